@@ -1,0 +1,59 @@
+# Names for commands; what they do is in lab/ (Python).
+SHELL := /bin/bash
+.DEFAULT_GOAL := help
+STACK ?= dsmlp-fall
+INSTANCE ?= default
+CACHE := $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/gpu-commons
+UV_VERSION := 0.13.8
+UV := $(CACHE)/uv-$(UV_VERSION)/bin/uv
+PY := .venv/bin/python
+LAB := $(PY) -m lab --instance $(INSTANCE)
+
+help: ## this list
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-10s %s\n", $$1, $$2}'
+
+up: .venv/synced ## tools, one-machine lab, then `pulumi up --stack $(STACK)`
+	@$(LAB) up --stack $(STACK)
+
+preview: .venv/synced ## what `make up` would change in the stack
+	@$(LAB) preview --stack $(STACK)
+
+down: .venv/synced ## end every server; keeps data
+	@$(LAB) down
+
+clean: .venv/synced ## end every server and remove the instance's data
+	@$(LAB) clean
+
+status: .venv/synced ## what runs, since when, on which port
+	@$(LAB) status
+
+env: .venv/synced ## variables that a bare `pulumi` needs: eval "$$(make -s env)"
+	@$(LAB) env
+
+tools: .venv/synced ## bring the toolchain, nothing else
+	@$(LAB) tools
+
+check: .venv/synced ## lint, types, import contracts, generated files, fast tests
+	@$(PY) -m ruff format --check .
+	@$(PY) -m ruff check .
+	@$(PY) -m mypy
+	@.venv/bin/lint-imports --cache-dir .import_linter_cache
+	@$(PY) -m pytest -q -n 2 -m "not lab and not browser and not slow"
+
+test: check ## every test, the end-to-end ones included
+	@$(LAB) test
+
+golden: .venv/synced ## rewrite golden files, for you to read as a diff
+	@GPU_COMMONS_GOLDEN=write $(PY) -m pytest -q -m "not lab and not browser"
+
+.venv/synced: pyproject.toml uv.lock $(UV)
+	@$(UV) sync --frozen --compile-bytecode --quiet
+	@touch $@
+
+$(UV):
+	@command -v python3 >/dev/null && python3 -c 'import ensurepip, sys; sys.exit(sys.version_info < (3, 11))' || \
+	  { echo 'this needs Python 3.11 or later with venv; as root: apt-get install -y make python3 python3-venv ca-certificates'; exit 1; }
+	@python3 -m venv $(CACHE)/uv-$(UV_VERSION)
+	@$(CACHE)/uv-$(UV_VERSION)/bin/pip install --quiet --disable-pip-version-check uv==$(UV_VERSION)
+
+.PHONY: help up preview down clean status env tools check test golden

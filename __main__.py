@@ -1,0 +1,64 @@
+"""The program: settings → components → exports. No decision is made here."""
+
+import sys
+
+import pulumi
+
+from components import wiring
+from components.gpu_image import GpuImage
+from components.settings import SettingsError, Stack, from_pulumi
+
+
+def deploy(stack: Stack) -> None:
+    """Register everything that the stack's settings ask for."""
+    refs: dict[str, pulumi.Output[str]] = {}
+    for name, parent in wiring.images_in_order(stack):
+        refs[name] = GpuImage(name, wiring.image_args(stack, name, refs[parent] if parent else None)).ref
+    pulumi.export("images", refs)
+    if stack.fleet.pools or stack.hubs or stack.jobs:
+        deploy_to_cluster(stack, refs)
+
+
+def deploy_to_cluster(stack: Stack, refs: dict[str, pulumi.Output[str]]) -> None:
+    """What needs a Kubernetes cluster. Its SDK is slow to import: a stack of images never pays for it."""
+    import pulumi_kubernetes as kubernetes  # noqa: PLC0415
+
+    from components.gpu_job import GpuJob  # noqa: PLC0415
+    from components.gpu_node_pool import GpuNodePool  # noqa: PLC0415
+    from components.notebook_hub import NotebookHub  # noqa: PLC0415
+    from components.nvidia_runtime import NvidiaRuntime  # noqa: PLC0415
+
+    cluster = kubernetes.Provider(
+        "cluster",
+        kubeconfig=stack.site.kubeconfig,
+        context=stack.site.kube_context,
+        cluster_identifier=stack.site.name or "cluster",  # else every new certificate would replace everything
+    )
+    on_cluster = pulumi.ResourceOptions(providers=[cluster])
+    pools = {pool.name: GpuNodePool(pool.name, wiring.pool_args(pool), on_cluster) for pool in stack.fleet.pools}
+    on_nodes = pulumi.ResourceOptions(providers=[cluster], depends_on=list(pools.values()))
+    runtime_args = wiring.runtime_args(stack)
+    runtime = [NvidiaRuntime("nvidia", runtime_args, on_nodes)] if runtime_args else []
+    on_runtime = pulumi.ResourceOptions(providers=[cluster], depends_on=[*pools.values(), *runtime])
+    hubs = {hub.name: NotebookHub(hub.name, wiring.hub_args(stack, hub, refs), on_runtime) for hub in stack.hubs}
+    namespaces = {
+        name: kubernetes.core.v1.Namespace(name, metadata={"name": name}, opts=pulumi.ResourceOptions(provider=cluster))
+        for name in sorted({job.namespace for job in stack.jobs})
+    }
+    for job in stack.jobs:
+        GpuJob(job.name, wiring.job_args(job, refs, namespaces[job.namespace].metadata.name), on_runtime)
+    pulumi.export("gpus", pulumi.Output.all(*[pool.gpus for pool in pools.values()]).apply(sum))
+    pulumi.export("nodes", {name: pool.node_names for name, pool in pools.items()})
+    pulumi.export("drifted_nodes", {name: pool.drifted_nodes for name, pool in pools.items()})
+    pulumi.export("hubs", {name: hub.url for name, hub in hubs.items()})
+
+
+if __name__ == "__main__":
+    try:
+        if reason := wiring.require_policies():
+            pulumi.log.warn(f"no policy pack proves this stack: {reason}")
+        deploy(from_pulumi())
+    except SettingsError as error:
+        # The whole message is the problem and its fix: a traceback would only hide it.
+        pulumi.log.error(str(error))
+        sys.exit(1)

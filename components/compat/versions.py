@@ -1,0 +1,103 @@
+"""Versions as types with an order. Nobody compares version strings."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from typing import Self
+
+
+class VersionError(ValueError):
+    """A text that is no version of its kind. `reason` reads on after it: `is not a driver version such as 418.88`."""
+
+    def __init__(self, text: str, reason: str) -> None:
+        super().__init__(f'"{text}" {reason}')
+        self.text = text
+        self.reason = reason
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class DriverVersion:
+    """An NVIDIA Linux driver such as 418.88 or 580.95.05.
+
+    418.87 and 418.87.00 are equal: NVIDIA's tables and `nvidia-smi` write the same release both ways.
+    Each prints as it was written, because labels and package names carry that spelling.
+    """
+
+    branch: int
+    minor: int
+    patch: int = 0
+    written_patch: bool = field(default=False, compare=False, repr=False)
+
+    def __post_init__(self) -> None:
+        if self.patch and not self.written_patch:
+            object.__setattr__(self, "written_patch", True)
+
+    @classmethod
+    def parse(cls, text: str) -> Self:
+        """Read `418.88` or `580.95.05`; raises VersionError."""
+        match = re.fullmatch(r"([1-9]\d{2})\.(\d{2,3})(?:\.(\d{2}))?", text.strip(), re.ASCII)
+        if not match:
+            raise VersionError(text, "is not a driver version such as 418.88")
+        branch, minor, patch = match.groups()
+        if len(minor) == 3 and minor.startswith("0"):  # 418.088 would print as 418.88, another text for the same number
+            raise VersionError(text, "is not a driver version such as 418.88")
+        return cls(int(branch), int(minor), int(patch or 0), patch is not None)
+
+    @property
+    def parts(self) -> tuple[str, str, str]:
+        """Major, minor and revision as GPU feature discovery labels them; a missing revision is empty."""
+        return str(self.branch), f"{self.minor:02d}", f"{self.patch:02d}" if self.written_patch else ""
+
+    def __str__(self) -> str:
+        return ".".join(part for part in self.parts if part)
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class CudaVersion:
+    """A CUDA line such as 10.1, or a toolkit release of it such as 10.1.243."""
+
+    major: int
+    minor: int
+    patch: int = 0
+    written_patch: bool = field(default=False, compare=False, repr=False)
+
+    def __post_init__(self) -> None:
+        if self.patch and not self.written_patch:
+            object.__setattr__(self, "written_patch", True)
+
+    @classmethod
+    def parse(cls, text: str) -> Self:
+        """Read `10.1` or `12.4.1`; raises VersionError."""
+        match = re.fullmatch(r"([1-9]\d?)\.(0|[1-9]\d?)(?:\.(0|[1-9]\d{0,3}))?", text.strip(), re.ASCII)
+        if not match:
+            raise VersionError(text, "is not a CUDA version such as 10.1 or 12.4.1")
+        major, minor, patch = match.groups()
+        return cls(int(major), int(minor), int(patch or 0), patch is not None)
+
+    @property
+    def line(self) -> CudaVersion:
+        """Without the patch: toolkits of one line are alike in what they ask of a driver's major."""
+        return CudaVersion(self.major, self.minor)
+
+    def __str__(self) -> str:
+        return f"{self.major}.{self.minor}" + (f".{self.patch}" if self.written_patch else "")
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class ComputeCapability:
+    """What code a GPU runs, such as 6.1."""
+
+    major: int
+    minor: int
+
+    @classmethod
+    def parse(cls, text: str) -> Self:
+        """Read `6.1`; raises VersionError."""
+        match = re.fullmatch(r"([1-9]\d?)\.(\d)", text.strip(), re.ASCII)
+        if not match:
+            raise VersionError(text, "is not a compute capability such as 6.1")
+        return cls(int(match[1]), int(match[2]))
+
+    def __str__(self) -> str:
+        return f"{self.major}.{self.minor}"

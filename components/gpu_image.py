@@ -1,0 +1,201 @@
+"""GpuImage: an image built from a spec, pushed, and known by its digest."""
+
+import hashlib
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, NotRequired, TypedDict
+
+import pulumi
+import pulumi_docker_build as docker_build
+
+from components.problems import Problem, nearest, show
+from components.references import ImageReference
+from images.load import IMAGES, SpecError, context_files, load_family
+from images.plan import NOTHING, Origin, Plan, Substitute, kernel_pins, plan_image
+from images.render import CA_CONTEXT, build_arguments, installed_pins, render_dockerfile
+from images.spec import ImageSpec
+
+_COMPRESSIONS = {"zstd": docker_build.CompressionType.ZSTD, "gzip": docker_build.CompressionType.GZIP}
+_ZSTD_LEVEL = 3  # level 0, the default, silently is gzip
+_TAG_DIGITS = 16
+
+# `with` is a keyword of Python, so this one cannot be a class.
+ImageSubstitute = TypedDict("ImageSubstitute", {"reference": str, "with": str, "reason": str})
+"""What a site cannot reach (`reference`), what stands in for it (`with`: an image by digest; `nothing` for a package
+source such as `conda-forge`, whose packages are left out and named), and why (`reason`)."""
+
+
+class GpuImageArgs(TypedDict):
+    """Arguments of GpuImage."""
+
+    image: str
+    """Folder with image.yaml, below `images`."""
+    repository: str
+    """Where the image is pushed: registry and name, without tag."""
+    base: NotRequired[pulumi.Input[str]]
+    """For an image that stands on another of ours: that one's `ref`."""
+    builder: NotRequired[str]
+    """Name of the buildx builder; default: the current one."""
+    substitutes: NotRequired[Sequence[ImageSubstitute]]
+    """What this site cannot reach. Entries that do not concern the image are ignored."""
+    ca_bundle: NotRequired[str]
+    """Path of a PEM file of the build machine, where the site inspects TLS. It is there while packages are downloaded
+    and enters neither a layer nor the state. Its folder is a build context: keep it in one of its own."""
+    compression: NotRequired[str]
+    """`zstd` (default; Docker 23, containerd 1.5 and later) or `gzip`."""
+    build_on_preview: NotRequired[bool]
+    """Build in previews as well, without pushing; default false."""
+    images: NotRequired[str]
+    """Folder of image folders; default: those of gpu-commons."""
+
+
+class GpuImage(pulumi.ComponentResource):
+    """An image from `images/<image>/image.yaml`: Dockerfile rendered, built by BuildKit, pushed.
+
+    What the spec says (base, CUDA lines, packages) is an input of its own, `facts`, so a preview shows what a change
+    of the spec means, and policies read it before anything is built. It says where it comes from: `origin` is "spec".
+    Where the site replaces a base or leaves out packages, the preview prints it, and the image has the labels
+    `org.gpu-commons.lab.substitute` and `org.gpu-commons.lab.missing`.
+
+    The image is rebuilt when its Dockerfile, its build context, its parent's digest or a build argument changes. The
+    image stays in the registry when it leaves the stack: a running server may still need it.
+    Arguments that cannot be are a SpecError, which names all of them at once.
+    """
+
+    ref: pulumi.Output[str]
+    """`repository@digest`; unknown in a preview that would build."""
+    tag: pulumi.Output[str]
+    """`repository:tag`; the tag is a hash of what goes in, for people who browse the registry."""
+
+    def __init__(self, name: str, args: GpuImageArgs, opts: pulumi.ResourceOptions | None = None) -> None:
+        folder = Path(args.get("images") or IMAGES)
+        family = load_family(args["image"], images=folder)
+        if problems := _argument_problems(name, args, family):
+            raise SpecError(problems)
+        substitutes = [_substitute(entry) for entry in args.get("substitutes") or ()]
+        plan = plan_image(family, substitutes=substitutes)
+        used = [_as_argument(substitute) for substitute in plan.substitutes]
+        super().__init__("gpu-commons:index:GpuImage", name, {**args, "substitutes": used, "facts": _facts(plan)}, opts)
+        if message := _departures(plan):
+            pulumi.log.info(message, self)
+        bundle = Path(args["ca_bundle"]) if args.get("ca_bundle") else None
+        dockerfiles = [
+            render_dockerfile(family[start:], substitutes=substitutes, ca=bundle.name if bundle else None)
+            for start in range(len(family))
+        ]
+        tag = f"{args['repository']}:{_content_tag(family, folder, dockerfiles)}"
+        compression = args.get("compression") or "zstd"
+        built = docker_build.Image(
+            f"{name}-build",
+            # `push` would make previews skip the build with a warning; the export pushes just as well.
+            push=False,
+            exports=[
+                {
+                    "registry": {
+                        "oci_media_types": True,
+                        "compression": _COMPRESSIONS[compression],
+                        "compression_level": _ZSTD_LEVEL if compression == "zstd" else None,
+                    }
+                }
+            ],
+            tags=[tag],
+            context={
+                "location": _near(folder / args["image"]),
+                "named": {CA_CONTEXT: {"location": _near(bundle.parent)}} if bundle else None,
+            },
+            dockerfile={"inline": dockerfiles[0]},
+            build_args={
+                **build_arguments(family[0]),
+                **({"BASE": args["base"]} if args.get("base") is not None else {}),
+            },
+            platforms=[docker_build.Platform.LINUX_AMD64],
+            builder={"name": args["builder"]} if args.get("builder") else None,
+            build_on_preview=bool(args.get("build_on_preview")),
+            opts=pulumi.ResourceOptions(parent=self, retain_on_delete=True),
+        )
+        # Not the provider's own `ref`: that one has the first tag in it.
+        self.ref = built.digest.apply(lambda digest: f"{args['repository']}@{digest}")
+        self.tag = pulumi.Output.from_input(tag)
+        self.register_outputs({"ref": self.ref, "tag": self.tag})
+
+
+def _argument_problems(name: str, args: GpuImageArgs, family: Sequence[ImageSpec]) -> list[Problem]:
+    problems = []
+    parent = family[0].base.image
+    if parent and args.get("base") is None:
+        fix = f"pass the ref of the GpuImage of {parent}"
+        problems.append(Problem(f"{name}.base", "", f"is missing: {args['image']} stands on our {parent}", fix))
+    if not parent and args.get("base") is not None:
+        fix = "leave it out, or name the parent in the spec as base.image"
+        problems.append(Problem(f"{name}.base", "", f"is given, but the spec of {args['image']} names its base", fix))
+    try:
+        reference = ImageReference.parse(args["repository"])
+        if reference.tag or reference.digest:
+            fix = "take tag and digest away: they come from the content"
+            problems.append(Problem(f"{name}.repository", show(args["repository"]), "is more than a repository", fix))
+    except ValueError as error:
+        fix = "write registry and name, such as registry.example.edu/gpu-commons/hub"
+        problems.append(Problem(f"{name}.repository", show(args["repository"]), str(error), fix))
+    bundle = args.get("ca_bundle")
+    if bundle and not Path(bundle).is_file():
+        fix = "name a PEM file of the machine that builds, or leave it out"
+        problems.append(Problem(f"{name}.ca_bundle", show(bundle), "is not a file here", fix))
+    compression = args.get("compression") or "zstd"
+    if compression not in _COMPRESSIONS:
+        advice = nearest(compression, _COMPRESSIONS, what="compression")
+        problems.append(Problem(f"{name}.compression", show(compression), "is not a compression", advice))
+    return problems
+
+
+def _facts(plan: Plan) -> Mapping[str, Any]:
+    """What the spec says, short enough to read in a preview."""
+    spec = plan.spec
+    return {
+        "origin": Origin.SPEC.value,
+        "version": spec.version,
+        "base": spec.base.image or plan.root,
+        "cuda_lines": list(spec.cuda_lines),
+        "frameworks": list(spec.frameworks),
+        "packages": installed_pins(plan),
+        "kernels": {kernel.name: list(kernel_pins(kernel)) for kernel in plan.kernels},
+        "missing": list(plan.missing),
+    }
+
+
+def _departures(plan: Plan) -> str:
+    """What differs from the spec on this site, for the reader of a preview; empty if nothing."""
+    lines = []
+    for substitute in plan.substitutes:
+        what = "is left out" if substitute.replacement == NOTHING else f"is replaced by {substitute.replacement}"
+        lines.append(f"{substitute.reference} {what}: {substitute.reason}")
+    if plan.missing:
+        lines.append(f"not in this image: {', '.join(plan.missing)}")
+    return "\n".join([f"{plan.spec.name} is not what its spec asks for:", *lines]) if lines else ""
+
+
+def _content_tag(family: Sequence[ImageSpec], folder: Path, dockerfiles: Sequence[str]) -> str:
+    """Hash of all that decides the content and is known before a build, ancestors of ours included."""
+    digest = hashlib.sha256()
+    for spec, dockerfile in zip(family, dockerfiles, strict=True):
+        digest.update(dockerfile.encode())
+        for key, value in sorted(build_arguments(spec).items()):
+            digest.update(f"{key}={value}\0".encode())
+        for path in context_files(folder / spec.name):
+            digest.update(f"{path.name}\0".encode() + path.read_bytes())
+    return digest.hexdigest()[:_TAG_DIGITS]
+
+
+def _near(path: Path) -> str:
+    """Relative where it lies below the project, so that another clone of the project has the same state."""
+    absolute = path.resolve()
+    here = Path.cwd()
+    return os.path.relpath(absolute, here) if absolute.is_relative_to(here) else str(absolute)
+
+
+def _substitute(entry: ImageSubstitute) -> Substitute:
+    return Substitute(entry["reference"], entry["with"], entry["reason"])
+
+
+def _as_argument(substitute: Substitute) -> ImageSubstitute:
+    return {"reference": substitute.reference, "with": substitute.replacement, "reason": substitute.reason}

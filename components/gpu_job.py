@@ -1,0 +1,78 @@
+"""GpuJob: one batch job with an explicit GPU request."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NotRequired, TypedDict
+
+import pulumi
+from pulumi_kubernetes.batch.v1 import Job
+
+from components.manifests import job as manifest
+
+
+class GpuJobArgs(TypedDict):
+    """Arguments of GpuJob. CPU in cores, memory in GiB."""
+
+    namespace: pulumi.Input[str]
+    """Namespace of the job; it must exist."""
+    image: pulumi.Input[str]
+    """Image by digest, such as the `ref` of a GpuImage."""
+    image_name: str
+    """Name of the image as people know it; policies find its facts by it."""
+    command: Sequence[str]
+    """What runs, without a shell."""
+    gpus: int
+    """Whole GPUs; 0 for none, and then none is visible."""
+    cpu: float
+    memory_gib: float
+    shm_gib: NotRequired[float]
+    """Shared memory at /dev/shm, taken from the memory; data loaders of PyTorch need it."""
+    pool: NotRequired[str]
+    """Pool it runs on; without one, any node that has room."""
+    retries: NotRequired[int]
+    """How often a failed pod is tried again; default 0."""
+    deadline_s: NotRequired[int]
+    """Seconds after which the job is ended; default: none."""
+    queue: NotRequired[str]
+    """LocalQueue of Kueue where it is installed; the job then waits for its turn, and the update does not wait."""
+    env: NotRequired[Mapping[str, str]]
+    """Environment variables; those that choose GPUs are refused."""
+
+
+class GpuJob(pulumi.ComponentResource):
+    """One Kubernetes Job. The update waits until it has completed, unless a queue decides when it starts."""
+
+    job_name: pulumi.Output[str]
+    """Name of the Job; `kubectl logs job/NAME` reads its log."""
+
+    def __init__(self, name: str, args: GpuJobArgs, opts: pulumi.ResourceOptions | None = None) -> None:
+        shape = manifest.JobShape(
+            image=args["image"],
+            image_name=args["image_name"],
+            command=list(args["command"]),
+            gpus=int(args["gpus"]),
+            cpu=args["cpu"],
+            memory_gib=args["memory_gib"],
+            shm_gib=args.get("shm_gib") or 0,
+            retries=int(args.get("retries") or 0),
+            deadline_s=int(args["deadline_s"]) if args.get("deadline_s") else None,
+            pool=args.get("pool"),
+            queue=args.get("queue"),
+            env=args.get("env") or {},
+        )
+        if found := manifest.problems(name, shape):
+            raise ValueError("; ".join(found))
+        super().__init__("gpu-commons:index:GpuJob", name, {**args}, opts)
+        metadata: Any = {"name": name, "namespace": args["namespace"]}
+        if shape.queue:
+            metadata["labels"] = {"kueue.x-k8s.io/queue-name": shape.queue}
+            metadata["annotations"] = {"pulumi.com/skipAwait": "true"}
+        spec: Any = manifest.job_spec(name, shape)
+        job = Job(
+            f"{name}-job",
+            metadata=metadata,
+            spec=spec,
+            # A Job cannot be changed in place: a new image or command is a new job of the same name.
+            opts=pulumi.ResourceOptions(parent=self, delete_before_replace=True),
+        )
+        self.job_name = job.metadata.name
+        self.register_outputs({"job_name": self.job_name})

@@ -1,0 +1,101 @@
+"""GpuNodePool: what an on-premises pool of GPU nodes is supposed to be, as labels and taints of named nodes."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NotRequired, TypedDict
+
+import pulumi
+from pulumi_kubernetes.core.v1 import Node, NodePatch
+
+from components import labels
+from components.manifests import node_pool as manifest
+
+
+class Taint(TypedDict):
+    """A Kubernetes node taint."""
+
+    key: str
+    value: NotRequired[str]
+    effect: str
+
+
+class GpuNodePoolArgs(TypedDict):
+    """Arguments of GpuNodePool. Plain values decide which resources exist; inputs flow through."""
+
+    pool: str
+    """Name of the pool; the value of the label `gpu-commons.org/pool`."""
+    node_names: Sequence[str]
+    """Names of the nodes, as the API server knows them."""
+    gpu: str
+    """GPU model, such as "GeForce GTX 1080 Ti"."""
+    gpus_per_node: int
+    """GPUs in each node."""
+    driver_version: pulumi.Input[str]
+    """NVIDIA driver that the nodes are supposed to run, such as "418.88"."""
+    container_toolkit_version: pulumi.Input[str]
+    """NVIDIA container toolkit that the nodes are supposed to run."""
+    labels: NotRequired[Mapping[str, str]]
+    """Further labels of the site."""
+    taints: NotRequired[Sequence[Taint]]
+    """Further taints of the site."""
+
+
+class GpuNodePool(pulumi.ComponentResource):
+    """Labels and taints of named GPU nodes, one NodePatch each. The nodes themselves stay yours.
+
+    The driver is a property: a change is one visible line in a preview. Nobody's driver is installed by it: who
+    installs drivers (image, configuration management, GPU operator) does so, and this component compares the declared
+    version with the one that GPU feature discovery reports and names the nodes that differ.
+    Destroying it takes its labels and taints away and leaves the nodes as they were.
+    A name that the API server does not know is an error: a patch would make such a node.
+    """
+
+    node_names: pulumi.Output[Sequence[str]]
+    """Nodes of the pool."""
+    gpus: pulumi.Output[int]
+    """GPUs of the pool."""
+    drifted_nodes: pulumi.Output[Sequence[str]]
+    """Nodes that report another driver than the declared one."""
+
+    def __init__(self, name: str, args: GpuNodePoolArgs, opts: pulumi.ResourceOptions | None = None) -> None:
+        if not args["node_names"]:
+            raise ValueError(f'pool "{args["pool"]}": node_names is empty; name at least one node')
+        node_labels = manifest.node_labels(
+            args["pool"], args["driver_version"], args["container_toolkit_version"], args.get("labels") or {}
+        )
+        spec: Any = {"taints": manifest.node_taints([_taint(taint) for taint in args.get("taints") or ()])}
+        super().__init__("gpu-commons:index:GpuNodePool", name, {**args}, opts)
+        reported: dict[str, pulumi.Output[str | None]] = {}
+        for node_name in args["node_names"]:
+            found = Node.get(f"{name}-{node_name}-found", node_name, opts=pulumi.ResourceOptions(parent=self))
+            reported[node_name] = found.metadata.labels.apply(_reported_driver)
+            NodePatch(
+                f"{name}-{node_name}",
+                metadata={
+                    "name": node_name,
+                    "labels": node_labels,
+                    # The node controller adds and removes taints of its own, and the list has one owner at a time.
+                    "annotations": {"pulumi.com/patchForce": "true"},
+                },
+                spec=spec,
+                opts=pulumi.ResourceOptions(parent=self, depends_on=[found]),
+            )
+        self.node_names = pulumi.Output.from_input(list(args["node_names"]))
+        self.gpus = pulumi.Output.from_input(len(args["node_names"]) * int(args["gpus_per_node"]))
+        self.drifted_nodes = pulumi.Output.all(declared=args["driver_version"], reported=reported).apply(self._compare)
+        self.register_outputs({"node_names": self.node_names, "gpus": self.gpus, "drifted_nodes": self.drifted_nodes})
+
+    def _compare(self, values: Mapping[str, Any]) -> Sequence[str]:
+        declared, reported = values["declared"], values["reported"]
+        drifted = manifest.differing_nodes(declared, reported)
+        if drifted:
+            seen = ", ".join(f"{node} reports {reported[node]}" for node in drifted)
+            pulumi.log.warn(f"driver {declared} is declared, but {seen}", resource=self)
+        return drifted
+
+
+def _reported_driver(node_labels: Mapping[str, str] | None) -> str | None:
+    return (node_labels or {}).get(labels.GFD_DRIVER)
+
+
+def _taint(taint: Taint) -> Mapping[str, str]:
+    return {key: str(value) for key, value in taint.items()}

@@ -1,0 +1,90 @@
+"""Words of labels, annotations, taints and resources: those of the field, and the few of our own.
+
+One owner per label: `nvidia.com/*` is set before us (GPU feature discovery, the site), `gpu-commons.org/*` by us.
+"""
+
+from dataclasses import dataclass
+from typing import Final
+
+from components.compat.tables import GpuModel, native_cuda
+from components.compat.versions import DriverVersion
+
+POOL: Final = "gpu-commons.org/pool"
+DRIVER: Final = "gpu-commons.org/driver"
+TOOLKIT: Final = "gpu-commons.org/container-toolkit"
+IMAGE: Final = "gpu-commons.org/image"  # annotation of pod templates: the image's name in the stack
+OWN_PREFIX: Final = "gpu-commons.org/"
+
+GPU_RESOURCE: Final = "nvidia.com/gpu"
+NVIDIA_PREFIX: Final = "nvidia.com/"
+GFD_PRODUCT: Final = "nvidia.com/gpu.product"
+GFD_DRIVER: Final = "nvidia.com/cuda.driver-version.full"  # what a node reports; DRIVER is what its pool declares
+
+
+@dataclass(frozen=True, slots=True)
+class Taint:
+    """A node taint; prints as `key=value:effect`, as kubectl writes it."""
+
+    key: str
+    value: str
+    effect: str
+
+    def __str__(self) -> str:
+        return f"{self.key}={self.value}:{self.effect}"
+
+
+GPU_TAINT: Final = Taint(GPU_RESOURCE, "present", "NoSchedule")
+
+# GPU feature discovery calls compute capability 8.9 after its full name; all other families are one word.
+_GFD_FAMILY: Final = {"ada": "ada-lovelace"}
+
+# From branch 465 on, drivers report GeForce and data-centre names with the maker in front. Seen in public
+# nvidia-smi listings (465.19.01: "NVIDIA GeForce ..."; 460 and older: "GeForce ..."), not in a document of NVIDIA's.
+_FIRST_BRANCH_WITH_MAKER: Final = 465
+
+
+def gfd_product(model: GpuModel, driver: DriverVersion) -> str:
+    """Value of `nvidia.com/gpu.product`: the name that this driver gives the GPU, blanks as dashes."""
+    if driver.branch < _FIRST_BRANCH_WITH_MAKER:
+        return model.gfd_product.removeprefix("NVIDIA-")
+    return model.gfd_product
+
+
+def gfd_labels(model: GpuModel, gpus: int, driver: DriverVersion) -> dict[str, str]:
+    """Labels that GPU feature discovery sets on a node with `gpus` GPUs of one model, not shared, without MIG.
+
+    Memory is the nominal size: a real driver reports somewhat less. Raises `tables.UnknownFact` for a driver
+    that is older than every CUDA of the tables.
+    """
+    cuda = native_cuda(driver)
+    major, minor, revision = driver.parts
+    words = {
+        "cuda.driver-version.full": str(driver),
+        "cuda.driver-version.major": major,
+        "cuda.driver-version.minor": minor,
+        "cuda.driver-version.revision": revision,
+        "cuda.driver.major": major,  # deprecated, still set; so are the next two and cuda.runtime.*
+        "cuda.driver.minor": minor,
+        "cuda.driver.rev": revision,
+        "cuda.runtime-version.full": str(cuda),
+        "cuda.runtime-version.major": str(cuda.major),
+        "cuda.runtime-version.minor": str(cuda.minor),
+        "cuda.runtime.major": str(cuda.major),
+        "cuda.runtime.minor": str(cuda.minor),
+        "gpu.compute.major": str(model.compute_capability.major),
+        "gpu.compute.minor": str(model.compute_capability.minor),
+        "gpu.count": str(gpus),
+        "gpu.family": _GFD_FAMILY.get(model.family, model.family),
+        "gpu.memory": str(model.memory_mib),
+        "gpu.mode": "compute",
+        "gpu.product": gfd_product(model, driver),
+        "gpu.replicas": str(gpus),
+        "gpu.sharing-strategy": "none",
+        "mig.capable": "true" if model.mig_capable else "false",
+    }
+    return {NVIDIA_PREFIX + word: value for word, value in words.items()}
+
+
+def pool_labels(pool: str, driver: DriverVersion | str, container_toolkit: str) -> dict[str, str]:
+    """Labels that we set on every node of a pool: what the stack declares, not what the node reports."""
+    return {POOL: pool, DRIVER: str(driver), TOOLKIT: container_toolkit}

@@ -1,0 +1,43 @@
+"""Start of every hub: the options of one hub lie beside this file, its secrets in the environment.
+
+Read by JupyterHub inside the hub's pod, never imported by this project.
+"""
+
+import base64
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+c = get_config()  # type: ignore[name-defined]  # noqa: F821 - traitlets puts it there
+
+HERE = Path(__file__).parent
+SERVICE_ACCOUNT_TOKEN = Path("/var/run/secrets/kubernetes.io/serviceaccount/token")
+
+for section, options in json.loads((HERE / "options.json").read_text()).items():
+    for option, value in options.items():
+        setattr(c[section], option, value)
+
+images = json.loads((HERE / "images.json").read_text())
+for profile in c.KubeSpawner.profile_list:
+    override = profile["kubespawner_override"]
+    override["image"] = images[override["image"]]
+
+# JupyterHub itself reads JPY_COOKIE_SECRET and CONFIGPROXY_AUTH_TOKEN, the OAuth authenticator OAUTH_CLIENT_SECRET.
+if c.JupyterHub.authenticator_class == "dummy":
+    c.DummyAuthenticator.password = os.environ["DUMMY_PASSWORD"]
+
+
+def owned_by_the_hub(_spawner: Any, pod: Any) -> Any:
+    """Servers belong to the hub's service account: when `destroy` removes it, the garbage collector ends them all.
+
+    Otherwise they would hold their GPUs with no hub left to stop them. A restart of the hub does not touch the account.
+    """
+    claims = SERVICE_ACCOUNT_TOKEN.read_text().split(".")[1]
+    account = json.loads(base64.urlsafe_b64decode(claims + "=" * (-len(claims) % 4)))["kubernetes.io"]["serviceaccount"]
+    owner = {"apiVersion": "v1", "kind": "ServiceAccount", "name": account["name"], "uid": account["uid"]}
+    pod.metadata.owner_references = [owner]
+    return pod
+
+
+c.KubeSpawner.modify_pod_hook = owned_by_the_hub

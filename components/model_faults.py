@@ -1,0 +1,118 @@
+"""What pydantic finds wrong, in words for people who write YAML."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from pydantic import ValidationError
+from pydantic_core import ErrorDetails
+
+from components.problems import NOT_GIVEN, Fault, Loc, nearest
+
+Schema = Mapping[str, Any]
+
+
+class Misfit(ValueError):  # noqa: N818 - the user's mistake, not an error of ours
+    """Raised by a validator of ours: `reason` reads on after the value, `fix` says what to change."""
+
+    def __init__(self, reason: str, fix: str) -> None:
+        super().__init__(f"{reason}: {fix}")
+        self.reason = reason
+        self.fix = fix
+
+
+def model_faults(error: ValidationError, schema: Schema) -> Iterator[Fault]:
+    """Faults of a validation, in pydantic's order. `schema` is the JSON Schema of the model: it knows the words."""
+    for details in error.errors(include_url=False):
+        yield _fault(details, schema)
+
+
+_EXPECTED = {
+    "string": "text",
+    "integer": "a whole number",
+    "number": "a number",
+    "boolean": "true or false",
+    "array": "a list",
+    "object": "a mapping",
+}
+
+
+def _fault(details: ErrorDetails, schema: Schema) -> Fault:
+    loc, here, parent = _place(details["loc"], schema)
+    context, kind, value = details.get("ctx", {}), details["type"], details["input"]
+    about = here.get("description", "").rstrip(".")
+    if kind == "missing":
+        return Fault(loc, "is missing", f"add {loc[-1]}" + (f": {about}" if about else ""))
+    if kind == "extra_forbidden":
+        return Fault(loc, "is not a known key", nearest(loc[-1], parent.get("properties", {}), what="key"))
+    if kind == "union_tag_not_found":
+        key = str(context["discriminator"]).strip("'")
+        kinds = sorted(_resolved(here, schema)["discriminator"]["mapping"])
+        return Fault((*loc, key), "is missing", f"add {key}: one of {', '.join(kinds)}")
+    if kind == "union_tag_invalid":
+        key = str(context["discriminator"]).strip("'")
+        known = _resolved(here, schema)["discriminator"]["mapping"]
+        return Fault((*loc, key), f"is not a known {key}", nearest(context["tag"], known, what=key), context["tag"])
+    reason, fix = _reason(details, _resolved(here, schema), about)
+    return Fault(loc, reason, fix, NOT_GIVEN if kind == "json_invalid" else value)
+
+
+def _reason(details: ErrorDetails, here: Schema, about: str) -> tuple[str, str]:
+    context, kind, value = details.get("ctx", {}), details["type"], details["input"]
+    cause = context.get("error")
+    if isinstance(cause, Misfit):
+        return cause.reason, cause.fix
+    if kind == "literal_error":
+        return "is not allowed here", nearest(value, map(str, here.get("enum", [here.get("const")])), what="value")
+    if kind in {"too_short", "string_too_short"}:
+        return "is empty", f"give at least one: {about}"
+    if limit := _limit(context):
+        return f"is out of range: {limit} is allowed", about or limit
+    if kind.endswith(("_type", "_parsing", "_from_float", "_attributes_type")):
+        wanted = _EXPECTED.get(str(here.get("type")), "something else")
+        return f"is not {wanted}", _retype(value, str(here.get("type"))) or about or f"write {wanted}"
+    return details["msg"][:1].lower() + details["msg"][1:], about
+
+
+def _limit(context: Mapping[str, Any]) -> str:
+    words = {"ge": "{} or more", "gt": "more than {}", "le": "at most {}", "lt": "less than {}"}
+    return " and ".join(text.format(context[key]) for key, text in words.items() if key in context)
+
+
+def _retype(value: object, wanted: str) -> str:
+    if wanted == "string" and isinstance(value, int | float):
+        return "put it in quotes"
+    if wanted in {"integer", "number", "boolean"} and isinstance(value, str):
+        return f"write {_EXPECTED[wanted]}, without quotes"
+    return ""
+
+
+def _resolved(schema: Schema, root: Schema) -> Schema:
+    while True:
+        if "$ref" in schema:
+            schema = root["$defs"][schema["$ref"].rpartition("/")[2]]
+        elif "anyOf" in schema:  # X or null: the user means X
+            schema = next(option for option in schema["anyOf"] if option.get("type") != "null")
+        else:
+            return schema
+
+
+def _place(loc: Loc, root: Schema) -> tuple[Loc, Schema, Schema]:
+    """Path without pydantic's union tags, the schema there (with its description), and that of its parent."""
+    path: list[str | int] = []
+    here: Schema = root
+    parent: Schema = root
+    for step in loc:
+        if step == "[key]":  # pydantic's mark for a key that is itself the mistake
+            continue
+        around = _resolved(here, root)
+        if step in around.get("discriminator", {}).get("mapping", {}):
+            here = {"$ref": around["discriminator"]["mapping"][step]}
+            continue
+        parent = around
+        if isinstance(step, int):
+            here = around.get("items", {})
+        else:
+            extra = around.get("additionalProperties", {})
+            here = around.get("properties", {}).get(step, extra if isinstance(extra, Mapping) else {})
+        path.append(step)
+    return tuple(path), here, parent

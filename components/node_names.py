@@ -1,0 +1,48 @@
+"""Node names as a fleet writes them: single names and ranges such as n01-n12."""
+
+import re
+from collections.abc import Iterable
+
+_NAME = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
+_RANGE = re.compile(r"(?P<prefix>.*?)(?P<first>[0-9]+)-(?P=prefix)(?P<last>[0-9]+)")
+_LONGEST = 253  # characters of a Kubernetes node name
+_MOST = 5000  # nodes in one range: what Kubernetes supports in one cluster; more is a slip of the keyboard
+
+
+class NodeNameError(ValueError):
+    """An entry that is neither a node name nor a range. `reason` and `fix` make a sentence behind the entry."""
+
+    def __init__(self, entry: str, reason: str, fix: str) -> None:
+        super().__init__(f'"{entry}" {reason}: {fix}')
+        self.reason = reason
+        self.fix = fix
+
+
+def expand(entry: str) -> tuple[str, ...]:
+    """Names of one entry: `n18` is itself, `n01-n12` twelve names that keep the zero. Raises NodeNameError.
+
+    Both ends of a range carry the same letters, so `gpu-1` and `n1-2` are names, not ranges.
+    """
+    match = _RANGE.fullmatch(entry) if len(entry) <= 2 * _LONGEST + 1 else None
+    names = _range(entry, match["prefix"], match["first"], match["last"]) if match else (entry,)
+    if all(len(name) <= _LONGEST and _NAME.fullmatch(name) for name in (names[0], names[-1])):
+        return names
+    raise NodeNameError(
+        entry, "is not a node name or a range of them", "write names as kubectl get nodes shows them, or n01-n12"
+    )
+
+
+def expand_all(entries: Iterable[str]) -> tuple[str, ...]:
+    """Names of all entries in their order; what is listed twice comes twice."""
+    return tuple(name for entry in entries for name in expand(entry))
+
+
+def _range(entry: str, prefix: str, first: str, last: str) -> tuple[str, ...]:
+    width = len(first) if len(first) == len(last) else 0
+    if not width and (first.startswith("0") or last.startswith("0")):
+        raise NodeNameError(entry, "has ends of different length", "give both the same number of digits, as in n01-n12")
+    if int(first) > int(last):
+        raise NodeNameError(entry, "runs backwards", f"write {prefix}{last}-{prefix}{first}")
+    if int(last) - int(first) >= _MOST:
+        raise NodeNameError(entry, f"has more than {_MOST} nodes", "a cluster takes no more: check the last number")
+    return tuple(f"{prefix}{number:0{width}d}" for number in range(int(first), int(last) + 1))

@@ -1,0 +1,285 @@
+"""NotebookHub: JupyterHub on Kubernetes, with profiles that choose image, pool and GPUs."""
+
+from collections.abc import Mapping, Sequence
+from importlib import resources
+from typing import Any, NotRequired, TypedDict
+
+import pulumi
+from pulumi_kubernetes.apps.v1 import Deployment, StatefulSet
+from pulumi_kubernetes.batch.v1 import Job
+from pulumi_kubernetes.core.v1 import ConfigMap, NamespacePatch, Service, ServiceAccount
+from pulumi_kubernetes.networking.v1 import NetworkPolicy
+from pulumi_kubernetes.rbac.v1 import Role, RoleBinding
+
+from components.manifests import hub as objects
+from components.manifests import hub_access, hub_pods
+from components.manifests.hub_model import Hub, parse_hub
+from components.problems import SettingsError
+
+
+class HubToleration(TypedDict):
+    """A toleration, as in Kubernetes. Operator: Equal (default) or Exists."""
+
+    key: NotRequired[str]
+    operator: NotRequired[str]
+    value: NotRequired[str]
+    effect: NotRequired[str]
+    toleration_seconds: NotRequired[int]
+
+
+class HubProfile(TypedDict):
+    """One choice on the spawn page. CPU in cores, memory in GiB."""
+
+    name: str
+    """Short and steady: it is remembered with a user's last choice."""
+    title: str
+    """What people read."""
+    description: NotRequired[str]
+    """Second line on the spawn page; default: pool, GPUs, cores and memory."""
+    image: pulumi.Input[str]
+    """Image by digest, such as the `ref` of a GpuImage."""
+    image_name: str
+    """Name of the image as people know it; policies find its facts by it."""
+    cpu: float
+    """Limit."""
+    cpu_guarantee: NotRequired[float]
+    """What the scheduler sets aside; default 0.1, because notebooks are idle most of the time."""
+    memory_gib: float
+    """Limit."""
+    memory_guarantee_gib: NotRequired[float]
+    """What the scheduler sets aside; default 1."""
+    gpus: NotRequired[int]
+    """Whole GPUs; default 0, and then none is visible."""
+    shm_gib: NotRequired[float]
+    """Shared memory at /dev/shm, part of the memory; default a quarter of it in profiles with GPUs, else none."""
+    pool: NotRequired[str]
+    """Pool it runs on; default: the hub's core pool, and without one any node."""
+    node_selector: NotRequired[Mapping[str, str]]
+    """Further labels that a node must have."""
+    tolerations: NotRequired[Sequence[HubToleration]]
+    """Default: the GPU taint nvidia.com/gpu."""
+    is_default: NotRequired[bool]
+
+
+class HubExpose(TypedDict):
+    """How people reach the proxy."""
+
+    kind: str
+    """node_port, load_balancer or cluster_ip."""
+    port: NotRequired[int]
+    """Port of the nodes (30000 to 32767) for node_port, else of the service; default 80."""
+
+
+class HubSecretKey(TypedDict):
+    """A key of a Kubernetes Secret in the hub's namespace. The Secret is yours; its value never reaches Pulumi."""
+
+    secret: str
+    """Name of the Secret."""
+    key: str
+
+
+class HubAuthenticator(TypedDict):
+    """Who says who somebody is."""
+
+    kind: str
+    """oauth, lti13, or dummy: anybody who knows one password can be anybody. For labs only."""
+    authorize_url: NotRequired[str]
+    """oauth, lti13."""
+    client_id: NotRequired[str]
+    """oauth."""
+    client_secret: NotRequired[HubSecretKey]
+    """oauth."""
+    token_url: NotRequired[str]
+    """oauth."""
+    userdata_url: NotRequired[str]
+    """oauth."""
+    callback_url: NotRequired[str]
+    """oauth: https://<hub>/hub/oauth_callback."""
+    username_claim: NotRequired[str]
+    """oauth; default preferred_username."""
+    scopes: NotRequired[Sequence[str]]
+    """oauth; default openid."""
+    login_service: NotRequired[str]
+    """oauth: name on the button."""
+    client_ids: NotRequired[Sequence[str]]
+    """lti13."""
+    issuer: NotRequired[str]
+    """lti13."""
+    jwks_endpoint: NotRequired[str]
+    """lti13."""
+    username_key: NotRequired[str]
+    """lti13; default email."""
+    allowed_users: NotRequired[Sequence[str]]
+    """Only they may log in. Without the list: everybody, but with oauth nobody."""
+    allow_all: NotRequired[bool]
+    """Everybody whom the authenticator knows may log in."""
+    admins: NotRequired[Sequence[str]]
+    """They may log in, and see and stop everybody's servers."""
+
+
+class HubCull(TypedDict):
+    """When servers and kernels end by themselves, in seconds."""
+
+    idle_s: NotRequired[int]
+    """Default 3600."""
+    max_age_s: NotRequired[int]
+    """Ends servers in use too; default 0: none."""
+    every_s: NotRequired[int]
+    """How often to look; default 600."""
+    kernel_idle_s: NotRequired[int]
+    """Default: idle_s."""
+
+
+class NotebookHubArgs(TypedDict):
+    """Arguments of NotebookHub. Times in seconds, sizes in GiB."""
+
+    namespace: NotRequired[str]
+    """Default: the component's name. One hub fills one namespace."""
+    hub_image: pulumi.Input[str]
+    """Has on its PATH jupyterhub 5 and python3 with kubespawner 7, the idle culler and the authenticators."""
+    hub_image_name: NotRequired[str]
+    """Default hub."""
+    proxy_image: pulumi.Input[str]
+    """Has on its PATH configurable-http-proxy."""
+    proxy_image_name: NotRequired[str]
+    """Default proxy."""
+    profiles: Sequence[HubProfile]
+    """In the order of the spawn page; without `is_default` the first is chosen."""
+    expose: HubExpose
+    public_url: NotRequired[str]
+    """Where people open the hub, when something in front of it has the name and the certificate."""
+    authenticator: HubAuthenticator
+    cull: NotRequired[HubCull]
+    start_timeout_s: NotRequired[int]
+    """From the choice on the spawn page to a running pod, image pull included; default 600."""
+    http_timeout_s: NotRequired[int]
+    """From there to a server that answers; default 120."""
+    volume_gib: NotRequired[float]
+    """Home of each user; default 10. Existing homes keep their size."""
+    database_gib: NotRequired[float]
+    """The hub's database; default 1. An existing one keeps its size."""
+    storage_class: NotRequired[str]
+    """Of homes and database; default: the cluster's."""
+    runtime_class: NotRequired[str]
+    """Of profiles with GPUs; default nvidia."""
+    core_pool: NotRequired[str]
+    """Pool that carries hub and proxy, and profiles without a pool; default: any node."""
+    core_node_selector: NotRequired[Mapping[str, str]]
+    """Further labels that a node must have for hub and proxy."""
+    core_tolerations: NotRequired[Sequence[HubToleration]]
+    """Of hub and proxy; default: the GPU taint nvidia.com/gpu."""
+
+
+class NotebookHub(pulumi.ComponentResource):
+    """A JupyterHub that fills one namespace.
+
+    Namespace, homes, database and credentials outlive `destroy` and are taken up by the next `up`; running servers end
+    with `destroy`. Removing what is left is a command of its own: it deletes the namespace.
+    """
+
+    url: pulumi.Output[str]
+    """Where people open it."""
+    namespace: pulumi.Output[str]
+    credentials_secret: pulumi.Output[str]
+    """Name of the Secret that was born in the cluster; with the dummy authenticator its key dummy-password logs in."""
+
+    def __init__(self, name: str, args: NotebookHubArgs, opts: pulumi.ResourceOptions | None = None) -> None:
+        hub = _parsed(name, args)
+        super().__init__("gpu-commons:index:NotebookHub", name, {**args}, opts)
+
+        namespace = NamespacePatch(f"{name}-namespace", **objects.namespace(hub), opts=self._child())
+        inside = self._child(namespace)
+        policies = [
+            NetworkPolicy(f"{name}-{policy}", **manifest, opts=inside)
+            for policy, manifest in hub_access.network_policies(hub).items()
+        ]
+        account = ServiceAccount(
+            f"{name}-hub",
+            **_python(hub_access.service_account(hub, objects.HUB, objects.HUB)),
+            opts=inside,
+        )
+        role = Role(f"{name}-hub", **hub_access.hub_role(hub), opts=inside)
+        binding = RoleBinding(
+            f"{name}-hub",
+            **_python(hub_access.role_binding(hub, objects.HUB, objects.HUB)),
+            opts=self._child(account, role),
+        )
+        credentials = self._credentials(name, hub, inside, policies)
+
+        images = pulumi.Output.from_input(dict(hub.images)).apply(objects.image_table)
+        data = objects.config_data(hub, config=_text("jupyterhub_config.py"), images=images)
+        config = ConfigMap(f"{name}-config", **objects.config_map(hub, data), opts=inside)
+
+        # Services are not among the dependencies of pods: an update waits for a service until pods answer behind it.
+        Service(f"{name}-hub", **objects.hub_service(hub), opts=inside)
+        Service(f"{name}-proxy-api", **objects.proxy_api_service(hub), opts=inside)
+        public = Service(f"{name}-proxy-public", **objects.proxy_public_service(hub), opts=inside)
+        proxy = Deployment(f"{name}-proxy", **hub_pods.proxy_deployment(hub), opts=self._child(credentials, *policies))
+        StatefulSet(
+            f"{name}-hub",
+            **hub_pods.hub_stateful_set(hub, config_checksum=pulumi.Output.from_input(data).apply(objects.checksum)),
+            # The hub ends itself when it starts and finds no proxy.
+            opts=self._child(credentials, binding, config, proxy, *policies),
+        )
+
+        self.url = _url(hub, public)
+        self.namespace = namespace.metadata.apply(lambda _: hub.namespace)
+        self.credentials_secret = credentials.metadata.apply(lambda _: objects.CREDENTIALS)
+        self.register_outputs(
+            {"url": self.url, "namespace": self.namespace, "credentials_secret": self.credentials_secret}
+        )
+
+    def _credentials(
+        self, name: str, hub: Hub, inside: pulumi.ResourceOptions, policies: Sequence[pulumi.Resource]
+    ) -> Job:
+        word = objects.CREDENTIALS
+        account = ServiceAccount(
+            f"{name}-credentials", **_python(hub_access.service_account(hub, word, word)), opts=inside
+        )
+        role = Role(f"{name}-credentials", **hub_access.credentials_role(hub), opts=inside)
+        binding = RoleBinding(
+            f"{name}-credentials",
+            **_python(hub_access.role_binding(hub, word, word)),
+            opts=self._child(account, role),
+        )
+        return Job(
+            f"{name}-credentials",
+            **hub_pods.credentials_job(hub, script=_text("hub_credentials.py")),
+            # A Job cannot be changed in place. A new hub image makes a new Job of the same name, which finds the
+            # Secret and ends.
+            opts=pulumi.ResourceOptions.merge(
+                self._child(binding, *policies), pulumi.ResourceOptions(delete_before_replace=True)
+            ),
+        )
+
+    def _child(self, *after: pulumi.Resource) -> pulumi.ResourceOptions:
+        return pulumi.ResourceOptions(parent=self, depends_on=list(after))
+
+
+def _parsed(name: str, args: NotebookHubArgs) -> Hub:
+    try:
+        return parse_hub(name, args)
+    except SettingsError as error:
+        raise pulumi.RunError(str(error)) from None
+
+
+def _text(file: str) -> str:
+    """A file that runs in the cluster."""
+    return resources.files("components.manifests").joinpath(file).read_text()
+
+
+def _python(manifest: Mapping[str, Any]) -> dict[str, Any]:
+    """Top-level keys as the Python SDK spells its parameters; everything below stays as Kubernetes writes it."""
+    spelling = {"automountServiceAccountToken": "automount_service_account_token", "roleRef": "role_ref"}
+    return {spelling.get(key, key): value for key, value in manifest.items()}
+
+
+def _url(hub: Hub, public: Service) -> pulumi.Output[str]:
+    if hub.expose.kind != "load_balancer" or hub.public_url:
+        return public.metadata.apply(lambda _: objects.url(hub))
+
+    def reached(status: Any) -> str:
+        ingress = (status and status.load_balancer and status.load_balancer.ingress) or []
+        return objects.url(hub, (ingress[0].hostname or ingress[0].ip) if ingress else None)
+
+    return public.status.apply(reached)

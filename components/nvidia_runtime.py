@@ -1,0 +1,64 @@
+"""NvidiaRuntime: what a Kubernetes cluster needs besides the driver so that pods can ask for GPUs."""
+
+from typing import Any, NotRequired, TypedDict
+
+import pulumi
+from pulumi_kubernetes.apps.v1 import DaemonSet
+from pulumi_kubernetes.core.v1 import Namespace
+from pulumi_kubernetes.node.v1 import RuntimeClass
+
+from components.manifests import runtime as manifest
+
+
+class NvidiaRuntimeArgs(TypedDict):
+    """Arguments of NvidiaRuntime."""
+
+    device_plugin_image: pulumi.Input[str]
+    """Image of NVIDIA's device plugin, by digest."""
+    persistence_daemon_image: pulumi.Input[str]
+    """Image with a shell and chroot; the daemon itself comes from the driver on the host."""
+    namespace: NotRequired[str]
+    """Namespace of the daemons, made by the component; default `gpu-runtime`."""
+
+
+class NvidiaRuntime(pulumi.ComponentResource):
+    """RuntimeClass `nvidia`, device plugin and persistence daemon on every node of a GpuNodePool.
+
+    The container runtime's handler `nvidia` (NVIDIA container toolkit) is configured on the nodes by who installs them.
+    """
+
+    runtime_class: pulumi.Output[str]
+    """Name of the RuntimeClass for pods that use GPUs."""
+
+    def __init__(self, name: str, args: NvidiaRuntimeArgs, opts: pulumi.ResourceOptions | None = None) -> None:
+        super().__init__("gpu-commons:index:NvidiaRuntime", name, {**args}, opts)
+        child = pulumi.ResourceOptions(parent=self)
+        runtime_class = RuntimeClass(
+            f"{name}-class",
+            metadata={"name": manifest.RUNTIME_CLASS},
+            handler=manifest.RUNTIME_CLASS,
+            opts=child,
+        )
+        # Privileged pods run here and nowhere else.
+        namespace = Namespace(
+            f"{name}-namespace",
+            metadata={
+                "name": args.get("namespace") or "gpu-runtime",
+                "labels": {"pod-security.kubernetes.io/enforce": "privileged"},
+            },
+            opts=child,
+        )
+        daemons: dict[str, dict[str, Any]] = {
+            "device-plugin": manifest.device_plugin_pod(args["device_plugin_image"]),
+            "persistence-daemon": manifest.persistence_pod(args["persistence_daemon_image"]),
+        }
+        for component, pod in daemons.items():
+            spec: Any = manifest.daemon_set_spec(component, pod)
+            DaemonSet(
+                f"{name}-{component}",
+                metadata={"name": component, "namespace": namespace.metadata.name},
+                spec=spec,
+                opts=pulumi.ResourceOptions(parent=self, depends_on=[runtime_class]),
+            )
+        self.runtime_class = pulumi.Output.from_input(manifest.RUNTIME_CLASS)
+        self.register_outputs({"runtime_class": self.runtime_class})

@@ -1,0 +1,106 @@
+"""A user's mistakes as values: where, what was written, why it cannot be, what to change."""
+
+import json
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from difflib import get_close_matches
+from itertools import groupby
+from typing import Final
+
+Loc = tuple[str | int, ...]  # ("fleet", "pools", 2, "driver")
+
+NOT_GIVEN: Final = object()
+_SECRETIVE = re.compile(r"secret|passw|passphrase|token(?!_url)|credential|private|salt|command", re.IGNORECASE)
+_LONGEST = 60
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """One mistake in plain data, not yet tied to a file. `value` is what was written there, if anything."""
+
+    loc: Loc
+    reason: str  # reads on after the value: is not a driver version such as 418.88
+    fix: str
+    value: object = NOT_GIVEN
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """One mistake as a person reads it. `value` is shortened and never a secret; empty where nothing was written."""
+
+    path: str  # as the user wrote it: fleet.pools[2].driver
+    value: str
+    reason: str
+    fix: str
+    file: str = ""
+    line: int | None = None
+
+    def __str__(self) -> str:
+        what = f"{self.value} {self.reason}" if self.value else self.reason
+        where = f" (line {self.line})" if self.line else ""
+        return f"{self.path}: {what}{where}\n    {self.fix}"
+
+
+class SettingsError(Exception):
+    """All mistakes of a stack's settings. Its text is the whole message for people: print it without a traceback."""
+
+    def __init__(self, problems: Iterable[Problem]) -> None:
+        self.problems = tuple(problems)
+        super().__init__(self._text())
+
+    def _text(self) -> str:
+        parts = []
+        for file, group in groupby(self.problems, key=lambda problem: problem.file):
+            found = list(group)
+            count = "1 problem" if len(found) == 1 else f"{len(found)} problems"
+            parts.append("\n".join([f"{file or 'settings'}: {count}", *(f"  {problem}" for problem in found)]))
+        return "\n".join(parts)
+
+
+def path_text(loc: Loc) -> str:
+    """`fleet.pools[2].driver`; a key with dots or slashes goes in brackets."""
+    text = ""
+    for step in loc:
+        if isinstance(step, int):
+            text += f"[{step}]"
+        elif re.fullmatch(r"[\w-]+", step, re.ASCII):
+            text += f".{step}" if text else step
+        else:
+            text += f"[{json.dumps(step, ensure_ascii=False)}]"
+    return text
+
+
+def show(value: object, loc: Loc = ()) -> str:
+    """One short line for a value: strings quoted, collections counted, whatever may be a secret not at all."""
+    if value is NOT_GIVEN:
+        return ""
+    if isinstance(value, Mapping):
+        return "a mapping"
+    if isinstance(value, Sequence) and not isinstance(value, str):
+        return f"a list of {len(value)}"
+    if any(isinstance(step, str) and _SECRETIVE.search(step) for step in loc):
+        return "the value (not shown)"
+    if value is None:
+        return "null"
+    if isinstance(value, str):
+        value = re.sub(r"://[^/@\s]+@", "://…@", value)  # user and password in a URL
+        value = value if len(value) <= _LONGEST else value[: _LONGEST - 1] + "…"
+    return json.dumps(value, ensure_ascii=False, default=str)
+
+
+def nearest(word: object, known: Iterable[str], *, what: str) -> str:
+    """Advice for a name that is not among `known`: the likely ones, then all of them, if they are few."""
+    choices = sorted(set(known))
+    if not choices:
+        return f"there is no {what} yet: add one"
+    by_lower = {choice.lower(): choice for choice in choices}
+    close = get_close_matches(str(word).lower(), by_lower, n=2, cutoff=0.6)
+    likely = f"did you mean {' or '.join(by_lower[match] for match in close)}? " if close else ""
+    return f"{likely}known {what}s: {listing(choices, most=12)}"
+
+
+def listing(names: Sequence[str], *, most: int = 4) -> str:
+    """`n09, n10`; more than `most` end in `and 3 more`."""
+    shown = ", ".join(names[:most])
+    return shown if len(names) <= most else f"{shown} and {len(names) - most} more"

@@ -1,0 +1,205 @@
+"""The settings of a stack, read once. The only reader of Pulumi's configuration.
+
+`load_stack` reads a stack file without Pulumi (CLI, lab, tests), `from_pulumi` reads what the engine hands to a
+program or a policy pack. Both end in the same `Stack` or in one `SettingsError` with every mistake.
+`python -m components.settings` prints the JSON Schema for editors.
+"""
+
+import json
+import os
+import sys
+from collections.abc import Iterator, Mapping
+from functools import cache
+from pathlib import Path
+from typing import Any, Final
+
+from pydantic import ValidationError
+
+from components import stack_checks
+from components.model_faults import model_faults
+from components.problems import Fault, Loc, Problem, SettingsError, nearest, path_text, show
+from components.stack_file import Document, read_yaml
+from components.stack_models import Stack
+
+__all__ = ["Problem", "SettingsError", "Stack", "from_pulumi", "json_schema", "load_stack"]
+
+NAMESPACE: Final = "gpu-commons"
+OVERLAY: Final = "GPU_COMMONS_SITE"
+
+
+def load_stack(path: Path, *, site: Path | None = None) -> Stack:
+    """Read a stack file (`stacks/Pulumi.<stack>.yaml`) without Pulumi; `site` is an overlay, see `Site`.
+
+    Raises SettingsError with every mistake of the two files.
+    """
+    file = read_yaml(path, called="stack file")
+    raw, faults = _sections(file)
+    lines = dict(file.lines)
+    for where, line in file.lines.items():
+        if where[:1] == ("config",) and len(where) > 1:  # also by the path that messages use: fleet.pools
+            key = str(where[1])
+            lines.setdefault((key,), line)
+            lines[key.removeprefix(f"{NAMESPACE}:"), *where[2:]] = line
+    return _stack(Document(file.file, raw, lines), _overlay(site), faults)
+
+
+def from_pulumi() -> Stack:
+    """The settings that the engine hands to a program or a policy pack, with the overlay that GPU_COMMONS_SITE names.
+
+    Raises SettingsError with every mistake.
+    """
+    # Here and nowhere else, so that the CLI, the lab and the tests read stack files without Pulumi.
+    from pulumi.runtime.config import get_config_env, get_config_secret_keys_env  # noqa: PLC0415
+
+    secret = set(get_config_secret_keys_env())
+    raw: dict[str, Any] = {}
+    faults: list[Fault] = list(_passphrase(secret))
+    for key, text in get_config_env().items():
+        namespace, _, section = key.partition(":")
+        if namespace != NAMESPACE:
+            continue
+        if key in secret:
+            faults.append(_encrypted((section,)))
+        if section not in Stack.model_fields:
+            faults.append(_unknown_section(section))
+            continue
+        try:
+            raw[section] = json.loads(text)
+        except ValueError:  # a bare word: Pulumi hands it over as it is
+            raw[section] = text
+    overlay = os.environ.get(OVERLAY)
+    return _stack(Document("stack configuration", raw), _overlay(Path(overlay) if overlay else None), faults)
+
+
+@cache
+def json_schema() -> dict[str, Any]:
+    """JSON Schema of a whole stack file, for editors and for the reference page."""
+    schema = Stack.model_json_schema()
+    sections: dict[str, Any] = schema["properties"]
+    ours = "|".join(f"{name}$" for name in sections)
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": "gpu-commons stack file",
+        "type": "object",
+        "required": ["config"],
+        "properties": {
+            **{key: {"description": text} for key, text in _TOP.items() if key != "config"},
+            "config": {
+                "description": _TOP["config"],
+                "type": "object",
+                "required": [f"{NAMESPACE}:{name}" for name in schema["required"]],
+                "properties": {f"{NAMESPACE}:{name}": section for name, section in sections.items()},
+                "patternProperties": {f"^{NAMESPACE}:(?!{ours})": False},
+            },
+        },
+        "additionalProperties": False,
+        "$defs": schema["$defs"],
+    }
+
+
+_TOP: Final = {
+    "config": "Settings of the stack, in namespaces; ours is gpu-commons.",
+    "encryptionsalt": "Salt of the passphrase, written by Pulumi.",
+    "encryptedkey": "Encrypted data key, written by Pulumi.",
+    "secretsprovider": "Who encrypts secrets, written by Pulumi.",
+    "environment": "Pulumi environments that this stack imports.",
+}
+
+
+def _sections(file: Document) -> tuple[dict[str, Any], list[Fault]]:
+    top = file.data
+    if not isinstance(top, Mapping) or not isinstance(top.get("config"), Mapping):
+        fix = "a stack file has config: with keys such as gpu-commons:site below it"
+        path = "config" if isinstance(top, Mapping) else "(top)"
+        raise SettingsError([Problem(path, "", "is not a mapping", fix, file.file, file.line((path,)))])
+    raw: dict[str, Any] = {}
+    unknown = [str(key) for key in top if key not in _TOP]
+    faults = [Fault((key,), "is not a known key", nearest(key, _TOP, what="key")) for key in unknown]
+    for key, value in top["config"].items():
+        namespace, colon, section = str(key).partition(":")
+        if not colon:
+            fix = f"keys have a namespace: {NAMESPACE}:{key}" if key in Stack.model_fields else "write namespace:key"
+            faults.append(Fault(("config", str(key)), "has no namespace", fix))
+        elif namespace == NAMESPACE and section not in Stack.model_fields:
+            faults.append(_unknown_section(section))
+        elif namespace == NAMESPACE:
+            raw[section] = value
+            faults += [_encrypted(loc) for loc in _secure(value, (section,))]
+    return raw, faults
+
+
+def _unknown_section(section: str) -> Fault:
+    return Fault((f"{NAMESPACE}:{section}",), "is not a known key", nearest(section, Stack.model_fields, what="key"))
+
+
+def _secure(value: object, loc: Loc) -> Iterator[Loc]:
+    if isinstance(value, Mapping):
+        if set(value) == {"secure"}:
+            yield loc
+        for key, item in value.items():
+            yield from _secure(item, (*loc, str(key)))
+    elif isinstance(value, list):
+        for index, item in enumerate(value):
+            yield from _secure(item, (*loc, index))
+
+
+def _encrypted(loc: Loc) -> Fault:
+    fix = "settings hold no secrets: put it into a Kubernetes Secret and refer to that, as client_secret does"
+    return Fault(loc, "is an encrypted value", fix)
+
+
+def _passphrase(secret: set[str]) -> Iterator[Fault]:
+    # The committed salts open with an empty passphrase, so that anybody can preview; then nothing may be secret.
+    if secret and os.environ.get("PULUMI_CONFIG_PASSPHRASE") == "":
+        fix = "set PULUMI_CONFIG_PASSPHRASE to one of your own and run pulumi stack change-secrets-provider passphrase"
+        yield Fault(tuple(sorted(secret)[:1]), "is a secret that the empty passphrase opens", fix)
+
+
+def _overlay(path: Path | None) -> Document | None:
+    if path is None:
+        return None
+    overlay = read_yaml(path, called=OVERLAY)
+    if overlay.data is not None and not isinstance(overlay.data, Mapping):
+        fix = "an overlay has the keys of site: registry: …"
+        raise SettingsError([Problem("(top)", show(overlay.data), "is not a mapping", fix, overlay.file, 1)])
+    return overlay
+
+
+def _stack(main: Document, overlay: Document | None, faults: list[Fault]) -> Stack:
+    raw = dict(main.data)
+    if overlay is not None and overlay.data and isinstance(raw.get("site", {}), Mapping):
+        raw["site"] = {**raw.get("site", {}), **overlay.data}
+    encrypted = {fault.loc for fault in faults}
+    stack: Stack | None = None
+    try:
+        # As JSON: there strict means what a writer of YAML expects, a list for a list and no text for a number.
+        stack = Stack.model_validate_json(json.dumps(raw, default=str))
+    except ValidationError as error:
+        found = model_faults(error, Stack.model_json_schema())
+        faults += [fault for fault in found if not _is_inside(fault.loc, encrypted)]
+    known = {fault.loc for fault in faults}
+    faults += [fault for fault in stack_checks.check(raw) if fault.loc not in known]
+    if faults or stack is None:
+        raise SettingsError(_problems(faults, main, overlay))
+    return stack
+
+
+def _is_inside(loc: Loc, places: set[Loc]) -> bool:
+    return any(loc[: len(place)] == place for place in places)
+
+
+def _problems(faults: list[Fault], main: Document, overlay: Document | None) -> list[Problem]:
+    problems = [_problem(fault, main, overlay) for fault in faults]
+    return sorted(problems, key=lambda problem: (problem.file != main.file, problem.line or 0))
+
+
+def _problem(fault: Fault, main: Document, overlay: Document | None) -> Problem:
+    file, loc = main, fault.loc
+    if overlay is not None and overlay.data and loc[:1] == ("site",) and len(loc) > 1 and loc[1] in overlay.data:
+        file, loc = overlay, loc[1:]
+    path = str(loc[0]) if ":" in str(loc[0]) else path_text(loc)  # gpu-commons:jobs, as it stands in the file
+    return Problem(path, show(fault.value, loc), fault.reason, fault.fix, file.file, file.line(loc))
+
+
+if __name__ == "__main__":
+    sys.stdout.write(json.dumps(json_schema(), indent=2, ensure_ascii=False) + "\n")

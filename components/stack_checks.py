@@ -1,0 +1,302 @@
+"""What a stack's settings must agree on among themselves: names, sums, limits. Pure.
+
+Works on the mapping as it was read, not on the models, and skips what has the wrong shape: a malformed driver in
+one pool must not hide a missing image in a profile, and what is malformed is reported by the models.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from itertools import chain
+from typing import Any, Final, TypeGuard
+
+from components.node_names import NodeNameError, expand_all
+from components.problems import Fault, Loc, listing, nearest
+
+Raw = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class _Pool:
+    """What the checks need of one pool. None: not given, or of the wrong shape."""
+
+    loc: Loc
+    name: str | None
+    gpus_per_node: int | None
+    listed: tuple[str, ...] | None  # before nodes_except
+    excepted: tuple[str, ...] | None
+
+    @property
+    def nodes(self) -> tuple[str, ...] | None:
+        if self.listed is None or self.excepted is None:
+            return None
+        return tuple(name for name in self.listed if name not in self.excepted)
+
+
+def check(raw: Raw) -> Iterator[Fault]:
+    """Every disagreement in the settings of a stack (`site`, `fleet`, … as keys), in the order of the sections."""
+    pools = [_outline(loc, pool) for loc, pool in _items(raw, "fleet", "pools")]
+    yield from _site(raw)
+    yield from _fleet(raw, pools)
+    yield from _doubles(raw, ("images",))
+    yield from _hubs(raw, pools)
+    yield from _doubles(raw, ("jobs",), key=lambda job: (str(job.get("namespace", "batch")), job.get("name")))
+    for loc, job in _items(raw, "jobs"):
+        yield from _workload(raw, loc, job, pools, elsewhere=None)
+    for loc, part in _assuming(raw):
+        yield from _assumptions(loc, part)
+
+
+# --- site
+
+
+def _site(raw: Raw) -> Iterator[Fault]:
+    site = _mapping(raw, "site")
+    has_hubs = bool(_items(raw, "hubs"))
+    core, names = site.get("core_pool"), _known(raw, "fleet", "pools")
+    yield from _pool_named(raw, ("site", "core_pool"), core)
+    if core is None and has_hubs and site:
+        fix = f"name the pool that carries the hub and profiles without a pool: {nearest('', names or (), what='pool')}"
+        yield Fault(("site", "core_pool"), "is missing", fix)
+    yield from _authenticator(site, needed=has_hubs)
+    yield from _registry(site)
+    yield from _doubles(raw, ("site", "substitutes"), label="reference", key=lambda entry: entry.get("reference"))
+
+
+def _authenticator(site: Raw, *, needed: bool) -> Iterator[Fault]:
+    loc: Loc = ("site", "authenticator")
+    given = site.get("authenticator")
+    if given is None and needed and site:
+        yield Fault(loc, "is missing", "a hub needs one: add kind oauth or lti13 with its settings")
+    if not isinstance(given, Mapping):
+        return
+    if given.get("kind") == "dummy" and site.get("lab") is not True:
+        fix = "choose oauth or lti13: a dummy lets anybody in and is for the lab alone (site.lab: true)"
+        yield Fault((*loc, "kind"), "is allowed in the lab only", fix, "dummy")
+    if given.get("kind") in ("oauth", "lti13"):
+        everybody = given.get("allow_all", given["kind"] == "lti13")
+        if everybody is False and not given.get("allowed_users"):
+            yield Fault(loc, "lets nobody log in", "list allowed_users, or set allow_all: true")
+
+
+def _registry(site: Raw) -> Iterator[Fault]:
+    registry, allowed = site.get("registry"), site.get("allowed_registries")
+    if not isinstance(registry, str) or not isinstance(allowed, list):
+        return
+    if not any(isinstance(entry, str) and f"{registry}/".startswith(f"{entry}/") for entry in allowed):
+        fix = f"add {registry.partition('/')[0]} to site.allowed_registries, or our own images are refused"
+        yield Fault(("site", "registry"), "is in none of the allowed registries", fix, registry)
+
+
+# --- fleet
+
+
+def _outline(loc: Loc, pool: Raw) -> _Pool:
+    per_node = pool.get("gpus_per_node")
+    return _Pool(
+        loc=loc,
+        name=pool["name"] if isinstance(pool.get("name"), str) else None,
+        gpus_per_node=per_node if _is_count(per_node) else None,
+        listed=_expanded(pool.get("nodes")),
+        excepted=_expanded(pool.get("nodes_except", [])),
+    )
+
+
+def _fleet(raw: Raw, pools: list[_Pool]) -> Iterator[Fault]:
+    yield from _doubles(raw, ("fleet", "pools"))
+    owners: dict[str, _Pool] = {}
+    for pool in pools:
+        for node in pool.excepted or ():
+            if pool.listed is not None and node not in pool.listed:
+                fix = f"{_called(pool)} has {listing(pool.listed, most=12)}: correct nodes or nodes_except"
+                yield Fault((*pool.loc, "nodes_except"), "is not among the nodes of its pool", fix, node)
+        if pool.nodes is not None and not pool.nodes:
+            yield Fault((*pool.loc, "nodes"), "leaves the pool without a node", "list at least one, or drop the pool")
+        yield from _owned_once(pool, owners)
+    yield from _total(_mapping(raw, "fleet").get("total_gpus"), pools)
+
+
+def _owned_once(pool: _Pool, owners: dict[str, _Pool]) -> Iterator[Fault]:
+    twice: dict[str, list[str]] = {}
+    for node, times in Counter(pool.nodes or ()).items():
+        owner = owners.setdefault(node, pool)
+        if owner is not pool:
+            twice.setdefault(f"belongs to {_called(owner)} and to {_called(pool)}", []).append(node)
+        elif times > 1:
+            twice.setdefault(f"is listed twice in {_called(pool)}", []).append(node)
+    for reason, nodes in twice.items():
+        fix = "a node belongs to one pool, once: take it out of one of the two (nodes_except takes it out of a range)"
+        yield Fault((*pool.loc, "nodes"), reason, fix, listing(nodes))
+
+
+def _total(declared: object, pools: list[_Pool]) -> Iterator[Fault]:
+    counts = [(pool, pool.nodes, pool.gpus_per_node) for pool in pools]
+    known = [(pool, nodes, gpus) for pool, nodes, gpus in counts if nodes is not None and gpus is not None]
+    total = sum(len(nodes) * gpus for _, nodes, gpus in known)
+    if not _is_count(declared) or declared == total or len(known) < len(pools) or not all(pool.nodes for pool in pools):
+        return  # or it follows from what is reported already
+    usual = Counter(chain.from_iterable([gpus] * len(nodes) for _, nodes, gpus in known)).most_common(1)
+    odd = [
+        f"{listing(nodes)} of pool {pool.name} {'has' if len(nodes) == 1 else 'each have'} {gpus}"
+        for pool, nodes, gpus in known
+        if usual and gpus != usual[0][0]
+    ]
+    reason = f"contradicts the pools, which have {total}, not {declared}" + (f": {'; '.join(odd)}" if odd else "")
+    sums = ", ".join(f"{pool.name} {len(nodes)} nodes of {gpus}" for pool, nodes, gpus in known)
+    fix = f"write total_gpus: {total}, or correct nodes or gpus_per_node of a pool ({sums or 'there is none'})"
+    yield Fault(("fleet", "total_gpus"), reason, fix, declared)
+
+
+# --- hubs, profiles and jobs
+
+
+def _hubs(raw: Raw, pools: list[_Pool]) -> Iterator[Fault]:
+    yield from _doubles(raw, ("hubs",))
+    ports: dict[object, Loc] = {}
+    for loc, hub in _items(raw, "hubs"):
+        for key in ("hub_image", "proxy_image"):
+            yield from _image(raw, (*loc, key), hub.get(key))
+        yield from _expose(loc, hub, ports)
+        yield from _culling(loc, hub)
+        yield from _doubles(hub, ("profiles",), at=loc)
+        profiles = _items(hub, "profiles", at=loc)
+        core = _mapping(raw, "site").get("core_pool")
+        for profile_loc, profile in profiles:
+            yield from _workload(raw, profile_loc, profile, pools, elsewhere=core)
+        yield from _default_profile(loc, [profile for _, profile in profiles])
+
+
+def _default_profile(loc: Loc, profiles: list[Raw]) -> Iterator[Fault]:
+    names = [str(profile.get("name")) for profile in profiles]
+    default = [name for name, profile in zip(names, profiles, strict=True) if profile.get("is_default") is True]
+    if profiles and not default:
+        yield Fault((*loc, "profiles"), "have no default", f"set is_default: true on one of {listing(names, most=12)}")
+    if len(default) > 1:
+        fix = f"keep is_default: true on one of {', '.join(default)}"
+        yield Fault((*loc, "profiles"), f"have {len(default)} defaults", fix)
+
+
+def _expose(loc: Loc, hub: Raw, ports: dict[object, Loc]) -> Iterator[Fault]:
+    expose = _mapping(hub, "expose")
+    port = expose.get("port")
+    if expose.get("kind") == "node_port" and _is_count(port) and ports.setdefault(port, loc) != loc:
+        fix = "node ports are shared by the whole cluster: choose another from 30000 to 32767"
+        yield Fault((*loc, "expose", "port"), "is the port of another hub", fix, port)
+
+
+def _culling(loc: Loc, hub: Raw) -> Iterator[Fault]:
+    cull = _mapping(hub, "cull")
+    idle, every = cull.get("idle_s"), cull.get("every_s")
+    if _is_count(idle) and _is_count(every) and every > idle:
+        fix = f"look at least once in {idle} s: servers would stay idle for longer than that"
+        yield Fault((*loc, "cull", "every_s"), "is longer than idle_s", fix, every)
+
+
+def _workload(raw: Raw, loc: Loc, workload: Raw, pools: list[_Pool], *, elsewhere: object) -> Iterator[Fault]:
+    """Image, pool and GPUs of a profile or job; without a pool it lands `elsewhere`, or (None) on any pool."""
+    yield from _image(raw, (*loc, "image"), workload.get("image"))
+    yield from _pool_named(raw, (*loc, "pool"), workload.get("pool"))
+    gpus, lands_on = workload.get("gpus"), workload.get("pool") or elsewhere
+    candidates = [pool for pool in pools if lands_on in (None, pool.name)]
+    most = max((pool.gpus_per_node or 0 for pool in candidates), default=0)
+    if _is_count(gpus) and candidates and gpus > most and all(pool.gpus_per_node is not None for pool in candidates):
+        where = f"pool {lands_on}" if lands_on else "the fleet"
+        enough = [str(pool.name) for pool in pools if (pool.gpus_per_node or 0) >= gpus]
+        instead = f", or choose pool {' or '.join(enough)}" if enough else ""
+        fix = f"one pod runs on one node: ask for at most {most}{instead}"
+        yield Fault((*loc, "gpus"), f"is more than any node of {where} has ({most})", fix, gpus)
+
+
+def _image(raw: Raw, loc: Loc, name: object) -> Iterator[Fault]:
+    names = _known(raw, "images")
+    if names is not None and isinstance(name, str) and name not in names:
+        yield Fault(loc, "is not an image of this stack", nearest(name, names, what="image"), name)
+
+
+def _pool_named(raw: Raw, loc: Loc, name: object) -> Iterator[Fault]:
+    names = _known(raw, "fleet", "pools")
+    if names is not None and isinstance(name, str) and name not in names:
+        yield Fault(loc, "is not a pool of the fleet", nearest(name, names, what="pool"), name)
+
+
+# --- everywhere
+
+
+def _doubles(
+    raw: Raw,
+    path: tuple[str, ...],
+    *,
+    at: Loc = (),
+    label: str = "name",
+    key: Callable[[Raw], object] = lambda item: item.get("name"),
+) -> Iterator[Fault]:
+    first: dict[object, Loc] = {}
+    for loc, item in _items(raw, *path, at=at):
+        if not isinstance(item.get(label), str):
+            continue
+        found = key(item)
+        if found in first:
+            reason = f"is taken by {path[-1]}[{first[found][-1]}]"
+            yield Fault((*loc, label), reason, f"give each of {path[-1]} a {label} of its own", item[label])
+        first.setdefault(found, loc)
+
+
+def _assuming(raw: Raw) -> Iterator[tuple[Loc, Raw]]:
+    for section in ("site", "runtime"):
+        yield (section,), _mapping(raw, section)
+    for path in (("fleet", "pools"), ("hubs",), ("jobs",)):
+        yield from _items(raw, *path)
+
+
+def _assumptions(loc: Loc, part: Raw) -> Iterator[Fault]:
+    listed = part.get("assumptions")
+    for index, key in enumerate(listed if isinstance(listed, list) else ()):
+        if isinstance(key, str) and key not in part:
+            fix = nearest(key, set(part) - {"assumptions"}, what="key")
+            yield Fault((*loc, "assumptions", index), "is not a key that is set beside it", fix, key)
+
+
+_NOTHING: Final[Raw] = {}
+
+
+def _mapping(raw: Raw, key: str) -> Raw:
+    found = raw.get(key)
+    return found if isinstance(found, Mapping) else _NOTHING
+
+
+def _items(raw: Raw, *path: str, at: Loc = ()) -> list[tuple[Loc, Raw]]:
+    for step in path[:-1]:
+        raw = _mapping(raw, step)
+    found = raw.get(path[-1])
+    items = found if isinstance(found, list) else []
+    return [((*at, *path, index), item) for index, item in enumerate(items) if isinstance(item, Mapping)]
+
+
+def _known(raw: Raw, *path: str) -> set[str] | None:
+    """Names in a list of named things; None where its shape is so wrong that a name may be meant to be there."""
+    for step in path[:-1]:
+        if not isinstance(raw.get(step, {}), Mapping):
+            return None
+        raw = _mapping(raw, step)
+    found = raw.get(path[-1], [])
+    if not isinstance(found, list) or not all(isinstance(item, Mapping) for item in found):
+        return None
+    names = [item.get("name") for item in found]
+    return {str(name) for name in names} if all(isinstance(name, str) for name in names) else None
+
+
+def _called(pool: _Pool) -> str:
+    return f"pool {pool.name}" if pool.name is not None else f"pool number {pool.loc[-1]}"
+
+
+def _is_count(value: object) -> TypeGuard[int]:
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+def _expanded(entries: object) -> tuple[str, ...] | None:
+    if not isinstance(entries, list) or not all(isinstance(entry, str) for entry in entries):
+        return None
+    try:
+        return expand_all(entries)
+    except NodeNameError:
+        return None

@@ -1,0 +1,322 @@
+"""What a stack file can say, as pydantic models. Every key has a description: they make the reference and the schema.
+
+What keys must agree on among themselves (sums, names, limits) is in `stack_checks`.
+"""
+
+from typing import Annotated, Final, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from components.labels import Taint as NodeTaint
+from components.node_names import expand_all
+from components.setting_values import (
+    Amount,
+    Assumptions,
+    Count,
+    Driver,
+    Gpu,
+    LabelValue,
+    Name,
+    Namespace,
+    Nodes,
+    Reference,
+    Registry,
+    Replaceable,
+    Seconds,
+    SiteKey,
+    Text,
+    ToolkitVersion,
+    Url,
+)
+
+_FORM: Final = ConfigDict(extra="forbid", strict=True, frozen=True, allow_inf_nan=False)
+
+
+# --- site
+
+
+class SecretKey(BaseModel):
+    """One key of a Kubernetes Secret. The value never passes through here."""
+
+    model_config = _FORM
+    secret: Name = Field(description="Name of a Kubernetes Secret in the hub's namespace.")
+    key: Text = Field(description="Key inside that Secret.")
+
+
+class DummyAuthenticator(BaseModel):
+    """Everybody gets in. For the lab alone."""
+
+    model_config = _FORM
+    kind: Literal["dummy"] = Field(description="Lets everybody in; lab only.")
+
+
+class OAuthAuthenticator(BaseModel):
+    """Log in at an OAuth or OpenID Connect provider (GenericOAuthenticator of oauthenticator)."""
+
+    model_config = _FORM
+    kind: Literal["oauth"] = Field(description="Log in at an OAuth provider.")
+    client_id: Text = Field(description="Client id that the provider gave to this hub; quoted.")
+    client_secret: SecretKey = Field(
+        description="Where the client secret lies, {secret: a Kubernetes Secret, key: its key}; never the value."
+    )
+    callback_url: Url = Field(description="The hub's callback: https://hub.example.edu/hub/oauth_callback.")
+    authorize_url: Url = Field(description="The provider's authorization endpoint.")
+    token_url: Url = Field(description="The provider's token endpoint.")
+    userdata_url: Url = Field(description="The provider's user information endpoint.")
+    username_claim: Text = Field("preferred_username", description="Field of the answer that becomes the user name.")
+    scopes: tuple[Text, ...] = Field(("openid",), min_length=1, description="Scopes to ask for.")
+    login_service: Text | None = Field(None, description="Name on the login button.")
+    allow_all: bool = Field(default=False, description="Everybody with an account at the provider may log in.")
+    allowed_users: tuple[Text, ...] = Field((), description="Who may log in, if not everybody.")
+    admins: tuple[Text, ...] = Field((), description="Administrators of the hub.")
+
+
+class Lti13Authenticator(BaseModel):
+    """Users come from a learning platform by LTI 1.3 (LTI13Authenticator of ltiauthenticator)."""
+
+    model_config = _FORM
+    kind: Literal["lti13"] = Field(description="Users come from a learning platform by LTI 1.3.")
+    issuer: Url = Field(description="The platform's issuer identifier, an https address.")
+    authorize_url: Url = Field(description="The platform's authorization endpoint.")
+    jwks_endpoint: Url = Field(description="Where the platform publishes its keys (JWKS).")
+    client_ids: tuple[Text, ...] = Field(min_length=1, description="Client ids of this hub at the platform; quoted.")
+    username_key: Text = Field("email", description="Claim that becomes the user name; custom_… for custom claims.")
+    allow_all: bool = Field(default=True, description="Whoever the platform sends may log in.")
+    allowed_users: tuple[Text, ...] = Field((), description="Who may log in, if not everybody.")
+    admins: tuple[Text, ...] = Field((), description="Administrators of the hub.")
+
+
+Authenticator = Annotated[
+    DummyAuthenticator | OAuthAuthenticator | Lti13Authenticator,
+    Field(discriminator="kind"),
+]
+
+
+class Substitute(BaseModel):
+    """What is used in place of something that cannot be pulled here."""
+
+    model_config = _FORM
+    reference: Replaceable = Field(
+        description="Image reference or package source (https://…) as the stack or an image spec writes it."
+    )
+    replacement: Replaceable = Field(alias="with", description="What is used instead.")
+    reason: Text = Field(description="Why; printed in the preview.")
+
+
+class Site(BaseModel):
+    """Where the stack runs. A site overlay (GPU_COMMONS_SITE) replaces these keys, and no others."""
+
+    model_config = _FORM
+    name: Name | None = Field(None, description="Name of the site, for messages.")
+    lab: bool = Field(default=False, description="This is the one-machine lab: the dummy login is allowed.")
+    registry: Registry = Field(
+        description="Registry and folder that our images are pushed to: registry.example.edu/gpu-commons."
+    )
+    allowed_registries: tuple[Registry, ...] = Field(
+        min_length=1, description="Registries that workloads may pull from: host[:port], or with a folder."
+    )
+    core_pool: Name | None = Field(
+        None, description="Pool that carries the hub, the proxy and profiles that name no pool."
+    )
+    authenticator: Authenticator | None = Field(None, description="How people log in to the hubs.")
+    builder: Text | None = Field(None, description="buildx builder that builds our images; none: the default one.")
+    ca_bundle: Text | None = Field(None, description="PEM file with the certificates that image builds must trust.")
+    kubeconfig: Text | None = Field(None, description="Kubeconfig file; none: what KUBECONFIG names.")
+    kube_context: Text | None = Field(None, description="Context of the kubeconfig; none: its current one.")
+    substitutes: tuple[Substitute, ...] = Field((), description="What replaces what cannot be pulled here.")
+    assumptions: Assumptions = ()
+
+
+# --- fleet
+
+
+class Taint(BaseModel):
+    """A taint of the site's own, beside the one for GPUs that every GPU node gets."""
+
+    model_config = _FORM
+    key: SiteKey = Field(description="Taint key, such as example.edu/course.")
+    value: LabelValue = Field("", description="Taint value.")
+    effect: Literal["NoSchedule", "PreferNoSchedule", "NoExecute"] = Field(description="What it does to pods.")
+
+
+class Pool(BaseModel):
+    """Nodes that are alike."""
+
+    model_config = _FORM
+    name: Name = Field(description="Name of the pool; becomes the label gpu-commons.org/pool.")
+    gpu: Gpu = Field(description="GPU model, as people write it: GeForce GTX 1080 Ti.")
+    gpus_per_node: int = Field(ge=1, le=64, description="GPUs on each node of this pool.")
+    nodes: tuple[Nodes, ...] = Field(description="Node names and ranges such as n01-n12.")
+    nodes_except: tuple[Nodes, ...] = Field((), description="Names in the ranges that do not belong to this pool.")
+    driver: Driver = Field(description='NVIDIA driver on these nodes, quoted: "418.88".')
+    container_toolkit: ToolkitVersion = Field(description='NVIDIA container toolkit on these nodes, quoted: "1.17.8".')
+    cpu: Amount = Field(description="CPU cores of one node.")
+    memory_gib: Amount = Field(description="Memory of one node in GiB.")
+    root_disk_gib: Amount = Field(description="Disk of one node that holds images and containers, in GiB.")
+    labels: dict[SiteKey, LabelValue] = Field(default={}, description="Further labels for these nodes.")
+    extra_taints: tuple[Taint, ...] = Field((), alias="taints", description="Further taints for these nodes.")
+    assumptions: Assumptions = ()
+
+    @property
+    def node_names(self) -> tuple[str, ...]:
+        """Names in the order of the file: ranges expanded, exceptions taken out."""
+        excepted = set(expand_all(self.nodes_except))
+        return tuple(name for name in expand_all(self.nodes) if name not in excepted)
+
+    @property
+    def taints(self) -> tuple[NodeTaint, ...]:
+        """Taints beside the one for GPUs."""
+        return tuple(NodeTaint(taint.key, taint.value, taint.effect) for taint in self.extra_taints)
+
+    @property
+    def gpus(self) -> int:
+        """GPUs of all nodes together."""
+        return len(self.node_names) * self.gpus_per_node
+
+
+class Fleet(BaseModel):
+    """All node pools of the stack."""
+
+    model_config = _FORM
+    total_gpus: Count = Field(description="GPUs of the whole fleet; must be the sum of the pools.")
+    pools: tuple[Pool, ...] = Field(description="The node pools.")
+
+    @property
+    def node_names(self) -> tuple[str, ...]:
+        """Names of all nodes, pool by pool."""
+        return tuple(name for pool in self.pools for name in pool.node_names)
+
+    def pool(self, name: str) -> Pool:
+        """The pool of that name; KeyError if there is none (settings that were read name only pools that exist)."""
+        return {pool.name: pool for pool in self.pools}[name]
+
+
+class Runtime(BaseModel):
+    """What makes GPUs usable on the nodes: the images of the runtime's own daemons."""
+
+    model_config = _FORM
+    device_plugin: Reference = Field(description="Image of NVIDIA's Kubernetes device plugin.")
+    persistence_daemon: Reference = Field(
+        description="Image with a shell and chroot; the daemon comes from the host's driver."
+    )
+    assumptions: Assumptions = ()
+
+
+# --- workloads
+
+
+class Image(BaseModel):
+    """One image of ours, built from the folder images/<name>/."""
+
+    model_config = _FORM
+    name: Name = Field(description="Folder below images/, and the last part of the repository.")
+
+
+class NodePort(BaseModel):
+    """The hub answers on a port of every node."""
+
+    model_config = _FORM
+    kind: Literal["node_port"] = Field(description="A port of every node.")
+    port: int = Field(ge=30000, le=32767, description="Node port, 30000 to 32767.")
+
+
+class LoadBalancer(BaseModel):
+    """The hub gets an address from the cluster's load balancer."""
+
+    model_config = _FORM
+    kind: Literal["load_balancer"] = Field(description="An address from the cluster's load balancer.")
+    port: int = Field(80, ge=1, le=65535, description="Port of the service.")
+
+
+class ClusterIp(BaseModel):
+    """The hub is reachable inside the cluster only; an ingress of the site's own leads to it."""
+
+    model_config = _FORM
+    kind: Literal["cluster_ip"] = Field(description="Inside the cluster only.")
+    port: int = Field(80, ge=1, le=65535, description="Port of the service.")
+
+
+class Cull(BaseModel):
+    """When servers that hold a GPU are ended."""
+
+    model_config = _FORM
+    idle_s: Seconds = Field(3600, description="Seconds without activity after which a server is ended.")
+    max_age_s: Count = Field(0, description="Seconds after which a server is ended even if it is used; 0: never.")
+    every_s: Seconds = Field(600, description="Seconds between two looks.")
+    kernel_idle_s: Seconds | None = Field(
+        None, description="Seconds after which an idle kernel is ended; none: idle_s."
+    )
+
+
+class Profile(BaseModel):
+    """One choice of a hub's users."""
+
+    model_config = _FORM
+    name: Name = Field(description="Short name, unique in its hub.")
+    title: Text = Field(description="What users read.")
+    description: Text | None = Field(None, description="Second line of the choice.")
+    image: Name = Field(description="Image of this stack.")
+    pool: Name | None = Field(None, description="Pool it runs on; none: the site's core_pool.")
+    gpus: Count = Field(0, description="GPUs of one server.")
+    cpu: Amount = Field(description="CPU cores of one server.")
+    memory_gib: Amount = Field(description="Memory of one server in GiB.")
+    shm_gib: Amount | None = Field(None, description="Shared memory at /dev/shm in GiB, part of the memory.")
+    is_default: bool = Field(default=False, description="Chosen when the user chooses nothing; one per hub.")
+
+
+class Hub(BaseModel):
+    """One JupyterHub."""
+
+    model_config = _FORM
+    name: Namespace = Field(description="Name of the hub, and its namespace.")
+    hub_image: Name = Field(description="Image of this stack that runs JupyterHub.")
+    proxy_image: Name = Field(description="Image of this stack that runs configurable-http-proxy.")
+    expose: Annotated[NodePort | LoadBalancer | ClusterIp, Field(discriminator="kind")] = Field(
+        description="How people reach the hub."
+    )
+    public_url: Url | None = Field(None, description="Address that people open, if a proxy of the site's leads here.")
+    start_timeout_s: Seconds = Field(600, description="Seconds that a server may take to start, image pull included.")
+    http_timeout_s: Seconds = Field(120, description="Seconds from the started pod to a server that answers.")
+    cull: Cull = Field(Cull(), description="When idle and old servers are ended.")
+    volume_gib: Amount = Field(10, description="Size of each user's volume in GiB.")
+    database_gib: Amount = Field(1, description="Size of the hub's own volume in GiB.")
+    storage_class: Text | None = Field(None, description="Storage class of the volumes; none: the cluster's default.")
+    profiles: tuple[Profile, ...] = Field(min_length=1, description="What users can choose.")
+    assumptions: Assumptions = ()
+
+
+class Job(BaseModel):
+    """One batch job."""
+
+    model_config = _FORM
+    name: Name = Field(description="Name of the job.")
+    namespace: Namespace = Field("batch", description="Namespace it runs in.")
+    image: Name = Field(description="Image of this stack.")
+    pool: Name | None = Field(None, description="Pool it runs on; none: any node that has room.")
+    gpus: Count = Field(0, description="GPUs of the job.")
+    cpu: Amount = Field(description="CPU cores of the job.")
+    memory_gib: Amount = Field(description="Memory of the job in GiB.")
+    command: tuple[str, ...] = Field(min_length=1, description="Program and its arguments, one list item each.")
+    shm_gib: Amount | None = Field(None, description="Shared memory at /dev/shm in GiB, part of the memory.")
+    retries: Count = Field(0, description="How often a failed run is repeated.")
+    deadline_s: Seconds | None = Field(None, description="Seconds after which the job is ended; none: never.")
+    assumptions: Assumptions = ()
+
+
+class Stack(BaseModel):
+    """Everything a stack is made from. A stack that only builds images has no fleet."""
+
+    model_config = _FORM
+    site: Site = Field(description="Where the stack runs.")
+    fleet: Fleet = Field(Fleet(total_gpus=0, pools=()), description="The node pools.")
+    runtime: Runtime | None = Field(None, description="Daemons on the GPU nodes; none: the site has its own.")
+    images: tuple[Image, ...] = Field((), description="Images that this stack builds.")
+    hubs: tuple[Hub, ...] = Field((), description="JupyterHubs of this stack.")
+    jobs: tuple[Job, ...] = Field((), description="Batch jobs of this stack.")
+
+    def substitute(self, reference: str) -> tuple[str, str | None]:
+        """What is pulled for `reference` here, and why; the reference itself and None where nothing replaces it."""
+        for entry in self.site.substitutes:
+            if entry.reference == reference:
+                return entry.replacement, entry.reason
+        return reference, None

@@ -1,0 +1,170 @@
+"""From settings to the arguments of components: the one place that knows both. Reads image specs, nothing else."""
+
+import os
+from collections.abc import Iterator, Mapping
+from typing import Any, cast
+
+import pulumi
+
+from components.gpu_image import GpuImageArgs
+from components.gpu_job import GpuJobArgs
+from components.gpu_node_pool import GpuNodePoolArgs
+from components.notebook_hub import NotebookHubArgs
+from components.nvidia_runtime import NvidiaRuntimeArgs
+from components.problems import Problem, SettingsError
+from components.settings import Stack
+from components.stack_models import Hub, Job, Pool, Profile
+from images.load import load_family
+
+Refs = Mapping[str, pulumi.Output[str]]  # image name → repository@digest
+
+PACK = "PULUMI_OPTION_POLICY_PACK"
+NO_PACK = "GPU_COMMONS_WITHOUT_POLICIES"
+
+
+def require_policies(environment: Mapping[str, str] = os.environ) -> str | None:
+    """The reason given for running without the policy pack, or None when a pack is set.
+
+    Raises SettingsError when neither is there: nothing else would notice that nothing was proved.
+    """
+    if environment.get(PACK):
+        return None
+    if reason := environment.get(NO_PACK, "").strip():
+        return reason
+    raise SettingsError(
+        [
+            Problem(
+                path=PACK,
+                value="",
+                reason="is not set: nothing would prove that this stack can run",
+                fix=f'eval "$(make -s env)" sets it; to go without, give a reason: {NO_PACK}="…"',
+            )
+        ]
+    )
+
+
+def images_in_order(stack: Stack) -> Iterator[tuple[str, str | None]]:
+    """Image names with their parent among our images; parents first.
+
+    Raises SettingsError for a parent that the stack does not build.
+    """
+    names = [image.name for image in stack.images]
+    parents = {name: load_family(name)[0].base.image for name in names}
+    problems = [
+        Problem(f"images[{index}].name", name, f"stands on our {parents[name]}", f"add {parents[name]} to images")
+        for index, name in enumerate(names)
+        if parents[name] and parents[name] not in parents
+    ]
+    if problems:
+        raise SettingsError(problems)
+    done: set[str] = set()
+    while waiting := [name for name in names if name not in done]:
+        ready = [name for name in waiting if parents[name] is None or parents[name] in done]
+        for name in ready:
+            done.add(name)
+            yield name, parents[name]
+
+
+def image_args(stack: Stack, name: str, base: pulumi.Output[str] | None) -> GpuImageArgs:
+    """Arguments of the GpuImage of that name; `base` is its parent's `ref`."""
+    args: GpuImageArgs = {"image": name, "repository": f"{stack.site.registry}/{name}"}
+    if base is not None:
+        args["base"] = base
+    if stack.site.builder:
+        args["builder"] = stack.site.builder
+    if stack.site.ca_bundle:
+        args["ca_bundle"] = stack.site.ca_bundle
+    if stack.site.substitutes:
+        args["substitutes"] = [
+            {"reference": each.reference, "with": each.replacement, "reason": each.reason}
+            for each in stack.site.substitutes
+        ]
+    return args
+
+
+def pool_args(pool: Pool) -> GpuNodePoolArgs:
+    """Arguments of the GpuNodePool of a pool."""
+    args: GpuNodePoolArgs = {
+        "pool": pool.name,
+        "node_names": list(pool.node_names),
+        "gpu": pool.gpu.name,
+        "gpus_per_node": pool.gpus_per_node,
+        "driver_version": str(pool.driver),
+        "container_toolkit_version": str(pool.container_toolkit),
+    }
+    if pool.labels:
+        args["labels"] = dict(pool.labels)
+    if pool.taints:
+        args["taints"] = [{"key": each.key, "value": each.value, "effect": each.effect} for each in pool.taints]
+    return args
+
+
+def runtime_args(stack: Stack) -> NvidiaRuntimeArgs | None:
+    """Arguments of the NvidiaRuntime, or None where the site has its own."""
+    if stack.runtime is None:
+        return None
+    return {
+        "device_plugin_image": stack.substitute(str(stack.runtime.device_plugin))[0],
+        "persistence_daemon_image": stack.substitute(str(stack.runtime.persistence_daemon))[0],
+    }
+
+
+def hub_args(stack: Stack, hub: Hub, refs: Refs) -> NotebookHubArgs:
+    """Arguments of the NotebookHub of a hub."""
+    authenticator = stack.site.authenticator
+    if authenticator is None:  # settings refuse it
+        raise AssertionError(hub.name)
+    who = authenticator.model_dump(exclude_none=True, exclude={"allow_all", "allowed_users", "admins"})
+    if "client_secret" in who:
+        who["client_secret"] = {"name": who["client_secret"]["secret"], "key": who["client_secret"]["key"]}
+    args: dict[str, Any] = {
+        "hub_image": refs[hub.hub_image],
+        "hub_image_name": hub.hub_image,
+        "proxy_image": refs[hub.proxy_image],
+        "proxy_image_name": hub.proxy_image,
+        "profiles": [_profile(profile, refs) for profile in hub.profiles],
+        "expose": {"kind": hub.expose.kind, "port": hub.expose.port},
+        "authenticator": _plain(who),
+        "cull": hub.cull.model_dump(exclude_none=True),
+        "start_timeout_s": hub.start_timeout_s,
+        "http_timeout_s": hub.http_timeout_s,
+        "volume_gib": hub.volume_gib,
+        "database_gib": hub.database_gib,
+        "core_pool": stack.site.core_pool,
+        "public_url": hub.public_url,
+        "storage_class": hub.storage_class,
+        "allow_all": getattr(authenticator, "allow_all", None),
+        "allowed_users": list(getattr(authenticator, "allowed_users", ())) or None,
+        "admins": list(getattr(authenticator, "admins", ())) or None,
+    }
+    return cast("NotebookHubArgs", {key: value for key, value in args.items() if value is not None})
+
+
+def _profile(profile: Profile, refs: Refs) -> dict[str, Any]:
+    said = profile.model_dump(exclude_none=True, exclude={"image", "assumptions"})
+    return {**said, "image": refs[profile.image], "image_name": profile.image}
+
+
+def job_args(job: Job, refs: Refs, namespace: pulumi.Input[str]) -> GpuJobArgs:
+    """Arguments of the GpuJob of a job."""
+    args: dict[str, Any] = {
+        "namespace": namespace,
+        "image": refs[job.image],
+        "image_name": job.image,
+        "command": list(job.command),
+        "gpus": job.gpus,
+        "cpu": job.cpu,
+        "memory_gib": job.memory_gib,
+        "shm_gib": job.shm_gib,
+        "pool": job.pool,
+        "retries": job.retries,
+        "deadline_s": job.deadline_s,
+    }
+    return cast("GpuJobArgs", {key: value for key, value in args.items() if value is not None})
+
+
+def _plain(value: Any) -> Any:
+    """Tuples as lists: the engine knows no tuples."""
+    if isinstance(value, Mapping):
+        return {key: _plain(inner) for key, inner in value.items()}
+    return [_plain(inner) for inner in value] if isinstance(value, list | tuple) else value

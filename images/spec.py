@@ -1,0 +1,325 @@
+"""What an image is asked to contain: the typed form of `images/<image>/image.yaml`.
+
+A spec is data about what goes in, not how: the renderer decides the how for the base that is really there
+(`images.plan`, `images.render`). Every pin is exact, because a rebuild must not cross a driver's CUDA ceiling.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import re
+from enum import StrEnum
+from typing import Annotated, Final, Literal, Self
+
+from packaging.requirements import InvalidRequirement, Requirement
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
+
+from components.references import ImageReference
+
+NAME_PATTERN = r"[a-z0-9]+(-[a-z0-9]+)*"
+# Read as pod settings by the NVIDIA container toolkit: an image that sets them sees GPUs that nobody gave it.
+VISIBILITY_VARIABLES: Final = frozenset({"NVIDIA_VISIBLE_DEVICES", "CUDA_VISIBLE_DEVICES"})
+CUDA_CONDA_PACKAGES: Final = ("cudatoolkit", "cudnn", "nccl")
+FRAMEWORKS: Final = ("tensorflow", "torch", "jax", "cupy")
+
+
+class Layout(StrEnum):
+    """How Python lives in a base image, and so how packages get in."""
+
+    DEBIAN = "debian"  # plain Debian: a virtual environment in /opt/venv, wheels from PyPI
+    JUPYTER = "jupyter"  # Jupyter Docker Stacks: conda in /opt/conda, user jovyan, tini and start.sh
+
+
+class CudaSource(StrEnum):
+    """Where an environment's CUDA comes from. One source, never two: it would be there twice."""
+
+    CONDA = "conda"
+    WHEELS = "wheels"
+
+
+def _wheel_pin(text: str) -> str:
+    try:
+        requirement = Requirement(text)
+    except InvalidRequirement as error:
+        raise ValueError("is not an exact pin such as numpy==2.4.6") from error
+    operators = [(part.operator, "*" in part.version) for part in requirement.specifier]
+    if operators != [("==", False)] or requirement.marker or requirement.url:
+        raise ValueError("is not an exact pin such as numpy==2.4.6")
+    return text
+
+
+def _conda_pin(text: str) -> str:
+    if not re.fullmatch(r"[a-z0-9_.-]+=[0-9][0-9A-Za-z.+_]*(=[A-Za-z0-9_.]+)?", text):
+        raise ValueError("is not an exact conda pin such as cudatoolkit=10.1.243")
+    return text
+
+
+def _cuda_line(text: str) -> str:
+    if not re.fullmatch(r"[0-9]{1,2}\.[0-9]{1,2}", text):
+        raise ValueError('is not a CUDA line such as "10.1"')
+    return text
+
+
+def _relative_path(text: str) -> str:
+    if text.startswith("/") or ".." in text.split("/"):
+        raise ValueError("is not a path inside the image's own folder")
+    return text
+
+
+def _as_package(entry: object) -> object:
+    return {"pypi": entry} if isinstance(entry, str) else entry
+
+
+def _variable(text: str) -> str:
+    if text in VISIBILITY_VARIABLES:
+        raise ValueError("chooses GPUs, which is for the GPU request of the pod and never for an image")
+    return text
+
+
+Name = Annotated[str, Field(pattern=rf"^{NAME_PATTERN}$", max_length=63)]
+KernelName = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9._-]*$", max_length=63)]
+WheelPin = Annotated[str, AfterValidator(_wheel_pin)]
+CondaPin = Annotated[str, AfterValidator(_conda_pin)]
+CudaLine = Annotated[str, AfterValidator(_cuda_line)]
+RelativePath = Annotated[str, AfterValidator(_relative_path)]
+Variable = Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$"), AfterValidator(_variable)]
+Text = Annotated[str, Field(min_length=1, pattern=r"^[^\n]+$")]
+OsPackage = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9+.-]+(=[0-9A-Za-z.+~:-]+)?$")]
+
+
+class _Strict(BaseModel):
+    """Unknown keys and lax conversions are refused: 10.1 without quotes is a number, and no version."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True, use_attribute_docstrings=True)
+
+
+class Base(_Strict):
+    """What the image stands on: another image of ours (`image`), or one of somebody else (`reference`)."""
+
+    image: Name | None = None
+    """Folder of another image; its pushed digest is handed to the build."""
+    reference: str | None = None
+    """Reference with registry and tag, without digest."""
+    digest: Annotated[str, Field(pattern=r"^sha256:[0-9a-f]{64}$")] | None = None
+    """Digest of `reference`."""
+    digest_note: Text | None = None
+    """Who said so, or, without a digest, why there is none."""
+    layout: Annotated[Layout, Field(strict=False)] | None = None
+    """How Python lives in `reference`."""
+
+    @model_validator(mode="after")
+    def _one_kind(self) -> Self:
+        if (self.image is None) == (self.reference is None):
+            raise ValueError("needs either image (one of ours) or reference (somebody else's), and not both")
+        if self.image is not None:
+            if self.digest or self.layout:
+                raise ValueError("takes digest and layout from its image: leave both out")
+            return self
+        try:
+            reference = ImageReference.parse(self.reference or "")
+        except ValueError as error:
+            raise ValueError(f"has a reference that {error}") from error
+        if reference.digest or not reference.tag or reference.tag == "latest":
+            raise ValueError("needs a reference with a tag that stays, and its digest as a key of its own")
+        if self.layout is None:
+            raise ValueError("needs layout: debian or jupyter")
+        if self.digest is None and self.digest_note is None:
+            raise ValueError("needs digest, or digest_note saying why there is none")
+        return self
+
+
+class Package(_Strict):
+    """A Python package of the server's environment, by its name on PyPI and on conda-forge."""
+
+    pypi: WheelPin
+    """Pin on PyPI."""
+    conda: CondaPin | None = None
+    """Pin on conda-forge, if the name differs."""
+
+    @property
+    def conda_pin(self) -> str:
+        return self.conda or self.pypi.replace("==", "=")
+
+
+class Python(_Strict):
+    """The environment that the image's own server runs in."""
+
+    packages: tuple[Annotated[Package, BeforeValidator(_as_package)], ...] = Field(min_length=1, strict=False)
+    """Exact pins; `jupyterlab==4.6.6`, or both names where they differ."""
+    lock: RelativePath = "requirements.lock"
+    """All wheels with hashes; `python -m images lock IMAGE` prints the command that makes it from the pins."""
+
+
+class Node(_Strict):
+    """Node packages, installed below /opt/node by `npm ci`."""
+
+    packages: tuple[Annotated[str, Field(pattern=r"^(@[a-z0-9-]+/)?[a-z0-9._-]+@[0-9][0-9A-Za-z.+-]*$")], ...] = Field(
+        min_length=1, strict=False
+    )
+    """Exact pins such as configurable-http-proxy@4.6.3."""
+    lock: RelativePath = "package-lock.json"
+    """npm's lock, with its package.json beside it."""
+
+
+class Cuda(_Strict):
+    """The CUDA of one environment."""
+
+    line: CudaLine
+    """CUDA line, quoted: "10.1"."""
+    source: Annotated[CudaSource, Field(strict=False)]
+    """`conda` packages or `wheels`."""
+    packages: tuple[str, ...] = Field(default=(), strict=False)
+    """Pins of the toolkit and its libraries; may be empty where a framework's wheel brings them."""
+
+    @model_validator(mode="after")
+    def _pinned_completely(self) -> Self:
+        check = _conda_pin if self.source is CudaSource.CONDA else _wheel_pin
+        for pin in self.packages:
+            try:
+                check(pin)
+            except ValueError as error:
+                raise ValueError(f'has a package "{pin}" that {error}') from error
+        if self.source is CudaSource.CONDA:
+            versions = dict(pin.split("=")[:2] for pin in self.packages)
+            if missing := [name for name in CUDA_CONDA_PACKAGES if name not in versions]:
+                raise ValueError(f"needs pins of all of {', '.join(CUDA_CONDA_PACKAGES)}: {missing[0]} has none")
+            if not f"{versions['cudatoolkit']}.".startswith(f"{self.line}."):
+                raise ValueError(f"says line {self.line}, but cudatoolkit {versions['cudatoolkit']}")
+        return self
+
+
+class Kernel(_Strict):
+    """A kernel with a conda environment of its own, so that it can have an older Python than the server."""
+
+    name: KernelName
+    """Name of the kernel and of its environment."""
+    title: Text
+    """What people read in the launcher."""
+    python: Annotated[str, Field(pattern=r"^3\.[0-9]{1,2}\.[0-9]{1,2}$")]
+    """Exact Python version, quoted."""
+    cuda: Cuda | None = None
+    """CUDA of this environment."""
+    conda: tuple[CondaPin, ...] = Field(default=(), strict=False)
+    """Further pins from conda-forge."""
+    pypi: tuple[WheelPin, ...] = Field(default=(), strict=False)
+    """Pins from PyPI."""
+    index: Annotated[str, Field(pattern=r"^https://\S+$")] | None = None
+    """A page of wheels that PyPI does not have."""
+
+    @model_validator(mode="after")
+    def _one_cuda(self) -> Self:
+        builds = {pin: pin.partition("+cu")[2] for pin in self.pypi if "+cu" in pin}
+        for pin, build in builds.items():
+            if self.cuda is None or self.cuda.line.replace(".", "") != build:
+                raise ValueError(f"has {pin}, so it needs cuda.line of that build")
+            if self.cuda.source is CudaSource.CONDA:
+                raise ValueError(f"has {pin}, whose wheel brings CUDA, and conda's as well: choose one")
+        if not any(pin.startswith("ipykernel=") for pin in (*self.conda, *self.pypi)):
+            raise ValueError("needs a pin of ipykernel, in conda or pypi")
+        return self
+
+
+class User(_Strict):
+    """Who the image runs as. Root is refused."""
+
+    name: Annotated[str, Field(pattern=r"^[a-z][a-z0-9_-]*$")]
+    """Name in /etc/passwd."""
+    uid: Annotated[int, Field(ge=1, le=65535)]
+    """Number of the user."""
+    gid: Annotated[int, Field(ge=1, le=65535)]
+    """Number of the first group."""
+    home: Annotated[str, Field(pattern=r"^/[A-Za-z0-9/_.-]+$")]
+    """Home and working folder."""
+
+
+class File(_Strict):
+    """A file of the image's folder that is copied in, owned by root and not writable."""
+
+    source: RelativePath
+    """Path in the image's folder."""
+    target: Annotated[str, Field(pattern=r"^/[A-Za-z0-9/_.-]+$")]
+    """Path in the image."""
+    mode: Literal["0644", "0755"] = "0644"
+    """Permission bits, quoted."""
+
+
+class Verify(_Strict):
+    """How the built image is checked: `verify.py` of its folder, run inside as its own user, without network."""
+
+    os_packages: tuple[OsPackage, ...] = Field(default=(), strict=False)
+    """What only the check needs, such as python3 in an image without; never part of the image."""
+
+
+class ImageSpec(_Strict):
+    """One image."""
+
+    name: Name
+    """Name of the image, of its folder and of its repository."""
+    title: Text
+    """One line for people."""
+    description: Text
+    """What it is for."""
+    version: Annotated[str, Field(pattern=r"^[0-9A-Za-z][0-9A-Za-z._-]*$")]
+    """Version of this spec, quoted."""
+    released: dt.date = Field(strict=False)
+    """Day of that version; times inside the image are this day. A new day also takes new OS updates."""
+    licenses: Text | None = None
+    """SPDX expression of what we add."""
+    base: Base
+    """What it stands on."""
+    os_packages: tuple[OsPackage, ...] = Field(default=(), strict=False)
+    """Debian packages. Versions come from the base's release, which gets security updates only."""
+    python: Python | None = None
+    """Packages of the server's environment."""
+    node: Node | None = None
+    """Node packages."""
+    cuda: Cuda | None = None
+    """CUDA of the server's environment; kernels have their own."""
+    kernels: tuple[Kernel, ...] = Field(default=(), strict=False)
+    """Further kernels, each in an environment of its own."""
+    user: User
+    """Who it runs as."""
+    ports: tuple[Annotated[int, Field(ge=1, le=65535)], ...] = Field(default=(), strict=False)
+    """Ports it listens on."""
+    env: dict[Variable, str] = Field(default_factory=dict)
+    """Environment variables."""
+    entry_point: tuple[Text, ...] = Field(default=(), strict=False)
+    """What always runs; a Jupyter base keeps its own. Empty: the parent's."""
+    command: tuple[Text, ...] = Field(default=(), strict=False)
+    """What runs unless the pod says otherwise. Empty: the parent's."""
+    files: tuple[File, ...] = Field(default=(), strict=False)
+    """Files that are copied in."""
+    verify: Verify = Verify()
+    """What the check needs."""
+
+    @model_validator(mode="after")
+    def _fits_together(self) -> Self:
+        if self.cuda and self.cuda.source is CudaSource.CONDA:
+            raise ValueError("has conda CUDA for the server's environment: give it to a kernel, or take wheels")
+        if self.cuda and not self.python:
+            raise ValueError("has cuda but no python packages to use it")
+        names = [kernel.name for kernel in self.kernels]
+        if len(set(names)) != len(names):
+            raise ValueError("has two kernels of one name")
+        if not self.base.image and not self.command:
+            raise ValueError("needs a command: what runs unless the pod says otherwise")
+        return self
+
+    @property
+    def cuda_lines(self) -> tuple[str, ...]:
+        """CUDA lines that the spec asks for, lowest first."""
+        environments = (self.cuda, *(kernel.cuda for kernel in self.kernels))
+        lines = {cuda.line for cuda in environments if cuda}
+        return tuple(sorted(lines, key=lambda line: [int(part) for part in line.split(".")]))
+
+    @property
+    def server_wheels(self) -> tuple[str, ...]:
+        """Pins on PyPI of the server's environment, its CUDA included: what the lock is made from."""
+        pins = tuple(package.pypi for package in self.python.packages) if self.python else ()
+        return pins + (self.cuda.packages if self.cuda else ())
+
+    @property
+    def frameworks(self) -> tuple[str, ...]:
+        """Pins of GPU frameworks, as the spec writes them."""
+        pins = (*self.server_wheels, *(pin for kernel in self.kernels for pin in kernel.pypi))
+        return tuple(pin for pin in pins if re.split(r"[-=]", pin)[0] in FRAMEWORKS)

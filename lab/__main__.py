@@ -1,0 +1,167 @@
+"""`python -m lab`: brings a stack up on one machine, and takes the lab down again."""
+
+from __future__ import annotations
+
+import functools
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import click
+
+from lab import engine, steps, summary
+from lab.instance import LabError, forget_instance, open_instance
+from lab.toolchain import Toolchain
+
+STARTED = time.monotonic()
+
+
+def report(text: str) -> None:
+    """Progress goes to stderr, with the seconds since the command began."""
+    click.echo(f"[{time.monotonic() - STARTED:6.1f} s] {text}", err=True)
+
+
+def _plain_errors(command: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(command)
+    def wrapped(*args: Any, **kwargs: Any) -> Any:
+        try:
+            return command(*args, **kwargs)
+        except LabError as error:
+            click.secho(f"error: {error}", err=True, fg="red")
+            sys.exit(1)
+
+    return wrapped
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+@click.option("--instance", "name", default="default", show_default=True, help="Which lab: each has its own folder.")
+@click.pass_context
+def main(context: click.Context, name: str) -> None:
+    """One-machine lab: registry, BuildKit, a Kubernetes cluster, and `pulumi up` on it.
+
+    Example: python -m lab up --stack dsmlp-fall
+    """
+    context.obj = name
+
+
+@main.command()
+@click.option("--stack", default="dsmlp-fall", show_default=True, help="Stack to bring up.")
+@click.option("--without-stack", is_flag=True, help="Start the servers and join the machines, but run no `pulumi up`.")
+@click.option("--simulated", is_flag=True, help="No real node: every machine of the fleet is simulated.")
+@click.pass_obj
+@_plain_errors
+def up(name: str, stack: str, without_stack: bool, simulated: bool) -> None:  # noqa: FBT001 - click's flags
+    """Tools, servers, the fleet's machines, then `pulumi up`."""
+    tools = Toolchain()
+    tools.ensure(report)
+    instance = open_instance(name)
+    nodes = steps.Nodes.SIMULATED if simulated else steps.Nodes.ONE_REAL
+    steps.start(instance, tools, _stack_file(stack), nodes, report)
+    if without_stack:
+        return
+    engine.prepare(instance, tools, report)
+    engine.select_stack(instance, tools, stack)
+    report(f"pulumi up --stack {stack}")
+    code = engine.pulumi(instance, tools, ["up", "--yes", "--skip-preview", "--stack", stack])
+    if code != 0:
+        raise LabError(
+            f"pulumi up ended with exit code {code}; what is said above is the reason.\n"
+            f"Servers keep running. Try again: make up. Logs: {instance.logs}"
+        )
+    click.echo(summary.text(instance, tools, stack, _stack_file(stack)))
+
+
+@main.command()
+@click.option("--stack", default="dsmlp-fall", show_default=True)
+@click.pass_obj
+@_plain_errors
+def preview(name: str, stack: str) -> None:
+    """What `up` would change in the stack; the servers must run."""
+    instance, tools = open_instance(name), Toolchain()
+    sys.exit(engine.pulumi(instance, tools, ["preview", "--diff", "--stack", stack]))
+
+
+@main.command()
+@click.pass_obj
+@_plain_errors
+def down(name: str) -> None:
+    """End everything that `up` started; data stays."""
+    steps.stop(open_instance(name), Toolchain(), report)
+
+
+@main.command()
+@click.pass_obj
+@_plain_errors
+def clean(name: str) -> None:
+    """End everything and remove the instance: cluster, registry, state and user volumes."""
+    instance = open_instance(name)
+    steps.stop(instance, Toolchain(), report)
+    forget_instance(instance)
+    report(f"removed {instance.home}")
+
+
+@main.command()
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@click.pass_obj
+@_plain_errors
+def status(name: str, as_json: bool) -> None:  # noqa: FBT001 - click's flag
+    """What runs, since when, on which port, and which plugins are stand-ins."""
+    instance = open_instance(name)
+    click.echo(summary.status_json(instance) if as_json else summary.status_text(instance))
+
+
+@main.command()
+@click.pass_obj
+@_plain_errors
+def env(name: str) -> None:
+    """Variables that a bare `pulumi` needs, for `eval`."""
+    click.echo(engine.shell_exports(engine.environment(open_instance(name), Toolchain())))
+
+
+@main.command()
+@_plain_errors
+def tools() -> None:
+    """Bring the toolchain, nothing else."""
+    Toolchain().ensure(report)
+
+
+@main.command()
+@click.argument("step", type=click.Choice(steps.NAMES))
+@click.option("--stack", default="dsmlp-fall", show_default=True)
+@click.pass_obj
+@_plain_errors
+def step(name: str, step: str, stack: str) -> None:
+    """Run one step of `up` alone; the steps before it must have run."""
+    steps.one(open_instance(name), Toolchain(), _stack_file(stack), step, report)
+
+
+@main.command(context_settings={"ignore_unknown_options": True})
+@click.argument("args", nargs=-1, type=click.UNPROCESSED)
+@click.pass_obj
+@_plain_errors
+def test(name: str, args: tuple[str, ...]) -> None:
+    """Every test that needs the lab: on a healthy one, else on one that is started and ended here."""
+    instance, toolchain = open_instance(name), Toolchain()
+    was_up = steps.is_up(instance)
+    toolchain.ensure(report)
+    try:
+        sys.exit(engine.run_tests(instance, toolchain, args))
+    finally:
+        if not was_up:
+            steps.stop(instance, toolchain, report)
+
+
+def _stack_file(stack: str) -> Path:
+    path = engine.PROJECT / "stacks" / f"Pulumi.{stack}.yaml"
+    if not path.exists():
+        known = ", ".join(sorted(found.name[7:-5] for found in path.parent.glob("Pulumi.*.yaml")))
+        raise LabError(f'there is no stack "{stack}" in {path.parent}; there are: {known}')
+    return path
+
+
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,221 @@
+"""What takes the place of images and package sources that this machine cannot reach: the list of substitutes.
+
+Base images are replaced by a Debian made by debootstrap, one image for each reference, labelled with the reference it
+stands for. The lab's own stand-ins (`lab.stand_ins.images`) are pushed here too. A package source is replaced by
+nothing: what needs it is left out and named.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import httpx
+
+import images
+from components.references import ImageReference
+from images.load import SPEC_FILE, SpecError, read_spec
+from images.plan import CONDA_FORGE, NOTHING, outside_references
+from lab import debian, pushes
+from lab.instance import LabError
+from lab.stand_ins import images as stand_ins
+
+if TYPE_CHECKING:
+    from lab.instance import Instance
+    from lab.servers import Tools
+
+SUBSTITUTE_LABEL: Final = "org.gpu-commons.lab.substitute"
+ASK_WITHIN_S: Final = 4
+# Where the API of a registry is, if not at the host of the reference.
+API_HOSTS: Final = {"docker.io": "registry-1.docker.io"}
+CONDA_FORGE_URL: Final = "https://conda.anaconda.org/conda-forge/noarch/repodata.json.zst"
+GPU_REGISTRY: Final = "nvcr.io"
+
+Report = Callable[[str], None]
+Reachable = Callable[[str], bool]
+
+
+@dataclass(frozen=True, slots=True)
+class Substitute:
+    """One entry of `site.substitutes`."""
+
+    reference: str  # as a spec or a stack file writes it; or `conda-forge`, or the page of wheels
+    replacement: str  # repository@digest, or `nothing`
+    reason: str
+
+    def as_setting(self) -> dict[str, str]:
+        return {"reference": self.reference, "with": self.replacement, "reason": self.reason}
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """A lab image to be built: its repository below the registry, and what goes in."""
+
+    repository: str
+    dockerfile: str
+    files: Mapping[str, Path] = field(default_factory=dict)
+    tag: str = "lab"
+
+    @property
+    def key(self) -> str:
+        """Digest of all that goes in. The name of a `.tar` holds the key of its content, which is big."""
+        digest = hashlib.sha256(self.dockerfile.encode())
+        for name, path in sorted(self.files.items()):
+            content = path.name.encode() if path.suffix == ".tar" else path.read_bytes()
+            digest.update(f"\0{name}\0".encode() + hashlib.sha256(content).digest())
+        return digest.hexdigest()
+
+
+def ensure(instance: Instance, tools: Tools, report: Report, reachable: Reachable | None = None) -> list[Substitute]:
+    """Build and push every lab image that this machine needs; what is there already costs one question each.
+
+    Registry and builder must run. `reachable` answers whether a URL can be reached (default: ask, and remember the
+    answer in the instance). Raises LabError.
+    """
+    ask = reachable or (lambda url: _remembered(instance, url))
+    references = wanted_references(images_folder())
+    found = [
+        *(_stand_in(instance, tools, image, report, ask) for image in stand_ins.images(tools)),
+        *(_base(instance, tools, reference, report) for reference in references if not ask(question(reference))),
+    ]
+    return sorted((each for each in found if each), key=lambda each: each.reference)
+
+
+def images_folder() -> Path:
+    return Path(str(images.__file__)).parent
+
+
+def wanted_references(folder: Path) -> list[str]:
+    """Bases, `conda-forge` and pages of wheels that the image specs name. Raises LabError for a bad spec."""
+    try:
+        specs = [read_spec(path.parent) for path in sorted(folder.glob(f"*/{SPEC_FILE}"))]
+    except SpecError as error:
+        raise LabError(str(error)) from error
+    return sorted({reference for spec in specs for reference in outside_references([spec])})
+
+
+def question(reference: str) -> str:
+    """The URL whose answer tells whether `reference` can be had."""
+    if reference == CONDA_FORGE:
+        return CONDA_FORGE_URL
+    if reference.startswith("https://"):
+        return reference
+    registry = ImageReference.parse(reference).registry
+    return f"https://{API_HOSTS.get(registry, registry)}/v2/"
+
+
+def variables(reference: str) -> dict[str, str]:
+    """The CUDA variables that the image of that reference is known to set: those of nvidia/cuda, by its tag."""
+    match = re.search(r"(?:^|/)nvidia/cuda:((\d+\.\d+)(?:\.\d+)?)-", reference)
+    if match is None:
+        return {}
+    return {
+        "CUDA_VERSION": match[1],
+        # The real one lists old driver branches behind this, for data-centre GPUs (compat packages); labs have none.
+        "NVIDIA_REQUIRE_CUDA": f"cuda>={match[2]}",
+        "NVIDIA_VISIBLE_DEVICES": "all",
+        "NVIDIA_DRIVER_CAPABILITIES": "compute,utility",
+    }
+
+
+def base_dockerfile(debian_image: str, reference: str) -> str:
+    """Dockerfile of the lab base that stands for `reference`."""
+    return "\n".join(
+        [
+            f"# In the lab of gpu-commons, in place of {reference}.",
+            f"FROM {debian_image}",
+            f'LABEL {SUBSTITUTE_LABEL}="{reference}"',
+            *(f'ENV {name}="{value}"' for name, value in variables(reference).items()),
+            "",
+        ]
+    )
+
+
+def _base(instance: Instance, tools: Tools, reference: str, report: Report) -> Substitute:
+    host = httpx.URL(question(reference)).host
+    reason = f"{host} cannot be reached from this machine"
+    if reference == CONDA_FORGE or reference.startswith("https://"):
+        return Substitute(reference, NOTHING, reason)
+    bottom = Wanted("lab/debian", debian.DOCKERFILE, {debian.ROOTFS: debian.rootfs()})
+    debian_image = _push(instance, tools, bottom, report, prepare=lambda: debian.make_rootfs(tools, report))
+    image = _push(instance, tools, Wanted(_repository(reference), base_dockerfile(debian_image, reference)), report)
+    return Substitute(reference, image, f"{reason}; a Debian {debian.SUITE} by debootstrap takes its place")
+
+
+def _stand_in(
+    instance: Instance, tools: Tools, image: stand_ins.StandInImage, report: Report, ask: Reachable
+) -> Substitute | None:
+    """Pushed in any case: the lab names them itself. What drives GPUs is replaced everywhere: a lab has none."""
+    pushed = _push(instance, tools, Wanted(image.name, image.dockerfile, image.files, image.tag), report)
+    if not ask(question(image.stands_for)):
+        return Substitute(image.stands_for, pushed, image.reason)
+    if ImageReference.parse(image.stands_for).registry == GPU_REGISTRY:
+        return Substitute(image.stands_for, pushed, "the lab has no GPU for it to work with")
+    return None
+
+
+def _repository(reference: str) -> str:
+    parsed = ImageReference.parse(reference)
+    name = f"{parsed.registry}/{parsed.repository}".replace(":", "-")
+    return f"lab/base/{name}" + (f"-{parsed.tag.lower()}" if parsed.tag else "")
+
+
+def _push(
+    instance: Instance, tools: Tools, wanted: Wanted, report: Report, prepare: Callable[[], None] = lambda: None
+) -> str:
+    """The image by digest; built only when it is not in the registry or when something that goes in changed."""
+    repository = f"{instance.registry_address}/{wanted.repository}"
+    digests: dict[str, str] = _read(_record(instance))
+    digest = digests.get(f"{wanted.repository}:{wanted.key}")
+    if digest is None or not pushes.has(repository, digest):
+        prepare()
+        report(f"lab image {wanted.repository}: building …")
+        digest = pushes.push(instance, tools, f"{repository}:{wanted.tag}", wanted.dockerfile, wanted.files)
+        _write(_record(instance), {**_without(digests, wanted.repository), f"{wanted.repository}:{wanted.key}": digest})
+    return f"{repository}@{digest}"
+
+
+def _without(digests: Mapping[str, str], repository: str) -> dict[str, str]:
+    return {key: digest for key, digest in digests.items() if key.rsplit(":", 1)[0] != repository}
+
+
+def _record(instance: Instance) -> Path:
+    """Beside the registry's data: they live and die together."""
+    return instance.data / "lab-images.json"
+
+
+def _remembered(instance: Instance, url: str) -> bool:
+    """Whether the URL's server answers; asked once in the life of an instance, so that images do not flip."""
+    path = instance.data / "reachable.json"
+    answers: dict[str, bool] = _read(path)
+    if url not in answers:
+        answers[url] = answers_at(url)
+        _write(path, answers)
+    return answers[url]
+
+
+def answers_at(url: str) -> bool:
+    """One HEAD with a short time-out. A registry that wants a login (401) is there; a gateway's refusal is none."""
+    try:
+        code = httpx.head(url, timeout=ASK_WITHIN_S, follow_redirects=True).status_code
+    except (httpx.HTTPError, httpx.InvalidURL):
+        return False
+    return code in {httpx.codes.OK, httpx.codes.UNAUTHORIZED}
+
+
+def _read(path: Path) -> dict[str, Any]:
+    try:
+        return dict(json.loads(path.read_text()))
+    except (FileNotFoundError, ValueError):
+        return {}
+
+
+def _write(path: Path, values: Mapping[str, object]) -> None:
+    draft = path.with_suffix(".tmp")
+    draft.write_text(json.dumps(values, indent=2, sort_keys=True) + "\n")
+    draft.replace(path)

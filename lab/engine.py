@@ -1,0 +1,160 @@
+"""Drives the Pulumi engine: its environment, its plugins, and the operations of `make up`."""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+import shutil
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import httpx
+
+from lab import processes
+from lab.instance import Instance
+from lab.language_host import launcher as language_host
+from lab.providers import plugin
+from lab.servers import buildkit
+from lab.toolchain import Report, Toolchain
+
+PROJECT = Path(__file__).parent.parent
+# The plugins whose SDKs the project uses; a stand-in serves where the publisher's own cannot be had.
+PLUGINS = {"kubernetes": "4.34.2", "docker-build": "0.0.22"}
+STAND_INS = {"kubernetes": "lab.providers.kubernetes", "docker-build": "lab.providers.docker_build"}
+PUBLISHER = "https://get.pulumi.com"
+
+
+def bin_folder(instance: Instance) -> Path:
+    """Launchers that belong to this instance and checkout: language host and plugins."""
+    return instance.config / "bin"
+
+
+def environment(instance: Instance, tools: Toolchain) -> dict[str, str]:
+    """Every variable that a bare `pulumi` needs to work on this lab."""
+    folders = [str(bin_folder(instance)), *(str(folder) for folder in tools.bin_folders() if folder.exists())]
+    inherited = [part for part in os.environ.get("PATH", "").split(":") if part not in folders]
+    return {
+        "PATH": ":".join([*folders, *inherited]),
+        "PULUMI_HOME": str(instance.config / "pulumi"),
+        "PULUMI_BACKEND_URL": f"file://{instance.data / 'state'}",
+        "PULUMI_CONFIG_PASSPHRASE": "",
+        "PULUMI_SKIP_UPDATE_CHECK": "true",
+        "PULUMI_DISABLE_AUTOMATIC_PLUGIN_ACQUISITION": "true",
+        "PULUMI_OPTION_POLICY_PACK": str(PROJECT / "policies"),
+        "PULUMI_ERROR_OUTPUT_STRING": "true",
+        "KUBECONFIG": str(instance.kubeconfig),
+        "BUILDX_NO_DEFAULT_ATTESTATIONS": "1",  # buildx would push an index around each image
+        "DOCKER_CONFIG": str(buildkit.docker_config(instance)),
+        "GPU_COMMONS_SITE": str(instance.config / "site.yaml"),
+    }
+
+
+def _pulumi(instance: Instance, tools: Toolchain) -> str:
+    placed = bin_folder(instance) / "pulumi"
+    return str(placed if placed.exists() else tools.path("pulumi"))
+
+
+def shell_exports(variables: Mapping[str, str]) -> str:
+    return "\n".join(f"export {name}={shlex.quote(value)}" for name, value in variables.items())
+
+
+def prepare(instance: Instance, tools: Toolchain, report: Report) -> None:
+    """Language host, provider plugins and the folder of the state. Safe to repeat."""
+    (instance.data / "state").mkdir(exist_ok=True, mode=0o700)
+    bin_folder(instance).mkdir(exist_ok=True)
+    if not tools.is_official("pulumi"):
+        # The engine wants its language host beside itself, and warns on every command when it is elsewhere.
+        _place(tools.path("pulumi"), bin_folder(instance))
+        _place(tools.path("pulumi-language-python-exec"), bin_folder(instance))
+        language_host.write_launcher(bin_folder(instance) / "pulumi-language-python", Path(sys.executable))
+    origins = installed_plugins(instance)
+    for name, version in PLUGINS.items():
+        if origins.get(name) != "official":
+            origins[name] = _install_plugin(instance, tools, name, version, report)
+    _plugins_record(instance).write_text(json.dumps(origins, indent=2) + "\n")
+
+
+def _place(program: Path, folder: Path) -> None:
+    """The program itself in `folder`, without a second copy where the file system allows."""
+    target = folder / program.name
+    if target.exists() and target.samefile(program):
+        return
+    target.unlink(missing_ok=True)
+    try:
+        target.hardlink_to(program)
+    except OSError:
+        shutil.copy(program, target)
+
+
+def installed_plugins(instance: Instance) -> dict[str, str]:
+    """`official` or `stand-in`, by plugin."""
+    try:
+        return dict(json.loads(_plugins_record(instance).read_text()))
+    except FileNotFoundError:
+        return {}
+
+
+def _install_plugin(instance: Instance, tools: Toolchain, name: str, version: str, report: Report) -> str:
+    command = [_pulumi(instance, tools), "plugin", "install", "resource", name, version]
+    env = environment(instance, tools)
+    if name not in installed_plugins(instance) and _answers(PUBLISHER):
+        report(f"Pulumi plugin {name} {version}: official download …")
+        processes.run(command, env=env, timeout_s=900)
+        return "official"
+    launcher = bin_folder(instance) / "stand-ins" / f"pulumi-resource-{name}"
+    launcher.parent.mkdir(exist_ok=True)
+    before = launcher.read_text() if launcher.exists() else None
+    plugin.write_launcher(launcher, Path(sys.executable), STAND_INS[name])
+    if launcher.read_text() != before:
+        processes.run([*command, "--file", str(launcher), "--reinstall"], env=env)
+    return "stand-in"
+
+
+def run_tests(instance: Instance, tools: Toolchain, args: Sequence[str]) -> int:
+    """The tests that need servers, with everything in their environment; returns pytest's exit code."""
+    variables = {
+        **environment(instance, tools),
+        "GPU_COMMONS_LAB": instance.name,
+        "GPU_COMMONS_PULUMI": _pulumi(instance, tools),
+    }
+    selection = args or ("-m", "lab or browser or slow")
+    return processes.call([sys.executable, "-m", "pytest", *selection], cwd=PROJECT, env=variables)
+
+
+def _answers(url: str) -> bool:
+    try:
+        httpx.head(url, timeout=5)
+    except httpx.HTTPError:
+        return False
+    return True
+
+
+def _plugins_record(instance: Instance) -> Path:
+    return instance.config / "plugins.json"
+
+
+def select_stack(instance: Instance, tools: Toolchain, stack: str) -> None:
+    processes.run(
+        [_pulumi(instance, tools), "stack", "select", "--create", "--non-interactive", stack],
+        cwd=PROJECT,
+        env=environment(instance, tools),
+    )
+
+
+def pulumi(instance: Instance, tools: Toolchain, args: Sequence[str], **variables: str) -> int:
+    """Run one `pulumi` command in the project, its output on our terminal; returns its exit code."""
+    env = {**environment(instance, tools), **variables}
+    return processes.call([_pulumi(instance, tools), *args], cwd=PROJECT, env=env)
+
+
+def outputs(instance: Instance, tools: Toolchain, stack: str) -> dict[str, Any]:
+    """Outputs of the stack as it was last deployed; secrets stay hidden."""
+    text = processes.run(
+        [_pulumi(instance, tools), "stack", "output", "--json", "--stack", stack],
+        cwd=PROJECT,
+        env=environment(instance, tools),
+    )
+    return dict(json.loads(text))

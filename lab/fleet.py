@@ -1,0 +1,165 @@
+"""Joins the machines of a stack's fleet to the lab: one may be real, kwok plays the others.
+
+They exist before `pulumi up`, as a site's machines would: with capacity and with the labels that GPU feature discovery
+sets. What Pulumi adds (labels, taints) belongs to another field manager and stays through every `join`.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Protocol
+
+from components.labels import GPU_RESOURCE, gfd_labels
+from lab.cluster import REAL_NODE, SIMULATED_NODE, Cluster, is_ready, name_of, wait_until
+from lab.instance import Instance, LabError
+
+if TYPE_CHECKING:
+    from components.compat.tables import GpuModel
+    from components.compat.versions import DriverVersion
+
+PODS_PER_NODE = 110  # the kubelet's own default
+FINISHED = ("Succeeded", "Failed")
+
+
+class Pool(Protocol):
+    """What the lab needs to know of a node pool; a pool of `components.settings` has it."""
+
+    @property
+    def gpu(self) -> GpuModel: ...
+    @property
+    def gpus_per_node(self) -> int: ...
+    @property
+    def node_names(self) -> Sequence[str]: ...
+    @property
+    def driver(self) -> DriverVersion: ...
+    @property
+    def cpu(self) -> float: ...
+    @property
+    def memory_gib(self) -> float: ...
+    @property
+    def root_disk_gib(self) -> float: ...
+
+
+class Fleet(Protocol):
+    """All pools of a stack."""
+
+    @property
+    def pools(self) -> Sequence[Pool]: ...
+
+
+@dataclass(frozen=True, slots=True)
+class FleetNode:
+    """One node as the cluster sees it now; `gpus` are those that pods can ask for."""
+
+    name: str
+    is_simulated: bool
+    is_ready: bool
+    product: str
+    gpus: int
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """The fleet and its pods. Pods that ended are not counted; a simulated pod executes nothing."""
+
+    nodes: tuple[FleetNode, ...]
+    pods: int
+    simulated_pods: int
+
+    @property
+    def gpus(self) -> int:
+        return sum(node.gpus for node in self.nodes)
+
+
+def join(instance: Instance, fleet: Fleet, real_node: str | None, *, within_s: float = 60) -> None:
+    """Bring the cluster's nodes in line with `fleet`; returns when the simulated ones are Ready.
+
+    The real node registers itself (it must run) and is only labelled: its GPUs come from the device plugin.
+    Nodes that left the fleet are removed. Running it again changes nothing.
+    Raises LabError when `real_node` is none of the fleet's or does not register in time.
+    """
+    pools = {node: pool for pool in fleet.pools for node in pool.node_names}
+    if real_node is not None and real_node not in pools:
+        raise LabError(f"real node: {real_node!r} is not a node of the fleet; name one of {', '.join(sorted(pools))}")
+    simulated = set(pools) - {real_node}
+    with Cluster(instance) as cluster:
+        for name in _lab_nodes(cluster) - set(pools):
+            cluster.delete(f"/api/v1/nodes/{name}")
+        for name in sorted(simulated):
+            cluster.apply(f"/api/v1/nodes/{name}", simulated_node(name, pools[name]))
+            cluster.apply(f"/api/v1/nodes/{name}/status", simulated_status(name, pools[name]))
+        if real_node is not None:
+            _label_real_node(cluster, real_node, pools[real_node], within_s=within_s)
+        cluster.wait_for_nodes(simulated, within_s=within_s)
+
+
+def simulated_node(name: str, pool: Pool) -> dict[str, Any]:
+    """A node for kwok: what a kubelet and GPU feature discovery would say of themselves."""
+    return _node(
+        name,
+        {
+            "kubernetes.io/hostname": name,
+            "kubernetes.io/os": "linux",
+            "kubernetes.io/arch": "amd64",
+            SIMULATED_NODE[0]: SIMULATED_NODE[1],
+            **gfd_labels(pool.gpu, pool.gpus_per_node, pool.driver),
+        },
+    )
+
+
+def simulated_status(name: str, pool: Pool) -> dict[str, Any]:
+    """Its capacity, all of it for pods: nothing else runs there."""
+    capacity = {
+        "cpu": f"{pool.cpu:g}",
+        "memory": f"{pool.memory_gib:g}Gi",
+        "ephemeral-storage": f"{pool.root_disk_gib:g}Gi",
+        "pods": str(PODS_PER_NODE),
+        GPU_RESOURCE: str(pool.gpus_per_node),
+    }
+    return {**_node(name, {}), "status": {"capacity": capacity, "allocatable": capacity}}
+
+
+def summary(instance: Instance) -> Summary:
+    """What the cluster has now: nodes, GPUs, and how many of its pods are only simulated."""
+    with Cluster(instance) as cluster:
+        nodes = cluster.nodes()
+        pods = [pod for pod in cluster.pods() if pod["status"].get("phase") not in FINISHED]
+    found = tuple(_fleet_node(node) for node in sorted(nodes, key=name_of))
+    simulated = {node.name for node in found if node.is_simulated}
+    on_simulated = Counter(pod["spec"].get("nodeName") in simulated for pod in pods)
+    return Summary(nodes=found, pods=len(pods), simulated_pods=on_simulated[True])
+
+
+def _lab_nodes(cluster: Cluster) -> set[str]:
+    return {name_of(node) for labels in (SIMULATED_NODE, REAL_NODE) for node in cluster.nodes(labels=labels)}
+
+
+def _label_real_node(cluster: Cluster, name: str, pool: Pool, *, within_s: float) -> None:
+    # A node that kwok played until now is one of those that have yet to register themselves.
+    def missing() -> set[str]:
+        node = cluster.get(f"/api/v1/nodes/{name}")
+        version = node["status"].get("nodeInfo", {}).get("kubeletVersion", "") if node else ""
+        return set() if version.startswith("v") else {name}
+
+    wait_until(missing, within_s=within_s, what="the kubelet has not registered its node")
+    labels = {REAL_NODE[0]: REAL_NODE[1], **gfd_labels(pool.gpu, pool.gpus_per_node, pool.driver)}
+    cluster.apply(f"/api/v1/nodes/{name}", _node(name, labels))
+
+
+def _node(name: str, labels: Mapping[str, str]) -> dict[str, Any]:
+    metadata: dict[str, Any] = {"name": name, **({"labels": dict(labels)} if labels else {})}
+    return {"apiVersion": "v1", "kind": "Node", "metadata": metadata}
+
+
+def _fleet_node(node: Mapping[str, Any]) -> FleetNode:
+    key, value = SIMULATED_NODE
+    labels = node["metadata"].get("labels", {})
+    return FleetNode(
+        name=name_of(node),
+        is_simulated=labels.get(key) == value,
+        is_ready=is_ready(node),
+        product=labels.get("nvidia.com/gpu.product", ""),
+        gpus=int(node["status"].get("allocatable", {}).get(GPU_RESOURCE, 0)),
+    )

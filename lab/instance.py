@@ -1,0 +1,178 @@
+"""One lab on this machine: its name decides its folder, its ports and its address ranges."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import socket
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Self
+
+# Every server of the lab that listens on a TCP port, with the port of the first instance.
+# A second instance, or a machine where one is taken, gets the next free one; the choice is kept for good,
+# because the registry's port is part of every image reference in the stack's state.
+PREFERRED_PORTS = {
+    "registry": 5000,
+    "etcd": 2379,
+    "etcd_peer": 2380,
+    "apiserver": 6443,
+    "controller_manager": 10257,
+    "scheduler": 10259,
+    "kubelet": 10250,
+    "kubelet_health": 10248,
+    "kube_proxy_health": 10256,
+    "kube_proxy_metrics": 10249,
+    "kwok": 10247,
+    "coredns_health": 10246,
+}
+
+
+class LabError(Exception):
+    """A fault the user can act on: printed as it is, without a traceback."""
+
+
+@dataclass(frozen=True, slots=True)
+class Networks:
+    """Addresses of one instance. All are routed to nowhere but this machine (see `lab.network`)."""
+
+    node_address: str  # the real node and the servers that pods must reach
+    pod_cidr: str
+    service_cidr: str
+    bridge: str
+    simulated_pod_cidr: str  # made-up addresses of simulated pods, behind a blackhole route
+
+    @classmethod
+    def of_slot(cls, slot: int) -> Self:
+        return cls(
+            node_address=f"10.89.{slot}.1",
+            pod_cidr=f"10.{200 + 3 * slot}.0.0/16",
+            service_cidr=f"10.{201 + 3 * slot}.0.0/16",
+            simulated_pod_cidr=f"10.{202 + 3 * slot}.0.0/16",
+            bridge=f"gpuc{slot}",
+        )
+
+    @property
+    def first_service_address(self) -> str:
+        return self.service_cidr.rsplit(".", 1)[0] + ".1"
+
+
+@dataclass(frozen=True, slots=True)
+class Instance:
+    """Folder, ports and addresses of one lab. Made once by `open_instance`, then read back."""
+
+    name: str
+    slot: int
+    home: Path
+    ports: dict[str, int]
+
+    @property
+    def networks(self) -> Networks:
+        return Networks.of_slot(self.slot)
+
+    @property
+    def run(self) -> Path:
+        """PID records and sockets: worth nothing after a reboot."""
+        return self.home / "run"
+
+    @property
+    def logs(self) -> Path:
+        return self.home / "logs"
+
+    @property
+    def config(self) -> Path:
+        """What the lab writes for its servers and clients: certificates, kubeconfig, site.yaml."""
+        return self.home / "config"
+
+    @property
+    def data(self) -> Path:
+        """etcd, registry, builder cache and Pulumi state: they live and die together."""
+        return self.home / "data"
+
+    @property
+    def kubeconfig(self) -> Path:
+        return self.config / "kubeconfig"
+
+    @property
+    def registry_address(self) -> str:
+        return f"127.0.0.1:{self.ports['registry']}"
+
+    @property
+    def apiserver_url(self) -> str:
+        """On the node address, not 127.0.0.1: pods of the real node must reach the same listener."""
+        return f"https://{self.networks.node_address}:{self.ports['apiserver']}"
+
+
+def state_home() -> Path:
+    base = Path(os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state")
+    return base / "gpu-commons"
+
+
+def cache_home() -> Path:
+    base = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    return base / "gpu-commons"
+
+
+def open_instance(name: str = "default") -> Instance:
+    """The instance of that name, made (folders, ports, a free slot) when it is new."""
+    home = state_home() / name
+    record = home / "instance.json"
+    if not record.exists():
+        home.mkdir(parents=True, exist_ok=True, mode=0o700)
+        taken = {json.loads(path.read_text())["slot"] for path in state_home().glob("*/instance.json")}
+        slot = next(candidate for candidate in range(18) if candidate not in taken)
+        reserved = {
+            port
+            for path in state_home().glob("*/instance.json")
+            for port in json.loads(path.read_text())["ports"].values()
+        }
+        instance = Instance(name, slot, home, _free_ports(reserved))
+        record.write_text(json.dumps({**asdict(instance), "home": str(home)}, indent=2) + "\n")
+    stored = json.loads(record.read_text())
+    instance = Instance(stored["name"], stored["slot"], home, stored["ports"])
+    for folder in (instance.run, instance.logs, instance.config, instance.data):
+        folder.mkdir(exist_ok=True, mode=0o700)
+    return instance
+
+
+def forget_instance(instance: Instance) -> None:
+    """Remove the instance's folder: cluster, registry, state and volumes. Its servers must have ended."""
+    shutil.rmtree(instance.home)
+
+
+def check_ports(instance: Instance, names: Iterable[str]) -> None:
+    """Raise LabError that names the ports somebody else took since the instance was made."""
+    taken = [name for name in names if not port_is_free(instance.ports[name])]
+    if taken:
+        raise LabError(
+            "\n".join(
+                f"port {instance.ports[name]} of the lab's {name} is taken: end what listens there "
+                f"(ss -ltnp 'sport = :{instance.ports[name]}'), or use another instance"
+                for name in taken
+            )
+        )
+
+
+def _free_ports(reserved: set[int]) -> dict[str, int]:
+    ports: dict[str, int] = {}
+    for name, preferred in PREFERRED_PORTS.items():
+        port = preferred
+        while port in reserved or not port_is_free(port):
+            port += 1
+            if port > preferred + 2000:
+                raise LabError(f"no free port for {name} between {preferred} and {port}: end what listens there")
+        reserved.add(port)
+        ports[name] = port
+    return ports
+
+
+def port_is_free(port: int, address: str = "127.0.0.1") -> bool:
+    with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind((address, port))
+        except OSError:
+            return False
+    return True

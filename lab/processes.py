@@ -1,0 +1,294 @@
+"""The one way to start, watch and end a process in the lab.
+
+A record (`run/<name>.json`) holds the PID *and* the start time, because PIDs are reused: only what this lab
+started is ever signalled. Nothing else in the project imports `subprocess`.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import os
+import select
+import signal
+import subprocess
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import IO
+
+import psutil
+
+from lab.instance import Instance, LabError
+
+Probe = Callable[[], bool]
+LOG_LINES_SHOWN = 25
+_CHILDREN: list[subprocess.Popen[bytes]] = []  # servers outlive `up`; until then their parent holds them for reaping
+
+
+@dataclass(frozen=True, slots=True)
+class Server:
+    """A process that stays: how it is started and when it counts as ready."""
+
+    name: str
+    argv: Sequence[str]
+    ready: Probe
+    ready_within_s: float = 60
+    env: Mapping[str, str] = field(default_factory=dict)  # added to a minimal environment, not to ours
+    stop_within_s: float = 15
+    files: Sequence[Path] = ()  # read at start only: another content restarts the server
+
+    @property
+    def pin(self) -> str:
+        """Changes when the command line, the environment or a file does, so that a new pin restarts the server."""
+        contents = [hashlib.sha256(path.read_bytes()).hexdigest() for path in self.files]
+        parts = [list(self.argv), sorted(self.env.items()), *contents]
+        return hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:16]
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    name: str
+    pid: int
+    started: float
+    pin: str
+
+    def process(self) -> psutil.Process | None:
+        """The process this record speaks of, or None when it ended (or its PID is somebody else's now)."""
+        try:
+            process = psutil.Process(self.pid)
+            same = abs(process.create_time() - self.started) < 1 and process.status() != psutil.STATUS_ZOMBIE
+        except psutil.Error:
+            return None
+        return process if same else None
+
+
+def start(instance: Instance, server: Server) -> None:
+    """Start `server` unless it runs at the same pin and is ready; wait until it is ready.
+
+    Raises LabError with the last lines of its log when it ends or does not become ready in time.
+    """
+    record = read_record(instance, server.name)
+    if record and record.process():
+        if record.pin == server.pin and _wait_ready(server, record, within_s=5):
+            return
+        stop(instance, server.name, within_s=server.stop_within_s)
+    log = log_path(instance, server.name)
+    with log.open("ab") as sink:
+        sink.write(f"--- {time.strftime('%F %T')} {' '.join(server.argv)}\n".encode())
+        sink.flush()
+        child = subprocess.Popen(
+            list(server.argv),
+            stdin=subprocess.DEVNULL,
+            stdout=sink,
+            stderr=subprocess.STDOUT,
+            env={**_base_environment(), **server.env},
+            start_new_session=True,  # a Ctrl-C in the terminal ends `up`, not the servers
+            cwd=instance.home,
+        )
+    _CHILDREN.append(child)
+    record = Record(server.name, child.pid, psutil.Process(child.pid).create_time(), server.pin)
+    _write_record(instance, record)
+    if not _wait_ready(server, record, within_s=server.ready_within_s):
+        ended = "ended" if record.process() is None else f"was not ready within {server.ready_within_s:.0f} s"
+        raise LabError(f"{server.name} {ended}; the last lines of {log}:\n{tail(log)}")
+
+
+def stop(instance: Instance, name: str, within_s: float = 15) -> bool:
+    """End the process of that name and what it left in its session. True when something was running."""
+    record = read_record(instance, name)
+    if record is None:
+        return False
+    process = record.process()
+    if process is not None:
+        with contextlib.suppress(psutil.NoSuchProcess):
+            process.send_signal(signal.SIGTERM)
+            if not _wait_ended(record, within_s):
+                process.kill()
+                _wait_ended(record, within_s=5)
+    _record_path(instance, name).unlink(missing_ok=True)
+    return process is not None
+
+
+def is_running(instance: Instance, name: str) -> bool:
+    record = read_record(instance, name)
+    return record is not None and record.process() is not None
+
+
+def records(instance: Instance) -> list[Record]:
+    return [record for path in sorted(instance.run.glob("*.json")) if (record := read_record(instance, path.stem))]
+
+
+def read_record(instance: Instance, name: str) -> Record | None:
+    try:
+        return Record(**json.loads(_record_path(instance, name).read_text()))
+    except (FileNotFoundError, ValueError, TypeError):
+        return None
+
+
+def run(  # noqa: PLR0913 - the knobs of a process are what they are
+    argv: Sequence[str],
+    *,
+    cwd: Path | None = None,
+    env: Mapping[str, str] | None = None,
+    log: Path | None = None,
+    timeout_s: float = 600,
+    stdin: str | None = None,
+) -> str:
+    """Run a command to its end and return its standard output.
+
+    With `log`, output goes there (and the returned text is empty). Raises LabError that quotes the last lines.
+    """
+    sink = log.open("ab") if log else None
+    try:
+        done = subprocess.run(
+            list(argv),
+            cwd=cwd,
+            env={**os.environ, **(env or {})},
+            input=stdin or "",
+            stdout=sink or subprocess.PIPE,
+            stderr=subprocess.STDOUT if sink else subprocess.PIPE,
+            text=True,
+            timeout=timeout_s,
+            check=False,
+        )
+    except FileNotFoundError as error:
+        raise LabError(f"{argv[0]} is not installed") from error
+    except subprocess.TimeoutExpired as error:
+        raise LabError(f"{' '.join(argv[:3])} … did not end within {timeout_s:.0f} s") from error
+    finally:
+        if sink:
+            sink.close()
+    if done.returncode != 0:
+        last = tail(log) if log else "\n".join((done.stderr + done.stdout).splitlines()[-LOG_LINES_SHOWN:])
+        raise LabError(f"{' '.join(argv[:4])} … failed (exit {done.returncode}):\n{last}")
+    return done.stdout or ""
+
+
+def stream(  # noqa: PLR0913 - as `run`
+    argv: Sequence[str],
+    *,
+    on_line: Callable[[str], None],
+    cancelled: Callable[[], bool],
+    cwd: Path | None = None,
+    env: Mapping[str, str] | None = None,
+    stop_within_s: float = 10,
+) -> int | None:
+    """Run a command, hand over each line of its output (both streams) as it comes, and return the exit code.
+
+    `cancelled` is asked a few times a second; once it says yes, the command and what it started are ended and the
+    answer is None. So it is when `on_line` raises: nothing is left running. `env` is added to our environment.
+    Raises LabError when the program is not installed.
+    """
+    try:
+        child = subprocess.Popen(
+            list(argv),
+            cwd=cwd,
+            env={**os.environ, **(env or {})},
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,  # a Ctrl-C reaches it as a cancellation, through us, and only once
+        )
+    except FileNotFoundError as error:
+        raise LabError(f"{argv[0]} is not installed") from error
+    try:
+        with child.stdout or contextlib.nullcontext() as output:
+            for line in _lines(output, cancelled):
+                on_line(line)
+        return None if cancelled() else child.wait()
+    finally:
+        if child.poll() is None:
+            _end_session(child, stop_within_s)
+
+
+def _lines(output: IO[bytes] | None, cancelled: Callable[[], bool]) -> Iterator[str]:
+    """Lines as they come, until the end of the output or until `cancelled` says yes."""
+    if output is None:
+        return
+    rest = b""
+    while not cancelled():
+        if not select.select([output], [], [], 0.2)[0]:
+            continue
+        chunk = os.read(output.fileno(), 65536)
+        *lines, rest = (rest + chunk).split(b"\n")
+        yield from (line.decode(errors="replace").rstrip("\r") for line in lines)
+        if not chunk:
+            if rest:
+                yield rest.decode(errors="replace")
+            return
+
+
+def _end_session(child: subprocess.Popen[bytes], within_s: float) -> None:
+    """End a child that was started with a session of its own, and everything in that session."""
+    for number in (signal.SIGTERM, signal.SIGKILL):
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(child.pid, number)
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            child.wait(within_s)
+            return
+
+
+def call(argv: Sequence[str], *, cwd: Path, env: Mapping[str, str]) -> int:
+    """Run a command on our own terminal and return its exit code."""
+    child = subprocess.Popen(list(argv), cwd=cwd, env={**os.environ, **env})
+    while True:
+        with contextlib.suppress(KeyboardInterrupt):  # the command got the same Ctrl-C and ends by itself
+            return child.wait()
+
+
+def log_path(instance: Instance, name: str) -> Path:
+    return instance.logs / f"{name}.log"
+
+
+def tail(path: Path, lines: int = LOG_LINES_SHOWN) -> str:
+    try:
+        return "\n".join(path.read_text(errors="replace").splitlines()[-lines:])
+    except FileNotFoundError:
+        return "(no log yet)"
+
+
+def _wait_ready(server: Server, record: Record, within_s: float) -> bool:
+    deadline = time.monotonic() + within_s
+    while True:
+        if record.process() is None:
+            return False
+        with contextlib.suppress(OSError):
+            if server.ready():
+                return True
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(0.1)
+
+
+def _wait_ended(record: Record, within_s: float) -> bool:
+    """Whether it ends in time. A zombie has ended: whoever is its parent by now may take seconds to collect it."""
+    deadline = time.monotonic() + within_s
+    while record.process() is not None:
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(0.02)
+    with contextlib.suppress(ChildProcessError):
+        os.waitpid(record.pid, os.WNOHANG)
+    return True
+
+
+def _base_environment() -> dict[str, str]:
+    """What a server needs of ours: where programs are, proxies and certificates of the machine, nothing else."""
+    kept = ("PATH", "HOME", "LANG", "TMPDIR", "SSL_CERT_FILE", "SSL_CERT_DIR", "HTTPS_PROXY", "HTTP_PROXY", "NO_PROXY")
+    return {key: os.environ[key] for key in kept if key in os.environ}
+
+
+def _record_path(instance: Instance, name: str) -> Path:
+    return instance.run / f"{name}.json"
+
+
+def _write_record(instance: Instance, record: Record) -> None:
+    target = _record_path(instance, record.name)
+    draft = target.with_suffix(".tmp")
+    draft.write_text(
+        json.dumps({"name": record.name, "pid": record.pid, "started": record.started, "pin": record.pin}) + "\n"
+    )
+    draft.replace(target)  # a crash leaves the old record or the new one, never half of one

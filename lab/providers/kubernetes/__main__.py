@@ -1,0 +1,13 @@
+"""The executable `pulumi-resource-kubernetes`: a stand-in, used only where the official plugin cannot be had."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from lab.providers.kubernetes.provider import KubernetesProvider
+from lab.providers.plugin import serve
+
+VERSION: Final = "4.34.2"  # of the SDK in pyproject.toml: the engine looks for the plugin of that version
+
+if __name__ == "__main__":
+    serve(VERSION, KubernetesProvider)

@@ -1,0 +1,172 @@
+"""What changed between old and new inputs, path by path, and which changes need a new object. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any, Final
+
+from lab.providers.handler import Change, Difference
+from lab.providers.kubernetes.kinds import ObjectKind
+from lab.providers.kubernetes.naming import is_autonamed
+from lab.providers.values import UNKNOWN, Properties, Secret, without_nulls
+
+Path = tuple[str | int, ...]
+
+# Fields that the API server never changes in place. What is missing here is found by the server's own dry run
+# (see `lab.providers.kubernetes.provider`); this table is for previews without a server or with unknown values.
+ALWAYS: Final[tuple[Path, ...]] = (("kind",), ("metadata", "name"), ("metadata", "namespace"))
+BY_KIND: Final[dict[tuple[str, str], tuple[Path, ...]]] = {
+    ("apps", "Deployment"): (("spec", "selector"),),
+    ("apps", "DaemonSet"): (("spec", "selector"),),
+    ("apps", "ReplicaSet"): (("spec", "selector"),),
+    ("apps", "StatefulSet"): (
+        ("spec", "selector"),
+        ("spec", "serviceName"),
+        ("spec", "podManagementPolicy"),
+        ("spec", "volumeClaimTemplates"),
+    ),
+    ("batch", "Job"): (("spec", "selector"), ("spec", "template"), ("spec", "completionMode")),
+    ("", "PersistentVolumeClaim"): (
+        ("spec", "accessModes"),
+        ("spec", "selector"),
+        ("spec", "storageClassName"),
+        ("spec", "volumeMode"),
+        ("spec", "volumeName"),
+        ("spec", "dataSource"),
+        ("spec", "dataSourceRef"),
+    ),
+    ("", "Pod"): (
+        ("spec", "nodeName"),
+        ("spec", "nodeSelector"),
+        ("spec", "restartPolicy"),
+        ("spec", "serviceAccountName"),
+        ("spec", "volumes"),
+        ("spec", "affinity"),
+        ("spec", "hostNetwork"),
+        ("spec", "runtimeClassName"),
+    ),
+    ("", "Secret"): (("type",),),
+    ("node.k8s.io", "RuntimeClass"): (("handler",),),
+    ("rbac.authorization.k8s.io", "ClusterRoleBinding"): (("roleRef",),),
+    ("rbac.authorization.k8s.io", "RoleBinding"): (("roleRef",),),
+    ("scheduling.k8s.io", "PriorityClass"): (("value",), ("preemptionPolicy",)),
+    ("storage.k8s.io", "StorageClass"): (
+        ("provisioner",),
+        ("parameters",),
+        ("reclaimPolicy",),
+        ("volumeBindingMode",),
+    ),
+}
+DATA: Final[tuple[Path, ...]] = (("data",), ("binaryData",), ("stringData",))
+
+
+def compare(
+    kind: ObjectKind, old: Properties, new: Properties, *, config_map_mutable: bool, secret_mutable: bool
+) -> Difference:
+    """The difference of two inputs of one object. An unknown new value counts as a change."""
+    changes = dict(_changes((), without_nulls(old), without_nulls(new)))
+    fixed = immutable_paths(kind, old, config_map_mutable=config_map_mutable, secret_mutable=secret_mutable)
+    detailed = {
+        render(path): replacing(change) if any(_overlap(path, each) for each in fixed) else change
+        for path, change in changes.items()
+    }
+    return finished(detailed, old, new)
+
+
+def finished(changes: dict[str, Change], old: Properties, new: Properties) -> Difference:
+    """The whole answer: an object that keeps its given name must go before its replacement can come."""
+    replaced = any(change.replaces for change in changes.values())
+    return Difference(changes, delete_before_replace=replaced and not is_autonamed(new) and _place(old) == _place(new))
+
+
+def immutable_paths(
+    kind: ObjectKind, old: Properties, *, config_map_mutable: bool, secret_mutable: bool
+) -> tuple[Path, ...]:
+    if kind.is_patch:  # a patch cannot replace what it does not own
+        return (("metadata", "name"), ("metadata", "namespace"))
+    paths = ALWAYS + BY_KIND.get((kind.group, kind.kind), ())
+    is_data = (kind.kind == "ConfigMap" and not config_map_mutable) or (kind.kind == "Secret" and not secret_mutable)
+    if kind.group == "" and kind.kind in ("ConfigMap", "Secret") and (is_data or old.get("immutable") is True):
+        # By default a change of data makes a new object, so that what mounts it is rolled out again.
+        paths += (*DATA, ("immutable",)) if old.get("immutable") is True else DATA
+    return paths
+
+
+def refused_by_server(changes: dict[str, Change], causes: list[tuple[str, str]]) -> dict[str, Change]:
+    """The changes, those marked as replacing that the server's dry run called immutable.
+
+    `causes` are (field, message) of the server's answer; it often names a parent (`spec`) and not the field itself.
+    """
+    fields = [field for field, message in causes if _IMMUTABLE.search(message)]
+    return {
+        path: replacing(change) if any(_covers(field, path) for field in fields) else change
+        for path, change in changes.items()
+    }
+
+
+_IMMUTABLE: Final = re.compile(
+    r"immutable|may not be changed|may not change fields|updates to .* are forbidden|Forbidden: updates|"
+    r"cannot be changed|is not allowed to be changed",
+    re.IGNORECASE,
+)
+
+
+def _covers(field: str, path: str) -> bool:
+    return path == field or path.startswith((f"{field}.", f"{field}[")) or field.startswith((f"{path}.", f"{path}["))
+
+
+def replacing(change: Change) -> Change:
+    return change if change.replaces else Change(change + 1)
+
+
+def render(path: Path) -> str:
+    """Pulumi's spelling: `metadata.labels["app.kubernetes.io/name"]`, `spec.containers[0].image`."""
+    text = ""
+    for step in path:
+        if isinstance(step, int):
+            text += f"[{step}]"
+        elif re.fullmatch(r"[A-Za-z_$][\w$-]*", step):
+            text += f".{step}" if text else step
+        else:
+            quoted = step.replace("\\", "\\\\").replace('"', '\\"')
+            text += f'["{quoted}"]'
+    return text
+
+
+def parse(text: str) -> Path:
+    """The steps of a path as `render` writes it."""
+    steps: list[str | int] = []
+    for word, index, quoted in re.findall(r'([^.\[\]"]+)(?![^\[]*\])|\[(\d+)\]|\["((?:[^"\\]|\\.)*)"\]', text):
+        steps.append(int(index) if index else word or re.sub(r"\\(.)", r"\1", quoted))
+    return tuple(steps)
+
+
+def _changes(path: Path, old: Any, new: Any) -> Iterator[tuple[Path, Change]]:
+    old, new = (side.value if isinstance(side, Secret) else side for side in (old, new))
+    if isinstance(old, dict) and isinstance(new, dict):
+        for key in [*old, *(key for key in new if key not in old)]:
+            if key in old and key in new:
+                yield from _changes((*path, key), old[key], new[key])
+            elif key in new:
+                yield (*path, key), Change.ADD
+            else:
+                yield (*path, key), Change.DELETE
+    elif isinstance(old, list) and isinstance(new, list):
+        for index in range(max(len(old), len(new))):
+            if index < len(old) and index < len(new):
+                yield from _changes((*path, index), old[index], new[index])
+            else:
+                yield (*path, index), Change.ADD if index >= len(old) else Change.DELETE
+    elif new is UNKNOWN or type(old) is not type(new) or old != new:
+        yield path, Change.UPDATE
+
+
+def _overlap(path: Path, fixed: Path) -> bool:
+    shorter = min(len(path), len(fixed))
+    return path[:shorter] == fixed[:shorter]
+
+
+def _place(inputs: Properties) -> tuple[Any, Any]:
+    metadata = inputs.get("metadata")
+    return (metadata.get("namespace"), metadata.get("name")) if isinstance(metadata, dict) else (None, None)

@@ -1,0 +1,65 @@
+"""Builds images of the lab's own and pushes them to the lab's registry."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Mapping
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Final
+
+from lab.instance import LabError
+from lab.processes import log_path
+from lab.providers.docker_build.builder import Build, BuildError, run_build
+from lab.providers.docker_build.manifests import Manifests, Reference
+from lab.providers.handler import PluginError
+from lab.servers import buildkit
+
+if TYPE_CHECKING:
+    from lab.instance import Instance
+    from lab.servers import Tools
+
+EPOCH: Final = "1686355200"  # 2023-06-10, Debian 12: times in lab images say nothing, so they are one and the same
+
+
+def has(repository: str, digest: str) -> bool:
+    """Whether the registry has that manifest. Raises LabError when it does not answer."""
+    try:
+        return Manifests().has(Reference.parse(repository), digest)
+    except PluginError as error:
+        raise LabError(str(error)) from error
+
+
+def push(instance: Instance, tools: Tools, name: str, dockerfile: str, files: Mapping[str, Path]) -> str:
+    """Build `dockerfile` over `files` (path in the context → file here), push it as `name`, return its digest.
+
+    Raises LabError with the failing step's last lines; the whole output is in the log of `lab-images`.
+    """
+    with (
+        TemporaryDirectory(prefix="context-", dir=instance.run) as folder,
+        log_path(instance, "lab-images").open("a") as log,
+    ):
+        for path, source in files.items():
+            target = Path(folder) / path
+            target.parent.mkdir(parents=True, exist_ok=True)
+            _link_or_copy(source, target)
+        build = Build(
+            endpoint=f"unix://{buildkit.socket_path(instance)}",
+            context=Path(folder),
+            dockerfile=dockerfile,
+            build_args={"SOURCE_DATE_EPOCH": EPOCH},
+            outputs=[{"type": "image", "name": name, "push": "true", "oci-mediatypes": "true"}],
+        )
+        try:
+            return run_build(build, tools.path("buildctl"), lambda line: print(line, file=log), lambda: False)
+        except BuildError as error:
+            raise LabError(f"{name}: {error}") from error
+
+
+def _link_or_copy(source: Path, target: Path) -> None:
+    """A hard link where both lie on one disk: the root file system has 200 MB."""
+    try:
+        os.link(source.resolve(), target)
+    except OSError:
+        shutil.copy(source, target)

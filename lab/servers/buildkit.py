@@ -1,0 +1,104 @@
+"""The lab's image builder: buildkitd as root, behind a socket of the instance, named for buildx as a remote builder.
+
+RUN steps share the machine's network, because package registries are reached the way the machine reaches them.
+That is the daemon's own setting: a build that asks for `network: host` would need an entitlement nobody gets here.
+"""
+
+from __future__ import annotations
+
+import json
+import socket
+from typing import TYPE_CHECKING
+
+from lab.instance import LabError
+from lab.processes import Server
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from lab.instance import Instance
+    from lab.servers import Tools
+
+BUILDER = "gpu-commons"  # the name that a stack's `site.builder` gives
+MAX_SOCKET_PATH = 107  # bytes, sun_path of Linux without its closing zero
+CACHE_MAX = "40GB"  # what a full set of images of one stack needs, twice
+FREE_MIN = "5GB"  # the registry and the real node live on the same disk
+
+
+def server(instance: Instance, tools: Tools) -> Server:
+    """The builder of `instance`; writes its configuration and the DOCKER_CONFIG folder that names it."""
+    path = socket_path(instance)
+    if len(str(path).encode()) > MAX_SOCKET_PATH:
+        raise LabError(
+            f"{path} is too long for a socket ({MAX_SOCKET_PATH} bytes at most): "
+            "set XDG_STATE_HOME to a shorter folder, or give the instance a shorter name"
+        )
+    config = instance.config / "buildkitd.toml"
+    config.write_text(configuration(instance, runc=tools.path("runc")))
+    write_docker_config(instance)
+    return Server(
+        name="buildkitd",
+        argv=[str(tools.path("buildkitd")), "--config", str(config)],
+        ready=lambda: _listens(path),
+        ready_within_s=30,
+        stop_within_s=30,  # a running build is ended and its mounts are taken away
+    )
+
+
+def socket_path(instance: Instance) -> Path:
+    return instance.run / "buildkitd.sock"
+
+
+def docker_config(instance: Instance) -> Path:
+    """Folder for `DOCKER_CONFIG`: no credential of the user's is read, none is written to the user's."""
+    return instance.config / "docker"
+
+
+def configuration(instance: Instance, runc: Path) -> str:
+    return f"""\
+root = "{instance.data / "buildkit"}"
+
+[grpc]
+  address = ["unix://{socket_path(instance)}"]
+
+[worker.containerd]
+  enabled = false
+
+[worker.oci]
+  enabled = true
+  binary = "{runc}"
+  snapshotter = "overlayfs"
+  networkMode = "host"
+  max-parallelism = 4
+  gc = true
+  reservedSpace = "{FREE_MIN}"
+  maxUsedSpace = "{CACHE_MAX}"
+  minFreeSpace = "{FREE_MIN}"
+
+[cdi]
+  disabled = true
+
+[history]
+  maxEntries = 20
+
+[registry."{instance.registry_address}"]
+  http = true
+"""
+
+
+def write_docker_config(instance: Instance) -> None:
+    """The folder that makes the builder known by name, to the official plugin (buildx) and to the stand-in alike."""
+    instances = docker_config(instance) / "buildx" / "instances"
+    instances.mkdir(parents=True, exist_ok=True)
+    node = {"Name": f"{BUILDER}0", "Endpoint": f"unix://{socket_path(instance)}"}
+    (instances / BUILDER).write_text(
+        json.dumps({"Name": BUILDER, "Driver": "remote", "Nodes": [node]}, indent=2) + "\n"
+    )
+    (docker_config(instance) / "config.json").write_text("{}\n")
+
+
+def _listens(path: Path) -> bool:
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
+        probe.settimeout(2)
+        probe.connect(str(path))
+    return True

@@ -1,0 +1,186 @@
+"""The container runtime of the real node: Debian's containerd with folders, socket and registry of its own.
+
+Its second runtime handler, `nvidia`, is a stand-in: it is selected by a RuntimeClass like the real one, writes one
+line for each container, adds no device, and leaves the rest to runc.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import shlex
+import socket
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from lab import network
+from lab.instance import LabError
+from lab.processes import Server, log_path
+
+if TYPE_CHECKING:
+    from lab.instance import Instance
+    from lab.servers import Tools
+
+NVIDIA_HANDLER = "nvidia"
+MAX_SOCKET_PATH = 107  # bytes, sun_path of Linux without its closing zero
+# Of no use here, and some would make folders outside ours.
+DISABLED = (
+    "io.containerd.internal.v1.opt",
+    *(f"io.containerd.snapshotter.v1.{name}" for name in ("aufs", "btrfs", "devmapper", "zfs")),
+)
+
+
+def server(instance: Instance, tools: Tools) -> Server:
+    """The runtime of `instance`, as `configure` left it.
+
+    Raises LabError when the instance's folder is too long for a socket.
+    """
+    path = socket_path(instance)
+    if len(str(path).encode()) > MAX_SOCKET_PATH:
+        raise LabError(
+            f"{path} is too long for a socket ({MAX_SOCKET_PATH} bytes at most): "
+            "set XDG_STATE_HOME to a shorter folder, or give the instance a shorter name"
+        )
+    path.parent.mkdir(exist_ok=True)
+    config = instance.config / "containerd" / "config.toml"
+    return Server(
+        name="containerd",
+        argv=[str(tools.path("containerd")), "--config", str(config)],
+        ready=lambda: _listens(path),
+        ready_within_s=40,
+        env={
+            "NO_PROXY": f"127.0.0.1,localhost,{instance.networks.node_address}",
+            # In the environment only so that the pin holds it: another configuration restarts the server.
+            "GPU_COMMONS_CONFIGURATION": hashlib.sha256(config.read_bytes()).hexdigest()[:16],
+        },
+        stop_within_s=20,
+    )
+
+
+def configure(instance: Instance, tools: Tools, pause_image: str) -> None:
+    """Write everything that the runtime reads. `pause_image` must be in the lab's registry before the first pod."""
+    folder = instance.config / "containerd"
+    (folder / "cni").mkdir(parents=True, exist_ok=True)
+    (folder / "cni" / "10-lab.conflist").write_text(json.dumps(cni_configuration(instance), indent=2) + "\n")
+    hosts = folder / "registries" / instance.registry_address / "hosts.toml"
+    hosts.parent.mkdir(parents=True, exist_ok=True)
+    hosts.write_text(registry_hosts(instance))
+    handler = folder / "nvidia-runtime"
+    handler.write_text(render_handler(runc=tools.path("runc"), log=log_path(instance, "nvidia-runtime")))
+    handler.chmod(0o755)
+    (folder / "config.toml").write_text(configuration(instance, tools, pause_image))
+
+
+def socket_path(instance: Instance) -> Path:
+    return instance.run / "containerd" / "containerd.sock"
+
+
+def state(instance: Instance) -> Path:
+    """Bundles, named pipes and network namespaces of what runs."""
+    return instance.run / "containerd" / "state"
+
+
+def root(instance: Instance) -> Path:
+    """Images and the metadata of containers."""
+    return instance.data / "containerd"
+
+
+def configuration(instance: Instance, tools: Tools, pause_image: str) -> str:
+    cri = "io.containerd.grpc.v1.cri"
+    folder = instance.config / "containerd"
+    return f"""\
+version = 2
+root = "{root(instance)}"
+state = "{state(instance)}"
+oom_score = 0
+disabled_plugins = {json.dumps(DISABLED)}
+
+[grpc]
+  address = "{socket_path(instance)}"
+
+[plugins."{cri}"]
+  sandbox_image = "{pause_image}"
+  # Without CAP_SYS_RESOURCE runc could not lower the score and would end with "can't get final child's PID".
+  restrict_oom_score_adj = true
+  netns_mounts_under_state_dir = true
+  stream_server_address = "127.0.0.1"
+
+[plugins."{cri}".cni]
+  bin_dir = "{tools.path("/usr/lib/cni/bridge").parent}"
+  conf_dir = "{folder / "cni"}"
+
+[plugins."{cri}".registry]
+  config_path = "{folder / "registries"}"
+
+[plugins."{cri}".containerd]
+  default_runtime_name = "runc"
+
+[plugins."{cri}".containerd.runtimes.runc]
+  runtime_type = "io.containerd.runc.v2"
+
+[plugins."{cri}".containerd.runtimes.runc.options]
+  BinaryName = "{tools.path("runc")}"
+  Root = "{instance.run / "containerd" / "runc"}"
+
+[plugins."{cri}".containerd.runtimes.{NVIDIA_HANDLER}]
+  runtime_type = "io.containerd.runc.v2"
+
+[plugins."{cri}".containerd.runtimes.{NVIDIA_HANDLER}.options]
+  BinaryName = "{folder / "nvidia-runtime"}"
+  Root = "{instance.run / "containerd" / "runc"}"
+"""
+
+
+def registry_hosts(instance: Instance) -> str:
+    url = f"http://{instance.registry_address}"
+    return f'server = "{url}"\n\n[host."{url}"]\n  capabilities = ["pull", "resolve"]\n'
+
+
+def cni_configuration(instance: Instance) -> dict[str, object]:
+    """One bridge of the lab's own; addresses of pods are kept with what runs, not with the machine."""
+    networks = instance.networks
+    subnet = {"subnet": str(network.pod_subnet(networks))}
+    return {
+        "cniVersion": "0.4.0",
+        "name": f"gpu-commons-{instance.slot}",
+        "plugins": [
+            {
+                "type": "bridge",
+                "bridge": networks.bridge,
+                "isGateway": True,
+                "ipMasq": True,
+                "hairpinMode": True,  # a pod that reaches itself through its Service
+                "ipam": {
+                    "type": "host-local",
+                    "ranges": [[subnet]],
+                    "routes": [{"dst": "0.0.0.0/0"}],
+                    "dataDir": str(instance.run / "cni"),
+                },
+            },
+            {"type": "portmap", "capabilities": {"portMappings": True}},
+            # Pods may forward even where Docker has set the machine's policy to drop.
+            {"type": "firewall", "backend": "iptables"},
+        ],
+    }
+
+
+def render_handler(runc: Path, log: Path) -> str:
+    """The program behind the handler `nvidia`: one line for each container, then runc."""
+    return f"""\
+#!/bin/sh
+# Stand-in for nvidia-container-runtime in the lab of gpu-commons: there is no GPU, so no device is added.
+for word in "$@"; do last=$word; done
+case " $* " in
+  *" create "*)
+    echo "$(date -u +%FT%TZ) handler nvidia (stand-in): no device added to container $last" >> {shlex.quote(str(log))}
+    ;;
+esac
+exec {shlex.quote(str(runc))} "$@"
+"""
+
+
+def _listens(path: Path) -> bool:
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
+        probe.settimeout(2)
+        probe.connect(str(path))
+    return True

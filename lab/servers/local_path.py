@@ -1,0 +1,125 @@
+"""The default StorageClass: Rancher's local-path-provisioner as a process of the lab.
+
+A volume is a folder below `data/volumes`, made and removed by a short-lived helper pod on the node of its first
+consumer. On a simulated node kwok ends the helper pod by its annotation, and no folder is made.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+from lab.accounts import Account
+from lab.processes import Server, log_path, tail
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from lab.instance import Instance
+    from lab.servers import Tools
+
+STORAGE_CLASS = "local-path"
+PROVISIONER = "rancher.io/local-path"
+_READ = ["get", "list", "watch"]
+
+# Source: deploy/local-path-storage.yaml of v0.0.30.
+ACCOUNT = Account(
+    namespace="local-path-storage",
+    name="local-path-provisioner",
+    rules=(
+        {
+            "apiGroups": [""],
+            "resources": ["nodes", "persistentvolumeclaims", "configmaps", "pods", "pods/log"],
+            "verbs": _READ,
+        },
+        {
+            "apiGroups": [""],
+            "resources": ["persistentvolumes"],
+            "verbs": [*_READ, "create", "patch", "update", "delete"],
+        },
+        {"apiGroups": [""], "resources": ["events"], "verbs": ["create", "patch"]},
+        {"apiGroups": ["storage.k8s.io"], "resources": ["storageclasses"], "verbs": _READ},
+    ),
+    own_rules=({"apiGroups": [""], "resources": ["pods"], "verbs": [*_READ, "create", "patch", "update", "delete"]},),
+)
+
+SETUP = '#!/bin/sh\nset -eu\nmkdir -m 0777 -p "$VOL_DIR"\n'
+TEARDOWN = '#!/bin/sh\nset -eu\nrm -rf "$VOL_DIR"\n'
+
+
+def server(instance: Instance, tools: Tools, kubeconfig: Path, helper_image: str) -> Server:
+    """The provisioner, with the kubeconfig of ACCOUNT. `helper_image` needs sh, mkdir and rm."""
+    volumes(instance).mkdir(exist_ok=True)
+    folder = instance.config / "local-path"
+    folder.mkdir(exist_ok=True)
+    paths = [{"node": "DEFAULT_PATH_FOR_NON_LISTED_NODES", "paths": [str(volumes(instance))]}]
+    (folder / "config.json").write_text(json.dumps({"nodePathMap": paths}, indent=2) + "\n")
+    (folder / "helper-pod.yaml").write_text(helper_pod(helper_image))
+    return Server(
+        name="local-path-provisioner",
+        argv=[
+            str(tools.path("local-path-provisioner")),
+            "start",
+            f"--config={folder / 'config.json'}",
+            f"--helper-pod-file={folder / 'helper-pod.yaml'}",
+            f"--helper-image={helper_image}",
+            f"--kubeconfig={kubeconfig}",
+            f"--namespace={ACCOUNT.namespace}",
+            f"--service-account-name={ACCOUNT.name}",
+        ],
+        ready=lambda: has_started(tail(log_path(instance, "local-path-provisioner"), lines=50)),
+        ready_within_s=30,
+        env={"NO_PROXY": "*"},
+    )
+
+
+def volumes(instance: Instance) -> Path:
+    """Users' volumes: data, like etcd and the registry."""
+    return instance.data / "volumes"
+
+
+def has_started(log: str) -> bool:
+    """Whether the newest start in that log got as far as its controller: the program has no health address."""
+    return "Started provisioner controller" in log.rpartition("\n--- ")[2]
+
+
+def helper_pod(image: str) -> str:
+    """The pod that makes or removes a folder; the provisioner adds command, node and volumes."""
+    container = {"name": "helper-pod", "image": image, "imagePullPolicy": "IfNotPresent"}
+    body = {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": "helper-pod", "annotations": {"gpu-commons.org/simulate": "complete"}},
+        "spec": {"automountServiceAccountToken": False, "containers": [container]},
+    }
+    return json.dumps(body, indent=2) + "\n"
+
+
+def objects() -> list[tuple[str, dict[str, Any]]]:
+    """API path and object of what the provisioner reads, and the StorageClass itself. Needs ACCOUNT's namespace."""
+    scripts = "local-path-config"
+    return [
+        (
+            f"/api/v1/namespaces/{ACCOUNT.namespace}/configmaps/{scripts}",
+            {
+                "apiVersion": "v1",
+                "kind": "ConfigMap",
+                "metadata": {"name": scripts, "namespace": ACCOUNT.namespace},
+                "data": {"setup": SETUP, "teardown": TEARDOWN},
+            },
+        ),
+        (
+            f"/apis/storage.k8s.io/v1/storageclasses/{STORAGE_CLASS}",
+            {
+                "apiVersion": "storage.k8s.io/v1",
+                "kind": "StorageClass",
+                "metadata": {
+                    "name": STORAGE_CLASS,
+                    "annotations": {"storageclass.kubernetes.io/is-default-class": "true"},
+                },
+                "provisioner": PROVISIONER,
+                "volumeBindingMode": "WaitForFirstConsumer",
+                "reclaimPolicy": "Delete",
+            },
+        ),
+    ]

@@ -1,0 +1,72 @@
+"""The site overlay of a lab (`GPU_COMMONS_SITE`): the one file through which the product learns about the lab."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import yaml
+
+from lab.servers import buildkit
+
+if TYPE_CHECKING:
+    from lab.bases import Substitute
+    from lab.instance import Instance
+
+FOLDER: Final = "gpu-commons"  # of our images in the lab's registry
+# Where people whose registries are behind a private authority name its certificates; the first that is a file counts.
+CA_VARIABLES: Final = ("PIP_CERT", "SSL_CERT_FILE", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE", "NODE_EXTRA_CA_CERTS")
+LOCAL_AUTHORITIES: Final = Path("/usr/local/share/ca-certificates")
+SYSTEM_BUNDLE: Final = Path("/etc/ssl/certs/ca-certificates.crt")
+
+
+def path(instance: Instance) -> Path:
+    return instance.config / "site.yaml"
+
+
+def write(instance: Instance, substitutes: Iterable[Substitute]) -> Path:
+    """Write the overlay of `instance`; registry, kubeconfig and substitutes must be known by now."""
+    values = overlay(instance, substitutes, ca_bundle=ca_bundle(os.environ))
+    draft = path(instance).with_suffix(".tmp")
+    draft.write_text(HEAD + yaml.safe_dump(values, sort_keys=False, allow_unicode=True, width=120))
+    draft.replace(path(instance))
+    return path(instance)
+
+
+HEAD: Final = "# Written by `make up`: what is different in this lab. Changes are lost at the next `make up`.\n"
+
+
+def overlay(instance: Instance, substitutes: Iterable[Substitute], *, ca_bundle: Path | None) -> dict[str, Any]:
+    """The keys of `site` that a lab replaces."""
+    return {
+        "lab": True,
+        "name": f"lab-{instance.name}",
+        "registry": f"{instance.registry_address}/{FOLDER}",
+        "allowed_registries": [instance.registry_address],
+        "builder": buildkit.BUILDER,
+        **({"ca_bundle": str(ca_bundle)} if ca_bundle else {}),
+        "authenticator": {"kind": "dummy"},
+        "kubeconfig": str(instance.kubeconfig),
+        **_context(instance.kubeconfig),
+        "substitutes": [each.as_setting() for each in substitutes],
+    }
+
+
+def ca_bundle(
+    environment: Mapping[str, str], *, local: Path = LOCAL_AUTHORITIES, system: Path = SYSTEM_BUNDLE
+) -> Path | None:
+    """The certificates that image builds on this machine must trust, if it has other ones than everybody's."""
+    for name in CA_VARIABLES:
+        if (value := environment.get(name)) and Path(value).is_file():
+            return Path(value).resolve()
+    return system if system.is_file() and any(local.rglob("*.crt")) else None
+
+
+def _context(kubeconfig: Path) -> dict[str, str]:
+    """Named, so that a context that somebody switched to in the meantime is not used."""
+    if not kubeconfig.is_file():
+        return {}
+    name = (yaml.safe_load(kubeconfig.read_text()) or {}).get("current-context")
+    return {"kube_context": str(name)} if name else {}

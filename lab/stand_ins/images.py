@@ -1,0 +1,127 @@
+"""The lab's substitute images: what each stands for, its Dockerfile, and the files of its build context.
+
+All are `FROM scratch` with one static program: nothing is pulled, nothing is installed. Builders push them to
+`<registry>/<name>:<tag>`; the real node needs the pause image before its first pod.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from lab.instance import Instance
+    from lab.servers import Tools
+
+SUBSTITUTE_LABEL = "org.gpu-commons.lab.substitute"
+
+PAUSE = "lab/pause"
+BUSYBOX = "lab/busybox"
+DEVICE_PLUGIN = "lab/device-plugin"
+PERSISTENCE_DAEMON = "lab/persistence-daemon"
+
+
+@dataclass(frozen=True, slots=True)
+class StandInImage:
+    """One substitute. `files` maps a path in the build context to the file on this machine."""
+
+    name: str  # repository below the registry: lab/pause
+    stands_for: str  # the reference that it takes the place of
+    reason: str
+    dockerfile: str
+    files: Mapping[str, Path]
+
+    @property
+    def tag(self) -> str:
+        """A digest of all that goes into the image: another content is another tag, so that nodes pull it."""
+        digest = hashlib.sha256(self.dockerfile.encode())
+        for name, path in sorted(self.files.items()):
+            digest.update(name.encode() + b"\0" + path.read_bytes())
+        return digest.hexdigest()[:12]
+
+    def reference(self, instance: Instance) -> str:
+        """Where the lab pushes it: 127.0.0.1:5000/lab/pause:0123456789ab."""
+        return f"{instance.registry_address}/{self.name}:{self.tag}"
+
+
+def images(tools: Tools) -> list[StandInImage]:
+    """All substitutes of the lab. Raises LabError when a program that goes into one is not installed."""
+    busybox = tools.path("busybox")
+    stand_in = tools.path("device-plugin")
+    return [
+        StandInImage(
+            name=PAUSE,
+            stands_for="registry.k8s.io/pause:3.10.1",
+            reason="its registry cannot be reached; it only sleeps",
+            dockerfile=render_dockerfile(
+                "registry.k8s.io/pause:3.10.1",
+                program="busybox",
+                places=("/bin/busybox",),
+                entrypoint=("/bin/busybox", "sleep", "2147483647"),
+            ),
+            files={"busybox": busybox},
+        ),
+        StandInImage(
+            name=BUSYBOX,
+            stands_for="docker.io/library/busybox:1.36",
+            reason="its registry cannot be reached; Debian's busybox takes its place",
+            dockerfile=render_dockerfile(
+                "docker.io/library/busybox:1.36",
+                program="busybox",
+                places=("/bin/busybox",),
+                entrypoint=(),
+                # Applets by name, as in the image it stands for. (Debian's `wget -T` crashes; `timeout 5 wget` works.)
+                run='["/bin/busybox", "--install", "-s", "/bin"]',
+            ),
+            files={"busybox": busybox},
+        ),
+        StandInImage(
+            name=DEVICE_PLUGIN,
+            stands_for="nvcr.io/nvidia/k8s-device-plugin:v0.17.1",
+            reason="nvcr.io cannot be reached; it speaks the kubelet's API and adds no device",
+            dockerfile=render_dockerfile(
+                "nvcr.io/nvidia/k8s-device-plugin:v0.17.1",
+                program="device-plugin",
+                places=("/usr/bin/nvidia-device-plugin",),
+                entrypoint=("nvidia-device-plugin",),
+            ),
+            files={"device-plugin": stand_in},
+        ),
+        StandInImage(
+            name=PERSISTENCE_DAEMON,
+            stands_for="nvcr.io/nvidia/driver:418.88",
+            reason="nvcr.io cannot be reached; there is no driver to keep loaded, so it says so and sleeps",
+            dockerfile=render_dockerfile(
+                "nvcr.io/nvidia/driver:418.88",
+                program="device-plugin",
+                places=("/usr/bin/nvidia-persistenced",),
+                entrypoint=("nvidia-persistenced",),
+            ),
+            files={"device-plugin": stand_in},
+        ),
+    ]
+
+
+def find(name: str, tools: Tools) -> StandInImage:
+    """The substitute of that repository name (`PAUSE`, …)."""
+    return next(image for image in images(tools) if image.name == name)
+
+
+def render_dockerfile(
+    stands_for: str, *, program: str, places: tuple[str, ...], entrypoint: tuple[str, ...], run: str = ""
+) -> str:
+    """The Dockerfile of one static program. No `# syntax=` line: its frontend image could not be pulled."""
+    lines = [
+        f"# In the lab of gpu-commons, in place of {stands_for}.",
+        "FROM scratch",
+        f'LABEL {SUBSTITUTE_LABEL}="{stands_for}"',
+        *(f"COPY --chmod=755 {program} {place}" for place in places),
+        "ENV PATH=/usr/bin:/bin",
+        *([f"RUN {run}"] if run else []),
+        *([f"ENTRYPOINT {json.dumps(list(entrypoint))}"] if entrypoint else ['CMD ["/bin/sh"]']),
+    ]
+    return "\n".join(lines) + "\n"

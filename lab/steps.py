@@ -1,0 +1,141 @@
+"""The steps of `make up`, in order, and the way back. Each can be run alone and again."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import Enum
+from pathlib import Path
+
+from components.settings import SettingsError, Stack, load_stack
+from lab import bases, control_plane, fleet, network, node, processes, site
+from lab.instance import Instance, LabError, check_ports
+from lab.servers import buildkit, registry
+from lab.toolchain import Report, Toolchain
+
+
+class Nodes(Enum):
+    """Which machines of the fleet are more than an entry in the API server."""
+
+    ONE_REAL = "one real"
+    SIMULATED = "simulated"
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """What a step needs to know."""
+
+    instance: Instance
+    tools: Toolchain
+    stack_file: Path
+    nodes: Nodes
+    report: Report
+
+    def stack(self) -> Stack:
+        """The stack as it will be deployed here; its mistakes are the user's to mend before anything is started."""
+        overlay = site.path(self.instance)
+        try:
+            return load_stack(self.stack_file, site=overlay if overlay.exists() else None)
+        except SettingsError as error:
+            raise LabError(str(error)) from error
+
+    def real_node(self) -> node.RealNode | None:
+        """The first node of the pool that carries the hub, or of the first pool; None where all are simulated."""
+        stack = self.stack()
+        if self.nodes is Nodes.SIMULATED or not stack.fleet.pools:
+            return None
+        pool = stack.fleet.pool(stack.site.core_pool) if stack.site.core_pool else stack.fleet.pools[0]
+        return node.RealNode(pool.node_names[0], pool.gpus_per_node)
+
+
+def _registry(context: Context) -> None:
+    processes.start(context.instance, registry.server(context.instance, context.tools))
+
+
+def _builder(context: Context) -> None:
+    processes.start(context.instance, buildkit.server(context.instance, context.tools))
+
+
+def _bases(context: Context) -> None:
+    substitutes = bases.ensure(context.instance, context.tools, context.report)
+    site.write(context.instance, substitutes)
+    if substitutes:
+        context.report(f"{len(substitutes)} images and package sources cannot be reached; substitutes stand in")
+
+
+def _control_plane(context: Context) -> None:
+    real = context.real_node()
+    network.claim(context.instance)
+    control_plane.start(context.instance, context.tools, real_node=real.name if real else None)
+
+
+def _real_node(context: Context) -> None:
+    if real := context.real_node():
+        node.start(context.instance, context.tools, real, context.report)
+
+
+def _fleet(context: Context) -> None:
+    stack, real = context.stack(), context.real_node()
+    if stack.fleet.pools:
+        fleet.join(context.instance, stack.fleet, real.name if real else None)
+    if real:
+        node.settle(context.instance, real.name)
+
+
+STEPS: dict[str, tuple[str, Callable[[Context], None]]] = {
+    "registry": ("image registry", _registry),
+    "builder": ("BuildKit", _builder),
+    "control-plane": ("Kubernetes control plane", _control_plane),
+    "bases": ("lab base images", _bases),
+    "real-node": ("the real node", _real_node),
+    "fleet": ("the fleet's machines", _fleet),
+}
+NAMES = tuple(STEPS)
+
+
+def start(instance: Instance, tools: Toolchain, stack_file: Path, nodes: Nodes, report: Report) -> None:
+    """Run every step. Raises LabError that ends with the command that repeats the failed step."""
+    context = Context(instance, tools, stack_file, nodes, report)
+    context.stack()  # a mistake in the stack file shows before the first server starts
+    if not processes.records(instance):
+        check_ports(instance, instance.ports)
+    for name in STEPS:
+        _run(context, name)
+
+
+def one(instance: Instance, tools: Toolchain, stack_file: Path, name: str, report: Report) -> None:
+    """Run one step alone."""
+    _run(Context(instance, tools, stack_file, Nodes.ONE_REAL, report), name)
+
+
+def _run(context: Context, name: str) -> None:
+    what, step = STEPS[name]
+    context.report(f"{what} …")
+    try:
+        step(context)
+    except LabError as error:
+        again = f"python -m lab --instance {context.instance.name} step {name} --stack {_stack_name(context)}"
+        raise LabError(f"{what}: {error}\nlogs: {context.instance.logs}\nthis step alone: {again}") from error
+
+
+def _stack_name(context: Context) -> str:
+    return context.stack_file.name.removeprefix("Pulumi.").removesuffix(".yaml")
+
+
+def stop(instance: Instance, tools: Toolchain, report: Report) -> None:
+    """End everything that `start` started, in reverse; safe to repeat, also after a crash."""
+    report("the real node …")
+    node.stop(instance, tools)
+    report("servers …")
+    control_plane.stop(instance)
+    for name in ("buildkitd", "registry"):
+        processes.stop(instance, name)
+    for record in processes.records(instance):  # whatever an older version of the lab started
+        processes.stop(instance, record.name)
+    network.release(instance)
+    report("everything has ended")
+
+
+def is_up(instance: Instance) -> bool:
+    """True when the servers that every stack needs run."""
+    return all(processes.is_running(instance, name) for name in ("registry", "buildkitd", *control_plane.SERVERS))

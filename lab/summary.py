@@ -1,0 +1,102 @@
+"""What the user reads at the end of `make up`, and what `make status` says."""
+
+from __future__ import annotations
+
+import base64
+import json
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from components.settings import load_stack
+from lab import engine, fleet, processes, site
+from lab.cluster import Cluster
+from lab.instance import Instance
+from lab.toolchain import Toolchain
+
+CREDENTIALS = "hub-credentials"
+PASSWORD = "dummy-password"  # noqa: S105 - the key, not the password
+
+
+def text(instance: Instance, tools: Toolchain, stack: str, stack_file: Path) -> str:
+    """Hub, login, nodes and GPUs, and what is not real here."""
+    settings = load_stack(stack_file, site=site.path(instance))
+    outputs = engine.outputs(instance, tools, stack)
+    lines = ["", f"{stack} is up."]
+    for name, url in (outputs.get("hubs") or {}).items():
+        lines += ["", f"  hub {name}: {url}", f"    {_login(instance, name)}"]
+    if settings.fleet.pools:
+        found = fleet.summary(instance)
+        lines += ["", f"  {len(found.nodes)} nodes, {found.gpus} GPUs:"]
+        lines += [
+            f"    {pool.name:<12} {len(pool.node_names):>3} × {pool.gpus_per_node} {pool.gpu.name}, driver {pool.driver}: "
+            f"{', '.join(pool.node_names)}"
+            for pool in settings.fleet.pools
+        ]
+        real = [node.name for node in found.nodes if not node.is_simulated]
+        lines += [
+            "",
+            f"  this is a lab: {', '.join(real) or 'no node'} really runs pods, the other nodes are simulated "
+            f"({found.simulated_pods} of {found.pods} pods are only simulated); no GPU is attached to any pod;",
+            "  network policies are stored but not enforced.",
+        ]
+    plugins = engine.installed_plugins(instance)
+    stand_ins = [name for name, origin in plugins.items() if origin == "stand-in"]
+    if stand_ins:
+        lines.append(f"  provider plugins that are stand-ins of this project: {', '.join(stand_ins)}")
+    lines += ["", "  policies: every workload passed the pack (P-GPU, P-PIN, P-HOST)"]
+    lines += ["", '  next: eval "$(make -s env)"; pulumi preview; kubectl get nodes; make down']
+    return "\n".join(lines)
+
+
+def _login(instance: Instance, namespace: str) -> str:
+    with Cluster(instance) as cluster:
+        secret = cluster.get(f"/api/v1/namespaces/{namespace}/secrets/{CREDENTIALS}")
+    encoded = ((secret or {}).get("data") or {}).get(PASSWORD)
+    if encoded is None:
+        return "log in with your account"
+    return f"log in with any user name and the password {base64.b64decode(encoded).decode()}"
+
+
+def status_rows(instance: Instance) -> list[dict[str, Any]]:
+    """One row per server: name, whether it runs, PID, since when, log."""
+    rows = []
+    for record in processes.records(instance):
+        running = record.process() is not None
+        rows.append(
+            {
+                "name": record.name,
+                "running": running,
+                "pid": record.pid if running else None,
+                "since": datetime.fromtimestamp(record.started, UTC).isoformat(timespec="seconds") if running else None,
+                "log": str(processes.log_path(instance, record.name)),
+            }
+        )
+    return rows
+
+
+def status_json(instance: Instance) -> str:
+    """Servers, ports and plugins as JSON."""
+    return json.dumps(
+        {
+            "instance": instance.name,
+            "home": str(instance.home),
+            "servers": status_rows(instance),
+            "ports": instance.ports,
+            "plugins": engine.installed_plugins(instance),
+        },
+        indent=2,
+    )
+
+
+def status_text(instance: Instance) -> str:
+    """The same for people."""
+    rows = status_rows(instance)
+    lines = [f"instance {instance.name} in {instance.home}"]
+    lines += [
+        f"  {row['name']:<26} {'pid ' + str(row['pid']) if row['running'] else 'ended':<12} since {row['since'] or '-'}"
+        for row in rows
+    ] or ["  nothing runs; start it: make up"]
+    lines += [f"  port {port:<6} {name}" for name, port in instance.ports.items()]
+    lines += [f"  plugin {name}: {origin}" for name, origin in engine.installed_plugins(instance).items()]
+    return "\n".join(lines)

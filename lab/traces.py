@@ -1,0 +1,74 @@
+"""What a lab changes on the machine outside its own folder: written down first, then done, undone in reverse.
+
+A killed `make up` therefore never leaves something that nobody knows of, and undoing twice does no harm.
+The record says what there was before, so that a setting goes back to the user's value and not to a default.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from pathlib import Path
+
+    from lab.instance import Instance
+
+
+class Kind(StrEnum):
+    ADDRESS = "address"  # on the loopback device
+    ROUTE = "route"  # to nowhere
+    SETTING = "setting"  # of the kernel, by its path below /proc/sys
+    CHAINS = "chains"  # of iptables; `before` lists those that are not ours
+    CGROUP = "cgroup"  # of one hierarchy each, with the empty ones below it
+    LINK = "link"  # a network device, with what is plugged into it
+    FOLDER = "folder"  # removed with all that is in it
+    SHARED_FOLDER = "shared folder"  # removed when nothing is in it any more
+
+
+@dataclass(frozen=True, slots=True)
+class Trace:
+    kind: Kind
+    value: str
+    before: str = ""
+
+
+def traces(instance: Instance) -> list[Trace]:
+    """What this lab has changed and not yet undone, oldest first."""
+    try:
+        rows = json.loads(_path(instance).read_text())
+    except FileNotFoundError:
+        return []
+    return [Trace(Kind(row["kind"]), row["value"], row["before"]) for row in rows]
+
+
+def record(instance: Instance, trace: Trace) -> None:
+    """Write `trace` down. One that is known keeps its first `before`: that was the user's value."""
+    known = traces(instance)
+    if not any((one.kind, one.value) == (trace.kind, trace.value) for one in known):
+        _write(instance, [*known, trace])
+
+
+def undo(instance: Instance, ways: Mapping[Kind, Callable[[Trace], None]]) -> None:
+    """Undo those traces that `ways` knows how to, last first; each is forgotten as soon as it is undone.
+
+    A way that raises ends the work; what is left stays in the record for the next try.
+    """
+    for trace in reversed(traces(instance)):
+        if trace.kind in ways:
+            ways[trace.kind](trace)
+            _write(instance, [one for one in traces(instance) if one != trace])
+
+
+def _write(instance: Instance, known: list[Trace]) -> None:
+    draft = _path(instance).with_suffix(".tmp")
+    draft.write_text(json.dumps([asdict(trace) for trace in known], indent=2) + "\n")
+    draft.replace(_path(instance))
+
+
+def _path(instance: Instance) -> Path:
+    # Not in `run`: the lab's process records are the only *.json there.
+    return instance.home / "traces.json"

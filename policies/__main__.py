@@ -1,0 +1,8 @@
+"""Starts the policy pack. Built here and nowhere else: PolicyPack(...) never returns."""
+
+import pulumi_policy
+
+from policies.adapter import pack_policies
+from policies.stacks import site_of_stack
+
+pulumi_policy.PolicyPack(name="gpu-commons", policies=list(pack_policies(site_of_stack)))

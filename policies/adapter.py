@@ -1,0 +1,137 @@
+"""Between the policy SDK and the rules: proxies, unknowns and floats become plain values; findings become messages."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from decimal import Decimal
+from typing import Any
+
+import pulumi_policy as sdk
+from pulumi_policy.proxy import UnknownValueError
+
+from components import labels
+from components.placement import UNKNOWN, Node
+from components.settings import Stack
+from policies.findings import Finding, Level, Site
+from policies.rules.index import ALL_RULES
+from policies.workloads import holds_pods, workloads
+
+GIB = 1024**3
+
+
+def site_of(stack: Stack) -> Site:
+    """What the rules know of the place, from the stack's own settings."""
+    nodes = tuple(
+        Node(
+            name=name,
+            pool=pool.name,
+            labels={
+                "kubernetes.io/hostname": name,
+                "kubernetes.io/os": "linux",
+                "kubernetes.io/arch": "amd64",
+                **labels.gfd_labels(pool.gpu, pool.gpus_per_node, pool.driver),
+                **labels.pool_labels(pool.name, pool.driver, str(pool.container_toolkit)),
+                **pool.labels,
+            },
+            taints=[
+                {"key": taint.key, "value": taint.value, "effect": taint.effect}
+                for taint in (labels.GPU_TAINT, *pool.taints)
+            ],
+            allocatable={
+                labels.GPU_RESOURCE: Decimal(pool.gpus_per_node),
+                "cpu": Decimal(str(pool.cpu)),
+                "memory": Decimal(str(pool.memory_gib)) * GIB,
+                "ephemeral-storage": Decimal(str(pool.root_disk_gib)) * GIB,
+                "pods": Decimal(110),
+            },
+        )
+        for pool in stack.fleet.pools
+        for name in pool.node_names
+    )
+    runtime = stack.runtime
+    images = (runtime.device_plugin, runtime.persistence_daemon) if runtime else ()
+    return Site(
+        nodes=nodes,
+        allowed_registries=tuple(str(registry) for registry in stack.site.allowed_registries),
+        runtime_images=tuple(stack.substitute(str(image))[0] for image in images),
+    )
+
+
+def plain(value: Any) -> Any:
+    """A value of the SDK as plain Python: proxies are dicts and lists, whole floats are ints, unknowns are UNKNOWN.
+
+    Touching an unknown raises inside the SDK and would end the policy with a mere note; here it is a value.
+    """
+    if isinstance(value, Mapping):
+        return {str(key): _item(value, key) for key in value}
+    if isinstance(value, Sequence) and not isinstance(value, str | bytes):
+        return [_item(value, index) for index in range(len(value))]
+    if isinstance(value, float) and value.is_integer():
+        return int(value)
+    return value
+
+
+def _item(container: Any, key: Any) -> Any:
+    try:
+        return plain(container[key])
+    except UnknownValueError:
+        return UNKNOWN
+
+
+Report = Callable[[str, str | None], None]
+SiteOf = Callable[[str], Site]
+
+
+def pack_policies(site_of_stack: SiteOf) -> list[sdk.ResourceValidationPolicy]:
+    """The CrossGuard policies: one that refuses, one that tells. `site_of_stack` takes a stack's name.
+
+    Two and no more: the SDK converts each resource anew for each policy.
+    """
+    says = "; ".join(f"{rule.id}: {rule.says}" for rule in ALL_RULES)
+    return [
+        sdk.ResourceValidationPolicy(
+            name="workloads",
+            description=f"Workloads that cannot run, or take what is not theirs, are refused ({says}).",
+            enforcement_level=sdk.EnforcementLevel.MANDATORY,
+            validate=_validation(site_of_stack, frozenset({Level.REFUSE})),
+        ),
+        sdk.ResourceValidationPolicy(
+            name="workloads-advice",
+            description="What deserves a look, and what could not be proved because a value is not known yet.",
+            enforcement_level=sdk.EnforcementLevel.ADVISORY,
+            validate=_validation(site_of_stack, frozenset({Level.WARN, Level.UNPROVED})),
+        ),
+    ]
+
+
+def _validation(
+    site_of_stack: SiteOf, levels: frozenset[Level]
+) -> Callable[[sdk.ResourceValidationArgs, Report], Awaitable[Any] | None]:
+    def validate(args: sdk.ResourceValidationArgs, report: Report) -> None:
+        if not holds_pods(args.resource_type):
+            return
+        stack = args.urn.split(":")[2]  # urn:pulumi:STACK::PROJECT::TYPE::NAME
+        try:
+            site = site_of_stack(stack)
+        except Exception as error:  # noqa: BLE001 - whatever it is, nothing was proved, and that must not pass
+            if Level.REFUSE in levels:
+                report(f"P-SITE: the site of stack {stack} is not known, so nothing is proved: {error}", None)
+            return
+        for message in evaluate(args.resource_type, args.name, plain(args.props), site, levels):
+            report(message, None)
+
+    return validate
+
+
+def evaluate(token: str, name: str, inputs: Mapping[str, Any], site: Site, levels: frozenset[Level]) -> Iterator[str]:
+    """Messages of all rules about one resource. A rule that fails inside says so instead of ending the run."""
+    for workload in workloads(token, name, inputs):
+        for rule in ALL_RULES:
+            try:
+                findings = list(rule.check(workload, site))
+            except Exception as error:  # noqa: BLE001 - an exception would end every policy of the run
+                findings = [Finding(f"could not be proved: the rule failed ({type(error).__name__})", Level.UNPROVED)]
+            for finding in findings:
+                if finding.level in levels:
+                    remedy = "" if finding.level is Level.UNPROVED else f" {rule.remedy}"
+                    yield f"{rule.id}: {workload.name}: {finding.message}.{remedy}"

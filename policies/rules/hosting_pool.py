@@ -1,0 +1,28 @@
+"""P-HOST: some pool of the fleet can host every workload."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from components.placement import landing
+from policies.findings import Finding, Level, Rule, Site, Workload
+
+
+def check(workload: Workload, site: Site) -> Iterator[Finding]:
+    """Labels, taints and resources of the fleet's nodes against what the pods ask for."""
+    if not site.nodes:
+        return  # a stack without a fleet says nothing about nodes
+    found = landing(workload.pod, site.nodes)
+    if not found.possible:
+        reasons = "; ".join(f"{pool}: {reason}" for pool, reason in sorted(found.refused.items()))
+        yield Finding(f"no pool can host it ({reasons})")
+    elif found.undecided:
+        yield Finding(f"which pools can host it depends on {', '.join(found.undecided)}", Level.UNPROVED)
+
+
+RULE = Rule(
+    id="P-HOST",
+    says="some pool of the fleet can host every workload: labels, taints, GPUs, cores and memory",
+    remedy="Change the node selector, add the toleration, or ask for no more than one node has.",
+    check=check,
+)

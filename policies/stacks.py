@@ -1,0 +1,31 @@
+"""What the rules know of a stack's site: read from its stack file.
+
+The engine hands a stack's configuration to a pack by a call that the Python SDK drops (its environment has none), so
+the pack reads the same file as the engine. The stack's name is in every URN.
+"""
+
+import functools
+import os
+from pathlib import Path
+
+from components.settings import OVERLAY, SettingsError, load_stack
+from policies.adapter import site_of
+from policies.findings import Site
+
+STACKS = "GPU_COMMONS_STACKS"  # folder of stack files, for stacks that are not in this project
+DEFAULT_STACKS = Path(__file__).resolve().parent.parent / "stacks"
+
+
+class SiteUnknownError(Exception):
+    """The stack's file cannot be read: nothing about its fleet can be proved. The text says why and what to do."""
+
+
+@functools.cache
+def site_of_stack(stack: str) -> Site:
+    """The site of the stack of that name. Raises SiteUnknownError."""
+    folder = Path(os.environ.get(STACKS) or DEFAULT_STACKS)
+    overlay = os.environ.get(OVERLAY)
+    try:
+        return site_of(load_stack(folder / f"Pulumi.{stack}.yaml", site=Path(overlay) if overlay else None))
+    except SettingsError as error:
+        raise SiteUnknownError(f"{error} (folder of stack files: {STACKS}, default {DEFAULT_STACKS})") from error

@@ -1,0 +1,91 @@
+"""Which pods a resource makes: every Kubernetes kind that holds a pod template, and the profiles of a NotebookHub."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from components.labels import GPU_RESOURCE, GPU_TAINT, POOL
+from components.placement import UNKNOWN
+from policies.findings import Workload
+
+# Token suffix → path from the object to its pod spec.
+POD_PATHS: Mapping[str, tuple[str, ...]] = {
+    "Pod": ("spec",),
+    "Deployment": ("spec", "template", "spec"),
+    "StatefulSet": ("spec", "template", "spec"),
+    "DaemonSet": ("spec", "template", "spec"),
+    "ReplicaSet": ("spec", "template", "spec"),
+    "ReplicationController": ("spec", "template", "spec"),
+    "Job": ("spec", "template", "spec"),
+    "CronJob": ("spec", "jobTemplate", "spec", "template", "spec"),
+}
+HUB_TOKEN = "gpu-commons:index:NotebookHub"  # noqa: S105 - a resource type
+
+
+def holds_pods(token: str) -> bool:
+    """True for resources that the rules look at; most resources are none of their business."""
+    return token == HUB_TOKEN or (token.startswith("kubernetes:") and _kind(token) in POD_PATHS)
+
+
+def _kind(token: str) -> str:
+    return token.rpartition(":")[2].removesuffix("Patch")
+
+
+def workloads(token: str, name: str, inputs: Mapping[str, Any]) -> Iterator[Workload]:
+    """Workloads of one resource: its type token, its logical name, its inputs as plain values."""
+    if token == HUB_TOKEN:
+        yield from _profiles(name, inputs)
+        return
+    kind = _kind(token)
+    if holds_pods(token):
+        pod: Any = inputs
+        for step in POD_PATHS[kind]:
+            pod = pod.get(step, {}) if isinstance(pod, Mapping) else pod
+        label = f"{kind} {_object_name(name, inputs)}"
+        # A template that is not known yet hides everything that decides: rules then say what they cannot prove.
+        shape = pod if isinstance(pod, Mapping) else {"containers": UNKNOWN, "tolerations": UNKNOWN}
+        yield Workload(label, shape, is_daemon=kind == "DaemonSet")
+
+
+def _object_name(logical: str, inputs: Mapping[str, Any]) -> str:
+    metadata = inputs.get("metadata")
+    parts = [metadata.get("namespace"), metadata.get("name")] if isinstance(metadata, Mapping) else []
+    known = [part for part in parts if isinstance(part, str) and part]
+    return "/".join(known) or logical
+
+
+def _profiles(name: str, inputs: Mapping[str, Any]) -> Iterator[Workload]:
+    """The pods that KubeSpawner makes, from the hub's own arguments: they never pass through the engine."""
+    profiles = inputs.get("profiles")
+    if not isinstance(profiles, Sequence) or isinstance(profiles, str):
+        return
+    for index, profile in enumerate(profiles):
+        if not isinstance(profile, Mapping):
+            continue
+        label = f"profile {profile.get('name', index)} of hub {name}"
+        yield Workload(label, _profile_pod(profile, inputs))
+
+
+def _profile_pod(profile: Mapping[str, Any], hub: Mapping[str, Any]) -> dict[str, Any]:
+    gpus = profile.get("gpus") or 0
+    limits: dict[str, Any] = {}
+    if gpus is UNKNOWN or gpus:
+        limits[GPU_RESOURCE] = gpus if gpus is UNKNOWN else str(int(gpus))
+    requests: dict[str, Any] = dict(limits)
+    for resource, key, default, unit in (
+        ("cpu", "cpu_guarantee", 0.1, ""),
+        ("memory", "memory_guarantee_gib", 1, "Gi"),
+    ):
+        amount = profile.get(key, default)
+        requests[resource] = amount if amount is UNKNOWN else f"{amount}{unit}"
+    selector = dict(profile.get("node_selector") or {})
+    pool = profile.get("pool") or hub.get("core_pool")
+    if pool:
+        selector[POOL] = pool
+    tolerations = profile.get("tolerations") or [{"key": GPU_TAINT.key, "operator": "Exists"}]
+    return {
+        "nodeSelector": selector,
+        "tolerations": tolerations,
+        "containers": [{"image": profile.get("image"), "resources": {"limits": limits, "requests": requests}}],
+    }

@@ -1,0 +1,74 @@
+"""Runs a component under Pulumi's mocks and keeps what it registered: sealed, one event loop a run."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import pulumi
+import pytest
+from pulumi.runtime.settings import reset_options
+from pulumi.runtime.stack import run_pulumi_func
+
+
+@dataclass(frozen=True)
+class Registered:
+    """One resource as the engine would get it."""
+
+    type: str
+    name: str
+    inputs: dict[str, Any]
+
+
+@dataclass
+class Recording(pulumi.runtime.Mocks):
+    """Every resource in the order of registration; reads answer from `existing`, by their id."""
+
+    existing: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    resources: list[Registered] = field(default_factory=list)
+    outputs: dict[str, Any] = field(default_factory=dict)
+
+    def new_resource(self, args: pulumi.runtime.MockResourceArgs) -> tuple[str | None, dict[str, Any]]:
+        if args.resource_id:
+            return args.resource_id, dict(self.existing[args.resource_id])
+        self.resources.append(Registered(args.typ, args.name, dict(args.inputs)))
+        return f"{args.name}-id", dict(args.inputs)
+
+    def call(self, args: pulumi.runtime.MockCallArgs) -> dict[str, Any]:
+        return dict(args.args)
+
+    def of_type(self, suffix: str) -> list[Registered]:
+        return [resource for resource in self.resources if resource.type.endswith(suffix)]
+
+    def only(self, suffix: str) -> Registered:
+        (resource,) = self.of_type(suffix)
+        return resource
+
+
+def _record(
+    program: Callable[[], Mapping[str, pulumi.Output[Any]] | None],
+    *,
+    preview: bool = False,
+    existing: Mapping[str, Mapping[str, Any]] | None = None,
+) -> Recording:
+    """Run `program` and return what it registered; the outputs it returns are resolved (None when unknown)."""
+    recording = Recording(existing or {})
+
+    async def run() -> None:
+        reset_options()
+        pulumi.runtime.set_mocks(recording, project="tests", stack="tests", preview=preview)
+        returned: dict[str, pulumi.Output[Any]] = {}
+        await run_pulumi_func(lambda: returned.update(program() or {}))
+        for name, output in returned.items():
+            recording.outputs[name] = await output.future(with_unknowns=False)
+
+    asyncio.run(run())
+    return recording
+
+
+@pytest.fixture
+def recorded() -> Callable[..., Recording]:
+    """`recorded(program, preview=..., existing=...)` runs a program under mocks and returns its Recording."""
+    return _record

@@ -1,0 +1,324 @@
+"""The hub's configuration and objects, as texts that a reviewer reads, and the file that runs inside the hub."""
+
+from __future__ import annotations
+
+import base64
+import json
+import os
+import runpy
+from collections import defaultdict
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+import yaml
+
+from components.manifests import hub as objects
+from components.manifests import hub_access, hub_pods
+from components.manifests.hub_model import Hub, parse_hub
+from components.manifests.hub_options import render_options
+
+GOLDEN = Path(__file__).parents[2] / "golden" / "hub"
+CONFIG = Path(objects.__file__).with_name("jupyterhub_config.py")
+DIGEST = "sha256:" + "0" * 64
+
+
+def image(name: str) -> str:
+    return f"registry.example.edu/gpu-commons/{name}@{DIGEST}"
+
+
+CPU: dict[str, Any] = {
+    "name": "cpu",
+    "title": "CPU only",
+    "image": image("datahub-base-notebook"),
+    "image_name": "datahub-base-notebook",
+    "cpu": 1,
+    "memory_gib": 2,
+    "is_default": True,
+}
+GPU: dict[str, Any] = {
+    "name": "rtx2080ti",
+    "title": "RTX 2080 Ti",
+    "image": image("scipy-ml-notebook"),
+    "image_name": "scipy-ml-notebook",
+    "pool": "rtx2080ti",
+    "gpus": 1,
+    "cpu": 4,
+    "memory_gib": 16,
+}
+ARGS: dict[str, Any] = {
+    "hub_image": image("hub"),
+    "proxy_image": image("proxy"),
+    "profiles": [CPU, GPU],
+    "expose": {"kind": "node_port", "port": 30080},
+    "authenticator": {"kind": "dummy"},
+    "cull": {"idle_s": 3600, "max_age_s": 43200, "every_s": 600},
+    "core_pool": "gtx1080ti",
+}
+OAUTH = {
+    "kind": "oauth",
+    "authorize_url": "https://login.example.edu/authorize",
+    "token_url": "https://login.example.edu/token",
+    "userdata_url": "https://login.example.edu/me",
+    "callback_url": "https://datahub.example.edu/hub/oauth_callback",
+    "client_id": "datahub",
+    "client_secret": {"secret": "login", "key": "client-secret"},
+    "allowed_users": ["ada"],
+}
+LTI = {
+    "kind": "lti13",
+    "authorize_url": "https://lms.example.edu/auth",
+    "client_ids": ["10000000001"],
+    "issuer": "https://lms.example.edu",
+    "jwks_endpoint": "https://lms.example.edu/jwks",
+}
+
+
+def hub(**changes: Any) -> Hub:
+    return parse_hub("datahub", {**ARGS, **changes})
+
+
+def options(**changes: Any) -> dict[str, Any]:
+    return dict(json.loads(render_options(hub(**changes))))
+
+
+def profile(**changes: Any) -> dict[str, Any]:
+    (only,) = options(profiles=[{**GPU, **changes}])["KubeSpawner"]["profile_list"]
+    return dict(only)
+
+
+def same_as_golden(name: str, text: str) -> None:
+    path = GOLDEN / name
+    if os.environ.get("GPU_COMMONS_GOLDEN") == "write":
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    assert text == path.read_text(), f"{path.name} differs: `make golden` rewrites it, for you to read as a diff"
+
+
+def as_yaml(*manifests: Mapping[str, Any]) -> str:
+    class Plain(yaml.SafeDumper):
+        def ignore_aliases(self, _data: Any) -> bool:
+            return True
+
+    return "---\n".join(yaml.dump(dict(each), Dumper=Plain, sort_keys=False) for each in manifests)
+
+
+# What a reviewer reads
+
+
+def test_the_options_of_a_hub_with_a_cpu_and_a_gpu_profile() -> None:
+    same_as_golden("options.json", render_options(hub()))
+
+
+def test_the_pods_of_a_hub() -> None:
+    same_as_golden(
+        "pods.yaml",
+        as_yaml(
+            hub_pods.hub_stateful_set(hub(), config_checksum="<checksum>"),
+            hub_pods.proxy_deployment(hub()),
+            hub_pods.credentials_job(hub(), script="<hub_credentials.py>"),
+        ),
+    )
+
+
+def test_who_may_do_what_in_the_namespace() -> None:
+    one = hub()
+    same_as_golden(
+        "access.yaml",
+        as_yaml(
+            objects.namespace(one),
+            hub_access.hub_role(one),
+            hub_access.role_binding(one, "hub", "hub"),
+            hub_access.credentials_role(one),
+            *hub_access.network_policies(one).values(),
+        ),
+    )
+
+
+# Rights
+
+
+def test_the_hub_can_neither_delete_homes_nor_read_secrets() -> None:
+    rules = {rule["resources"][0]: set(rule["verbs"]) for rule in hub_access.hub_role(hub())["rules"]}
+    assert rules == {
+        "events": {"list", "watch"},
+        "persistentvolumeclaims": {"create", "get"},
+        "pods": {"create", "delete", "list", "watch"},
+    }
+    assert options()["KubeSpawner"]["delete_pvc"] is False
+
+
+def test_the_step_that_creates_credentials_has_rights_on_one_secret_by_name() -> None:
+    (rule,) = hub_access.credentials_role(hub())["rules"]
+    assert rule["resources"] == ["secrets"]
+    assert rule["resourceNames"] == ["hub-credentials"]
+    assert "delete" not in rule["verbs"]
+
+
+@pytest.mark.parametrize(
+    "pod",
+    [
+        hub_pods.hub_stateful_set(hub(), config_checksum="")["spec"]["template"]["spec"],
+        hub_pods.proxy_deployment(hub())["spec"]["template"]["spec"],
+        hub_pods.credentials_job(hub(), script="")["spec"]["template"]["spec"],
+    ],
+    ids=["hub", "proxy", "credentials"],
+)
+def test_core_pods_keep_to_the_core_pool_and_tolerate_its_gpu_taint(pod: dict[str, Any]) -> None:
+    assert pod["nodeSelector"] == {"gpu-commons.org/pool": "gtx1080ti"}
+    assert pod["tolerations"] == [{"key": "nvidia.com/gpu", "operator": "Exists", "effect": "NoSchedule"}]
+    assert pod["securityContext"]["runAsNonRoot"] is True
+    assert pod["containers"][0]["securityContext"]["allowPrivilegeEscalation"] is False
+
+
+def test_a_notebook_reaches_the_hub_and_public_addresses_but_no_private_network() -> None:
+    egress = hub_access.network_policies(hub())["singleuser"]["spec"]["egress"]
+    assert egress[0]["to"][0]["podSelector"]["matchLabels"]["app.kubernetes.io/component"] == "hub"
+    blocked = egress[-1]["to"][0]["ipBlock"]["except"]
+    assert {"10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "169.254.0.0/16"} <= set(blocked)
+
+
+def test_network_policies_select_the_pods_that_kubespawner_makes() -> None:
+    selected = hub_access.network_policies(hub())["singleuser"]["spec"]["podSelector"]["matchLabels"]
+    assert selected == {"app.kubernetes.io/component": "singleuser-server", "app.kubernetes.io/name": "jupyterhub"}
+    assert options()["KubeSpawner"]["extra_labels"] == {"hub.jupyter.org/network-access-hub": "true"}
+
+
+# Profiles
+
+
+def test_a_gpu_profile_asks_for_its_gpus_on_its_pool() -> None:
+    override = profile(gpus=2)["kubespawner_override"]
+    assert override["extra_resource_limits"] == override["extra_resource_guarantees"] == {"nvidia.com/gpu": "2"}
+    assert override["node_selector"] == {"gpu-commons.org/pool": "rtx2080ti"}
+    assert override["extra_pod_config"] == {"runtimeClassName": "nvidia"}
+    assert "environment" not in override
+
+
+def test_a_profile_without_gpus_sees_none_and_lands_on_the_core_pool() -> None:
+    override = options(profiles=[CPU])["KubeSpawner"]["profile_list"][0]["kubespawner_override"]
+    assert override["environment"] == {"NVIDIA_VISIBLE_DEVICES": "void"}
+    assert override["node_selector"] == {"gpu-commons.org/pool": "gtx1080ti"}
+    assert not {"extra_pod_config", "extra_resource_limits", "extra_resource_guarantees"} & override.keys()
+
+
+def test_a_gpu_profile_has_shared_memory_for_data_loaders() -> None:
+    assert profile()["kubespawner_override"]["volumes"]["shm"]["emptyDir"] == {
+        "medium": "Memory",
+        "sizeLimit": "4096Mi",
+    }
+    assert "volumes" not in profile(shm_gib=0)["kubespawner_override"]
+
+
+def test_people_read_pool_gpus_and_memory_on_the_spawn_page() -> None:
+    assert profile()["description"] == "pool rtx2080ti, 1 GPU, 4 CPU cores, 16 GiB memory"
+    assert profile(title="<b>big</b>")["display_name"] == "&lt;b&gt;big&lt;/b&gt;"
+
+
+def test_numbers_of_a_hosted_component_give_the_same_text() -> None:
+    floats = {**GPU, "gpus": 1.0, "cpu": 4.0, "memory_gib": 16.0}
+    assert render_options(hub(profiles=[floats])) == render_options(hub(profiles=[GPU]))
+
+
+# Who gets in
+
+
+def test_a_list_of_users_is_the_list_of_all_users() -> None:
+    assert options()["Authenticator"]["allow_all"] is True
+    assert options(authenticator={"kind": "dummy", "allowed_users": ["grace", "ada"]})["Authenticator"] == {
+        "admin_users": [],
+        "allow_all": False,
+        "allowed_users": ["ada", "grace"],
+    }
+
+
+def test_the_secret_of_a_login_service_is_a_reference() -> None:
+    one = hub(authenticator=OAUTH)
+    variables = hub_pods.hub_stateful_set(one, config_checksum="")["spec"]["template"]["spec"]["containers"][0]["env"]
+    assert {
+        "name": "OAUTH_CLIENT_SECRET",
+        "valueFrom": {"secretKeyRef": {"name": "login", "key": "client-secret"}},
+    } in variables
+    assert "client_secret" not in json.loads(render_options(one))["GenericOAuthenticator"]
+    assert "DUMMY_PASSWORD" not in [variable["name"] for variable in variables]
+
+
+def test_lti_options_reach_their_authenticator() -> None:
+    section = options(authenticator=LTI)["LTI13Authenticator"]
+    assert section["client_id"] == ["10000000001"]
+    assert section["username_key"] == "email"
+
+
+# Addresses
+
+
+@pytest.mark.parametrize(
+    ("changes", "address", "url"),
+    [
+        ({}, None, "http://127.0.0.1:30080/"),
+        ({"expose": {"kind": "load_balancer"}}, "hub.lb.example.edu", "http://hub.lb.example.edu/"),
+        ({"expose": {"kind": "load_balancer", "port": 8080}}, "192.0.2.7", "http://192.0.2.7:8080/"),
+        ({"expose": {"kind": "cluster_ip"}}, None, "http://proxy-public.datahub.svc/"),
+        ({"public_url": "https://datahub.example.edu"}, None, "https://datahub.example.edu/"),
+    ],
+)
+def test_the_url_is_where_people_open_the_hub(changes: dict[str, Any], address: str | None, url: str) -> None:
+    assert objects.url(hub(**changes), address) == url
+
+
+# The file that runs inside the hub
+
+
+class Sections(defaultdict[str, SimpleNamespace]):
+    """As much of a traitlets Config as the file uses."""
+
+    def __init__(self) -> None:
+        super().__init__(SimpleNamespace)
+
+    def __getattr__(self, name: str) -> SimpleNamespace:
+        return self[name]
+
+
+@pytest.fixture
+def started(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., dict[str, Any]]:
+    """Runs jupyterhub_config.py on the files of one hub: its globals, with the configuration as `c`."""
+    monkeypatch.setenv("DUMMY_PASSWORD", "born in the cluster")
+
+    def start(**changes: Any) -> dict[str, Any]:
+        one = hub(**changes)
+        data = objects.config_data(one, config=CONFIG.read_text(), images=objects.image_table(one.images))
+        for name, text in data.items():
+            (tmp_path / name).write_text(text)
+        return runpy.run_path(str(tmp_path / objects.CONFIG_FILE), init_globals={"get_config": Sections})
+
+    return start
+
+
+def test_profiles_start_the_image_that_was_pushed(started: Callable[..., dict[str, Any]]) -> None:
+    profiles = started()["c"].KubeSpawner.profile_list
+    assert [each["kubespawner_override"]["image"] for each in profiles] == [
+        image("datahub-base-notebook"),
+        image("scipy-ml-notebook"),
+    ]
+
+
+def test_only_the_dummy_authenticator_has_the_password(started: Callable[..., dict[str, Any]]) -> None:
+    assert started()["c"].DummyAuthenticator.password == "born in the cluster"  # noqa: S105 - not a password
+    assert "DummyAuthenticator" not in started(authenticator=LTI)["c"]
+
+
+def test_servers_belong_to_the_account_that_destroy_removes(
+    started: Callable[..., dict[str, Any]], tmp_path: Path
+) -> None:
+    claims = {"kubernetes.io": {"serviceaccount": {"name": "hub", "uid": "3b1c"}}}
+    payload = base64.urlsafe_b64encode(json.dumps(claims).encode()).decode().rstrip("=")
+    token = tmp_path / "token"
+    token.write_text(f"header.{payload}.signature")
+    hook = started()["owned_by_the_hub"]
+    hook.__globals__["SERVICE_ACCOUNT_TOKEN"] = token
+    pod = hook(None, SimpleNamespace(metadata=SimpleNamespace()))
+    assert pod.metadata.owner_references == [
+        {"apiVersion": "v1", "kind": "ServiceAccount", "name": "hub", "uid": "3b1c"}
+    ]

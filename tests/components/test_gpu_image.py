@@ -1,0 +1,245 @@
+"""GpuImage renders, builds and pushes one image, and says what is in it before it is built."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import shutil
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import pulumi
+import pytest
+from pulumi.provider.experimental.analyzer import Analyzer
+from pulumi.runtime.mocks import MockMonitor
+from pulumi.runtime.settings import reset_options
+from pulumi.runtime.stack import run_pulumi_func
+
+from components.gpu_image import GpuImage, GpuImageArgs, ImageSubstitute
+from images.load import IMAGES, SpecError
+
+BUILT = "docker-build:index:Image"
+DIGEST = "sha256:" + "d" * 64
+DEBIAN = "docker.io/library/debian:bookworm-20260824-slim"
+JUPYTER = "quay.io/jupyter/datascience-notebook:2026-08-24"
+LAB_BASE = "127.0.0.1:5000/lab/debian@sha256:" + "1" * 64
+LAB: list[ImageSubstitute] = [
+    {"reference": DEBIAN, "with": LAB_BASE, "reason": "not reachable"},
+    {"reference": JUPYTER, "with": LAB_BASE, "reason": "not reachable"},
+    {"reference": "conda-forge", "with": "nothing", "reason": "not reachable"},
+]
+HUB: GpuImageArgs = {"image": "hub", "repository": "127.0.0.1:5000/gpu-commons/hub", "builder": "gpu-commons"}
+ML: GpuImageArgs = {
+    "image": "scipy-ml-notebook",
+    "repository": "127.0.0.1:5000/gpu-commons/scipy-ml-notebook",
+    "base": f"127.0.0.1:5000/gpu-commons/datahub-base-notebook@{DIGEST}",
+    "substitutes": LAB,
+}
+Recorded = Callable[..., Any]
+
+
+def build_of(recorded: Recorded, args: GpuImageArgs, **options: Any) -> dict[str, Any]:
+    return dict(recorded(lambda: GpuImage("it", args) and None, **options).only(BUILT).inputs)
+
+
+def facts_of(recorded: Recorded, args: GpuImageArgs, **options: Any) -> Mapping[str, Any]:
+    return dict(recorded(lambda: GpuImage("it", args) and None, **options).only("index:GpuImage").inputs)
+
+
+def refusal(args: Mapping[str, Any]) -> str:
+    with pytest.raises(SpecError) as caught:
+        GpuImage("it", args)  # type: ignore[arg-type]  # refused before Pulumi is asked for anything
+    return str(caught.value)
+
+
+@pytest.mark.parametrize("preview", [True, False])
+def test_one_image_is_built_pushed_by_an_export_and_left_alone_in_previews(recorded: Recorded, preview: bool) -> None:
+    run = recorded(lambda: GpuImage("hub", HUB) and None, preview=preview)
+    assert [(resource.type, resource.name) for resource in run.resources] == [
+        ("gpu-commons:index:GpuImage", "hub"),
+        (BUILT, "hub-build"),
+    ]
+    build = run.only(BUILT).inputs
+    assert build["push"] is False
+    assert build["buildOnPreview"] is False
+    assert build["exports"] == [{"registry": {"ociMediaTypes": True, "compression": "zstd", "compressionLevel": 3}}]
+    assert build["builder"] == {"name": "gpu-commons"}
+    assert build["platforms"] == ["linux/amd64"]
+    assert build["context"] == {"location": "images/hub"}
+    assert build["dockerfile"]["inline"].startswith("# check=error=true\n# hub ")
+
+
+def test_no_text_that_is_handed_on_is_empty(recorded: Recorded) -> None:
+    # The provider takes an empty text for one that is not known yet, and drops it.
+    def texts(value: Any) -> list[str]:
+        if isinstance(value, Mapping):
+            return [text for entry in value.values() for text in texts(entry)]
+        if isinstance(value, list):
+            return [text for entry in value for text in texts(entry)]
+        return [value] if isinstance(value, str) else []
+
+    for args in (HUB, ML, GpuImageArgs(image="proxy", repository="registry.example.edu/proxy")):
+        assert "" not in texts(build_of(recorded, args))
+
+
+class Registry(pulumi.runtime.Mocks):
+    """A provider that has built: it knows the digest, except in a preview."""
+
+    def __init__(self, *, preview: bool) -> None:
+        self.outputs = {} if preview else {"digest": DIGEST}
+
+    def new_resource(self, args: pulumi.runtime.MockResourceArgs) -> tuple[str | None, dict[str, Any]]:
+        return f"{args.name}-id", {**args.inputs, **self.outputs}
+
+    def call(self, args: pulumi.runtime.MockCallArgs) -> tuple[dict[Any, Any], list[tuple[str, str]] | None]:
+        return dict(args.args), None
+
+
+class Requests(MockMonitor):
+    """Keeps what is asked of the engine, options included, which mocks do not see."""
+
+    def __init__(self) -> None:
+        super().__init__(Registry(preview=False))
+        self.seen: dict[str, Any] = {}
+
+    def RegisterResource(self, request: Any) -> Any:  # noqa: N802 - the SDK's name
+        self.seen[request.name] = request
+        return super().RegisterResource(request)  # type: ignore[no-untyped-call]
+
+
+@pytest.mark.parametrize(("preview", "ref"), [(False, f"127.0.0.1:5000/gpu-commons/hub@{DIGEST}"), (True, None)])
+def test_the_ref_is_the_repository_by_digest_and_unknown_before_the_build(preview: bool, ref: str | None) -> None:
+    outputs: dict[str, Any] = {}
+
+    async def run() -> None:
+        reset_options()
+        pulumi.runtime.set_mocks(Registry(preview=preview), project="tests", stack="tests", preview=preview)
+        images: list[GpuImage] = []
+        await run_pulumi_func(lambda: images.append(GpuImage("hub", HUB)))
+        outputs["ref"] = await images[0].ref.future(with_unknowns=False)
+        outputs["tag"] = await images[0].tag.future()
+
+    asyncio.run(run())
+    assert outputs["ref"] == ref
+    assert re.fullmatch(r"127\.0\.0\.1:5000/gpu-commons/hub:[0-9a-f]{16}", outputs["tag"])
+
+
+def test_the_image_stays_in_the_registry_and_belongs_to_the_component() -> None:
+    monitor = Requests()
+
+    def program() -> None:
+        GpuImage("hub", HUB)
+
+    async def run() -> None:
+        reset_options()
+        pulumi.runtime.set_mocks(Registry(preview=False), project="tests", stack="tests", monitor=monitor)
+        await run_pulumi_func(program)
+
+    asyncio.run(run())
+    assert monitor.seen["hub-build"].retainOnDelete
+    assert monitor.seen["hub-build"].parent.endswith("gpu-commons:index:GpuImage::hub")
+
+
+def test_the_tag_changes_with_what_goes_in_and_with_nothing_else(recorded: Recorded, tmp_path: Path) -> None:
+    shutil.copytree(IMAGES, tmp_path / "images", ignore=shutil.ignore_patterns("*.py", "__pycache__"))
+    for image in ("datahub-base-notebook", "scipy-ml-notebook"):
+        shutil.copy(IMAGES / image / "verify.py", tmp_path / "images" / image)
+    copied: GpuImageArgs = {**ML, "images": str(tmp_path / "images")}
+    (before,) = build_of(recorded, ML)["tags"]
+    assert build_of(recorded, {**copied, "builder": "another"})["tags"] == [before]
+    lock = tmp_path / "images" / "scipy-ml-notebook" / "requirements.lock"
+    lock.write_text(lock.read_text() + "# another hash\n")
+    (locked_anew,) = build_of(recorded, copied)["tags"]
+    assert locked_anew != before
+    parent = tmp_path / "images" / "datahub-base-notebook" / "image.yaml"
+    parent.write_text(parent.read_text().replace("JupyterLab that a hub", "The JupyterLab that a hub"))
+    assert build_of(recorded, copied)["tags"][0] not in {before, locked_anew}
+
+
+def test_a_child_is_built_on_the_digest_of_its_parent(recorded: Recorded) -> None:
+    assert build_of(recorded, ML)["buildArgs"] == {"BASE": ML["base"], "SOURCE_DATE_EPOCH": "1795219200"}
+
+
+def test_the_arguments_and_what_the_spec_says_are_inputs_that_a_preview_shows(recorded: Recorded) -> None:
+    inputs = facts_of(recorded, {**ML, "substitutes": []}, preview=True)
+    assert inputs["image"] == "scipy-ml-notebook"
+    assert inputs["repository"] == "127.0.0.1:5000/gpu-commons/scipy-ml-notebook"
+    assert inputs["substitutes"] == []
+    assert inputs["facts"]["origin"] == "spec"
+    assert inputs["facts"]["base"] == "datahub-base-notebook"
+    assert inputs["facts"]["cuda_lines"] == ["10.1"]
+    assert inputs["facts"]["frameworks"] == ["tensorflow==2.3.4", "torch==1.7.1+cu101"]
+    assert inputs["facts"]["missing"] == []
+    assert "cudnn=7.6.5.32" in inputs["facts"]["kernels"]["tensorflow-2.3"]
+
+
+def test_what_a_site_replaces_or_leaves_out_is_an_input_and_a_line_of_the_preview(
+    recorded: Recorded, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    said: list[str] = []
+    monkeypatch.setattr(pulumi.log, "info", lambda message, *_: said.append(message))
+    inputs = facts_of(recorded, ML, preview=True)
+    assert [entry["reference"] for entry in inputs["substitutes"]] == [JUPYTER, "conda-forge"]
+    assert "cudatoolkit=10.1.243" in inputs["facts"]["missing"]
+    assert inputs["facts"]["kernels"] == {}
+    (message,) = said
+    assert f"{JUPYTER} is replaced by {LAB_BASE}: not reachable" in message
+    assert "conda-forge is left out: not reachable" in message
+    assert "not in this image: python=3.8.20, cudatoolkit=10.1.243" in message
+
+
+def test_an_image_that_is_as_its_spec_says_says_nothing(recorded: Recorded, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pulumi.log, "info", lambda message, *_: pytest.fail(message))
+    facts_of(recorded, HUB, preview=True)
+
+
+def test_a_ca_bundle_is_a_build_context_and_its_content_is_in_no_input(recorded: Recorded, tmp_path: Path) -> None:
+    bundle = tmp_path / "site.pem"
+    bundle.write_text("the certificate of the site")
+    run = recorded(lambda: GpuImage("hub", {**HUB, "ca_bundle": str(bundle)}) and None)
+    build = run.only(BUILT).inputs
+    assert build["context"]["named"] == {"ca": {"location": str(tmp_path)}}
+    assert "/run/site-ca/site.pem" in build["dockerfile"]["inline"]
+    assert "secrets" not in build
+    assert "the certificate of the site" not in str([resource.inputs for resource in run.resources])
+
+
+def test_gzip_is_for_sites_with_old_engines(recorded: Recorded) -> None:
+    build = build_of(recorded, {**HUB, "compression": "gzip"})
+    assert build["exports"] == [{"registry": {"ociMediaTypes": True, "compression": "gzip"}}]
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"image": "hubb"}, ('image: "hubb"', "did you mean hub?")),
+        ({"repository": "127.0.0.1:5000/hub:latest"}, ("it.repository", "take tag and digest away")),
+        ({"repository": "127.0.0.1:5000/Hub"}, ("it.repository", "is not an image reference")),
+        ({"repository": ""}, ("it.repository", "is not an image reference")),
+        ({"base": "x@sha256:0"}, ("it.base", "names its base")),
+        ({"image": "scipy-ml-notebook"}, ("it.base: is missing", "pass the ref of the GpuImage of datahub-base")),
+        ({"ca_bundle": "/no/such.pem"}, ('it.ca_bundle: "/no/such.pem" is not a file here',)),
+        ({"compression": "zst"}, ("it.compression", "did you mean zstd?")),
+        ({"substitutes": [{"reference": DEBIAN, "with": "a:1", "reason": "r"}]}, ("is no image by digest",)),
+    ],
+)
+def test_an_argument_that_cannot_be_is_one_message(changes: Mapping[str, Any], words: tuple[str, ...]) -> None:
+    message = refusal({**HUB, **changes})
+    for word in words:
+        assert word in message
+
+
+def test_all_wrong_arguments_are_named_at_once() -> None:
+    message = refusal({**HUB, "repository": "a:1:2", "compression": "lzma", "ca_bundle": "/none"})
+    assert [word in message for word in ("it.repository", "it.compression", "it.ca_bundle")] == [True] * 3
+
+
+def test_other_languages_get_it_with_the_same_arguments() -> None:
+    schema = Analyzer("gpu-commons").analyze(components=[GpuImage])
+    arguments = schema["component_definitions"]["GpuImage"].inputs
+    assert sorted(arguments) == sorted(
+        ["base", "buildOnPreview", "builder", "caBundle", "compression", "image", "images", "repository", "substitutes"]
+    )
+    assert [name for name, argument in arguments.items() if not argument.optional] == ["image", "repository"]
+    assert sorted(schema["type_definitions"]["ImageSubstitute"].properties) == ["reason", "reference", "with"]

@@ -1,0 +1,73 @@
+"""GpuJob makes one Kubernetes Job with an explicit GPU request."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from components.gpu_job import GpuJob, GpuJobArgs
+
+SMOKE: GpuJobArgs = {
+    "namespace": "batch",
+    "image": "registry.example.edu/ml@sha256:" + "0" * 64,
+    "image_name": "scipy-ml-notebook",
+    "command": ["python", "-c", "print('hello')"],
+    "gpus": 1,
+    "cpu": 1,
+    "memory_gib": 2,
+    "pool": "gtx1080ti",
+}
+
+
+def pod_of(recorded: Callable[..., Any], args: GpuJobArgs) -> dict[str, Any]:
+    job = recorded(lambda: GpuJob("smoke", args) and None).only("batch/v1:Job")
+    return dict(job.inputs["spec"]["template"]["spec"])
+
+
+def test_a_gpu_job_asks_for_its_gpus_and_lands_on_its_pool(recorded: Callable[..., Any]) -> None:
+    pod = pod_of(recorded, SMOKE)
+    (container,) = pod["containers"]
+    assert container["resources"]["limits"] == {"cpu": "1", "memory": "2Gi", "nvidia.com/gpu": "1"}
+    assert pod["nodeSelector"] == {"gpu-commons.org/pool": "gtx1080ti"}
+    assert pod["runtimeClassName"] == "nvidia"
+    assert pod["tolerations"] == [{"key": "nvidia.com/gpu", "operator": "Exists", "effect": "NoSchedule"}]
+    assert "env" not in container
+
+
+def test_a_job_without_gpus_sees_none(recorded: Callable[..., Any]) -> None:
+    pod = pod_of(recorded, {**SMOKE, "gpus": 0})
+    (container,) = pod["containers"]
+    assert "nvidia.com/gpu" not in container["resources"]["limits"]
+    assert container["env"] == [{"name": "NVIDIA_VISIBLE_DEVICES", "value": "void"}]
+    assert "runtimeClassName" not in pod
+
+
+def test_shared_memory_is_a_memory_volume(recorded: Callable[..., Any]) -> None:
+    pod = pod_of(recorded, {**SMOKE, "shm_gib": 1})
+    assert pod["volumes"] == [{"name": "shm", "emptyDir": {"medium": "Memory", "sizeLimit": "1Gi"}}]
+    assert pod["containers"][0]["volumeMounts"] == [{"name": "shm", "mountPath": "/dev/shm"}]
+
+
+def test_a_job_runs_without_rights_it_does_not_need(recorded: Callable[..., Any]) -> None:
+    pod = pod_of(recorded, SMOKE)
+    assert pod["automountServiceAccountToken"] is False
+    assert pod["securityContext"]["runAsNonRoot"] is True
+    assert pod["containers"][0]["securityContext"]["allowPrivilegeEscalation"] is False
+
+
+def test_a_queued_job_waits_for_its_turn_and_the_update_does_not(recorded: Callable[..., Any]) -> None:
+    job = recorded(lambda: GpuJob("smoke", {**SMOKE, "queue": "cse151"}) and None).only("batch/v1:Job")
+    assert job.inputs["metadata"]["labels"] == {"kueue.x-k8s.io/queue-name": "cse151"}
+    assert job.inputs["metadata"]["annotations"] == {"pulumi.com/skipAwait": "true"}
+    assert job.inputs["spec"]["suspend"] is True
+
+
+def test_all_mistakes_are_named_at_once(recorded: Callable[..., Any]) -> None:
+    wrong = {**SMOKE, "command": [], "cpu": 0, "retries": 21, "env": {"NVIDIA_VISIBLE_DEVICES": "all"}}
+    with pytest.raises(ValueError, match=r"smoke\.command is empty") as caught:
+        recorded(lambda: GpuJob("smoke", wrong) and None)
+    assert "smoke.cpu is 0: must be above 0" in str(caught.value)
+    assert "smoke.retries is 21: 0 to 20" in str(caught.value)
+    assert "smoke.env.NVIDIA_VISIBLE_DEVICES is set by the device plugin" in str(caught.value)

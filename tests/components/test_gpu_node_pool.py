@@ -1,0 +1,95 @@
+"""GpuNodePool declares labels and taints of named nodes and names the nodes that run another driver."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pulumi
+import pytest
+
+from components.gpu_node_pool import GpuNodePool, GpuNodePoolArgs
+
+N10: GpuNodePoolArgs = {
+    "pool": "gtx1070ti",
+    "node_names": ["n10"],
+    "gpu": "GeForce GTX 1070 Ti",
+    "gpus_per_node": 7,
+    "driver_version": "418.88",
+    "container_toolkit_version": "1.7.0",
+}
+
+
+def node(name: str, driver: str | None) -> dict[str, Any]:
+    labels = {"nvidia.com/cuda.driver-version.full": driver} if driver else {}
+    return {"metadata": {"name": name, "labels": labels}}
+
+
+@pytest.fixture(params=[False, True], ids=["update", "preview"])
+def preview(request: pytest.FixtureRequest) -> bool:
+    return bool(request.param)
+
+
+def test_each_node_gets_the_pools_labels_and_the_gpu_taint(recorded: Callable[..., Any], preview: bool) -> None:
+    def program() -> None:
+        GpuNodePool("gtx1070ti", N10)
+
+    run = recorded(program, preview=preview, existing={"n10": node("n10", "418.88")})
+    patch = run.only("NodePatch")
+    assert patch.name == "gtx1070ti-n10"
+    assert patch.inputs["metadata"]["name"] == "n10"
+    assert patch.inputs["metadata"]["labels"] == {
+        "gpu-commons.org/pool": "gtx1070ti",
+        "gpu-commons.org/driver": "418.88",
+        "gpu-commons.org/container-toolkit": "1.7.0",
+    }
+    assert patch.inputs["spec"]["taints"] == [{"key": "nvidia.com/gpu", "value": "present", "effect": "NoSchedule"}]
+
+
+def test_a_site_adds_labels_and_taints_of_its_own(recorded: Callable[..., Any]) -> None:
+    def program() -> None:
+        taint = {"key": "example.edu/course", "value": "cse151", "effect": "NoSchedule"}
+        GpuNodePool("p", {**N10, "labels": {"example.edu/room": "b210"}, "taints": [taint]})
+
+    patch = recorded(program, existing={"n10": node("n10", "418.88")}).only("NodePatch")
+    assert patch.inputs["metadata"]["labels"]["example.edu/room"] == "b210"
+    assert [taint["key"] for taint in patch.inputs["spec"]["taints"]] == ["nvidia.com/gpu", "example.edu/course"]
+
+
+@pytest.mark.parametrize("key", ["nvidia.com/gpu.product", "gpu-commons.org/pool"])
+def test_a_label_with_another_owner_is_refused(recorded: Callable[..., Any], key: str) -> None:
+    with pytest.raises(ValueError, match=f'label "{key}" has another owner'):
+        recorded(lambda: GpuNodePool("p", {**N10, "labels": {key: "x"}}) and None)
+
+
+def test_a_pool_without_nodes_is_refused(recorded: Callable[..., Any]) -> None:
+    with pytest.raises(ValueError, match=r'pool "gtx1070ti": node_names is empty'):
+        recorded(lambda: GpuNodePool("p", {**N10, "node_names": []}) and None)
+
+
+def test_the_driver_is_a_property_of_the_pool_itself(recorded: Callable[..., Any]) -> None:
+    def program() -> None:
+        GpuNodePool("gtx1070ti", N10)
+
+    pool = recorded(program, existing={"n10": node("n10", "418.88")}).only("GpuNodePool")
+    assert pool.inputs["driver_version"] == "418.88"
+    assert pool.inputs["gpus_per_node"] == 7
+
+
+@pytest.mark.parametrize(("reported", "named"), [("418.88", []), ("418.67", ["n10"]), (None, [])])
+def test_nodes_that_report_another_driver_are_named(
+    recorded: Callable[..., Any], preview: bool, reported: str | None, named: list[str]
+) -> None:
+    def program() -> dict[str, pulumi.Output[Any]]:
+        return {"drifted": GpuNodePool("gtx1070ti", N10).drifted_nodes}
+
+    run = recorded(program, preview=preview, existing={"n10": node("n10", reported)})
+    assert run.outputs["drifted"] == named
+
+
+def test_a_pool_counts_its_gpus(recorded: Callable[..., Any]) -> None:
+    def program() -> dict[str, pulumi.Output[Any]]:
+        return {"gpus": GpuNodePool("p", {**N10, "node_names": ["n18", "n21"], "gpus_per_node": 8}).gpus}
+
+    nodes = {name: node(name, "418.88") for name in ("n18", "n21")}
+    assert recorded(program, existing=nodes).outputs["gpus"] == 16

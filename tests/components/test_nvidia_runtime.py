@@ -1,0 +1,45 @@
+"""NvidiaRuntime puts the device plugin and the persistence daemon on every node of a pool."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from components.nvidia_runtime import NvidiaRuntime
+
+IMAGES = {
+    "device_plugin_image": "nvcr.io/nvidia/k8s-device-plugin:v0.17.1@sha256:" + "1" * 64,
+    "persistence_daemon_image": "docker.io/library/busybox:1.36.1@sha256:" + "2" * 64,
+}
+
+
+@pytest.fixture
+def daemons(recorded: Callable[..., Any]) -> dict[str, dict[str, Any]]:
+    run = recorded(lambda: NvidiaRuntime("nvidia", IMAGES) and None)
+    return {daemon.inputs["metadata"]["name"]: daemon.inputs for daemon in run.of_type("DaemonSet")}
+
+
+def test_the_two_daemons_run_on_every_node_of_a_pool_whatever_its_taints(daemons: dict[str, dict[str, Any]]) -> None:
+    assert sorted(daemons) == ["device-plugin", "persistence-daemon"]
+    for daemon in daemons.values():
+        pod = daemon["spec"]["template"]["spec"]
+        terms = pod["affinity"]["nodeAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"]["nodeSelectorTerms"]
+        assert terms == [{"matchExpressions": [{"key": "gpu-commons.org/pool", "operator": "Exists"}]}]
+        assert pod["tolerations"] == [{"operator": "Exists"}]
+
+
+def test_only_the_persistence_daemon_is_privileged(daemons: dict[str, dict[str, Any]]) -> None:
+    rights = {
+        name: daemon["spec"]["template"]["spec"]["containers"][0]["securityContext"].get("privileged", False)
+        for name, daemon in daemons.items()
+    }
+    assert rights == {"device-plugin": False, "persistence-daemon": True}
+
+
+def test_pods_choose_the_runtime_by_a_class_of_that_name(recorded: Callable[..., Any]) -> None:
+    run = recorded(lambda: NvidiaRuntime("nvidia", IMAGES) and None)
+    runtime_class = run.only("RuntimeClass")
+    assert runtime_class.inputs["metadata"]["name"] == "nvidia"
+    assert runtime_class.inputs["handler"] == "nvidia"

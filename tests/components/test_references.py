@@ -1,0 +1,48 @@
+"""Image references."""
+
+from __future__ import annotations
+
+import pytest
+
+from components.references import ImageReference
+
+DIGEST = "sha256:" + "0123456789abcdef" * 4
+
+
+@pytest.mark.parametrize(
+    ("text", "parts"),
+    [
+        ("nvcr.io/nvidia/driver:418.88", ("nvcr.io", "nvidia/driver", "418.88", None)),
+        (f"127.0.0.1:5000/lab/device-plugin@{DIGEST}", ("127.0.0.1:5000", "lab/device-plugin", None, DIGEST)),
+        (f"quay.io/a/b:1@{DIGEST}", ("quay.io", "a/b", "1", DIGEST)),
+        ("jupyter/scipy-notebook", ("docker.io", "jupyter/scipy-notebook", None, None)),
+        ("localhost/hub", ("localhost", "hub", None, None)),
+        ("hub", ("docker.io", "hub", None, None)),
+    ],
+)
+def test_a_reference_falls_into_its_parts(text: str, parts: tuple[str | None, ...]) -> None:
+    found = ImageReference.parse(text)
+    assert (found.registry, found.repository, found.tag, found.digest) == parts
+    assert ImageReference.parse(str(found)) == found
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "Hub",
+        "a:b:c",
+        "http://x/y",
+        "x y",
+        "nvcr.io/",
+        "/hub",
+        "a//b",
+        "hub@sha256:12",
+        "hub:",
+        "nv_cr.io/hub",
+        "[::1]:5000/x",
+    ],
+)
+def test_what_is_no_reference_is_refused(text: str) -> None:
+    with pytest.raises(ValueError, match="is not an image reference"):
+        ImageReference.parse(text)

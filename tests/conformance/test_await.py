@@ -1,0 +1,257 @@
+"""Waiting until an object is ready; what is said when it is not; what is kept."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from conversation import Conversation, NotReady
+
+if TYPE_CHECKING:
+    from conftest import Cluster
+
+Values = dict[str, Any]
+NOWHERE = {"conformance.example.com/no-such-node": "true"}
+
+
+def pod_spec(**more: Any) -> Values:
+    return {"containers": [{"name": "main", "image": "nginx:1.27"}], **more}
+
+
+def workload(kind: str, namespace: str, pod: Values, spec: Values | None = None, **annotations: str) -> Values:
+    return {
+        "apiVersion": "apps/v1",
+        "kind": kind,
+        "metadata": {"namespace": namespace, "name": "web", "annotations": annotations},
+        "spec": {
+            "selector": {"matchLabels": {"app": "web"}},
+            "template": {"metadata": {"labels": {"app": "web"}}, "spec": pod},
+            **(spec or {}),
+        },
+    }
+
+
+def job(namespace: str, pod: Values, **spec: Any) -> Values:
+    return {
+        "apiVersion": "batch/v1",
+        "kind": "Job",
+        "metadata": {"namespace": namespace, "name": "job"},
+        "spec": {"template": {"spec": {"restartPolicy": "Never", **pod}}, **spec},
+    }
+
+
+def service(namespace: str, **spec: Any) -> Values:
+    return {
+        "apiVersion": "v1",
+        "kind": "Service",
+        "metadata": {"namespace": namespace, "name": "web"},
+        "spec": {"ports": [{"port": 80}], **spec},
+    }
+
+
+def claim(namespace: str, storage_class: str) -> Values:
+    return {
+        "apiVersion": "v1",
+        "kind": "PersistentVolumeClaim",
+        "metadata": {"namespace": namespace, "name": "claim"},
+        "spec": {
+            "accessModes": ["ReadWriteOnce"],
+            "storageClassName": storage_class,
+            "resources": {"requests": {"storage": "1Gi"}},
+        },
+    }
+
+
+def test_a_deployment_is_done_when_its_pods_are_available(plugin: Conversation, namespace: str) -> None:
+    """Provider docs, "Await logic", Deployment: all replicas of the new version are available."""
+    outputs = plugin.resource("apps/v1:Deployment").create(
+        workload("Deployment", namespace, pod_spec(), {"replicas": 2}), timeout_s=60
+    )
+    assert outputs["status"]["availableReplicas"] == 2
+
+
+def test_a_new_version_of_a_deployment_is_waited_for(plugin: Conversation, namespace: str) -> None:
+    """Provider docs, "Await logic", Deployment: an update waits for the new ReplicaSet, not for the old pods."""
+    resource = plugin.resource("apps/v1:Deployment")
+    resource.create(workload("Deployment", namespace, pod_spec()), timeout_s=60)
+    changed = pod_spec(containers=[{"name": "main", "image": "nginx:1.28"}])
+    outputs = resource.update(workload("Deployment", namespace, changed), timeout_s=60)
+    assert outputs["status"]["updatedReplicas"] == 1
+    assert outputs["status"]["observedGeneration"] == outputs["metadata"]["generation"]
+
+
+def test_a_stateful_set_is_done_when_its_pods_are_ready(plugin: Conversation, namespace: str) -> None:
+    """Provider docs, "Await logic", StatefulSet."""
+    body = workload("StatefulSet", namespace, pod_spec(), {"serviceName": "web", "replicas": 2})
+    outputs = plugin.resource("apps/v1:StatefulSet").create(body, timeout_s=60)
+    assert outputs["status"]["readyReplicas"] == 2
+
+
+def test_a_daemon_set_is_done_when_its_pods_are_available(plugin: Conversation, namespace: str) -> None:
+    """Provider docs, "Await logic", DaemonSet."""
+    body = workload("DaemonSet", namespace, pod_spec(tolerations=[{"operator": "Exists"}]))
+    status = plugin.resource("apps/v1:DaemonSet").create(body, timeout_s=60)["status"]
+    assert status["numberAvailable"] == status["desiredNumberScheduled"] > 0
+
+
+def test_a_daemon_set_that_matches_no_node_is_done_at_once(plugin: Conversation, namespace: str) -> None:
+    """Provider docs, "Await logic", DaemonSet: none wanted, none awaited."""
+    body = workload("DaemonSet", namespace, pod_spec(nodeSelector=NOWHERE))
+    outputs = plugin.resource("apps/v1:DaemonSet").create(body, timeout_s=20)
+    assert outputs["status"]["desiredNumberScheduled"] == 0
+
+
+def test_a_job_is_done_when_it_is_complete(plugin: Conversation, namespace: str) -> None:
+    """Provider docs, "Await logic", Job: the Complete condition."""
+    outputs = plugin.resource("batch/v1:Job").create(job(namespace, pod_spec()), timeout_s=60)
+    assert outputs["status"]["succeeded"] == 1
+
+
+def test_a_job_that_fails_is_told_and_kept(plugin: Conversation, namespace: str, cluster: Cluster) -> None:
+    """Provider docs, "Await logic", Job: the Failed condition ends the wait; the object stays in the state."""
+    resource = plugin.resource("batch/v1:Job")
+    started = time.monotonic()
+    with pytest.raises(NotReady, match=r"(?i)fail|deadline"):
+        resource.create(job(namespace, pod_spec(nodeSelector=NOWHERE), activeDeadlineSeconds=1), timeout_s=60)
+    assert time.monotonic() - started < 30
+    assert resource.id == f"{namespace}/job"
+    assert cluster.get("batch/v1", "Job", "job", namespace) is not None
+
+
+def test_a_pod_is_done_when_it_is_ready(plugin: Conversation, namespace: str) -> None:
+    """Provider docs, "Await logic", Pod."""
+    body = {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"namespace": namespace, "name": "pod"},
+        "spec": pod_spec(),
+    }
+    assert plugin.resource("core/v1:Pod").create(body, timeout_s=60)["status"]["phase"] == "Running"
+
+
+def test_a_pod_that_no_node_can_take_is_told(plugin: Conversation, namespace: str) -> None:
+    """Provider docs, "Await logic", Pod: the scheduler's message is part of the error."""
+    body = workload("Deployment", namespace, pod_spec(nodeSelector=NOWHERE))
+    with pytest.raises(NotReady, match=r"(?i)unschedulable|didn't match"):
+        plugin.resource("apps/v1:Deployment").create(body, timeout_s=4)
+
+
+def test_what_is_not_ready_is_kept_and_mended_by_the_next_update(plugin: Conversation, namespace: str) -> None:
+    """Pulumi protocol, ErrorResourceInitFailed: id and properties are kept, the next update goes on from them."""
+    resource = plugin.resource("apps/v1:Deployment")
+    with pytest.raises(NotReady) as failed:
+        resource.create(workload("Deployment", namespace, pod_spec(nodeSelector=NOWHERE)), timeout_s=3)
+    assert failed.value.identifier == f"{namespace}/web"
+    assert failed.value.properties["metadata"]["uid"]
+    outputs = resource.update(workload("Deployment", namespace, pod_spec()), timeout_s=60)
+    assert outputs["status"]["availableReplicas"] == 1
+    assert outputs["metadata"]["uid"] == failed.value.properties["metadata"]["uid"]
+
+
+def test_waiting_can_be_skipped(plugin: Conversation, namespace: str) -> None:
+    """Provider docs, annotation pulumi.com/skipAwait."""
+    started = time.monotonic()
+    annotations = {"pulumi.com/skipAwait": "true"}
+    body = workload("Deployment", namespace, pod_spec(nodeSelector=NOWHERE), **annotations)
+    plugin.resource("apps/v1:Deployment").create(body)
+    assert time.monotonic() - started < 5
+
+
+def test_the_annotation_says_how_long_to_wait(plugin: Conversation, namespace: str) -> None:
+    """Provider docs, annotation pulumi.com/timeoutSeconds."""
+    started = time.monotonic()
+    annotations = {"pulumi.com/timeoutSeconds": "3"}
+    with pytest.raises(NotReady):
+        plugin.resource("apps/v1:Deployment").create(
+            workload("Deployment", namespace, pod_spec(nodeSelector=NOWHERE), **annotations)
+        )
+    assert 2 < time.monotonic() - started < 20
+
+
+def test_the_resources_time_out_beats_the_annotation(plugin: Conversation, namespace: str) -> None:
+    """Provider docs, `customTimeouts`: they come first, then the annotation, then ten minutes."""
+    started = time.monotonic()
+    annotations = {"pulumi.com/timeoutSeconds": "300"}
+    with pytest.raises(NotReady):
+        plugin.resource("apps/v1:Deployment").create(
+            workload("Deployment", namespace, pod_spec(nodeSelector=NOWHERE), **annotations), timeout_s=3
+        )
+    assert time.monotonic() - started < 20
+
+
+def test_progress_is_told_while_waiting(plugin: Conversation, namespace: str) -> None:
+    """Pulumi protocol, Engine.Log: status lines beside the resource."""
+    before = len(plugin.log)
+    with pytest.raises(NotReady):
+        plugin.resource("apps/v1:Deployment").create(
+            workload("Deployment", namespace, pod_spec(nodeSelector=NOWHERE)), timeout_s=4
+        )
+    assert len(plugin.log) > before
+
+
+def test_a_service_waits_for_a_pod_that_answers(plugin: Conversation, namespace: str) -> None:
+    """Provider docs, "Await logic", Service: endpoints that are ready."""
+    waiting = plugin.resource("core/v1:Service").create_later(service(namespace, selector={"app": "web"}))
+    time.sleep(2)
+    assert not waiting.done()
+    plugin.resource("apps/v1:Deployment").create(workload("Deployment", namespace, pod_spec()), timeout_s=60)
+    assert waiting.result(timeout=60)["spec"]["clusterIP"]
+
+
+@pytest.mark.parametrize(
+    "spec",
+    [{}, {"clusterIP": "None", "selector": {"app": "none"}}, {"type": "ExternalName", "externalName": "a.example.com"}],
+    ids=["no-selector", "headless", "external-name"],
+)
+def test_a_service_without_endpoints_of_its_own_is_done_at_once(
+    plugin: Conversation, namespace: str, spec: Values
+) -> None:
+    """Provider docs, "Await logic", Service: headless, external and selector-less services are not waited for."""
+    started = time.monotonic()
+    plugin.resource("core/v1:Service").create(service(namespace, **spec), timeout_s=30)
+    assert time.monotonic() - started < 10
+
+
+def test_a_claim_that_waits_for_its_first_pod_is_done_at_once(
+    plugin: Conversation, namespace: str, unique: str, cluster: Cluster
+) -> None:
+    """Provider docs, "Await logic", PersistentVolumeClaim: WaitForFirstConsumer does not block."""
+    storage_class = {
+        "apiVersion": "storage.k8s.io/v1",
+        "kind": "StorageClass",
+        "metadata": {"name": unique},
+        "provisioner": "example.com/none",
+        "volumeBindingMode": "WaitForFirstConsumer",
+    }
+    cluster.create(storage_class)
+    try:
+        started = time.monotonic()
+        plugin.resource("core/v1:PersistentVolumeClaim").create(claim(namespace, unique), timeout_s=60)
+        assert time.monotonic() - started < 20
+    finally:
+        cluster.delete("storage.k8s.io/v1", "StorageClass", unique)
+
+
+def test_a_claim_without_a_volume_is_told(plugin: Conversation, namespace: str) -> None:
+    """Provider docs, "Await logic", PersistentVolumeClaim: Bound, or an error at the time-out."""
+    with pytest.raises(NotReady, match=r"(?i)bound|claim"):
+        plugin.resource("core/v1:PersistentVolumeClaim").create(claim(namespace, "no-such-class"), timeout_s=3)
+
+
+def test_a_cancelled_wait_ends_at_once_and_keeps_the_object(own_plugin: Conversation, namespace: str) -> None:
+    """Pulumi protocol, Cancel: a provider ends what it waits for; what was made is kept in the state."""
+    resource = own_plugin.resource("apps/v1:Deployment")
+    waiting = resource.create_later(workload("Deployment", namespace, pod_spec(nodeSelector=NOWHERE)))
+    time.sleep(2)
+    own_plugin.cancel()
+    with pytest.raises(NotReady):
+        waiting.result(timeout=15)
+    assert resource.id == f"{namespace}/web"
+
+
+def test_a_plugin_that_is_ended_says_nothing(own_plugin: Conversation) -> None:
+    """Pulumi protocol: the engine ends plugins with a signal; no traceback may show."""
+    own_plugin.process.terminate()
+    own_plugin.process.wait(15)
+    assert "Traceback" not in own_plugin.stderr()

@@ -1,0 +1,101 @@
+# check=skip=InvalidDefaultArgInFrom;error=true
+# scipy-ml-notebook 1.0.0, from images/scipy-ml-notebook/image.yaml: change that, not this.
+#
+# Not what the spec asks for, because this site cannot reach it:
+#   quay.io/jupyter/datascience-notebook:2026-08-24 → 127.0.0.1:5000/lab/debian@sha256:1111111111111111111111111111111111111111111111111111111111111111 (not reachable from here)
+#   conda-forge → nothing (not reachable from here)
+#   https://download.pytorch.org/whl/torch_stable.html → nothing (not reachable from here)
+# Left out:
+#   python=3.8.20, cudatoolkit=10.1.243, cudnn=7.6.5.32, nccl=2.8.3.1, tensorflow==2.3.4, numpy==1.18.5,
+#   protobuf==3.20.3, ipykernel==6.29.5, torch==1.7.1+cu101, torchvision==0.8.2+cu101, numpy==1.19.5,
+#   pillow==8.4.0
+
+ARG BASE
+
+FROM 127.0.0.1:5000/lab/debian@sha256:1111111111111111111111111111111111111111111111111111111111111111 AS tools
+RUN --mount=type=cache,id=gpu-commons-debian-lists,target=/var/lib/apt/lists,sharing=locked \
+    --mount=type=cache,id=gpu-commons-debian-archives,target=/var/cache/apt,sharing=locked \
+    --mount=type=tmpfs,target=/var/log \
+    --mount=type=cache,id=gpu-commons-pip,target=/root/.cache/pip \
+    --mount=type=bind,from=ca,target=/run/site-ca <<'EOF'
+set -eu
+export PIP_CERT=/run/site-ca/ca-certificates.crt
+apt-get update --option Acquire::https::CAInfo=/run/site-ca/ca-certificates.crt
+apt-get install --yes --no-install-recommends --option Acquire::https::CAInfo=/run/site-ca/ca-certificates.crt \
+    python3-venv
+rm -f /var/cache/ldconfig/aux-cache
+python3 -m venv /opt/uv
+/opt/uv/bin/pip install uv==0.13.8
+EOF
+
+FROM ${BASE} AS image
+ARG SOURCE_DATE_EPOCH
+USER root
+
+RUN --mount=type=cache,id=gpu-commons-uv,target=/root/.cache/uv \
+    --mount=type=bind,from=tools,source=/opt/uv/bin,target=/run/uv \
+    --mount=type=bind,source=requirements.lock,target=/run/requirements.lock \
+    --mount=type=bind,from=ca,target=/run/site-ca <<'EOF'
+set -eu
+export SSL_CERT_FILE=/run/site-ca/ca-certificates.crt
+export HOME=/root
+export PYC_INVALIDATION_MODE=UNCHECKED_HASH
+/run/uv/uv pip install --python /opt/venv/bin/python \
+    --require-hashes --only-binary :all: --link-mode copy \
+    --compile-bytecode \
+    --requirement /run/requirements.lock
+EOF
+
+COPY <<'EOF' /usr/local/share/gpu-commons/image.json
+{
+  "image": "scipy-ml-notebook",
+  "version": "1.0.0",
+  "origin": "spec",
+  "layout": "debian",
+  "packages": [
+    "numpy==2.4.6",
+    "scipy==1.17.1",
+    "matplotlib==3.11.2"
+  ],
+  "kernels": {},
+  "substitutes": [
+    "quay.io/jupyter/datascience-notebook:2026-08-24",
+    "conda-forge",
+    "https://download.pytorch.org/whl/torch_stable.html"
+  ],
+  "missing": [
+    "python=3.8.20",
+    "cudatoolkit=10.1.243",
+    "cudnn=7.6.5.32",
+    "nccl=2.8.3.1",
+    "tensorflow==2.3.4",
+    "numpy==1.18.5",
+    "protobuf==3.20.3",
+    "ipykernel==6.29.5",
+    "torch==1.7.1+cu101",
+    "torchvision==0.8.2+cu101",
+    "numpy==1.19.5",
+    "pillow==8.4.0"
+  ]
+}
+EOF
+USER 1000:100
+ARG BASE
+LABEL org.opencontainers.image.title="SciPy and machine learning notebook" \
+      org.opencontainers.image.description="Scientific Python, and kernels with TensorFlow 2.3 and PyTorch 1.7 for driver 418.88 (CUDA 10.1)" \
+      org.opencontainers.image.version="1.0.0" \
+      org.opencontainers.image.created="2026-11-21T00:00:00Z" \
+      org.opencontainers.image.licenses="BSD-3-Clause" \
+      org.opencontainers.image.base.name="${BASE}" \
+      org.gpu-commons.image="scipy-ml-notebook" \
+      org.gpu-commons.spec.cuda-line="10.1" \
+      org.gpu-commons.spec.frameworks="tensorflow==2.3.4 torch==1.7.1+cu101" \
+      org.gpu-commons.spec.packages="numpy==2.4.6 scipy==1.17.1 matplotlib==3.11.2" \
+      org.gpu-commons.spec.kernels="tensorflow-2.3 pytorch-1.7" \
+      org.gpu-commons.lab.substitute="quay.io/jupyter/datascience-notebook:2026-08-24 conda-forge https://download.pytorch.org/whl/torch_stable.html" \
+      org.gpu-commons.lab.missing="python=3.8.20 cudatoolkit=10.1.243 cudnn=7.6.5.32 nccl=2.8.3.1 tensorflow==2.3.4 numpy==1.18.5 protobuf==3.20.3 ipykernel==6.29.5 torch==1.7.1+cu101 torchvision==0.8.2+cu101 numpy==1.19.5 pillow==8.4.0"
+
+FROM image AS verify
+RUN --network=none --mount=type=bind,source=verify.py,target=/run/verify.py python3 /run/verify.py
+
+FROM image

@@ -1,0 +1,159 @@
+"""A spec with mistakes is refused with one message that names them all; a correct one says what it asks for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from images.load import SpecError, context_files, load_family, load_spec
+
+Tiny = Callable[..., Path]
+TORCH = {
+    "name": "torch",
+    "title": "Torch",
+    "python": "3.8.20",
+    "pypi": ["torch==1.7.1+cu101", "ipykernel==6.29.5"],
+    "cuda": {"line": "10.1", "source": "wheels"},
+}
+CONDA_CUDA = {
+    "line": "10.1",
+    "source": "conda",
+    "packages": ["cudatoolkit=10.1.243", "cudnn=7.6.5.32", "nccl=2.8.3.1"],
+}
+
+
+def refusal(folder: Path) -> str:
+    with pytest.raises(SpecError) as caught:
+        load_spec(folder)
+    return str(caught.value)
+
+
+def test_the_images_of_the_project_are_correct_and_say_which_cuda_they_ask_for() -> None:
+    lines = {
+        "hub": (),
+        "proxy": (),
+        "datahub-base-notebook": (),
+        "scipy-ml-notebook": ("10.1",),
+        "cupy-notebook": ("12.9",),
+    }
+    assert {name: load_family(name)[0].cuda_lines for name in lines} == lines
+
+
+def test_the_machine_learning_image_stands_on_the_base_notebook() -> None:
+    assert [spec.name for spec in load_family("scipy-ml-notebook")] == ["scipy-ml-notebook", "datahub-base-notebook"]
+
+
+def test_the_frameworks_for_driver_418_88_are_the_last_of_cuda_10_1() -> None:
+    assert load_family("scipy-ml-notebook")[0].frameworks == ("tensorflow==2.3.4", "torch==1.7.1+cu101")
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"ports": ["8888"]}, ('ports[0]: "8888"', "integer")),
+        ({"versoin": "1"}, ('versoin: "1" is not a key of an image spec',)),
+        ({"title": None}, ("title: is missing", "add it")),
+        ({"version": 1.1}, ("version: 1.1", 'quote it: "10.1" is text')),
+        ({"user": {"name": "root", "uid": 0, "gid": 100, "home": "/root"}}, ("user.uid: 0", "not root")),
+        ({"env": {"NVIDIA_VISIBLE_DEVICES": "all"}}, ("env.NVIDIA_VISIBLE_DEVICES", "chooses GPUs")),
+        ({"python": {"packages": ["jupyterhub"]}}, ('python.packages[0].pypi: "jupyterhub" is not an exact pin',)),
+        ({"python": {"packages": ["jupyterhub>=5"]}}, ("is not an exact pin such as numpy==2.4.6",)),
+        ({"python": {"packages": ["jupyterhub==5.*"]}}, ("is not an exact pin such as numpy==2.4.6",)),
+        ({"base": {"reference": "debian", "layout": "debian", "digest_note": "none"}}, ("a tag that stays",)),
+        ({"base": {"reference": "debian:latest", "layout": "debian", "digest_note": "x"}}, ("a tag that stays",)),
+        ({"base": {"reference": "debian:12", "layout": "debian"}}, ("needs digest, or digest_note",)),
+        ({"base": {"reference": "Debian:12", "layout": "debian"}}, ("is not an image reference",)),
+        ({"base": {}}, ("either image (one of ours) or reference",)),
+        ({"files": [{"source": "../secret", "target": "/etc/x"}]}, ("is not a path inside the image's own folder",)),
+        ({"command": None}, ("needs a command",)),
+    ],
+)
+def test_a_mistake_is_named_with_path_value_and_what_to_change(
+    tiny: Tiny, changes: dict[str, Any], words: tuple[str, ...]
+) -> None:
+    message = refusal(tiny(**changes))
+    assert message.startswith("images/tiny/image.yaml: ")
+    for word in words:
+        assert word in message
+    assert len(message.splitlines()) == 2  # the mistake, and what to change
+
+
+def test_all_mistakes_come_at_once(tiny: Tiny) -> None:
+    message = refusal(tiny(title=None, version=1.1, ports=[0]))
+    assert [word in message for word in ("title: is missing", "version: 1.1", "ports[0]: 0")] == [True] * 3
+
+
+@pytest.mark.parametrize(
+    ("kernel", "reason"),
+    [
+        ({**TORCH, "cuda": {**CONDA_CUDA, "packages": ["cudatoolkit=10.1.243"]}}, "cudnn has none"),
+        ({**TORCH, "cuda": {**CONDA_CUDA, "line": "10.0"}}, "says line 10.0, but cudatoolkit 10.1.243"),
+        ({**TORCH, "cuda": {**CONDA_CUDA, "packages": ["cudnn"]}}, "is not an exact conda pin"),
+        ({**TORCH, "cuda": CONDA_CUDA}, "whose wheel brings CUDA, and conda's as well: choose one"),
+        ({**TORCH, "cuda": {"line": "10.2", "source": "wheels"}}, "needs cuda.line of that build"),
+        ({**TORCH, "cuda": {"line": 10.1, "source": "wheels"}}, "valid string"),
+        ({**TORCH, "pypi": ["torch==1.7.1+cu101"]}, "needs a pin of ipykernel"),
+    ],
+)
+def test_a_kernel_has_exactly_one_cuda_and_all_of_it_is_pinned(tiny: Tiny, kernel: dict[str, Any], reason: str) -> None:
+    assert reason in refusal(tiny(kernels=[kernel]))
+
+
+def test_two_kernels_cannot_share_a_name(tiny: Tiny) -> None:
+    assert "two kernels of one name" in refusal(tiny(kernels=[TORCH, TORCH]))
+
+
+def test_a_pin_that_the_lock_does_not_have_is_named_with_the_command_that_helps(tiny: Tiny) -> None:
+    message = refusal(tiny(python={"packages": ["jupyterhub==5.5.5"]}))
+    assert '"jupyterhub==5.5.5" is not what requirements.lock has 5.5.4' in message
+    assert "python -m images lock tiny" in message
+
+
+def test_the_build_context_holds_exactly_what_the_build_needs(tiny: Tiny) -> None:
+    folder = tiny()
+    assert [path.name for path in context_files(folder)] == ["requirements.lock", "verify.py"]
+    (folder / ".dockerignore").write_text("*.log\n")
+    assert "must let in exactly what the build needs" in refusal(folder)
+
+
+def test_a_file_that_is_copied_in_must_exist(tiny: Tiny) -> None:
+    assert '"motd" is not in the image\'s folder' in refusal(tiny(files=[{"source": "motd", "target": "/etc/motd"}]))
+
+
+def test_the_folder_is_called_like_the_image(tiny: Tiny) -> None:
+    folder = tiny()
+    other = folder.rename(folder.with_name("other"))
+    assert 'name: "tiny" lies in folder other' in refusal(other)
+
+
+def test_an_unknown_image_is_named_with_the_likely_one() -> None:
+    with pytest.raises(SpecError, match="did you mean scipy-ml-notebook"):
+        load_family("scipy-ml-notebok")
+
+
+def test_images_that_stand_on_each_other_are_refused(tiny: Tiny) -> None:
+    tiny(name="one", base={"image": "two"})
+    folder = tiny(name="two", base={"image": "one"})
+    with pytest.raises(SpecError, match="makes a circle: one → two → one"):
+        load_family("one", images=folder.parent)
+
+
+def test_a_child_that_would_install_over_its_parents_wheels_is_refused(tiny: Tiny) -> None:
+    folder = tiny(name="parent")
+    (folder / "requirements.lock").write_text("jupyterhub==5.5.4\ntornado==6.4\n")
+    child = tiny(name="child", base={"image": "parent"})
+    (child / "requirements.lock").write_text("jupyterhub==5.5.4\ntornado==6.6.1\n")
+    with pytest.raises(SpecError, match=r'"tornado==6\.6\.1" would lie over 6\.4 of parent'):
+        load_family("child", images=folder.parent)
+    (child / "requirements.lock").write_text("jupyterhub==5.5.4\ntornado==6.4\n")
+    assert [spec.name for spec in load_family("child", images=folder.parent)] == ["child", "parent"]
+
+
+@pytest.mark.parametrize("text", ["", "- a list", "name: [", "just words"])
+def test_a_file_that_is_no_spec_is_one_message(tiny: Tiny, text: str) -> None:
+    folder = tiny()
+    (folder / "image.yaml").write_text(text)
+    assert refusal(folder).startswith("images/tiny/image.yaml")

@@ -1,0 +1,185 @@
+"""A spec becomes the Dockerfile that an expert would have written, for the base that is really there."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from images.load import SpecError, load_family
+from images.plan import Substitute, outside_references, plan_image
+from images.render import labels, render_dockerfile
+from images.spec import ImageSpec
+
+DEBIAN = "docker.io/library/debian:bookworm-20260824-slim"
+JUPYTER = "quay.io/jupyter/datascience-notebook:2026-08-24"
+TORCH_WHEELS = "https://download.pytorch.org/whl/torch_stable.html"
+LAB_BASE = "127.0.0.1:5000/lab/debian@sha256:" + "1" * 64
+LAB = [
+    Substitute(DEBIAN, LAB_BASE, "not reachable from here"),
+    Substitute(JUPYTER, LAB_BASE, "not reachable from here"),
+    Substitute("conda-forge", "nothing", "not reachable from here"),
+    Substitute(TORCH_WHEELS, "nothing", "not reachable from here"),
+]
+EVERY_IMAGE = ["hub", "proxy", "datahub-base-notebook", "scipy-ml-notebook", "cupy-notebook"]
+LEFT_OUT = (
+    "python=3.8.20 cudatoolkit=10.1.243 cudnn=7.6.5.32 nccl=2.8.3.1 tensorflow==2.3.4 numpy==1.18.5 protobuf==3.20.3 "
+    "ipykernel==6.29.5 torch==1.7.1+cu101 torchvision==0.8.2+cu101 numpy==1.19.5 pillow==8.4.0"
+)
+
+
+@pytest.mark.parametrize("image", EVERY_IMAGE)
+def test_each_image_is_rendered_as_approved(golden: Callable[[str], Any], image: str) -> None:
+    golden(f"dockerfile/{image}.Dockerfile").equals(render_dockerfile(load_family(image)))
+
+
+@pytest.mark.parametrize("image", ["datahub-base-notebook", "scipy-ml-notebook"])
+def test_each_image_that_needs_a_jupyter_base_is_rendered_for_a_lab_as_approved(
+    golden: Callable[[str], Any], image: str
+) -> None:
+    text = render_dockerfile(load_family(image), substitutes=LAB, ca="ca-certificates.crt")
+    golden(f"dockerfile/{image}.lab.Dockerfile").equals(text)
+
+
+@pytest.mark.parametrize("image", EVERY_IMAGE)
+@pytest.mark.parametrize("substitutes", [[], LAB], ids=["site", "lab"])
+class TestEveryImage:
+    def test_ends_as_a_user_who_is_not_root(self, image: str, substitutes: list[Substitute]) -> None:
+        text = render_dockerfile(load_family(image), substitutes=substitutes)
+        of_image = text.partition(" AS image\n")[2].partition("FROM image AS verify")[0]
+        assert re.fullmatch(r"[1-9]\d*:[1-9]\d*", re.findall(r"^USER (\S+)$", of_image, re.MULTILINE)[-1])
+
+    def test_the_default_target_is_the_image_and_not_its_check(self, image: str, substitutes: list[Substitute]) -> None:
+        text = render_dockerfile(load_family(image), substitutes=substitutes)
+        assert text.rstrip().splitlines()[-1] == "FROM image"
+
+    def test_downloads_only_into_cache_mounts(self, image: str, substitutes: list[Substitute]) -> None:
+        text = render_dockerfile(load_family(image), substitutes=substitutes)
+        for run in re.findall(r"^RUN .*?^EOF$", text, re.MULTILINE | re.DOTALL):
+            for tool, cache in {
+                "apt-get install": "target=/var/cache/apt",
+                "apt-get update": "target=/var/lib/apt/lists",
+                "pip install uv": "target=/root/.cache/pip",
+                "/uv pip install": "target=/root/.cache/uv",
+                "-m pip install": "target=/root/.cache/pip",
+                "npm ci": "target=/root/.npm",
+                "mamba": "target=/opt/conda/pkgs",
+            }.items():
+                assert tool not in run or cache in run, run
+
+    def test_needs_no_front_end_from_a_registry(self, image: str, substitutes: list[Substitute]) -> None:
+        text = render_dockerfile(load_family(image), substitutes=substitutes)
+        assert not re.search(r"^#\s*syntax", text, re.MULTILINE)
+
+    def test_a_ca_bundle_is_named_only_where_it_is_mounted(self, image: str, substitutes: list[Substitute]) -> None:
+        text = render_dockerfile(load_family(image), substitutes=substitutes, ca="site.pem")
+        outside = re.sub(r"^RUN .*?^EOF$", "", text, flags=re.MULTILINE | re.DOTALL)
+        assert "site.pem" in text
+        assert "site-ca" not in outside
+        assert "site.pem" not in outside
+        assert "/etc/ssl" not in text
+        for run in re.findall(r"^RUN .*?^EOF$", text, re.MULTILINE | re.DOTALL):
+            assert ("site.pem" in run) <= ("--mount=type=bind,from=ca,target=/run/site-ca" in run)
+
+    def test_without_a_ca_bundle_nothing_asks_for_one(self, image: str, substitutes: list[Substitute]) -> None:
+        text = render_dockerfile(load_family(image), substitutes=substitutes)
+        assert "from=ca" not in text
+        assert "CERT" not in text
+
+
+def test_a_base_of_somebody_else_is_named_by_digest() -> None:
+    assert re.search(rf"^FROM {re.escape(DEBIAN)}@sha256:[0-9a-f]{{64}} AS base$", of("hub"), re.MULTILINE)
+
+
+def test_a_parent_of_ours_comes_as_a_build_argument_without_a_default() -> None:
+    text = of("scipy-ml-notebook")
+    assert "\nARG BASE\n" in text
+    assert "\nFROM ${BASE} AS image\n" in text
+
+
+def test_the_kernels_for_cuda_10_1_have_pinned_libraries_and_one_cuda_each() -> None:
+    runs = {
+        match[1]: match[0]
+        for match in re.finditer(
+            r"mamba create.*?--prefix \S+/(\S+) .*?^EOF$", of("scipy-ml-notebook"), re.MULTILINE | re.DOTALL
+        )
+    }
+    assert set(runs) == {"tensorflow-2.3", "pytorch-1.7"}
+    for pin in ("cudatoolkit=10.1.243", "cudnn=7.6.5.32", "nccl=2.8.3.1", "tensorflow==2.3.4"):
+        assert pin in runs["tensorflow-2.3"]
+        assert pin not in runs["pytorch-1.7"]
+    assert "torch==1.7.1+cu101" in runs["pytorch-1.7"]
+    assert f"--find-links {TORCH_WHEELS}" in runs["pytorch-1.7"]
+
+
+def test_in_a_lab_what_no_registry_has_is_left_out_and_named() -> None:
+    plan = plan_image(load_family("scipy-ml-notebook"), substitutes=LAB)
+    assert labels(plan)["org.gpu-commons.lab.missing"] == LEFT_OUT
+    assert labels(plan)["org.gpu-commons.lab.substitute"] == f"{JUPYTER} conda-forge {TORCH_WHEELS}"
+    text = render_dockerfile(load_family("scipy-ml-notebook"), substitutes=LAB)
+    steps = "\n".join(re.findall(r"^RUN .*?^EOF$", text, re.MULTILINE | re.DOTALL))
+    assert "cudatoolkit" not in steps
+    assert "torch" not in steps
+    assert "mamba" not in steps
+    assert "/opt/venv" in steps
+
+
+def test_with_everything_in_reach_no_label_speaks_of_a_lab() -> None:
+    for image in EVERY_IMAGE:
+        assert not [key for key in labels(plan_image(load_family(image))) if ".lab." in key]
+
+
+def test_a_kernel_whose_page_of_wheels_is_out_of_reach_is_left_out_alone() -> None:
+    only_torch = [Substitute(TORCH_WHEELS, "nothing", "blocked")]
+    plan = plan_image(load_family("scipy-ml-notebook"), substitutes=only_torch)
+    assert [kernel.name for kernel in plan.kernels] == ["tensorflow-2.3"]
+    assert "torch==1.7.1+cu101" in plan.missing
+    assert "tensorflow==2.3.4" not in plan.missing
+
+
+def test_a_jupyter_base_without_conda_forge_leaves_its_packages_out() -> None:
+    plan = plan_image(load_family("datahub-base-notebook"), substitutes=[LAB[2]])
+    assert plan.packages == ()
+    assert "jupyterhub-singleuser=5.5.4" in plan.missing
+
+
+def test_substitutes_of_other_images_are_not_spoken_of() -> None:
+    assert plan_image(load_family("hub"), substitutes=LAB).substituted_references == (DEBIAN,)
+
+
+def test_a_stand_in_without_digest_is_refused() -> None:
+    with pytest.raises(SpecError, match="is no image by digest"):
+        render_dockerfile(load_family("hub"), substitutes=[Substitute(DEBIAN, "127.0.0.1:5000/lab/debian:1", "lab")])
+
+
+def test_kernels_on_a_lab_base_without_a_word_about_conda_are_refused_with_a_remedy() -> None:
+    with pytest.raises(SpecError) as caught:
+        render_dockerfile(load_family("scipy-ml-notebook"), substitutes=LAB[:2])
+    assert "give conda-forge a substitute too (with: nothing)" in str(caught.value)
+    assert {'"tensorflow-2.3"', '"pytorch-1.7"'} <= set(str(caught.value).split())
+
+
+def test_a_site_can_ask_what_an_image_takes_from_elsewhere() -> None:
+    assert outside_references(load_family("scipy-ml-notebook")) == ("conda-forge", TORCH_WHEELS, JUPYTER)
+    assert outside_references(load_family("hub")) == (DEBIAN,)
+
+
+def test_text_of_a_spec_cannot_become_an_instruction(tiny: Callable[..., Path]) -> None:
+    folder = tiny(title='"; $(id) `id` ${HOME} \\', files=[{"source": "verify.py", "target": "/etc/verify.py"}])
+    text = render_dockerfile(load_family("tiny", images=folder.parent))
+    assert r'title="\"; \$(id) `id` \${HOME} \\"' in text
+
+
+def test_a_release_day_is_the_time_of_everything_in_the_image() -> None:
+    assert labels(plan_image(load_family("hub")))["org.opencontainers.image.created"] == "2026-11-21T00:00:00Z"
+
+
+def of(image: str) -> str:
+    return render_dockerfile(family(image))
+
+
+def family(image: str) -> tuple[ImageSpec, ...]:
+    return load_family(image)

@@ -1,0 +1,360 @@
+from __future__ import annotations
+
+import os
+import signal
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from ipaddress import ip_address, ip_network
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from components.compat.names import find_gpu
+from components.compat.tables import GpuModel
+from components.compat.versions import DriverVersion
+from lab import control_plane, fleet, network, processes
+from lab.cluster import Cluster, is_ready, name_of, wait_until
+from lab.instance import PREFERRED_PORTS, Instance, LabError
+from lab.toolchain import Toolchain
+
+WORKER = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw"))
+SLOT = 11 + 2 * (WORKER % 4)
+
+NODES = ["n01", "n02", "n03", "n04", "n05", "n06", "n07", "n08", "n10", "n11", "n12", "n18", "n21", "n22", "n24"]
+DRIVER = DriverVersion.parse("418.88")
+
+
+@dataclass(frozen=True)
+class Pool:
+    gpu: GpuModel
+    gpus_per_node: int
+    node_names: tuple[str, ...]
+    driver: DriverVersion = DRIVER
+    cpu: float = 32.0
+    memory_gib: float = 192.0
+    root_disk_gib: float = 480.0
+
+
+@dataclass(frozen=True)
+class Fleet:
+    pools: tuple[Pool, ...]
+
+
+DSMLP = Fleet(
+    (
+        Pool(find_gpu("GeForce GTX 1080 Ti"), 8, (*NODES[:8], "n11", "n12")),
+        Pool(find_gpu("GeForce GTX 1070 Ti"), 7, ("n10",)),
+        Pool(find_gpu("GeForce RTX 2080 Ti"), 8, ("n18", "n21", "n22", "n24")),
+    )
+)
+
+
+@pytest.fixture(scope="module")
+def instance(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Instance]:
+    """A control plane of its own slot and ports; nothing of it is left afterwards."""
+    ports = {name: 21000 + 100 * SLOT + number for number, name in enumerate(PREFERRED_PORTS)}
+    instance = Instance("fleet-tests", SLOT, tmp_path_factory.mktemp("lab"), ports)
+    for folder in (instance.run, instance.logs, instance.config, instance.data):
+        folder.mkdir()
+    network.claim(instance)
+    try:
+        control_plane.start(instance, Toolchain(), real_node=None)
+        yield instance
+    finally:
+        control_plane.stop(instance)
+        network.release(instance)
+
+
+@pytest.fixture
+def cluster(instance: Instance) -> Iterator[Cluster]:
+    """The whole fleet, simulated, with an empty namespace `work`."""
+    fleet.join(instance, DSMLP, None)
+    with Cluster(instance) as cluster:
+        cluster.apply(
+            "/api/v1/namespaces/work", {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "work"}}
+        )
+        account = "/api/v1/namespaces/work/serviceaccounts/default"
+        wait_until(lambda: set() if cluster.get(account) else {"default"}, within_s=20, what="no service account")
+        yield cluster
+        collections = [
+            "/apis/apps/v1/namespaces/work/deployments",
+            "/apis/apps/v1/namespaces/work/replicasets",
+            "/apis/batch/v1/namespaces/work/jobs",
+            "/api/v1/namespaces/work/pods",
+        ]
+        for collection in collections:
+            cluster.delete(collection)
+        wait_until(
+            lambda: {name_of(one) for collection in collections for one in cluster.items(collection)},
+            within_s=60,
+            what="still there",
+        )
+
+
+@pytest.mark.lab
+def test_the_fleet_is_15_nodes_with_119_gpus(instance: Instance, cluster: Cluster) -> None:
+    found = fleet.summary(instance)
+    assert [node.name for node in found.nodes] == NODES
+    assert all(node.is_ready and node.is_simulated for node in found.nodes)
+    assert found.gpus == 119
+    leases = cluster.items("/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases")
+    assert {name_of(lease) for lease in leases} >= set(NODES)
+
+
+@pytest.mark.lab
+def test_n10_has_what_gpu_feature_discovery_and_a_kubelet_would_say(cluster: Cluster) -> None:
+    node = cluster.get("/api/v1/nodes/n10")
+    assert node is not None
+    capacity = {"cpu": "32", "memory": "192Gi", "ephemeral-storage": "480Gi", "pods": "110", "nvidia.com/gpu": "7"}
+    assert node["status"]["capacity"] == capacity
+    assert node["status"]["allocatable"] == capacity
+    labels = node["metadata"]["labels"]
+    assert labels["kubernetes.io/hostname"] == "n10"
+    assert labels["nvidia.com/gpu.product"] == "GeForce-GTX-1070-Ti"
+    assert labels["nvidia.com/gpu.count"] == "7"
+    assert labels["nvidia.com/cuda.driver-version.full"] == "418.88"
+
+
+@pytest.mark.lab
+def test_joining_again_changes_no_node(instance: Instance, cluster: Cluster) -> None:
+    before = {name_of(node): node["metadata"]["resourceVersion"] for node in cluster.nodes()}
+    fleet.join(instance, DSMLP, None)
+    assert {name_of(node): node["metadata"]["resourceVersion"] for node in cluster.nodes()} == before
+
+
+@pytest.mark.lab
+def test_labels_and_taints_that_somebody_else_set_stay(instance: Instance, cluster: Cluster) -> None:
+    taint = {"key": "nvidia.com/gpu", "value": "present", "effect": "NoSchedule"}
+    patch = {
+        "apiVersion": "v1",
+        "kind": "Node",
+        "metadata": {"name": "n21", "labels": {"gpu-commons.org/pool": "rtx2080ti"}},
+        "spec": {"taints": [taint]},
+    }
+    cluster.apply("/api/v1/nodes/n21", patch, manager="pulumi")
+    fleet.join(instance, DSMLP, None)
+    node = cluster.get("/api/v1/nodes/n21")
+    assert node is not None
+    assert node["metadata"]["labels"]["gpu-commons.org/pool"] == "rtx2080ti"
+    assert node["spec"]["taints"] == [taint]
+    cluster.apply("/api/v1/nodes/n21", {**patch, "metadata": {"name": "n21"}, "spec": {}}, manager="pulumi")
+
+
+@pytest.mark.lab
+def test_a_node_that_left_the_fleet_is_removed_and_a_changed_one_follows(instance: Instance, cluster: Cluster) -> None:
+    newer = replace(DSMLP.pools[1], driver=DriverVersion.parse("430.26"), gpus_per_node=6)
+    fleet.join(instance, Fleet((DSMLP.pools[0], newer)), None)
+    assert {name_of(node) for node in cluster.nodes()} == {*NODES} - {"n18", "n21", "n22", "n24"}
+    node = cluster.get("/api/v1/nodes/n10")
+    assert node is not None
+    assert node["metadata"]["labels"]["nvidia.com/cuda.driver-version.full"] == "430.26"
+    assert node["status"]["allocatable"]["nvidia.com/gpu"] == "6"
+
+
+@pytest.mark.lab
+def test_a_deployment_becomes_available_on_simulated_nodes_and_the_summary_says_so(
+    instance: Instance, cluster: Cluster
+) -> None:
+    create_deployment(cluster, "web", replicas=3)
+
+    def missing() -> set[str]:
+        deployment = cluster.get("/apis/apps/v1/namespaces/work/deployments/web")
+        return set() if deployment and deployment["status"].get("availableReplicas") == 3 else {"web"}
+
+    wait_until(missing, within_s=30, what="not available")
+    found = fleet.summary(instance)
+    assert (found.pods, found.simulated_pods) == (3, 3)
+    pods = cluster.items("/api/v1/namespaces/work/pods")
+    simulated = ip_network(instance.networks.simulated_pod_cidr)
+    assert all(ip_address(pod["status"]["podIP"]) in simulated for pod in pods)
+    log = cluster.text(f"/api/v1/namespaces/work/pods/{name_of(pods[0])}/log")
+    assert log == "This pod is simulated: no container was started for it.\n"
+
+
+@pytest.mark.lab
+def test_a_job_completes_and_its_pod_no_longer_counts(instance: Instance, cluster: Cluster) -> None:
+    template = {"spec": {**pod_spec(gpus=1), "restartPolicy": "Never"}}
+    cluster.apply(
+        "/apis/batch/v1/namespaces/work/jobs/once",
+        {"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "once"}, "spec": {"template": template}},
+    )
+
+    def missing() -> set[str]:
+        job = cluster.get("/apis/batch/v1/namespaces/work/jobs/once")
+        return set() if job and job["status"].get("succeeded") == 1 and "completionTime" in job["status"] else {"once"}
+
+    wait_until(missing, within_s=30, what="not complete")
+    assert fleet.summary(instance).pods == 0
+
+
+@pytest.mark.lab
+def test_a_pod_that_asks_for_more_gpus_than_a_node_has_lands_nowhere(cluster: Cluster) -> None:
+    create_pod(cluster, "greedy", gpus=9)
+    wait_until(
+        lambda: set() if "Unschedulable" in reasons(cluster, "greedy") else {"greedy"}, within_s=20, what="landed"
+    )
+
+
+@pytest.mark.lab
+def test_a_notebook_is_not_ready_on_a_simulated_node_unless_asked_for(cluster: Cluster) -> None:
+    notebook = {"labels": {"component": "singleuser-server"}}
+    create_pod(cluster, "waits", notebook)
+    create_pod(cluster, "runs", {**notebook, "annotations": {"gpu-commons.org/simulate": "ready"}})
+    wait_until(lambda: set() if is_ready(pod(cluster, "runs")) else {"runs"}, within_s=20, what="not Ready")
+    wait_until(
+        lambda: set() if pod(cluster, "waits")["status"].get("containerStatuses") else {"waits"},
+        within_s=20,
+        what="not simulated",
+    )
+    status = pod(cluster, "waits")["status"]
+    assert status["phase"] == "Pending"
+    assert status["containerStatuses"][0]["state"]["waiting"]["reason"] == "ContainerCreating"
+    assert not is_ready(pod(cluster, "waits"))
+
+
+@pytest.mark.lab
+def test_a_killed_kwok_is_followed_by_one_that_goes_on_at_once(instance: Instance, cluster: Cluster) -> None:
+    record = processes.read_record(instance, "kwok")
+    assert record is not None
+    os.kill(record.pid, signal.SIGKILL)
+    wait_until(lambda: {"kwok"} if processes.is_running(instance, "kwok") else set(), within_s=5, what="alive")
+    control_plane.start(instance, Toolchain(), real_node=None)
+    create_pod(cluster, "later")
+    # The old one's leases last 40 s.
+    wait_until(lambda: set() if is_ready(pod(cluster, "later")) else {"later"}, within_s=15, what="not Ready")
+
+
+@pytest.mark.lab
+def test_a_deleted_pod_goes_when_nobody_holds_it_any_more(cluster: Cluster) -> None:
+    path = "/api/v1/namespaces/work/pods/held"
+    spec = {**pod_spec(), "terminationGracePeriodSeconds": 30}
+    body = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "held"}, "spec": spec}
+    cluster.apply(path, {**body, "metadata": {"name": "held", "finalizers": ["example.org/keep"]}})
+    wait_until(lambda: set() if is_ready(pod(cluster, "held")) else {"held"}, within_s=20, what="not Ready")
+    cluster.delete(path)
+    time.sleep(1)  # long enough for a simulation that ignores finalizers
+    assert pod(cluster, "held")["metadata"]["deletionTimestamp"]
+    cluster.apply(path, body)
+    wait_until(lambda: {"held"} if cluster.get(path) else set(), within_s=10, what="still there")
+
+
+@pytest.mark.lab
+def test_pods_land_on_the_real_node_wherever_they_may(instance: Instance, cluster: Cluster) -> None:
+    register_as_kubelet(cluster, "n05")
+    fleet.join(instance, DSMLP, "n05")
+    # Seven pods fill the two cores; spreading them over emptier nodes is what the scheduler would do by itself.
+    create_deployment(cluster, "web", replicas=7, cpu="250m")
+    create_pod(cluster, "elsewhere", selector={"nvidia.com/gpu.product": "GeForce-RTX-2080-Ti"})
+
+    def landings() -> list[str]:
+        pods = cluster.items("/api/v1/namespaces/work/pods", labels=("app", "web"))
+        return [pod["spec"].get("nodeName", "") for pod in pods]
+
+    wait_until(lambda: set() if len([*filter(None, landings())]) == 7 else {"web"}, within_s=20, what="not scheduled")
+    wait_until(lambda: set() if landed(cluster, "elsewhere") else {"elsewhere"}, within_s=20, what="not scheduled")
+    assert set(landings()) == {"n05"}
+    assert landed(cluster, "elsewhere") in {"n18", "n21", "n22", "n24"}
+    assert fleet.summary(instance).simulated_pods == 1
+
+
+@pytest.mark.lab
+def test_the_real_node_is_labelled_and_keeps_the_capacity_it_reports(instance: Instance, cluster: Cluster) -> None:
+    register_as_kubelet(cluster, "n05")
+    fleet.join(instance, DSMLP, "n05")
+    node = cluster.get("/api/v1/nodes/n05")
+    assert node is not None
+    assert node["status"]["capacity"] == {"cpu": "2", "memory": "24Gi", "pods": "110"}
+    labels = node["metadata"]["labels"]
+    assert labels["gpu-commons.org/lab-node"] == "real"
+    assert labels["nvidia.com/gpu.product"] == "GeForce-GTX-1080-Ti"
+    assert "kwok.x-k8s.io/node" not in labels
+    assert fleet.summary(instance).gpus == 111
+
+
+@pytest.mark.lab
+def test_a_real_node_that_does_not_register_is_named(instance: Instance, cluster: Cluster) -> None:
+    with pytest.raises(LabError, match=r"the kubelet has not registered its node after 1 s: n06"):
+        fleet.join(instance, DSMLP, "n06", within_s=1)
+    assert cluster.get("/api/v1/nodes/n06") is not None
+
+
+def test_a_real_node_outside_the_fleet_is_refused_before_anything_is_touched(tmp_path: Path) -> None:
+    nowhere = Instance("default", 0, tmp_path, {})
+    with pytest.raises(LabError, match=r"real node: 'n99' is not a node of the fleet; name one of n10"):
+        fleet.join(nowhere, Fleet((DSMLP.pools[1],)), "n99")
+
+
+def register_as_kubelet(cluster: Cluster, name: str) -> None:
+    """What a kubelet says of itself when it starts, on a machine with two cores."""
+    cluster.delete(f"/api/v1/nodes/{name}")
+    labels = {"kubernetes.io/hostname": name}
+    body = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": name, "labels": labels}}
+    capacity = {"cpu": "2", "memory": "24Gi", "pods": "110"}
+    status = {
+        "capacity": capacity,
+        "allocatable": capacity,
+        "nodeInfo": {
+            **dict.fromkeys(("architecture", "bootID", "containerRuntimeVersion", "kernelVersion"), "test"),
+            **dict.fromkeys(("kubeProxyVersion", "machineID", "operatingSystem", "osImage", "systemUUID"), "test"),
+            "kubeletVersion": "v1.34.2",
+        },
+        "conditions": [{"type": "Ready", "status": "True", "reason": "KubeletReady", "message": ""}],
+    }
+    cluster.apply(f"/api/v1/nodes/{name}", body, manager="kubelet")
+    cluster.apply(f"/api/v1/nodes/{name}/status", {**body, "status": status}, manager="kubelet")
+    wait_until(
+        lambda: {name} if (cluster.get(f"/api/v1/nodes/{name}") or {}).get("spec", {}).get("taints") else set(),
+        within_s=20,
+        what="still tainted as not ready",
+    )
+
+
+def create_deployment(cluster: Cluster, name: str, *, replicas: int, cpu: str = "0") -> None:
+    template = {"metadata": {"labels": {"app": name}}, "spec": pod_spec(cpu=cpu)}
+    spec = {"replicas": replicas, "selector": {"matchLabels": {"app": name}}, "template": template}
+    cluster.create(
+        "/apis/apps/v1/namespaces/work/deployments",
+        {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": name}, "spec": spec},
+    )
+
+
+def pod_spec(gpus: int = 0, cpu: str = "0") -> dict[str, Any]:
+    limits = {"nvidia.com/gpu": str(gpus)} if gpus else {}
+    resources = {"limits": limits, "requests": {"cpu": cpu}}
+    container = {"name": "main", "image": "registry.example.edu/none:1", "resources": resources}
+    return {"containers": [container], "terminationGracePeriodSeconds": 0}
+
+
+def create_pod(
+    cluster: Cluster,
+    name: str,
+    metadata: dict[str, Any] | None = None,
+    *,
+    gpus: int = 0,
+    selector: dict[str, str] | None = None,
+) -> None:
+    cluster.create(
+        "/api/v1/namespaces/work/pods",
+        {
+            "apiVersion": "v1",
+            "kind": "Pod",
+            "metadata": {"name": name, **(metadata or {})},
+            "spec": {**pod_spec(gpus), "nodeSelector": selector or {}},
+        },
+    )
+
+
+def pod(cluster: Cluster, name: str) -> dict[str, Any]:
+    found = cluster.get(f"/api/v1/namespaces/work/pods/{name}")
+    assert found is not None
+    return found
+
+
+def landed(cluster: Cluster, name: str) -> str:
+    return str(pod(cluster, name)["spec"].get("nodeName", ""))
+
+
+def reasons(cluster: Cluster, name: str) -> set[str]:
+    return {condition.get("reason", "") for condition in pod(cluster, name)["status"].get("conditions", [])}

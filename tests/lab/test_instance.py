@@ -1,0 +1,64 @@
+"""An instance keeps its folder, ports and addresses; two instances share none of them."""
+
+from __future__ import annotations
+
+import json
+import socket
+from pathlib import Path
+
+import pytest
+
+from lab.instance import LabError, check_ports, forget_instance, open_instance
+
+
+@pytest.fixture(autouse=True)
+def state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    return tmp_path
+
+
+def test_an_instance_is_the_same_when_it_is_opened_again() -> None:
+    assert open_instance("one") == open_instance("one")
+
+
+def test_two_instances_share_no_port_and_no_address() -> None:
+    one, two = open_instance("one"), open_instance("two")
+    assert set(one.ports.values()).isdisjoint(two.ports.values())
+    assert one.networks.node_address != two.networks.node_address
+    ranges = {
+        getattr(instance.networks, name)
+        for instance in (one, two)
+        for name in ("pod_cidr", "service_cidr", "simulated_pod_cidr")
+    }
+    assert len(ranges) == 6
+
+
+def test_a_taken_port_is_passed_over() -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        first = open_instance("one")
+        assert taken.getsockname()[1] not in first.ports.values()
+
+
+def test_a_stored_port_that_somebody_took_is_named() -> None:
+    instance = open_instance("one")
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", instance.ports["registry"]))
+        taken.listen()
+        with pytest.raises(LabError, match=f"port {instance.ports['registry']} of the lab's registry is taken"):
+            check_ports(instance, ["registry"])
+
+
+def test_folders_are_for_the_user_alone() -> None:
+    instance = open_instance("one")
+    for folder in (instance.home, instance.run, instance.logs, instance.config, instance.data):
+        assert folder.stat().st_mode & 0o077 == 0
+
+
+def test_a_forgotten_instance_leaves_no_folder_and_its_slot_is_free(state: Path) -> None:
+    instance = open_instance("one")
+    forget_instance(instance)
+    assert not instance.home.exists()
+    assert open_instance("two").slot == instance.slot
+    assert json.loads((state / "gpu-commons" / "two" / "instance.json").read_text())["name"] == "two"

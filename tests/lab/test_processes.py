@@ -1,0 +1,98 @@
+"""Starting, watching and ending servers: only what the lab started, and with a reason when one fails."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import psutil
+import pytest
+
+from lab import processes
+from lab.instance import Instance, LabError, open_instance
+from lab.processes import Server
+
+SLEEPER = (sys.executable, "-c", "import time; print('started', flush=True); time.sleep(60)")
+
+
+@pytest.fixture
+def instance(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Instance:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    return open_instance("processes")
+
+
+def sleeper(ready: bool = True) -> Server:
+    return Server("sleeper", SLEEPER, ready=lambda: ready, ready_within_s=1)
+
+
+def pid(instance: Instance) -> int:
+    record = processes.read_record(instance, "sleeper")
+    assert record is not None
+    return record.pid
+
+
+def test_a_started_server_runs_until_it_is_stopped(instance: Instance) -> None:
+    processes.start(instance, sleeper())
+    started = pid(instance)
+    assert psutil.pid_exists(started)
+    assert processes.stop(instance, "sleeper") is True
+    assert not processes.is_running(instance, "sleeper")
+
+
+def test_starting_a_healthy_server_again_does_nothing(instance: Instance) -> None:
+    processes.start(instance, sleeper())
+    first = pid(instance)
+    processes.start(instance, sleeper())
+    assert pid(instance) == first
+    processes.stop(instance, "sleeper")
+
+
+def test_a_changed_command_line_restarts_the_server(instance: Instance) -> None:
+    processes.start(instance, sleeper())
+    first = pid(instance)
+    processes.start(instance, Server("sleeper", (*SLEEPER, "other"), ready=lambda: True))
+    assert pid(instance) != first
+    processes.stop(instance, "sleeper")
+
+
+def test_a_server_that_ends_at_once_shows_the_end_of_its_log(instance: Instance) -> None:
+    argv = (sys.executable, "-c", "raise SystemExit('port 5000 is taken by somebody')")
+    with pytest.raises(LabError, match=r"(?s)broken ended; the last lines of .*broken\.log.*port 5000 is taken"):
+        processes.start(instance, Server("broken", argv, ready=lambda: False))
+
+
+def test_a_server_that_never_becomes_ready_shows_the_end_of_its_log(instance: Instance) -> None:
+    with pytest.raises(LabError, match=r"(?s)sleeper was not ready within 1 s.*started"):
+        processes.start(instance, sleeper(ready=False))
+    processes.stop(instance, "sleeper")
+
+
+def test_a_record_whose_pid_is_somebody_elses_now_is_not_signalled(instance: Instance) -> None:
+    processes.start(instance, sleeper())
+    record = processes.read_record(instance, "sleeper")
+    assert record is not None
+    text = (instance.run / "sleeper.json").read_text().replace(str(record.started), "1.0")
+    (instance.run / "sleeper.json").write_text(text)
+    assert processes.stop(instance, "sleeper") is False
+    assert psutil.pid_exists(record.pid)
+    psutil.Process(record.pid).kill()
+
+
+def test_a_half_written_record_counts_as_none(instance: Instance) -> None:
+    (instance.run / "sleeper.json").write_text('{"name": "sl')
+    assert processes.read_record(instance, "sleeper") is None
+
+
+def test_a_failing_command_quotes_what_it_said() -> None:
+    with pytest.raises(LabError, match=r"(?s)failed \(exit 3\).*no such registry"):
+        processes.run([sys.executable, "-c", "import sys; print('no such registry', file=sys.stderr); sys.exit(3)"])
+
+
+def test_a_missing_program_is_named() -> None:
+    with pytest.raises(LabError, match="no-such-program is not installed"):
+        processes.run(["no-such-program"])
+
+
+def test_a_command_that_hangs_is_ended() -> None:
+    with pytest.raises(LabError, match="did not end within 1 s"):
+        processes.run(["sleep", "30"], timeout_s=1)

@@ -1,0 +1,400 @@
+"""The one real node: pods, names, volumes, GPUs that the device plugin reports, and nothing left at the end."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import httpx
+import psutil
+import pytest
+
+from lab import control_plane, iptables, mounts, network, node, processes, pushes, traces
+from lab.cluster import REAL_NODE, Cluster, wait_until
+from lab.instance import PREFERRED_PORTS, Instance, LabError
+from lab.node import RealNode
+from lab.processes import Server
+from lab.servers import buildkit, containerd, kubelet, local_path, registry
+from lab.stand_ins import images
+from lab.toolchain import Toolchain
+
+SLOT = 9
+NODE = RealNode("n21", gpus=8)
+PODS = "/api/v1/namespaces/default/pods"
+
+pytestmark = [
+    pytest.mark.lab,
+    pytest.mark.skipif(os.geteuid() != 0, reason="a real node needs root"),
+    # One node, one order: what the first test starts, the last one ends.
+    pytest.mark.xdist_group("real-node"),
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Lab:
+    instance: Instance
+    tools: Toolchain
+    cluster: Cluster
+
+    def image(self, name: str) -> str:
+        return images.find(name, self.tools).reference(self.instance)
+
+    def kubectl(self, *argv: str) -> str:
+        program = str(self.tools.path("kubectl"))
+        ours = [f"--kubeconfig={self.instance.kubeconfig}", f"--cache-dir={self.instance.run / 'kubectl'}"]
+        return processes.run([program, *ours, *argv], timeout_s=60)
+
+    def gpus(self) -> tuple[int, int]:
+        """Capacity and what pods may ask for."""
+        status = (self.cluster.get(f"/api/v1/nodes/{NODE.name}") or {})["status"]
+        return tuple(int(status[kind].get("nvidia.com/gpu", 0)) for kind in ("capacity", "allocatable"))  # type: ignore[return-value] # two
+
+
+@pytest.fixture(scope="module")
+def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
+    """A lab of its own with a real node; skipped while another lab of this machine has one."""
+    if kubelet.ROOT.exists():
+        pytest.skip(f"{kubelet.ROOT} is in use, and a machine has one real node: `make down` first")
+    tools = Toolchain()
+    ports = {name: 21000 + 100 * SLOT + number for number, name in enumerate(PREFERRED_PORTS)}
+    instance = Instance("real-node-tests", SLOT, tmp_path_factory.mktemp("lab"), ports)
+    for folder in (instance.run, instance.logs, instance.config, instance.data):
+        folder.mkdir()
+    try:
+        network.claim(instance)
+        start_everything(instance, tools)
+        with Cluster(instance) as cluster:
+            yield Lab(instance, tools, cluster)
+    finally:
+        end_everything(instance, tools)
+
+
+def start_everything(instance: Instance, tools: Toolchain) -> None:
+    processes.start(instance, registry.server(instance, tools))
+    processes.start(instance, buildkit.server(instance, tools))
+    for image in images.images(tools):
+        pushes.push(instance, tools, image.reference(instance), image.dockerfile, image.files)
+    control_plane.start(instance, tools, real_node=NODE.name)
+    node.start(instance, tools, NODE)
+    node.settle(instance, NODE.name)
+
+
+def end_everything(instance: Instance, tools: Toolchain) -> None:
+    node.stop(instance, tools)
+    control_plane.stop(instance)
+    for name in ("buildkitd", "registry"):
+        processes.stop(instance, name)
+    network.release(instance)
+
+
+def pod(name: str, image: str, script: str, **spec: Any) -> dict[str, Any]:
+    """A pod that runs a shell script; `spec` is added to its one container, `pod_spec` to the pod."""
+    pod_spec = spec.pop("pod_spec", {})
+    container = {"name": "main", "image": image, "command": ["sh", "-c", script], **spec}
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": name, "labels": {"app": name}},
+        "spec": {"terminationGracePeriodSeconds": 1, "containers": [container], **pod_spec},
+    }
+
+
+def device_plugin(lab: Lab) -> dict[str, Any]:
+    """As a DaemonSet for the real image would be written."""
+    volume = {"name": "device-plugins", "hostPath": {"path": "/var/lib/kubelet/device-plugins"}}
+    container = {
+        "name": "device-plugin",
+        "image": lab.image(images.DEVICE_PLUGIN),
+        "env": [{"name": "FAIL_ON_INIT_ERROR", "value": "false"}],
+        "args": ["--device-id-strategy=index"],
+        "securityContext": {"allowPrivilegeEscalation": False, "capabilities": {"drop": ["ALL"]}},
+        "volumeMounts": [{"name": "device-plugins", "mountPath": "/var/lib/kubelet/device-plugins"}],
+    }
+    template = {
+        "metadata": {"labels": {"app": "device-plugin"}},
+        "spec": {"priorityClassName": "system-node-critical", "containers": [container], "volumes": [volume]},
+    }
+    return {
+        "apiVersion": "apps/v1",
+        "kind": "DaemonSet",
+        "metadata": {"name": "device-plugin", "namespace": "kube-system"},
+        "spec": {"selector": {"matchLabels": {"app": "device-plugin"}}, "template": template},
+    }
+
+
+DEVICE_PLUGIN = "/apis/apps/v1/namespaces/kube-system/daemonsets/device-plugin"
+
+
+def eventually(what: str, check: Callable[[], bool], within_s: float = 60) -> None:
+    wait_until(lambda: set() if check() else {what}, within_s=within_s, what="not yet")
+
+
+def run(lab: Lab, body: dict[str, Any], phase: str = "Running") -> None:
+    name = body["metadata"]["name"]
+    lab.cluster.apply(f"{PODS}/{name}", body)
+    eventually(f"{name} is {phase}", lambda: (lab.cluster.get(f"{PODS}/{name}") or {})["status"]["phase"] == phase)
+
+
+@pytest.fixture(scope="module")
+def web(lab: Lab) -> dict[str, Any]:
+    """A web server with a volume, behind a Service with a node port."""
+    account = "/api/v1/namespaces/default/serviceaccounts/default"
+    eventually("the default service account", lambda: lab.cluster.get(account) is not None)
+    claim = {
+        "apiVersion": "v1",
+        "kind": "PersistentVolumeClaim",
+        "metadata": {"name": "web"},
+        "spec": {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}},
+    }
+    lab.cluster.apply("/api/v1/namespaces/default/persistentvolumeclaims/web", claim)
+    ports = [{"port": 80, "targetPort": 8080, "nodePort": 30089}]
+    service = {
+        "apiVersion": "v1",
+        "kind": "Service",
+        "metadata": {"name": "web"},
+        "spec": {"type": "NodePort", "selector": {"app": "web"}, "ports": ports},
+    }
+    made: dict[str, Any] = lab.cluster.apply("/api/v1/namespaces/default/services/web", service)
+    body = pod(
+        "web",
+        lab.image(images.BUSYBOX),
+        "echo said by the pod; echo hello >> /data/index.html; exec httpd -f -p 8080 -h /data",
+        volumeMounts=[{"name": "data", "mountPath": "/data"}],
+        pod_spec={"volumes": [{"name": "data", "persistentVolumeClaim": {"claimName": "web"}}]},
+    )
+    run(lab, body)
+    return made
+
+
+def test_the_node_carries_its_label_and_listens_on_this_machine_only(lab: Lab) -> None:
+    assert [one["metadata"]["name"] for one in lab.cluster.nodes(labels=REAL_NODE)] == ["n21"]
+    heard = {
+        (record.name, connection.laddr.ip)
+        for record in processes.records(lab.instance)
+        for connection in psutil.Process(record.pid).net_connections("inet")
+        if connection.status == psutil.CONN_LISTEN or connection.type.name == "SOCK_DGRAM"
+    }
+    assert {address for _, address in heard} <= {"127.0.0.1", "10.89.9.1"}, heard
+
+
+def test_a_pod_runs_and_its_log_and_shell_can_be_reached(lab: Lab, web: dict[str, Any]) -> None:
+    assert web["metadata"]["name"] == "web"
+    assert lab.kubectl("logs", "web") == "said by the pod\n"
+    assert lab.kubectl("exec", "web", "--", "cat", "/data/index.html") == "hello\n"
+
+
+def test_a_service_is_found_by_name_and_answers_to_pods(lab: Lab, web: dict[str, Any]) -> None:
+    address = web["spec"]["clusterIP"]
+    fetch = ("exec", "client", "--", "timeout", "5", "wget", "-qO-")
+    run(lab, pod("client", lab.image(images.BUSYBOX), "sleep 600"))
+    assert f"Address: {address}\n" in lab.kubectl("exec", "client", "--", "nslookup", "web.default.svc.cluster.local")
+    assert lab.kubectl(*fetch, "http://web") == "hello\n"
+    assert lab.kubectl(*fetch, f"http://{address}") == "hello\n"
+
+
+def test_a_name_that_nobody_knows_is_answered_at_once(lab: Lab, web: dict[str, Any]) -> None:
+    assert web
+    started = time.monotonic()
+    with pytest.raises(LabError, match="NXDOMAIN"):
+        lab.kubectl("exec", "web", "--", "nslookup", "no-such-host.invalid")
+    assert time.monotonic() - started < 5
+
+
+def test_a_volume_is_a_folder_of_the_instance(lab: Lab, web: dict[str, Any]) -> None:
+    assert web
+    (folder,) = local_path.volumes(lab.instance).glob("pvc-*_default_web")
+    assert (folder / "index.html").read_text() == "hello\n"
+
+
+def test_a_node_port_is_open_on_127_0_0_1_and_not_on_other_addresses(lab: Lab, web: dict[str, Any]) -> None:
+    assert web
+    eventually("the node port answers", lambda: answer("127.0.0.1") == "hello\n")
+    others = [address for _, where in network.used_networks() if where.startswith("address") for address in [_]]
+    for address in (*others, lab.instance.networks.node_address):
+        with pytest.raises(httpx.ConnectError):
+            httpx.get(f"http://{address}:30089", timeout=3, trust_env=False)
+
+
+def answer(address: str) -> str:
+    try:
+        return httpx.get(f"http://{address}:30089", timeout=3, trust_env=False).text
+    except httpx.HTTPError as error:
+        return str(error)
+
+
+NEIGHBOUR = """
+import socket, sys
+try:
+    socket.create_connection((sys.argv[1], int(sys.argv[2])), timeout=2).close()
+except OSError as error:
+    raise SystemExit(f"{type(error).__name__}") from None
+"""
+
+
+def test_a_neighbour_with_a_route_to_this_machine_reaches_neither_pods_nor_services(
+    lab: Lab, web: dict[str, Any]
+) -> None:
+    pod_address = (lab.cluster.get(f"{PODS}/web") or {})["status"]["podIP"]
+    processes.start(lab.instance, Server("neighbour", ["unshare", "--net", "sleep", "60"], ready=lambda: True))
+    record = processes.read_record(lab.instance, "neighbour")
+    assert record is not None
+    inside = ["nsenter", "--target", str(record.pid), "--net"]
+    apart = Path("/proc/self/ns/net").readlink()
+    eventually("a namespace of its own", lambda: Path(f"/proc/{record.pid}/ns/net").readlink() != apart)
+    try:
+        for argv in (
+            ["ip", "link", "add", "gpuc9test", "type", "veth", "peer", "name", "outside", "netns", str(record.pid)],
+            ["ip", "address", "add", "198.51.100.1/30", "dev", "gpuc9test"],
+            ["ip", "link", "set", "gpuc9test", "up"],
+            [*inside, "ip", "address", "add", "198.51.100.2/30", "dev", "outside"],
+            [*inside, "ip", "link", "set", "outside", "up"],
+            [*inside, "ip", "route", "add", "10.0.0.0/8", "via", "198.51.100.1"],
+        ):
+            processes.run(argv)
+        reach = [*inside, sys.executable, "-c", NEIGHBOUR]
+        targets = [
+            (pod_address, 8080),
+            (web["spec"]["clusterIP"], 80),
+            ("198.51.100.1", 30089),
+            (lab.instance.networks.node_address, lab.instance.ports["apiserver"]),
+            (lab.instance.networks.node_address, lab.instance.ports["kubelet"]),
+        ]
+        for address, port in targets:
+            with pytest.raises(LabError, match=r"TimeoutError|ConnectionRefusedError"):
+                processes.run([*reach, address, str(port)])
+    finally:
+        processes.stop(lab.instance, "neighbour")  # the devices go with its namespace
+
+
+def test_made_up_addresses_lead_nowhere(lab: Lab, web: dict[str, Any]) -> None:
+    assert web
+    for address in ("10.229.0.7", "10.227.77.1"):  # a simulated pod; a pod of another node
+        assert "blackhole" in route_to(address)
+        with pytest.raises(LabError):
+            lab.kubectl("exec", "web", "--", "timeout", "2", "wget", "-qO-", f"http://{address}")
+
+
+def route_to(address: str) -> str:
+    return processes.run(["ip", "route", "show", "match", address])
+
+
+def test_the_device_plugin_makes_the_gpus_and_takes_them_with_it(lab: Lab) -> None:
+    assert lab.gpus() == (0, 0)
+    lab.cluster.apply(DEVICE_PLUGIN, device_plugin(lab))
+    eventually("8 GPUs", lambda: lab.gpus() == (8, 8))
+    body = pod(
+        "gpu",
+        lab.image(images.BUSYBOX),
+        "echo GPUs $NVIDIA_VISIBLE_DEVICES; ls /dev; sleep 600",
+        resources={"limits": {"nvidia.com/gpu": 2}},
+    )
+    run(lab, body)
+    log = lab.kubectl("logs", "gpu")
+    first, *devices = log.split("\n")
+    ids = first.removeprefix("GPUs ").split(",")
+    assert len(ids) == 2
+    assert set(ids) < {str(number) for number in range(8)}
+    assert not any("nvidia" in device for device in devices)
+    assert "no device is added" in lab.kubectl("logs", "-n", "kube-system", "daemonset/device-plugin")
+    node.set_gpus(7)
+    eventually("7 GPUs", lambda: lab.gpus()[1] == 7)
+    lab.cluster.delete(f"{PODS}/gpu")
+    lab.cluster.delete(DEVICE_PLUGIN)
+    eventually("0 GPUs", lambda: lab.gpus()[1] == 0)  # the kubelet keeps the capacity for 5 minutes more
+
+
+def test_the_handler_nvidia_is_selected_and_says_that_it_adds_no_device(lab: Lab) -> None:
+    body = {
+        "apiVersion": "node.k8s.io/v1",
+        "kind": "RuntimeClass",
+        "metadata": {"name": "nvidia"},
+        "handler": containerd.NVIDIA_HANDLER,
+    }
+    lab.cluster.apply("/apis/node.k8s.io/v1/runtimeclasses/nvidia", body)
+    log = processes.log_path(lab.instance, "nvidia-runtime")
+    assert not log.exists()
+    run(lab, pod("classy", lab.image(images.BUSYBOX), "sleep 600", pod_spec={"runtimeClassName": "nvidia"}))
+    assert log.read_text().count("handler nvidia (stand-in): no device added to container") == 2  # pause and main
+
+
+def test_the_persistence_daemon_says_what_it_is(lab: Lab) -> None:
+    body = pod("persistence", lab.image(images.PERSISTENCE_DAEMON), "")
+    body["spec"]["containers"][0]["command"] = ["nvidia-persistenced", "--persistence-mode"]
+    run(lab, body)
+    log = lab.kubectl("logs", "persistence")
+    assert 'stands for nvidia-persistenced ["--persistence-mode"]' in log
+    assert "no driver" in log
+
+
+def test_killed_servers_come_back_and_pods_never_noticed(lab: Lab, web: dict[str, Any]) -> None:
+    assert web
+    before = (lab.cluster.get(f"{PODS}/web") or {})["status"]["containerStatuses"][0]["containerID"]
+    for name in ("containerd", "kubelet", "kube-proxy", "coredns", "local-path-provisioner"):
+        record = processes.read_record(lab.instance, name)
+        assert record is not None
+        psutil.Process(record.pid).kill()
+    node.start(lab.instance, lab.tools, NODE)
+    node.settle(lab.instance, NODE.name)
+    status = (lab.cluster.get(f"{PODS}/web") or {})["status"]["containerStatuses"][0]
+    assert (status["containerID"], status["restartCount"]) == (before, 0)
+    assert lab.kubectl("exec", "web", "--", "cat", "/data/index.html") == "hello\n"
+
+
+def test_another_lab_cannot_take_the_kubelets_folder(lab: Lab, tmp_path: Path) -> None:
+    other = Instance("other", 8, tmp_path, {})
+    (lab.instance.home / "instance.json").write_text("{}")
+    with pytest.raises(LabError, match=rf"the lab at {lab.instance.home} has a real node on this machine"):
+        node.own_kubelet_folder(other)
+
+
+def test_after_a_stop_and_a_start_pods_and_volumes_are_back(lab: Lab, web: dict[str, Any]) -> None:
+    assert web
+    lab.cluster.apply(DEVICE_PLUGIN, device_plugin(lab))
+    eventually("8 GPUs", lambda: lab.gpus()[1] == 8)
+    limits = {"limits": {"nvidia.com/gpu": 1}}
+    run(lab, pod("gpu", lab.image(images.BUSYBOX), "sleep 600", resources=limits))
+    node.stop(lab.instance, lab.tools)
+    assert leftovers(lab) == []
+    node.stop(lab.instance, lab.tools)  # once more does no harm
+    node.start(lab.instance, lab.tools, NODE)
+    node.settle(lab.instance, NODE.name)
+    # Its GPU was the kubelet's to give before the device plugin was back: no such pod may run on without one.
+    assert lab.cluster.get(f"{PODS}/gpu") is None
+    eventually("8 GPUs again", lambda: lab.gpus()[1] == 8)
+    # The server wrote its line a second time, into the same volume.
+    eventually("the node port answers", lambda: answer("127.0.0.1") == "hello\nhello\n")
+
+
+def test_nothing_is_left_when_containers_lost_their_runtime(lab: Lab) -> None:
+    record = processes.read_record(lab.instance, "containerd")
+    assert record is not None
+    psutil.Process(record.pid).kill()
+    end_everything(lab.instance, lab.tools)
+    assert leftovers(lab) == []
+    assert traces.traces(lab.instance) == []
+    assert f"{lab.instance.networks.node_address}/32" not in network.loopback_addresses()
+
+
+def leftovers(lab: Lab) -> list[str]:
+    """What the node made and is still there, but for the address: that goes with the control plane."""
+    home = str(lab.instance.home)
+    ended = ("containerd", "containerd-shim", "kubelet", "kube-proxy", "coredns", "local-path", "busybox", "httpd")
+    routes = network.ip_json("-4", "route", "show", "type", "blackhole")
+    return [
+        *(
+            f"process {process.info['name']} {process.pid}"
+            for process in psutil.process_iter(["name", "cmdline"])
+            if str(process.info["name"]).startswith(ended) and home in " ".join(process.info["cmdline"] or [])
+        ),
+        *(f"mount {point}" for point in mounts.below(lab.instance.run / "containerd", kubelet.ROOT)),
+        *(f"chain {name}" for name in iptables.present(lab.tools)),
+        *(f"link {link['ifname']}" for link in network.ip_json("link", "show") if link["ifname"] == "gpuc9"),
+        *(f"route {route['dst']}" for route in routes if route["dst"].startswith(("10.227.", "10.228.", "10.229."))),
+        *(f"folder {folder}" for folder in (kubelet.ROOT, *node.SHARED_FOLDERS) if folder.exists()),
+        *(f"cgroup {group}" for group in node.container_cgroups() if group.exists()),
+    ]

@@ -1,0 +1,85 @@
+"""Substitute images say what they stand for; the device plugin takes what the real one takes and names its mistakes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from lab import processes
+from lab.instance import Instance, LabError
+from lab.stand_ins import images
+from lab.toolchain import Toolchain
+
+
+@pytest.fixture
+def programs(tmp_path: Path) -> Path:
+    for name in ("busybox", "device-plugin"):
+        (tmp_path / name).write_text(name)
+    return tmp_path
+
+
+class Folder:
+    """Programs that are files in one folder."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+
+    def path(self, name: str) -> Path:
+        return self.root / name
+
+
+def test_every_substitute_names_the_image_it_stands_for(programs: Path) -> None:
+    found = {image.name: image.stands_for for image in images.images(Folder(programs))}
+    assert found == {
+        "lab/pause": "registry.k8s.io/pause:3.10.1",
+        "lab/busybox": "docker.io/library/busybox:1.36",
+        "lab/device-plugin": "nvcr.io/nvidia/k8s-device-plugin:v0.17.1",
+        "lab/persistence-daemon": "nvcr.io/nvidia/driver:418.88",
+    }
+
+
+def test_the_device_plugin_is_found_under_the_name_of_the_real_program(programs: Path) -> None:
+    assert images.find(images.DEVICE_PLUGIN, Folder(programs)).dockerfile == (
+        "# In the lab of gpu-commons, in place of nvcr.io/nvidia/k8s-device-plugin:v0.17.1.\n"
+        "FROM scratch\n"
+        'LABEL org.gpu-commons.lab.substitute="nvcr.io/nvidia/k8s-device-plugin:v0.17.1"\n'
+        "COPY --chmod=755 device-plugin /usr/bin/nvidia-device-plugin\n"
+        "ENV PATH=/usr/bin:/bin\n"
+        'ENTRYPOINT ["nvidia-device-plugin"]\n'
+    )
+
+
+def test_another_program_is_another_tag(programs: Path) -> None:
+    before = images.find(images.PAUSE, Folder(programs))
+    instance = Instance("default", 0, programs, {"registry": 5000})
+    reference, tag = before.reference(instance), before.tag
+    assert reference == f"127.0.0.1:5000/lab/pause:{tag}"
+    (programs / "busybox").write_text("a newer one")
+    assert images.find(images.PAUSE, Folder(programs)).tag != tag
+
+
+def run_device_plugin(*argv: str, **env: str) -> str:
+    return processes.run([str(Toolchain().path("device-plugin")), *argv], env=env, timeout_s=20)
+
+
+@pytest.mark.lab
+def test_an_unknown_flag_is_refused_with_those_that_the_real_program_knows() -> None:
+    with pytest.raises(
+        LabError, match=r"not defined: -mig-startegy; nvidia-device-plugin v0\.17\.1 knows: .*--mig-str"
+    ):
+        run_device_plugin("--mig-startegy=single", "--pass-device-specs")
+
+
+@pytest.mark.lab
+@pytest.mark.parametrize("count", ["many", "-1", "65"])
+def test_a_count_that_is_none_is_refused(count: str) -> None:
+    with pytest.raises(LabError, match=rf'GPU_COMMONS_STAND_IN_GPUS: "{count}" is not a number of GPUs from 0 to 64'):
+        run_device_plugin(GPU_COMMONS_STAND_IN_GPUS=count)
+
+
+@pytest.mark.lab
+def test_a_missing_count_says_where_it_was_looked_for(tmp_path: Path) -> None:
+    place = tmp_path / "gpu-commons" / "gpus"
+    with pytest.raises(LabError, match=rf"neither the variable GPU_COMMONS_STAND_IN_GPUS nor the file {place}"):
+        run_device_plugin(f"--kubelet-socket={tmp_path / 'kubelet.sock'}")

@@ -1,0 +1,191 @@
+"""Where programs come from: PATH, a checked download, a Go module, a Debian package."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import socket
+import tarfile
+import threading
+from collections.abc import Iterator
+from dataclasses import replace
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import pytest
+
+from lab import toolchain
+from lab.instance import LabError
+from lab.toolchain import Download, Pin, Toolchain, UnreachableError, fetch
+
+PROGRAM = b"#!/bin/sh\necho tool v1.2.3\n"
+
+
+class _Quiet(SimpleHTTPRequestHandler):
+    def log_message(self, *_: object) -> None:
+        pass
+
+
+@pytest.fixture
+def publisher(tmp_path: Path) -> Iterator[tuple[str, Path]]:
+    """A publisher's download server on loopback, and its folder."""
+    folder = tmp_path / "published"
+    folder.mkdir()
+    with ThreadingHTTPServer(("127.0.0.1", 0), partial(_Quiet, directory=str(folder))) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_port}", folder
+        server.shutdown()
+
+
+def sha256(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()
+
+
+def archive_of(**files: bytes) -> bytes:
+    buffer = io.BytesIO()
+    with tarfile.open(fileobj=buffer, mode="w:gz") as archive:
+        for name, content in files.items():
+            member = tarfile.TarInfo(f"tool/{name}")
+            member.size = len(content)
+            archive.addfile(member, io.BytesIO(content))
+    return buffer.getvalue()
+
+
+def test_a_download_with_the_pinned_sum_becomes_an_executable(publisher: tuple[str, Path], tmp_path: Path) -> None:
+    url, folder = publisher
+    (folder / "tool").write_bytes(PROGRAM)
+    fetch(Download(f"{url}/{{program}}", sha256=sha256(PROGRAM)), ("tool",), tmp_path)
+    assert (tmp_path / "tool").read_bytes() == PROGRAM
+    assert (tmp_path / "tool").stat().st_mode & 0o111 == 0o111
+
+
+def test_a_download_with_another_sum_is_an_error_and_installs_nothing(
+    publisher: tuple[str, Path], tmp_path: Path
+) -> None:
+    url, folder = publisher
+    (folder / "tool").write_bytes(PROGRAM + b"# changed on the way\n")
+    target = tmp_path / "bin"
+    target.mkdir()
+    with pytest.raises(LabError, match=r"SHA-256 is [0-9a-f]{64}, expected [0-9a-f]{64}; nothing was installed"):
+        fetch(Download(f"{url}/tool", sha256=sha256(PROGRAM)), ("tool",), target)
+    assert list(target.iterdir()) == []
+
+
+def test_the_publishers_list_of_sums_is_searched_for_the_right_file(
+    publisher: tuple[str, Path], tmp_path: Path
+) -> None:
+    url, folder = publisher
+    content = archive_of(tool=PROGRAM, helper=b"helper")
+    (folder / "tool-linux.tar.gz").write_bytes(content)
+    (folder / "sums.txt").write_text(f"{'0' * 64}  tool-darwin.tar.gz\n{sha256(content)}  tool-linux.tar.gz\n")
+    fetch(Download(f"{url}/tool-linux.tar.gz", checksums=f"{url}/sums.txt"), ("tool",), tmp_path)
+    assert (tmp_path / "tool").read_bytes() == PROGRAM
+    assert (tmp_path / "helper").read_bytes() == b"helper"
+
+
+def test_a_wrong_published_sum_is_an_error(publisher: tuple[str, Path], tmp_path: Path) -> None:
+    url, folder = publisher
+    (folder / "tool").write_bytes(PROGRAM)
+    (folder / "tool.sha256").write_text("0" * 64 + "\n")
+    with pytest.raises(LabError, match=f"expected {'0' * 64}"):
+        fetch(Download(f"{url}/{{program}}", checksums=f"{url}/{{program}}.sha256"), ("tool",), tmp_path)
+
+
+def test_a_list_of_sums_without_the_file_is_an_error(publisher: tuple[str, Path], tmp_path: Path) -> None:
+    url, folder = publisher
+    (folder / "tool").write_bytes(PROGRAM)
+    (folder / "sums.txt").write_text(f"{sha256(PROGRAM)}  another\n")
+    with pytest.raises(LabError, match="has no SHA-256 of tool"):
+        fetch(Download(f"{url}/tool", checksums=f"{url}/sums.txt"), ("tool",), tmp_path)
+
+
+def test_a_download_whose_sum_nobody_knows_is_not_tried(publisher: tuple[str, Path], tmp_path: Path) -> None:
+    url, folder = publisher
+    (folder / "tool").write_bytes(PROGRAM)
+    with pytest.raises(UnreachableError, match="no SHA-256 is known"):
+        fetch(Download(f"{url}/tool"), ("tool",), tmp_path)
+    assert not (tmp_path / "tool").exists()
+
+
+def test_a_server_that_does_not_answer_lets_the_next_way_be_tried(tmp_path: Path) -> None:
+    with socket.socket() as closed:
+        closed.bind(("127.0.0.1", 0))
+        port = closed.getsockname()[1]
+    with pytest.raises(UnreachableError, match=r"127\.0\.0\.1: ConnectError"):
+        fetch(Download(f"http://127.0.0.1:{port}/tool", sha256="0" * 64), ("tool",), tmp_path)
+
+
+@pytest.fixture
+def one_tool(tmp_path: Path) -> Toolchain:
+    """A toolchain of one made-up tool, with nothing from Debian."""
+    tools = Toolchain(tmp_path / "cache")
+    tools.pins = {"tool": Pin("tool", "1.2.3", ("tool",), ("example.org/tool",), version_args=("version",))}
+    tools.debian = {}
+    return tools
+
+
+def put_on_path(monkeypatch: pytest.MonkeyPatch, folder: Path, version: str) -> Path:
+    folder.mkdir()
+    (folder / "tool").write_text(f"#!/bin/sh\necho tool v{version} built today\n")
+    (folder / "tool").chmod(0o755)
+    monkeypatch.setenv("PATH", str(folder), prepend=":")
+    return folder / "tool"
+
+
+def test_a_program_on_path_at_the_pinned_version_is_used(
+    one_tool: Toolchain, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    program = put_on_path(monkeypatch, tmp_path / "bin", "1.2.3")
+    said: list[str] = []
+    one_tool.ensure(said.append)
+    assert one_tool.path("tool").resolve() == program
+    assert one_tool.is_official("tool")
+    assert any("found on PATH" in line for line in said)
+
+
+def test_a_program_on_path_at_another_version_is_passed_over(
+    one_tool: Toolchain, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, publisher: tuple[str, Path]
+) -> None:
+    put_on_path(monkeypatch, tmp_path / "bin", "1.2.30")
+    url, folder = publisher
+    (folder / "tool").write_bytes(PROGRAM)
+    download = Download(f"{url}/{{program}}", sha256=sha256(PROGRAM))
+    one_tool.pins = {"tool": replace(one_tool.pins["tool"], download=download)}
+    one_tool.ensure(lambda _: None)
+    assert one_tool.path("tool").read_bytes() == PROGRAM
+
+
+def test_a_second_run_does_nothing(
+    one_tool: Toolchain, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    put_on_path(monkeypatch, tmp_path / "bin", "1.2.3")
+    one_tool.ensure(lambda _: None)
+    said: list[str] = []
+    one_tool.ensure(said.append)
+    assert said == []
+
+
+def test_a_changed_pin_never_meets_the_old_program(
+    one_tool: Toolchain, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    put_on_path(monkeypatch, tmp_path / "bin", "1.2.3")
+    one_tool.ensure(lambda _: None)
+    one_tool.pins = {"tool": replace(one_tool.pins["tool"], version="1.2.4")}
+    with pytest.raises(LabError, match="tool is not installed; run: make tools"):
+        one_tool.path("tool")
+
+
+def test_without_root_the_missing_packages_are_named(one_tool: Toolchain, monkeypatch: pytest.MonkeyPatch) -> None:
+    one_tool.debian = {"no-such-program": "some-package", "another-missing": "other-package", "sh": "dash"}
+    monkeypatch.setattr(toolchain.os, "geteuid", lambda: 1000)
+    with pytest.raises(LabError, match=r"as root: apt-get install .* other-package some-package$"):
+        one_tool.ensure(lambda _: None)
+
+
+def test_every_pinned_tool_has_a_module_with_locked_sums() -> None:
+    pins, _, _ = toolchain.load_pins()
+    for pin in pins.values():
+        assert (pin.source / "go.mod").is_file(), pin.name
+        assert (pin.source / "go.sum").is_file(), pin.name
+        assert pin.version in (pin.source / "go.mod").read_text() or pin.name == "device-plugin"

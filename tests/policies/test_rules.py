@@ -1,0 +1,182 @@
+"""What each rule refuses, warns of, and cannot prove."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from typing import Any
+
+import pytest
+
+from components.placement import UNKNOWN, Node
+from policies.adapter import evaluate
+from policies.findings import Level, Site
+
+DIGEST = "@sha256:" + "a" * 64
+TAINT = {"key": "nvidia.com/gpu", "value": "present", "effect": "NoSchedule"}
+TOLERATION = {"key": "nvidia.com/gpu", "operator": "Exists"}
+
+
+def node(name: str, pool: str, gpus: int) -> Node:
+    amounts = {"cpu": Decimal(32), "memory": Decimal(64 * 1024**3), "nvidia.com/gpu": Decimal(gpus)}
+    return Node(name, pool, {"gpu-commons.org/pool": pool, "nvidia.com/gpu.compute.major": "6"}, [TAINT], amounts)
+
+
+SITE = Site(
+    nodes=(node("n01", "gtx1080ti", 8), node("n10", "gtx1070ti", 7)),
+    allowed_registries=("registry.example.edu", "127.0.0.1:5000"),
+    runtime_images=("registry.example.edu/plugin" + DIGEST,),
+)
+
+
+def pod(**changes: Any) -> dict[str, Any]:
+    container = {"name": "main", "image": "registry.example.edu/ml" + DIGEST, **changes.pop("container", {})}
+    return {"tolerations": [TOLERATION], "containers": [container], **changes}
+
+
+def said(spec: Any, *, level: Level, kind: str = "Deployment", site: Site = SITE) -> list[str]:
+    inputs = {"metadata": {"namespace": "hub", "name": "web"}, "spec": {"template": {"spec": spec}}}
+    return list(evaluate(f"kubernetes:apps/v1:{kind}", "web", inputs, site, frozenset({level})))
+
+
+def refused(spec: Any, **options: Any) -> list[str]:
+    return said(spec, level=Level.REFUSE, **options)
+
+
+def unproved(spec: Any, **options: Any) -> list[str]:
+    return said(spec, level=Level.UNPROVED, **options)
+
+
+def gpus(limit: Any, request: Any = None) -> dict[str, Any]:
+    requests = {"requests": {"nvidia.com/gpu": request}} if request is not None else {}
+    return {"resources": {"limits": {"nvidia.com/gpu": limit}, **requests}}
+
+
+def test_a_plain_workload_passes_every_rule() -> None:
+    assert refused(pod(container=gpus("1"))) == []
+    assert unproved(pod(container=gpus("1"))) == []
+
+
+@pytest.mark.parametrize("variable", ["NVIDIA_VISIBLE_DEVICES", "CUDA_VISIBLE_DEVICES"])
+@pytest.mark.parametrize("value", ["all", "0", "GPU-1234", "0,1"])
+def test_a_visibility_variable_that_shows_gpus_is_refused(variable: str, value: str) -> None:
+    (message,) = refused(pod(container={"env": [{"name": variable, "value": value}]}))
+    assert message.startswith(f"P-GPU: Deployment hub/web: containers[0].env.{variable} chooses GPUs")
+
+
+@pytest.mark.parametrize("value", ["void", "none", ""])
+def test_a_visibility_variable_that_hides_all_gpus_is_fine(value: str) -> None:
+    assert refused(pod(container={"env": [{"name": "NVIDIA_VISIBLE_DEVICES", "value": value}]})) == []
+
+
+def test_a_visibility_variable_from_a_secret_is_refused_and_its_value_is_not_repeated() -> None:
+    env = [{"name": "CUDA_VISIBLE_DEVICES", "valueFrom": {"secretKeyRef": {"name": "s", "key": "hunter2"}}}]
+    (message,) = refused(pod(container={"env": env}))
+    assert "hunter2" not in message
+
+
+def test_an_unknown_variable_is_unproved_and_no_pass() -> None:
+    assert refused(pod(container={"env": UNKNOWN})) == []
+    assert "P-GPU" in unproved(pod(container={"env": UNKNOWN}))[0]
+
+
+@pytest.mark.parametrize("path", ["/dev", "/", "/dev/nvidia0"])
+def test_a_volume_that_reaches_the_devices_is_refused(path: str) -> None:
+    (message,) = refused(pod(volumes=[{"name": "v", "hostPath": {"path": path}}]))
+    assert f"hostPath {path} reaches every GPU" in message
+
+
+def test_the_runtimes_own_daemons_may_see_every_gpu() -> None:
+    container = {
+        "image": SITE.runtime_images[0],
+        "env": [{"name": "NVIDIA_VISIBLE_DEVICES", "value": "all"}],
+    }
+    spec = pod(container=container, volumes=[{"name": "host", "hostPath": {"path": "/"}}])
+    assert refused(spec, kind="DaemonSet") == []
+    assert refused(spec, kind="Deployment") != []
+
+
+def test_requests_and_limits_of_gpus_must_be_equal() -> None:
+    (message,) = refused(pod(container=gpus("2", "1")))
+    assert "nvidia.com/gpu is 1 in requests and 2 in limits" in message
+
+
+def test_an_image_without_a_digest_is_refused() -> None:
+    (message,) = refused(pod(container={"image": "registry.example.edu/ml:2024"}))
+    assert message.startswith(
+        "P-PIN: Deployment hub/web: containers[0].image registry.example.edu/ml:2024 has no digest"
+    )
+
+
+@pytest.mark.parametrize("image", ["busybox", "docker.io/library/busybox", "registry.example.edu.evil.org/ml"])
+def test_an_image_from_another_registry_is_refused(image: str) -> None:
+    (message,) = refused(pod(container={"image": image + DIGEST}))
+    assert "is not from an allowed registry (registry.example.edu, 127.0.0.1:5000)" in message
+
+
+def test_init_containers_are_held_to_the_same() -> None:
+    messages = refused(pod(initContainers=[{"name": "init", "image": "busybox:latest"}]))
+    assert all("initContainers[0].image" in message for message in messages)
+    assert len(messages) == 2
+
+
+def test_an_image_that_this_update_builds_is_unproved() -> None:
+    assert refused(pod(container={"image": UNKNOWN})) == []
+    (message,) = unproved(pod(container={"image": UNKNOWN}))
+    assert "P-PIN" in message
+    assert "not known yet" in message
+
+
+def test_a_workload_that_fits_one_pool_passes() -> None:
+    assert refused(pod(container=gpus("8"))) == []
+
+
+def test_a_workload_that_no_node_can_host_is_refused_with_the_reason_of_each_pool() -> None:
+    (message,) = refused(pod(container=gpus("9")))
+    assert "P-HOST: Deployment hub/web: no pool can host it" in message
+    assert "gtx1070ti: it asks for 9 nvidia.com/gpu, a node of the pool has 7" in message
+    assert "gtx1080ti: it asks for 9 nvidia.com/gpu, a node of the pool has 8" in message
+
+
+def test_a_workload_without_the_toleration_is_refused() -> None:
+    (message,) = refused(pod(tolerations=[]))
+    assert "it does not tolerate the taint nvidia.com/gpu=present:NoSchedule" in message
+
+
+def test_a_selector_that_matches_no_pool_is_refused() -> None:
+    (message,) = refused(pod(nodeSelector={"gpu-commons.org/pool": "a100"}))
+    assert "nodeSelector gpu-commons.org/pool=a100: the pool has gtx1080ti" in message
+
+
+def test_an_unknown_selector_is_unproved() -> None:
+    spec = pod(nodeSelector={"gpu-commons.org/pool": UNKNOWN})
+    assert refused(spec) == []
+    assert "depends on nodeSelector.gpu-commons.org/pool" in unproved(spec)[0]
+
+
+def test_a_template_that_is_not_known_at_all_is_unproved() -> None:
+    assert refused(UNKNOWN) == []
+    assert unproved(UNKNOWN) != []
+
+
+def test_a_hubs_profiles_are_workloads_too() -> None:
+    hub = {
+        "core_pool": "gtx1080ti",
+        "profiles": [
+            {"name": "cpu", "image": "registry.example.edu/base" + DIGEST, "cpu": 1, "memory_gib": 2},
+            {"name": "big", "image": "registry.example.edu/ml:latest", "cpu": 1, "gpus": 8, "pool": "gtx1070ti"},
+        ],
+    }
+    messages = list(evaluate("gpu-commons:index:NotebookHub", "datahub", hub, SITE, frozenset({Level.REFUSE})))
+    assert len(messages) == 2
+    assert all("profile big of hub datahub" in message for message in messages)
+    assert "has no digest" in messages[0]
+    assert "no pool can host it" in messages[1]
+
+
+def test_a_rule_that_fails_inside_says_so() -> None:
+    messages = unproved({"containers": [{"image": "x", "resources": {"limits": {"cpu": "many"}}}]})
+    assert messages == ["P-HOST: Deployment hub/web: could not be proved: the rule failed (ValueError)."]
+
+
+def test_kinds_without_pods_are_passed_over() -> None:
+    assert list(evaluate("kubernetes:core/v1:ConfigMap", "c", {"data": {}}, SITE, frozenset(Level))) == []
