@@ -7,6 +7,7 @@ import pulumi
 from components import wiring
 from components.gpu_image import GpuImage
 from components.settings import SettingsError, Stack, from_pulumi
+from images.load import SpecError
 
 
 def deploy(stack: Stack) -> None:
@@ -58,7 +59,7 @@ if __name__ == "__main__":
         if reason := wiring.require_policies():
             pulumi.log.warn(f"no policy pack proves this stack: {reason}")
         deploy(from_pulumi())
-    except SettingsError as error:
+    except (SettingsError, SpecError) as error:
         # The whole message is the problem and its fix: a traceback would only hide it.
         pulumi.log.error(str(error))
         sys.exit(1)

@@ -146,6 +146,7 @@ def test(name: str, args: tuple[str, ...]) -> None:
     instance, toolchain = open_instance(name), Toolchain()
     was_up = steps.is_up(instance)
     toolchain.ensure(report)
+    toolchain.ensure_test_packages(report)
     try:
         sys.exit(engine.run_tests(instance, toolchain, args))
     finally:

@@ -34,7 +34,6 @@ ASK_WITHIN_S: Final = 4
 # Where the API of a registry is, if not at the host of the reference.
 API_HOSTS: Final = {"docker.io": "registry-1.docker.io"}
 CONDA_FORGE_URL: Final = "https://conda.anaconda.org/conda-forge/noarch/repodata.json.zst"
-GPU_REGISTRY: Final = "nvcr.io"
 
 Report = Callable[[str], None]
 Reachable = Callable[[str], bool]
@@ -78,10 +77,11 @@ def ensure(instance: Instance, tools: Tools, report: Report, reachable: Reachabl
     answer in the instance). Raises LabError.
     """
     ask = reachable or (lambda url: _remembered(instance, url))
-    references = wanted_references(images_folder())
+    ready_made = stand_ins.images(tools)
+    references = set(wanted_references(images_folder())) - {image.stands_for for image in ready_made}
     found = [
-        *(_stand_in(instance, tools, image, report, ask) for image in stand_ins.images(tools)),
-        *(_base(instance, tools, reference, report) for reference in references if not ask(question(reference))),
+        *(_stand_in(instance, tools, image, report, ask) for image in ready_made),
+        *(_base(instance, tools, reference, report) for reference in sorted(references) if not ask(question(reference))),
     ]
     return sorted((each for each in found if each), key=lambda each: each.reference)
 
@@ -154,7 +154,7 @@ def _stand_in(
     pushed = _push(instance, tools, Wanted(image.name, image.dockerfile, image.files, image.tag), report)
     if not ask(question(image.stands_for)):
         return Substitute(image.stands_for, pushed, image.reason)
-    if ImageReference.parse(image.stands_for).registry == GPU_REGISTRY:
+    if image.name in (stand_ins.DEVICE_PLUGIN, stand_ins.PERSISTENCE_DAEMON):
         return Substitute(image.stands_for, pushed, "the lab has no GPU for it to work with")
     return None
 

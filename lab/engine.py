@@ -24,6 +24,7 @@ PROJECT = Path(__file__).parent.parent
 # The plugins whose SDKs the project uses; a stand-in serves where the publisher's own cannot be had.
 PLUGINS = {"kubernetes": "4.34.2", "docker-build": "0.0.22"}
 STAND_INS = {"kubernetes": "lab.providers.kubernetes", "docker-build": "lab.providers.docker_build"}
+PROGRESS = {"up", "preview", "destroy", "refresh"}
 PUBLISHER = "https://get.pulumi.com"
 
 
@@ -147,6 +148,8 @@ def select_stack(instance: Instance, tools: Toolchain, stack: str) -> None:
 def pulumi(instance: Instance, tools: Toolchain, args: Sequence[str], **variables: str) -> int:
     """Run one `pulumi` command in the project, its output on our terminal; returns its exit code."""
     env = {**environment(instance, tools), **variables}
+    if not sys.stdout.isatty() and args[0] in PROGRESS:
+        args = [*args, "--suppress-progress"]  # a log wants results, not every step of a display
     return processes.call([_pulumi(instance, tools), *args], cwd=PROJECT, env=env)
 
 

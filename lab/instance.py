@@ -30,6 +30,9 @@ PREFERRED_PORTS = {
 }
 
 
+SLOTS = 18  # three ranges each, from 10.200.0.0/16 on
+
+
 class LabError(Exception):
     """A fault the user can act on: printed as it is, without a traceback."""
 
@@ -122,7 +125,11 @@ def open_instance(name: str = "default") -> Instance:
     if not record.exists():
         home.mkdir(parents=True, exist_ok=True, mode=0o700)
         taken = {json.loads(path.read_text())["slot"] for path in state_home().glob("*/instance.json")}
-        slot = next(candidate for candidate in range(18) if candidate not in taken)
+        slot = next(
+            candidate
+            for candidate in range(SLOTS)
+            if candidate not in taken and not _is_ours(Networks.of_slot(candidate).node_address)
+        )
         reserved = {
             port
             for path in state_home().glob("*/instance.json")
@@ -166,6 +173,16 @@ def _free_ports(reserved: set[int]) -> dict[str, int]:
         reserved.add(port)
         ports[name] = port
     return ports
+
+
+def _is_ours(address: str) -> bool:
+    """True when this machine has the address already: a lab of another state folder uses the slot."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+        try:
+            probe.bind((address, 0))
+        except OSError:
+            return False
+    return True
 
 
 def port_is_free(port: int, address: str = "127.0.0.1") -> bool:

@@ -29,7 +29,7 @@ def text(instance: Instance, tools: Toolchain, stack: str, stack_file: Path) -> 
         found = fleet.summary(instance)
         lines += ["", f"  {len(found.nodes)} nodes, {found.gpus} GPUs:"]
         lines += [
-            f"    {pool.name:<12} {len(pool.node_names):>3} × {pool.gpus_per_node} {pool.gpu.name}, driver {pool.driver}: "
+            f"    {pool.name:<12} {len(pool.node_names):>3} x {pool.gpus_per_node} {pool.gpu.name}, driver {pool.driver}: "
             f"{', '.join(pool.node_names)}"
             for pool in settings.fleet.pools
         ]

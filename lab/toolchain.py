@@ -71,11 +71,20 @@ class Pin:
         return f"{self.name}-{self.version}-{digest.hexdigest()[:12]}"
 
 
-def load_pins(path: Path = TOOLS_FOLDER / "pins.toml") -> tuple[dict[str, Pin], dict[str, str], str]:
-    """Tools by name, Debian packages by program, and the Go version."""
+@dataclass(frozen=True, slots=True)
+class Pins:
+    """What `pins.toml` says. Debian packages are by program (on PATH, or the path of any file)."""
+
+    tools: dict[str, Pin]
+    debian: dict[str, str]
+    debian_tests: dict[str, str]  # only the tests need them
+    go: str
+
+
+def load_pins(path: Path = TOOLS_FOLDER / "pins.toml") -> Pins:
     data = tomllib.loads(path.read_text())
-    go, debian = data.pop("go"), data.pop("debian")
-    return {name: _pin(name, row) for name, row in data.items()}, debian, go
+    go, debian, debian_tests = data.pop("go"), data.pop("debian"), data.pop("debian-tests")
+    return Pins({name: _pin(name, row) for name, row in data.items()}, debian, debian_tests, go)
 
 
 def _pin(name: str, row: Mapping[str, Any]) -> Pin:
@@ -96,7 +105,8 @@ class Toolchain:
 
     def __init__(self, root: Path | None = None) -> None:
         self.root = root or cache_home() / "tools"
-        self.pins, self.debian, self.go_version = load_pins()
+        pins = load_pins()
+        self.pins, self.debian, self.debian_tests, self.go_version = pins.tools, pins.debian, pins.debian_tests, pins.go
         self._go_lock = threading.Lock()
 
     def path(self, name: str) -> Path:
@@ -125,7 +135,7 @@ class Toolchain:
 
         Raises LabError that names the first tool that cannot be had, with the end of its build log.
         """
-        self.ensure_packages(report)
+        self.ensure_packages(report, self.debian)
         missing = self.missing()
         if not missing:
             return
@@ -134,16 +144,17 @@ class Toolchain:
             for future in [pool.submit(self._install, pin, report) for pin in missing]:
                 future.result()
 
-    def missing_packages(self) -> list[str]:
-        return sorted({package for program, package in self.debian.items() if _which(program) is None})
+    def ensure_test_packages(self, report: Report) -> None:
+        """Bring what only the tests need, such as a browser. Raises LabError like `ensure`."""
+        self.ensure_packages(report, self.debian_tests)
 
-    def ensure_packages(self, report: Report) -> None:
-        packages = self.missing_packages()
+    def ensure_packages(self, report: Report, programs: Mapping[str, str]) -> None:
+        packages = sorted({package for program, package in programs.items() if _which(program) is None})
         if not packages:
             return
         command = f"apt-get install -y --no-install-recommends {' '.join(packages)}"
         if os.geteuid() != 0 or shutil.which("apt-get") is None:
-            raise LabError(f"the lab needs these Debian packages; as root: {command}")
+            raise LabError(f"these Debian packages are needed; as root: {command}")
         started = time.monotonic()
         report(f"apt-get install {' '.join(packages)} …")
         log = self.root / "logs" / "apt.log"

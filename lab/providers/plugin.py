@@ -25,7 +25,8 @@ from lab.providers.servicer import Servicer
 
 CHANNEL_OPTIONS: Final = [("grpc.max_receive_message_length", 400 << 20), ("grpc.max_send_message_length", 400 << 20)]
 # Most of these threads only wait (for a rollout, for a build); they are made when needed and then reused.
-MAX_WORKERS: Final = 128
+# More than any sensible --parallel: a Cancel must not stand in line behind what it is to cancel.
+MAX_WORKERS: Final = 512
 
 
 class Engine:

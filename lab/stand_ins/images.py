@@ -17,6 +17,15 @@ if TYPE_CHECKING:
     from lab.instance import Instance
     from lab.servers import Tools
 
+# As the stacks write them: a substitute is found by the whole reference.
+DEVICE_PLUGIN_IMAGE = (
+    "nvcr.io/nvidia/k8s-device-plugin:v0.17.1"
+    "@sha256:af31e2b7c7f89834c4e5219860def7ac2e49a207b3d4e8610d5a26772b7738e5"
+)
+PERSISTENCE_IMAGE = (
+    "docker.io/library/busybox:1.36.1@sha256:73aaf090f3d85aa34ee199857f03fa3a95c8ede2ffd4cc2cdb5b94e566b11662"
+)
+
 SUBSTITUTE_LABEL = "org.gpu-commons.lab.substitute"
 
 PAUSE = "lab/pause"
@@ -81,10 +90,10 @@ def images(tools: Tools) -> list[StandInImage]:
         ),
         StandInImage(
             name=DEVICE_PLUGIN,
-            stands_for="nvcr.io/nvidia/k8s-device-plugin:v0.17.1",
-            reason="nvcr.io cannot be reached; it speaks the kubelet's API and adds no device",
+            stands_for=DEVICE_PLUGIN_IMAGE,
+            reason="this machine has no GPU: it speaks the kubelet's API and adds no device",
             dockerfile=render_dockerfile(
-                "nvcr.io/nvidia/k8s-device-plugin:v0.17.1",
+                DEVICE_PLUGIN_IMAGE,
                 program="device-plugin",
                 places=("/usr/bin/nvidia-device-plugin",),
                 entrypoint=("nvidia-device-plugin",),
@@ -93,12 +102,13 @@ def images(tools: Tools) -> list[StandInImage]:
         ),
         StandInImage(
             name=PERSISTENCE_DAEMON,
-            stands_for="nvcr.io/nvidia/driver:418.88",
-            reason="nvcr.io cannot be reached; there is no driver to keep loaded, so it says so and sleeps",
+            stands_for=PERSISTENCE_IMAGE,
+            reason="this machine has no driver to keep loaded: it says so and sleeps",
             dockerfile=render_dockerfile(
-                "nvcr.io/nvidia/driver:418.88",
+                PERSISTENCE_IMAGE,
                 program="device-plugin",
-                places=("/usr/bin/nvidia-persistenced",),
+                # As sh too: the pod starts the daemon of the node's driver by a script, and this node has none.
+                places=("/usr/bin/nvidia-persistenced", "/bin/sh"),
                 entrypoint=("nvidia-persistenced",),
             ),
             files={"device-plugin": stand_in},

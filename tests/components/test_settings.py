@@ -319,7 +319,7 @@ ONE_PROBLEM = {
         [("device_plugin: nvcr.io/nvidia/", "device_plugin: https://nvcr.io/nvidia/")],
         (
             "runtime.device_plugin",
-            '"https://nvcr.io/nvidia/k8s-device-plugin:v0.17.1"',
+            '"https://nvcr.io/nvidia/k8s-device-plugin:v0.17.1@sha256:af3…"',
             "is not an image reference",
             "tag",
         ),

@@ -1,7 +1,10 @@
 """A real API server, a plugin from the environment, a namespace for each case.
 
-GPU_COMMONS_KUBERNETES_PLUGIN   the plugin's executable; without it the project's stand-in
-GPU_COMMONS_TEST_KUBECONFIG     the cluster, else KUBECONFIG. It needs at least one node that runs pods (kwok will do)
+GPU_COMMONS_KUBERNETES_PLUGIN    the plugin's executable; without it the project's stand-in
+GPU_COMMONS_TEST_KUBECONFIG      the cluster, else KUBECONFIG; it needs a node that kwok simulates: no image is pulled,
+                                 pods become ready and those of Jobs succeed
+GPU_COMMONS_TEST_NODE_SELECTOR   a label of those nodes (kwok.x-k8s.io/node=fake) when there are real ones besides
+GPU_COMMONS_PULUMI               the engine, else `pulumi` on PATH
 """
 
 from __future__ import annotations

@@ -24,6 +24,16 @@ Values = dict[str, Any]
 KINDS = {number: name.lower().replace("_", "-") for name, number in provider_pb2.PropertyDiff.Kind.items()}
 
 
+def landing() -> Values:
+    """Where the pods of the cases go: simulated nodes when the environment names them by a label, GPU nodes too.
+
+    The selector keeps DaemonSets away from the nodes without a kubelet that some cases make.
+    """
+    named = os.environ.get("GPU_COMMONS_TEST_NODE_SELECTOR", "kubernetes.io/os=linux")
+    key, _, value = named.partition("=")
+    return {"nodeSelector": {key: value}, "tolerations": [{"key": "nvidia.com/gpu", "operator": "Exists"}]}
+
+
 class Refused(Exception):  # noqa: N818 - it reads as what happened: the plugin refused
     """The plugin answered with an error; nothing was changed."""
 

@@ -171,6 +171,19 @@ def test_a_conflict_can_be_forced(mutable: Conversation, namespace: str, cluster
     assert resource.update(forced)["data"] == {"a": "2"}
 
 
+def test_every_conflict_can_be_forced_but_the_resources_own_word_counts_more(
+    configured: Configured, namespace: str, cluster: Cluster
+) -> None:
+    """Provider docs, `enablePatchForce`: the annotation pulumi.com/patchForce comes first, then this setting."""
+    plugin = configured(enablePatchForce=True, enableConfigMapMutable=True)
+    resource = plugin.resource("core/v1:ConfigMap")
+    resource.create(config_map(namespace, {"a": "1"}))
+    cluster.merge(config_map(namespace, {"a": "theirs"}), namespace)
+    with pytest.raises(Refused, match="onflict"):
+        resource.update(config_map(namespace, {"a": "2"}, annotations={"pulumi.com/patchForce": "false"}))
+    assert resource.update(config_map(namespace, {"a": "2"}))["data"] == {"a": "2"}
+
+
 def test_an_ignored_field_is_left_to_whoever_changed_it(plugin: Conversation, namespace: str, cluster: Cluster) -> None:
     """Pulumi docs, `ignoreChanges`, and provider docs on autoscalers: the live number of replicas stays."""
     resource = plugin.resource("apps/v1:Deployment")

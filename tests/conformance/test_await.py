@@ -6,7 +6,7 @@ import time
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from conversation import Conversation, NotReady
+from conversation import Conversation, NotReady, landing
 
 if TYPE_CHECKING:
     from conftest import Cluster
@@ -16,7 +16,7 @@ NOWHERE = {"conformance.example.com/no-such-node": "true"}
 
 
 def pod_spec(**more: Any) -> Values:
-    return {"containers": [{"name": "main", "image": "nginx:1.27"}], **more}
+    return {"containers": [{"name": "main", "image": "nginx:1.27"}], **landing(), **more}
 
 
 def workload(kind: str, namespace: str, pod: Values, spec: Values | None = None, **annotations: str) -> Values:
@@ -90,7 +90,7 @@ def test_a_stateful_set_is_done_when_its_pods_are_ready(plugin: Conversation, na
 
 def test_a_daemon_set_is_done_when_its_pods_are_available(plugin: Conversation, namespace: str) -> None:
     """Provider docs, "Await logic", DaemonSet."""
-    body = workload("DaemonSet", namespace, pod_spec(tolerations=[{"operator": "Exists"}]))
+    body = workload("DaemonSet", namespace, pod_spec())
     status = plugin.resource("apps/v1:DaemonSet").create(body, timeout_s=60)["status"]
     assert status["numberAvailable"] == status["desiredNumberScheduled"] > 0
 
@@ -117,6 +117,19 @@ def test_a_job_that_fails_is_told_and_kept(plugin: Conversation, namespace: str,
     assert time.monotonic() - started < 30
     assert resource.id == f"{namespace}/job"
     assert cluster.get("batch/v1", "Job", "job", namespace) is not None
+
+
+def test_a_job_that_failed_can_be_replaced_on_the_next_update(plugin: Conversation, namespace: str) -> None:
+    """Provider docs, annotation pulumi.com/replaceUnready: a new Job instead of waiting for the old one."""
+    body = job(namespace, pod_spec(nodeSelector=NOWHERE), activeDeadlineSeconds=1)
+    patient, impatient = plugin.resource("batch/v1:Job", "patient"), plugin.resource("batch/v1:Job", "impatient")
+    with pytest.raises(NotReady):
+        patient.create(body, timeout_s=30)
+    assert patient.diff(body).replaces == []
+    named = {"namespace": namespace, "name": "other", "annotations": {"pulumi.com/replaceUnready": "true"}}
+    with pytest.raises(NotReady):
+        impatient.create({**body, "metadata": named}, timeout_s=30)
+    assert impatient.diff({**body, "metadata": named}).replaces
 
 
 def test_a_pod_is_done_when_it_is_ready(plugin: Conversation, namespace: str) -> None:

@@ -7,7 +7,7 @@ import time
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from conversation import Conversation, Refused
+from conversation import Conversation, Refused, landing
 
 if TYPE_CHECKING:
     from conftest import Cluster
@@ -33,7 +33,7 @@ def deployment(namespace: str, **annotations: str) -> Values:
             "selector": {"matchLabels": {"app": "web"}},
             "template": {
                 "metadata": {"labels": {"app": "web"}},
-                "spec": {"containers": [{"name": "main", "image": "nginx:1.27"}]},
+                "spec": {"containers": [{"name": "main", "image": "nginx:1.27"}], **landing()},
             },
         },
     }

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pulumi
 import pulumi_kubernetes as k8s
 import pytest
+from conversation import landing
 from pulumi import automation
 
 if TYPE_CHECKING:
@@ -43,7 +44,7 @@ def web(provider: k8s.Provider, namespace: str, timeout_s: int = 180, **pod: Any
             "selector": {"match_labels": {"app": "web"}},
             "template": {
                 "metadata": {"labels": {"app": "web"}},
-                "spec": {"containers": containers, **pod},
+                "spec": {"containers": containers, **landing(), **pod},
             },
         },
         opts=pulumi.ResourceOptions(provider=provider),
@@ -54,6 +55,7 @@ def everything(provider: k8s.Provider, namespace: str) -> None:
     """A namespace's worth of objects that refer to each other."""
     options = pulumi.ResourceOptions(provider=provider)
     metadata = {"namespace": namespace}
+    containers = [{"name": "main", "image": "a:1"}]
     settings = k8s.core.v1.ConfigMap("settings", metadata=metadata, data={"a": "1"}, opts=options)
     token = k8s.core.v1.Secret("token", metadata=metadata, string_data={"token": "hush-hush"}, opts=options)
     web(
@@ -70,7 +72,7 @@ def everything(provider: k8s.Provider, namespace: str) -> None:
     k8s.batch.v1.Job(
         "once",
         metadata=metadata,
-        spec={"template": {"spec": {"restart_policy": "Never", "containers": [{"name": "main", "image": "a:1"}]}}},
+        spec={"template": {"spec": {"restartPolicy": "Never", "containers": containers, **landing()}}},
         opts=options,
     )
 
@@ -144,7 +146,7 @@ def test_a_named_object_is_replaced_in_place(stack: Stack, namespace: str, clust
 
 def test_a_deployment_that_failed_converges_on_the_next_up(stack: Stack, namespace: str, cluster: Cluster) -> None:
     """Pulumi docs, initialization errors: the resource is kept and updated; nothing is made twice."""
-    broken = stack(lambda provider: web(provider, namespace, timeout_s=5, node_selector=NOWHERE) and None)
+    broken = stack(lambda provider: web(provider, namespace, timeout_s=5, nodeSelector=NOWHERE) and None)
     with pytest.raises(automation.CommandError, match=r"(?i)unschedulable|didn't match"):
         broken.up()
     mended = stack(lambda provider: web(provider, namespace) and None)
@@ -194,7 +196,8 @@ def test_an_imported_object_becomes_managed(stack: Stack, namespace: str, cluste
 
 def test_a_node_is_read_and_patched_and_left_as_it_was(stack: Stack, unique: str, cluster: Cluster) -> None:
     """Pulumi docs, getter functions; provider docs, "Patch resources": destroy leaves the node."""
-    cluster.create({"apiVersion": "v1", "kind": "Node", "metadata": {"name": unique, "labels": {"theirs": "1"}}})
+    metadata = {"name": unique, "labels": {"theirs": "1"}}
+    cluster.create({"apiVersion": "v1", "kind": "Node", "metadata": metadata, "spec": {"unschedulable": True}})
 
     def program(provider: k8s.Provider) -> None:
         options = pulumi.ResourceOptions(provider=provider)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
 import socket
 import threading
@@ -46,6 +47,8 @@ class Line:
             self._listener.close()
             self._listener = None
         for each in self._open:
+            with contextlib.suppress(OSError):  # the other end may have gone by itself
+                each.shutdown(socket.SHUT_RDWR)  # close alone would not wake the thread that reads
             each.close()
         self._open.clear()
 

@@ -37,8 +37,9 @@ def theirs(namespace: str, cluster: Cluster) -> str:
 
 @pytest.fixture
 def node(unique: str, cluster: Cluster) -> Iterator[str]:
-    """A node that nobody manages."""
-    cluster.create({"apiVersion": "v1", "kind": "Node", "metadata": {"name": unique, "labels": {"theirs": "1"}}})
+    """A node that nobody manages and that takes no pods."""
+    metadata = {"name": unique, "labels": {"theirs": "1"}}
+    cluster.create({"apiVersion": "v1", "kind": "Node", "metadata": metadata, "spec": {"unschedulable": True}})
     yield unique
     cluster.delete("v1", "Node", unique)
 
@@ -76,6 +77,19 @@ def test_deleting_a_patch_of_an_object_that_is_gone_does_not_bring_it_back(
     cluster.delete("v1", "ConfigMap", "theirs", theirs)
     resource.delete()
     assert cluster.get("v1", "ConfigMap", "theirs", theirs) is None
+
+
+def test_a_patch_of_an_object_that_is_not_there_makes_it_and_leaves_it(
+    plugin: Conversation, namespace: str, cluster: Cluster
+) -> None:
+    """Kubernetes docs, server-side apply: applying creates. So a misspelt name makes a new object."""
+    resource = plugin.resource("core/v1:ConfigMapPatch")
+    resource.preview(patch(namespace, {"ours": "2"}))
+    assert cluster.get("v1", "ConfigMap", "theirs", namespace) is None
+    resource.create(patch(namespace, {"ours": "2"}))
+    assert data_of(cluster, namespace) == {"ours": "2"}
+    resource.delete()
+    assert data_of(cluster, namespace) == {}
 
 
 def test_a_field_that_a_patch_drops_goes_away(plugin: Conversation, theirs: str, cluster: Cluster) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from conversation import Conversation, NotReady
+from conversation import Conversation, NotReady, landing
 
 if TYPE_CHECKING:
     from conftest import Cluster
@@ -33,7 +33,10 @@ def deployment(namespace: str) -> Values:
             "selector": {"matchLabels": {"app": "web"}},
             "template": {
                 "metadata": {"labels": {"app": "web"}},
-                "spec": {"containers": [{"name": "main", "image": "nginx:1.27", "resources": {"limits": limits}}]},
+                "spec": {
+                    "containers": [{"name": "main", "image": "nginx:1.27", "resources": {"limits": limits}}],
+                    **landing(),
+                },
             },
         },
     }

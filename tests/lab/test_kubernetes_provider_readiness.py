@@ -118,10 +118,19 @@ def test_a_claim_that_waits_for_its_pod_is_ready() -> None:
     assert readiness(claim, [{"volumeBindingMode": "Immediate"}]).state is WAITING
 
 
-def test_a_service_is_ready_with_one_ready_endpoint() -> None:
+@pytest.mark.parametrize(
+    ("endpoints", "state"),
+    [
+        (None, WAITING),
+        ([{"conditions": {"ready": False}}], WAITING),
+        ([{"conditions": {"ready": True}}], READY),
+        ([{"conditions": {"ready": True}}, {"conditions": {"ready": False}}], WAITING),
+        ([{"conditions": {"ready": True}}, {"conditions": {"ready": False, "terminating": True}}], READY),
+    ],
+)
+def test_a_service_is_ready_when_every_endpoint_that_stays_is(endpoints: list[Values] | None, state: State) -> None:
     service = live("Service", {}, "v1", selector={"a": "b"})
-    assert readiness(service, [{"endpoints": [{"conditions": {"ready": False}}]}]).state is WAITING
-    assert readiness(service, [{"endpoints": None}, {"endpoints": [{"conditions": {"ready": True}}]}]).state is READY
+    assert readiness(service, [{"endpoints": endpoints}]).state is state
 
 
 def test_a_quota_that_refuses_pods_is_named() -> None:

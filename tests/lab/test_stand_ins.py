@@ -11,6 +11,12 @@ from lab.instance import Instance, LabError
 from lab.stand_ins import images
 from lab.toolchain import Toolchain
 
+DEVICE_PLUGIN = (
+    "nvcr.io/nvidia/k8s-device-plugin:v0.17.1"
+    "@sha256:af31e2b7c7f89834c4e5219860def7ac2e49a207b3d4e8610d5a26772b7738e5"
+)
+BUSYBOX = "docker.io/library/busybox:1.36.1@sha256:73aaf090f3d85aa34ee199857f03fa3a95c8ede2ffd4cc2cdb5b94e566b11662"
+
 
 @pytest.fixture
 def programs(tmp_path: Path) -> Path:
@@ -34,16 +40,16 @@ def test_every_substitute_names_the_image_it_stands_for(programs: Path) -> None:
     assert found == {
         "lab/pause": "registry.k8s.io/pause:3.10.1",
         "lab/busybox": "docker.io/library/busybox:1.36",
-        "lab/device-plugin": "nvcr.io/nvidia/k8s-device-plugin:v0.17.1",
-        "lab/persistence-daemon": "nvcr.io/nvidia/driver:418.88",
+        "lab/device-plugin": DEVICE_PLUGIN,
+        "lab/persistence-daemon": BUSYBOX,
     }
 
 
 def test_the_device_plugin_is_found_under_the_name_of_the_real_program(programs: Path) -> None:
     assert images.find(images.DEVICE_PLUGIN, Folder(programs)).dockerfile == (
-        "# In the lab of gpu-commons, in place of nvcr.io/nvidia/k8s-device-plugin:v0.17.1.\n"
+        f"# In the lab of gpu-commons, in place of {DEVICE_PLUGIN}.\n"
         "FROM scratch\n"
-        'LABEL org.gpu-commons.lab.substitute="nvcr.io/nvidia/k8s-device-plugin:v0.17.1"\n'
+        f'LABEL org.gpu-commons.lab.substitute="{DEVICE_PLUGIN}"\n'
         "COPY --chmod=755 device-plugin /usr/bin/nvidia-device-plugin\n"
         "ENV PATH=/usr/bin:/bin\n"
         'ENTRYPOINT ["nvidia-device-plugin"]\n'

@@ -183,9 +183,17 @@ def test_without_root_the_missing_packages_are_named(one_tool: Toolchain, monkey
         one_tool.ensure(lambda _: None)
 
 
+def test_what_only_tests_need_is_asked_for_by_tests_alone(one_tool: Toolchain, monkeypatch: pytest.MonkeyPatch) -> None:
+    one_tool.pins = {}
+    one_tool.debian_tests = {"no-such-browser": "a-browser"}
+    monkeypatch.setattr(toolchain.os, "geteuid", lambda: 1000)
+    one_tool.ensure(lambda _: None)
+    with pytest.raises(LabError, match=r"as root: apt-get install .* a-browser$"):
+        one_tool.ensure_test_packages(lambda _: None)
+
+
 def test_every_pinned_tool_has_a_module_with_locked_sums() -> None:
-    pins, _, _ = toolchain.load_pins()
-    for pin in pins.values():
+    for pin in toolchain.load_pins().tools.values():
         assert (pin.source / "go.mod").is_file(), pin.name
         assert (pin.source / "go.sum").is_file(), pin.name
         assert pin.version in (pin.source / "go.mod").read_text() or pin.name == "device-plugin"

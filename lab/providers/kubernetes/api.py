@@ -15,9 +15,9 @@ from typing import Any, Final
 from urllib.parse import urlencode
 
 import urllib3
-from urllib3.exceptions import ConnectTimeoutError, HTTPError, NewConnectionError, SSLError
+from urllib3.exceptions import ConnectTimeoutError, HTTPError, InsecureRequestWarning, NewConnectionError, SSLError
 
-from lab.providers.handler import PluginError
+from lab.providers.handler import CancelledError, PluginError
 from lab.providers.kubernetes.kinds import Served
 from lab.providers.kubernetes.kubeconfig import Cluster
 from lab.providers.values import Properties
@@ -136,25 +136,38 @@ class ApiServer:
         while True:
             try:
                 response = self._send(method, target, data, content_type)
-            except SSLError as error:
-                raise self._unreachable(error, 0, may_have_arrived=False) from error
             except (HTTPError, OSError) as error:
                 may_have_arrived |= not isinstance(error, NewConnectionError | ConnectTimeoutError)
-                waited_s = time.monotonic() - started
-                if waited_s + pause_s > patience_s or (method == "POST" and may_have_arrived):
-                    self._down_until = time.monotonic() + DOWN_FOR_S
-                    raise self._unreachable(error, waited_s, may_have_arrived=may_have_arrived) from error
-                if waited_s > SILENCE_S and not self._is_told:
-                    self._is_told = True
-                    self._tell(f"{self.cluster.server} does not answer; trying for {patience_s:.0f} s")
+                is_final = _is_distrust(error) or (method == "POST" and may_have_arrived)
+                self._bear(error, started, pause_s, 0.0 if is_final else patience_s, may_have_arrived=may_have_arrived)
             else:
                 self._down_until = 0.0
                 self._has_answered = True
                 self._is_told = False
                 if not _is_busy(response) or time.monotonic() - started + pause_s > patience_s:
                     return self._answer(response)
-            self._wait(pause_s * random.uniform(0.5, 1.5))  # noqa: S311 - jitter, so that 80 requests do not come back at once
+            self._pause(pause_s, may_have_arrived=may_have_arrived and method != "GET")
             pause_s = min(pause_s * 2, 3.0)
+
+    def _bear(
+        self, error: Exception, started: float, pause_s: float, patience_s: float, *, may_have_arrived: bool
+    ) -> None:
+        """Go on after a lost connection while there is patience left, and say so; else raise UnreachableError."""
+        waited_s = time.monotonic() - started
+        if patience_s > SILENCE_S and waited_s + pause_s > SILENCE_S and not self._is_told:
+            self._is_told = True
+            self._tell(f"{self.cluster.server} does not answer; trying for {patience_s:.0f} s")
+        if waited_s + pause_s > patience_s:
+            self._down_until = time.monotonic() + DOWN_FOR_S
+            raise self._unreachable(error, waited_s, may_have_arrived=may_have_arrived) from error
+
+    def _pause(self, seconds: float, *, may_have_arrived: bool) -> None:
+        try:
+            self._wait(seconds * random.uniform(0.5, 1.5))  # noqa: S311 - jitter: 80 requests must not come back at once
+        except CancelledError as error:
+            if may_have_arrived:
+                raise UnreachableError("cancelled before the answer came", may_have_arrived=True) from error
+            raise
 
     def served(self, api_version: str, kind: str, *, patience_s: float = PATIENCE_S) -> Served | None:
         """How this server serves a kind; None when it does not (yet: a definition may come later)."""
@@ -218,6 +231,11 @@ class ApiServer:
         )
 
 
+def _is_distrust(error: Exception) -> bool:
+    """A certificate that is not trusted stays so; any other fault of TLS is a connection that broke."""
+    return isinstance(error, SSLError) and isinstance(error.args[0], ssl.SSLCertVerificationError)
+
+
 def _is_busy(response: urllib3.BaseHTTPResponse) -> bool:
     # The second kind of 409: several creates at once count against one quota. (The first: fields of other managers.)
     return response.status in BUSY or (response.status == 409 and b"cannot be fulfilled" in response.data)
@@ -226,6 +244,7 @@ def _is_busy(response: urllib3.BaseHTTPResponse) -> bool:
 def _ssl_context(cluster: Cluster) -> ssl.SSLContext:
     context = ssl.create_default_context(cadata=cluster.ca.decode() if cluster.ca else None)
     if not cluster.verify:
+        urllib3.disable_warnings(InsecureRequestWarning)  # it is what the kubeconfig asks for
         context.check_hostname = False
         context.verify_mode = ssl.CERT_NONE
     if cluster.certificate and cluster.key:

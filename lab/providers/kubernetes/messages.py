@@ -39,13 +39,6 @@ def already_exists(kind: ObjectKind, place: str, token: str) -> str:
     )
 
 
-def nothing_to_patch(kind: ObjectKind, place: str) -> str:
-    return (
-        f"{kind.kind} {place} does not exist, so there is nothing to patch: "
-        "correct metadata.name, or declare the object itself"
-    )
-
-
 def not_served(kind: ObjectKind) -> str:
     return (
         f"the server has no {kind.kind} in {kind.api_version}: correct apiVersion and kind, "

@@ -184,7 +184,8 @@ class Operation:
             raise PartialFailureError(_place(live), self._outputs(live), inputs, [str(error)]) from error
 
     def _apply(self, served: Served, body: Properties, *, is_dry: bool = False, is_forced: bool = False) -> Properties:
-        forced = is_forced or self._settings.enable_patch_force or str(annotation(body, FORCE)).lower() == "true"
+        wish = annotation(body, FORCE)  # on the resource it beats the provider's setting, either way
+        forced = is_forced or (self._settings.enable_patch_force if wish is None else str(wish).lower() == "true")
         query = {"fieldManager": self._manager, "force": str(forced).lower(), "fieldValidation": "Warn"}
         if is_dry:
             query["dryRun"] = "All"

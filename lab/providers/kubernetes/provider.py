@@ -1,8 +1,8 @@
 """The stand-in for Pulumi's Kubernetes provider: what the engine asks, answered.
 
 It follows the behaviour of pulumi-kubernetes 4.34 with server-side apply; `tests/conformance` names it case by case.
-Known differences: no Helm, no Kustomize, no client-side apply; a patch of an object that does not exist is refused
-instead of creating the object; an object that an interrupted run of the same resource made is taken over.
+Known differences: no Helm, no Kustomize, no client-side apply, no schema; all pods of a Deployment are waited for, not
+only enough of them; an object that an interrupted run of the same resource made is taken over.
 """
 
 from __future__ import annotations

@@ -156,10 +156,12 @@ def _service(live: Object, related: Sequence[Object]) -> Readiness:
         return Readiness(State.WAITING, "no load balancer address yet")
     if spec.get("type") == "ExternalName" or not spec.get("selector") or spec.get("clusterIP") == "None":
         return READY
-    endpoints = [endpoint for each in related for endpoint in each.get("endpoints") or ()]
-    if any(_part(endpoint, "conditions").get("ready", True) for endpoint in endpoints):
-        return READY
-    return Readiness(State.WAITING, "no ready pod matches the service's selector")
+    endpoints = [_part(endpoint, "conditions") for each in related for endpoint in each.get("endpoints") or ()]
+    if not any(endpoint.get("ready", True) for endpoint in endpoints):
+        return Readiness(State.WAITING, "no ready pod matches the service's selector")
+    # Pods that are on their way out are not ready either; they are nobody's trouble.
+    unready = sum(not endpoint.get("ready", True) and not endpoint.get("terminating") for endpoint in endpoints)
+    return Readiness(State.WAITING, f"{unready} of {len(endpoints)} endpoints are not ready") if unready else READY
 
 
 def _ingress(live: Object, related: Sequence[Object]) -> Readiness:
@@ -204,7 +206,7 @@ RULES: Final[dict[tuple[str, str], Callable[[Object, Sequence[Object]], Readines
 def waited_for(live: Object, annotation: str) -> Readiness:
     """The annotation `pulumi.com/waitFor`: one expression, or several as a JSON list, which must all be met.
 
-    `condition=Ready`, `condition=Ready=False`, `jsonpath={.a.b}`, `jsonpath={.a.b}=value`. ValueError for anything else.
+    `condition=Ready`, `condition=Ready=False`, `jsonpath={.a.b}`, `jsonpath={.a.b}=value`; ValueError for another.
     """
     listed = json.loads(annotation) if annotation.startswith("[") else [annotation]
     answers = [_met(live, str(expression)) for expression in listed]
