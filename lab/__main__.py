@@ -12,10 +12,11 @@ from typing import Any
 import click
 
 from lab import engine, steps, summary
-from lab.instance import LabError, forget_instance, open_instance
+from lab.instance import Instance, LabError, forget_instance, open_instance
 from lab.toolchain import Toolchain
 
 STARTED = time.monotonic()
+STACK = "dsmlp-fall"
 
 
 def report(text: str) -> None:
@@ -47,7 +48,7 @@ def main(context: click.Context, name: str) -> None:
 
 
 @main.command()
-@click.option("--stack", default="dsmlp-fall", show_default=True, help="Stack to bring up.")
+@click.option("--stack", default=STACK, show_default=True, help="Stack to bring up.")
 @click.option("--without-stack", is_flag=True, help="Start the servers and join the machines, but run no `pulumi up`.")
 @click.option("--simulated", is_flag=True, help="No real node: every machine of the fleet is simulated.")
 @click.pass_obj
@@ -61,20 +62,19 @@ def up(name: str, stack: str, without_stack: bool, simulated: bool) -> None:  # 
     steps.start(instance, tools, _stack_file(stack), nodes, report)
     if without_stack:
         return
+    verdict = _deploy(instance, tools, stack)
+    click.echo(summary.text(instance, tools, stack, _stack_file(stack), verdict))
+
+
+def _deploy(instance: Instance, tools: Toolchain, stack: str) -> engine.Verdict:
     engine.prepare(instance, tools, report)
     engine.select_stack(instance, tools, stack)
     report(f"pulumi up --stack {stack}")
-    code = engine.pulumi(instance, tools, ["up", "--yes", "--skip-preview", "--stack", stack])
-    if code != 0:
-        raise LabError(
-            f"pulumi up ended with exit code {code}; what is said above is the reason.\n"
-            f"Servers keep running. Try again: make up. Logs: {instance.logs}"
-        )
-    click.echo(summary.text(instance, tools, stack, _stack_file(stack)))
+    return engine.up(instance, tools, stack)
 
 
 @main.command()
-@click.option("--stack", default="dsmlp-fall", show_default=True)
+@click.option("--stack", default=STACK, show_default=True)
 @click.pass_obj
 @_plain_errors
 def preview(name: str, stack: str) -> None:
@@ -129,7 +129,7 @@ def tools() -> None:
 
 @main.command()
 @click.argument("step", type=click.Choice(steps.NAMES))
-@click.option("--stack", default="dsmlp-fall", show_default=True)
+@click.option("--stack", default=STACK, show_default=True)
 @click.pass_obj
 @_plain_errors
 def step(name: str, step: str, stack: str) -> None:
@@ -144,14 +144,22 @@ def step(name: str, step: str, stack: str) -> None:
 def test(name: str, args: tuple[str, ...]) -> None:
     """Every test that needs the lab: on a healthy one, else on one that is started and ended here."""
     instance, toolchain = open_instance(name), Toolchain()
-    was_up = steps.is_up(instance)
     toolchain.ensure(report)
     toolchain.ensure_test_packages(report)
-    try:
+    engine.prepare(instance, toolchain, report)
+    if args:
         sys.exit(engine.run_tests(instance, toolchain, args))
+    was_up = steps.is_up(instance)
+    codes = [engine.run_tests(instance, toolchain, engine.TESTS_BEFORE_THE_LAB)]
+    try:
+        if not was_up:
+            steps.start(instance, toolchain, _stack_file(STACK), steps.Nodes.ONE_REAL, report)
+            _deploy(instance, toolchain, STACK)
+        codes.append(engine.run_tests(instance, toolchain, engine.TESTS_ON_THE_LAB))
     finally:
         if not was_up:
             steps.stop(instance, toolchain, report)
+    sys.exit(max(codes))
 
 
 def _stack_file(stack: str) -> Path:
@@ -160,8 +168,6 @@ def _stack_file(stack: str) -> Path:
         known = ", ".join(sorted(found.name[7:-5] for found in path.parent.glob("Pulumi.*.yaml")))
         raise LabError(f'there is no stack "{stack}" in {path.parent}; there are: {known}')
     return path
-
-
 
 
 if __name__ == "__main__":

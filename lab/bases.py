@@ -81,7 +81,11 @@ def ensure(instance: Instance, tools: Tools, report: Report, reachable: Reachabl
     references = set(wanted_references(images_folder())) - {image.stands_for for image in ready_made}
     found = [
         *(_stand_in(instance, tools, image, report, ask) for image in ready_made),
-        *(_base(instance, tools, reference, report) for reference in sorted(references) if not ask(question(reference))),
+        *(
+            _base(instance, tools, reference, report)
+            for reference in sorted(references)
+            if not ask(question(reference))
+        ),
     ]
     return sorted((each for each in found if each), key=lambda each: each.reference)
 

@@ -8,13 +8,15 @@ import shlex
 import shutil
 import sys
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import httpx
 
 from lab import processes
-from lab.instance import Instance
+from lab.cluster import SIMULATED_NODE
+from lab.instance import Instance, LabError
 from lab.language_host import launcher as language_host
 from lab.providers import plugin
 from lab.servers import buildkit
@@ -114,15 +116,27 @@ def _install_plugin(instance: Instance, tools: Toolchain, name: str, version: st
     return "stand-in"
 
 
+# What `make check` leaves out, in two parts: a machine has one real node, and the tests of that node start their own.
+TESTS_BEFORE_THE_LAB = ("tests/lab", "tests/faults")
+TESTS_ON_THE_LAB = ("tests/conformance", "tests/e2e")
+MARKED = "lab or browser or slow"
+
+
 def run_tests(instance: Instance, tools: Toolchain, args: Sequence[str]) -> int:
-    """The tests that need servers, with everything in their environment; returns pytest's exit code."""
+    """Tests that need servers, with everything in their environment; returns pytest's exit code."""
     variables = {
         **environment(instance, tools),
         "GPU_COMMONS_LAB": instance.name,
         "GPU_COMMONS_PULUMI": _pulumi(instance, tools),
+        "GPU_COMMONS_TEST_KUBECONFIG": str(instance.kubeconfig),
+        # Conformance cases name images that nobody pulls: their pods belong on simulated nodes.
+        "GPU_COMMONS_TEST_NODE_SELECTOR": "=".join(SIMULATED_NODE),
     }
-    selection = args or ("-m", "lab or browser or slow")
-    return processes.call([sys.executable, "-m", "pytest", *selection], cwd=PROJECT, env=variables)
+    return processes.call(
+        [sys.executable, "-m", "pytest", "-m", MARKED, "-n", "2", "--dist", "loadgroup", *args],
+        cwd=PROJECT,
+        env=variables,
+    )
 
 
 def _answers(url: str) -> bool:
@@ -151,6 +165,59 @@ def pulumi(instance: Instance, tools: Toolchain, args: Sequence[str], **variable
     if not sys.stdout.isatty() and args[0] in PROGRESS:
         args = [*args, "--suppress-progress"]  # a log wants results, not every step of a display
     return processes.call([_pulumi(instance, tools), *args], cwd=PROJECT, env=env)
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What the policy pack did in one operation."""
+
+    packs: tuple[str, ...]  # name and version of each pack that was loaded
+    resources: int  # resources it looked at
+    advice: int  # messages that refuse nothing
+
+    def __str__(self) -> str:
+        advice = f", {self.advice} hints above" if self.advice else ""
+        return f"{', '.join(self.packs)} looked at {self.resources} resources and refused none{advice}"
+
+
+def up(instance: Instance, tools: Toolchain, stack: str) -> Verdict:
+    """`pulumi up`, with proof that the policy pack took part.
+
+    Raises LabError when the update fails, and when no pack looked at any resource.
+    """
+    events = instance.run / "events.json"
+    events.unlink(missing_ok=True)
+    code = pulumi(
+        instance,
+        tools,
+        ["up", "--yes", "--skip-preview", "--stack", stack, "--event-log", str(events)],
+        PULUMI_DEBUG_COMMANDS="true",  # the engine's switch for --event-log
+    )
+    if code != 0:
+        raise LabError(
+            f"pulumi up ended with exit code {code}; what is said above is the reason.\n"
+            f"Servers keep running. Try again: make up. Logs: {instance.logs}"
+        )
+    try:
+        return read_verdict(events.read_text())
+    finally:
+        events.unlink(missing_ok=True)
+
+
+def read_verdict(event_log: str) -> Verdict:
+    """The pack's part in an engine's event log (one JSON object a line). Raises LabError when it took none."""
+    looked_at: set[str] = set()
+    packs: set[str] = set()
+    advice = 0
+    for line in event_log.splitlines():
+        event = json.loads(line)
+        if seen := event.get("policyAnalyzeSummaryEvent"):
+            packs.add(f"{seen['policyPackName']} {seen.get('policyPackVersion', '')}".strip())
+            looked_at.add(seen.get("resourceUrn", ""))
+        advice += "policyEvent" in event
+    if not looked_at:
+        raise LabError("the update ran, but no policy pack looked at any resource: nothing was proved")
+    return Verdict(tuple(sorted(packs)), len(looked_at), advice)
 
 
 def outputs(instance: Instance, tools: Toolchain, stack: str) -> dict[str, Any]:

@@ -18,7 +18,7 @@ CREDENTIALS = "hub-credentials"
 PASSWORD = "dummy-password"  # noqa: S105 - the key, not the password
 
 
-def text(instance: Instance, tools: Toolchain, stack: str, stack_file: Path) -> str:
+def text(instance: Instance, tools: Toolchain, stack: str, stack_file: Path, verdict: engine.Verdict) -> str:
     """Hub, login, nodes and GPUs, and what is not real here."""
     settings = load_stack(stack_file, site=site.path(instance))
     outputs = engine.outputs(instance, tools, stack)
@@ -28,23 +28,21 @@ def text(instance: Instance, tools: Toolchain, stack: str, stack_file: Path) -> 
     if settings.fleet.pools:
         found = fleet.summary(instance)
         lines += ["", f"  {len(found.nodes)} nodes, {found.gpus} GPUs:"]
-        lines += [
-            f"    {pool.name:<12} {len(pool.node_names):>3} x {pool.gpus_per_node} {pool.gpu.name}, driver {pool.driver}: "
-            f"{', '.join(pool.node_names)}"
-            for pool in settings.fleet.pools
-        ]
-        real = [node.name for node in found.nodes if not node.is_simulated]
+        for pool in settings.fleet.pools:
+            gpus = f"{len(pool.node_names):>3} x {pool.gpus_per_node} {pool.gpu.name}"
+            lines.append(f"    {pool.name:<12} {gpus}, driver {pool.driver}: {', '.join(pool.node_names)}")
+        real = ", ".join(node.name for node in found.nodes if not node.is_simulated) or "no node"
+        pods = f"{found.simulated_pods} of {found.pods} pods are only simulated"
         lines += [
             "",
-            f"  this is a lab: {', '.join(real) or 'no node'} really runs pods, the other nodes are simulated "
-            f"({found.simulated_pods} of {found.pods} pods are only simulated); no GPU is attached to any pod;",
-            "  network policies are stored but not enforced.",
+            f"  this is a lab: {real} really runs pods, the other nodes are simulated ({pods});",
+            "  no GPU is attached to any pod; network policies are stored, but not enforced.",
         ]
     plugins = engine.installed_plugins(instance)
     stand_ins = [name for name, origin in plugins.items() if origin == "stand-in"]
     if stand_ins:
         lines.append(f"  provider plugins that are stand-ins of this project: {', '.join(stand_ins)}")
-    lines += ["", "  policies: every workload passed the pack (P-GPU, P-PIN, P-HOST)"]
+    lines += ["", f"  policies: {verdict}"]
     lines += ["", '  next: eval "$(make -s env)"; pulumi preview; kubectl get nodes; make down']
     return "\n".join(lines)
 

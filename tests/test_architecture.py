@@ -1,0 +1,162 @@
+"""What import contracts and type checkers cannot see: how the project is laid out, and what starts cheaply."""
+
+from __future__ import annotations
+
+import ast
+import json
+import re
+import subprocess
+import sys
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+COMPONENTS = ["GpuImage", "GpuJob", "GpuNodePool", "NotebookHub", "NvidiaRuntime"]
+ENGINE = ("pulumi", "pulumi_kubernetes", "pulumi_docker_build", "pulumi_policy", "grpc")
+# Registries and sites that everybody can reach; a lock file that names another one works on one machine only.
+PUBLIC_HOSTS = {"pypi.org", "files.pythonhosted.org", "registry.npmjs.org"}
+
+
+def modules(*folders: str) -> list[str]:
+    """Dotted names of the modules in these folders of the project, programs (`__main__`) left out."""
+    found = sorted(path for folder in folders for path in (ROOT / folder).glob("*.py"))
+    names = [path.relative_to(ROOT).with_suffix("").as_posix() for path in found if path.stem != "__main__"]
+    return [name.replace("/", ".").removesuffix(".__init__") for name in names]
+
+
+def loaded_by(names: list[str]) -> set[str]:
+    """Top-level packages that a fresh interpreter has loaded after it imported these modules."""
+    program = "import importlib, json, sys\nfor name in sys.argv[1:]: importlib.import_module(name)\n"
+    program += "print(json.dumps(sorted({name.partition('.')[0] for name in sys.modules})))"
+    done = subprocess.run(
+        [sys.executable, "-c", program, *names], capture_output=True, text=True, cwd=ROOT, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    return set(json.loads(done.stdout))
+
+
+def test_compat_needs_neither_the_engine_nor_pydantic_nor_a_network_library() -> None:
+    names = [name for name in modules("components/compat", "components/compat/data") if not name.endswith(".make")]
+    assert "components.compat.versions" in names
+    assert not loaded_by(names) & {*ENGINE, "pydantic", "yaml", "httpx", "click", "rich"}
+
+
+def test_what_decides_is_imported_without_the_engine() -> None:
+    # The configuration of the hub and its credentials are programs that run in the cluster.
+    run_in_the_cluster = {"components.manifests.jupyterhub_config", "components.manifests.hub_credentials"}
+    pure = [*modules("components/manifests", "policies/rules"), "policies.findings", "policies.workloads"]
+    pure += ["components.labels", "components.naming", "components.placement", "components.references"]
+    assert not loaded_by([name for name in pure if name not in run_in_the_cluster]) & {*ENGINE, "httpx", "yaml"}
+
+
+def test_settings_and_images_are_read_without_the_engine() -> None:
+    assert not loaded_by(["components.settings", *modules("images")]) & {*ENGINE, "httpx"}
+
+
+def test_every_module_can_be_imported() -> None:
+    run_in_the_cluster = {"components.manifests.jupyterhub_config"}  # needs JupyterHub's `get_config`
+    packages = sorted({path.parent for top in ("components", "images", "policies", "lab") for path in sources(top)})
+    folders = [path.relative_to(ROOT).as_posix() for path in packages if (path / "__init__.py").exists()]
+    loaded_by([name for name in modules(*folders) if name not in run_in_the_cluster])
+
+
+def sources(folder: str) -> Iterator[Path]:
+    return (path for path in sorted((ROOT / folder).rglob("*.py")) if "__pycache__" not in path.parts)
+
+
+@pytest.mark.parametrize("folder", ["components", "policies"])
+def test_nothing_is_called_like_a_standard_module_where_the_folder_is_first_on_the_path(folder: str) -> None:
+    # A plug-in and a policy pack run with their own folder first: a `types.py` there would replace Python's.
+    entries = {path.stem for path in (ROOT / folder).iterdir() if path.suffix == ".py" or path.is_dir()}
+    assert not entries & sys.stdlib_module_names
+
+
+def component_classes() -> dict[str, ast.ClassDef]:
+    found = {}
+    for path in sources("components"):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.ClassDef) and "pulumi.ComponentResource" in map(ast.unparse, node.bases):
+                found[node.name] = node
+    return found
+
+
+def test_these_are_the_components() -> None:
+    assert sorted(component_classes()) == COMPONENTS
+
+
+@pytest.mark.parametrize("name", COMPONENTS)
+def test_a_component_registers_its_outputs_once_and_last(name: str) -> None:
+    component = component_classes()[name]
+    calls = [node for node in ast.walk(component) if "self.register_outputs" in called(node)]
+    constructor = next(node for node in component.body if isinstance(node, ast.FunctionDef) and node.name == "__init__")
+    last = constructor.body[-1]
+    assert len(calls) == 1
+    assert isinstance(last, ast.Expr)
+    assert last.value is calls[0]
+
+
+@pytest.mark.parametrize("name", COMPONENTS)
+def test_a_component_hands_its_arguments_to_the_engine_under_its_own_token(name: str) -> None:
+    constructions = [node for node in ast.walk(component_classes()[name]) if "super().__init__" in called(node)]
+    (construction,) = constructions
+    assert isinstance(construction, ast.Call)
+    token, _, inputs, _ = construction.args
+    assert ast.unparse(token) == f"'gpu-commons:index:{name}'"
+    assert "**args" in ast.unparse(inputs)  # else a preview shows no change of them, and no policy sees them
+
+
+def called(node: ast.AST) -> str:
+    return ast.unparse(node.func) if isinstance(node, ast.Call) else ""
+
+
+def test_a_module_of_a_component_has_annotations_that_can_be_read_at_run_time() -> None:
+    # `from __future__ import annotations` makes the engine's schema inference fail for hosted components.
+    hosts = [path for path in (ROOT / "components").glob("*.py") if "pulumi.ComponentResource" in path.read_text()]
+    assert len(hosts) == len(COMPONENTS)
+    assert not [path.name for path in hosts if "from __future__ import annotations" in path.read_text()]
+
+
+def test_every_pinned_tool_has_its_module_file_and_its_sums() -> None:
+    tools = ROOT / "lab" / "tools"
+    pins = {name for name, pin in tomllib.loads((tools / "pins.toml").read_text()).items() if "packages" in pin}
+    assert {path.name for path in tools.iterdir() if path.is_dir()} == pins
+    for name in pins:
+        assert (tools / name / "go.mod").is_file()
+        assert (tools / name / "go.sum").is_file()
+
+
+def tracked_texts() -> Iterator[tuple[str, str]]:
+    done = subprocess.run(
+        ["git", "ls-files", "--cached", "--others", "--exclude-standard"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    for name in done.stdout.splitlines():
+        path = ROOT / name
+        if path.is_file() and path != Path(__file__):
+            yield name, path.read_text(errors="replace")
+
+
+def test_no_file_names_a_folder_of_a_developers_machine() -> None:
+    # /root/.cache is root's home inside an image: the target of a cache mount.
+    private = re.compile(
+        r"(?<![\w.])(/work/\w|/tmp/(state|gc|bash)[\w.-]*|/home/(?!jovyan)\w+/|/Users/\w|/root/(?!\.))"
+    )
+    found = [(name, match[0]) for name, text in tracked_texts() for match in private.finditer(text)]
+    assert not found
+
+
+def test_lock_files_name_public_registries_only() -> None:
+    resolved = re.compile(r'(?:registry = |url = |"resolved": )"https?://(?P<host>[^/"]+)')
+    locks = {name: text for name, text in tracked_texts() if Path(name).name in {"uv.lock", "package-lock.json"}}
+    hosts = {match["host"] for text in locks.values() for match in resolved.finditer(text)}
+    assert "uv.lock" in locks
+    assert "pypi.org" in hosts
+    assert hosts <= PUBLIC_HOSTS
+    sources_of_wheels = re.compile(r"^--(index-url|extra-index-url|find-links|trusted-host)", re.MULTILINE)
+    assert not [name for name, text in tracked_texts() if name.endswith(".lock") and sources_of_wheels.search(text)]

@@ -1,0 +1,185 @@
+"""What is written for people is true: generated pages, links, and the names of targets, commands, files, variables."""
+
+from __future__ import annotations
+
+import importlib.util
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+from components.settings import json_schema
+from lab import steps
+from lab.__main__ import main as lab_commands
+from policies.rules.index import ALL_RULES
+
+ROOT = Path(__file__).parent.parent
+DOCS = ROOT / "docs"
+PAGES = [ROOT / "README.md", ROOT / "CHANGELOG.md", ROOT / "CONTRIBUTING.md", *sorted(DOCS.rglob("*.md"))]
+GENERATED = ["stack.schema.json", "stack.md", "components.md", "policies.md"]
+DECISIONS = sorted((DOCS / "decisions").glob("*.md"))
+
+every_page = pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
+
+
+@cache
+def generator() -> ModuleType:
+    spec = importlib.util.spec_from_file_location("docs_make", DOCS / "make.py")
+    assert spec
+    assert spec.loader
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module  # dataclasses look their module up there
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.mark.parametrize("name", GENERATED)
+def test_a_generated_page_is_what_the_code_says_now(name: str) -> None:
+    text = generator().pages()[DOCS / "reference" / name]
+    assert (DOCS / "reference" / name).read_text() == text, f"docs/reference/{name} is behind the code: run `make docs`"
+
+
+def test_nothing_else_lies_among_the_generated_pages() -> None:
+    assert sorted(path.name for path in (DOCS / "reference").iterdir()) == sorted(GENERATED)
+
+
+def test_every_key_of_a_stack_file_has_a_description() -> None:
+    models = json_schema()["$defs"]
+    keys = {f"{model}.{key}": value for model, each in models.items() for key, value in each["properties"].items()}
+    assert len(keys) > 80
+    assert not [key for key, value in keys.items() if not value.get("description", "").strip()]
+
+
+# --- links
+
+
+def links(page: Path) -> Iterator[str]:
+    """Targets of links that lie in the project, code left out."""
+    text = re.sub(r"```.*?```|`[^`\n]*`", "", page.read_text(), flags=re.DOTALL)
+    for target in re.findall(r"\[[^\]]*\]\(([^)\s]+)\)", text):
+        if not re.match(r"[a-z]+:", target):
+            yield target
+
+
+def anchors(page: Path) -> set[str]:
+    """Anchors of a page's headings, as GitHub makes them."""
+    titles = re.findall(r"^#+ (.+)$", re.sub(r"```.*?```", "", page.read_text(), flags=re.DOTALL), re.MULTILINE)
+    plain = (re.sub(r"[^\w\- ]", "", re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", title).lower()) for title in titles)
+    return {title.replace(" ", "-") for title in plain}
+
+
+@every_page
+def test_links_lead_somewhere(page: Path) -> None:
+    for link in links(page):
+        path, _, anchor = link.partition("#")
+        target = (page.parent / path).resolve() if path else page
+        assert target.exists(), f"{page.name} links to {link}"
+        if anchor:
+            assert anchor in anchors(target), f"{page.name} links to {link}; there are {sorted(anchors(target))}"
+
+
+def test_every_page_can_be_reached_from_the_readme() -> None:
+    reached, waiting = {ROOT / "README.md"}, [ROOT / "README.md"]
+    while waiting:
+        page = waiting.pop()
+        targets = {(page.parent / link.partition("#")[0]).resolve() for link in links(page)}
+        found = {each for target in targets for each in (target.glob("*.md") if target.is_dir() else [target])}
+        new = {each for each in found if each.suffix == ".md"} - reached
+        reached |= new
+        waiting += new
+    assert not set(PAGES) - reached
+
+
+# --- what pages tell people to type
+
+
+def code(page: Path) -> str:
+    """Fenced blocks and inline code of a page."""
+    text = page.read_text()
+    fences = re.findall(r"```\w*\n(.*?)```", text, re.DOTALL)
+    return "\n".join([*fences, *re.findall(r"`([^`\n]+)`", re.sub(r"```.*?```", "", text, flags=re.DOTALL))])
+
+
+@every_page
+def test_make_targets_exist(page: Path) -> None:
+    targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
+    named = re.findall(r"(?:^|[\s(\"|&;])make(?: -s)?((?: +[a-z-]+(?![\w=./-]))+)", code(page), re.MULTILINE)
+    words = {word for group in named for word in group.split()}
+    assert words <= targets
+
+
+@every_page
+def test_lab_commands_and_steps_exist(page: Path) -> None:
+    found = re.findall(r"python -m lab(?: --instance \S+)? ([a-z]+)(?: ([a-z-]+))?", code(page))
+    for command, argument in found:
+        assert command in lab_commands.commands
+        if command == "step" and argument:
+            assert argument in steps.NAMES
+
+
+@every_page
+def test_files_that_are_named_exist(page: Path) -> None:
+    named = re.findall(
+        r"(?<![\w./<-])((?:components|images|policies|lab|stacks|tests|docs|\.github|\.ci)/[\w./-]*\w)(?![\w<*$/…])",
+        code(page),
+    )
+    assert not [name for name in named if not (ROOT / name).exists()]
+
+
+@cache
+def source_text() -> str:
+    listed = subprocess.run(["git", "ls-files", "-co", "--exclude-standard"], cwd=ROOT, capture_output=True, check=True)
+    names = [name for name in listed.stdout.decode().splitlines() if not name.endswith((".md", ".lock", ".sum"))]
+    skipped = (ROOT / "docs", Path(__file__))
+    paths = [
+        ROOT / name for name in names if not (ROOT / name).is_relative_to(skipped[0]) and ROOT / name != skipped[1]
+    ]
+    return "\n".join(path.read_text(errors="replace") for path in paths if path.is_file())
+
+
+@every_page
+def test_variables_that_are_named_are_read_somewhere(page: Path) -> None:
+    assert not {
+        name for name in re.findall(r"\bGPU_COMMONS_[A-Z_]*[A-Z]", page.read_text()) if name not in source_text()
+    }
+
+
+@every_page
+def test_no_line_holds_two_sentences(page: Path) -> None:
+    # One sentence a line: then a diff shows which one changed. Tables, code and generated pages are exempt.
+    text = re.sub(r"```.*?```|`[^`\n]*`", "x", page.read_text(), flags=re.DOTALL)
+    if text.startswith("<!-- Written by"):
+        return
+    lines = [line for line in text.splitlines() if not line.startswith(("|", "#"))]
+    assert not [line for line in lines if re.search(r"(?<!\be\.g)(?<!\bi\.e)[a-z0-9)x][.?!] +[A-Z][a-z]", line)]
+
+
+def test_every_rule_is_on_the_page_for_reviewers() -> None:
+    page = (DOCS / "review-a-preview.md").read_text()
+    assert not [rule.id for rule in ALL_RULES if rule.id not in page]
+
+
+# --- decisions
+
+
+@pytest.mark.parametrize("record", DECISIONS, ids=lambda record: record.stem)
+def test_a_decision_says_what_why_what_not_and_until_when(record: Path) -> None:
+    text = record.read_text()
+    assert text.startswith("# ")
+    assert re.findall(r"^\*\*([^*]+)\*\*", text, re.MULTILINE) == [
+        "Decision.",
+        "Why.",
+        "Rejected.",
+        "Would change our mind.",
+    ]
+    assert len(text.split()) < 420, "a record is half a page"
+
+
+def test_decisions_are_numbered_without_a_gap() -> None:
+    assert [record.name[:5] for record in DECISIONS] == [f"{number:04}-" for number in range(1, len(DECISIONS) + 1)]
+    assert len(DECISIONS) >= 10
