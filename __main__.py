@@ -9,6 +9,9 @@ from components.gpu_image import GpuImage
 from components.settings import SettingsError, Stack, from_pulumi
 from images.load import SpecError
 
+# The code by which the engine's language host knows that the user has read why; others get a second error line.
+ALREADY_SAID = 32
+
 
 def deploy(stack: Stack) -> None:
     """Register everything that the stack's settings ask for."""
@@ -62,4 +65,4 @@ if __name__ == "__main__":
     except (SettingsError, SpecError) as error:
         # The whole message is the problem and its fix: a traceback would only hide it.
         pulumi.log.error(str(error))
-        sys.exit(1)
+        sys.exit(ALREADY_SAID)

@@ -144,9 +144,9 @@ def components_page(folder: Path) -> str:
 def hosted(folder: Path) -> dict[str, str]:
     """Component → module, as components/__main__.py imports them."""
     tree = ast.parse((folder / "__main__.py").read_text())
-    imports = [node for node in tree.body if isinstance(node, ast.ImportFrom) and node.module]
+    imports = [node for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) and node.module]
     ours = [node for node in imports if str(node.module).startswith("components.")]
-    return {alias.name: str(node.module).rpartition(".")[2] for node in ours for alias in node.names}
+    return dict(sorted((alias.name, str(node.module).rpartition(".")[2]) for node in ours for alias in node.names))
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,6 +6,7 @@ import json
 import os
 import shlex
 import shutil
+import socket
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -13,10 +14,11 @@ from pathlib import Path
 from typing import Any
 
 import httpx
+import psutil
 
 from lab import processes
 from lab.cluster import SIMULATED_NODE
-from lab.instance import Instance, LabError
+from lab.instance import Instance, LabError, cache_home
 from lab.language_host import launcher as language_host
 from lab.providers import plugin
 from lab.servers import buildkit
@@ -40,7 +42,7 @@ def environment(instance: Instance, tools: Toolchain) -> dict[str, str]:
     folders = [str(bin_folder(instance)), *(str(folder) for folder in tools.bin_folders() if folder.exists())]
     inherited = [part for part in os.environ.get("PATH", "").split(":") if part not in folders]
     return {
-        "PATH": ":".join([*folders, *inherited]),
+        "PATH": ":".join([*folders, *inherited, *(part for part in _uv_folders() if part not in inherited)]),
         "PULUMI_HOME": str(instance.config / "pulumi"),
         "PULUMI_BACKEND_URL": f"file://{instance.data / 'state'}",
         "PULUMI_CONFIG_PASSPHRASE": "",
@@ -52,7 +54,14 @@ def environment(instance: Instance, tools: Toolchain) -> dict[str, str]:
         "BUILDX_NO_DEFAULT_ATTESTATIONS": "1",  # buildx would push an index around each image
         "DOCKER_CONFIG": str(buildkit.docker_config(instance)),
         "GPU_COMMONS_SITE": str(instance.config / "site.yaml"),
+        # The lab's own addresses are never a proxy's business.
+        "NO_PROXY": ",".join(filter(None, [os.environ.get("NO_PROXY"), "127.0.0.1", instance.networks.node_address])),
     }
+
+
+def _uv_folders() -> list[str]:
+    """Where `make` put uv, which language hosts call to make environments. Last on PATH: a Python lies there too."""
+    return [str(found.parent) for found in sorted(cache_home().glob("uv-*/bin/uv"))]
 
 
 def _pulumi(instance: Instance, tools: Toolchain) -> str:
@@ -157,6 +166,29 @@ def select_stack(instance: Instance, tools: Toolchain, stack: str) -> None:
         cwd=PROJECT,
         env=environment(instance, tools),
     )
+
+
+def release_dead_lock(instance: Instance, tools: Toolchain, stack: str, report: Report) -> None:
+    """Take away the lock of a `pulumi` that was killed; one that still runs keeps it, and says so by itself."""
+    locks = sorted((instance.data / "state" / ".pulumi" / "locks").glob(f"**/{stack}/*.json"))
+    if not locks or not all(_holder_is_dead(lock) for lock in locks):
+        return
+    report(f"the last pulumi of stack {stack} was killed: its lock is taken away (pulumi cancel)")
+    command = [_pulumi(instance, tools), "cancel", "--yes", "--non-interactive", "--stack", stack]
+    processes.run(command, cwd=PROJECT, env=environment(instance, tools))
+
+
+def _holder_is_dead(lock: Path) -> bool:
+    """Whether the process that wrote the lock, here, has ended. A PID that is younger than the lock is another's."""
+    try:
+        holder = json.loads(lock.read_text())
+        if holder["hostname"] != socket.gethostname():
+            return False
+        return psutil.Process(holder["pid"]).create_time() > lock.stat().st_mtime
+    except psutil.NoSuchProcess:
+        return True
+    except (OSError, ValueError, KeyError, TypeError):  # written just now, or by another version of the engine
+        return False
 
 
 def pulumi(instance: Instance, tools: Toolchain, args: Sequence[str], **variables: str) -> int:

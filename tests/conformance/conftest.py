@@ -189,7 +189,9 @@ def workspace(executable: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
         "PULUMI_AUTOMATION_API_SKIP_VERSION_CHECK": "true",
     }.items():
         monkeypatch.setenv(key, value)
-    monkeypatch.delenv("KUBECONFIG", raising=False)
+    # In the shell of a lab these name its cluster, its state and its policies: none is this project's business.
+    for key in ("KUBECONFIG", "PULUMI_BACKEND_URL", "PULUMI_OPTION_POLICY_PACK"):
+        monkeypatch.delenv(key, raising=False)
     project = automation.ProjectSettings(
         name="conformance", runtime="python", backend=automation.ProjectBackend(f"file://{tmp_path}/state")
     )

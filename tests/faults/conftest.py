@@ -1,39 +1,26 @@
-"""A second lab, of its own name, ports, ranges and folder, for tests that break things.
+"""A second lab for tests that break things: its own name, ports, ranges and folder, simulated nodes only.
 
-It has simulated nodes only and a project of its own: the real program, components and policies by link, beside a stack
-file and an image that builds in seconds. Whatever a test does to it, the user's lab and stack are other ones.
+The user's lab is a bystander: what it has on disk and what runs of it is kept in mind before anything is broken.
 """
 
 from __future__ import annotations
 
 import os
-import shutil
-import subprocess
 import sys
-import threading
-import time
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
-import psutil
 import pytest
-import yaml
 
-from lab import engine, processes, steps
-from lab.cluster import Cluster
+sys.path.insert(0, str(Path(__file__).parent))  # for second_lab.py: folders of tests are no packages here
+from bystander import Bystander, kept_files, running_servers
+from second_lab import NAME, Lab, Settings, make_project, settings
+
+from lab import engine, steps
 from lab.instance import Instance, forget_instance, open_instance, state_home
 from lab.toolchain import Toolchain
 
-ROOT = Path(__file__).parents[2]
 HERE = Path(__file__).parent
-NAME = "faults"
-STACK = "small"
-LINKED = ("__main__.py", "components", "lab", "policies", "pyproject.toml", "uv.lock")
-WITHIN_S = 150
-
-Settings = dict[str, Any]
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -42,122 +29,70 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.lab)
 
 
-@dataclass(frozen=True)
-class Outcome:
-    """How a command ended and all that it said, both streams in order."""
-
-    code: int
-    text: str
-
-    def succeeded(self) -> str:
-        assert self.code == 0, self.text
-        return self.text
-
-    def refused(self) -> str:
-        """The text of a failure that a person can read: exit code not 0, and no traceback."""
-        assert self.code != 0, self.text
-        assert "Traceback" not in self.text, self.text
-        return self.text
+@pytest.fixture(scope="session")
+def bystander() -> Iterator[Bystander]:
+    """The lab whose tests these are, else `default`; where nobody has one, a decoy with a stack's state."""
+    name = os.environ.get("GPU_COMMONS_LAB") or "default"
+    is_decoy = not (state_home() / name / "instance.json").exists()
+    instance = open_instance(name)
+    if is_decoy:
+        state = instance.data / "state" / ".pulumi" / "stacks" / "gpu-commons" / "dsmlp-fall.json"
+        state.parent.mkdir(parents=True)
+        state.write_text('{"version": 3}\n')
+        (instance.config / "site.yaml").write_text("lab: true\n")
+    yield Bystander(instance, kept_files(instance), running_servers(instance))
+    if is_decoy:
+        forget_instance(instance)
 
 
-@dataclass
-class Lab:
-    """The second lab and its project."""
-
-    instance: Instance
-    tools: Toolchain
-    project: Path
-    up_to_date: bool = field(default=False)  # whether the stack is known to be deployed as `settings()` says
-
-    @property
-    def environment(self) -> dict[str, str]:
-        """Nothing of the lab whose tests these are, but where programs are."""
-        foreign = ("GPU_COMMONS_", "PULUMI_", "KUBECONFIG", "DOCKER_CONFIG")
-        kept = {name: value for name, value in os.environ.items() if not name.startswith(foreign)}
-        return {**kept, "GPU_COMMONS_STACKS": str(self.project / "stacks")}
-
-    def write(self, settings: Settings, stack: str = STACK) -> None:
-        """The stack file, whole."""
-        (self.project / "stacks" / f"Pulumi.{stack}.yaml").write_text(yaml.safe_dump(settings, sort_keys=False))
-
-    def python_m_lab(self, *arguments: str) -> Outcome:
-        """`python -m lab` on this instance, as `make` runs it."""
-        return self._run([sys.executable, "-m", "lab", "--instance", NAME, *arguments], self.environment)
-
-    def pulumi(self, *arguments: str, **variables: str) -> Outcome:
-        """A bare `pulumi`, with what `make env` gives."""
-        return self._run([*self._pulumi, *arguments, *self._options], {**self._pulumi_environment, **variables})
-
-    def start_pulumi(self, *arguments: str) -> subprocess.Popen[str]:
-        """The same, not waited for."""
-        return subprocess.Popen(
-            [*self._pulumi, *arguments, *self._options],
-            cwd=self.project,
-            env=self._pulumi_environment,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-        )
-
-    def up(self, **variables: str) -> Outcome:
-        return self.pulumi("up", "--yes", "--skip-preview", **variables)
-
-    def cluster(self) -> Cluster:
-        return Cluster(self.instance)
-
-    @property
-    def state(self) -> Path:
-        return self.instance.data / "state" / ".pulumi" / "stacks" / "gpu-commons" / f"{STACK}.json"
-
-    @property
-    def _pulumi(self) -> list[str]:
-        return [str(engine.bin_folder(self.instance) / "pulumi")]
-
-    @property
-    def _options(self) -> list[str]:
-        return ["--stack", STACK, "--non-interactive", "--color", "never"]
-
-    @property
-    def _pulumi_environment(self) -> dict[str, str]:
-        return {**self.environment, **engine.environment(self.instance, self.tools)}
-
-    def _run(self, argv: list[str], environment: dict[str, str]) -> Outcome:
-        done = subprocess.run(
-            argv,
-            cwd=self.project,
-            env=environment,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            timeout=WITHIN_S,
-            check=False,
-        )
-        return Outcome(done.returncode, done.stdout)
+@pytest.fixture(scope="session")
+def second(bystander: Bystander, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
+    """The second lab, started once and removed at the end, whatever happened to it."""
+    assert bystander.instance.name != NAME
+    remove(open_instance(NAME))  # left by a run that was killed
+    lab = Lab(open_instance(NAME), Toolchain(), make_project(tmp_path_factory.mktemp("project")))
+    try:
+        lab.write(settings())
+        lab.start()
+        engine.prepare(lab.instance, lab.tools, print)
+        lab.fresh_nodes = lab.nodes()
+        yield lab
+    finally:
+        remove(lab.instance)
 
 
-def settings() -> Settings:
-    """The stack of these tests: the fleet of dsmlp-fall, its runtime, one tiny image and one job; no hub."""
-    stack: Settings = yaml.safe_load((ROOT / "stacks" / "Pulumi.dsmlp-fall.yaml").read_text())
-    config = stack["config"]
-    del config["gpu-commons:hubs"]
-    config["gpu-commons:images"] = [{"name": "tiny"}]
-    (job,) = config["gpu-commons:jobs"]
-    config["gpu-commons:jobs"] = [{**job, "image": "tiny", "command": ["true"]}]
-    return stack
+def remove(instance: Instance) -> None:
+    steps.stop(instance, Toolchain(), print)
+    forget_instance(instance)
 
 
-def make_project(folder: Path) -> Path:
-    """The product by link, with stack files and images of the tests' own."""
-    for name in LINKED:
-        (folder / name).symlink_to(ROOT / name)
-    (folder / ".venv").symlink_to(sys.prefix)
-    shutil.copy(ROOT / "Pulumi.yaml", folder)
-    shutil.copytree(HERE / "images", folder / "images")
-    for module in (ROOT / "images").glob("*.py"):
-        (folder / "images" / module.name).symlink_to(module)
-    (folder / "stacks").mkdir()
-    return folder
+@pytest.fixture
+def stack() -> Settings:
+    """The settings of the stack, to be changed by the test."""
+    return settings()
 
 
+@pytest.fixture
+def lab(second: Lab) -> Lab:
+    """The second lab with all its servers and the stack file as it should be; the stack is in any state."""
+    second.write(settings())
+    if not steps.is_up(second.instance):
+        second.start()
+    if not second.exists():
+        second.pulumi("stack", "init").succeeded()
+    return second
+
+
+@pytest.fixture
+def deployed(lab: Lab) -> Lab:
+    """With the stack as its file says."""
+    lab.up().succeeded()
+    return lab
+
+
+@pytest.fixture
+def empty(lab: Lab) -> Lab:
+    """With nothing of the stack."""
+    if lab.resources():
+        lab.pulumi("destroy", "--yes", "--skip-preview").succeeded()
+    return lab

@@ -21,7 +21,7 @@ def instance(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Instance:
     return open_instance("processes")
 
 
-def sleeper(ready: bool = True) -> Server:
+def sleeper(*, ready: bool = True) -> Server:
     return Server("sleeper", SLEEPER, ready=lambda: ready, ready_within_s=1)
 
 

@@ -12,8 +12,7 @@ from lab.stand_ins import images
 from lab.toolchain import Toolchain
 
 DEVICE_PLUGIN = (
-    "nvcr.io/nvidia/k8s-device-plugin:v0.17.1"
-    "@sha256:af31e2b7c7f89834c4e5219860def7ac2e49a207b3d4e8610d5a26772b7738e5"
+    "nvcr.io/nvidia/k8s-device-plugin:v0.17.1@sha256:af31e2b7c7f89834c4e5219860def7ac2e49a207b3d4e8610d5a26772b7738e5"
 )
 BUSYBOX = "docker.io/library/busybox:1.36.1@sha256:73aaf090f3d85aa34ee199857f03fa3a95c8ede2ffd4cc2cdb5b94e566b11662"
 

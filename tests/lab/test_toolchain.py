@@ -156,9 +156,7 @@ def test_a_program_on_path_at_another_version_is_passed_over(
     assert one_tool.path("tool").read_bytes() == PROGRAM
 
 
-def test_a_second_run_does_nothing(
-    one_tool: Toolchain, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_a_second_run_does_nothing(one_tool: Toolchain, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     put_on_path(monkeypatch, tmp_path / "bin", "1.2.3")
     one_tool.ensure(lambda _: None)
     said: list[str] = []

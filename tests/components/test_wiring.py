@@ -1,0 +1,84 @@
+"""Settings become arguments of components."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from components import wiring
+from components.settings import SettingsError, Stack, load_stack
+from components.stack_models import Substitute
+
+STACK = Path(__file__).parents[2] / "stacks" / "Pulumi.dsmlp-fall.yaml"
+
+
+@pytest.fixture(scope="module")
+def stack() -> Stack:
+    return load_stack(STACK)
+
+
+@pytest.fixture
+def refs(stack: Stack) -> dict[str, Any]:
+    return {image.name: f"registry.example.edu/{image.name}@sha256:{'0' * 64}" for image in stack.images}
+
+
+def test_parents_are_built_before_their_children(stack: Stack) -> None:
+    backwards = stack.model_copy(update={"images": tuple(reversed(stack.images))})
+    order = list(wiring.images_in_order(backwards))
+    assert order.index(("datahub-base-notebook", None)) < order.index(("scipy-ml-notebook", "datahub-base-notebook"))
+    assert sorted(name for name, _ in order) == ["datahub-base-notebook", "hub", "proxy", "scipy-ml-notebook"]
+
+
+def test_a_parent_that_the_stack_does_not_build_is_named(stack: Stack) -> None:
+    only_the_child = stack.model_copy(update={"images": stack.images[-1:]})
+    with pytest.raises(SettingsError, match=r"images\[0\]\.name: .*stands on our datahub-base-notebook"):
+        list(wiring.images_in_order(only_the_child))
+
+
+def test_the_odd_pool_keeps_its_seven_gpus(stack: Stack) -> None:
+    args = wiring.pool_args(stack.fleet.pool("gtx1070ti"))
+    assert args["node_names"] == ["n10"]
+    assert args["gpus_per_node"] == 7
+    assert args["gpu"] == "GeForce GTX 1070 Ti"
+    assert args["driver_version"] == "418.88"
+
+
+def test_a_hub_gets_its_profiles_with_the_images_that_were_pushed(stack: Stack, refs: dict[str, Any]) -> None:
+    args = wiring.hub_args(stack, stack.hubs[0], refs)
+    assert [profile["name"] for profile in args["profiles"]] == ["cpu", "gtx1080ti", "rtx2080ti"]
+    assert args["profiles"][1]["image"] == refs["scipy-ml-notebook"]
+    assert args["profiles"][1]["gpus"] == 1
+    assert args["authenticator"]["kind"] == "lti13"
+    assert args["core_pool"] == "gtx1080ti"
+
+
+def test_a_job_gets_no_argument_that_was_not_set(stack: Stack, refs: dict[str, Any]) -> None:
+    args = wiring.job_args(stack.jobs[0], refs, "batch")
+    assert None not in args.values()
+    assert args["gpus"] == 1
+
+
+def test_images_carry_the_sites_substitutes(stack: Stack) -> None:
+    here = {"reference": "conda-forge", "with": "nothing", "reason": "offline"}
+    site = stack.site.model_copy(update={"substitutes": (Substitute.model_validate(here),)})
+    args = wiring.image_args(stack.model_copy(update={"site": site}), "hub", None)
+    assert args["substitutes"] == [here]
+    assert args["repository"] == "registry.example.edu/gpu-commons/hub"
+
+
+def test_without_a_policy_pack_the_program_stops_and_says_how_to_go_on() -> None:
+    with pytest.raises(SettingsError, match="PULUMI_OPTION_POLICY_PACK: is not set") as caught:
+        wiring.require_policies({})
+    assert 'GPU_COMMONS_WITHOUT_POLICIES="…"' in str(caught.value)
+
+
+def test_a_reason_lets_it_go_on_and_is_returned_for_printing() -> None:
+    assert wiring.require_policies({"GPU_COMMONS_WITHOUT_POLICIES": " first bootstrap "}) == "first bootstrap"
+    assert wiring.require_policies({"PULUMI_OPTION_POLICY_PACK": "policies"}) is None
+
+
+def test_an_empty_reason_is_no_reason() -> None:
+    with pytest.raises(SettingsError):
+        wiring.require_policies({"GPU_COMMONS_WITHOUT_POLICIES": "  "})

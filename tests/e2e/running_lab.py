@@ -1,0 +1,100 @@
+"""The lab and its stack as tests see them: the API server, the engine, what the stack put out."""
+
+from __future__ import annotations
+
+import base64
+import json
+import os
+import subprocess
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeVar
+
+from lab.cluster import Cluster
+
+PROJECT = Path(__file__).parents[2]
+STACK = "dsmlp-fall"
+STACK_FILE = PROJECT / "stacks" / "Pulumi.dsmlp-fall.yaml"
+HUB_NAMESPACE = "datahub"
+
+Object = dict[str, Any]
+Found = TypeVar("Found")
+
+
+@dataclass(frozen=True)
+class Ended:
+    """A command that has ended: its exit code and its two outputs."""
+
+    code: int
+    out: str
+    err: str
+
+    @property
+    def shown(self) -> str:
+        """Everything that a person saw."""
+        return self.out + self.err
+
+    def events(self) -> list[Object]:
+        """Events of a streaming JSON preview, one a line."""
+        return [json.loads(line) for line in self.out.splitlines() if line.startswith("{")]
+
+
+@dataclass(frozen=True)
+class RunningLab:
+    """A lab whose stack is up. Nothing here changes the stack."""
+
+    cluster: Cluster
+    pulumi: str
+    environ: Mapping[str, str]
+    outputs: Mapping[str, Any]
+
+    def run(self, *argv: str, cwd: Path = PROJECT, without: str = "", **variables: str) -> Ended:
+        """A command with the environment of `make env`, variables added or one taken away."""
+        environ = {**self.environ, **variables}
+        environ.pop(without, None)
+        ended = subprocess.run(
+            argv,
+            cwd=cwd,
+            env=environ,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=300,
+            check=False,
+        )
+        return Ended(ended.returncode, ended.stdout, ended.stderr)
+
+    def preview(self, *options: str, stack: str = STACK, cwd: Path = PROJECT, **more: str) -> Ended:
+        """`pulumi preview` as a person calls it, without colours."""
+        argv = (self.pulumi, "preview", "--stack", stack, "--non-interactive", "--color", "never", *options)
+        return self.run(*argv, cwd=cwd, **more)
+
+    def streamed_preview(self, *options: str, **more: str) -> Ended:
+        """`pulumi preview` as a stream of events."""
+        return self.preview("--json", *options, PULUMI_ENABLE_STREAMING_JSON_PREVIEW="true", **more)
+
+    def credentials(self) -> dict[str, str]:
+        """Keys and values of the hub's Secret, in clear text."""
+        secret = self.cluster.get(f"/api/v1/namespaces/{HUB_NAMESPACE}/secrets/hub-credentials")
+        assert secret is not None, "the hub's Secret hub-credentials is not there: did the stack come up?"
+        return {key: base64.b64decode(value).decode() for key, value in secret["data"].items()}
+
+    def pods(self, namespace: str) -> list[Object]:
+        return self.cluster.items(f"/api/v1/namespaces/{namespace}/pods")
+
+
+def wait_for(find: Callable[[], Found | None], *, what: str, within_s: float = 60) -> Found:
+    """The first answer that is something. Fails, saying what was waited for."""
+    deadline = time.monotonic() + within_s
+    while not (found := find()):
+        assert time.monotonic() < deadline, f"{what}: not within {within_s:.0f} s"
+        time.sleep(0.2)
+    return found
+
+
+def environment_of(variables: Mapping[str, str]) -> dict[str, str]:
+    """Ours with the lab's variables; what a person may have set for a stack of their own does not count."""
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("GPU_COMMONS_")}
+    return {**kept, **variables}

@@ -1,0 +1,80 @@
+"""An image build whose registry or builder fails: one clear error, and the same command converges afterwards."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+import yaml
+
+from lab import processes
+from lab.servers import buildkit
+
+if TYPE_CHECKING:
+    from second_lab import Lab, Settings
+
+MIB = 1024**2
+
+
+def add_image(lab: Lab, stack: Settings, name: str, size_mib: int) -> None:
+    """An image of the project with one file of that size that nothing can compress, named in the stack file."""
+    tiny = lab.project / "images" / "tiny"
+    folder = tiny.with_name(name)
+    folder.mkdir()
+    spec = yaml.safe_load((tiny / "image.yaml").read_text())
+    spec |= {"name": name, "files": [{"source": "content", "target": "/content"}]}
+    (folder / "image.yaml").write_text(yaml.safe_dump(spec))
+    (folder / "content").write_bytes(random.Random(name).randbytes(size_mib * MIB))
+    (folder / "verify.py").write_bytes((tiny / "verify.py").read_bytes())
+    (folder / ".dockerignore").write_text("*\n!content\n!verify.py\n")
+    stack["config"]["gpu-commons:images"].append({"name": name})
+    lab.write(stack)
+
+
+def image_names(lab: Lab) -> list[str]:
+    return sorted(each["id"] for each in lab.resources() if each["type"] == "docker-build:index:Image")
+
+
+def test_a_registry_that_is_down_fails_one_build_and_the_next_up_pushes_it(deployed: Lab, stack: Settings) -> None:
+    before = deployed.resources()
+    add_image(deployed, stack, "pushed", size_mib=1)
+    deployed.kill("registry")
+    text = deployed.up().refused()
+    assert "the registry does not take the image: start it" in text
+    assert deployed.instance.registry_address in text
+    assert deployed.resources()[: len(before)] == before
+    assert len(image_names(deployed)) == 1
+    deployed.start()
+    assert "+ 2 created" in deployed.up().succeeded()
+    assert len(image_names(deployed)) == 2
+    assert deployed.pending() == []
+
+
+@contextmanager
+def small_disk(lab: Lab, size_mib: int) -> Iterator[None]:
+    """The builder with a disk of its own of that size; afterwards its own cache is there again."""
+    root = lab.instance.data / "buildkit"
+    processes.stop(lab.instance, "buildkitd", within_s=30)
+    processes.run(["mount", "-t", "tmpfs", "-o", f"size={size_mib}m", "tmpfs", str(root)])
+    try:
+        processes.start(lab.instance, buildkit.server(lab.instance, lab.tools))
+        yield
+    finally:
+        processes.stop(lab.instance, "buildkitd", within_s=30)
+        processes.run(["umount", "--recursive", str(root)])
+        lab.start()
+
+
+def test_a_full_disk_of_the_builder_is_one_clear_error_and_with_room_the_image_is_built(
+    deployed: Lab, stack: Settings
+) -> None:
+    before = deployed.resources()
+    add_image(deployed, stack, "big", size_mib=48)
+    with small_disk(deployed, size_mib=32):
+        text = deployed.up().refused()
+    assert "is full" in text
+    assert "prune" in text
+    assert deployed.resources()[: len(before)] == before
+    assert "+ 2 created" in deployed.up().succeeded()

@@ -1,0 +1,42 @@
+"""The small stack with a GPU framework that every registry-only machine can really build and read."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from lab import processes
+from lab.instance import open_instance
+
+pytestmark = [pytest.mark.lab, pytest.mark.timeout(900)]
+
+
+def image_config(registry: str, repository: str, digest: str) -> dict[str, Any]:
+    """Configuration of an image, read from the registry by digest."""
+    with httpx.Client(base_url=f"http://{registry}/v2/{repository}/") as client:
+        manifest = client.get(
+            f"manifests/{digest}", headers={"Accept": "application/vnd.oci.image.manifest.v1+json"}
+        ).json()
+        return dict(client.get(f"blobs/{manifest['config']['digest']}", follow_redirects=True).json())
+
+
+def test_the_cupy_stack_builds_an_image_and_says_what_is_in_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    lab = [sys.executable, "-m", "lab", "--instance", "cupy"]
+    project = Path(__file__).parents[2]
+    try:
+        said = processes.run([*lab, "up", "--stack", "cupy"], cwd=project, timeout_s=800)
+        assert "cupy is up." in said
+        (line,) = [each for each in said.splitlines() if "cupy-notebook@sha256:" in each or 'cupy-notebook: "' in each]
+        digest = "sha256:" + line.split("@sha256:")[1][:64]
+        config = image_config(open_instance("cupy").registry_address, "gpu-commons/cupy-notebook", digest)
+        labels = config["config"]["Labels"]
+        assert labels["org.gpu-commons.spec.frameworks"] == "cupy-cuda12x==14.2.0"
+        assert labels["org.gpu-commons.spec.cuda-line"] == "12.9"
+        assert config["config"]["User"] not in {"", "0", "root"}
+    finally:
+        processes.run([*lab, "clean"], cwd=project)

@@ -1,0 +1,57 @@
+"""What a bare `pulumi` gets from the lab, and the proof that the policy pack took part."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from pathlib import Path
+
+import pytest
+
+from lab import engine
+from lab.instance import Instance, LabError, open_instance
+from lab.toolchain import Toolchain
+
+URN = "urn:pulumi:s::p::kubernetes:core/v1:Pod::"
+
+
+@pytest.fixture
+def instance(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Instance:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    return open_instance("engine")
+
+
+def looked_at(name: str) -> str:
+    event = {"resourceUrn": URN + name, "policyPackName": "gpu-commons", "policyPackVersion": "0.1.0"}
+    return json.dumps({"sequence": 1, "policyAnalyzeSummaryEvent": event})
+
+
+def test_the_verdict_counts_what_the_pack_looked_at_and_said() -> None:
+    log = "\n".join([looked_at("a"), looked_at("b"), looked_at("b"), json.dumps({"policyEvent": {"message": "hm"}})])
+    verdict = engine.read_verdict(log)
+    assert (verdict.packs, verdict.resources, verdict.advice) == (("gpu-commons 0.1.0",), 2, 1)
+    assert str(verdict) == "gpu-commons 0.1.0 looked at 2 resources and refused none, 1 hints above"
+
+
+@pytest.mark.parametrize("log", ["", json.dumps({"policyLoadEvent": {}}), json.dumps({"summaryEvent": {}})])
+def test_an_update_without_the_pack_is_an_error(log: str) -> None:
+    with pytest.raises(LabError, match="no policy pack looked at any resource: nothing was proved"):
+        engine.read_verdict(log)
+
+
+def test_the_environment_names_the_pack_the_state_and_the_site_of_this_instance(instance: Instance) -> None:
+    variables = engine.environment(instance, Toolchain())
+    assert variables["PULUMI_OPTION_POLICY_PACK"] == str(engine.PROJECT / "policies")
+    assert variables["PULUMI_BACKEND_URL"] == f"file://{instance.home}/data/state"
+    assert variables["GPU_COMMONS_SITE"] == f"{instance.home}/config/site.yaml"
+    assert variables["KUBECONFIG"] == f"{instance.home}/config/kubeconfig"
+    assert instance.networks.node_address in variables["NO_PROXY"].split(",")
+
+
+def test_exports_can_be_evaluated_by_a_shell() -> None:
+    text = engine.shell_exports({"ONE": "a b", "TWO": "it's"})
+    assert shlex.split(text) == ["export", "ONE=a b", "export", "TWO=it's"]
+
+
+def test_the_commands_own_folder_comes_first_on_path(instance: Instance) -> None:
+    assert engine.environment(instance, Toolchain())["PATH"].split(":")[0] == str(engine.bin_folder(instance))
