@@ -46,6 +46,12 @@ test: check ## every test, the end-to-end ones included
 golden: .venv/synced ## rewrite golden files, for you to read as a diff
 	@GPU_COMMONS_GOLDEN=write $(PY) -m pytest -q -m "not lab and not browser"
 
+docs: .venv/synced ## rewrite the generated reference pages
+	@$(PY) docs/make.py
+
+tables: .venv/synced ## check the compatibility tables; FACTS=folder rewrites them
+	@$(PY) -m components.compat.data.make $(FACTS)
+
 .venv/synced: pyproject.toml uv.lock $(UV)
 	@$(UV) sync --frozen --compile-bytecode --quiet
 	@touch $@
@@ -56,4 +62,4 @@ $(UV):
 	@python3 -m venv $(CACHE)/uv-$(UV_VERSION)
 	@$(CACHE)/uv-$(UV_VERSION)/bin/pip install --quiet --disable-pip-version-check uv==$(UV_VERSION)
 
-.PHONY: help up preview down clean status env tools check test golden
+.PHONY: help up preview down clean status env tools check test golden docs tables

@@ -15,11 +15,11 @@ from typing import Any, Final
 
 from pydantic import ValidationError
 
-from components import stack_checks
-from components.model_faults import model_faults
 from components.problems import Fault, Loc, Problem, SettingsError, nearest, path_text, show
-from components.stack_file import Document, read_yaml
-from components.stack_models import Stack
+from components.stack import checks
+from components.stack.document import Document, read_yaml
+from components.stack.faults import model_faults
+from components.stack.models import Stack
 
 __all__ = ["Problem", "SettingsError", "Stack", "from_pulumi", "json_schema", "load_stack"]
 
@@ -178,7 +178,7 @@ def _stack(main: Document, overlay: Document | None, faults: list[Fault]) -> Sta
         found = model_faults(error, Stack.model_json_schema())
         faults += [fault for fault in found if not _is_inside(fault.loc, encrypted)]
     known = {fault.loc for fault in faults}
-    faults += [fault for fault in stack_checks.check(raw) if fault.loc not in known]
+    faults += [fault for fault in checks.check(raw) if fault.loc not in known]
     if faults or stack is None:
         raise SettingsError(_problems(faults, main, overlay))
     return stack

@@ -13,7 +13,7 @@ from components.notebook_hub import NotebookHubArgs
 from components.nvidia_runtime import NvidiaRuntimeArgs
 from components.problems import Problem, SettingsError
 from components.settings import Stack
-from components.stack_models import Hub, Job, Pool, Profile
+from components.stack.models import Hub, Job, Pool, Profile
 from images.load import load_family
 
 Refs = Mapping[str, pulumi.Output[str]]  # image name → repository@digest

@@ -48,7 +48,7 @@ def stack_page(schema: Mapping[str, Any]) -> str:
         blocks.append(f"\n## `{key}`\n\n{section['description']}{'' if needed else ' May be left out.'}")
         path = key.removeprefix(f"{NAMESPACE}:") + ("[]" if section.get("type") == "array" else "")
         blocks += _tables(path, section, schema["$defs"])
-    return HEAD.format(source="components/stack_models.py") + "\n".join(blocks) + "\n"
+    return HEAD.format(source="components/stack/models.py") + "\n".join(blocks) + "\n"
 
 
 def _tables(path: str, node: Mapping[str, Any], defs: Mapping[str, Any]) -> Iterator[str]:

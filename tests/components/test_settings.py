@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from components.labels import Taint
 from components.settings import Problem, SettingsError, Stack, from_pulumi, json_schema, load_stack
-from components.stack_models import Lti13Authenticator, NodePort, OAuthAuthenticator
+from components.stack.models import Lti13Authenticator, NodePort, OAuthAuthenticator
 
 ROOT = Path(__file__).parents[2]
 DSMLP = ROOT / "stacks" / "Pulumi.dsmlp-fall.yaml"

@@ -9,7 +9,7 @@ import pytest
 
 from components import wiring
 from components.settings import SettingsError, Stack, load_stack
-from components.stack_models import Substitute
+from components.stack.models import Substitute
 
 STACK = Path(__file__).parents[2] / "stacks" / "Pulumi.dsmlp-fall.yaml"
 

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from itertools import chain
 from typing import Any, Final, TypeGuard
 
-from components.node_names import NodeNameError, expand_all
 from components.problems import Fault, Loc, listing, nearest
+from components.stack.node_names import NodeNameError, expand_all
 
 Raw = Mapping[str, Any]
 

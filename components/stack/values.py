@@ -20,9 +20,9 @@ from components.compat.names import UnknownGpu, find_gpu
 from components.compat.tables import GpuModel
 from components.compat.versions import DriverVersion, VersionError
 from components.labels import NVIDIA_PREFIX, OWN_PREFIX
-from components.model_faults import Misfit
-from components.node_names import NodeNameError, expand
 from components.references import ImageReference
+from components.stack.faults import Misfit
+from components.stack.node_names import NodeNameError, expand
 
 
 def _quoted(value: object, info: ValidationInfo) -> object:

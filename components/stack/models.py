@@ -1,6 +1,6 @@
 """What a stack file can say, as pydantic models. Every key has a description: they make the reference and the schema.
 
-What keys must agree on among themselves (sums, names, limits) is in `stack_checks`.
+What keys must agree on among themselves (sums, names, limits) is in `checks`.
 """
 
 from typing import Annotated, Final, Literal
@@ -8,8 +8,8 @@ from typing import Annotated, Final, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from components.labels import Taint as NodeTaint
-from components.node_names import expand_all
-from components.setting_values import (
+from components.stack.node_names import expand_all
+from components.stack.values import (
     Amount,
     Assumptions,
     Count,
