@@ -119,7 +119,8 @@ def components_page(folder: Path) -> str:
     """Arguments and outputs of every component that components/__main__.py hosts, from their source."""
     blocks = [
         "# Components\n",
-        "Arguments are keys of a mapping, in snake case; **required** marks those without a default.",
+        "Arguments are keys of a mapping, in snake case from Python and in camel case from other languages.",
+        "**required** marks those without a default.",
         "A type in `Input[…]` may be another resource's output, all others are plain values.",
         "How to use them: [use a component](../use-a-component.md).",
     ]

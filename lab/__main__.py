@@ -69,7 +69,7 @@ def up(name: str, stack: str, without_stack: bool, simulated: bool) -> None:  # 
 def _deploy(instance: Instance, tools: Toolchain, stack: str) -> engine.Verdict:
     engine.prepare(instance, tools, report)
     engine.select_stack(instance, tools, stack)
-    engine.release_dead_lock(instance, tools, stack, report)
+    engine.settle(instance, tools, stack, report)
     report(f"pulumi up --stack {stack}")
     return engine.up(instance, tools, stack)
 

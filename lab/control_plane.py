@@ -15,7 +15,12 @@ def start(instance: Instance, tools: Tools, *, real_node: str | None) -> None:
     """Start what does not run yet; ready when it returns. The node address must exist (`lab.network.claim`)."""
     certificates.ensure(instance, real_node=real_node)
     processes.start(instance, etcd.server(instance, tools))
+    before = processes.read_record(instance, "kube-apiserver")
     processes.start(instance, apiserver.server(instance, tools))
+    if processes.read_record(instance, "kube-apiserver") != before:
+        # Clients of a server that was away ask again after a pause that grows to a minute: ended, they ask at once.
+        for name in ("kwok", "kube-scheduler", "kube-controller-manager"):
+            processes.stop(instance, name)
     processes.start(instance, controller_manager.server(instance, tools))
     processes.start(instance, scheduler.server(instance, tools))
     _start_kwok(instance, tools)

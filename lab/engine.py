@@ -168,14 +168,22 @@ def select_stack(instance: Instance, tools: Toolchain, stack: str) -> None:
     )
 
 
-def release_dead_lock(instance: Instance, tools: Toolchain, stack: str, report: Report) -> None:
-    """Take away the lock of a `pulumi` that was killed; one that still runs keeps it, and says so by itself."""
+def settle(instance: Instance, tools: Toolchain, stack: str, report: Report) -> None:
+    """What a `pulumi` that was killed left: its lock, and what it was just creating (docs/faults.md).
+
+    A lock of one that still runs stays, and the engine says so. What was being created is dropped from the state and
+    not from the cluster: everything of ours has a name of its own, so the next update takes over what is there.
+    """
     locks = sorted((instance.data / "state" / ".pulumi" / "locks").glob(f"**/{stack}/*.json"))
     if not locks or not all(_holder_is_dead(lock) for lock in locks):
         return
-    report(f"the last pulumi of stack {stack} was killed: its lock is taken away (pulumi cancel)")
-    command = [_pulumi(instance, tools), "cancel", "--yes", "--non-interactive", "--stack", stack]
-    processes.run(command, cwd=PROJECT, env=environment(instance, tools))
+    report(f"the last pulumi of stack {stack} was killed: taking away its lock and what it left half done")
+    for command in (["cancel", "--yes"], ["refresh", "--clear-pending-creates", "--yes", "--skip-preview"]):
+        processes.run(
+            [_pulumi(instance, tools), *command, "--non-interactive", "--stack", stack],
+            cwd=PROJECT,
+            env=environment(instance, tools),
+        )
 
 
 def _holder_is_dead(lock: Path) -> bool:

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+import yaml
 
 ROOT = Path(__file__).parent.parent
 COMPONENTS = ["GpuImage", "GpuJob", "GpuNodePool", "NotebookHub", "NvidiaRuntime"]
@@ -114,7 +115,7 @@ def called(node: ast.AST) -> str:
 
 def test_a_module_of_a_component_has_annotations_that_can_be_read_at_run_time() -> None:
     # `from __future__ import annotations` makes the engine's schema inference fail for hosted components.
-    hosts = [path for path in (ROOT / "components").glob("*.py") if "pulumi.ComponentResource" in path.read_text()]
+    hosts = [path for path in (ROOT / "components").glob("*.py") if "(pulumi.ComponentResource):" in path.read_text()]
     assert len(hosts) == len(COMPONENTS)
     assert not [path.name for path in hosts if "from __future__ import annotations" in path.read_text()]
 
@@ -160,3 +161,13 @@ def test_lock_files_name_public_registries_only() -> None:
     assert hosts <= PUBLIC_HOSTS
     sources_of_wheels = re.compile(r"^--(index-url|extra-index-url|find-links|trusted-host)", re.MULTILINE)
     assert not [name for name, text in tracked_texts() if name.endswith(".lock") and sources_of_wheels.search(text)]
+
+
+@pytest.mark.parametrize("workflow", sorted((ROOT / ".github" / "workflows").iterdir()), ids=lambda path: path.stem)
+def test_a_workflow_may_only_read_and_names_exact_versions_of_what_it_uses(workflow: Path) -> None:
+    steps = yaml.safe_load(workflow.read_text())
+    used = [step["uses"] for job in steps["jobs"].values() for step in job["steps"] if "uses" in step]
+    assert steps["permissions"] == {"contents": "read"}
+    assert not [job for job in steps["jobs"].values() if "permissions" in job]
+    assert used
+    assert not [name for name in used if not re.fullmatch(r"[\w-]+/[\w-]+@(v\d+\.\d+\.\d+|[0-9a-f]{40})", name)]

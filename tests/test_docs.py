@@ -124,10 +124,9 @@ def test_lab_commands_and_steps_exist(page: Path) -> None:
 
 @every_page
 def test_files_that_are_named_exist(page: Path) -> None:
-    named = re.findall(
-        r"(?<![\w./<-])((?:components|images|policies|lab|stacks|tests|docs|\.github|\.ci)/[\w./-]*\w)(?![\w<*$/…])",
-        code(page),
-    )
+    folders = "components|images|policies|lab|stacks|tests|docs|\\.github|\\.ci"
+    words = re.findall(rf"(?<![\w./<$-])((?:{folders})/[^\s`\"'()\[\],;:]*)", code(page))
+    named = [word.rstrip("./") for word in words if not re.search(r"[<*$…]", word)]  # others have a blank to fill in
     assert not [name for name in named if not (ROOT / name).exists()]
 
 
@@ -156,7 +155,7 @@ def test_no_line_holds_two_sentences(page: Path) -> None:
     if text.startswith("<!-- Written by"):
         return
     lines = [line for line in text.splitlines() if not line.startswith(("|", "#"))]
-    assert not [line for line in lines if re.search(r"(?<!\be\.g)(?<!\bi\.e)[a-z0-9)x][.?!] +[A-Z][a-z]", line)]
+    assert not [line for line in lines if re.search(r"[a-z0-9)][.?!] +[A-Z][a-z]", re.sub(r"^\d+\.", "", line))]
 
 
 def test_every_rule_is_on_the_page_for_reviewers() -> None:

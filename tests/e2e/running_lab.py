@@ -40,6 +40,22 @@ class Ended:
         """Events of a streaming JSON preview, one a line."""
         return [json.loads(line) for line in self.out.splitlines() if line.startswith("{")]
 
+    def errors(self) -> list[str]:
+        """Errors of a streamed preview, as people read them."""
+        return [each["message"] for each in self._said() if each["severity"] == "error"]
+
+    def messages(self) -> str:
+        """All that a streamed preview told people."""
+        return "".join(each["message"] for each in self._said() if each["severity"] != "debug")
+
+    def steps(self) -> dict[str, Object]:
+        """The step of every resource of a streamed preview, by logical name: `op`, `type`, `old`, `new`."""
+        steps = [event["resourcePreEvent"]["metadata"] for event in self.events() if "resourcePreEvent" in event]
+        return {step["urn"].rpartition("::")[2]: step for step in steps}
+
+    def _said(self) -> list[Object]:
+        return [event["diagnosticEvent"] for event in self.events() if "diagnosticEvent" in event]
+
 
 @dataclass(frozen=True)
 class RunningLab:
@@ -66,14 +82,11 @@ class RunningLab:
         )
         return Ended(ended.returncode, ended.stdout, ended.stderr)
 
-    def preview(self, *options: str, stack: str = STACK, cwd: Path = PROJECT, **more: str) -> Ended:
-        """`pulumi preview` as a person calls it, without colours."""
-        argv = (self.pulumi, "preview", "--stack", stack, "--non-interactive", "--color", "never", *options)
-        return self.run(*argv, cwd=cwd, **more)
-
-    def streamed_preview(self, *options: str, **more: str) -> Ended:
-        """`pulumi preview` as a stream of events."""
-        return self.preview("--json", *options, PULUMI_ENABLE_STREAMING_JSON_PREVIEW="true", **more)
+    def preview(self, *options: str, cwd: Path = PROJECT, without: str = "", **variables: str) -> Ended:
+        """`pulumi preview` of the stack (or of a stack of that name elsewhere) as a stream of events."""
+        argv = (self.pulumi, "preview", "--stack", STACK, "--non-interactive", "--color", "never", "--json", *options)
+        stream = {"PULUMI_ENABLE_STREAMING_JSON_PREVIEW": "true"}
+        return self.run(*argv, cwd=cwd, without=without, **stream, **variables)
 
     def credentials(self) -> dict[str, str]:
         """Keys and values of the hub's Secret, in clear text."""
@@ -95,6 +108,7 @@ def wait_for(find: Callable[[], Found | None], *, what: str, within_s: float = 6
 
 
 def environment_of(variables: Mapping[str, str]) -> dict[str, str]:
-    """Ours with the lab's variables; what a person may have set for a stack of their own does not count."""
-    kept = {name: value for name, value in os.environ.items() if not name.startswith("GPU_COMMONS_")}
+    """Ours with the lab's variables; what a person may have set for work of their own does not count."""
+    theirs = ("GPU_COMMONS_", "PULUMI_", "PYTHON", "VIRTUAL_ENV", "UV_PROJECT_")
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(theirs)}
     return {**kept, **variables}

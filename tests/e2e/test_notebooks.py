@@ -44,10 +44,13 @@ def browser() -> Iterator[Browser]:
 
 
 @pytest.fixture
-def page(browser: Browser) -> Iterator[Page]:
+def page(browser: Browser, artefacts: Path, request: pytest.FixtureRequest) -> Iterator[Page]:
+    """A browser window of somebody who has no cookies. What it showed last is kept, for the reader of a failure."""
     context = browser.new_context(viewport={"width": 1280, "height": 800})
     context.set_default_timeout(30_000)
-    yield context.new_page()
+    first = context.new_page()
+    yield first
+    first.screenshot(path=artefacts / f"last-{request.node.name}.png")
     context.close()
 
 
@@ -121,12 +124,15 @@ def test_a_student_runs_a_cell_on_a_node_with_one_gpu_requested(
     # JupyterLab: the launcher's card of the Python kernel makes a notebook.
     card = page.locator('.jp-LauncherCard[data-category="Notebook"]').filter(has_text="Python 3")
     card.click(timeout=SERVER_STARTS_WITHIN_S * 1000)
+    # Before the kernel is there the page still moves the cursor from place to place, and typed text gets lost.
+    expect(page.get_by_role("button", name="Python 3 (ipykernel) | Idle")).to_be_visible(timeout=120_000)
     cell = page.locator(".jp-Notebook .jp-CodeCell").first
-    expect(cell).to_be_visible(timeout=60_000)
-    cell.locator(".cm-content").click()
+    editor = cell.locator(".cm-content")
+    editor.click()
     page.keyboard.type("print(6*7)")
+    expect(editor).to_have_text("print(6*7)")
     page.keyboard.press("Shift+Enter")
-    expect(cell.locator(".jp-OutputArea-output pre")).to_have_text(re.compile(r"^42\s*$"), timeout=120_000)
+    expect(cell.locator(".jp-OutputArea-output pre")).to_have_text(re.compile(r"^42\s*$"))
     page.screenshot(path=artefacts / "3-notebook.png")
 
     pod = server_of(lab, user)
@@ -140,6 +146,13 @@ def test_a_student_runs_a_cell_on_a_node_with_one_gpu_requested(
     (status,) = pod["status"]["containerStatuses"]
     assert status["ready"]
     assert status["imageID"].endswith(digest)
+
+    # Stopping gives the GPU back and keeps the home. From a second page: the first one has unsaved work.
+    home = page.context.new_page()
+    home.goto(f"{hub}hub/home")
+    home.get_by_role("button", name="Stop My Server").click()
+    wait_for(lambda: not of_user(lab, USER_PODS, user), what=f"the server of {user} has ended")
+    assert len(of_user(lab, USER_VOLUMES, user)) == 1
 
 
 def test_a_student_on_another_node_waits_on_the_pending_page(

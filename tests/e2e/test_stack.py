@@ -16,35 +16,18 @@ SAME = {"same", "read", "refresh"}  # a node that is only read is no change of t
 
 def changes(ended: Ended) -> dict[str, str]:
     """Operation of every resource that a streamed preview would change, by type and logical name."""
-    found = {}
-    for event in ended.events():
-        step = (event.get("resourcePreEvent") or {}).get("metadata")
-        if step and step["op"] not in SAME:
-            found[f"{step['type'].rpartition(':')[2]} {step['urn'].rpartition('::')[2]}"] = step["op"]
-    return found
+    return {
+        f"{step['type'].rpartition(':')[2]} {name}": step["op"]
+        for name, step in ended.steps().items()
+        if step["op"] not in SAME
+    }
 
 
 def changed_inputs(ended: Ended, name: str) -> set[str]:
     """Top-level inputs of a resource that a streamed preview would change. (Components have no detailed diff.)"""
-    (step,) = [
-        each["metadata"]
-        for event in ended.events()
-        if (each := event.get("resourcePreEvent")) and each["metadata"]["urn"].endswith(f"::{name}")
-    ]
+    step = ended.steps()[name]
     old, new = step["old"]["inputs"], step["new"]["inputs"]
     return {key for key in old | new if old.get(key) != new.get(key)}
-
-
-def messages(ended: Ended) -> str:
-    """What the preview told people."""
-    said = [event["diagnosticEvent"] for event in ended.events() if "diagnosticEvent" in event]
-    return "".join(each["message"] for each in said if each["severity"] != "debug")
-
-
-def errors(ended: Ended) -> list[str]:
-    """Errors of a streamed preview."""
-    said = [event["diagnosticEvent"] for event in ended.events() if "diagnosticEvent" in event]
-    return [each["message"] for each in said if each["severity"] == "error"]
 
 
 def changed_stack(folder: Path, change: str, **values: object) -> Path:
@@ -65,13 +48,13 @@ def changed_stack(folder: Path, change: str, **values: object) -> Path:
 
 def preview_of(lab: RunningLab, stack_file: Path) -> Ended:
     """A streamed preview of the stack with that file in place of its own, for engine and pack alike."""
-    return lab.streamed_preview("--config-file", str(stack_file), GPU_COMMONS_STACKS=str(stack_file.parent))
+    return lab.preview("--config-file", str(stack_file), GPU_COMMONS_STACKS=str(stack_file.parent))
 
 
 def test_a_preview_right_after_up_loads_the_pack_and_shows_no_change(lab: RunningLab) -> None:
-    preview = lab.streamed_preview("--expect-no-changes")
-    assert preview.code == 0, messages(preview) + preview.err
+    preview = lab.preview("--expect-no-changes")
     assert changes(preview) == {}
+    assert preview.code == 0, preview.messages() + preview.err
     loaded = [event for event in preview.events() if "policyLoadEvent" in event]
     assert loaded, "no policy pack was loaded: nothing was proved"
     (summary,) = [event["summaryEvent"] for event in preview.events() if "summaryEvent" in event]
@@ -88,12 +71,12 @@ def test_a_preview_right_after_up_loads_the_pack_and_shows_no_change(lab: Runnin
 
 def test_another_driver_for_one_pool_shows_exactly_that_change(lab: RunningLab, tmp_path: Path) -> None:
     preview = preview_of(lab, changed_stack(tmp_path, "pools gtx1070ti", driver="580.95.05"))
-    assert preview.code == 0, messages(preview) + preview.err
+    assert preview.code == 0, preview.errors()
     assert changes(preview) == {"GpuNodePool gtx1070ti": "update", "NodePatch gtx1070ti-n10": "update"}
     assert changed_inputs(preview, "gtx1070ti") == {"driver_version"}
     assert changed_inputs(preview, "gtx1070ti-n10") == {"metadata"}
     # Who installs drivers has not done so yet, and the preview says so.
-    assert "driver 580.95.05 is declared, but n10 reports 418.88" in messages(preview)
+    assert "driver 580.95.05 is declared, but n10 reports 418.88" in preview.messages()
 
 
 def test_a_job_with_more_gpus_than_its_pool_has_is_refused_with_the_pools_that_could(
@@ -102,29 +85,31 @@ def test_a_job_with_more_gpus_than_its_pool_has_is_refused_with_the_pools_that_c
     stack_file = changed_stack(tmp_path, "jobs gpu-smoke", pool="gtx1070ti", gpus=8)
     preview = preview_of(lab, stack_file)
     assert preview.code != 0
-    assert errors(preview) == [
-        "stack configuration: 1 problem\n"
-        "  jobs[0].gpus: 8 is more than any node of pool gtx1070ti has (7)\n"
-        "    one pod runs on one node: ask for at most 7, or choose pool gtx1080ti or rtx2080ti\n"
+    assert preview.errors() == [
+        """\
+stack configuration: 1 problem
+  jobs[0].gpus: 8 is more than any node of pool gtx1070ti has (7)
+    one pod runs on one node: ask for at most 7, or choose pool gtx1080ti or rtx2080ti
+"""
     ]
 
 
 def test_a_stack_without_a_pack_stops_with_one_clear_error(lab: RunningLab) -> None:
-    preview = lab.streamed_preview(without="PULUMI_OPTION_POLICY_PACK")
+    preview = lab.preview(without="PULUMI_OPTION_POLICY_PACK")
     assert preview.code != 0
-    assert errors(preview) == [
-        "settings: 1 problem\n"
-        "  PULUMI_OPTION_POLICY_PACK: is not set: nothing would prove that this stack can run\n"
-        '    eval "$(make -s env)" sets it; to go without, give a reason: GPU_COMMONS_WITHOUT_POLICIES="…"\n'
+    assert preview.errors() == [
+        """\
+settings: 1 problem
+  PULUMI_OPTION_POLICY_PACK: is not set: nothing would prove that this stack can run
+    eval "$(make -s env)" sets it; to go without, give a reason: GPU_COMMONS_WITHOUT_POLICIES="…"
+"""
     ]
 
 
 def test_a_reason_lets_a_stack_go_on_without_a_pack_and_is_printed(lab: RunningLab) -> None:
-    preview = lab.streamed_preview(
-        without="PULUMI_OPTION_POLICY_PACK", GPU_COMMONS_WITHOUT_POLICIES="measured by the tests"
-    )
-    assert preview.code == 0, messages(preview) + preview.err
-    assert "no policy pack proves this stack: measured by the tests" in messages(preview)
+    preview = lab.preview(without="PULUMI_OPTION_POLICY_PACK", GPU_COMMONS_WITHOUT_POLICIES="measured by the tests")
+    assert preview.code == 0, preview.errors()
+    assert "no policy pack proves this stack: measured by the tests" in preview.messages()
     assert [event for event in preview.events() if "policyLoadEvent" in event] == []
 
 
@@ -165,18 +150,16 @@ def test_the_engine_refuses_a_workload_that_takes_gpus_and_is_not_pinned(lab: Ru
     backend = {"PULUMI_BACKEND_URL": f"file://{intruder}/state"}
     made = lab.run(lab.pulumi, "stack", "init", STACK, "--non-interactive", cwd=intruder, **backend)
     assert made.code == 0, made.shown
-    preview = lab.streamed_preview(cwd=intruder, **backend)
+    preview = lab.preview(cwd=intruder, **backend)
     assert preview.code != 0
     refused = [event["policyEvent"] for event in preview.events() if "policyEvent" in event]
     assert {(each["policyName"], each["enforcementLevel"]) for each in refused} == {("workloads", "mandatory")}
-    # Each message begins with what the policy is for; what it found is the last line.
-    found = sorted(each["message"].strip().splitlines()[-1].partition(". ")[0] for each in refused)
-    assert [re.sub(r" \(.*\)", "", line) for line in found] == [
-        "P-GPU: Deployment default/intruder: containers[0].env.NVIDIA_VISIBLE_DEVICES chooses GPUs past the scheduler; "
-        "the device plugin sets it",
+    # Each message begins with what the policy is for; what it found is the last line, up to places and advice.
+    found = sorted(re.split(r" \(|: what |; the |\. ", each["message"].strip().splitlines()[-1])[0] for each in refused)
+    assert found == [
+        "P-GPU: Deployment default/intruder: containers[0].env.NVIDIA_VISIBLE_DEVICES chooses GPUs past the scheduler",
         "P-HOST: Deployment default/intruder: no pool can host it",
-        "P-PIN: Deployment default/intruder: containers[0].image busybox:latest has no digest: "
-        "what runs can change without a deployment",
+        "P-PIN: Deployment default/intruder: containers[0].image busybox:latest has no digest",
         "P-PIN: Deployment default/intruder: containers[0].image busybox:latest is not from an allowed registry",
     ]
 

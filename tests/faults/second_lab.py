@@ -131,9 +131,9 @@ class Lab:
 
     # --- what is there
 
-    def resources(self) -> list[dict[str, Any]]:
-        """What the stack's state says, without the time and version that every command writes anew."""
-        return list(self._deployment().get("resources", []))
+    def resources(self) -> dict[str, dict[str, Any]]:
+        """What the stack's state says of each resource that it owns, by URN. Nodes that it only reads are not its."""
+        return {each["urn"]: each for each in self._deployment().get("resources", []) if not each.get("external")}
 
     def pending(self) -> list[str]:
         """Names of the resources that an ended engine was busy with."""

@@ -1,4 +1,4 @@
-"""Mistakes of a user, from the keyboard to the screen. What each says by itself is in tests/components/test_settings."""
+"""Mistakes of a user, from the keyboard to the screen. All the others are in tests/components/test_settings.py."""
 
 from __future__ import annotations
 
@@ -51,6 +51,7 @@ def too_many_gpus(stack: Settings) -> None:
     stack["config"]["gpu-commons:jobs"][0] |= {"pool": "gtx1070ti", "gpus": 8}
 
 
+WRONG = {"PULUMI_CONFIG_PASSPHRASE": "wrong"}
 # What is broken, then path and value, then what to do.
 MISTAKES = {
     "unknown key": (unknown_key, "gpu-commons:flet: is not a known key", "did you mean fleet?"),
@@ -102,7 +103,7 @@ def test_a_stack_that_is_not_there_is_answered_with_those_that_are(second: Lab) 
 
 def test_a_wrong_passphrase_is_one_line_and_changes_nothing(deployed: Lab) -> None:
     before = deployed.resources()
-    text = deployed.up(PULUMI_CONFIG_PASSPHRASE="wrong").refused()
+    text = deployed.up(**WRONG).refused()
     assert text.splitlines() == ["error: getting stack configuration: get stack secrets manager: incorrect passphrase"]
     assert deployed.resources() == before
     assert deployed.locks() == []

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import random
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import yaml
 
@@ -26,15 +26,20 @@ def add_image(lab: Lab, stack: Settings, name: str, size_mib: int) -> None:
     spec = yaml.safe_load((tiny / "image.yaml").read_text())
     spec |= {"name": name, "files": [{"source": "content", "target": "/content"}]}
     (folder / "image.yaml").write_text(yaml.safe_dump(spec))
-    (folder / "content").write_bytes(random.Random(name).randbytes(size_mib * MIB))
+    (folder / "content").write_bytes(os.urandom(size_mib * MIB))
     (folder / "verify.py").write_bytes((tiny / "verify.py").read_bytes())
     (folder / ".dockerignore").write_text("*\n!content\n!verify.py\n")
     stack["config"]["gpu-commons:images"].append({"name": name})
     lab.write(stack)
 
 
-def image_names(lab: Lab) -> list[str]:
-    return sorted(each["id"] for each in lab.resources() if each["type"] == "docker-build:index:Image")
+def images(lab: Lab) -> set[str]:
+    return {urn.rsplit("::", 1)[1] for urn in lab.resources() if "$docker-build:index:Image::" in urn}
+
+
+def kept(lab: Lab, before: dict[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
+    """What the state says now of the resources that were there before."""
+    return {urn: resource for urn, resource in lab.resources().items() if urn in before}
 
 
 def test_a_registry_that_is_down_fails_one_build_and_the_next_up_pushes_it(deployed: Lab, stack: Settings) -> None:
@@ -44,11 +49,11 @@ def test_a_registry_that_is_down_fails_one_build_and_the_next_up_pushes_it(deplo
     text = deployed.up().refused()
     assert "the registry does not take the image: start it" in text
     assert deployed.instance.registry_address in text
-    assert deployed.resources()[: len(before)] == before
-    assert len(image_names(deployed)) == 1
+    assert kept(deployed, before) == before
+    assert images(deployed) == {"tiny-build"}
     deployed.start()
-    assert "+ 2 created" in deployed.up().succeeded()
-    assert len(image_names(deployed)) == 2
+    assert "+ 1 created" in deployed.up().succeeded()
+    assert images(deployed) == {"tiny-build", "pushed-build"}
     assert deployed.pending() == []
 
 
@@ -76,5 +81,6 @@ def test_a_full_disk_of_the_builder_is_one_clear_error_and_with_room_the_image_i
         text = deployed.up().refused()
     assert "is full" in text
     assert "prune" in text
-    assert deployed.resources()[: len(before)] == before
-    assert "+ 2 created" in deployed.up().succeeded()
+    assert kept(deployed, before) == before
+    assert images(deployed) == {"tiny-build"}
+    assert "+ 1 created" in deployed.up().succeeded()

@@ -68,7 +68,7 @@ def test_another_driver_of_one_pool_changes_one_label_of_one_node(deployed: Lab,
 def test_destroy_removes_all_that_was_made_and_leaves_the_nodes_as_they_were(deployed: Lab) -> None:
     assert deployed.nodes() != deployed.fresh_nodes
     deployed.pulumi("destroy", "--yes", "--skip-preview").succeeded()
-    assert deployed.resources() == []
+    assert deployed.resources() == {}
     assert deployed.items("/apis/apps/v1/daemonsets") == {}
     assert deployed.items("/apis/batch/v1/jobs") == {}
     assert deployed.items("/apis/node.k8s.io/v1/runtimeclasses") == {}

@@ -1,0 +1,22 @@
+"""An API server that goes away for good in the middle of an update."""
+
+from __future__ import annotations
+
+from convergence import CLASSES, is_complete, keeps, made
+from second_lab import Lab, read_until
+
+
+def test_an_update_whose_api_server_was_killed_is_finished_by_the_next_one(empty: Lab) -> None:
+    update = empty.start_pulumi("up", "--yes", "--skip-preview")
+    read_until(update, "RuntimeClass nvidia-class created")
+    empty.kill("kube-apiserver")
+    said, _ = update.communicate(timeout=120)
+    assert update.returncode != 0, said
+    assert "Traceback" not in said
+    assert f"{empty.instance.apiserver_url} does not answer" in said
+    empty.start()
+    before = made(empty)
+    assert before[CLASSES]
+    empty.up().succeeded()
+    keeps(before, made(empty))
+    is_complete(empty)

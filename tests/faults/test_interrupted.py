@@ -1,0 +1,61 @@
+"""`kill -9` of `pulumi` in the middle of an update: its lock, what it was busy with, the way on (docs/faults.md)."""
+
+from __future__ import annotations
+
+import json
+import os
+
+import psutil
+from convergence import is_complete, keeps, made
+from second_lab import Lab, Settings, read_until
+
+
+def test_after_kill_9_of_pulumi_cancel_and_up_finish_the_update(empty: Lab) -> None:
+    plugins = kill_pulumi_at(empty, "0 of 1 completions")
+    _, left = psutil.wait_procs(plugins, timeout=20)
+    assert left == [], "plugins outlived their engine"
+    assert len(empty.locks()) == 1
+    assert empty.pending() == ["gpu-smoke-job"]
+    before = made(empty)
+    text = empty.up().refused()
+    assert "locked by 1 lock" in text
+    assert "pulumi cancel" in text
+
+    empty.pulumi("cancel", "--yes").succeeded()
+    empty.pulumi("refresh", "--clear-pending-creates", "--yes", "--skip-preview").succeeded()
+    assert empty.pending() == []
+    empty.up().succeeded()
+    keeps(before, made(empty))
+    is_complete(empty)
+
+
+def test_make_up_takes_away_the_lock_of_a_dead_pulumi_and_of_no_other(deployed: Lab, stack: Settings) -> None:
+    stack["config"]["gpu-commons:jobs"][0]["command"] = ["true", "again"]  # another command is another Job
+    deployed.write(stack)
+    kill_pulumi_at(deployed, "0 of 1 completions")
+    assert deployed.pending() == ["gpu-smoke-job"]
+    (lock,) = deployed.locks()
+    left = json.loads(lock.read_text())
+    text = deployed.python_m_lab("up", "--simulated", "--stack", "small").succeeded()
+    assert "was killed: taking away its lock" in text
+    assert deployed.locks() == []
+    is_complete(deployed)
+
+    lock.write_text(json.dumps({**left, "pid": os.getpid()}))  # of one that runs: ourselves
+    try:
+        text = deployed.python_m_lab("up", "--simulated", "--stack", "small").refused()
+    finally:
+        lock.unlink()
+    assert "was killed" not in text
+    assert "locked by 1 lock" in text
+
+
+def kill_pulumi_at(lab: Lab, text: str) -> list[psutil.Process]:
+    """`pulumi up`, and `kill -9` when it says `text`; the processes that it had started."""
+    update = lab.start_pulumi("up", "--yes", "--skip-preview")
+    read_until(update, text)
+    plugins = psutil.Process(update.pid).children(recursive=True)
+    update.kill()
+    update.communicate(timeout=30)
+    assert plugins
+    return plugins
