@@ -151,12 +151,12 @@ def test(name: str, args: tuple[str, ...]) -> None:
     if args:
         sys.exit(engine.run_tests(instance, toolchain, args))
     was_up = steps.is_up(instance)
-    codes = [engine.run_tests(instance, toolchain, engine.TESTS_BEFORE_THE_LAB)]
+    codes = [engine.run_suite(instance, toolchain, suite) for suite in engine.TESTS_BEFORE_THE_LAB]
     try:
         if not was_up:
             steps.start(instance, toolchain, _stack_file(STACK), steps.Nodes.ONE_REAL, report)
             _deploy(instance, toolchain, STACK)
-        codes.append(engine.run_tests(instance, toolchain, engine.TESTS_ON_THE_LAB))
+        codes += [engine.run_suite(instance, toolchain, suite) for suite in engine.TESTS_ON_THE_LAB]
     finally:
         if not was_up:
             steps.stop(instance, toolchain, report)

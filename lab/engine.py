@@ -125,10 +125,23 @@ def _install_plugin(instance: Instance, tools: Toolchain, name: str, version: st
     return "stand-in"
 
 
+@dataclass(frozen=True, slots=True)
+class Suite:
+    """Tests that need servers. Each file runs on one worker; suites whose files share a lab have one worker."""
+
+    folder: str
+    workers: int
+
+
 # What `make check` leaves out, in two parts: a machine has one real node, and the tests of that node start their own.
-TESTS_BEFORE_THE_LAB = ("tests/lab", "tests/faults")
-TESTS_ON_THE_LAB = ("tests/conformance", "tests/e2e")
+TESTS_BEFORE_THE_LAB = (Suite("tests/lab", 2), Suite("tests/faults", 0))
+TESTS_ON_THE_LAB = (Suite("tests/conformance", 2), Suite("tests/e2e", 2))
 MARKED = "lab or browser or slow"
+
+
+def run_suite(instance: Instance, tools: Toolchain, suite: Suite) -> int:
+    """Run one suite; returns pytest's exit code."""
+    return run_tests(instance, tools, ["-n", str(suite.workers), "--dist", "loadfile", suite.folder])
 
 
 def run_tests(instance: Instance, tools: Toolchain, args: Sequence[str]) -> int:
@@ -142,7 +155,7 @@ def run_tests(instance: Instance, tools: Toolchain, args: Sequence[str]) -> int:
         "GPU_COMMONS_TEST_NODE_SELECTOR": "=".join(SIMULATED_NODE),
     }
     return processes.call(
-        [sys.executable, "-m", "pytest", "-m", MARKED, "-n", "2", "--dist", "loadgroup", *args],
+        [sys.executable, "-m", "pytest", "-m", MARKED, *args],
         cwd=PROJECT,
         env=variables,
     )

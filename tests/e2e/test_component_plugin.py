@@ -11,8 +11,6 @@ import pytest
 import yaml
 from running_lab import PROJECT, STACK, Ended, RunningLab
 
-pytestmark = pytest.mark.xdist_group("plugin")  # the copy is made once
-
 MADE_ELSEWHERE = shutil.ignore_patterns(".venv", "uv.lock", "__pycache__")
 
 POOL = """

@@ -13,7 +13,7 @@ from playwright.sync_api import Browser, Page, expect, sync_playwright
 from running_lab import HUB_NAMESPACE, Object, RunningLab, wait_for
 
 # One worker drives the browser: a second one would only wait for the same two cores.
-pytestmark = [pytest.mark.browser, pytest.mark.xdist_group("browser")]
+pytestmark = pytest.mark.browser
 
 FLAGS = (
     "--no-sandbox",  # Chromium refuses to run as root with it

@@ -20,14 +20,6 @@ from lab import engine, steps
 from lab.instance import Instance, forget_instance, open_instance, state_home
 from lab.toolchain import Toolchain
 
-HERE = Path(__file__).parent
-
-
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    for item in items:
-        if HERE in item.path.parents:
-            item.add_marker(pytest.mark.lab)
-
 
 @pytest.fixture(scope="session")
 def bystander() -> Iterator[Bystander]:

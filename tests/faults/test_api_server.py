@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import pytest
 from convergence import CLASSES, is_complete, keeps, made
 from second_lab import Lab, read_until
+
+pytestmark = pytest.mark.lab
 
 
 def test_an_update_whose_api_server_was_killed_is_finished_by_the_next_one(empty: Lab) -> None:

@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+pytestmark = pytest.mark.lab
+
 if TYPE_CHECKING:
     from second_lab import Lab, Settings
 

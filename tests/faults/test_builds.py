@@ -7,10 +7,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
+import pytest
 import yaml
 
 from lab import processes
 from lab.servers import buildkit
+
+pytestmark = pytest.mark.lab
 
 if TYPE_CHECKING:
     from second_lab import Lab, Settings

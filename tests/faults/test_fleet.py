@@ -4,6 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import pytest
+
+pytestmark = pytest.mark.lab
+
 if TYPE_CHECKING:
     from second_lab import Lab, Settings
 

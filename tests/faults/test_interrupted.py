@@ -6,8 +6,11 @@ import json
 import os
 
 import psutil
+import pytest
 from convergence import is_complete, keeps, made
 from second_lab import Lab, Settings, read_until
+
+pytestmark = pytest.mark.lab
 
 
 def test_after_kill_9_of_pulumi_cancel_and_up_finish_the_update(empty: Lab) -> None:

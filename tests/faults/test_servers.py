@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import pytest
 from bystander import Bystander, kept_files, running_servers
 
 from lab import network
+
+pytestmark = pytest.mark.lab
 
 if TYPE_CHECKING:
     from second_lab import Lab

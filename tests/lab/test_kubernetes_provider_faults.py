@@ -263,5 +263,5 @@ def test_a_wrong_kubeconfig_is_told(text: str, expected: str) -> None:
 
 
 def test_a_cluster_shows_no_login() -> None:
-    shown = repr(Cluster("https://a", "", "test", token="hush", key=b"hush", basic=("u", "hush")))  # noqa: S106
+    shown = repr(Cluster("https://a", "", "test", token="hush", key=b"hush", basic=("u", "hush")))
     assert "hush" not in shown

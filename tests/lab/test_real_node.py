@@ -31,7 +31,6 @@ pytestmark = [
     pytest.mark.lab,
     pytest.mark.skipif(os.geteuid() != 0, reason="a real node needs root"),
     # One node, one order: what the first test starts, the last one ends.
-    pytest.mark.xdist_group("real-node"),
 ]
 
 
