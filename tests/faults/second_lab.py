@@ -133,7 +133,9 @@ class Lab:
 
     def resources(self) -> dict[str, dict[str, Any]]:
         """What the stack's state says of each resource that it owns, by URN. Nodes that it only reads are not its."""
-        return {each["urn"]: each for each in self._deployment().get("resources", []) if not each.get("external")}
+        found = [each for each in self._deployment().get("resources", []) if not each.get("external")]
+        # The engine writes dependencies in the order in which it heard of them.
+        return {each["urn"]: {**each, "dependencies": sorted(each.get("dependencies") or [])} for each in found}
 
     def pending(self) -> list[str]:
         """Names of the resources that an ended engine was busy with."""
