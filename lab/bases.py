@@ -158,7 +158,7 @@ def _stand_in(
     pushed = _push(instance, tools, Wanted(image.name, image.dockerfile, image.files, image.tag), report)
     if not ask(question(image.stands_for)):
         return Substitute(image.stands_for, pushed, image.reason)
-    if image.name in (stand_ins.DEVICE_PLUGIN, stand_ins.PERSISTENCE_DAEMON):
+    if image.drives_gpus:
         return Substitute(image.stands_for, pushed, "the lab has no GPU for it to work with")
     return None
 

@@ -42,6 +42,7 @@ class StandInImage:
     reason: str
     dockerfile: str
     files: Mapping[str, Path]
+    drives_gpus: bool = False  # then it is used even where the image it stands for can be pulled: a lab has no GPU
 
     @property
     def tag(self) -> str:
@@ -98,6 +99,7 @@ def images(tools: Tools) -> list[StandInImage]:
                 entrypoint=("nvidia-device-plugin",),
             ),
             files={"device-plugin": stand_in},
+            drives_gpus=True,
         ),
         StandInImage(
             name=PERSISTENCE_DAEMON,
@@ -111,6 +113,7 @@ def images(tools: Tools) -> list[StandInImage]:
                 entrypoint=("nvidia-persistenced",),
             ),
             files={"device-plugin": stand_in},
+            drives_gpus=True,
         ),
     ]
 

@@ -163,7 +163,9 @@ def lab(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Lab]:
     debian.rootfs().parent.mkdir(parents=True)
     processes.run(["tar", "-C", "/etc", "-cf", str(debian.rootfs()), "debian_version"])
     files = {"busybox": tools.path("busybox")}
-    tool = StandInImage("lab/tool", "nvcr.io/nvidia/tool:1", "no GPU", "FROM scratch\nCOPY busybox /b\n", files)
+    tool = StandInImage(
+        "lab/tool", "nvcr.io/nvidia/tool:1", "no GPU", "FROM scratch\nCOPY busybox /b\n", files, drives_gpus=True
+    )
     monkeypatch.setattr(bases.stand_ins, "images", lambda _: [tool])
     monkeypatch.setattr(bases, "wanted_references", lambda _: ["conda-forge", "docker.io/library/debian:bookworm-slim"])
     for server in (registry.server(instance, tools), buildkit.server(instance, tools)):

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import sys
+import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -24,8 +26,16 @@ def image_config(registry: str, repository: str, digest: str) -> dict[str, Any]:
         return dict(client.get(f"blobs/{manifest['config']['digest']}", follow_redirects=True).json())
 
 
-def test_the_cupy_stack_builds_an_image_and_says_what_is_in_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+@pytest.fixture
+def state_home(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """A folder with a short path, because the builder's socket lies below it."""
+    with tempfile.TemporaryDirectory(prefix="gc-") as folder:
+        monkeypatch.setenv("XDG_STATE_HOME", folder)
+        yield
+
+
+@pytest.mark.usefixtures("state_home")
+def test_the_cupy_stack_builds_an_image_and_says_what_is_in_it() -> None:
     lab = [sys.executable, "-m", "lab", "--instance", "cupy"]
     project = Path(__file__).parents[2]
     try:

@@ -326,7 +326,8 @@ def test_the_persistence_daemon_says_what_it_is(lab: Lab) -> None:
     body["spec"]["containers"][0]["command"] = ["nvidia-persistenced", "--persistence-mode"]
     run(lab, body)
     log = lab.kubectl("logs", "persistence")
-    assert 'stands for nvidia-persistenced ["--persistence-mode"]' in log
+    assert "stands for nvidia-persistenced" in log
+    assert '["--persistence-mode"]' in log
     assert "no driver" in log
 
 
