@@ -71,7 +71,7 @@ def small_disk(lab: Lab, size_mib: int) -> Iterator[None]:
         yield
     finally:
         processes.stop(lab.instance, "buildkitd", within_s=30)
-        processes.run(["umount", "--recursive", str(root)])
+        processes.run(["umount", "--recursive", "--lazy", str(root)])
         lab.start()
 
 
