@@ -240,21 +240,21 @@ def up(instance: Instance, tools: Toolchain, stack: str) -> Verdict:
     """
     events = instance.run / "events.json"
     events.unlink(missing_ok=True)
-    code = pulumi(
-        instance,
-        tools,
-        ["up", "--yes", "--skip-preview", "--stack", stack, "--event-log", str(events)],
-        PULUMI_DEBUG_COMMANDS="true",  # the engine's switch for --event-log
-    )
-    if code != 0:
-        raise LabError(
-            f"pulumi up ended with exit code {code}; what is said above is the reason.\n"
-            f"Servers keep running. Try again: make up. Logs: {instance.logs}"
-        )
     try:
+        code = pulumi(
+            instance,
+            tools,
+            ["up", "--yes", "--skip-preview", "--stack", stack, "--event-log", str(events)],
+            PULUMI_DEBUG_COMMANDS="true",  # the engine's switch for --event-log
+        )
+        if code != 0:
+            raise LabError(
+                f"pulumi up ended with exit code {code}; what is said above is the reason.\n"
+                f"Servers keep running. Try again: make up. Logs: {instance.logs}"
+            )
         return read_verdict(events.read_text())
     finally:
-        events.unlink(missing_ok=True)
+        events.unlink(missing_ok=True)  # it holds inputs of resources: nobody needs them after the verdict
 
 
 def read_verdict(event_log: str) -> Verdict:
