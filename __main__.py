@@ -19,7 +19,7 @@ def deploy(stack: Stack) -> None:
     for name, parent in wiring.images_in_order(stack):
         refs[name] = GpuImage(name, wiring.image_args(stack, name, refs[parent] if parent else None)).ref
     pulumi.export("images", refs)
-    if stack.fleet.pools or stack.hubs or stack.jobs:
+    if wiring.managed_pools(stack) or stack.hubs or stack.jobs:
         deploy_to_cluster(stack, refs)
 
 
@@ -39,7 +39,9 @@ def deploy_to_cluster(stack: Stack, refs: dict[str, pulumi.Output[str]]) -> None
         cluster_identifier=stack.site.name or "cluster",  # else every new certificate would replace everything
     )
     on_cluster = pulumi.ResourceOptions(providers=[cluster])
-    pools = {pool.name: GpuNodePool(pool.name, wiring.pool_args(pool), on_cluster) for pool in stack.fleet.pools}
+    pools = {
+        pool.name: GpuNodePool(pool.name, wiring.pool_args(pool), on_cluster) for pool in wiring.managed_pools(stack)
+    }
     on_nodes = pulumi.ResourceOptions(providers=[cluster], depends_on=list(pools.values()))
     runtime_args = wiring.runtime_args(stack)
     runtime = [NvidiaRuntime("nvidia", runtime_args, on_nodes)] if runtime_args else []
@@ -51,9 +53,10 @@ def deploy_to_cluster(stack: Stack, refs: dict[str, pulumi.Output[str]]) -> None
     }
     for job in stack.jobs:
         GpuJob(job.name, wiring.job_args(job, refs, namespaces[job.namespace].metadata.name), on_runtime)
-    pulumi.export("gpus", pulumi.Output.all(*[pool.gpus for pool in pools.values()]).apply(sum))
-    pulumi.export("nodes", {name: pool.node_names for name, pool in pools.items()})
-    pulumi.export("drifted_nodes", {name: pool.drifted_nodes for name, pool in pools.items()})
+    if pools:
+        pulumi.export("gpus", pulumi.Output.all(*[pool.gpus for pool in pools.values()]).apply(sum))
+        pulumi.export("nodes", {name: pool.node_names for name, pool in pools.items()})
+        pulumi.export("drifted_nodes", {name: pool.drifted_nodes for name, pool in pools.items()})
     pulumi.export("hubs", {name: hub.url for name, hub in hubs.items()})
 
 

@@ -82,6 +82,11 @@ def image_args(stack: Stack, name: str, base: pulumi.Output[str] | None) -> GpuI
     return args
 
 
+def managed_pools(stack: Stack) -> tuple[Pool, ...]:
+    """Pools whose nodes this stack labels: none of a fleet that somebody else manages."""
+    return () if stack.fleet.managed_by else stack.fleet.pools
+
+
 def pool_args(pool: Pool) -> GpuNodePoolArgs:
     """Arguments of the GpuNodePool of a pool."""
     args: GpuNodePoolArgs = {

@@ -114,6 +114,7 @@ def _fleet(raw: Raw, pools: list[_Pool]) -> Iterator[Fault]:
             yield Fault((*pool.loc, "nodes"), "leaves the pool without a node", "list at least one, or drop the pool")
         yield from _owned_once(pool, owners)
     yield from _total(_mapping(raw, "fleet").get("total_gpus"), pools)
+    yield from _managed(_mapping(raw, "fleet").get("managed_by"), raw.get("runtime"))
 
 
 def _owned_once(pool: _Pool, owners: dict[str, _Pool]) -> Iterator[Fault]:
@@ -145,6 +146,13 @@ def _total(declared: object, pools: list[_Pool]) -> Iterator[Fault]:
     sums = ", ".join(f"{pool.name} {len(nodes)} nodes of {gpus}" for pool, nodes, gpus in known)
     fix = f"write total_gpus: {total}, or correct nodes or gpus_per_node of a pool ({sums or 'there is none'})"
     yield Fault(("fleet", "total_gpus"), reason, fix, declared)
+
+
+def _managed(manager: object, runtime: object) -> Iterator[Fault]:
+    """The daemons of one fleet have one owner: it removes them when it is destroyed, whoever else counts on them."""
+    if isinstance(manager, str) and manager and runtime is not None:
+        fix = "leave the section runtime out, or fleet.managed_by if this stack manages the nodes"
+        yield Fault(("runtime",), f"is not this stack's to run: {manager} manages the fleet", fix)
 
 
 # --- hubs, profiles and jobs

@@ -180,6 +180,11 @@ class Fleet(BaseModel):
     model_config = _FORM
     total_gpus: Count = Field(description="GPUs of the whole fleet; must be the sum of the pools.")
     pools: tuple[Pool, ...] = Field(description="The node pools.")
+    managed_by: Text | None = Field(
+        None,
+        description="Who labels these nodes and runs the NVIDIA runtime on them: another stack, a team. "
+        "This stack then places workloads on the pools and changes nothing about them; none: this stack manages them.",
+    )
 
     @property
     def node_names(self) -> tuple[str, ...]:

@@ -143,6 +143,14 @@ def test_a_pool_carries_the_labels_and_taints_of_its_site(write: Write) -> None:
     assert pool.taints == (Taint("example.edu/course", "cs101", "NoSchedule"),)
 
 
+def test_a_stack_on_a_fleet_of_somebody_else_knows_the_same_pools(write: Write) -> None:
+    runtime = TEXT[TEXT.index("  gpu-commons:runtime:") : TEXT.index("  gpu-commons:images:")]
+    stack = load_stack(write((runtime, ""), ("    total_gpus: 119", "    managed_by: dsmlp-core\n    total_gpus: 119")))
+    assert stack.fleet.managed_by == "dsmlp-core"
+    assert stack.fleet.pools == load_stack(DSMLP).fleet.pools
+    assert stack.runtime is None
+
+
 def test_an_oauth_site_refers_to_its_secret_and_never_holds_it(write: Write) -> None:
     authenticator = load_stack(write((LTI, OAUTH.lstrip("\n")))).site.authenticator
     assert isinstance(authenticator, OAuthAuthenticator)
@@ -323,6 +331,14 @@ ONE_PROBLEM = {
             "is not an image reference",
             "tag",
         ),
+    ),
+    "runtime on a fleet of somebody else": (
+        [("    total_gpus: 119", "    managed_by: dsmlp-core\n    total_gpus: 119")],
+        ("runtime", "", "is not this stack's to run: dsmlp-core manages the fleet", "leave the section runtime out"),
+    ),
+    "fleet of nobody in particular": (
+        [("    total_gpus: 119", '    managed_by: ""\n    total_gpus: 119')],
+        ("fleet.managed_by", '""', "is empty", "Who labels these nodes"),
     ),
     "two images of one name": (
         [("- name: proxy\n", "- name: proxy\n    - name: hub\n")],

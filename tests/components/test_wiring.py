@@ -45,6 +45,12 @@ def test_the_odd_pool_keeps_its_seven_gpus(stack: Stack) -> None:
     assert args["driver_version"] == "418.88"
 
 
+def test_a_stack_labels_the_nodes_of_its_fleet_and_none_of_a_fleet_that_somebody_else_manages(stack: Stack) -> None:
+    assert [pool.name for pool in wiring.managed_pools(stack)] == ["gtx1080ti", "rtx2080ti", "gtx1070ti"]
+    fleet = stack.fleet.model_copy(update={"managed_by": "dsmlp-core"})
+    assert wiring.managed_pools(stack.model_copy(update={"fleet": fleet})) == ()
+
+
 def test_a_hub_gets_its_profiles_with_the_images_that_were_pushed(stack: Stack, refs: dict[str, Any]) -> None:
     args = wiring.hub_args(stack, stack.hubs[0], refs)
     assert [profile["name"] for profile in args["profiles"]] == ["cpu", "gtx1080ti", "rtx2080ti"]

@@ -1,4 +1,6 @@
-"""The lab with the stack dsmlp-fall on it, as `make up` leaves it.
+"""The lab with the stack dsmlp-fall on it, as `make up` leaves it. That stack is the user's: tests look at it.
+
+What changes anything uses the stack of own_stack.py, in test_own_stack.py alone: each file has one worker.
 
 GPU_COMMONS_LAB          name of the instance; `make test` sets it
 GPU_COMMONS_ARTEFACTS    folder for screenshots and traces; default: artefacts in the project

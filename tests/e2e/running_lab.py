@@ -59,7 +59,7 @@ class Ended:
 
 @dataclass(frozen=True)
 class RunningLab:
-    """A lab whose stack is up. Nothing here changes the stack."""
+    """A lab whose stack is up. The stack is the user's: it is read and previewed, and nothing here changes it."""
 
     cluster: Cluster
     pulumi: str
@@ -88,10 +88,10 @@ class RunningLab:
         stream = {"PULUMI_ENABLE_STREAMING_JSON_PREVIEW": "true"}
         return self.run(*argv, cwd=cwd, without=without, **stream, **variables)
 
-    def credentials(self) -> dict[str, str]:
-        """Keys and values of the hub's Secret, in clear text."""
-        secret = self.cluster.get(f"/api/v1/namespaces/{HUB_NAMESPACE}/secrets/hub-credentials")
-        assert secret is not None, "the hub's Secret hub-credentials is not there: did the stack come up?"
+    def credentials(self, hub: str) -> dict[str, str]:
+        """Keys and values of a hub's Secret, in clear text."""
+        secret = self.cluster.get(f"/api/v1/namespaces/{hub}/secrets/hub-credentials")
+        assert secret is not None, f"Secret hub-credentials is not in {hub}: did the stack come up?"
         return {key: base64.b64decode(value).decode() for key, value in secret["data"].items()}
 
     def pods(self, namespace: str) -> list[Object]:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 import yaml
-from running_lab import PROJECT, STACK, STACK_FILE, Ended, Object, RunningLab
+from running_lab import HUB_NAMESPACE, PROJECT, STACK, STACK_FILE, Ended, Object, RunningLab
 
 SAME = {"same", "read", "refresh"}  # a node that is only read is no change of the stack
 
@@ -165,7 +165,7 @@ def test_the_engine_refuses_a_workload_that_takes_gpus_and_is_not_pinned(lab: Ru
 
 
 def test_the_state_holds_no_credential_of_the_hub(lab: RunningLab) -> None:
-    credentials = lab.credentials()
+    credentials = lab.credentials(HUB_NAMESPACE)
     assert set(credentials) == {"proxy-token", "cookie-secret", "dummy-password"}
     export = lab.run(lab.pulumi, "stack", "export", "--stack", STACK, "--show-secrets")
     assert export.code == 0, export.err

@@ -10,9 +10,10 @@ from pulumi_policy import EnforcementLevel, PolicyCustomTimeouts, PolicyResource
 from pulumi_policy.proxy import UNKNOWN_ARRAY_VALUE, UNKNOWN_NUMBER_VALUE, UNKNOWN_STRING_VALUE, unknown_checking_proxy
 
 from components.placement import UNKNOWN
-from policies.adapter import pack_policies, plain
+from components.settings import load_stack
+from policies.adapter import pack_policies, plain, site_of
 from policies.findings import Site
-from policies.stacks import site_of_stack
+from policies.stacks import DEFAULT_STACKS, site_of_stack
 
 SITE = Site(nodes=(), allowed_registries=("registry.example.edu",))
 
@@ -75,6 +76,14 @@ def test_a_stack_whose_file_cannot_be_read_is_refused(monkeypatch: pytest.Monkey
     (message,) = found
     assert message.startswith("P-SITE: the site of stack s is not known, so nothing is proved")
     assert "Pulumi.s.yaml" in message
+
+
+def test_the_rules_know_a_fleet_that_somebody_else_manages_as_well_as_an_own_one() -> None:
+    stack = load_stack(DEFAULT_STACKS / "Pulumi.dsmlp-fall.yaml")
+    shared = stack.fleet.model_copy(update={"managed_by": "dsmlp-core"})
+    nodes = site_of(stack.model_copy(update={"fleet": shared, "runtime": None})).nodes
+    assert nodes == site_of(stack).nodes
+    assert len(nodes) == 15
 
 
 def test_the_fleet_comes_from_the_stacks_own_file() -> None:

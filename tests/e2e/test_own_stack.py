@@ -1,19 +1,28 @@
-"""What a student does: log in with a browser, choose a profile, run a cell. A real Chromium, a real notebook server."""
+"""A second stack on the fleet of the first one: what it makes, what its students do, and what is left afterwards.
+
+Students log in with a browser, choose a profile, run a cell. A real Chromium, a real notebook server.
+Tests run in the order of the file: the last ones take the stack away.
+"""
 
 from __future__ import annotations
 
 import re
 import secrets
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
+import own_stack
 import pytest
+import users_stack
+from own_stack import HUB, JOBS, OwnStack
 from playwright.sync_api import Browser, Page, expect, sync_playwright
-from running_lab import HUB_NAMESPACE, Object, RunningLab, wait_for
+from running_lab import Object, RunningLab, wait_for
+from users_stack import UsersStack
 
-# One worker drives the browser: a second one would only wait for the same two cores.
-pytestmark = pytest.mark.browser
+from lab.cluster import name_of
 
 FLAGS = (
     "--no-sandbox",  # Chromium refuses to run as root with it
@@ -25,11 +34,94 @@ FLAGS = (
     "--disable-sync",
     "--no-first-run",
 )
-USER_PODS = f"/api/v1/namespaces/{HUB_NAMESPACE}/pods"
-USER_VOLUMES = f"/api/v1/namespaces/{HUB_NAMESPACE}/persistentvolumeclaims"
+USER_PODS = f"/api/v1/namespaces/{HUB}/pods"
+USER_VOLUMES = f"/api/v1/namespaces/{HUB}/persistentvolumeclaims"
 SERVER_LABEL = ("app.kubernetes.io/component", "singleuser-server")
 WHO = "hub.jupyter.org/username"
 SERVER_STARTS_WITHIN_S = 240
+
+
+# --- the stack
+
+
+@dataclass(frozen=True)
+class Deployed:
+    """The stack, what the pack proved when it went up, and what it put out."""
+
+    stack: OwnStack
+    proved: set[str]
+    outputs: Mapping[str, Any]
+
+
+@pytest.fixture(scope="module")
+def before(lab: RunningLab) -> UsersStack:
+    """The user's stack as it was when these tests began."""
+    own_stack.remove_namespaces(lab)  # of a run that was killed
+    return users_stack.look(lab)
+
+
+@pytest.fixture(scope="module")
+def own(lab: RunningLab, before: UsersStack, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Deployed]:
+    """The tests' own stack; it is gone afterwards, whatever happened."""
+    assert before.objects
+    stack = OwnStack(lab, tmp_path_factory.mktemp("own"))
+    try:
+        proved = stack.up()
+        yield Deployed(stack, proved, stack.outputs())
+    finally:
+        stack.remove()
+
+
+def test_on_a_fleet_of_somebody_else_a_stack_makes_workloads_and_nothing_for_nodes(own: Deployed) -> None:
+    made = own.stack.resources()
+    ours = {kind.rpartition(":")[2]: count for kind, count in made.items() if kind.startswith("gpu-commons:")}
+    assert ours == {"GpuImage": 4, "NotebookHub": 1, "GpuJob": 1}
+    objects = {kind.rpartition(":")[2]: count for kind, count in made.items() if kind.startswith("kubernetes:")}
+    assert objects == {
+        "Namespace": 1,
+        "NamespacePatch": 1,
+        "ConfigMap": 1,
+        "Service": 3,
+        "ServiceAccount": 2,
+        "Role": 2,
+        "RoleBinding": 2,
+        "NetworkPolicy": 4,
+        "Deployment": 1,
+        "StatefulSet": 1,
+        "Job": 2,
+    }
+    assert set(own.outputs) == {"images", "hubs"}
+    assert own.outputs["hubs"] == {"e2e-hub": "http://127.0.0.1:30081/"}
+
+
+def test_the_pack_proves_its_workloads_against_the_pools_of_the_shared_fleet(own: Deployed) -> None:
+    assert {"e2e-hub", "e2e-hub-hub", "e2e-hub-proxy", "gpu-smoke-job"} <= own.proved
+    changed = own_stack.settings()
+    (pool,) = [each for each in changed["config"]["gpu-commons:fleet"]["pools"] if each["name"] == "rtx2080ti"]
+    pool["taints"] = [{"key": "example.edu/exam", "effect": "NoSchedule"}]
+    preview = own.stack.preview(changed)
+    assert preview.code != 0
+    refused = [event["policyEvent"]["message"] for event in preview.events() if "policyEvent" in event]
+    assert len(refused) == 1
+    assert "P-HOST: profile rtx2080ti of hub e2e-hub: no pool can host it" in refused[0]
+    assert "rtx2080ti: it does not tolerate the taint example.edu/exam:NoSchedule" in refused[0]
+    assert not [step for step in preview.steps().values() if step["type"].endswith((":GpuNodePool", ":NodePatch"))]
+
+
+def test_an_image_that_another_stack_pushed_is_not_built_anew(lab: RunningLab, own: Deployed) -> None:
+    assert own.outputs["images"] == lab.outputs["images"]
+
+
+def test_its_job_runs_on_a_node_of_the_shared_fleet(lab: RunningLab, own: Deployed) -> None:
+    assert own.outputs
+    (pod,) = lab.pods(JOBS)
+    assert pod["metadata"]["labels"]["batch.kubernetes.io/job-name"] == "gpu-smoke"
+    assert pod["status"]["phase"] == "Succeeded"
+    assert pod["spec"]["nodeName"] == "n01"
+    assert pod["spec"]["containers"][0]["resources"]["limits"]["nvidia.com/gpu"] == "1"
+
+
+# --- its students
 
 
 @pytest.fixture(scope="module")
@@ -55,10 +147,8 @@ def page(browser: Browser, artefacts: Path, request: pytest.FixtureRequest) -> I
 
 
 @pytest.fixture
-def hub(lab: RunningLab) -> str:
-    url = lab.outputs["hubs"]["datahub"]
-    assert re.fullmatch(r"http://127\.0\.0\.1:\d+/", url), url
-    return str(url)
+def hub(own: Deployed) -> str:
+    return str(own.outputs["hubs"][HUB])
 
 
 def of_user(lab: RunningLab, path: str, user: str) -> list[Object]:
@@ -67,18 +157,9 @@ def of_user(lab: RunningLab, path: str, user: str) -> list[Object]:
 
 
 @pytest.fixture
-def user(lab: RunningLab) -> Iterator[str]:
-    """Somebody who was never here before. Server and home are gone afterwards."""
-    name = f"e2e-ada-{secrets.token_hex(4)}"
-    yield name
-    for path in (USER_PODS, USER_VOLUMES):
-        for each in of_user(lab, path, name):
-            lab.cluster.delete(f"{path}/{each['metadata']['name']}")
-    wait_for(
-        lambda: not of_user(lab, USER_PODS, name) and not of_user(lab, USER_VOLUMES, name),
-        what=f"server and home of {name} are gone",
-        within_s=120,
-    )
+def user() -> str:
+    """Somebody who was never here before."""
+    return f"{users_stack.TEST_USERS}{secrets.token_hex(4)}"
 
 
 def log_in(page: Page, hub: str, user: str, password: str) -> None:
@@ -102,19 +183,21 @@ def server_of(lab: RunningLab, user: str) -> Object:
     return wait_for(scheduled, what=f"the server of {user} has a node")
 
 
+@pytest.mark.browser
 def test_a_wrong_password_leads_back_to_the_login_page_and_says_why(page: Page, hub: str) -> None:
-    log_in(page, hub, "e2e-mallory", "not-the-password")
+    log_in(page, hub, f"{users_stack.TEST_USERS}mallory", "not-the-password")
     expect(page.get_by_text("Invalid username or password")).to_be_visible()
     expect(page).to_have_url(re.compile(r"/hub/login"))
     expect(page.get_by_role("button", name="Sign in")).to_be_visible()
 
 
+@pytest.mark.browser
 def test_a_student_runs_a_cell_on_a_node_with_one_gpu_requested(
-    lab: RunningLab, page: Page, hub: str, user: str, artefacts: Path
+    lab: RunningLab, own: Deployed, page: Page, hub: str, user: str, artefacts: Path
 ) -> None:
     page.goto(hub)
     page.screenshot(path=artefacts / "1-login.png")
-    log_in(page, hub, user, lab.credentials()["dummy-password"])
+    log_in(page, hub, user, lab.credentials(HUB)["dummy-password"])
     expect(page.get_by_role("radio")).to_have_count(3)
     expect(page.get_by_role("radio", name="CPU only")).to_be_checked()
     page.get_by_role("radio", name="One GTX 1080 Ti").check()
@@ -140,7 +223,7 @@ def test_a_student_runs_a_cell_on_a_node_with_one_gpu_requested(
     assert pod["spec"]["nodeName"] == "n01"
     assert container["resources"]["requests"]["nvidia.com/gpu"] == "1"
     assert container["resources"]["limits"]["nvidia.com/gpu"] == "1"
-    assert container["image"] == lab.outputs["images"]["scipy-ml-notebook"]
+    assert container["image"] == own.outputs["images"]["scipy-ml-notebook"]
     digest = container["image"].partition("@")[2]
     assert re.fullmatch(r"sha256:[0-9a-f]{64}", digest)
     (status,) = pod["status"]["containerStatuses"]
@@ -155,10 +238,11 @@ def test_a_student_runs_a_cell_on_a_node_with_one_gpu_requested(
     assert len(of_user(lab, USER_VOLUMES, user)) == 1
 
 
+@pytest.mark.browser
 def test_a_student_on_another_node_waits_on_the_pending_page(
     lab: RunningLab, page: Page, hub: str, user: str, artefacts: Path
 ) -> None:
-    log_in(page, hub, user, lab.credentials()["dummy-password"])
+    log_in(page, hub, user, lab.credentials(HUB)["dummy-password"])
     choose(page, "One RTX 2080 Ti")
     expect(page).to_have_url(re.compile(rf"/hub/spawn-pending/{user}"))
     expect(page.get_by_text("Your server is starting up")).to_be_visible()
@@ -174,3 +258,22 @@ def test_a_student_on_another_node_waits_on_the_pending_page(
 
     assert wait_for(reason, what="the simulated node says why the server does not run") == "ContainerCreating"
     page.screenshot(path=artefacts / "4-pending.png")
+
+
+# --- the end of it
+
+
+def test_after_its_removal_nothing_of_it_is_left(lab: RunningLab, own: Deployed) -> None:
+    own.stack.remove()
+    assert {HUB, JOBS} & {name_of(each) for each in lab.cluster.items("/api/v1/namespaces")} == set()
+    assert own_stack.volumes(lab) == set()
+    assert [pod for pod in lab.cluster.pods() if pod["metadata"]["namespace"] in {HUB, JOBS}] == []
+    assert own.stack.pulumi("stack", "ls", "--json").out.strip() == "[]"
+
+
+def test_the_users_stack_is_untouched(lab: RunningLab, own: Deployed, before: UsersStack) -> None:
+    own.stack.remove()
+    assert before.changes(users_stack.look(lab)) == set()
+    preview = lab.preview("--expect-no-changes")
+    assert preview.code == 0, preview.messages() + preview.err
+    assert {name for name in users_stack.people(lab) if name.startswith(users_stack.TEST_USERS)} == set()
