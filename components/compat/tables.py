@@ -1,18 +1,33 @@
 """The fact tables as typed rows, read once, on first use.
 
-`data/make.py` writes and validates the files, so reading them here only converts.
+`data/make.py` writes and validates the files, so reading them here only converts. Empty cells are None or empty:
+an absent fact is not known, never guessed.
 """
 
 from __future__ import annotations
 
 import csv
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from typing import TypeVar
 
-from components.compat.versions import ComputeCapability, CudaVersion, DriverVersion
+from packaging.version import Version
+
+from components.compat.model import Fact, Platform
+from components.compat.versions import (
+    ComputeCapability,
+    CudaVersion,
+    DriverVersion,
+    JetsonVersion,
+    Target,
+    parse_release,
+)
 
 DATA = Path(__file__).parent / "data"
+Read = TypeVar("Read")
+Row = dict[str, str]
 
 
 class UnknownFact(LookupError):  # noqa: N818 - an answer, not a fault: it names the fact that no table has
@@ -27,6 +42,11 @@ class Origin:
     collected: str
     unverified: frozenset[str]
 
+    def fact(self, text: str, *columns: str) -> Fact:
+        """`text` as a fact of this row; unverified if one of the columns that it rests on is."""
+        verified = self.source != "unverified" and self.unverified.isdisjoint(columns)
+        return Fact(text, self.source, self.collected, verified)
+
 
 @dataclass(frozen=True, slots=True)
 class GpuModel:
@@ -36,12 +56,30 @@ class GpuModel:
     compute_capability: ComputeCapability
     family: str  # pascal, turing, …
     memory_mib: int
+    product_class: str  # datacenter, workstation, geforce, jetson
+    forward_compat: str  # yes, no (GeForce), select NGC-ready RTX only, unknown
+    last_driver_branch: int | None
     gfd_product: str  # as a driver of today reports it; `labels.gfd_product` knows older drivers
     mig_capable: bool | None  # None: not recorded
+    also_called: tuple[str, ...]
     origin: Origin
 
     def __str__(self) -> str:
         return self.name
+
+
+@dataclass(frozen=True, slots=True)
+class Architecture:
+    """One compute capability: the toolkits that make code for it and the driver branches that drive it."""
+
+    capability: ComputeCapability
+    name: str
+    first_cuda: CudaVersion | None
+    last_cuda: CudaVersion | None  # None: still made
+    first_branch: int | None
+    last_branch: int | None  # None: still driven
+    open_kernel_module: str
+    origin: Origin
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +89,10 @@ class Toolkit:
     version: CudaVersion
     floor: DriverVersion | None
     precision: str  # exact; branch: floor is the branch's start; inherited: from the update before; unknown
+    minor_floor: DriverVersion | None  # of its major, where minor-version compatibility applies
+    windows_floor: DriverVersion | None
+    minor_windows_floor: DriverVersion | None
+    arm_floor: DriverVersion | None
     origin: Origin
 
 
@@ -60,61 +102,416 @@ class DriverBranch:
 
     branch: int
     native_cuda: CudaVersion
+    kind: str
     end_of_life: str  # YYYY-MM, YYYY, `eol` (ended, no date), `n/a` or empty
     origin: Origin
 
 
-def rows(name: str, folder: Path = DATA) -> list[dict[str, str]]:
-    """All rows of one table as text."""
+@dataclass(frozen=True, slots=True)
+class Build:
+    """One build of a framework: version × CUDA variant × distribution."""
+
+    framework: str
+    version: str
+    distribution: str
+    variant: str
+    cuda: CudaVersion | None
+    is_default: bool
+    python: str
+    cudnn: str
+    cubins: tuple[Target, ...] | None  # None: not recorded
+    ptx: tuple[Target, ...] | None
+    basis: str
+    at_least: ComputeCapability | None
+    lowest_capability: ComputeCapability | None
+    stated_driver: DriverVersion | None
+    origin: Origin
+
+
+@dataclass(frozen=True, slots=True)
+class Cudnn:
+    """One cuDNN release built for a span of CUDA lines."""
+
+    first: Version
+    last: Version
+    first_cuda: CudaVersion
+    last_cuda: CudaVersion
+    lowest: ComputeCapability
+    highest: ComputeCapability
+    floor: DriverVersion | None
+    origin: Origin
+
+
+@dataclass(frozen=True, slots=True)
+class Nccl:
+    """One NCCL release as it was built."""
+
+    version: Version
+    cubins: tuple[Target, ...]
+    ptx: tuple[Target, ...] | None
+    origin: Origin
+
+
+@dataclass(frozen=True, slots=True)
+class ForwardCompat:
+    """Does the compat package of a CUDA line work on a host branch?"""
+
+    line: CudaVersion
+    branch: int
+    works: bool
+    origin: Origin
+
+
+@dataclass(frozen=True, slots=True)
+class Jetson:
+    """One JetPack."""
+
+    jetpack: str
+    l4t: JetsonVersion
+    cuda: CudaVersion
+    modules: tuple[ComputeCapability, ...]
+    upgradable_to: CudaVersion | None
+    origin: Origin
+
+
+@dataclass(frozen=True, slots=True)
+class ImageTag:
+    """What the notes of an image say; the tag may end in `*`."""
+
+    repository: str
+    tag: str
+    cells: Row
+    origin: Origin
+
+
+@dataclass(frozen=True, slots=True)
+class ImageRepository:
+    """How the tags of an image family are to be read."""
+
+    repository: str
+    kind: str
+    framework: str
+    pattern: str
+    repository_pattern: str  # where the repository's name says it, not the tag
+    cpu_pattern: str  # tags that hold no CUDA
+    cuda_from: str
+    compat_package: str
+    cpu_arch: str
+    origin: Origin
+
+
+@dataclass(frozen=True, slots=True)
+class FrameworkFloor:
+    """A lowest compute capability that a project states for a span of its versions."""
+
+    framework: str
+    first: Version
+    before: Version | None
+    capability: ComputeCapability
+    highest: ComputeCapability | None
+    reason: str
+    severity: str
+    origin: Origin
+
+
+@dataclass(frozen=True, slots=True)
+class FrameworkLibrary:
+    """A library that a framework build needs, and from which version on."""
+
+    framework: str
+    version: str  # exact, or with a trailing `.*`
+    variant: str
+    library: str
+    minimum: str
+    origin: Origin
+
+
+def rows(name: str, folder: Path = DATA) -> list[Row]:
+    """All rows of one table as text; none where the table is not there."""
     with (folder / f"{name}.csv").open(encoding="utf-8", newline="") as file:
         return list(csv.DictReader(file))
 
 
-def origin(row: dict[str, str]) -> Origin:
+def origin(row: Row) -> Origin:
     return Origin(row["source"], row["collected"], frozenset(filter(None, row["unverified_cells"].split(";"))))
 
 
-def parse_gpu_model(row: dict[str, str]) -> GpuModel:
+def _maybe(read: Callable[[str], Read], text: str) -> Read | None:
+    return read(text) if text else None
+
+
+def _targets(text: str) -> tuple[Target, ...] | None:
+    """`7.0;9.0a` → targets; `none` → none; empty or `not recorded` → None."""
+    if text in {"", "not recorded"}:
+        return None
+    return () if text == "none" else tuple(sorted(Target.parse(part) for part in text.split(";")))
+
+
+def parse_driver_floor(text: str) -> DriverVersion:
+    """A floor of a table: a bare branch means any release of it."""
+    return DriverVersion.parse(text if "." in text else f"{text}.00")
+
+
+def parse_gpu_model(row: Row) -> GpuModel:
     return GpuModel(
         name=row["model"],
         compute_capability=ComputeCapability.parse(row["compute_capability"]),
         family=row["architecture"].lower(),
-        memory_mib=int(row["vram_gib_nominal"]) * 1024,
+        memory_mib=int(float(row["vram_gib_nominal"] or 0) * 1024),
+        product_class=row["product_class"],
+        forward_compat=row["forward_compat_eligible"],
+        last_driver_branch=_maybe(int, row["last_driver_branch"]),
         gfd_product=row["gfd_product_label"],
         mig_capable={"yes": True, "no": False}.get(row["mig_capable"]),
+        also_called=tuple(filter(None, map(str.strip, row["also_called"].split("|")))),
         origin=origin(row),
     )
 
 
-def parse_toolkit(row: dict[str, str]) -> Toolkit:
-    floor, precision = row["min_linux_x86_64_driver"], row["driver_precision"]
-    if precision == "branch":
-        floor = f"{floor}.00"  # any release of the branch: the patch level was not seen
+def parse_architecture(row: Row) -> Architecture:
+    return Architecture(
+        capability=ComputeCapability.parse(row["compute_capability"]),
+        name=row["architecture"],
+        first_cuda=_maybe(CudaVersion.parse, row["first_cuda"]),
+        last_cuda=_maybe(CudaVersion.parse, row["last_cuda"]),
+        first_branch=_maybe(int, row["first_driver_branch"]),
+        last_branch=_maybe(int, row["last_driver_branch"]),
+        open_kernel_module=row["open_kernel_module"],
+        origin=origin(row),
+    )
+
+
+def parse_toolkit(row: Row) -> Toolkit:
     return Toolkit(
         version=CudaVersion.parse(row["cuda_version"]),
-        floor=DriverVersion.parse(floor) if floor else None,
-        precision=precision,
+        floor=_maybe(parse_driver_floor, row["min_linux_x86_64_driver"]),
+        precision=row["driver_precision"],
+        minor_floor=_maybe(parse_driver_floor, row["minor_compat_min_driver"])
+        if row["minor_compat_applies"] == "yes"
+        else None,
+        windows_floor=_maybe(parse_driver_floor, row["min_windows_driver"]),
+        minor_windows_floor=_maybe(parse_driver_floor, row["minor_compat_min_windows_driver"]),
+        arm_floor=_maybe(parse_driver_floor, row["min_linux_aarch64_driver"]),
         origin=origin(row),
     )
 
 
-def parse_driver_branch(row: dict[str, str]) -> DriverBranch:
-    return DriverBranch(int(row["branch"]), CudaVersion.parse(row["native_cuda"]), row["eol"], origin(row))
+def parse_driver_branch(row: Row) -> DriverBranch:
+    native = CudaVersion.parse(row["native_cuda"])
+    return DriverBranch(int(row["branch"]), native, row["branch_type"], row["eol"], origin(row))
+
+
+def parse_build(row: Row) -> Build:
+    stated = row["sm_list"]
+    at_least = ComputeCapability.parse(stated[2:]) if stated.startswith(">=") else None
+    return Build(
+        framework=row["framework"],
+        version=row["version"],
+        distribution=row["distribution"],
+        variant=row["variant"],
+        cuda=_maybe(CudaVersion.parse, row["cuda"]),
+        is_default=row["is_pypi_default"] == "yes",
+        python=row["python"],
+        cudnn=row["cudnn"],
+        cubins=None if at_least else _targets(stated),
+        ptx=_targets(row["ptx"]),
+        basis=row["sm_list_basis"],
+        at_least=at_least,
+        lowest_capability=_maybe(ComputeCapability.parse, row["cc_min"]),
+        stated_driver=_maybe(parse_driver_floor, row["requires_driver"]),
+        origin=origin(row),
+    )
+
+
+def parse_cudnn(row: Row) -> Cudnn:
+    first, _, last = (part.strip() for part in row["cudnn_version"].partition("-"))
+    lines = [CudaVersion.parse(line) for line in row["cuda_versions"].replace("|", "-").split("-")]
+    return Cudnn(
+        first=parse_release(first),
+        last=parse_release(last or first),
+        first_cuda=min(lines),
+        last_cuda=max(lines),
+        lowest=ComputeCapability.parse(row["cc_min"]),
+        highest=ComputeCapability.parse(row["cc_max"]),
+        floor=_maybe(parse_driver_floor, row["min_linux_driver"]),
+        origin=origin(row),
+    )
+
+
+def parse_nccl(row: Row) -> Nccl:
+    return Nccl(parse_release(row["nccl_version"]), _targets(row["sm_list"]) or (), _targets(row["ptx"]), origin(row))
+
+
+def parse_forward_compat(row: Row) -> ForwardCompat:
+    line = CudaVersion.parse(row["compat_line"].replace("-", "."))
+    return ForwardCompat(line, int(row["host_branch"]), row["works"] == "yes", origin(row))
+
+
+def parse_jetson(row: Row) -> Jetson:
+    return Jetson(
+        jetpack=row["jetpack"],
+        l4t=JetsonVersion.parse(row["l4t"]),
+        cuda=CudaVersion.parse(row["cuda"]),
+        modules=tuple(ComputeCapability.parse(part) for part in filter(None, row["modules"].split(";"))),
+        upgradable_to=_maybe(CudaVersion.parse, row["cuda_upgradable_to"]),
+        origin=origin(row),
+    )
+
+
+def parse_image_tag(row: Row) -> ImageTag:
+    return ImageTag(row["repository"], row["tag"], row, origin(row))
+
+
+def parse_image_repository(row: Row) -> ImageRepository:
+    return ImageRepository(
+        repository=row["repository"],
+        kind=row["kind"],
+        framework=row["framework"],
+        pattern=row["tag_pattern"],
+        repository_pattern=row["repository_pattern"],
+        cpu_pattern=row["cpu_pattern"],
+        cuda_from=row["cuda_from"],
+        compat_package=row["compat_package"],
+        cpu_arch=row["cpu_arch"],
+        origin=origin(row),
+    )
+
+
+def parse_framework_floor(row: Row) -> FrameworkFloor:
+    return FrameworkFloor(
+        row["framework"],
+        parse_release(row["from_version"] or "0"),
+        _maybe(parse_release, row["to_version"]),
+        ComputeCapability.parse(row["cc_min"] or "1.0"),
+        _maybe(ComputeCapability.parse, row["cc_max"]),
+        row["reason"],
+        row["severity"],
+        origin(row),
+    )
+
+
+def parse_framework_library(row: Row) -> FrameworkLibrary:
+    return FrameworkLibrary(
+        row["framework"], row["version"], row["variant"], row["library"], row["minimum"], origin(row)
+    )
+
+
+def _all(name: str, parse: Callable[[Row], Read]) -> tuple[Read, ...]:
+    return tuple(map(parse, rows(name)))
 
 
 @cache
 def gpu_models() -> tuple[GpuModel, ...]:
-    return tuple(map(parse_gpu_model, rows("gpu_model")))
+    return _all("gpu_model", parse_gpu_model)
+
+
+@cache
+def architectures() -> dict[ComputeCapability, Architecture]:
+    return {found.capability: found for found in _all("gpu_arch", parse_architecture)}
 
 
 @cache
 def toolkits() -> tuple[Toolkit, ...]:
-    return tuple(map(parse_toolkit, rows("cuda_driver")))
+    return _all("cuda_driver", parse_toolkit)
 
 
 @cache
 def driver_branches() -> dict[int, DriverBranch]:
-    return {found.branch: found for found in map(parse_driver_branch, rows("driver_branch"))}
+    return {found.branch: found for found in _all("driver_branch", parse_driver_branch)}
+
+
+@cache
+def builds() -> dict[str, tuple[Build, ...]]:
+    """Framework → its builds, oldest version first."""
+    found: dict[str, list[Build]] = {}
+    for build in _all("framework", parse_build):
+        found.setdefault(build.framework, []).append(build)
+    return {name: tuple(each) for name, each in found.items()}
+
+
+@cache
+def cudnns() -> tuple[Cudnn, ...]:
+    return _all("cudnn", parse_cudnn)
+
+
+@cache
+def nccls() -> tuple[Nccl, ...]:
+    """Oldest first."""
+    return tuple(sorted(_all("nccl", parse_nccl), key=lambda row: row.version))
+
+
+@cache
+def forward_compats() -> dict[tuple[CudaVersion, int], ForwardCompat]:
+    return {(found.line, found.branch): found for found in _all("forward_compat", parse_forward_compat)}
+
+
+@cache
+def jetsons() -> tuple[Jetson, ...]:
+    return _all("jetson", parse_jetson)
+
+
+@cache
+def image_tags() -> dict[str, tuple[ImageTag, ...]]:
+    """Repository → its tags, the longest first, so that the first that fits is the nearest."""
+    found: dict[str, list[ImageTag]] = {}
+    for tag in _all("image_tag", parse_image_tag):
+        found.setdefault(tag.repository, []).append(tag)
+    return {name: tuple(sorted(tags, key=lambda tag: -len(tag.tag))) for name, tags in found.items()}
+
+
+@cache
+def image_repositories() -> dict[str, tuple[ImageRepository, ...]]:
+    found: dict[str, list[ImageRepository]] = {}
+    for family in _all("image_repository", parse_image_repository):
+        found.setdefault(family.repository, []).append(family)
+    return {name: tuple(families) for name, families in found.items()}
+
+
+@cache
+def framework_floors() -> dict[str, tuple[FrameworkFloor, ...]]:
+    found: dict[str, list[FrameworkFloor]] = {}
+    for floor in _all("framework_floor", parse_framework_floor):
+        found.setdefault(floor.framework, []).append(floor)
+    return {name: tuple(floors) for name, floors in found.items()}
+
+
+@cache
+def framework_libraries() -> dict[str, tuple[FrameworkLibrary, ...]]:
+    found: dict[str, list[FrameworkLibrary]] = {}
+    for library in _all("framework_library", parse_framework_library):
+        found.setdefault(library.framework, []).append(library)
+    return {name: tuple(libraries) for name, libraries in found.items()}
+
+
+@cache
+def by_key(name: str, column: str) -> dict[str, tuple[Row, ...]]:
+    """A small table as text, by one of its columns: requirement clauses, C libraries, operator releases, instances."""
+    found: dict[str, list[Row]] = {}
+    for row in rows(name):
+        found.setdefault(row[column], []).append(row)
+    return {key: tuple(each) for key, each in found.items()}
+
+
+@cache
+def toolkits_of(line: CudaVersion) -> tuple[Toolkit, ...]:
+    """Releases of one CUDA line, oldest first."""
+    return tuple(sorted((each for each in toolkits() if each.version.line == line), key=lambda each: each.version))
+
+
+@cache
+def first_release(branch: int) -> DriverVersion:
+    """Lowest driver of a branch that a toolkit names; the branch's start where none does."""
+    named = [each.floor for each in toolkits() if each.floor is not None and each.floor.branch == branch]
+    return min(named, default=DriverVersion(branch, 0))
+
+
+def floor_of(toolkit: Toolkit, platform: Platform) -> tuple[DriverVersion | None, str]:
+    """Driver that a toolkit release shipped with or names for a platform, and the column that says so."""
+    if platform is Platform.WINDOWS:
+        return toolkit.windows_floor, "min_windows_driver"
+    if platform is Platform.LINUX_ARM and toolkit.arm_floor is not None:
+        return toolkit.arm_floor, "min_linux_aarch64_driver"
+    return toolkit.floor, "min_linux_x86_64_driver"
 
 
 def cuda_ceiling(driver: DriverVersion) -> CudaVersion:
@@ -136,3 +533,8 @@ def native_cuda(driver: DriverVersion) -> CudaVersion:
     """
     branch = driver_branches().get(driver.branch)
     return branch.native_cuda if branch else cuda_ceiling(driver)
+
+
+def newest_branch() -> int:
+    """Newest driver branch of the tables."""
+    return max(driver_branches())

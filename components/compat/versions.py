@@ -1,10 +1,19 @@
-"""Versions as types with an order. Nobody compares version strings."""
+"""Versions as types with an order. Nobody compares version strings.
+
+`Type.parse` is strict and total: a text is that version or raises VersionError. What people write instead
+(`R535`, `v12.4`, `cu118`) is read in `readings.py`.
+"""
 
 from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Self
+
+from packaging.version import InvalidVersion, Version
+
+_PARSED = 4096  # distinct texts kept per type: a fleet has dozens, a hostile file must not fill the memory
 
 
 class VersionError(ValueError):
@@ -18,7 +27,7 @@ class VersionError(ValueError):
 
 @dataclass(frozen=True, slots=True, order=True)
 class DriverVersion:
-    """An NVIDIA Linux driver such as 418.88 or 580.95.05.
+    """An NVIDIA driver such as 418.88 or 580.95.05.
 
     418.87 and 418.87.00 are equal: NVIDIA's tables and `nvidia-smi` write the same release both ways.
     Each prints as it was written, because labels and package names carry that spelling.
@@ -34,6 +43,7 @@ class DriverVersion:
             object.__setattr__(self, "written_patch", True)
 
     @classmethod
+    @lru_cache(_PARSED)
     def parse(cls, text: str) -> Self:
         """Read `418.88` or `580.95.05`; raises VersionError."""
         match = re.fullmatch(r"([1-9]\d{2})\.(\d{2,3})(?:\.(\d{2}))?", text.strip(), re.ASCII)
@@ -54,6 +64,27 @@ class DriverVersion:
 
 
 @dataclass(frozen=True, slots=True, order=True)
+class JetsonVersion:
+    """A Jetson Linux (L4T) release such as 35.4.1: a line of its own, never compared with drivers of other machines."""
+
+    release: int
+    revision: int
+    patch: int = 0
+
+    @classmethod
+    @lru_cache(_PARSED)
+    def parse(cls, text: str) -> Self:
+        """Read `35.4.1` or `32.7`; raises VersionError."""
+        match = re.fullmatch(r"([1-9]\d)\.(\d{1,2})(?:\.(\d{1,2}))?", text.strip(), re.ASCII)
+        if not match:
+            raise VersionError(text, "is not a Jetson Linux release such as 35.4.1")
+        return cls(int(match[1]), int(match[2]), int(match[3] or 0))
+
+    def __str__(self) -> str:
+        return f"{self.release}.{self.revision}.{self.patch}"
+
+
+@dataclass(frozen=True, slots=True, order=True)
 class CudaVersion:
     """A CUDA line such as 10.1, or a toolkit release of it such as 10.1.243."""
 
@@ -67,6 +98,7 @@ class CudaVersion:
             object.__setattr__(self, "written_patch", True)
 
     @classmethod
+    @lru_cache(_PARSED)
     def parse(cls, text: str) -> Self:
         """Read `10.1` or `12.4.1`; raises VersionError."""
         match = re.fullmatch(r"([1-9]\d?)\.(0|[1-9]\d?)(?:\.(0|[1-9]\d{0,3}))?", text.strip(), re.ASCII)
@@ -92,6 +124,7 @@ class ComputeCapability:
     minor: int
 
     @classmethod
+    @lru_cache(_PARSED)
     def parse(cls, text: str) -> Self:
         """Read `6.1`; raises VersionError."""
         match = re.fullmatch(r"([1-9]\d?)\.(\d)", text.strip(), re.ASCII)
@@ -99,5 +132,42 @@ class ComputeCapability:
             raise VersionError(text, "is not a compute capability such as 6.1")
         return cls(int(match[1]), int(match[2]))
 
+    @property
+    def digits(self) -> str:
+        """As in sm_61."""
+        return f"{self.major}{self.minor}"
+
     def __str__(self) -> str:
         return f"{self.major}.{self.minor}"
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Target:
+    """What device code was compiled for: a capability, `a` for exactly that GPU, `f` for its family."""
+
+    capability: ComputeCapability
+    suffix: str = ""
+
+    @classmethod
+    @lru_cache(_PARSED)
+    def parse(cls, text: str) -> Self:
+        """Read `9.0a`, `sm_90a`, `compute_75` or `86`; raises VersionError."""
+        match = re.fullmatch(
+            r"(?:(?:sm|compute)_?)?(?:([1-9]\d?)\.(\d)|([1-9]\d?)(\d))([af]?)", text.strip(), re.ASCII | re.IGNORECASE
+        )
+        if not match:
+            raise VersionError(text, "is not a target such as sm_61, 9.0a or compute_75")
+        major, minor = match[1] or match[3], match[2] or match[4]
+        return cls(ComputeCapability(int(major), int(minor)), match[5].lower())
+
+    def __str__(self) -> str:
+        return f"{self.capability}{self.suffix}"
+
+
+@lru_cache(_PARSED)
+def parse_release(text: str) -> Version:
+    """A version of a library, a framework, a toolkit or a C library such as 8.9.7.29, 2.6.0 or 2.35; VersionError."""
+    try:
+        return Version(text.strip())
+    except InvalidVersion:
+        raise VersionError(text, "is not a version such as 2.6.0") from None

@@ -1,0 +1,231 @@
+"""Framework builds as people name them (`torch==2.6.0+cu124`, `pip tensorflow[and-cuda]`, `cupy-cuda11x`) to rows."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from functools import lru_cache
+from types import MappingProxyType
+
+from packaging.version import Version
+
+from components.compat import tables
+from components.compat.readings import read_cudas
+from components.compat.tables import Build
+from components.compat.versions import CudaVersion, VersionError, parse_release
+
+# What people write → the name in the tables. Distribution names count as their framework.
+ALIASES = MappingProxyType(
+    {
+        "torch": "pytorch",
+        "pytorch": "pytorch",
+        "torchvision": "pytorch",
+        "tensorflow": "tensorflow",
+        "tensorflowgpu": "tensorflow",
+        "tf": "tensorflow",
+        "keras": "keras",
+        "jax": "jax",
+        "jaxlib": "jax",
+        "mxnet": "mxnet",
+        "cupy": "cupy",
+        "rapids": "rapids",
+        "cudf": "rapids",
+        "cuml": "rapids",
+        "onnxruntime": "onnxruntime",
+        "onnxruntimegpu": "onnxruntime",
+        "ort": "onnxruntime",
+        "vllm": "vllm",
+        "flashattn": "flash-attn",
+        "flashattention": "flash-attn",
+        "flashattention2": "flash-attn",
+        "bitsandbytes": "bitsandbytes",
+        "bnb": "bitsandbytes",
+        "xformers": "xformers",
+        "triton": "triton",
+        "numba": "numba",
+        "paddle": "paddle",
+        "paddlepaddle": "paddle",
+        "paddlepaddlegpu": "paddle",
+        "tensorrt": "tensorrt",
+    }
+)
+
+# Builds that load CUDA's libraries from what is around them; all others bring their own.
+LOADS_CUDA_FROM_OUTSIDE = frozenset({"tensorflow", "mxnet", "cupy", "onnxruntime", "paddle"})
+
+
+_OWN_BUILD = re.compile(
+    r"\b(source|self|custom|compiled|community|unofficial|rebuilt|jetson|jetpack|l4t|nv\d\d)\b|\+nv\d|\bbuilt (for|with)\b"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Wish:
+    """A framework build as far as somebody named it."""
+
+    framework: str
+    version: Version | None = None
+    cuda: tuple[CudaVersion, ...] = ()  # lines that the variant may mean; empty: not said
+    cpu_only: bool = False
+    conda: bool = False
+    brings_cuda: bool | None = None  # tensorflow[and-cuda], conda: yes; cuda12_local: no; None: as usual
+    from_source: bool = False
+    system: str = "linux x86_64"  # as distributions write it
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """The rows that a wish may mean. `near` is set when they are those of a neighbouring version."""
+
+    builds: tuple[Build, ...]
+    near: str = ""
+
+
+@lru_cache(4096)
+def read_wish(framework: str, version: str, build: str) -> Wish | None:
+    """What three free texts say together; None where no framework is named. Raises VersionError for a bad version."""
+    text = f"{framework} {build}".lower().strip()
+    name = _framework(framework) or _framework_in(build)
+    if name is None:
+        return None
+    written = version.strip() or _version_in(framework) or _version_in(build)
+    found, local = _split(written)
+    lines = _lines(local) or _lines(text)
+    return Wish(
+        framework=name,
+        version=found,
+        cuda=lines,
+        cpu_only=bool(re.search(r"(\b|\+)cpu(\b|-only)", f"{local} {build}".lower())) and not lines,
+        conda="conda" in text,
+        brings_cuda=_brings(text),
+        from_source=bool(_OWN_BUILD.search(build.lower())),
+    )
+
+
+@lru_cache(4096)
+def choose(wish: Wish) -> Choice:
+    """Rows of the tables for a wish: the asked version, or else the nearest older one of the same minor."""
+    rows = tuple(row for row in tables.builds().get(wish.framework, ()) if _for_system(row, wish.system))
+    near = ""
+    if wish.version is not None:
+        exact = tuple(row for row in rows if _same_version(row, wish.version))
+        if not exact:
+            exact, near = _neighbours(rows, wish.version)
+        rows = exact
+    if wish.cuda:
+        wanted = set(wish.cuda)
+        exact = tuple(row for row in rows if row.cuda is not None and row.cuda.line in wanted)
+        rows = exact or tuple(row for row in rows if _is_of_major(row, {line.major for line in wanted}))
+        if len(wanted) > 1:  # cu12, cuda11x: as one variant where the tables have it so
+            rows = _one_variant(rows)
+    elif len(rows) > 1 and not wish.conda:
+        rows = tuple(row for row in rows if row.is_default) or rows
+    return Choice(_best_told(rows, conda=wish.conda), near)
+
+
+def _framework(text: str) -> str | None:
+    head = re.match(r"\s*(?:pip3?\s+(?:install\s+)?|conda\s+(?:install\s+)?)?([A-Za-z][A-Za-z0-9_ -]*)", text)
+    if not head:
+        return None
+    key = re.sub(r"[^a-z0-9]", "", re.split(r"[\s_-]*(?:cuda|cu)\d", head[1].lower())[0])
+    return ALIASES.get(key) or ALIASES.get(re.sub(r"\d+$", "", key)) or (key or None)
+
+
+def _framework_in(build: str) -> str | None:
+    for word in re.findall(r"[A-Za-z][A-Za-z_-]+", build):
+        key = re.sub(r"[^a-z0-9]", "", word.lower())
+        if key in ALIASES:
+            return ALIASES[key]
+    return None
+
+
+def _version_in(text: str) -> str:
+    match = re.search(r"(?:==|[\s@:-]v?)(\d+(?:\.\d+)+(?:\+\w+)?)", text)
+    return match[1] if match else ""
+
+
+def _split(written: str) -> tuple[Version | None, str]:
+    if not written:
+        return None, ""
+    plain = re.sub(r"^[a-z<>=~!\s]*v?(?=\d)", "", written.strip().lower()).removesuffix(".x").removesuffix(".*")
+    version = parse_release(plain)
+    return Version(version.public), version.local or ""
+
+
+def _lines(text: str) -> tuple[CudaVersion, ...]:
+    """CUDA in `cu118`, `cuda11.8`, `cuda12`, `cuda11x`, `cu11`."""
+    match = re.search(r"(?:\b|[\[_+-])(cu(?:da)?[\s_-]?v?\d{1,3}(?:[._]\d+)*)x?(?:\b|[\]_-])", text.lower())
+    if not match:
+        return ()
+    try:
+        return tuple(line.line for line in read_cudas(match[1]))
+    except VersionError:
+        return ()
+
+
+def _brings(text: str) -> bool | None:
+    if "local" in text or "no bundled" in text:
+        return False
+    return True if "and-cuda" in text or "and_cuda" in text or "conda" in text else None
+
+
+def _is_of_major(row: Build, majors: set[int]) -> bool:
+    """Variants for a whole major: cu12, cuda12, cu12x."""
+    match = re.fullmatch(r"cu(?:da)?(\d{2})x?", row.variant)
+    return match is not None and int(match[1]) in majors
+
+
+def _for_system(row: Build, system: str) -> bool:
+    """A row that names no system is for all of them."""
+    named = re.search(r"(linux|windows) (x86_64|aarch64)", row.distribution)
+    return named is None or named[0] == system
+
+
+def _same_version(row: Build, version: Version) -> bool:
+    if not row.version[:1].isdigit():
+        return False
+    of_row = parse_release(row.version)
+    if len(version.release) < 3 and not version.is_prerelease:  # 2.3 means 2.3.0, and any 2.3.x where that is not there
+        return of_row.release[: len(version.release)] == version.release
+    return of_row == version
+
+
+def _neighbours(rows: tuple[Build, ...], version: Version) -> tuple[tuple[Build, ...], str]:
+    """Builds of the newest version that is not newer: variants and targets change at minors, seldom at patches."""
+    known = {row.version: parse_release(row.version) for row in rows if row.version[:1].isdigit()}
+    older = [text for text, each in known.items() if each <= version and each.release[:1] == version.release[:1]]
+    if not older:
+        return (), ""
+    nearest = max(older, key=lambda text: known[text])
+    return tuple(row for row in rows if row.version == nearest), nearest
+
+
+def _one_variant(rows: tuple[Build, ...]) -> tuple[Build, ...]:
+    newest: dict[tuple[str, str], Build] = {}
+    for row in rows:
+        newest[row.version, row.distribution] = row  # rows come in order of their CUDA
+    return tuple(newest.values())
+
+
+def _best_told(rows: tuple[Build, ...], *, conda: bool) -> tuple[Build, ...]:
+    """One row for each version and CUDA line: of the asked distribution, the one that tells most."""
+    best: dict[tuple[str, CudaVersion | None], Build] = {}
+    for row in rows:
+        key = (row.version, row.cuda.line if row.cuda else None)
+        if key not in best or _told(row, conda=conda) > _told(best[key], conda=conda):
+            best[key] = row
+    found = tuple(best.values())
+    versions = {row.version for row in found}
+    if len(versions) > 1 and len({v.rpartition(".")[0] for v in versions}) == 1:
+        first = min(versions, key=parse_release)
+        return tuple(row for row in found if row.version == first)
+    return found
+
+
+def _told(row: Build, *, conda: bool) -> tuple[bool, bool, bool, bool]:
+    return (
+        ("conda" in row.distribution) == conda,
+        row.cubins is not None or row.at_least is not None,
+        row.ptx is not None,
+        row.basis == "observed in binary",
+    )

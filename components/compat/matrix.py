@@ -1,0 +1,95 @@
+"""Many images on many pools at once. What is the same is solved once."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+
+from components.compat.answer import check
+from components.compat.case import Case
+from components.compat.model import Answer, Finding, Verdict
+
+# Fields that say what a host is; all others say what an image is.
+POOL_FIELDS = (
+    "gpu",
+    "compute_capability",
+    "gpu_class",
+    "driver",
+    "host",
+    "container_toolkit",
+    "os",
+    "cpu_arch",
+    "instance_type",
+    "ami_release",
+    "kernel_module",
+    "operator",
+    "host_glibc",
+)
+_ORDER = {Verdict.COMPATIBLE: 0, Verdict.WITH_WARNING: 1, Verdict.UNKNOWN: 2, Verdict.INCOMPATIBLE: 3}
+
+
+@dataclass(frozen=True, slots=True)
+class Image:
+    """An image by name, with one case for each thing in it that uses the GPU; only image fields of the cases count."""
+
+    name: str
+    cases: tuple[Case, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Pool:
+    """A pool by name; only pool fields of its case count."""
+
+    name: str
+    case: Case
+
+
+@dataclass(frozen=True, slots=True)
+class Matrix:
+    """Answers by image and pool name, in the order given."""
+
+    images: tuple[str, ...]
+    pools: tuple[str, ...]
+    answers: Mapping[tuple[str, str], Answer]
+
+    def verdict(self, image: str, pool: str) -> Verdict:
+        return self.answers[image, pool].verdict
+
+
+def matrix(images: Sequence[Image], pools: Sequence[Pool]) -> Matrix:
+    """Every image on every pool. An image with several cases runs as well as the worst of them.
+
+    Raises CaseError for a case that cannot be read.
+    """
+    hosts = [tuple(getattr(pool.case, field) for field in POOL_FIELDS) for pool in pools]
+    distinct = {host: replace(pool.case, id="") for host, pool in zip(hosts, pools, strict=True)}
+    answers: dict[tuple[str, str], Answer] = {}
+    solved: dict[tuple[Case, ...], dict[tuple[str, ...], Answer]] = {}
+    for image in images:
+        row = solved.get(image.cases)
+        if row is None:
+            row = {host: worst([check(_on(case, pool)) for case in image.cases]) for host, pool in distinct.items()}
+            solved[image.cases] = row
+        for host, pool in zip(hosts, pools, strict=True):
+            answers[image.name, pool.name] = row[host]
+    return Matrix(tuple(image.name for image in images), tuple(pool.name for pool in pools), answers)
+
+
+def worst(answers: Sequence[Answer]) -> Answer:
+    """One answer for all: the worst verdict, every finding once, the first remedy of the worst."""
+    if not answers:
+        return Answer("", Verdict.COMPATIBLE, ())
+    bad = max(answers, key=lambda answer: _ORDER[answer.verdict])
+    if len(answers) == 1:
+        return bad
+    findings: dict[Finding, None] = dict.fromkeys(bad.findings)
+    for other in answers:
+        findings.update(dict.fromkeys(other.findings))
+    return replace(bad, findings=tuple(findings))
+
+
+_IMAGE_FIELDS = tuple(field.name for field in fields(Case) if field.name not in {*POOL_FIELDS, "id"})
+
+
+def _on(image: Case, pool: Case) -> Case:
+    return replace(pool, **{field: getattr(image, field) for field in _IMAGE_FIELDS})

@@ -1,0 +1,167 @@
+"""What people write for a version or a list of targets, to values. Several values where the text leaves it open.
+
+Strict forms are in `versions.py`; here are `R535`, `v12.4`, `cu118`, `470.x`, `sm_70;sm_80, no PTX`. Each function is
+total: a value, or VersionError with words that help.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from functools import lru_cache
+
+from packaging.version import Version
+
+from components.compat import tables
+from components.compat.versions import (
+    ComputeCapability,
+    CudaVersion,
+    DriverVersion,
+    JetsonVersion,
+    Target,
+    VersionError,
+    parse_release,
+)
+
+_KEPT = 4096
+_LONGEST = 200  # characters: nobody writes a longer version, and a regular expression should not see one
+_LAST_RELEASE = 999  # stands for "the newest release of its branch"
+
+
+@lru_cache(_KEPT)
+def read_drivers(text: str) -> tuple[DriverVersion, ...]:
+    """Lowest and highest driver that the text may mean; one where it names one. Raises VersionError.
+
+    `418.88`, `418.88.00`, `R535`, `535`, `535.x`, `v550.54.14`, `nvidia-driver-535`, `driver 470.57.02 (server)`.
+    A bare branch is a range: its first release to its last.
+    """
+    plain = _plain(text)
+    plain = re.sub(r"^(?:nvidia[\s_-]*)?(?:gpu[\s_-]*)?(?:linux[\s_-]*)?(?:driver[\s_-]*)?(?:version)?[\s:_-]*", "", plain)
+    plain = re.sub(r"(?:[\s_-]*(?:server|open|branch|tesla|production|-0ubuntu\S*|\(.*\)))+$", "", plain)
+    plain = re.sub(r"^[rv](?=\d)", "", plain).removesuffix("+").strip()
+    if re.fullmatch(r"[1-9]\d{2}(\.x{1,2}|\.\*)?(\.x{1,2})?", plain):
+        branch = int(plain[:3])
+        return tables.first_release(branch), DriverVersion(branch, _LAST_RELEASE)
+    match = re.fullmatch(r"([1-9]\d{2})\.(\d{1,4})(?:\.(\d{1,2}))?(?:\.0)?", plain, re.ASCII)
+    if not match:
+        raise VersionError(text, "is not a driver version such as 418.88, or a branch such as 535")
+    branch, minor, patch = match.groups()
+    return (DriverVersion(int(branch), int(minor), int(patch or 0), patch is not None),)
+
+
+@lru_cache(_KEPT)
+def read_jetson(text: str) -> JetsonVersion:
+    """`35.4.1`, `R35.4.1`, `L4T 32.7.1`, `JetPack 5.1.2`, `36.3`, or the driver number that JetPack 6 reports."""
+    plain = _plain(text)
+    jetpack = re.fullmatch(r"(?:jetpack|jp)[\s_-]*(\d+(?:\.\d+){0,2})", plain)
+    if jetpack:
+        for row in tables.jetsons():
+            if row.jetpack == jetpack[1] or row.jetpack.removesuffix(".0") == jetpack[1].removesuffix(".0"):
+                return row.l4t
+        raise VersionError(text, "is not a JetPack of the tables such as JetPack 5.1.2")
+    plain = re.sub(r"^(?:l4t|jetson linux)?[\s_-]*r?(?=\d)", "", plain)
+    try:
+        return JetsonVersion.parse(plain)
+    except VersionError:
+        raise VersionError(text, "is not a Jetson Linux release such as 35.4.1, or a JetPack such as JetPack 5.1.2") from None
+
+
+@lru_cache(_KEPT)
+def read_cudas(text: str) -> tuple[CudaVersion, ...]:
+    """CUDA lines that the text may mean, oldest first: `12.4.1`, `v12.4`, `cu124`, `cuda12.4`, `12-4`; `12` is every 12.x.
+
+    Raises VersionError; a line that no table has is an error with the newest one named.
+    """
+    plain = _plain(text)
+    tag = re.fullmatch(r"(?:cuda|cu)[\s_-]*v?(\d{1,2})(\d)", plain)
+    if tag and len(plain.lstrip("cuda_- v")) >= 3:
+        plain = f"{tag[1]}.{tag[2]}"
+    elif packed := re.fullmatch(r"cu(\d)(\d)", plain):  # cu75, cu80, cu92: older than two-digit majors; cu11 is not 1.1
+        plain = f"{packed[1]}.{packed[2]}" if int(packed[1]) >= 7 else f"{packed[1]}{packed[2]}"
+    plain = re.sub(r"^(?:cuda|cu)?[\s_-]*(?:toolkit)?[\s_-]*v?(?=\d)", "", plain).replace("-", ".").replace("_", ".")
+    if re.fullmatch(r"[1-9]\d?(?:\.x)?", plain):
+        major = int(plain.partition(".")[0])
+        lines = sorted({each.version.line for each in tables.toolkits() if each.version.major == major})
+        if lines:
+            return tuple(lines)
+    else:
+        try:
+            found = CudaVersion.parse(re.sub(r"(\.\d+\.\d+)\.\d+$", r"\1", plain))
+        except VersionError:
+            raise VersionError(text, "is not a CUDA version such as 10.1 or 12.4.1") from None
+        if found.line in _lines() or found > max(_lines()):
+            if found.major <= max(_lines()).major + 1:
+                return (found,)
+    raise VersionError(text, f"is no CUDA line of the tables ({min(_lines())} to {max(_lines())})")
+
+
+@lru_cache(1)
+def _lines() -> frozenset[CudaVersion]:
+    return frozenset(each.version.line for each in tables.toolkits()) | {CudaVersion(12, 7)}  # printed by drivers 565
+
+
+@lru_cache(_KEPT)
+def read_release(text: str) -> Version:
+    """`8.9.7`, `v1.17.4`, `2.6.0+cu124`, `cuDNN 8.9`, `glibc 2.31`; raises VersionError."""
+    plain = re.sub(r"^[a-z][a-z_ -]*(?=\d)", "", _plain(text))
+    return parse_release(plain)
+
+
+@lru_cache(_KEPT)
+def read_capability(text: str) -> ComputeCapability:
+    """`6.1`, `sm_61`, `61`, `compute capability 6.1`; raises VersionError."""
+    plain = re.sub(r"^(?:compute[\s_-]*)?(?:capability|cc)?[\s:_-]*(?=[\ds])", "", _plain(text))
+    try:
+        return Target.parse(plain).capability
+    except VersionError:
+        raise VersionError(text, "is not a compute capability such as 6.1") from None
+
+
+@dataclass(frozen=True, slots=True)
+class Targets:
+    """Targets that a text lists. None: it does not say."""
+
+    cubins: tuple[Target, ...] | None = None
+    ptx: tuple[Target, ...] | None = None
+
+
+@lru_cache(_KEPT)
+def read_targets(text: str, *, bare: bool = True) -> Targets:
+    """`sm_70;sm_80, no PTX`, `7.0 8.0+PTX`, `sm_90a|compute_90`; raises VersionError for a word that is none of these.
+
+    With `bare`, plain numbers (`7.0`) are cubins and strange words are refused; without, both are passed over.
+    """
+    cubins: list[Target] = []
+    ptx: list[Target] = []
+    plain = _plain(text)
+    no_ptx = bool(re.search(r"\b(no|without|sans)[\s_-]*ptx\b", plain)) or plain == "none"
+    plain = re.sub(r"\b(no|without|lacks?|missing)[\s_-]*(sm|compute)_?\d+[af]?", " ", plain)
+    only_ptx = bool(re.search(r"\bptx[\s_-]*only\b|\bonly[\s_-]*ptx\b", plain))
+    plain = re.sub(r"\b(no|without|sans)[\s_-]*ptx\b|\bptx[\s_-]*only\b|\bonly[\s_-]*ptx\b|\bnone\b", " ", plain)
+    for word in re.split(r"[\s;,|]+", plain.replace("+ptx", "+ptx ").strip()):
+        bare_word = word.removesuffix("+ptx")
+        if not bare_word or (not bare and not re.match(r"(sm|compute)_?\d", bare_word)):
+            continue
+        if bare_word in {"and", "cubin", "cubins", "sass", "arch", "list"}:
+            continue
+        if bare_word == "ptx":  # "7.0;8.0;PTX": PTX of the newest
+            ptx += cubins[-1:]
+            continue
+        target = Target.parse(bare_word)
+        if bare_word.startswith("compute") or only_ptx:
+            ptx.append(target)
+        else:
+            cubins.append(target)
+        if word.endswith("+ptx"):
+            ptx.append(target)
+    said_ptx = bool(ptx) or no_ptx
+    return Targets(
+        tuple(sorted(set(cubins))) if cubins or (ptx and bare) else None,
+        tuple(sorted(set(ptx))) if said_ptx else None,
+    )
+
+
+def _plain(text: str) -> str:
+    if len(text) > _LONGEST:
+        raise VersionError(text[:40] + "…", f"is longer than {_LONGEST} characters")
+    return text.strip().strip("\"'").lower()

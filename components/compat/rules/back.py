@@ -1,0 +1,78 @@
+"""R-BACK: a newer driver runs what was built with an older CUDA."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+from components.compat import tables
+from components.compat.model import Change, Fact, Finding, ImageFacts, Platform, PoolFacts, Severity
+from components.compat.rules.rule import Need, Rule, note, refuse, unknown
+from components.compat.versions import CudaVersion, DriverVersion
+
+ID = "R-BACK"
+_SOURCE = "https://docs.nvidia.com/deploy/cuda-compatibility/"
+
+
+@lru_cache(4096)
+def native_floor(cuda: CudaVersion, platform: Platform) -> tuple[DriverVersion, Fact] | None:
+    """Driver that brings this CUDA line, or this very release, by itself; None where no table says.
+
+    A line stands for its first release. Source: CUDA release notes, table of toolkits and drivers.
+    """
+    releases = tables.toolkits_of(cuda.line)
+    known = [(each, *tables.floor_of(each, platform)) for each in releases]
+    stated = [(each, floor, column) for each, floor, column in known if floor is not None]
+    if not stated:
+        return None
+    # A release that is not in the tables asks for no more than the one before it.
+    older = [row for row in stated if row[0].version <= cuda] if cuda.patch else []
+    toolkit, floor, column = older[-1] if older else stated[0]
+    text = f"CUDA {toolkit.version} comes with driver {floor}"
+    return floor, toolkit.origin.fact(text, column)
+
+
+def reaches(cuda: CudaVersion, driver: DriverVersion, platform: Platform) -> bool | None:
+    """Does the driver know this CUDA line by itself, PTX of its compiler included? None: no table says."""
+    found = native_floor(cuda.line, platform)
+    if found is None:
+        return True if driver.branch > tables.newest_branch() and cuda.major < 14 else None
+    return driver >= found[0]
+
+
+@lru_cache(8192)
+def _check(cuda: CudaVersion, driver: DriverVersion, platform: Platform) -> tuple[Finding, ...]:
+    found = native_floor(cuda, platform)
+    if found is None:
+        fact = Fact(f"no table has a driver for CUDA {cuda} on {platform}", _SOURCE, "", verified=False)
+        return (unknown(ID, f"it is not known which driver CUDA {cuda} asks for", fact),)
+    floor, fact = found
+    if driver >= floor:
+        return (note(ID, f"driver {driver} runs CUDA {cuda} by itself (from {floor} on)", fact),)
+    message = f"driver {driver} is older than {floor}, which CUDA {cuda} came with"
+    return (refuse(ID, message, fact, Change("driver", str(driver), str(floor))),)
+
+
+def check(image: ImageFacts, pool: PoolFacts) -> tuple[Finding, ...]:
+    if image.cuda is None or pool.driver is None or pool.platform is Platform.JETSON:
+        return ()
+    return _check(image.cuda, pool.driver, pool.platform)
+
+
+RULE = Rule(
+    id=ID,
+    title="Backward compatibility",
+    says=(
+        "A newer driver runs programs built with any older CUDA toolkit, as long as it still knows the GPU. "
+        "There is no upper limit on the driver's side."
+    ),
+    sources=(
+        "https://docs.nvidia.com/datacenter/tesla/drivers/cuda-toolkit-driver-and-architecture-matrix.html",
+        _SOURCE,
+    ),
+    severity=Severity.REFUSE,
+    need=Need.CUDA,
+    check=check,
+    passing={"gpu": "Tesla T4", "driver": "580.95.05", "cuda": "11.8"},
+    failing={"gpu": "GTX 1080 Ti", "driver": "418.88", "cuda": "10.2"},
+    undecided={"gpu": "Tesla T4", "cuda": "12.4"},
+)

@@ -1,0 +1,192 @@
+"""R-FRAMEWORK: what a framework's project says of its builds: GPUs, drivers, systems, libraries around it."""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+
+from packaging.version import Version
+
+from components.compat import tables
+from components.compat.model import Change, Fact, Finding, ImageFacts, Platform, PoolFacts, Severity
+from components.compat.rules.rule import Rule, refuse, warn
+from components.compat.tables import FrameworkFloor, FrameworkLibrary
+from components.compat.versions import ComputeCapability
+
+ID = "R-FRAMEWORK"
+_DATE = "2026-11-21"
+_TF_WINDOWS = "https://www.tensorflow.org/install/pip#windows-native"
+_JAX_PLATFORMS = "https://docs.jax.dev/en/latest/installation.html"
+_VLLM = "https://docs.vllm.ai/en/latest/getting_started/installation/gpu.html"
+_LAST_TF_ON_WINDOWS = Version("2.11")
+
+
+def check(image: ImageFacts, pool: PoolFacts) -> tuple[Finding, ...]:
+    if image.gpu_free:
+        fact = image.cuda_fact or Fact("a build without CUDA", "the case", "")
+        shown = " ".join(filter(None, (image.framework, str(image.framework_version or "")))) or image.name
+        return (refuse(ID, f"{shown} is built for the CPU only: it does not use the GPU", fact, Change("build", "cpu", "a CUDA build")),)
+    found: list[Finding] = []
+    if image.lowest_capability is not None and pool.gpu.capability < image.lowest_capability:
+        fact = (image.code.fact if image.code else image.cuda_fact) or Fact(image.name, "the image's notes", "")
+        message = f"{image.name} asks for compute capability {image.lowest_capability}; {pool.gpu.name} has {pool.gpu.capability}"
+        found.append(refuse(ID, message, fact))
+    if not image.framework:
+        return tuple(found)
+    found += _floors(image, pool)
+    found += _system(image, pool)
+    found += _stated_driver(image, pool)
+    found += _libraries_around(image)
+    found += _c_library(image, pool)
+    return tuple(found)
+
+
+def _floors(image: ImageFacts, pool: PoolFacts) -> list[Finding]:
+    if image.framework_version is None and not image.name:
+        return []
+    return list(
+        _floor_findings(image.framework, image.framework_version, image.build, image.cuda.major if image.cuda else 0,
+                        f"{image.name} {image.remarks}", pool.gpu.capability, pool.gpu.name)
+    )
+
+
+@lru_cache(8192)
+def _floor_findings(  # noqa: PLR0913, PLR0917 - the key of the cache
+    framework: str, version: Version | None, build: str, major: int, name: str, gpu: ComputeCapability, gpu_name: str
+) -> tuple[Finding, ...]:
+    found = []
+    for floor in _floors_of(framework, version, build, major, name):
+        if gpu >= floor.capability and (floor.highest is None or gpu <= floor.highest):
+            continue
+        shown = f"{floor.framework} {version}" if version else floor.framework
+        fact = floor.origin.fact(f"{shown}: {floor.reason}", "cc_min", "from_version", "to_version")
+        span = f"{floor.capability} to {floor.highest}" if floor.highest else f"{floor.capability}"
+        message = f"{shown} asks for compute capability {span} ({floor.reason}); {gpu_name} has {gpu}"
+        found.append(refuse(ID, message, fact) if floor.severity == "refuse" else warn(ID, message, fact))
+    return tuple(found)
+
+
+def _floors_of(framework: str, version: Version | None, build: str, major: int, name: str) -> list[FrameworkFloor]:
+    keys = [framework, f"{framework}[cu{major}]", f"{framework}[cuda{major}]", f"{framework}-cuda{major}x"]
+    text = f"{name} {build}".lower()
+    if framework == "bitsandbytes" and re.search(r"8[-_ ]?bit|int8", text):
+        keys.append("bitsandbytes-int8")
+    if framework == "vllm" and re.search(r"bfloat16|bf16", text):
+        keys.append("vllm-bf16")
+    if framework == "flash-attn" and version is not None and version.major >= 3:
+        keys.append("flash-attn-3")
+    if framework == "pytorch" and re.search(r"torch\.compile|inductor", text):
+        keys.append("torch.compile")
+    rows = [row for key in keys for row in tables.framework_floors().get(key, ())]
+    if version is None:
+        return [row for row in rows if row.before is None and row.first == Version("0")]
+    return [row for row in rows if row.first <= version and (row.before is None or version < row.before)]
+
+
+def _system(image: ImageFacts, pool: PoolFacts) -> list[Finding]:
+    native = pool.platform is Platform.WINDOWS and pool.host != "wsl"
+    version = image.framework_version
+    if image.framework == "tensorflow" and native and (version is None or version >= _LAST_TF_ON_WINDOWS):
+        fact = Fact("TensorFlow 2.10 was the last release with GPU support on native Windows", _TF_WINDOWS, _DATE)
+        to = Change("framework_version", str(version or ""), "2.10")
+        return [refuse(ID, f"TensorFlow {version or ''} has no CUDA on native Windows; use WSL, or 2.10", fact, to)]
+    if image.framework in {"jax", "vllm", "rapids"} and native:
+        source = {"jax": _JAX_PLATFORMS, "vllm": _VLLM}.get(image.framework, "https://docs.rapids.ai/install/")
+        fact = Fact(f"{image.framework} has no CUDA builds for native Windows", source, _DATE)
+        return [refuse(ID, f"{image.framework} does not use the GPU on native Windows; use WSL", fact, Change("host", pool.host, "wsl"))]
+    if image.framework == "jax" and pool.host == "wsl":
+        fact = Fact("JAX calls CUDA under WSL2 experimental", _JAX_PLATFORMS, _DATE)
+        return [warn(ID, "JAX calls its support for CUDA under WSL2 experimental", fact)]
+    return []
+
+
+def _stated_driver(image: ImageFacts, pool: PoolFacts) -> list[Finding]:
+    floor = image.stated_driver
+    if floor is None or pool.driver is None or pool.driver >= floor or pool.platform is not Platform.LINUX:
+        return []
+    fact = image.cuda_fact or Fact(f"{image.framework} asks for driver {floor}", "framework.csv", _DATE)
+    message = f"{image.framework} {image.framework_version or ''} asks for driver {floor} or newer; this one is {pool.driver}"
+    return [warn(ID, message, fact, Change("driver", str(pool.driver), str(floor)))]
+
+
+def _libraries_around(image: ImageFacts) -> list[Finding]:
+    """A build that loads CUDA from the image needs libraries of its own major there."""
+    if image.carries_cuda or image.system_cuda is None or image.built_with is None:
+        return []
+    own, around = image.built_with, image.system_cuda
+    strict = own.major < 11  # before CUDA 11 the libraries are named after the minor
+    if own.major != around.major or (strict and own.minor != around.minor):
+        fact = image.cuda_fact or Fact(f"built for CUDA {own}", "framework.csv", _DATE)
+        message = (
+            f"{image.framework} {image.framework_version or ''} is built for CUDA {own.line} and loads its libraries from "
+            f"the image, which has CUDA {around.line}: it does not find them and stays on the CPU"
+        )
+        return [refuse(ID, message, fact, Change("cuda", str(around), str(own.line)))]
+    return _cudnn_around(image)
+
+
+def _cudnn_around(image: ImageFacts) -> list[Finding]:
+    if image.cudnn is None or image.framework_version is None:
+        return []
+    row = _library(image.framework, image.framework_version, "cudnn")
+    wanted = re.match(r"\d+(\.\d+)*", row.minimum) if row else None
+    if row is None or wanted is None:
+        return []
+    minimum = Version(wanted[0])
+    if image.cudnn.major != minimum.major:
+        fact = row.origin.fact(f"{row.framework} {row.version} needs cuDNN {row.minimum}", "minimum")
+        message = f"{image.framework} {image.framework_version} loads cuDNN {minimum.major}; the image has cuDNN {image.cudnn}"
+        return [refuse(ID, message, fact, Change("cudnn", str(image.cudnn), str(minimum)))]
+    if len(image.cudnn.release) >= 2 and image.cudnn < Version(".".join(map(str, minimum.release[:2]))):  # noqa: PLR2004
+        fact = row.origin.fact(f"{row.framework} {row.version} needs cuDNN {row.minimum}", "minimum")
+        message = f"{image.framework} {image.framework_version} was built with cuDNN {minimum}; the image has the older {image.cudnn}"
+        return [warn(ID, message, fact, Change("cudnn", str(image.cudnn), str(minimum)))]
+    return []
+
+
+def _c_library(image: ImageFacts, pool: PoolFacts) -> list[Finding]:
+    """Wheels name the oldest C library that they load."""
+    have = image.glibc or (pool.glibc if pool.host in {"bare", "wsl"} else None)
+    if have is None or image.framework_version is None:
+        return []
+    row = _library(image.framework, image.framework_version, "glibc")
+    if row is None or not re.fullmatch(r"\d+\.\d+", row.minimum) or have >= Version(row.minimum):
+        return []
+    fact = row.origin.fact(f"wheels of {row.framework} {row.version} need glibc {row.minimum}", "minimum")
+    message = f"{image.framework} {image.framework_version} needs glibc {row.minimum}; the image has {have}"
+    return [refuse(ID, message, fact, Change("image_glibc", str(have), row.minimum))]
+
+
+@lru_cache(1024)
+def _library(framework: str, version: Version, library: str) -> FrameworkLibrary | None:
+    for row in tables.framework_libraries().get(framework, ()):
+        if row.library != library:
+            continue
+        if row.version.endswith(".*"):
+            wanted = tuple(int(part) for part in row.version[:-2].split("."))
+            if version.release[: len(wanted)] == wanted:
+                return row
+        elif row.version[:1].isdigit() and Version(row.version) == version:
+            return row
+    return None
+
+
+RULE = Rule(
+    id=ID,
+    title="Framework builds",
+    says=(
+        "A framework build runs the CUDA it was made for: a wheel brings its own, and that one counts, not the image's "
+        "around it. Projects state the lowest GPU, the systems and the drivers of their releases; builds that load CUDA "
+        "from the image need libraries of their own major there; a build for the CPU uses no GPU."
+    ),
+    sources=(
+        "https://pytorch.org/get-started/previous-versions/",
+        "github:tensorflow/docs site/en/install/source.md",
+        _JAX_PLATFORMS,
+    ),
+    severity=Severity.REFUSE,
+    check=check,
+    passing={"gpu": "L40S", "driver": "550.90.07", "cuda": "12.3", "framework": "flash-attn", "framework_version": "2.6.3"},
+    failing={"gpu": "T4", "driver": "535.104.05", "cuda": "12.1", "framework": "flash-attn", "framework_version": "2.4.2"},
+    undecided={"gpu": "T4", "driver": "535.104.05", "framework": "a-framework-nobody-knows", "framework_version": "1.0"},
+)

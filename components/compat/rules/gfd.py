@@ -1,0 +1,61 @@
+"""R-GFD: the product label of a GPU changes with the driver."""
+
+from __future__ import annotations
+
+from components.compat.model import Change, Fact, Finding, ImageFacts, PoolFacts, Severity
+from components.compat.names import UnknownGpu, find_gpus
+from components.compat.rules.rule import Rule, note, refuse, unknown
+
+ID = "R-GFD"
+_SOURCE = "github:NVIDIA/k8s-device-plugin internal/lm/resource.go, README.md"
+_DATE = "2026-11-20"
+_LABEL = "NODE_SELECTOR_GPU_PRODUCT"
+FIRST_BRANCH_WITH_MAKER = 465
+
+
+def check(image: ImageFacts, pool: PoolFacts) -> tuple[Finding, ...]:
+    label = dict(image.environment).get(_LABEL)
+    if not label or pool.host != "kubernetes":
+        return ()
+    fact = Fact(
+        "nvidia.com/gpu.product is the driver's name of the GPU with dashes; drivers from 465 on put NVIDIA in front",
+        _SOURCE,
+        _DATE,
+    )
+    try:
+        models = find_gpus(label)
+    except UnknownGpu:
+        return (unknown(ID, f"no GPU of the tables has the product label {label[:60]}", fact),)
+    if all(model.compute_capability != pool.gpu.capability for model in models):
+        return (refuse(ID, f"a selector for {label} does not find {pool.gpu.name}", fact),)
+    if pool.driver is not None:
+        has_maker, wants_maker = label.startswith("NVIDIA-"), pool.driver.branch >= FIRST_BRANCH_WITH_MAKER
+        if has_maker and not wants_maker:
+            to = Change("env", f"{_LABEL}={label}", f"{_LABEL}={label.removeprefix('NVIDIA-')}")
+            return (refuse(ID, f"driver {pool.driver} labels it {label.removeprefix('NVIDIA-')}, not {label}", fact, to),)
+    return (note(ID, f"{label} is a label that {pool.gpu.name} may have", fact),)
+
+
+RULE = Rule(
+    id=ID,
+    title="Product labels of GPU feature discovery",
+    says=(
+        "nvidia.com/gpu.product is the driver's product name with dashes. It changes with the driver (older ones leave "
+        "out NVIDIA), with MIG and with sharing, so a node selector must match what this driver reports."
+    ),
+    sources=(_SOURCE,),
+    severity=Severity.REFUSE,
+    check=check,
+    passing={
+        "gpu": "A100-SXM4-40GB", "driver": "535.129.03", "cuda": "12.2", "host": "kubernetes",
+        "env": "NODE_SELECTOR_GPU_PRODUCT=NVIDIA-A100-SXM4-40GB",
+    },
+    failing={
+        "gpu": "A100-SXM4-40GB", "driver": "450.80.02", "cuda": "11.0", "host": "kubernetes",
+        "env": "NODE_SELECTOR_GPU_PRODUCT=NVIDIA-A100-SXM4-40GB",
+    },
+    undecided={
+        "gpu": "A100-SXM4-40GB", "driver": "535.129.03", "cuda": "12.2", "host": "kubernetes",
+        "env": "NODE_SELECTOR_GPU_PRODUCT=NVIDIA-Q9000",
+    },
+)

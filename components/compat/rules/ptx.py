@@ -1,0 +1,75 @@
+"""R-PTX: PTX is compiled by the driver for any equal or newer GPU, if the driver knows that PTX."""
+
+from __future__ import annotations
+
+from components.compat.model import Change, Fact, Finding, ImageFacts, Platform, PoolFacts, Severity
+from components.compat.rules import fwd
+from components.compat.rules.arch import runs
+from components.compat.rules.back import native_floor, reaches
+from components.compat.rules.rule import Need, Rule, refuse, unknown, warn
+from components.compat.versions import ComputeCapability, Target
+
+ID = "R-PTX"
+_GUIDE = "https://docs.nvidia.com/cuda/cuda-c-programming-guide/index.html#ptx-compatibility"
+
+
+def compiles(target: Target, gpu: ComputeCapability) -> bool:
+    """Can this PTX become code for the GPU? Equal or newer; `a`: that one only; `f`: its family."""
+    if target.suffix == "a":
+        return target.capability == gpu
+    if target.suffix == "f":
+        return runs(target, gpu)
+    return target.capability <= gpu
+
+
+def check(image: ImageFacts, pool: PoolFacts) -> tuple[Finding, ...]:
+    code, gpu = image.code, pool.gpu
+    if code is None or image.gpu_free or code.at_least is not None:
+        return ()
+    cubins = code.cubins or ()
+    if any(runs(target, gpu.capability) for target in cubins):
+        return ()  # machine code is there: nothing is compiled at start
+    if code.ptx is None:
+        if cubins and gpu.capability < min(cubins).capability:
+            return ()  # PTX is made for the newest targets: it does not go back
+        return (unknown(ID, f"it is not known whether there is PTX that {gpu.name} could use", (code.ptx_fact or code.fact)),)
+    fitting = [target for target in code.ptx if compiles(target, gpu.capability)]
+    if not fitting:
+        shown = ", ".join(f"compute_{t.capability.digits}{t.suffix}" for t in code.ptx) or "none"
+        return (refuse(ID, f"has no PTX that {gpu.name} ({gpu.capability}) could use; it has {shown}", (code.ptx_fact or code.fact)),)
+    best = max(fitting)
+    name = f"compute_{best.capability.digits}{best.suffix}"
+    maker = image.built_with or image.cuda
+    slow = f"has only PTX ({name}) for {gpu.name}: the driver compiles it at the first start, which takes minutes"
+    if maker is None or pool.driver is None or pool.platform is Platform.JETSON:
+        return (warn(ID, slow, (code.ptx_fact or code.fact)),)
+    known = reaches(maker, pool.driver, pool.platform)
+    if known or fwd.works(image, pool):
+        return (warn(ID, slow, (code.ptx_fact or code.fact)),)
+    found = native_floor(maker.line, pool.platform)
+    if known is None or found is None:
+        fact = Fact(f"no table has the driver that knows PTX of CUDA {maker}", _GUIDE, "", verified=False)
+        return (unknown(ID, f"it is not known which driver compiles PTX of CUDA {maker}", fact),)
+    floor, fact = found
+    message = (
+        f"has only PTX ({name}) of CUDA {maker.line} for {gpu.name}, and driver {pool.driver} does not know that PTX "
+        f"(from {floor} on; error 222, unsupported toolchain)"
+    )
+    return (refuse(ID, message, fact, Change("driver", str(pool.driver), str(floor))),)
+
+
+RULE = Rule(
+    id=ID,
+    title="PTX for the GPU",
+    says=(
+        "PTX of compute_XY is compiled at start for any equal or newer GPU, if the driver is at the level of the "
+        "toolkit that made the PTX, or a compat package of that level is in use. The first start is slow."
+    ),
+    sources=(_GUIDE, "https://docs.nvidia.com/deploy/cuda-compatibility/minor-version-compatibility.html"),
+    severity=Severity.REFUSE,
+    need=Need.CODE,
+    check=check,
+    passing={"gpu": "H100", "driver": "535.129.03", "cuda": "11.7", "sm_list": "8.0", "ptx": "8.0"},
+    failing={"gpu": "H100", "driver": "525.105.17", "cuda": "12.3", "sm_list": "8.0", "ptx": "8.0"},
+    undecided={"gpu": "H100", "driver": "535.129.03", "cuda": "11.7", "sm_list": "8.0"},
+)

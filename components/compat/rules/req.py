@@ -1,0 +1,153 @@
+"""R-REQ: NVIDIA_REQUIRE_* of the image, and who still asks for it."""
+
+from __future__ import annotations
+
+import operator
+import re
+from collections.abc import Callable, Mapping
+from functools import lru_cache
+
+from packaging.version import Version
+
+from components.compat import tables
+from components.compat.model import Change, Fact, Finding, Gpu, ImageFacts, Platform, PoolFacts, Present, Severity
+from components.compat.rules.rule import Rule, note, refuse, unknown, warn
+from components.compat.versions import DriverVersion, parse_release
+
+ID = "R-REQ"
+_SOURCE = "github:NVIDIA/nvidia-container-toolkit internal/requirements, internal/modifier/csv.go, internal/info/auto.go"
+_DATE = "2026-11-20"
+_FIRST_WITHOUT_CHECK = Version("1.18.0")  # from here on mode auto is jit-cdi, which asks for nothing
+_ASKS = frozenset({"docker", "kubernetes"})
+_BRANDS = {
+    "datacenter": ("tesla", "nvidia"),
+    "workstation": ("quadro", "quadrortx", "nvidiartx", "nvidia"),
+    "geforce": ("geforce", "geforcertx", "titan"),
+}
+_COMPARE: Mapping[str, Callable[[Version, Version], bool]] = {
+    ">=": operator.ge,
+    "<=": operator.le,
+    ">": operator.gt,
+    "<": operator.lt,
+    "=": operator.eq,
+    "==": operator.eq,
+    "!=": operator.ne,
+}
+
+
+@lru_cache(4096)
+def holds(clause: str, gpu: Gpu, driver: DriverVersion) -> bool | None:
+    """One variable's value: blank is or, comma is and. None where it asks for something that is not known here."""
+    answers = [_all_of(part, gpu, driver) for part in clause.split()]
+    if True in answers:
+        return True
+    return None if None in answers or not answers else False
+
+
+def _all_of(text: str, gpu: Gpu, driver: DriverVersion) -> bool | None:
+    answers = [_one(part, gpu, driver) for part in text.split(",") if part]
+    if False in answers:
+        return False
+    return None if None in answers else True
+
+
+def _one(text: str, gpu: Gpu, driver: DriverVersion) -> bool | None:
+    match = re.fullmatch(r"(cuda|driver|arch|brand)(>=|<=|==|!=|=|<|>)([\w.]+)", text)
+    if match is None:
+        return None
+    what, compare, value = match.groups()
+    if what == "brand":
+        brands = _BRANDS.get(gpu.product_class)
+        return None if brands is None else (value in brands) == (compare != "!=")
+    try:
+        wanted = parse_release(value)
+    except ValueError:
+        return None
+    if what == "cuda":
+        branch = tables.driver_branches().get(driver.branch)
+        have = str(branch.native_cuda) if branch else str(tables.cuda_ceiling(driver))
+    else:
+        have = str(driver) if what == "driver" else str(gpu.capability)
+    return _COMPARE[compare](parse_release(have), wanted)
+
+
+def clauses(image: ImageFacts) -> tuple[str, ...]:
+    """Values of NVIDIA_REQUIRE_*, all of which must hold: those of the container's environment over the image's."""
+    said = dict(image.environment)
+    own = tuple(value for key, value in said.items() if key.startswith("NVIDIA_REQUIRE_") and value)
+    if own:
+        return own
+    if not image.requires and re.fullmatch(r"\d+\.\d+.*", said.get("CUDA_VERSION", "")):
+        return (f"cuda>={'.'.join(said['CUDA_VERSION'].split('.')[:2])}",)  # a legacy image: implied
+    return image.requires
+
+
+def check(image: ImageFacts, pool: PoolFacts) -> tuple[Finding, ...]:
+    wanted = clauses(image)
+    if not wanted or pool.driver is None or pool.platform in {Platform.JETSON, Platform.WINDOWS}:
+        return ()
+    if pool.host and pool.host not in _ASKS:
+        return ()
+    if dict(image.environment).get("NVIDIA_DISABLE_REQUIRE", "").lower() in {"true", "1"}:
+        return ()
+    return _check(wanted, pool.gpu, pool.driver, pool.host, pool.container_toolkit)
+
+
+@lru_cache(8192)
+def _check(
+    wanted: tuple[str, ...], gpu: Gpu, driver: DriverVersion, host: str, toolkit: Version | None
+) -> tuple[Finding, ...]:
+    try:
+        answers = [holds(clause, gpu, driver) for clause in wanted]
+    except tables.UnknownFact:
+        answers = [None]
+    short = wanted[answers.index(False) if False in answers else 0].split(" ")[0]
+    fact = Fact(
+        f"{short} …: the image's NVIDIA_REQUIRE_*; the legacy mode of container toolkits before 1.18 asks for it, "
+        "the CDI modes do not",
+        _SOURCE,
+        _DATE,
+    )
+    if False not in answers:
+        if None in answers and host and toolkit is not None and toolkit < _FIRST_WITHOUT_CHECK:
+            return (unknown(ID, f"it is not known whether {gpu.name} meets {short} …", fact),)
+        return ()
+    message = f"the image asks for {short} or a driver branch of its list, which {driver} on {gpu.name} does not meet"
+    off = Change("env", "", "NVIDIA_DISABLE_REQUIRE=true")
+    newer = Change("container_toolkit", str(toolkit or ""), str(_FIRST_WITHOUT_CHECK))
+    if toolkit is not None and toolkit >= _FIRST_WITHOUT_CHECK:
+        return (note(ID, f"{message}; container toolkit {toolkit} no longer asks", fact),)
+    if toolkit is not None and host:
+        return (refuse(ID, f"{message}: container toolkit {toolkit} does not start it", fact, off, newer),)
+    return (warn(ID, f"{message}: container toolkits before 1.18 do not start it", fact, off, newer),)
+
+
+RULE = Rule(
+    id=ID,
+    title="NVIDIA_REQUIRE_* of the image",
+    says=(
+        "Each NVIDIA_REQUIRE_* is a list of alternatives ([property][operator][value], blank is or, comma is and). "
+        "The legacy mode of container toolkits before 1.18 does not start a container whose driver meets none; "
+        "the CDI modes, the default from 1.18 on, Apptainer and plain processes ask for nothing."
+    ),
+    sources=(
+        "github:NVIDIA/cloud-native-docs container-toolkit/docker-specialized.md",
+        _SOURCE,
+    ),
+    severity=Severity.REFUSE,
+    check=check,
+    passing={
+        "gpu": "L4", "driver": "535.183.01", "cuda": "12.4", "host": "kubernetes", "container_toolkit": "1.18.1",
+        "env": "NVIDIA_REQUIRE_CUDA=cuda>=12.4",
+    },
+    failing={
+        "gpu": "RTX 4090", "driver": "565.77", "cuda": "12.8", "host": "docker", "container_toolkit": "1.17.4",
+        "env": "NVIDIA_REQUIRE_CUDA=cuda>=12.8",
+    },
+    undecided={
+        "compute_capability": "13.0", "driver": "565.77", "cuda": "12.8", "host": "docker",
+        "container_toolkit": "1.17.4", "env": "NVIDIA_REQUIRE_CUDA=brand=tesla",
+    },
+)
+
+_ = Present
