@@ -2,107 +2,145 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
-from components.compat import remedy
-from components.compat.case import Axis, Case, Question, read_case
-from components.compat.model import Answer, Fact, Finding, ImageFacts, PoolFacts, Severity, Verdict
-from components.compat.resolve import Findings, solve
+from components.compat import remedy, tables
+from components.compat.case import Case, CaseError
+from components.compat.contents import read_images
+from components.compat.model import Answer, ImageFacts, Platform, PoolFacts, Severity, Verdict
+from components.compat.pools import read_pools
+from components.compat.reading import Axis
+from components.compat.resolve import Findings, solve, worst_first
+from components.compat.rules.back import native_floor
+from components.compat.rules.minor import major_floor
+from components.compat.versions import DriverVersion
 
-Solve = Callable[[ImageFacts, PoolFacts], tuple[Verdict, Findings]]
 _MANY = 400  # possibilities that are solved for one case; what is open beyond that is not worth more
+_KEPT = 8192  # answers: a fleet asks the same few questions again and again
 
 
 def check(case: Case) -> Answer:
     """Will this image run on that GPU with that driver, and if not, what to change?
 
-    Raises CaseError for a case that cannot be read.
+    Raises CaseError for a case that cannot be read, with every problem in it.
     """
+    if not case.id:
+        return _check(case)
     return replace(_check(replace(case, id="")), id=case.id)
 
 
-@lru_cache(8192)
+@lru_cache(_KEPT)
 def _check(case: Case) -> Answer:
-    return answer(read_case(case))
+    pools = read_pools(case)
+    images = read_images(case, pools.values[0] if pools.values else None)
+    if problems := [*pools.problems, *images.problems]:
+        raise CaseError(problems)
+    possible = [Possibility(image, exact) for image in images.values for pool in pools.values for exact in _exact(image, pool)]
+    findings = (*pools.notes, *images.notes)
+    if len(possible) == 1:
+        return _told(possible[0], possible[0].findings, findings)
+    return _together(possible[:_MANY], findings, (*pools.open, *images.open))
 
 
-def answer(question: Question) -> Answer:
-    """The answer to a question; `unknown` where its possibilities disagree, with what would settle it."""
-    possibilities = [(image, pool) for image in question.images for pool in question.pools][:_MANY]
-    if len(possibilities) == 1:
-        (only,) = possibilities
-        verdict, findings = solve(*only)
-        return _told(verdict, (*findings, *question.notes), only)
-    solved = [(*solve(image, pool), image, pool) for image, pool in possibilities]
-    running = [each for each in solved if each[0].runs]
-    refused = [each for each in solved if each[0] is Verdict.INCOMPATIBLE]
-    if len(refused) == len(solved):
-        best = _least_bad(refused)
-        return _told(Verdict.INCOMPATIBLE, (*_shared(refused, best[1]), *question.notes), best[2:])
-    if len(running) == len(solved):
-        worst = max(running, key=lambda each: each[0] is Verdict.WITH_WARNING)
-        return _told(worst[0], (*worst[1], *question.notes), worst[2:])
-    return _undecided(question, solved, refused, running)
+@dataclass(slots=True)
+class Possibility:
+    """One image on one pool that a case may mean, solved."""
+
+    image: ImageFacts
+    pool: PoolFacts
+    verdict: Verdict = Verdict.UNKNOWN
+    findings: Findings = ()
+
+    def __post_init__(self) -> None:
+        self.verdict, self.findings = solve(self.image, self.pool)
 
 
-def _told(verdict: Verdict, findings: Findings, pair: tuple[ImageFacts, PoolFacts]) -> Answer:
-    ordered = tuple(sorted(findings, key=lambda finding: _ORDER[finding.severity]))
-    if verdict.runs and any(finding.severity is Severity.UNKNOWN for finding in ordered):
-        verdict = Verdict.UNKNOWN  # how the case was read leaves something open
-    found = remedy.find(*pair, verdict, ordered) if verdict is Verdict.INCOMPATIBLE else None
-    return Answer("", verdict, ordered, found)
+def _told(chosen: Possibility, findings: Findings, notes: Findings, verdict: Verdict | None = None) -> Answer:
+    """The answer of a possibility: its findings, how the case was read, and what would turn it."""
+    verdict = verdict or chosen.verdict
+    if notes:
+        findings = worst_first((*findings, *notes))
+        if verdict.runs and findings[0].severity is Severity.UNKNOWN:
+            verdict = Verdict.UNKNOWN  # how the case was read leaves something open
+        elif verdict is Verdict.COMPATIBLE and any(each.severity is Severity.WARN for each in notes):
+            verdict = Verdict.WITH_WARNING
+    found = remedy.find(chosen.image, chosen.pool, findings) if verdict is Verdict.INCOMPATIBLE else None
+    return Answer("", verdict, findings, found)
 
 
-_ORDER = {Severity.REFUSE: 0, Severity.UNKNOWN: 1, Severity.WARN: 2, Severity.NOTE: 3}
-Solved = tuple[Verdict, Findings, ImageFacts, PoolFacts]
+def _together(possible: list[Possibility], notes: Findings, axes: tuple[Axis, ...]) -> Answer:
+    """Where all agree, what is open does not matter; else `unknown`, with what would settle it."""
+    running = [each for each in possible if each.verdict.runs]
+    refused = [each for each in possible if each.verdict is Verdict.INCOMPATIBLE]
+    if len(running) == len(possible):
+        chosen = max(running, key=lambda each: each.verdict is Verdict.WITH_WARNING)
+        return _told(chosen, chosen.findings, notes)
+    if len(refused) == len(possible):
+        chosen = _least_bad(refused)
+        return _told(chosen, _shared(refused, chosen.findings), notes)
+    against = refused or [each for each in possible if not each.verdict.runs]
+    if not running:
+        unsure = next(each for each in possible if each.verdict is Verdict.UNKNOWN)
+        return _told(unsure, unsure.findings, notes)
+    turn = _turning_point(axes, against, running)
+    decisive = [each for each in against[-1].findings if each.severity in {Severity.REFUSE, Severity.UNKNOWN}]
+    open_ = tuple(replace(each, severity=Severity.UNKNOWN, message=f"{turn}: {each.message}") for each in decisive[:3])
+    return _told(against[-1], open_, notes, Verdict.UNKNOWN)
 
 
-def _least_bad(refused: list[Solved]) -> Solved:
+def _least_bad(refused: list[Possibility]) -> Possibility:
     """The possibility with the fewest refusals; of equals the newest driver."""
-    return min(
-        refused,
-        key=lambda each: (
-            sum(finding.severity is Severity.REFUSE for finding in each[1]),
-            -(each[3].driver.branch if each[3].driver else 0),
-        ),
-    )
+
+    def badness(each: Possibility) -> tuple[int, int]:
+        refusals = sum(finding.severity is Severity.REFUSE for finding in each.findings)
+        return refusals, -(each.pool.driver.branch if each.pool.driver else 0)
+
+    return min(refused, key=badness)
 
 
-def _shared(refused: list[Solved], findings: Findings) -> Findings:
+def _shared(refused: list[Possibility], findings: Findings) -> Findings:
     """Refusals that stand in every possibility; all of the chosen one's where none does."""
-    rules = [{finding.rule for finding in each[1] if finding.severity is Severity.REFUSE} for each in refused]
+    rules = [{each.rule for each in one.findings if each.severity is Severity.REFUSE} for one in refused]
     common = set.intersection(*rules)
-    kept = tuple(f for f in findings if f.severity is not Severity.REFUSE or f.rule in common)
+    kept = tuple(each for each in findings if each.severity is not Severity.REFUSE or each.rule in common)
     return kept if common else findings
 
 
-def _undecided(question: Question, solved: list[Solved], refused: list[Solved], running: list[Solved]) -> Answer:
-    unsure = [each for each in solved if each[0] is Verdict.UNKNOWN]
-    if not running or not (refused or unsure):
-        best = (unsure or solved)[-1]
-        return _told(Verdict.UNKNOWN, (*best[1], *question.notes), best[2:])
-    shown = _turning_point(question.open, refused or unsure, running)
-    against = (refused or unsure)[-1]
-    decisive = tuple(f for f in against[1] if f.severity in {Severity.REFUSE, Severity.UNKNOWN})
-    open_ = tuple(
-        replace(finding, severity=Severity.UNKNOWN, message=f"{shown}: {finding.message}") for finding in decisive[:3]
-    )
-    if not open_:
-        open_ = (Finding("R-BACK", Severity.UNKNOWN, shown, Fact("", "the case", "")),)
-    return _told(Verdict.UNKNOWN, (*open_, *question.notes), against[2:])
+def _turning_point(axes: tuple[Axis, ...], against: list[Possibility], running: list[Possibility]) -> str:
+    """What is missing, and from which driver on it would run."""
+    missing = " and ".join(axis.missing for axis in axes)
+    good = sorted({each.pool.driver for each in running if each.pool.driver is not None})
+    bad = {each.pool.driver for each in against if each.pool.driver is not None}
+    if len(axes) == 1 and axes[0].field == "driver" and good:
+        until = f" to branch {good[-1].branch}" if bad and max(bad) > good[-1] else " and newer"
+        return f"it depends on {missing} (runs on {good[0]}{until})"
+    return f"it depends on {missing}"
 
 
-def _turning_point(axes: tuple[Axis, ...], against: list[Solved], running: list[Solved]) -> str:
-    """What is missing, and from where on it would run."""
-    missing = [axis.missing for axis in axes]
-    drivers = sorted({each[3].driver for each in running if each[3].driver is not None})
-    if any(axis.field == "driver" for axis in axes) and drivers:
-        bad = {each[3].driver for each in against}
-        good = [driver for driver in drivers if driver not in bad]
-        if good and len(axes) == 1:
-            newest = max((d for d in bad if d is not None), default=None)
-            until = "" if newest is None or newest < good[-1] else f" to {good[-1]}"
-            return f"it depends on {missing[0]} (runs on {good[0]}{until or ' and newer'})"
-    return "it depends on " + " and ".join(missing)
+def _exact(image: ImageFacts, pool: PoolFacts) -> tuple[PoolFacts, ...]:
+    """A pool whose driver nobody said, with one driver for each stretch in which the answer is the same."""
+    if pool.driver is not None or pool.platform is Platform.JETSON:
+        return (pool,)
+    return tuple(replace(pool, driver=driver) for driver in _turning_drivers(image, pool))
+
+
+def _turning_drivers(image: ImageFacts, pool: PoolFacts) -> list[DriverVersion]:
+    """The oldest driver of the tables, and each one from which on some rule may answer otherwise."""
+    turns = {tables.first_release(min(tables.driver_branches()))}
+    for cuda in {each for each in (image.cuda, image.built_with, image.compat_line) if each is not None}:
+        for found in (native_floor(cuda, pool.platform), native_floor(cuda.line, pool.platform), major_floor(cuda, pool.platform)):
+            turns |= {found[0]} if found else set()
+        branches = {branch for line, branch in tables.forward_compats() if line == cuda.line}
+        turns |= {tables.first_release(branch) for branch in branches | set(image.compat_branches)}
+    arch = tables.architectures().get(pool.gpu.capability)
+    if arch is not None and arch.first_branch is not None:
+        turns.add(tables.first_release(arch.first_branch))
+    if arch is not None and arch.last_branch is not None:
+        newer = min((branch for branch in tables.driver_branches() if branch > arch.last_branch), default=0)
+        turns |= {tables.first_release(newer)} if newer else set()
+    if image.stated_driver is not None:
+        turns.add(image.stated_driver)
+    return sorted(turns)
+
+

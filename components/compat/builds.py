@@ -105,7 +105,7 @@ def read_wish(framework: str, version: str, build: str) -> Wish | None:
 @lru_cache(4096)
 def choose(wish: Wish) -> Choice:
     """Rows of the tables for a wish: the asked version, or else the nearest older one of the same minor."""
-    rows = tuple(row for row in tables.builds().get(wish.framework, ()) if _for_system(row, wish.system))
+    rows = tuple(row for row in tables.builds().get(wish.framework, ()) if for_system(row, wish.system))
     near = ""
     if wish.version is not None:
         exact = tuple(row for row in rows if _same_version(row, wish.version))
@@ -175,7 +175,7 @@ def _is_of_major(row: Build, majors: set[int]) -> bool:
     return match is not None and int(match[1]) in majors
 
 
-def _for_system(row: Build, system: str) -> bool:
+def for_system(row: Build, system: str) -> bool:
     """A row that names no system is for all of them."""
     named = re.search(r"(linux|windows) (x86_64|aarch64)", row.distribution)
     return named is None or named[0] == system

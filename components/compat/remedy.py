@@ -1,145 +1,190 @@
-"""The smallest change that turns a refusal: a driver, a CUDA line, a build. Computed by asking the rules again."""
+"""The smallest change that turns a refusal: another build, a CUDA line, a driver. Computed by asking the rules again."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 from functools import lru_cache
 
 from components.compat import tables
-from components.compat.builds import Wish, choose
-from components.compat.model import Change, Finding, ImageFacts, Platform, PoolFacts, Remedy, Severity, Verdict
+from components.compat.builds import for_system
+from components.compat.contents import built, code_of
+from components.compat.model import Change, ImageFacts, Platform, PoolFacts, Remedy, Severity
 from components.compat.resolve import Findings, solve
-from components.compat.rules.back import native_floor
+from components.compat.rules import arch, ptx
+from components.compat.rules.back import native_floor, reaches
+from components.compat.rules.minor import major_floor
 from components.compat.tables import Build
-from components.compat.versions import CudaVersion, DriverVersion
+from components.compat.versions import ComputeCapability, CudaVersion, DriverVersion
+
+_TRIED = 3  # builds that look right and are asked of all rules, newest first
+_LAST = 999  # stands for the newest release of a branch
 
 
-def find(image: ImageFacts, pool: PoolFacts, verdict: Verdict, findings: Findings) -> Remedy | None:
-    """What to change so that this image runs on this pool; None where it runs. Says so where nothing can."""
-    if verdict is not Verdict.INCOMPATIBLE:
-        return None
-    return _find(image, pool, findings)
-
-
-@lru_cache(8192)
-def _find(image: ImageFacts, pool: PoolFacts, findings: Findings) -> Remedy:
+def find(image: ImageFacts, pool: PoolFacts, findings: Findings) -> Remedy:
+    """What to change so that this image runs on this pool, the cheapest way first; says so where nothing can."""
     ways = [way for way in (_image_way(image, pool), _driver_way(image, pool, findings)) if way is not None]
     if not ways:
-        return Remedy(_nothing(image, pool, findings))
+        return _field_way(findings) or _nothing(image, pool)
     text = ", or ".join(way.text for way in ways)
     return Remedy(f"{text[0].upper()}{text[1:]}.", ways[0].changes)
 
 
 def _image_way(image: ImageFacts, pool: PoolFacts) -> Remedy | None:
     """The newest thing of the same kind that runs here: another build of this version, another version, a CUDA line."""
-    if image.framework:
-        return _same_version(image, pool) or _other_version(image, pool)
+    if image.framework and not image.gpu_free:
+        return _build_way(image, pool)
     if image.cuda is None or image.code is not None:
         return None
-    line = newest_cuda(pool)
-    if line is None or line == image.cuda.line:
+    line = newest_cuda(pool.gpu.capability, pool.driver, pool.platform)
+    if line is None or line == image.cuda.line or not solve(_of_line(image, line), pool)[0].runs:
         return None
     return Remedy(f"use CUDA {line}, the newest line that runs here", (Change("cuda", str(image.cuda), str(line)),))
 
 
-def _same_version(image: ImageFacts, pool: PoolFacts) -> Remedy | None:
-    if image.framework_version is None:
-        return None
-    rows = [row for row in _rows(image.framework) if row.version == str(image.framework_version)]
-    for row in sorted(rows, key=_cuda_of, reverse=True):
-        if row.variant != image.build and _runs(row, image, pool):
-            name = f"{image.framework} {row.version}+{row.variant}" if row.variant.startswith("cu") else _named(row)
-            return Remedy(f"use {name}", (Change("build", image.build, row.variant),))
+def _of_line(image: ImageFacts, line: CudaVersion) -> ImageFacts:
+    return replace(image, cuda=line, built_with=None, compat_line=line, requires=())
+
+
+def _build_way(image: ImageFacts, pool: PoolFacts) -> Remedy | None:
+    wanted = str(image.framework_version or "")
+    for row in _candidates(image, pool, wanted):
+        if not solve(_with(image, row), pool)[0].runs:
+            continue
+        if row.version == wanted:
+            shown = f"{row.version}+{row.variant}" if row.variant.startswith("cu") else f"{row.version} ({row.variant})"
+            return Remedy(f"use {row.framework} {shown}", (Change("build", image.build, row.variant),))
+        changes = [Change("framework_version", wanted, row.version)]
+        changes += [Change("build", image.build, row.variant)] if row.variant != image.build else []
+        return Remedy(f"use {row.framework} {row.version} ({row.variant}), the newest that runs here", tuple(changes))
     return None
 
 
-def _other_version(image: ImageFacts, pool: PoolFacts) -> Remedy | None:
-    found = newest_build(image.framework, pool)
-    if found is None or (image.framework_version is not None and found.version == str(image.framework_version)):
-        return None
-    changes = [Change("framework_version", str(image.framework_version or ""), found.version)]
-    if found.variant != image.build:
-        changes.append(Change("build", image.build, found.variant))
-    return Remedy(f"use {_named(found)}, the newest that runs here", tuple(changes))
+def _candidates(image: ImageFacts, pool: PoolFacts, wanted: str) -> Iterator[Build]:
+    """Other builds of the wanted version, newest CUDA first, then the newest versions."""
+    system = {Platform.WINDOWS: "windows x86_64", Platform.LINUX_ARM: "linux aarch64"}.get(pool.platform, "linux x86_64")
+    if pool.host == "wsl":
+        system = "linux x86_64"
+    fitting = runnable(image.framework, system, pool.gpu.capability, pool.driver, pool.platform)
+    same = [row for row in fitting if row.version == wanted and row.variant != image.build]
+    yield from same[:_TRIED]
+    yield from [row for row in fitting if row.version != wanted][:_TRIED]
 
 
-def _named(row: Build) -> str:
-    return f"{row.framework} {row.version} ({row.variant})"
+@lru_cache(16384)
+def runnable(
+    framework: str, system: str, gpu: ComputeCapability, driver: DriverVersion | None, platform: Platform
+) -> tuple[Build, ...]:
+    """Builds with code for this GPU that this driver reaches, newest first; a few are enough for an answer."""
+    rows = _with_code(framework, system, gpu)
+    return tuple(row for row in rows if row.cuda is not None and _reached(row.cuda, driver, platform))
+
+
+@lru_cache(1024)
+def _with_code(framework: str, system: str, gpu: ComputeCapability) -> tuple[Build, ...]:
+    rows = [row for row in tables.builds().get(framework, ()) if row.version[:1].isdigit() and for_system(row, system)]
+    return tuple(row for row in reversed(rows) if row.cuda is not None and _covers(row, gpu))
+
+
+def _covers(row: Build, gpu: ComputeCapability) -> bool:
+    if row.lowest_capability is not None and gpu < row.lowest_capability:
+        return False
+    if row.cubins is None:
+        return row.cuda is not None and _makes_code(row.cuda.line, gpu)
+    return any(arch.runs(target, gpu) for target in row.cubins) or any(ptx.compiles(t, gpu) for t in row.ptx or ())
+
+
+@lru_cache(4096)
+def newest_cuda(gpu: ComputeCapability, driver: DriverVersion | None, platform: Platform) -> CudaVersion | None:
+    """Newest CUDA line that makes code for this GPU and runs on this driver; None where there is none."""
+    lines = sorted({each.version.line for each in tables.toolkits()}, reverse=True)
+    return next((line for line in lines if _makes_code(line, gpu) and _reached(line, driver, platform)), None)
+
+
+@lru_cache(4096)
+def _makes_code(line: CudaVersion, gpu: ComputeCapability) -> bool:
+    known = tables.architectures()
+    own = known.get(gpu)
+    if own is not None and own.last_cuda is not None and line > own.last_cuda:
+        return False
+    return any(
+        each.first_cuda is not None and each.first_cuda <= line
+        for each in known.values()
+        if each.capability.major == gpu.major and each.capability <= gpu
+    )
+
+
+@lru_cache(16384)
+def _reached(cuda: CudaVersion, driver: DriverVersion | None, platform: Platform) -> bool:
+    if driver is None or reaches(cuda, driver, platform):
+        return True
+    floor = major_floor(cuda, platform)
+    return floor is not None and driver >= floor[0]
+
+
+def _with(image: ImageFacts, row: Build) -> ImageFacts:
+    """The image with another build in it, and with the CUDA around that this build asks for."""
+    bare = replace(
+        image,
+        cuda=row.cuda,
+        built_with=row.cuda,
+        system_cuda=row.cuda if image.system_cuda else None,
+        compat_line=row.cuda,
+        requires=(),
+        code=code_of(row),
+        framework_version=None,
+        cudnn=None,
+        lowest_capability=None,
+    )
+    return built(bare, row, brings=image.carries_cuda)
 
 
 def _driver_way(image: ImageFacts, pool: PoolFacts, findings: Findings) -> Remedy | None:
     """The lowest driver that runs this image; the GPU must allow it."""
+    wanted = [change for each in findings if each.severity is Severity.REFUSE for change in each.changes]
+    texts = [change.to for change in wanted if change.field == "driver"]
     if pool.platform is Platform.JETSON:
-        return _jetpack_way(pool, findings)
-    wanted = {change.to for finding in findings if finding.severity is Severity.REFUSE for change in _to_driver(finding)}
-    if image.cuda is not None and (floor := native_floor(image.cuda.line, pool.platform)) is not None:
-        wanted.add(str(floor[0]))
-    for driver in sorted(map(tables.parse_driver_floor, wanted)):
-        if pool.driver is None or driver == pool.driver:
-            continue
+        return _jetpack_way(texts, pool)
+    if not texts or pool.driver is None:
+        return None
+    for driver in _drivers(texts, image, pool):
         if solve(image, replace(pool, driver=driver))[0].runs:
-            change = Change("driver", str(pool.driver), str(driver))
-            newer = "or newer, " if driver > pool.driver else ""
-            return Remedy(f"use driver {driver} {newer}which {pool.gpu.name} allows", (change,))
+            if driver.minor == _LAST:
+                text = f"use a driver of branch {driver.branch}, the last that drives {pool.gpu.name}"
+                return Remedy(text, (Change("driver", str(pool.driver), str(driver.branch)),))
+            text = f"use driver {driver} or newer, which {pool.gpu.name} allows"
+            return Remedy(text, (Change("driver", str(pool.driver), str(driver)),))
     return None
 
 
-def _jetpack_way(pool: PoolFacts, findings: Findings) -> Remedy | None:
-    for finding in findings:
-        for change in _to_driver(finding):
-            text = f"install L4T {change.to} or newer, which {pool.gpu.name} takes"
-            return Remedy(text, (change,))
-    return None
+def _drivers(texts: list[str], image: ImageFacts, pool: PoolFacts) -> list[DriverVersion]:
+    """Drivers that a finding asks for, and the one that came with the image's CUDA; lowest first."""
+    found = {DriverVersion(int(text), _LAST) if text.isdigit() else DriverVersion.parse(text) for text in texts}
+    if image.cuda is not None and (floor := native_floor(image.cuda.line, pool.platform)) is not None:
+        found.add(floor[0])
+    return sorted(driver for driver in found if driver != pool.driver)
 
 
-def _to_driver(finding: Finding) -> list[Change]:
-    return [change for change in finding.changes if change.field == "driver"]
+def _jetpack_way(texts: list[str], pool: PoolFacts) -> Remedy | None:
+    if not texts:
+        return None
+    text = f"install L4T {texts[0]} or newer, which {pool.gpu.name} takes"
+    return Remedy(text, (Change("driver", str(pool.jetson or ""), texts[0]),))
 
 
-def _nothing(image: ImageFacts, pool: PoolFacts, findings: Findings) -> str:
-    first = next((finding for finding in findings if finding.severity is Severity.REFUSE), None)
-    for change in first.changes if first else ():
-        if change.field not in {"driver", "cuda"}:
-            return f"Set {change.field} to {change.to}."
-    line = newest_cuda(pool)
+def _field_way(findings: Findings) -> Remedy | None:
+    """What a refusal that stands alone asks for: kernel modules, a variable, a compat package taken out."""
+    refusals = [each for each in findings if each.severity is Severity.REFUSE]
+    changes = [each.changes[0] for each in refusals if each.changes and each.changes[0].field not in {"driver", "cuda"}]
+    if not changes or len(changes) < len(refusals):
+        return None
+    text = " and ".join(f"set {change.field} to {change.to}" for change in changes)
+    return Remedy(f"{text[0].upper()}{text[1:]}.", tuple(changes))
+
+
+def _nothing(image: ImageFacts, pool: PoolFacts) -> Remedy:
+    line = newest_cuda(pool.gpu.capability, pool.driver, pool.platform)
     if line is not None and image.code is not None:
-        return f"Build the code for {pool.gpu.name} (sm_{pool.gpu.capability.digits}) with CUDA {line} or older."
-    return f"No driver, CUDA line or build of the tables makes this run on {pool.gpu.name}."
-
-
-@lru_cache(4096)
-def newest_cuda(pool: PoolFacts) -> CudaVersion | None:
-    """Newest CUDA line that has code for this GPU and runs on this driver; None where there is none."""
-    lines = sorted({each.version.line for each in tables.toolkits()}, reverse=True)
-    return next((line for line in lines if solve(ImageFacts(name="", cuda=line), pool)[0].runs), None)
-
-
-@lru_cache(4096)
-def newest_build(framework: str, pool: PoolFacts) -> Build | None:
-    """Newest build of a framework that runs on this GPU and driver; None where the tables have none."""
-    rows = [row for row in _rows(framework) if row.version[:1].isdigit()]
-    return next((row for row in reversed(rows) if _runs(row, ImageFacts(name=""), pool)), None)
-
-
-@lru_cache(256)
-def _rows(framework: str) -> tuple[Build, ...]:
-    return tables.builds().get(framework, ())
-
-
-def _cuda_of(row: Build) -> CudaVersion:
-    return row.cuda or CudaVersion(1, 0)
-
-
-def _runs(row: Build, image: ImageFacts, pool: PoolFacts) -> bool:
-    from components.compat.case import _code_of  # noqa: PLC0415
-
-    if row.cuda is None:
-        return False
-    probe = replace(
-        image, cuda=row.cuda, built_with=row.cuda, code=_code_of(row, ""), build=row.variant, framework=row.framework,
-        framework_version=None, cudnn=None, lowest_capability=row.lowest_capability, stated_driver=row.stated_driver,
-    )
-    return solve(probe, pool)[0].runs
-
-
-_ = (DriverVersion, Wish, choose)
+        target = f"sm_{pool.gpu.capability.digits}"
+        return Remedy(f"Build the code for {pool.gpu.name} ({target}) with CUDA {line} or older.")
+    return Remedy(f"No driver, CUDA line or build of the tables makes this run on {pool.gpu.name}.")

@@ -93,4 +93,4 @@ RULE = Rule(
     },
 )
 
-_ = tables
+

@@ -64,4 +64,4 @@ RULE = Rule(
     undecided={"gpu": "T4", "driver": "580.95.05", "cuda": "13.0", "operator": "v99.1.0", "host": "kubernetes"},
 )
 
-_ = warn
+

@@ -43,4 +43,4 @@ RULE = Rule(
     undecided={"gpu": "T4", "cuda": "11.8", "ami_release": "AL2_x86_64_GPU 20250620", "instance_type": "g4dn.xlarge"},
 )
 
-_ = (unknown, Fact, _DATE)
+

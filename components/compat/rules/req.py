@@ -150,4 +150,4 @@ RULE = Rule(
     },
 )
 
-_ = Present
+

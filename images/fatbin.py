@@ -1,0 +1,269 @@
+"""Which GPUs the device code in a file is for, read off its fatbin headers. Pure: bytes in, counts out.
+
+A fatbin is a container (magic 0xBA55ED50) of entries, one for each target: cubins run on their own GPU architecture,
+PTX is compiled by the driver for any newer one. The headers are never compressed, so nothing is unpacked here, and
+stripped libraries tell as much as others. The layout was checked against NVIDIA's `fatbinary` and `cuobjdump` 13.4:
+
+    container   u32 magic, u16 version 1, u16 header size, u64 size of all entries
+    entry +0    u16 kind, u16 version, u32 header size, u64 payload size
+          +24   u16 minor, u16 major: of the PTX language for PTX, of the ELF ABI for a cubin
+          +28   u32 architecture: 75, 90, 120
+          +40   u64 flags: bit 20 says `a` (this GPU only), bit 21 says `f` (its family only)
+    kind 0x100  cubins packed together (`fatbinary --concat`): at +64 u32 count, u32 size, then entry headers
+"""
+
+from __future__ import annotations
+
+import re
+import struct
+from array import array
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+Kind = Literal["cubin", "ptx", "relocatable ptx", "nvvm", "tile ir", "other"]
+
+_MAGIC = struct.pack("<I", 0xBA55ED50)
+_CONTAINER = struct.Struct("<IHHQ")
+_ENTRY = struct.Struct("<HHIQ8xHHI8xQ16x")
+_KINDS: Mapping[int, Kind] = {1: "ptx", 2: "cubin", 4: "cubin", 8: "nvvm", 0x40: "relocatable ptx", 0x80: "tile ir"}
+_INDEX, _CONCATENATED = 0x20, 0x100  # neither is code of its own
+_THIS_GPU_ONLY, _FAMILY_ONLY = 1 << 20, 1 << 21
+_LARGEST_HEADER = 1 << 16
+_LARGEST_CONTAINER = 1 << 40
+_ELF_HEADER = 64
+_SECTION = struct.Struct("<II16xQQ24x")  # name, type, …, offset, size
+_NO_BITS = 8  # a section that takes no room in the file
+_SECTION_WINDOW = 1 << 20  # linkers write the section names just before the section headers
+
+EXECUTABLE = ".nv_fatbin"
+"""The section that the CUDA runtime loads."""
+RELOCATABLE = "__nv_relfatbin"
+"""What the device linker made `.nv_fatbin` of. Its cubins are never loaded; its PTX serves newer GPUs only where the
+driver links it at load time, which not every library asks for (NCCL keeps all its PTX here)."""
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Target:
+    """Device code of a kind for one compute capability. `isa` is the version of the PTX language, empty for others."""
+
+    kind: Kind
+    capability: str
+    isa: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceCode:
+    """What a file carries. Counts are entries; a target in few of many containers is code of a few kernels only.
+
+    `sections` is empty where the file was not read to its end or does not name its sections.
+    """
+
+    entries: Mapping[Target, int]
+    containers: int
+    sections: Mapping[str, Mapping[Target, int]]
+    section_containers: Mapping[str, int]
+
+    @property
+    def executable(self) -> Mapping[Target, int]:
+        """What a process loads as it is: entries outside `__nv_relfatbin`, if the sections are known; else all."""
+        if not self.sections:
+            return self.entries
+        loadable: Counter[Target] = Counter()
+        for name, entries in self.sections.items():
+            if name != RELOCATABLE or EXECUTABLE not in self.sections:
+                loadable.update(entries)
+        return loadable
+
+    @property
+    def executable_containers(self) -> int:
+        """Containers that `executable` counts over."""
+        if EXECUTABLE not in self.sections:
+            return self.containers
+        return sum(count for name, count in self.section_containers.items() if name != RELOCATABLE)
+
+
+def device_code(chunks: Iterable[bytes]) -> DeviceCode:
+    """Read a whole file, given piece by piece."""
+    scanner = Scanner()
+    for chunk in chunks:
+        scanner.feed(chunk)
+    return scanner.result(ended=True)
+
+
+class Scanner:
+    """Takes a file piece by piece and keeps no more than one header of it (and the ELF's own table of sections)."""
+
+    def __init__(self) -> None:
+        self._pending = b""
+        self._start = 0  # where in the file `_pending` begins
+        self._skip = 0  # bytes of payload still to pass over
+        self._end = 0  # where the current container ends; 0 outside one
+        self._inside: list[Target] = []
+        self._began = 0
+        self._seen: dict[tuple[Target, ...], int] = {}  # few distinct lists, many containers
+        self._offsets = array("Q")
+        self._lists = array("L")
+        self._sections = _Sections()
+        self.targets: set[Target] = set()
+        """All targets found so far."""
+
+    @property
+    def position(self) -> int:
+        """Bytes taken so far."""
+        return self._start + len(self._pending)
+
+    def feed(self, chunk: bytes) -> None:
+        self._sections.feed(chunk)
+        if self._skip >= len(chunk) and not self._pending:
+            self._skip -= len(chunk)
+            self._start += len(chunk)
+            return
+        data = self._pending + chunk
+        at = 0
+        while (step := self._step(data, at)) is not None:
+            at = step
+        self._pending = data[at:]
+        self._start += at
+
+    def result(self, *, ended: bool) -> DeviceCode:
+        """What was found. `ended` says that the file has been read to its end."""
+        if self._end:
+            self._close()
+        spans = self._sections.spans() if ended else []
+        lists = list(self._seen)
+        total: Counter[Target] = Counter()
+        by_section: dict[str, Counter[Target]] = {}
+        containers: Counter[str] = Counter()
+        for offset, number in zip(self._offsets, self._lists, strict=True):
+            total.update(lists[number])
+            name = next((name for name, start, stop in spans if start <= offset < stop), "")
+            by_section.setdefault(name, Counter()).update(lists[number])
+            containers[name] += 1
+        known = bool(spans)
+        return DeviceCode(total, len(self._offsets), by_section if known else {}, dict(containers) if known else {})
+
+    def _step(self, data: bytes, at: int) -> int | None:
+        """Go one step on from `at`; None where more bytes are needed."""
+        if self._skip:
+            passed = min(self._skip, len(data) - at)
+            self._skip -= passed
+            return at + passed if passed else None
+        if self._end:
+            return self._entry(data, at)
+        found = data.find(_MAGIC, at)
+        if found < 0:
+            rest = max(at, len(data) - len(_MAGIC) + 1)
+            return rest if rest > at else None
+        if len(data) - found < _CONTAINER.size:
+            return found if found > at else None
+        version: int
+        header: int
+        size: int
+        _, version, header, size = _CONTAINER.unpack_from(data, found)
+        if version != 1 or header != _CONTAINER.size or size > _LARGEST_CONTAINER:
+            return found + 1
+        self._began = self._start + found
+        self._end = self._began + header + size
+        return found + header
+
+    def _entry(self, data: bytes, at: int) -> int | None:
+        here = self._start + at
+        if here >= self._end:
+            self._close()
+            return at
+        if len(data) - at < _ENTRY.size:
+            return None
+        header: int
+        kind, _, header, size, minor, major, architecture, flags = _ENTRY.unpack_from(data, at)
+        fits = _ENTRY.size <= header <= _LARGEST_HEADER and here + header + size <= self._end
+        if not fits or not (kind in {_INDEX, _CONCATENATED} or 10 <= architecture < 1000):
+            self._close()  # not a header: what looked like a container was none, or is of a layout yet unknown
+            return at
+        if len(data) - at < header:
+            return None
+        if kind == _CONCATENATED:
+            self._inside += _concatenated(data[at + _ENTRY.size : at + header])
+        elif kind != _INDEX:
+            self._inside.append(_target(kind, minor, major, architecture, flags))
+        self._skip = size
+        return at + header
+
+    def _close(self) -> None:
+        self._end = 0
+        if self._inside:
+            self.targets.update(self._inside)
+            self._offsets.append(self._began)
+            self._lists.append(self._seen.setdefault(tuple(self._inside), len(self._seen)))
+        self._inside = []
+
+
+def capability(architecture: int) -> str:
+    """86 → "8.6", 120 → "12.0"."""
+    return f"{architecture // 10}.{architecture % 10}"
+
+
+def order(target: Target) -> tuple[str, int, int, str, str]:
+    """Sorts targets as people do: 9.0a before 10.0."""
+    major, minor, suffix = re.fullmatch(r"(\d+)\.(\d+)([af]?)", target.capability).groups()  # type: ignore[union-attr]
+    return target.kind, int(major), int(minor), suffix, target.isa
+
+
+def _target(kind: int, minor: int, major: int, architecture: int, flags: int) -> Target:
+    known = _KINDS.get(kind, "other")
+    suffix = "a" if flags & _THIS_GPU_ONLY else "f" if flags & _FAMILY_ONLY else ""
+    return Target(known, capability(architecture) + suffix, f"{major}.{minor}" if known.endswith("ptx") else "")
+
+
+def _concatenated(table: bytes) -> Iterator[Target]:
+    if len(table) < 8:
+        return
+    (count,) = struct.unpack_from("<I", table)
+    for at in range(8, min(8 + count * _ENTRY.size, len(table) - _ENTRY.size + 1), _ENTRY.size):
+        kind, _, _, _, minor, major, architecture, flags = _ENTRY.unpack_from(table, at)
+        yield _target(kind, minor, major, architecture, flags)
+
+
+class _Sections:
+    """Catches a 64-bit ELF's section headers and their names as the file goes by."""
+
+    def __init__(self) -> None:
+        self._head = b""
+        self._at = 0
+        self._table = 0  # where the section headers begin; 0 until known
+        self._count = 0
+        self._names = 0  # which section holds the names
+        self._from = 0  # first byte of the file that `_kept` has
+        self._kept = bytearray()
+
+    def feed(self, chunk: bytes) -> None:
+        begin, self._at = self._at, self._at + len(chunk)
+        if begin < _ELF_HEADER:
+            self._head += chunk
+            if self._at < _ELF_HEADER:
+                return
+            begin, chunk, self._head = 0, self._head, b""
+            if chunk[:6] == b"\x7fELF\x02\x01":
+                (self._table,) = struct.unpack_from("<Q", chunk, 40)
+                self._count, self._names = struct.unpack_from("<HH", chunk, 60)
+                self._from = max(0, self._table - _SECTION_WINDOW)
+        end = self._table + _SECTION.size * self._count
+        if self._table and self._at > self._from and begin < end:
+            self._kept += chunk[max(0, self._from - begin) : end - begin]
+
+    def spans(self) -> list[tuple[str, int, int]]:
+        """Name, start and end of each section; none if the file is no ELF or keeps its names far from its headers."""
+        at = self._table - self._from
+        if not self._table or len(self._kept) < at + _SECTION.size * self._count or self._names >= self._count:
+            return []
+        headers = [_SECTION.unpack_from(self._kept, at + _SECTION.size * number) for number in range(self._count)]
+        _, _, start, size = headers[self._names]
+        if not self._from <= start <= start + size <= self._from + len(self._kept):
+            return []
+        names = bytes(self._kept[start - self._from : start - self._from + size])
+        return [
+            (names[name:].partition(b"\0")[0].decode("ascii", "replace"), start, start + size)
+            for name, kind, start, size in headers
+            if kind != _NO_BITS
+        ]
