@@ -10,6 +10,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
+from cli.reports.schemas import answer_schema, case_schema, matrix_schema
+from components.compat import Case, check
+from components.compat.facts import facts, table_names
+from components.compat.rules.index import ALL_RULES as COMPAT_RULES
+from components.compat.rules.rule import Rule
 from components.settings import NAMESPACE, json_schema
 from policies.rules.index import ALL_RULES
 
@@ -21,11 +26,17 @@ EVERYWHERE: Final = {"assumptions"}  # stands in most sections, and is described
 
 def pages() -> dict[Path, str]:
     """Every generated file with its text."""
+    schemas = {"stack": json_schema(), "case": case_schema(), "answer": answer_schema(), "matrix": matrix_schema()}
     return {
-        REFERENCE / "stack.schema.json": json.dumps(json_schema(), indent=2, ensure_ascii=False) + "\n",
+        **{
+            REFERENCE / f"{name}.schema.json": json.dumps(schema, indent=2, ensure_ascii=False) + "\n"
+            for name, schema in schemas.items()
+        },
         REFERENCE / "stack.md": stack_page(json_schema()),
         REFERENCE / "components.md": components_page(ROOT / "components"),
         REFERENCE / "policies.md": policies_page(),
+        REFERENCE / "compat-rules.md": compat_rules_page(),
+        REFERENCE / "facts.md": facts_page(),
     }
 
 
@@ -225,6 +236,96 @@ def policies_page() -> str:
         *rows,
     ]
     return HEAD.format(source="policies/rules/index.py") + "\n".join(blocks) + "\n"
+
+
+# --- compatibility
+
+
+def compat_rules_page() -> str:
+    """Rules of the engine in the order of their index, each with its examples as they come out now."""
+    blocks = [
+        "# Rules of the compatibility engine\n",
+        "Every finding names the rule that made it; `gpu-commons explain RULE` prints the same with the facts.",
+        "A need is met if one of its ways is: a refusal of one way counts only where every other way fails as well.",
+        "A rule without a need stands alone, and its refusal is final.",
+        "How to ask: [check an image](../check-an-image.md).\n",
+        "| rule | title | need | at worst |\n|---|---|---|---|",
+        *(
+            f"| [`{rule.id}`](#{rule.id.lower()}) | {_cell(rule.title)} | {rule.need.value if rule.need else ''} "
+            f"| {rule.severity.value} |"
+            for rule in COMPAT_RULES
+        ),
+    ]
+    for rule in COMPAT_RULES:
+        blocks.append(f"\n## {rule.id}\n\n{rule.title}.\n\n{_cell(rule.says)}\n\nSources:\n")
+        blocks += [f"- {_cell(source)}" for source in rule.sources]
+        blocks.append("\n| example | verdict | what decides |\n|---|---|---|")
+        blocks += map(_example, (rule.passing, rule.failing, rule.undecided), [rule] * 3)
+    return HEAD.format(source="components/compat/rules") + "\n".join(blocks) + "\n"
+
+
+def _example(example: Mapping[str, str], rule: Rule) -> str:
+    answer = check(Case(**example))
+    own = [finding for finding in answer.findings if finding.rule == rule.id] or answer.findings
+    said = _cell(own[0].message) if own else ""
+    return f"| {', '.join(f'{name} `{value}`' for name, value in example.items())} | {answer.verdict.value} | {said} |"
+
+
+# Tables in a few words; in full they are CSV files, which a browser of the repository shows as tables.
+TABLES: Final = {
+    "container_toolkit": "What releases of NVIDIA's container toolkit do with compat libraries and requirements.",
+    "cuda_driver": "CUDA toolkit releases and the drivers they ask for.",
+    "cudnn": "cuDNN releases: CUDA lines, drivers and GPUs that they serve.",
+    "driver_branch": "Driver branches, the CUDA that each reports, and when it ends.",
+    "ec2_gpu_instances": "EC2 instance types with GPUs.",
+    "eks_ami": "Releases of the EKS-optimised GPU images: driver, toolkit, kernel module.",
+    "forward_compat": "Which compat package works on which driver branch.",
+    "framework": "Framework builds: CUDA, targets of their code, cuDNN.",
+    "framework_floor": "Lowest GPUs that projects state for their versions.",
+    "framework_library": "Versions of libraries that framework builds need.",
+    "glibc": "C libraries of operating systems.",
+    "gpu_arch": "Compute capabilities: toolkits that make code for them, branches that drive them.",
+    "gpu_model": "GPU models.",
+    "gpu_operator": "Releases of the GPU operator and their default drivers.",
+    "image_repository": "How tags of image families are to be read.",
+    "image_tag": "What the notes of images say.",
+    "jetson": "JetPack releases.",
+    "nccl": "NCCL releases.",
+    "require": "Requirement clauses of nvidia/cuda images.",
+}
+COLUMNS: Final = (  # tables that are short and often asked for, in full
+    ("driver_branch", ("branch", "native_cuda", "branch_type", "eol")),
+    (
+        "gpu_arch",
+        ("compute_capability", "architecture", "first_cuda", "last_cuda", "first_driver_branch", "last_driver_branch"),
+    ),
+    ("cuda_driver", ("cuda_version", "min_linux_x86_64_driver", "minor_compat_min_driver", "min_windows_driver")),
+)
+
+
+def facts_page() -> str:
+    """The tables, how big they are and how sure, and the most asked for in full."""
+    blocks = [
+        "# Fact tables\n",
+        "What the [rules](compat-rules.md) rest on.",
+        "Every row has its source and the day it was read; an empty cell is a fact that nobody has found.",
+        "A cell that is not verified may warn, and never refuses.",
+        "`gpu-commons facts TABLE` prints rows with their sources.\n",
+        "| table | holds | rows | rows with a cell that is not verified |\n|---|---|---|---|",
+    ]
+    for name in table_names():
+        rows = facts(name)
+        unsure = sum(bool(row["unverified_cells"]) for row in rows)
+        link = f"[`{name}`](../../components/compat/data/{name}.csv)"
+        blocks.append(f"| {link} | {TABLES.get(name, '')} | {len(rows):,} | {unsure:,} |")
+    for name, columns in COLUMNS:
+        blocks.append(f"\n## {name}\n\n{TABLES[name]}\n")
+        blocks.append(f"| {' | '.join(columns)} | |\n|{'---|' * (len(columns) + 1)}")
+        for row in facts(name):
+            doubt = [column for column in columns if column in row["unverified_cells"].split(";")]
+            told = f"not verified: {', '.join(doubt)}" if doubt else ""
+            blocks.append(f"| {' | '.join(_cell(row[column]) for column in columns)} | {told} |")
+    return HEAD.format(source="components/compat/data") + "\n".join(blocks) + "\n"
 
 
 def _cell(text: str) -> str:

@@ -12,4 +12,19 @@ from components.compat.case import Case, CaseError, case_from
 from components.compat.matrix import Image, Matrix, Pool, matrix
 from components.compat.model import Answer, Change, Finding, Remedy, Severity, Verdict
 
-__all__ = ["Answer", "Case", "CaseError", "Change", "Finding", "Image", "Matrix", "Pool", "Remedy", "Severity", "Verdict", "case_from", "check", "matrix"]
+__all__ = [
+    "Answer",
+    "Case",
+    "CaseError",
+    "Change",
+    "Finding",
+    "Image",
+    "Matrix",
+    "Pool",
+    "Remedy",
+    "Severity",
+    "Verdict",
+    "case_from",
+    "check",
+    "matrix",
+]

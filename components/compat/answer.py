@@ -25,9 +25,8 @@ def check(case: Case) -> Answer:
 
     Raises CaseError for a case that cannot be read, with every problem in it.
     """
-    if not case.id:
-        return _check(case)
-    return replace(_check(replace(case, id="")), id=case.id)
+    found = _check(case)
+    return Answer(case.id, found.verdict, found.findings, found.remedy)
 
 
 @lru_cache(_KEPT)
@@ -36,7 +35,9 @@ def _check(case: Case) -> Answer:
     images = read_images(case, pools.values[0] if pools.values else None)
     if problems := [*pools.problems, *images.problems]:
         raise CaseError(problems)
-    possible = [Possibility(image, exact) for image in images.values for pool in pools.values for exact in _exact(image, pool)]
+    possible = [
+        Possibility(image, exact) for image in images.values for pool in pools.values for exact in _exact(image, pool)
+    ]
     findings = (*pools.notes, *images.notes)
     if len(possible) == 1:
         return _told(possible[0], possible[0].findings, findings)
@@ -129,7 +130,11 @@ def _turning_drivers(image: ImageFacts, pool: PoolFacts) -> list[DriverVersion]:
     """The oldest driver of the tables, and each one from which on some rule may answer otherwise."""
     turns = {tables.first_release(min(tables.driver_branches()))}
     for cuda in {each for each in (image.cuda, image.built_with, image.compat_line) if each is not None}:
-        for found in (native_floor(cuda, pool.platform), native_floor(cuda.line, pool.platform), major_floor(cuda, pool.platform)):
+        for found in (
+            native_floor(cuda, pool.platform),
+            native_floor(cuda.line, pool.platform),
+            major_floor(cuda, pool.platform),
+        ):
             turns |= {found[0]} if found else set()
         branches = {branch for line, branch in tables.forward_compats() if line == cuda.line}
         turns |= {tables.first_release(branch) for branch in branches | set(image.compat_branches)}
@@ -142,5 +147,3 @@ def _turning_drivers(image: ImageFacts, pool: PoolFacts) -> list[DriverVersion]:
     if image.stated_driver is not None:
         turns.add(image.stated_driver)
     return sorted(turns)
-
-

@@ -55,7 +55,7 @@ LOADS_CUDA_FROM_OUTSIDE = frozenset({"tensorflow", "mxnet", "cupy", "onnxruntime
 
 
 _OWN_BUILD = re.compile(
-    r"\b(source|self|custom|compiled|community|unofficial|rebuilt|jetson|jetpack|l4t|nv\d\d)\b|\+nv\d|\bbuilt (for|with)\b"
+    r"\b(source|self|custom|compiled|community|unofficial|rebuilt|jetson|jetpack|l4t|nv\d\d)\b|\+nv\d|\bbuilt (for|with)\b"  # noqa: E501
 )
 
 

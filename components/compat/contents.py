@@ -163,7 +163,9 @@ def _of_cuda(reader: Reader, given: Given) -> tuple[ImageFacts, ...]:
     if not found and given.build:
         found = read_cuda_of(given.build)
     if named is not None and given.cudas and named.cudas and not set(_lines(given.cudas)) & set(_lines(named.cudas)):
-        message = f"the image's name says CUDA {named.cudas[-1]}, the case says {given.cudas[-1]}: what the case says counts"
+        message = (
+            f"the image's name says CUDA {named.cudas[-1]}, the case says {given.cudas[-1]}: what the case says counts"
+        )
         reader.notes.append(note("R-FRAMEWORK", message, named.fact))
     return tuple(_image(given, cuda) for cuda in _each_of(reader, found))
 
@@ -255,7 +257,7 @@ def _say_how(reader: Reader, given: Given, wish: Wish, choice: Choice) -> None:
         reader.notes.append(note("R-FRAMEWORK", message, fact))
 
 
-def _with_build(
+def _with_build(  # noqa: PLR0913
     given: Given, wish: Wish, build: Build | None, own: CudaVersion | None, *, near: str = "", gpu_free: bool = False
 ) -> ImageFacts:
     """The image with a framework in it: a build of the tables, or one of which only the CUDA is known."""

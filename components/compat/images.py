@@ -117,6 +117,8 @@ def _family(repository: str, tag: str) -> tuple[Row, Fact] | None:
         for found in (in_name, match):
             cells |= {name: value for name, value in (found.groupdict() if found else {}).items() if value}
         cells |= _spelled(cells)
+        if not cells.get("framework_version", "0")[:1].isdigit():  # latest, nightly: a moving tag names no version
+            del cells["framework_version"]
         if cpu_only or cells.get("device") == "cpu":
             cells["cuda"] = "none"
         if family.compat_package:
@@ -198,7 +200,10 @@ def _requires(repository: str, cudas: tuple[CudaVersion, ...]) -> tuple[str, ...
 def _require_row(repository: str, cudas: tuple[CudaVersion, ...]) -> Row | None:
     if len(cudas) != 1:
         return None
-    rows = {CudaVersion.parse(row["cuda_version"]): row for row in tables.by_key("require", "repository").get(repository, ())}
+    rows = {
+        CudaVersion.parse(row["cuda_version"]): row
+        for row in tables.by_key("require", "repository").get(repository, ())
+    }
     same = sorted(version for version in rows if version.line == cudas[0].line)
     exact = [version for version in same if version <= cudas[0]] if cudas[0].patch else []
     return rows[(exact or same)[-1]] if same else None

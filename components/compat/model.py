@@ -1,12 +1,14 @@
 """Values of the engine: what an image holds, what a pool is, and what is said about the two.
 
-Everything here is frozen and hashable, because equal questions are answered once.
+Everything here is frozen and hashable, because equal questions are answered once. The big ones (`eq=False`) are
+compared by identity: readers cache, so equal texts give the same object, and as a key it costs nothing.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 from enum import StrEnum
+from functools import lru_cache
 
 from packaging.version import Version
 
@@ -101,7 +103,7 @@ class Present(StrEnum):
     UNKNOWN = "unknown"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Gpu:
     """What decides about a GPU. Models that agree in all of this are one GPU to the rules."""
 
@@ -114,7 +116,7 @@ class Gpu:
     mig: str = ""  # profile of the slice, where it is one
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Code:
     """Device code: targets of its cubins and its PTX. An empty tuple is none; None is not known."""
 
@@ -125,7 +127,7 @@ class Code:
     ptx_fact: Fact | None = None  # where PTX is known from elsewhere than the cubins
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class ImageFacts:
     """What an image, or a framework build, holds and asks for. None or empty: not known, or not there."""
 
@@ -155,8 +157,12 @@ class ImageFacts:
     l4t: JetsonVersion | None = None  # Jetson Linux that an image is made for
     is_opaque: bool = False  # an image whose name tells nothing of its content
 
+    def told(self) -> frozenset[str]:
+        """Names of the fields that are known, as far as rules ask for them."""
+        return _told_of_image(self)
 
-@dataclass(frozen=True, slots=True)
+
+@dataclass(frozen=True, slots=True, eq=False)
 class PoolFacts:
     """What a host is. None or empty: not known."""
 
@@ -170,6 +176,49 @@ class PoolFacts:
     cpu_architecture: str = ""
     glibc: Version | None = None
     instance_type: str = ""
-    ami_type: str = ""
     ami_release: str = ""
     operator: str = ""
+
+    def told(self) -> frozenset[str]:
+        """Names of the fields that are known, as far as rules ask for them; hosts with rules of their own too."""
+        return _told_of_pool(
+            self.kernel_module,
+            self.cpu_architecture,
+            self.instance_type,
+            self.ami_release,
+            self.operator,
+            self.host,
+            self.platform,
+        )
+
+
+@lru_cache(16384)
+def _told_of_image(image: ImageFacts) -> frozenset[str]:
+    known = {
+        "cudnn": image.cudnn is not None,
+        "nccl": image.nccl is not None,
+        "environment": bool(image.environment),
+        "requires": bool(image.requires),
+        "compat_package": image.compat_package is not Present.NO,
+        "framework": bool(image.framework),
+        "gpu_free": image.gpu_free,
+        "lowest_capability": image.lowest_capability is not None,
+        "code": image.code is not None,
+    }
+    return frozenset(name for name, is_known in known.items() if is_known)
+
+
+@lru_cache(4096)
+def _told_of_pool(  # noqa: PLR0913, PLR0917 - the key of the cache
+    kernel_module: str, cpu: str, instance_type: str, ami_release: str, operator: str, host: str, platform: Platform
+) -> frozenset[str]:
+    known = {
+        "kernel_module": bool(kernel_module),
+        "cpu_architecture": bool(cpu),
+        "instance_type": bool(instance_type),
+        "ami_release": bool(ami_release),
+        "operator": bool(operator),
+        "on_jetson": platform is Platform.JETSON,
+        f"on_{host}": bool(host),
+    }
+    return frozenset(name for name, is_known in known.items() if is_known)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from difflib import SequenceMatcher
 from functools import cache, lru_cache
@@ -9,14 +10,49 @@ from functools import cache, lru_cache
 from components.compat.tables import GpuModel, by_key, gpu_models
 
 # Said or left out at will; gtx and rtx are dropped too, but must not contradict the model.
-_MAKERS = frozenset({"nvidia", "geforce", "tesla", "quadro", "graphics", "gpu", "gpus", "card", "corporation", "tm", "r"})
+_MAKERS = frozenset(
+    {"nvidia", "geforce", "tesla", "quadro", "graphics", "gpu", "gpus", "card", "corporation", "tm", "r"}
+)
 _SERIES = frozenset({"gtx", "rtx"})
 # How the same chip is sold: a name without them means any form, a name with unknown ones means the form we know.
 _FORMS = frozenset(
-    "sxm sxm2 sxm3 sxm4 sxm5 sxm6 pcie pci e gb gib g mib hbm hbm2 hbm2e hbm3 hbm3e nvl ddr gddr lhr s ac ts dgxs ls fhhl oem "
-    "edition generation server workstation".split()
+    [
+        "sxm",
+        "sxm2",
+        "sxm3",
+        "sxm4",
+        "sxm5",
+        "sxm6",
+        "pcie",
+        "pci",
+        "e",
+        "gb",
+        "gib",
+        "g",
+        "mib",
+        "hbm",
+        "hbm2",
+        "hbm2e",
+        "hbm3",
+        "hbm3e",
+        "nvl",
+        "ddr",
+        "gddr",
+        "lhr",
+        "s",
+        "ac",
+        "ts",
+        "dgxs",
+        "ls",
+        "fhhl",
+        "oem",
+        "edition",
+        "generation",
+        "server",
+        "workstation",
+    ]
 )
-_PORTABLE = frozenset("laptop mobile notebook max q with design m".split())
+_PORTABLE = frozenset(["laptop", "mobile", "notebook", "max", "q", "with", "design", "m"])
 _OTHER_MAKERS = re.compile(r"\b(amd|radeon|instinct|rx|mi\d{2,3}x?|intel|arc|gaudi\d?|tpu|apple)\b")
 _MIG = re.compile(r"[\s-]*(?:mig[\s-]*)?(\d+g\.\d+gb(?:\+me)?)", re.IGNORECASE)
 _COUNT = re.compile(r"^\s*\d{1,2}\s*[x\u00d7*]\s+(?=\D)|\s+[x\u00d7*]\s*\d{1,2}\s*$", re.IGNORECASE)
@@ -39,6 +75,9 @@ def find_gpu(text: str) -> GpuModel:
     no model (`GTX 1085`) or several (`V100` comes with two sizes and two sockets).
     """
     found = find_gpus(text)
+    own = [model for model in found if _words(model.name) == _words(text)]
+    if len(own) == 1:
+        return own[0]
     if len(found) > 1:
         raise UnknownGpu(text, "is more than one GPU model", tuple(model.name for model in found[:4]))
     return found[0]
@@ -63,6 +102,9 @@ def find_gpus(text: str) -> tuple[GpuModel, ...]:
     if not core:
         raise UnknownGpu(text, "is not a GPU name", ())
     found = _exact(core) or _any_form(core) or _known_form(core)
+    # A Quadro 5000 is no Quadro RTX 5000: that brand has both, and the word tells them apart.
+    plain_quadro = "quadro" in wanted and "rtx" not in wanted
+    found = tuple(model for model in found if not (plain_quadro and "Quadro RTX" in model.name))
     fitting = tuple(model for model in found if not series or series <= _series_of(model))
     if fitting:
         return fitting
@@ -105,7 +147,7 @@ def _any_form(core: tuple[str, ...]) -> tuple[GpuModel, ...]:
 
 def _known_form(core: tuple[str, ...]) -> tuple[GpuModel, ...]:
     """`RTX 3090 24GB` and `RTX 3070 Laptop GPU` where the tables know the chip, not this form of it."""
-    size = {word for word, unit in zip(core, core[1:], strict=False) if word.isdigit() and unit in {"gb", "gib", "g"}}
+    size = {word for word, unit in itertools.pairwise(core) if word.isdigit() and unit in {"gb", "gib", "g"}}
     for left_out in (_FORMS, _FORMS | _PORTABLE):
         kept: list[str] = []
         for index, word in enumerate(core):

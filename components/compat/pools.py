@@ -7,7 +7,6 @@ from functools import lru_cache
 from operator import attrgetter
 from types import MappingProxyType
 
-
 from components.compat import names, readings, tables
 from components.compat.case import CLASSES, HOSTS, MODULES, SYSTEMS, Case
 from components.compat.model import Gpu, Platform, PoolFacts, Present
@@ -236,5 +235,3 @@ def _drivers(
         return (found,)
     reader.open.append(Axis("driver", "the driver"))
     return (None,)
-
-

@@ -65,6 +65,4 @@ class Reader:
         self.problems.append(Problem(field, text[:_SHOWN], reason, fix))
 
     def done(self, values: tuple[Value, ...]) -> Reading[Value]:
-        return Reading(
-            () if self.problems else values, tuple(self.notes), tuple(self.open), tuple(self.problems)
-        )
+        return Reading(() if self.problems else values, tuple(self.notes), tuple(self.open), tuple(self.problems))

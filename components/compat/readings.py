@@ -36,7 +36,11 @@ def read_drivers(text: str) -> tuple[DriverVersion, ...]:
     A bare branch is a range: its first release to its last.
     """
     plain = _plain(text)
-    plain = re.sub(r"^(?:nvidia[\s_-]*)?(?:gpu[\s_-]*)?(?:linux[\s_-]*)?(?:driver[\s_-]*)?(?:version)?[\s:_-]*", "", plain)
+    if plain.startswith("-"):
+        raise VersionError(text, "is not a driver version such as 418.88, or a branch such as 535")
+    plain = re.sub(
+        r"^(?:nvidia[\s_-]*)?(?:gpu[\s_-]*)?(?:linux[\s_-]*)?(?:driver[\s_-]*)?(?:version)?[\s:_-]*", "", plain
+    )
     plain = re.sub(r"(?:[\s_-]*(?:server|open|branch|tesla|production|-0ubuntu\S*|\(.*\)))+$", "", plain)
     plain = re.sub(r"^[rv](?=\d)", "", plain).removesuffix("+").strip()
     if re.fullmatch(r"[1-9]\d{2}(\.x{1,2}|\.\*)?(\.x{1,2})?", plain):
@@ -45,8 +49,8 @@ def read_drivers(text: str) -> tuple[DriverVersion, ...]:
     match = re.fullmatch(r"([1-9]\d{2})\.(\d{1,4})(?:\.(\d{1,2}))?(?:\.0)?", plain, re.ASCII)
     if not match:
         raise VersionError(text, "is not a driver version such as 418.88, or a branch such as 535")
-    branch, minor, patch = match.groups()
-    return (DriverVersion(int(branch), int(minor), int(patch or 0), patch is not None),)
+    written, minor, patch = match.groups()
+    return (DriverVersion(int(written), int(minor), int(patch or 0)),)  # 418.88.00 is 418.88, in every message
 
 
 @lru_cache(_KEPT)
@@ -63,7 +67,9 @@ def read_jetson(text: str) -> JetsonVersion:
     try:
         return JetsonVersion.parse(plain)
     except VersionError:
-        raise VersionError(text, "is not a Jetson Linux release such as 35.4.1, or a JetPack such as JetPack 5.1.2") from None
+        raise VersionError(
+            text, "is not a Jetson Linux release such as 35.4.1, or a JetPack such as JetPack 5.1.2"
+        ) from None
 
 
 @lru_cache(_KEPT)
@@ -71,8 +77,10 @@ def read_cudas(text: str) -> tuple[CudaVersion, ...]:
     """CUDA lines that the text may mean, oldest first: `12.4.1`, `v12.4`, `cu124`, `cuda12.4`, `12-4`; `12` is every 12.x.
 
     Raises VersionError; a line that no table has is an error with the newest one named.
-    """
+    """  # noqa: E501
     plain = _plain(text)
+    if plain.startswith("-"):
+        raise VersionError(text, "is not a CUDA version such as 10.1 or 12.4.1")
     tag = re.fullmatch(r"(?:cuda|cu)[\s_-]*v?(\d{1,2})(\d)", plain)
     if tag and len(plain.lstrip("cuda_- v")) >= 3:
         plain = f"{tag[1]}.{tag[2]}"
@@ -89,9 +97,8 @@ def read_cudas(text: str) -> tuple[CudaVersion, ...]:
             found = CudaVersion.parse(re.sub(r"(\.\d+\.\d+)\.\d+$", r"\1", plain))
         except VersionError:
             raise VersionError(text, "is not a CUDA version such as 10.1 or 12.4.1") from None
-        if found.line in _lines() or found > max(_lines()):
-            if found.major <= max(_lines()).major + 1:
-                return (found,)
+        if (found.line in _lines() or found > max(_lines())) and found.major <= max(_lines()).major + 1:
+            return (found,)
     raise VersionError(text, f"is no CUDA line of the tables ({min(_lines())} to {max(_lines())})")
 
 

@@ -1,4 +1,4 @@
-"""The smallest change that turns a refusal: another build, a CUDA line, a driver. Computed by asking the rules again."""
+"""The smallest change that turns a refusal: another build, a CUDA line, a driver; computed by asking the rules."""
 
 from __future__ import annotations
 
@@ -42,6 +42,7 @@ def _image_way(image: ImageFacts, pool: PoolFacts) -> Remedy | None:
     return Remedy(f"use CUDA {line}, the newest line that runs here", (Change("cuda", str(image.cuda), str(line)),))
 
 
+@lru_cache(8192)
 def _of_line(image: ImageFacts, line: CudaVersion) -> ImageFacts:
     return replace(image, cuda=line, built_with=None, compat_line=line, requires=())
 
@@ -53,16 +54,22 @@ def _build_way(image: ImageFacts, pool: PoolFacts) -> Remedy | None:
             continue
         if row.version == wanted:
             shown = f"{row.version}+{row.variant}" if row.variant.startswith("cu") else f"{row.version} ({row.variant})"
-            return Remedy(f"use {row.framework} {shown}", (Change("build", image.build, row.variant),))
-        changes = [Change("framework_version", wanted, row.version)]
-        changes += [Change("build", image.build, row.variant)] if row.variant != image.build else []
-        return Remedy(f"use {row.framework} {row.version} ({row.variant}), the newest that runs here", tuple(changes))
+            return Remedy(f"use {row.framework} {shown}", (_to_build(image, row),))
+        changes = (Change("framework_version", wanted, row.version), _to_build(image, row))
+        return Remedy(f"use {row.framework} {row.version} ({row.variant}), the newest that runs here", changes)
     return None
+
+
+def _to_build(image: ImageFacts, row: Build) -> Change:
+    """As the field `build` takes it."""
+    return Change("build", image.build, f"conda {row.variant}" if "conda" in row.distribution else row.variant)
 
 
 def _candidates(image: ImageFacts, pool: PoolFacts, wanted: str) -> Iterator[Build]:
     """Other builds of the wanted version, newest CUDA first, then the newest versions."""
-    system = {Platform.WINDOWS: "windows x86_64", Platform.LINUX_ARM: "linux aarch64"}.get(pool.platform, "linux x86_64")
+    system = {Platform.WINDOWS: "windows x86_64", Platform.LINUX_ARM: "linux aarch64"}.get(
+        pool.platform, "linux x86_64"
+    )
     if pool.host == "wsl":
         system = "linux x86_64"
     fitting = runnable(image.framework, system, pool.gpu.capability, pool.driver, pool.platform)
@@ -122,13 +129,13 @@ def _reached(cuda: CudaVersion, driver: DriverVersion | None, platform: Platform
     return floor is not None and driver >= floor[0]
 
 
+@lru_cache(8192)
 def _with(image: ImageFacts, row: Build) -> ImageFacts:
-    """The image with another build in it, and with the CUDA around that this build asks for."""
+    """The image with another build in it; what is around it stays."""
     bare = replace(
         image,
         cuda=row.cuda,
         built_with=row.cuda,
-        system_cuda=row.cuda if image.system_cuda else None,
         compat_line=row.cuda,
         requires=(),
         code=code_of(row),

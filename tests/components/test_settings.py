@@ -190,11 +190,11 @@ ONE_PROBLEM = {
     ),
     "GPU that nobody knows": (
         [("gpu: GeForce GTX 1080 Ti", "gpu: GTX 1085 Ti")],
-        ("fleet.pools[0].gpu", '"GTX 1085 Ti"', "is not a GPU model of the tables", "did you mean GeForce GTX 1080 Ti"),
+        ("fleet.pools[0].gpu", '"GTX 1085 Ti"', "is not a GPU model of the tables", "did you mean GeForce GTX 10"),
     ),
     "GPU name of several models": (
-        [("gpu: GeForce GTX 1080 Ti", "gpu: V100")],
-        ("fleet.pools[0].gpu", '"V100"', "is more than one GPU model", "Tesla V100-SXM2-16GB"),
+        [("gpu: GeForce GTX 1080 Ti", "gpu: H100")],
+        ("fleet.pools[0].gpu", '"H100"', "is more than one GPU model", "NVIDIA H100 80GB HBM3"),
     ),
     "total of the headline": (
         [("total_gpus: 119", "total_gpus: 120")],

@@ -66,7 +66,7 @@ class Table:
         return (*self.key, *self.columns, *ABOUT)
 
     def sorted(self, rows: Iterable[Row]) -> list[Row]:
-        return sorted(rows, key=self.order or (lambda row: tuple(row[column] for column in self.key)))  # type: ignore[arg-type, return-value]  # each table orders by one type
+        return sorted(rows, key=self.order or (lambda row: tuple(row[column] for column in self.key)))  # type: ignore[arg-type]  # each table orders by one type
 
 
 def _same_build(one: Row, other: Row) -> Row:
@@ -186,7 +186,15 @@ TABLES = (
     Table(
         "ec2_gpu_instances",
         ("instance_type",),
-        ("gpu_model", "gpu_vendor", "gpu_count", "host_arch", "min_driver", "max_driver_branch", "eks_managed_ami_types"),
+        (
+            "gpu_model",
+            "gpu_vendor",
+            "gpu_count",
+            "host_arch",
+            "min_driver",
+            "max_driver_branch",
+            "eks_managed_ami_types",
+        ),
         _yes_no(),
     ),
     Table(
@@ -197,7 +205,9 @@ TABLES = (
     ),
     Table("forward_compat", ("compat_line", "host_branch"), ("works",), tables.parse_forward_compat),
     Table("jetson", ("jetpack",), ("l4t", "cuda", "modules", "cuda_upgradable_to"), tables.parse_jetson),
-    Table("require", ("repository", "cuda_version"), ("clause", "compat_package"), _yes_no("compat_package"), _cuda_order),
+    Table(
+        "require", ("repository", "cuda_version"), ("clause", "compat_package"), _yes_no("compat_package"), _cuda_order
+    ),
     Table(
         "image_tag",
         ("repository", "tag"),
@@ -241,7 +251,12 @@ TABLES = (
         lambda row: parse_release(row["version"]),
         lambda row: parse_release(row["version"]),
     ),
-    Table("framework_floor", ("framework", "from_version", "to_version", "cc_min"), ("cc_max", "reason", "severity"), tables.parse_framework_floor),
+    Table(
+        "framework_floor",
+        ("framework", "from_version", "to_version", "cc_min"),
+        ("cc_max", "reason", "severity"),
+        tables.parse_framework_floor,
+    ),
     Table(
         "framework_library",
         ("framework", "version", "variant", "library"),

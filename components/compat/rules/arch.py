@@ -6,7 +6,7 @@ import re
 from functools import lru_cache
 
 from components.compat import tables
-from components.compat.model import Fact, Finding, ImageFacts, PoolFacts, Severity
+from components.compat.model import Code, Fact, Finding, ImageFacts, PoolFacts, Severity
 from components.compat.rules.rule import Need, Rule, note, refuse, unknown
 from components.compat.versions import ComputeCapability, CudaVersion, Target
 
@@ -30,6 +30,12 @@ def runs(target: Target, gpu: ComputeCapability) -> bool:
     return made_for.major == gpu.major and made_for.minor <= gpu.minor
 
 
+@lru_cache(8192)
+def best_cubin(code: Code, gpu: ComputeCapability) -> Target | None:
+    """The newest machine code that the GPU runs; None where there is none."""
+    return max((target for target in code.cubins or () if runs(target, gpu)), default=None)
+
+
 def listed(targets: tuple[Target, ...]) -> str:
     """`sm_50, sm_60, sm_90a`, in order."""
     return ", ".join(f"sm_{target.capability.digits}{target.suffix}" for target in sorted(targets)) or "none"
@@ -39,7 +45,9 @@ def check(image: ImageFacts, pool: PoolFacts) -> tuple[Finding, ...]:
     if image.gpu_free:
         return ()
     code, gpu = image.code, pool.gpu
-    if image.remarks and re.search(rf"\b(no|without|lacks?|missing)\W+sm_?{gpu.capability.digits}\b", image.remarks.lower()):
+    if image.remarks and re.search(
+        rf"\b(no|without|lacks?|missing)\W+sm_?{gpu.capability.digits}\b", image.remarks.lower()
+    ):
         fact = Fact(f"said of the build: {image.remarks[:80]}", "the case", "")
         return (refuse(ID, f"has no machine code for {gpu.name} ({gpu.capability})", fact),)
     if code is None:
@@ -56,13 +64,10 @@ def check(image: ImageFacts, pool: PoolFacts) -> tuple[Finding, ...]:
             return (note(ID, f"built for compute capability {code.at_least} and newer", code.fact),)
         message = f"built for compute capability {code.at_least} and newer; {gpu.name} has {gpu.capability}"
         return (refuse(ID, message, code.fact),)
-    cubins = code.cubins or ()
-    fitting = [target for target in cubins if runs(target, gpu.capability)]
-    if fitting:
-        best = max(fitting)
+    if (best := best_cubin(code, gpu.capability)) is not None:
         message = f"has machine code sm_{best.capability.digits}{best.suffix}, which {gpu.name} ({gpu.capability}) runs"
         return (note(ID, message, code.fact),)
-    message = f"has no machine code for {gpu.name} ({gpu.capability}); it has {listed(cubins)}"
+    message = f"has no machine code for {gpu.name} ({gpu.capability}); it has {listed(code.cubins or ())}"
     return (refuse(ID, message, code.fact),)
 
 

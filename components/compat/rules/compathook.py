@@ -6,7 +6,6 @@ import re
 
 from packaging.version import Version
 
-from components.compat import tables
 from components.compat.model import Change, Fact, Finding, ImageFacts, Platform, PoolFacts, Present, Severity
 from components.compat.rules import fwd
 from components.compat.rules.back import native_floor, reaches
@@ -44,16 +43,22 @@ def check(image: ImageFacts, pool: PoolFacts) -> tuple[Finding, ...]:
         return ()
     if pool.host not in _CONTAINERS and pool.host:
         return ()
-    floor = major_floor(cuda, pool.platform)
-    needed = floor is None or driver < floor[0]
+    loaded = image.cuda or cuda
+    floor = major_floor(loaded, pool.platform)
+    native = reaches(loaded, driver, pool.platform) is True
+    needed = not native and (floor is None or driver < floor[0])
     if pool.container_toolkit == _WITHOUT:
         fact = Fact("container toolkit 1.17.4 does not use the compat libraries of an image", _SOURCE, _DATE)
         if needed and reaches(cuda, driver, pool.platform) is False:
             to = Change("container_toolkit", "1.17.4", "1.17.5")
-            return (refuse(ID, f"the image relies on {package}, which container toolkit 1.17.4 leaves alone", fact, to),)
+            return (
+                refuse(ID, f"the image relies on {package}, which container toolkit 1.17.4 leaves alone", fact, to),
+            )
         return (note(ID, f"container toolkit 1.17.4 leaves {package} alone", fact),)
     fact = Fact(
-        "container toolkits put the image's compat libraries before the driver's when they are of a newer major", _SOURCE, _DATE
+        "container toolkits put the image's compat libraries before the driver's when they are of a newer major",
+        _SOURCE,
+        _DATE,
     )
     if pool.gpu.forward_compat is Present.NO and not needed:
         message = (
@@ -79,18 +84,29 @@ RULE = Rule(
     sources=(_SOURCE, fwd.SOURCE),
     severity=Severity.REFUSE,
     check=check,
+    reads=("compat_package",),
     passing={
-        "gpu": "L4", "driver": "535.230.02", "cuda": "12.4", "cuda_compat": "yes", "host": "docker",
+        "gpu": "L4",
+        "driver": "535.230.02",
+        "cuda": "12.4",
+        "cuda_compat": "yes",
+        "host": "docker",
         "container_toolkit": "1.17.4",
     },
     failing={
-        "gpu": "L4", "driver": "535.230.02", "cuda": "13.0", "cuda_compat": "yes", "host": "docker",
+        "gpu": "L4",
+        "driver": "535.230.02",
+        "cuda": "13.0",
+        "cuda_compat": "yes",
+        "host": "docker",
         "container_toolkit": "1.17.4",
     },
     undecided={
-        "gpu": "RTX A6000", "driver": "535.230.02", "cuda": "12.4", "cuda_compat": "yes", "host": "docker",
+        "gpu": "RTX A6000",
+        "driver": "535.230.02",
+        "cuda": "12.4",
+        "cuda_compat": "yes",
+        "host": "docker",
         "container_toolkit": "1.17.8",
     },
 )
-
-

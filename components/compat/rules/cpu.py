@@ -22,7 +22,9 @@ def check(image: ImageFacts, pool: PoolFacts) -> tuple[Finding, ...]:
         fact = Fact(f"the image is published for {', '.join(image.cpu_architectures)}", _OCI, _DATE)
         if host not in image.cpu_architectures:
             to = Change("cpu_arch", host, image.cpu_architectures[0])
-            return (refuse(ID, f"{image.name} is for {', '.join(image.cpu_architectures)}; the host is {host}", fact, to),)
+            return (
+                refuse(ID, f"{image.name} is for {', '.join(image.cpu_architectures)}; the host is {host}", fact, to),
+            )
         return ()
     if host == "arm64" and image.framework and pool.platform is not Platform.JETSON and not image.requires:
         return _wheel(image)
@@ -36,7 +38,9 @@ def _wheel(image: ImageFacts) -> tuple[Finding, ...]:
         if image.build and image.name.lower().find("cu1") >= 0:
             return ()  # a CUDA variant was asked for by name: the project's own index has those
         message = f"torch {version} from PyPI is a build for the CPU on arm64"
-        return (refuse(ID, message, fact, Change("build", image.build, "a cuXXX wheel of download.pytorch.org, or 2.11")),)
+        return (
+            refuse(ID, message, fact, Change("build", image.build, "a cuXXX wheel of download.pytorch.org, or 2.11")),
+        )
     if image.framework in {"tensorflow", "mxnet", "cupy", "onnxruntime", "bitsandbytes"} and version is None:
         return (unknown(ID, f"it is not known whether there is a CUDA build of {image.framework} for arm64", fact),)
     return ()
@@ -52,7 +56,20 @@ RULE = Rule(
     sources=(_OCI, _PYPI),
     severity=Severity.REFUSE,
     check=check,
-    passing={"gpu": "GH200", "driver": "580.95.05", "framework": "torch", "framework_version": "2.11.0", "cpu_arch": "arm64"},
-    failing={"gpu": "GB200", "driver": "580.95.05", "framework": "torch", "framework_version": "2.9.1", "cpu_arch": "arm64"},
+    reads=("cpu_architecture",),
+    passing={
+        "gpu": "GH200",
+        "driver": "580.95.05",
+        "framework": "torch",
+        "framework_version": "2.11.0",
+        "cpu_arch": "arm64",
+    },
+    failing={
+        "gpu": "GB200",
+        "driver": "580.95.05",
+        "framework": "torch",
+        "framework_version": "2.9.1",
+        "cpu_arch": "arm64",
+    },
     undecided={"gpu": "GH200", "driver": "580.95.05", "cuda": "12.4", "framework": "bitsandbytes", "cpu_arch": "arm64"},
 )

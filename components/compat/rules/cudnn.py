@@ -46,7 +46,9 @@ def _check(cudnn: Version, cuda: CudaVersion, gpu: ComputeCapability, name: str)
         return (note(ID, f"it is not known which GPUs cuDNN {cudnn} for CUDA {cuda.major} serves", fact),)
     row = next((row for row in rows if row.lowest <= gpu <= row.highest), rows[-1])
     span = f"compute capability {row.lowest} to {row.highest}"
-    fact = row.origin.fact(f"cuDNN {row.first} for CUDA {row.first_cuda} to {row.last_cuda} serves {span}", "cc_min", "cc_max")
+    fact = row.origin.fact(
+        f"cuDNN {row.first} for CUDA {row.first_cuda} to {row.last_cuda} serves {span}", "cc_min", "cc_max"
+    )
     if gpu < row.lowest:
         newest = _newest_for(cuda, gpu)
         changes = [Change("cudnn", str(cudnn), newest)] if newest else []
@@ -59,7 +61,11 @@ def _check(cudnn: Version, cuda: CudaVersion, gpu: ComputeCapability, name: str)
 
 
 def _newest_for(cuda: CudaVersion, gpu: ComputeCapability) -> str:
-    rows = [row for row in tables.cudnns() if row.first_cuda.major <= cuda.major <= row.last_cuda.major and row.lowest <= gpu]
+    rows = [
+        row
+        for row in tables.cudnns()
+        if row.first_cuda.major <= cuda.major <= row.last_cuda.major and row.lowest <= gpu
+    ]
     return str(max(rows, key=lambda row: row.first).first) if rows else ""
 
 
@@ -73,6 +79,7 @@ RULE = Rule(
     sources=(_SOURCE,),
     severity=Severity.WARN,
     check=check,
+    reads=("cudnn",),
     passing={"gpu": "V100", "driver": "580.95.05", "cuda": "12.6", "cudnn": "9.5.1"},
     failing={"gpu": "V100", "driver": "580.95.05", "cuda": "12.6", "cudnn": "9.17.0"},
     undecided={"gpu": "V100", "driver": "580.95.05", "cuda": "12.6", "cudnn": "42.0"},

@@ -6,7 +6,7 @@ from functools import lru_cache
 
 from components.compat import tables
 from components.compat.model import Change, Fact, Finding, ImageFacts, Platform, PoolFacts, Severity
-from components.compat.rules.arch import runs
+from components.compat.rules.arch import best_cubin
 from components.compat.rules.rule import Rule, refuse, unknown, warn
 from components.compat.versions import ComputeCapability, CudaVersion, DriverVersion
 
@@ -26,7 +26,7 @@ def check(image: ImageFacts, pool: PoolFacts) -> tuple[Finding, ...]:
 
 def _has_code(image: ImageFacts, pool: PoolFacts) -> bool:
     """Is there machine code all the same? Then somebody linked it in, and what the toolkit makes does not matter."""
-    return image.code is not None and any(runs(target, pool.gpu.capability) for target in image.code.cubins or ())
+    return image.code is not None and best_cubin(image.code, pool.gpu.capability) is not None
 
 
 @lru_cache(8192)
@@ -75,7 +75,7 @@ RULE = Rule(
     title="Dropped and not yet known GPUs",
     says=(
         "A driver drives a GPU from its first branch to its last (Fermi 390, Kepler 470, Maxwell, Pascal and Volta "
-        "580), and a toolkit makes code for it from its first line to its last (CUDA 13 left Maxwell, Pascal and Volta)."
+        "580), and a toolkit makes code for it from its first line to its last (CUDA 13 left Maxwell, Pascal and Volta)."  # noqa: E501
     ),
     sources=(_MATRIX, "https://docs.nvidia.com/cuda/cuda-toolkit-release-notes/index.html"),
     severity=Severity.REFUSE,

@@ -1,4 +1,4 @@
-"""R-EKS: machine image × instance type × driver."""
+"""R-EKS: machine image by instance type by driver."""
 
 from __future__ import annotations
 
@@ -26,7 +26,11 @@ def row_of(release: str, *, arm: bool) -> Row | None:
     """The row of a machine image by what people write for it; AL2023 where no type is said."""
     kind, number = read_release(release)
     wanted = kind or ("AL2023_ARM_64_NVIDIA" if arm else "AL2023_x86_64_NVIDIA")
-    rows = [row for row in tables.by_key("eks_ami", "ami_type").get(wanted, ()) if row["release"] and row["release"] <= number]
+    rows = [
+        row
+        for row in tables.by_key("eks_ami", "ami_type").get(wanted, ())
+        if row["release"] and row["release"] <= number
+    ]
     return max(rows, key=lambda row: row["release"], default=None)
 
 
@@ -72,20 +76,42 @@ def _instance(row: Row, pool: PoolFacts) -> list[Finding]:
             return [refuse(ID, f"{fact.text}; this one is {driver}", fact, Change("driver", str(driver), str(lowest)))]
     if row["max_driver_branch"] and driver.branch > int(row["max_driver_branch"]):
         fact = origin.fact(f"the last driver branch for {name} is {row['max_driver_branch']}", "max_driver_branch")
-        return [refuse(ID, f"{fact.text}; this one is {driver}", fact, Change("driver", str(driver), row["max_driver_branch"]))]
-    if name.partition(".")[0] in {"g6f", "gr6f"} and driver.branch >= 590:  # noqa: PLR2004
+        return [
+            refuse(
+                ID, f"{fact.text}; this one is {driver}", fact, Change("driver", str(driver), row["max_driver_branch"])
+            )
+        ]
+    if name.partition(".")[0] in {"g6f", "gr6f"} and driver.branch >= 590:
         fact = Fact("the 595 machine image is not for p3, p3dn and g6f", _G7, "2026-11-20")
-        return [refuse(ID, f"{name} is not driven by branch {driver.branch}", fact, Change("driver", str(driver), "580"))]
+        return [
+            refuse(ID, f"{name} is not driven by branch {driver.branch}", fact, Change("driver", str(driver), "580"))
+        ]
     return []
 
 
 def _machine_image(ami: Row, instance: Row | None, pool: PoolFacts) -> list[Finding]:
     kind, origin = ami["ami_type"], tables.origin(ami)
-    fact = origin.fact(f"{kind} {ami['release']} carries driver {ami['nvidia_driver'] or 'none that is recorded'}", "nvidia_driver")
+    fact = origin.fact(
+        f"{kind} {ami['release']} carries driver {ami['nvidia_driver'] or 'none that is recorded'}", "nvidia_driver"
+    )
     if ami["nvidia_driver"] == "none":
-        return [refuse(ID, f"the machine image {kind} carries no NVIDIA driver", fact, Change("ami_release", kind, "an NVIDIA AMI type"))]
+        return [
+            refuse(
+                ID,
+                f"the machine image {kind} carries no NVIDIA driver",
+                fact,
+                Change("ami_release", kind, "an NVIDIA AMI type"),
+            )
+        ]
     if instance is not None and instance["host_arch"] == "arm64" and "x86_64" in kind:
-        return [refuse(ID, f"{kind} is for amd64; {instance['instance_type']} is arm64", fact, Change("ami_release", kind, "AL2023_ARM_64_NVIDIA"))]
+        return [
+            refuse(
+                ID,
+                f"{kind} is for amd64; {instance['instance_type']} is arm64",
+                fact,
+                Change("ami_release", kind, "AL2023_ARM_64_NVIDIA"),
+            )
+        ]
     if pool.driver is not None:
         return [note(ID, fact.text, fact)]
     return []
@@ -101,6 +127,10 @@ RULE = Rule(
     sources=(_G7, _LINUX, "github:awslabs/amazon-eks-ami CHANGELOG.md"),
     severity=Severity.REFUSE,
     check=check,
+    reads=(
+        "instance_type",
+        "ami_release",
+    ),
     passing={"instance_type": "g4dn.xlarge", "driver": "580.95.05", "cuda": "12.4", "host": "kubernetes"},
     failing={"instance_type": "g7.2xlarge", "driver": "580.159.03", "cuda": "12.8", "host": "kubernetes"},
     undecided={"gpu": "T4", "instance_type": "g99.xlarge", "driver": "580.95.05", "cuda": "12.4"},

@@ -25,11 +25,18 @@ def check(image: ImageFacts, pool: PoolFacts) -> tuple[Finding, ...]:
     if image.gpu_free:
         fact = image.cuda_fact or Fact("a build without CUDA", "the case", "")
         shown = " ".join(filter(None, (image.framework, str(image.framework_version or "")))) or image.name
-        return (refuse(ID, f"{shown} is built for the CPU only: it does not use the GPU", fact, Change("build", "cpu", "a CUDA build")),)
+        return (
+            refuse(
+                ID,
+                f"{shown} is built for the CPU only: it does not use the GPU",
+                fact,
+                Change("build", "cpu", "a CUDA build"),
+            ),
+        )
     found: list[Finding] = []
     if image.lowest_capability is not None and pool.gpu.capability < image.lowest_capability:
         fact = (image.code.fact if image.code else image.cuda_fact) or Fact(image.name, "the image's notes", "")
-        message = f"{image.name} asks for compute capability {image.lowest_capability}; {pool.gpu.name} has {pool.gpu.capability}"
+        message = f"{image.name} asks for compute capability {image.lowest_capability}; {pool.gpu.name} has {pool.gpu.capability}"  # noqa: E501
         found.append(refuse(ID, message, fact))
     if not image.framework:
         return tuple(found)
@@ -45,8 +52,15 @@ def _floors(image: ImageFacts, pool: PoolFacts) -> list[Finding]:
     if image.framework_version is None and not image.name:
         return []
     return list(
-        _floor_findings(image.framework, image.framework_version, image.build, image.cuda.major if image.cuda else 0,
-                        f"{image.name} {image.remarks}", pool.gpu.capability, pool.gpu.name)
+        _floor_findings(
+            image.framework,
+            image.framework_version,
+            image.build,
+            image.cuda.major if image.cuda else 0,
+            f"{image.name} {image.remarks}",
+            pool.gpu.capability,
+            pool.gpu.name,
+        )
     )
 
 
@@ -93,7 +107,14 @@ def _system(image: ImageFacts, pool: PoolFacts) -> list[Finding]:
     if image.framework in {"jax", "vllm", "rapids"} and native:
         source = {"jax": _JAX_PLATFORMS, "vllm": _VLLM}.get(image.framework, "https://docs.rapids.ai/install/")
         fact = Fact(f"{image.framework} has no CUDA builds for native Windows", source, _DATE)
-        return [refuse(ID, f"{image.framework} does not use the GPU on native Windows; use WSL", fact, Change("host", pool.host, "wsl"))]
+        return [
+            refuse(
+                ID,
+                f"{image.framework} does not use the GPU on native Windows; use WSL",
+                fact,
+                Change("host", pool.host, "wsl"),
+            )
+        ]
     if image.framework == "jax" and pool.host == "wsl":
         fact = Fact("JAX calls CUDA under WSL2 experimental", _JAX_PLATFORMS, _DATE)
         return [warn(ID, "JAX calls its support for CUDA under WSL2 experimental", fact)]
@@ -105,20 +126,24 @@ def _stated_driver(image: ImageFacts, pool: PoolFacts) -> list[Finding]:
     if floor is None or pool.driver is None or pool.driver >= floor or pool.platform is not Platform.LINUX:
         return []
     fact = image.cuda_fact or Fact(f"{image.framework} asks for driver {floor}", "framework.csv", _DATE)
-    message = f"{image.framework} {image.framework_version or ''} asks for driver {floor} or newer; this one is {pool.driver}"
+    message = (
+        f"{image.framework} {image.framework_version or ''} asks for driver {floor} or newer; this one is {pool.driver}"
+    )
     return [warn(ID, message, fact, Change("driver", str(pool.driver), str(floor)))]
 
 
 def _libraries_around(image: ImageFacts) -> list[Finding]:
     """A build that loads CUDA from the image needs libraries of its own major there."""
-    if image.carries_cuda or image.system_cuda is None or image.built_with is None:
+    if image.carries_cuda or image.built_with is None:
         return []
+    if image.system_cuda is None:
+        return _cudnn_around(image)
     own, around = image.built_with, image.system_cuda
     strict = own.major < 11  # before CUDA 11 the libraries are named after the minor
     if own.major != around.major or (strict and own.minor != around.minor):
         fact = image.cuda_fact or Fact(f"built for CUDA {own}", "framework.csv", _DATE)
         message = (
-            f"{image.framework} {image.framework_version or ''} is built for CUDA {own.line} and loads its libraries from "
+            f"{image.framework} {image.framework_version or ''} is built for CUDA {own.line} and loads its libraries from "  # noqa: E501
             f"the image, which has CUDA {around.line}: it does not find them and stays on the CPU"
         )
         return [refuse(ID, message, fact, Change("cuda", str(around), str(own.line)))]
@@ -135,11 +160,11 @@ def _cudnn_around(image: ImageFacts) -> list[Finding]:
     minimum = Version(wanted[0])
     if image.cudnn.major != minimum.major:
         fact = row.origin.fact(f"{row.framework} {row.version} needs cuDNN {row.minimum}", "minimum")
-        message = f"{image.framework} {image.framework_version} loads cuDNN {minimum.major}; the image has cuDNN {image.cudnn}"
+        message = f"{image.framework} {image.framework_version} loads cuDNN {minimum.major}; the image has cuDNN {image.cudnn}"  # noqa: E501
         return [refuse(ID, message, fact, Change("cudnn", str(image.cudnn), str(minimum)))]
-    if len(image.cudnn.release) >= 2 and image.cudnn < Version(".".join(map(str, minimum.release[:2]))):  # noqa: PLR2004
+    if len(image.cudnn.release) >= 2 and image.cudnn < Version(".".join(map(str, minimum.release[:2]))):
         fact = row.origin.fact(f"{row.framework} {row.version} needs cuDNN {row.minimum}", "minimum")
-        message = f"{image.framework} {image.framework_version} was built with cuDNN {minimum}; the image has the older {image.cudnn}"
+        message = f"{image.framework} {image.framework_version} was built with cuDNN {minimum}; the image has the older {image.cudnn}"  # noqa: E501
         return [warn(ID, message, fact, Change("cudnn", str(image.cudnn), str(minimum)))]
     return []
 
@@ -176,7 +201,7 @@ RULE = Rule(
     title="Framework builds",
     says=(
         "A framework build runs the CUDA it was made for: a wheel brings its own, and that one counts, not the image's "
-        "around it. Projects state the lowest GPU, the systems and the drivers of their releases; builds that load CUDA "
+        "around it. Projects state the lowest GPU, the systems and the drivers of their releases; builds that load CUDA "  # noqa: E501
         "from the image need libraries of their own major there; a build for the CPU uses no GPU."
     ),
     sources=(
@@ -186,7 +211,29 @@ RULE = Rule(
     ),
     severity=Severity.REFUSE,
     check=check,
-    passing={"gpu": "L40S", "driver": "550.90.07", "cuda": "12.3", "framework": "flash-attn", "framework_version": "2.6.3"},
-    failing={"gpu": "T4", "driver": "535.104.05", "cuda": "12.1", "framework": "flash-attn", "framework_version": "2.4.2"},
-    undecided={"gpu": "T4", "driver": "535.104.05", "framework": "a-framework-nobody-knows", "framework_version": "1.0"},
+    reads=(
+        "framework",
+        "gpu_free",
+        "lowest_capability",
+    ),
+    passing={
+        "gpu": "L40S",
+        "driver": "550.90.07",
+        "cuda": "12.3",
+        "framework": "flash-attn",
+        "framework_version": "2.6.3",
+    },
+    failing={
+        "gpu": "T4",
+        "driver": "535.104.05",
+        "cuda": "12.1",
+        "framework": "flash-attn",
+        "framework_version": "2.4.2",
+    },
+    undecided={
+        "gpu": "T4",
+        "driver": "535.104.05",
+        "framework": "a-framework-nobody-knows",
+        "framework_version": "1.0",
+    },
 )

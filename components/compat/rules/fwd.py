@@ -65,6 +65,7 @@ RULE = Rule(
     severity=Severity.REFUSE,
     need=Need.CUDA,
     check=check,
+    reads=("compat_package",),
     passing={"gpu": "A100", "driver": "535.129.03", "cuda": "13.0", "cuda_compat": "yes"},
     failing={"gpu": "RTX 3090", "driver": "535.129.03", "cuda": "13.0", "cuda_compat": "yes"},
     undecided={"gpu": "A100", "driver": "535.129.03", "cuda": "13.0", "cuda_compat": "unknown"},

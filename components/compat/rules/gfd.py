@@ -32,7 +32,9 @@ def check(image: ImageFacts, pool: PoolFacts) -> tuple[Finding, ...]:
         has_maker, wants_maker = label.startswith("NVIDIA-"), pool.driver.branch >= FIRST_BRANCH_WITH_MAKER
         if has_maker and not wants_maker:
             to = Change("env", f"{_LABEL}={label}", f"{_LABEL}={label.removeprefix('NVIDIA-')}")
-            return (refuse(ID, f"driver {pool.driver} labels it {label.removeprefix('NVIDIA-')}, not {label}", fact, to),)
+            return (
+                refuse(ID, f"driver {pool.driver} labels it {label.removeprefix('NVIDIA-')}, not {label}", fact, to),
+            )
     return (note(ID, f"{label} is a label that {pool.gpu.name} may have", fact),)
 
 
@@ -46,16 +48,26 @@ RULE = Rule(
     sources=(_SOURCE,),
     severity=Severity.REFUSE,
     check=check,
+    reads=("environment",),
     passing={
-        "gpu": "A100-SXM4-40GB", "driver": "535.129.03", "cuda": "12.2", "host": "kubernetes",
+        "gpu": "A100-SXM4-40GB",
+        "driver": "535.129.03",
+        "cuda": "12.2",
+        "host": "kubernetes",
         "env": "NODE_SELECTOR_GPU_PRODUCT=NVIDIA-A100-SXM4-40GB",
     },
     failing={
-        "gpu": "A100-SXM4-40GB", "driver": "450.80.02", "cuda": "11.0", "host": "kubernetes",
+        "gpu": "A100-SXM4-40GB",
+        "driver": "450.80.02",
+        "cuda": "11.0",
+        "host": "kubernetes",
         "env": "NODE_SELECTOR_GPU_PRODUCT=NVIDIA-A100-SXM4-40GB",
     },
     undecided={
-        "gpu": "A100-SXM4-40GB", "driver": "535.129.03", "cuda": "12.2", "host": "kubernetes",
+        "gpu": "A100-SXM4-40GB",
+        "driver": "535.129.03",
+        "cuda": "12.2",
+        "host": "kubernetes",
         "env": "NODE_SELECTOR_GPU_PRODUCT=NVIDIA-Q9000",
     },
 )

@@ -28,13 +28,17 @@ def check(image: ImageFacts, pool: PoolFacts) -> tuple[Finding, ...]:
     if pool.platform is not Platform.JETSON or image.cuda is None:
         return ()
     if pool.jetson is None:
-        brings = [row for row in tables.jetsons() if row.cuda.line == image.cuda.line and pool.gpu.capability in row.modules]
+        brings = [
+            row for row in tables.jetsons() if row.cuda.line == image.cuda.line and pool.gpu.capability in row.modules
+        ]
         if brings and not image.is_opaque:
-            row = brings[-1]
-            fact = row.origin.fact(f"JetPack {row.jetpack} (L4T {row.l4t}) brings CUDA {row.cuda}", "cuda", "l4t")
+            pack = brings[-1]
+            fact = pack.origin.fact(f"JetPack {pack.jetpack} (L4T {pack.l4t}) brings CUDA {pack.cuda}", "cuda", "l4t")
             return (note(ID, f"{fact.text}: read as that, because the case names no L4T release", fact),)
         fact = Fact("what runs on a Jetson depends on its L4T release", _SOURCE, _DATE)
-        return (unknown(ID, "the Jetson's L4T release or JetPack is not known", fact, Change("driver", "", "JetPack 6.2")),)
+        return (
+            unknown(ID, "the Jetson's L4T release or JetPack is not known", fact, Change("driver", "", "JetPack 6.2")),
+        )
     if (apart := _other_generation(image, pool)) is not None:
         return (apart,)
     row = jetpack_of(pool.jetson)
@@ -48,7 +52,7 @@ def check(image: ImageFacts, pool: PoolFacts) -> tuple[Finding, ...]:
     cuda = image.cuda.line
     if cuda <= row.cuda.line:
         return (note(ID, f"{fact.text}, which runs CUDA {cuda}", fact),)
-    same_major = cuda.major == row.cuda.major and cuda.major >= 11  # noqa: PLR2004 - minor-version compatibility
+    same_major = cuda.major == row.cuda.major and cuda.major >= 11
     if row.upgradable_to is not None and cuda <= row.upgradable_to.line:
         if image.compat_package is Present.YES:
             return (note(ID, f"a compat package brings CUDA {cuda} to JetPack {row.jetpack}", fact),)
@@ -57,7 +61,9 @@ def check(image: ImageFacts, pool: PoolFacts) -> tuple[Finding, ...]:
             return (refuse(ID, message, fact, Change("cuda_compat", "", "yes")),)
     if same_major:
         return (note(ID, f"{fact.text}; CUDA {cuda} runs by minor-version compatibility", fact),)
-    newer = next((each for each in tables.jetsons() if each.cuda.line >= cuda and pool.gpu.capability in each.modules), None)
+    newer = next(
+        (each for each in tables.jetsons() if each.cuda.line >= cuda and pool.gpu.capability in each.modules), None
+    )
     to = [Change("driver", str(pool.jetson), str(newer.l4t))] if newer else []
     return (refuse(ID, f"{fact.text}; CUDA {cuda} is newer", fact, *to),)
 
@@ -66,7 +72,9 @@ def _other_generation(image: ImageFacts, pool: PoolFacts) -> Finding | None:
     """Up to L4T 32 containers take CUDA from the host, from 34 on they bring it: neither runs on the other."""
     if image.l4t is None or pool.jetson is None or (image.l4t.release < _OWN_CUDA) == (pool.jetson.release < _OWN_CUDA):
         return None
-    fact = Fact("containers of L4T 32 use the host's CUDA, those of L4T 34 and newer bring their own", _CONTAINERS, _DATE)
+    fact = Fact(
+        "containers of L4T 32 use the host's CUDA, those of L4T 34 and newer bring their own", _CONTAINERS, _DATE
+    )
     message = f"{image.name} is made for L4T {image.l4t}; the host has L4T {pool.jetson}"
     return refuse(ID, message, fact)
 
@@ -82,7 +90,8 @@ RULE = Rule(
     severity=Severity.REFUSE,
     need=Need.CUDA,
     check=check,
+    reads=("on_jetson",),
     passing={"gpu": "Jetson AGX Orin", "driver": "JetPack 6.2", "cuda": "12.6", "os": "l4t"},
     failing={"gpu": "Jetson Nano", "driver": "JetPack 4.6", "cuda": "11.4", "os": "l4t"},
-    undecided={"gpu": "Jetson AGX Orin", "cuda": "12.6", "os": "l4t"},
+    undecided={"gpu": "Jetson AGX Orin", "cuda": "12.5", "os": "l4t"},
 )

@@ -36,12 +36,18 @@ def _check(module: str, gpu: ComputeCapability, name: str, branch: int | None) -
             return (refuse(ID, message, fact, Change("kernel_module", "open", "proprietary")),)
         if branch is not None and branch < _FIRST_OPEN:
             fact = Fact(f"open kernel modules exist from branch {_FIRST_OPEN} on", _SOURCE, _DATE)
-            return (refuse(ID, f"driver {branch} has no open kernel modules", fact, Change("driver", str(branch), "515.43.04")),)
+            return (
+                refuse(
+                    ID, f"driver {branch} has no open kernel modules", fact, Change("driver", str(branch), "515.43.04")
+                ),
+            )
         return ()
     only_open = word.startswith("required") or ("GH200" in word and ("GH200" in name or "Grace" in name))
     if only_open:
         fact = Fact("Blackwell and Grace Hopper are driven by the open kernel modules only", _SOURCE, _DATE)
-        return (refuse(ID, f"{name} needs the open kernel modules", fact, Change("kernel_module", "proprietary", "open")),)
+        return (
+            refuse(ID, f"{name} needs the open kernel modules", fact, Change("kernel_module", "proprietary", "open")),
+        )
     return ()
 
 
@@ -55,6 +61,7 @@ RULE = Rule(
     sources=(_SOURCE, "github:NVIDIA/cloud-native-docs gpu-operator/platform-support.rst"),
     severity=Severity.REFUSE,
     check=check,
+    reads=("kernel_module",),
     passing={"gpu": "T4", "driver": "560.35.03", "cuda": "12.6", "kernel_module": "open"},
     failing={"gpu": "GTX 1070 Ti", "driver": "560.35.03", "cuda": "11.8", "kernel_module": "open"},
     undecided={"compute_capability": "99.0", "driver": "580.95.05", "cuda": "12.6", "kernel_module": "open"},

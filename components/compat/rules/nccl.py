@@ -48,7 +48,14 @@ RULE = Rule(
     sources=(_SOURCE,),
     severity=Severity.WARN,
     check=check,
+    reads=("nccl",),
     passing={"gpu": "H100", "driver": "580.95.05", "image": "nvcr.io/nvidia/pytorch:24.05-py3"},
-    failing={"gpu": "B200", "driver": "580.95.05", "image": "nvcr.io/nvidia/pytorch:24.05-py3"},
+    failing={
+        "gpu": "B200",
+        "driver": "580.95.05",
+        "image": "nvcr.io/nvidia/mxnet:24.05-py3",
+        "sm_list": "9.0",
+        "ptx": "9.0",
+    },
     undecided={"gpu": "V100", "driver": "418.88", "image": "nvcr.io/nvidia/pytorch:19.06-py3"},
 )

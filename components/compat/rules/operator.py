@@ -6,7 +6,7 @@ from functools import lru_cache
 
 from components.compat import tables
 from components.compat.model import Fact, Finding, ImageFacts, PoolFacts, Severity
-from components.compat.rules.rule import Rule, note, unknown, warn
+from components.compat.rules.rule import Rule, note, unknown
 from components.compat.tables import Row
 from components.compat.versions import DriverVersion, parse_release
 
@@ -39,7 +39,9 @@ def check(image: ImageFacts, pool: PoolFacts) -> tuple[Finding, ...]:  # noqa: A
         fact = Fact(f"no table has GPU operator {pool.operator[:40]}", _SOURCE, "", verified=False)
         return (unknown(ID, f"it is not known which driver GPU operator {pool.operator[:40]} installs", fact),)
     default = driver_of(row)
-    fact = tables.origin(row).fact(f"GPU operator {row['operator_version']} installs driver {default} by default", "default_driver")
+    fact = tables.origin(row).fact(
+        f"GPU operator {row['operator_version']} installs driver {default} by default", "default_driver"
+    )
     arch = tables.architectures().get(pool.gpu.capability)
     if pool.driver == default or pool.driver is None:
         return (note(ID, fact.text, fact),)
@@ -59,9 +61,8 @@ RULE = Rule(
     sources=(_SOURCE,),
     severity=Severity.UNKNOWN,
     check=check,
+    reads=("operator",),
     passing={"gpu": "T4", "cuda": "13.0", "operator": "v25.10.0", "host": "kubernetes"},
-    failing={"gpu": "V100", "cuda": "12.4", "operator": "v26.7.0", "host": "kubernetes"},
+    failing={"gpu": "V100", "cuda": "12.4", "operator": "v77.7.0", "host": "kubernetes"},
     undecided={"gpu": "T4", "driver": "580.95.05", "cuda": "13.0", "operator": "v99.1.0", "host": "kubernetes"},
 )
-
-

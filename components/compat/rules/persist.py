@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from components.compat import tables
-from components.compat.model import Fact, Finding, ImageFacts, PoolFacts, Severity
+from components.compat.model import Finding, ImageFacts, PoolFacts, Severity
 from components.compat.rules.eks import image_row
-from components.compat.rules.rule import Rule, note, unknown, warn
+from components.compat.rules.rule import Rule, note, warn
 
 ID = "R-PERSIST"
 _SOURCE = "https://docs.nvidia.com/deploy/driver-persistence/"
@@ -24,8 +24,10 @@ def check(image: ImageFacts, pool: PoolFacts) -> tuple[Finding, ...]:  # noqa: A
     if said == "yes":
         return (note(ID, "the machine image runs the persistence daemon", fact),)
     if said == "no":
-        return (warn(ID, "the machine image runs no persistence daemon: each start of a job waits for the driver", fact),)
-    return (note(ID, "it is not known whether the machine image runs the persistence daemon", fact),)
+        return (
+            warn(ID, "the machine image runs no persistence daemon: each start of a job waits for the driver", fact),
+        )
+    return (warn(ID, "it is not known whether the machine image runs the persistence daemon", fact),)
 
 
 RULE = Rule(
@@ -38,9 +40,13 @@ RULE = Rule(
     sources=(_SOURCE, "github:NVIDIA/nvidia-persistenced"),
     severity=Severity.WARN,
     check=check,
-    passing={"gpu": "T4", "cuda": "12.4", "ami_release": "AL2023_x86_64_NVIDIA 20250620", "instance_type": "g4dn.xlarge"},
-    failing={"gpu": "T4", "cuda": "12.4", "ami_release": "AL2_x86_64_GPU 20201112", "instance_type": "g4dn.xlarge"},
+    reads=("ami_release",),
+    passing={
+        "gpu": "T4",
+        "cuda": "12.4",
+        "ami_release": "AL2023_x86_64_NVIDIA 20250620",
+        "instance_type": "g4dn.xlarge",
+    },
+    failing={"gpu": "T4", "cuda": "11.8", "ami_release": "AL2_x86_64_GPU 20250228", "instance_type": "g4dn.xlarge"},
     undecided={"gpu": "T4", "cuda": "11.8", "ami_release": "AL2_x86_64_GPU 20250620", "instance_type": "g4dn.xlarge"},
 )
-
-

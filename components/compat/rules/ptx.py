@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from components.compat.model import Change, Fact, Finding, ImageFacts, Platform, PoolFacts, Severity
 from components.compat.rules import fwd
-from components.compat.rules.arch import runs
+from components.compat.rules.arch import best_cubin, runs
 from components.compat.rules.back import native_floor, reaches
 from components.compat.rules.rule import Need, Rule, refuse, unknown, warn
 from components.compat.versions import ComputeCapability, Target
@@ -27,16 +27,26 @@ def check(image: ImageFacts, pool: PoolFacts) -> tuple[Finding, ...]:
     if code is None or image.gpu_free or code.at_least is not None:
         return ()
     cubins = code.cubins or ()
-    if any(runs(target, gpu.capability) for target in cubins):
+    if best_cubin(code, gpu.capability) is not None:
         return ()  # machine code is there: nothing is compiled at start
     if code.ptx is None:
         if cubins and gpu.capability < min(cubins).capability:
             return ()  # PTX is made for the newest targets: it does not go back
-        return (unknown(ID, f"it is not known whether there is PTX that {gpu.name} could use", (code.ptx_fact or code.fact)),)
+        return (
+            unknown(
+                ID, f"it is not known whether there is PTX that {gpu.name} could use", (code.ptx_fact or code.fact)
+            ),
+        )
     fitting = [target for target in code.ptx if compiles(target, gpu.capability)]
     if not fitting:
         shown = ", ".join(f"compute_{t.capability.digits}{t.suffix}" for t in code.ptx) or "none"
-        return (refuse(ID, f"has no PTX that {gpu.name} ({gpu.capability}) could use; it has {shown}", (code.ptx_fact or code.fact)),)
+        return (
+            refuse(
+                ID,
+                f"has no PTX that {gpu.name} ({gpu.capability}) could use; it has {shown}",
+                (code.ptx_fact or code.fact),
+            ),
+        )
     best = max(fitting)
     name = f"compute_{best.capability.digits}{best.suffix}"
     maker = image.built_with or image.cuda
@@ -69,6 +79,7 @@ RULE = Rule(
     severity=Severity.REFUSE,
     need=Need.CODE,
     check=check,
+    reads=("code",),
     passing={"gpu": "H100", "driver": "535.129.03", "cuda": "11.7", "sm_list": "8.0", "ptx": "8.0"},
     failing={"gpu": "H100", "driver": "525.105.17", "cuda": "12.3", "sm_list": "8.0", "ptx": "8.0"},
     undecided={"gpu": "H100", "driver": "535.129.03", "cuda": "11.7", "sm_list": "8.0"},

@@ -10,12 +10,14 @@ from functools import lru_cache
 from packaging.version import Version
 
 from components.compat import tables
-from components.compat.model import Change, Fact, Finding, Gpu, ImageFacts, Platform, PoolFacts, Present, Severity
+from components.compat.model import Change, Fact, Finding, Gpu, ImageFacts, Platform, PoolFacts, Severity
 from components.compat.rules.rule import Rule, note, refuse, unknown, warn
-from components.compat.versions import DriverVersion, parse_release
+from components.compat.versions import ComputeCapability, DriverVersion, parse_release
 
 ID = "R-REQ"
-_SOURCE = "github:NVIDIA/nvidia-container-toolkit internal/requirements, internal/modifier/csv.go, internal/info/auto.go"
+_SOURCE = (
+    "github:NVIDIA/nvidia-container-toolkit internal/requirements, internal/modifier/csv.go, internal/info/auto.go"
+)
 _DATE = "2026-11-20"
 _FIRST_WITHOUT_CHECK = Version("1.18.0")  # from here on mode auto is jit-cdi, which asks for nothing
 _ASKS = frozenset({"docker", "kubernetes"})
@@ -35,29 +37,30 @@ _COMPARE: Mapping[str, Callable[[Version, Version], bool]] = {
 }
 
 
-@lru_cache(4096)
-def holds(clause: str, gpu: Gpu, driver: DriverVersion) -> bool | None:
+@lru_cache(16384)
+def holds(clause: str, product_class: str, gpu: ComputeCapability, driver: DriverVersion) -> bool | None:
     """One variable's value: blank is or, comma is and. None where it asks for something that is not known here."""
-    answers = [_all_of(part, gpu, driver) for part in clause.split()]
+    answers = [_all_of(part, product_class, gpu, driver) for part in clause.split()]
     if True in answers:
         return True
     return None if None in answers or not answers else False
 
 
-def _all_of(text: str, gpu: Gpu, driver: DriverVersion) -> bool | None:
-    answers = [_one(part, gpu, driver) for part in text.split(",") if part]
+def _all_of(text: str, product_class: str, gpu: ComputeCapability, driver: DriverVersion) -> bool | None:
+    answers = [_one(part, product_class, gpu, driver) for part in text.split(",") if part]
     if False in answers:
         return False
     return None if None in answers else True
 
 
-def _one(text: str, gpu: Gpu, driver: DriverVersion) -> bool | None:
+@lru_cache(16384)
+def _one(text: str, product_class: str, gpu: ComputeCapability, driver: DriverVersion) -> bool | None:
     match = re.fullmatch(r"(cuda|driver|arch|brand)(>=|<=|==|!=|=|<|>)([\w.]+)", text)
     if match is None:
         return None
     what, compare, value = match.groups()
     if what == "brand":
-        brands = _BRANDS.get(gpu.product_class)
+        brands = _BRANDS.get(product_class)
         return None if brands is None else (value in brands) == (compare != "!=")
     try:
         wanted = parse_release(value)
@@ -67,7 +70,7 @@ def _one(text: str, gpu: Gpu, driver: DriverVersion) -> bool | None:
         branch = tables.driver_branches().get(driver.branch)
         have = str(branch.native_cuda) if branch else str(tables.cuda_ceiling(driver))
     else:
-        have = str(driver) if what == "driver" else str(gpu.capability)
+        have = str(driver) if what == "driver" else str(gpu)
     return _COMPARE[compare](parse_release(have), wanted)
 
 
@@ -98,7 +101,7 @@ def _check(
     wanted: tuple[str, ...], gpu: Gpu, driver: DriverVersion, host: str, toolkit: Version | None
 ) -> tuple[Finding, ...]:
     try:
-        answers = [holds(clause, gpu, driver) for clause in wanted]
+        answers = [holds(clause, gpu.product_class, gpu.capability, driver) for clause in wanted]
     except tables.UnknownFact:
         answers = [None]
     short = wanted[answers.index(False) if False in answers else 0].split(" ")[0]
@@ -136,18 +139,32 @@ RULE = Rule(
     ),
     severity=Severity.REFUSE,
     check=check,
+    reads=(
+        "requires",
+        "environment",
+    ),
     passing={
-        "gpu": "L4", "driver": "535.183.01", "cuda": "12.4", "host": "kubernetes", "container_toolkit": "1.18.1",
+        "gpu": "L4",
+        "driver": "535.183.01",
+        "cuda": "12.4",
+        "host": "kubernetes",
+        "container_toolkit": "1.18.1",
         "env": "NVIDIA_REQUIRE_CUDA=cuda>=12.4",
     },
     failing={
-        "gpu": "RTX 4090", "driver": "565.77", "cuda": "12.8", "host": "docker", "container_toolkit": "1.17.4",
+        "gpu": "RTX 4090",
+        "driver": "565.77",
+        "cuda": "12.8",
+        "host": "docker",
+        "container_toolkit": "1.17.4",
         "env": "NVIDIA_REQUIRE_CUDA=cuda>=12.8",
     },
     undecided={
-        "compute_capability": "13.0", "driver": "565.77", "cuda": "12.8", "host": "docker",
-        "container_toolkit": "1.17.4", "env": "NVIDIA_REQUIRE_CUDA=brand=tesla",
+        "compute_capability": "13.0",
+        "driver": "565.77",
+        "cuda": "12.8",
+        "host": "docker",
+        "container_toolkit": "1.17.4",
+        "env": "NVIDIA_REQUIRE_CUDA=brand=tesla",
     },
 )
-
-

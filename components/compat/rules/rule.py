@@ -35,6 +35,11 @@ class Rule:
     failing: Mapping[str, str]
     undecided: Mapping[str, str]
     need: Need | None = None
+    reads: tuple[str, ...] = ()  # fields of image or pool without any of which it says nothing; empty: it always may
+
+    def may_speak(self, told: frozenset[str]) -> bool:
+        """Could it say anything where only these fields are known?"""
+        return not self.reads or not told.isdisjoint(self.reads)
 
 
 def note(rule: str, message: str, fact: Fact) -> Finding:

@@ -34,7 +34,7 @@ def check(image: ImageFacts, pool: PoolFacts) -> tuple[Finding, ...]:
 
 def _process(value: str, pool: PoolFacts) -> list[Finding]:
     fact = Fact(
-        "CUDA_VISIBLE_DEVICES lists indices, UUIDs or MIG ids; empty is none, and the first invalid entry cuts the list",
+        "CUDA_VISIBLE_DEVICES lists indices, UUIDs or MIG ids; empty is none, and the first invalid entry cuts the list",  # noqa: E501
         _PROCESS,
         _DATE,
     )
@@ -52,7 +52,9 @@ def _process(value: str, pool: PoolFacts) -> list[Finding]:
             return [warn(ID, message, fact)]
         return [warn(ID, "CUDA_VISIBLE_DEVICES names a MIG slice: some frameworks then count no device", fact)]
     if pool.host == "kubernetes" and entries[0].isdigit() and entries[0] != "0":
-        message = f"CUDA_VISIBLE_DEVICES={value}: in a container with one GPU its index is 0, whatever it is on the host"
+        message = (
+            f"CUDA_VISIBLE_DEVICES={value}: in a container with one GPU its index is 0, whatever it is on the host"
+        )
         return [warn(ID, message, fact, unset)]
     if any(not _NAMES.fullmatch(entry) for entry in entries):
         return [warn(ID, f"CUDA_VISIBLE_DEVICES={value} ends at its first invalid entry", fact, unset)]
@@ -90,13 +92,19 @@ def _capabilities(value: str, image: ImageFacts) -> list[Finding]:
         return []
     if "compute" not in given and (image.cuda is not None or image.framework):
         to = Change("env", f"NVIDIA_DRIVER_CAPABILITIES={value}", f"NVIDIA_DRIVER_CAPABILITIES={value},compute")
-        return [refuse(ID, f"NVIDIA_DRIVER_CAPABILITIES={value} leaves out compute: no libcuda in the container", fact, to)]
+        return [
+            refuse(ID, f"NVIDIA_DRIVER_CAPABILITIES={value} leaves out compute: no libcuda in the container", fact, to)
+        ]
     for word, pattern in (("video", _USES_VIDEO), ("graphics", _USES_GRAPHICS)):
         if word not in given and pattern.search(f"{image.name} {image.remarks}"):
             to = Change("env", f"NVIDIA_DRIVER_CAPABILITIES={value}", f"NVIDIA_DRIVER_CAPABILITIES={value},{word}")
-            return [refuse(ID, f"NVIDIA_DRIVER_CAPABILITIES={value} leaves out {word}, which this program uses", fact, to)]
+            return [
+                refuse(ID, f"NVIDIA_DRIVER_CAPABILITIES={value} leaves out {word}, which this program uses", fact, to)
+            ]
     if "utility" not in given:
-        return [warn(ID, f"NVIDIA_DRIVER_CAPABILITIES={value} leaves out utility: no nvidia-smi in the container", fact)]
+        return [
+            warn(ID, f"NVIDIA_DRIVER_CAPABILITIES={value} leaves out utility: no nvidia-smi in the container", fact)
+        ]
     return [note(ID, f"NVIDIA_DRIVER_CAPABILITIES={value} has what is needed", fact)]
 
 
@@ -111,6 +119,7 @@ RULE = Rule(
     sources=(_RUNTIME, _PROCESS),
     severity=Severity.REFUSE,
     check=check,
+    reads=("environment",),
     passing={"gpu": "L4", "driver": "550.90.07", "cuda": "12.4", "env": "NVIDIA_DRIVER_CAPABILITIES=compute,utility"},
     failing={"gpu": "L4", "driver": "550.90.07", "cuda": "12.4", "env": "CUDA_VISIBLE_DEVICES=-1,0"},
     undecided={"gpu": "L4", "driver": "550.90.07", "cuda": "12.4", "env": "CUDA_VISIBLE_DEVICES=$SLURM_GPU"},

@@ -22,7 +22,11 @@ def check(image: ImageFacts, pool: PoolFacts) -> tuple[Finding, ...]:
     if pool.gpu.product_class not in {"geforce", "workstation", "datacenter", ""}:
         return ()
     if pool.driver is not None and pool.driver < _FIRST:
-        fact = Fact("the ordinary Windows driver holds CUDA for WSL 2 from R495 on; before, a preview driver did", _SOURCE, _DATE)
+        fact = Fact(
+            "the ordinary Windows driver holds CUDA for WSL 2 from R495 on; before, a preview driver did",
+            _SOURCE,
+            _DATE,
+        )
         to = Change("driver", str(pool.driver), "511.65")
         return (warn(ID, f"Windows driver {pool.driver} has CUDA for WSL 2 only as a preview", fact, to),)
     if image.framework == "rapids" and pool.gpu.capability < ComputeCapability(7, 0):
@@ -45,6 +49,7 @@ RULE = Rule(
     sources=(_SOURCE,),
     severity=Severity.REFUSE,
     check=check,
+    reads=("on_wsl",),
     passing={"gpu": "RTX 4090", "driver": "580.88", "cuda": "12.8", "host": "wsl"},
     failing={"gpu": "GTX 970", "driver": "537.13", "cuda": "11.8", "host": "wsl"},
     undecided={"gpu": "A100 MIG 1g.5gb", "driver": "580.88", "cuda": "12.8", "host": "wsl"},

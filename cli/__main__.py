@@ -1,0 +1,100 @@
+"""`python -m cli`, installed as `gpu-commons`. A command's module is imported when the command is named."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import sys
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Final
+
+import click
+
+COMMANDS: Final[Mapping[str, str]] = MappingProxyType(
+    {
+        "check": "One image or framework build on one GPU and driver, or many cases from a file.",
+        "matrix": "Every image of a stack on every pool: table, Markdown, JSON or one HTML page.",
+        "explain": "A rule: what it says, its sources, its examples.",
+        "facts": "The tables that answers rest on, with their sources.",
+        "schema": "JSON Schemas: case, answer, matrix, stack.",
+    }
+)
+USAGE: Final = 2
+INTERRUPTED: Final = 130  # as shells say it: 128 and the number of the signal
+CLOSED_PIPE: Final = 141
+
+
+class Commands(click.Group):
+    """The commands of this folder, each imported when it is needed; the list of all needs none of them."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Names in the order of the list, not of the alphabet."""
+        return [*COMMANDS, *super().list_commands(ctx)]
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """The command of that name, from the module of that name."""
+        if cmd_name not in COMMANDS:
+            return super().get_command(ctx, cmd_name)
+        command = getattr(importlib.import_module(f"cli.{cmd_name}"), cmd_name)
+        assert isinstance(command, click.Command)  # noqa: S101 - a test names each
+        return command
+
+    def invoke(self, ctx: click.Context) -> object:
+        """Run the command; a reader that has gone ends it without a word."""
+        try:
+            return super().invoke(ctx)
+        except BrokenPipeError:
+            _let_go_of_stdout()
+            ctx.exit(CLOSED_PIPE)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """The list, without importing what it lists."""
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, COMMANDS[name]) for name in self.list_commands(ctx)])
+
+
+@click.group(
+    cls=Commands,
+    context_settings={"help_option_names": ["-h", "--help"]},
+    epilog="Exit codes: 0 fine, 1 findings, 2 usage.",
+)
+@click.version_option(package_name="gpu-commons", prog_name="gpu-commons")
+def commands() -> None:
+    """Will this image run on those GPUs, and if not, what to change?
+
+    \b
+    Example:
+      gpu-commons check --gpu "GTX 1080 Ti" --driver 418.88 --image nvidia/cuda:10.2-runtime-ubuntu18.04
+    """  # noqa: D301 - \b is click's: it keeps the lines
+
+
+def main() -> None:
+    """Run, and leave without a traceback whatever ends the command."""
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="replace")  # a terminal without ✓ still gets the words
+    try:
+        code = commands.main(prog_name="gpu-commons", standalone_mode=False)
+        sys.stdout.flush()
+    except click.ClickException as error:
+        error.show()
+        code = error.exit_code
+    except (click.Abort, KeyboardInterrupt):
+        code = INTERRUPTED
+    except BrokenPipeError:
+        _let_go_of_stdout()
+        code = CLOSED_PIPE
+    except OSError as error:
+        click.echo(f"error: {error.filename or 'output'}: {error.strerror}", err=True)
+        code = USAGE
+    sys.exit(code if isinstance(code, int) else 0)
+
+
+def _let_go_of_stdout() -> None:
+    """What is still in the buffer has no reader; the interpreter would complain about it while it ends."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+if __name__ == "__main__":
+    main()

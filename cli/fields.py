@@ -1,0 +1,67 @@
+"""The fields of a case in words: for the options of `check` and for the published schema."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final
+
+from components.compat.case import CLASSES, FIELDS, HOSTS, MODULES, SYSTEMS
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """One field of a case. `choices` is empty where any text may stand."""
+
+    name: str
+    metavar: str
+    text: str
+    choices: tuple[str, ...] = ()
+
+    @property
+    def option(self) -> str:
+        return "--" + self.name.replace("_", "-")
+
+
+# Name, what stands for its value, what it says. In the order of a case.
+_TEXTS: Final = {
+    "id": ("TEXT", "Name of the case; comes back in the answer."),
+    "gpu": ("MODEL", "GPU as people or drivers write it: GTX 1080 Ti, Tesla-T4, A100 2g.10gb, g4dn.xlarge."),
+    "compute_capability": ("X.Y", "Compute capability, with or in place of a model: 7.5."),
+    "gpu_class": ("CLASS", "Class of the GPU, where no model says it."),
+    "driver": ("VERSION", "Driver such as 418.88, or a branch such as 535, which leaves the release open."),
+    "host": ("HOST", "What the image runs in."),
+    "container_toolkit": ("VERSION", "NVIDIA container toolkit on the host: 1.17.8."),
+    "image": ("REFERENCE", "Image reference: nvidia/cuda:12.4.1-runtime-ubuntu22.04."),
+    "cuda": ("VERSION", "CUDA of the image: 10.1, 12.4.1, cu124."),
+    "framework": ("NAME", "Framework: torch, tensorflow, jax, cupy, vllm, onnxruntime, …"),
+    "framework_version": ("VERSION", "Version of the framework: 2.6.0, 2.6.0+cu124."),
+    "build": ("TEXT", 'Which build of it, in words: "pip cu118 wheel", "sm_70;sm_80, no PTX".'),
+    "sm_list": ("TARGETS", "Targets that machine code is there for: sm_70;sm_80."),
+    "ptx": ("TARGETS", "Targets that PTX is there for, or none: compute_90."),
+    "cudnn": ("VERSION", "cuDNN of the image: 8.9.7."),
+    "cuda_compat": ("yes|no|unknown", "Whether the image has NVIDIA's forward-compatibility package."),
+    "cpu_arch": ("ARCH", "CPU of the host: amd64 or arm64."),
+    "os": ("OS", "System of the host; l4t is a Jetson's."),
+    "instance_type": ("TYPE", "EC2 instance type: g5.xlarge."),
+    "ami_release": ("RELEASE", "Release of the EKS-optimised AMI: 20250403."),
+    "kernel_module": ("MODULE", "Flavour of the driver's kernel modules."),
+    "operator": ("VERSION", "GPU operator of the cluster: v25.3.0."),
+    "env": ("KEY=VALUE;…", "Environment of the container, as far as it concerns the GPU."),
+    "image_glibc": ("VERSION", "C library of the image: 2.31."),
+    "host_glibc": ("VERSION", "C library of the host: 2.28."),
+}
+_CHOICES: Final = {
+    "gpu_class": CLASSES,
+    "host": HOSTS,
+    "cuda_compat": ("yes", "no", "unknown"),
+    "os": SYSTEMS,
+    "kernel_module": MODULES,
+}
+
+
+def case_fields() -> Iterator[Field]:
+    """Every field of a case, in its order; one that nobody has described here yet stands by its name alone."""
+    for name in FIELDS:
+        metavar, text = _TEXTS.get(name, ("TEXT", ""))
+        yield Field(name, metavar, text, _CHOICES.get(name, ()))

@@ -1,0 +1,46 @@
+"""A matrix as Markdown, for a pull request or a page: the table, then why what does not simply run does not."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from cli.reports.grid import Grid, Reason
+from cli.reports.words import is_fine, source_and_date
+
+
+def matrix_markdown(grid: Grid) -> str:
+    """The whole page, ended by a line feed."""
+    return "\n".join(_lines(grid)) + "\n"
+
+
+def _lines(grid: Grid) -> Iterator[str]:
+    yield f"# {_plain(grid.title)}\n\n{grid.summary}"
+    if not (grid.rows and grid.columns):
+        return
+    heads = [f"{_plain(each.name)}<br>{_plain(each.gpu)}<br>{_plain(each.driver or '?')}" for each in grid.columns]
+    yield "\n| image | " + " | ".join(heads) + " |\n|---|" + "---|" * len(heads)
+    for row in grid.rows:
+        yield f"| {_plain(row.name)} | " + " | ".join(str(grid.sign(row, column)) for column in grid.columns) + " |"
+    for row in grid.rows:
+        for reason in grid.reasons(row).reasons:
+            if row.uses and not is_fine(reason.answer):
+                yield from _reason(row.name, reason)
+
+
+def _reason(image: str, reason: Reason) -> Iterator[str]:
+    yield f"\n## {reason.sign}: {_plain(image)} on {_plain(', '.join(reason.pools))}\n"
+    for finding in reason.answer.findings:
+        yield f"- **{finding.rule}** ({finding.severity.value}): {_plain(finding.message)}"
+        fact = " · ".join(filter(None, (finding.fact.text, source_and_date(finding.fact.source, finding.fact.date))))
+        if fact:
+            yield f"  <br>{_plain(fact)}"
+        if finding.places:
+            yield f"  <br>At {_plain(', '.join(finding.places))}."
+    if reason.answer.remedy:
+        yield f"\n**What to change:** {_plain(reason.answer.remedy.text)}"
+
+
+def _plain(text: str) -> str:
+    """Text that Markdown leaves alone. Addresses stay whole, so that they are links."""
+    return " ".join(word if "://" in word else re.sub(r"([\\`*_\[\]<>|#~])", r"\\\1", word) for word in text.split())

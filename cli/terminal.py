@@ -1,0 +1,54 @@
+"""What is asked of the terminal, in one place: is there one, how wide is it, may there be colours."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import sys
+from collections.abc import Callable
+from typing import Any, Final
+
+import click
+
+from cli.reports.words import Paint, plain
+
+_TONES: Final[dict[str, dict[str, Any]]] = {
+    "good": {"fg": "green"},
+    "warn": {"fg": "yellow"},
+    "open": {"fg": "cyan"},
+    "bad": {"fg": "red"},
+    "quiet": {"dim": True},
+    "strong": {"bold": True},
+}
+
+
+class InputError(click.ClickException):
+    """Something that was given cannot be read. The text is the whole message for people."""
+
+    exit_code = 2
+
+
+as_json: Final[Callable[[Any], Any]] = click.option(
+    "--json", "is_json", is_flag=True, help="Print JSON, which is the stable form."
+)
+
+
+def has_colours() -> bool:
+    """On a terminal that can, unless NO_COLOR says otherwise (no-color.org)."""
+    return sys.stdout.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+
+
+def painter() -> Paint:
+    """Colours where there may be some."""
+    return (lambda text, tone: click.style(text, **_TONES.get(tone, {}))) if has_colours() else plain
+
+
+def width() -> int | None:
+    """Columns of the terminal; None where there is none: then lines stay whole, for grep."""
+    return shutil.get_terminal_size().columns if sys.stdout.isatty() else None
+
+
+def json_text(data: Any) -> str:
+    """JSON for people and programs."""
+    return json.dumps(data, indent=2, ensure_ascii=False)

@@ -1,0 +1,163 @@
+"""`gpu-commons check --batch`: whatever is on a line, it gets one answer, and the next line too."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import Result
+
+from cli import batch as module
+from components.compat import CaseError
+
+Batch = Callable[[bytes], tuple[Result, list[dict[str, Any]]]]
+GOOD = b'{"id": "a", "gpu": "T4", "driver": "535.54.03", "cuda": "12.2"}\n'
+BAD = b'{"id": "b", "gpu": "GTX 1080 Ti", "driver": "418.88", "cuda": "10.2"}\n'
+PROJECT = Path(__file__).resolve().parents[2]
+
+
+def test_one_line_in_is_one_line_out_in_order(batch: Batch) -> None:
+    result, answers = batch(GOOD + BAD + GOOD)
+    assert [answer["id"] for answer in answers] == ["a", "b", "a"]
+    assert [answer["verdict"] for answer in answers] == ["compatible", "incompatible", "compatible"]
+    assert result.exit_code == 1
+    assert result.stderr == "3 cases: 2 compatible, 1 incompatible\n"
+
+
+def test_all_fine_ends_with_0(batch: Batch) -> None:
+    assert batch(GOOD * 3)[0].exit_code == 0
+
+
+def test_an_answer_is_the_same_as_that_of_a_single_check(batch: Batch, run: Callable[..., Result]) -> None:
+    (answer,) = batch(BAD)[1]
+    single = run("check", "--id", "b", "--gpu", "GTX 1080 Ti", "--driver", "418.88", "--cuda", "10.2", "--json")
+    assert answer == json.loads(single.stdout)
+
+
+def test_the_id_defaults_to_the_number_of_the_line_and_blank_lines_count(batch: Batch) -> None:
+    _, answers = batch(b'\n{"gpu": "T4", "cuda": "12.2"}\n  \r\n{"id": 7, "gpu": "T4", "cuda": "12.2"}')
+    assert [answer["id"] for answer in answers] == ["2", "7"]
+
+
+@pytest.mark.parametrize(
+    ("line", "says"),
+    [
+        (b'{"gpu": "T4", "cuda":\n', "is not JSON"),
+        (b'{"gpu": "T4"', "is not JSON"),
+        (b'["T4", "12.2"]\n', "is not a JSON object"),
+        (b"12\n", "is not a JSON object"),
+        (b"\x7fELF\x00\x01\xff\xfe\n", "is not UTF-8 text (byte 7)"),
+        (b'{"gpu": "T\xe94", "cuda": "12.2"}\n', "is not UTF-8 text"),
+        (b'{"gpu": "T4", "cuda": NaN}\n', "is not JSON"),
+        (b'{"gpu": "T4", "cuda": "12.2", "drivr": "535"}\n', "drivr: is not a field of a case"),
+        (b'{"gpu": "T4", "driver": 470.1, "cuda": "11.4"}\n', "quote it"),
+        (b'{"gpu": "T4", "driver": "latest", "cuda": "cu999"}\n', '"cu999" is no CUDA line'),
+        (b'{"gpu": {"model": "T4"}, "cuda": "12.2"}\n', "gpu: "),
+        (b'{"id": ["x"], "gpu": "T4", "cuda": "12.2"}\n', "id: is neither text nor a number"),
+        (b'{"id": "x", "env": ' + b"[" * 900 + b"]" * 900 + b"}\n", "is nested too deeply"),
+        (b"[" * 100_000 + b"\n", "is not JSON"),
+        (b'{"gpu": "' + b"T" * 2_000_000 + b'", "cuda": "12.2"}\n', "is longer than 1,048,576 bytes"),
+        (b'{"gpu": "' + b"T" * 200_000 + b'", "cuda": "12.2"}\n', "is longer than 4000 characters"),
+    ],
+)
+def test_a_line_that_is_no_case_is_told_by_number_and_the_batch_goes_on(batch: Batch, line: bytes, says: str) -> None:
+    result, answers = batch(GOOD + line.rstrip(b"\n") + b"\n" + GOOD)
+    assert [answer["verdict"] for answer in answers] == ["compatible", "unknown", "compatible"]
+    assert len(answers[1]["findings"]) == 1
+    finding = answers[1]["findings"][0]
+    assert (finding["rule"], finding["severity"], finding["places"]) == ("CASE", "unknown", ["line 2"])
+    assert says in finding["message"]
+    told = [told for told in result.stderr.splitlines() if told.startswith("line ")]
+    assert told == [f"line 2: {finding['message']}"]
+    assert result.stderr.endswith("1 line could not be read\n")
+    assert result.exit_code == 1
+
+
+def test_a_bad_line_keeps_its_id_if_that_can_be_read(batch: Batch) -> None:
+    _, answers = batch(b'{"id": "mine", "gpu": "T4", "cuda": "cu999"}\n{"id": "broken", "gpu":\n')
+    assert [answer["id"] for answer in answers] == ["mine", "2"]
+
+
+def test_a_last_line_that_was_cut_off_is_told(batch: Batch) -> None:
+    result, answers = batch(GOOD + GOOD[:30])
+    assert [answer["id"] for answer in answers] == ["a", "2"]
+    assert "line 2: is not JSON" in result.stderr
+
+
+def test_nothing_at_all_is_no_finding_but_is_said(batch: Batch) -> None:
+    result, answers = batch(b"")
+    assert (answers, result.exit_code) == ([], 0)
+    assert result.stderr == "no cases: write one JSON object a line\n"
+
+
+def test_a_byte_order_mark_and_carriage_returns_are_no_mistake(batch: Batch) -> None:
+    _, answers = batch(b"\xef\xbb\xbf" + GOOD.replace(b"\n", b"\r\n"))
+    assert [answer["verdict"] for answer in answers] == ["compatible"]
+
+
+def test_equal_cases_are_answered_alike_whatever_the_order_of_their_fields(batch: Batch) -> None:
+    given = [b'{"id": "1", "gpu": "T4", "cuda": "12.2"}\n', b'{"cuda": "12.2", "gpu": "T4", "id": "2"}\n']
+    first, second = batch(b"".join(given))[1]
+    assert {**first, "id": ""} == {**second, "id": ""}
+
+
+def test_numbers_and_truth_that_are_equal_to_python_are_not_one_case(batch: Batch) -> None:
+    _, (text, truth) = batch(b'{"gpu": "T4", "cuda": 12}\n{"gpu": "T4", "cuda": 12, "ptx": true}\n')
+    assert text["verdict"] != "unknown" or text["findings"][0]["rule"] != "CASE"
+    assert truth["findings"][0]["rule"] == "CASE"
+
+
+def test_a_fault_of_ours_costs_one_answer_and_not_the_batch(monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(_: object) -> object:
+        raise ZeroDivisionError("division by zero")
+
+    monkeypatch.setattr(module, "check", broken)
+    outcome = module.answer_line(3, b'{"gpu": "T4", "cuda": "12.3"}')
+    assert outcome.verdict == "unknown"
+    assert "our fault: ZeroDivisionError" in outcome.problem
+    assert not issubclass(ZeroDivisionError, CaseError)
+
+
+def test_answers_that_are_kept_have_a_limit_in_bytes() -> None:
+    kept = module._Answers(most=1000)  # noqa: SLF001 - its size cannot be seen from outside
+    for index in range(100):
+        kept.keep(b"%02d" % index, ("compatible", b"x" * 98))
+    assert kept.get(b"99") == ("compatible", b"x" * 98)
+    assert [index for index in range(100) if kept.get(b"%02d" % index)] == list(range(90, 100))
+
+
+@pytest.mark.slow
+def test_a_line_of_a_gigabyte_is_told_and_never_held_in_memory(tmp_path: Path) -> None:
+    file = tmp_path / "sparse.jsonl"
+    with file.open("wb") as out:
+        out.write(GOOD)
+        out.truncate(1 << 30)
+        out.seek(0, 2)
+        out.write(b"\n" + GOOD)
+    limit = "import resource; resource.setrlimit(resource.RLIMIT_AS, (400 << 20, 400 << 20))"
+    program = f"{limit}\nimport sys; sys.argv[0] = 'gpu-commons'\nfrom cli.__main__ import main; main()"
+    argv = [sys.executable, "-c", program, "check", "--batch", str(file)]
+    done = subprocess.run(argv, capture_output=True, text=True, check=False, cwd=PROJECT)
+    assert done.returncode == 1, done.stderr
+    assert [json.loads(line)["id"] for line in done.stdout.splitlines()] == ["a", "2", "a"]
+    assert done.stderr.startswith("line 2: is longer than 1,048,576 bytes\n")
+
+
+def test_whoever_waits_for_an_answer_gets_it_before_the_next_case() -> None:
+    argv = [sys.executable, "-m", "cli", "check", "--batch", "-"]
+    with subprocess.Popen(
+        argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=PROJECT
+    ) as it:
+        assert it.stdin
+        assert it.stdout
+        for _ in range(2):
+            it.stdin.write(GOOD)
+            it.stdin.flush()
+            assert json.loads(it.stdout.readline())["id"] == "a"
+        it.stdin.close()
+        assert it.wait() == 0

@@ -1,0 +1,140 @@
+"""`gpu-commons check` with one case."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+
+import pytest
+from click.testing import Result
+
+from cli.fields import case_fields
+from components.compat.case import FIELDS
+
+Run = Callable[..., Result]
+RUNS = ("check", "--gpu", "RTX 2080 Ti", "--driver", "418.88", "--cuda", "10.1")
+DOES_NOT = ("check", "--gpu", "GTX 1080 Ti", "--driver", "418.88", "--image", "nvidia/cuda:10.2-runtime-ubuntu18.04")
+
+
+def test_what_runs_ends_with_0_and_says_so_first(run: Run) -> None:
+    result = run(*RUNS)
+    assert result.exit_code == 0
+    assert result.stdout.startswith("✓ compatible\n")
+    assert not result.stderr
+
+
+def test_what_does_not_run_ends_with_1_and_names_rule_source_and_change(run: Run) -> None:
+    result = run(*DOES_NOT)
+    assert result.exit_code == 1
+    assert result.stdout.startswith("✕ incompatible\n")
+    assert "R-MINOR" in result.stdout
+    assert "https://docs.nvidia.com/" in result.stdout
+    last = result.stdout.splitlines()[-1]
+    assert last.startswith("  change")
+    assert "10.1" in last
+    assert "440.33" in last
+
+
+def test_what_is_not_known_ends_with_1(run: Run) -> None:
+    result = run("check", "--gpu", "T4", "--cuda", "12.4")
+    assert result.exit_code == 1
+    assert result.stdout.startswith("? unknown\n")
+
+
+def test_json_has_the_fields_of_the_design_and_no_others(run: Run) -> None:
+    answer = json.loads(run(*DOES_NOT, "--id", "mine", "--json").stdout)
+    assert list(answer) == ["id", "verdict", "findings", "remedy"]
+    assert answer["id"] == "mine"
+    assert answer["verdict"] == "incompatible"
+    assert list(answer["findings"][0]) == ["rule", "severity", "message", "fact", "source", "date", "places"]
+    assert list(answer["remedy"]) == ["text", "changes"]
+    assert all(list(change) == ["field", "from", "to"] for change in answer["remedy"]["changes"])
+
+
+def test_json_says_null_where_nothing_need_be_changed(run: Run) -> None:
+    assert json.loads(run(*RUNS, "--json").stdout)["remedy"] is None
+
+
+def test_every_field_of_a_case_is_an_option_with_a_text(run: Run) -> None:
+    told = run("check", "--help").stdout
+    assert [field.name for field in case_fields()] == list(FIELDS)
+    assert not [field.option for field in case_fields() if field.option not in told]
+    assert not [field.name for field in case_fields() if not field.text]
+
+
+@pytest.mark.parametrize(
+    ("option", "value", "says"),
+    [
+        ("--driver", "latest", 'driver: "latest" is not a driver version such as 418.88'),
+        ("--driver", "12", '"12" is not a driver version'),
+        ("--driver", "418.8x", '"418.8x" is not a driver version'),
+        ("--cuda", "cu999", '"cu999" is no CUDA line of the tables'),
+        ("--cuda", "latest", '"latest" is not a CUDA version such as'),
+        ("--cudnn", "eight", '"eight" is not a version'),
+        ("--gpu", "big red one", '"big red one" is not a GPU model of the tables'),
+        ("--gpu", "", "gpu: is missing"),
+        ("--host", "podman", '"podman" is not one of bare, docker'),
+        ("--framework-version", "latest", '"latest" is not a version'),
+        ("--image", "https://example.org/image?", "is not an image reference"),
+        ("--sm-list", "sm_7O", '"sm_7O" is not a target'),
+    ],
+)
+def test_a_field_that_cannot_be_read_is_named_as_an_option_and_ends_with_2(
+    run: Run, option: str, value: str, says: str
+) -> None:
+    given = {"--gpu": "T4", "--driver": "535.54.03", "--cuda": "12.2", "--framework": "torch", option: value}
+    result = run("check", *(word for pair in given.items() for word in pair))
+    assert result.exit_code == 2
+    assert says in result.stderr
+    assert f"{option}: " in result.stderr
+    assert not result.stdout
+
+
+def test_all_fields_that_cannot_be_read_are_named_at_once(run: Run) -> None:
+    told = run("check", "--gpu", "T5", "--driver", "latest", "--cuda", "cu999", "--host", "podman").stderr
+    assert not [option for option in ("--gpu", "--driver", "--cuda", "--host") if f"{option}: " not in told]
+
+
+@pytest.mark.parametrize(("option", "value"), [("--driver", "-535"), ("--driver", "-5"), ("--cuda", "-12.2")])
+def test_a_negative_number_is_refused(run: Run, option: str, value: str) -> None:
+    result = run("check", *(word for pair in {"--gpu": "T4", "--cuda": "12.2", option: value}.items() for word in pair))
+    assert result.exit_code == 2
+    assert f'{option}: "{value}" ' in result.stderr
+
+
+@pytest.mark.parametrize("driver", ["R418", "418.88.00", " v418.88 ", "418.88"])
+def test_forms_of_a_driver_that_people_write_are_read(run: Run, driver: str) -> None:
+    assert run("check", "--gpu", "2080 ti", "--driver", driver, "--cuda", " v10.1 ").exit_code == 0
+
+
+def test_a_gpu_by_a_misspelt_name_gets_the_nearest_ones(run: Run) -> None:
+    assert "did you mean" in run("check", "--gpu", "Titn", "--cuda", "10.1").stderr
+
+
+def test_a_driver_newer_than_the_tables_is_answered_by_rule_with_a_warning(run: Run) -> None:
+    result = run("check", "--gpu", "T4", "--driver", "999.01", "--cuda", "12.4")
+    assert result.exit_code == 0
+    assert result.stdout.startswith("! compatible with warning\n")
+    assert "newer than the tables" in result.stdout
+
+
+def test_a_wheel_that_brings_another_cuda_than_its_image_is_answered_with_which_one_counts(run: Run) -> None:
+    image = ("--image", "nvidia/cuda:12.4.1-base-ubuntu22.04")
+    wheel = ("--framework", "torch", "--framework-version", "2.6.0+cu118")
+    told = run("check", "--gpu", "T4", "--driver", "535.54.03", *image, *wheel).stdout
+    assert "11.8" in told
+    assert "12.4" in told
+    assert "counts" in told
+
+
+def test_a_batch_takes_no_fields_beside_it(run: Run) -> None:
+    result = run("check", "--batch", "-", "--gpu", "T4", given=b"")
+    assert result.exit_code == 2
+    assert "leave out --gpu" in result.stderr
+
+
+@pytest.mark.parametrize("arguments", [("--gpu",), ("--gpo", "T4"), ("--batch", "/no/such/file")])
+def test_a_wrong_call_ends_with_2_and_leaves_stdout_empty(run: Run, arguments: tuple[str, ...]) -> None:
+    result = run("check", *arguments)
+    assert result.exit_code == 2
+    assert not result.stdout

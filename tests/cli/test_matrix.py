@@ -1,0 +1,128 @@
+"""`gpu-commons matrix`: stacks and lists, formats, exit codes."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import pytest
+from click.testing import Result
+
+Run = Callable[..., Result]
+PROJECT = Path(__file__).resolve().parents[2]
+STACK = PROJECT / "stacks" / "Pulumi.dsmlp-fall.yaml"
+T4 = {"name": "t4", "gpu": "Tesla T4", "driver": "535.54.03"}
+OLD = {"name": "old", "gpu": "GTX 1080 Ti", "driver": "418.88"}
+Lists = Callable[[Sequence[object], Sequence[object]], tuple[str, ...]]
+
+
+@pytest.fixture
+def lists(tmp_path: Path) -> Lists:
+    """Options for two lists; text stands as it is, everything else as JSON."""
+
+    def write(images: Sequence[object], pools: Sequence[object]) -> tuple[str, ...]:
+        for name, lines in (("images", images), ("pools", pools)):
+            texts = (line if isinstance(line, str) else json.dumps(line) for line in lines)
+            (tmp_path / f"{name}.jsonl").write_text("".join(f"{text}\n" for text in texts))
+        return "--images", str(tmp_path / "images.jsonl"), "--pools", str(tmp_path / "pools.jsonl")
+
+    return write
+
+
+@pytest.mark.parametrize("stack", ["dsmlp-fall", str(STACK)])
+def test_a_stack_is_found_by_name_and_by_path(run: Run, stack: str) -> None:
+    data = json.loads(run("matrix", "--stack", stack, "--json").stdout)
+    assert [pool["name"] for pool in data["pools"]] == ["gtx1080ti", "rtx2080ti", "gtx1070ti"]
+    assert {pool["driver"] for pool in data["pools"]} == {"418.88"}
+    assert {pool["host"] for pool in data["pools"]} == {"kubernetes"}
+    uses = {image["name"]: image["uses"] for image in data["images"]}
+    assert [name for name, used in uses.items() if not used] == ["hub", "proxy", "datahub-base-notebook"]
+    assert uses["scipy-ml-notebook"] == ["tensorflow 2.3.4, CUDA 10.1", "pytorch 1.7.1+cu101, CUDA 10.1"]
+    assert len(data["answers"]) == 12
+
+
+def test_the_stack_of_the_site_runs_everywhere(run: Run) -> None:
+    result = run("matrix", "--stack", "dsmlp-fall")
+    assert result.exit_code == 0
+    assert "every image runs on every pool" in result.stdout
+    assert result.stdout.count("no GPU use") == 9
+
+
+def test_the_page_is_written_beside_the_table(run: Run, tmp_path: Path) -> None:
+    page = tmp_path / "out.html"
+    result = run("matrix", "--stack", "dsmlp-fall", "--html", str(page))
+    assert result.stderr == f"wrote {page}\n"
+    assert "scipy-ml-notebook" in result.stdout
+    assert page.read_text().startswith("<!doctype html>")
+    assert run("matrix", "--stack", "dsmlp-fall", "--html", "-").stdout.startswith("<!doctype html>")
+
+
+def test_two_lists_make_a_matrix_and_one_failing_pair_ends_with_1(run: Run, lists: Lists) -> None:
+    images = [{"name": "a", "cuda": "12.2"}, {"name": "none"}]
+    result = run("matrix", *lists(images, [T4, OLD]), "--json")
+    assert result.exit_code == 1
+    found = {(each["image"], each["pool"]): each["verdict"] for each in json.loads(result.stdout)["answers"]}
+    assert found["a", "t4"] == "compatible"
+    assert found["a", "old"] == "incompatible"
+    assert found["none", "old"] == "compatible"
+
+
+def test_lines_of_one_image_count_together(run: Run, lists: Lists) -> None:
+    images = [{"name": "a", "cuda": "10.1"}, {"name": "a", "cuda": "12.2"}]
+    data = json.loads(run("matrix", *lists(images, [OLD]), "--json").stdout)
+    assert [image["uses"] for image in data["images"]] == [["CUDA 10.1", "CUDA 12.2"]]
+    assert [each["verdict"] for each in data["answers"]] == ["incompatible"]
+
+
+@pytest.mark.parametrize(
+    ("images", "pools", "says"),
+    [
+        ([{"name": "a", "cuda": "12.2"}], [], "--pools has no lines"),
+        (["{"], [T4], "--images line 1: is not a JSON object"),
+        ([{"cuda": "12.2"}], [T4], "--images line 1: name: is missing"),
+        ([{"name": "a", "cuda": "cu999"}], [T4], '--images line 1: cuda: "cu999" is no CUDA line'),
+        ([{"name": "a", "gpu": "T4"}], [T4], "--images line 1: gpu: says what a pool is"),
+        ([{"name": "a", "cuda": "12.2"}], [T4, {**T4, "cuda": "12.2"}], "--pools line 2: cuda: says what an image is"),
+        ([{"name": "a", "cuda": "12.2"}], [T4, T4], '--pools line 2: name: "t4" is there twice'),
+        ([{"name": "a", "cuda": "12.2"}], [T4, {"name": "b", "gpu": "T5"}], '--pools line 2: gpu: "T5" is not a GPU'),
+        ([{"name": "a", "cuda": "12.2"}], [{**T4, "drivr": "1"}], "--pools line 1: drivr: is not a field of a case"),
+    ],
+)
+def test_mistakes_in_lists_are_told_by_file_and_line(
+    run: Run, lists: Lists, images: list[object], pools: list[object], says: str
+) -> None:
+    result = run("matrix", *lists(images, pools))
+    assert result.exit_code == 2
+    assert says in result.stderr
+    assert not result.stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        ((), "give either --stack, or --images and --pools"),
+        (("--stack", "dsmlp-fall", "--markdown", "--json"), "not both"),
+        (("--stack", "nope"), 'there is no stack "nope"'),
+        (("--stack", "nope.yaml"), "cannot be read"),
+    ],
+)
+def test_a_wrong_call_says_what_to_give(run: Run, arguments: tuple[str, ...], says: str) -> None:
+    result = run("matrix", *arguments)
+    assert result.exit_code == 2
+    assert says in result.stderr
+
+
+def test_a_stack_with_mistakes_is_told_as_anywhere_else(run: Run, tmp_path: Path) -> None:
+    broken = tmp_path / "Pulumi.broken.yaml"
+    broken.write_text(STACK.read_text().replace('driver: "418.88"', 'driver: "418.8x"', 1))
+    result = run("matrix", "--stack", str(broken))
+    assert result.exit_code == 2
+    assert '"418.8x" is not a driver version' in result.stderr
+    assert "line " in result.stderr
+
+
+def test_a_stack_without_pools_has_nothing_to_compare(run: Run) -> None:
+    result = run("matrix", "--stack", "cupy")
+    assert result.exit_code == 0
+    assert "nothing to compare" in result.stdout

@@ -1,0 +1,127 @@
+"""`explain`, `facts` and `schema`: looking things up."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from click.testing import Result
+
+from cli.reports.schemas import answer_schema, case_schema
+from components.compat.case import FIELDS
+from components.compat.facts import table_names
+from components.compat.rules.index import ALL_RULES
+
+Run = Callable[..., Result]
+
+
+def test_explain_alone_lists_every_rule(run: Run) -> None:
+    assert [line.split()[0] for line in run("explain").stdout.splitlines()] == [rule.id for rule in ALL_RULES]
+
+
+@pytest.mark.parametrize("rule", ALL_RULES, ids=lambda rule: rule.id)
+def test_a_rule_is_explained_with_its_sources_and_its_examples_run_now(run: Run, rule: Any) -> None:
+    told = run("explain", rule.id).stdout
+    assert told.startswith(f"{rule.id}: {rule.title}\n")
+    assert all(source in told for source in rule.sources)
+    assert told.count("gpu-commons check --") == 3
+    data = json.loads(run("explain", rule.id, "--json").stdout)
+    assert data["says"] == rule.says
+    verdicts = [each["answer"]["verdict"] for each in data["examples"].values()]
+    assert len(verdicts) == 3
+
+
+@pytest.mark.parametrize("written", ["r-minor", "minor", " R-MINOR "])
+def test_a_rule_is_found_however_its_id_is_written(run: Run, written: str) -> None:
+    assert run("explain", written).stdout.startswith("R-MINOR: ")
+
+
+def test_an_unknown_rule_gets_the_nearest(run: Run) -> None:
+    result = run("explain", "R-MINER")
+    assert result.exit_code == 2
+    assert "did you mean R-MINOR?" in result.stderr
+
+
+def test_facts_alone_lists_every_table(run: Run) -> None:
+    assert [each["table"] for each in json.loads(run("facts", "--json").stdout)] == list(table_names())
+    assert [line.split()[0] for line in run("facts").stdout.splitlines()] == list(table_names())
+
+
+def test_rows_come_with_their_source_and_the_day_it_was_read(run: Run) -> None:
+    told = run("facts", "gpu_model", "--where", "model=Tesla T4").stdout
+    assert told.startswith("Tesla T4")
+    assert "compute_capability" in told
+    assert "source" in told
+    assert ", read 2026-" in told
+
+
+def test_rows_are_chosen_by_column_and_by_text(run: Run) -> None:
+    turing = json.loads(run("facts", "gpu_model", "--where", "architecture=turing", "--json").stdout)
+    assert {row["architecture"] for row in turing} == {"Turing"}
+    both = json.loads(run("facts", "gpu_model", "2080", "--where", "architecture=turing", "--json").stdout)
+    assert 0 < len(both) < len(turing)
+    assert all("2080" in " ".join(row.values()) for row in both)
+
+
+def test_no_row_ends_with_1(run: Run) -> None:
+    result = run("facts", "gpu_model", "no such words anywhere")
+    assert result.exit_code == 1
+    assert not result.stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (("gpu_modl",), "did you mean gpu_model?"),
+        (("gpu-model",), "did you mean gpu_model?"),
+        (("gpu_model", "--where", "archtecture=Turing"), "did you mean architecture?"),
+        (("gpu_model", "--where", "Turing"), "is not COLUMN=VALUE"),
+        (("../model",), "is not a table"),
+    ],
+)
+def test_a_wrong_name_gets_the_nearest(run: Run, arguments: tuple[str, ...], says: str) -> None:
+    result = run("facts", *arguments)
+    assert result.exit_code == 2
+    assert says in result.stderr
+
+
+@pytest.mark.parametrize("kind", ["case", "answer", "matrix", "stack"])
+def test_a_schema_is_json_with_a_draft_and_a_title(run: Run, kind: str) -> None:
+    schema = json.loads(run("schema", kind).stdout)
+    assert schema["$schema"] == "https://json-schema.org/draft/2020-12/schema"
+    assert schema["title"].startswith("gpu-commons ")
+
+
+def test_the_schema_of_a_case_has_its_fields_and_a_description_for_each() -> None:
+    properties = case_schema()["properties"]
+    assert list(properties) == list(FIELDS)
+    assert not [name for name, schema in properties.items() if not schema["description"]]
+
+
+@pytest.mark.parametrize("cuda", ["12.2", "13.0", ""])
+def test_an_answer_has_exactly_what_its_schema_says(run: Run, cuda: str) -> None:
+    told = run("check", "--gpu", "T4", "--driver", "535.54.03", "--cuda", cuda, "--sm-list", "sm_75", "--json").stdout
+    conforms(json.loads(told), answer_schema(), answer_schema()["$defs"])
+
+
+def conforms(value: Any, schema: Any, definitions: Any) -> None:
+    """The part of JSON Schema that our schemas use."""
+    if "$ref" in schema:
+        return conforms(value, definitions[schema["$ref"].rpartition("/")[2]], definitions)
+    if "anyOf" in schema:
+        return conforms(value, schema["anyOf"][0 if value is None else 1], definitions)
+    if "enum" in schema:
+        assert value in schema["enum"]
+        return None
+    kinds = {"object": dict, "array": list, "string": str, "null": type(None)}
+    assert isinstance(value, kinds[schema["type"]])
+    if schema["type"] == "object":
+        assert set(value) == set(schema["required"]) == set(schema["properties"])
+        for name, each in value.items():
+            conforms(each, schema["properties"][name], definitions)
+    if schema["type"] == "array":
+        for each in value:
+            conforms(each, schema["items"], definitions)
+    return None

@@ -1,0 +1,170 @@
+"""What answers and matrices look like: whole texts that were read and approved once, and what must hold for any."""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from collections import Counter
+from collections.abc import Callable
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from cli.reports.answers import answer_data, answer_text
+from cli.reports.grid import Grid, grid_data
+from cli.reports.matrix_html import matrix_html
+from cli.reports.matrix_markdown import matrix_markdown
+from cli.reports.matrix_text import matrix_text
+from cli.reports.words import ALL_SIGNS, SIGNS
+from components.compat import Verdict
+
+sys.path.insert(0, str(Path(__file__).parent))  # for synthetic.py: folders of tests are no packages here
+import synthetic
+
+MADE = "gpu-commons matrix, 2026-11-21"
+VOID = {"meta", "br", "hr", "link", "img", "input"}
+
+
+def test_an_answer_as_text(golden: Callable[[str], Any]) -> None:
+    golden("answer/incompatible.txt").equals(answer_text(synthetic.FAILS))
+    golden("answer/incompatible-60.txt").equals(answer_text(synthetic.FAILS, width=60))
+
+
+def test_an_answer_as_data(golden: Callable[[str], Any]) -> None:
+    text = json.dumps(answer_data(synthetic.FAILS), indent=2) + "\n"
+    golden("answer/incompatible.json").equals(text)
+
+
+@pytest.mark.parametrize(
+    ("name", "render"),
+    [
+        ("table.txt", lambda grid: matrix_text(grid, width=120)),
+        ("list-60.txt", lambda grid: matrix_text(grid, width=60)),
+        ("page.md", matrix_markdown),
+        ("page.html", lambda grid: matrix_html(grid, made=MADE)),
+        ("data.json", lambda grid: json.dumps(grid_data(grid), indent=2, ensure_ascii=False) + "\n"),
+    ],
+)
+def test_a_matrix_looks_as_approved(golden: Callable[[str], Any], name: str, render: Callable[[Grid], str]) -> None:
+    golden(f"matrix/{name}").equals(render(synthetic.grid()))
+
+
+def test_a_matrix_has_colours_only_where_they_are_asked_for() -> None:
+    assert "\x1b[" not in matrix_text(synthetic.grid(), width=120)
+    assert "\x1b[" in matrix_text(synthetic.grid(), width=120, has_colours=True)
+
+
+@pytest.mark.parametrize("width", [40, 60, 80, 120])
+def test_no_line_of_a_matrix_is_wider_than_the_terminal_but_for_words_that_are(width: int) -> None:
+    lines = matrix_text(synthetic.big_grid(3, 6), width=width).splitlines()
+    assert not [line for line in lines if len(line) > width and len(line.split()) > 2]
+
+
+def test_every_verdict_has_a_symbol_and_a_word_of_its_own() -> None:
+    assert set(SIGNS) == set(Verdict)
+    assert len({sign.symbol for sign in ALL_SIGNS}) == len({sign.word for sign in ALL_SIGNS}) == len(ALL_SIGNS)
+
+
+# --- the page
+
+
+class Page(HTMLParser):
+    """A page as a tree is walked: open tags, ids, links, text of every element by its path."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.tags: Counter[str] = Counter()
+        self.ids: list[str] = []
+        self.links: list[str] = []
+        self.loads: list[str] = []
+        self.scopes: list[str | None] = []
+        self.labels: list[str] = []
+        self.cells: list[str] = []
+        self.faults: list[str] = []
+        self.feed(text)
+        self.close()
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        given = dict(attrs)
+        self.tags[tag] += 1
+        self.ids += [str(given["id"])] if "id" in given else []
+        self.links += [str(given["href"])] if tag == "a" else []
+        self.loads += [str(given[name]) for name in ("src", "srcset", "data", "action") if name in given]
+        self.loads += [str(given["href"])] if "href" in given and tag != "a" else []
+        self.scopes += [given.get("scope")] if tag == "th" else []
+        self.labels += [str(given["aria-labelledby"])] if "aria-labelledby" in given else []
+        self.faults += [name for name in given if name.startswith("on")]
+        self.cells += [""] if tag in {"td", "th"} else []
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        if not self.open or self.open.pop() != tag:
+            self.faults.append(f"</{tag}>")
+
+    def handle_data(self, data: str) -> None:
+        if {"td", "th"} & set(self.open):
+            self.cells[-1] += data
+
+
+@pytest.fixture(scope="module", params=["small", "big"])
+def page(request: pytest.FixtureRequest) -> Page:
+    grid = synthetic.grid() if request.param == "small" else synthetic.big_grid(12, 30)
+    return Page(matrix_html(grid, made=MADE))
+
+
+def test_the_page_is_well_formed(page: Page) -> None:
+    assert not page.open
+    assert not page.faults
+    assert page.tags["h1"] == page.tags["main"] == 1
+
+
+def test_the_page_has_no_script_and_loads_nothing(page: Page) -> None:
+    assert not page.tags.keys() & {"script", "link", "img", "iframe", "object", "embed", "form"}
+    assert not page.loads
+    style = matrix_html(synthetic.grid()).partition("<style>")[2].partition("</style>")[0]
+    assert not re.search(r"url\(|@import|https?:", style)
+
+
+def test_ids_are_there_once_and_every_link_inside_the_page_has_its_target(page: Page) -> None:
+    assert len(set(page.ids)) == len(page.ids)
+    inside = {link.removeprefix("#") for link in page.links if link.startswith("#")}
+    assert inside <= set(page.ids)
+    assert set(page.labels) <= set(page.ids)
+    assert all(link.startswith(("#", "https://")) for link in page.links)
+
+
+def test_every_cell_says_something_in_words(page: Page) -> None:
+    assert not [cell for cell in page.cells if not re.search(r"[a-zA-Z0-9]", cell)]
+
+
+def test_every_head_of_a_table_has_a_scope_and_every_table_a_caption(page: Page) -> None:
+    assert set(page.scopes) == {"col", "row"}
+    assert page.tags["caption"] == page.tags["table"] == 2
+
+
+def test_what_users_wrote_is_never_taken_for_html() -> None:
+    text = matrix_html(synthetic.grid())
+    assert "<script" not in text
+    assert "&lt;script&gt;alert(1)&lt;/script&gt;" in text
+    assert "&lt;418.88&gt;" in text
+
+
+def test_every_pair_leads_to_a_reason_that_names_its_pool() -> None:
+    grid = synthetic.grid()
+    for number, row in enumerate(grid.rows, 1):
+        told = grid.reasons(row, number)
+        assert set(told.by_pool) == {column.name for column in grid.columns}
+        for column in grid.columns:
+            assert column.name in told.by_pool[column.name].pools
+            assert told.by_pool[column.name].answer == grid.matrix.answers[row.name, column.name]
+
+
+def test_an_empty_matrix_is_said_to_be_empty() -> None:
+    grid = synthetic.big_grid(1, 0)
+    for text in (matrix_text(grid, width=80), matrix_markdown(grid), matrix_html(grid)):
+        assert "nothing to compare" in text

@@ -1,0 +1,75 @@
+"""Cases from documentation and from people's reports, each with the verdict that its source supports."""
+
+from __future__ import annotations
+
+import csv
+from collections import Counter
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+from components.compat import Answer, Verdict, case_from, check
+from components.compat.case import FIELDS
+
+CASES = Path(__file__).parent / "cases.csv"
+ABOUT = ("expected", "disputed", "rule", "kind", "why", "source", "note")
+
+
+def _rows() -> list[dict[str, str]]:
+    with CASES.open(encoding="utf-8", newline="") as file:
+        return list(csv.DictReader(file))
+
+
+ROWS = _rows()
+SETTLED = [row for row in ROWS if not row["disputed"]]
+DISPUTED = [row for row in ROWS if row["disputed"]]
+
+
+@cache
+def _answer(id_: str) -> Answer:
+    row = next(row for row in ROWS if row["id"] == id_)
+    return check(case_from({name: row[name] for name in FIELDS if row[name]}))
+
+
+def _told(answer: Answer) -> str:
+    said = (f"  {finding.rule} {finding.severity}: {finding.message}" for finding in answer.findings)
+    return "\n".join((f"answer: {answer.verdict}", *said))
+
+
+@pytest.mark.parametrize("row", [pytest.param(row, id=row["id"]) for row in SETTLED])
+def test_the_engine_agrees_with_the_source_of_a_case(row: dict[str, str]) -> None:
+    answer = _answer(row["id"])
+    assert answer.verdict == row["expected"], f"{row['why']} ({row['source']})\n{_told(answer)}"
+
+
+@pytest.mark.parametrize("row", [pytest.param(row, id=row["id"]) for row in DISPUTED])
+def test_a_disputed_case_is_still_answered_otherwise(row: dict[str, str]) -> None:
+    # Strict: once the engine agrees, the dispute is over and the reason in the column is out of date.
+    answer = _answer(row["id"])
+    assert answer.verdict != row["expected"], f"the engine agrees now: empty `disputed` ({row['disputed']})"
+
+
+def test_every_case_says_where_it_comes_from_and_is_there_once() -> None:
+    assert tuple(ROWS[0]) == (*FIELDS, *ABOUT)
+    assert [id_ for id_, count in Counter(row["id"] for row in ROWS).items() if count > 1] == []
+    questions = Counter(tuple(row[name] for name in FIELDS if name != "id") for row in ROWS)
+    assert [question for question, count in questions.items() if count > 1] == []
+    for row in ROWS:
+        assert row["kind"] in {"documentation", "report"}, row["id"]
+        assert row["expected"] in set(Verdict), row["id"]
+        assert row["source"].startswith(("https://", "github:", "http://")), row["id"]
+        assert row["why"].endswith("."), row["id"]
+        assert len(row["disputed"]) == 0 or row["disputed"].endswith("."), row["id"]
+
+
+def test_the_cases_cover_the_ground() -> None:
+    assert len(ROWS) >= 150
+    assert {row["expected"] for row in ROWS} == set(Verdict)
+    frameworks = {row["framework"] for row in ROWS}
+    wanted = {"tensorflow", "pytorch", "jax", "mxnet", "cupy", "rapids", "onnxruntime", "vllm"}
+    assert wanted | {"flash-attn", "bitsandbytes"} <= frameworks
+    assert {"bare", "docker", "kubernetes", "apptainer", "wsl"} <= {row["host"] for row in ROWS}
+    assert {"linux", "windows", "l4t"} & {row["os"] for row in ROWS} >= {"windows", "l4t"}
+    assert {"yes", "no"} <= {row["cuda_compat"] for row in ROWS}
+    assert len(DISPUTED) <= len(ROWS) // 20  # a dispute is an exception, not a way to be right

@@ -1,0 +1,105 @@
+"""Every rule: listed, sourced, and true to its own examples."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from components.compat import Finding, Severity, Verdict, case_from, check
+from components.compat import rules as rules_package
+from components.compat.rules.index import ALL_RULES, BY_ID
+from components.compat.rules.rule import Rule
+
+RANK = {Severity.NOTE: 0, Severity.WARN: 1, Severity.UNKNOWN: 2, Severity.REFUSE: 3}
+DECIDES = {
+    Severity.REFUSE: Verdict.INCOMPATIBLE,
+    Severity.UNKNOWN: Verdict.UNKNOWN,
+    Severity.WARN: Verdict.WITH_WARNING,
+}
+# The headings of compat_rules.md, and those that the issue adds.
+NAMED = frozenset(
+    {
+        "R-BACK", "R-MINOR", "R-FWD", "R-ARCH", "R-PTX", "R-DROP", "R-KMOD", "R-REQ", "R-COMPATHOOK", "R-VIS", "R-PERSIST",  # noqa: E501
+        "R-APPT", "R-GFD", "R-EKS", "R-OPERATOR", "R-CUDNN", "R-NCCL", "R-FRAMEWORK", "R-CPU", "R-WSL", "R-JETSON",
+    }
+)  # fmt: skip
+# The rules of this machinery, not of compatibility.
+NO_RULE = frozenset({"__init__", "index", "rule"})
+
+each_rule = pytest.mark.parametrize("rule", [pytest.param(rule, id=rule.id) for rule in ALL_RULES])
+
+
+def _said(rule: Rule, example: Mapping[str, str]) -> tuple[Verdict, list[Finding], str]:
+    answer = check(case_from(example))
+    told = "; ".join(f"{finding.rule} {finding.severity}: {finding.message}" for finding in answer.findings)
+    own = [finding for finding in answer.findings if finding.rule == rule.id]
+    return answer.verdict, own, f"{answer.verdict}: {told}"
+
+
+@each_rule
+def test_the_passing_example_of_a_rule_runs_and_the_rule_is_at_ease(rule: Rule) -> None:
+    verdict, own, told = _said(rule, rule.passing)
+    assert verdict.runs, told
+    # PTX alone always warns (a slow first start): that is how R-PTX passes.
+    allowed = RANK[Severity.WARN] if rule.id == "R-PTX" else RANK[Severity.NOTE]
+    assert all(RANK[finding.severity] <= allowed for finding in own), told
+
+
+@each_rule
+def test_the_failing_example_of_a_rule_is_decided_by_its_worst(rule: Rule) -> None:
+    verdict, own, told = _said(rule, rule.failing)
+    worst = [finding for finding in own if finding.severity is rule.severity]
+    assert worst, f"no finding of {rule.id} with severity {rule.severity}: {told}"
+    assert verdict is DECIDES[rule.severity], told
+
+
+@each_rule
+def test_the_undecided_example_of_a_rule_names_what_is_missing(rule: Rule) -> None:
+    verdict, own, told = _said(rule, rule.undecided)
+    if rule.severity is Severity.WARN:
+        # A rule that can only warn leaves the verdict alone and says in a note what it does not know.
+        assert any("not known" in finding.message for finding in own), told
+        return
+    unknown = [finding for finding in own if finding.severity is Severity.UNKNOWN]
+    assert unknown, f"no finding of {rule.id} with severity unknown: {told}"
+    assert verdict is Verdict.UNKNOWN, told
+    assert all(finding.message for finding in unknown)
+
+
+@each_rule
+def test_the_examples_of_a_rule_differ_where_it_matters(rule: Rule) -> None:
+    assert rule.passing != rule.failing != rule.undecided != rule.passing
+
+
+@each_rule
+def test_a_rule_says_what_it_is_and_where_to_read_it(rule: Rule) -> None:
+    assert re.fullmatch(r"R-[A-Z]+", rule.id)
+    assert rule.title, rule.id
+    assert not rule.title.endswith("."), rule.id
+    assert rule.says.endswith("."), rule.id
+    assert rule.sources, rule.id
+    for source in rule.sources:
+        assert re.match(r"https://[\w.-]+/\S*$|github:[\w.-]+/[\w.-]+($| \S)", source), source
+    assert rule.severity is not Severity.NOTE
+
+
+def test_ids_are_unique_and_none_is_missing() -> None:
+    ids = [rule.id for rule in ALL_RULES]
+    assert len(set(ids)) == len(ids)
+    assert set(ids) >= NAMED
+    assert dict(BY_ID) == {rule.id: rule for rule in ALL_RULES}
+
+
+def test_every_module_of_the_folder_is_a_rule_of_the_index_under_its_own_name() -> None:
+    (folder,) = rules_package.__path__
+    modules = {path.stem for path in Path(folder).glob("*.py")} - NO_RULE
+    assert modules == {rule.id.removeprefix("R-").lower() for rule in ALL_RULES}
+
+
+def test_no_answer_speaks_in_the_name_of_a_rule_that_is_not_in_the_index() -> None:
+    examples = [example for rule in ALL_RULES for example in (rule.passing, rule.failing, rule.undecided)]
+    said = {finding.rule for example in examples for finding in check(case_from(example)).findings}
+    assert said <= set(BY_ID)
