@@ -5,6 +5,7 @@ The environments are folders with a shell script for a Python, which shows how i
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import shlex
@@ -82,7 +83,8 @@ def start_host(launcher: Path) -> Iterator[StartHost]:
     for process in started:
         if process.poll() is None:
             for child in psutil.Process(process.pid).children(recursive=True):
-                child.kill()  # a broken host leaves them, and they hold its pipes open
+                with contextlib.suppress(psutil.NoSuchProcess):
+                    child.kill()  # a broken host leaves them, and they hold its pipes open
         process.kill()
         process.communicate(timeout=10)
 
@@ -137,10 +139,12 @@ def failure(call: Callable[[], Any]) -> tuple[grpc.StatusCode, str]:
 
 def is_gone(pid: int, within_s: float = 5) -> bool:
     deadline = time.monotonic() + within_s
-    while psutil.pid_exists(pid) and psutil.Process(pid).status() != psutil.STATUS_ZOMBIE:
-        if time.monotonic() > deadline:
-            return False
-        time.sleep(0.05)
+    with contextlib.suppress(psutil.NoSuchProcess):  # it may end between any two of these questions
+        process = psutil.Process(pid)
+        while process.status() != psutil.STATUS_ZOMBIE:
+            if time.monotonic() > deadline:
+                return False
+            time.sleep(0.05)
     return True
 
 
