@@ -68,8 +68,9 @@ def test_a_reader_that_goes_away_is_no_fault(tmp_path: Path) -> None:
 
 
 def test_ctrl_c_ends_it_with_130_and_without_a_traceback() -> None:
+    on_a_terminal = ["env", "--default-signal=INT"]  # whoever runs the tests in the background ignores ctrl-c
     with subprocess.Popen(
-        [*COMMAND, "check", "--batch", "-"],
+        [*on_a_terminal, *COMMAND, "check", "--batch", "-"],
         stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=PROJECT,
     ) as it:  # fmt: skip
         assert it.stdin

@@ -283,6 +283,23 @@ ONE_PROBLEM = {
         [("    core_pool: gtx1080ti", "    #"), ("allowed_registries, core_pool,", "allowed_registries,")],
         ("site.core_pool", "", "is missing", "gtx1070ti, gtx1080ti, rtx2080ti"),
     ),
+    "a warning that comes after the refusal": (
+        [("    core_pool: gtx1080ti", "    image_limits: {warn_compressed_gb: 7}\n    core_pool: gtx1080ti")],
+        ("site.image_limits.warn_compressed_gb", "7", "is above refuse_compressed_gb", "6 or less"),
+    ),
+    "a bigger limit for ever": (
+        [("- name: scipy-ml-notebook", "- {name: scipy-ml-notebook, limit: {compressed_gb: 9, reason: CUDA 13}}")],
+        ("images[3].limit.until", "", "is missing", ""),
+    ),
+    "a bigger limit until some day": (
+        [
+            (
+                "- name: scipy-ml-notebook",
+                "- {name: scipy-ml-notebook, limit: {compressed_gb: 9, reason: CUDA 13, until: summer}}",
+            )
+        ],
+        ("images[3].limit.until", '"summer"', "", ""),
+    ),
     "registry with a tag": (
         [("registry: registry.example.edu/gpu-commons", "registry: registry.example.edu/gpu-commons:1")],
         ("site.registry", '"registry.example.edu/gpu-commons:1"', "is not a registry", "host[:port] and a folder"),
@@ -686,7 +703,8 @@ def config(monkeypatch: pytest.MonkeyPatch, values: dict[str, Any], secret: tupl
     texts = {key: value if isinstance(value, str) else json.dumps(value) for key, value in values.items()}
     monkeypatch.setenv("PULUMI_CONFIG", json.dumps(texts))
     monkeypatch.setenv("PULUMI_CONFIG_SECRET_KEYS", json.dumps(secret))
-    monkeypatch.delenv("GPU_COMMONS_SITE", raising=False)
+    for name in ("GPU_COMMONS_SITE", "PULUMI_CONFIG_PASSPHRASE"):  # a shell that talks to a lab has them
+        monkeypatch.delenv(name, raising=False)
 
 
 CONFIG = yaml.safe_load(TEXT)["config"]
