@@ -31,6 +31,7 @@ def deploy_to_cluster(stack: Stack, refs: dict[str, pulumi.Output[str]]) -> None
     from components.gpu_node_pool import GpuNodePool  # noqa: PLC0415
     from components.notebook_hub import NotebookHub  # noqa: PLC0415
     from components.nvidia_runtime import NvidiaRuntime  # noqa: PLC0415
+    from components.pre_puller import PrePuller  # noqa: PLC0415
 
     cluster = kubernetes.Provider(
         "cluster",
@@ -47,6 +48,10 @@ def deploy_to_cluster(stack: Stack, refs: dict[str, pulumi.Output[str]]) -> None
     runtime = [NvidiaRuntime("nvidia", runtime_args, on_nodes)] if runtime_args else []
     on_runtime = pulumi.ResourceOptions(providers=[cluster], depends_on=[*pools.values(), *runtime])
     hubs = {hub.name: NotebookHub(hub.name, wiring.hub_args(stack, hub, refs), on_runtime) for hub in stack.hubs}
+    for hub in stack.hubs:
+        pullers = wiring.pre_puller_args(stack, hub, refs, hubs[hub.name].namespace)
+        for name, args in pullers.items():
+            PrePuller(name, args, on_cluster)
     namespaces = {
         name: kubernetes.core.v1.Namespace(name, metadata={"name": name}, opts=pulumi.ResourceOptions(provider=cluster))
         for name in sorted({job.namespace for job in stack.jobs})

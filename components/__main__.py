@@ -18,11 +18,12 @@ from components.gpu_job import GpuJob
 from components.gpu_node_pool import GpuNodePool
 from components.notebook_hub import NotebookHub
 from components.nvidia_runtime import NvidiaRuntime
+from components.pre_puller import PrePuller
 
 
 def hosted() -> list[type[pulumi.ComponentResource]]:
     """Every component that can work here."""
-    found: list[type[pulumi.ComponentResource]] = [GpuJob, GpuNodePool, NotebookHub, NvidiaRuntime]
+    found: list[type[pulumi.ComponentResource]] = [GpuJob, GpuNodePool, NotebookHub, NvidiaRuntime, PrePuller]
     try:
         from components.gpu_image import GpuImage  # noqa: PLC0415 - the others must work without it
     except ModuleNotFoundError as missing:

@@ -11,6 +11,7 @@ from components.gpu_job import GpuJobArgs
 from components.gpu_node_pool import GpuNodePoolArgs
 from components.notebook_hub import NotebookHubArgs
 from components.nvidia_runtime import NvidiaRuntimeArgs
+from components.pre_puller import PrePullerArgs
 from components.problems import Problem, SettingsError
 from components.settings import Stack
 from components.stack.models import Hub, Job, Pool, Profile
@@ -148,6 +149,17 @@ def hub_args(stack: Stack, hub: Hub, refs: Refs) -> NotebookHubArgs:
 def _profile(profile: Profile, refs: Refs) -> dict[str, Any]:
     said = profile.model_dump(exclude_none=True, exclude={"image", "assumptions"})
     return {**said, "image": refs[profile.image], "image_name": profile.image}
+
+
+def pre_puller_args(stack: Stack, hub: Hub, refs: Refs, namespace: pulumi.Input[str]) -> dict[str, PrePullerArgs]:
+    """Arguments of the PrePullers of a hub by name, one for each pool that its profiles land on."""
+    pools: dict[str, dict[str, pulumi.Input[str]]] = {}
+    for profile in hub.profiles if hub.pre_pull else ():
+        if pool := profile.pool or stack.site.core_pool:
+            pools.setdefault(pool, {})[profile.image] = refs[profile.image]
+    return {
+        f"{hub.name}-{pool}": {"namespace": namespace, "pool": pool, "images": images} for pool, images in pools.items()
+    }
 
 
 def job_args(job: Job, refs: Refs, namespace: pulumi.Input[str]) -> GpuJobArgs:

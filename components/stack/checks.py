@@ -60,7 +60,16 @@ def _site(raw: Raw) -> Iterator[Fault]:
         yield Fault(("site", "core_pool"), "is missing", fix)
     yield from _authenticator(site, needed=has_hubs)
     yield from _registry(site)
+    yield from _image_limits(site)
     yield from _doubles(raw, ("site", "substitutes"), label="reference", key=lambda entry: entry.get("reference"))
+
+
+def _image_limits(site: Raw) -> Iterator[Fault]:
+    limits = _mapping(site, "image_limits")
+    warn, refuse = limits.get("warn_compressed_gb", 4), limits.get("refuse_compressed_gb", 6)
+    if isinstance(warn, int | float) and isinstance(refuse, int | float) and warn > refuse:
+        fix = f"make it {refuse:g} or less: nothing could be warned of that is not refused"
+        yield Fault(("site", "image_limits", "warn_compressed_gb"), "is above refuse_compressed_gb", fix, warn)
 
 
 def _authenticator(site: Raw, *, needed: bool) -> Iterator[Fault]:

@@ -3,6 +3,7 @@
 What keys must agree on among themselves (sums, names, limits) is in `checks`.
 """
 
+from datetime import date
 from typing import Annotated, Final, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -103,6 +104,17 @@ class Substitute(BaseModel):
     reason: Text = Field(description="Why; printed in the preview.")
 
 
+class ImageLimits(BaseModel):
+    """How big an image may be: compressed in GB (10⁹ bytes), unpacked as a share of a node's disk."""
+
+    model_config = _FORM
+    warn_compressed_gb: Amount = Field(4, description="Compressed GB above which a preview warns.")
+    refuse_compressed_gb: Amount = Field(6, description="Compressed GB above which an image is refused.")
+    unpacked_disk_share: float = Field(
+        0.25, gt=0, le=1, description="Share of a node's root disk that one unpacked image may take."
+    )
+
+
 class Site(BaseModel):
     """Where the stack runs. A site overlay (GPU_COMMONS_SITE) replaces these keys, and no others."""
 
@@ -124,6 +136,7 @@ class Site(BaseModel):
     kubeconfig: Text | None = Field(None, description="Kubeconfig file; none: what KUBECONFIG names.")
     kube_context: Text | None = Field(None, description="Context of the kubeconfig; none: its current one.")
     substitutes: tuple[Substitute, ...] = Field((), description="What replaces what cannot be pulled here.")
+    image_limits: ImageLimits = Field(ImageLimits(), description="How big an image may be.")
     assumptions: Assumptions = ()
 
 
@@ -153,6 +166,12 @@ class Pool(BaseModel):
     cpu: Amount = Field(description="CPU cores of one node.")
     memory_gib: Amount = Field(description="Memory of one node in GiB.")
     root_disk_gib: Amount = Field(description="Disk of one node that holds images and containers, in GiB.")
+    pull_mb_per_s: Amount | None = Field(
+        None, description="MB that one node pulls from the registry in a second; none: a planning figure, 50."
+    )
+    disk_mb_per_s: Amount | None = Field(
+        None, description="MB that a node's disk writes in a second; none: a planning figure, 400."
+    )
     labels: dict[SiteKey, LabelValue] = Field(default={}, description="Further labels for these nodes.")
     extra_taints: tuple[Taint, ...] = Field((), alias="taints", description="Further taints for these nodes.")
     assumptions: Assumptions = ()
@@ -210,11 +229,21 @@ class Runtime(BaseModel):
 # --- workloads
 
 
+class ImageWaiver(BaseModel):
+    """A bigger limit for one image, for a reason and for a time."""
+
+    model_config = _FORM
+    compressed_gb: Amount = Field(description="Compressed GB that this image may have.")
+    reason: Text = Field(description="Why; printed in every preview.")
+    until: date = Field(description="Last day of this limit: 2027-06-30. After it the site's limit holds again.")
+
+
 class Image(BaseModel):
     """One image of ours, built from the folder images/<name>/."""
 
     model_config = _FORM
     name: Name = Field(description="Folder below images/, and the last part of the repository.")
+    limit: ImageWaiver | None = Field(None, description="A bigger limit than the site's, for a reason and for a time.")
 
 
 class NodePort(BaseModel):
@@ -280,6 +309,9 @@ class Hub(BaseModel):
         description="How people reach the hub."
     )
     public_url: Url | None = Field(None, description="Address that people open, if a proxy of the site's leads here.")
+    pre_pull: bool = Field(
+        default=False, description="Bring each profile's image to all nodes of its pool before anybody starts a server."
+    )
     start_timeout_s: Seconds = Field(600, description="Seconds that a server may take to start, image pull included.")
     http_timeout_s: Seconds = Field(120, description="Seconds from the started pod to a server that answers.")
     cull: Cull = Field(Cull(), description="When idle and old servers are ended.")

@@ -66,6 +66,16 @@ def test_a_job_gets_no_argument_that_was_not_set(stack: Stack, refs: dict[str, A
     assert args["gpus"] == 1
 
 
+def test_each_pool_of_a_hub_gets_the_images_that_land_there(stack: Stack, refs: dict[str, Any]) -> None:
+    assert wiring.pre_puller_args(stack, stack.hubs[0].model_copy(update={"pre_pull": False}), refs, "datahub") == {}
+    hub = stack.hubs[0].model_copy(update={"pre_pull": True})
+    found = wiring.pre_puller_args(stack, hub, refs, "datahub")
+    assert {name: (each["pool"], list(each["images"])) for name, each in found.items()} == {
+        "datahub-gtx1080ti": ("gtx1080ti", ["datahub-base-notebook", "scipy-ml-notebook"]),
+        "datahub-rtx2080ti": ("rtx2080ti", ["scipy-ml-notebook"]),
+    }
+
+
 def test_images_carry_the_sites_substitutes(stack: Stack) -> None:
     here = {"reference": "conda-forge", "with": "nothing", "reason": "offline"}
     site = stack.site.model_copy(update={"substitutes": (Substitute.model_validate(here),)})
