@@ -288,12 +288,25 @@ def _remove_folder(instance: Instance, folder: Path) -> None:
 def _remove_if_unused(instance: Instance, folder: Path) -> None:
     if not folder.is_dir():
         return
+    ours = _network_results(instance, folder)
     for entry in folder.iterdir():
         is_our_log = entry.is_symlink() and entry.readlink().is_relative_to(instance.home)
-        if is_our_log or (entry.is_socket() and not _is_listened_to(entry)):  # a killed shim leaves its socket behind
+        if (
+            entry in ours or is_our_log or (entry.is_socket() and not _is_listened_to(entry))
+        ):  # a killed shim leaves its socket behind
             entry.unlink()
     with contextlib.suppress(OSError):
         folder.rmdir()
+
+
+def _network_results(instance: Instance, folder: Path) -> set[Path]:
+    """What the CNI library noted of our pods, in files NETWORK-CONTAINER-DEVICE: a killed runtime leaves them."""
+    network_name = containerd.network_name(instance)
+    containers = [path.name[len(network_name) + 1 :].rpartition("-")[0] for path in folder.glob(f"{network_name}-*")]
+    return {
+        *folder.glob(f"{network_name}-*"),
+        *(path for container in containers for path in folder.glob(f"cni-loopback-{container}-*")),
+    }
 
 
 def _is_listened_to(path: Path) -> bool:

@@ -136,13 +136,18 @@ def registry_hosts(instance: Instance) -> str:
     return f'server = "{url}"\n\n[host."{url}"]\n  capabilities = ["pull", "resolve"]\n'
 
 
+def network_name(instance: Instance) -> str:
+    """The name of the pods' network; files that the CNI library writes outside our folders begin with it."""
+    return f"gpu-commons-{instance.slot}"
+
+
 def cni_configuration(instance: Instance) -> dict[str, object]:
     """One bridge of the lab's own; addresses of pods are kept with what runs, not with the machine."""
     networks = instance.networks
     subnet = {"subnet": str(network.pod_subnet(networks))}
     return {
         "cniVersion": "0.4.0",
-        "name": f"gpu-commons-{instance.slot}",
+        "name": network_name(instance),
         "plugins": [
             {
                 "type": "bridge",
