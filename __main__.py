@@ -15,10 +15,12 @@ ALREADY_SAID = 32
 
 def deploy(stack: Stack) -> None:
     """Register everything that the stack's settings ask for."""
-    refs: dict[str, pulumi.Output[str]] = {}
+    images: dict[str, GpuImage] = {}
     for name, parent in wiring.images_in_order(stack):
-        refs[name] = GpuImage(name, wiring.image_args(stack, name, refs[parent] if parent else None)).ref
+        images[name] = GpuImage(name, wiring.image_args(stack, name, images[parent].ref if parent else None))
+    refs = {name: image.ref for name, image in images.items()}
     pulumi.export("images", refs)
+    pulumi.export("image_sizes", {name: wiring.size_output(image) for name, image in images.items()})
     if wiring.managed_pools(stack) or stack.hubs or stack.jobs:
         deploy_to_cluster(stack, refs)
 

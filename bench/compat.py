@@ -34,7 +34,7 @@ SYSTEMS = ("ubuntu18.04", "ubuntu20.04", "ubuntu22.04", "ubuntu24.04", "ubi8", "
 SHAPES = ("base", "runtime", "devel", "cudnn-runtime", "cudnn8-devel")
 MEASURED = """
 import re, runpy, sys, time
-sys.argv = ["gpu-commons", "check", "--batch", sys.argv[1]]
+sys.argv = ["gpu-commons", "check", "--batch", *sys.argv[1:]]
 started = time.perf_counter()
 try:
     runpy.run_module("cli", run_name="__main__")
@@ -61,21 +61,23 @@ def main(number: int, runs: int) -> None:
         "what", "figure", title=f"compatibility engine, {os.cpu_count()} cores, Python {sys.version.split()[0]}"
     )
     with tempfile.TemporaryDirectory() as folder:
-        half, all_, few = (Path(folder) / name for name in ("half.jsonl", "all.jsonl", "few.jsonl"))
+        sites, all_, few = (Path(folder) / name for name in ("sites.jsonl", "all.jsonl", "few.jsonl"))
+        chosen = _grid(number // 2)
         distinct = list(islice(cases(), number))
-        chosen = distinct[: number // 2]
-        _write(half, _shuffled([*chosen, *chosen]))
+        _write(sites, _shuffled([*chosen, *chosen]))
         _write(all_, distinct)
-        _write(few, _shuffled([*chosen[: number // 20], *chosen[: number // 20]]))
-        rates = {}
-        for what, file, count in (("half of them distinct", half, number), ("all distinct", all_, number)):
-            seconds, rates[what] = _batch(file)
-            table.add_row(
-                f"check --batch, {count:,} cases, {what}", f"{count / seconds:,.0f} verdicts/s ({seconds:.1f} s)"
-            )
+        _write(few, distinct[: number // 10])
+        told = {
+            sites: f"{2 * len(chosen):,} cases, half of them distinct (100 images x 25 GPUs x drivers)",
+            all_: f"{number:,} cases, all distinct (drawn from all tables)",
+        }
+        for file, what in told.items():
+            for option, without in (("--no-remedy", ", no remedies"), ("", "")):
+                seconds, peak = _batch(file, *filter(None, [option]))
+                count = number if file is all_ else 2 * len(chosen)
+                table.add_row(f"check --batch{without}, {what}", f"{count / seconds:,.0f} verdicts/s, {peak:,.0f} MiB")
         _, small = _batch(few)
-        table.add_row(f"peak memory of it, {number // 10:,} cases", f"{small:,.0f} MiB")
-        table.add_row(f"peak memory of it, {number:,} cases", f"{rates['half of them distinct']:,.0f} MiB")
+        table.add_row(f"the same, {number // 10:,} cases", f"{small:,.0f} MiB")
     for what, seconds in _matrices():
         table.add_row(what, f"{seconds:.2f} s")
     table.add_row(
@@ -103,6 +105,19 @@ def cases() -> Iterator[dict[str, str]]:
             continue
         seen.add((gpu, driver, thing))
         yield {"gpu": gpu, "driver": driver, "host": HOSTS[len(seen) % len(HOSTS)], **things[thing]}
+
+
+def _grid(most: int) -> list[dict[str, str]]:
+    """Every image of some sites on every GPU with every driver: cases that share parts, as those of a fleet do."""
+    chance = random.Random(SEED)  # noqa: S311 - the same cases on every machine
+    things, gpus = chance.sample(_things(), 100), chance.sample(_gpus(), 25)
+    drivers = chance.sample(_drivers(), max(most // (len(things) * len(gpus)), 1))
+    return [
+        {"gpu": gpu, "driver": driver, "host": HOSTS[index % len(HOSTS)], **thing}
+        for index, gpu in enumerate(gpus)
+        for driver in drivers
+        for thing in things
+    ]
 
 
 def _gpus() -> list[str]:
@@ -140,9 +155,9 @@ def _write(file: Path, given: list[dict[str, str]]) -> None:
     file.write_text("".join(json.dumps({"id": str(index), **case}) + "\n" for index, case in enumerate(given)))
 
 
-def _batch(file: Path) -> tuple[float, float]:
+def _batch(file: Path, *options: str) -> tuple[float, float]:
     """Seconds and peak memory in MiB, start of the interpreter's work included."""
-    _, told = _run([sys.executable, "-c", MEASURED, str(file)])
+    _, told = _run([sys.executable, "-c", MEASURED, str(file), *options])
     seconds, kib = told.splitlines()[-1].split()
     return float(seconds), float(kib) / 1024
 

@@ -36,7 +36,7 @@ class _UnreadableError(ValueError):
     """The line is no case; the text says why."""
 
 
-def run(stream: BinaryIO) -> int:
+def run(stream: BinaryIO, *, with_remedy: bool = True) -> int:
     """Answer every line of the stream on stdout; problems and a summary go to stderr. Returns the exit code."""
     out = sys.stdout.buffer
     at_once = not _is_file(stream)  # whoever writes a case and waits for its answer gets it
@@ -44,7 +44,7 @@ def run(stream: BinaryIO) -> int:
     verdicts: Counter[str] = Counter()
     bad = 0
     for number, line in numbered_lines(stream):
-        outcome = answer_line(number, line)
+        outcome = answer_line(number, line, with_remedy=with_remedy)
         out.write(outcome.line)
         if at_once:
             out.flush()
@@ -84,13 +84,13 @@ def numbered_lines(stream: BinaryIO) -> Iterator[tuple[int, bytes | None]]:
             yield number, line
 
 
-def answer_line(number: int, line: bytes | None) -> Outcome:
+def answer_line(number: int, line: bytes | None, *, with_remedy: bool = True) -> Outcome:
     """The answer to one line. Never raises: what cannot be answered is `unknown`, and says why."""
     name = str(number)
     try:
         given = _object(line)
         name = _name(given.pop("id", None), name)
-        verdict, body = _solved(given)
+        verdict, body = _solved(given, with_remedy=with_remedy)
     except _UnreadableError as error:
         return _unreadable(name, number, str(error))
     except CaseError as error:
@@ -128,17 +128,17 @@ def _name(given: Any, otherwise: str) -> str:
     return str(given)
 
 
-def _solved(given: dict[str, Any]) -> tuple[str, bytes]:
+def _solved(given: dict[str, Any], *, with_remedy: bool) -> tuple[str, bytes]:
     """Verdict and encoded answer without its id."""
     try:
         fields = orjson.dumps(given, option=orjson.OPT_SORT_KEYS)
     except orjson.JSONEncodeError:
         raise _UnreadableError("is nested too deeply") from None
     # Slices are copies: what orjson returns keeps a buffer of some kilobytes, and would be kept with it.
-    key = fields[1:]
+    key = fields[1:] if with_remedy else fields[:-1]
     found = _answers.get(key)
     if found is None:
-        answer = check(case_from(given))
+        answer = check(case_from(given), with_remedy=with_remedy)
         found = answer.verdict.value, orjson.dumps(body_data(answer))[1:]
         _answers.keep(key, found)
     return found

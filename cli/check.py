@@ -22,13 +22,29 @@ from components.compat import check as solve
     metavar="FILE",
     help="JSON Lines with one case a line, - for stdin: one answer a line comes out, in order.",
 )
+@click.option(
+    "--inspect", "inspected", metavar="REF", help="Read this image with its layers; what is in it counts, not its name."
+)
+@click.option(
+    "--no-remedy", is_flag=True, help="With --batch: verdicts and findings alone, which is several times as fast."
+)
 @as_json
 @click.pass_context
-def check(ctx: click.Context, /, batch: BinaryIO | None, *, is_json: bool, **given: str | None) -> None:
+def check(
+    ctx: click.Context,
+    /,
+    batch: BinaryIO | None,
+    inspected: str | None,
+    *,
+    no_remedy: bool,
+    is_json: bool,
+    **given: str | None,
+) -> None:
     """Will this image, or this framework build, run on that GPU with that driver?
 
-    A case needs a GPU (--gpu or --compute-capability) and something that runs (--image, --cuda, --framework or
-    --sm-list). What is not given is open: the answer is `unknown` only where it depends on it, and says on what.
+    A case needs a GPU (--gpu, --compute-capability or --instance-type) and something that runs (--image, --cuda,
+    --framework or --sm-list). What is not given is open: the answer is `unknown` only where it depends on it, and says
+    on what.
 
     \b
     Examples:
@@ -40,18 +56,26 @@ def check(ctx: click.Context, /, batch: BinaryIO | None, *, is_json: bool, **giv
     if batch is not None:
         if fields:
             raise click.UsageError(f"--batch takes its cases from the file: leave out {_options(fields)}")
+        if inspected is not None:
+            raise click.UsageError("--batch takes its cases from the file: leave out --inspect")
         from cli.batch import run  # noqa: PLC0415 - its JSON library is needed here only
 
-        ctx.exit(run(batch))
-    answer = _answer(fields)
+        ctx.exit(run(batch, with_remedy=not no_remedy))
+    if no_remedy:
+        raise click.UsageError("--no-remedy is for --batch: one answer is quick with its remedy")
+    answer = _answer(fields, inspected)
     click.echo(
         json_text(answer_data(answer)) if is_json else answer_text(answer, width=width(), paint=painter()), nl=is_json
     )
     ctx.exit(0 if answer.verdict.runs else 1)
 
 
-def _answer(fields: dict[str, Any]) -> Answer:
+def _answer(fields: dict[str, Any], inspected: str | None) -> Answer:
     try:
+        if inspected is not None:
+            from cli.inspected import answer_for  # noqa: PLC0415 - its network library is needed here only
+
+            return answer_for(inspected, {name: value.strip() for name, value in fields.items()})
         return solve(Case(**{name: value.strip() for name, value in fields.items()}))
     except CaseError as error:
         options = {field.name: field.option for field in case_fields()}
@@ -63,7 +87,8 @@ def _options(fields: dict[str, Any]) -> str:
 
 
 for _field in reversed(tuple(case_fields())):  # options are shown in the order of a case, before --batch
-    _one_of = f" One of {', '.join(_field.choices)}." if _field.choices else ""
+    _is_told = not _field.choices or _field.metavar == "|".join(_field.choices)
+    _one_of = "" if _is_told else f" One of {', '.join(_field.choices)}."
     check.params.insert(
         0, click.Option([_field.option, _field.name], metavar=_field.metavar, help=f"{_field.text}{_one_of}")
     )

@@ -2,16 +2,44 @@
 
 from __future__ import annotations
 
+import csv
+import textwrap
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Final
 
 import click
 
 from cli.reports.words import Paint, counted
-from cli.terminal import InputError, as_json, json_text, painter
+from cli.terminal import InputError, as_json, json_text, painter, width
+from components.compat import Case, Severity, check
+from components.compat.case import FIELDS
 from components.compat.facts import UnknownTable, table_names
 from components.compat.facts import facts as look_up
 
 Row = Mapping[str, str]
+TABLES: Final = {
+    "container_toolkit": "What releases of NVIDIA's container toolkit do with compat libraries and requirements.",
+    "cuda_driver": "CUDA toolkit releases and the drivers they ask for.",
+    "cudnn": "cuDNN releases: CUDA lines, drivers and GPUs that they serve.",
+    "driver_branch": "Driver branches, the CUDA that each reports, and when it ends.",
+    "ec2_gpu_instances": "EC2 instance types with GPUs.",
+    "eks_ami": "Releases of the EKS-optimised GPU images: driver, toolkit, kernel module.",
+    "forward_compat": "Which compat package works on which driver branch.",
+    "framework": "Framework builds: CUDA, targets of their code, cuDNN.",
+    "framework_floor": "Lowest GPUs that projects state for their versions.",
+    "framework_library": "Versions of libraries that framework builds need.",
+    "glibc": "C libraries of operating systems.",
+    "gpu_arch": "Compute capabilities: toolkits that make code for them, branches that drive them.",
+    "gpu_model": "GPU models.",
+    "gpu_operator": "Releases of the GPU operator and their default drivers.",
+    "image_repository": "How tags of image families are to be read.",
+    "image_tag": "What the notes of images say.",
+    "jetson": "JetPack releases.",
+    "nccl": "NCCL releases.",
+    "require": "Requirement clauses of nvidia/cuda images.",
+}
 
 
 @click.command(epilog="Exit codes: 0 rows were found, 1 none matches, 2 usage.")
@@ -23,10 +51,23 @@ Row = Mapping[str, str]
     metavar="COLUMN=VALUE",
     help="Rows with this value, or with a list that has it. Repeatable.",
 )
+@click.option(
+    "--unverified", is_flag=True, help="Rows with a cell that nobody has checked; without TABLE, how many there are."
+)
 @as_json
 @click.pass_context
-def facts(ctx: click.Context, table: str | None, text: str | None, where: tuple[str, ...], *, is_json: bool) -> None:
+def facts(  # noqa: PLR0913 - click hands over every option
+    ctx: click.Context,
+    table: str | None,
+    text: str | None,
+    where: tuple[str, ...],
+    *,
+    unverified: bool,
+    is_json: bool,
+) -> None:
     """Rows of a TABLE with their sources; those that hold TEXT somewhere. Without TABLE, the list of tables.
+
+    A cell that is not verified may warn, and never refuses.
 
     \b
     Examples:
@@ -34,14 +75,18 @@ def facts(ctx: click.Context, table: str | None, text: str | None, where: tuple[
       gpu-commons facts framework --where framework=pytorch --where variant=cu118 --json
     """  # noqa: D301 - \b is click's: it keeps the lines
     if table is None:
-        sizes = {name: len(look_up(name)) for name in table_names()}
-        listed = [{"table": name, "rows": size} for name, size in sizes.items()]
-        click.echo(
-            json_text(listed) if is_json else "\n".join(f"{name:<20}{size:>6} rows" for name, size in sizes.items())
-        )
+        doubts = counted_doubts()
+        if is_json:
+            click.echo(json_text([{"table": name, **asdict(each)} for name, each in doubts.items()]))
+        else:
+            click.echo("\n".join(_doubts(doubts) if unverified else _listed(doubts)))
         return
     try:
-        rows = [row for row in look_up(table, **_conditions(where)) if _holds(row, text)]
+        rows = [
+            row
+            for row in look_up(table, **_conditions(where))
+            if _holds(row, text) and (_unverified(row) or not unverified)
+        ]
     except UnknownTable as error:
         raise InputError(str(error)) from None
     if is_json:
@@ -50,6 +95,53 @@ def facts(ctx: click.Context, table: str | None, text: str | None, where: tuple[
         click.echo("\n\n".join("\n".join(_lines(row, painter())) for row in rows), nl=bool(rows))
         click.echo(f"{counted(len(rows), 'row')} of {table}", err=True)
     ctx.exit(0 if rows else 1)
+
+
+@dataclass(frozen=True, slots=True)
+class Doubts:
+    """How much of a table nobody has checked at its source."""
+
+    rows: int
+    unsure_rows: int
+    cells: int  # that say something
+
+
+def counted_doubts() -> dict[str, Doubts]:
+    """Every table with its size and its doubts."""
+    return {name: _doubts_of(look_up(name)) for name in table_names()}
+
+
+def _doubts_of(rows: Iterable[Row]) -> Doubts:
+    unsure = [_unverified(row) for row in rows]
+    return Doubts(len(unsure), sum(map(bool, unsure)), sum(map(len, unsure)))
+
+
+def _unverified(row: Row) -> set[str]:
+    """Columns of the row that say something which nobody has checked."""
+    return {name for name in row["unverified_cells"].split(";") if name and row[name]}
+
+
+def refusals_from_memory(cases: Path) -> int:
+    """How many refusals over the cases of a table rest on what nobody has checked."""
+    with cases.open(encoding="utf-8", newline="") as file:
+        asked = [Case(**{name: row[name] for name in FIELDS}) for row in csv.DictReader(file)]
+    found = [each for case in asked for each in check(case).findings if each.severity is Severity.REFUSE]
+    return sum(not each.fact.verified for each in found)
+
+
+def _listed(doubts: Mapping[str, Doubts]) -> Iterator[str]:
+    for name, each in doubts.items():
+        start = f"{name:<20}{each.rows:>5} rows  "
+        told = TABLES.get(name, "")
+        yield from textwrap.wrap(
+            told, width() or len(start + told) + 1, initial_indent=start, subsequent_indent=" " * len(start)
+        ) or [start.rstrip()]
+
+
+def _doubts(doubts: Mapping[str, Doubts]) -> Iterator[str]:
+    for name, each in doubts.items():
+        yield f"{name:<20}{each.rows:>5} rows, {each.unsure_rows:>4} with {each.cells:>4} cells that are not verified"
+    yield f"{counted(sum(each.cells for each in doubts.values()), 'cell')}: they may warn, and never refuse."
 
 
 def _conditions(where: Iterable[str]) -> dict[str, str]:
@@ -68,7 +160,7 @@ def _holds(row: Row, text: str | None) -> bool:
 
 def _lines(row: Row, paint: Paint) -> Iterator[str]:
     """One row as a block: its key, then what is known; what is not is left out."""
-    unverified = {name for name in row["unverified_cells"].split(";") if name}
+    unverified = _unverified(row)
     told = {
         name: cell for name, cell in row.items() if cell and name not in {"source", "collected", "unverified_cells"}
     }

@@ -1,5 +1,6 @@
 """GpuImage: an image built from a spec, pushed, and known by its digest."""
 
+import asyncio
 import hashlib
 import os
 from collections.abc import Mapping, Sequence
@@ -11,8 +12,14 @@ import pulumi_docker_build as docker_build
 
 from components.problems import Problem, nearest, show
 from components.references import ImageReference
+from images.inspection.facts import ImageContents
+from images.inspection.faults import InspectError
+from images.inspection.judge import judge
 from images.load import IMAGES, SpecError, context_files, load_family
-from images.plan import NOTHING, Origin, Plan, Substitute, kernel_pins, plan_image
+from images.measured import size_of
+from images.origin import Origin
+from images.plan import NOTHING, Plan, Substitute, kernel_pins, plan_image
+from images.pushed import read_pushed
 from images.render import CA_CONTEXT, build_arguments, installed_pins, render_dockerfile
 from images.spec import ImageSpec
 
@@ -46,6 +53,9 @@ class GpuImageArgs(TypedDict):
     """`zstd` (default; Docker 23, containerd 1.5 and later) or `gzip`."""
     build_on_preview: NotRequired[bool]
     """Build in previews as well, without pushing; default false."""
+    read_back: NotRequired[bool]
+    """Read what was pushed, all layers of it, as soon as its digest is known (default true). Facts are kept by digest
+    on the machine that runs Pulumi, where policies find them; false leaves sizes and facts unknown to everybody."""
     images: NotRequired[str]
     """Folder of image folders; default: those of gpu-commons."""
 
@@ -67,6 +77,12 @@ class GpuImage(pulumi.ComponentResource):
     """`repository@digest`; unknown in a preview that would build."""
     tag: pulumi.Output[str]
     """`repository:tag`; the tag is a hash of what goes in, for people who browse the registry."""
+    compressed_bytes: pulumi.Output[int | None]
+    """Bytes in the registry, all layers together; None where the image is not read back."""
+    unpacked_bytes: pulumi.Output[int | None]
+    """Bytes of the layers' files on a node's disk."""
+    facts: pulumi.Output[Mapping[str, Any] | None]
+    """What the image turned out to contain: its programs that use a GPU with their CUDA line and machine code."""
 
     def __init__(self, name: str, args: GpuImageArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         folder = Path(args.get("images") or IMAGES)
@@ -115,9 +131,26 @@ class GpuImage(pulumi.ComponentResource):
             opts=pulumi.ResourceOptions(parent=self, retain_on_delete=True),
         )
         # Not the provider's own `ref`: that one has the first tag in it.
-        self.ref = built.digest.apply(lambda digest: f"{args['repository']}@{digest}")
+        ref = built.digest.apply(lambda digest: f"{args['repository']}@{digest}")
+        read_back = args.get("read_back", True)
+        contents: pulumi.Output[ImageContents | None] = ref.apply(
+            lambda pushed: pulumi.Output.from_input(_read_back(pushed, is_wanted=read_back))
+        )
+        # Whoever uses the image waits until it was read: policies then know it before the first workload is made.
+        self.ref = pulumi.Output.all(ref, contents).apply(lambda both: both[0])
         self.tag = pulumi.Output.from_input(tag)
-        self.register_outputs({"ref": self.ref, "tag": self.tag})
+        self.compressed_bytes = contents.apply(lambda read: size_of(read).compressed if read else None)
+        self.unpacked_bytes = contents.apply(lambda read: size_of(read).unpacked if read else None)
+        self.facts = contents.apply(lambda read: _facts_read(read) if read else None)
+        self.register_outputs(
+            {
+                "ref": self.ref,
+                "tag": self.tag,
+                "compressed_bytes": self.compressed_bytes,
+                "unpacked_bytes": self.unpacked_bytes,
+                "facts": self.facts,
+            }
+        )
 
 
 def _argument_problems(name: str, args: GpuImageArgs, family: Sequence[ImageSpec]) -> list[Problem]:
@@ -160,6 +193,26 @@ def _facts(plan: Plan) -> Mapping[str, Any]:
         "packages": installed_pins(plan),
         "kernels": {kernel.name: list(kernel_pins(kernel)) for kernel in plan.kernels},
         "missing": list(plan.missing),
+    }
+
+
+async def _read_back(reference: str, *, is_wanted: bool) -> ImageContents | None:
+    if not is_wanted:
+        return None
+    try:
+        return await asyncio.to_thread(read_pushed, reference)  # the engine's messages go on meanwhile
+    except InspectError as error:
+        raise pulumi.RunError(f"the image that was pushed cannot be read back: {error}") from None
+
+
+def _facts_read(contents: ImageContents) -> Mapping[str, Any]:
+    """What `check` is told of the image, short enough to read in a preview."""
+    judged = judge(contents)
+    return {
+        "origin": Origin.IMAGE.value,
+        "system": contents.deep.system if contents.deep else "",
+        "programs": {program.name or "CUDA": dict(program.fields) for program in judged.programs},
+        "remarks": [remark.says for remark in judged.remarks],
     }
 
 

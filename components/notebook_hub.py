@@ -133,6 +133,9 @@ class HubCull(TypedDict):
 class NotebookHubArgs(TypedDict):
     """Arguments of NotebookHub. Times in seconds, sizes in GiB."""
 
+    images_are_pre_pulled: NotRequired[bool]
+    """The profiles' images are on every node of their pools before anybody asks, by a PrePuller or otherwise; policies
+    then count no time for pulling. Default false."""
     namespace: NotRequired[str]
     """Default: the component's name. One hub fills one namespace."""
     hub_image: pulumi.Input[str]

@@ -6,7 +6,7 @@ from typing import Any, cast
 
 import pulumi
 
-from components.gpu_image import GpuImageArgs
+from components.gpu_image import GpuImage, GpuImageArgs
 from components.gpu_job import GpuJobArgs
 from components.gpu_node_pool import GpuNodePoolArgs
 from components.notebook_hub import NotebookHubArgs
@@ -15,6 +15,7 @@ from components.pre_puller import PrePullerArgs
 from components.problems import Problem, SettingsError
 from components.settings import Stack
 from components.stack.models import Hub, Job, Pool, Profile
+from images.estimate import MB
 from images.load import load_family
 
 Refs = Mapping[str, pulumi.Output[str]]  # image name → repository@digest
@@ -83,6 +84,12 @@ def image_args(stack: Stack, name: str, base: pulumi.Output[str] | None) -> GpuI
     return args
 
 
+def size_output(image: GpuImage) -> pulumi.Output[Mapping[str, float]]:
+    """What a reader of a preview or of the stack's outputs sees of an image's size: MB of 10⁶ bytes, rounded."""
+    sizes = pulumi.Output.all(compressed_mb=image.compressed_bytes, unpacked_mb=image.unpacked_bytes)
+    return sizes.apply(lambda found: {name: round(size / MB, 1) for name, size in found.items() if size is not None})
+
+
 def managed_pools(stack: Stack) -> tuple[Pool, ...]:
     """Pools whose nodes this stack labels: none of a fleet that somebody else manages."""
     return () if stack.fleet.managed_by else stack.fleet.pools
@@ -134,6 +141,7 @@ def hub_args(stack: Stack, hub: Hub, refs: Refs) -> NotebookHubArgs:
         "cull": hub.cull.model_dump(exclude_none=True),
         "start_timeout_s": hub.start_timeout_s,
         "http_timeout_s": hub.http_timeout_s,
+        "images_are_pre_pulled": hub.pre_pull or None,
         "volume_gib": hub.volume_gib,
         "database_gib": hub.database_gib,
         "core_pool": stack.site.core_pool,

@@ -10,16 +10,19 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
+from cli.facts import TABLES, counted_doubts, refusals_from_memory
 from cli.reports.schemas import answer_schema, case_schema, matrix_schema
 from components.compat import Case, check
-from components.compat.facts import facts, table_names
+from components.compat.facts import facts
 from components.compat.rules.index import ALL_RULES as COMPAT_RULES
 from components.compat.rules.rule import Rule
 from components.settings import NAMESPACE, json_schema
+from images.lint.rules.index import ALL_RULES as LINT_RULES
 from policies.rules.index import ALL_RULES
 
 ROOT: Final = Path(__file__).resolve().parent.parent
 REFERENCE: Final = ROOT / "docs" / "reference"
+CASES: Final = ROOT / "tests" / "compat" / "cases.csv"
 HEAD: Final = "<!-- Written by `make docs` from {source}. Change that, not this page. -->\n\n"
 EVERYWHERE: Final = {"assumptions"}  # stands in most sections, and is described once
 
@@ -37,6 +40,7 @@ def pages() -> dict[Path, str]:
         REFERENCE / "policies.md": policies_page(),
         REFERENCE / "compat-rules.md": compat_rules_page(),
         REFERENCE / "facts.md": facts_page(),
+        REFERENCE / "lint-rules.md": lint_rules_page(),
     }
 
 
@@ -271,28 +275,6 @@ def _example(example: Mapping[str, str], rule: Rule) -> str:
     return f"| {', '.join(f'{name} `{value}`' for name, value in example.items())} | {answer.verdict.value} | {said} |"
 
 
-# Tables in a few words; in full they are CSV files, which a browser of the repository shows as tables.
-TABLES: Final = {
-    "container_toolkit": "What releases of NVIDIA's container toolkit do with compat libraries and requirements.",
-    "cuda_driver": "CUDA toolkit releases and the drivers they ask for.",
-    "cudnn": "cuDNN releases: CUDA lines, drivers and GPUs that they serve.",
-    "driver_branch": "Driver branches, the CUDA that each reports, and when it ends.",
-    "ec2_gpu_instances": "EC2 instance types with GPUs.",
-    "eks_ami": "Releases of the EKS-optimised GPU images: driver, toolkit, kernel module.",
-    "forward_compat": "Which compat package works on which driver branch.",
-    "framework": "Framework builds: CUDA, targets of their code, cuDNN.",
-    "framework_floor": "Lowest GPUs that projects state for their versions.",
-    "framework_library": "Versions of libraries that framework builds need.",
-    "glibc": "C libraries of operating systems.",
-    "gpu_arch": "Compute capabilities: toolkits that make code for them, branches that drive them.",
-    "gpu_model": "GPU models.",
-    "gpu_operator": "Releases of the GPU operator and their default drivers.",
-    "image_repository": "How tags of image families are to be read.",
-    "image_tag": "What the notes of images say.",
-    "jetson": "JetPack releases.",
-    "nccl": "NCCL releases.",
-    "require": "Requirement clauses of nvidia/cuda images.",
-}
 COLUMNS: Final = (  # tables that are short and often asked for, in full
     ("driver_branch", ("branch", "native_cuda", "branch_type", "eol")),
     (
@@ -310,14 +292,15 @@ def facts_page() -> str:
         "What the [rules](compat-rules.md) rest on.",
         "Every row has its source and the day it was read; an empty cell is a fact that nobody has found.",
         "A cell that is not verified may warn, and never refuses.",
-        "`gpu-commons facts TABLE` prints rows with their sources.\n",
-        "| table | holds | rows | rows with a cell that is not verified |\n|---|---|---|---|",
+        "`gpu-commons facts TABLE` prints rows with their sources, `gpu-commons facts --unverified` this count.",
+        _memory(),
+        "\n| table | holds | rows | rows with a cell that is not verified | such cells |\n|---|---|---|---|---|",
     ]
-    for name in table_names():
-        rows = facts(name)
-        unsure = sum(bool(row["unverified_cells"]) for row in rows)
+    for name, doubts in counted_doubts().items():
         link = f"[`{name}`](../../components/compat/data/{name}.csv)"
-        blocks.append(f"| {link} | {TABLES.get(name, '')} | {len(rows):,} | {unsure:,} |")
+        blocks.append(
+            f"| {link} | {TABLES.get(name, '')} | {doubts.rows:,} | {doubts.unsure_rows:,} | {doubts.cells:,} |"
+        )
     for name, columns in COLUMNS:
         blocks.append(f"\n## {name}\n\n{TABLES[name]}\n")
         blocks.append(f"| {' | '.join(columns)} | |\n|{'---|' * (len(columns) + 1)}")
@@ -326,6 +309,44 @@ def facts_page() -> str:
             told = f"not verified: {', '.join(doubt)}" if doubt else ""
             blocks.append(f"| {' | '.join(_cell(row[column]) for column in columns)} | {told} |")
     return HEAD.format(source="components/compat/data") + "\n".join(blocks) + "\n"
+
+
+def _memory() -> str:
+    number = refusals_from_memory(CASES)
+    rest = f"{number:,} rest" if number else "none rests"
+    return f"Of all refusals over the cases of `{CASES.relative_to(ROOT)}`, {rest} on such a cell."
+
+
+# --- linter
+
+
+def lint_rules_page() -> str:
+    """Rules of `image lint` in the order of their index, each with a file that has the mistake and one without."""
+    blocks = [
+        "# Rules of the linter\n",
+        "`gpu-commons image lint` names the rule of each finding, and the number of the mistake behind it.",
+        "How to ask, and how to waive a rule: [lint a Dockerfile](../lint-a-dockerfile.md).\n",
+        "| rule | mistake | number | at worst | asked of |\n|---|---|---|---|---|",
+        *(
+            f"| [`{rule.id}`](#{rule.id.lower()}) | {_cell(rule.title)} | {rule.number} | {rule.severity.value} "
+            f"| {', '.join(sorted(kind.value for kind in rule.kinds))} |"
+            for rule in LINT_RULES
+        ),
+    ]
+    for rule in LINT_RULES:
+        blocks += [
+            f"\n## {rule.id}\n",
+            _cell(rule.says),
+            _cell(rule.why),
+            f"\nInstead: {_cell(rule.fix)}\n\nSources:\n",
+        ]
+        blocks += [f"- {source}" for source in rule.sources]
+        for title, example in (("Has it", rule.failing), ("Is clean", rule.passing)):
+            role = f", `--role {example.role.value}`" if example.role.value != "application" else ""
+            beside = {True: ", beside a .dockerignore", False: ", beside no .dockerignore", None: ""}
+            blocks.append(f"\n{title} ({example.kind.value}{role}{beside[example.has_ignore_file]}):\n")
+            blocks.append(f"```text\n{re.sub(r'sha256:4{64}', 'sha256:444…', example.text).rstrip()}\n```")
+    return HEAD.format(source="images/lint/rules") + "\n".join(blocks) + "\n"
 
 
 def _cell(text: str) -> str:

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Final
 
-from images.plan import Origin
+from images.origin import Origin
 
 MB: Final = 10**6
 GB: Final = 10**9
@@ -80,8 +80,8 @@ def cold_start(size: Size, rates: Rates) -> ColdStart:
     pull = size.compressed / MB / rates.pull_mb_per_s
     unpack = size.unpacked / MB / speed
     reason = (
-        f"pull {_gb(size.compressed)} at {rates.pull_mb_per_s:g} MB/s {pull:.0f} s, "
-        f"unpack {_gb(size.unpacked)} ({size.compression}) at {speed:g} MB/s {unpack:.0f} s, "
+        f"pull {amount(size.compressed)} at {rates.pull_mb_per_s:g} MB/s {pull:.0f} s, "
+        f"unpack {amount(size.unpacked)} ({size.compression}) at {speed:g} MB/s {unpack:.0f} s, "
         f"start {rates.start_s:.0f} s"
     )
     return ColdStart(pull, unpack, rates.start_s, reason)
@@ -124,5 +124,6 @@ def room(disk_gib: float) -> int:
     return int(disk_gib * GIB * USABLE_SHARE)
 
 
-def _gb(number: int) -> str:
-    return f"{number / GB:.2f} GB"
+def amount(number: int) -> str:
+    """Bytes for people: `2.98 GB`, `12.4 MB`; powers of ten, as registries count."""
+    return f"{number / GB:.2f} GB" if number >= GB // 10 else f"{number / MB:.1f} MB"

@@ -32,6 +32,7 @@ _INDEX, _CONCATENATED = 0x20, 0x100  # neither is code of its own
 _THIS_GPU_ONLY, _FAMILY_ONLY = 1 << 20, 1 << 21
 _LARGEST_HEADER = 1 << 16
 _LARGEST_CONTAINER = 1 << 40
+_MOST_KEPT = 2_000_000  # containers and distinct entries; the library with most has some hundred thousand
 _ELF_HEADER = 64
 _SECTION = struct.Struct("<II16xQQ24x")  # name, type, …, offset, size
 _NO_BITS = 8  # a section that takes no room in the file
@@ -105,6 +106,7 @@ class Scanner:
         self._seen: dict[tuple[Target, ...], int] = {}  # few distinct lists, many containers
         self._offsets = array("Q")
         self._lists = array("L")
+        self._kept = 0
         self._sections = _Sections()
         self.targets: set[Target] = set()
         """All targets found so far."""
@@ -114,8 +116,16 @@ class Scanner:
         """Bytes taken so far."""
         return self._start + len(self._pending)
 
+    @property
+    def is_full(self) -> bool:
+        """A file made to fill memory: what comes after this is passed over."""
+        return self._kept + len(self._inside) > _MOST_KEPT
+
     def feed(self, chunk: bytes) -> None:
         self._sections.feed(chunk)
+        if self.is_full:
+            self._start, self._pending = self.position + len(chunk), b""
+            return
         if self._skip >= len(chunk) and not self._pending:
             self._skip -= len(chunk)
             self._start += len(chunk)
@@ -195,7 +205,9 @@ class Scanner:
         if self._inside:
             self.targets.update(self._inside)
             self._offsets.append(self._began)
-            self._lists.append(self._seen.setdefault(tuple(self._inside), len(self._seen)))
+            count = len(self._seen)
+            self._lists.append(self._seen.setdefault(tuple(self._inside), count))
+            self._kept += 1 + (len(self._inside) if len(self._seen) > count else 0)
         self._inside = []
 
 

@@ -138,7 +138,7 @@ def _shadowed(images: Path, child: ImageSpec, parent: ImageSpec) -> Iterable[Pro
                 f"images/{child.name}/{child.python.lock}",
                 show(f"{name}=={', '.join(sorted(versions))}"),
                 f"would lie over {', '.join(sorted(inherited[name]))} of {parent.name}",
-                f"make the lock anew: python -m images lock {child.name} prints the command",
+                f"make the lock anew: gpu-commons image lock {child.name} prints the command",
             )
 
 
@@ -162,7 +162,7 @@ def _wheel_lock_misfits(folder: Path, spec: ImageSpec) -> Iterable[Problem]:
                 f"{_place(folder)}: python.packages",
                 show(pin),
                 f"is not what {spec.python.lock} {there}",
-                f"make the lock anew: python -m images lock {spec.name} prints the command",
+                f"make the lock anew: gpu-commons image lock {spec.name} prints the command",
             )
 
 

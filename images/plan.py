@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from enum import StrEnum
 from typing import Final
 
 from components.problems import Problem, show
@@ -17,14 +16,6 @@ from images.spec import CudaSource, ImageSpec, Kernel, Layout, Package
 
 CONDA_FORGE: Final = "conda-forge"
 NOTHING: Final = "nothing"  # what replaces a package source
-
-
-class Origin(StrEnum):
-    """Where a fact about an image comes from. Only `image` was seen in the image itself."""
-
-    SPEC = "spec"
-    REGISTRY = "registry"
-    IMAGE = "image"
 
 
 @dataclass(frozen=True, slots=True)

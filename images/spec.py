@@ -147,7 +147,7 @@ class Python(_Strict):
     packages: tuple[Annotated[Package, BeforeValidator(_as_package)], ...] = Field(min_length=1, strict=False)
     """Exact pins; `jupyterlab==4.6.6`, or both names where they differ."""
     lock: RelativePath = "requirements.lock"
-    """All wheels with hashes; `python -m images lock IMAGE` prints the command that makes it from the pins."""
+    """All wheels with hashes; `gpu-commons image lock IMAGE` prints the command that makes it from the pins."""
 
 
 class Node(_Strict):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from decimal import Decimal
 from typing import Any
@@ -12,7 +13,11 @@ from pulumi_policy.proxy import UnknownValueError
 from components import labels
 from components.placement import UNKNOWN, Node
 from components.settings import Stack
-from policies.findings import Finding, Level, Site
+from components.stack.models import Pool
+from images.estimate import GB, Rates, Size
+from images.measured import size_of
+from images.pushed import known
+from policies.findings import Finding, Level, Limits, Machine, Site, Waiver
 from policies.rules.index import ALL_RULES
 from policies.workloads import holds_pods, workloads
 
@@ -48,13 +53,44 @@ def site_of(stack: Stack) -> Site:
         for pool in stack.fleet.pools
         for name in pool.node_names
     )
-    runtime = stack.runtime
+    runtime, limits = stack.runtime, stack.site.image_limits
     images = (runtime.device_plugin, runtime.persistence_daemon) if runtime else ()
     return Site(
         nodes=nodes,
         allowed_registries=tuple(str(registry) for registry in stack.site.allowed_registries),
         runtime_images=tuple(stack.substitute(str(image))[0] for image in images),
+        own_registry=str(stack.site.registry),
+        machines={pool.name: _machine(pool) for pool in stack.fleet.pools},
+        limits=Limits(
+            warn_compressed=round(limits.warn_compressed_gb * GB),
+            refuse_compressed=round(limits.refuse_compressed_gb * GB),
+            unpacked_disk_share=limits.unpacked_disk_share,
+            waivers={
+                image.name: Waiver(round(image.limit.compressed_gb * GB), image.limit.reason, image.limit.until)
+                for image in stack.images
+                if image.limit
+            },
+        ),
+        size_of=_size_of,
+        today=dt.datetime.now(tz=dt.UTC).date(),
     )
+
+
+def _machine(pool: Pool) -> Machine:
+    stated = {"pull_mb_per_s": pool.pull_mb_per_s, "disk_mb_per_s": pool.disk_mb_per_s}
+    rates = {name: float(value) for name, value in stated.items() if value is not None}
+    return Machine(
+        disk_gib=float(pool.root_disk_gib),
+        is_disk_assumed="root_disk_gib" in pool.assumptions,
+        rates=Rates(**rates),
+        are_rates_planned=not rates or bool(set(rates) & set(pool.assumptions)),
+    )
+
+
+def _size_of(reference: str) -> Size | None:
+    """From the facts on this machine; a policy asks no registry."""
+    contents = known(reference)
+    return size_of(contents) if contents else None
 
 
 def plain(value: Any) -> Any:

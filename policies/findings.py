@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import datetime as dt
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
 from components.placement import Node
+from images.estimate import GB, Rates, Size
 
 
 class Level(StrEnum):
@@ -33,15 +35,56 @@ class Workload:
     name: str  # as a person knows it: Deployment datahub/hub, profile gtx1080ti of hub datahub
     pod: Mapping[str, Any]
     is_daemon: bool = False  # runs on every node that takes it
+    start_timeout_s: float | None = None  # of a hub's profile: seconds in which its server must answer
+    is_pre_pulled: bool = False  # its image is on every node before it is asked for
+
+
+@dataclass(frozen=True, slots=True)
+class Machine:
+    """What a node of a pool can hold and how fast it is. Assumed: the stack file says that nobody has measured it."""
+
+    disk_gib: float
+    is_disk_assumed: bool = False
+    rates: Rates = field(default_factory=Rates)
+    are_rates_planned: bool = True  # planning figures, not this pool's own
+
+
+@dataclass(frozen=True, slots=True)
+class Waiver:
+    """A bigger limit for one image, in compressed bytes, until the end of a day."""
+
+    compressed: int
+    reason: str
+    until: dt.date
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """How big an image may be: compressed bytes, and unpacked bytes as a share of a node's disk."""
+
+    warn_compressed: int = 4 * GB
+    refuse_compressed: int = 6 * GB
+    unpacked_disk_share: float = 0.25
+    waivers: Mapping[str, Waiver] = field(default_factory=dict)  # by the image's name
+
+
+def nothing_known(_: str) -> Size | None:
+    """The size of every image, where no facts are at hand."""
+    return None
 
 
 @dataclass(frozen=True, slots=True)
 class Site:
-    """What the rules know of the place: nodes of the fleet and registries that may be pulled from."""
+    """What the rules know of the place: nodes of the fleet, registries that may be pulled from, limits of images."""
 
     nodes: tuple[Node, ...]
     allowed_registries: tuple[str, ...]
     runtime_images: tuple[str, ...] = ()  # images of the runtime's own daemons
+    own_registry: str | None = None  # where this stack pushes: facts of these images can always be read
+    machines: Mapping[str, Machine] = field(default_factory=dict)  # by pool
+    limits: Limits = field(default_factory=Limits)
+    size_of: Callable[[str], Size | None] = nothing_known  # of repository@digest, from the facts that were read
+    today: dt.date = dt.date.max
 
 
 @dataclass(frozen=True, slots=True)

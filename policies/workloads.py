@@ -64,7 +64,13 @@ def _profiles(name: str, inputs: Mapping[str, Any]) -> Iterator[Workload]:
         if not isinstance(profile, Mapping):
             continue
         label = f"profile {profile.get('name', index)} of hub {name}"
-        yield Workload(label, _profile_pod(profile, inputs))
+        timeout = inputs.get("start_timeout_s")
+        yield Workload(
+            label,
+            _profile_pod(profile, inputs),
+            start_timeout_s=float(timeout) if isinstance(timeout, int | float) else None,
+            is_pre_pulled=inputs.get("images_are_pre_pulled") is True,
+        )
 
 
 def _profile_pod(profile: Mapping[str, Any], hub: Mapping[str, Any]) -> dict[str, Any]:

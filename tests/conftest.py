@@ -8,6 +8,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
+
+settings.register_profile("gpu-commons", deadline=None)  # a busy machine is slow and not wrong
+settings.load_profile("gpu-commons")
 
 GOLDEN = Path(__file__).parent / "golden"
 WRITES = os.environ.get("GPU_COMMONS_GOLDEN") == "write"

@@ -69,10 +69,11 @@ def sources(folder: str) -> Iterator[Path]:
 
 
 @pytest.mark.parametrize("folder", ["components", "policies"])
-def test_nothing_is_called_like_a_standard_module_where_the_folder_is_first_on_the_path(folder: str) -> None:
-    # A plug-in and a policy pack run with their own folder first: a `types.py` there would replace Python's.
+def test_nothing_hides_another_module_where_the_folder_is_first_on_the_path(folder: str) -> None:
+    # A plug-in and a policy pack run with their own folder first: a `types.py` there would replace Python's, and an
+    # `images.py` ours.
     entries = {path.stem for path in (ROOT / folder).iterdir() if path.suffix == ".py" or path.is_dir()}
-    assert not entries & sys.stdlib_module_names
+    assert not entries & {*sys.stdlib_module_names, "components", "images", "policies", "cli", "lab"}
 
 
 def component_classes() -> dict[str, ast.ClassDef]:

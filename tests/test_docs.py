@@ -23,7 +23,7 @@ DOCS = ROOT / "docs"
 PAGES = [ROOT / "README.md", ROOT / "CHANGELOG.md", ROOT / "CONTRIBUTING.md", *sorted(DOCS.rglob("*.md"))]
 GENERATED = [
     *("stack.schema.json", "case.schema.json", "answer.schema.json", "matrix.schema.json"),
-    *("stack.md", "components.md", "policies.md", "compat-rules.md", "facts.md"),
+    *("stack.md", "components.md", "policies.md", "compat-rules.md", "facts.md", "lint-rules.md"),
 ]
 DECISIONS = sorted((DOCS / "decisions").glob("*.md"))
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from cli.reports.words import SIGNS, TONES, Paint, plain, source_and_date
-from components.compat import Answer, CaseError, Finding, Remedy
+from components.compat import Answer, CaseError, Change, Finding, Remedy
 
 UNREADABLE: Final = "CASE"  # stands in place of a rule where a line of a batch cannot be read
 
@@ -44,8 +44,12 @@ def remedy_data(remedy: Remedy | None) -> dict[str, Any] | None:
     """The remedy of an answer; null where nothing need be changed."""
     if remedy is None:
         return None
-    changes = [{"field": each.field, "from": each.from_, "to": each.to} for each in remedy.changes]
-    return {"text": remedy.text, "changes": changes}
+    otherwise = [{"text": way.text, "changes": _changes_data(way.changes)} for way in remedy.otherwise]
+    return {"text": remedy.text, "changes": _changes_data(remedy.changes), "otherwise": otherwise}
+
+
+def _changes_data(changes: tuple[Change, ...]) -> list[dict[str, str]]:
+    return [{"field": each.field, "from": each.from_, "to": each.to} for each in changes]
 
 
 def unreadable_data(name: str, line: int, problem: str) -> dict[str, Any]:

@@ -133,7 +133,8 @@ def _without_gpu(grid: Grid) -> Iterator[str]:
 
 
 def _reason(reason: Reason, all_: int) -> Iterator[str]:
-    where = "every pool" if len(reason.pools) == all_ > 1 else ", ".join(map(escape, reason.pools))
+    named = ", ".join(f'<span class="whole">{escape(pool)}</span>' for pool in reason.pools)
+    where = "every pool" if len(reason.pools) == all_ > 1 else named
     yield (
         f'<article class="why {reason.sign.tone}" id="why-{reason.place}" tabindex="-1">\n'
         f"<h4>{_mark(reason.sign)} <span>on {where}</span></h4>\n"
@@ -160,16 +161,18 @@ def _finding(finding: Finding) -> str:
 
 
 def _sources(source: str) -> str:
-    """Addresses as links, everything else as it is."""
+    """Addresses and GitHub repositories as links, everything else as it is."""
     parts = (part.strip() for part in source.split(" ; "))
     return "; ".join(_source(part) for part in dict.fromkeys(parts))
 
 
 def _source(part: str) -> str:
     address, _, rest = part.partition(" ")
+    shown = escape(address.partition("://")[2].removesuffix("/"))
+    if re.fullmatch(r"github:[\w.-]+/[\w.-]+", address):
+        shown, address = escape(address), f"https://github.com/{address.removeprefix('github:')}"
     if not re.match(r"https?://[\w.-]+(/|$)", address):
         return escape(part)
-    shown = escape(address.partition("://")[2].removesuffix("/"))
     return f'<a href="{escape(address)}" rel="noreferrer">{shown}</a>' + (f" {escape(rest)}" if rest else "")
 
 

@@ -37,7 +37,7 @@ p { margin: .35rem 0; max-width: 78ch; }
 a { color: var(--link); text-underline-offset: .15em; text-decoration-thickness: from-font; }
 a:focus-visible, .scroll:focus-visible { outline: 3px solid var(--link); outline-offset: 2px; border-radius: 2px; }
 code { font: .92em ui-monospace, SFMono-Regular, Menlo, Consolas, "DejaVu Sans Mono", monospace; font-weight: 600; }
-.quiet { color: var(--soft); font-size: .9rem; }
+.quiet { color: var(--soft); font-size: .9em; }
 .good { --tone: var(--good); --tint: var(--good-bg); }
 .warn { --tone: var(--warn); --tint: var(--warn-bg); }
 .open { --tone: var(--open); --tint: var(--open-bg); }
@@ -103,9 +103,10 @@ tr:target > * { background: var(--open-bg); }
 .why:target { outline: 2px solid var(--tone); outline-offset: 2px; }
 .why ul { margin: .7rem 0 0; padding: 0; list-style: none; }
 .why li { padding: .45rem 0; border-top: 1px solid var(--line); }
-.severity { padding: 0 .35em; color: var(--soft); font-size: .85rem; }
+.severity { padding: 0 .35em; color: var(--soft); font-size: .85em; }
 .remedy { margin: .7rem 0; padding: .5rem .7rem; border-radius: 4px; background: var(--tint); }
 .nowrap { white-space: nowrap; }
+.whole { display: inline-block; }
 .names { margin: .5rem 0; padding: 0; list-style: none; }
 .names li {
   display: inline-block; margin: 0 .5rem .3rem 0; padding: .1rem .6rem;
@@ -124,8 +125,10 @@ footer {
   .legend { grid-template-columns: 1fr; gap: .5rem; }
   .legend div { display: grid; grid-template-columns: 11rem 1fr; align-items: baseline; }
   .legend dd { margin: 0; }
-  .scroll { margin-inline: -1rem; padding-inline: 1rem; }
-  .matrix th:first-child { left: -1rem; min-width: 7rem; max-width: 8.5rem; padding-left: 1rem; }
+  .scroll { margin-inline: -1rem; }
+  .matrix th:first-child, .pools th:first-child { padding-left: 1rem; }
+  .matrix th:first-child { min-width: 7.5rem; max-width: 8.5rem; }
+  caption { padding-left: 1rem; }
   .matrix th, .matrix td a { padding-inline: .55rem; }
   .why { padding-inline: .8rem; }
 }
@@ -138,14 +141,16 @@ footer {
     --good: #22683f; --warn: #7d5300; --open: #41557a; --bad: #a0282c; --none: #676e79;
     --good-bg: #fff; --warn-bg: #fff; --open-bg: #fff; --bad-bg: #fff; --none-bg: #fff;
   }
-  body { max-width: none; padding: 0; font-size: 9.5pt; }
+  html { font-size: 9.5pt; }
+  body { max-width: none; padding: 0; }
   .scroll { overflow: visible; }
   .matrix th:first-child { position: static; }
   thead { display: table-header-group; }
   tr, li, h4 { break-inside: avoid; }
   h2, h3, h4 { break-after: avoid; }
   .cards { display: block; columns: 2; column-gap: 1.2rem; }
-  .why { margin: 0 0 .7rem; font-size: 8.5pt; }
+  .why { margin: 0 0 .7rem; padding: .5rem .8rem; font-size: .9rem; line-height: 1.4; }
+  .why li { padding: .3rem 0; }
   section > .quiet { break-after: avoid; }
   .remedy { padding: 0; }
   p { orphans: 3; widows: 3; }

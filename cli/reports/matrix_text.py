@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import textwrap
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Final
 
 from rich.cells import cell_len
@@ -15,6 +16,7 @@ from rich.text import Text
 from cli.reports.answers import reasons_text
 from cli.reports.grid import Column, Grid
 from cli.reports.words import ALL_SIGNS, Sign, is_fine
+from components.compat import Answer, Severity
 
 _STYLES: Final = {"good": "green", "warn": "yellow", "open": "cyan", "bad": "bold red", "none": "dim"}
 _GAP: Final = 3  # between two columns
@@ -92,8 +94,13 @@ def _reasons(grid: Grid, width: int) -> Iterator[Text]:
                 head.stylize(_STYLES[reason.sign.tone], 0, len(sign))
                 yield head
                 yield from map(Text, more)
-                for line in reasons_text(reason.answer, width=width):
+                for line in reasons_text(_without_notes(reason.answer), width=width):
                     yield Text(line)
+
+
+def _without_notes(answer: Answer) -> Answer:
+    """What does not hold; what does is in the page and in JSON."""
+    return replace(answer, findings=tuple(each for each in answer.findings if each.severity is not Severity.NOTE))
 
 
 def _pools(pools: tuple[str, ...], all_: int) -> str:

@@ -104,17 +104,25 @@ def _definitions() -> dict[str, Any]:
     change = {
         "field": {**_TEXT, "description": "Field of the case."},
         "from": {**_TEXT, "description": "Its value now; empty where nothing was said."},
-        "to": {**_TEXT, "description": "What it would have to be."},
+        "to": {**_TEXT, "description": "What it would have to be; empty: leave it out."},
     }
+    changes = {
+        "type": "array",
+        "items": {"$ref": "#/$defs/change"},
+        "description": "The same as data, all together; empty where no change of a field would do.",
+    }
+    way = {"text": {**_TEXT, "description": "What to do instead."}, "changes": changes}
     remedy = {
-        "text": {**_TEXT, "description": "One or two sentences that a person can act on."},
-        "changes": {
+        "text": {**_TEXT, "description": "One or two sentences that a person can act on: every way that was found."},
+        "changes": {**changes, "description": f"{changes['description']} Those of the first way."},
+        "otherwise": {
             "type": "array",
-            "items": {"$ref": "#/$defs/change"},
-            "description": "The same as data, all together; empty where no change of a field would do.",
+            "items": {"$ref": "#/$defs/way"},
+            "description": "The other ways, each alone.",
         },
     }
-    return {"finding": _object(finding), "remedy": _object(remedy), "change": _object(change)}
+    definitions: dict[str, dict[str, Any]] = {"finding": finding, "remedy": remedy, "way": way, "change": change}
+    return {name: _object(properties) for name, properties in definitions.items()}
 
 
 def _object(properties: dict[str, Any]) -> dict[str, Any]:

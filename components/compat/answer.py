@@ -3,91 +3,94 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import lru_cache
 
-from components.compat import remedy, tables
+from components.compat import remedy
 from components.compat.case import Case, CaseError
 from components.compat.contents import read_images
 from components.compat.model import Answer, ImageFacts, Platform, PoolFacts, Severity, Verdict
 from components.compat.pools import read_pools
 from components.compat.reading import Axis
 from components.compat.resolve import Findings, solve, worst_first
-from components.compat.rules.back import native_floor
-from components.compat.rules.minor import major_floor
-from components.compat.versions import DriverVersion
-
-_MANY = 400  # possibilities that are solved for one case; what is open beyond that is not worth more
-_KEPT = 8192  # answers: a fleet asks the same few questions again and again
+from components.compat.turning import turning_drivers
 
 
-def check(case: Case) -> Answer:
+def check(case: Case, *, with_remedy: bool = True) -> Answer:
     """Will this image run on that GPU with that driver, and if not, what to change?
 
+    A remedy costs more than the rest of the answer: whoever wants verdicts and findings of many cases does without.
     Raises CaseError for a case that cannot be read, with every problem in it.
     """
-    found = _check(case)
-    return Answer(case.id, found.verdict, found.findings, found.remedy)
-
-
-@lru_cache(_KEPT)
-def _check(case: Case) -> Answer:
     pools = read_pools(case)
     images = read_images(case, pools.values[0] if pools.values else None)
-    if problems := [*pools.problems, *images.problems]:
-        raise CaseError(problems)
+    if pools.problems or images.problems:
+        raise CaseError([*pools.problems, *images.problems])
+    meant = Meant(case, images.values, pools.values, (*pools.notes, *images.notes), with_remedy)
     possible = [
-        Possibility(image, exact) for image in images.values for pool in pools.values for exact in _exact(image, pool)
+        Possibility(image, exact, *solve(image, exact))
+        for image in images.values
+        for pool in pools.values
+        for exact in _exact(image, pool)
     ]
-    findings = (*pools.notes, *images.notes)
     if len(possible) == 1:
-        return _told(possible[0], possible[0].findings, findings)
-    return _together(possible[:_MANY], findings, (*pools.open, *images.open))
+        return _told(meant, possible[0], possible[0].findings)
+    return _together(meant, possible, (*pools.open, *images.open))
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
+class Meant:
+    """What a case may mean, and how it was read."""
+
+    case: Case
+    images: tuple[ImageFacts, ...]
+    pools: tuple[PoolFacts, ...]
+    notes: Findings
+    with_remedy: bool
+
+
+@dataclass(frozen=True, slots=True)
 class Possibility:
     """One image on one pool that a case may mean, solved."""
 
     image: ImageFacts
     pool: PoolFacts
-    verdict: Verdict = Verdict.UNKNOWN
-    findings: Findings = ()
-
-    def __post_init__(self) -> None:
-        self.verdict, self.findings = solve(self.image, self.pool)
+    verdict: Verdict
+    findings: Findings
 
 
-def _told(chosen: Possibility, findings: Findings, notes: Findings, verdict: Verdict | None = None) -> Answer:
+def _told(meant: Meant, chosen: Possibility, findings: Findings, verdict: Verdict | None = None) -> Answer:
     """The answer of a possibility: its findings, how the case was read, and what would turn it."""
-    verdict = verdict or chosen.verdict
+    verdict, notes = verdict or chosen.verdict, meant.notes
     if notes:
         findings = worst_first((*findings, *notes))
         if verdict.runs and findings[0].severity is Severity.UNKNOWN:
             verdict = Verdict.UNKNOWN  # how the case was read leaves something open
         elif verdict is Verdict.COMPATIBLE and any(each.severity is Severity.WARN for each in notes):
             verdict = Verdict.WITH_WARNING
-    found = remedy.find(chosen.image, chosen.pool, findings) if verdict is Verdict.INCOMPATIBLE else None
-    return Answer("", verdict, findings, found)
+    found = None
+    if verdict is Verdict.INCOMPATIBLE and meant.with_remedy:
+        asked = remedy.Asked(meant.case, chosen.image, chosen.pool, meant.images, meant.pools)
+        found = remedy.find(asked, findings)
+    return Answer(meant.case.id, verdict, findings, found)
 
 
-def _together(possible: list[Possibility], notes: Findings, axes: tuple[Axis, ...]) -> Answer:
+def _together(meant: Meant, possible: list[Possibility], axes: tuple[Axis, ...]) -> Answer:
     """Where all agree, what is open does not matter; else `unknown`, with what would settle it."""
     running = [each for each in possible if each.verdict.runs]
     refused = [each for each in possible if each.verdict is Verdict.INCOMPATIBLE]
     if len(running) == len(possible):
         chosen = max(running, key=lambda each: each.verdict is Verdict.WITH_WARNING)
-        return _told(chosen, chosen.findings, notes)
+        return _told(meant, chosen, chosen.findings)
     if len(refused) == len(possible):
         chosen = _least_bad(refused)
-        return _told(chosen, _shared(refused, chosen.findings), notes)
+        return _told(meant, chosen, _shared(refused, chosen.findings))
     against = refused or [each for each in possible if not each.verdict.runs]
     if not running:
         unsure = next(each for each in possible if each.verdict is Verdict.UNKNOWN)
-        return _told(unsure, unsure.findings, notes)
+        return _told(meant, unsure, unsure.findings)
     turn = _turning_point(axes, against, running)
     decisive = [each for each in against[-1].findings if each.severity in {Severity.REFUSE, Severity.UNKNOWN}]
     open_ = tuple(replace(each, severity=Severity.UNKNOWN, message=f"{turn}: {each.message}") for each in decisive[:3])
-    return _told(against[-1], open_, notes, Verdict.UNKNOWN)
+    return _told(meant, against[-1], open_, Verdict.UNKNOWN)
 
 
 def _least_bad(refused: list[Possibility]) -> Possibility:
@@ -123,27 +126,4 @@ def _exact(image: ImageFacts, pool: PoolFacts) -> tuple[PoolFacts, ...]:
     """A pool whose driver nobody said, with one driver for each stretch in which the answer is the same."""
     if pool.driver is not None or pool.platform is Platform.JETSON:
         return (pool,)
-    return tuple(replace(pool, driver=driver) for driver in _turning_drivers(image, pool))
-
-
-def _turning_drivers(image: ImageFacts, pool: PoolFacts) -> list[DriverVersion]:
-    """The oldest driver of the tables, and each one from which on some rule may answer otherwise."""
-    turns = {tables.first_release(min(tables.driver_branches()))}
-    for cuda in {each for each in (image.cuda, image.built_with, image.compat_line) if each is not None}:
-        for found in (
-            native_floor(cuda, pool.platform),
-            native_floor(cuda.line, pool.platform),
-            major_floor(cuda, pool.platform),
-        ):
-            turns |= {found[0]} if found else set()
-        branches = {branch for line, branch in tables.forward_compats() if line == cuda.line}
-        turns |= {tables.first_release(branch) for branch in branches | set(image.compat_branches)}
-    arch = tables.architectures().get(pool.gpu.capability)
-    if arch is not None and arch.first_branch is not None:
-        turns.add(tables.first_release(arch.first_branch))
-    if arch is not None and arch.last_branch is not None:
-        newer = min((branch for branch in tables.driver_branches() if branch > arch.last_branch), default=0)
-        turns |= {tables.first_release(newer)} if newer else set()
-    if image.stated_driver is not None:
-        turns.add(image.stated_driver)
-    return sorted(turns)
+    return tuple(replace(pool, driver=driver) for driver in turning_drivers(image, pool))

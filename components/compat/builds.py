@@ -55,7 +55,8 @@ LOADS_CUDA_FROM_OUTSIDE = frozenset({"tensorflow", "mxnet", "cupy", "onnxruntime
 
 
 _OWN_BUILD = re.compile(
-    r"\b(source|self|custom|compiled|community|unofficial|rebuilt|jetson|jetpack|l4t|nv\d\d)\b|\+nv\d|\bbuilt (for|with)\b"  # noqa: E501
+    r"\b(source|self|custom|compiled|community|unofficial|rebuilt|jetson|jetpack|l4t|nv\d\d)\b"
+    r"|\+nv\d|\bbuilt (for|with)\b"
 )
 
 
@@ -70,6 +71,7 @@ class Wish:
     conda: bool = False
     brings_cuda: bool | None = None  # tensorflow[and-cuda], conda: yes; cuda12_local: no; None: as usual
     from_source: bool = False
+    from_index: str = ""  # `pypi` where somebody says so, `other` where another index is named
     system: str = "linux x86_64"  # as distributions write it
 
 
@@ -99,6 +101,7 @@ def read_wish(framework: str, version: str, build: str) -> Wish | None:
         conda="conda" in text,
         brings_cuda=_brings(text),
         from_source=bool(_OWN_BUILD.search(build.lower())),
+        from_index=_index(text),
     )
 
 
@@ -114,13 +117,29 @@ def choose(wish: Wish) -> Choice:
         rows = exact
     if wish.cuda:
         wanted = set(wish.cuda)
+        rows = (*rows, *_beside(rows, wanted, wish.system))
         exact = tuple(row for row in rows if row.cuda is not None and row.cuda.line in wanted)
         rows = exact or tuple(row for row in rows if _is_of_major(row, {line.major for line in wanted}))
         if len(wanted) > 1:  # cu12, cuda11x: as one variant where the tables have it so
             rows = _one_variant(rows)
     elif len(rows) > 1 and not wish.conda:
-        rows = tuple(row for row in rows if row.is_default) or rows
+        told = {row.version for row in rows if row.is_default}
+        rows = tuple(row for row in rows if row.is_default or row.version not in told)
     return Choice(_best_told(rows, conda=wish.conda), near)
+
+
+def _beside(rows: tuple[Build, ...], wanted: set[CudaVersion], system: str) -> tuple[Build, ...]:
+    """The same wheels beside the framework that they pin, for another CUDA, as that one's own index has it.
+
+    Source: vllm 0.9.0 docker/Dockerfile (`--extra-index-url https://download.pytorch.org/whl/cu128`).
+    """
+    have = {row.cuda.line for row in rows if row.cuda}
+    return tuple(
+        tables.with_pinned(row, each)
+        for row in rows
+        for each in tables.pinned_by(row)
+        if each.cuda and each.cuda.line in wanted - have and for_system(each, system)
+    )
 
 
 def _framework(text: str) -> str | None:
@@ -153,12 +172,14 @@ def _split(written: str) -> tuple[Version | None, str]:
 
 
 def _lines(text: str) -> tuple[CudaVersion, ...]:
-    """CUDA in `cu118`, `cuda11.8`, `cuda12`, `cuda11x`, `cu11`."""
-    match = re.search(r"(?:\b|[\[_+-])(cu(?:da)?[\s_-]?v?\d{1,3}(?:[._]\d+)*)x?(?:\b|[\]_-])", text.lower())
+    """CUDA in `cu118`, `cuda11.8`, `cuda12`, `cuda11x`, `cu11`, `cudatoolkit=10.1`, `cu12torch2.6`."""
+    match = re.search(
+        r"(?:\b|[\[_+-])(cu(?:da)?(?:toolkit)?[\s_=-]*v?\d{1,3}(?:[._]\d+)*)x?(?:\b|[\]_-]|(?=torch))", text.lower()
+    )
     if not match:
         return ()
     try:
-        return tuple(line.line for line in read_cudas(match[1]))
+        return tuple(line.line for line in read_cudas(re.sub(r"toolkit[\s_=-]*", "", match[1])))
     except VersionError:
         return ()
 
@@ -167,6 +188,12 @@ def _brings(text: str) -> bool | None:
     if "local" in text or "no bundled" in text:
         return False
     return True if "and-cuda" in text or "and_cuda" in text or "conda" in text else None
+
+
+def _index(text: str) -> str:
+    if re.search(r"index|download\.pytorch|whl/", text):
+        return "other"
+    return "pypi" if re.search(r"\b(pip3?|pypi)\b", text) else ""
 
 
 def _is_of_major(row: Build, majors: set[int]) -> bool:

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from operator import attrgetter
+from typing import NamedTuple
 
 from packaging.version import Version
 
@@ -17,27 +18,38 @@ from components.compat.images import ImageName, read_image
 from components.compat.model import Code, Fact, Finding, ImageFacts, PoolFacts, Present
 from components.compat.pools import l4t_in
 from components.compat.reading import AS_GIVEN, Axis, Reader, Reading
-from components.compat.rules.rule import note, unknown
+from components.compat.rules.rule import note, unknown, warn
 from components.compat.tables import Build
 from components.compat.versions import CudaVersion, VersionError
 
+_PYPI_WINDOWS = Fact(
+    "the wheels of torch for Windows on PyPI are built for the CPU",
+    "https://github.com/pytorch/pytorch.github.io/pull/757",
+    "2026-11-21",
+)
 _UNTOLD = re.compile(r"\b(targets|architectures|arch(es)?) (are |is )?(unknown|not known)")
 _AMD64 = re.compile(r"linux/amd64|\b(amd64|x86_64|x86-64)\b")
 _ARM64 = re.compile(r"linux/arm64|\b(arm64|aarch64|sbsa)\b")
 
-_of_image = attrgetter(
-    "image",
-    "cuda",
-    "framework",
-    "framework_version",
-    "build",
-    "sm_list",
-    "ptx",
-    "cudnn",
-    "cuda_compat",
-    "env",
-    "image_glibc",
-)
+
+class Written(NamedTuple):
+    """The fields of a case that say what an image is, as written, and the system that its wheels are for."""
+
+    image: str
+    cuda: str
+    framework: str
+    framework_version: str
+    build: str
+    sm_list: str
+    ptx: str
+    cudnn: str
+    cuda_compat: str
+    env: str
+    image_glibc: str
+    system: str
+
+
+_of_image = attrgetter(*Written._fields[:-1])
 
 
 def read_images(case: Case, pool: PoolFacts | None) -> Reading[ImageFacts]:
@@ -45,51 +57,44 @@ def read_images(case: Case, pool: PoolFacts | None) -> Reading[ImageFacts]:
 
     The pool says for which system wheels are: an arm64 host gets arm64 wheels, plain Windows those of Windows.
     """
+    return _read_images(image_words(case, pool))
+
+
+def image_words(case: Case, pool: PoolFacts | None) -> Written:
+    """All that a case says of its image: cases with equal words have equal images."""
     system = "linux x86_64"
     if pool is not None and pool.cpu_architecture == "arm64":
         system = "linux aarch64"
     elif case.os.lower() == "windows" and case.host.lower() != "wsl":
         system = "windows x86_64"
-    return _read_images(*_of_image(case), system)
+    return Written._make((*_of_image(case), system))
 
 
 @lru_cache(16384)
-def _read_images(  # noqa: PLR0913, PLR0917 - the key of the cache: the fields that say what an image is
-    image: str,
-    cuda: str,
-    framework: str,
-    framework_version: str,
-    build: str,
-    sm_list: str,
-    ptx: str,
-    cudnn: str,
-    cuda_compat: str,
-    env: str,
-    image_glibc: str,
-    system: str,
-) -> Reading[ImageFacts]:
+def _read_images(case: Written) -> Reading[ImageFacts]:
     reader = Reader()
-    named = reader.read("image", image, read_image)
+    named = reader.read("image", case.image, read_image)
     given = Given(
-        name=image or " ".join(filter(None, (framework, framework_version, build))) or "the image",
+        name=case.image or " ".join(filter(None, (case.framework, case.framework_version, case.build))) or "the image",
         named=named,
-        cudas=reader.read("cuda", cuda, readings.read_cudas) or (),
-        code=_targets(reader, sm_list, ptx, build),
-        lists_targets=bool(sm_list or ptx),
-        framework=framework,
-        build=build,
-        cudnn=reader.read("cudnn", cudnn, readings.read_release),
-        compat=reader.one_of("cuda_compat", cuda_compat, tuple(Present)),
-        glibc=reader.read("image_glibc", image_glibc, readings.read_release),
-        environment=tuple(_pairs(env)),
+        cudas=reader.read("cuda", case.cuda, readings.read_cudas) or (),
+        code=_targets(reader, case),
+        lists_targets=bool(case.sm_list or case.ptx),
+        framework=case.framework,
+        build=case.build,
+        cudnn=reader.read("cudnn", case.cudnn, readings.read_release),
+        compat=reader.one_of("cuda_compat", case.cuda_compat, tuple(Present)),
+        glibc=reader.read("image_glibc", case.image_glibc, readings.read_release),
+        environment=tuple(_pairs(case.env)),
     )
-    wish = _wish(reader, given, framework_version, system)
+    wish = _wish(reader, given, case.framework_version, case.system)
     if reader.problems:
         return reader.done(())
-    if not any((image, given.cudas, wish, given.code, given.cudnn, build, env)):
+    if not any((case.image, given.cudas, wish, given.code, given.cudnn, case.build, case.env)):
         fact = Fact("no image, CUDA line, framework or list of targets was given", "the case", "")
         told = "nothing says what shall run: write image, cuda, framework or sm_list"
         reader.notes.append(unknown("R-ARCH", told, fact))
+    _doubt(reader, given)
     return reader.done(_of_cuda(reader, given) if wish is None else _of_framework(reader, given, wish))
 
 
@@ -115,13 +120,32 @@ class Given:
         return self.cudas or (self.named.cudas if self.named else ())
 
 
-def _targets(reader: Reader, sm_list: str, ptx: str, build: str) -> Code | None:
+def _doubt(reader: Reader, given: Given) -> None:
+    """A tag that moves, or a note from memory, is not what the image holds today."""
+    named = given.named
+    if named is None or given.cudas or given.framework:
+        return
+    if named.is_moving:
+        message = f"{named.reference} is given to another image now and then: what it holds today is not known"
+        reader.notes.append(unknown("R-FRAMEWORK", message, replace(named.fact, verified=False)))
+    elif named.is_from_memory and named.is_of_another:
+        message = f"it is not known which CUDA {named.reference} holds: only other images of its family were read"
+        reader.notes.append(unknown("R-FRAMEWORK", message, replace(named.fact, verified=False)))
+    elif named.is_from_memory:
+        message = f"which CUDA {named.reference} holds is from memory, not verified"
+        reader.notes.append(warn("R-FRAMEWORK", message, replace(named.fact, verified=False)))
+
+
+def _targets(reader: Reader, case: Written) -> Code | None:
+    build = case.build
     if _UNTOLD.search(build.lower()):
         return Code(None, None, Fact("the targets are said to be unknown", "the case", ""))
-    listed = reader.read("sm_list", sm_list, readings.read_targets)
-    written = reader.read("ptx", ptx, _read_ptx)
+    listed = reader.read("sm_list", case.sm_list, readings.read_targets)
+    written = reader.read("ptx", case.ptx, _read_ptx)
     cubins = listed.cubins if listed else None
     shown_ptx = written.ptx if written else (listed.ptx if listed else None)
+    if cubins is not None and shown_ptx is None and _is_arch_list(case):
+        shown_ptx = ()
     if cubins is None and shown_ptx is None and build:
         try:
             found = readings.read_targets(build, bare=False)
@@ -134,6 +158,14 @@ def _targets(reader: Reader, sm_list: str, ptx: str, build: str) -> Code | None:
     if cubins is None and shown_ptx is None:
         return None
     return Code(cubins, shown_ptx, Fact("the targets as given", "the case", ""))
+
+
+def _is_arch_list(case: Written) -> bool:
+    """`sm_50 sm_60 …` of PyTorch: what `torch.cuda.get_arch_list()` prints, which has compute_… where there is PTX.
+
+    Source: github:pytorch/pytorch torch/cuda/__init__.py (get_arch_list, _check_cubins).
+    """
+    return "torch" in case.framework.lower() and bool(re.search(r"\bsm_\d", case.sm_list.lower()))
 
 
 def _read_ptx(text: str) -> readings.Targets:
@@ -184,9 +216,15 @@ def _each_of(reader: Reader, cudas: tuple[CudaVersion, ...]) -> tuple[CudaVersio
 
 def _of_framework(reader: Reader, given: Given, wish: Wish) -> tuple[ImageFacts, ...]:
     if wish.cpu_only or _has_no_gpu(given):
-        return (_with_build(given, wish, None, None, gpu_free=True),)
+        return (_gpu_free(given, wish, AS_GIVEN),)
+    if _is_from_pypi_on_windows(given, wish):
+        if wish.from_index == "pypi":
+            return (_gpu_free(given, wish, _PYPI_WINDOWS),)
+        message = "pip on Windows takes a build for the CPU, unless an index such as …/whl/cu121 is named"
+        reader.notes.append(warn("R-FRAMEWORK", message, _PYPI_WINDOWS))
     if _is_own_build(given, wish):
-        return tuple(_with_build(given, wish, None, line) for line in _each_of(reader, given.around))
+        images = (_with_build(given, wish, None, line) for line in _each_of(reader, given.around))
+        return tuple(replace(image, own_build=True) for image in images)
     choice = _choice(given, wish)
     if not choice.builds:
         lines = wish.cuda or given.around
@@ -197,6 +235,17 @@ def _of_framework(reader: Reader, given: Given, wish: Wish) -> tuple[ImageFacts,
     return tuple(_with_build(given, wish, build, build.cuda, near=choice.near) for build in choice.builds)
 
 
+def _is_from_pypi_on_windows(given: Given, wish: Wish) -> bool:
+    """Nothing says another place than PyPI, which has torch for Windows without CUDA."""
+    if wish.framework != "pytorch" or not wish.system.startswith("windows") or wish.from_index == "other":
+        return False
+    return not (wish.conda or wish.cuda or wish.from_source or given.around or given.code)
+
+
+def _gpu_free(given: Given, wish: Wish, fact: Fact) -> ImageFacts:
+    return replace(_with_build(given, wish, None, None), gpu_free=True, cuda_fact=fact)
+
+
 def _has_no_gpu(given: Given) -> bool:
     """An image without CUDA, and nothing said of a build that somebody put into it."""
     named = given.named
@@ -205,11 +254,14 @@ def _has_no_gpu(given: Given) -> bool:
 
 def _is_own_build(given: Given, wish: Wish) -> bool:
     """Not one that the project publishes: then what was said counts, and no table."""
+    named = given.named
+    if named is not None and named.jetson and not given.framework:
+        return True
     if not given.around:
         return False
-    by_nvidia = given.named is not None and given.named.own_build and not given.framework
+    by_publisher = named is not None and named.own_build and not given.framework
     listed = given.lists_targets and bool(given.cudas) and not wish.cuda
-    return wish.from_source or by_nvidia or listed
+    return wish.from_source or by_publisher or listed
 
 
 def _choice(given: Given, wish: Wish) -> Choice:
@@ -257,8 +309,8 @@ def _say_how(reader: Reader, given: Given, wish: Wish, choice: Choice) -> None:
         reader.notes.append(note("R-FRAMEWORK", message, fact))
 
 
-def _with_build(  # noqa: PLR0913
-    given: Given, wish: Wish, build: Build | None, own: CudaVersion | None, *, near: str = "", gpu_free: bool = False
+def _with_build(
+    given: Given, wish: Wish, build: Build | None, own: CudaVersion | None, *, near: str = ""
 ) -> ImageFacts:
     """The image with a framework in it: a build of the tables, or one of which only the CUDA is known."""
     brings, around = _brings_cuda(wish), given.around
@@ -270,7 +322,7 @@ def _with_build(  # noqa: PLR0913
         image,
         built_with=own,
         code=image.code if given.code or build is None else code_of(build, near) or image.code,
-        gpu_free=gpu_free or (build is not None and build.variant == "cpu"),
+        gpu_free=build is not None and build.variant == "cpu",
         framework=wish.framework,
         framework_version=wish.version,
         carries_cuda=brings,
@@ -322,11 +374,12 @@ def _image(given: Given, cuda: CudaVersion | None) -> ImageFacts:
         compat_package=plain.compat_package if given.compat or named.compat_package is not Present.YES else Present.YES,
         compat_line=named.cudas[-1].line if named.cudas else plain.compat_line,
         compat_branches=named.compat_branches,
+        compat_use=named.compat_use,
         requires=named.requires,
         cpu_architectures=plain.cpu_architectures or named.cpu_architectures,
         glibc=given.glibc or _glibc_of(named),
         l4t=l4t_in(named.l4t),
-        is_opaque=not named.is_known and not named.cudas and cuda is None,
+        is_opaque=cuda is None and not named.cudas and not named.jetson and named.lowest_capability is None,
         lowest_capability=named.lowest_capability,
     )
 
@@ -368,7 +421,8 @@ def code_of(build: Build, near: str = "") -> Code | None:
     cubins, ptx = build.origin.fact(text, "sm_list"), build.origin.fact(text, "ptx")
     if near:  # likely, not seen
         cubins, ptx = replace(cubins, verified=False), replace(ptx, verified=False)
-    return Code(build.cubins, build.ptx, cubins, build.at_least, ptx)
+    beside = code_of(build.beside) if build.beside else None
+    return Code(build.cubins, build.ptx, cubins, build.at_least, ptx, beside, build.ptx_cuda)
 
 
 @lru_cache(2048)

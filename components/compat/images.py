@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import defaultdict
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from functools import lru_cache
@@ -14,6 +15,8 @@ from components.compat.tables import ImageRepository, Row
 from components.compat.versions import ComputeCapability, CudaVersion, VersionError
 
 _MIRRORS = ("docker.io/", "index.docker.io/", "registry.hub.docker.com/", "registry-1.docker.io/", "library/")
+_MOVING = re.compile(r"(?:^|[-_])(?:latest|nightly|stable|edge|main|master|dev)(?=$|[-_])")
+_NAMES_CUDA = re.compile(r"(?:^|[-_])cu(?:da)?[-_]?\d")
 _SAME = {"nvcr.io/nvidia/cuda": "nvidia/cuda", "nvidia/cuda-arm64": "nvidia/cuda", "nvidia/cuda-ppc64le": "nvidia/cuda"}
 
 
@@ -35,19 +38,25 @@ class ImageName:
     targets: Targets | None = None
     compat_package: Present = Present.UNKNOWN
     compat_branches: tuple[int, ...] = ()
+    compat_use: str = ""
     requires: tuple[str, ...] = ()
     lowest_capability: ComputeCapability | None = None
     cpu_architectures: tuple[str, ...] = ()
     jetson: bool = False
     l4t: str = ""
     gpu_free: bool = False
-    own_build: bool = False  # NVIDIA's own builds of frameworks: nothing that a wheel holds says what is in them
-    is_known: bool = False  # a table has this image, or its family
+    own_build: bool = False  # a publisher's own builds of frameworks: nothing that a wheel holds says what is in them
+    is_moving: bool = False  # the tag is given to another image now and then, and names no CUDA
+    is_from_memory: bool = False  # a table names its CUDA, and nobody has checked that
+    is_of_another: bool = False  # what the table says was read in some image of the family, not in this one
 
 
 @lru_cache(4096)
 def read_image(reference: str) -> ImageName:
-    """Read a reference; raises VersionError for a text that is none."""
+    """Read a reference; raises VersionError for a text that is none.
+
+    What its own row does not say of the system around the program, the image that it is built on does.
+    """
     repository, tag = _split(reference)
     family = _family(repository, tag)
     noted = _noted(repository, tag)
@@ -58,7 +67,9 @@ def read_image(reference: str) -> ImageName:
     if family is not None and family[0].get("cuda") == "none":
         cells["cuda"] = "none"  # a tag without CUDA of a family that has both: no note on other tags counts
     cudas = _cudas(cells.get("cuda", ""))
-    fact = replace(fact, verified=fact.verified and "cuda" not in cells.get("unverified_cells", "").split(";"))
+    base = _base(cells)
+    from_memory = "cuda" in cells.get("unverified_cells", "").split(";")
+    fact = replace(fact, verified=fact.verified and not from_memory)
     return ImageName(
         reference=reference,
         repository=repository,
@@ -69,20 +80,31 @@ def read_image(reference: str) -> ImageName:
         framework_version=cells.get("framework_version", ""),
         cudnn=cells.get("cudnn", ""),
         nccl=cells.get("nccl", ""),
-        os=cells.get("os", ""),
-        glibc=cells.get("glibc", ""),
+        os=cells.get("os", "") or (base.os if base else ""),
+        glibc=cells.get("glibc", "") or (base.glibc if base else ""),
         targets=_targets(cells),
-        compat_package=_compat(cells, repository, cudas),
+        compat_package=_compat(cells, repository, cudas, base),
         compat_branches=tuple(int(b) for b in re.findall(r"\d{3}", cells.get("compat_host_branches", ""))),
-        requires=_requires(repository, cudas),
+        compat_use=cells.get("compat_use", ""),
+        requires=_requires(cells, repository, cudas, base),
         lowest_capability=ComputeCapability.parse(cells["cc_min"]) if cells.get("cc_min") else None,
         cpu_architectures=tuple(re.findall(r"amd64|arm64|ppc64le", cells.get("cpu_arch", ""))),
         jetson=cells.get("kind") == "jetson",
         l4t=cells.get("l4t", ""),
         gpu_free=cells.get("cuda") == "none" or (cells.get("kind") == "cpu-only" and not cudas),
-        own_build=repository.startswith("nvcr.io/nvidia/"),
-        is_known=source is not None,
+        own_build=repository.startswith("nvcr.io/nvidia/") or cells.get("kind") == "jetson",
+        is_moving=bool(_MOVING.search(tag)) and not _NAMES_CUDA.search(tag),
+        is_from_memory=from_memory and bool(cudas),
+        is_of_another=cells.get("tag") == "*",
     )
+
+
+def _base(cells: Row) -> ImageName | None:
+    """The image that this one is built on; `{cuda}` and the other parts of the tag stand in its reference."""
+    text = cells.get("base", "")
+    if not text or "base" in cells.get("unverified_cells", "").split(";"):
+        return None
+    return read_image(text.format_map(defaultdict(str, cells)).removesuffix("-"))
 
 
 def _split(reference: str) -> tuple[str, str]:
@@ -123,6 +145,8 @@ def _family(repository: str, tag: str) -> tuple[Row, Fact] | None:
             cells["cuda"] = "none"
         if family.compat_package:
             cells["compat_package"] = family.compat_package
+        about = {"base": family.base, "clause": family.clause, "compat_use": family.compat_use}
+        cells |= {name: cell for name, cell in about.items() if cell and name not in family.origin.unverified}
         if family.cpu_arch and "cpu_arch" not in family.origin.unverified:
             cells["cpu_arch"] = family.cpu_arch
         if cells["framework"] == "tf" or cells["framework"] == "tf2":
@@ -186,15 +210,18 @@ def _targets(cells: Row) -> Targets | None:
     return Targets(cubins, ptx.ptx if ptx.ptx is not None else ptx.cubins)
 
 
-def _compat(cells: Row, repository: str, cudas: tuple[CudaVersion, ...]) -> Present:
+def _compat(cells: Row, repository: str, cudas: tuple[CudaVersion, ...], base: ImageName | None) -> Present:
     row = _require_row(repository, cudas)
     said = row["compat_package"] if row is not None else cells.get("compat_package", "")
-    return Present(said) if said in {"yes", "no"} else Present.UNKNOWN
+    if said in {"yes", "no"}:
+        return Present(said)
+    return Present.UNKNOWN if base is None else base.compat_package
 
 
-def _requires(repository: str, cudas: tuple[CudaVersion, ...]) -> tuple[str, ...]:
+def _requires(cells: Row, repository: str, cudas: tuple[CudaVersion, ...], base: ImageName | None) -> tuple[str, ...]:
     row = _require_row(repository, cudas)
-    return (row["clause"],) if row and row["clause"] else ()
+    clause = row["clause"] if row else cells.get("clause", "")
+    return (clause,) if clause else (base.requires if base else ())
 
 
 def _require_row(repository: str, cudas: tuple[CudaVersion, ...]) -> Row | None:

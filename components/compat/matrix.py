@@ -92,4 +92,4 @@ _IMAGE_FIELDS = tuple(field.name for field in fields(Case) if field.name not in 
 
 
 def _on(image: Case, pool: Case) -> Case:
-    return replace(pool, **{field: getattr(image, field) for field in _IMAGE_FIELDS})
+    return pool.changed({field: getattr(image, field) for field in _IMAGE_FIELDS})

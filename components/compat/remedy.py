@@ -1,197 +1,433 @@
-"""The smallest change that turns a refusal: another build, a CUDA line, a driver; computed by asking the rules."""
+"""What to change so that a case runs. A way is told only if the rules, asked again with its changes, say that it runs.
+
+A case is changed in three places: settings (a variable, kernel modules, a package), what is in the image (another
+build, another tag, another CUDA line), and the driver. Each place alone is tried first, then image and driver together.
+Inside a place the nearest change comes first: who runs torch 2.6 wants another build of 2.6 before another version.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import replace
+import re
+from collections.abc import Hashable, Iterable, Iterator
+from dataclasses import dataclass, replace
 from functools import lru_cache
+from itertools import count, islice
 
-from components.compat import tables
-from components.compat.builds import for_system
-from components.compat.contents import built, code_of
-from components.compat.model import Change, ImageFacts, Platform, PoolFacts, Remedy, Severity
-from components.compat.resolve import Findings, solve
-from components.compat.rules import arch, ptx
-from components.compat.rules.back import native_floor, reaches
-from components.compat.rules.minor import major_floor
-from components.compat.tables import Build
-from components.compat.versions import ComputeCapability, CudaVersion, DriverVersion
+from components.compat import instead, tables
+from components.compat.case import Case
+from components.compat.contents import image_words, read_images
+from components.compat.instead import Option
+from components.compat.model import (
+    Change,
+    Finding,
+    Gpu,
+    ImageFacts,
+    Platform,
+    PoolFacts,
+    Present,
+    Remedy,
+    Severity,
+    Surroundings,
+    Way,
+)
+from components.compat.pools import read_pools
+from components.compat.resolve import Findings, runs
+from components.compat.rules.back import reaches
+from components.compat.turning import turning_drivers
+from components.compat.versions import DriverVersion
 
-_TRIED = 3  # builds that look right and are asked of all rules, newest first
-_LAST = 999  # stands for the newest release of a branch
-
-
-def find(image: ImageFacts, pool: PoolFacts, findings: Findings) -> Remedy:
-    """What to change so that this image runs on this pool, the cheapest way first; says so where nothing can."""
-    ways = [way for way in (_image_way(image, pool), _driver_way(image, pool, findings)) if way is not None]
-    if not ways:
-        return _field_way(findings) or _nothing(image, pool)
-    text = ", or ".join(way.text for way in ways)
-    return Remedy(f"{text[0].upper()}{text[1:]}.", ways[0].changes)
-
-
-def _image_way(image: ImageFacts, pool: PoolFacts) -> Remedy | None:
-    """The newest thing of the same kind that runs here: another build of this version, another version, a CUDA line."""
-    if image.framework and not image.gpu_free:
-        return _build_way(image, pool)
-    if image.cuda is None or image.code is not None:
-        return None
-    line = newest_cuda(pool.gpu.capability, pool.driver, pool.platform)
-    if line is None or line == image.cuda.line or not solve(_of_line(image, line), pool)[0].runs:
-        return None
-    return Remedy(f"use CUDA {line}, the newest line that runs here", (Change("cuda", str(image.cuda), str(line)),))
+_LAST = 9999  # release that stands for the newest of its branch
+_NEAR, _NEW = 6, 3  # options that look right and are asked of all rules: the nearest ones, the newest ones
+_SETTINGS = frozenset(
+    {"kernel_module", "env", "container_toolkit", "cuda_compat", "image_glibc", "host", "ami_release"}
+)
 
 
-@lru_cache(8192)
-def _of_line(image: ImageFacts, line: CudaVersion) -> ImageFacts:
-    return replace(image, cuda=line, built_with=None, compat_line=line, requires=())
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A case that does not run, as it was read: what it may mean, and the image and pool that stand for it."""
+
+    case: Case
+    image: ImageFacts
+    pool: PoolFacts
+    images: tuple[ImageFacts, ...]
+    pools: tuple[PoolFacts, ...]
+
+    @property
+    def lowest(self) -> DriverVersion | None:
+        """The lowest driver that may be meant; None where nothing says one."""
+        drivers = [pool.driver for pool in self.pools]
+        return min([driver for driver in drivers if driver is not None], default=None) if None not in drivers else None
 
 
-def _build_way(image: ImageFacts, pool: PoolFacts) -> Remedy | None:
-    wanted = str(image.framework_version or "")
-    for row in _candidates(image, pool, wanted):
-        if not solve(_with(image, row), pool)[0].runs:
-            continue
-        if row.version == wanted:
-            shown = f"{row.version}+{row.variant}" if row.variant.startswith("cu") else f"{row.version} ({row.variant})"
-            return Remedy(f"use {row.framework} {shown}", (_to_build(image, row),))
-        changes = (Change("framework_version", wanted, row.version), _to_build(image, row))
-        return Remedy(f"use {row.framework} {row.version} ({row.variant}), the newest that runs here", changes)
-    return None
-
-
-def _to_build(image: ImageFacts, row: Build) -> Change:
-    """As the field `build` takes it."""
-    return Change("build", image.build, f"conda {row.variant}" if "conda" in row.distribution else row.variant)
-
-
-def _candidates(image: ImageFacts, pool: PoolFacts, wanted: str) -> Iterator[Build]:
-    """Other builds of the wanted version, newest CUDA first, then the newest versions."""
-    system = {Platform.WINDOWS: "windows x86_64", Platform.LINUX_ARM: "linux aarch64"}.get(
-        pool.platform, "linux x86_64"
-    )
-    if pool.host == "wsl":
-        system = "linux x86_64"
-    fitting = runnable(image.framework, system, pool.gpu.capability, pool.driver, pool.platform)
-    same = [row for row in fitting if row.version == wanted and row.variant != image.build]
-    yield from same[:_TRIED]
-    yield from [row for row in fitting if row.version != wanted][:_TRIED]
-
-
-@lru_cache(16384)
-def runnable(
-    framework: str, system: str, gpu: ComputeCapability, driver: DriverVersion | None, platform: Platform
-) -> tuple[Build, ...]:
-    """Builds with code for this GPU that this driver reaches, newest first; a few are enough for an answer."""
-    rows = _with_code(framework, system, gpu)
-    return tuple(row for row in rows if row.cuda is not None and _reached(row.cuda, driver, platform))
-
-
-@lru_cache(1024)
-def _with_code(framework: str, system: str, gpu: ComputeCapability) -> tuple[Build, ...]:
-    rows = [row for row in tables.builds().get(framework, ()) if row.version[:1].isdigit() and for_system(row, system)]
-    return tuple(row for row in reversed(rows) if row.cuda is not None and _covers(row, gpu))
-
-
-def _covers(row: Build, gpu: ComputeCapability) -> bool:
-    if row.lowest_capability is not None and gpu < row.lowest_capability:
-        return False
-    if row.cubins is None:
-        return row.cuda is not None and _makes_code(row.cuda.line, gpu)
-    return any(arch.runs(target, gpu) for target in row.cubins) or any(ptx.compiles(t, gpu) for t in row.ptx or ())
-
-
-@lru_cache(4096)
-def newest_cuda(gpu: ComputeCapability, driver: DriverVersion | None, platform: Platform) -> CudaVersion | None:
-    """Newest CUDA line that makes code for this GPU and runs on this driver; None where there is none."""
-    lines = sorted({each.version.line for each in tables.toolkits()}, reverse=True)
-    return next((line for line in lines if _makes_code(line, gpu) and _reached(line, driver, platform)), None)
-
-
-@lru_cache(4096)
-def _makes_code(line: CudaVersion, gpu: ComputeCapability) -> bool:
-    known = tables.architectures()
-    own = known.get(gpu)
-    if own is not None and own.last_cuda is not None and line > own.last_cuda:
-        return False
-    return any(
-        each.first_cuda is not None and each.first_cuda <= line
-        for each in known.values()
-        if each.capability.major == gpu.major and each.capability <= gpu
-    )
-
-
-@lru_cache(16384)
-def _reached(cuda: CudaVersion, driver: DriverVersion | None, platform: Platform) -> bool:
-    if driver is None or reaches(cuda, driver, platform):
-        return True
-    floor = major_floor(cuda, platform)
-    return floor is not None and driver >= floor[0]
-
-
-@lru_cache(8192)
-def _with(image: ImageFacts, row: Build) -> ImageFacts:
-    """The image with another build in it; what is around it stays."""
-    bare = replace(
-        image,
-        cuda=row.cuda,
-        built_with=row.cuda,
-        compat_line=row.cuda,
-        requires=(),
-        code=code_of(row),
-        framework_version=None,
-        cudnn=None,
-        lowest_capability=None,
-    )
-    return built(bare, row, brings=image.carries_cuda)
-
-
-def _driver_way(image: ImageFacts, pool: PoolFacts, findings: Findings) -> Remedy | None:
-    """The lowest driver that runs this image; the GPU must allow it."""
-    wanted = [change for each in findings if each.severity is Severity.REFUSE for change in each.changes]
-    texts = [change.to for change in wanted if change.field == "driver"]
-    if pool.platform is Platform.JETSON:
-        return _jetpack_way(texts, pool)
-    if not texts or pool.driver is None:
-        return None
-    for driver in _drivers(texts, image, pool):
-        if solve(image, replace(pool, driver=driver))[0].runs:
-            if driver.minor == _LAST:
-                text = f"use a driver of branch {driver.branch}, the last that drives {pool.gpu.name}"
-                return Remedy(text, (Change("driver", str(pool.driver), str(driver.branch)),))
-            text = f"use driver {driver} or newer, which {pool.gpu.name} allows"
-            return Remedy(text, (Change("driver", str(pool.driver), str(driver)),))
-    return None
-
-
-def _drivers(texts: list[str], image: ImageFacts, pool: PoolFacts) -> list[DriverVersion]:
-    """Drivers that a finding asks for, and the one that came with the image's CUDA; lowest first."""
-    found = {DriverVersion(int(text), _LAST) if text.isdigit() else DriverVersion.parse(text) for text in texts}
-    if image.cuda is not None and (floor := native_floor(image.cuda.line, pool.platform)) is not None:
-        found.add(floor[0])
-    return sorted(driver for driver in found if driver != pool.driver)
-
-
-def _jetpack_way(texts: list[str], pool: PoolFacts) -> Remedy | None:
-    if not texts:
-        return None
-    text = f"install L4T {texts[0]} or newer, which {pool.gpu.name} takes"
-    return Remedy(text, (Change("driver", str(pool.jetson or ""), texts[0]),))
-
-
-def _field_way(findings: Findings) -> Remedy | None:
-    """What a refusal that stands alone asks for: kernel modules, a variable, a compat package taken out."""
+def find(asked: Asked, findings: Findings) -> Remedy:
+    """The ways out, the cheapest first; says so where there is none."""
     refusals = [each for each in findings if each.severity is Severity.REFUSE]
-    changes = [each.changes[0] for each in refusals if each.changes and each.changes[0].field not in {"driver", "cuda"}]
-    if not changes or len(changes) < len(refusals):
+    words, changes = _settings(asked.case, refusals)
+    start = _changed(asked, changes) if changes else None
+    if start is not None and _run(start.images, start.pools):
+        return _told([Way(words, changes)])
+    ways = list(_ways(start or asked, refusals))
+    if start is not None:
+        ways = [Way(way.text, (*changes, *way.changes)) for way in ways]
+        return _told(ways, f"{words} and ") if ways else _nothing(asked, refusals, words)
+    return _told(ways) if ways else _nothing(asked, refusals, words)
+
+
+def _changed(asked: Asked, changes: tuple[Change, ...]) -> Asked | None:
+    """The case with these changes, read again; None where it cannot be read."""
+    case = asked.case.changed({change.field: change.to for change in changes})
+    pools = read_pools(case).values
+    images = read_images(case, pools[0]).values if pools else ()
+    return Asked(case, images[0], pools[0], images, pools) if images else None
+
+
+def _told(ways: list[Way], first: str = "") -> Remedy:
+    """All ways in a sentence; `first` is to be done in any case."""
+    text = first + ", or ".join(way.text for way in ways)
+    otherwise = tuple(Way(f"{first}{way.text}", way.changes) for way in ways[1:])
+    return Remedy(f"{text[0].upper()}{text[1:]}.", ways[0].changes, otherwise)
+
+
+def _ways(asked: Asked, refusals: list[Finding]) -> Iterator[Way]:
+    """Image alone, driver alone, a compat package alone; where none of them does, image and driver together."""
+    found: list[Way] = []
+    if asked.pool.platform is Platform.JETSON:
+        found += _image_ways(asked)
+        found += _jetpack_way(asked)
+    elif asked.lowest is None:
+        found += _image_ways(asked)
+    else:
+        if _is_driven(asked.pool):
+            found += _image_ways(asked)
+        found += _driver_way(asked, refusals)
+        found += _compat_way(asked)
+        if not found:  # the driver is open again
+            pools = tuple(PoolFacts(*host) for host in dict.fromkeys((p.gpu, None, p.around) for p in asked.pools))
+            found += _image_ways(replace(asked, pools=pools))[:1]
+    yield from found
+
+
+# --- in the image ---
+
+
+def _image_ways(asked: Asked) -> list[Way]:
+    """The nearest thing that runs here, and the newest one where that is another."""
+    tried, newest = _options(asked)
+    near = next(filter(None, (_first(asked, options, _NEAR) for options in tried)), None)
+    if near is None:
+        return []
+    image, new = asked.image, _first(asked, newest, _NEW)
+    if new is None or _version(new) in {_version(near), image.framework_version and str(image.framework_version)}:
+        return [near]
+    short = new.text.partition(" (")[0]
+    return [near, Way(f"{short}, the newest that runs here", new.changes)]
+
+
+class _Options:
+    """Options with the images that they make; read as far as somebody asks, and kept."""
+
+    def __init__(self, case: Case, pool: PoolFacts, options: Iterator[Option]) -> None:
+        self._source = ((option, _read(case, option.changes, pool)) for option in options)
+        self._kept: list[tuple[Option, tuple[ImageFacts, ...]]] = []
+
+    def __iter__(self) -> Iterator[tuple[Option, tuple[ImageFacts, ...]]]:
+        for number in count():
+            if number == len(self._kept):
+                found = next(self._source, None)
+                if found is None:
+                    return
+                self._kept.append(found)
+            yield self._kept[number]
+
+
+def _options(asked: Asked) -> tuple[tuple[_Options, ...], _Options]:
+    """What could be used instead, a kind after the other, and the newest builds.
+
+    They depend on the image's fields, on the GPU, and of the driver on how far it reaches: most cases share them.
+    """
+    case, image, pool, driver = asked.case, asked.image, asked.pool, asked.lowest
+    key = (image_words(case, pool), image, pool.gpu, pool.around, instead.newest_reached(driver, pool.platform))
+    found = _OPTIONS.get(key)
+    if found is None:
+        if len(_OPTIONS) >= _OPTIONS_KEPT:
+            _OPTIONS.clear()
+        *tried, newest = (_Options(case, pool, options) for options in _kinds(case, image, pool, driver))
+        found = _OPTIONS[key] = tuple(tried), newest
+    return found
+
+
+_OPTIONS: dict[Hashable, tuple[tuple[_Options, ...], _Options]] = {}
+_OPTIONS_KEPT = 4096
+
+
+def _kinds(case: Case, image: ImageFacts, pool: PoolFacts, driver: DriverVersion | None) -> Iterator[Iterator[Option]]:
+    """Each kind of option, then the newest builds, which may be none."""
+    newest: Iterator[Option] = iter(())
+    named = bool(image.framework) and not case.framework and bool(case.image)
+    if named or (case.image and not image.framework and image.cuda is None):
+        yield instead.tags(case, pool, driver)
+    if image.framework and not (image.gpu_free and not case.framework):
+        yield instead.builds(case, image, pool, driver)
+        newest = instead.newest_builds(case, image, pool, driver)
+    elif image.cuda is not None and image.code is None:
+        yield (instead.of_line(case, line) for line in instead.lines(image, pool, driver))
+    if image.code is not None and (case.sm_list or case.ptx or not image.framework):
+        yield instead.target(case, image, pool, driver)
+    yield newest
+
+
+def _version(way: Way) -> str:
+    return next((change.to for change in way.changes if change.field == "framework_version"), "")
+
+
+def _first(asked: Asked, options: _Options, most: int) -> Way | None:
+    """The first option that runs on all pools, as a way."""
+    for option, images in islice(options, most):
+        if not images:
+            continue
+        how = f" ({option.how})" if option.how else ""
+        if asked.lowest is not None or asked.pool.platform is Platform.JETSON:
+            if _run(images, asked.pools):
+                return Way(f"{option.text}{how}", option.changes)
+        elif (way := _on_some_driver(asked, option, images)) is not None:
+            return way
+    return None
+
+
+def _on_some_driver(asked: Asked, option: Option, images: tuple[ImageFacts, ...]) -> Way | None:
+    """With the driver open: the GPU's last branch where it was dropped, else the lowest that runs it."""
+    last, driver = _last_branch(asked.pool), _lowest_running(images, asked.pools)
+    if driver is None:
         return None
-    text = " and ".join(f"set {change.field} to {change.to}" for change in changes)
-    return Remedy(f"{text[0].upper()}{text[1:]}.", tuple(changes))
+    how = f" ({option.how})" if option.how else ""
+    words = f"driver {_shown(driver)} or newer" + (f" up to branch {last}" if last is not None else "")
+    if last is not None and asked.pool.driver is not None and asked.pool.driver.branch > last:
+        top = _last_of(last)
+        if _run(images, [replace(pool, driver=each) for pool in asked.pools for each in (_first_of(last), top)]):
+            driver, words = top, f"driver {last}.x, the last branch for {asked.pool.gpu.name}"
+    return Way(f"{option.text}{how} on {words}", (*option.changes, _to(asked, driver)))
 
 
-def _nothing(image: ImageFacts, pool: PoolFacts) -> Remedy:
-    line = newest_cuda(pool.gpu.capability, pool.driver, pool.platform)
-    if line is not None and image.code is not None:
-        target = f"sm_{pool.gpu.capability.digits}"
-        return Remedy(f"Build the code for {pool.gpu.name} ({target}) with CUDA {line} or older.")
-    return Remedy(f"No driver, CUDA line or build of the tables makes this run on {pool.gpu.name}.")
+def _read(case: Case, changes: tuple[Change, ...], pool: PoolFacts) -> tuple[ImageFacts, ...]:
+    """Images of the changed case; none where it leaves open what runs."""
+    found = read_images(case.changed({change.field: change.to for change in changes}), pool)
+    is_open = any(each.severity.rank > Severity.WARN.rank for each in found.notes)
+    return () if found.problems or is_open else found.values
+
+
+def _run(images: Iterable[ImageFacts], pools: Iterable[PoolFacts]) -> bool:
+    """Does each of them run on each? With a driver that nobody said, none does."""
+    pools = tuple(pools)
+    return all(pool.driver is not None or pool.platform is Platform.JETSON for pool in pools) and all(
+        _runs(image, pool.gpu, pool.driver, pool.around) for image in images for pool in pools
+    )
+
+
+@lru_cache(32768)
+def _runs(image: ImageFacts, gpu: Gpu, driver: DriverVersion | None, around: Surroundings) -> bool:
+    """Cases of one GPU, or of one driver, have most of their ways out in common."""
+    return runs(image, PoolFacts(gpu, driver, around))
+
+
+def _lowest_running(images: tuple[ImageFacts, ...], pools: tuple[PoolFacts, ...]) -> DriverVersion | None:
+    return next(iter(_running(images, tuple(dict.fromkeys((pool.gpu, pool.around) for pool in pools)))), None)
+
+
+@lru_cache(16384)
+def _running(images: tuple[ImageFacts, ...], hosts: tuple[tuple[Gpu, Surroundings], ...]) -> tuple[DriverVersion, ...]:
+    """Drivers that run all of it on all of them, of those at which an answer may turn; lowest first."""
+    gpu, around = hosts[0]
+    turning = turning_drivers(images[0], PoolFacts(gpu, None, around))
+    return tuple(driver for driver in turning if _serves(images, hosts, driver))
+
+
+@lru_cache(32768)
+def _serves(images: tuple[ImageFacts, ...], hosts: tuple[tuple[Gpu, Surroundings], ...], driver: DriverVersion) -> bool:
+    here = [PoolFacts(gpu, driver, around) for gpu, around in hosts]
+    return _may_reach(images[0], here[0]) and _run(images, here)
+
+
+# --- the driver ---
+
+
+def _is_driven(pool: PoolFacts) -> bool:
+    """Does the driver drive the GPU at all?"""
+    arch = tables.architectures().get(pool.gpu.capability)
+    if arch is None or pool.driver is None or pool.platform is Platform.WINDOWS:
+        return True
+    return (arch.first_branch or 0) <= pool.driver.branch <= (arch.last_branch or pool.driver.branch)
+
+
+def _may_reach(image: ImageFacts, pool: PoolFacts) -> bool:
+    """Could this driver do for the image's CUDA? Without a compat package only one that reaches it."""
+    if image.cuda is None or image.compat_package is not Present.NO:
+        return _is_driven(pool)
+    return _is_driven(pool) and image.cuda.line <= instead.newest_reached(pool.driver, pool.platform)
+
+
+def _driver_way(asked: Asked, refusals: list[Finding]) -> Iterator[Way]:
+    """A driver with which all images run: the lowest newer one, or the nearest older one for a GPU that was dropped."""
+    gpu, image, last = asked.pool.gpu, asked.image, _last_branch(asked.pool)
+    now = max(pool.driver for pool in asked.pools if pool.driver is not None)
+    top = _last_of(last if last is not None else tables.newest_branch())
+    does_top = _run(asked.images, _on(asked, top))
+    if not does_top and image.compat_package is Present.NO and not image.requires:
+        return  # what the newest driver of a GPU does not run, no other does
+    if last is not None and now.branch > last and does_top and _run(asked.images, _on(asked, _first_of(last))):
+        yield Way(f"use driver {last}.x, the last branch for {gpu.name}", (_to(asked, top),))
+        return
+    hosts = tuple(dict.fromkeys((pool.gpu, pool.around) for pool in asked.pools))
+    known = {
+        *_running(asked.images, hosts),
+        *(each for each in _asked_for(refusals) if _serves(asked.images, hosts, each)),
+    }
+    allowed = [driver for driver in known if driver != now and (last is None or driver.branch <= last)]
+    newer, older = [each for each in allowed if each > now], [each for each in allowed if each < now]
+    if driver := min(newer, default=None) or max(older, default=None):
+        until = f" up to branch {last}" if last is not None else ""
+        words = f" or newer, which {gpu.name} allows{until}" if does_top and driver > now else ""
+        yield Way(f"use driver {_shown(driver)}{words}", (_to(asked, driver),))
+
+
+def _to(asked: Asked, driver: DriverVersion) -> Change:
+    return Change("driver", asked.case.driver, str(driver))
+
+
+def _last_of(branch: int) -> DriverVersion:
+    return DriverVersion(branch, _LAST).given_as(str(branch))
+
+
+def _first_of(branch: int) -> DriverVersion:
+    return tables.first_release(branch)
+
+
+def _on(asked: Asked, *drivers: DriverVersion) -> tuple[PoolFacts, ...]:
+    gpus = dict.fromkeys((pool.gpu, pool.around) for pool in asked.pools)
+    return tuple(PoolFacts(gpu, driver, around) for gpu, around in gpus for driver in drivers)
+
+
+def _last_branch(pool: PoolFacts) -> int | None:
+    arch = tables.architectures().get(pool.gpu.capability)
+    return arch.last_branch if arch is not None else None
+
+
+def _asked_for(refusals: list[Finding]) -> Iterator[DriverVersion]:
+    for change in (change for finding in refusals for change in finding.changes if change.field == "driver"):
+        try:
+            yield tables.parse_driver_floor(change.to)
+        except ValueError:
+            continue  # a JetPack, words
+
+
+def _shown(driver: DriverVersion) -> str:
+    """A branch as such, where the tables know no release of it."""
+    return f"{driver}.x" if str(driver).isdigit() else str(driver)
+
+
+# --- packages and JetPacks ---
+
+
+def _compat_way(asked: Asked) -> Iterator[Way]:
+    """A compat package, where the GPU and the host's branch are among those it serves."""
+    image, pool, driver = asked.image, asked.pool, asked.pool.driver
+    if image.cuda is None or driver is None or image.compat_package is Present.YES:
+        return
+    if pool.gpu.forward_compat is not Present.YES or reaches(image.cuda, driver, pool.platform) is not False:
+        return
+    change = Change("cuda_compat", asked.case.cuda_compat, "yes")
+    images = _read(asked.case, (change,), pool)
+    if images and _run(images, asked.pools):
+        package = f"cuda-compat-{image.cuda.major}-{image.cuda.minor}"
+        text = f"install {package} in the image, which serves {pool.gpu.name} on driver branch {driver.branch}"
+        yield Way(text, (change,))
+
+
+def _jetpack_way(asked: Asked) -> Iterator[Way]:
+    """The lowest newer JetPack for the module with which it runs."""
+    now = asked.pool.jetson
+    for row in sorted(tables.jetsons(), key=lambda row: row.l4t):
+        if (now is not None and row.l4t <= now) or asked.pool.gpu.capability not in row.modules:
+            continue
+        change = Change("driver", asked.case.driver, str(row.l4t))
+        pools = read_pools(replace(asked.case, driver=change.to)).values
+        if _run(asked.images, pools):
+            yield Way(f"install JetPack {row.jetpack} (L4T {row.l4t}) on the {asked.pool.gpu.name}", (change,))
+            return
+
+
+# --- settings ---
+
+
+def _settings(case: Case, refusals: list[Finding]) -> tuple[str, tuple[Change, ...]]:
+    """What refusals ask for that is neither in the image nor the driver: in words, and as changes of the case."""
+    words: list[str] = []
+    changes: dict[str, str] = {}
+    for change in (finding.changes[0] for finding in refusals if finding.changes):
+        if change.field not in _SETTINGS:
+            continue
+        words.append(_words(change))
+        before = changes.get(change.field, getattr(case, change.field))
+        changes[change.field] = _environment(before, change.to) if change.field == "env" else change.to
+    told = tuple(Change(name, getattr(case, name), to) for name, to in changes.items())
+    return " and ".join(dict.fromkeys(words)), told
+
+
+def _words(change: Change) -> str:
+    to = change.to
+    if change.field == "env":
+        if to.endswith(" unset"):
+            return f"unset {to.removesuffix(' unset')}"
+        if " without " in to:
+            return f"take the compat folder out of {to.partition(' ')[0]}"
+        return f"set {to.partition(', or ')[0]} in the container"
+    if change.field == "cuda_compat":
+        if to == "no":
+            return "take the cuda-compat package out of the image"
+        return "install the cuda-compat package in the image"
+    return {
+        "kernel_module": f"load the {to} kernel modules",
+        "container_toolkit": f"update the NVIDIA container toolkit to {to}",
+        "image_glibc": f"use an image with glibc {to} or newer",
+        "host": "run it under WSL 2" if to == "wsl" else f"run it under {to}",
+        "ami_release": f"use the machine image {to}",
+    }[change.field]
+
+
+def _environment(env: str, to: str) -> str:
+    """The variables after one of them is set, unset or freed of the compat folder."""
+    said = dict(part.partition("=")[::2] for part in re.split(r"[;\n]", env) if "=" in part)
+    said = {key.strip(): value.strip() for key, value in said.items()}
+    name = re.match(r"\w+", to)
+    if to.endswith(" unset") and name:
+        said.pop(name[0], None)
+    elif " without " in to and name:
+        said[name[0]] = ":".join(part for part in said.get(name[0], "").split(":") if "compat" not in part)
+    else:
+        key, _, value = to.partition("=")
+        said[key] = value.partition(", or ")[0]
+    return ";".join(f"{key}={value}" for key, value in said.items() if value or not to.startswith(key))
+
+
+# --- where nothing can be found ---
+
+
+def _nothing(asked: Asked, refusals: list[Finding], words: str) -> Remedy:
+    gpu, rules = asked.pool.gpu, {each.rule for each in refusals}
+    if words:
+        return Remedy(f"{words[0].upper()}{words[1:]}.")
+    if "R-CPU" in rules:
+        host = asked.pool.cpu_architecture
+        return Remedy(f"Use a build for {host}, or another host: this one has {host} processors.")
+    if asked.image.gpu_free:
+        return Remedy("Use an image or a build with CUDA: this one uses no GPU anywhere.")
+    for finding in refusals:
+        if found := re.search(r"asks for compute capability (\d+\.\d)(?: to (\d+\.\d))?", finding.message):
+            span = f"{found[1]} to {found[2]}" if found[2] else f"{found[1]} or newer"
+            what = asked.image.framework or "it"
+            return Remedy(
+                f"No build of {what} in the tables runs on {gpu.name}: use a GPU of compute capability {span}."
+            )
+    if asked.image.code is not None and (line := instead.newest_line(asked.pool, asked.lowest)) is not None:
+        return Remedy(f"Build it for sm_{gpu.capability.digits} ({gpu.name}), with CUDA {line}.")
+    return Remedy(f"Nothing that the tables know makes this run on {gpu.name} as it is: use another GPU.")

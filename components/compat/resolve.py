@@ -1,51 +1,140 @@
-"""Findings to one verdict. A need has ways and fails when every way fails; every other refusal stands alone."""
+"""Findings to one verdict. A need has ways and fails when every way fails; every other refusal stands alone.
+
+Many cases differ in little, and a rule looks at little: a rule is asked once for equal values of what it reads
+(`of_image`, `of_pool`), and its findings are remembered by them. Equal means equal as it is printed: 12.4 and 12.4.0
+are one version and two texts. A full memory is emptied, so that it holds no more after many cases than after some.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import replace
+from collections.abc import Hashable, Iterable
+from dataclasses import dataclass, replace
 from functools import lru_cache
-from types import MappingProxyType
+from operator import attrgetter
+from typing import Any
 
-from components.compat.model import Finding, ImageFacts, PoolFacts, Severity, Verdict
+from packaging.version import Version
+
+from components.compat.model import Fact, Finding, ImageFacts, PoolFacts, Present, Severity, Verdict
 from components.compat.rules.index import ALL_RULES
-from components.compat.rules.rule import Check, Need
+from components.compat.rules.rule import Need, Question, Rule
+from components.compat.versions import CudaVersion, DriverVersion, JetsonVersion
 
 Findings = tuple[Finding, ...]
-_RANK = MappingProxyType({Severity.NOTE: 0, Severity.WARN: 1, Severity.UNKNOWN: 2, Severity.REFUSE: 3})
+_Parts = tuple[tuple[Hashable, ...], ...]
 _VERDICTS = (Verdict.COMPATIBLE, Verdict.WITH_WARNING, Verdict.UNKNOWN, Verdict.INCOMPATIBLE)
-_FAILED = _RANK[Severity.REFUSE]
+_FAILED = Severity.REFUSE.rank
+_RUNS = Severity.WARN.rank  # the worst that still runs
+_KEPT = 16384  # findings of one question
+_rank = attrgetter("severity.rank")
+
+
+# A pool has three parts, and a rule reads some of them: its GPU, its driver, what is around them.
+def _part(fields: tuple[str, ...]) -> int:
+    """Which of `_parts_of_pool` has these fields."""
+    others = set(fields) - {"gpu", "driver"}
+    return ("gpu" in fields) + 2 * ("driver" in fields) + 4 * bool(others)
+
+
+@dataclass(frozen=True, slots=True)
+class _Said:
+    """What a rule says: how bad it is to a need, how bad as far as it is known for sure, and the findings."""
+
+    way: int
+    rank: int
+    findings: Findings
+
+
+class _Asked:
+    """One question and what was said to it."""
+
+    __slots__ = ("_check", "_found", "_image", "_pool")
+
+    def __init__(self, question: Rule | Question, number: int) -> None:
+        self._check = question.check
+        self._image = number
+        self._pool = None if question.of_image is None or question.of_pool is None else _part(question.of_pool)
+        self._found: dict[tuple[Hashable, ...], _Said] = {}
+
+    def forget(self) -> None:
+        self._found.clear()
+
+    def __call__(self, image: ImageFacts, pool: PoolFacts, images: tuple[Hashable, ...], pools: _Parts) -> _Said:
+        if self._pool is None:
+            return _said(self._check(image, pool))
+        key = (images[self._image], pools[self._pool])
+        found = self._found.get(key)
+        if found is None:
+            found = _said(self._check(image, pool))
+            if len(self._found) >= _KEPT:
+                self._found.clear()
+            self._found[key] = found
+        return found
+
+
+# A rule with questions is asked each of them, another one as a whole.
+_QUESTIONS = tuple((rule.id, question) for rule in ALL_RULES for question in rule.questions or (rule,))
+_ALL: dict[str, tuple[_Asked, ...]] = {rule.id: () for rule in ALL_RULES}
+for _number, (_id, _question) in enumerate(_QUESTIONS):
+    _ALL[_id] += (_Asked(_question, _number),)
 
 
 @lru_cache(1024)
-def _checks(told: frozenset[str]) -> tuple[tuple[Check, ...], tuple[tuple[Check, ...], ...]]:
-    """Checks that may say something where these fields are known: those that stand alone, and the ways of each need."""
+def _asked(told: frozenset[str]) -> tuple[tuple[_Asked, ...], tuple[tuple[_Asked, ...], ...]]:
+    """Rules that may say something where these fields are known: those that stand alone, and the ways of each need."""
     rules = [rule for rule in ALL_RULES if rule.may_speak(told)]
-    alone = tuple(rule.check for rule in rules if rule.need is None)
-    return alone, tuple(tuple(rule.check for rule in rules if rule.need is need) for need in Need)
+    alone = tuple(asked for rule in rules if rule.need is None for asked in _ALL[rule.id])
+    ways = (tuple(asked for rule in rules if rule.need is need for asked in _ALL[rule.id]) for need in Need)
+    return alone, tuple(ways)
 
 
 def solve(image: ImageFacts, pool: PoolFacts) -> tuple[Verdict, Findings]:
     """One image on one pool, both known. Findings are what decided, worst first."""
-    alone, needs = _checks(image.told() | pool.told())
-    findings: list[Finding] = []
-    for check in alone:
-        findings += check(image, pool)
+    alone, needs = _asked(image.told() | pool.told())
+    images, pools = _parts_of_image(image), _parts_of_pool(pool)
+    worst = 0
+    told: list[Finding] = []
+    for ask in alone:
+        said = ask(image, pool, images, pools)
+        if said.findings:
+            told += said.findings
+            worst = max(worst, said.rank)
     for ways in needs:
-        best = _FAILED + 1
-        nearest: Findings = ()
-        failed: list[Finding] = []
-        for check in ways:
-            if way := check(image, pool):
-                worst = _RANK[way[0].severity] if len(way) == 1 else max([_RANK[each.severity] for each in way])
-                if worst < best:
-                    best, nearest = worst, way
-                    if not worst:
-                        break  # a way without a limit: no other can be better
-                failed += way
-        findings += failed if best == _FAILED else nearest
-    told = worst_first([_as_far_as_known(each) if each.severity is Severity.REFUSE else each for each in findings])
-    return _VERDICTS[_RANK[told[0].severity]] if told else Verdict.COMPATIBLE, told
+        for said in _best(ways, image, pool, images, pools):
+            told += said.findings
+            worst = max(worst, said.rank)
+    told.sort(key=_rank, reverse=True)
+    return _VERDICTS[worst], tuple(told)
+
+
+def runs(image: ImageFacts, pool: PoolFacts) -> bool:
+    """Would `solve` say that it runs? Cheaper, because the first refusal ends it."""
+    alone, needs = _asked(image.told() | pool.told())
+    images, pools = _parts_of_image(image), _parts_of_pool(pool)
+    for ways in needs:
+        for said in _best(ways, image, pool, images, pools):
+            if said.rank > _RUNS:
+                return False
+    return all(ask(image, pool, images, pools).rank <= _RUNS for ask in alone)
+
+
+def _best(
+    ways: tuple[_Asked, ...], image: ImageFacts, pool: PoolFacts, images: tuple[Hashable, ...], pools: _Parts
+) -> list[_Said]:
+    """The first of the best ways to meet a need; where all failed, every one. Empty: no rule says anything."""
+    found: list[_Said] = []
+    best = _FAILED
+    for ask in ways:
+        said = ask(image, pool, images, pools)
+        if not said.findings or said.way > best:
+            continue
+        if said.way < best:
+            best, found = said.way, [said]
+            if not best:
+                break  # a way without a limit: no other can be better
+        elif best == _FAILED:
+            found.append(said)
+    return found
 
 
 def worst_first(findings: Iterable[Finding]) -> Findings:
@@ -53,12 +142,61 @@ def worst_first(findings: Iterable[Finding]) -> Findings:
     return tuple(sorted(findings, key=_rank, reverse=True))
 
 
-def _rank(finding: Finding) -> int:
-    return _RANK[finding.severity]
+def _said(findings: Findings) -> _Said:
+    way = max([finding.severity.rank for finding in findings], default=0)
+    if way == _FAILED:
+        findings = tuple([_as_far_as_known(each) for each in findings])
+    return _Said(way, max([finding.severity.rank for finding in findings], default=0), findings)
 
 
 def _as_far_as_known(finding: Finding) -> Finding:
     """A fact from memory may warn, never refuse."""
-    if finding.fact.verified:
+    if finding.fact.verified or finding.severity is not Severity.REFUSE:
         return finding
     return replace(finding, severity=Severity.WARN, message=f"{finding.message} (from memory, not verified)")
+
+
+def _parts_of_pool(pool: PoolFacts) -> _Parts:
+    gpu, driver, around = pool.gpu, _driver(pool.driver), pool.around
+    return (
+        (),
+        (gpu,),
+        (driver,),
+        (gpu, driver),
+        (around,),
+        (gpu, around),
+        (driver, around),
+        (gpu, driver, around),
+    )
+
+
+def _driver(driver: DriverVersion | None) -> Hashable:
+    """All of it: a bare branch prints alike for its first and its last release."""
+    if driver is None:
+        return None
+    return (driver.branch, driver.minor, driver.patch, str(driver), driver.given)
+
+
+@lru_cache(4096)
+def _parts_of_image(image: ImageFacts) -> tuple[Hashable, ...]:
+    """For each rule what it reads of the image, as it is printed."""
+    printed = {name: _printed(getattr(image, name)) for name in _READ}
+    return tuple([tuple([printed[name] for name in question.of_image or ()]) for _, question in _QUESTIONS])
+
+
+_READ = tuple({name for _, question in _QUESTIONS for name in question.of_image or ()})
+
+
+def _printed(value: Any) -> Any:
+    return str(value) if type(value) in _PRINTED else value
+
+
+_PRINTED = frozenset({Version, CudaVersion, DriverVersion, JetsonVersion, Present, Fact})
+
+
+def forget() -> None:
+    """Empty all memories: the next answers are made anew, and are the same."""
+    for questions in _ALL.values():
+        for asked in questions:
+            asked.forget()
+    _parts_of_image.cache_clear()

@@ -7,8 +7,8 @@ an absent fact is not known, never guessed.
 from __future__ import annotations
 
 import csv
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 from typing import TypeVar
@@ -62,6 +62,9 @@ class GpuModel:
     gfd_product: str  # as a driver of today reports it; `labels.gfd_product` knows older drivers
     mig_capable: bool | None  # None: not recorded
     also_called: tuple[str, ...]
+    chips: tuple[str, ...]  # AD107; several where boards of one name have different ones; empty: not recorded
+    first_drivers: tuple[DriverVersion, ...]  # on Linux x86_64, one for each branch that a source names
+    not_in_drivers: tuple[DriverVersion, ...]  # the newest ones of their branches that do not know it
     origin: Origin
 
     def __str__(self) -> str:
@@ -104,6 +107,7 @@ class DriverBranch:
     native_cuda: CudaVersion
     kind: str
     end_of_life: str  # YYYY-MM, YYYY, `eol` (ended, no date), `n/a` or empty
+    first_release: DriverVersion | None  # on Linux, betas too
     origin: Origin
 
 
@@ -121,11 +125,15 @@ class Build:
     cudnn: str
     cubins: tuple[Target, ...] | None  # None: not recorded
     ptx: tuple[Target, ...] | None
+    ptx_cuda: CudaVersion | None  # the first that knows the PTX, where its version was read: 7.0 is CUDA 11.0
     basis: str
     at_least: ComputeCapability | None
     lowest_capability: ComputeCapability | None
     stated_driver: DriverVersion | None
+    pins: tuple[str, str] | None  # framework and version that it brings
     origin: Origin
+    beside: Build | None = None  # the wheel of `pins`, where both have a list of targets: both must run
+    alone: Build | None = None  # the row itself, where what it pins was added
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,6 +205,9 @@ class ImageRepository:
     cuda_from: str
     compat_package: str
     cpu_arch: str
+    base: str  # what it is built on, with {parts} of the tag; clause, compat package and C library come from there
+    clause: str  # NVIDIA_REQUIRE_CUDA, where it is the family's own
+    compat_use: str  # `checked`, `first`, or empty: left to the container toolkit
     origin: Origin
 
 
@@ -211,6 +222,7 @@ class FrameworkFloor:
     highest: ComputeCapability | None
     reason: str
     severity: str
+    of_wheels: bool  # said of the published wheels only, not of the code
     origin: Origin
 
 
@@ -249,7 +261,12 @@ def _targets(text: str) -> tuple[Target, ...] | None:
 
 def parse_driver_floor(text: str) -> DriverVersion:
     """A floor of a table: a bare branch means any release of it."""
-    return DriverVersion.parse(text if "." in text else f"{text}.00")
+    return DriverVersion.parse(text) if "." in text else DriverVersion.start_of(int(text))
+
+
+def _releases(text: str) -> tuple[DriverVersion, ...]:
+    """`418.74;430.09` → drivers, oldest first."""
+    return tuple(sorted(DriverVersion.parse(part) for part in text.split(";") if part))
 
 
 def parse_gpu_model(row: Row) -> GpuModel:
@@ -264,6 +281,9 @@ def parse_gpu_model(row: Row) -> GpuModel:
         gfd_product=row["gfd_product_label"],
         mig_capable={"yes": True, "no": False}.get(row["mig_capable"]),
         also_called=tuple(filter(None, map(str.strip, row["also_called"].split("|")))),
+        chips=tuple(filter(None, row["chip"].split(";"))),
+        first_drivers=_releases(row["first_driver"]),
+        not_in_drivers=_releases(row["not_in_driver"]),
         origin=origin(row),
     )
 
@@ -298,7 +318,8 @@ def parse_toolkit(row: Row) -> Toolkit:
 
 def parse_driver_branch(row: Row) -> DriverBranch:
     native = CudaVersion.parse(row["native_cuda"])
-    return DriverBranch(int(row["branch"]), native, row["branch_type"], row["eol"], origin(row))
+    first = _maybe(DriverVersion.parse, row["first_release"])
+    return DriverBranch(int(row["branch"]), native, row["branch_type"], row["eol"], first, origin(row))
 
 
 def parse_build(row: Row) -> Build:
@@ -315,12 +336,21 @@ def parse_build(row: Row) -> Build:
         cudnn=row["cudnn"],
         cubins=None if at_least else _targets(stated),
         ptx=_targets(row["ptx"]),
+        ptx_cuda=_maybe(CudaVersion.parse, row["ptx_cuda"]),
         basis=row["sm_list_basis"],
         at_least=at_least,
         lowest_capability=_maybe(ComputeCapability.parse, row["cc_min"]),
         stated_driver=_maybe(parse_driver_floor, row["requires_driver"]),
+        pins=_maybe(_pin, row["pins"]),
         origin=origin(row),
     )
+
+
+def _pin(text: str) -> tuple[str, str]:
+    """`pytorch 2.7.0`."""
+    framework, version = text.split()
+    parse_release(version)
+    return framework, version
 
 
 def parse_cudnn(row: Row) -> Cudnn:
@@ -373,6 +403,9 @@ def parse_image_repository(row: Row) -> ImageRepository:
         cuda_from=row["cuda_from"],
         compat_package=row["compat_package"],
         cpu_arch=row["cpu_arch"],
+        base=row["base"],
+        clause=row["clause"],
+        compat_use=row["compat_use"],
         origin=origin(row),
     )
 
@@ -386,6 +419,7 @@ def parse_framework_floor(row: Row) -> FrameworkFloor:
         _maybe(ComputeCapability.parse, row["cc_max"]),
         row["reason"],
         row["severity"],
+        row["only"] == "wheels",
         origin(row),
     )
 
@@ -426,7 +460,52 @@ def builds() -> dict[str, tuple[Build, ...]]:
     found: dict[str, list[Build]] = {}
     for build in _all("framework", parse_build):
         found.setdefault(build.framework, []).append(build)
+    for builds_of in found.values():
+        builds_of[:] = [_completed(build, found) for build in builds_of]
     return {name: tuple(each) for name, each in found.items()}
+
+
+def _completed(build: Build, all_builds: Mapping[str, Sequence[Build]]) -> Build:
+    """A build beside the wheel that it pins, of the same CUDA."""
+    if build.cuda is None:
+        return build
+    fitting = [each for each in _pinned(build, all_builds) if each.cuda and each.cuda.line == build.cuda.line]
+    return with_pinned(build, max(fitting, key=lambda each: each.is_default)) if fitting else build
+
+
+def pinned_by(build: Build) -> tuple[Build, ...]:
+    """Wheels for Linux of the framework that a build pins, one for each CUDA; none where it pins nothing."""
+    return _pinned(build, builds())
+
+
+def _pinned(build: Build, all_builds: Mapping[str, Sequence[Build]]) -> tuple[Build, ...]:
+    if build.pins is None:
+        return ()
+    framework, version = build.pins
+    found = (each for each in all_builds.get(framework, ()) if each.version == version)
+    return tuple(each for each in found if each.distribution == "pip wheel linux x86_64")
+
+
+def with_pinned(build: Build, pinned: Build) -> Build:
+    """A build beside what it pins: its CUDA is that one's, and its device code too where it has no list of its own."""
+    build = build.alone or build
+    both = replace(
+        build,
+        alone=build,
+        variant=f"torch-{pinned.variant}" if pinned.framework == "pytorch" else pinned.variant,
+        cuda=pinned.cuda,
+        cudnn=pinned.cudnn,
+    )
+    if build.cubins is not None:
+        return replace(both, beside=pinned)
+    origin = Origin(
+        f"{pinned.origin.source} ; {build.origin.source}",
+        build.origin.collected,
+        (pinned.origin.unverified & {"sm_list", "ptx"}) | build.origin.unverified,
+    )
+    basis = f"that of {pinned.framework} {pinned.version} {pinned.variant}, which it pins"
+    both = replace(both, cubins=pinned.cubins, ptx=pinned.ptx, ptx_cuda=pinned.ptx_cuda)
+    return replace(both, basis=basis, origin=origin)
 
 
 @cache
@@ -500,9 +579,11 @@ def toolkits_of(line: CudaVersion) -> tuple[Toolkit, ...]:
 
 @cache
 def first_release(branch: int) -> DriverVersion:
-    """Lowest driver of a branch that a toolkit names; the branch's start where none does."""
+    """Lowest driver of a branch for Linux that a source names, betas too; the branch's start where none does."""
     named = [each.floor for each in toolkits() if each.floor is not None and each.floor.branch == branch]
-    return min(named, default=DriverVersion(branch, 0))
+    if (row := driver_branches().get(branch)) is not None and row.first_release is not None:
+        named.append(row.first_release)
+    return min(named, default=DriverVersion.start_of(branch))
 
 
 def floor_of(toolkit: Toolkit, platform: Platform) -> tuple[DriverVersion | None, str]:
@@ -512,6 +593,15 @@ def floor_of(toolkit: Toolkit, platform: Platform) -> tuple[DriverVersion | None
     if platform is Platform.LINUX_ARM and toolkit.arm_floor is not None:
         return toolkit.arm_floor, "min_linux_aarch64_driver"
     return toolkit.floor, "min_linux_x86_64_driver"
+
+
+def minor_floor_of(toolkit: Toolkit, platform: Platform) -> tuple[DriverVersion | None, str]:
+    """Lowest driver for programs of a toolkit's major, and the column that says so; None before CUDA 11."""
+    if toolkit.minor_floor is None:
+        return None, ""
+    if platform is Platform.WINDOWS:
+        return toolkit.minor_windows_floor, "minor_compat_min_windows_driver"
+    return toolkit.minor_floor, "minor_compat_min_driver"
 
 
 def cuda_ceiling(driver: DriverVersion) -> CudaVersion:
@@ -526,13 +616,26 @@ def cuda_ceiling(driver: DriverVersion) -> CudaVersion:
     return max(reached).line
 
 
-def native_cuda(driver: DriverVersion) -> CudaVersion:
+def native_cuda(driver: DriverVersion, platform: Platform = Platform.LINUX) -> CudaVersion:
     """CUDA line that this driver reports (`nvidia-smi`, `cuda.runtime-version`); raises UnknownFact.
 
     Not always the ceiling: branch 565 reports 12.7, for which no toolkit was ever published.
     """
-    branch = driver_branches().get(driver.branch)
+    branch = branch_of(driver, platform)
     return branch.native_cuda if branch else cuda_ceiling(driver)
+
+
+@cache
+def branch_of(driver: DriverVersion, platform: Platform = Platform.LINUX) -> DriverBranch | None:
+    """The branch that a driver belongs to; None where no table has it.
+
+    Windows counts on inside a branch: R530 is 531 there, R470 is 471 to 474. Everything before the next branch
+    belongs to it.
+    """
+    known = driver_branches()
+    if platform is not Platform.WINDOWS:
+        return known.get(driver.branch)
+    return known.get(max((branch for branch in known if branch <= driver.branch), default=0))
 
 
 def newest_branch() -> int:

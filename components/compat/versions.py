@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Self
 
@@ -30,17 +30,29 @@ class DriverVersion:
     """An NVIDIA driver such as 418.88 or 580.95.05.
 
     418.87 and 418.87.00 are equal: NVIDIA's tables and `nvidia-smi` write the same release both ways.
-    Each prints as it was written, because labels and package names carry that spelling.
+    Each prints as it was written, because labels and package names carry that spelling. What a case says is
+    `given`: a bare branch prints as the branch, whichever of its releases stands for it.
     """
 
     branch: int
     minor: int
     patch: int = 0
     written_patch: bool = field(default=False, compare=False, repr=False)
+    shown: str = field(default="", compare=False, repr=False)
+    given: bool = field(default=False, compare=False, repr=False)
 
     def __post_init__(self) -> None:
         if self.patch and not self.written_patch:
             object.__setattr__(self, "written_patch", True)
+
+    @classmethod
+    def start_of(cls, branch: int) -> Self:
+        """Whatever release of a branch comes first; prints as the branch."""
+        return cls(branch, 0, shown=str(branch))
+
+    def given_as(self, text: str) -> Self:
+        """This driver as a case writes it."""
+        return replace(self, shown=text, given=True)
 
     @classmethod
     @lru_cache(_PARSED)
@@ -60,7 +72,10 @@ class DriverVersion:
         return str(self.branch), f"{self.minor:02d}", f"{self.patch:02d}" if self.written_patch else ""
 
     def __str__(self) -> str:
-        return ".".join(part for part in self.parts if part)
+        if self.shown:
+            return self.shown
+        plain = f"{self.branch}.{self.minor:02d}"
+        return f"{plain}.{self.patch:02d}" if self.written_patch else plain
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -110,7 +125,7 @@ class CudaVersion:
     @property
     def line(self) -> CudaVersion:
         """Without the patch: toolkits of one line are alike in what they ask of a driver's major."""
-        return CudaVersion(self.major, self.minor)
+        return CudaVersion(self.major, self.minor) if self.written_patch else self
 
     def __str__(self) -> str:
         return f"{self.major}.{self.minor}" + (f".{self.patch}" if self.written_patch else "")

@@ -3,6 +3,13 @@
 from typing import Final
 
 from policies.findings import Rule
-from policies.rules import gpu_request, hosting_pool, pinned_image
+from policies.rules import cold_start, gpu_request, hosting_pool, image_disk, image_size, pinned_image
 
-ALL_RULES: Final[tuple[Rule, ...]] = (gpu_request.RULE, pinned_image.RULE, hosting_pool.RULE)
+ALL_RULES: Final[tuple[Rule, ...]] = (
+    gpu_request.RULE,
+    pinned_image.RULE,
+    hosting_pool.RULE,
+    image_size.RULE,
+    image_disk.RULE,
+    cold_start.RULE,
+)

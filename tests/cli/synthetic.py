@@ -25,6 +25,7 @@ FAILS = answer(
     Verdict.INCOMPATIBLE,
     Finding("R-MINOR", Severity.REFUSE, "CUDA 12.4 needs driver 525.60.13 or newer; this one is <418.88>", FLOOR),
     Finding("R-BACK", Severity.REFUSE, "driver 418.88 is older than 550.54.14", FLOOR),
+    Finding("R-ARCH", Severity.NOTE, "CUDA 12.4 makes code for the GPU", FLOOR),
     remedy=Remedy(
         "Use CUDA 10.1, or use driver 525.60.13 or newer.",
         (Change("cuda", "12.4", "10.1"), Change("build", "", "cu101")),

@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+import tempfile
 from collections.abc import Callable
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import pytest
@@ -37,6 +39,22 @@ def test_an_answer_is_the_same_as_that_of_a_single_check(batch: Batch, run: Call
     (answer,) = batch(BAD)[1]
     single = run("check", "--id", "b", "--gpu", "GTX 1080 Ti", "--driver", "418.88", "--cuda", "10.2", "--json")
     assert answer == json.loads(single.stdout)
+
+
+def test_without_remedies_all_else_is_the_same(run: Callable[..., Result], tmp_path: Path) -> None:
+    cases = tmp_path / "cases.jsonl"
+    cases.write_bytes(BAD)
+    whole, short = (
+        json.loads(run("check", "--batch", str(cases), *options).stdout) for options in ((), ("--no-remedy",))
+    )
+    assert whole["remedy"] is not None
+    assert short == {**whole, "remedy": None}
+
+
+def test_no_remedy_is_for_batches_alone(run: Callable[..., Result]) -> None:
+    refused = run("check", "--gpu", "T4", "--cuda", "12.2", "--no-remedy")
+    assert refused.exit_code == 2
+    assert "--no-remedy is for --batch" in refused.stderr
 
 
 def test_the_id_defaults_to_the_number_of_the_line_and_blank_lines_count(batch: Batch) -> None:
@@ -113,7 +131,7 @@ def test_numbers_and_truth_that_are_equal_to_python_are_not_one_case(batch: Batc
 
 
 def test_a_fault_of_ours_costs_one_answer_and_not_the_batch(monkeypatch: pytest.MonkeyPatch) -> None:
-    def broken(_: object) -> object:
+    def broken(_: object, **__: object) -> object:
         raise ZeroDivisionError("division by zero")
 
     monkeypatch.setattr(module, "check", broken)
@@ -146,6 +164,38 @@ def test_a_line_of_a_gigabyte_is_told_and_never_held_in_memory(tmp_path: Path) -
     assert done.returncode == 1, done.stderr
     assert [json.loads(line)["id"] for line in done.stdout.splitlines()] == ["a", "2", "a"]
     assert done.stderr.startswith("line 2: is longer than 1,048,576 bytes\n")
+
+
+@pytest.mark.slow
+def test_a_gigabyte_of_cases_through_a_pipe_takes_the_memory_of_one_line() -> None:
+    limit = "import resource; resource.setrlimit(resource.RLIMIT_AS, (400 << 20, 400 << 20))"
+    program = f"{limit}\nimport sys; sys.argv[0] = 'gpu-commons'\nfrom cli.__main__ import main; main()"
+    argv = [sys.executable, "-c", program, "check", "--batch", "-"]
+    blanks = b" " * (1 << 20)  # JSON takes them anywhere
+    size = number = 0
+    with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
+        with subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=out, stderr=err, cwd=PROJECT) as it:
+            assert it.stdin
+            while size < 1 << 30:
+                driver = b"%d.%02d" % (400 + number % 200, number % 100)
+                case = b'{"gpu": "T4", "cuda": "12.2", "driver": "%b" ' % driver
+                size += it.stdin.write(case + blanks[: module.LONGEST - len(case) - 2] + b"}\n")
+                number += 1
+            it.stdin.close()
+            assert it.wait(timeout=60) == 1  # drivers before 525 do not run it
+        out.seek(0)
+        err.seek(0)
+        assert [json.loads(line)["id"] for line in out] == [str(each) for each in range(1, number + 1)]
+        assert err.read().startswith(f"{number:,} cases: ".encode())
+
+
+def test_a_file_of_random_bytes_is_told_line_by_line(batch: Batch) -> None:
+    lines = Random(20261121).randbytes(50_000)
+    result, answers = batch(lines)
+    told = [line for line in result.stderr.splitlines() if line.startswith("line ")]
+    assert len(told) == len(answers) > 100
+    assert {answer["findings"][0]["rule"] for answer in answers} == {"CASE"}
+    assert result.exit_code == 1
 
 
 def test_whoever_waits_for_an_answer_gets_it_before_the_next_case() -> None:

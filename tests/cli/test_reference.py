@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -47,6 +48,20 @@ def test_an_unknown_rule_gets_the_nearest(run: Run) -> None:
 def test_facts_alone_lists_every_table(run: Run) -> None:
     assert [each["table"] for each in json.loads(run("facts", "--json").stdout)] == list(table_names())
     assert [line.split()[0] for line in run("facts").stdout.splitlines()] == list(table_names())
+
+
+def test_tables_are_listed_with_what_they_hold(run: Run) -> None:
+    assert not [line for line in run("facts").stdout.splitlines() if not re.search(r"\d rows  [A-Zc].*\.$", line)]
+
+
+def test_what_nobody_has_checked_is_counted_by_table_and_shown_by_row(run: Run) -> None:
+    told = run("facts", "--unverified").stdout
+    listed = {each["table"]: each for each in json.loads(run("facts", "--unverified", "--json").stdout)}
+    assert list(listed) == list(table_names())
+    assert told.splitlines()[-1].startswith(f"{sum(each['cells'] for each in listed.values()):,} cells: ")
+    rows = json.loads(run("facts", "gpu_model", "--unverified", "--json").stdout)
+    assert len(rows) == listed["gpu_model"]["unsure_rows"] < listed["gpu_model"]["rows"]
+    assert all(row["unverified_cells"] for row in rows)
 
 
 def test_rows_come_with_their_source_and_the_day_it_was_read(run: Run) -> None:

@@ -57,6 +57,12 @@ def test_a_matrix_has_colours_only_where_they_are_asked_for() -> None:
     assert "\x1b[" in matrix_text(synthetic.grid(), width=120, has_colours=True)
 
 
+def test_a_matrix_in_a_terminal_tells_what_does_not_hold_and_the_page_tells_all() -> None:
+    grid = synthetic.grid()
+    assert "makes code for the GPU" not in matrix_text(grid, width=120)
+    assert "makes code for the GPU" in matrix_html(grid)
+
+
 @pytest.mark.parametrize("width", [40, 60, 80, 120])
 def test_no_line_of_a_matrix_is_wider_than_the_terminal_but_for_words_that_are(width: int) -> None:
     lines = matrix_text(synthetic.big_grid(3, 6), width=width).splitlines()

@@ -6,6 +6,7 @@ import json
 import re
 import subprocess
 import sys
+from collections import Counter
 from dataclasses import asdict, replace
 from itertools import pairwise
 from random import Random
@@ -21,6 +22,7 @@ from components.compat.tables import (
     GpuModel,
     architectures,
     builds,
+    cuda_ceiling,
     driver_branches,
     gpu_models,
     toolkits,
@@ -135,20 +137,27 @@ def _told(case: Case, answer: Answer) -> str:
 MAY_TURN = {"R-DROP", "R-FWD", "R-COMPATHOOK", "R-REQ"}
 
 
-@law
-@given(case=cases(), other=drivers)
-def test_a_newer_driver_never_breaks_what_ran_unless_a_documented_rule_says_so(
-    case: Case, other: DriverVersion
-) -> None:
-    older, newer = sorted((DriverVersion.parse(case.driver), other))
-    older_case, newer_case = replace(case, driver=str(older)), replace(case, driver=str(newer))
-    if not _answered(older_case).verdict.runs:
-        return
-    after = check(newer_case)
-    refusing = {finding.rule for finding in after.findings if finding.severity is Severity.REFUSE}
-    if case.cuda_compat == "yes" and {"R-PTX", "R-MINOR"} & refusing:
-        return  # R-FWD: a compat package that serves this branch need not serve a newer one
-    assert after.verdict is not Verdict.INCOMPATIBLE or refusing & MAY_TURN, _told(newer_case, after)
+SHARE = 0.25  # of the examples of a law, at least, meet its premise
+
+
+def test_a_newer_driver_never_breaks_what_ran_unless_a_documented_rule_says_so() -> None:
+    tried: Counter[bool] = Counter()
+
+    @few
+    @given(case=cases())
+    def holds(case: Case) -> None:
+        ran = False
+        for driver in DRIVERS:  # every one of the tables, oldest first
+            this = replace(case, driver=str(driver))
+            answer = _answered(this)
+            refusing = {finding.rule for finding in answer.findings if finding.severity is Severity.REFUSE}
+            assert not ran or answer.verdict is not Verdict.INCOMPATIBLE or refusing & MAY_TURN, _told(this, answer)
+            # R-FWD: a compat package that serves this branch need not serve a newer one.
+            ran = ran or (answer.verdict.runs and "R-FWD" not in {finding.rule for finding in answer.findings})
+        tried[ran] += 1
+
+    holds()
+    assert tried[True] >= SHARE * tried.total(), f"a driver that runs it: {tried}"
 
 
 @pytest.mark.parametrize(
@@ -183,22 +192,39 @@ def test_each_of_the_documented_rules_does_turn_a_verdict(
     assert rule in {finding.rule for finding in after.findings if finding.severity is Severity.REFUSE}
 
 
-@law
-@given(
-    model=st.sampled_from(CARDS),
-    driver=drivers,
-    line=st.sampled_from(LINES),
-    cubins=st.lists(targets, min_size=1, max_size=4, unique=True),
-    ptx=st.sampled_from(["", "none", *map(str, CAPABILITIES)]),
-    more=targets,
-)
-def test_one_more_target_never_makes_it_worse(
-    model: GpuModel, driver: DriverVersion, line: CudaVersion, cubins: list[str], ptx: str, more: str
-) -> None:
-    case = Case(gpu=model.name, driver=str(driver), cuda=str(line), sm_list=";".join(cubins), ptx=ptx)
-    richer = replace(case, sm_list=";".join([*cubins, more]))
-    before, after = check(case), check(richer)
-    assert RANK[after.verdict] <= RANK[before.verdict], f"{_told(case, before)}\n{_told(richer, after)}"
+@st.composite
+def coded(draw: st.DrawFn) -> tuple[Case, str]:
+    """A card, a driver that may know it, machine code for some targets, and one more target, often the card's own."""
+    model = draw(st.sampled_from(CARDS))
+    arch = architectures()[model.compute_capability]
+    known = [each for each in DRIVERS if (arch.first_branch or 0) <= each.branch <= (arch.last_branch or 999)]
+    driver = draw(st.sampled_from(known or DRIVERS))
+    lines = [line for line in LINES if line <= cuda_ceiling(driver)] if driver >= min(FLOORS) else LINES
+    cubins = draw(st.lists(targets, min_size=1, max_size=4, unique=True))
+    case = Case(
+        gpu=model.name,
+        driver=str(driver),
+        cuda=str(draw(st.one_of(st.sampled_from(lines), st.sampled_from(LINES)))),
+        sm_list=";".join(cubins),
+        ptx=draw(st.sampled_from(["", "none", *map(str, CAPABILITIES)])),
+    )
+    return case, draw(st.one_of(st.just(str(model.compute_capability)), targets))
+
+
+def test_one_more_target_never_makes_it_worse() -> None:
+    tried: Counter[bool] = Counter()
+
+    @law
+    @given(drawn=coded())
+    def holds(drawn: tuple[Case, str]) -> None:
+        case, more = drawn
+        richer = replace(case, sm_list=f"{case.sm_list};{more}")
+        before, after = check(case), check(richer)
+        assert RANK[after.verdict] <= RANK[before.verdict], f"{_told(case, before)}\n{_told(richer, after)}"
+        tried[before.verdict.runs or after.verdict is not before.verdict] += 1
+
+    holds()
+    assert tried[True] >= SHARE * tried.total(), f"the target could make it worse, or made it better: {tried}"
 
 
 # --- versions ---
@@ -407,11 +433,12 @@ def test_only_a_refusal_has_a_remedy_and_every_refusal_has_one(case: Case) -> No
 
 
 CONCRETE = re.compile(r"[\w.+-]+")
+ONE_CHIP = tuple(model for model in CARDS if find_gpus(model.name) == (model,))  # by name: what to do is one thing
 REMEDIES_THAT_WORK = 70  # in 100, measured; the aim is 100, so raise it with every repair
 
 
 @law
-@given(model=st.sampled_from(CARDS), driver=drivers, line=st.sampled_from(LINES))
+@given(model=st.sampled_from(ONE_CHIP), driver=drivers, line=st.sampled_from(LINES))
 def test_a_remedy_for_a_cuda_line_works(model: GpuModel, driver: DriverVersion, line: CudaVersion) -> None:
     case = Case(gpu=model.name, driver=str(driver), cuda=str(line))
     answer = check(case)

@@ -1,4 +1,4 @@
-"""GPU names as people write them."""
+"""GPU names, and versions, as people write them and as tools print them."""
 
 from __future__ import annotations
 
@@ -8,30 +8,178 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from components.compat import CaseError, Severity, Verdict, case_from, check, mig, names, readings
 from components.compat.names import UnknownGpu, find_gpu, find_gpus
 from components.compat.tables import GpuModel, gpu_models
+from components.compat.versions import VersionError
+
+LSPCI = "01:00.0 VGA compatible controller: NVIDIA Corporation GP102 [GeForce GTX 1080 Ti] (rev a1)"
+LSPCI_NN = (
+    "01:00.0 VGA compatible controller [0300]: NVIDIA Corporation GP102 [GeForce GTX 1080 Ti] [10de:1b06] (rev a1)"
+)
+
+ONE_MODEL = [
+    ("NVIDIA 1080 Ti", "GeForce GTX 1080 Ti"),
+    ("NVIDIA 2080 Ti", "GeForce RTX 2080 Ti"),
+    ("NVIDIA 1070 Ti", "GeForce GTX 1070 Ti"),
+    ("GeForce GTX 1080 Ti", "GeForce GTX 1080 Ti"),
+    ("gtx1080ti", "GeForce GTX 1080 Ti"),
+    ("1080ti", "GeForce GTX 1080 Ti"),
+    ("  2080ti ", "GeForce RTX 2080 Ti"),
+    ("3090 Ti", "GeForce RTX 3090 Ti"),
+    ("GeForce 3090", "GeForce RTX 3090"),
+    ("RTX3060 Laptop GPU", "GeForce RTX 3060 Laptop GPU"),
+    ("RTX 2070M", "GeForce RTX 2070"),
+    ("RTX 3090 24GB", "GeForce RTX 3090"),
+    ("1660S", "GeForce GTX 1660 SUPER"),
+    ("2060S", "GeForce RTX 2060 SUPER"),
+    ("GeForce RTX 4070 Ti SUPER", "GeForce RTX 4070 Ti SUPER"),
+    ("4070TiS", "GeForce RTX 4070 Ti SUPER"),
+    ("TITAN Xp COLLECTORS EDITION", "TITAN Xp COLLECTORS EDITION"),
+    ("GTX TITAN X", "GeForce GTX TITAN X"),
+    ("NVIDIA TITAN X (Pascal)", "TITAN X (Pascal)"),
+    ("Tegra X1", "Jetson TX1"),
+    ("Orin Nano Super", "Jetson Orin Nano"),
+    ("Jetson AGX Thor", "Jetson T5000"),
+    ("Jetson AGX Orin Developer Kit", "Jetson AGX Orin"),
+    ("Jetson orin agx developer kit", "Jetson AGX Orin"),
+    ("NVIDIA Jetson Xavier NX Developer Kit", "Jetson Xavier NX"),
+    ("Jetson Nano 4GB dev kit", "Jetson Nano"),
+    ("Jetson Nano devkit", "Jetson Nano"),
+    ("NVIDIA Jetson Orin Nano Engineering Reference Developer Kit Super", "Jetson Orin Nano"),
+    # No blank where the brand ends.
+    ("TeslaV100", "Tesla V100-SXM2-16GB"),
+    ("TeslaT4", "Tesla T4"),
+    ("RTXA4000", "NVIDIA RTX A4000"),
+    ("QuadroP6000", "Quadro P6000"),
+    ("TitanXp", "TITAN Xp"),
+    ("JetsonAGXOrin", "Jetson AGX Orin"),
+    ("GeForceRTX4070TiSuper", "GeForce RTX 4070 Ti SUPER"),
+    ("RTX2080SuperMaxQ", "GeForce RTX 2080 Super with Max-Q Design"),
+    # Labels and resources of Kubernetes.
+    ("GeForce-GTX-1080-Ti", "GeForce GTX 1080 Ti"),
+    ("NVIDIA-GeForce-GTX-1080-Ti", "GeForce GTX 1080 Ti"),
+    ("NVIDIA-GeForce-GTX-1080-Ti-SHARED", "GeForce GTX 1080 Ti"),
+    ("NVIDIA-A100-SXM4-80GB", "NVIDIA A100-SXM4-80GB"),
+    ("Tesla-V100-SXM2-16GB-SHARED", "Tesla V100-SXM2-16GB"),
+    ("nvidia.com/gpu.product=Tesla-T4", "Tesla T4"),
+    # What lspci and nvidia-smi -L print.
+    (LSPCI, "GeForce GTX 1080 Ti"),
+    (LSPCI_NN, "GeForce GTX 1080 Ti"),
+    ("NVIDIA Corporation GA104M [GeForce RTX 3070 Mobile / Max-Q]", "GeForce RTX 3070 Laptop GPU"),
+    ("GPU 0: Tesla T4 (UUID: GPU-1234abcd-0000)", "Tesla T4"),
+    # Counts.
+    ("8xA100", "NVIDIA A100-SXM4-40GB"),
+    ("A100 x8", "NVIDIA A100-SXM4-40GB"),
+    ("2 x RTX 3090", "GeForce RTX 3090"),
+    ("4x3090", "GeForce RTX 3090"),
+    # Data-centre and workstation cards.
+    ("A100-SXM4-40GB", "NVIDIA A100-SXM4-40GB"),
+    ("Tesla T4", "Tesla T4"),
+    ("T4", "Tesla T4"),
+    ("L4", "NVIDIA L4"),
+    ("Tesla L4", "NVIDIA L4"),
+    ("L40G", "NVIDIA L40G"),
+    ("Tesla M2090", "Tesla M2090"),
+    ("Quadro 5000", "Quadro 5000"),
+    ("Quadro RTX 5000", "Quadro RTX 5000"),
+    ("Quadro RTX 6000", "Quadro RTX 6000"),
+    ("RTX 6000 Ada", "NVIDIA RTX 6000 Ada Generation"),
+    # Fermi: a 670M is no mobile form of the 670.
+    ("GTX 670M", "GeForce GTX 670M"),
+    ("GT 635M", "GeForce GT 635M"),
+]
+
+# Chips that were sold under one name, and forms of one chip: what it means is left open, or does not matter.
+CAPABILITIES = [
+    ("GTX 860M", {"3.0", "5.0"}),
+    ("GT 640", {"2.1", "3.0", "3.5"}),
+    ("GT 630", {"2.1", "3.0", "3.5"}),
+    ("GT 730", {"2.1", "3.0", "3.5"}),
+    ("710M", {"2.1", "3.5"}),
+    ("720M", {"2.1", "3.5"}),
+    ("820M", {"2.1", "3.0"}),
+    ("TITAN X", {"5.2", "6.1"}),
+    ("RTX 6000", {"7.5", "8.9", "12.0"}),
+    ("RTX 5000", {"7.5", "8.9", "12.0"}),
+    ("RTX 4000", {"7.5", "8.9", "12.0"}),
+    ("845M", {"5.0"}),
+    ("V100", {"7.0"}),
+    ("A100", {"8.0"}),
+    ("H100", {"9.0"}),
+    ("P100", {"6.0"}),
+]
+
+VGPUS = [
+    ("GRID A100D-4C", "NVIDIA A100 80GB PCIe", "A100D-4C"),
+    ("GRID A100X-1-5CME", "NVIDIA A100-SXM4-40GB", "A100X-1-5CME"),
+    ("GRID T4-16Q", "Tesla T4", "T4-16Q"),
+    ("NVIDIA A10-24Q", "NVIDIA A10", "A10-24Q"),
+    ("GRID V100D-8Q", "Tesla V100-PCIE-32GB", "V100D-8Q"),
+    ("A40-48C", "NVIDIA A40", "A40-48C"),
+    ("GRID RTX6000-8Q", "Quadro RTX 6000", "RTX6000-8Q"),
+    ("NVIDIA RTX6000-Ada-48Q", "NVIDIA RTX 6000 Ada Generation", "RTX6000-Ada-48Q"),
+    ("GRID K280Q", "GRID K2", "K280Q"),
+    ("GRID K520", "GRID K520", ""),
+]
+
+SLICES = [
+    ("A100-SXM4-40GB MIG 1g.5gb", {"NVIDIA A100-SXM4-40GB"}, "1g.5gb"),
+    ("NVIDIA-A100-SXM4-40GB-MIG-1g.5gb", {"NVIDIA A100-SXM4-40GB"}, "1g.5gb"),
+    ("A100-SXM4-40GB MIG 1c.3g.20gb", {"NVIDIA A100-SXM4-40GB"}, "3g.20gb"),
+    ("A100-SXM4-80GB MIG 1g.10gb+me", {"NVIDIA A100-SXM4-80GB"}, "1g.10gb"),
+    ("nvidia.com/mig-1g.6gb", {"NVIDIA A30"}, "1g.6gb"),
+    ("MIG 1g.6gb Device 0: (UUID: MIG-1234)", {"NVIDIA A30"}, "1g.6gb"),
+]
+
+
+@pytest.mark.parametrize(("text", "name"), ONE_MODEL)
+def test_a_name_as_people_write_it_resolves(text: str, name: str) -> None:
+    assert find_gpu(text).name == name
+
+
+@pytest.mark.parametrize(("text", "capabilities"), CAPABILITIES)
+def test_a_name_of_several_chips_is_all_of_them(text: str, capabilities: set[str]) -> None:
+    assert {str(model.compute_capability) for model in find_gpus(text)} == capabilities
+
+
+@pytest.mark.parametrize(("text", "name", "profile"), VGPUS)
+def test_a_vgpu_is_the_gpu_behind_it(text: str, name: str, profile: str) -> None:
+    assert find_gpu(text).name == name
+    assert names.vgpu_profile(text) == profile
+
+
+@pytest.mark.parametrize(("text", "found", "profile"), SLICES)
+def test_a_slice_is_one_of_a_gpu_that_has_it(text: str, found: set[str], profile: str) -> None:
+    assert {model.name for model in find_gpus(text)} == found
+    assert names.mig_profile(text) == profile
+
+
+def test_a_slice_alone_may_be_of_any_gpu_that_has_it() -> None:
+    assert {str(model.compute_capability) for model in find_gpus("MIG 3g.40gb")} == {"8.0", "9.0"}
 
 
 @pytest.mark.parametrize(
-    ("text", "name"),
+    ("text", "reason"),
     [
-        ("NVIDIA 1080 Ti", "GeForce GTX 1080 Ti"),
-        ("NVIDIA 2080 Ti", "GeForce RTX 2080 Ti"),
-        ("NVIDIA 1070 Ti", "GeForce GTX 1070 Ti"),
-        ("GeForce GTX 1080 Ti", "GeForce GTX 1080 Ti"),
-        ("gtx1080ti", "GeForce GTX 1080 Ti"),
-        ("  2080ti ", "GeForce RTX 2080 Ti"),
-        ("GeForce-GTX-1080-Ti", "GeForce GTX 1080 Ti"),
-        ("NVIDIA-GeForce-GTX-1080-Ti", "GeForce GTX 1080 Ti"),
-        ("NVIDIA-GeForce-GTX-1080-Ti-SHARED", "GeForce GTX 1080 Ti"),
-        ("A100-SXM4-40GB", "NVIDIA A100-SXM4-40GB"),
-        ("Tesla T4", "Tesla T4"),
-        ("T4", "Tesla T4"),
-        ("L4", "NVIDIA L4"),
+        ("T4 MIG 1g.5gb", "Tesla T4 has no MIG"),
+        ("RTX 4090 MIG", "GeForce RTX 4090 has no MIG"),
+        ("A30 MIG 1g.5gb", "NVIDIA A30 has 1g.6gb, 2g.12gb, 4g.24gb"),
+        ("MIG 9g.99gb", "no such GPU has"),
     ],
 )
-def test_a_name_as_people_write_it_resolves(text: str, name: str) -> None:
-    assert find_gpu(text).name == name
+def test_a_slice_that_no_gpu_has_is_refused_in_words(text: str, reason: str) -> None:
+    with pytest.raises(UnknownGpu, match=reason):
+        find_gpus(text)
+
+
+def test_a_gpu_is_cut_into_slices_from_its_own_driver_on() -> None:
+    assert (found := mig.first_driver("NVIDIA A100-SXM4-40GB")) is not None
+    assert str(found[0]) == "450.80.02"
+    assert mig.first_driver("NVIDIA GH200 480GB") is None
+    old = check(case_from({"gpu": "H100 MIG 1g.10gb", "driver": "525.60.13", "cuda": "12.0"}))
+    new = check(case_from({"gpu": "H100 MIG 1g.10gb", "driver": "525.85.12", "cuda": "12.0"}))
+    assert (old.verdict, new.verdict) == (Verdict.INCOMPATIBLE, Verdict.COMPATIBLE)
 
 
 def test_the_three_models_of_the_dsmlp_fleet_have_their_capability_family_and_memory() -> None:
@@ -53,7 +201,50 @@ def test_every_model_is_found_by_its_own_name_and_label_in_any_case(
 
 
 def test_no_two_models_share_a_name() -> None:
-    assert len({find_gpu(model.name).name for model in gpu_models()}) == len(gpu_models()) == 479
+    assert len({find_gpu(model.name).name for model in gpu_models()}) == len(gpu_models())
+
+
+def test_two_chips_of_one_name_are_decided_only_where_both_agree() -> None:
+    case = {"gpu": "GTX 860M", "driver": "470.256.02", "cuda": "11.4", "ptx": "none"}
+    assert check(case_from(case | {"sm_list": "5.0"})).verdict is Verdict.UNKNOWN
+    assert check(case_from(case | {"sm_list": "8.0"})).verdict is Verdict.INCOMPATIBLE
+    assert check(case_from(case | {"cuda": "10.2", "sm_list": "3.0;5.0"})).verdict is Verdict.COMPATIBLE
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("GTX 860M", "GeForce GTX 860M or GeForce GTX 860M (Maxwell); compute_capability 3.0 or 5.0 tells"),
+        ("NVIDIA Graphics Device", "a board that it has no name for; write the model, or compute_capability"),
+        ("NVIDIA Corporation Device 2882 (rev a1)", "write the model, or compute_capability"),
+    ],
+)
+def test_what_is_left_open_says_what_to_write(text: str, told: str) -> None:
+    answer = check(case_from({"gpu": text, "driver": "470.256.02", "cuda": "11.4", "sm_list": "5.0", "ptx": "none"}))
+    assert answer.verdict is Verdict.UNKNOWN
+    assert all(told in finding.message for finding in answer.findings if finding.severity is Severity.UNKNOWN)
+
+
+def test_a_board_without_a_name_is_decided_by_its_measured_capability() -> None:
+    case = {"gpu": "NVIDIA Graphics Device", "driver": "550.54.15", "cuda": "12.4"}
+    assert check(case_from(case)).verdict is Verdict.UNKNOWN
+    assert check(case_from(case | {"compute_capability": "8.9"})).verdict is Verdict.COMPATIBLE
+
+
+def test_a_vgpu_is_told_whose_driver_counts() -> None:
+    answer = check(case_from({"gpu": "GRID T4-16Q", "driver": "535.161.08", "cuda": "12.2"}))
+    assert answer.verdict is Verdict.COMPATIBLE
+    assert any("vGPU software in the guest" in finding.message for finding in answer.findings)
+
+
+@pytest.mark.parametrize(
+    ("text", "is_helped"),
+    [("banana", True), ("10de:1b06", False), ("T4 MIG 1g.5gb", False), ("Radeon Pro V520", False)],
+)
+def test_the_list_of_models_is_named_where_it_helps(text: str, is_helped: bool) -> None:
+    with pytest.raises(CaseError) as caught:
+        check(case_from({"gpu": text, "driver": "550.54.15", "cuda": "12.4"}))
+    assert ("facts gpu_model" in str(caught.value)) == is_helped
 
 
 @pytest.mark.parametrize(
@@ -61,16 +252,144 @@ def test_no_two_models_share_a_name() -> None:
     [
         ("GTX 1085 Ti", "is not a GPU model", "GeForce GTX 1080 Ti"),
         ("RTX 1080 Ti", "is not a GPU model", "GeForce GTX 1080 Ti"),
+        ("RTX 3095", "is not a GPU model", "GeForce RTX 3090"),
+        ("Quadro 5500", "is not a GPU model", "Quadro M5500"),
+        ("K80G", "is not a GPU model", "Tesla K80"),
+        ("MX160", "is not a GPU model", "GeForce MX150"),
+        ("Titn", "is not a GPU model", "TITAN RTX"),
+        ("RTX 6090", "is not a GPU model", "GeForce RTX 5090"),
     ],
 )
-def test_a_name_that_fits_none_or_several_is_refused_with_the_nearest(text: str, reason: str, suggestion: str) -> None:
+def test_a_name_that_fits_none_is_refused_with_the_nearest(text: str, reason: str, suggestion: str) -> None:
     with pytest.raises(UnknownGpu, match=reason) as caught:
         find_gpu(text)
     assert suggestion in caught.value.suggestions
+    assert len(caught.value.suggestions) <= 3
 
 
-@pytest.mark.parametrize("text", ["", "banana", "NVIDIA", "Radeon Pro V520", "x" * 5000])
+@pytest.mark.parametrize("text", ["", "banana", "NVIDIA", "Radeon Pro V520", "Q9000", "10de:1b06", "x" * 5000])
 def test_a_name_like_no_other_is_refused_without_a_wild_guess(text: str) -> None:
     with pytest.raises(UnknownGpu) as caught:
         find_gpu(text)
     assert caught.value.suggestions == ()
+
+
+@given(st.text(max_size=60))
+def test_any_text_is_a_gpu_or_an_error_in_words(text: str) -> None:
+    found: tuple[GpuModel, ...] = ()
+    reason = ""
+    try:
+        found = find_gpus(text)
+    except UnknownGpu as error:
+        reason = error.reason
+    assert bool(found) != bool(reason)
+
+
+DRIVERS = [
+    ("418.88", "418.88"),
+    ("418.88.00", "418.88"),
+    ("v550.54.14", "550.54.14"),
+    ("1:535.183.01-1", "535.183.01"),
+    ("535.183.01-0ubuntu1", "535.183.01"),
+    ("535.183.01-0ubuntu0.22.04.1", "535.183.01"),
+    ("535.104.05-1.el8", "535.104.05"),
+    ("libnvidia-compute-535=535.183.01-0ubuntu1", "535.183.01"),
+    ("NVIDIA-Linux-x86_64-535.183.01", "535.183.01"),
+    ("Driver Version: 535.183.01   CUDA Version: 12.2", "535.183.01"),
+]
+
+
+@pytest.mark.parametrize(("text", "driver"), DRIVERS)
+def test_a_driver_as_people_paste_it_is_one_release(text: str, driver: str) -> None:
+    assert [str(each) for each in readings.read_drivers(text)] == [driver]
+
+
+@pytest.mark.parametrize(
+    ("text", "branch"),
+    [
+        ("R535", 535),
+        ("535", 535),
+        ("535.x", 535),
+        ("390xx", 390),
+        ("cuda-drivers-535", 535),
+        ("nvidia-driver-535-server", 535),
+        ("nvidia-open-570", 570),
+    ],
+)
+def test_a_branch_is_its_first_release_to_its_last(text: str, branch: int) -> None:
+    first, last = readings.read_drivers(text)
+    assert (first.branch, last.branch) == (branch, branch)
+    assert first < last
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        (">=535", "is a range; write the driver"),
+        ("535+", "is a range; write the driver"),
+        ("535 or newer", "is a range; write the driver"),
+        ("418.088", r"is 418\.88 meant\?"),
+        ("31.0.15.3742", "is not a driver version"),
+    ],
+)
+def test_what_is_no_one_driver_is_refused_in_words(text: str, reason: str) -> None:
+    with pytest.raises(VersionError, match=reason):
+        readings.read_drivers(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "cuda"),
+    [
+        ("12.4u1", "12.4.1"),
+        ("12.4 Update 1", "12.4.1"),
+        ("11.0 Update 1", "11.0.3"),
+        ("10.1 Update 2", "10.1.243"),
+        ("cu124", "12.4"),
+        ("cu92", "9.2"),
+        ("12-4", "12.4"),
+        ("cuda-toolkit-12-4", "12.4"),
+        ("CUDA Version: 12.4", "12.4"),
+        ("v12.4", "12.4"),
+    ],
+)
+def test_a_cuda_version_as_people_paste_it(text: str, cuda: str) -> None:
+    assert [str(each) for each in readings.read_cudas(text)] == [cuda]
+
+
+@pytest.mark.parametrize("text", ["12", "v12", "12.x", "cuda12x", "cu12"])
+def test_a_major_alone_is_every_line_of_it(text: str) -> None:
+    lines = readings.read_cudas(text)
+    assert {line.major for line in lines} == {12}
+    assert len(lines) > 5
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"), [(">=12.4", "is a range"), ("12.4+", "is a range"), ("12.4 Update 9", "is no CUDA release")]
+)
+def test_what_is_no_one_cuda_is_refused_in_words(text: str, reason: str) -> None:
+    with pytest.raises(VersionError, match=reason):
+        readings.read_cudas(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "release"),
+    [
+        ("8.9.7.29-1+cuda12.2", "8.9.7.29"),
+        ("libcudnn8=8.9.7.29-1+cuda12.2", "8.9.7.29"),
+        ("8.9.7.29_cuda12-archive", "8.9.7.29"),
+        ("cudnn8", "8"),
+        ("1.17.8-1", "1.17.8"),
+        ("1.15.0~rc.3-1", "1.15.0rc3"),
+        ("NVIDIA Container Toolkit CLI version 1.17.8", "1.17.8"),
+        ("nvidia-container-toolkit=1.17.8-1", "1.17.8"),
+        ("2.35-0ubuntu3", "2.35"),
+        ("2.6.0+cu124", "2.6.0+cu124"),
+    ],
+)
+def test_a_release_as_people_paste_it(text: str, release: str) -> None:
+    assert str(readings.read_release(text)) == release
+
+
+@pytest.mark.parametrize(("text", "release"), [("540.3.0", "36.3.0"), ("JetPack 6.2", "36.4.3"), ("R35.4.1", "35.4.1")])
+def test_the_driver_of_a_jetson_is_its_l4t_release(text: str, release: str) -> None:
+    assert str(readings.read_jetson(text)) == release

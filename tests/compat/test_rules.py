@@ -103,3 +103,64 @@ def test_no_answer_speaks_in_the_name_of_a_rule_that_is_not_in_the_index() -> No
     examples = [example for rule in ALL_RULES for example in (rule.passing, rule.failing, rule.undecided)]
     said = {finding.rule for example in examples for finding in check(case_from(example)).findings}
     assert said <= set(BY_ID)
+
+
+def _verdict_and_text(**case: str) -> tuple[Verdict, str]:
+    answer = check(case_from(case))
+    return answer.verdict, "; ".join(finding.message for finding in answer.findings)
+
+
+@pytest.mark.parametrize(
+    ("gpu", "driver", "verdict"),
+    [
+        ("GeForce GTX 1650", "410.104", Verdict.INCOMPATIBLE),  # Turing, but younger than the branch
+        ("GeForce GTX 1650", "418.56", Verdict.INCOMPATIBLE),
+        ("GeForce GTX 1650", "418.74", Verdict.COMPATIBLE),
+        ("GeForce GTX 1650", "430.09", Verdict.COMPATIBLE),  # a newer branch
+        ("GeForce GTX 1650", "418", Verdict.UNKNOWN),  # its first driver lies inside the branch
+        ("Tesla T4", "410.72", Verdict.COMPATIBLE),  # no source tells its first one: its architecture's counts
+    ],
+)
+def test_a_gpu_model_has_a_first_driver_of_its_own(gpu: str, driver: str, verdict: Verdict) -> None:
+    found, told = _verdict_and_text(gpu=gpu, driver=driver, cuda="10.0", sm_list="7.5")
+    assert found is verdict, told
+
+
+@pytest.mark.parametrize(
+    ("driver", "cuda", "verdict"),
+    [
+        ("452.39", "11.0", Verdict.INCOMPATIBLE),  # older than Ampere
+        ("531.79", "12.4", Verdict.COMPATIBLE),
+        ("531.79", "13.0", Verdict.INCOMPATIBLE),
+        ("580.88", "13.0", Verdict.COMPATIBLE),
+        ("650.12", "13.0", Verdict.WITH_WARNING),
+    ],
+)
+def test_windows_has_first_branches_and_floors_too(driver: str, cuda: str, verdict: Verdict) -> None:
+    found, told = _verdict_and_text(gpu="RTX 3060", driver=driver, cuda=cuda, sm_list="8.6", os="windows")
+    assert found is verdict, told
+
+
+@pytest.mark.parametrize(("driver", "cuda"), [("367", "8.0"), ("384", "9.0"), ("396", "9.2"), ("440", "10.2")])
+def test_a_bare_branch_is_open_where_a_floor_lies_inside_it(driver: str, cuda: str) -> None:
+    found, told = _verdict_and_text(gpu="GTX 1080", driver=driver, cuda=cuda, sm_list="6.1")
+    assert found is Verdict.UNKNOWN, told
+    assert f"which release of branch {driver} it is (runs on {driver}." in told
+    assert ".999" not in told
+
+
+def test_what_a_driver_lacks_is_said_once_with_the_number_that_was_asked() -> None:
+    for driver in ("418.88", "418.88.00"):
+        _, told = _verdict_and_text(gpu="T4", driver=driver, cuda="10.2", sm_list="7.5")
+        assert (told.count("440.33"), told.count(f"this one is {driver}.")) == (1, 1), told
+    _, told = _verdict_and_text(gpu="T4", cuda="10.2", sm_list="7.5")
+    assert "this one" not in told
+
+
+@pytest.mark.parametrize(
+    ("release", "verdict"),
+    [("20251023", Verdict.UNKNOWN), ("1.34-20251023", Verdict.COMPATIBLE), ("20260120", Verdict.COMPATIBLE)],
+)
+def test_a_machine_image_with_two_drivers_is_open_until_its_kubernetes_is_said(release: str, verdict: Verdict) -> None:
+    found, told = _verdict_and_text(instance_type="g6.xlarge", ami_release=release, cuda="13.0", sm_list="8.9")
+    assert found is verdict, told

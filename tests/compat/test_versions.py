@@ -43,6 +43,13 @@ def test_a_release_written_with_and_without_its_zero_patch_is_one_release() -> N
     assert str(DriverVersion.parse("418.87.00")) == "418.87.00"
 
 
+def test_a_driver_of_a_case_prints_as_the_case_writes_it_and_compares_by_its_numbers() -> None:
+    lowest = DriverVersion.parse("367.27").given_as("367")
+    assert (str(lowest), lowest == DriverVersion.parse("367.27"), lowest.given) == ("367", True, True)
+    assert str(DriverVersion.start_of(615)) == "615"
+    assert DriverVersion.start_of(615) < DriverVersion.parse("615.36.02")
+
+
 def test_parts_keep_the_zeros_that_labels_carry() -> None:
     assert DriverVersion.parse("580.95.05").parts == ("580", "95", "05")
     assert DriverVersion.parse("418.88").parts == ("418", "88", "")

@@ -17,6 +17,8 @@ from pulumi.runtime.settings import reset_options
 from pulumi.runtime.stack import run_pulumi_func
 
 from components.gpu_image import GpuImage, GpuImageArgs, ImageSubstitute
+from images.inspection import facts
+from images.inspection.store import Store, store_folder
 from images.load import IMAGES, SpecError
 
 BUILT = "docker-build:index:Image"
@@ -29,12 +31,18 @@ LAB: list[ImageSubstitute] = [
     {"reference": JUPYTER, "with": LAB_BASE, "reason": "not reachable"},
     {"reference": "conda-forge", "with": "nothing", "reason": "not reachable"},
 ]
-HUB: GpuImageArgs = {"image": "hub", "repository": "127.0.0.1:5000/gpu-commons/hub", "builder": "gpu-commons"}
+HUB: GpuImageArgs = {
+    "image": "hub",
+    "repository": "127.0.0.1:5000/gpu-commons/hub",
+    "builder": "gpu-commons",
+    "read_back": False,
+}
 ML: GpuImageArgs = {
     "image": "scipy-ml-notebook",
     "repository": "127.0.0.1:5000/gpu-commons/scipy-ml-notebook",
     "base": f"127.0.0.1:5000/gpu-commons/datahub-base-notebook@{DIGEST}",
     "substitutes": LAB,
+    "read_back": False,
 }
 Recorded = Callable[..., Any]
 
@@ -79,7 +87,7 @@ def test_no_text_that_is_handed_on_is_empty(recorded: Recorded) -> None:
             return [text for entry in value for text in texts(entry)]
         return [value] if isinstance(value, str) else []
 
-    for args in (HUB, ML, GpuImageArgs(image="proxy", repository="registry.example.edu/proxy")):
+    for args in (HUB, ML, GpuImageArgs(image="proxy", repository="registry.example.edu/proxy", read_back=False)):
         assert "" not in texts(build_of(recorded, args))
 
 
@@ -123,6 +131,49 @@ def test_the_ref_is_the_repository_by_digest_and_unknown_before_the_build(previe
     asyncio.run(run())
     assert outputs["ref"] == ref
     assert re.fullmatch(r"127\.0\.0\.1:5000/gpu-commons/hub:[0-9a-f]{16}", outputs["tag"])
+
+
+def measured(monkeypatch: pytest.MonkeyPatch, cache: Path, *, port: int = 9) -> dict[str, Any]:
+    """What a GpuImage says of its size when `cache` is this machine's; nothing answers on `port`."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(cache))
+    args: GpuImageArgs = {**HUB, "repository": f"127.0.0.1:{port}/gpu-commons/hub", "read_back": True}
+    outputs: dict[str, Any] = {}
+
+    async def run() -> None:
+        reset_options()
+        pulumi.runtime.set_mocks(Registry(preview=False), project="tests", stack="tests")
+        images: list[GpuImage] = []
+        await run_pulumi_func(lambda: images.append(GpuImage("hub", args)))
+        for name in ("ref", "compressed_bytes", "unpacked_bytes", "facts"):
+            outputs[name] = await getattr(images[0], name).future()
+
+    asyncio.run(run())
+    return outputs
+
+
+def test_sizes_and_facts_of_what_was_pushed_are_outputs(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    layer = facts.Layer("sha256:" + "1" * 64, "application/vnd.oci.image.layer.v1.tar+zstd", "zstd", 1000)
+    contents = facts.ImageContents(
+        version=facts.VERSION,
+        digest=DIGEST,
+        media_type="application/vnd.oci.image.manifest.v1+json",
+        platform="linux/amd64",
+        created=None,
+        layers=(layer,),
+        settings=facts.Settings(user="1000"),
+        deep=facts.Contents(unpacked_bytes=3000, files=1, layers=(facts.LayerUse(3000, 0),), system="Debian 12"),
+    )
+    Store(store_folder({"XDG_CACHE_HOME": str(tmp_path)})).keep(contents)
+    outputs = measured(monkeypatch, tmp_path)
+    assert (outputs["compressed_bytes"], outputs["unpacked_bytes"]) == (1000, 3000)
+    assert outputs["facts"]["system"] == "Debian 12"
+    assert outputs["ref"] == f"127.0.0.1:9/gpu-commons/hub@{DIGEST}"
+
+
+def test_an_image_that_cannot_be_read_back_reaches_nobody(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    with pytest.raises(Exception, match=r"the image that was pushed cannot be read back: 127\.0\.0\.1:9"):
+        measured(monkeypatch, tmp_path)
+    assert not list(tmp_path.rglob("*.json"))
 
 
 def test_the_image_stays_in_the_registry_and_belongs_to_the_component() -> None:
@@ -239,7 +290,18 @@ def test_other_languages_get_it_with_the_same_arguments() -> None:
     schema = Analyzer("gpu-commons").analyze(components=[GpuImage])
     arguments = schema["component_definitions"]["GpuImage"].inputs
     assert sorted(arguments) == sorted(
-        ["base", "buildOnPreview", "builder", "caBundle", "compression", "image", "images", "repository", "substitutes"]
+        [
+            "base",
+            "buildOnPreview",
+            "builder",
+            "caBundle",
+            "compression",
+            "image",
+            "images",
+            "readBack",
+            "repository",
+            "substitutes",
+        ]
     )
     assert [name for name, argument in arguments.items() if not argument.optional] == ["image", "repository"]
     assert sorted(schema["type_definitions"]["ImageSubstitute"].properties) == ["reason", "reference", "with"]

@@ -207,7 +207,8 @@ def make_project(folder: Path) -> Path:
     (folder / ".venv").symlink_to(sys.prefix)
     shutil.copy(ROOT / "Pulumi.yaml", folder)
     shutil.copytree(HERE / "images", folder / "images")
-    for module in (ROOT / "images").glob("*.py"):
+    for package in [*(ROOT / "images").glob("*.py"), *(ROOT / "images").glob("*/__init__.py")]:
+        module = package.parent if package.parent.name != "images" else package
         (folder / "images" / module.name).symlink_to(module)
     (folder / "stacks").mkdir()
     return folder

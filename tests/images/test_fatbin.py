@@ -153,6 +153,17 @@ def test_sections_are_unknown_where_the_end_was_not_read_or_the_names_are_far_aw
     assert code.executable == {Target("cubin", "9.0"): 1}
 
 
+def test_a_file_made_to_fill_memory_is_left_early(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("images.fatbin._MOST_KEPT", 50)
+    scanner = Scanner()
+    one = container(entry(CUBIN, 80))
+    for _ in range(100):
+        scanner.feed(one)
+    assert scanner.is_full
+    assert scanner.position == 100 * len(one)
+    assert 50 <= scanner.result(ended=True).containers < 60
+
+
 def test_sorts_targets_as_numbers() -> None:
     targets = [Target("cubin", text) for text in ("12.0", "9.0a", "10.0f", "9.0", "8.6")]
     assert [target.capability for target in sorted(targets, key=order)] == ["8.6", "9.0", "9.0a", "10.0f", "12.0"]

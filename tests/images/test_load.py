@@ -109,7 +109,7 @@ def test_two_kernels_cannot_share_a_name(tiny: Tiny) -> None:
 def test_a_pin_that_the_lock_does_not_have_is_named_with_the_command_that_helps(tiny: Tiny) -> None:
     message = refusal(tiny(python={"packages": ["jupyterhub==5.5.5"]}))
     assert '"jupyterhub==5.5.5" is not what requirements.lock has 5.5.4' in message
-    assert "python -m images lock tiny" in message
+    assert "gpu-commons image lock tiny" in message
 
 
 def test_the_build_context_holds_exactly_what_the_build_needs(tiny: Tiny) -> None:

@@ -60,6 +60,7 @@ class Table:
     order: Callable[[Row], object] | None = None
     refers: dict[str, tuple[str, str]] = field(default_factory=dict)  # column → (table, column) that must have it
     same: Callable[[Row, Row], Row] | None = None  # two rows of one key as one
+    by_column: bool = False  # additions state columns of their own: what they leave keeps its source
 
     @property
     def header(self) -> tuple[str, ...]:
@@ -128,9 +129,10 @@ TABLES = (
     Table(
         "driver_branch",
         ("branch",),
-        ("native_cuda", "branch_type", "eol", "last_branch_for", "open_kernel_modules"),
+        ("native_cuda", "branch_type", "eol", "last_branch_for", "open_kernel_modules", "first_release"),
         tables.parse_driver_branch,
         lambda row: int(row["branch"]),
+        by_column=True,
     ),
     Table(
         "gpu_arch",
@@ -153,10 +155,14 @@ TABLES = (
             "gfd_product_label",
             "forward_compat_eligible",
             "also_called",
+            "chip",
+            "first_driver",
+            "not_in_driver",
         ),
         tables.parse_gpu_model,
         _capability_order,
         {"compute_capability": ("gpu_arch", "compute_capability")},
+        by_column=True,
     ),
     Table(
         "framework",
@@ -168,9 +174,11 @@ TABLES = (
             "cudnn",
             "sm_list",
             "ptx",
+            "ptx_cuda",
             "sm_list_basis",
             "cc_min",
             "requires_driver",
+            "pins",
         ),
         tables.parse_build,
         _build_order,
@@ -226,13 +234,25 @@ TABLES = (
             "os",
             "glibc",
             "cpu_arch",
+            "base",
+            "compat_use",
         ),
         tables.parse_image_tag,
     ),
     Table(
         "image_repository",
         ("repository", "tag_pattern", "repository_pattern"),
-        ("kind", "framework", "cpu_pattern", "cuda_from", "compat_package", "cpu_arch"),
+        (
+            "kind",
+            "framework",
+            "cpu_pattern",
+            "cuda_from",
+            "compat_package",
+            "cpu_arch",
+            "base",
+            "clause",
+            "compat_use",
+        ),
         _pattern,
     ),
     Table(
@@ -254,7 +274,7 @@ TABLES = (
     Table(
         "framework_floor",
         ("framework", "from_version", "to_version", "cc_min"),
-        ("cc_max", "reason", "severity"),
+        ("cc_max", "reason", "severity", "only"),
         tables.parse_framework_floor,
     ),
     Table(
@@ -365,9 +385,11 @@ def _take(table: Table, row: Row, collected: str) -> Row:
 def _over(table: Table, old: Row, new: Row) -> Row:
     stated = [column for column in table.columns if new.get(column)]
     unverified = (set(filter(None, old["unverified_cells"].split(";"))) - set(stated)) | _named(new)
-    if set(stated) >= {column for column in table.columns if old[column]}:
+    replaced = set(stated) >= {column for column in table.columns if old[column]}
+    if replaced:
         unverified -= set(table.key)  # a cited row for the same key vouches for the key too
-    sources = [new["source"]] if not unverified else [new["source"], old["source"]]
+    keeps_old = unverified or (table.by_column and not replaced)
+    sources = [*new["source"].split(" ; "), *(old["source"].split(" ; ") if keeps_old else ())]
     return {
         **old,
         **{column: _cell(new[column]) for column in stated},

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from functools import lru_cache
 
 from components.compat import tables
@@ -12,7 +13,8 @@ from components.compat.versions import ComputeCapability, CudaVersion, Target
 
 ID = "R-ARCH"
 _GUIDE = "https://docs.nvidia.com/cuda/cuda-c-programming-guide/index.html#binary-compatibility"
-
+_CUPY = "https://github.com/cupy/cupy/issues/9121"
+_NVRTC_MAKES_CUBINS = CudaVersion(11, 1)
 
 # Chips of Tegra modules. Source: CUDA C++ programming guide 6.1.2, binary compatibility is for the desktop only.
 _TEGRA = frozenset(ComputeCapability.parse(text) for text in ("3.2", "5.3", "6.2", "7.2", "8.7", "10.1", "11.0"))
@@ -30,10 +32,28 @@ def runs(target: Target, gpu: ComputeCapability) -> bool:
     return made_for.major == gpu.major and made_for.minor <= gpu.minor
 
 
+def compiles(target: Target, gpu: ComputeCapability) -> bool:
+    """Can this PTX become code for the GPU? Equal or newer; `a`: that one only; `f`: its family."""
+    if target.suffix == "a":
+        return target.capability == gpu
+    if target.suffix == "f":
+        return runs(target, gpu)
+    return target.capability <= gpu
+
+
 @lru_cache(8192)
 def best_cubin(code: Code, gpu: ComputeCapability) -> Target | None:
     """The newest machine code that the GPU runs; None where there is none."""
     return max((target for target in code.cubins or () if runs(target, gpu)), default=None)
+
+
+@lru_cache(8192)
+def judged(code: Code, gpu: ComputeCapability) -> Code:
+    """Of the code of a build and of the wheel that it pins: the one with nothing for this GPU, else its own."""
+    other = code.beside
+    if other is None or other.cubins is None or other.ptx is None or best_cubin(other, gpu) is not None:
+        return code
+    return code if any(compiles(target, gpu) for target in other.ptx) else other
 
 
 def listed(targets: tuple[Target, ...]) -> str:
@@ -44,7 +64,8 @@ def listed(targets: tuple[Target, ...]) -> str:
 def check(image: ImageFacts, pool: PoolFacts) -> tuple[Finding, ...]:
     if image.gpu_free:
         return ()
-    code, gpu = image.code, pool.gpu
+    gpu = pool.gpu
+    code = judged(image.code, gpu.capability) if image.code else None
     if image.remarks and re.search(
         rf"\b(no|without|lacks?|missing)\W+sm_?{gpu.capability.digits}\b", image.remarks.lower()
     ):
@@ -52,11 +73,12 @@ def check(image: ImageFacts, pool: PoolFacts) -> tuple[Finding, ...]:
         return (refuse(ID, f"has no machine code for {gpu.name} ({gpu.capability})", fact),)
     if code is None:
         if image.cuda is not None:
-            return _by_toolkit(image.cuda, gpu.capability, gpu.name)
+            found = _by_toolkit(image.cuda, gpu.capability, gpu.name)
+            return _compiled_at_run_time(image.cuda, found) if image.framework == "cupy" else found
         fact = Fact("neither its CUDA nor its device code is known", "the case", "")
-        return (unknown(ID, f"it is not known what {image.name} holds", fact),) if image.is_opaque else ()
+        return (unknown(ID, f"it is not known what {image.opaque_name} holds", fact),) if image.is_opaque else ()
     if code.cubins is None and code.ptx is None and code.at_least is None:
-        return (unknown(ID, f"it is not known which GPUs {image.name} has code for", code.fact),)
+        return (unknown(ID, f"it is not known which GPUs {image.opaque_name} has code for", code.fact),)
     if code.cubins is None and code.at_least is None and not code.ptx:
         return _by_toolkit(image.cuda, gpu.capability, gpu.name) if image.cuda is not None else ()
     if code.at_least is not None and code.cubins is None:
@@ -71,7 +93,14 @@ def check(image: ImageFacts, pool: PoolFacts) -> tuple[Finding, ...]:
     return (refuse(ID, message, code.fact),)
 
 
-@lru_cache(4096)
+def _compiled_at_run_time(cuda: CudaVersion, found: tuple[Finding, ...]) -> tuple[Finding, ...]:
+    """CuPy makes machine code for the newest target that NVRTC knows, and from CUDA 11.1 on no PTX."""
+    if cuda < _NVRTC_MAKES_CUBINS or found[0].severity is not Severity.UNKNOWN or not found[0].fact.verified:
+        return found
+    message = f"{found[0].message.partition(', and it')[0]}; CuPy compiles its kernels with it (no binary for GPU)"
+    return (refuse(ID, message, replace(found[0].fact, source=f"{found[0].fact.source} ; {_CUPY}")),)
+
+
 def _by_toolkit(cuda: CudaVersion, gpu: ComputeCapability, name: str) -> tuple[Finding, ...]:
     """No list of targets: then what counts is whether this toolkit can make code that the GPU runs."""
     for arch in tables.architectures().values():
@@ -104,6 +133,8 @@ RULE = Rule(
     severity=Severity.REFUSE,
     need=Need.CODE,
     check=check,
+    of_image=("framework", "gpu_free", "code", "remarks", "cuda", "is_opaque", "opaque_name"),
+    of_pool=("gpu",),
     passing={"gpu": "A10G", "driver": "535.129.03", "cuda": "11.8", "sm_list": "7.0;8.0", "ptx": "none"},
     failing={"gpu": "RTX 5090", "driver": "570.124.06", "cuda": "12.4", "sm_list": "8.0;9.0", "ptx": "none"},
     undecided={"gpu": "RTX 5090", "driver": "570.124.06", "cuda": "12.4"},

@@ -15,14 +15,33 @@ from components.compat.versions import CudaVersion
 
 ID = "R-COMPATHOOK"
 _SOURCE = "github:NVIDIA/nvidia-container-toolkit CHANGELOG.md, cmd/nvidia-cdi-hook/cudacompat"
+_NGC = "github:wimjan123/cuda11.7-gptj-training entrypoint.d/50-gpu-driver-check.sh (copy of NVIDIA's)"
+_VLLM = "https://github.com/gpustack/gpustack/issues/4678"
 _DATE = "2026-11-20"
 _WITHOUT = Version("1.17.4")  # this one release leaves compat libraries of images alone
+_ON_PATH = re.compile(r"\bcompat\b(?!/lib)")  # NGC images name compat/lib, which their entrypoint makes where it helps
+_IN_CACHE = re.compile(r"ld\.so\.conf.*compat")
 _CONTAINERS = frozenset({"docker", "kubernetes"})
 
 
 def _branch(cuda: CudaVersion, platform: Platform) -> int | None:
     found = native_floor(cuda.line, platform)
     return found[0].branch if found else None
+
+
+def _older_package(image: ImageFacts, pool: PoolFacts, package: str) -> tuple[Finding, ...]:
+    """A package that is older than the driver does harm where it is put before the driver's own libraries."""
+    path = dict(image.environment).get("LD_LIBRARY_PATH", "")
+    said = bool(_ON_PATH.search(path) or _IN_CACHE.search(image.remarks))
+    if not said and image.compat_use != "first":
+        return ()
+    message = f"the library path puts {package} before driver {pool.driver}, which is newer (error 803)"
+    to = Change("env", path, "LD_LIBRARY_PATH without the compat folder")
+    if said:
+        fact = Fact("a compat package older than the host's driver must not be loaded", fwd.SOURCE, _DATE)
+        return (refuse(ID, message, fact, to),)
+    fact = Fact("the image's ld.so.conf names the compat folder; some ways to start it read that anew", _VLLM, _DATE)
+    return (warn(ID, message, fact, to),)
 
 
 def check(image: ImageFacts, pool: PoolFacts) -> tuple[Finding, ...]:
@@ -33,16 +52,13 @@ def check(image: ImageFacts, pool: PoolFacts) -> tuple[Finding, ...]:
     branch = _branch(cuda, pool.platform)
     if branch is None:
         return ()
-    path = dict(image.environment).get("LD_LIBRARY_PATH", "")
     if driver.branch >= branch:
-        first = "compat" in path or re.search(r"ld\.so\.conf.*compat", image.remarks)
-        if first and driver.branch > branch:
-            fact = Fact("a compat package older than the host's driver must not be loaded", fwd.SOURCE, _DATE)
-            message = f"the library path puts {package} before driver {driver}, which is newer (error 803)"
-            return (refuse(ID, message, fact, Change("env", path, "LD_LIBRARY_PATH without the compat folder")),)
-        return ()
+        return _older_package(image, pool, package) if driver.branch > branch else ()
     if pool.host not in _CONTAINERS and pool.host:
         return ()
+    if image.compat_use == "checked":
+        fact = Fact("the entrypoint takes the compat package only where it starts", _NGC, _DATE)
+        return (note(ID, f"the image itself tries {package}, and does without where it cannot be used", fact),)
     loaded = image.cuda or cuda
     floor = major_floor(loaded, pool.platform)
     native = reaches(loaded, driver, pool.platform) is True
@@ -79,11 +95,14 @@ RULE = Rule(
     says=(
         "Container toolkits load the compat libraries of an image when they are newer than the host's driver: up to "
         "1.17.3 by mounting them, from 1.17.5 on by a hook; 1.17.4 does neither. On a GeForce that ends in error 804 "
-        "even where minor-version compatibility would have run the program."
+        "even where minor-version compatibility would have run the program. NGC images try their package themselves "
+        "and do without where it does not work. A package older than the driver, put before it, is error 803."
     ),
-    sources=(_SOURCE, fwd.SOURCE),
+    sources=(_SOURCE, fwd.SOURCE, _NGC),
     severity=Severity.REFUSE,
     check=check,
+    of_image=("compat_line", "cuda", "compat_package", "compat_use", "environment", "remarks"),
+    of_pool=("gpu", "driver", "platform", "host", "container_toolkit"),
     reads=("compat_package",),
     passing={
         "gpu": "L4",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from packaging.version import Version
 
 from components.compat.model import Change, Fact, Finding, ImageFacts, Platform, PoolFacts, Severity
@@ -35,7 +37,7 @@ def _wheel(image: ImageFacts) -> tuple[Finding, ...]:
     version = image.framework_version
     fact = Fact("up to 2.10 the aarch64 wheels of torch on PyPI are built for the CPU", _PYPI, _DATE)
     if image.framework == "pytorch" and version is not None and version < _TORCH_ARM:
-        if image.build and image.name.lower().find("cu1") >= 0:
+        if re.search(r"\bcu1\d\d\b", f"{image.name} {image.remarks}".lower()):
             return ()  # a CUDA variant was asked for by name: the project's own index has those
         message = f"torch {version} from PyPI is a build for the CPU on arm64"
         return (
@@ -56,6 +58,17 @@ RULE = Rule(
     sources=(_OCI, _PYPI),
     severity=Severity.REFUSE,
     check=check,
+    of_image=(
+        "gpu_free",
+        "cpu_architectures",
+        "name",
+        "framework",
+        "requires",
+        "framework_version",
+        "build",
+        "remarks",
+    ),
+    of_pool=("cpu_architecture", "platform"),
     reads=("cpu_architecture",),
     passing={
         "gpu": "GH200",

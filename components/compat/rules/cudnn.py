@@ -38,7 +38,6 @@ def _rows(cudnn: Version, cuda: CudaVersion) -> tuple[Cudnn, ...]:
     return tuple(row for row in older if row.first == newest)
 
 
-@lru_cache(8192)
 def _check(cudnn: Version, cuda: CudaVersion, gpu: ComputeCapability, name: str) -> tuple[Finding, ...]:
     rows = _rows(cudnn, cuda)
     if not rows:
@@ -79,6 +78,8 @@ RULE = Rule(
     sources=(_SOURCE,),
     severity=Severity.WARN,
     check=check,
+    of_image=("cudnn", "gpu_free", "cuda"),
+    of_pool=("gpu",),
     reads=("cudnn",),
     passing={"gpu": "V100", "driver": "580.95.05", "cuda": "12.6", "cudnn": "9.5.1"},
     failing={"gpu": "V100", "driver": "580.95.05", "cuda": "12.6", "cudnn": "9.17.0"},

@@ -7,31 +7,70 @@ from functools import lru_cache
 
 from components.compat import tables
 from components.compat.model import Change, Fact, Finding, ImageFacts, PoolFacts, Severity
-from components.compat.rules.rule import Rule, note, refuse, unknown
+from components.compat.rules.rule import Rule, note, refuse, said, unknown
 from components.compat.tables import Row
-from components.compat.versions import DriverVersion, VersionError
+from components.compat.versions import DriverVersion
 
 ID = "R-EKS"
+_LEFT_AFTER = 45  # days without a row after which a Kubernetes version is taken to have left the release notes
 _G7 = "github:awslabs/amazon-eks-ami doc/usage/g7-ami.md"
 _LINUX = "https://docs.aws.amazon.com/eks/latest/userguide/ml-eks-optimized-ami.html"
 
 
 def image_row(pool: PoolFacts) -> Row | None:
-    """The row of the machine image that the case names, at its release or the newest one before; None without one."""
-    return row_of(pool.ami_release, arm=pool.cpu_architecture == "arm64") if pool.ami_release else None
+    """The row of the machine image that the case names, at its release or the newest one before; None without one.
+
+    Where a release has several, the one with the pool's driver.
+    """
+    rows = rows_of(pool.ami_release, arm=pool.cpu_architecture == "arm64") if pool.ami_release else ()
+    return next((row for row in rows if pool.driver in _drivers_in(row)), rows[0] if rows else None)
 
 
 @lru_cache(1024)
-def row_of(release: str, *, arm: bool) -> Row | None:
-    """The row of a machine image by what people write for it; AL2023 where no type is said."""
+def rows_of(release: str, *, arm: bool) -> tuple[Row, ...]:
+    """Rows of a machine image by what people write for it: more than one where its drivers differ.
+
+    They differ by the Kubernetes version, and by the AMI type where that is not said. The newest row of each version
+    counts, unless it is so old that the version had left by then.
+    """
     kind, number = read_release(release)
-    wanted = kind or ("AL2023_ARM_64_NVIDIA" if arm else "AL2023_x86_64_NVIDIA")
-    rows = [
-        row
-        for row in tables.by_key("eks_ami", "ami_type").get(wanted, ())
-        if row["release"] and row["release"] <= number
-    ]
-    return max(rows, key=lambda row: row["release"], default=None)
+    version = re.search(r"\b(1\.\d\d)-20\d{6}", release)
+    found: dict[tuple[str, str], Row] = {}
+    for each in (kind,) if kind else _kinds(number, arm=arm):
+        rows = _until(each, number)
+        for row in rows:
+            if _age(rows[-1]) - _age(row) <= _LEFT_AFTER:
+                for name in row["k8s_versions"].split("|"):
+                    if version is None or name == version[1] or not name.startswith("1."):
+                        found[each, name] = row
+    by_driver = {(row["ami_type"], row["nvidia_driver"]): row for row in found.values()}
+    return tuple(by_driver.values())
+
+
+def _kinds(number: str, *, arm: bool) -> tuple[str, ...]:
+    """AMI types that a bare release may mean: AL2 only as long as it was made."""
+    if arm:
+        return ("AL2023_ARM_64_NVIDIA",)
+    last = max(_order(row["release"]) for row in tables.by_key("eks_ami", "ami_type")["AL2_x86_64_GPU"])
+    return ("AL2023_x86_64_NVIDIA", "AL2_x86_64_GPU") if _order(number) <= last else ("AL2023_x86_64_NVIDIA",)
+
+
+def _until(kind: str, number: str) -> list[Row]:
+    """Rows of an AMI type up to a release, oldest first; they are a log of changes."""
+    rows = tables.by_key("eks_ami", "ami_type").get(kind, ())
+    known = [row for row in rows if row["release"] and _order(row["release"]) <= _order(number)]
+    return sorted(known, key=lambda row: _order(row["release"]))
+
+
+def _order(release: str) -> tuple[int, ...]:
+    return tuple(int(part) for part in re.findall(r"\d+", release))
+
+
+def _age(row: Row) -> int:
+    """Days since the year 0, about; Bottlerocket counts releases instead, of which there are two a month."""
+    if day := re.fullmatch(r"(\d{4})(\d\d)(\d\d)", row["release"]):
+        return int(day[1]) * 365 + int(day[2]) * 30 + int(day[3])
+    return _order(row["release"])[1] * 15 if len(_order(row["release"])) > 1 else 0
 
 
 def read_release(text: str) -> tuple[str, str]:
@@ -41,12 +80,21 @@ def read_release(text: str) -> tuple[str, str]:
     return max(kinds, key=len, default=""), number[0] if number else text.strip()
 
 
-def driver_of(row: Row) -> DriverVersion | None:
-    """Driver that a machine image carries; None where the table has none or two."""
-    try:
-        return tables.parse_driver_floor(row["nvidia_driver"].removesuffix(".x"))
-    except VersionError:
-        return None
+def drivers_of(release: str, *, arm: bool) -> tuple[DriverVersion, ...]:
+    """Drivers that a machine image may carry, oldest first; none where the table has none."""
+    found = {each for row in rows_of(release, arm=arm) for each in _drivers_in(row)}
+    return tuple(each.given_as(str(each)) for each in sorted(found))
+
+
+def _drivers_in(row: Row) -> tuple[DriverVersion, ...]:
+    """Two where a release has an image for each branch; of `580.x` the branch is all that is known."""
+    found = []
+    for text in row["nvidia_driver"].split("|"):
+        try:
+            found.append(tables.parse_driver_floor(text.removesuffix(".x")))
+        except ValueError:
+            continue  # none, or unknown
+    return tuple(found)
 
 
 def check(image: ImageFacts, pool: PoolFacts) -> tuple[Finding, ...]:  # noqa: ARG001 - every rule has this shape
@@ -73,19 +121,16 @@ def _instance(row: Row, pool: PoolFacts) -> list[Finding]:
         lowest = tables.parse_driver_floor(row["min_driver"])
         if driver < lowest:
             fact = origin.fact(f"{name} needs driver {row['min_driver']} or newer", "min_driver")
-            return [refuse(ID, f"{fact.text}; this one is {driver}", fact, Change("driver", str(driver), str(lowest)))]
+            message = fact.text + (f"; this one is {said(driver)}" if said(driver) else "")
+            return [refuse(ID, message, fact, Change("driver", said(driver), str(lowest)))]
     if row["max_driver_branch"] and driver.branch > int(row["max_driver_branch"]):
         fact = origin.fact(f"the last driver branch for {name} is {row['max_driver_branch']}", "max_driver_branch")
-        return [
-            refuse(
-                ID, f"{fact.text}; this one is {driver}", fact, Change("driver", str(driver), row["max_driver_branch"])
-            )
-        ]
+        message = fact.text + (f"; this one is {said(driver)}" if said(driver) else "")
+        return [refuse(ID, message, fact, Change("driver", said(driver), row["max_driver_branch"]))]
     if name.partition(".")[0] in {"g6f", "gr6f"} and driver.branch >= 590:
         fact = Fact("the 595 machine image is not for p3, p3dn and g6f", _G7, "2026-11-20")
-        return [
-            refuse(ID, f"{name} is not driven by branch {driver.branch}", fact, Change("driver", str(driver), "580"))
-        ]
+        message = f"{name} is not driven by branch {driver.branch}"
+        return [refuse(ID, message, fact, Change("driver", said(driver), "580"))]
     return []
 
 
@@ -127,6 +172,8 @@ RULE = Rule(
     sources=(_G7, _LINUX, "github:awslabs/amazon-eks-ami CHANGELOG.md"),
     severity=Severity.REFUSE,
     check=check,
+    of_image=(),
+    of_pool=("gpu", "driver", "instance_type", "ami_release", "cpu_architecture"),
     reads=(
         "instance_type",
         "ami_release",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from functools import lru_cache
+from typing import NamedTuple
 
 from packaging.version import Version
 
@@ -18,6 +19,9 @@ _DATE = "2026-11-21"
 _TF_WINDOWS = "https://www.tensorflow.org/install/pip#windows-native"
 _JAX_PLATFORMS = "https://docs.jax.dev/en/latest/installation.html"
 _VLLM = "https://docs.vllm.ai/en/latest/getting_started/installation/gpu.html"
+# "CuDNN library needs to have matching major version and equal or higher minor version": TensorFlow, and XLA in JAX.
+# Source: https://github.com/tensorflow/tensorflow/issues/60913
+_ASKS_FOR_MINOR = frozenset({"tensorflow", "jax"})
 _LAST_TF_ON_WINDOWS = Version("2.11")
 
 
@@ -36,7 +40,8 @@ def check(image: ImageFacts, pool: PoolFacts) -> tuple[Finding, ...]:
     found: list[Finding] = []
     if image.lowest_capability is not None and pool.gpu.capability < image.lowest_capability:
         fact = (image.code.fact if image.code else image.cuda_fact) or Fact(image.name, "the image's notes", "")
-        message = f"{image.name} asks for compute capability {image.lowest_capability}; {pool.gpu.name} has {pool.gpu.capability}"  # noqa: E501
+        asks = f"{image.name} asks for compute capability {image.lowest_capability}"
+        message = f"{asks}; {pool.gpu.name} has {pool.gpu.capability}"
         found.append(refuse(ID, message, fact))
     if not image.framework:
         return tuple(found)
@@ -48,41 +53,41 @@ def check(image: ImageFacts, pool: PoolFacts) -> tuple[Finding, ...]:
     return tuple(found)
 
 
-def _floors(image: ImageFacts, pool: PoolFacts) -> list[Finding]:
-    if image.framework_version is None and not image.name:
-        return []
-    return list(
-        _floor_findings(
-            image.framework,
-            image.framework_version,
-            image.build,
-            image.cuda.major if image.cuda else 0,
-            f"{image.name} {image.remarks}",
-            pool.gpu.capability,
-            pool.gpu.name,
-        )
-    )
+class Asked(NamedTuple):
+    """What is known of a framework, as far as floors ask for it."""
+
+    framework: str
+    version: Version | None
+    build: str
+    cuda_major: int
+    text: str  # name and remarks
+    own_build: bool
 
 
-@lru_cache(8192)
-def _floor_findings(  # noqa: PLR0913, PLR0917 - the key of the cache
-    framework: str, version: Version | None, build: str, major: int, name: str, gpu: ComputeCapability, gpu_name: str
-) -> tuple[Finding, ...]:
+def _floors(image: ImageFacts, pool: PoolFacts) -> tuple[Finding, ...]:
+    major = image.cuda.major if image.cuda else 0
+    text = f"{image.name} {image.remarks}"
+    asked = Asked(image.framework, image.framework_version, image.build, major, text, image.own_build)
+    return _floor_findings(asked, pool.gpu.capability, pool.gpu.name)
+
+
+def _floor_findings(asked: Asked, gpu: ComputeCapability, gpu_name: str) -> tuple[Finding, ...]:
     found = []
-    for floor in _floors_of(framework, version, build, major, name):
+    for floor in _floors_of(asked):
         if gpu >= floor.capability and (floor.highest is None or gpu <= floor.highest):
             continue
-        shown = f"{floor.framework} {version}" if version else floor.framework
-        fact = floor.origin.fact(f"{shown}: {floor.reason}", "cc_min", "from_version", "to_version")
+        shown = f"{floor.framework} {asked.version}" if asked.version else floor.framework
+        fact = floor.origin.fact(f"{shown}: {floor.reason}", "cc_min", "cc_max", "from_version", "to_version")
         span = f"{floor.capability} to {floor.highest}" if floor.highest else f"{floor.capability}"
         message = f"{shown} asks for compute capability {span} ({floor.reason}); {gpu_name} has {gpu}"
         found.append(refuse(ID, message, fact) if floor.severity == "refuse" else warn(ID, message, fact))
     return tuple(found)
 
 
-def _floors_of(framework: str, version: Version | None, build: str, major: int, name: str) -> list[FrameworkFloor]:
+def _floors_of(asked: Asked) -> list[FrameworkFloor]:
+    framework, version, major = asked.framework, asked.version, asked.cuda_major
     keys = [framework, f"{framework}[cu{major}]", f"{framework}[cuda{major}]", f"{framework}-cuda{major}x"]
-    text = f"{name} {build}".lower()
+    text = f"{asked.text} {asked.build}".lower()
     if framework == "bitsandbytes" and re.search(r"8[-_ ]?bit|int8", text):
         keys.append("bitsandbytes-int8")
     if framework == "vllm" and re.search(r"bfloat16|bf16", text):
@@ -92,6 +97,7 @@ def _floors_of(framework: str, version: Version | None, build: str, major: int, 
     if framework == "pytorch" and re.search(r"torch\.compile|inductor", text):
         keys.append("torch.compile")
     rows = [row for key in keys for row in tables.framework_floors().get(key, ())]
+    rows = [row for row in rows if not (row.of_wheels and asked.own_build)]
     if version is None:
         return [row for row in rows if row.before is None and row.first == Version("0")]
     return [row for row in rows if row.first <= version and (row.before is None or version < row.before)]
@@ -143,38 +149,41 @@ def _libraries_around(image: ImageFacts) -> list[Finding]:
     if own.major != around.major or (strict and own.minor != around.minor):
         fact = image.cuda_fact or Fact(f"built for CUDA {own}", "framework.csv", _DATE)
         message = (
-            f"{image.framework} {image.framework_version or ''} is built for CUDA {own.line} and loads its libraries from "  # noqa: E501
-            f"the image, which has CUDA {around.line}: it does not find them and stays on the CPU"
+            f"{image.framework} {image.framework_version or ''} is built for CUDA {own.line} and loads its libraries "
+            f"from the image, which has CUDA {around.line}: it does not find them and stays on the CPU"
         )
         return [refuse(ID, message, fact, Change("cuda", str(around), str(own.line)))]
     return _cudnn_around(image)
 
 
 def _cudnn_around(image: ImageFacts) -> list[Finding]:
-    if image.cudnn is None or image.framework_version is None:
+    """XLA and TensorFlow want the major that they were built with, and at least that minor; others the major."""
+    if image.cudnn is None or image.framework_version is None or image.own_build:
         return []
-    row = _library(image.framework, image.framework_version, "cudnn")
+    row = _library(image.framework, image.framework_version, "cudnn", image.build)
     wanted = re.match(r"\d+(\.\d+)*", row.minimum) if row else None
     if row is None or wanted is None:
         return []
     minimum = Version(wanted[0])
+    shown = f"{image.framework} {image.framework_version}"
+    fact = row.origin.fact(f"{row.framework} {row.version} is built with cuDNN {row.minimum}", "minimum")
+    to = Change("cudnn", str(image.cudnn), str(minimum))
     if image.cudnn.major != minimum.major:
-        fact = row.origin.fact(f"{row.framework} {row.version} needs cuDNN {row.minimum}", "minimum")
-        message = f"{image.framework} {image.framework_version} loads cuDNN {minimum.major}; the image has cuDNN {image.cudnn}"  # noqa: E501
-        return [refuse(ID, message, fact, Change("cudnn", str(image.cudnn), str(minimum)))]
+        return [refuse(ID, f"{shown} loads cuDNN {minimum.major}; the image has cuDNN {image.cudnn}", fact, to)]
     if len(image.cudnn.release) >= 2 and image.cudnn < Version(".".join(map(str, minimum.release[:2]))):
-        fact = row.origin.fact(f"{row.framework} {row.version} needs cuDNN {row.minimum}", "minimum")
-        message = f"{image.framework} {image.framework_version} was built with cuDNN {minimum}; the image has the older {image.cudnn}"  # noqa: E501
-        return [warn(ID, message, fact, Change("cudnn", str(image.cudnn), str(minimum)))]
+        message = f"{shown} was built with cuDNN {minimum}; the image has the older {image.cudnn}"
+        if image.framework in _ASKS_FOR_MINOR:
+            return [refuse(ID, f"{message}, and it asks for an equal or higher minor", fact, to)]
+        return [warn(ID, message, fact, to)]
     return []
 
 
 def _c_library(image: ImageFacts, pool: PoolFacts) -> list[Finding]:
     """Wheels name the oldest C library that they load."""
     have = image.glibc or (pool.glibc if pool.host in {"bare", "wsl"} else None)
-    if have is None or image.framework_version is None:
+    if have is None or image.framework_version is None or image.own_build:
         return []
-    row = _library(image.framework, image.framework_version, "glibc")
+    row = _library(image.framework, image.framework_version, "glibc", "")
     if row is None or not re.fullmatch(r"\d+\.\d+", row.minimum) or have >= Version(row.minimum):
         return []
     fact = row.origin.fact(f"wheels of {row.framework} {row.version} need glibc {row.minimum}", "minimum")
@@ -183,17 +192,18 @@ def _c_library(image: ImageFacts, pool: PoolFacts) -> list[Finding]:
 
 
 @lru_cache(1024)
-def _library(framework: str, version: Version, library: str) -> FrameworkLibrary | None:
-    for row in tables.framework_libraries().get(framework, ()):
-        if row.library != library:
-            continue
-        if row.version.endswith(".*"):
-            wanted = tuple(int(part) for part in row.version[:-2].split("."))
-            if version.release[: len(wanted)] == wanted:
-                return row
-        elif row.version[:1].isdigit() and Version(row.version) == version:
-            return row
-    return None
+def _library(framework: str, version: Version, library: str, build: str) -> FrameworkLibrary | None:
+    """The row for this version, of this build if there are several."""
+    rows = [row for row in tables.framework_libraries().get(framework, ()) if row.library == library]
+    fitting = [row for row in rows if _is_for(row, version)]
+    return next((row for row in fitting if row.variant == build), next(iter(fitting), None))
+
+
+def _is_for(row: FrameworkLibrary, version: Version) -> bool:
+    if row.version.endswith(".*"):
+        wanted = tuple(int(part) for part in row.version[:-2].split("."))
+        return version.release[: len(wanted)] == wanted
+    return row.version[:1].isdigit() and Version(row.version) == version
 
 
 RULE = Rule(
@@ -201,8 +211,9 @@ RULE = Rule(
     title="Framework builds",
     says=(
         "A framework build runs the CUDA it was made for: a wheel brings its own, and that one counts, not the image's "
-        "around it. Projects state the lowest GPU, the systems and the drivers of their releases; builds that load CUDA "  # noqa: E501
-        "from the image need libraries of their own major there; a build for the CPU uses no GPU."
+        "around it. Projects state the lowest GPU, the systems and the drivers of their releases; builds that load "
+        "CUDA from the image need libraries of their own major there, TensorFlow and JAX a cuDNN of an equal or higher "
+        "minor too; a build for the CPU uses no GPU."
     ),
     sources=(
         "https://pytorch.org/get-started/previous-versions/",
@@ -211,6 +222,26 @@ RULE = Rule(
     ),
     severity=Severity.REFUSE,
     check=check,
+    of_image=(
+        "own_build",
+        "gpu_free",
+        "cuda_fact",
+        "framework",
+        "framework_version",
+        "name",
+        "lowest_capability",
+        "code",
+        "cuda",
+        "build",
+        "remarks",
+        "stated_driver",
+        "carries_cuda",
+        "built_with",
+        "system_cuda",
+        "cudnn",
+        "glibc",
+    ),
+    of_pool=("gpu", "driver", "platform", "host", "glibc"),
     reads=(
         "framework",
         "gpu_free",

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from components.compat.model import Change, Fact, Finding, ImageFacts, PoolFacts, Severity
-from components.compat.names import UnknownGpu, find_gpus
+from components.compat.names import UnknownGpu, find_gpus, mig_profile
 from components.compat.rules.rule import Rule, note, refuse, unknown
+from components.compat.tables import GpuModel
 
 ID = "R-GFD"
 _SOURCE = "github:NVIDIA/k8s-device-plugin internal/lm/resource.go, README.md"
@@ -28,14 +29,21 @@ def check(image: ImageFacts, pool: PoolFacts) -> tuple[Finding, ...]:
         return (unknown(ID, f"no GPU of the tables has the product label {label[:60]}", fact),)
     if all(model.compute_capability != pool.gpu.capability for model in models):
         return (refuse(ID, f"a selector for {label} does not find {pool.gpu.name}", fact),)
-    if pool.driver is not None:
-        has_maker, wants_maker = label.startswith("NVIDIA-"), pool.driver.branch >= FIRST_BRANCH_WITH_MAKER
-        if has_maker and not wants_maker:
-            to = Change("env", f"{_LABEL}={label}", f"{_LABEL}={label.removeprefix('NVIDIA-')}")
-            return (
-                refuse(ID, f"driver {pool.driver} labels it {label.removeprefix('NVIDIA-')}, not {label}", fact, to),
-            )
+    if pool.gpu.mig and (profile := mig_profile(label)) and profile != pool.gpu.mig:
+        return (refuse(ID, f"a selector for {label} does not find a slice {pool.gpu.mig}", fact),)
+    if pool.driver is not None and (meant := _as_labelled(label, models, pool.driver.branch)) != label:
+        to = Change("env", f"{_LABEL}={label}", f"{_LABEL}={meant}")
+        return (refuse(ID, f"driver {pool.driver} labels it {meant}, not {label}", fact, to),)
     return (note(ID, f"{label} is a label that {pool.gpu.name} may have", fact),)
+
+
+def _as_labelled(label: str, models: tuple[GpuModel, ...], branch: int) -> str:
+    """The label as a driver of this branch has it. `Tesla-T4` has never had the maker in front."""
+    if branch < FIRST_BRANCH_WITH_MAKER:
+        return label.removeprefix("NVIDIA-")
+    product = label.removesuffix("-SHARED").partition("-MIG-")[0]
+    has_now = any(model.gfd_product == f"NVIDIA-{product}" for model in models)
+    return f"NVIDIA-{label}" if has_now else label
 
 
 RULE = Rule(
@@ -48,6 +56,8 @@ RULE = Rule(
     sources=(_SOURCE,),
     severity=Severity.REFUSE,
     check=check,
+    of_image=("environment",),
+    of_pool=("gpu", "driver", "host"),
     reads=("environment",),
     passing={
         "gpu": "A100-SXM4-40GB",

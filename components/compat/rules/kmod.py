@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
-
 from components.compat import tables
 from components.compat.model import Change, Fact, Finding, ImageFacts, Platform, PoolFacts, Severity
-from components.compat.rules.rule import Rule, refuse, unknown
+from components.compat.rules.rule import Rule, refuse, said, unknown
 from components.compat.versions import ComputeCapability
 
 ID = "R-KMOD"
@@ -19,11 +17,11 @@ def check(image: ImageFacts, pool: PoolFacts) -> tuple[Finding, ...]:  # noqa: A
     if not pool.kernel_module or pool.platform in {Platform.JETSON, Platform.WINDOWS}:
         return ()
     branch = pool.driver.branch if pool.driver else None
-    return _check(pool.kernel_module, pool.gpu.capability, pool.gpu.name, branch)
+    written = said(pool.driver) if pool.driver else ""
+    return _check(pool.kernel_module, pool.gpu.capability, pool.gpu.name, branch, written)
 
 
-@lru_cache(4096)
-def _check(module: str, gpu: ComputeCapability, name: str, branch: int | None) -> tuple[Finding, ...]:
+def _check(module: str, gpu: ComputeCapability, name: str, branch: int | None, said: str) -> tuple[Finding, ...]:
     arch = tables.architectures().get(gpu)
     if arch is None:
         fact = Fact(f"no table has compute capability {gpu}", _SOURCE, "", verified=False)
@@ -36,11 +34,9 @@ def _check(module: str, gpu: ComputeCapability, name: str, branch: int | None) -
             return (refuse(ID, message, fact, Change("kernel_module", "open", "proprietary")),)
         if branch is not None and branch < _FIRST_OPEN:
             fact = Fact(f"open kernel modules exist from branch {_FIRST_OPEN} on", _SOURCE, _DATE)
-            return (
-                refuse(
-                    ID, f"driver {branch} has no open kernel modules", fact, Change("driver", str(branch), "515.43.04")
-                ),
-            )
+            message = f"driver {said} has no open kernel modules: they {fact.text.removeprefix('open kernel modules ')}"
+            to = Change("driver", said, "515.43.04")
+            return (refuse(ID, message if said else fact.text, fact, to),)
         return ()
     only_open = word.startswith("required") or ("GH200" in word and ("GH200" in name or "Grace" in name))
     if only_open:
@@ -61,6 +57,8 @@ RULE = Rule(
     sources=(_SOURCE, "github:NVIDIA/cloud-native-docs gpu-operator/platform-support.rst"),
     severity=Severity.REFUSE,
     check=check,
+    of_image=(),
+    of_pool=("gpu", "driver", "platform", "kernel_module"),
     reads=("kernel_module",),
     passing={"gpu": "T4", "driver": "560.35.03", "cuda": "12.6", "kernel_module": "open"},
     failing={"gpu": "GTX 1070 Ti", "driver": "560.35.03", "cuda": "11.8", "kernel_module": "open"},

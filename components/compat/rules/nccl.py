@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
-
 from packaging.version import Version
 
 from components.compat import tables
 from components.compat.model import Fact, Finding, ImageFacts, PoolFacts, Severity
-from components.compat.rules.arch import listed, runs
-from components.compat.rules.ptx import compiles
+from components.compat.rules.arch import compiles, listed, runs
 from components.compat.rules.rule import Rule, note, warn
 from components.compat.versions import ComputeCapability
 
@@ -23,7 +20,6 @@ def check(image: ImageFacts, pool: PoolFacts) -> tuple[Finding, ...]:
     return _check(image.nccl, pool.gpu.capability, pool.gpu.name)
 
 
-@lru_cache(4096)
 def _check(nccl: Version, gpu: ComputeCapability, name: str) -> tuple[Finding, ...]:
     older = [row for row in tables.nccls() if row.version <= nccl]
     if not older:
@@ -48,6 +44,8 @@ RULE = Rule(
     sources=(_SOURCE,),
     severity=Severity.WARN,
     check=check,
+    of_image=("nccl", "gpu_free"),
+    of_pool=("gpu",),
     reads=("nccl",),
     passing={"gpu": "H100", "driver": "580.95.05", "image": "nvcr.io/nvidia/pytorch:24.05-py3"},
     failing={

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from components.compat import tables
 from components.compat.model import Finding, ImageFacts, PoolFacts, Severity
-from components.compat.rules.eks import image_row
+from components.compat.rules import eks
 from components.compat.rules.rule import Rule, note, warn
 
 ID = "R-PERSIST"
@@ -13,7 +13,7 @@ _DATE = "2026-11-20"
 
 
 def check(image: ImageFacts, pool: PoolFacts) -> tuple[Finding, ...]:  # noqa: ARG001 - every rule has this shape
-    row = image_row(pool)
+    row = eks.image_row(pool)
     if row is None:
         return ()
     fact = tables.origin(row).fact(
@@ -27,7 +27,8 @@ def check(image: ImageFacts, pool: PoolFacts) -> tuple[Finding, ...]:  # noqa: A
         return (
             warn(ID, "the machine image runs no persistence daemon: each start of a job waits for the driver", fact),
         )
-    return (warn(ID, "it is not known whether the machine image runs the persistence daemon", fact),)
+    tell = warn if eks.read_release(pool.ami_release)[0] else note  # which image it is, is a guess where none is named
+    return (tell(ID, "it is not known whether the machine image runs the persistence daemon", fact),)
 
 
 RULE = Rule(
@@ -40,6 +41,8 @@ RULE = Rule(
     sources=(_SOURCE, "github:NVIDIA/nvidia-persistenced"),
     severity=Severity.WARN,
     check=check,
+    of_image=(),
+    of_pool=("driver", "ami_release", "cpu_architecture"),
     reads=("ami_release",),
     passing={
         "gpu": "T4",

@@ -4,26 +4,17 @@ from __future__ import annotations
 
 from components.compat.model import Change, Fact, Finding, ImageFacts, Platform, PoolFacts, Severity
 from components.compat.rules import fwd
-from components.compat.rules.arch import best_cubin, runs
+from components.compat.rules.arch import best_cubin, compiles, judged
 from components.compat.rules.back import native_floor, reaches
 from components.compat.rules.rule import Need, Rule, refuse, unknown, warn
-from components.compat.versions import ComputeCapability, Target
 
 ID = "R-PTX"
 _GUIDE = "https://docs.nvidia.com/cuda/cuda-c-programming-guide/index.html#ptx-compatibility"
 
 
-def compiles(target: Target, gpu: ComputeCapability) -> bool:
-    """Can this PTX become code for the GPU? Equal or newer; `a`: that one only; `f`: its family."""
-    if target.suffix == "a":
-        return target.capability == gpu
-    if target.suffix == "f":
-        return runs(target, gpu)
-    return target.capability <= gpu
-
-
 def check(image: ImageFacts, pool: PoolFacts) -> tuple[Finding, ...]:
-    code, gpu = image.code, pool.gpu
+    gpu = pool.gpu
+    code = judged(image.code, gpu.capability) if image.code else None
     if code is None or image.gpu_free or code.at_least is not None:
         return ()
     cubins = code.cubins or ()
@@ -49,7 +40,7 @@ def check(image: ImageFacts, pool: PoolFacts) -> tuple[Finding, ...]:
         )
     best = max(fitting)
     name = f"compute_{best.capability.digits}{best.suffix}"
-    maker = image.built_with or image.cuda
+    maker = code.ptx_cuda or image.built_with or image.cuda
     slow = f"has only PTX ({name}) for {gpu.name}: the driver compiles it at the first start, which takes minutes"
     if maker is None or pool.driver is None or pool.platform is Platform.JETSON:
         return (warn(ID, slow, (code.ptx_fact or code.fact)),)
@@ -79,6 +70,8 @@ RULE = Rule(
     severity=Severity.REFUSE,
     need=Need.CODE,
     check=check,
+    of_image=("code", "gpu_free", "built_with", "cuda", "compat_line", "compat_package", "compat_branches"),
+    of_pool=("gpu", "driver", "platform", "host"),
     reads=("code",),
     passing={"gpu": "H100", "driver": "535.129.03", "cuda": "11.7", "sm_list": "8.0", "ptx": "8.0"},
     failing={"gpu": "H100", "driver": "525.105.17", "cuda": "12.3", "sm_list": "8.0", "ptx": "8.0"},

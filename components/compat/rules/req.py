@@ -18,14 +18,19 @@ ID = "R-REQ"
 _SOURCE = (
     "github:NVIDIA/nvidia-container-toolkit internal/requirements, internal/modifier/csv.go, internal/info/auto.go"
 )
-_DATE = "2026-11-20"
+_HOOK = "https://github.com/NVIDIA/nvidia-container-toolkit/pull/910"  # what --gpus does from 1.18 on
+_ADVICE = "https://github.com/NVIDIA/nvidia-container-toolkit/issues/24"
+_DATE = "2026-11-21"
 _FIRST_WITHOUT_CHECK = Version("1.18.0")  # from here on mode auto is jit-cdi, which asks for nothing
 _ASKS = frozenset({"docker", "kubernetes"})
 _BRANDS = {
-    "datacenter": ("tesla", "nvidia"),
-    "workstation": ("quadro", "quadrortx", "nvidiartx", "nvidia"),
-    "geforce": ("geforce", "geforcertx", "titan"),
+    "datacenter": frozenset({"tesla", "nvidia"}),
+    "workstation": frozenset({"quadro", "quadrortx", "nvidiartx", "nvidia"}),
+    "geforce": frozenset({"geforce", "geforcertx"}),
 }
+_TITAN = frozenset({"titan"})
+# NVML has had the brand NVIDIA since the drivers of A100; whether such a card is a tesla too depends on its driver.
+_FIRST_OF_BRAND_NVIDIA = ComputeCapability(8, 0)
 _COMPARE: Mapping[str, Callable[[Version, Version], bool]] = {
     ">=": operator.ge,
     "<=": operator.le,
@@ -38,30 +43,43 @@ _COMPARE: Mapping[str, Callable[[Version, Version], bool]] = {
 
 
 @lru_cache(16384)
-def holds(clause: str, product_class: str, gpu: ComputeCapability, driver: DriverVersion) -> bool | None:
+def holds(clause: str, gpu: Gpu, driver: DriverVersion) -> bool | None:
     """One variable's value: blank is or, comma is and. None where it asks for something that is not known here."""
-    answers = [_all_of(part, product_class, gpu, driver) for part in clause.split()]
-    if True in answers:
-        return True
-    return None if None in answers or not answers else False
+    answer: bool | None = False if _parts(clause) else None
+    for parts in _parts(clause):
+        found = _all_of(parts, gpu, driver)
+        if found:
+            return True
+        if found is None:
+            answer = None
+    return answer
 
 
-def _all_of(text: str, product_class: str, gpu: ComputeCapability, driver: DriverVersion) -> bool | None:
-    answers = [_one(part, product_class, gpu, driver) for part in text.split(",") if part]
-    if False in answers:
-        return False
-    return None if None in answers else True
+@lru_cache(1024)
+def _parts(clause: str) -> tuple[tuple[str, ...], ...]:
+    return tuple(tuple(part for part in text.split(",") if part) for text in clause.split())
+
+
+def _all_of(parts: tuple[str, ...], gpu: Gpu, driver: DriverVersion) -> bool | None:
+    answer: bool | None = True
+    for part in parts:
+        found = _one(part, gpu, driver)
+        if found is False:
+            return False
+        if found is None:
+            answer = None
+    return answer
 
 
 @lru_cache(16384)
-def _one(text: str, product_class: str, gpu: ComputeCapability, driver: DriverVersion) -> bool | None:
+def _one(text: str, gpu: Gpu, driver: DriverVersion) -> bool | None:
     match = re.fullmatch(r"(cuda|driver|arch|brand)(>=|<=|==|!=|=|<|>)([\w.]+)", text)
     if match is None:
         return None
     what, compare, value = match.groups()
     if what == "brand":
-        brands = _BRANDS.get(product_class)
-        return None if brands is None else (value in brands) == (compare != "!=")
+        is_brand = _is_brand(value, gpu)
+        return None if is_brand is None else is_brand == (compare != "!=")
     try:
         wanted = parse_release(value)
     except ValueError:
@@ -70,8 +88,17 @@ def _one(text: str, product_class: str, gpu: ComputeCapability, driver: DriverVe
         branch = tables.driver_branches().get(driver.branch)
         have = str(branch.native_cuda) if branch else str(tables.cuda_ceiling(driver))
     else:
-        have = str(driver) if what == "driver" else str(gpu)
+        have = str(driver) if what == "driver" else str(gpu.capability)
     return _COMPARE[compare](parse_release(have), wanted)
+
+
+def _is_brand(value: str, gpu: Gpu) -> bool | None:
+    if gpu.product_class == "geforce" and "titan" in gpu.name.lower():
+        return value in _TITAN
+    if value == "tesla" and gpu.product_class == "datacenter" and gpu.capability >= _FIRST_OF_BRAND_NVIDIA:
+        return None
+    brands = _BRANDS.get(gpu.product_class)
+    return None if brands is None else value in brands
 
 
 def clauses(image: ImageFacts) -> tuple[str, ...]:
@@ -87,21 +114,21 @@ def clauses(image: ImageFacts) -> tuple[str, ...]:
 
 def check(image: ImageFacts, pool: PoolFacts) -> tuple[Finding, ...]:
     wanted = clauses(image)
-    if not wanted or pool.driver is None or pool.platform in {Platform.JETSON, Platform.WINDOWS}:
+    if not wanted or pool.driver is None or pool.platform is Platform.JETSON:
         return ()
-    if pool.host and pool.host not in _ASKS:
+    # Docker in WSL asks as well; what runs there without a container toolkit does not.
+    if pool.host and pool.host not in _ASKS and not (pool.host == "wsl" and pool.container_toolkit):
         return ()
     if dict(image.environment).get("NVIDIA_DISABLE_REQUIRE", "").lower() in {"true", "1"}:
         return ()
     return _check(wanted, pool.gpu, pool.driver, pool.host, pool.container_toolkit)
 
 
-@lru_cache(8192)
 def _check(
     wanted: tuple[str, ...], gpu: Gpu, driver: DriverVersion, host: str, toolkit: Version | None
 ) -> tuple[Finding, ...]:
     try:
-        answers = [holds(clause, gpu.product_class, gpu.capability, driver) for clause in wanted]
+        answers = [holds(clause, gpu, driver) for clause in wanted]
     except tables.UnknownFact:
         answers = [None]
     short = wanted[answers.index(False) if False in answers else 0].split(" ")[0]
@@ -118,11 +145,15 @@ def _check(
     message = f"the image asks for {short} or a driver branch of its list, which {driver} on {gpu.name} does not meet"
     off = Change("env", "", "NVIDIA_DISABLE_REQUIRE=true")
     newer = Change("container_toolkit", str(toolkit or ""), str(_FIRST_WITHOUT_CHECK))
-    if toolkit is not None and toolkit >= _FIRST_WITHOUT_CHECK:
-        return (note(ID, f"{message}; container toolkit {toolkit} no longer asks", fact),)
-    if toolkit is not None and host:
+    if toolkit is None or not host:
+        return (warn(ID, f"{message}: container toolkits before 1.18 do not start it", fact, off, newer),)
+    if toolkit < _FIRST_WITHOUT_CHECK:
         return (refuse(ID, f"{message}: container toolkit {toolkit} does not start it", fact, off, newer),)
-    return (warn(ID, f"{message}: container toolkits before 1.18 do not start it", fact, off, newer),)
+    if host == "kubernetes":
+        return (note(ID, f"{message}; container toolkit {toolkit} no longer asks", fact),)
+    hook = Fact("docker --gpus without CDI calls the hook, which stays in the legacy mode and asks", _HOOK, _DATE)
+    text = f"{message}; container toolkit {toolkit} asks no longer, only the hook that docker --gpus may call does"
+    return (warn(ID, text, hook, off),)
 
 
 RULE = Rule(
@@ -131,14 +162,19 @@ RULE = Rule(
     says=(
         "Each NVIDIA_REQUIRE_* is a list of alternatives ([property][operator][value], blank is or, comma is and). "
         "The legacy mode of container toolkits before 1.18 does not start a container whose driver meets none; "
-        "the CDI modes, the default from 1.18 on, Apptainer and plain processes ask for nothing."
+        "the CDI modes, the default from 1.18 on, Apptainer and plain processes ask for nothing; the hook that "
+        "docker --gpus calls where there is no CDI still asks. Docker Desktop on Windows asks like any other."
     ),
     sources=(
         "github:NVIDIA/cloud-native-docs container-toolkit/docker-specialized.md",
         _SOURCE,
+        _HOOK,
+        _ADVICE,
     ),
     severity=Severity.REFUSE,
     check=check,
+    of_image=("environment", "requires"),
+    of_pool=("gpu", "driver", "platform", "host", "container_toolkit"),
     reads=(
         "requires",
         "environment",

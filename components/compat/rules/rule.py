@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from components.compat.model import Change, Fact, Finding, ImageFacts, PoolFacts, Severity
+from components.compat.versions import DriverVersion
 
 Check = Callable[[ImageFacts, PoolFacts], tuple[Finding, ...]]
 
@@ -16,6 +17,15 @@ class Need(StrEnum):
 
     CUDA = "the driver reaches the image's CUDA"
     CODE = "there is code for the GPU"
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """A part of a rule that looks at less than the whole, so that its findings serve more cases."""
+
+    check: Check
+    of_image: tuple[str, ...]
+    of_pool: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,10 +46,19 @@ class Rule:
     undecided: Mapping[str, str]
     need: Need | None = None
     reads: tuple[str, ...] = ()  # fields of image or pool without any of which it says nothing; empty: it always may
+    # All that the check looks at, by which its findings are remembered; None: nobody said, so it is asked each time.
+    of_image: tuple[str, ...] | None = None
+    of_pool: tuple[str, ...] | None = None
+    questions: tuple[Question, ...] = ()  # what `check` asks, apart; only of a rule that stands alone
 
     def may_speak(self, told: frozenset[str]) -> bool:
         """Could it say anything where only these fields are known?"""
         return not self.reads or not told.isdisjoint(self.reads)
+
+
+def said(driver: DriverVersion) -> str:
+    """The driver as the case writes it; empty where it says none, and a rule tries one of its own."""
+    return str(driver) if driver.given else ""
 
 
 def note(rule: str, message: str, fact: Fact) -> Finding:

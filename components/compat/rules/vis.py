@@ -1,9 +1,10 @@
-"""R-VIS: variables that hide GPUs, parts of the driver, or let a container see too much."""
+"""R-VIS: what a program sees: variables that hide GPUs or parts of the driver, and slices of a GPU."""
 
 from __future__ import annotations
 
 import re
 
+from components.compat import mig
 from components.compat.model import Change, Fact, Finding, ImageFacts, PoolFacts, Severity
 from components.compat.rules.rule import Rule, note, refuse, unknown, warn
 from components.compat.versions import ComputeCapability
@@ -16,12 +17,15 @@ _CONTAINERS = frozenset({"docker", "kubernetes", ""})
 _FIRST_WITH_MIG = ComputeCapability(8, 0)
 _NAMES = re.compile(r"\d+|GPU-[0-9a-f-]*|MIG-\S*", re.IGNORECASE)
 _USES_VIDEO = re.compile(r"\b(nvenc|nvdec|cuvid|h264_|hevc_|video codec)", re.IGNORECASE)
+_MERELY_ABLE = re.compile(r"\b(can|may|could|optional\w*|support\w*|able|capable|enabled)\b", re.IGNORECASE)
 _USES_GRAPHICS = re.compile(r"\b(opengl|vulkan|egl|glx|vtk|graphics)\b", re.IGNORECASE)
 
 
 def check(image: ImageFacts, pool: PoolFacts) -> tuple[Finding, ...]:
+    found: list[Finding] = [*_slice(pool)] if pool.gpu.mig else []
+    if not image.environment:
+        return tuple(found)
     said = dict(image.environment)
-    found: list[Finding] = []
     if "CUDA_VISIBLE_DEVICES" in said:
         found += _process(said["CUDA_VISIBLE_DEVICES"], pool)
     if pool.host in _CONTAINERS:
@@ -74,14 +78,23 @@ def _runtime(value: str, pool: PoolFacts) -> list[Finding]:
     return []
 
 
+def _slice(pool: PoolFacts) -> tuple[Finding, ...]:
+    """A pool of slices: its driver must be one that cuts this GPU. That the GPU has slices, names.py has seen."""
+    first = mig.first_driver(pool.gpu.name)
+    if first is None:
+        fact = Fact("drivers for MIG by GPU", mig.SOURCE, mig.DATE)
+        return (note(ID, f"from which driver on {pool.gpu.name} has slices is not listed", fact),)
+    oldest, fact = first
+    if pool.driver is None or pool.driver >= oldest:
+        return (note(ID, f"{pool.gpu.name} is a MIG slice {pool.gpu.mig}", fact),)
+    to = Change("driver", str(pool.driver), str(oldest))
+    return (refuse(ID, f"driver {pool.driver} does not cut {pool.gpu.name} into MIG slices", fact, to),)
+
+
 def _no_mig(pool: PoolFacts) -> Finding | None:
     if pool.gpu.capability >= _FIRST_WITH_MIG and pool.gpu.product_class in {"datacenter", "workstation", ""}:
         return None
-    fact = Fact(
-        "MIG exists on data-centre GPUs from compute capability 8.0 on",
-        "https://docs.nvidia.com/datacenter/tesla/mig-user-guide/",
-        _DATE,
-    )
+    fact = Fact("MIG exists on data-centre GPUs from compute capability 8.0 on", mig.PROFILES, _DATE)
     return refuse(ID, f"{pool.gpu.name} cannot be cut into MIG slices", fact)
 
 
@@ -96,11 +109,14 @@ def _capabilities(value: str, image: ImageFacts) -> list[Finding]:
             refuse(ID, f"NVIDIA_DRIVER_CAPABILITIES={value} leaves out compute: no libcuda in the container", fact, to)
         ]
     for word, pattern in (("video", _USES_VIDEO), ("graphics", _USES_GRAPHICS)):
-        if word not in given and pattern.search(f"{image.name} {image.remarks}"):
-            to = Change("env", f"NVIDIA_DRIVER_CAPABILITIES={value}", f"NVIDIA_DRIVER_CAPABILITIES={value},{word}")
-            return [
-                refuse(ID, f"NVIDIA_DRIVER_CAPABILITIES={value} leaves out {word}, which this program uses", fact, to)
-            ]
+        if word in given:
+            continue
+        to = Change("env", f"NVIDIA_DRIVER_CAPABILITIES={value}", f"NVIDIA_DRIVER_CAPABILITIES={value},{word}")
+        message = f"NVIDIA_DRIVER_CAPABILITIES={value} leaves out {word}"
+        if pattern.search(image.remarks) and not _MERELY_ABLE.search(image.remarks):
+            return [refuse(ID, f"{message}, which this program uses", fact, to)]
+        if pattern.search(f"{image.name} {image.remarks}"):  # what it holds may still not be what it is run for
+            return [warn(ID, f"{message}, which this image can use", fact, to)]
     if "utility" not in given:
         return [
             warn(ID, f"NVIDIA_DRIVER_CAPABILITIES={value} leaves out utility: no nvidia-smi in the container", fact)
@@ -114,12 +130,14 @@ RULE = Rule(
     says=(
         "NVIDIA_VISIBLE_DEVICES and NVIDIA_DRIVER_CAPABILITIES tell the container runtime which GPUs and which parts "
         "of the driver a container gets; CUDA_VISIBLE_DEVICES filters inside the process, and its first invalid entry "
-        "ends the list."
+        "ends the list. A MIG slice needs a driver that cuts its GPU."
     ),
-    sources=(_RUNTIME, _PROCESS),
+    sources=(_RUNTIME, _PROCESS, mig.SOURCE),
     severity=Severity.REFUSE,
     check=check,
-    reads=("environment",),
+    of_image=("environment", "cuda", "framework", "name", "remarks"),
+    of_pool=("gpu", "driver", "host"),
+    reads=("environment", "mig"),
     passing={"gpu": "L4", "driver": "550.90.07", "cuda": "12.4", "env": "NVIDIA_DRIVER_CAPABILITIES=compute,utility"},
     failing={"gpu": "L4", "driver": "550.90.07", "cuda": "12.4", "env": "CUDA_VISIBLE_DEVICES=-1,0"},
     undecided={"gpu": "L4", "driver": "550.90.07", "cuda": "12.4", "env": "CUDA_VISIBLE_DEVICES=$SLURM_GPU"},

@@ -1,0 +1,246 @@
+"""`gpu-commons image`: what goes into an image, its Dockerfile, the mistakes of any Dockerfile, its locks."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import click
+
+from cli.terminal import InputError, as_json, json_text, painter
+
+if TYPE_CHECKING:  # pydantic and tree-sitter cost more than most commands take: each command imports its own
+    from images.lint.check import Report
+    from images.lint.model import Kind, Setting
+    from images.lint.waivers import Waiver
+    from images.plan import Plan
+    from images.spec import ImageSpec
+
+STDIN: Final = "-"
+FINDINGS: Final = 1
+USAGE: Final = 2
+
+
+@click.group()
+def image() -> None:
+    """Images: what goes into one, its Dockerfile, the mistakes of any Dockerfile, its locks.
+
+    \b
+    Examples:
+      gpu-commons image lint Dockerfile
+      gpu-commons image lint --json Dockerfile job.sbatch
+      gpu-commons image render scipy-ml-notebook
+    """  # noqa: D301 - \b is click's: it keeps the lines
+
+
+@image.command(epilog="Exit codes: 0 nothing found, 1 findings, 2 a file, an option or a waiver cannot be read.")
+@click.argument("files", nargs=-1, required=True, metavar="FILE…")
+@click.option(
+    "--role",
+    type=click.Choice(["application", "batch", "driver"]),
+    default="application",
+    show_default=True,
+    help="What the image is for: one for batch needs a command, a driver image may hold a driver.",
+)
+@click.option(
+    "--kind",
+    type=click.Choice(["dockerfile", "definition", "script"]),
+    help="What the files are; told by name and content otherwise.",
+)
+@click.option(
+    "--context", metavar="FOLDER", help="Build context, where .dockerignore lies. Else the file's own folder."
+)
+@click.option(
+    "--ignore", "ignored", multiple=True, metavar="RULE=REASON", help="Waive a rule for all files; a reason is needed."
+)
+@click.option(
+    "--format", "form", type=click.Choice(["text", "json", "sarif"]), default="text", show_default=True, help="Output."
+)
+@as_json
+@click.pass_context
+def lint(  # noqa: PLR0913 - one argument for each option
+    ctx: click.Context,
+    /,
+    *,
+    files: tuple[str, ...],
+    role: str,
+    kind: str | None,
+    context: str | None,
+    ignored: tuple[str, ...],
+    form: str,
+    is_json: bool,
+) -> None:
+    """Mistakes in Dockerfiles, Apptainer definition files and job scripts that cost GPUs, bytes or reproducibility.
+
+    FILE - reads standard input. Each finding has the file, the line, the rule, the number of the mistake and the fix.
+    A comment above a line waives a rule there:
+
+    \b
+      # gpu-commons lint ignore=D-ROOT reason="the driver container needs it"
+
+    \b
+    Examples:
+      gpu-commons image lint Dockerfile
+      gpu-commons image lint --role batch train/Dockerfile train/job.sbatch
+      gpu-commons image lint --format sarif Dockerfile > lint.sarif
+    """  # noqa: D301 - \b is click's: it keeps the lines
+    from images.lint.model import Kind, LintError, Role  # noqa: PLC0415 - see above
+    from images.lint.waivers import waiver_from  # noqa: PLC0415
+
+    if context is not None and not Path(context).is_dir():
+        raise InputError(f"--context {context}: is not a folder; name the folder that is built")
+    try:
+        waivers = tuple(waiver_from(option) for option in ignored)
+    except LintError as error:
+        raise InputError(str(error)) from None
+    reports: list[Report] = []
+    problems: list[str] = []
+    for path in dict.fromkeys(files):
+        try:
+            reports.append(_linted(path, Role(role), Kind(kind) if kind else None, context, waivers))
+        except LintError as error:
+            problems.append(str(error))
+    _print(reports, "json" if is_json else form)
+    for problem in problems:
+        click.echo(f"error: {problem}", err=True)
+    ctx.exit(USAGE if problems else FINDINGS if any(report.findings for report in reports) else 0)
+
+
+def _linted(path: str, role: Any, kind: Kind | None, context: str | None, waivers: tuple[Waiver, ...]) -> Report:
+    from images.lint.check import lint as lint_file  # noqa: PLC0415 - see above
+    from images.lint.model import Setting  # noqa: PLC0415
+
+    setting: Setting = Setting(role, _has_ignore_file(path, context))
+    return lint_file(_content(path), path, setting, kind=kind, waivers=waivers)
+
+
+def _content(path: str) -> bytes:
+    """No more than one byte above the limit: the linter says that it is too much."""
+    from images.lint.model import LintError  # noqa: PLC0415 - see above
+    from images.lint.reading import LARGEST_BYTES  # noqa: PLC0415
+
+    if path == STDIN:
+        return sys.stdin.buffer.read(LARGEST_BYTES + 1)
+    if Path(path).is_dir():
+        raise LintError(f"{path}: is a folder; name the file, such as {Path(path) / 'Dockerfile'}")
+    try:
+        with Path(path).open("rb") as file:
+            return file.read(LARGEST_BYTES + 1)
+    except (OSError, ValueError) as error:
+        raise LintError(f"{path}: {getattr(error, 'strerror', None) or error}; name a file that can be read") from None
+
+
+def _has_ignore_file(path: str, context: str | None) -> bool | None:
+    """Beside the Dockerfile under its own name, or in the context. None: of standard input nobody knows the context."""
+    if path == STDIN and context is None:
+        return None
+    folder = Path(context) if context is not None else Path(path).parent
+    names = [folder / ".dockerignore", folder / ".containerignore"]
+    own = [] if path == STDIN else [Path(f"{path}.dockerignore")]
+    return any(name.is_file() for name in [*names, *own])
+
+
+def _print(reports: list[Report], form: str) -> None:
+    from cli.reports import lint as report_text  # noqa: PLC0415 - it needs the rules
+    from cli.reports.lint_sarif import sarif  # noqa: PLC0415
+
+    if form == "json":
+        click.echo(json_text(report_text.lint_data(reports)))
+    elif form == "sarif":
+        click.echo(json_text(sarif(reports, _version())))
+    else:
+        click.echo(report_text.lint_text(reports, paint=painter()), nl=False)
+    for report in reports:
+        for remark in report_text.remarks(report):
+            click.echo(f"note: {remark}", err=True)
+    if form == "text" and any(report.findings or report.waived for report in reports):
+        click.echo(report_text.summary(reports), err=True)
+
+
+def _version() -> str:
+    from importlib.metadata import PackageNotFoundError, version  # noqa: PLC0415 - for SARIF alone
+
+    try:
+        return version("gpu-commons")
+    except PackageNotFoundError:
+        return "0"
+
+
+@image.command()
+@click.argument("name")
+@as_json
+def plan(name: str, *, is_json: bool) -> None:
+    """What goes into an image of ours, and from where.
+
+    \b
+    Example:
+      gpu-commons image plan scipy-ml-notebook
+    """  # noqa: D301 - \b is click's: it keeps the lines
+    from images.plan import plan_image  # noqa: PLC0415 - see above
+    from images.render import facts  # noqa: PLC0415
+
+    found = plan_image(_family(name))
+    click.echo(json_text({**facts(found), "base": found.root}) if is_json else "\n".join(_plan_lines(found)))
+
+
+def _plan_lines(plan: Plan) -> list[str]:
+    from images.plan import kernel_pins  # noqa: PLC0415 - see above
+
+    spec = plan.spec
+    lines = [
+        f"{spec.name} {spec.version}: {spec.title}",
+        f"  base      {plan.root}",
+        f"  layout    {plan.layout.value}",
+    ]
+    if spec.base.image:
+        lines.append(f"  parent    {spec.base.image}, an image of ours")
+    lines += [f"  package   {package.pypi}" for package in plan.packages]
+    lines += [f"  wheel     {wheel}" for wheel in plan.cuda_wheels]
+    lines += [f"  kernel    {kernel.name}: {', '.join(kernel_pins(kernel))}" for kernel in plan.kernels]
+    return lines
+
+
+@image.command()
+@click.argument("name")
+@as_json
+def render(name: str, *, is_json: bool) -> None:
+    """The Dockerfile of an image of ours.
+
+    \b
+    Example:
+      gpu-commons image render scipy-ml-notebook > Dockerfile
+    """  # noqa: D301 - \b is click's: it keeps the lines
+    from images.render import render_dockerfile  # noqa: PLC0415 - see above
+
+    text = render_dockerfile(_family(name))
+    click.echo(json_text({"image": name, "dockerfile": text}) if is_json else text, nl=is_json)
+
+
+@image.command()
+@click.argument("name")
+@as_json
+def lock(name: str, *, is_json: bool) -> None:
+    """The command that resolves the pins of an image of ours anew.
+
+    \b
+    Example:
+      gpu-commons image lock scipy-ml-notebook | sh
+    """  # noqa: D301 - \b is click's: it keeps the lines
+    from images.load import IMAGES, SpecError, read_spec  # noqa: PLC0415 - see above
+    from images.lock import lock_command  # noqa: PLC0415
+
+    try:
+        command = lock_command(read_spec(IMAGES / name))
+    except SpecError as error:
+        raise InputError(str(error)) from None
+    click.echo(json_text({"image": name, "command": command}) if is_json else command)
+
+
+def _family(name: str) -> tuple[ImageSpec, ...]:
+    from images.load import SpecError, load_family  # noqa: PLC0415 - see above
+
+    try:
+        return load_family(name)
+    except SpecError as error:
+        raise InputError(str(error)) from None

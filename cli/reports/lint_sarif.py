@@ -1,0 +1,62 @@
+"""What `image lint` found as SARIF 2.1.0, which code review shows at the line.
+
+Source: https://docs.oasis-open.org/sarif/sarif/v2.1.0/sarif-v2.1.0.html
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final
+from urllib.parse import quote
+
+from images.lint.check import Report
+from images.lint.model import Finding, Severity
+from images.lint.rules.index import ALL_RULES
+from images.lint.rules.rule import Rule
+
+SCHEMA: Final = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
+_INDEX: Final = {rule.id: index for index, rule in enumerate(ALL_RULES)}
+_LEVELS: Final = {Severity.ERROR: "error", Severity.WARNING: "warning"}
+
+
+def sarif(reports: Sequence[Report], version: str) -> dict[str, Any]:
+    """One run with every rule, so that a viewer can explain what was looked for; waived findings are suppressed."""
+    results = [_result(report, finding) for report in reports for finding in report.findings]
+    results += [
+        {
+            **_result(report, finding),
+            "suppressions": [{"kind": "inSource" if waiver.line else "external", "justification": waiver.reason}],
+        }
+        for report in reports
+        for finding, waiver in report.waived
+    ]
+    driver = {"name": "gpu-commons image lint", "version": version, "rules": [_rule(rule) for rule in ALL_RULES]}
+    run = {"tool": {"driver": driver}, "columnKind": "unicodeCodePoints", "results": results}
+    return {"$schema": SCHEMA, "version": "2.1.0", "runs": [run]}
+
+
+def _rule(rule: Rule) -> dict[str, Any]:
+    data: dict[str, Any] = {
+        "id": rule.id,
+        "name": "".join(part for part in rule.title.title() if part.isalnum()),
+        "shortDescription": {"text": rule.title},
+        "fullDescription": {"text": f"{rule.says} {rule.why}"},
+        "help": {"text": f"{rule.fix} Sources: {', '.join(rule.sources)}"},
+        "defaultConfiguration": {"level": _LEVELS[rule.severity]},
+        "properties": {"reference": rule.number},
+    }
+    return data | {"helpUri": rule.sources[0]}
+
+
+def _result(report: Report, finding: Finding) -> dict[str, Any]:
+    place = {
+        "artifactLocation": {"uri": quote(report.path.removeprefix("./"))},
+        "region": {"startLine": finding.line},
+    }
+    return {
+        "ruleId": finding.rule,
+        "ruleIndex": _INDEX[finding.rule],
+        "level": _LEVELS[finding.severity],
+        "message": {"text": f"{finding.message}. Fix: {finding.fix}"},
+        "locations": [{"physicalLocation": place}],
+    }

@@ -1,0 +1,335 @@
+"""What counts when an image says several things: its label, its environment, its toolkit, its wheels. Pure.
+
+What a program loads decides: a wheel brings its own CUDA and never looks at a label. So the order of trust is what a
+framework says of its own build, the CUDA runtime that lies there, the toolkit, the environment, the labels.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Final
+
+from components.problems import listing
+from images.inspection.facts import Code, Contents, ImageContents, Package
+
+ENOUGH: Final = 0.25
+"""A target counts that has this part of the entries of the commonest one: a rarer one has code of a few kernels."""
+_COPIES_TOLD: Final = 10_000_000  # bytes
+_CACHES_TOLD: Final = 20_000_000
+_WASTE_TOLD: Final = 50_000_000
+_LONGEST_ENV: Final = 3500  # characters; a case takes 4000 in a field
+_ENV_READ: Final = re.compile(
+    r"^(?:NVIDIA_(?:REQUIRE_\w+|DISABLE_REQUIRE|VISIBLE_DEVICES|DRIVER_CAPABILITIES)|CUDA_VISIBLE_DEVICES|LD_LIBRARY_PATH)$"
+)
+_LABEL: Final = re.compile(r"(?:^|[._-])cuda(?:[._-]?version)?$|cuda[._-]version", re.IGNORECASE)
+_LINE: Final = re.compile(r"(\d{1,2})(?:\.(\d{1,2}))?")
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """One statement about CUDA: `value` is 12.4 or 12, `what` says it in words, `where` is its place in the image."""
+
+    value: str
+    what: str
+    where: str
+
+    def agrees(self, other: str) -> bool:
+        """As far as both say: 12 and 12.4 agree, 12.1 and 12.4 do not."""
+        mine, its = self.value.split("."), other.split(".")
+        shared = min(len(mine), len(its), 2)
+        return mine[:shared] == its[:shared]
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    """Which of several statements counts, and why."""
+
+    says: str
+    source: str
+
+
+@dataclass(frozen=True, slots=True)
+class Remark:
+    """Something that should be changed in the image."""
+
+    kind: str
+    says: str
+    fix: str
+    size: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Program:
+    """One thing in the image that uses a GPU, as fields of a case for `components.compat`."""
+
+    name: str
+    fields: Mapping[str, str]
+    notes: tuple[Note, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    programs: tuple[Program, ...]
+    remarks: tuple[Remark, ...] = ()
+    cuda: tuple[Evidence, ...] = field(default=())
+    """All that was said about CUDA, the most trusted first."""
+
+
+# The framework's name in a case, the packages that mean it, and where its own device code lies.
+_FRAMEWORKS: Final[tuple[tuple[str, re.Pattern[str], tuple[str, ...]], ...]] = (
+    ("torch", re.compile(r"torch|pytorch"), ("torch/",)),
+    ("tensorflow", re.compile(r"tensorflow(-gpu|-cpu)?"), ("tensorflow/",)),
+    ("jax", re.compile(r"jaxlib|jax-cuda\d+-plugin"), ("jaxlib/", "jax_plugins/", "jax_cuda")),
+    ("cupy", re.compile(r"cupy(-cuda\d+x?)?"), ("cupy/", "cupy_backends/")),
+    ("onnxruntime", re.compile(r"onnxruntime-gpu"), ("onnxruntime/",)),
+    ("mxnet", re.compile(r"mxnet(-cu\d+)?"), ("mxnet/",)),
+    ("paddle", re.compile(r"paddlepaddle-gpu"), ("paddle/",)),
+)
+_BY_NVIDIA: Final = re.compile(r"(?:^|/)nvidia/|(?:^|/)lib(?:cu|nv|nccl)[\w]*(?:-[0-9a-f]+)?\.so|/cuda(?:-[\d.]+)?/")
+
+
+def judge(contents: ImageContents) -> Judgement:
+    """What `check` should believe of the image, and what is wrong with the image itself."""
+    said = tuple(_said(contents))
+    deep = contents.deep
+    if deep is None:
+        return Judgement((_program("", contents, said, None),) if said else (), tuple(_of_settings(contents)), said)
+    programs = tuple(_frameworks(contents, deep, said))
+    found = tuple(dict.fromkeys([*_runtimes(deep), *said]))
+    if not programs and (found or _own_code(deep)):
+        programs = (_program("", contents, found, _own_code(deep)),)
+    return Judgement(programs, (*_of_settings(contents), *_of_layers(deep, programs, said)), found)
+
+
+def _frameworks(contents: ImageContents, deep: Contents, said: tuple[Evidence, ...]) -> Iterator[Program]:
+    for name, form, folders in _FRAMEWORKS:
+        package = next((each for each in deep.packages if form.fullmatch(each.name)), None)
+        if package is not None:
+            trusted = (*_of_framework(name, package, deep), *_runtimes(deep), *said)
+            yield _program(name, contents, trusted, _code_in(deep, folders), package)
+
+
+def _of_framework(name: str, package: Package, deep: Contents) -> Iterator[Evidence]:
+    for said in deep.statements:
+        if said.of == name and said.what == "cuda":
+            yield Evidence(_line(said.value), f"{name} says that it was built for CUDA {said.value}", said.path)
+    if package.cuda:
+        yield Evidence(package.cuda, f"the package {package.name} {package.version}", package.path)
+    for each in deep.packages:
+        if name == "jax" and each.cuda and re.fullmatch(r"jax-cuda\d+-(plugin|pjrt)", each.name):
+            yield Evidence(each.cuda, f"the wheel {each.name} {each.version}", each.path)
+
+
+def _runtimes(deep: Contents) -> Iterator[Evidence]:
+    """CUDA runtimes that lie in the image: wheels before conda before the distribution's before bare libraries."""
+    kinds = {"wheel": 0, "conda": 1, "deb": 2}
+    form = re.compile(r"nvidia-cuda-runtime(-cu\d+)?|cuda-cudart(-\d+-\d+)?|cudatoolkit")
+    packages = sorted((p for p in deep.packages if form.fullmatch(p.name)), key=lambda p: kinds[p.kind])
+    for package in packages:
+        kind = {"deb": "package"}.get(package.kind, package.kind)
+        yield Evidence(package.cuda, f"the {kind} {package.name} {package.version}", package.path)
+    for library in deep.libraries:
+        if library.name == "cudart" and library.version and not any(p.version == library.version for p in packages):
+            yield Evidence(_cudart_line(library.version), f"the runtime library {library.path}", library.path)
+    for statement in deep.statements:
+        if statement.of == "toolkit" and statement.what == "cuda":
+            yield Evidence(_line(statement.value), f"the toolkit's own note of {statement.value}", statement.path)
+
+
+def _cudart_line(version: str) -> str:
+    """`libcudart.so.11.0` is the name of every 11.x; only a third number makes the second one a minor version."""
+    steps = version.split(".")
+    return ".".join(steps[:2]) if len(steps) > 2 or int(steps[0]) <= 10 else steps[0]
+
+
+def _said(contents: ImageContents) -> Iterator[Evidence]:
+    """Environment, then labels: what somebody wrote down about the image."""
+    env = dict(contents.settings.env)
+    for name in ("CUDA_VERSION", "NVIDIA_CUDA_VERSION", "CUDA_PKG_VERSION"):
+        if match := _LINE.search(env.get(name, "")):
+            yield Evidence(_joined(match), f"{name}={env[name]} in the environment", "config")
+    for key, value in contents.settings.labels:
+        if _LABEL.search(key) and (match := _LINE.match(value.strip().lower().removeprefix("cuda").strip())):
+            yield Evidence(_joined(match), f"the label {key}={value}", "config")
+
+
+def _program(
+    name: str,
+    contents: ImageContents,
+    trusted: tuple[Evidence, ...],
+    code: tuple[str, str] | None,
+    package: Package | None = None,
+) -> Program:
+    """Fields of a case. The first evidence counts; a later one that agrees may say more exactly what it is."""
+    fields: dict[str, str] = {}
+    notes: list[Note] = []
+    if trusted:
+        first = trusted[0]
+        agreeing = [each.value for each in trusted if each.agrees(first.value)]
+        line = max(agreeing, key=lambda value: (value.count("."), -agreeing.index(value)))
+        fields["cuda"] = line
+        notes += _disagreements(next(each for each in trusted if each.value == line), trusted)
+    if package is not None:
+        release, _, local = package.version.partition("+")
+        fields |= {"framework": name, "framework_version": release}
+        if local.startswith("cpu") or package.name.endswith("-cpu"):
+            fields["build"] = "cpu"
+            fields.pop("cuda", None)
+        elif not code and (match := re.match(r"cu\d+", local)):
+            fields["build"] = match[0]
+    if code is not None:
+        fields |= {"sm_list": code[0] or "none", "ptx": code[1] or "none"} if any(code) else {}
+    if contents.deep is not None:
+        fields |= _of_contents(contents.deep, is_framework=package is not None)
+    if env := _environment(contents):
+        fields["env"] = env
+    return Program(name or "the image", fields, tuple(notes))
+
+
+def _disagreements(counts: Evidence, all_said: Iterable[Evidence]) -> Iterator[Note]:
+    told = set()
+    for each in all_said:
+        if not each.agrees(counts.value) and each not in told:
+            told.add(each)
+            yield Note(
+                f"{each.what} means CUDA {each.value}, but {counts.what} means {counts.value}: the latter counts, "
+                "because it is what the program loads",
+                counts.where,
+            )
+
+
+def _of_contents(deep: Contents, *, is_framework: bool) -> dict[str, str]:
+    fields = {"cuda_compat": "yes" if deep.compat else "no"}
+    if deep.glibc and deep.glibc != "musl":
+        fields["image_glibc"] = deep.glibc
+    versions = [each.version for each in deep.libraries if each.name == "cudnn" and each.version.count(".") >= 2]
+    if is_framework and versions:
+        fields["cudnn"] = ".".join(versions[0].split(".")[:3])
+    return fields
+
+
+def _environment(contents: ImageContents) -> str:
+    """Variables that rules read. One that does not fit whole is left out: half a requirement is another one."""
+    text = ""
+    for key, value in contents.settings.env:
+        if _ENV_READ.match(key):
+            added = f"{text};{key}={value.replace(';', ',')}" if text else f"{key}={value.replace(';', ',')}"
+            text = added if len(added) <= _LONGEST_ENV else text
+    return text
+
+
+def _code_in(deep: Contents, folders: tuple[str, ...]) -> tuple[str, str] | None:
+    """Targets of the files below these folders of site-packages; None where there is no device code."""
+    return _targets(
+        each
+        for each in deep.code
+        for folder in folders
+        if f"-packages/{folder}" in each.path and "/nvidia/" not in each.path
+    )
+
+
+def _own_code(deep: Contents) -> tuple[str, str] | None:
+    """Targets of programs that are not NVIDIA's: those libraries have code for all that their CUDA knows."""
+    return _targets(each for each in deep.code if not _BY_NVIDIA.search(each.path))
+
+
+def _targets(codes: Iterable[Code]) -> tuple[str, str] | None:
+    cubins: dict[str, int] = {}
+    ptx: dict[str, int] = {}
+    for code in codes:
+        for known, found in ((cubins, code.cubins), (ptx, code.ptx)):
+            for target, count in found:
+                known[target] = known.get(target, 0) + count
+    if not cubins and not ptx:
+        return None
+    return _common(cubins), _common(ptx)
+
+
+def _common(counts: Mapping[str, int]) -> str:
+    least = ENOUGH * max(counts.values(), default=0)
+    return ";".join(sorted((target for target, count in counts.items() if count >= least), key=_order))
+
+
+def _order(target: str) -> tuple[int, str]:
+    match = re.search(r"(\d+)([a-z]?)$", target)
+    return (int(match[1]), match[2]) if match else (0, target)
+
+
+def _of_settings(contents: ImageContents) -> Iterator[Remark]:
+    if contents.settings.secrets:
+        names = listing(contents.settings.secrets)
+        yield Remark(
+            "secret-in-config",
+            f"the config has what looks like a secret in {names}; everybody who can pull the image can read it",
+            "revoke it, and give it to the container when it starts",
+        )
+
+
+def _of_layers(deep: Contents, programs: tuple[Program, ...], said: tuple[Evidence, ...]) -> Iterator[Remark]:
+    if deep.driver:
+        paths = listing([f"{each.path} ({each.what})" for each in deep.driver], most=3)
+        yield Remark(
+            "driver-inside",
+            f"the image has parts of a driver: {paths}; they hide those of the host, which the kernel needs",
+            "leave the driver out of the image: the container toolkit brings the host's",
+            sum(each.size for each in deep.driver),
+        )
+    extra = sum(each.extra_bytes for each in deep.copies)
+    if extra >= _COPIES_TOLD:
+        names = listing(
+            [f"lib{each.name} in {listing([_folder(path) for path in each.paths], most=2)}" for each in deep.copies],
+            most=3,
+        )
+        yield Remark(
+            "cuda-twice",
+            f"CUDA is in the image twice: {names}",
+            "start from a base image without CUDA: wheels bring theirs",
+            extra,
+        )
+    wrong = [
+        each
+        for each in said
+        for program in programs
+        if "cuda" in program.fields and not each.agrees(program.fields["cuda"])
+    ]
+    if wrong:
+        yield Remark(
+            "label-disagrees",
+            f"{wrong[0].what} means CUDA {wrong[0].value}, and what the program loads is "
+            f"{programs[0].fields.get('cuda', 'another one')}",
+            "correct it: others read it, and so may the container toolkit",
+        )
+    yield from _of_bytes(deep)
+
+
+def _of_bytes(deep: Contents) -> Iterator[Remark]:
+    cached = sum(each.size for each in deep.caches)
+    if cached >= _CACHES_TOLD:
+        places = listing([f"{each.path} ({each.what})" for each in deep.caches], most=3)
+        yield Remark(
+            "caches", f"caches are in the image: {places}", "use cache mounts, or remove them in the same step", cached
+        )
+    wasted = sum(each.wasted_bytes for each in deep.layers)
+    if wasted >= _WASTE_TOLD:
+        numbers = [str(number + 1) for number, each in enumerate(deep.layers) if each.wasted_bytes * 20 > wasted]
+        yield Remark(
+            "waste",
+            f"layer {', '.join(numbers)} has files that a later layer replaces or removes; they are still pulled",
+            "remove them in the step that makes them, or copy the result into a new stage",
+            wasted,
+        )
+
+
+def _folder(path: str) -> str:
+    return "/" + path.rpartition("/")[0]
+
+
+def _line(version: str) -> str:
+    match = _LINE.match(version)
+    return _joined(match) if match else version
+
+
+def _joined(match: re.Match[str]) -> str:
+    return f"{match[1]}.{match[2]}" if match[2] else match[1]

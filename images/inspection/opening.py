@@ -1,0 +1,58 @@
+"""What a user names, to where it is read: a reference of a registry, a layout, an archive, a SIF file."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from components.references import ImageReference
+from images.inspection.credentials import find_login
+from images.inspection.faults import InspectError
+from images.inspection.manifest import Platform
+
+if TYPE_CHECKING:
+    from images.inspection.registry import Session
+
+
+def read_reference(text: str) -> ImageReference:
+    """A reference as Docker reads it; raises InspectError that says what to write instead."""
+    given = text.strip().removeprefix("docker://")
+    if re.match(r"[a-z][a-z+.-]*://", given, re.IGNORECASE):
+        raise InspectError(text, "is an address, not an image reference", f"leave out {given.partition('://')[0]}://")
+    try:
+        return ImageReference.parse(given)
+    except ValueError as error:
+        raise InspectError(text or '""', str(error), _advice(given)) from None
+
+
+def _advice(text: str) -> str:
+    name, at, digest = text.partition("@")
+    if at and not re.fullmatch(r"sha256:[0-9a-f]{64}", digest):
+        return "a digest is sha256: and 64 of 0-9a-f"
+    head, colon, tag = name.rpartition(":")
+    path = head if colon and "/" not in tag else name
+    if path != path.lower():
+        return f"repositories are in lower case: {text.replace(path, path.lower(), 1)}"
+    if re.search(r"\s", text):
+        return "leave out the blanks"
+    if colon and not tag:
+        return f"leave out the last colon, or add a tag: {path}:1.2"
+    return "write [HOST/]NAME[:TAG][@DIGEST], such as nvidia/cuda:12.4.1-base-ubuntu22.04"
+
+
+def read_platform(text: str) -> Platform:
+    """`linux/amd64`; raises InspectError."""
+    try:
+        return Platform.parse(text)
+    except ValueError as error:
+        raise InspectError("--platform", str(error), "write linux/amd64 or linux/arm64", value=text) from None
+
+
+def open_session(environment: Mapping[str, str], *, with_login: bool, connections: int = 16) -> Session:
+    """A session with the user's own credentials, which are looked up when a registry asks for them."""
+    from images.inspection.registry import Session  # noqa: PLC0415 - archives on disk need no network library
+
+    if not with_login:
+        return Session(connections=connections)
+    return Session(find_login=lambda registry: find_login(registry, environment), connections=connections)

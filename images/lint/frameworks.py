@@ -1,0 +1,68 @@
+"""Frameworks among the packages of an installation, and the CUDA that they bring."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Final
+
+from components.compat.builds import choose, read_wish
+from components.compat.versions import VersionError
+from images.lint.model import Recipe
+from images.lint.packages import Install, Manager, Package, installs
+from images.lint.shell import option_value
+
+FRAMEWORKS: Final = re.compile(
+    r"(intel-|tf-)?(tensorflow|tensorflow-gpu|tensorflow-cpu|nightly)|torch|pytorch|pytorch-gpu|pytorch-cpu|jax|jaxlib|keras"
+    r"|mxnet(-cu\w+)?|cupy(-cuda\w+)?|paddlepaddle(-gpu)?|onnxruntime-gpu|tensorrt|vllm|cudf(-cu\d+)?|cuml(-cu\d+)?|rapids"
+)
+TENSORFLOW: Final = frozenset({"tensorflow", "tensorflow-gpu", "tensorflow-cpu", "tensorflow-base"})
+PYTHON: Final = frozenset({Manager.PIP, Manager.UV, Manager.CONDA})
+
+
+def python_installs(recipe: Recipe) -> Iterator[Install]:
+    """Installations of Python packages in the image, in order."""
+    for instruction in recipe.image:
+        if instruction.keyword in {"RUN", "SCRIPT"}:
+            yield from (install for install in installs(instruction.commands) if install.manager in PYTHON)
+
+
+def is_framework(package: Package) -> bool:
+    """One whose version decides about CUDA and drivers."""
+    return bool(FRAMEWORKS.fullmatch(package.name))
+
+
+def brought_cuda(install: Install, package: Package) -> str:
+    """CUDA line that a wheel brings with it, `some` where the tables do not know which; empty: it brings none."""
+    if install.manager is Manager.CONDA:
+        return ""
+    if match := re.fullmatch(r"nvidia-(?:cublas|cuda-runtime|cufft|cusolver)(?:-cu(\d+))?", package.name):
+        return match[1] or "some"
+    if package.name in TENSORFLOW:
+        return "some" if "and-cuda" in package.extras else ""
+    if package.name == "jax":  # cuda12_local is the extra that brings none
+        return next((extra[4:6] for extra in package.extras if re.fullmatch(r"cuda\d\d(_pip)?", extra)), "")
+    return _torch(install, package) if package.name in {"torch", "vllm"} else ""
+
+
+def _torch(install: Install, package: Package) -> str:
+    words = install.command.words
+    index = option_value(words, "--index-url", "-i", "--extra-index-url", "--index", "--default-index")
+    index += option_value(words, "--find-links", "-f")
+    if re.search(r"/cpu/?$|rocm|xpu", index) or re.search(r"\+(cpu|rocm|xpu)", package.version):
+        return ""
+    wheels = match[0] if (match := re.search(r"cu\d{2,3}", index)) else ""
+    return (_line_of(package.version, wheels) if package.name == "torch" else "") or "some"
+
+
+def _line_of(version: str, wheels: str) -> str:
+    try:
+        wish = read_wish("torch", version, f"pip {wheels}" if "+" not in version else "pip")
+    except VersionError:
+        return ""
+    if wish is None:
+        return ""
+    if wish.cuda:
+        return str(wish.cuda[0])
+    lines = {str(build.cuda.line) for build in choose(wish).builds if build.cuda is not None} if version else set()
+    return lines.pop() if len(lines) == 1 else ""

@@ -1,0 +1,50 @@
+"""D-BASE: a base image that is not pinned by digest."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from images.lint.bases import parse_reference
+from images.lint.model import Finding, Recipe, Setting, Severity
+from images.lint.rules.rule import DIGEST, IMAGE_FILES, Example, Rule
+from images.lint.sources import image_references
+
+ID = "D-BASE"
+
+
+def check(recipe: Recipe, _: Setting) -> Iterator[Finding]:
+    for text, line in image_references(recipe):
+        reference = parse_reference(text)
+        if reference.is_by_digest:
+            continue
+        fix = (
+            f"write {reference.repository}{f':{reference.tag}' if reference.tag else ''}@sha256:…, the digest "
+            "that you tested"
+        )
+        if reference.tag:
+            message = (
+                f"{reference.repository}:{reference.tag} has no digest: the next build may start from another image"
+            )
+            yield Finding(ID, Severity.WARNING, line, message, fix)
+        else:
+            message = (
+                f"{reference.repository} has neither tag nor digest: that means latest, which may be missing or "
+                "another image"
+            )
+            yield Finding(ID, Severity.ERROR, line, message, fix)
+
+
+RULE = Rule(
+    id=ID,
+    number="E1",
+    title="Base not pinned",
+    says="Every image that a build starts from, or copies from, is named by digest.",
+    why="A tag moves, and no tag means latest; a rebuild then crosses a driver's CUDA ceiling without a change in Git.",
+    fix="Write the digest behind the tag: repository:tag@sha256:…; the tag stays as a note for people.",
+    sources=("https://docs.docker.com/build/building/best-practices/#pin-base-image-versions",),
+    severity=Severity.ERROR,
+    check=check,
+    kinds=IMAGE_FILES,
+    passing=Example(f"FROM ubuntu:24.04@{DIGEST}\nUSER 1000\n"),
+    failing=Example("FROM nvcr.io/nvidia/tensorflow\nUSER 1000\n"),
+)

@@ -1,0 +1,62 @@
+"""D-CACHE: a package cache left in a layer."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from images.lint import caches
+from images.lint.model import Finding, Instruction, Recipe, Setting, Severity
+from images.lint.rules import cleanup
+from images.lint.rules.rule import DIGEST, Example, Rule
+
+ID = "D-CACHE"
+
+
+def check(recipe: Recipe, setting: Setting) -> Iterator[Finding]:
+    # Cleared in a later layer: the same mistake, and D-CLEANUP says what is wrong with it.
+    lines = {finding.line for finding in cleanup.check(recipe, setting)}
+    late = [command for run in recipe.image for command in run.commands if command.line in lines]
+    known: dict[str, str] = {}
+    for instruction in recipe.image:
+        if instruction.keyword in {"ENV", "ARG"}:
+            known |= {name: word.text for name, word in instruction.variables}
+        if instruction.keyword == "RUN":
+            for cache, line in _left(instruction, known).items():
+                if not any(caches.clears(cache, command) for command in late):
+                    message = f"{cache.leaves} stays in this layer: bytes that every node pulls and nobody reads"
+                    yield Finding(ID, Severity.WARNING, line, message, cache.fix)
+
+
+def _left(run: Instruction, known: dict[str, str]) -> dict[caches.Cache, int]:
+    """Caches that this RUN leaves, each with the first line that fills it."""
+    found: dict[caches.Cache, int] = {}
+    for index, command in enumerate(run.commands):
+        cache = caches.filled_by(command)
+        if cache not in caches.HEAVY or cache is None or cache in found:
+            continue
+        if not caches.is_covered(cache, command, run, run.commands[index:], known):
+            found[cache] = command.line
+    return found
+
+
+RULE = Rule(
+    id=ID,
+    number="E8",
+    title="Package cache in a layer",
+    says="pip, uv, conda and npm leave no cache in a layer.",
+    why="Downloaded archives and lists are not needed to run: with CUDA wheels they are gigabytes on every node.",
+    fix="Use a cache mount (--mount=type=cache), the manager's own switch, or clean up in the same RUN.",
+    sources=(
+        "https://docs.docker.com/build/cache/optimize/#use-cache-mounts",
+        "https://pip.pypa.io/en/stable/topics/caching/",
+        "https://github.com/hadolint/hadolint/wiki/DL3042",
+    ),
+    severity=Severity.WARNING,
+    check=check,
+    passing=Example(
+        f"FROM python:3.12-slim@{DIGEST}\n"
+        "RUN --mount=type=cache,target=/root/.cache/pip pip install numpy==2.4.6\n"
+        "USER 1000\n"
+    ),
+    failing=Example(f"FROM python:3.12-slim@{DIGEST}\nRUN pip install numpy==2.4.6\nUSER 1000\n"),
+)

@@ -1,0 +1,64 @@
+"""D-DELETED: a base tag that its publisher deletes."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from components.compat.tables import toolkits
+from images.lint.bases import is_cuda_base, parse_reference
+from images.lint.model import Finding, Recipe, Setting, Severity
+from images.lint.rules.rule import DIGEST, IMAGE_FILES, Example, Rule
+from images.lint.sources import image_references
+
+ID = "D-DELETED"
+_MAJORS_KEPT = 2  # NVIDIA's policy keeps the newest two majors
+
+
+def check(recipe: Recipe, _: Setting) -> Iterator[Finding]:
+    for text, line in image_references(recipe):
+        reference = parse_reference(text)
+        major = re.match(r"(\d+)\.\d", reference.tag)
+        if not is_cuda_base(reference) or reference.is_by_digest or major is None:
+            continue
+        name = f"{reference.repository}:{reference.tag}"
+        if int(major[1]) <= newest_major() - _MAJORS_KEPT:
+            message = (
+                f"NVIDIA deletes tags six months after the end of support, and CUDA {major[1]} has ended: {name} "
+                "may be gone"
+            )
+            fix = (
+                "take a base of a supported CUDA line by digest, or start from a slim OS; keep a mirror of what "
+                "must stay"
+            )
+            yield Finding(ID, Severity.ERROR, line, message, fix)
+        else:
+            message = f"NVIDIA deletes tags six months after the end of support: {name} will be gone one day"
+            fix = (
+                "pin it by digest in a lock with its expected end, and keep a mirror if the image must be rebuilt later"
+            )
+            yield Finding(ID, Severity.WARNING, line, message, fix)
+
+
+def newest_major() -> int:
+    """Of the tables."""
+    return max(toolkit.version.major for toolkit in toolkits())
+
+
+RULE = Rule(
+    id=ID,
+    number="E3",
+    title="Tag that will be deleted",
+    says="A base whose publisher deletes tags (nvidia/cuda, on Docker Hub and NGC) is locked by digest, or mirrored.",
+    why="NVIDIA deletes CUDA images six months after the end of support: the same Dockerfile cannot be built any more.",
+    fix="Take a supported line by digest, note its expected end in the lock, and mirror what must stay.",
+    sources=(
+        "https://gitlab.com/nvidia/container-images/cuda/-/blob/master/doc/support-policy.md",
+        "https://github.com/pytorch/builder/pull/1446",
+    ),
+    severity=Severity.ERROR,
+    check=check,
+    kinds=IMAGE_FILES,
+    passing=Example(f"FROM nvidia/cuda:13.0.2-base-ubuntu24.04@{DIGEST}\nUSER 1000\n"),
+    failing=Example("FROM nvidia/cuda:9.2-runtime-ubuntu16.04\nUSER 1000\n"),
+)

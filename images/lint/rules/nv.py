@@ -1,0 +1,41 @@
+"""D-NV: --nv behind the image."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from images.lint.containers import APPTAINER, calls, image_at
+from images.lint.model import Finding, Kind, Recipe, Setting, Severity
+from images.lint.rules.rule import ALL_FILES, Example, Rule
+
+ID = "D-NV"
+_OPTIONS = frozenset({"--nv", "--nvccli", "--rocm"})
+
+
+def check(recipe: Recipe, _: Setting) -> Iterator[Finding]:
+    for command, words in calls(recipe, APPTAINER, "run", "exec", "shell"):
+        at = image_at(command.program, words)
+        late = [word for word in words[at + 1 :] if word.text in _OPTIONS] if at is not None else []
+        if late:
+            message = (
+                f"{late[0].text} stands behind the image: it goes to the script as an argument, and no GPU is bound"
+            )
+            verb = next(word.text for word in command.arguments if not word.text.startswith("-"))
+            fix = f"{command.program} {verb} {late[0].text} <image> …: options come before the image"
+            yield Finding(ID, Severity.ERROR, late[0].line, message, fix)
+
+
+RULE = Rule(
+    id=ID,
+    number="E28",
+    title="--nv behind the image",
+    says="Options of singularity and apptainer come before the image.",
+    why="What follows the image is handed to the program in it: the job runs without GPU, as a rule without a word.",
+    fix="apptainer exec --nv image.sif command",
+    sources=("https://apptainer.org/docs/user/latest/gpu.html",),
+    severity=Severity.ERROR,
+    check=check,
+    kinds=ALL_FILES,
+    passing=Example("#!/bin/bash\napptainer exec --nv image.sif python train.py\n", Kind.SCRIPT),
+    failing=Example("#!/bin/bash\nsingularity run image.simg train.py --nv\n", Kind.SCRIPT),
+)

@@ -1,0 +1,48 @@
+"""D-VISIBLE: a visibility variable baked into an image, or set by a user."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from images.lint.model import Finding, Kind, Recipe, Setting, Severity
+from images.lint.rules.rule import ALL_FILES, DIGEST, Example, Rule
+from images.lint.variables import set_variables
+
+ID = "D-VISIBLE"
+_NONE = frozenset({"", "-1", "none", "void", "NoDevFiles"})  # hides all GPUs on purpose: nobody gets one by it
+
+
+def check(recipe: Recipe, _: Setting) -> Iterator[Finding]:
+    for name, word in set_variables(recipe):
+        value = word.text.strip()
+        if name not in {"CUDA_VISIBLE_DEVICES", "NVIDIA_VISIBLE_DEVICES"} or value in _NONE or "$" in value:
+            continue
+        if name == "CUDA_VISIBLE_DEVICES" and value in {"PCI_BUS_ID", "FASTEST_FIRST"}:
+            continue  # D-PCI
+        where = "is set by hand" if recipe.kind is Kind.SCRIPT else "is baked into the image"
+        effect = "the container sees GPUs that nobody gave it" if value == "all" else "everybody lands on the same GPU"
+        message = f"{name}={value} {where}: {effect}"
+        fix = (
+            "leave it out: the request (nvidia.com/gpu, --gpus, --device nvidia.com/gpu=…, the allocation) "
+            "chooses the device"
+        )
+        yield Finding(ID, Severity.WARNING, word.line, message, fix)
+
+
+RULE = Rule(
+    id=ID,
+    number="E19",
+    title="Visibility variable by hand",
+    says="No image and no script sets NVIDIA_VISIBLE_DEVICES or CUDA_VISIBLE_DEVICES to devices.",
+    why=(
+        "The container runtime reads NVIDIA_VISIBLE_DEVICES of the image as a request: a pod without a GPU request "
+        "then sees all GPUs of its node, and an index sends everybody to GPU 0."
+    ),
+    fix="Leave it out, and ask for devices where the container is started.",
+    sources=("https://github.com/NVIDIA/k8s-device-plugin/issues/61",),
+    severity=Severity.WARNING,
+    check=check,
+    kinds=ALL_FILES,
+    passing=Example(f"FROM ubuntu:24.04@{DIGEST}\nENV NVIDIA_DRIVER_CAPABILITIES=compute,utility\nUSER 1000\n"),
+    failing=Example(f"FROM ubuntu:24.04@{DIGEST}\nENV NVIDIA_VISIBLE_DEVICES=all\nUSER 1000\n"),
+)

@@ -1,0 +1,13 @@
+"""Where a fact about an image comes from."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+
+class Origin(StrEnum):
+    """Who says so. Only `image` was seen in the image itself."""
+
+    SPEC = "spec"
+    REGISTRY = "registry"
+    IMAGE = "image"

@@ -1,0 +1,36 @@
+"""P-DISK: a node can pull and unpack each image that may land on it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from images.estimate import amount, disk_use, room
+from policies.findings import Finding, Rule, Site, Workload
+from policies.sizes import images_by_digest, possible_pools
+
+
+def check(workload: Workload, site: Site) -> Iterator[Finding]:
+    """Packed and unpacked bytes together against what the kubelet leaves of the disk, pool by pool."""
+    images = [image for image in images_by_digest(workload, site) if image.size is not None]
+    use = disk_use(image.size for image in images if image.size is not None)
+    for pool in possible_pools(workload, site) if images else ():
+        machine = site.machines.get(pool)
+        if machine is None or use.total <= room(machine.disk_gib):
+            continue
+        names = ", ".join(image.name for image in images)
+        assumed = " (an assumption of the stack file)" if machine.is_disk_assumed else ""
+        nodes = [node.name for node in site.nodes if node.pool == pool]
+        where = f"{nodes[0]} of pool {pool}" if len(nodes) == 1 else f"the {len(nodes)} nodes of pool {pool}"
+        yield Finding(
+            f"{names} cannot fit the disk of {where}: {amount(use.compressed)} packed and {amount(use.unpacked)}"
+            f" unpacked, and of {machine.disk_gib:g} GiB{assumed} the kubelet leaves {amount(room(machine.disk_gib))}"
+            " for images"
+        )
+
+
+RULE = Rule(
+    id="P-DISK",
+    says="every image fits the disk of every node it may land on, packed and unpacked, below the kubelet's threshold",
+    remedy="Make the image smaller, keep the workload off that pool, or correct root_disk_gib in the stack file.",
+    check=check,
+)

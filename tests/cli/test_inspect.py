@@ -1,0 +1,169 @@
+"""`inspect` and `check --inspect`, called as a user calls them, against a registry on loopback and files on disk."""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+from click.testing import Result
+
+from cli.reports.inspect import age, size
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "images" / "inspection"))
+from made import fatbin, image, library, write_archive, write_layout
+from registry_server import Fault, Registry
+
+Run = Callable[..., Result]
+SITE = "opt/venv/lib/python3.11/site-packages"
+CUPY = {
+    "etc/os-release": 'PRETTY_NAME="Debian 12"\n',
+    f"{SITE}/cupy/cuda/thrust.so": library(fatbin(("cubin", 70), ("cubin", 80), ("cubin", 90))),
+    f"{SITE}/cupy_cuda12x-14.2.0.dist-info/METADATA": "Name: cupy-cuda12x\n\n",
+    f"{SITE}/nvidia_cuda_runtime_cu12-12.9.79.dist-info/METADATA": "Name: nvidia-cuda-runtime-cu12\n\n",
+    f"{SITE}/nvidia/cuda_runtime/lib/libcudart.so.12": library(),
+}
+
+
+@pytest.fixture
+def registry() -> Iterator[Registry]:
+    server = Registry()
+    yield server
+    server.close()
+
+
+@pytest.fixture(autouse=True)
+def _own_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.setenv("DOCKER_CONFIG", str(tmp_path / "docker"))
+    monkeypatch.delenv("REGISTRY_AUTH_FILE", raising=False)
+    monkeypatch.delenv("XDG_RUNTIME_DIR", raising=False)
+
+
+def test_it_prints_what_is_in_an_image(run: Run, registry: Registry) -> None:
+    reference = registry.push(image(CUPY, env=["NVIDIA_REQUIRE_CUDA=cuda>=12.0"]))
+    plain = run("inspect", reference)
+    assert plain.exit_code == 0
+    for part in (
+        "digest    sha256:",
+        "linux/amd64",
+        "compressed in 1 layer",
+        "tini --",
+        "NVIDIA_REQUIRE_CUDA=cuda>=12.0",
+    ):
+        assert part in plain.stdout
+    deep = run("inspect", "--deep", reference)
+    assert deep.exit_code == 0
+    for part in (
+        "cupy-cuda12x 14.2.0  CUDA 12",
+        "sm_70 sm_80 sm_90",
+        "cudart 12.9.79",
+        "Debian 12",
+        "for check cupy: cuda 12.9",
+    ):
+        assert part in deep.stdout
+
+
+def test_json_is_one_object_an_image_in_the_order_of_the_call(run: Run, registry: Registry) -> None:
+    first = registry.push(image(CUPY), tag="1")
+    second = registry.push(image({"a": b"1"}), tag="2")
+    result = run("inspect", "--json", first, f"{registry.host}/team/tiny:none", second)
+    assert result.exit_code == 2
+    lines = [json.loads(line) for line in result.stdout.splitlines()]
+    assert [each["reference"] for each in lines] == [first, f"{registry.host}/team/tiny:none", second]
+    assert lines[0]["compressed_bytes"] > 0
+    assert lines[0]["platforms"] == [{"platform": "linux/amd64", "digest": lines[0]["digest"]}]
+    assert "error" in lines[1]
+    assert result.stderr.startswith(f"error: {registry.host}/team/tiny:none: ")
+
+
+def test_findings_end_with_1(run: Run, tmp_path: Path) -> None:
+    made = image({"usr/lib/libcuda.so.535.104.05": library()}, form="none")
+    archive = write_archive(tmp_path / "image.tar", made)
+    result = run("inspect", "--deep", "--docker-archive", str(archive))
+    assert result.exit_code == 1
+    assert "driver-inside" in result.stdout
+    layout = write_layout(tmp_path / "layout", made)
+    assert run("inspect", "--deep", "--oci-layout", str(layout), "--json").exit_code == 1
+
+
+def test_a_mistake_is_one_message_and_2(run: Run, registry: Registry, tmp_path: Path) -> None:
+    for arguments, said in [
+        ((), "name an image"),
+        (("Team/Tiny",), "team/tiny"),
+        (("--platform", "amd64", "tiny"), "is not a platform"),
+        (("--oci-layout", str(tmp_path)), "is not an OCI layout"),
+        (("--sif", str(tmp_path / "none")), "cannot be opened"),
+        ((f"{registry.host}/team/none:1",), "check the spelling"),
+    ]:
+        result = run("inspect", *arguments)
+        assert result.exit_code == 2, arguments
+        assert said in result.stderr
+        assert "Traceback" not in result.stderr
+
+
+def test_what_was_read_is_kept_and_what_failed_is_not(run: Run, registry: Registry, tmp_path: Path) -> None:
+    reference = registry.push(image(CUPY))
+    blob = next(path for path in registry.content if "/blobs/" in path and registry.content[path][1][:2] == b"\x1f\x8b")
+    registry.fail(f"{blob}*", Fault(body=b"broken"))
+    assert run("inspect", "--deep", reference).exit_code == 2
+    assert not list((tmp_path / "cache").rglob("*.json"))
+    registry.faults.clear()
+    assert run("inspect", "--deep", reference).exit_code == 0
+    before = len(registry.seen)
+    assert run("inspect", "--deep", reference).exit_code == 0
+    assert len(registry.seen) == before + 1
+
+
+def test_200_references_take_less_than_five_seconds(run: Run, registry: Registry) -> None:
+    references = [registry.push(image({f"f{number}": b"1"}), f"team/image-{number}") for number in range(200)]
+    began = time.monotonic()
+    result = run("inspect", "--json", *references)
+    assert result.exit_code == 0
+    assert time.monotonic() - began < 5
+    assert len(registry.seen) == 400
+
+
+def test_check_believes_what_is_in_the_image(run: Run, registry: Registry) -> None:
+    reference = registry.push(image(CUPY, labels={"com.nvidia.cuda.version": "10.1"}))
+    result = run("check", "--gpu", "T4", "--driver", "418.88", "--inspect", reference, "--json")
+    assert result.exit_code == 1
+    answer = json.loads(result.stdout)
+    assert answer["verdict"] == "incompatible"
+    text = json.dumps(answer)
+    assert "12.9" in text
+    assert "the label com.nvidia.cuda.version=10.1 means CUDA 10.1" in text
+    assert "the latter counts" in text
+    fine = run("check", "--gpu", "T4", "--driver", "575.57.08", "--inspect", reference, "--json")
+    assert json.loads(fine.stdout)["verdict"] in {"compatible", "compatible_with_warning"}
+
+
+def test_check_uses_the_targets_that_were_found(run: Run, registry: Registry) -> None:
+    reference = registry.push(image(CUPY))
+    answer = json.loads(
+        run("check", "--gpu", "GTX 1080 Ti", "--driver", "575.57.08", "--inspect", reference, "--json").stdout
+    )
+    assert answer["verdict"] == "incompatible"
+    (finding,) = [each for each in answer["findings"] if each["rule"] == "R-ARCH"]
+    assert finding["severity"] == "refuse"
+    assert finding["source"].startswith("sha256:")
+
+
+def test_check_says_that_an_image_uses_no_gpu(run: Run, registry: Registry) -> None:
+    result = run("check", "--gpu", "T4", "--driver", "418.88", "--inspect", registry.push(image({"a": b"1"})))
+    assert result.exit_code == 0
+    assert "nothing in the image uses a GPU" in result.stdout
+
+
+def test_sizes_and_ages_are_for_people() -> None:
+    now = datetime(2026, 11, 21, tzinfo=UTC)
+    assert [size(count) for count in (0, 999, 1500, 2_500_000, 3_210_000_000)] == [
+        "0 B", "999 B", "1.5 kB", "2.5 MB", "3.21 GB",
+    ]  # fmt: skip
+    assert age(now - timedelta(days=1), now) == "2026-11-20, 1 day ago"
+    assert age(datetime(1970, 1, 1, tzinfo=UTC), now) == "1970-01-01 (set by the build)"
+    assert age(None, now) == "not said"

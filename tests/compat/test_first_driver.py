@@ -1,0 +1,46 @@
+"""Boards that are younger than their driver: refused, unless the driver knows another board of their chip."""
+
+from __future__ import annotations
+
+import pytest
+
+from components.compat import Severity, Verdict, case_from, check
+from components.compat.tables import gpu_models
+
+WARNS, NOT = Verdict.WITH_WARNING, Verdict.INCOMPATIBLE
+
+
+@pytest.mark.parametrize(
+    ("gpu", "driver", "cuda", "verdict"),
+    [
+        ("GTX 1080 Ti", "375.39", "8.0", WARNS),  # GP102: the Quadro P6000 has it since 367.57
+        ("GTX 1080 Ti", "367.44", "8.0", NOT),
+        ("GeForce MX350", "440.44", "10.2", WARNS),  # GP107
+        ("GeForce MX550", "470.94", "11.4", WARNS),  # TU117
+        ("GTX 1650", "410.104", "10.0", NOT),  # it was the first board with TU117; others have older chips
+        ("RTX 3060", "455.45.01", "11.1", NOT),  # GA106 is new, and GA104, which came later to that name, is not
+        ("B200", "570.86.15", "12.8", NOT),
+    ],
+)
+def test_a_board_that_a_driver_does_not_list_runs_by_its_chip(
+    gpu: str, driver: str, cuda: str, verdict: Verdict
+) -> None:
+    answer = check(case_from({"gpu": gpu, "driver": driver, "cuda": cuda}))
+    assert answer.verdict is verdict
+    assert answer.findings[0].rule == "R-DROP"
+    assert answer.findings[0].severity is (Severity.WARN if verdict is WARNS else Severity.REFUSE)
+
+
+def test_a_branch_is_open_where_the_chip_came_in_the_middle_of_it() -> None:
+    answer = check(case_from({"gpu": "GTX 1080 Ti", "driver": "367", "cuda": "8.0"}))
+    assert answer.verdict is Verdict.UNKNOWN
+    assert "runs on 367." in answer.findings[0].message
+
+
+def test_a_chip_is_one_of_the_architecture_of_its_model() -> None:
+    letters = {"GF": "fermi", "GK": "kepler", "GM": "maxwell", "GP": "pascal", "GV": "volta", "TU": "turing"}
+    letters |= {"GA": "ampere", "AD": "ada", "GH": "hopper", "GB": "blackwell"}
+    models = [model for model in gpu_models() if model.chips]
+    assert len(models) > 250
+    for model in models:
+        assert all(model.family.startswith(letters[chip[:2]]) for chip in model.chips), model.name

@@ -1,0 +1,200 @@
+"""What an image's name tells: its own content, that of the image it is built on, and that of what a wheel pins."""
+
+from __future__ import annotations
+
+import pytest
+
+from components.compat import Answer, Severity, case_from, check
+from components.compat.images import read_image
+from components.compat.model import Present
+from components.compat.pools import read_pools
+from components.compat.rules import fwd
+from components.compat.tables import builds, pinned_by
+
+
+def _check(**case: str) -> Answer:
+    return check(case_from(case))
+
+
+def _told(answer: Answer) -> str:
+    return "; ".join(f"{each.rule} {each.severity}: {each.message}" for each in answer.findings)
+
+
+def _says(answer: Answer, rule: str, severity: Severity) -> bool:
+    return any(each.rule == rule and each.severity is severity for each in answer.findings)
+
+
+@pytest.mark.parametrize(
+    ("image", "clause", "package"),
+    [
+        ("nvidia/cuda:12.4.1-base-ubuntu22.04", "cuda>=12.4", Present.YES),
+        ("vllm/vllm-openai:v0.5.0", "cuda>=12.4", Present.YES),
+        ("vllm/vllm-openai:v0.9.1", "cuda>=12.8", Present.YES),
+        ("tensorflow/tensorflow:2.11.0-gpu", "cuda>=11.2", Present.YES),
+        ("rapidsai/base:24.12-cuda12.5-py3.12", "cuda>=12.5", Present.YES),
+        ("pytorch/pytorch:2.1.2-cuda12.1-cudnn8-devel", "cuda>=12.1", Present.YES),
+        ("ghcr.io/huggingface/text-generation-inference:1.3.4", "cuda>=12.1", Present.YES),
+        ("nvcr.io/nvidia/pytorch:23.10-py3", "cuda>=9.0", Present.YES),
+        ("pytorch/pytorch:2.1.2-cuda12.1-cudnn8-runtime", "", Present.NO),
+        ("quay.io/jupyter/pytorch-notebook:cuda12-latest", "", Present.NO),
+    ],
+)
+def test_an_image_has_the_clause_and_the_compat_package_of_its_base(image: str, clause: str, package: Present) -> None:
+    found = read_image(image)
+    assert (found.requires[0].split(" ")[0] if found.requires else "") == clause
+    assert found.compat_package is package
+
+
+def test_an_image_has_the_c_library_of_its_base() -> None:
+    assert read_image("vllm/vllm-openai:v0.9.0").os == "ubuntu22.04"
+    assert read_image("ghcr.io/huggingface/text-generation-inference:1.3.4").os == "ubuntu20.04"
+
+
+def test_a_base_from_memory_is_not_inherited() -> None:
+    assert read_image("tensorflow/tensorflow:2.18.0-gpu").requires == ()
+
+
+@pytest.mark.parametrize("tag", ["latest", "nightly", "latest-gpu"])
+def test_what_a_moving_tag_holds_is_not_known(tag: str) -> None:
+    assert read_image(f"tensorflow/tensorflow:{tag}").is_moving
+    answer = _check(gpu="T4", driver="535.183.01", host="docker", image="vllm/vllm-openai:latest")
+    assert answer.verdict == "unknown", _told(answer)
+
+
+def test_a_moving_tag_that_names_its_cuda_is_judged_by_that() -> None:
+    asked = {"host": "kubernetes", "gpu": "L4"}
+    old = _check(**asked, driver="570.172.08", image="quay.io/jupyter/pytorch-notebook:cuda13-latest")
+    new = _check(**asked, driver="535.183.01", image="quay.io/jupyter/pytorch-notebook:cuda12-latest")
+    assert (old.verdict, new.verdict) == ("incompatible", "compatible"), (_told(old), _told(new))
+
+
+def test_a_row_that_was_read_in_another_image_of_the_family_decides_nothing() -> None:
+    answer = _check(gpu="T4", driver="535.183.01", image="huggingface/transformers-pytorch-gpu:4.35.2")
+    assert answer.verdict == "unknown", _told(answer)
+
+
+def test_an_ngc_image_does_without_its_compat_package_where_the_gpu_cannot_use_it() -> None:
+    host = {"gpu": "RTX 3090", "driver": "525.147.05", "host": "docker"}
+    ngc = _check(**host, image="nvcr.io/nvidia/pytorch:23.10-py3")
+    plain = _check(**host, image="nvidia/cuda:12.2.2-base-ubuntu22.04")
+    older = _check(**host | {"driver": "470.199.02"}, image="nvcr.io/nvidia/pytorch:23.10-py3")
+    assert ngc.verdict == "compatible", _told(ngc)
+    assert _says(plain, "R-COMPATHOOK", Severity.REFUSE), _told(plain)
+    assert older.verdict == "incompatible", _told(older)  # another CUDA major: only the package would help
+
+
+def test_a_compat_folder_in_the_images_loader_cache_warns_on_a_newer_driver() -> None:
+    host = {"gpu": "A100", "driver": "580.95.05", "host": "docker"}
+    assert _says(_check(**host, image="vllm/vllm-openai:v0.16.0"), "R-COMPATHOOK", Severity.WARN)
+    assert _check(**host, image="vllm/vllm-openai:v0.17.0").verdict == "compatible"
+
+
+def test_a_wheel_has_the_code_of_the_torch_that_it_pins() -> None:
+    (row,) = (each for each in builds()["vllm"] if each.version == "0.9.0")
+    assert row.pins == ("pytorch", "2.7.0")
+    torch = next(each for each in pinned_by(row) if each.is_default)
+    assert (row.cubins, row.ptx, row.cuda) == (torch.cubins, torch.ptx, torch.cuda)
+
+
+def test_the_cuda_of_an_image_picks_the_torch_beside_vllm() -> None:
+    host = {"driver": "570.133.20", "host": "docker", "image": "vllm/vllm-openai:v0.9.0"}
+    assert _check(gpu="TITAN V", **host).verdict == "incompatible"  # cu128 starts at 7.5
+    assert _check(gpu="RTX 5090", **host).verdict == "compatible"
+    pip = {"framework": "vllm", "framework_version": "0.9.0", "driver": "570.133.20"}
+    assert _check(gpu="TITAN V", **pip).verdict == "compatible"  # cu126, which PyPI gives
+    assert _check(gpu="RTX 5090", **pip).verdict == "incompatible"
+    assert _check(gpu="RTX 5090", **pip, build="cu128").verdict == "compatible"
+
+
+def test_of_two_wheels_in_one_program_both_must_have_code() -> None:
+    case = {"gpu": "RTX 5090", "driver": "570.133.20", "framework": "xformers", "framework_version": "0.0.30"}
+    alone, beside = _check(**case), _check(**case, build="cu128")
+    assert alone.verdict == "incompatible", _told(alone)  # torch cu126 ends at 9.0, whatever xformers has
+    assert beside.verdict == "compatible_with_warning", _told(beside)  # by PTX 8.0 of xformers itself
+
+
+@pytest.mark.parametrize(
+    ("tag", "gpu", "verdict"),
+    [
+        ("1.2", "V100", "incompatible"),
+        ("1.2", "L4", "compatible"),
+        ("1.2", "H100", "incompatible"),
+        ("turing-1.2", "T4", "compatible"),
+        ("86-1.2", "A100", "incompatible"),
+        ("86-1.2", "A10G", "compatible"),
+        ("hopper-1.5", "H100", "compatible"),
+        ("cpu-1.5", "A100", "incompatible"),
+    ],
+)
+def test_a_tag_may_name_the_one_gpu_that_its_code_is_for(tag: str, gpu: str, verdict: str) -> None:
+    image = f"ghcr.io/huggingface/text-embeddings-inference:{tag}"
+    answer = _check(gpu=gpu, driver="550.54.15", host="docker", image=image)
+    assert answer.verdict == verdict, _told(answer)
+
+
+def test_a_known_family_of_which_nothing_is_known_is_no_promise() -> None:
+    answer = _check(gpu="T4", driver="535.183.01", host="docker", image="ghcr.io/ggml-org/llama.cpp:server-cuda")
+    assert answer.verdict == "unknown", _told(answer)
+
+
+@pytest.mark.parametrize(
+    ("build", "verdict"),
+    [
+        ("pip install torch from PyPI", "incompatible"),
+        ("", "compatible_with_warning"),
+        ("pip cu121 wheel", "compatible"),
+        ("conda", "compatible"),
+    ],
+)
+def test_torch_of_pypi_uses_no_gpu_on_windows(build: str, verdict: str) -> None:
+    case = {"gpu": "RTX 4070", "driver": "552.22", "os": "windows", "framework": "torch", "framework_version": "2.3.0"}
+    answer = _check(**case, build=build)
+    assert answer.verdict == verdict, _told(answer)
+
+
+@pytest.mark.parametrize(
+    ("framework", "version", "build", "cudnn", "verdict"),
+    [
+        ("tensorflow", "2.12.0", "", "8.0.5", "incompatible"),
+        ("tensorflow", "2.12.0", "", "8.9.2", "compatible"),
+        ("tensorflow", "2.12.0", "", "9.1", "incompatible"),
+        ("tensorflow", "2.12.0", "built from source", "8.0.5", "compatible"),
+        ("jax", "0.4.25", "jax[cuda12_local]", "8.6", "incompatible"),
+        ("pytorch", "2.1.0", "", "8.0.5", "compatible"),  # carries its own
+    ],
+)
+def test_tensorflow_and_jax_ask_for_the_minor_of_cudnn(
+    framework: str, version: str, build: str, cudnn: str, verdict: str
+) -> None:
+    cuda = {"tensorflow": "11.8", "jax": "12.3", "pytorch": "12.1"}[framework]
+    case = {"gpu": "T4", "driver": "550.54.15", "cuda": cuda, "framework": framework, "framework_version": version}
+    answer = _check(**case, build=build, cudnn=cudnn)
+    runs = answer.verdict.runs
+    assert runs is (verdict == "compatible"), _told(answer)
+
+
+def test_ptx_counts_by_its_own_version_where_that_was_read() -> None:
+    """TensorFlow 2.15 is built with CUDA 12.2, but its PTX is of ISA 7.1, which a driver of CUDA 12.0 compiles."""
+    case = {"gpu": "A100", "driver": "525.147.05", "framework": "tensorflow", "framework_version": "2.15.0"}
+    answer = _check(**case, build="tensorflow[and-cuda]")
+    assert answer.verdict == "compatible_with_warning", _told(answer)
+
+
+def test_cupy_compiles_for_gpus_that_its_nvrtc_knows() -> None:
+    case = {"gpu": "RTX 5080", "driver": "570.133.07", "framework": "cupy", "framework_version": "13.4.1"}
+    assert _says(_check(**case, cuda="12.6", build="pip cupy-cuda12x"), "R-ARCH", Severity.REFUSE)
+
+
+def test_a_list_as_torch_prints_it_says_that_there_is_no_ptx() -> None:
+    case = {"gpu": "H100", "driver": "550.54.15", "framework": "pytorch"}
+    assert _check(**case, sm_list="sm_37 sm_50 sm_60 sm_70 sm_75 sm_80 sm_86").verdict == "incompatible"
+    assert _check(**case, sm_list="sm_80 sm_86 compute_86").verdict != "incompatible"
+    assert _check(**case, sm_list="8.0;8.6").verdict == "unknown"
+
+
+@pytest.mark.parametrize(("gpu", "has"), [("A100", True), ("RTX 3090", False)])
+def test_compat_packages_that_an_image_could_be_given(gpu: str, has: bool) -> None:
+    (pool,) = read_pools(case_from({"gpu": gpu, "driver": "535.183.01"})).values[:1]
+    lines = fwd.lines_for(pool)
+    assert bool(lines) is has
+    assert list(lines) == sorted(lines, reverse=True)

@@ -1,0 +1,399 @@
+"""A row that no question reaches is not worth its keep: for each row of each table, a question that rests on it.
+
+A row is reached when an answer is made from it: its source stands behind a finding. A few tables are read without
+being quoted (names, C libraries, requirement clauses); for those the test looks at what was read.
+"""
+
+from __future__ import annotations
+
+import csv
+import gc
+from collections.abc import Callable, Iterator, Mapping
+from functools import cache
+
+import pytest
+
+from components.compat import Answer, Case, CaseError, Severity, check, tables
+from components.compat.case import FIELDS
+from components.compat.facts import facts, table_names
+from components.compat.images import ImageName, read_image
+from components.compat.model import Fact
+from components.compat.rules.index import ALL_RULES
+from components.compat.rules.rule import Rule
+from components.compat.tables import DATA, Origin
+from components.compat.versions import VersionError
+
+Row = Mapping[str, str]
+Said = dict[str, str]
+Key = tuple[tuple[str, str], ...]
+ANCIENT, TODAY, FUTURE = "100.10", "580.95.05", "999.10"  # below every floor of the tables, usual, above every branch
+CARDS = ("H100", "GTX 1080 Ti", "Tesla K20")
+
+
+def _key(row: Row) -> Key:
+    return tuple(row.items())
+
+
+@pytest.fixture(scope="module")
+def quoted() -> Iterator[set[Key]]:
+    """Rows whose source was put behind a statement since this module began; every answer is made anew."""
+    found: set[Key] = set()
+    keys: dict[int, tuple[Origin, Key]] = {}  # the origin too, so that its id stays its own
+    made, told = tables.origin, Origin.fact
+
+    def origin(row: dict[str, str]) -> Origin:
+        own = made(row)
+        keys[id(own)] = own, _key(row)
+        return own
+
+    def fact(self: Origin, text: str, *columns: str) -> Fact:
+        if id(self) in keys:
+            found.add(keys[id(self)][1])
+        return told(self, text, *columns)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(tables, "origin", origin)
+        patch.setattr(Origin, "fact", fact)
+        _forget()
+        yield found
+    _forget()
+
+
+def _forget() -> None:
+    """Empty the engine's caches: what an earlier test asked would not be made from its rows again."""
+    for each in gc.get_objects():
+        if isinstance(each, type(_references)) and str(getattr(each, "__module__", "")).startswith("components.compat"):
+            each.cache_clear()
+
+
+def _answer(said: Said) -> Answer | None:
+    try:
+        return check(Case(**said))
+    except CaseError:
+        return None
+
+
+# --- tables that are quoted: questions that should rest on a row
+
+
+def gpu_model(row: Row) -> Iterator[Said]:
+    yield {"gpu": row["model"], "driver": "535.104.05", "cuda": "12.2", "compute_capability": row["compute_capability"]}
+    yield {"gpu": row["model"], "driver": "R35.4.1", "cuda": "11.4"}
+
+
+def gpu_arch(row: Row) -> Iterator[Said]:
+    own = {"compute_capability": row["compute_capability"]}
+    for driver in (ANCIENT, "535.104.05", FUTURE):
+        for cuda in (row["first_cuda"] or "12.2", "5.0", "13.0"):
+            yield {**own, "driver": driver, "cuda": cuda}
+    for cuda in (row["first_cuda"], "8.0", "13.0"):
+        yield {**own, "gpu_class": "jetson", "os": "l4t", "driver": "JetPack 6.2", "cuda": cuda}
+
+
+def cuda_driver(row: Row) -> Iterator[Said]:
+    """Drivers around every floor, on each system."""
+    for system in ({}, {"os": "windows"}, {"cpu_arch": "arm64"}):
+        for driver in (ANCIENT, FUTURE):
+            yield {"gpu": "H100", **system, "driver": driver, "cuda": row["cuda_version"]}
+
+
+def framework(row: Row) -> Iterator[Said]:
+    """The build by name, on its system, on several GPUs, and inside an image with a CUDA of its own."""
+    system = {"cpu_arch": "arm64"} if "aarch64" in row["distribution"] else {}
+    system |= {"os": "windows"} if "windows" in row["distribution"] else {}
+    version = row["version"] if row["version"][:1].isdigit() else ""
+    said = {"framework": row["framework"], "framework_version": version, "driver": TODAY, **system}
+    conda = " conda" if "conda" in row["distribution"] else ""
+    written = [f"{row['variant']}{conda}", f"cu{row['cuda'].replace('.', '')}{conda}", conda.strip()]
+    for build in dict.fromkeys((*written, row["distribution"])):
+        for cuda in ("", row["cuda"]):
+            for gpu in CARDS:
+                yield {**said, "gpu": gpu, "build": build, "cuda": cuda}
+    if container := row["distribution"].removeprefix("container "):
+        yield {"gpu": "H100", "driver": TODAY, "image": container}
+
+
+def cudnn(row: Row) -> Iterator[Said]:
+    lines = row["cuda_versions"].replace("|", "-").split("-")
+    written = [part.strip() for part in row["cudnn_version"].split("-")]
+    for version in (*written, f"{written[0]}.0"):
+        for gpu in (row["cc_min"], row["cc_max"], "3.0", "12.0"):
+            for line in (lines[0], lines[-1]):
+                yield {"compute_capability": gpu, "driver": TODAY, "cuda": line, "cudnn": version}
+
+
+def nccl(row: Row) -> Iterator[Said]:  # noqa: ARG001 - no field of a case names NCCL: only notes on images do
+    for each in facts("image_tag"):
+        if each["nccl"]:
+            yield {"gpu": "H100", "driver": TODAY, "image": f"{each['repository']}:{each['tag'].rstrip('*')}"}
+
+
+def forward_compat(row: Row) -> Iterator[Said]:
+    line = row["compat_line"].replace("-", ".")
+    for gpu in ("Tesla P100-PCIE-16GB", "A100", "H100"):
+        for minor in ("10", "99"):
+            driver = f"{row['host_branch']}.{minor}"
+            yield {"gpu": gpu, "driver": driver, "cuda": line, "cuda_compat": "yes", "host": "bare"}
+            yield {"gpu": gpu, "driver": driver, "cuda": line, "cuda_compat": "yes", "sm_list": "none", "ptx": "6.0"}
+            path = "LD_LIBRARY_PATH=/usr/local/cuda/compat"
+            yield {"gpu": gpu, "driver": driver, "cuda": line, "cuda_compat": "yes", "env": path, "host": "docker"}
+
+
+def jetson(row: Row) -> Iterator[Said]:
+    for module in row["modules"].split(";"):
+        said = {"compute_capability": module, "gpu_class": "jetson", "os": "l4t", "cuda": row["cuda"]}
+        yield {**said, "driver": f"JetPack {row['jetpack']}"}
+        yield {**said, "driver": f"L4T {row['l4t']}"}
+
+
+def image_tag(row: Row) -> Iterator[Said]:
+    for tag in (row["tag"].removesuffix("*"), *(row["tag"].replace("*", tail) for tail in ("-x", "1", ".1"))):
+        image = f"{row['repository']}:{tag}".rstrip(":")
+        yield {"gpu": "T4", "driver": "535.104.05", "image": image}
+        yield {"gpu": "Jetson AGX Orin", "driver": "R35.4.1", "image": image}
+
+
+def image_repository(row: Row) -> Iterator[Said]:
+    for reference in _references():
+        if reference.startswith(row["repository"].partition("*")[0]):
+            yield {"gpu": "T4", "driver": "535.104.05", "image": reference}
+
+
+@cache
+def _references() -> tuple[str, ...]:
+    with (DATA / "additions" / "image_examples.csv").open(encoding="utf-8", newline="") as file:
+        written = [*REFERENCES, *(row["reference"] for row in csv.DictReader(file))]
+    written += [f"{row['repository']}:{row['tag'].replace('*', '-x')}".rstrip(":") for row in facts("image_tag")]
+    return tuple(dict.fromkeys(written))
+
+
+# One reference for each family that neither image_examples.csv nor a note on a tag has one of.
+REFERENCES = (
+    "763104351884.dkr.ecr.us-east-1.amazonaws.com/mxnet-inference:1.9.0-gpu-py38-cu112-ubuntu20.04",
+    "763104351884.dkr.ecr.us-east-1.amazonaws.com/sagemaker-tritonserver:24.05-py3",
+    "763104351884.dkr.ecr.us-east-1.amazonaws.com/tensorflow-inference:2.14.1-gpu-py310-cu118-ubuntu20.04-ec2",
+    "chainer/chainer:v6.0.0",
+    "ghcr.io/ggerganov/llama.cpp:server-cuda",
+    "ghcr.io/ggml-org/llama.cpp:full-cuda12-b4000",
+    "ghcr.io/huggingface/text-embeddings-inference:turing-latest",
+    "ghcr.io/huggingface/text-generation-inference:2.0.4",
+    "ghcr.io/pytorch/pytorch:2.3.0-cuda12.1-cudnn8-devel",
+    "ghcr.io/pytorch/pytorch:2.11.0-cuda12.8-cudnn9-devel",
+    "pytorch/pytorch:2.11.0-cuda12.8-cudnn9-devel",
+    "huggingface/transformers-pytorch-gpu:4.35.0",
+    "jupyterhub/k8s-hub:3.3.7",
+    "nvcr.io/nvidia/cuda:12.4.1-cudnn-runtime-ubuntu22.04",
+    "nvcr.io/nvidia/cuda-dl-base:25.01-cuda12.8-devel-ubuntu24.04",
+    "nvcr.io/nvidia/jax:24.04-py3",
+    "nvcr.io/nvidia/l4t-base:r32.7.1",
+    "nvcr.io/nvidia/l4t-cuda:11.4.19-runtime",
+    "nvcr.io/nvidia/l4t-jetpack:r35.4.1",
+    "nvcr.io/nvidia/l4t-ml:r35.2.1-py3",
+    "nvcr.io/nvidia/l4t-pytorch:r35.2.1-pth2.0-py3",
+    "nvcr.io/nvidia/l4t-tensorflow:r35.3.1-tf2.11-py3",
+    "nvcr.io/nvidia/rapidsai/base:24.10-cuda12.5-py3.12",
+    "nvcr.io/nvidia/rapidsai/notebooks:24.10-cuda12.5-py3.12",
+    "ollama/ollama:0.3.12",
+    "quay.io/jupyterhub/k8s-singleuser-sample:3.3.7",
+    "rapidsai/rapidsai:22.10-cuda11.5-base-ubuntu20.04-py3.9",
+    "rapidsai/rapidsai-core:22.10-cuda11.5-base-ubuntu20.04-py3.9",
+    "rapidsai/rapidsai-dev:22.10-cuda11.5-devel-ubuntu20.04-py3.9",
+)
+
+
+def gpu_operator(row: Row) -> Iterator[Said]:
+    yield {"gpu": "T4", "cuda": "11.8", "operator": row["operator_version"], "host": "kubernetes"}
+
+
+def container_toolkit(row: Row) -> Iterator[Said]:
+    """A toolkit that still asks for NVIDIA_REQUIRE_*, or not; that loads a compat package, or not."""
+    said = {"gpu": "L4", "driver": "535.230.02", "host": "docker", "container_toolkit": row["version"]}
+    yield {**said, "cuda": "13.0", "cuda_compat": "yes"}
+    yield {**said, "cuda": "12.8", "env": "NVIDIA_REQUIRE_CUDA=cuda>=12.8"}
+    yield {**said, "gpu": "RTX 4090", "cuda": "12.4", "cuda_compat": "yes"}
+
+
+# Keys of framework_floor that stand for a part of a framework, and how people come to ask for it.
+PARTS = {
+    "bitsandbytes-int8": ("bitsandbytes", "8-bit"),
+    "vllm-bf16": ("vllm", "bfloat16"),
+    "flash-attn-3": ("flash-attn", ""),
+    "torch.compile": ("pytorch", "torch.compile"),
+}
+
+
+def framework_floor(row: Row) -> Iterator[Said]:
+    """Versions at both ends of its span on GPUs from the oldest to the newest."""
+    key, _, variant = row["framework"].partition("[")
+    name, word = PARTS.get(key, (key, ""))
+    first = row["from_version"] if row["from_version"] not in {"", "0"} else ""
+    for version in dict.fromkeys((first, first or "0.0.1", "3.0.0")):
+        for gpu in ("2.0", "3.0", "3.5", "5.0", "6.1", "7.0", "7.5", "8.0", "9.0", "12.0"):
+            for cuda in ("10.2", "11.8", "12.4", "13.0"):
+                yield {
+                    "compute_capability": gpu, "driver": TODAY, "cuda": cuda, "framework": name,
+                    "framework_version": version, "build": f"{variant.rstrip(']')} {word}".strip(),
+                }  # fmt: skip
+
+
+def framework_library(row: Row) -> Iterator[Said]:
+    """A build in images whose libraries are too old, too new, and of another CUDA."""
+    name, _, extra = row["framework"].partition("[")
+    said = {"gpu": "A100", "framework": name, "framework_version": row["version"].replace(".*", ".0"), "driver": TODAY}
+    for build in dict.fromkeys((row["variant"], extra.rstrip("]"), "")):
+        for more in ({"cudnn": "1.0"}, {"cudnn": "99.0"}, {"image_glibc": "1.0"}):
+            for cuda in ("", "10.0", "10.1", "10.2", "11.0", "11.2", "11.8", "12.4", "13.0"):
+                yield {**said, "build": build, **more, "cuda": cuda}
+
+
+def eks_ami(row: Row) -> Iterator[Said]:
+    for release in (f"{row['ami_type']} {row['release']}".strip(), f"{row['ami_type']} {row['k8s_versions']}"):
+        for driver in ("", TODAY):
+            yield {"gpu": "T4", "cuda": "11.8", "ami_release": release, "host": "kubernetes", "driver": driver}
+
+
+# --- tables that are read without being quoted
+
+
+def ec2_gpu_instances(row: Row) -> bool:
+    """An instance by its type has the GPU of its row, or is said to have none of NVIDIA's."""
+    said = {"instance_type": row["instance_type"], "cuda": "12.2", "driver": "535.104.05", "sm_list": "2.0"}
+    if row["gpu_vendor"] != "nvidia":
+        with pytest.raises(CaseError, match="no NVIDIA GPU"):
+            check(Case(**said))
+        return True
+    by_type, by_name = _answer(said), _answer({**said, "gpu": row["gpu_model"]})
+    return by_type is not None and by_name is not None and by_type.verdict is by_name.verdict
+
+
+def driver_branch(row: Row) -> bool:
+    """NVIDIA_REQUIRE_CUDA of the branch's own CUDA holds, of the next one not."""
+    said = {"compute_capability": "7.5", "driver": f"{row['branch']}.99", "cuda": "10.0", "host": "docker"}
+    said["container_toolkit"] = "1.17.3"
+    major, _, minor = row["native_cuda"].partition(".")
+    answers = [
+        _answer({**said, "env": f"NVIDIA_REQUIRE_CUDA=cuda>={each}"})
+        for each in (row["native_cuda"], f"{major}.{int(minor) + 1}")
+    ]
+    return [_refuses(answer, "R-REQ") for answer in answers] == [False, True]
+
+
+def _refuses(answer: Answer | None, rule: str) -> bool | None:
+    return answer and any(each.rule == rule and each.severity is Severity.REFUSE for each in answer.findings)
+
+
+def require(row: Row) -> bool:
+    """The clause of the newest release of a line stands for the line; that of an older one for its own tags."""
+    name = _read(f"{row['repository']}:{row['cuda_version']}-base-ubuntu22.04")
+    return name is not None and name.requires == ((row["clause"],) if row["clause"] else ())
+
+
+def glibc(row: Row) -> bool:
+    """A tag that names the system says which C library the image has."""
+    names = [_read(f"{image}-{row['os']}") for image in ("nvidia/cuda:12.4.1-base", "somebody/tool:cuda12.4")]
+    return any(name is not None and name.os == row["os"] for name in names)
+
+
+def _read(reference: str) -> ImageName | None:
+    try:
+        return read_image(reference)
+    except VersionError:
+        return None
+
+
+QUOTED: dict[str, Callable[[Row], Iterator[Said]]] = {
+    ask.__name__: ask
+    for ask in (
+        gpu_model, gpu_arch, cuda_driver, framework, cudnn, nccl, forward_compat, jetson, image_tag, image_repository,
+        gpu_operator, container_toolkit, framework_floor, framework_library, eks_ami,
+    )
+}  # fmt: skip
+READ: dict[str, Callable[[Row], bool]] = {
+    reads.__name__: reads for reads in (driver_branch, ec2_gpu_instances, glibc, require)
+}
+
+
+def test_every_table_has_a_question_here() -> None:
+    assert {*QUOTED, *READ} == set(table_names())
+
+
+def _missed(table: str, quoted: set[Key]) -> list[Row]:
+    if table in READ:
+        return [row for row in facts(table) if not READ[table](row)]
+    missed = []
+    for row in facts(table):
+        key = _key(row)
+        if not any(_answer(said) is not None and key in quoted for said in QUOTED[table](row)):
+            missed.append(row)
+    return missed
+
+
+# Rows that no answer needs, by table: which, and why they stay. One that no longer fits any row is out of date.
+SILENT: dict[str, tuple[tuple[str, Callable[[Row], bool]], ...]] = {
+    "container_toolkit": (("R-REQ and R-COMPATHOOK name the releases at which toolkits turn", lambda _: True),),
+    "cuda_driver": (("only the release is known, no driver", lambda row: row["driver_precision"] == "unknown"),),
+    "cudnn": (
+        ("another line of the release serves the same GPUs", lambda row: row["cuda_versions"] == "10.1"),
+        ("each of its patches has a row of its own", lambda row: row["cudnn_version"] == "8.2"),
+    ),
+    "eks_ami": (
+        ("a release of an image is one, whatever its Kubernetes", lambda row: bool(row["release"])),
+        ("nothing is known of its releases", lambda row: not row["release"]),
+    ),
+    "forward_compat": (("the host's driver is newer than the package", lambda row: row["works"] == "no"),),
+    "framework": (
+        ("a release without CUDA is refused for its system", lambda row: row["variant"] == "cpu"),
+        ("its code is that of the PyTorch which it pins", lambda row: bool(row["pins"])),
+        ("the notes of the image say the same", lambda row: row["distribution"].startswith("container ")),
+    ),
+    "framework_floor": (("its project is asked for as numba", lambda row: row["framework"].startswith("numba-cuda")),),
+    "framework_library": (
+        ("no field of a case says it", lambda row: row["library"] in {"cuda", "nccl", "python"}),
+        ("the wheel brings its own", lambda row: row["library"] == "cudnn"),
+        ("both processors have the same", lambda row: row["library"] == "glibc"),
+    ),
+    "glibc": (("no tag that is read names the system", lambda _: True),),
+    "image_repository": (("another name of nvidia/cuda", lambda row: row["repository"] == "nvcr.io/nvidia/cuda"),),
+    "image_tag": (("its version does not read", lambda row: " " in row["framework_version"]),),
+    "require": (("a tag of a line's first release may be of its last", lambda row: row["cuda_version"] == "12.9.0"),),
+}
+
+
+@pytest.mark.parametrize("table", sorted({*QUOTED, *READ}))
+def test_every_row_of_a_table_is_reached_by_a_question(table: str, quoted: set[Key]) -> None:
+    missed = _missed(table, quoted)
+    for why, fits in SILENT.get(table, ()):
+        assert any(map(fits, missed)), f"{table}.csv: every row is reached of those left out because {why}"
+        missed = [row for row in missed if not fits(row)]
+    shown = "\n".join(" | ".join(list(row.values())[:5]) for row in missed)
+    told = f"{len(missed)} of {len(facts(table))} rows of {table}.csv are reached by no question:\n{shown}"
+    assert not shown, told
+
+
+# --- fields and rules
+
+# For fields that no example of a rule turns alone.
+TURNS = (
+    {"compute_capability": "7.5", "gpu_class": "geforce", "driver": "535.54.03", "cuda": "13.0", "cuda_compat": "yes"},
+    {"gpu": "H100", "cpu_arch": "arm64", "driver": "580.95.05", "framework": "torch", "framework_version": "2.1.0"},
+    {"gpu": "RTX 4070", "os": "windows", "driver": "552.22", "framework": "tensorflow", "framework_version": "2.15.0"},
+)
+
+
+def _examples() -> Iterator[Said]:
+    for rule in ALL_RULES:
+        yield from ({**each} for each in (rule.passing, rule.failing, rule.undecided))
+
+
+@pytest.mark.parametrize("field", [field for field in FIELDS if field != "id"])
+def test_every_field_of_a_case_turns_an_answer(field: str) -> None:
+    asked = [said for said in (*_examples(), *TURNS) if said.get(field)]
+    assert any(_answer(said) != _answer({**said, field: ""}) for said in asked)
+
+
+@pytest.mark.parametrize("rule", ALL_RULES, ids=lambda rule: rule.id)
+def test_every_rule_speaks_in_an_answer_at_its_worst(rule: Rule) -> None:
+    answers = [_answer(said) for said in _examples()]
+    assert rule.severity in {
+        each.severity for answer in answers if answer for each in answer.findings if each.rule == rule.id
+    }

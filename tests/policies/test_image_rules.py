@@ -1,0 +1,135 @@
+"""What the rules about an image's size, a node's disk and the first start refuse, warn of, and cannot prove."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Mapping
+from decimal import Decimal
+from typing import Any
+
+import pytest
+
+from components.placement import UNKNOWN, Node
+from images.estimate import GB, Rates, Size
+from images.origin import Origin
+from policies.adapter import evaluate
+from policies.findings import Level, Limits, Machine, Site, Waiver
+
+OURS = "registry.example.edu/gpu-commons"
+ML = f"{OURS}/scipy-ml-notebook@sha256:{'a' * 64}"
+TODAY = dt.date(2026, 11, 21)
+
+
+def node(name: str, pool: str) -> Node:
+    amounts = {"cpu": Decimal(32), "memory": Decimal(64 * 1024**3), "nvidia.com/gpu": Decimal(8)}
+    return Node(name, pool, {"gpu-commons.org/pool": pool}, [], amounts)
+
+
+def site(
+    compressed: float | None,
+    unpacked: float = 0,
+    *,
+    machines: Mapping[str, Machine] | None = None,
+    waiver: Waiver | None = None,
+) -> Site:
+    size = None if compressed is None else Size(round(compressed * GB), round(unpacked * GB), Origin.IMAGE)
+    return Site(
+        nodes=(node("n01", "gtx1080ti"), node("n02", "gtx1080ti"), node("n10", "gtx1070ti")),
+        allowed_registries=("registry.example.edu",),
+        own_registry=OURS,
+        machines=machines or {pool: Machine(480, is_disk_assumed=True) for pool in ("gtx1080ti", "gtx1070ti")},
+        limits=Limits(waivers={"scipy-ml-notebook": waiver} if waiver else {}),
+        size_of=lambda reference: size if reference == ML else None,
+        today=TODAY,
+    )
+
+
+def profile(pool: str = "gtx1080ti", image: Any = ML, **hub: Any) -> dict[str, Any]:
+    return {"profiles": [{"name": "ml", "image": image, "pool": pool, "gpus": 1}], "start_timeout_s": 300, **hub}
+
+
+def said(where: Site, inputs: Mapping[str, Any], rule: str, level: Level) -> list[str]:
+    messages = evaluate("gpu-commons:index:NotebookHub", "datahub", inputs, where, frozenset({level}))
+    return [message for message in messages if message.startswith(f"{rule}:")]
+
+
+@pytest.mark.parametrize(("gb", "refused", "warned"), [(3.9, 0, 0), (4.1, 0, 1), (6.0, 0, 1), (6.1, 1, 0)])
+def test_compressed_bytes_warn_above_4_gb_and_refuse_above_6(gb: float, refused: int, warned: int) -> None:
+    where = site(gb, gb)
+    assert len(said(where, profile(), "P-SIZE", Level.REFUSE)) == refused
+    assert len(said(where, profile(), "P-SIZE", Level.WARN)) == warned
+
+
+def test_a_refusal_names_the_image_its_size_the_limit_and_what_to_do() -> None:
+    (message,) = said(site(7.25, 15), profile(), "P-SIZE", Level.REFUSE)
+    assert message == (
+        "P-SIZE: profile ml of hub datahub: scipy-ml-notebook has 7.25 GB compressed: the limit is 6.00 GB. Make the "
+        "image smaller (gpu-commons inspect --deep shows what is big), or give it a limit of its own in images[].limit "
+        "with a reason and an end."
+    )
+
+
+def test_a_limit_of_its_own_is_told_until_it_ends_and_then_refuses() -> None:
+    waiver = Waiver(8 * GB, "PyTorch for CUDA 13", TODAY)
+    (told,) = said(site(7.25, 15, waiver=waiver), profile(), "P-SIZE", Level.WARN)
+    assert "allowed until 2026-11-21, because: PyTorch for CUDA 13" in told
+    ended = Waiver(8 * GB, "PyTorch for CUDA 13", TODAY - dt.timedelta(days=1))
+    (refused,) = said(site(7.25, 15, waiver=ended), profile(), "P-SIZE", Level.REFUSE)
+    assert "its own limit of 8.00 GB ended on 2026-11-20" in refused
+
+
+def test_even_its_own_limit_is_a_limit() -> None:
+    waiver = Waiver(7 * GB, "PyTorch for CUDA 13", TODAY)
+    (refused,) = said(site(7.25, 15, waiver=waiver), profile(), "P-SIZE", Level.REFUSE)
+    assert "even its own limit is 7.00 GB" in refused
+
+
+def test_an_image_that_takes_more_than_a_quarter_of_a_disk_is_warned_of() -> None:
+    machines = {"gtx1080ti": Machine(50), "gtx1070ti": Machine(480)}
+    (warned,) = said(site(3.9, 15, machines=machines), profile(), "P-SIZE", Level.WARN)
+    assert "15.00 GB unpacked: more than 25% of the 50 GiB disk of a node of gtx1080ti" in warned
+    assert not said(site(3.9, 15, machines=machines), profile("gtx1070ti"), "P-SIZE", Level.WARN)
+
+
+def test_an_image_that_cannot_fit_a_disk_is_refused_and_an_assumed_disk_is_called_so() -> None:
+    machines = {"gtx1080ti": Machine(480), "gtx1070ti": Machine(20, is_disk_assumed=True)}
+    where = site(5, 15, machines=machines)
+    assert not said(where, profile(), "P-DISK", Level.REFUSE)
+    (refused,) = said(where, profile("gtx1070ti"), "P-DISK", Level.REFUSE)
+    assert refused.startswith(
+        "P-DISK: profile ml of hub datahub: scipy-ml-notebook cannot fit the disk of n10 of pool gtx1070ti: 5.00 GB "
+        "packed and 15.00 GB unpacked, and of 20 GiB (an assumption of the stack file) the kubelet leaves 18.25 GB"
+    )
+
+
+def test_a_first_start_that_outlasts_the_hub_warns_by_planning_figures_and_refuses_by_stated_ones() -> None:
+    planned = site(5, 15)
+    assert not said(planned, profile(), "P-START", Level.WARN)
+    (warned,) = said(planned, profile(start_timeout_s=200), "P-START", Level.WARN)
+    assert "takes about 265 s" in warned
+    assert (
+        "pull 5.00 GB at 50 MB/s 100 s, unpack 15.00 GB (gzip) at 100 MB/s 150 s, start 15 s; the rates are" in warned
+    )
+    stated = {"gtx1080ti": Machine(480, rates=Rates(pull_mb_per_s=10), are_rates_planned=False)}
+    (refused,) = said(site(5, 15, machines=stated), profile(), "P-START", Level.REFUSE)
+    assert "takes about 665 s" in refused
+    assert "the hub gives up after 300 s" in refused
+
+
+def test_images_that_are_there_already_need_no_time() -> None:
+    where = site(5.9, 40)
+    assert said(where, profile(), "P-START", Level.WARN)
+    assert not said(where, profile(images_are_pre_pulled=True), "P-START", Level.WARN)
+
+
+def test_facts_that_were_not_read_are_unproved_for_our_images_and_no_matter_for_others() -> None:
+    (unproved,) = said(site(None), profile(), "P-SIZE", Level.UNPROVED)
+    assert "the size of scipy-ml-notebook is not known" in unproved
+    foreign = f"registry.example.edu/other/tool@sha256:{'b' * 64}"
+    assert not said(site(None), profile(image=foreign), "P-SIZE", Level.UNPROVED)
+
+
+def test_an_image_that_is_built_by_this_update_is_nobodys_size_yet() -> None:
+    for level in Level:
+        assert not said(site(7, 20), profile(image=UNKNOWN), "P-SIZE", level)
+        assert not said(site(7, 20), profile(image=UNKNOWN), "P-DISK", level)
