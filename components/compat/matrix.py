@@ -8,6 +8,7 @@ from dataclasses import dataclass, fields, replace
 from components.compat.answer import check
 from components.compat.case import Case
 from components.compat.model import Answer, Finding, Verdict
+from components.compat.resolve import worst_first
 
 # Fields that say what a host is; all others say what an image is.
 POOL_FIELDS = (
@@ -85,7 +86,7 @@ def worst(answers: Sequence[Answer]) -> Answer:
     findings: dict[Finding, None] = dict.fromkeys(bad.findings)
     for other in answers:
         findings.update(dict.fromkeys(other.findings))
-    return replace(bad, findings=tuple(findings))
+    return replace(bad, findings=worst_first(findings))
 
 
 _IMAGE_FIELDS = tuple(field.name for field in fields(Case) if field.name not in {*POOL_FIELDS, "id"})

@@ -332,10 +332,7 @@ def _missed(table: str, quoted: set[Key]) -> list[Row]:
 SILENT: dict[str, tuple[tuple[str, Callable[[Row], bool]], ...]] = {
     "container_toolkit": (("R-REQ and R-COMPATHOOK name the releases at which toolkits turn", lambda _: True),),
     "cuda_driver": (("only the release is known, no driver", lambda row: row["driver_precision"] == "unknown"),),
-    "cudnn": (
-        ("another line of the release serves the same GPUs", lambda row: row["cuda_versions"] == "10.1"),
-        ("each of its patches has a row of its own", lambda row: row["cudnn_version"] == "8.2"),
-    ),
+    "cudnn": (("each of its patches has a row of its own", lambda row: row["cudnn_version"] == "8.2"),),
     "eks_ami": (
         ("a release of an image is one, whatever its Kubernetes", lambda row: bool(row["release"])),
         ("nothing is known of its releases", lambda row: not row["release"]),
@@ -354,7 +351,6 @@ SILENT: dict[str, tuple[tuple[str, Callable[[Row], bool]], ...]] = {
     ),
     "glibc": (("no tag that is read names the system", lambda _: True),),
     "image_repository": (("another name of nvidia/cuda", lambda row: row["repository"] == "nvcr.io/nvidia/cuda"),),
-    "image_tag": (("its version does not read", lambda row: " " in row["framework_version"]),),
     "require": (("a tag of a line's first release may be of its last", lambda row: row["cuda_version"] == "12.9.0"),),
 }
 

@@ -28,7 +28,8 @@ def check(image: ImageFacts, pool: PoolFacts) -> tuple[Finding, ...]:
                 refuse(ID, f"{image.name} is for {', '.join(image.cpu_architectures)}; the host is {host}", fact, to),
             )
         return ()
-    if host == "arm64" and image.framework and pool.platform is not Platform.JETSON and not image.requires:
+    from_an_index = image.framework and not image.requires and not image.own_build
+    if host == "arm64" and from_an_index and pool.platform is not Platform.JETSON:
         return _wheel(image)
     return ()
 
@@ -64,6 +65,7 @@ RULE = Rule(
         "name",
         "framework",
         "requires",
+        "own_build",
         "framework_version",
         "build",
         "remarks",

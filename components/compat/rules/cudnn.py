@@ -43,7 +43,8 @@ def _check(cudnn: Version, cuda: CudaVersion, gpu: ComputeCapability, name: str)
     if not rows:
         fact = Fact(f"no table has cuDNN {cudnn} for CUDA {cuda.major}", _SOURCE, "", verified=False)
         return (note(ID, f"it is not known which GPUs cuDNN {cudnn} for CUDA {cuda.major} serves", fact),)
-    row = next((row for row in rows if row.lowest <= gpu <= row.highest), rows[-1])
+    own = [row for row in rows if row.first_cuda <= cuda <= row.last_cuda] or rows
+    row = next((row for row in own if row.lowest <= gpu <= row.highest), own[-1])
     span = f"compute capability {row.lowest} to {row.highest}"
     fact = row.origin.fact(
         f"cuDNN {row.first} for CUDA {row.first_cuda} to {row.last_cuda} serves {span}", "cc_min", "cc_max"
