@@ -11,7 +11,7 @@ from components.compat.model import Answer, ImageFacts, Platform, PoolFacts, Sev
 from components.compat.pools import read_pools
 from components.compat.reading import Axis
 from components.compat.resolve import Findings, solve, worst_first
-from components.compat.turning import turning_drivers
+from components.compat.turning import last_branch, turning_drivers
 
 
 def check(case: Case, *, with_remedy: bool = True) -> Answer:
@@ -117,7 +117,11 @@ def _turning_point(axes: tuple[Axis, ...], against: list[Possibility], running: 
     good = sorted({each.pool.driver for each in running if each.pool.driver is not None})
     bad = {each.pool.driver for each in against if each.pool.driver is not None}
     if len(axes) == 1 and axes[0].field == "driver" and good:
-        until = f" to branch {good[-1].branch}" if bad and max(bad) > good[-1] else " and newer"
+        until = " and newer"
+        if newer := [each for each in bad if each > good[-1]]:
+            # A driver stands for all up to the next one at which an answer turns, which may be the GPU's last branch.
+            last = last_branch(running[-1].pool.gpu)
+            until = f" to branch {last if last is not None and min(newer).branch > last else good[-1].branch}"
         return f"it depends on {missing} (runs on {good[0]}{until})"
     return f"it depends on {missing}"
 

@@ -33,7 +33,7 @@ from components.compat.model import (
 from components.compat.pools import read_pools
 from components.compat.resolve import Findings, runs
 from components.compat.rules.back import reaches
-from components.compat.turning import turning_drivers
+from components.compat.turning import last_branch, turning_drivers
 from components.compat.versions import DriverVersion
 
 _LAST = 9999  # release that stands for the newest of its branch
@@ -197,7 +197,7 @@ def _first(asked: Asked, options: _Options, most: int) -> Way | None:
 
 def _on_some_driver(asked: Asked, option: Option, images: tuple[ImageFacts, ...]) -> Way | None:
     """With the driver open: the GPU's last branch where it was dropped, else the lowest that runs it."""
-    last, driver = _last_branch(asked.pool), _lowest_running(images, asked.pools)
+    last, driver = last_branch(asked.pool.gpu), _lowest_running(images, asked.pools)
     if driver is None:
         return None
     how = f" ({option.how})" if option.how else ""
@@ -268,7 +268,7 @@ def _may_reach(image: ImageFacts, pool: PoolFacts) -> bool:
 
 def _driver_way(asked: Asked, refusals: list[Finding]) -> Iterator[Way]:
     """A driver with which all images run: the lowest newer one, or the nearest older one for a GPU that was dropped."""
-    gpu, image, last = asked.pool.gpu, asked.image, _last_branch(asked.pool)
+    gpu, image, last = asked.pool.gpu, asked.image, last_branch(asked.pool.gpu)
     now = max(pool.driver for pool in asked.pools if pool.driver is not None)
     top = _last_of(last if last is not None else tables.newest_branch())
     does_top = _run(asked.images, _on(asked, top))
@@ -305,11 +305,6 @@ def _first_of(branch: int) -> DriverVersion:
 def _on(asked: Asked, *drivers: DriverVersion) -> tuple[PoolFacts, ...]:
     gpus = dict.fromkeys((pool.gpu, pool.around) for pool in asked.pools)
     return tuple(PoolFacts(gpu, driver, around) for gpu, around in gpus for driver in drivers)
-
-
-def _last_branch(pool: PoolFacts) -> int | None:
-    arch = tables.architectures().get(pool.gpu.capability)
-    return arch.last_branch if arch is not None else None
 
 
 def _asked_for(refusals: list[Finding]) -> Iterator[DriverVersion]:

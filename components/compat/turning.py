@@ -25,6 +25,12 @@ def turning_drivers(image: ImageFacts, pool: PoolFacts) -> tuple[DriverVersion, 
     )
 
 
+def last_branch(gpu: Gpu) -> int | None:
+    """The last driver branch that drives this GPU; None where it is driven to this day."""
+    arch = tables.architectures().get(gpu.capability)
+    return arch.last_branch if arch is not None else None
+
+
 @lru_cache(256)
 def _served(line: CudaVersion) -> tuple[int, ...]:
     """Host branches of which the tables say whether the compat package of a line serves them."""
@@ -47,9 +53,9 @@ def _turns(  # noqa: PLR0913, PLR0917 - the key of the cache
             turns |= {found[0]} if found else set()
         turns |= {tables.first_release(branch) for branch in (*_served(each.line), *compat_branches)}
     turns |= set(first_drivers(gpu, platform))
-    arch = tables.architectures().get(gpu.capability)
-    if arch is not None and arch.last_branch is not None:
-        newer = min((branch for branch in tables.driver_branches() if branch > arch.last_branch), default=0)
+    last = last_branch(gpu)
+    if last is not None:
+        newer = min((branch for branch in tables.driver_branches() if branch > last), default=0)
         turns |= {tables.first_release(newer)} if newer else set()
     if stated_driver is not None:
         turns.add(stated_driver)
