@@ -113,6 +113,7 @@ def parse_hub(name: str, args: Mapping[str, Any]) -> Hub:
         core_tolerations=_tolerations(read, "core_tolerations"),
         images={profile.image_name: profile.image for profile in profiles},
     )
+    read.claim("images_are_pre_pulled")  # told to policies: nothing of the hub depends on it
     _check_together(read, hub)
     read.refuse_unknown()
     read.close()

@@ -34,7 +34,7 @@ def settings() -> Object:
     config["gpu-commons:fleet"]["managed_by"] = "dsmlp-fall"
     del config["gpu-commons:runtime"]
     (hub,), (job,) = config["gpu-commons:hubs"], config["gpu-commons:jobs"]
-    hub.update(name=HUB, expose={"kind": "node_port", "port": PORT})
+    hub.update(name=HUB, expose={"kind": "node_port", "port": PORT}, pre_pull=True)
     job.update(namespace=JOBS)
     return stack
 

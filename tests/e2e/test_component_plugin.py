@@ -81,6 +81,7 @@ def test_a_copy_makes_its_own_environment_and_says_what_it_can_build(schema: End
         "gpu-commons:index:GpuNodePool",
         "gpu-commons:index:NotebookHub",
         "gpu-commons:index:NvidiaRuntime",
+        "gpu-commons:index:PrePuller",
     }
     pool = described["resources"]["gpu-commons:index:GpuNodePool"]
     assert pool["isComponent"]

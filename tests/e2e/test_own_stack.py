@@ -75,7 +75,7 @@ def own(lab: RunningLab, before: UsersStack, tmp_path_factory: pytest.TempPathFa
 def test_on_a_fleet_of_somebody_else_a_stack_makes_workloads_and_nothing_for_nodes(own: Deployed) -> None:
     made = own.stack.resources()
     ours = {kind.rpartition(":")[2]: count for kind, count in made.items() if kind.startswith("gpu-commons:")}
-    assert ours == {"GpuImage": 4, "NotebookHub": 1, "GpuJob": 1}
+    assert ours == {"GpuImage": 4, "NotebookHub": 1, "PrePuller": 2, "GpuJob": 1}
     objects = {kind.rpartition(":")[2]: count for kind, count in made.items() if kind.startswith("kubernetes:")}
     assert objects == {
         "Namespace": 1,
@@ -88,9 +88,10 @@ def test_on_a_fleet_of_somebody_else_a_stack_makes_workloads_and_nothing_for_nod
         "NetworkPolicy": 4,
         "Deployment": 1,
         "StatefulSet": 1,
+        "DaemonSet": 2,
         "Job": 2,
     }
-    assert set(own.outputs) == {"images", "hubs"}
+    assert set(own.outputs) == {"images", "image_sizes", "hubs"}
     assert own.outputs["hubs"] == {"e2e-hub": "http://127.0.0.1:30081/"}
 
 
@@ -110,6 +111,36 @@ def test_the_pack_proves_its_workloads_against_the_pools_of_the_shared_fleet(own
 
 def test_an_image_that_another_stack_pushed_is_not_built_anew(lab: RunningLab, own: Deployed) -> None:
     assert own.outputs["images"] == lab.outputs["images"]
+    assert own.outputs["image_sizes"] == lab.outputs["image_sizes"]
+
+
+def test_the_size_of_each_image_is_an_output(lab: RunningLab) -> None:
+    sizes = lab.outputs["image_sizes"]
+    assert sorted(sizes) == ["datahub-base-notebook", "hub", "proxy", "scipy-ml-notebook"]
+    for size in sizes.values():
+        assert 10 < size["compressed_mb"] < size["unpacked_mb"] < 5000
+    base, child = (sizes[name] for name in ("datahub-base-notebook", "scipy-ml-notebook"))
+    assert base["unpacked_mb"] < child["unpacked_mb"], "the child stands on the base and adds packages"
+
+
+def test_images_are_brought_to_the_nodes_of_the_pools_that_they_land_on_and_no_others(
+    lab: RunningLab, own: Deployed
+) -> None:
+    assert own.outputs
+
+    def pulled() -> dict[str, Object] | None:
+        pods = [pod for pod in lab.pods(HUB) if pod["metadata"]["labels"].get("app.kubernetes.io/name") == "pre-puller"]
+        by_node = {pod["spec"]["nodeName"]: pod for pod in pods if pod["status"].get("phase") == "Running"}
+        return by_node if len(by_node) == 14 else None
+
+    by_node = wait_for(pulled, what="the pre-pullers", within_s=120)
+    assert "n10" not in by_node, "no profile lands on its pool"
+    real = by_node["n01"]["status"]
+    assert [each["name"] for each in real["initContainerStatuses"]] == [
+        "pull-datahub-base-notebook",
+        "pull-scipy-ml-notebook",
+    ]
+    assert all(each["state"]["terminated"]["exitCode"] == 0 for each in real["initContainerStatuses"])
 
 
 def test_its_job_runs_on_a_node_of_the_shared_fleet(lab: RunningLab, own: Deployed) -> None:

@@ -19,9 +19,13 @@ class Bystander:
 
 
 def kept_files(instance: Instance) -> dict[Path, bytes]:
-    """What makes up a lab and its stacks on disk: its record, its configuration and the state of its stacks."""
-    folders = (instance.config, instance.run, instance.data / "state" / ".pulumi" / "stacks")
-    found = [path for folder in folders for path in folder.rglob("*") if path.is_file() and path.suffix != ".sock"]
+    """What makes up a lab and its stacks on disk: its record, its configuration and the state of its stacks.
+
+    Of what runs the records of its servers: what those keep beside them changes while they work.
+    """
+    folders = (instance.config, instance.data / "state" / ".pulumi" / "stacks")
+    inside = [path for folder in folders for path in folder.rglob("*")]
+    found = [path for path in (*inside, *instance.run.glob("*")) if path.is_file() and path.suffix != ".sock"]
     # The user's own engine may be at work meanwhile on what belongs to it alone: its plugins' folder.
     own = [path for path in found if (instance.config / "pulumi") not in path.parents]
     return {path: path.read_bytes() for path in (instance.home / "instance.json", *own)}

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from components.manifests.hub_model import parse_hub
+from components.notebook_hub import NotebookHubArgs
 from components.problems import SettingsError
 
 PROFILE: dict[str, Any] = {
@@ -34,6 +35,10 @@ OAUTH = {
     "client_id": "hub",
     "client_secret": {"secret": "login", "key": "client-secret"},
 }
+
+
+def test_every_argument_of_the_component_is_read() -> None:
+    parse_hub("datahub", {**dict.fromkeys(NotebookHubArgs.__annotations__), **ARGS})
 
 
 def messages(**changes: Any) -> list[str]:
