@@ -41,6 +41,7 @@ check: .venv/synced ## lint, types, import contracts, generated files, fast test
 	@$(PY) -m pytest -q -n 2 -m "not lab and not browser and not slow"
 
 test: check ## every test, the end-to-end ones included
+	@$(PY) -m pytest -q -n 2 -m "slow and not lab and not browser"
 	@$(LAB) test
 
 golden: .venv/synced ## rewrite golden files, for you to read as a diff

@@ -180,9 +180,13 @@ def _share(found: Counter[str]) -> float:
     return 1 - found["usage error"] / found.total()
 
 
-@pytest.mark.parametrize("number", [FEW, pytest.param(MANY, marks=pytest.mark.slow)])
-def test_any_input_gives_a_verdict_or_a_usage_error(number: int, capsys: pytest.CaptureFixture[str]) -> None:
-    found = _tally(number, SEED)
+# 100,000 in all, in parts that several processes share.
+PARTS = [pytest.param(MANY // 4, SEED + part, marks=pytest.mark.slow) for part in range(1, 5)]
+
+
+@pytest.mark.parametrize(("number", "seed"), [(FEW, SEED), *PARTS])
+def test_any_input_gives_a_verdict_or_a_usage_error(number: int, seed: int, capsys: pytest.CaptureFixture[str]) -> None:
+    found = _tally(number, seed)
     with capsys.disabled():
         shown = ", ".join(f"{what} {count}" for what, count in found.most_common())
         print(f"\n{number:,} random inputs: {_share(found):.0%} reach a verdict ({shown})")  # noqa: T201 - asked for
