@@ -10,18 +10,29 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from itertools import count
 from operator import attrgetter
 from typing import Any
 
 from packaging.version import Version
 
-from components.compat.model import Fact, Finding, ImageFacts, PoolFacts, Present, Severity, Verdict
+from components.compat.model import (
+    Fact,
+    Finding,
+    Gpu,
+    ImageFacts,
+    PoolFacts,
+    Present,
+    Severity,
+    Surroundings,
+    Verdict,
+)
 from components.compat.rules.index import ALL_RULES
 from components.compat.rules.rule import Need, Question, Rule
 from components.compat.versions import CudaVersion, DriverVersion, JetsonVersion
 
 Findings = tuple[Finding, ...]
-_Parts = tuple[tuple[Hashable, ...], ...]
+_Parts = tuple[int, ...]
 _VERDICTS = (Verdict.COMPATIBLE, Verdict.WITH_WARNING, Verdict.UNKNOWN, Verdict.INCOMPATIBLE)
 _FAILED = Severity.REFUSE.rank
 _RUNS = Severity.WARN.rank  # the worst that still runs
@@ -54,15 +65,15 @@ class _Asked:
         self._check = question.check
         self._image = number
         self._pool = None if question.of_image is None or question.of_pool is None else _part(question.of_pool)
-        self._found: dict[tuple[Hashable, ...], _Said] = {}
+        self._found: dict[int, _Said] = {}
 
     def forget(self) -> None:
         self._found.clear()
 
-    def __call__(self, image: ImageFacts, pool: PoolFacts, images: tuple[Hashable, ...], pools: _Parts) -> _Said:
+    def __call__(self, image: ImageFacts, pool: PoolFacts, images: _Parts, pools: _Parts) -> _Said:
         if self._pool is None:
             return _said(self._check(image, pool))
-        key = (images[self._image], pools[self._pool])
+        key = images[self._image] << 32 | pools[self._pool]
         found = self._found.get(key)
         if found is None:
             found = _said(self._check(image, pool))
@@ -91,7 +102,7 @@ def _asked(told: frozenset[str]) -> tuple[tuple[_Asked, ...], tuple[tuple[_Asked
 def solve(image: ImageFacts, pool: PoolFacts) -> tuple[Verdict, Findings]:
     """One image on one pool, both known. Findings are what decided, worst first."""
     alone, needs = _asked(image.told() | pool.told())
-    images, pools = _parts_of_image(image), _parts_of_pool(pool)
+    images, pools = _parts_of_image(image), _parts_of_pool(pool.gpu, _driver(pool.driver), pool.around)
     worst = 0
     told: list[Finding] = []
     for ask in alone:
@@ -110,7 +121,7 @@ def solve(image: ImageFacts, pool: PoolFacts) -> tuple[Verdict, Findings]:
 def runs(image: ImageFacts, pool: PoolFacts) -> bool:
     """Would `solve` say that it runs? Cheaper, because the first refusal ends it."""
     alone, needs = _asked(image.told() | pool.told())
-    images, pools = _parts_of_image(image), _parts_of_pool(pool)
+    images, pools = _parts_of_image(image), _parts_of_pool(pool.gpu, _driver(pool.driver), pool.around)
     for ways in needs:
         for said in _best(ways, image, pool, images, pools):
             if said.rank > _RUNS:
@@ -118,9 +129,7 @@ def runs(image: ImageFacts, pool: PoolFacts) -> bool:
     return all(ask(image, pool, images, pools).rank <= _RUNS for ask in alone)
 
 
-def _best(
-    ways: tuple[_Asked, ...], image: ImageFacts, pool: PoolFacts, images: tuple[Hashable, ...], pools: _Parts
-) -> list[_Said]:
+def _best(ways: tuple[_Asked, ...], image: ImageFacts, pool: PoolFacts, images: _Parts, pools: _Parts) -> list[_Said]:
     """The first of the best ways to meet a need; where all failed, every one. Empty: no rule says anything."""
     found: list[_Said] = []
     best = _FAILED
@@ -156,18 +165,31 @@ def _as_far_as_known(finding: Finding) -> Finding:
     return replace(finding, severity=Severity.WARN, message=f"{finding.message} (from memory, not verified)")
 
 
-def _parts_of_pool(pool: PoolFacts) -> _Parts:
-    gpu, driver, around = pool.gpu, _driver(pool.driver), pool.around
-    return (
-        (),
-        (gpu,),
-        (driver,),
-        (gpu, driver),
-        (around,),
-        (gpu, around),
-        (driver, around),
-        (gpu, driver, around),
-    )
+class _Numbers:
+    """A number for each value, the same for equal ones. A number is never given twice, even after all is forgotten."""
+
+    def __init__(self) -> None:
+        self._next = count()
+        self._given: dict[Hashable, int] = {}
+
+    def of(self, value: Hashable) -> int:
+        number = self._given.get(value)
+        if number is None:
+            if len(self._given) >= _NUMBERED:
+                self._given.clear()
+            number = self._given[value] = next(self._next)
+        return number
+
+
+_numbers = _Numbers()
+_NUMBERED = 65536
+
+
+@lru_cache(16384)
+def _parts_of_pool(gpu: Gpu, driver: Hashable, around: Surroundings) -> _Parts:
+    """Numbers of what a rule may read of a pool, as `_part` counts them."""
+    parts = ((), (gpu,), (driver,), (gpu, driver), (around,), (gpu, around), (driver, around), (gpu, driver, around))
+    return tuple([_numbers.of(("pool", place, part)) for place, part in enumerate(parts)])
 
 
 def _driver(driver: DriverVersion | None) -> Hashable:
@@ -178,10 +200,11 @@ def _driver(driver: DriverVersion | None) -> Hashable:
 
 
 @lru_cache(4096)
-def _parts_of_image(image: ImageFacts) -> tuple[Hashable, ...]:
-    """For each rule what it reads of the image, as it is printed."""
+def _parts_of_image(image: ImageFacts) -> _Parts:
+    """For each question the number of what it reads of the image, as it is printed."""
     printed = {name: _printed(getattr(image, name)) for name in _READ}
-    return tuple([tuple([printed[name] for name in question.of_image or ()]) for _, question in _QUESTIONS])
+    parts = [tuple([printed[name] for name in question.of_image or ()]) for _, question in _QUESTIONS]
+    return tuple([_numbers.of(("image", place, part)) for place, part in enumerate(parts)])
 
 
 _READ = tuple({name for _, question in _QUESTIONS for name in question.of_image or ()})
@@ -200,3 +223,4 @@ def forget() -> None:
         for asked in questions:
             asked.forget()
     _parts_of_image.cache_clear()
+    _parts_of_pool.cache_clear()
