@@ -172,7 +172,10 @@ def _version() -> str:
         return "0"
 
 
-@image.command(epilog="Exit codes: 0 fine, 1 something in it does not run on a pool or that is not known, 2 usage.")
+@image.command(
+    short_help="What goes in, whether its CUDA runs on each pool, how big it will be.",
+    epilog="Exit codes: 0 fine, 1 something in it does not run on a pool or that is not known, 2 usage.",
+)
 @click.argument("name")
 @click.option(
     "--stack", metavar="NAME|PATH", help="Stack whose pools are asked about. Else the one that builds the image."
@@ -231,7 +234,10 @@ def lock(name: str, *, is_json: bool) -> None:
     click.echo(json_text({"image": name, "command": command}) if is_json else command)
 
 
-@image.command(epilog="Exit codes: 0 written, 2 usage, or the index does not have what is locked.")
+@image.command(
+    short_help="Ask the package index how big its wheels are.",
+    epilog="Exit codes: 0 written, 2 usage, or the index does not have what is locked.",
+)
 @click.argument("name")
 @as_json
 def sizes(name: str, *, is_json: bool) -> None:
