@@ -2,24 +2,29 @@
 
 from __future__ import annotations
 
+import os
 import sys
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import click
 
-from cli.terminal import InputError, as_json, json_text, painter
+from cli.terminal import InputError, as_json, json_text, painter, width
 
 if TYPE_CHECKING:  # pydantic and tree-sitter cost more than most commands take: each command imports its own
     from images.lint.check import Report
     from images.lint.model import Kind, Setting
     from images.lint.waivers import Waiver
-    from images.plan import Plan
     from images.spec import ImageSpec
+    from images.wheels import Wanted, WheelSize
 
+Read = TypeVar("Read")
 STDIN: Final = "-"
 FINDINGS: Final = 1
 USAGE: Final = 2
+_AT_ONCE: Final = 8  # questions to the index
 
 
 @click.group()
@@ -167,38 +172,33 @@ def _version() -> str:
         return "0"
 
 
-@image.command()
+@image.command(
+    short_help="What goes in, whether its CUDA runs on each pool, how big it will be.",
+    epilog="Exit codes: 0 fine, 1 something in it does not run on a pool or that is not known, 2 usage.",
+)
 @click.argument("name")
+@click.option(
+    "--stack", metavar="NAME|PATH", help="Stack whose pools are asked about. Else the one that builds the image."
+)
 @as_json
-def plan(name: str, *, is_json: bool) -> None:
-    """What goes into an image of ours, and from where.
+@click.pass_context
+def plan(ctx: click.Context, /, name: str, stack: str | None, *, is_json: bool) -> None:
+    """What goes into an image of ours, whether its CUDA runs on each pool and why, and how big it will be.
+
+    NAME is the image's name or its folder. Nothing is built and nothing is asked of a network: the size is a lower
+    bound from what `image sizes` has written beside the lock.
 
     \b
-    Example:
+    Examples:
       gpu-commons image plan scipy-ml-notebook
+      gpu-commons image plan images/cupy-notebook --stack dsmlp-fall
     """  # noqa: D301 - \b is click's: it keeps the lines
-    from images.plan import plan_image  # noqa: PLC0415 - see above
-    from images.render import facts  # noqa: PLC0415
+    from cli.planned import page_of  # noqa: PLC0415 - see above
+    from cli.reports.plan import plan_data, plan_text  # noqa: PLC0415
 
-    found = plan_image(_family(name))
-    click.echo(json_text({**facts(found), "base": found.root}) if is_json else "\n".join(_plan_lines(found)))
-
-
-def _plan_lines(plan: Plan) -> list[str]:
-    from images.plan import kernel_pins  # noqa: PLC0415 - see above
-
-    spec = plan.spec
-    lines = [
-        f"{spec.name} {spec.version}: {spec.title}",
-        f"  base      {plan.root}",
-        f"  layout    {plan.layout.value}",
-    ]
-    if spec.base.image:
-        lines.append(f"  parent    {spec.base.image}, an image of ours")
-    lines += [f"  package   {package.pypi}" for package in plan.packages]
-    lines += [f"  wheel     {wheel}" for wheel in plan.cuda_wheels]
-    lines += [f"  kernel    {kernel.name}: {', '.join(kernel_pins(kernel))}" for kernel in plan.kernels]
-    return lines
+    page = page_of(_family(name), _folder(name).parent, stack)
+    click.echo(json_text(plan_data(page)) if is_json else plan_text(page, width=width(), paint=painter()), nl=is_json)
+    ctx.exit(0 if page.is_fine else FINDINGS)
 
 
 @image.command()
@@ -227,20 +227,79 @@ def lock(name: str, *, is_json: bool) -> None:
     Example:
       gpu-commons image lock scipy-ml-notebook | sh
     """  # noqa: D301 - \b is click's: it keeps the lines
-    from images.load import IMAGES, SpecError, read_spec  # noqa: PLC0415 - see above
+    from images.load import read_spec  # noqa: PLC0415 - see above
     from images.lock import lock_command  # noqa: PLC0415
 
-    try:
-        command = lock_command(read_spec(IMAGES / name))
-    except SpecError as error:
-        raise InputError(str(error)) from None
+    command = lock_command(_read(lambda: read_spec(_folder(name))))
     click.echo(json_text({"image": name, "command": command}) if is_json else command)
 
 
+@image.command(
+    short_help="Ask the package index how big its wheels are.",
+    epilog="Exit codes: 0 written, 2 usage, or the index does not have what is locked.",
+)
+@click.argument("name")
+@as_json
+def sizes(name: str, *, is_json: bool) -> None:
+    """Ask the package index how big an image's wheels are, and keep that beside its lock, for `image plan`.
+
+    The index is the one that uv or pip is set to (UV_DEFAULT_INDEX, PIP_INDEX_URL, pip.conf), else PyPI. Pages of the
+    index are read, and the length of a file where a page does not tell it; nothing is downloaded.
+
+    \b
+    Example:
+      gpu-commons image sizes scipy-ml-notebook
+    """  # noqa: D301 - \b is click's: it keeps the lines
+    from cli.reports.words import counted  # noqa: PLC0415 - see above
+    from images.estimate import amount  # noqa: PLC0415
+    from images.inspection.faults import InspectError  # noqa: PLC0415
+    from images.load import load_spec  # noqa: PLC0415
+    from images.wheels import SIZES_FILE, sizes_text, wanted_wheels  # noqa: PLC0415
+
+    folder, spec = _folder(name), _read(lambda: load_spec(_folder(name)))
+    wanted = wanted_wheels(spec, (folder / spec.python.lock).read_text() if spec.python else "")
+    if not wanted:
+        raise InputError(f"{spec.name} has no wheels; there is nothing to ask for")
+    try:
+        found = _asked(wanted)
+    except InspectError as error:
+        raise InputError(str(error)) from None
+    path, total = folder / SIZES_FILE, sum(size.bytes for size in found)
+    path.write_text(sizes_text(found))
+    if is_json:
+        click.echo(json_text({"image": spec.name, "file": str(path), "wheels": len(found), "bytes": total}))
+    else:
+        click.echo(f"wrote {path}: {counted(len(found), 'wheel')}, {amount(total)}")
+
+
+def _asked(wanted: Sequence[Wanted]) -> list[WheelSize]:
+    from images.inspection.index import Index  # noqa: PLC0415 - its network library is needed here only
+    from images.inspection.opening import open_session  # noqa: PLC0415
+    from images.observe_wheels import index_url  # noqa: PLC0415
+
+    with open_session(os.environ, with_login=False) as session, ThreadPoolExecutor(_AT_ONCE) as threads:
+        return list(threads.map(Index(session, index_url(os.environ)).size, wanted))
+
+
+def _folder(name: str) -> Path:
+    """An image by its name among ours, or by the path of its folder."""
+    from images.load import IMAGES, SPEC_FILE  # noqa: PLC0415 - see above
+
+    given = Path(name)
+    return IMAGES / name if given.name == name and not (given / SPEC_FILE).is_file() else given.resolve()
+
+
 def _family(name: str) -> tuple[ImageSpec, ...]:
-    from images.load import SpecError, load_family  # noqa: PLC0415 - see above
+    from images.load import load_family  # noqa: PLC0415 - see above
+
+    folder = _folder(name)
+    return _read(lambda: load_family(folder.name, images=folder.parent))
+
+
+def _read(read: Callable[[], Read]) -> Read:
+    from images.load import SpecError  # noqa: PLC0415 - see above
 
     try:
-        return load_family(name)
+        return read()
     except SpecError as error:
         raise InputError(str(error)) from None

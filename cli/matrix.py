@@ -13,11 +13,11 @@ import click
 
 from cli.listed import ListError, read_images, read_pools
 from cli.reports.grid import Grid, grid_data, grid_of
+from cli.stacks import pool_of, read_stack, stack_name
 from cli.terminal import InputError, as_json, has_colours, json_text
-from components.compat import Case, CaseError, Image, Pool
+from components.compat import CaseError, Image, Pool
 from components.compat import matrix as solve
 
-_STACKS = "stacks"
 _PIPED = 120  # columns where no terminal says how many
 
 
@@ -69,7 +69,7 @@ def matrix(  # noqa: PLR0913 - click hands over every option
     if markdown and is_json:
         raise click.UsageError("give --markdown or --json, not both")
     if stack is not None:
-        title, found = _title(stack), of_stack(stack)
+        title, found = f"{stack_name(stack)}: which image runs where", of_stack(stack)
     else:
         if images is None or pools is None:
             raise click.UsageError("give either --stack, or --images and --pools")
@@ -85,42 +85,15 @@ def matrix(  # noqa: PLR0913 - click hands over every option
 def of_stack(stack: str) -> tuple[Sequence[Image], Sequence[Pool]]:
     """Images and pools of a stack file."""
     # Here, because pydantic alone costs a quarter of a second at start.
-    from components.settings import SettingsError, load_stack  # noqa: PLC0415
     from images.cases import cases_of  # noqa: PLC0415
     from images.load import SpecError, load_family  # noqa: PLC0415
 
+    settings = read_stack(stack)
     try:
-        settings = load_stack(_stack_file(stack))
         images = [Image(image.name, cases_of(load_family(image.name))) for image in settings.images]
-    except (SettingsError, SpecError) as error:
+    except SpecError as error:
         raise InputError(str(error)) from None
-    pools = [
-        Case(
-            gpu=str(pool.gpu), driver=str(pool.driver), container_toolkit=str(pool.container_toolkit), host="kubernetes"
-        )
-        for pool in settings.fleet.pools
-    ]
-    return images, [Pool(pool.name, case) for pool, case in zip(settings.fleet.pools, pools, strict=True)]
-
-
-def _stack_file(stack: str) -> Path:
-    given = Path(stack)
-    if given.suffix in {".yaml", ".yml"} or given.is_file():
-        return given
-    folders = (Path.cwd() / _STACKS, Path(__file__).resolve().parent.parent / _STACKS)
-    named = [folder / f"Pulumi.{stack}.yaml" for folder in folders]
-    found = next((path for path in named if path.is_file()), None)
-    if found is None:
-        known = sorted({path.name[7:-5] for folder in folders for path in folder.glob("Pulumi.*.yaml")})
-        raise InputError(
-            f'--stack: there is no stack "{stack}" in {folders[0]}; give a path, or one of {", ".join(known)}'
-        )
-    return found
-
-
-def _title(stack: str) -> str:
-    name = Path(stack).name.removeprefix("Pulumi.").removesuffix(".yaml").removesuffix(".yml")
-    return f"{name}: which image runs where"
+    return images, [pool_of(pool) for pool in settings.fleet.pools]
 
 
 def _of_lists(images: BinaryIO, pools: BinaryIO) -> tuple[Sequence[Image], Sequence[Pool]]:

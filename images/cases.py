@@ -39,9 +39,19 @@ _CONCERNS_GPUS: Final = re.compile(r"(NVIDIA|CUDA)_\w+")
 
 
 @dataclass(frozen=True, slots=True)
+class Use:
+    """Something that uses a GPU, and where in the image it lies."""
+
+    where: str  # base, server, kernel NAME; with `of IMAGE` where an ancestor brings it
+    cuda: Cuda | None  # what the spec says of the environment's CUDA
+    case: Case
+
+
+@dataclass(frozen=True, slots=True)
 class _Environment:
     """One set of packages that are loaded together, and the CUDA among them."""
 
+    name: str
     pins: tuple[str, ...]
     cuda: Cuda | None
 
@@ -51,14 +61,25 @@ def cases_of(family: Sequence[ImageSpec]) -> tuple[Case, ...]:
 
     What the spec asks for counts, not what a site's substitutes make of it.
     """
+    return tuple(dict.fromkeys(use.case for use in uses_of(family)))
+
+
+def uses_of(family: Sequence[ImageSpec]) -> tuple[Use, ...]:
+    """The same with the place of each; two environments may have equal cases."""
     base = _base(family)
-    found = [case for spec in family for environment in _environments(spec) for case in _cases(environment)]
+    found = [
+        Use(environment.name if spec is family[0] else f"{environment.name} of {spec.name}", environment.cuda, case)
+        for spec in family
+        for environment in _environments(spec)
+        for case in _cases(environment)
+    ]
     variables = {name: value for spec in reversed(family) for name, value in spec.env.items()}
     told = ";".join(f"{name}={value}" for name, value in variables.items() if _CONCERNS_GPUS.fullmatch(name))
-    own = [base] if base and (base.framework or not found) else []  # a plain CUDA base serves what stands on it
     image = base.image if base else ""
-    cases = [replace(case, framework="", env=told) for case in own]
-    return tuple(dict.fromkeys([*cases, *(replace(case, image=image, env=told) for case in found)]))
+    uses = [replace(use, case=replace(use.case, image=image, env=told)) for use in found]
+    if base and (base.framework or not found):  # a plain CUDA base serves what stands on it
+        uses.insert(0, Use("base", None, replace(base, framework="", env=told)))
+    return tuple(uses)
 
 
 def _base(family: Sequence[ImageSpec]) -> Case | None:
@@ -74,10 +95,10 @@ def _base(family: Sequence[ImageSpec]) -> Case | None:
 
 
 def _environments(spec: ImageSpec) -> Iterator[_Environment]:
-    yield _Environment(spec.server_wheels, spec.cuda)
+    yield _Environment("server", spec.server_wheels, spec.cuda)
     for kernel in spec.kernels:
         cuda = kernel.cuda.packages if kernel.cuda else ()
-        yield _Environment((*cuda, *kernel.conda, *kernel.pypi), kernel.cuda)
+        yield _Environment(f"kernel {kernel.name}", (*cuda, *kernel.conda, *kernel.pypi), kernel.cuda)
 
 
 def _cases(environment: _Environment) -> Iterator[Case]:

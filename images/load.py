@@ -17,6 +17,7 @@ from pydantic_core import ErrorDetails
 
 from components.problems import NOT_GIVEN, Loc, Problem, nearest, path_text, show
 from images.spec import ImageSpec
+from images.wheels import SIZES_FILE, WheelSize, is_current, read_sizes, wanted_wheels
 
 IMAGES = Path(__file__).parent
 SPEC_FILE = "image.yaml"
@@ -84,6 +85,16 @@ def load_family(name: str, *, images: Path = IMAGES) -> tuple[ImageSpec, ...]:
     if problems := [problem for pair in pairwise(family) for problem in _shadowed(images, *pair)]:
         raise SpecError(problems)
     return tuple(family)
+
+
+def load_sizes(folder: Path, spec: ImageSpec) -> tuple[WheelSize, ...] | None:
+    """Sizes of an image's wheels, from the file beside its lock; None where there is none that fits the lock."""
+    lock = (folder / spec.python.lock).read_text() if spec.python else ""
+    try:
+        sizes = read_sizes((folder / SIZES_FILE).read_text())
+    except (OSError, ValueError):
+        return None
+    return sizes if is_current(sizes, wanted_wheels(spec, lock)) else None
 
 
 def context_files(folder: Path) -> tuple[Path, ...]:

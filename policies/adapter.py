@@ -13,11 +13,11 @@ from pulumi_policy.proxy import UnknownValueError
 from components import labels
 from components.placement import UNKNOWN, Node
 from components.settings import Stack
-from components.stack.models import Pool
-from images.estimate import GB, Rates, Size
+from images.estimate import GB, Size
 from images.measured import size_of
 from images.pushed import known
-from policies.findings import Finding, Level, Limits, Machine, Site, Waiver
+from policies.findings import Finding, Level, Limits, Site, Waiver
+from policies.machines import machine_of
 from policies.rules.index import ALL_RULES
 from policies.workloads import holds_pods, workloads
 
@@ -60,7 +60,7 @@ def site_of(stack: Stack) -> Site:
         allowed_registries=tuple(str(registry) for registry in stack.site.allowed_registries),
         runtime_images=tuple(stack.substitute(str(image))[0] for image in images),
         own_registry=str(stack.site.registry),
-        machines={pool.name: _machine(pool) for pool in stack.fleet.pools},
+        machines={pool.name: machine_of(pool) for pool in stack.fleet.pools},
         limits=Limits(
             warn_compressed=round(limits.warn_compressed_gb * GB),
             refuse_compressed=round(limits.refuse_compressed_gb * GB),
@@ -73,17 +73,6 @@ def site_of(stack: Stack) -> Site:
         ),
         size_of=_size_of,
         today=dt.datetime.now(tz=dt.UTC).date(),
-    )
-
-
-def _machine(pool: Pool) -> Machine:
-    stated = {"pull_mb_per_s": pool.pull_mb_per_s, "disk_mb_per_s": pool.disk_mb_per_s}
-    rates = {name: float(value) for name, value in stated.items() if value is not None}
-    return Machine(
-        disk_gib=float(pool.root_disk_gib),
-        is_disk_assumed="root_disk_gib" in pool.assumptions,
-        rates=Rates(**rates),
-        are_rates_planned=not rates or bool(set(rates) & set(pool.assumptions)),
     )
 
 

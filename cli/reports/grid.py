@@ -109,7 +109,7 @@ def _worst_first(group: tuple[Answer, object]) -> int:
 
 def grid_of(title: str, images: Sequence[Image], pools: Sequence[Pool], matrix: Matrix) -> Grid:
     """What the pages show of a matrix and its inputs."""
-    rows = tuple(Row(image.name, tuple(dict.fromkeys(map(_what, image.cases)))) for image in images)
+    rows = tuple(Row(image.name, tuple(dict.fromkeys(map(what, image.cases)))) for image in images)
     return Grid(title, rows, tuple(map(_column, pools)), matrix)
 
 
@@ -136,7 +136,7 @@ def _answers(grid: Grid) -> Iterator[dict[str, Any]]:
             yield {"image": row.name, "pool": column.name, **bodies[answer]}
 
 
-def _what(case: Case) -> str:
+def what(case: Case) -> str:
     """The part of an image that a case stands for, in a few words."""
     if case.framework:
         version = f" {case.framework_version}" if case.framework_version else ""

@@ -69,7 +69,7 @@ def matrix(images: Sequence[Image], pools: Sequence[Pool]) -> Matrix:
     for image in images:
         row = solved.get(image.cases)
         if row is None:
-            row = {host: worst([check(_on(case, pool)) for case in image.cases]) for host, pool in distinct.items()}
+            row = {host: worst([check(joined(case, pool)) for case in image.cases]) for host, pool in distinct.items()}
             solved[image.cases] = row
         for host, pool in zip(hosts, pools, strict=True):
             answers[image.name, pool.name] = row[host]
@@ -92,5 +92,6 @@ def worst(answers: Sequence[Answer]) -> Answer:
 _IMAGE_FIELDS = tuple(field.name for field in fields(Case) if field.name not in {*POOL_FIELDS, "id"})
 
 
-def _on(image: Case, pool: Case) -> Case:
+def joined(image: Case, pool: Case) -> Case:
+    """The fields of an image and those of a pool as one case; its id is the pool's."""
     return pool.changed({field: getattr(image, field) for field in _IMAGE_FIELDS})

@@ -1,4 +1,4 @@
-"""The registry client: manifests, configs and blobs by HTTP. This is the product's only code that uses the network.
+"""The registry client: manifests, configs and blobs by HTTP. Its session is the product's only use of the network.
 
 Docker Hub, NGC, GHCR, Quay, ECR, Artifact Registry and plain registries speak one protocol (OCI distribution-spec
 1.1); what differs between them is how they want to be asked, which is in `authorisation.py`.
@@ -157,6 +157,31 @@ class Session:
                 yield piece
         except httpx.HTTPError as error:
             raise _TransientError(unreachable(name, answer.url.host, error)) from None
+
+    def read(
+        self,
+        url: str,
+        headers: Mapping[str, str],
+        name: str,
+        words: Callable[[httpx.Response], InspectError],
+        *,
+        most: int,
+    ) -> tuple[bytes, httpx.Response]:
+        """A small file, tried again where that may help; with `most` 0 its headers alone. `words` tells a refusal."""
+        try:
+            for attempt in self.tries():
+                with attempt, self.get(url, headers, None, name) as answer:
+                    self.counters.requests += 1
+                    _accept(answer, words)
+                    content = bytearray()
+                    for piece in self.pieces(answer, name) if most else ():
+                        content += piece
+                        if len(content) > most:
+                            raise InspectError(name, f"{answer.url.host} sends too much", "tell whoever runs it")
+                    return bytes(content), answer
+        except _TransientError as error:
+            raise error.said from None
+        raise AssertionError  # the last attempt raises
 
     def _ask_for_token(self, method: str, url: str, options: Mapping[str, Any]) -> httpx.Response:
         self.counters.authentications += 1
@@ -339,6 +364,13 @@ class RegistryImage:
         host = _HUB_HOST if self.registry == _HUB else self.registry
         scheme = "http" if is_loopback(httpx.URL(f"https://{host}").host) else "https"
         return f"{scheme}://{host}/v2/{self._repository}"
+
+
+def _accept(answer: httpx.Response, words: Callable[[httpx.Response], InspectError]) -> None:
+    if answer.status_code in _TRANSIENT:
+        raise _TransientError(words(answer), retry_after_s(answer.headers, datetime.now(UTC)))
+    if answer.status_code not in {200, 206}:
+        raise words(answer)
 
 
 def retry_after_s(headers: Mapping[str, str], now: datetime) -> float | None:

@@ -1,0 +1,63 @@
+"""Stack files as the commands name them, and their pools as cases."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from cli.terminal import InputError
+from components.compat import Case, Pool
+
+if TYPE_CHECKING:  # pydantic alone costs a quarter of a second at start
+    from components.settings import Stack
+    from components.stack.models import Pool as StackPool
+
+_STACKS = "stacks"
+
+
+def read_stack(stack: str) -> Stack:
+    """A stack by its name or the path of its file. Raises InputError with every mistake."""
+    from components.settings import SettingsError, load_stack  # noqa: PLC0415 - see above
+
+    try:
+        return load_stack(stack_file(stack))
+    except SettingsError as error:
+        raise InputError(str(error)) from None
+
+
+def stack_file(stack: str) -> Path:
+    """The file of a stack by its name or path. Raises InputError that lists those there are."""
+    given = Path(stack)
+    if given.suffix in {".yaml", ".yml"} or given.is_file():
+        return given
+    named = [folder / f"Pulumi.{stack}.yaml" for folder in _folders()]
+    found = next((path for path in named if path.is_file()), None)
+    if found is None:
+        known = sorted({stack_name(str(path)) for path in stack_files()})
+        raise InputError(
+            f'--stack: there is no stack "{stack}" in {_folders()[0]}; give a path, or one of {", ".join(known)}'
+        )
+    return found
+
+
+def stack_files() -> Iterator[Path]:
+    """Every stack file of the current folder and of this project, each name once."""
+    by_name = {path.name: path for folder in reversed(_folders()) for path in sorted(folder.glob("Pulumi.*.yaml"))}
+    yield from by_name.values()
+
+
+def stack_name(stack: str) -> str:
+    """`dsmlp-fall` of stacks/Pulumi.dsmlp-fall.yaml."""
+    return Path(stack).name.removeprefix("Pulumi.").removesuffix(".yaml").removesuffix(".yml")
+
+
+def pool_of(pool: StackPool) -> Pool:
+    """A pool of a stack as the engine of `check` takes it."""
+    toolkit = str(pool.container_toolkit)
+    case = Case(gpu=str(pool.gpu), driver=str(pool.driver), container_toolkit=toolkit, host="kubernetes")
+    return Pool(pool.name, case)
+
+
+def _folders() -> tuple[Path, Path]:
+    return Path.cwd() / _STACKS, Path(__file__).resolve().parent.parent / _STACKS

@@ -1,0 +1,152 @@
+"""`gpu-commons image plan`: what goes in, why its CUDA runs on each pool or does not, how big it will be."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import Result
+
+from cli.planned import page_of
+from cli.reports.plan import plan_text
+from images.load import IMAGES, load_family
+
+Run = Callable[..., Result]
+PROJECT = Path(__file__).resolve().parents[2]
+STACK = PROJECT / "stacks" / "Pulumi.dsmlp-fall.yaml"
+
+
+def data(run: Run, *arguments: str) -> dict[str, Any]:
+    found = json.loads(run("image", "plan", *arguments, "--json").stdout)
+    assert isinstance(found, dict)
+    return found
+
+
+@pytest.mark.parametrize(
+    ("image", "stack"), [("scipy-ml-notebook", None), ("cupy-notebook", "dsmlp-fall"), ("proxy", None)]
+)
+def test_the_page_at_80_columns_is_the_approved_one(
+    golden: Callable[[str], Any], image: str, stack: str | None
+) -> None:
+    text = plan_text(page_of(load_family(image), IMAGES, stack), width=80)
+    assert max(len(line) for line in text.splitlines() if "@sha256:" not in line) <= 80
+    golden(f"plan/{image}.txt").equals(text)
+
+
+@pytest.mark.parametrize("name", ["scipy-ml-notebook", str(IMAGES / "scipy-ml-notebook"), "images/scipy-ml-notebook/"])
+def test_an_image_is_named_or_its_folder_is(run: Run, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(PROJECT)
+    result = run("image", "plan", name)
+    assert result.exit_code == 0
+    assert result.stdout.startswith("scipy-ml-notebook 1.0.0")
+
+
+def test_json_has_every_pool_its_findings_and_its_ceiling(run: Run) -> None:
+    found = data(run, "scipy-ml-notebook")
+    assert found["stack"] == "dsmlp-fall"
+    assert [pool["name"] for pool in found["pools"]] == ["gtx1080ti", "rtx2080ti", "gtx1070ti"]
+    tensorflow, torch = found["uses"]
+    assert (tensorflow["where"], tensorflow["cuda"]) == ("kernel tensorflow-2.3", {"line": "10.1", "source": "conda"})
+    assert (torch["where"], torch["cuda"]) == ("kernel pytorch-1.7", {"line": "10.1", "source": "wheels"})
+    for use in (tensorflow, torch):
+        for answer in use["answers"]:
+            assert answer["verdict"] == "compatible"
+            assert answer["deciding"] == ["R-BACK"]
+            assert "R-BACK" in [finding["rule"] for finding in answer["findings"]]
+            assert answer["ceiling"]["cuda"] == "10.1"
+            assert answer["ceiling"]["how"].startswith("pip install ")
+
+
+def test_the_size_is_a_lower_bound_with_its_parts_and_what_is_not_in_it(run: Run) -> None:
+    size = data(run, "scipy-ml-notebook")["size"]
+    assert size["is_lower_bound"]
+    assert [part["image"] for part in size["counted"]] == ["scipy-ml-notebook", "datahub-base-notebook"]
+    assert 0 < size["compressed"] < size["unpacked"]
+    told = " ".join(size["not_counted"])
+    assert all(word in told for word in ("base quay.io", "OS packages", "kernel pytorch-1.7", "torch==1.7.1+cu101"))
+    for pool in size["pools"]:
+        assert pool["start_s"]["total"] == sum(pool["start_s"][part] for part in ("pull", "unpack", "start"))
+        assert pool["are_rates_planned"]
+        assert pool["disk_bytes"] < pool["room_bytes"]
+
+
+def test_rates_and_disks_are_those_of_the_pool(run: Run, tmp_path: Path) -> None:
+    faster = tmp_path / "Pulumi.faster.yaml"
+    faster.write_text(
+        STACK.read_text().replace("root_disk_gib: 480", "root_disk_gib: 100\n        pull_mb_per_s: 500", 1)
+    )
+    first, second, _ = data(run, "scipy-ml-notebook", "--stack", str(faster))["size"]["pools"]
+    assert first["start_s"]["pull"] == pytest.approx(second["start_s"]["pull"] / 10)
+    assert (first["are_rates_planned"], second["are_rates_planned"]) == (False, True)
+    assert first["room_bytes"] < second["room_bytes"]
+
+
+def test_pools_with_different_drivers_are_told_apart(run: Run, tmp_path: Path) -> None:
+    mixed = tmp_path / "Pulumi.mixed.yaml"
+    mixed.write_text(STACK.read_text().replace('driver: "418.88"', 'driver: "390.144"', 1))
+    result = run("image", "plan", "scipy-ml-notebook", "--stack", str(mixed))
+    assert result.exit_code == 1
+    assert "✕ incompatible: gtx1080ti\n" in result.stdout
+    assert "✓ compatible: rtx2080ti, gtx1070ti\n" in result.stdout
+    assert "with driver 390.144" in result.stdout
+
+
+def test_an_image_without_a_gpu_says_so_and_asks_no_pool(run: Run) -> None:
+    result = run("image", "plan", "hub")
+    assert result.exit_code == 0
+    assert "GPU: nothing in it uses one; it runs on any pool" in result.stdout
+    assert "Size: at least" in result.stdout
+
+
+def test_without_a_stack_that_builds_it_there_is_no_pool(run: Run) -> None:
+    result = run("image", "plan", "cupy-notebook")
+    assert result.exit_code == 0
+    assert "No stack with pools builds it: name one with --stack." in result.stdout
+    assert "✕" not in result.stdout
+
+
+def test_a_stack_that_does_not_build_it_is_asked_all_the_same(run: Run) -> None:
+    result = run("image", "plan", "cupy-notebook", "--stack", "dsmlp-fall")
+    assert result.exit_code == 1
+    assert "The stack dsmlp-fall does not build cupy-notebook; these are its pools." in result.stdout
+    assert "✕ incompatible" in result.stdout
+
+
+def test_a_stack_without_pools_says_nothing_of_any(run: Run) -> None:
+    result = run("image", "plan", "cupy-notebook", "--stack", "cupy")
+    assert result.exit_code == 0
+    assert "The stack cupy has no pools" in result.stdout
+
+
+def test_of_several_stacks_one_is_to_be_chosen(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "stacks").mkdir()
+    shutil.copy(STACK, tmp_path / "stacks" / "Pulumi.second.yaml")
+    monkeypatch.chdir(tmp_path)
+    assert "of dsmlp-fall, second." in run("image", "plan", "scipy-ml-notebook").stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (("scipy-ml-notebok",), "scipy-ml-notebook"),
+        (("images/nope",), "has no image.yaml"),
+        (("hub", "--stack", "nope"), 'there is no stack "nope"'),
+    ],
+)
+def test_a_wrong_name_gets_a_suggestion(run: Run, arguments: tuple[str, ...], says: str) -> None:
+    result = run("image", "plan", *arguments)
+    assert result.exit_code == 2
+    assert says in result.stderr
+    assert not result.stdout
+
+
+def test_the_guide_shows_what_the_command_prints(run: Run) -> None:
+    guide = (PROJECT / "docs" / "images.md").read_text()
+    _, _, rest = guide.partition("image plan scipy-ml-notebook\n")
+    shown = rest.partition("```text\n")[2].partition("```")[0]
+    told = run("image", "plan", "scipy-ml-notebook").stdout
+    assert all(part.strip("\n") in told for part in shown.split("…"))

@@ -1,0 +1,51 @@
+"""The newest that a pool runs."""
+
+from __future__ import annotations
+
+import pytest
+
+from components.compat import Case, CaseError, check
+from components.compat.ceiling import ceiling
+from components.compat.versions import CudaVersion
+
+OLD = {"gpu": "GTX 1080 Ti", "driver": "418.88"}
+
+
+@pytest.mark.parametrize(
+    ("pool", "cuda"),
+    [
+        (OLD, "10.1"),
+        ({"gpu": "Tesla K80", "driver": "470.82"}, "11.8"),  # by minor-version compatibility; CUDA 12 dropped it
+        ({"gpu": "H100", "driver": "550.54.15"}, "12.9"),
+    ],
+)
+def test_the_newest_line_runs_and_the_next_one_does_not(pool: dict[str, str], cuda: str) -> None:
+    assert ceiling(Case(**pool, cuda="9.0")).cuda == cuda
+    line = CudaVersion.parse(cuda)
+    assert check(Case(**pool, cuda=cuda)).verdict.runs
+    above = f"{line.major + 1}.0"
+    assert not check(Case(**pool, cuda=above)).verdict.runs
+
+
+@pytest.mark.parametrize("framework", ["pytorch", "tensorflow", "cupy"])
+def test_the_newest_build_is_one_that_runs(framework: str) -> None:
+    found = ceiling(Case(**OLD, framework=framework, framework_version="1.0"))
+    assert found.how.startswith("pip install ")
+    assert found.build
+    version = found.how.partition("==")[2].partition(" ")[0]
+    assert check(Case(**OLD, framework=framework, framework_version=version, cuda=found.cuda)).verdict.runs
+
+
+def test_without_a_framework_there_is_a_line_and_no_build() -> None:
+    found = ceiling(Case(**OLD, cuda="12.9"))
+    assert (found.cuda, found.build, found.how) == ("10.1", "", "")
+
+
+def test_a_driver_that_does_not_drive_the_gpu_runs_nothing() -> None:
+    found = ceiling(Case(gpu="H100", driver="418.88", framework="pytorch", framework_version="2.6.0"))
+    assert (found.cuda, found.build) == ("", "")
+
+
+def test_a_case_that_cannot_be_read_is_told() -> None:
+    with pytest.raises(CaseError):
+        ceiling(Case(gpu="GTX 1080 Ti", driver="418.88", cuda="cu999"))

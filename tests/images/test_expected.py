@@ -1,0 +1,50 @@
+"""The size of an image before it is built."""
+
+from __future__ import annotations
+
+from images.estimate import MB
+from images.expected import expected
+from images.load import load_family
+from images.origin import Origin
+from images.wheels import WheelSize
+
+
+def size(name: str, number: int, environment: str = "") -> WheelSize:
+    return WheelSize(environment, name, "1", f"{name}-1-py3-none-any.whl", "00", number)
+
+
+def test_big_wheels_unpack_to_less_than_small_ones_and_pack_better() -> None:
+    family = load_family("hub")
+    small = expected(family, {"hub": [size("a", 10 * MB)] * 1}).size
+    big = expected(family, {"hub": [size("a", 1000 * MB)]}).size
+    assert (small.compressed, small.unpacked) == (10_300_000, 39_000_000)
+    assert (big.compressed, big.unpacked) == (880_000_000, 1_850_000_000)
+    assert (big.origin, big.compression) == (Origin.SPEC, "zstd")
+
+
+def test_what_the_parent_has_is_counted_once_and_a_kernel_has_its_own() -> None:
+    parent, child = [size("a", 100), size("b", 100)], [size("a", 100), size("c", 10), size("a", 7, "tensorflow-2.3")]
+    found = expected(load_family("scipy-ml-notebook"), {"datahub-base-notebook": parent, "scipy-ml-notebook": child})
+    assert [(each.image, each.wheels, each.wheel_bytes) for each in found.counted] == [
+        ("scipy-ml-notebook", 2, 17),
+        ("datahub-base-notebook", 2, 200),
+    ]
+
+
+def test_what_is_not_counted_has_a_name() -> None:
+    found = expected(load_family("scipy-ml-notebook"), {"scipy-ml-notebook": []})
+    told = found.not_counted
+    assert told[0] == "base quay.io/jupyter/datascience-notebook:2026-08-24"
+    assert "OS packages ca-certificates, git, tini, and what they need" in told
+    assert any(each.startswith("wheels of datahub-base-notebook: gpu-commons image sizes") for each in told)
+    assert any(each.startswith("kernel tensorflow-2.3: python=3.8.20, cudatoolkit=10.1.243") for each in told)
+    assert any(each.startswith("torch==1.7.1+cu101, ") for each in told)
+    assert found.remarks
+    assert found.counted == ()
+
+
+def test_node_packages_are_named_and_not_counted() -> None:
+    found = expected(load_family("proxy"), {})
+    assert "Node packages of package-lock.json" in found.not_counted
+    assert not [each for each in found.not_counted if each.startswith("wheels")]
+    assert found.size.compressed == 0
