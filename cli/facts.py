@@ -34,6 +34,7 @@ TABLES: Final = {
     "gpu_arch": "Compute capabilities: toolkits that make code for them, branches that drive them.",
     "gpu_model": "GPU models.",
     "gpu_operator": "Releases of the GPU operator and their default drivers.",
+    "image_example": "References of images that somebody has seen.",
     "image_repository": "How tags of image families are to be read.",
     "image_tag": "What the notes of images say.",
     "jetson": "JetPack releases.",

@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING, Any, Final, Self
 
 import click
 
-from cli.reports.inspect import error_data, inspect_data, inspect_text, size
+from cli.reports.inspect import error_data, inspect_data, inspect_text
 from cli.terminal import InputError, as_json, json_text, painter
+from images.estimate import amount
 
 if TYPE_CHECKING:
     from images.inspection.reading import Inspected, Progress
@@ -183,7 +184,7 @@ class _Line:
         """Called for every piece; draws each megabyte."""
         if self._is_shown and (step := progress.read_bytes >> 20) != self._last:
             self._last = step
-            done = f"{size(progress.read_bytes)} of {size(progress.layer_bytes)}"
+            done = f"{amount(progress.read_bytes)} of {amount(progress.layer_bytes)}"
             click.echo(f"\r\x1b[Klayer {progress.number} of {progress.count}: {done}", err=True, nl=False)
 
     def clear(self) -> None:

@@ -125,5 +125,10 @@ def room(disk_gib: float) -> int:
 
 
 def amount(number: int) -> str:
-    """Bytes for people: `2.98 GB`, `12.4 MB`; powers of ten, as registries count."""
-    return f"{number / GB:.2f} GB" if number >= GB // 10 else f"{number / MB:.1f} MB"
+    """Bytes for people: `2.98 GB`, `12.4 MB`, `900 B`; powers of ten, as registries and docker count."""
+    if number >= GB // 10:
+        return f"{number / GB:.2f} GB"
+    for unit, step in (("MB", MB), ("kB", 1000)):
+        if number >= step:
+            return f"{number / step:.1f} {unit}"
+    return f"{number} B"

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import textwrap
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from cli.reports.words import SIGNS, TONES, Paint, plain, source_and_date
+from cli.reports.words import SIGNS, TONES, Paint, folded, plain, source_and_date
 from components.compat import Answer, CaseError, Change, Finding, Remedy
 
 UNREADABLE: Final = "CASE"  # stands in place of a rule where a line of a batch cannot be read
@@ -88,30 +87,16 @@ def reasons_text(
     for finding in answer.findings:
         label = f"{finding.severity.value:<9}{finding.rule}  "
         inner = indent + " " * 9
-        lines = _folded(finding.message, indent + label, inner, width)
+        lines = folded(finding.message, indent + label, inner, width)
         yield lines[0].replace(label, paint(label, TONES[finding.severity]), 1)
         yield from lines[1:]
         fact = " · ".join(filter(None, (finding.fact.text, source_and_date(finding.fact.source, finding.fact.date))))
         if fact:
-            yield from (paint(line, "quiet") for line in _folded(fact, inner, inner, width))
+            yield from (paint(line, "quiet") for line in folded(fact, inner, inner, width))
         if finding.places:
-            yield from _folded("at " + ", ".join(finding.places), inner, inner, width)
+            yield from folded("at " + ", ".join(finding.places), inner, inner, width)
     if answer.remedy:
         label = f"{'change':<9}"
-        lines = _folded(answer.remedy.text, indent + label, indent + " " * 9, width)
+        lines = folded(answer.remedy.text, indent + label, indent + " " * 9, width)
         yield lines[0].replace(label, paint(label, "strong"), 1)
         yield from lines[1:]
-
-
-def _folded(text: str, first: str, later: str, width: int | None) -> list[str]:
-    if width is None:
-        return [first + text]
-    folded = textwrap.wrap(
-        text,
-        max(width, 40),
-        initial_indent=first,
-        subsequent_indent=later,
-        break_long_words=False,
-        break_on_hyphens=False,
-    )
-    return folded or [first]

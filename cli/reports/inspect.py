@@ -7,6 +7,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final
 
 from cli.reports.words import Paint, counted, plain
+from images.estimate import amount
 
 if TYPE_CHECKING:
     from images.inspection.facts import Contents, ImageContents
@@ -57,14 +58,6 @@ def inspect_text(found: Inspected, judged: Judgement, *, now: datetime, paint: P
     return "\n".join(_lines(found, judged, now, paint)) + "\n"
 
 
-def size(count: int) -> str:
-    """Bytes as registries and docker show them, in powers of ten."""
-    for unit, step in (("GB", 10**9), ("MB", 10**6), ("kB", 10**3)):
-        if count >= step:
-            return f"{count / step:.2f} {unit}" if unit == "GB" else f"{count / step:.1f} {unit}"
-    return f"{count} B"
-
-
 def age(created: datetime | None, now: datetime) -> str:
     """`2026-08-24, 89 days ago`. Builds that can be repeated have a made-up day, often of 1970."""
     if created is None:
@@ -85,7 +78,7 @@ def _lines(found: Inspected, judged: Judgement, now: datetime, paint: Paint) -> 
         if digest != image.digest:
             yield _row("", f"also {name} {digest}")
     yield _row("created", age(image.created, now))
-    yield _row("size", f"{size(image.compressed_bytes)} compressed in {counted(len(image.layers), 'layer')}")
+    yield _row("size", f"{amount(image.compressed_bytes)} compressed in {counted(len(image.layers), 'layer')}")
     for each in _settings(settings):
         yield _row(*each)
     yield ""
@@ -96,7 +89,7 @@ def _lines(found: Inspected, judged: Judgement, now: datetime, paint: Paint) -> 
     yield from _cuda(judged, paint)
     for remark in judged.remarks:
         yield ""
-        told = f" ({size(remark.size)})" if remark.size else ""
+        told = f" ({amount(remark.size)})" if remark.size else ""
         yield f"{paint('finding', 'warn')}   {remark.kind}: {remark.says}{told}"
         yield f"          {remark.fix}"
 
@@ -117,16 +110,16 @@ def _layers(image: ImageContents, paint: Paint) -> Iterator[str]:
     yield paint("layer   compressed  form    unpacked    wasted", "quiet")
     uses = image.deep.layers if image.deep else ()
     for number, layer in enumerate(image.layers):
-        unpacked = size(uses[number].unpacked_bytes) if uses else "-"
-        wasted = size(uses[number].wasted_bytes) if uses and uses[number].wasted_bytes else "-"
+        unpacked = amount(uses[number].unpacked_bytes) if uses else "-"
+        wasted = amount(uses[number].wasted_bytes) if uses and uses[number].wasted_bytes else "-"
         form = "foreign" if layer.is_foreign else layer.compression
         made_by = paint(_cut(layer.made_by, 60), "quiet")
-        sizes = f"{size(layer.compressed_bytes):>11}  {form:<7} {unpacked:>9} {wasted:>9}"
+        sizes = f"{amount(layer.compressed_bytes):>11}  {form:<7} {unpacked:>9} {wasted:>9}"
         yield f"{number + 1:>5}  {sizes}  {made_by}".rstrip()
 
 
 def _deep(deep: Contents, paint: Paint) -> Iterator[str]:
-    yield _row("unpacked", f"{size(deep.unpacked_bytes)}, {counted(deep.files, 'file')}")
+    yield _row("unpacked", f"{amount(deep.unpacked_bytes)}, {counted(deep.files, 'file')}")
     system = ", ".join(filter(None, (deep.system, f"glibc {deep.glibc}" if deep.glibc else "")))
     if system:
         yield _row("system", system)
@@ -146,9 +139,9 @@ def _deep(deep: Contents, paint: Paint) -> Iterator[str]:
     if len(deep.code) > _CODE_SHOWN:
         yield _row("", f"and {len(deep.code) - _CODE_SHOWN} more files with device code (--json)")
     for place in deep.biggest:
-        yield _row("big", f"{size(place.size):>9}  {place.path}")
+        yield _row("big", f"{amount(place.size):>9}  {place.path}")
     for place in deep.caches:
-        yield _row("cache", f"{size(place.size):>9}  {place.path}  {place.what}")
+        yield _row("cache", f"{amount(place.size):>9}  {place.path}  {place.what}")
     for text in deep.left_out:
         yield _row("left out", text)
 

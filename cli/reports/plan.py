@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import textwrap
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
 from cli.reports.answers import body_data
 from cli.reports.grid import what
-from cli.reports.words import SIGNS, Paint, counted, plain
+from cli.reports.words import SIGNS, Paint, counted, folded, plain
 from components.compat import Answer, Case, Finding, Severity
 from components.compat.ceiling import Ceiling
 from images.cases import Use
@@ -88,7 +87,7 @@ def plan_data(page: Page) -> dict[str, Any]:
 
 def _contents(plan: Plan, width: int | None) -> Iterator[str]:
     spec = plan.spec
-    yield from _folded(f"{spec.name} {spec.version}: {spec.title}", "", "  ", width)
+    yield from folded(f"{spec.name} {spec.version}: {spec.title}", "", "  ", width)
     rows = [("base", plan.root), ("layout", plan.layout.value)]
     if spec.base.image:
         rows.append(("parent", f"{spec.base.image}, an image of ours"))
@@ -104,15 +103,15 @@ def _contents(plan: Plan, width: int | None) -> Iterator[str]:
 
 def _cuda(page: Page, width: int | None, paint: Paint) -> Iterator[str]:
     if not page.uses:
-        yield from _folded("GPU: nothing in it uses one; it runs on any pool", "", "  ", width)
+        yield from folded("GPU: nothing in it uses one; it runs on any pool", "", "  ", width)
     elif page.places:
         yield f"CUDA on the pools of {page.stack}"
     else:
         yield "CUDA"
     if page.remark:
-        yield from _folded(page.remark, "  ", "  ", width)
+        yield from folded(page.remark, "  ", "  ", width)
     for use in page.uses:
-        yield from _folded(f"{use.where}: {_told(use)}", "  ", "    ", width)
+        yield from folded(f"{use.where}: {_told(use)}", "  ", "    ", width)
         for fits in _groups(fit for fit in page.fits if fit.use is use):
             yield from _group(fits, page.places, width, paint)
 
@@ -145,7 +144,7 @@ def _group(fits: Sequence[Fit], places: Sequence[Place], width: int | None, pain
     answer, gpu, names = fits[0].answer, fits[0].gpu, [fit.pool for fit in fits]
     said = _ANY_GPU if any(fit.gpu != gpu for fit in fits) else gpu
     sign = str(SIGNS[answer.verdict])
-    first, *more = _folded(f"{sign}: {_pools(names, places)}", "    ", "      ", width)
+    first, *more = folded(f"{sign}: {_pools(names, places)}", "    ", "      ", width)
     yield first.replace(sign, paint(sign, SIGNS[answer.verdict].tone), 1)
     yield from more
     for finding in deciding(answer):
@@ -194,7 +193,7 @@ def _size(page: Page, width: int | None) -> Iterator[str]:
         size = f"{amount(found.size.compressed)} compressed, {amount(found.size.unpacked)} unpacked"
         parts = " and ".join(f"{counted(each.wheels, 'wheel')} of {each.image}" for each in found.counted)
         total = amount(sum(each.wheel_bytes for each in found.counted))
-        yield from _folded(f"Size: at least {size}", "", "  ", width)
+        yield from folded(f"Size: at least {size}", "", "  ", width)
         yield from _row("counted", f"{parts}, {total} as files", 2, width)
     else:
         yield "Size: nothing of it is known before it is built"
@@ -203,7 +202,7 @@ def _size(page: Page, width: int | None) -> Iterator[str]:
     for number, part in enumerate(found.not_counted):
         yield from _row("" if number else "without", part, 2, width, hang=2)
     for places in _alike(page.places) if found.counted else ():
-        yield from _folded(_pools([place.name for place in places], page.places), "  ", "    ", width)
+        yield from folded(_pools([place.name for place in places], page.places), "  ", "    ", width)
         yield from _row("start", _start(page.expected, places[0].machine), 4, width)
         yield from _row("disk", _disk(page.expected, places[0].machine), 4, width)
 
@@ -267,17 +266,4 @@ def _machine_data(place: Place, found: Expected) -> dict[str, Any]:
 
 def _row(label: str, text: str, indent: int, width: int | None, *, hang: int = 0) -> list[str]:
     start = " " * indent
-    return _folded(text, f"{start}{label:<{_LABEL}}", start + " " * (_LABEL + hang), width)
-
-
-def _folded(text: str, first: str, later: str, width: int | None) -> list[str]:
-    if width is None:
-        return [first + text]
-    return textwrap.wrap(
-        text,
-        max(width, 40),
-        initial_indent=first,
-        subsequent_indent=later,
-        break_long_words=False,
-        break_on_hyphens=False,
-    )
+    return folded(text, f"{start}{label:<{_LABEL}}", start + " " * (_LABEL + hang), width)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
@@ -55,6 +56,21 @@ def source_and_date(source: str, date: str) -> str:
 def counted(number: int, noun: str) -> str:
     """`1 image`, `2 images`."""
     return f"{number:,} {noun}" + ("" if number == 1 else "s")
+
+
+def folded(text: str, first: str, later: str, width: int | None) -> list[str]:
+    """Text in lines of at most `width` characters (at least 40; None: one line), with what stands before them."""
+    if width is None:
+        return [first + text]
+    lines = textwrap.wrap(
+        text,
+        max(width, 40),
+        initial_indent=first,
+        subsequent_indent=later,
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
+    return lines or [first]
 
 
 def is_fine(answer: Answer) -> bool:

@@ -6,7 +6,7 @@ import re
 from collections import defaultdict
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
-from functools import lru_cache
+from functools import cache, lru_cache
 
 from components.compat import tables
 from components.compat.model import Fact, Present
@@ -186,11 +186,18 @@ def _guessed(repository: str, tag: str) -> Row:
         cells["cuda"] = match[1] if "." in match[1] or "-" in match[1] else f"cu{match[1]}"
     if match := re.search(r"cudnn[-_.]?(\d+(?:\.\d+)*)", text):
         cells["cudnn"] = match[1]
-    if match := re.search(r"(ubuntu|debian|ubi|rockylinux|centos|alpine|opensuse)-?(\d+(?:\.\d+)?)", text):
-        cells["os"] = match[1] + match[2]
+    if match := _systems().search(text):
+        cells["os"] = match[1] + (match[2] or "")
     if match := re.search(r"(tensorflow|pytorch|torch|jax|mxnet|cupy|vllm)[:_-]v?(\d+\.\d+(?:\.\d+)?)", text):
         cells["framework"], cells["framework_version"] = match[1], match[2]
     return cells
+
+
+@cache
+def _systems() -> re.Pattern[str]:
+    """Names of systems whose C library the tables know, with their versions: ubuntu22.04, ubi-9, alpine."""
+    names = {re.sub(r"\d.*$", "", name) for name in tables.by_key("glibc", "os")}
+    return re.compile(rf"(?<![a-z])({'|'.join(sorted(names, key=len, reverse=True))})-?(\d+(?:\.\d+)?)?(?![a-z])")
 
 
 def _cudas(text: str) -> tuple[CudaVersion, ...]:

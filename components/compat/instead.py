@@ -244,7 +244,7 @@ def _outward(items: tuple[Item, ...], place: int) -> Iterator[Item]:
 def _known_tags() -> dict[str, tuple[tuple[str, ImageName], ...]]:
     """Repository → references that somebody has seen, with what their names tell."""
     seen = {f"{repository}:{row.tag.rstrip('*-_')}" for repository, rows in tables.image_tags().items() for row in rows}
-    seen |= {row["reference"] for row in tables.rows("image_examples", tables.DATA / "additions")}
+    seen |= {row["reference"] for row in tables.rows("image_example")}
     found: dict[str, list[tuple[str, ImageName]]] = {}
     for reference in sorted(seen):
         try:

@@ -151,6 +151,16 @@ class Cudnn:
 
 
 @dataclass(frozen=True, slots=True)
+class ContainerToolkit:
+    """What releases of the container toolkit do, from this one up to the next."""
+
+    version: Version
+    compat_libraries: str  # of an image: mounted, ignored, hook
+    checks_require: bool  # NVIDIA_REQUIRE_*, in the mode that it takes by itself
+    origin: Origin
+
+
+@dataclass(frozen=True, slots=True)
 class Nccl:
     """One NCCL release as it was built."""
 
@@ -353,6 +363,19 @@ def _pin(text: str) -> tuple[str, str]:
     return framework, version
 
 
+def parse_container_toolkit(row: Row) -> ContainerToolkit:
+    if row["compat_libraries"] not in {"mounted", "ignored", "hook"}:
+        raise ValueError(f"compat_libraries is {row['compat_libraries']!r}, not mounted, ignored or hook")
+    if row["checks_require"] not in {"yes", "no"}:
+        raise ValueError(f"checks_require is {row['checks_require']!r}, not yes or no")
+    return ContainerToolkit(
+        version=parse_release(row["version"]),
+        compat_libraries=row["compat_libraries"],
+        checks_require=row["checks_require"] == "yes",
+        origin=origin(row),
+    )
+
+
 def parse_cudnn(row: Row) -> Cudnn:
     first, _, last = (part.strip() for part in row["cudnn_version"].partition("-"))
     lines = [CudaVersion.parse(line) for line in row["cuda_versions"].replace("|", "-").split("-")]
@@ -511,6 +534,18 @@ def with_pinned(build: Build, pinned: Build) -> Build:
 @cache
 def cudnns() -> tuple[Cudnn, ...]:
     return _all("cudnn", parse_cudnn)
+
+
+@cache
+def container_toolkits() -> tuple[ContainerToolkit, ...]:
+    """Releases at which something turns, oldest first."""
+    return tuple(sorted(_all("container_toolkit", parse_container_toolkit), key=lambda each: each.version))
+
+
+def container_toolkit(version: Version) -> ContainerToolkit:
+    """The release that stands for this one: the newest at or below it, and the oldest for all before."""
+    known = container_toolkits()
+    return next((each for each in reversed(known) if each.version <= version), known[0])
 
 
 @cache

@@ -123,7 +123,7 @@ def test_the_sizes_of_the_locked_wheels_are_written(
     said.is_html, said.has_ranges = is_html, has_ranges
     result = run("image", "sizes", str(image))
     assert result.exit_code == 0, result.stderr
-    assert result.stdout == f"wrote {image / SIZES_FILE}: 1 wheel, 0.0 MB\n"
+    assert result.stdout == f"wrote {image / SIZES_FILE}: 1 wheel, 12.3 kB\n"
     (size,) = load_sizes(image, load_spec(image)) or ()
     assert (size.name, size.wheel, size.bytes) == ("jupyterhub", WHEEL, len(CONTENT))
     assert "127.0.0.1" not in (image / SIZES_FILE).read_text()

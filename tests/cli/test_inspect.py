@@ -12,7 +12,8 @@ from pathlib import Path
 import pytest
 from click.testing import Result
 
-from cli.reports.inspect import age, size
+from cli.reports.inspect import age
+from images.estimate import amount
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "images" / "inspection"))
 from made import fatbin, image, library, write_archive, write_layout
@@ -161,7 +162,7 @@ def test_check_says_that_an_image_uses_no_gpu(run: Run, registry: Registry) -> N
 
 def test_sizes_and_ages_are_for_people() -> None:
     now = datetime(2026, 11, 21, tzinfo=UTC)
-    assert [size(count) for count in (0, 999, 1500, 2_500_000, 3_210_000_000)] == [
+    assert [amount(count) for count in (0, 999, 1500, 2_500_000, 3_210_000_000)] == [
         "0 B", "999 B", "1.5 kB", "2.5 MB", "3.21 GB",
     ]  # fmt: skip
     assert age(now - timedelta(days=1), now) == "2026-11-20, 1 day ago"

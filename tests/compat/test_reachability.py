@@ -6,7 +6,6 @@ being quoted (names, C libraries, requirement clauses); for those the test looks
 
 from __future__ import annotations
 
-import csv
 import gc
 from collections.abc import Callable, Iterator, Mapping
 from functools import cache
@@ -20,7 +19,7 @@ from components.compat.images import ImageName, read_image
 from components.compat.model import Fact
 from components.compat.rules.index import ALL_RULES
 from components.compat.rules.rule import Rule
-from components.compat.tables import DATA, Origin
+from components.compat.tables import Origin
 from components.compat.versions import VersionError
 
 Row = Mapping[str, str]
@@ -161,13 +160,12 @@ def image_repository(row: Row) -> Iterator[Said]:
 
 @cache
 def _references() -> tuple[str, ...]:
-    with (DATA / "additions" / "image_examples.csv").open(encoding="utf-8", newline="") as file:
-        written = [*REFERENCES, *(row["reference"] for row in csv.DictReader(file))]
+    written = [*REFERENCES, *(row["reference"] for row in facts("image_example"))]
     written += [f"{row['repository']}:{row['tag'].replace('*', '-x')}".rstrip(":") for row in facts("image_tag")]
     return tuple(dict.fromkeys(written))
 
 
-# One reference for each family that neither image_examples.csv nor a note on a tag has one of.
+# One reference for each family that neither image_example.csv nor a note on a tag has one of.
 REFERENCES = (
     "763104351884.dkr.ecr.us-east-1.amazonaws.com/mxnet-inference:1.9.0-gpu-py38-cu112-ubuntu20.04",
     "763104351884.dkr.ecr.us-east-1.amazonaws.com/sagemaker-tritonserver:24.05-py3",
@@ -288,6 +286,11 @@ def require(row: Row) -> bool:
     return name is not None and name.requires == ((row["clause"],) if row["clause"] else ())
 
 
+def image_example(row: Row) -> bool:
+    """A reference that a remedy may name reads as one."""
+    return _read(row["reference"]) is not None
+
+
 def glibc(row: Row) -> bool:
     """A tag that names the system says which C library the image has."""
     names = [_read(f"{image}-{row['os']}") for image in ("nvidia/cuda:12.4.1-base", "somebody/tool:cuda12.4")]
@@ -309,7 +312,7 @@ QUOTED: dict[str, Callable[[Row], Iterator[Said]]] = {
     )
 }  # fmt: skip
 READ: dict[str, Callable[[Row], bool]] = {
-    reads.__name__: reads for reads in (driver_branch, ec2_gpu_instances, glibc, require)
+    reads.__name__: reads for reads in (driver_branch, ec2_gpu_instances, glibc, image_example, require)
 }
 
 
@@ -330,7 +333,6 @@ def _missed(table: str, quoted: set[Key]) -> list[Row]:
 
 # Rows that no answer needs, by table: which, and why they stay. One that no longer fits any row is out of date.
 SILENT: dict[str, tuple[tuple[str, Callable[[Row], bool]], ...]] = {
-    "container_toolkit": (("R-REQ and R-COMPATHOOK name the releases at which toolkits turn", lambda _: True),),
     "cuda_driver": (("only the release is known, no driver", lambda row: row["driver_precision"] == "unknown"),),
     "cudnn": (("each of its patches has a row of its own", lambda row: row["cudnn_version"] == "8.2"),),
     "eks_ami": (
@@ -349,7 +351,6 @@ SILENT: dict[str, tuple[tuple[str, Callable[[Row], bool]], ...]] = {
         ("the wheel brings its own", lambda row: row["library"] == "cudnn"),
         ("both processors have the same", lambda row: row["library"] == "glibc"),
     ),
-    "glibc": (("no tag that is read names the system", lambda _: True),),
     "image_repository": (("another name of nvidia/cuda", lambda row: row["repository"] == "nvcr.io/nvidia/cuda"),),
     "require": (("a tag of a line's first release may be of its last", lambda row: row["cuda_version"] == "12.9.0"),),
 }

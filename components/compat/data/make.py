@@ -21,6 +21,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from components.compat import tables
+from components.compat.images import read_image
 from components.compat.tables import Row
 from components.compat.versions import CudaVersion, DriverVersion, parse_release
 
@@ -263,12 +264,18 @@ TABLES = (
         lambda row: parse_release(row["operator_version"].removeprefix("v")),
     ),
     Table("glibc", ("os",), ("glibc",), _glibc),
+    Table(
+        "image_example",
+        ("reference",),
+        ("cuda", "cudnn", "framework", "framework_version", "os"),
+        lambda row: read_image(row["reference"]),
+    ),
     Table("nccl", ("nccl_version", "cuda_versions"), ("sm_list", "ptx"), tables.parse_nccl),
     Table(
         "container_toolkit",
         ("version",),
         ("date", "compat_libraries", "auto_mode", "checks_require"),
-        lambda row: parse_release(row["version"]),
+        tables.parse_container_toolkit,
         lambda row: parse_release(row["version"]),
     ),
     Table(
@@ -295,6 +302,9 @@ def make(facts: Path, additions: Path = ADDITIONS) -> dict[str, str]:
     made = {f"{table.name}.csv": _text(table, merged[table.name]) for table in TABLES}
     inputs = {f"facts/{path.name}": path for path in [facts / "README.md", *(facts / f"{t.name}.csv" for t in TABLES)]}
     inputs |= {f"additions/{path.name}": path for path in _additions(additions)}
+    taken = {path for table in TABLES for path in _additions_to(table, additions)}
+    if idle := [path.name for path in _additions(additions) if path not in taken]:
+        raise TableError(f"additions/{idle[0]} is of no table: name it <table>.csv or <table>_<anything>.csv")
     sums = [f"{_sum(path.read_bytes())}  {name}" for name, path in sorted(inputs.items()) if path.is_file()]
     sums += [f"{_sum(text.encode())}  {name}" for name, text in sorted(made.items())]
     return made | {SUMS: "\n".join(sums) + "\n"}

@@ -6,6 +6,7 @@ import re
 
 from packaging.version import Version
 
+from components.compat import tables
 from components.compat.model import Change, Fact, Finding, ImageFacts, Platform, PoolFacts, Present, Severity
 from components.compat.rules import fwd
 from components.compat.rules.back import native_floor, reaches
@@ -18,10 +19,14 @@ _SOURCE = "github:NVIDIA/nvidia-container-toolkit CHANGELOG.md, cmd/nvidia-cdi-h
 _NGC = "github:wimjan123/cuda11.7-gptj-training entrypoint.d/50-gpu-driver-check.sh (copy of NVIDIA's)"
 _VLLM = "https://github.com/gpustack/gpustack/issues/4678"
 _DATE = "2026-11-20"
-_WITHOUT = Version("1.17.4")  # this one release leaves compat libraries of images alone
 _ON_PATH = re.compile(r"\bcompat\b(?!/lib)")  # NGC images name compat/lib, which their entrypoint makes where it helps
 _IN_CACHE = re.compile(r"ld\.so\.conf.*compat")
 _CONTAINERS = frozenset({"docker", "kubernetes"})
+
+
+def _next_with_compat(version: Version) -> Version:
+    known = tables.container_toolkits()
+    return next(each.version for each in known if each.version > version and each.compat_libraries != "ignored")
 
 
 def _branch(cuda: CudaVersion, platform: Platform) -> int | None:
@@ -63,14 +68,15 @@ def check(image: ImageFacts, pool: PoolFacts) -> tuple[Finding, ...]:
     floor = major_floor(loaded, pool.platform)
     native = reaches(loaded, driver, pool.platform) is True
     needed = not native and (floor is None or driver < floor[0])
-    if pool.container_toolkit == _WITHOUT:
-        fact = Fact("container toolkit 1.17.4 does not use the compat libraries of an image", _SOURCE, _DATE)
+    toolkit = pool.container_toolkit
+    if toolkit is not None and (row := tables.container_toolkit(toolkit)).compat_libraries == "ignored":
+        text = f"container toolkit {row.version} does not use the compat libraries of an image"
+        fact = row.origin.fact(text, "compat_libraries")
         if needed and reaches(cuda, driver, pool.platform) is False:
-            to = Change("container_toolkit", "1.17.4", "1.17.5")
-            return (
-                refuse(ID, f"the image relies on {package}, which container toolkit 1.17.4 leaves alone", fact, to),
-            )
-        return (note(ID, f"container toolkit 1.17.4 leaves {package} alone", fact),)
+            to = Change("container_toolkit", str(toolkit), str(_next_with_compat(row.version)))
+            message = f"the image relies on {package}, which container toolkit {toolkit} leaves alone"
+            return (refuse(ID, message, fact, to),)
+        return (note(ID, f"container toolkit {toolkit} leaves {package} alone", fact),)
     fact = Fact(
         "container toolkits put the image's compat libraries before the driver's when they are of a newer major",
         _SOURCE,

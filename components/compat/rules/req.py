@@ -5,7 +5,7 @@ from __future__ import annotations
 import operator
 import re
 from collections.abc import Callable, Mapping
-from functools import lru_cache
+from functools import cache, lru_cache
 
 from packaging.version import Version
 
@@ -21,7 +21,6 @@ _SOURCE = (
 _HOOK = "https://github.com/NVIDIA/nvidia-container-toolkit/pull/910"  # what --gpus does from 1.18 on
 _ADVICE = "https://github.com/NVIDIA/nvidia-container-toolkit/issues/24"
 _DATE = "2026-11-21"
-_FIRST_WITHOUT_CHECK = Version("1.18.0")  # from here on mode auto is jit-cdi, which asks for nothing
 _ASKS = frozenset({"docker", "kubernetes"})
 _BRANDS = {
     "datacenter": frozenset({"tesla", "nvidia"}),
@@ -124,6 +123,12 @@ def check(image: ImageFacts, pool: PoolFacts) -> tuple[Finding, ...]:
     return _check(wanted, pool.gpu, pool.driver, pool.host, pool.container_toolkit)
 
 
+@cache
+def _first_without_check() -> Version:
+    """From here on mode auto is jit-cdi, which asks for nothing."""
+    return next(each.version for each in tables.container_toolkits() if not each.checks_require)
+
+
 def _check(
     wanted: tuple[str, ...], gpu: Gpu, driver: DriverVersion, host: str, toolkit: Version | None
 ) -> tuple[Finding, ...]:
@@ -131,23 +136,24 @@ def _check(
         answers = [holds(clause, gpu, driver) for clause in wanted]
     except tables.UnknownFact:
         answers = [None]
+    row = tables.container_toolkit(toolkit) if toolkit is not None else None
+    asks = row is not None and row.checks_require
     short = wanted[answers.index(False) if False in answers else 0].split(" ")[0]
-    fact = Fact(
+    told = (
         f"{short} …: the image's NVIDIA_REQUIRE_*; the legacy mode of container toolkits before 1.18 asks for it, "
-        "the CDI modes do not",
-        _SOURCE,
-        _DATE,
+        "the CDI modes do not"
     )
+    fact = row.origin.fact(told, "checks_require") if row is not None else Fact(told, _SOURCE, _DATE)
     if False not in answers:
-        if None in answers and host and toolkit is not None and toolkit < _FIRST_WITHOUT_CHECK:
+        if None in answers and host and asks:
             return (unknown(ID, f"it is not known whether {gpu.name} meets {short} …", fact),)
         return ()
     message = f"the image asks for {short} or a driver branch of its list, which {driver} on {gpu.name} does not meet"
     off = Change("env", "", "NVIDIA_DISABLE_REQUIRE=true")
-    newer = Change("container_toolkit", str(toolkit or ""), str(_FIRST_WITHOUT_CHECK))
+    newer = Change("container_toolkit", str(toolkit or ""), str(_first_without_check()))
     if toolkit is None or not host:
         return (warn(ID, f"{message}: container toolkits before 1.18 do not start it", fact, off, newer),)
-    if toolkit < _FIRST_WITHOUT_CHECK:
+    if asks:
         return (refuse(ID, f"{message}: container toolkit {toolkit} does not start it", fact, off, newer),)
     if host == "kubernetes":
         return (note(ID, f"{message}; container toolkit {toolkit} no longer asks", fact),)
