@@ -165,6 +165,8 @@ class Gpu:
     fact: Fact
     mig: str = ""  # profile of the slice, where it is one
     drivers: GpuDrivers | None = None  # of its model, where a source tells its first one
+    last_branch: int | None = None  # of its model, where it was dropped before its architecture
+    last_fact: Fact | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)

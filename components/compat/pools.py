@@ -255,9 +255,29 @@ def _known(models: tuple[GpuModel, ...], kind: str, name: str) -> tuple[Gpu, ...
         fact = model.origin.fact(text, "compute_capability")
         shown = model.name if len(models) == 1 else name.strip()[:80]
         mig = names.mig_profile(name)
-        gpu = Gpu(shown, model.compute_capability, model.family, product_class, forward, fact, mig, _drivers_of(model))
-        found.setdefault((gpu.capability, product_class, forward, model.not_in_drivers, model.chips), gpu)
+        last, last_fact = _dropped_early(model)
+        gpu = Gpu(
+            shown,
+            model.compute_capability,
+            model.family,
+            product_class,
+            forward,
+            fact,
+            mig,
+            _drivers_of(model),
+            last,
+            last_fact,
+        )
+        found.setdefault((gpu.capability, product_class, forward, model.not_in_drivers, model.chips, last), gpu)
     return tuple(found.values())
+
+
+def _dropped_early(model: GpuModel) -> tuple[int | None, Fact | None]:
+    """The last branch of a board that drivers dropped before others of its architecture."""
+    arch, last = tables.architectures().get(model.compute_capability), model.last_driver_branch
+    if arch is None or last is None or last == arch.last_branch:
+        return None, None
+    return last, model.origin.fact(f"the last driver branch for {model.name} is {last}", "last_driver_branch")
 
 
 def _drivers_of(model: GpuModel) -> GpuDrivers | None:

@@ -33,7 +33,8 @@ from components.compat.model import (
 from components.compat.pools import read_pools
 from components.compat.resolve import Findings, runs
 from components.compat.rules.back import reaches
-from components.compat.turning import last_branch, turning_drivers
+from components.compat.rules.drop import last_branch
+from components.compat.turning import turning_drivers
 from components.compat.versions import DriverVersion
 
 _LAST = 9999  # release that stands for the newest of its branch
@@ -197,7 +198,7 @@ def _first(asked: Asked, options: _Options, most: int) -> Way | None:
 
 def _on_some_driver(asked: Asked, option: Option, images: tuple[ImageFacts, ...]) -> Way | None:
     """With the driver open: the GPU's last branch where it was dropped, else the lowest that runs it."""
-    last, driver = last_branch(asked.pool.gpu), _lowest_running(images, asked.pools)
+    last, driver = last_branch(asked.pool.gpu, asked.pool.platform), _lowest_running(images, asked.pools)
     if driver is None:
         return None
     how = f" ({option.how})" if option.how else ""
@@ -253,10 +254,11 @@ def _serves(images: tuple[ImageFacts, ...], hosts: tuple[tuple[Gpu, Surroundings
 
 def _is_driven(pool: PoolFacts) -> bool:
     """Does the driver drive the GPU at all?"""
-    arch = tables.architectures().get(pool.gpu.capability)
-    if arch is None or pool.driver is None or pool.platform is Platform.WINDOWS:
+    if pool.driver is None:
         return True
-    return (arch.first_branch or 0) <= pool.driver.branch <= (arch.last_branch or pool.driver.branch)
+    arch, last = tables.architectures().get(pool.gpu.capability), last_branch(pool.gpu, pool.platform)
+    first = arch.first_branch if arch is not None and pool.platform is not Platform.WINDOWS else None
+    return (first or 0) <= pool.driver.branch <= (last if last is not None else pool.driver.branch)
 
 
 def _may_reach(image: ImageFacts, pool: PoolFacts) -> bool:
@@ -268,7 +270,7 @@ def _may_reach(image: ImageFacts, pool: PoolFacts) -> bool:
 
 def _driver_way(asked: Asked, refusals: list[Finding]) -> Iterator[Way]:
     """A driver with which all images run: the lowest newer one, or the nearest older one for a GPU that was dropped."""
-    gpu, image, last = asked.pool.gpu, asked.image, last_branch(asked.pool.gpu)
+    gpu, image, last = asked.pool.gpu, asked.image, last_branch(asked.pool.gpu, asked.pool.platform)
     now = max(pool.driver for pool in asked.pools if pool.driver is not None)
     top = _last_of(last if last is not None else tables.newest_branch())
     does_top = _run(asked.images, _on(asked, top))
@@ -423,6 +425,9 @@ def _nothing(asked: Asked, refusals: list[Finding], words: str) -> Remedy:
             return Remedy(
                 f"No build of {what} in the tables runs on {gpu.name}: use a GPU of compute capability {span}."
             )
-    if asked.image.code is not None and (line := instead.newest_line(asked.pool, asked.lowest)) is not None:
-        return Remedy(f"Build it for sm_{gpu.capability.digits} ({gpu.name}), with CUDA {line}.")
+    last = last_branch(gpu, asked.pool.platform)
+    newest = _last_of(last) if last is not None and not _is_driven(asked.pool) else asked.lowest
+    if asked.image.code is not None and (line := instead.newest_line(asked.pool, newest)) is not None:
+        on = f" on driver {last}.x, the last branch for it" if newest is not asked.lowest else ""
+        return Remedy(f"Build it for sm_{gpu.capability.digits} ({gpu.name}), with CUDA {line}{on}.")
     return Remedy(f"Nothing that the tables know makes this run on {gpu.name} as it is: use another GPU.")

@@ -7,7 +7,7 @@ from functools import lru_cache
 from components.compat import tables
 from components.compat.model import Gpu, ImageFacts, Platform, PoolFacts
 from components.compat.rules.back import native_floor
-from components.compat.rules.drop import first_drivers
+from components.compat.rules.drop import first_drivers, last_branch
 from components.compat.rules.minor import major_floor
 from components.compat.versions import CudaVersion, DriverVersion
 
@@ -23,12 +23,6 @@ def turning_drivers(image: ImageFacts, pool: PoolFacts) -> tuple[DriverVersion, 
         pool.gpu,
         pool.platform,
     )
-
-
-def last_branch(gpu: Gpu) -> int | None:
-    """The last driver branch that drives this GPU; None where it is driven to this day."""
-    arch = tables.architectures().get(gpu.capability)
-    return arch.last_branch if arch is not None else None
 
 
 @lru_cache(256)
@@ -53,7 +47,7 @@ def _turns(  # noqa: PLR0913, PLR0917 - the key of the cache
             turns |= {found[0]} if found else set()
         turns |= {tables.first_release(branch) for branch in (*_served(each.line), *compat_branches)}
     turns |= set(first_drivers(gpu, platform))
-    last = last_branch(gpu)
+    last = last_branch(gpu, platform)
     if last is not None:
         newer = min((branch for branch in tables.driver_branches() if branch > last), default=0)
         turns |= {tables.first_release(newer)} if newer else set()

@@ -49,6 +49,16 @@ def first_drivers(gpu: Gpu, platform: Platform) -> tuple[DriverVersion, ...]:
     return (tables.first_release(arch.first_branch),)
 
 
+def last_branch(gpu: Gpu, platform: Platform) -> int | None:
+    """The last driver branch for this GPU, as the platform counts branches; None where it is driven to this day."""
+    arch = tables.architectures().get(gpu.capability)
+    last = gpu.last_branch if gpu.last_branch is not None or arch is None else arch.last_branch
+    if last is None or platform is not Platform.WINDOWS:
+        return last
+    # Windows counts on inside a branch (R470: 471 to 474): everything before the next branch belongs to it.
+    return min((other for other in tables.driver_branches() if other > last), default=last + 1) - 1
+
+
 def _first_on_windows(arch: Architecture, branch: int) -> DriverVersion:
     """The driver of the first toolkit that makes code for it; Windows has numbers of its own inside a branch."""
     known = (
@@ -68,13 +78,16 @@ def _driver(driver: DriverVersion, said: str, gpu: Gpu, platform: Platform) -> t
         fact = Fact(f"no table has compute capability {gpu.capability}", _MATRIX, "", verified=False)
         return (unknown(ID, f"it is not known which drivers drive {gpu.name} ({gpu.capability})", fact),)
     this = f"driver {said}" if said else "a driver"
-    if arch.last_branch is not None and driver.branch > _last(arch.last_branch, platform):
+    last = last_branch(gpu, platform)
+    if last is not None and driver.branch > last:
         text = f"the last driver branch for {arch.name} ({gpu.capability}) is {arch.last_branch}"
+        fact = gpu.last_fact or arch.origin.fact(text, "last_driver_branch")
         message = (
-            f"{this} no longer drives {gpu.name}: {text}" if said else f"{text}: newer ones do not drive {gpu.name}"
+            f"{this} no longer drives {gpu.name}: {fact.text}"
+            if said
+            else f"{fact.text}: newer ones do not drive {gpu.name}"
         )
-        fact = arch.origin.fact(text, "last_driver_branch")
-        return (refuse(ID, message, fact, Change("driver", said, str(arch.last_branch))),)
+        return (refuse(ID, message, fact, Change("driver", said, str(gpu.last_branch or arch.last_branch))),)
     if arch.first_branch is not None and driver.branch < arch.first_branch:
         fact = arch.origin.fact(
             f"the first driver branch for {arch.name} ({gpu.capability}) is {arch.first_branch}", "first_driver_branch"
@@ -110,13 +123,6 @@ def _jetson(release: JetsonVersion) -> tuple[Finding, ...]:
         return ()
     fact = Fact(f"the newest Jetson Linux of the tables is {newest}", _JETPACK, "2026-11-20")
     return (warn(ID, f"Jetson Linux {release} is newer than the tables: what it dropped is not known here", fact),)
-
-
-def _last(branch: int, platform: Platform) -> int:
-    if platform is not Platform.WINDOWS:
-        return branch
-    # Windows counts on inside a branch (R470: 471 to 474): everything before the next branch belongs to it.
-    return min((other for other in tables.driver_branches() if other > branch), default=branch + 1) - 1
 
 
 def _toolkit(cuda: CudaVersion, gpu: ComputeCapability, name: str) -> tuple[Finding, ...]:

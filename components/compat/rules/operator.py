@@ -6,6 +6,7 @@ from functools import lru_cache
 
 from components.compat import tables
 from components.compat.model import Fact, Finding, ImageFacts, PoolFacts, Severity
+from components.compat.rules.drop import last_branch
 from components.compat.rules.rule import Rule, note, unknown
 from components.compat.tables import Row
 from components.compat.versions import DriverVersion, parse_release
@@ -42,10 +43,10 @@ def check(image: ImageFacts, pool: PoolFacts) -> tuple[Finding, ...]:  # noqa: A
     fact = tables.origin(row).fact(
         f"GPU operator {row['operator_version']} installs driver {default} by default", "default_driver"
     )
-    arch = tables.architectures().get(pool.gpu.capability)
+    last = last_branch(pool.gpu, pool.platform)
     if pool.driver == default or pool.driver is None:
         return (note(ID, fact.text, fact),)
-    if arch is not None and arch.last_branch is not None and default.branch > arch.last_branch >= pool.driver.branch:
+    if last is not None and default.branch > last >= pool.driver.branch:
         message = f"{fact.text}, which no longer drives {pool.gpu.name}: keep driver.version pinned to {pool.driver}"
         return (note(ID, message, fact),)
     return (note(ID, f"{fact.text}; this pool says {pool.driver}", fact),)
@@ -62,7 +63,7 @@ RULE = Rule(
     severity=Severity.UNKNOWN,
     check=check,
     of_image=(),
-    of_pool=("gpu", "driver", "operator"),
+    of_pool=("gpu", "driver", "operator", "platform"),
     reads=("operator",),
     passing={"gpu": "T4", "cuda": "13.0", "operator": "v25.10.0", "host": "kubernetes"},
     failing={"gpu": "V100", "cuda": "12.4", "operator": "v77.7.0", "host": "kubernetes"},

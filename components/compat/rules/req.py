@@ -42,11 +42,11 @@ _COMPARE: Mapping[str, Callable[[Version, Version], bool]] = {
 
 
 @lru_cache(16384)
-def holds(clause: str, gpu: Gpu, driver: DriverVersion) -> bool | None:
+def holds(clause: str, gpu: Gpu, driver: DriverVersion, platform: Platform = Platform.LINUX) -> bool | None:
     """One variable's value: blank is or, comma is and. None where it asks for something that is not known here."""
     answer: bool | None = False if _parts(clause) else None
     for parts in _parts(clause):
-        found = _all_of(parts, gpu, driver)
+        found = _all_of(parts, gpu, driver, platform)
         if found:
             return True
         if found is None:
@@ -59,10 +59,10 @@ def _parts(clause: str) -> tuple[tuple[str, ...], ...]:
     return tuple(tuple(part for part in text.split(",") if part) for text in clause.split())
 
 
-def _all_of(parts: tuple[str, ...], gpu: Gpu, driver: DriverVersion) -> bool | None:
+def _all_of(parts: tuple[str, ...], gpu: Gpu, driver: DriverVersion, platform: Platform) -> bool | None:
     answer: bool | None = True
     for part in parts:
-        found = _one(part, gpu, driver)
+        found = _one(part, gpu, driver, platform)
         if found is False:
             return False
         if found is None:
@@ -71,7 +71,7 @@ def _all_of(parts: tuple[str, ...], gpu: Gpu, driver: DriverVersion) -> bool | N
 
 
 @lru_cache(16384)
-def _one(text: str, gpu: Gpu, driver: DriverVersion) -> bool | None:
+def _one(text: str, gpu: Gpu, driver: DriverVersion, platform: Platform) -> bool | None:
     match = re.fullmatch(r"(cuda|driver|arch|brand)(>=|<=|==|!=|=|<|>)([\w.]+)", text)
     if match is None:
         return None
@@ -84,8 +84,7 @@ def _one(text: str, gpu: Gpu, driver: DriverVersion) -> bool | None:
     except ValueError:
         return None
     if what == "cuda":
-        branch = tables.driver_branches().get(driver.branch)
-        have = str(branch.native_cuda) if branch else str(tables.cuda_ceiling(driver))
+        have = str(tables.native_cuda(driver, platform))
     else:
         have = str(driver) if what == "driver" else str(gpu.capability)
     return _COMPARE[compare](parse_release(have), wanted)
@@ -113,14 +112,14 @@ def clauses(image: ImageFacts) -> tuple[str, ...]:
 
 def check(image: ImageFacts, pool: PoolFacts) -> tuple[Finding, ...]:
     wanted = clauses(image)
-    if not wanted or pool.driver is None or pool.platform is Platform.JETSON:
+    if not wanted or pool.platform is Platform.JETSON:
         return ()
     # Docker in WSL asks as well; what runs there without a container toolkit does not.
     if pool.host and pool.host not in _ASKS and not (pool.host == "wsl" and pool.container_toolkit):
         return ()
     if dict(image.environment).get("NVIDIA_DISABLE_REQUIRE", "").lower() in {"true", "1"}:
         return ()
-    return _check(wanted, pool.gpu, pool.driver, pool.host, pool.container_toolkit)
+    return _check(wanted, pool)
 
 
 @cache
@@ -129,11 +128,12 @@ def _first_without_check() -> Version:
     return next(each.version for each in tables.container_toolkits() if not each.checks_require)
 
 
-def _check(
-    wanted: tuple[str, ...], gpu: Gpu, driver: DriverVersion, host: str, toolkit: Version | None
-) -> tuple[Finding, ...]:
+def _check(wanted: tuple[str, ...], pool: PoolFacts) -> tuple[Finding, ...]:
+    gpu, driver, host, toolkit = pool.gpu, pool.driver, pool.host, pool.container_toolkit
+    if driver is None:
+        return ()
     try:
-        answers = [holds(clause, gpu, driver) for clause in wanted]
+        answers = [holds(clause, gpu, driver, pool.platform) for clause in wanted]
     except tables.UnknownFact:
         answers = [None]
     row = tables.container_toolkit(toolkit) if toolkit is not None else None
