@@ -130,8 +130,21 @@ class HubCull(TypedDict):
     """Default: idle_s."""
 
 
+class HubCourse(TypedDict):
+    """A course that uses the hub: who is affected by a change, for policies and reviewers."""
+
+    name: str
+    title: str
+    seats: int
+    profiles: Sequence[str]
+    """Profiles that the course may choose, by name."""
+
+
 class NotebookHubArgs(TypedDict):
     """Arguments of NotebookHub. Times in seconds, sizes in GiB."""
+
+    courses: NotRequired[Sequence[HubCourse]]
+    """Who uses it. Recorded, and without effect on the hub itself."""
 
     images_are_pre_pulled: NotRequired[bool]
     """The profiles' images are on every node of their pools before anybody asks, by a PrePuller or otherwise; policies

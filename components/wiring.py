@@ -136,6 +136,12 @@ def hub_args(stack: Stack, hub: Hub, refs: Refs) -> NotebookHubArgs:
         "proxy_image": refs[hub.proxy_image],
         "proxy_image_name": hub.proxy_image,
         "profiles": [_profile(profile, refs) for profile in hub.profiles],
+        "courses": [
+            {"name": each.name, "title": each.title, "seats": each.seats, "profiles": list(each.profiles)}
+            for each in stack.courses
+            if each.hub == hub.name
+        ]
+        or None,
         "expose": {"kind": hub.expose.kind, "port": hub.expose.port},
         "authenticator": _plain(who),
         "cull": hub.cull.model_dump(exclude_none=True),

@@ -113,11 +113,24 @@ def parse_hub(name: str, args: Mapping[str, Any]) -> Hub:
         core_tolerations=_tolerations(read, "core_tolerations"),
         images={profile.image_name: profile.image for profile in profiles},
     )
-    read.claim("images_are_pre_pulled")  # told to policies: nothing of the hub depends on it
+    # Told to policies and to reviewers: nothing of the hub depends on these.
+    read.claim("images_are_pre_pulled")
+    for course in read.each("courses"):
+        _course(course, [profile.name for profile in profiles])
     _check_together(read, hub)
     read.refuse_unknown()
     read.close()
     return hub
+
+
+def _course(read: Arguments, profiles: Sequence[str]) -> None:
+    read.name("name")
+    read.text("title")
+    read.whole("seats", least=1)
+    for name in read.texts("profiles"):
+        if name not in profiles:
+            read.note("profiles", f"has {name}, which is not a profile of this hub", f"choose of {', '.join(profiles)}")
+    read.refuse_unknown()
 
 
 def _check_together(read: Arguments, hub: Hub) -> None:

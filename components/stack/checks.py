@@ -43,6 +43,7 @@ def check(raw: Raw) -> Iterator[Fault]:
     yield from _doubles(raw, ("jobs",), key=lambda job: (str(job.get("namespace", "batch")), job.get("name")))
     for loc, job in _items(raw, "jobs"):
         yield from _workload(raw, loc, job, pools, elsewhere=None)
+    yield from _courses(raw)
     for loc, part in _assuming(raw):
         yield from _assumptions(loc, part)
 
@@ -236,6 +237,33 @@ def _pool_named(raw: Raw, loc: Loc, name: object) -> Iterator[Fault]:
         yield Fault(loc, "is not a pool of the fleet", nearest(name, names, what="pool"), name)
 
 
+# --- courses
+
+
+def _courses(raw: Raw) -> Iterator[Fault]:
+    yield from _doubles(raw, ("courses",))
+    names = _known(raw, "hubs")
+    for loc, course in _items(raw, "courses"):
+        hub, first, last = course.get("hub"), course.get("first_day"), course.get("last_day")
+        if names is not None and isinstance(hub, str) and hub not in names:
+            yield Fault((*loc, "hub"), "is not a hub of this stack", nearest(hub, names, what="hub"), hub)
+        for _, found in _items(raw, "hubs"):
+            if hub is not None and found.get("name") == hub:
+                yield from _chosen(found, loc, course)
+        if first is not None and last is not None and str(first) > str(last):
+            fix = f"the course begins on {first}: write a day after that, or correct first_day"
+            yield Fault((*loc, "last_day"), "is before first_day", fix, str(last))
+
+
+def _chosen(hub: Raw, loc: Loc, course: Raw) -> Iterator[Fault]:
+    """Profiles of a course that its hub does not have."""
+    profiles, chosen = _known(hub, "profiles"), course.get("profiles")
+    for index, name in enumerate(chosen if isinstance(chosen, list) else ()):
+        if profiles is not None and isinstance(name, str) and name not in profiles:
+            advice = nearest(name, profiles, what="profile")
+            yield Fault((*loc, "profiles", index), f"is not a profile of hub {hub.get('name')}", advice, name)
+
+
 # --- everywhere
 
 
@@ -261,7 +289,7 @@ def _doubles(
 def _assuming(raw: Raw) -> Iterator[tuple[Loc, Raw]]:
     for section in ("site", "runtime"):
         yield (section,), _mapping(raw, section)
-    for path in (("fleet", "pools"), ("hubs",), ("jobs",)):
+    for path in (("fleet", "pools"), ("hubs",), ("jobs",), ("courses",)):
         yield from _items(raw, *path)
 
 

@@ -340,6 +340,27 @@ class Job(BaseModel):
     assumptions: Assumptions = ()
 
 
+class Course(BaseModel):
+    """A course in one term: who may need GPUs at the same time, and how many of them are promised to it."""
+
+    model_config = _FORM
+    name: Name = Field(description="Short name of the course.")
+    title: Text = Field(description="What people call it.")
+    hub: Text = Field(description="Hub that the course uses.")
+    profiles: tuple[Name, ...] = Field(min_length=1, description="Profiles of that hub that the course may choose.")
+    seats: int = Field(ge=1, description="People in the course.")
+    peak_share: float = Field(
+        gt=0, le=1, description="Share of the seats that have a server at the busiest time: 0.25."
+    )
+    guaranteed_gpus: Count = Field(0, description="GPUs that the course always gets, whoever else is there.")
+    borrowable_gpus: Count | None = Field(
+        None, description="GPUs beyond the guaranteed ones that it may take while they are free; none: any."
+    )
+    first_day: date = Field(description='First day of the course, quoted: "2020-10-01".')
+    last_day: date = Field(description='Last day of the course, quoted: "2020-12-18".')
+    assumptions: Assumptions = ()
+
+
 class Stack(BaseModel):
     """Everything a stack is made from. A stack that only builds images has no fleet."""
 
@@ -350,6 +371,7 @@ class Stack(BaseModel):
     images: tuple[Image, ...] = Field((), description="Images that this stack builds.")
     hubs: tuple[Hub, ...] = Field((), description="JupyterHubs of this stack.")
     jobs: tuple[Job, ...] = Field((), description="Batch jobs of this stack.")
+    courses: tuple[Course, ...] = Field((), description="Courses of the term that use the hubs.")
 
     def substitute(self, reference: str) -> tuple[str, str | None]:
         """What is pulled for `reference` here, and why; the reference itself and None where nothing replaces it."""

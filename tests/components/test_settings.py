@@ -95,6 +95,8 @@ def test_what_the_site_did_not_state_is_marked_as_an_assumption() -> None:
         assert set(part.assumptions) == set(written[f"gpu-commons:{section}"]) - {"assumptions"}
     assert set(stack.hubs[0].assumptions) == set(written["gpu-commons:hubs"][0]) - {"assumptions"}
     assert set(stack.jobs[0].assumptions) == set(written["gpu-commons:jobs"][0]) - {"assumptions"}
+    for course, raw in zip(stack.courses, written["gpu-commons:courses"], strict=True):
+        assert set(course.assumptions) == set(raw) - {"assumptions"}
 
 
 def test_the_dsmlp_hub_gives_a_gpu_only_to_those_who_choose_one() -> None:
@@ -419,7 +421,10 @@ ONE_PROBLEM = {
         ("hubs[0].profiles", "", "have 2 defaults", "on one of cpu, gtx1080ti"),
     ),
     "two profiles of one name": (
-        [("- name: rtx2080ti\n          title", "- name: gtx1080ti\n          title")],
+        [
+            ("- name: rtx2080ti\n          title", "- name: gtx1080ti\n          title"),
+            ("profiles: [gtx1080ti, rtx2080ti]", "profiles: [gtx1080ti]"),
+        ],
         ("hubs[0].profiles[2].name", '"gtx1080ti"', "is taken by profiles[1]", "a name of its own"),
     ),
     "node port out of range": (
@@ -431,8 +436,24 @@ ONE_PROBLEM = {
         ("hubs[0].cull.every_s", "7200", "is longer than idle_s", "once in 3600 s"),
     ),
     "name that Kubernetes refuses": (
-        [("- name: datahub\n", "- name: Data_Hub\n")],
+        [("- name: datahub\n", "- name: Data_Hub\n"), *[("hub: datahub\n", "hub: Data_Hub\n")] * 2],
         ("hubs[0].name", '"Data_Hub"', "is not a name", "small letters"),
+    ),
+    "course of a hub that is not there": (
+        [("title: Deep learning\n      hub: datahub", "title: Deep learning\n      hub: datahob")],
+        ("courses[1].hub", '"datahob"', "is not a hub of this stack", "did you mean datahub"),
+    ),
+    "course with a profile that its hub does not have": (
+        [("profiles: [cpu, gtx1080ti]", "profiles: [cpu, gtx1080]")],
+        ("courses[0].profiles[1]", '"gtx1080"', "is not a profile of hub datahub", "did you mean gtx1080ti"),
+    ),
+    "course that ends before it begins": (
+        [('last_day: "2020-12-18"', 'last_day: "2020-09-18"')],
+        ("courses[0].last_day", '"2020-09-18"', "is before first_day", "begins on 2020-10-01"),
+    ),
+    "more servers than seats": (
+        [("peak_share: 0.2", "peak_share: 1.2")],
+        ("courses[0].peak_share", "1.2", "is out of range: at most 1.0", "Share of the seats"),
     ),
     "encrypted value": (
         [("username_key: email", "username_key: {secure: v1:c2VjcmV0}")],

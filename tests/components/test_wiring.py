@@ -60,6 +60,23 @@ def test_a_hub_gets_its_profiles_with_the_images_that_were_pushed(stack: Stack, 
     assert args["core_pool"] == "gtx1080ti"
 
 
+def test_a_hub_is_told_the_courses_that_use_it_for_those_who_review_a_change(
+    stack: Stack, refs: dict[str, Any]
+) -> None:
+    args = wiring.hub_args(stack, stack.hubs[0], refs)
+    assert args["courses"] == [
+        {
+            "name": "ml-intro",
+            "title": "Introduction to machine learning",
+            "seats": 180,
+            "profiles": ["cpu", "gtx1080ti"],
+        },
+        {"name": "deep-learning", "title": "Deep learning", "seats": 120, "profiles": ["gtx1080ti", "rtx2080ti"]},
+    ]
+    alone = stack.model_copy(update={"courses": ()})
+    assert "courses" not in wiring.hub_args(alone, alone.hubs[0], refs)
+
+
 def test_a_job_gets_no_argument_that_was_not_set(stack: Stack, refs: dict[str, Any]) -> None:
     args = wiring.job_args(stack.jobs[0], refs, "batch")
     assert None not in args.values()

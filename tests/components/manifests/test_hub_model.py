@@ -128,6 +128,16 @@ def test_two_profiles_of_one_name_are_refused() -> None:
     ]
 
 
+def test_a_course_is_told_to_reviewers_and_names_profiles_that_are_there() -> None:
+    course = {"name": "ml", "title": "Machine learning", "seats": 120, "profiles": ["gpu"]}
+    parse_hub("hub", {**ARGS, "courses": [course]})
+    (profile,) = messages(courses=[{**course, "profiles": ["gpu", "gqu"]}])
+    assert profile.startswith("hub.courses[0].profiles")
+    assert "has gqu, which is not a profile of this hub" in profile
+    (seats,) = messages(courses=[{**course, "seats": 0}])
+    assert seats.startswith("hub.courses[0].seats")
+
+
 def test_two_defaults_are_refused() -> None:
     first = {**PROFILE, "is_default": True}
     (message,) = messages(profiles=[first, {**first, "name": "other", "title": "Other"}])
