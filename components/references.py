@@ -35,6 +35,16 @@ class ImageReference:
             raise ValueError("is not an image reference such as registry.example.edu/gpu-commons/hub:1.2")
         return cls(head if has_host else "docker.io", match["path"], match["tag"], match["digest"])
 
+    @property
+    def repository_in_full(self) -> str:
+        """Registry and repository as Docker resolves them: `busybox` is docker.io/library/busybox."""
+        folder = "library/" if self.registry == "docker.io" and "/" not in self.repository else ""
+        return f"{self.registry}/{folder}{self.repository}"
+
+    def is_in(self, place: str) -> bool:
+        """Does it lie in this registry, or in this folder of one?"""
+        return self.repository_in_full.startswith(place.rstrip("/") + "/")
+
     def __str__(self) -> str:
         tag = f":{self.tag}" if self.tag else ""
         digest = f"@{self.digest}" if self.digest else ""

@@ -13,8 +13,7 @@ from pulumi_policy.proxy import UnknownValueError
 from components import labels
 from components.placement import UNKNOWN, Node
 from components.settings import Stack
-from images.estimate import GB, Size
-from images.measured import size_of
+from images.estimate import GB
 from images.pushed import known
 from policies.findings import Finding, Level, Limits, Site, Waiver
 from policies.machines import machine_of
@@ -71,15 +70,10 @@ def site_of(stack: Stack) -> Site:
                 if image.limit
             },
         ),
-        size_of=_size_of,
+        contents_of=known,
+        own_images=frozenset(image.name for image in stack.images),
         today=dt.datetime.now(tz=dt.UTC).date(),
     )
-
-
-def _size_of(reference: str) -> Size | None:
-    """From the facts on this machine; a policy asks no registry."""
-    contents = known(reference)
-    return size_of(contents) if contents else None
 
 
 def plain(value: Any) -> Any:

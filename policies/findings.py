@@ -9,7 +9,8 @@ from enum import StrEnum
 from typing import Any
 
 from components.placement import Node
-from images.estimate import GB, Rates, Size
+from images.estimate import GB, Rates
+from images.inspection.facts import ImageContents
 
 
 class Level(StrEnum):
@@ -36,7 +37,8 @@ class Workload:
     pod: Mapping[str, Any]
     is_daemon: bool = False  # runs on every node that takes it
     start_timeout_s: float | None = None  # of a hub's profile: seconds in which its server must answer
-    is_pre_pulled: bool = False  # its image is on every node before it is asked for
+    is_pre_pulled: bool = False  # something brings its image to all nodes before it is asked for
+    image_names: tuple[str, ...] = ()  # what the stack calls its images, in the order of its containers
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,8 +70,8 @@ class Limits:
     waivers: Mapping[str, Waiver] = field(default_factory=dict)  # by the image's name
 
 
-def nothing_known(_: str) -> Size | None:
-    """The size of every image, where no facts are at hand."""
+def nothing_known(_: str) -> ImageContents | None:
+    """What is in every image, where no facts are at hand."""
     return None
 
 
@@ -83,7 +85,8 @@ class Site:
     own_registry: str | None = None  # where this stack pushes: facts of these images can always be read
     machines: Mapping[str, Machine] = field(default_factory=dict)  # by pool
     limits: Limits = field(default_factory=Limits)
-    size_of: Callable[[str], Size | None] = nothing_known  # of repository@digest, from the facts that were read
+    contents_of: Callable[[str], ImageContents | None] = nothing_known  # of repository@digest, as it was read before
+    own_images: frozenset[str] = frozenset()  # names of the images that this stack builds
     today: dt.date = dt.date.max
 
 

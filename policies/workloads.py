@@ -1,12 +1,15 @@
-"""Which pods a resource makes: every Kubernetes kind that holds a pod template, and the profiles of a NotebookHub."""
+"""Which pods a resource makes, and their containers: every Kubernetes kind that holds a pod template, and the profiles
+of a NotebookHub.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
-from components.labels import GPU_RESOURCE, GPU_TAINT, POOL
-from components.placement import UNKNOWN
+from components.labels import GPU_RESOURCE, GPU_TAINT, IMAGE, POOL
+from components.placement import UNKNOWN, Unknown
 from policies.findings import Workload
 
 # Token suffix → path from the object to its pod spec.
@@ -20,7 +23,28 @@ POD_PATHS: Mapping[str, tuple[str, ...]] = {
     "Job": ("spec", "template", "spec"),
     "CronJob": ("spec", "jobTemplate", "spec", "template", "spec"),
 }
+CONTAINERS = ("initContainers", "containers", "ephemeralContainers")
 HUB_TOKEN = "gpu-commons:index:NotebookHub"  # noqa: S105 - a resource type
+
+
+@dataclass(frozen=True, slots=True)
+class Container:
+    """One container of a pod, or all of one kind where the list is not known yet. `spec` is Kubernetes JSON."""
+
+    path: str  # containers[0]
+    spec: Mapping[str, Any] | Unknown
+
+
+def containers(pod: Mapping[str, Any]) -> Iterator[Container]:
+    """Every container of a pod, the init containers first. What has another shape is the API server's to refuse."""
+    for kind in CONTAINERS:
+        found = pod.get(kind)
+        if found is UNKNOWN:
+            yield Container(kind, UNKNOWN)
+        elif isinstance(found, Sequence) and not isinstance(found, str):
+            for index, each in enumerate(found):
+                if each is UNKNOWN or isinstance(each, Mapping):
+                    yield Container(f"{kind}[{index}]", each)
 
 
 def holds_pods(token: str) -> bool:
@@ -39,13 +63,24 @@ def workloads(token: str, name: str, inputs: Mapping[str, Any]) -> Iterator[Work
         return
     kind = _kind(token)
     if holds_pods(token):
-        pod: Any = inputs
-        for step in POD_PATHS[kind]:
-            pod = pod.get(step, {}) if isinstance(pod, Mapping) else pod
+        pod = _at(inputs, POD_PATHS[kind])
         label = f"{kind} {_object_name(name, inputs)}"
         # A template that is not known yet hides everything that decides: rules then say what they cannot prove.
         shape = pod if isinstance(pod, Mapping) else {"containers": UNKNOWN, "tolerations": UNKNOWN}
-        yield Workload(label, shape, is_daemon=kind == "DaemonSet")
+        names = _at(inputs, (*POD_PATHS[kind][:-1], "metadata", "annotations", IMAGE))
+        yield Workload(
+            label,
+            shape,
+            is_daemon=kind == "DaemonSet",
+            image_names=tuple(names.split(",")) if isinstance(names, str) else (),
+        )
+
+
+def _at(inputs: Any, path: Sequence[str]) -> Any:
+    """The value at a path of keys; an empty mapping where there is none."""
+    for step in path:
+        inputs = inputs.get(step, {}) if isinstance(inputs, Mapping) else inputs
+    return inputs
 
 
 def _object_name(logical: str, inputs: Mapping[str, Any]) -> str:
@@ -55,7 +90,7 @@ def _object_name(logical: str, inputs: Mapping[str, Any]) -> str:
     return "/".join(known) or logical
 
 
-def _profiles(name: str, inputs: Mapping[str, Any]) -> Iterator[Workload]:
+def _profiles(hub: str, inputs: Mapping[str, Any]) -> Iterator[Workload]:
     """The pods that KubeSpawner makes, from the hub's own arguments: they never pass through the engine."""
     profiles = inputs.get("profiles")
     if not isinstance(profiles, Sequence) or isinstance(profiles, str):
@@ -63,13 +98,14 @@ def _profiles(name: str, inputs: Mapping[str, Any]) -> Iterator[Workload]:
     for index, profile in enumerate(profiles):
         if not isinstance(profile, Mapping):
             continue
-        label = f"profile {profile.get('name', index)} of hub {name}"
+        label = f"profile {profile.get('name', index)} of hub {hub}"
         timeout = inputs.get("start_timeout_s")
         yield Workload(
             label,
             _profile_pod(profile, inputs),
             start_timeout_s=float(timeout) if isinstance(timeout, int | float) else None,
             is_pre_pulled=inputs.get("images_are_pre_pulled") is True,
+            image_names=(name,) if isinstance(name := profile.get("image_name"), str) else (),
         )
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from images.estimate import cold_start
 from policies.findings import Finding, Level, Rule, Site, Workload
-from policies.sizes import images_by_digest, possible_pools
+from policies.pod_images import different_images, possible_pools
 
 
 def check(workload: Workload, site: Site) -> Iterator[Finding]:
@@ -16,12 +16,14 @@ def check(workload: Workload, site: Site) -> Iterator[Finding]:
     """
     if workload.start_timeout_s is None or workload.is_pre_pulled:
         return
-    for image in images_by_digest(workload, site):
-        for pool in possible_pools(workload, site) if image.size else ():
+    for image in different_images(workload, site):
+        if (size := image.size) is None:
+            continue
+        for pool in possible_pools(workload, site):
             machine = site.machines.get(pool)
-            if machine is None or image.size is None:
+            if machine is None:
                 continue
-            start = cold_start(image.size, machine.rates)
+            start = cold_start(size, machine.rates)
             if start.total_s <= workload.start_timeout_s:
                 continue
             planned = "; the rates are planning figures" if machine.are_rates_planned else ""

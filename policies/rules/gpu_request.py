@@ -8,6 +8,7 @@ from typing import Any
 from components.labels import GPU_RESOURCE
 from components.placement import UNKNOWN
 from policies.findings import Finding, Level, Rule, Site, Workload
+from policies.workloads import containers
 
 VISIBILITY_VARIABLES = ("NVIDIA_VISIBLE_DEVICES", "CUDA_VISIBLE_DEVICES")
 HIDING = {"", "void", "none"}  # values that show no GPU
@@ -16,9 +17,9 @@ NVIDIA_DEVICES = "/dev/nvidia"
 
 def check(workload: Workload, site: Site) -> Iterator[Finding]:
     """Visibility variables, device paths, and GPU requests that differ from limits."""
-    containers = [*_containers(workload.pod, "initContainers"), *_containers(workload.pod, "containers")]
-    is_runtime = workload.is_daemon and any(c.get("image") in site.runtime_images for _, c in containers)
-    for path, container in containers:
+    known = [(each.path, each.spec) for each in containers(workload.pod) if isinstance(each.spec, Mapping)]
+    is_runtime = workload.is_daemon and any(c.get("image") in site.runtime_images for _, c in known)
+    for path, container in known:
         yield from _amounts(path, container)
         if not is_runtime:
             yield from _variables(path, container)
@@ -72,13 +73,6 @@ def _device_paths(pod: Mapping[str, Any]) -> Iterator[Finding]:
         path = host.get("path") if isinstance(host, Mapping) else None
         if isinstance(path, str) and (path.rstrip("/") in {"", "/dev"} or path.startswith(NVIDIA_DEVICES)):
             yield Finding(f"volumes[{index}].hostPath {path} reaches every GPU of the node")
-
-
-def _containers(pod: Mapping[str, Any], kind: str) -> list[tuple[str, Mapping[str, Any]]]:
-    found = pod.get(kind)
-    if not isinstance(found, Sequence) or isinstance(found, str):
-        return []
-    return [(f"{kind}[{index}]", each) for index, each in enumerate(found) if isinstance(each, Mapping)]
 
 
 RULE = Rule(

@@ -6,18 +6,18 @@ from collections.abc import Iterator
 
 from images.estimate import amount, disk_use, room
 from policies.findings import Finding, Rule, Site, Workload
-from policies.sizes import images_by_digest, possible_pools
+from policies.pod_images import different_images, possible_pools
 
 
 def check(workload: Workload, site: Site) -> Iterator[Finding]:
     """Packed and unpacked bytes together against what the kubelet leaves of the disk, pool by pool."""
-    images = [image for image in images_by_digest(workload, site) if image.size is not None]
-    use = disk_use(image.size for image in images if image.size is not None)
+    images = [(image.name, size) for image in different_images(workload, site) if (size := image.size) is not None]
+    use = disk_use(size for _, size in images)
     for pool in possible_pools(workload, site) if images else ():
         machine = site.machines.get(pool)
         if machine is None or use.total <= room(machine.disk_gib):
             continue
-        names = ", ".join(image.name for image in images)
+        names = ", ".join(name for name, _ in images)
         assumed = " (an assumption of the stack file)" if machine.is_disk_assumed else ""
         nodes = [node.name for node in site.nodes if node.pool == pool]
         where = f"{nodes[0]} of pool {pool}" if len(nodes) == 1 else f"the {len(nodes)} nodes of pool {pool}"

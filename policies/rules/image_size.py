@@ -6,21 +6,20 @@ from collections.abc import Iterator
 
 from images.estimate import GIB, Size, amount
 from policies.findings import Finding, Level, Rule, Site, Workload
-from policies.sizes import Sized, images_by_digest, is_own, possible_pools
+from policies.pod_images import PodImage, different_images, possible_pools
 
 
 def check(workload: Workload, site: Site) -> Iterator[Finding]:
     """Compressed bytes against the limits, unpacked bytes against a share of the smallest disk it may land on."""
-    for image in images_by_digest(workload, site):
-        if image.size is None:
-            if is_own(image, site):
-                yield Finding(f"the size of {image.name} is not known: its facts were not read", Level.UNPROVED)
-            continue
-        yield from _compressed(image, image.size, site)
-        yield from _unpacked(image, image.size, workload, site)
+    for image in different_images(workload, site):
+        if (size := image.size) is not None:
+            yield from _compressed(image, size, site)
+            yield from _unpacked(image, size, workload, site)
+        elif image.is_own and image.reference is not None:
+            yield Finding(f"the size of {image.name} is not known: its facts were not read", Level.UNPROVED)
 
 
-def _compressed(image: Sized, size: Size, site: Site) -> Iterator[Finding]:
+def _compressed(image: PodImage, size: Size, site: Site) -> Iterator[Finding]:
     limits, waiver = site.limits, site.limits.waivers.get(image.name)
     said = f"{image.name} has {amount(size.compressed)} compressed"
     if waiver is not None and site.today <= waiver.until:
@@ -37,7 +36,7 @@ def _compressed(image: Sized, size: Size, site: Site) -> Iterator[Finding]:
         yield Finding(f"{said}: above {amount(limits.warn_compressed)} pulls are slow", Level.WARN)
 
 
-def _unpacked(image: Sized, size: Size, workload: Workload, site: Site) -> Iterator[Finding]:
+def _unpacked(image: PodImage, size: Size, workload: Workload, site: Site) -> Iterator[Finding]:
     share = site.limits.unpacked_disk_share
     for pool in possible_pools(workload, site):
         machine = site.machines.get(pool)

@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 import datetime as dt
+import sys
 from collections.abc import Mapping
 from decimal import Decimal
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+sys.path.insert(0, str(Path(__file__).parent))  # for image_facts.py: folders of tests are no packages here
+from image_facts import contents, reference
+
 from components.placement import UNKNOWN, Node
-from images.estimate import GB, Rates, Size
-from images.origin import Origin
+from images.estimate import GB, Rates
 from policies.adapter import evaluate
 from policies.findings import Level, Limits, Machine, Site, Waiver
 
 OURS = "registry.example.edu/gpu-commons"
-ML = f"{OURS}/scipy-ml-notebook@sha256:{'a' * 64}"
+ML = reference("scipy-ml-notebook")
 TODAY = dt.date(2026, 11, 21)
 
 
@@ -32,14 +36,14 @@ def site(
     machines: Mapping[str, Machine] | None = None,
     waiver: Waiver | None = None,
 ) -> Site:
-    size = None if compressed is None else Size(round(compressed * GB), round(unpacked * GB), Origin.IMAGE)
+    found = None if compressed is None else contents(compressed, unpacked)
     return Site(
         nodes=(node("n01", "gtx1080ti"), node("n02", "gtx1080ti"), node("n10", "gtx1070ti")),
         allowed_registries=("registry.example.edu",),
         own_registry=OURS,
         machines=machines or {pool: Machine(480, is_disk_assumed=True) for pool in ("gtx1080ti", "gtx1070ti")},
         limits=Limits(waivers={"scipy-ml-notebook": waiver} if waiver else {}),
-        size_of=lambda reference: size if reference == ML else None,
+        contents_of=lambda image: found if image == ML else None,
         today=TODAY,
     )
 

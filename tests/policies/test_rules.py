@@ -119,6 +119,25 @@ def test_init_containers_are_held_to_the_same() -> None:
     assert len(messages) == 2
 
 
+def test_ephemeral_containers_are_held_to_the_same() -> None:
+    debug = {"name": "d", "image": "busybox:1", "env": [{"name": "NVIDIA_VISIBLE_DEVICES", "value": "all"}]}
+    messages = refused(pod(ephemeralContainers=[debug]))
+    assert len([message for message in messages if "ephemeralContainers[0].image busybox:1" in message]) == 2
+    assert any("P-GPU" in message and "ephemeralContainers[0].env" in message for message in messages)
+
+
+def test_what_is_no_image_reference_is_refused_without_repeating_it() -> None:
+    (message,) = refused(pod(container={"image": "https://user:hunter2@registry.example.edu/ml"}))
+    assert "containers[0].image is not an image reference" in message
+    assert "hunter2" not in message
+
+
+def test_docker_hubs_own_images_lie_in_library() -> None:
+    site = Site(nodes=(), allowed_registries=("docker.io/library",))
+    assert refused(pod(container={"image": "busybox" + DIGEST}), site=site) == []
+    assert len(refused(pod(container={"image": "someone/busybox" + DIGEST}), site=site)) == 1
+
+
 def test_an_image_that_this_update_builds_is_unproved() -> None:
     assert refused(pod(container={"image": UNKNOWN})) == []
     (message,) = unproved(pod(container={"image": UNKNOWN}))

@@ -1,0 +1,78 @@
+"""The images of a workload, and what is known of each: name, reference, contents, size. Pure.
+
+Not `images.py`: the pack's own folder is first on its path, and that name is our package's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from components.placement import UNKNOWN, landing
+from components.references import ImageReference
+from images.estimate import Size
+from images.inspection.facts import ImageContents
+from images.measured import size_of
+from policies.findings import Site, Workload
+from policies.workloads import containers
+
+
+@dataclass(frozen=True, slots=True)
+class PodImage:
+    """One image of a workload.
+
+    `text` is what the container names, None where it is not known yet; `reference` is None as well where the text is
+    no reference. `contents` is None where nothing was read of it, or no digest says which image it is.
+    """
+
+    path: str  # containers[0].image
+    text: str | None
+    reference: ImageReference | None
+    name: str  # as the stack calls it; empty where nothing says
+    is_own: bool  # this stack builds it
+    contents: ImageContents | None
+
+    @property
+    def size(self) -> Size | None:
+        """Its bytes; `origin` says whether its layers were read."""
+        return size_of(self.contents) if self.contents else None
+
+
+def pod_images(workload: Workload, site: Site) -> Iterator[PodImage]:
+    """The image of every container, in order. Several containers may have the same: see `different_images`."""
+    names = workload.image_names
+    for number, container in enumerate(containers(workload.pod)):
+        text = container.spec if container.spec is UNKNOWN else container.spec.get("image")
+        path = f"{container.path}.image" if container.path.endswith("]") else container.path
+        if text is UNKNOWN:
+            name = names[min(number, len(names) - 1)] if names else ""
+            yield PodImage(path, None, None, name, name in site.own_images, None)
+        elif not isinstance(text, str) or (reference := _parsed(text)) is None:
+            yield PodImage(path, text if isinstance(text, str) else "", None, "", is_own=False, contents=None)
+        else:
+            is_own = bool(site.own_registry) and reference.is_in(site.own_registry or "")
+            said = names[number] if number < len(names) and not is_own else reference.repository.rpartition("/")[2]
+            contents = site.contents_of(text) if reference.digest else None
+            yield PodImage(path, text, reference, said, is_own, contents)
+
+
+def different_images(workload: Workload, site: Site) -> Iterator[PodImage]:
+    """Each image once, also where it is known by its name alone. One that not even has a name is P-PIN's to tell."""
+    seen = set()
+    for image in pod_images(workload, site):
+        key = str(image.reference) if image.reference else image.name
+        if key and key not in seen:
+            seen.add(key)
+            yield image
+
+
+def possible_pools(workload: Workload, site: Site) -> list[str]:
+    """Pools that could host the workload, in the order of the fleet."""
+    return list(dict.fromkeys(node.pool for node in landing(workload.pod, site.nodes).possible))
+
+
+def _parsed(text: str) -> ImageReference | None:
+    try:
+        return ImageReference.parse(text)
+    except ValueError:
+        return None
