@@ -1,4 +1,4 @@
-"""What an image will weigh at least, from its spec and the sizes of its wheels alone, before anything is built. Pure.
+"""What an image will weigh at least, from its spec and the sizes of its wheels alone, before anything is built.
 
 A wheel is a zip file and a layer is one stream of zstd, so a factor lies between them. It was measured by unpacking
 the locked wheels of `hub` (37.6 MB in 65 files) and `cupy-notebook` (320.9 MB in 108), compiling them as the build
@@ -10,18 +10,22 @@ does, and packing them with zstd, level 3:
     hub                                4.99                1.03 (0.74 without byte code)
 
 Stacks of 3 GB unpack to less, 1.85 (`images.measured`). The lowest of each kind is taken: the sum is a lower bound.
+Pure, but for `expected_of`, which reads specs, locks and size files.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
 from typing import Final
 
 from images.estimate import MB, Size
+from images.load import IMAGES, load_family, load_sizes
 from images.measured import UNPACKED_RATIO
 from images.origin import Origin
-from images.plan import pinned
+from images.plan import Substitute, pinned, plan_image
 from images.spec import ImageSpec, Layout
 from images.wheels import SERVER, WheelSize, other_pins
 
@@ -52,15 +56,34 @@ class Expected:
     remarks: tuple[str, ...]
 
 
-def expected(family: Sequence[ImageSpec], sizes: Sizes) -> Expected:
-    """What `family[0]` weighs with all that it stands on (`images.load.load_family`). No substitutes of a site."""
+@cache
+def expected_of(name: str, images: Path = IMAGES, substitutes: tuple[Substitute, ...] = ()) -> Size | None:
+    """The lower bound of the image called `name`, from what lies in its folder; None where nothing can be counted.
+
+    Read once in a run. Raises SpecError for a spec with mistakes, as `load_family` and `plan_image` do.
+    """
+    family = load_family(name, images=images)
+    found = expected(family, {spec.name: load_sizes(images / spec.name, spec) for spec in family}, substitutes)
+    return found.size if found.counted else None
+
+
+def expected(family: Sequence[ImageSpec], sizes: Sizes, substitutes: Sequence[Substitute] = ()) -> Expected:
+    """What `family[0]` weighs with all that it stands on (`images.load.load_family`).
+
+    What the site's substitutes leave out is not in the image, so it is not counted.
+    """
     there: set[tuple[str, str, str, str]] = set()
     counted, packed, unpacked = [], 0.0, 0.0
-    for spec in reversed(family):
+    for start in reversed(range(len(family))):
+        spec, plan = family[start], plan_image(family[start:], substitutes=substitutes)
+        built = {kernel.name for kernel in plan.kernels}
+        if spec.python and plan.packages == spec.python.packages:  # else the site leaves all of them out
+            built.add(SERVER)
         # What a parent has already is not installed again; a kernel has an environment of its own.
         new = {
             (spec.name if size.environment else SERVER, size.environment, size.name, size.version): size
             for size in sizes.get(spec.name) or ()
+            if size.environment in built
         }
         own = [size.bytes for key, size in new.items() if key not in there]
         there |= set(new)

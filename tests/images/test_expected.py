@@ -3,10 +3,16 @@
 from __future__ import annotations
 
 from images.estimate import MB
-from images.expected import expected
-from images.load import load_family
+from images.expected import expected, expected_of
+from images.load import IMAGES, load_family
 from images.origin import Origin
+from images.plan import NOTHING, Substitute
 from images.wheels import WheelSize
+
+JUPYTER = Substitute(
+    "quay.io/jupyter/datascience-notebook:2026-08-24", f"lab/debian@sha256:{'1' * 64}", "not reachable"
+)
+CONDA_FORGE = Substitute("conda-forge", NOTHING, "not reachable")
 
 
 def size(name: str, number: int, environment: str = "") -> WheelSize:
@@ -48,3 +54,24 @@ def test_node_packages_are_named_and_not_counted() -> None:
     assert "Node packages of package-lock.json" in found.not_counted
     assert not [each for each in found.not_counted if each.startswith("wheels")]
     assert found.size.compressed == 0
+
+
+def test_what_a_site_leaves_out_is_not_counted() -> None:
+    family = load_family("scipy-ml-notebook")
+    sizes = {"scipy-ml-notebook": [size("a", 100), size("tensorflow", 500 * MB, "tensorflow-2.3")]}
+
+    def wheels(*substitutes: Substitute) -> list[int]:
+        return [each.wheels for each in expected(family, sizes, substitutes).counted]
+
+    assert wheels() == [2]
+    assert wheels(JUPYTER, CONDA_FORGE) == [1]  # no kernels; the server's packages come from the lock
+    assert wheels(CONDA_FORGE) == []  # conda's server packages are left out too
+
+
+def test_an_image_is_expected_by_its_name_and_not_at_all_where_nothing_can_be_counted() -> None:
+    found = expected_of("cupy-notebook")
+    assert found is not None
+    assert (found.origin, found.layers) == (Origin.SPEC, ())
+    assert 280 * MB < found.compressed < 330 * MB  # 108 wheels of 320.9 MB
+    assert expected_of("cupy-notebook", IMAGES) == found
+    assert expected_of("proxy") is None
