@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from cli.terminal import InputError
-from components.compat import Case, Pool
+from components.compat import Pool
 
 if TYPE_CHECKING:  # pydantic alone costs a quarter of a second at start
     from components.settings import Stack
@@ -54,9 +54,9 @@ def stack_name(stack: str) -> str:
 
 def pool_of(pool: StackPool) -> Pool:
     """A pool of a stack as the engine of `check` takes it."""
-    toolkit = str(pool.container_toolkit)
-    case = Case(gpu=str(pool.gpu), driver=str(pool.driver), container_toolkit=toolkit, host="kubernetes")
-    return Pool(pool.name, case)
+    from policies.pools import case_of  # noqa: PLC0415 - see above
+
+    return Pool(pool.name, case_of(pool))
 
 
 def _folders() -> tuple[Path, Path]:

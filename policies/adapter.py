@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import functools
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from decimal import Decimal
 from typing import Any
@@ -13,14 +14,19 @@ from pulumi_policy.proxy import UnknownValueError
 from components import labels
 from components.placement import UNKNOWN, Node
 from components.settings import Stack
+from images.cases import Use, uses_of
 from images.estimate import GB
+from images.load import load_family
 from images.pushed import known
-from policies.findings import Finding, Level, Limits, Site, Waiver
+from policies.findings import Finding, Level, Limits, Rule, Site, Waiver
 from policies.machines import machine_of
+from policies.pools import courses, pool_gpus, usages
 from policies.rules.index import ALL_RULES
 from policies.workloads import holds_pods, workloads
 
 GIB = 1024**3
+IMAGE_TOKEN = "gpu-commons:index:GpuImage"  # noqa: S105 - a resource type
+STACK_TOKEN = "pulumi:pulumi:Stack"  # noqa: S105 - the first resource of each run
 
 
 def site_of(stack: Stack) -> Site:
@@ -72,8 +78,18 @@ def site_of(stack: Stack) -> Site:
         ),
         contents_of=known,
         own_images=frozenset(image.name for image in stack.images),
+        gpus={pool.name: pool_gpus(pool) for pool in stack.fleet.pools},
+        room={pool.name: pool.gpus for pool in stack.fleet.pools},
+        courses=tuple(courses(stack)),
+        usages=tuple(usages(stack)),
+        uses_of=_uses_of,
         today=dt.datetime.now(tz=dt.UTC).date(),
     )
+
+
+@functools.cache
+def _uses_of(image: str) -> tuple[Use, ...]:
+    return uses_of(load_family(image))
 
 
 def plain(value: Any) -> Any:
@@ -97,6 +113,22 @@ def _item(container: Any, key: Any) -> Any:
         return UNKNOWN
 
 
+class Told:
+    """What was refused of an image of the stack, for all that uses it: its workloads need not hear it again."""
+
+    def __init__(self) -> None:
+        self._about: set[tuple[str, str, str]] = set()
+
+    def add(self, rule: str, finding: Finding) -> None:
+        """A finding about an image itself."""
+        if finding.level is Level.REFUSE:
+            self._about |= {(rule, *pair) for pair in finding.about}
+
+    def has(self, rule: str, finding: Finding) -> bool:
+        """True for a finding all of which was told of the image."""
+        return bool(finding.about) and {(rule, *pair) for pair in finding.about} <= self._about
+
+
 Report = Callable[[str, str | None], None]
 SiteOf = Callable[[str], Site]
 
@@ -106,28 +138,29 @@ def pack_policies(site_of_stack: SiteOf) -> list[sdk.ResourceValidationPolicy]:
 
     Two and no more: the SDK converts each resource anew for each policy.
     """
+    told = Told()
     says = "; ".join(f"{rule.id}: {rule.says}" for rule in ALL_RULES)
     return [
         sdk.ResourceValidationPolicy(
             name="workloads",
             description=f"Workloads that cannot run, or take what is not theirs, are refused ({says}).",
             enforcement_level=sdk.EnforcementLevel.MANDATORY,
-            validate=_validation(site_of_stack, frozenset({Level.REFUSE})),
+            validate=_validation(site_of_stack, frozenset({Level.REFUSE}), told),
         ),
         sdk.ResourceValidationPolicy(
             name="workloads-advice",
             description="What deserves a look, and what could not be proved because a value is not known yet.",
             enforcement_level=sdk.EnforcementLevel.ADVISORY,
-            validate=_validation(site_of_stack, frozenset({Level.WARN, Level.UNPROVED})),
+            validate=_validation(site_of_stack, frozenset({Level.WARN, Level.UNPROVED}), told),
         ),
     ]
 
 
 def _validation(
-    site_of_stack: SiteOf, levels: frozenset[Level]
+    site_of_stack: SiteOf, levels: frozenset[Level], told: Told
 ) -> Callable[[sdk.ResourceValidationArgs, Report], Awaitable[Any] | None]:
     def validate(args: sdk.ResourceValidationArgs, report: Report) -> None:
-        if not holds_pods(args.resource_type):
+        if args.resource_type not in {IMAGE_TOKEN, STACK_TOKEN} and not holds_pods(args.resource_type):
             return
         stack = args.urn.split(":")[2]  # urn:pulumi:STACK::PROJECT::TYPE::NAME
         try:
@@ -136,21 +169,60 @@ def _validation(
             if Level.REFUSE in levels:
                 report(f"P-SITE: the site of stack {stack} is not known, so nothing is proved: {error}", None)
             return
-        for message in evaluate(args.resource_type, args.name, plain(args.props), site, levels):
+        for message in evaluate(args.resource_type, args.name, plain(args.props), site, levels, told):
             report(message, None)
 
     return validate
 
 
-def evaluate(token: str, name: str, inputs: Mapping[str, Any], site: Site, levels: frozenset[Level]) -> Iterator[str]:
+def evaluate(  # noqa: PLR0913, PLR0917 - a resource, a place, and what is asked for
+    token: str,
+    name: str,
+    inputs: Mapping[str, Any],
+    site: Site,
+    levels: frozenset[Level],
+    told: Told | None = None,
+) -> Iterator[str]:
     """Messages of all rules about one resource. A rule that fails inside says so instead of ending the run."""
-    for workload in workloads(token, name, inputs):
+    told = told or Told()
+    for subject, rule, check in _checks(token, name, inputs, site):
+        for finding in _findings(check):
+            if token == IMAGE_TOKEN:
+                told.add(rule.id, finding)
+            elif told.has(rule.id, finding):
+                continue
+            if finding.level in levels:
+                yield _message(rule, subject, finding)
+
+
+def _checks(
+    token: str, name: str, inputs: Mapping[str, Any], site: Site
+) -> Iterator[tuple[str, Rule, Callable[[], Iterator[Finding]]]]:
+    """What is asked about one resource: of whom, by which rule."""
+    if token == STACK_TOKEN:
         for rule in ALL_RULES:
-            try:
-                findings = list(rule.check(workload, site))
-            except Exception as error:  # noqa: BLE001 - an exception would end every policy of the run
-                findings = [Finding(f"could not be proved: the rule failed ({type(error).__name__})", Level.UNPROVED)]
-            for finding in findings:
-                if finding.level in levels:
-                    remedy = "" if finding.level is Level.UNPROVED else f" {rule.remedy}"
-                    yield f"{rule.id}: {workload.name}: {finding.message}.{remedy}"
+            if rule.check_stack is not None:
+                yield "stack", rule, functools.partial(rule.check_stack, site)
+    elif token == IMAGE_TOKEN:
+        image = str(inputs.get("image", name))
+        for rule in ALL_RULES:
+            if rule.check_image is not None:
+                yield f"image {image}", rule, functools.partial(rule.check_image, image, site)
+    else:
+        for workload in workloads(token, name, inputs):
+            for rule in ALL_RULES:
+                yield workload.name, rule, functools.partial(rule.check, workload, site)
+
+
+def _findings(check: Callable[[], Iterator[Finding]]) -> list[Finding]:
+    try:
+        return list(check())
+    except Exception as error:  # noqa: BLE001 - an exception would end every policy of the run
+        return [Finding(f"could not be proved: the rule failed ({type(error).__name__})", Level.UNPROVED)]
+
+
+def _message(rule: Rule, subject: str, finding: Finding) -> str:
+    remedy = "" if finding.level is Level.UNPROVED else finding.remedy or rule.remedy
+    if "\n" in finding.message:
+        return f"{rule.id}: {subject}: {finding.message}" + (f"\n  change: {remedy}" if remedy else "")
+    return f"{rule.id}: {subject}: {finding.message}." + (f" {remedy}" if remedy else "")

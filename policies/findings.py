@@ -8,7 +8,9 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
+from components.compat import Case
 from components.placement import Node
+from images.cases import Use
 from images.estimate import GB, Rates
 from images.inspection.facts import ImageContents
 
@@ -27,6 +29,8 @@ class Finding:
 
     message: str
     level: Level = Level.REFUSE
+    remedy: str = ""  # what to change, where the rule can tell more than its own remedy
+    about: frozenset[tuple[str, str]] = frozenset()  # image and pool by name: told of the image, not of each workload
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +56,51 @@ class Machine:
 
 
 @dataclass(frozen=True, slots=True)
+class PoolGpus:
+    """A pool as the compatibility engine takes it. Assumed: what of it nobody has looked at, by field of the case."""
+
+    case: Case
+    assumed: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """A profile or job of the stack that gives an image GPUs, and the courses that choose it."""
+
+    image: str
+    kind: str  # profile, job
+    name: str
+    hub: str  # of a profile
+    pools: tuple[str, ...]
+    courses: tuple[str, ...] = ()  # for people: Deep learning (120 seats)
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """What a course may start with GPUs: an image, and the pools that its profile lands on."""
+
+    image: str
+    pools: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Course:
+    """A course of a term. `gpus_per_session` is 0 where none of its profiles has GPUs."""
+
+    name: str
+    title: str
+    seats: int
+    peak_share: float
+    guaranteed: int
+    borrowable: int | None  # None: any
+    gpus_per_session: int
+    first_day: dt.date
+    last_day: dt.date
+    choices: tuple[Choice, ...]
+    is_assumed: bool = False  # some of it is a guess of the stack file
+
+
+@dataclass(frozen=True, slots=True)
 class Waiver:
     """A bigger limit for one image, in compressed bytes, until the end of a day."""
 
@@ -68,6 +117,11 @@ class Limits:
     refuse_compressed: int = 6 * GB
     unpacked_disk_share: float = 0.25
     waivers: Mapping[str, Waiver] = field(default_factory=dict)  # by the image's name
+
+
+def no_use(_: str) -> tuple[Use, ...]:
+    """Of every image, where no specs are at hand."""
+    return ()
 
 
 def nothing_known(_: str) -> ImageContents | None:
@@ -87,7 +141,16 @@ class Site:
     limits: Limits = field(default_factory=Limits)
     contents_of: Callable[[str], ImageContents | None] = nothing_known  # of repository@digest, as it was read before
     own_images: frozenset[str] = frozenset()  # names of the images that this stack builds
+    gpus: Mapping[str, PoolGpus] = field(default_factory=dict)  # by pool
+    room: Mapping[str, int] = field(default_factory=dict)  # GPUs by pool
+    courses: tuple[Course, ...] = ()
+    usages: tuple[Usage, ...] = ()  # what of this stack runs with GPUs
+    uses_of: Callable[[str], tuple[Use, ...]] = no_use  # what of an own image uses a GPU, by its name, from its spec
     today: dt.date = dt.date.max
+
+
+def _nothing(_: Workload, __: Site) -> Iterator[Finding]:
+    yield from ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,4 +160,6 @@ class Rule:
     id: str
     says: str
     remedy: str
-    check: Callable[[Workload, Site], Iterator[Finding]]
+    check: Callable[[Workload, Site], Iterator[Finding]] = _nothing
+    check_image: Callable[[str, Site], Iterator[Finding]] | None = None  # of an image of the stack, by its name
+    check_stack: Callable[[Site], Iterator[Finding]] | None = None  # of all that the stack file says, before the rest

@@ -350,7 +350,7 @@ class Course(BaseModel):
     profiles: tuple[Name, ...] = Field(min_length=1, description="Profiles of that hub that the course may choose.")
     seats: int = Field(ge=1, description="People in the course.")
     peak_share: float = Field(
-        gt=0, le=1, description="Share of the seats that have a server at the busiest time: 0.25."
+        gt=0, le=1, description="Share of the seats that hold a server with GPUs at the busiest time: 0.25."
     )
     guaranteed_gpus: Count = Field(0, description="GPUs that the course always gets, whoever else is there.")
     borrowable_gpus: Count | None = Field(

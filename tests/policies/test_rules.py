@@ -194,7 +194,8 @@ def test_a_hubs_profiles_are_workloads_too() -> None:
 
 def test_a_rule_that_fails_inside_says_so() -> None:
     messages = unproved({"containers": [{"image": "x", "resources": {"limits": {"cpu": "many"}}}]})
-    assert messages == ["P-HOST: Deployment hub/web: could not be proved: the rule failed (ValueError)."]
+    says = "Deployment hub/web: could not be proved: the rule failed (ValueError)."
+    assert messages == [f"P-HOST: {says}", f"P-RUN: {says}"]
 
 
 def test_kinds_without_pods_are_passed_over() -> None:

@@ -1,0 +1,84 @@
+"""P-RUN: every image runs on every pool that it may land on with a GPU."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from typing import Any
+
+from components.compat import Case
+from components.labels import NVIDIA_PREFIX
+from components.placement import UNKNOWN, Unknown, landing
+from images.cases import Use
+from policies.findings import Finding, Level, Rule, Site, Workload
+from policies.pod_images import PodImage, pod_images
+from policies.verdicts import outcomes, statements, uses_read
+from policies.workloads import containers
+
+
+def check(workload: Workload, site: Site) -> Iterator[Finding]:
+    """Containers that ask for GPUs: what was read of the image counts, else its spec, else its name."""
+    found = landing(workload.pod, site.nodes)
+    pools = list(dict.fromkeys(node.pool for node in found.possible))
+    for container, image in zip(containers(workload.pod), pod_images(workload, site), strict=True):
+        asks = _asks_for_gpus(container.spec)
+        if asks is False:
+            continue
+        for finding in statements(image.name, outcomes(_uses(image, site), pools, site.gpus), site.gpus):
+            bad = {pool for _, pool in finding.about}
+            is_sure = asks is True and (not found.undecided or bad == set(pools))
+            level = finding.level if is_sure else Level.UNPROVED
+            yield replace(finding, message=f"{image.text or image.name} {finding.message}", level=level)
+
+
+def check_image(name: str, site: Site) -> Iterator[Finding]:
+    """An image of the stack by its spec, for all that uses it: before it is built, and once for all."""
+    usages = [usage for usage in site.usages if usage.image == name]
+    pools = dict.fromkeys(pool for usage in usages for pool in usage.pools)
+    if pools:
+        yield from statements(name, outcomes(site.uses_of(name), pools, site.gpus), site.gpus, usages)
+
+
+def _uses(image: PodImage, site: Site) -> tuple[Use, ...]:
+    if image.contents is not None and image.contents.deep is not None:
+        return uses_read(image.contents)
+    if image.name in site.own_images:
+        return site.uses_of(image.name)
+    if image.contents is not None:
+        return uses_read(image.contents)
+    return (Use("", None, Case(image=image.text)),) if image.text else ()
+
+
+def _asks_for_gpus(container: Mapping[str, Any] | Unknown) -> bool | None:
+    """None where that is not known yet."""
+    if container is UNKNOWN:
+        return None
+    resources = container.get("resources")
+    if resources is UNKNOWN:
+        return None
+    amounts = {
+        name: amount
+        for kind in ("requests", "limits")
+        for name, amount in (_mapping(resources, kind) or {}).items()
+        if name.startswith(NVIDIA_PREFIX)
+    }
+    if any(amount is UNKNOWN for amount in amounts.values()) or _mapping(resources, "limits") is None:
+        return None
+    return any(str(amount) not in {"0", ""} for amount in amounts.values())
+
+
+def _mapping(where: Any, key: str) -> Mapping[str, Any] | None:
+    """None where it is not known yet."""
+    found = where.get(key) if isinstance(where, Mapping) else None
+    if found is UNKNOWN:
+        return None
+    return found if isinstance(found, Mapping) else {}
+
+
+RULE = Rule(
+    id="P-RUN",
+    says="every image runs on every pool that it may land on with a GPU: driver, CUDA, code for the GPU, libraries",
+    remedy="Ask gpu-commons check about the image and the pool.",
+    check=check,
+    check_image=check_image,
+)

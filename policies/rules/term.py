@@ -1,0 +1,112 @@
+"""P-TERM: what is promised to the courses of a term fits the fleet, week by week."""
+
+from __future__ import annotations
+
+import datetime as dt
+import math
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+
+from components.compat import Verdict
+from components.problems import listing
+from policies.findings import Course, Finding, Level, Rule, Site
+from policies.sharing import Shortage, Want, shortage
+from policies.verdicts import outcomes
+
+
+def check_stack(site: Site) -> Iterator[Finding]:
+    """Promises and peaks against the GPUs that run each course's images: each course alone, then all of a week."""
+    pools = {course.name: _pools(course, site) for course in site.courses}
+    taking = [course for course in site.courses if course.gpus_per_session]
+    alone = {course.name for course in taking if course.guaranteed > _room(pools[course.name], site)}
+    for course in taking:
+        if course.name in alone:
+            yield _too_few(course, pools[course.name], site)
+        elif waiting := _waiting(course, pools[course.name], site):
+            yield waiting
+    for weeks, there in _periods([course for course in taking if course.name not in alone]):
+        promised = [Want(each.title, each.guaranteed, pools[each.name]) for each in there]
+        if short := shortage(promised, site.room):
+            yield Finding(_together(weeks, short, "are promised") + _assumed(there))
+            continue
+        wanted = [Want(each.title, _peak(each), pools[each.name]) for each in there]
+        if len(there) > 1 and (short := shortage(wanted, site.room)):
+            yield Finding(_together(weeks, short, "want at the busiest time") + _assumed(there), Level.WARN)
+
+
+def _pools(course: Course, site: Site) -> frozenset[str]:
+    """Pools of the course's profiles whose GPUs run the profile's image, or may do so."""
+    able = set()
+    for choice in course.choices:
+        for pool in choice.pools:
+            found = outcomes(site.uses_of(choice.image), [pool], site.gpus)
+            if all(each.answer.verdict is not Verdict.INCOMPATIBLE for each in found):
+                able.add(pool)
+    return frozenset(able)
+
+
+def _room(pools: frozenset[str], site: Site) -> int:
+    return sum(site.room.get(pool, 0) for pool in pools)
+
+
+def _peak(course: Course) -> int:
+    """GPUs at the busiest time, no more than the course may take."""
+    wanted = math.ceil(course.seats * course.peak_share) * course.gpus_per_session
+    return wanted if course.borrowable is None else min(wanted, course.guaranteed + course.borrowable)
+
+
+def _too_few(course: Course, pools: frozenset[str], site: Site) -> Finding:
+    where = f"the pools that run its images ({listing(sorted(pools))}) have" if pools else "no pool runs its images:"
+    return Finding(
+        f"{course.title} is promised {course.guaranteed} GPUs, and {where} {_room(pools, site)}" + _assumed([course])
+    )
+
+
+def _waiting(course: Course, pools: frozenset[str], site: Site) -> Finding | None:
+    """A course alone that is bigger at its peak than all that it may take."""
+    wanted = math.ceil(course.seats * course.peak_share) * course.gpus_per_session
+    most, room = _peak(course), _room(pools, site)
+    if wanted <= min(most, room):
+        return None
+    limit = (
+        f"the pools that run its images ({listing(sorted(pools)) or 'none'}) have {room}"
+        if room < most
+        else f"it may take {most} ({course.guaranteed} guaranteed, {course.borrowable} borrowed)"
+    )
+    return Finding(
+        f"{course.title} wants {wanted} GPUs at the busiest time ({course.seats} seats, {course.peak_share:.0%} of them"
+        f" at once, {course.gpus_per_session} each), and {limit}: the others wait" + _assumed([course]),
+        Level.WARN,
+    )
+
+
+def _together(weeks: str, short: Shortage, verb: str) -> str:
+    return (
+        f"in {weeks} {' and '.join(short.names)} {verb} {short.gpus} GPUs together, and the pools that run their images"
+        f" ({listing(short.pools) or 'none'}) have {short.room}"
+    )
+
+
+def _assumed(courses: Sequence[Course]) -> str:
+    return " (assumptions of the stack file)" if any(course.is_assumed for course in courses) else ""
+
+
+def _periods(courses: Sequence[Course]) -> Iterator[tuple[str, list[Course]]]:
+    """Stretches of days with the same courses, as weeks for people; those without a course are left out."""
+    edges = sorted({day for each in courses for day in (each.first_day, each.last_day + dt.timedelta(days=1))})
+    for start, end in pairwise(edges):
+        if there := [each for each in courses if each.first_day <= start <= each.last_day]:
+            yield _weeks(start, end - dt.timedelta(days=1)), there
+
+
+def _weeks(first: dt.date, last: dt.date) -> str:
+    one, other = (f"{day.isocalendar().year}-W{day.isocalendar().week:02d}" for day in (first, last))
+    return f"week {one}" if one == other else f"weeks {one} to {other}"
+
+
+RULE = Rule(
+    id="P-TERM",
+    says="what is promised to courses can be given in every week of the term, by GPUs that run their images",
+    remedy="Promise fewer GPUs, let the course choose more pools, or move a course to other weeks.",
+    check_stack=check_stack,
+)

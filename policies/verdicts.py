@@ -1,0 +1,133 @@
+"""What the compatibility engine says of an image on pools, put into one statement for all of them. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import Final
+
+from components.compat import Answer, Case, Finding, Severity, Verdict, check
+from components.compat.matrix import joined
+from components.compat.rules.index import ALL_RULES
+from components.problems import listing
+from images.cases import Use
+from images.inspection.facts import ImageContents
+from images.inspection.judge import judge
+from policies.findings import Finding as Statement
+from policies.findings import Level, PoolGpus, Usage
+
+_LEVELS: Final = {
+    Verdict.INCOMPATIBLE: (Level.REFUSE, Severity.REFUSE, "does not run on"),
+    Verdict.WITH_WARNING: (Level.WARN, Severity.WARN, "runs with a warning on"),
+    Verdict.UNKNOWN: (Level.UNPROVED, Severity.UNKNOWN, "may or may not run on"),
+}
+_MOST: Final = 8  # names in a row
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """One answer: of one thing in an image that uses a GPU, on one pool."""
+
+    where: str
+    pool: str
+    answer: Answer
+
+
+def uses_read(contents: ImageContents) -> tuple[Use, ...]:
+    """What was found in the image itself, as the spec's uses are."""
+    return tuple(Use(program.name, None, Case(**program.fields)) for program in judge(contents).programs)
+
+
+def outcomes(uses: Iterable[Use], pools: Iterable[str], gpus: Mapping[str, PoolGpus]) -> tuple[Outcome, ...]:
+    """Every use on every pool whose GPUs are known."""
+    known = [pool for pool in pools if pool in gpus]
+    return tuple(Outcome(use.where, pool, check(joined(use.case, gpus[pool].case))) for use in uses for pool in known)
+
+
+def statements(
+    image: str, found: Sequence[Outcome], gpus: Mapping[str, PoolGpus], usages: Sequence[Usage] = ()
+) -> Iterator[Statement]:
+    """One statement for each kind of verdict that is not a plain yes; a use counts as its worst on each pool."""
+    for verdict, (level, severity, says) in _LEVELS.items():
+        bad = [each for each in found if each.answer.verdict is verdict]
+        if not bad:
+            continue
+        pools = _in_order(each.pool for each in bad)
+        fine = [pool for pool in _in_order(each.pool for each in found) if pool not in pools]
+        lines = [f"{says} {_pools(pools, gpus)}", *_reasons(bad, severity, pools, gpus)]
+        if who := _who(usages, pools):
+            lines.append(f"  who: {who}")
+        about = frozenset((image, pool) for pool in pools)
+        yield Statement("\n".join(lines), level, _remedy(bad, fine) if verdict is Verdict.INCOMPATIBLE else "", about)
+
+
+def _reasons(
+    bad: Sequence[Outcome], severity: Severity, pools: Sequence[str], gpus: Mapping[str, PoolGpus]
+) -> Iterator[str]:
+    """Each reason once, with the parts of the image and the pools that it holds for."""
+    by_reason: dict[tuple[str, str], list[tuple[Outcome, Finding]]] = {}
+    for outcome in bad:
+        for finding in outcome.answer.findings:
+            if finding.severity is severity:
+                by_reason.setdefault((finding.rule, finding.message), []).append((outcome, finding))
+    everywhere = _in_order(each.where for each in bad)
+    for (rule, message), held in by_reason.items():
+        parts = _in_order(outcome.where for outcome, _ in held if outcome.where)
+        where = f", in {listing(parts, most=_MOST)}" if parts else ""
+        some = _in_order(outcome.pool for outcome, _ in held)
+        on = f", on {listing(some, most=_MOST)}" if len(some) < len(pools) else ""
+        fact = held[0][1].fact
+        source = fact.source.partition(" ; ")[0]
+        yield f"  why: {message} [{rule}{where if len(everywhere) > 1 or parts else ''}{on}]"
+        if fact.text and source:
+            yield f"  fact: {fact.text} ({', '.join(part for part in (source, fact.date) if part)})"
+        if guessed := _guessed(rule, some, gpus):
+            yield f"  assumed: {guessed} of these pools: the stack file says that nobody has looked"
+
+
+@cache
+def _read_by(rule: str) -> frozenset[str]:
+    return frozenset(field for each in ALL_RULES if each.id == rule for field in each.of_pool or ())
+
+
+def _guessed(rule: str, pools: Sequence[str], gpus: Mapping[str, PoolGpus]) -> str:
+    fields = {field for pool in pools for field in gpus[pool].assumed} & _read_by(rule)
+    return ", ".join(sorted(fields))
+
+
+def _pools(pools: Sequence[str], gpus: Mapping[str, PoolGpus]) -> str:
+    drivers = _in_order(gpus[pool].case.driver for pool in pools)
+    driver = f" (driver {', '.join(drivers)})" if all(drivers) else ""
+    return f"{'pool' if len(pools) == 1 else 'pools'} {listing(pools, most=_MOST)}{driver}"
+
+
+def _who(usages: Sequence[Usage], pools: Sequence[str]) -> str:
+    """Profiles by hub, jobs, courses: `profiles a, b of hub h; job j; courses C (120 seats)`."""
+    hit = [usage for usage in usages if set(usage.pools) & set(pools)]
+    groups: dict[tuple[str, str], list[str]] = {}
+    for usage in hit:
+        groups.setdefault((usage.kind, usage.hub), []).append(usage.name)
+    parts = [
+        f"{kind if len(names) == 1 else f'{kind}s'} {listing(names, most=_MOST)}{f' of hub {hub}' if hub else ''}"
+        for (kind, hub), names in groups.items()
+    ]
+    if courses := _in_order(course for usage in hit for course in usage.courses):
+        parts.append(f"{'course' if len(courses) == 1 else 'courses'} {listing(courses, most=_MOST)}")
+    return "; ".join(parts)
+
+
+def _remedy(bad: Sequence[Outcome], fine: Sequence[str]) -> str:
+    """What to change, for each part of the image as it would turn its first pool."""
+    ways: dict[str, str] = {}
+    for outcome in bad:
+        if outcome.answer.remedy is not None:
+            ways.setdefault(outcome.where, outcome.answer.remedy.text)
+    texts = [f"{where}: {text}" if where and len(ways) > 1 else text for where, text in ways.items()]
+    if fine:
+        texts.append(f"Or keep it to {'pool' if len(fine) == 1 else 'pools'} {listing(fine, most=_MOST)}.")
+    return " ".join(texts)
+
+
+def _in_order(names: Iterable[str]) -> list[str]:
+    return list(dict.fromkeys(names))

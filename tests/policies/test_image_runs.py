@@ -1,0 +1,171 @@
+"""P-RUN: images against the GPUs and drivers of the pools that they may land on."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parent))  # for image_facts.py: folders of tests are no packages here
+from image_facts import REGISTRY, contents, reference
+
+from components.compat import Case
+from components.placement import UNKNOWN, Node
+from images.cases import Use
+from images.inspection.facts import Package
+from policies.adapter import Told, evaluate
+from policies.findings import Level, PoolGpus, Site, Usage
+from policies.stacks import site_of_stack
+
+CUDA_12_4 = "docker.io/nvidia/cuda:12.4.1-runtime-ubuntu22.04@sha256:" + "c" * 64
+ALL = frozenset(Level)
+
+
+def node(name: str, pool: str) -> Node:
+    amounts = {"cpu": Decimal(32), "memory": Decimal(64 * 1024**3), "nvidia.com/gpu": Decimal(8)}
+    return Node(name, pool, {"pool": pool}, [], amounts)
+
+
+def site(pools: Mapping[str, tuple[str, str]], **more: Any) -> Site:
+    """Pools by name with their GPU and driver, one node each."""
+    return Site(
+        nodes=tuple(node(f"node-{pool}", pool) for pool in pools),
+        allowed_registries=("docker.io", "registry.example.edu"),
+        own_registry=REGISTRY,
+        gpus={pool: PoolGpus(Case(gpu=gpu, driver=driver, host="kubernetes")) for pool, (gpu, driver) in pools.items()},
+        **more,
+    )
+
+
+def pod(image: Any, gpus: Any = "1", **spec: Any) -> dict[str, Any]:
+    limits = {} if gpus is None else {"nvidia.com/gpu": gpus}
+    return {"spec": {"containers": [{"name": "c", "image": image, "resources": {"limits": limits}}], **spec}}
+
+
+def said(where: Site, inputs: Mapping[str, Any], level: Level = Level.REFUSE) -> list[str]:
+    messages = evaluate("kubernetes:core/v1:Pod", "web", inputs, where, frozenset({level}))
+    return [message for message in messages if message.startswith("P-RUN:")]
+
+
+def of_image(where: Site, name: str = "ml", levels: frozenset[Level] = ALL, told: Told | None = None) -> list[str]:
+    token = "gpu-commons:index:GpuImage"  # noqa: S105 - a resource type
+    return list(evaluate(token, "anything", {"image": name}, where, levels, told))
+
+
+def uses(cuda: str, where: str = "server") -> tuple[Use, ...]:
+    return (Use(where, None, Case(cuda=cuda)),)
+
+
+def own(pools: Mapping[str, tuple[str, str]], cuda: str, *usages: Usage) -> Site:
+    return site(pools, own_images=frozenset({"ml"}), usages=usages, uses_of=lambda _: uses(cuda))
+
+
+def profile(pools: Sequence[str], *courses: str) -> Usage:
+    return Usage("ml", "profile", "gpu", "datahub", tuple(pools), courses)
+
+
+def test_an_image_of_another_team_is_known_by_its_name() -> None:
+    volta = {"v100": ("Tesla V100", "595.45.04")}
+    (message,) = said(site(volta), pod(CUDA_12_4))
+    assert message.startswith(f"P-RUN: Pod web: {CUDA_12_4} does not run on pool v100 (driver 595.45.04)\n")
+    assert "the last driver branch for Volta (7.0) is 580 [R-DROP]" in message
+    assert "  fact: " in message
+    assert message.splitlines()[-1] == "  change: Use driver 580.x, the last branch for Tesla V100-SXM2-16GB."
+    assert not said(site({"v100": ("Tesla V100", "580.95.05")}), pod(CUDA_12_4))
+
+
+def test_a_container_without_a_gpu_may_hold_whatever_it_likes() -> None:
+    assert not said(site({"v100": ("Tesla V100", "595.45.04")}), pod(CUDA_12_4, gpus=None))
+
+
+@pytest.mark.parametrize("gpus", [UNKNOWN, "0"])
+def test_whether_it_gets_a_gpu_decides(gpus: Any) -> None:
+    where = site({"v100": ("Tesla V100", "595.45.04")})
+    assert not said(where, pod(CUDA_12_4, gpus))
+    assert len(said(where, pod(CUDA_12_4, gpus), Level.UNPROVED)) == (gpus is UNKNOWN)
+
+
+def test_a_selector_keeps_it_off_the_pool_that_does_not_run_it() -> None:
+    where = site({"v100": ("Tesla V100", "580.95.05"), "k80": ("Tesla K80", "470.256.02")})
+    (message,) = said(where, pod(CUDA_12_4))
+    assert "does not run on pool k80" in message
+    assert message.endswith("Or keep it to pool v100.")
+    assert not said(where, pod(CUDA_12_4, nodeSelector={"pool": "v100"}))
+    assert len(said(where, pod(CUDA_12_4, nodeSelector=UNKNOWN), Level.UNPROVED)) == 1
+    assert not said(where, pod(CUDA_12_4, nodeSelector=UNKNOWN))
+
+
+def test_what_nothing_is_known_of_is_not_proved_and_not_refused() -> None:
+    where = site({"v100": ("Tesla V100", "580.95.05")})
+    (message,) = said(where, pod("docker.io/team/thing:1@sha256:" + "d" * 64), Level.UNPROVED)
+    assert "may or may not run on pool v100" in message
+    assert not said(where, pod("docker.io/team/thing:1@sha256:" + "d" * 64))
+
+
+def test_what_was_read_of_an_image_counts_more_than_its_name() -> None:
+    cupy = Package("cupy-cuda12x", "13.3.0", "wheel", "opt/venv", 0, "12")
+    read = contents(1, 2, packages=(cupy,))
+    named = reference("cuda-8-legacy")
+    pools = {"old": ("GeForce GTX 1080 Ti", "418.88")}
+    where = site(pools, contents_of=lambda _: read)
+    (message,) = said(where, pod(named))
+    assert "525.60.13" in message
+
+
+def test_an_image_of_the_stack_is_refused_once_with_everybody_it_concerns() -> None:
+    pools = {"gtx": ("GeForce GTX 1080 Ti", "418.88"), "rtx": ("GeForce RTX 2080 Ti", "418.88")}
+    where = own(
+        pools, "10.2", profile(["gtx", "rtx"], "Deep learning (120 seats)"), Usage("ml", "job", "smoke", "", ("gtx",))
+    )
+    (message,) = of_image(where)
+    head, *lines = message.splitlines()
+    assert head == "P-RUN: image ml: does not run on pools gtx, rtx (driver 418.88)"
+    assert "needs driver 440.33 or newer; this one is 418.88" in lines[0]
+    assert lines[2] == "  who: profile gpu of hub datahub; job smoke; course Deep learning (120 seats)"
+    assert lines[3].startswith("  change: ")
+    assert not of_image(own(pools, "10.1", profile(["gtx"])))
+
+
+def test_its_workloads_do_not_say_the_same_again() -> None:
+    where = own({"gtx": ("GeForce GTX 1080 Ti", "418.88")}, "10.2", profile(["gtx"]))
+    annotated = {"metadata": {"annotations": {"gpu-commons.org/image": "ml"}}, **pod(UNKNOWN)}
+    told = Told()
+    token = "kubernetes:core/v1:Pod"  # noqa: S105 - a resource type
+    refused = frozenset({Level.REFUSE})
+    alone = [m for m in evaluate(token, "web", annotated, where, refused, told) if m.startswith("P-RUN")]
+    assert len(alone) == 1  # an update of this workload alone never asks about the image
+    of_image(where, told=told)
+    again = [m for m in evaluate(token, "web", annotated, where, refused, told) if m.startswith("P-RUN")]
+    assert again == []
+
+
+def test_a_pool_that_the_image_was_not_refused_for_is_still_told() -> None:
+    where = own(dict.fromkeys(("gtx", "other"), ("GeForce GTX 1080 Ti", "418.88")), "10.2", profile(["gtx"]))
+    told = Told()
+    of_image(where, told=told)
+    annotated = {"metadata": {"annotations": {"gpu-commons.org/image": "ml"}}, **pod(UNKNOWN)}
+    found = evaluate("kubernetes:core/v1:Pod", "web", annotated, where, frozenset({Level.REFUSE}), told)
+    assert [message for message in found if "P-RUN" in message and "other" in message]
+
+
+def test_a_refusal_that_rests_on_an_assumption_says_so() -> None:
+    where = own({"gtx": ("GeForce GTX 1080 Ti", "418.88")}, "10.2", profile(["gtx"]))
+    guessed = replace(where, gpus={"gtx": replace(where.gpus["gtx"], assumed=frozenset({"driver"}))})
+    assert "assumed" not in of_image(where)[0]
+    assert "  assumed: driver of these pools: the stack file says that nobody has looked" in of_image(guessed)[0]
+
+
+def test_an_image_that_no_profile_or_job_gives_a_gpu_needs_none() -> None:
+    assert not of_image(own({"gtx": ("GeForce GTX 1080 Ti", "418.88")}, "10.2"))
+
+
+@pytest.mark.parametrize("stack", ["dsmlp-fall"])
+def test_the_reference_stacks_images_run_on_all_pools_of_their_profiles(stack: str) -> None:
+    where = site_of_stack(stack)
+    assert {usage.image for usage in where.usages}
+    assert [message for name in where.own_images for message in of_image(where, name, frozenset({Level.REFUSE}))] == []

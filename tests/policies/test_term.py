@@ -1,0 +1,108 @@
+"""P-TERM: promises and peaks of courses against the fleet."""
+
+from __future__ import annotations
+
+import datetime as dt
+from typing import Any
+
+from components.compat import Case
+from images.cases import Use
+from policies.adapter import evaluate
+from policies.findings import Choice, Course, Level, PoolGpus, Site
+from policies.stacks import site_of_stack
+
+POOLS = {"gtx": "GeForce GTX 1080 Ti", "rtx": "GeForce RTX 2080 Ti"}
+
+
+def course(title: str = "Deep learning", pools: tuple[str, ...] = ("gtx",), **changes: Any) -> Course:
+    given: dict[str, Any] = {
+        "seats": 100,
+        "peak_share": 0.1,
+        "guaranteed": 10,
+        "borrowable": None,
+        "gpus_per_session": 1,
+        "first_day": dt.date(2026, 9, 28),
+        "last_day": dt.date(2026, 12, 11),
+        "choices": (Choice("ml", pools),),
+    }
+    return Course(title.lower().replace(" ", "-"), title, **{**given, **changes})
+
+
+def said(*courses: Course, cuda: str = "10.1", level: Level = Level.REFUSE) -> list[str]:
+    where = Site(
+        nodes=(),
+        allowed_registries=(),
+        gpus={pool: PoolGpus(Case(gpu=gpu, driver="418.88")) for pool, gpu in POOLS.items()},
+        room={"gtx": 80, "rtx": 32},
+        courses=courses,
+        uses_of=lambda _: (Use("server", None, Case(cuda=cuda)),),
+    )
+    found = evaluate("pulumi:pulumi:Stack", "s", {}, where, frozenset({level}))
+    return [message.removeprefix("P-TERM: stack: ") for message in found if message.startswith("P-TERM")]
+
+
+def test_promises_that_fit_say_nothing() -> None:
+    assert said(course(guaranteed=80)) == said(course(guaranteed=80), level=Level.WARN) == []
+
+
+def test_a_course_is_not_promised_more_than_its_pools_have() -> None:
+    (message,) = said(course(guaranteed=81))
+    assert message.startswith(
+        "Deep learning is promised 81 GPUs, and the pools that run its images (gtx) have 80. Promise fewer GPUs"
+    )
+
+
+def test_a_pool_whose_gpus_do_not_run_the_image_does_not_count() -> None:
+    (message,) = said(course(), cuda="10.2")
+    assert "is promised 10 GPUs, and no pool runs its images: 0" in message
+
+
+def test_two_courses_of_the_same_weeks_share_and_those_of_others_do_not() -> None:
+    one, other = course("One", guaranteed=50), course("Other", guaranteed=50)
+    (message,) = said(one, other)
+    assert message.startswith(
+        "in weeks 2026-W40 to 2026-W50 One and Other are promised 100 GPUs together, and the pools that run their "
+        "images (gtx) have 80."
+    )
+    later = course("Other", guaranteed=50, first_day=dt.date(2027, 1, 4), last_day=dt.date(2027, 3, 12))
+    assert not said(one, later)
+
+
+def test_only_the_weeks_in_which_both_are_there_are_told() -> None:
+    overlap = course("Other", guaranteed=50, first_day=dt.date(2026, 12, 7), last_day=dt.date(2027, 3, 12))
+    (message,) = said(course("One", guaranteed=50), overlap)
+    assert message.startswith("in week 2026-W50 ")
+
+
+def test_a_course_that_may_go_elsewhere_makes_room_for_one_that_may_not() -> None:
+    assert not said(course("One", ("gtx", "rtx"), guaranteed=50), course("Other", guaranteed=60))
+
+
+def test_a_peak_above_what_a_course_may_take_is_a_warning_with_its_sum() -> None:
+    (message,) = said(course(peak_share=0.5, borrowable=20), level=Level.WARN)
+    assert message.startswith(
+        "Deep learning wants 50 GPUs at the busiest time (100 seats, 50% of them at once, 1 each), and it may take 30"
+        " (10 guaranteed, 20 borrowed): the others wait."
+    )
+    assert not said(course(peak_share=0.3, borrowable=20), level=Level.WARN)
+
+
+def test_peaks_of_all_courses_together_are_a_warning() -> None:
+    (message,) = said(course("One", peak_share=0.5), course("Other", peak_share=0.5), level=Level.WARN)
+    assert "One and Other want at the busiest time 100 GPUs together" in message
+
+
+def test_a_course_without_gpus_needs_none() -> None:
+    assert not said(course(gpus_per_session=0, guaranteed=0, choices=()), level=Level.WARN)
+
+
+def test_what_is_assumed_is_called_so() -> None:
+    (message,) = said(course(guaranteed=81, is_assumed=True))
+    assert "(assumptions of the stack file)" in message
+
+
+def test_the_reference_stacks_term_fits_its_fleet() -> None:
+    where = site_of_stack("dsmlp-fall")
+    assert [each.guaranteed for each in where.courses] == [36, 48]
+    assert [each.gpus_per_session for each in where.courses] == [1, 1]
+    assert list(evaluate("pulumi:pulumi:Stack", "s", {}, where, frozenset(Level))) == []
