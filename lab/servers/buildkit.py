@@ -36,9 +36,12 @@ def server(instance: Instance, tools: Tools) -> Server:
     config = instance.config / "buildkitd.toml"
     config.write_text(configuration(instance, runc=tools.path("runc")))
     write_docker_config(instance)
+    scratch = instance.data / "buildkit-tmp"  # each build leaves empty mount points: not in everybody's folder
+    scratch.mkdir(parents=True, exist_ok=True)
     return Server(
         name="buildkitd",
         argv=[str(tools.path("buildkitd")), "--config", str(config)],
+        env={"TMPDIR": str(scratch)},
         ready=lambda: _listens(path),
         ready_within_s=30,
         stop_within_s=30,  # a running build is ended and its mounts are taken away

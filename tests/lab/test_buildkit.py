@@ -56,6 +56,13 @@ def test_buildx_finds_the_builder_by_name_in_a_folder_of_the_labs_own(tmp_path: 
     assert record["Nodes"][0]["Endpoint"] == f"unix://{tmp_path}/run/buildkitd.sock"
 
 
+def test_what_builds_leave_behind_lies_in_the_instance_and_not_in_everybodys_temporary_folder(tmp_path: Path) -> None:
+    instance = an_instance(tmp_path)
+    scratch = Path(buildkit.server(instance, Tools()).env["TMPDIR"])
+    assert scratch.is_relative_to(instance.data)
+    assert scratch.is_dir()
+
+
 def test_a_path_too_long_for_a_socket_is_named_before_anything_starts(tmp_path: Path) -> None:
     instance = an_instance(tmp_path / ("x" * 100))
     with pytest.raises(LabError, match=r"too long for a socket .* set XDG_STATE_HOME to a shorter folder"):
