@@ -6,6 +6,7 @@ One owner per label: `nvidia.com/*` is set before us (GPU feature discovery, the
 from dataclasses import dataclass
 from typing import Final
 
+from components.compat.names import FIRST_BRANCH_WITH_MAKER
 from components.compat.tables import GpuModel, native_cuda
 from components.compat.versions import DriverVersion
 
@@ -38,14 +39,10 @@ GPU_TAINT: Final = Taint(GPU_RESOURCE, "present", "NoSchedule")
 # GPU feature discovery calls compute capability 8.9 after its full name; all other families are one word.
 _GFD_FAMILY: Final = {"ada": "ada-lovelace"}
 
-# From branch 465 on, drivers report GeForce and data-centre names with the maker in front. Seen in public
-# nvidia-smi listings (465.19.01: "NVIDIA GeForce ..."; 460 and older: "GeForce ..."), not in a document of NVIDIA's.
-_FIRST_BRANCH_WITH_MAKER: Final = 465
-
 
 def gfd_product(model: GpuModel, driver: DriverVersion) -> str:
     """Value of `nvidia.com/gpu.product`: the name that this driver gives the GPU, blanks as dashes."""
-    if driver.branch < _FIRST_BRANCH_WITH_MAKER:
+    if driver.branch < FIRST_BRANCH_WITH_MAKER:
         return model.gfd_product.removeprefix("NVIDIA-")
     return model.gfd_product
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any
+
+from components.compat.model import Change
 
 _LONGEST = 4000  # characters of one field
 
@@ -71,6 +73,10 @@ class Case:
         for name in FIELDS:
             object.__setattr__(other, name, fields_[name] if name in fields_ else getattr(self, name))
         return other
+
+    def with_changes(self, changes: Iterable[Change]) -> Case:
+        """The case as it is after the changes of a remedy."""
+        return self.changed({change.field: change.to for change in changes})
 
 
 FIELDS = tuple(each.name for each in fields(Case))

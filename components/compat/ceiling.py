@@ -12,7 +12,7 @@ from components.compat.case import Case, CaseError
 from components.compat.contents import read_images
 from components.compat.instead import Option
 from components.compat.model import ImageFacts
-from components.compat.pools import read_pools
+from components.compat.pools import lowest_driver, read_pools
 
 _ASKED = 8  # that look right by GPU and driver and are asked of all rules, the newest first
 
@@ -37,8 +37,7 @@ def ceiling(case: Case) -> Ceiling:
     if pools.problems or images.problems:
         raise CaseError([*pools.problems, *images.problems])
     pool, image = pools.values[0], images.values[0]
-    drivers = [each.driver for each in pools.values]
-    driver = min((each for each in drivers if each is not None), default=None) if None not in drivers else None
+    driver = lowest_driver(pools.values)
     line = next((str(line) for line in instead.lines(ImageFacts(""), pool, driver) if _runs_line(case, str(line))), "")
     builds = instead.newest_builds(case, image, pool, driver) if image.framework else iter(())
     build = next(_running(case, builds), None)
@@ -54,6 +53,6 @@ def _runs_line(case: Case, line: str) -> bool:
 
 def _running(case: Case, options: Iterator[Option]) -> Iterator[Option]:
     for option in islice(options, _ASKED):
-        changed = case.changed({change.field: change.to for change in option.changes})
+        changed = case.with_changes(option.changes)
         if check(changed, with_remedy=False).verdict.runs:
             yield option

@@ -62,12 +62,14 @@ def read_images(case: Case, pool: PoolFacts | None) -> Reading[ImageFacts]:
 
 def image_words(case: Case, pool: PoolFacts | None) -> Written:
     """All that a case says of its image: cases with equal words have equal images."""
-    system = "linux x86_64"
+    return Written._make((*_of_image(case), system_of(case, pool)))
+
+
+def system_of(case: Case, pool: PoolFacts | None) -> str:
+    """The system that wheels are for, as distributions write it."""
     if pool is not None and pool.cpu_architecture == "arm64":
-        system = "linux aarch64"
-    elif case.os.lower() == "windows" and case.host.lower() != "wsl":
-        system = "windows x86_64"
-    return Written._make((*_of_image(case), system))
+        return "linux aarch64"
+    return "windows x86_64" if case.os.lower() == "windows" and case.host.lower() != "wsl" else "linux x86_64"
 
 
 @lru_cache(16384)

@@ -17,6 +17,7 @@ from packaging.version import Version
 from components.compat import tables
 from components.compat.builds import for_system
 from components.compat.case import Case
+from components.compat.contents import system_of
 from components.compat.images import ImageName, read_image
 from components.compat.installs import install, short_name
 from components.compat.model import Change, ImageFacts, Platform, PoolFacts
@@ -50,7 +51,7 @@ class Option:
 
 def builds(case: Case, image: ImageFacts, pool: PoolFacts, driver: DriverVersion | None) -> Iterator[Option]:
     """Builds of the same framework: of this version first, then of the nearest versions."""
-    system = _system(case, pool)
+    system = system_of(case, pool)
     known, covering = _versions(image.framework, system), _with_code(image.framework, system, pool.gpu.capability)
     wanted, newest = image.framework_version, newest_reached(driver, pool.platform)
     place = len(known) if wanted is None else bisect_left(known, wanted)
@@ -65,7 +66,7 @@ def builds(case: Case, image: ImageFacts, pool: PoolFacts, driver: DriverVersion
 
 def newest_builds(case: Case, image: ImageFacts, pool: PoolFacts, driver: DriverVersion | None) -> Iterator[Option]:
     """Builds of the same framework, the newest version first."""
-    system = _system(case, pool)
+    system = system_of(case, pool)
     covering, newest = (
         _with_code(image.framework, system, pool.gpu.capability),
         newest_reached(driver, pool.platform),
@@ -133,13 +134,6 @@ def target(case: Case, image: ImageFacts, pool: PoolFacts, driver: DriverVersion
             changes.append(Change("cuda", case.cuda, str(line)))
             text += f", with CUDA {line}"
         yield Option(text, "", tuple(changes))
-
-
-def _system(case: Case, pool: PoolFacts) -> str:
-    """As `contents.read_images` has it."""
-    if pool.cpu_architecture == "arm64":
-        return "linux aarch64"
-    return "windows x86_64" if case.os.lower() == "windows" and case.host.lower() != "wsl" else "linux x86_64"
 
 
 def _of_build(case: Case, row: Build) -> Option:

@@ -30,6 +30,9 @@ _FORMS = frozenset(
     | {"ls", "fhhl", "oem", "rev", "edition", "generation", "server", "workstation"}
 )
 _PORTABLE = frozenset({"laptop", "mobile", "notebook", "max", "q", "with", "design", "m"})
+# From branch 465 on, drivers report GeForce and data-centre names with the maker in front. Seen in public
+# nvidia-smi listings (465.19.01: "NVIDIA GeForce ..."; 460 and older: "GeForce ..."), not in a document of NVIDIA's.
+FIRST_BRANCH_WITH_MAKER = 465
 _UNITS = frozenset({"gb", "gib", "g"})
 
 _ORIN_AGX = re.compile(r"\b(orin|xavier)[\s_-]*agx\b", re.IGNORECASE)  # people turn it round

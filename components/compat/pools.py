@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterable
 from dataclasses import dataclass, replace
 from functools import cache, lru_cache
 from operator import attrgetter
@@ -79,6 +79,12 @@ def read_pools(case: Case) -> Reading[PoolFacts]:
         return Reading((), gpus.notes, (*gpus.open, *driver.open), problems)
     values = tuple([PoolFacts(gpu, one, around) for gpu in gpus.values for one in _with_turns(driver.values, gpu)])
     return Reading(values, gpus.notes, (*gpus.open, *driver.open))
+
+
+def lowest_driver(pools: Iterable[PoolFacts]) -> DriverVersion | None:
+    """The lowest driver that may be meant; None where nothing says one."""
+    drivers = [pool.driver for pool in pools]
+    return min((each for each in drivers if each is not None), default=None) if None not in drivers else None
 
 
 _NO_DRIVER: Reading[DriverVersion | None] = Reading((None,))

@@ -25,7 +25,6 @@ from components.compat.versions import (
 
 _KEPT = 4096
 _LONGEST = 200  # characters: nobody writes a longer version, and a regular expression should not see one
-_LAST_RELEASE = 999  # stands for "the newest release of its branch"
 
 
 # What surrounds a driver's number in names of packages and in what tools print, in the order it is taken away.
@@ -63,7 +62,7 @@ def read_drivers(text: str) -> tuple[DriverVersion, ...]:
         plain = part.sub("", plain).strip()
     if re.fullmatch(r"[1-9]\d{2}", plain, re.ASCII):
         branch = int(plain)
-        return tables.first_release(branch), DriverVersion(branch, _LAST_RELEASE)
+        return tables.first_release(branch), DriverVersion.end_of(branch)
     match = re.fullmatch(r"([1-9]\d{2})\.(\d{1,4})(?:\.(\d{1,2}))?(?:\.0)?", plain, re.ASCII)
     if not match:
         raise VersionError(text, _DRIVER)

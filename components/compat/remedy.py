@@ -30,14 +30,13 @@ from components.compat.model import (
     Surroundings,
     Way,
 )
-from components.compat.pools import read_pools
+from components.compat.pools import lowest_driver, read_pools
 from components.compat.resolve import Findings, runs
 from components.compat.rules.back import reaches
 from components.compat.rules.drop import last_branch
 from components.compat.turning import turning_drivers
 from components.compat.versions import DriverVersion
 
-_LAST = 9999  # release that stands for the newest of its branch
 _NEAR, _NEW = 6, 3  # options that look right and are asked of all rules: the nearest ones, the newest ones
 _SETTINGS = frozenset(
     {"kernel_module", "env", "container_toolkit", "cuda_compat", "image_glibc", "host", "ami_release"}
@@ -56,9 +55,7 @@ class Asked:
 
     @property
     def lowest(self) -> DriverVersion | None:
-        """The lowest driver that may be meant; None where nothing says one."""
-        drivers = [pool.driver for pool in self.pools]
-        return min([driver for driver in drivers if driver is not None], default=None) if None not in drivers else None
+        return lowest_driver(self.pools)
 
 
 def find(asked: Asked, findings: Findings) -> Remedy:
@@ -77,7 +74,7 @@ def find(asked: Asked, findings: Findings) -> Remedy:
 
 def _changed(asked: Asked, changes: tuple[Change, ...]) -> Asked | None:
     """The case with these changes, read again; None where it cannot be read."""
-    case = asked.case.changed({change.field: change.to for change in changes})
+    case = asked.case.with_changes(changes)
     pools = read_pools(case).values
     images = read_images(case, pools[0]).values if pools else ()
     return Asked(case, images[0], pools[0], images, pools) if images else None
@@ -212,7 +209,7 @@ def _on_some_driver(asked: Asked, option: Option, images: tuple[ImageFacts, ...]
 
 def _read(case: Case, changes: tuple[Change, ...], pool: PoolFacts) -> tuple[ImageFacts, ...]:
     """Images of the changed case; none where it leaves open what runs."""
-    found = read_images(case.changed({change.field: change.to for change in changes}), pool)
+    found = read_images(case.with_changes(changes), pool)
     is_open = any(each.severity.rank > Severity.WARN.rank for each in found.notes)
     return () if found.problems or is_open else found.values
 
@@ -243,7 +240,6 @@ def _running(images: tuple[ImageFacts, ...], hosts: tuple[tuple[Gpu, Surrounding
     return tuple(driver for driver in turning if _serves(images, hosts, driver))
 
 
-@lru_cache(32768)
 def _serves(images: tuple[ImageFacts, ...], hosts: tuple[tuple[Gpu, Surroundings], ...], driver: DriverVersion) -> bool:
     here = [PoolFacts(gpu, driver, around) for gpu, around in hosts]
     return _may_reach(images[0], here[0]) and _run(images, here)
@@ -297,7 +293,7 @@ def _to(asked: Asked, driver: DriverVersion) -> Change:
 
 
 def _last_of(branch: int) -> DriverVersion:
-    return DriverVersion(branch, _LAST).given_as(str(branch))
+    return DriverVersion.end_of(branch).given_as(str(branch))
 
 
 def _first_of(branch: int) -> DriverVersion:

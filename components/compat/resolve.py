@@ -64,15 +64,13 @@ class _Asked:
     def __init__(self, question: Rule | Question, number: int) -> None:
         self._check = question.check
         self._image = number
-        self._pool = None if question.of_image is None or question.of_pool is None else _part(question.of_pool)
+        self._pool = _part(question.of_pool)
         self._found: dict[int, _Said] = {}
 
     def forget(self) -> None:
         self._found.clear()
 
     def __call__(self, image: ImageFacts, pool: PoolFacts, images: _Parts, pools: _Parts) -> _Said:
-        if self._pool is None:
-            return _said(self._check(image, pool))
         key = images[self._image] << 32 | pools[self._pool]
         found = self._found.get(key)
         if found is None:
@@ -203,11 +201,11 @@ def _driver(driver: DriverVersion | None) -> Hashable:
 def _parts_of_image(image: ImageFacts) -> _Parts:
     """For each question the number of what it reads of the image, as it is printed."""
     printed = {name: _printed(getattr(image, name)) for name in _READ}
-    parts = [tuple([printed[name] for name in question.of_image or ()]) for _, question in _QUESTIONS]
+    parts = [tuple([printed[name] for name in question.of_image]) for _, question in _QUESTIONS]
     return tuple([_numbers.of(("image", place, part)) for place, part in enumerate(parts)])
 
 
-_READ = tuple({name for _, question in _QUESTIONS for name in question.of_image or ()})
+_READ = tuple({name for _, question in _QUESTIONS for name in question.of_image})
 
 
 def _printed(value: Any) -> Any:

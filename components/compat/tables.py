@@ -249,7 +249,7 @@ class FrameworkLibrary:
 
 
 def rows(name: str, folder: Path = DATA) -> list[Row]:
-    """All rows of one table as text; none where the table is not there."""
+    """All rows of one table as text; raises FileNotFoundError where it is not there."""
     with (folder / f"{name}.csv").open(encoding="utf-8", newline="") as file:
         return list(csv.DictReader(file))
 

@@ -13,6 +13,7 @@ from typing import Self
 
 from packaging.version import InvalidVersion, Version
 
+_LAST_RELEASE = 9999  # no release of a branch has a number as high
 _PARSED = 4096  # distinct texts kept per type: a fleet has dozens, a hostile file must not fill the memory
 
 
@@ -49,6 +50,11 @@ class DriverVersion:
     def start_of(cls, branch: int) -> Self:
         """Whatever release of a branch comes first; prints as the branch."""
         return cls(branch, 0, shown=str(branch))
+
+    @classmethod
+    def end_of(cls, branch: int) -> Self:
+        """Whatever release of a branch comes last; prints as the branch."""
+        return cls(branch, _LAST_RELEASE, shown=str(branch))
 
     def given_as(self, text: str) -> Self:
         """This driver as a case writes it."""

@@ -7,8 +7,6 @@ import pytest
 from components.compat import Answer, Severity, case_from, check
 from components.compat.images import read_image
 from components.compat.model import Present
-from components.compat.pools import read_pools
-from components.compat.rules import fwd
 from components.compat.tables import builds, pinned_by
 
 
@@ -190,11 +188,3 @@ def test_a_list_as_torch_prints_it_says_that_there_is_no_ptx() -> None:
     assert _check(**case, sm_list="sm_37 sm_50 sm_60 sm_70 sm_75 sm_80 sm_86").verdict == "incompatible"
     assert _check(**case, sm_list="sm_80 sm_86 compute_86").verdict != "incompatible"
     assert _check(**case, sm_list="8.0;8.6").verdict == "unknown"
-
-
-@pytest.mark.parametrize(("gpu", "has"), [("A100", True), ("RTX 3090", False)])
-def test_compat_packages_that_an_image_could_be_given(gpu: str, has: bool) -> None:
-    (pool,) = read_pools(case_from({"gpu": gpu, "driver": "535.183.01"})).values[:1]
-    lines = fwd.lines_for(pool)
-    assert bool(lines) is has
-    assert list(lines) == sorted(lines, reverse=True)

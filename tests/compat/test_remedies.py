@@ -57,7 +57,7 @@ def test_with_the_changes_of_any_way_the_case_runs(cases: list[Case]) -> None:
         except CaseError:
             continue
         for changes in _ways(answer.remedy) if answer.remedy else []:
-            after = check(case.changed({change.field: change.to for change in changes}))
+            after = check(case.with_changes(changes))
             tried += 1
             is_open = any(finding.severity is Severity.UNKNOWN for finding in answer.findings)
             if not after.verdict.runs and not (is_open and after.verdict is Verdict.UNKNOWN):

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import re
-
 from components.compat.model import Change, Fact, Finding, ImageFacts, PoolFacts, Severity
 from components.compat.rules.rule import Rule, note, refuse, unknown, warn
+from components.compat.rules.vis import USES_GRAPHICS
 
 ID = "R-APPT"
 _SOURCE = "github:apptainer/apptainer-userdocs gpu.rst"
 _LIST = "github:apptainer/apptainer etc/nvliblist.conf"
 _DATE = "2026-11-20"
-_GRAPHICS = re.compile(r"\b(opengl|vulkan|egl|glx|glxgears|vtk|graphics)\b", re.IGNORECASE)
 
 
 def check(image: ImageFacts, pool: PoolFacts) -> tuple[Finding, ...]:
@@ -19,7 +17,7 @@ def check(image: ImageFacts, pool: PoolFacts) -> tuple[Finding, ...]:
         return ()
     fact = Fact("--nv binds the host's driver libraries, which need a C library that the image has", _SOURCE, _DATE)
     capabilities = dict(image.environment).get("NVIDIA_DRIVER_CAPABILITIES", "").lower()
-    graphics = bool(_GRAPHICS.search(f"{image.name} {image.remarks}")) or "graphics" in capabilities
+    graphics = bool(USES_GRAPHICS.search(f"{image.name} {image.remarks}")) or "graphics" in capabilities
     found: list[Finding] = []
     if image.glibc is not None and pool.glibc is not None and image.glibc < pool.glibc:
         older = f"the image's glibc {image.glibc} is older than the host's {pool.glibc}"

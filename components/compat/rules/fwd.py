@@ -6,7 +6,6 @@ from components.compat import tables
 from components.compat.model import Change, Fact, Finding, ImageFacts, Platform, PoolFacts, Present, Severity
 from components.compat.rules.back import reaches
 from components.compat.rules.rule import Need, Rule, note, refuse, unknown
-from components.compat.versions import CudaVersion
 
 ID = "R-FWD"
 SOURCE = "https://docs.nvidia.com/deploy/cuda-compatibility/forward-compatibility.html"
@@ -17,16 +16,6 @@ _FIRST_PACKAGE = 10  # there is no cuda-compat package before CUDA 10.0
 def works(image: ImageFacts, pool: PoolFacts) -> bool:
     """Is a compat package in the image, and does it serve this GPU on this driver?"""
     return any(finding.severity is Severity.NOTE for finding in check(image, pool))
-
-
-def lines_for(pool: PoolFacts) -> tuple[CudaVersion, ...]:
-    """CUDA lines whose compat package runs on this GPU and driver, newest first: what an image could be given."""
-    if pool.driver is None or pool.platform is not Platform.LINUX or pool.host == "wsl":
-        return ()
-    if pool.gpu.forward_compat is not Present.YES:
-        return ()
-    rows = tables.forward_compats().items()
-    return tuple(sorted((line for (line, b), row in rows if b == pool.driver.branch and row.works), reverse=True))
 
 
 def check(image: ImageFacts, pool: PoolFacts) -> tuple[Finding, ...]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from components.compat.model import Change, Fact, Finding, ImageFacts, PoolFacts, Severity
-from components.compat.names import UnknownGpu, find_gpus, mig_profile
+from components.compat.names import FIRST_BRANCH_WITH_MAKER, UnknownGpu, find_gpus, mig_profile
 from components.compat.rules.rule import Rule, note, refuse, unknown
 from components.compat.tables import GpuModel
 
@@ -11,7 +11,6 @@ ID = "R-GFD"
 _SOURCE = "github:NVIDIA/k8s-device-plugin internal/lm/resource.go, README.md"
 _DATE = "2026-11-20"
 _LABEL = "NODE_SELECTOR_GPU_PRODUCT"
-FIRST_BRANCH_WITH_MAKER = 465
 
 
 def check(image: ImageFacts, pool: PoolFacts) -> tuple[Finding, ...]:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
+from functools import cache, lru_cache
+
+from packaging.version import Version
 
 from components.compat import tables
 from components.compat.model import Fact, Finding, ImageFacts, PoolFacts, Severity
@@ -22,10 +24,14 @@ def operator_row(text: str) -> Row | None:
         wanted = parse_release(text.strip().lower().removeprefix("gpu-operator").strip(" -:").removeprefix("v"))
     except ValueError:
         return None
-    for row in tables.rows("gpu_operator"):
-        if parse_release(row["operator_version"].removeprefix("v")) == wanted:
-            return row
-    return None
+    return _rows().get(wanted)
+
+
+@cache
+def _rows() -> dict[Version, Row]:
+    """Operator release → its row."""
+    rows = tables.by_key("gpu_operator", "operator_version")
+    return {parse_release(release.removeprefix("v")): row for release, (row,) in rows.items()}
 
 
 def driver_of(row: Row) -> DriverVersion:

@@ -44,11 +44,10 @@ class Rule:
     passing: Mapping[str, str]
     failing: Mapping[str, str]
     undecided: Mapping[str, str]
+    of_image: tuple[str, ...]  # all that the check looks at, by which its findings are remembered
+    of_pool: tuple[str, ...]
     need: Need | None = None
     reads: tuple[str, ...] = ()  # fields of image or pool without any of which it says nothing; empty: it always may
-    # All that the check looks at, by which its findings are remembered; None: nobody said, so it is asked each time.
-    of_image: tuple[str, ...] | None = None
-    of_pool: tuple[str, ...] | None = None
     questions: tuple[Question, ...] = ()  # what `check` asks, apart; only of a rule that stands alone
 
     def may_speak(self, told: frozenset[str]) -> bool:

@@ -18,7 +18,7 @@ _FIRST_WITH_MIG = ComputeCapability(8, 0)
 _NAMES = re.compile(r"\d+|GPU-[0-9a-f-]*|MIG-\S*", re.IGNORECASE)
 _USES_VIDEO = re.compile(r"\b(nvenc|nvdec|cuvid|h264_|hevc_|video codec)", re.IGNORECASE)
 _MERELY_ABLE = re.compile(r"\b(can|may|could|optional\w*|support\w*|able|capable|enabled)\b", re.IGNORECASE)
-_USES_GRAPHICS = re.compile(r"\b(opengl|vulkan|egl|glx|vtk|graphics)\b", re.IGNORECASE)
+USES_GRAPHICS = re.compile(r"\b(opengl|vulkan|egl|glx|glxgears|vtk|graphics)\b", re.IGNORECASE)
 
 
 def check(image: ImageFacts, pool: PoolFacts) -> tuple[Finding, ...]:
@@ -108,7 +108,7 @@ def _capabilities(value: str, image: ImageFacts) -> list[Finding]:
         return [
             refuse(ID, f"NVIDIA_DRIVER_CAPABILITIES={value} leaves out compute: no libcuda in the container", fact, to)
         ]
-    for word, pattern in (("video", _USES_VIDEO), ("graphics", _USES_GRAPHICS)):
+    for word, pattern in (("video", _USES_VIDEO), ("graphics", USES_GRAPHICS)):
         if word in given:
             continue
         to = Change("env", f"NVIDIA_DRIVER_CAPABILITIES={value}", f"NVIDIA_DRIVER_CAPABILITIES={value},{word}")
