@@ -54,6 +54,33 @@ ALIASES = MappingProxyType(
 LOADS_CUDA_FROM_OUTSIDE = frozenset({"tensorflow", "mxnet", "cupy", "onnxruntime", "paddle"})
 
 
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A part of a framework with floors of its own, by its key in the tables, and the words that ask for it."""
+
+    key: str
+    framework: str
+    asked: re.Pattern[str]
+
+
+PARTS = (
+    Part("bitsandbytes-int8", "bitsandbytes", re.compile(r"(?:load_in_)?8[-_ ]?bit|int8", re.IGNORECASE)),
+    Part("vllm-bf16", "vllm", re.compile(r"bf(?:loat)?16", re.IGNORECASE)),
+    Part("torch.compile", "pytorch", re.compile(r"torch\.compile|inductor", re.IGNORECASE)),
+)
+_SAYS_HOW = re.compile("|".join((r"--\S+ \S+", *(part.asked.pattern for part in PARTS))), re.IGNORECASE)
+
+
+def parts_asked(framework: str, text: str) -> tuple[str, ...]:
+    """Keys of the parts of a framework that a text asks for: `--dtype bfloat16` of vLLM."""
+    return tuple(part.key for part in PARTS if part.framework == framework and part.asked.search(text))
+
+
+def words_of_use(text: str) -> str:
+    """What a text says of how a framework is used, which holds for every build of it: `--dtype bfloat16`, `int8`."""
+    return " ".join(_SAYS_HOW.findall(text))
+
+
 _OWN_BUILD = re.compile(
     r"\b(source|self|custom|compiled|community|unofficial|rebuilt|jetson|jetpack|l4t|nv\d\d)\b"
     r"|\+nv\d|\bbuilt (for|with)\b"

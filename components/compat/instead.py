@@ -15,7 +15,7 @@ from typing import TypeVar
 from packaging.version import Version
 
 from components.compat import tables
-from components.compat.builds import for_system
+from components.compat.builds import for_system, words_of_use
 from components.compat.case import Case
 from components.compat.contents import system_of
 from components.compat.images import ImageName, read_image
@@ -34,9 +34,6 @@ from components.compat.versions import (
     parse_release,
 )
 
-_OPTIONS = re.compile(
-    r"--\S+ \S+|\b(?:load_in_)?8[-_ ]?bit\b|\bint8\b|\bbf(?:loat)?16\b|\btorch\.compile\b|\binductor\b"
-)
 Item = TypeVar("Item")
 
 
@@ -137,7 +134,7 @@ def target(case: Case, image: ImageFacts, pool: PoolFacts, driver: DriverVersion
 
 
 def _of_build(case: Case, row: Build) -> Option:
-    kept = " ".join(_OPTIONS.findall(case.build))
+    kept = words_of_use(case.build)
     build = f"conda {row.variant}" if "conda" in row.distribution else row.variant
     told = {
         "framework_version": row.version,

@@ -16,19 +16,6 @@ DATE = "2026-11-21"
 # `1c.3g.20gb` is a part of the slice 3g.20gb; +me, .me, -me and +gfx say which engines a slice has.
 _PROFILE = re.compile(r"(?:\b\d+c\.)?(?<!\d)(\d+g\.\d+gb)(?:[+.-](?:me|gfx)(?:\.all)?)?", re.IGNORECASE)
 _SLICE = re.compile(rf"(?:\b|(?<=_))mig\b|{_PROFILE.pattern}", re.IGNORECASE)
-# Oldest driver by GPU. Where a name fits two, the first counts.
-_FIRST_DRIVERS = (
-    (re.compile(r"\bA100\b"), DriverVersion(450, 80, 2)),
-    (re.compile(r"\bA30\b"), DriverVersion(460, 73, 1)),
-    (re.compile(r"\bH100\b"), DriverVersion(525, 85, 12)),
-    (re.compile(r"\bH20\b"), DriverVersion(535, 161, 7)),
-    (re.compile(r"\bH200\b"), DriverVersion(550, 90, 7)),
-    (re.compile(r"\bG?B200\b"), DriverVersion(570, 133, 20)),
-    (re.compile(r"\bB300\b"), DriverVersion(580, 82, 7)),
-    (re.compile(r"\bRTX PRO 6000\b"), DriverVersion(575, 51, 3)),
-    (re.compile(r"\bRTX PRO 5000\b"), DriverVersion(575, 57, 8)),
-    (re.compile(r"\bRTX PRO 4500\b"), DriverVersion(575, 64)),
-)
 
 
 def profile_in(text: str) -> str:
@@ -59,9 +46,9 @@ def knows_all_profiles_of(model: GpuModel) -> bool:
     return bool(profiles_of(model)) and "mig_profiles" not in model.origin.unverified
 
 
-def first_driver(name: str) -> tuple[DriverVersion, Fact] | None:
+def first_driver(model: GpuModel) -> tuple[DriverVersion, Fact] | None:
     """The oldest driver that cuts a GPU into slices; None for one that NVIDIA's list does not have."""
-    for gpu, driver in _FIRST_DRIVERS:
-        if gpu.search(name):
-            return driver, Fact(f"MIG on {name} needs driver {driver} or newer", SOURCE, DATE)
-    return None
+    driver = model.first_mig_driver
+    if driver is None:
+        return None
+    return driver, model.origin.fact(f"MIG on {model.name} needs driver {driver} or newer", "first_mig_driver")

@@ -164,6 +164,8 @@ class Gpu:
     forward_compat: Present
     fact: Fact
     mig: str = ""  # profile of the slice, where it is one
+    mig_driver: DriverVersion | None = None  # the oldest that cuts it into slices, where a source tells
+    mig_fact: Fact | None = None
     drivers: GpuDrivers | None = None  # of its model, where a source tells its first one
     last_branch: int | None = None  # of its model, where it was dropped before its architecture
     last_fact: Fact | None = None

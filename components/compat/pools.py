@@ -9,7 +9,7 @@ from functools import cache, lru_cache
 from operator import attrgetter
 from types import MappingProxyType
 
-from components.compat import names, readings, tables
+from components.compat import mig, names, readings, tables
 from components.compat.case import CLASSES, HOSTS, MODULES, SYSTEMS, Case, Problem
 from components.compat.model import Fact, Gpu, GpuDrivers, Platform, PoolFacts, Present, Surroundings
 from components.compat.reading import AS_GIVEN, Axis, Reader, Reading
@@ -260,21 +260,25 @@ def _known(models: tuple[GpuModel, ...], kind: str, name: str) -> tuple[Gpu, ...
         text = f"{model.name} has compute capability {model.compute_capability}"
         fact = model.origin.fact(text, "compute_capability")
         shown = model.name if len(models) == 1 else name.strip()[:80]
-        mig = names.mig_profile(name)
+        profile = names.mig_profile(name)
+        sliced_from, mig_fact = (profile and mig.first_driver(model)) or (None, None)
         last, last_fact = _dropped_early(model)
         gpu = Gpu(
-            shown,
-            model.compute_capability,
-            model.family,
-            product_class,
-            forward,
-            fact,
-            mig,
-            _drivers_of(model),
-            last,
-            last_fact,
+            name=shown,
+            capability=model.compute_capability,
+            architecture=model.family,
+            product_class=product_class,
+            forward_compat=forward,
+            fact=fact,
+            mig=profile,
+            mig_driver=sliced_from,
+            mig_fact=mig_fact,
+            drivers=_drivers_of(model),
+            last_branch=last,
+            last_fact=last_fact,
         )
-        found.setdefault((gpu.capability, product_class, forward, model.not_in_drivers, model.chips, last), gpu)
+        key = (gpu.capability, product_class, forward, model.not_in_drivers, model.chips, last, sliced_from)
+        found.setdefault(key, gpu)
     return tuple(found.values())
 
 

@@ -65,6 +65,7 @@ class GpuModel:
     chips: tuple[str, ...]  # AD107; several where boards of one name have different ones; empty: not recorded
     first_drivers: tuple[DriverVersion, ...]  # on Linux x86_64, one for each branch that a source names
     not_in_drivers: tuple[DriverVersion, ...]  # the newest ones of their branches that do not know it
+    first_mig_driver: DriverVersion | None  # the oldest that cuts it into slices
     origin: Origin
 
     def __str__(self) -> str:
@@ -294,6 +295,7 @@ def parse_gpu_model(row: Row) -> GpuModel:
         chips=tuple(filter(None, row["chip"].split(";"))),
         first_drivers=_releases(row["first_driver"]),
         not_in_drivers=_releases(row["not_in_driver"]),
+        first_mig_driver=_maybe(DriverVersion.parse, row["first_mig_driver"]),
         origin=origin(row),
     )
 

@@ -44,3 +44,25 @@ def test_a_chip_is_one_of_the_architecture_of_its_model() -> None:
     assert len(models) > 250
     for model in models:
         assert all(model.family.startswith(letters[chip[:2]]) for chip in model.chips), model.name
+
+
+@pytest.mark.parametrize(
+    ("gpu", "driver", "cuda", "verdict"),
+    [
+        ("A100-SXM4-40GB-MIG-1g.5gb", "450.51.06", "11.0", NOT),
+        ("A100-SXM4-40GB-MIG-1g.5gb", "450.80.02", "11.0", Verdict.COMPATIBLE),
+        ("A30 MIG 1g.6gb", "460.67", "11.2", NOT),
+        ("H100 PCIe MIG 1g.10gb", "525.60.13", "12.0", NOT),
+        ("H100 PCIe MIG 1g.10gb", "525.85.12", "12.0", Verdict.COMPATIBLE),
+        ("H20-3e MIG 1g.18gb", "535.129.03", "12.2", WARNS),  # that the list means it too is not verified
+        ("GH200 480GB MIG 1g.12gb", "535.104.05", "12.2", Verdict.COMPATIBLE),  # from which driver on, nobody lists
+    ],
+)
+def test_a_gpu_is_cut_into_slices_from_a_driver_of_its_own_on(
+    gpu: str, driver: str, cuda: str, verdict: Verdict
+) -> None:
+    answer = check(case_from({"gpu": gpu, "driver": driver, "cuda": cuda}))
+    assert answer.verdict is verdict, answer.findings
+    (said,) = (each for each in answer.findings if each.rule == "R-VIS")
+    assert ("does not cut" in said.message) is (verdict is NOT or verdict is WARNS)
+    assert "mig-user-guide" in said.fact.source

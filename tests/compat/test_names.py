@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from components.compat import CaseError, Severity, Verdict, case_from, check, mig, names, readings
+from components.compat import CaseError, Severity, Verdict, case_from, check, names, readings
 from components.compat.names import UnknownGpu, find_gpu, find_gpus
 from components.compat.tables import GpuModel, gpu_models
 from components.compat.versions import VersionError
@@ -171,15 +171,6 @@ def test_a_slice_alone_may_be_of_any_gpu_that_has_it() -> None:
 def test_a_slice_that_no_gpu_has_is_refused_in_words(text: str, reason: str) -> None:
     with pytest.raises(UnknownGpu, match=reason):
         find_gpus(text)
-
-
-def test_a_gpu_is_cut_into_slices_from_its_own_driver_on() -> None:
-    assert (found := mig.first_driver("NVIDIA A100-SXM4-40GB")) is not None
-    assert str(found[0]) == "450.80.02"
-    assert mig.first_driver("NVIDIA GH200 480GB") is None
-    old = check(case_from({"gpu": "H100 MIG 1g.10gb", "driver": "525.60.13", "cuda": "12.0"}))
-    new = check(case_from({"gpu": "H100 MIG 1g.10gb", "driver": "525.85.12", "cuda": "12.0"}))
-    assert (old.verdict, new.verdict) == (Verdict.INCOMPATIBLE, Verdict.COMPATIBLE)
 
 
 def test_the_three_models_of_the_dsmlp_fleet_have_their_capability_family_and_memory() -> None:

@@ -13,6 +13,7 @@ from functools import cache
 import pytest
 
 from components.compat import Answer, Case, CaseError, Severity, check, tables
+from components.compat.builds import PARTS
 from components.compat.case import FIELDS
 from components.compat.facts import facts, table_names
 from components.compat.images import ImageName, read_image
@@ -211,19 +212,15 @@ def container_toolkit(row: Row) -> Iterator[Said]:
     yield {**said, "gpu": "RTX 4090", "cuda": "12.4", "cuda_compat": "yes"}
 
 
-# Keys of framework_floor that stand for a part of a framework, and how people come to ask for it.
-PARTS = {
-    "bitsandbytes-int8": ("bitsandbytes", "8-bit"),
-    "vllm-bf16": ("vllm", "bfloat16"),
-    "flash-attn-3": ("flash-attn", ""),
-    "torch.compile": ("pytorch", "torch.compile"),
-}
+# How people ask for a part of a framework.
+WORDS = {"bitsandbytes-int8": "8-bit", "vllm-bf16": "bfloat16", "torch.compile": "torch.compile"}
 
 
 def framework_floor(row: Row) -> Iterator[Said]:
     """Versions at both ends of its span on GPUs from the oldest to the newest."""
     key, _, variant = row["framework"].partition("[")
-    name, word = PARTS.get(key, (key, ""))
+    name = next((part.framework for part in PARTS if part.key == key), key)
+    word = WORDS.get(key, "")
     first = row["from_version"] if row["from_version"] not in {"", "0"} else ""
     for version in dict.fromkeys((first, first or "0.0.1", "3.0.0")):
         for gpu in ("2.0", "3.0", "3.5", "5.0", "6.1", "7.0", "7.5", "8.0", "9.0", "12.0"):

@@ -164,3 +164,61 @@ def test_what_a_driver_lacks_is_said_once_with_the_number_that_was_asked() -> No
 def test_a_machine_image_with_two_drivers_is_open_until_its_kubernetes_is_said(release: str, verdict: Verdict) -> None:
     found, told = _verdict_and_text(instance_type="g6.xlarge", ami_release=release, cuda="13.0", sm_list="8.9")
     assert found is verdict, told
+
+
+@pytest.mark.parametrize(
+    ("instance", "driver", "verdict"),
+    [
+        ("g6f.large", "580.95.05", Verdict.COMPATIBLE),
+        ("g6f.4xlarge", "595.71.05", Verdict.INCOMPATIBLE),
+        ("gr6f.4xlarge", "595.71.05", Verdict.WITH_WARNING),  # the source names G6f alone
+        ("g6.xlarge", "595.71.05", Verdict.COMPATIBLE),
+        ("p3.2xlarge", "595.71.05", Verdict.INCOMPATIBLE),
+    ],
+)
+def test_an_instance_has_a_last_driver_branch_of_its_own(instance: str, driver: str, verdict: Verdict) -> None:
+    answer = check(case_from({"instance_type": instance, "driver": driver, "cuda": "12.8", "host": "kubernetes"}))
+    assert answer.verdict is verdict, answer.findings
+    said = [each for each in answer.findings if each.rule == "R-EKS" and each.severity is not Severity.NOTE]
+    assert bool(said) is (verdict is not Verdict.COMPATIBLE)
+    if "6f" in instance and said:
+        assert "g7-ami.md" in said[0].fact.source
+
+
+@pytest.mark.parametrize(
+    ("framework", "version", "build", "gpu", "severity"),
+    [
+        ("bitsandbytes", "0.45.0", "load_in_8bit", "P100", Severity.WARN),
+        ("bitsandbytes", "0.36.0", "LLM.int8()", "P100", Severity.REFUSE),
+        ("bitsandbytes", "0.45.0", "", "P100", None),
+        ("vllm", "0.6.0", "--dtype bfloat16", "T4", Severity.REFUSE),
+        ("vllm", "0.6.0", "--dtype float16", "T4", None),
+        ("torch", "2.3.0", "cu121 with torch.compile", "P100", Severity.WARN),
+        ("flash-attn", "3.0.0", "", "A100", Severity.REFUSE),
+        ("flash-attn", "3.0.0", "", "H100", None),
+    ],
+)
+def test_a_part_of_a_framework_has_a_floor_of_its_own(
+    framework: str, version: str, build: str, gpu: str, severity: Severity | None
+) -> None:
+    case = {"gpu": gpu, "driver": "580.95.05", "cuda": "12.3", "framework": framework, "framework_version": version}
+    answer = check(case_from({**case, "build": build}))
+    said = [each.severity for each in answer.findings if "asks for compute capability" in each.message]
+    assert max(said, key=RANK.__getitem__, default=None) is severity, answer.findings
+
+
+def test_another_build_is_offered_for_the_same_use() -> None:
+    case = {"gpu": "RTX 3090", "driver": "470.57.02", "framework": "torch", "framework_version": "2.6.0"}
+    answer = check(case_from({**case, "build": "cu124 with torch.compile"}))
+    assert answer.remedy is not None
+    assert {change.field: change.to for change in answer.remedy.changes}["build"] == "cu118 torch.compile"
+
+
+def test_what_is_known_of_one_framework_is_no_source_for_another() -> None:
+    arm = {"gpu": "GH200", "driver": "580.95.05", "cuda": "12.4", "cpu_arch": "arm64"}
+    other = check(case_from({**arm, "framework": "bitsandbytes"}))
+    (said,) = (each for each in other.findings if each.rule == "R-CPU")
+    assert (said.severity, said.fact.verified) == (Severity.UNKNOWN, False)
+    assert "torch" not in said.fact.text + said.fact.source
+    torch = check(case_from({**arm, "framework": "torch", "framework_version": "2.9.1"}))
+    assert any(each.rule == "R-CPU" and "pypi.org/project/torch" in each.fact.source for each in torch.findings)

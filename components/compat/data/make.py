@@ -100,6 +100,13 @@ def _ami(row: Row) -> None:
             tables.parse_driver_floor(driver.removesuffix(".x"))  # 580.x: only the branch is known
 
 
+def _instance(row: Row) -> None:
+    if row["min_driver"]:
+        tables.parse_driver_floor(row["min_driver"])
+    if row["max_driver_branch"]:
+        int(row["max_driver_branch"])
+
+
 def _glibc(row: Row) -> None:
     if row["glibc"] != "musl":
         parse_release(row["glibc"])
@@ -159,6 +166,7 @@ TABLES = (
             "chip",
             "first_driver",
             "not_in_driver",
+            "first_mig_driver",
         ),
         tables.parse_gpu_model,
         _capability_order,
@@ -204,7 +212,8 @@ TABLES = (
             "max_driver_branch",
             "eks_managed_ami_types",
         ),
-        _yes_no(),
+        _instance,
+        by_column=True,
     ),
     Table(
         "eks_ami",

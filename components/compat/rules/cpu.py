@@ -15,6 +15,8 @@ _OCI = "https://github.com/opencontainers/image-spec/blob/main/image-index.md"
 _PYPI = "https://pypi.org/project/torch/#files"
 _TORCH_ARM = Version("2.11")  # first release whose aarch64 wheel on PyPI has CUDA; before, only the project's own index
 
+_NOT_ALWAYS_MADE = frozenset({"tensorflow", "mxnet", "cupy", "onnxruntime", "bitsandbytes"})  # with CUDA for arm64
+
 
 def check(image: ImageFacts, pool: PoolFacts) -> tuple[Finding, ...]:
     host = pool.cpu_architecture
@@ -36,15 +38,16 @@ def check(image: ImageFacts, pool: PoolFacts) -> tuple[Finding, ...]:
 
 def _wheel(image: ImageFacts) -> tuple[Finding, ...]:
     version = image.framework_version
-    fact = Fact("up to 2.10 the aarch64 wheels of torch on PyPI are built for the CPU", _PYPI, _DATE)
     if image.framework == "pytorch" and version is not None and version < _TORCH_ARM:
         if re.search(r"\bcu1\d\d\b", f"{image.name} {image.remarks}".lower()):
             return ()  # a CUDA variant was asked for by name: the project's own index has those
+        fact = Fact("up to 2.10 the aarch64 wheels of torch on PyPI are built for the CPU", _PYPI, _DATE)
         message = f"torch {version} from PyPI is a build for the CPU on arm64"
         return (
             refuse(ID, message, fact, Change("build", image.build, "a cuXXX wheel of download.pytorch.org, or 2.11")),
         )
-    if image.framework in {"tensorflow", "mxnet", "cupy", "onnxruntime", "bitsandbytes"} and version is None:
+    if image.framework in _NOT_ALWAYS_MADE and version is None:
+        fact = Fact(f"no table says which releases of {image.framework} have one", "framework.csv", "", verified=False)
         return (unknown(ID, f"it is not known whether there is a CUDA build of {image.framework} for arm64", fact),)
     return ()
 

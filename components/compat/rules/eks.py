@@ -127,10 +127,6 @@ def _instance(row: Row, pool: PoolFacts) -> list[Finding]:
         fact = origin.fact(f"the last driver branch for {name} is {row['max_driver_branch']}", "max_driver_branch")
         message = fact.text + (f"; this one is {said(driver)}" if said(driver) else "")
         return [refuse(ID, message, fact, Change("driver", said(driver), row["max_driver_branch"]))]
-    if name.partition(".")[0] in {"g6f", "gr6f"} and driver.branch >= 590:
-        fact = Fact("the 595 machine image is not for p3, p3dn and g6f", _G7, "2026-11-20")
-        message = f"{name} is not driven by branch {driver.branch}"
-        return [refuse(ID, message, fact, Change("driver", said(driver), "580"))]
     return []
 
 

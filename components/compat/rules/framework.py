@@ -9,6 +9,7 @@ from typing import NamedTuple
 from packaging.version import Version
 
 from components.compat import tables
+from components.compat.builds import parts_asked
 from components.compat.model import Change, Fact, Finding, ImageFacts, Platform, PoolFacts, Severity
 from components.compat.rules.rule import Rule, refuse, warn
 from components.compat.tables import FrameworkFloor, FrameworkLibrary
@@ -87,15 +88,7 @@ def _floor_findings(asked: Asked, gpu: ComputeCapability, gpu_name: str) -> tupl
 def _floors_of(asked: Asked) -> list[FrameworkFloor]:
     framework, version, major = asked.framework, asked.version, asked.cuda_major
     keys = [framework, f"{framework}[cu{major}]", f"{framework}[cuda{major}]", f"{framework}-cuda{major}x"]
-    text = f"{asked.text} {asked.build}".lower()
-    if framework == "bitsandbytes" and re.search(r"8[-_ ]?bit|int8", text):
-        keys.append("bitsandbytes-int8")
-    if framework == "vllm" and re.search(r"bfloat16|bf16", text):
-        keys.append("vllm-bf16")
-    if framework == "flash-attn" and version is not None and version.major >= 3:
-        keys.append("flash-attn-3")
-    if framework == "pytorch" and re.search(r"torch\.compile|inductor", text):
-        keys.append("torch.compile")
+    keys += parts_asked(framework, f"{asked.text} {asked.build}")
     rows = [row for key in keys for row in tables.framework_floors().get(key, ())]
     rows = [row for row in rows if not (row.of_wheels and asked.own_build)]
     if version is None:

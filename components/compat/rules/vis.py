@@ -80,11 +80,10 @@ def _runtime(value: str, pool: PoolFacts) -> list[Finding]:
 
 def _slice(pool: PoolFacts) -> tuple[Finding, ...]:
     """A pool of slices: its driver must be one that cuts this GPU. That the GPU has slices, names.py has seen."""
-    first = mig.first_driver(pool.gpu.name)
-    if first is None:
+    oldest, fact = pool.gpu.mig_driver, pool.gpu.mig_fact
+    if oldest is None or fact is None:
         fact = Fact("drivers for MIG by GPU", mig.SOURCE, mig.DATE)
         return (note(ID, f"from which driver on {pool.gpu.name} has slices is not listed", fact),)
-    oldest, fact = first
     if pool.driver is None or pool.driver >= oldest:
         return (note(ID, f"{pool.gpu.name} is a MIG slice {pool.gpu.mig}", fact),)
     to = Change("driver", str(pool.driver), str(oldest))
