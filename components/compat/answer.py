@@ -11,7 +11,7 @@ from components.compat.model import Answer, ImageFacts, Platform, PoolFacts, Sev
 from components.compat.pools import read_pools
 from components.compat.reading import Axis
 from components.compat.resolve import Findings, solve, worst_first
-from components.compat.rules.drop import last_branch
+from components.compat.rules.drop import last_driver
 from components.compat.turning import turning_drivers
 
 
@@ -121,8 +121,8 @@ def _turning_point(axes: tuple[Axis, ...], against: list[Possibility], running: 
         until = " and newer"
         if newer := [each for each in bad if each > good[-1]]:
             # A driver stands for all up to the next one at which an answer turns, which may be the GPU's last branch.
-            last = last_branch(running[-1].pool.gpu, running[-1].pool.platform)
-            until = f" to branch {last if last is not None and min(newer).branch > last else good[-1].branch}"
+            last = last_driver(running[-1].pool.gpu, running[-1].pool.platform)
+            until = f" to branch {last if last is not None and min(newer) > last else good[-1].branch}"
         return f"it depends on {missing} (runs on {good[0]}{until})"
     return f"it depends on {missing}"
 

@@ -352,7 +352,7 @@ def _drivers(
         drivers = reader.read("driver", driver, readings.read_drivers) or ()
         if len(drivers) > 1:
             reader.open.append(Axis("driver", f"which release of branch {drivers[0].branch} it is"))
-            return _of_branch(drivers[0].branch, drivers[-1], platform)
+            return _of_branch(drivers[0].branch, platform)
         return tuple(each.given_as(_as_written(each, driver)) for each in drivers)
     if installer and (row := operator.operator_row(installer)) is not None:
         default = operator.driver_of(row)
@@ -373,21 +373,23 @@ def _as_written(driver: DriverVersion, text: str) -> str:
     return found[0] if found else str(driver)
 
 
-def _of_branch(branch: int, last: DriverVersion, platform: Platform) -> tuple[DriverVersion, ...]:
-    """A bare branch: its first release and its last, which print as the branch, and between them each that counts."""
+def _of_branch(branch: int, platform: Platform) -> tuple[DriverVersion, ...]:
+    """A bare branch: its first release and its last, which print as the branch, and between them each that counts.
+
+    On Windows R470 is 471 to 474, and starts with a floor; of a number in between any release is meant.
+    """
+    top = tables.counted_to(branch, platform)
     named = sorted(
         {
             floor
             for each in tables.toolkits()
             for floor in (tables.floor_of(each, platform)[0], tables.minor_floor_of(each, platform)[0])
-            if floor is not None and floor.branch == branch
+            if floor is not None and branch <= floor.branch <= top
         }
     )
-    first = tables.first_release(branch)
+    first, last = tables.first_release(branch), DriverVersion.end_of(top)
     if platform is Platform.WINDOWS:
-        known = tables.branch_of(last, platform)
-        # Where Windows counts on, any release of that number is meant; the branch's own number starts with a floor.
-        first = named[0] if named and known and known.branch == branch else DriverVersion.start_of(branch)
+        first = named[0] if named and branch in tables.driver_branches() else DriverVersion.start_of(branch)
     ends = (first.given_as(str(branch)), last.given_as(str(branch)))
     return (ends[0], *(each for each in named if first < each < last), ends[1])
 

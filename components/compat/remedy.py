@@ -33,7 +33,7 @@ from components.compat.model import (
 from components.compat.pools import lowest_driver, read_pools
 from components.compat.resolve import Findings, runs
 from components.compat.rules.back import reaches
-from components.compat.rules.drop import last_branch
+from components.compat.rules.drop import last_branch, last_driver
 from components.compat.turning import turning_drivers
 from components.compat.versions import DriverVersion
 
@@ -195,15 +195,15 @@ def _first(asked: Asked, options: _Options, most: int) -> Way | None:
 
 def _on_some_driver(asked: Asked, option: Option, images: tuple[ImageFacts, ...]) -> Way | None:
     """With the driver open: the GPU's last branch where it was dropped, else the lowest that runs it."""
-    last, driver = last_branch(asked.pool.gpu, asked.pool.platform), _lowest_running(images, asked.pools)
+    gpu, driver = asked.pool.gpu, _lowest_running(images, asked.pools)
+    last = last_driver(gpu, asked.pool.platform)
     if driver is None:
         return None
     how = f" ({option.how})" if option.how else ""
     words = f"driver {_shown(driver)} or newer" + (f" up to branch {last}" if last is not None else "")
-    if last is not None and asked.pool.driver is not None and asked.pool.driver.branch > last:
-        top = _last_of(last)
-        if _run(images, [replace(pool, driver=each) for pool in asked.pools for each in (_first_of(last), top)]):
-            driver, words = top, f"driver {last}.x, the last branch for {asked.pool.gpu.name}"
+    is_dropped = last is not None and asked.pool.driver is not None and asked.pool.driver > last
+    if last is not None and is_dropped and _run(images, _on(asked, _first_of(gpu), last)):
+        driver, words = last, f"driver {last}.x, the last branch for {gpu.name}"
     return Way(f"{option.text}{how} on {words}", (*option.changes, _to(asked, driver)))
 
 
@@ -252,9 +252,9 @@ def _is_driven(pool: PoolFacts) -> bool:
     """Does the driver drive the GPU at all?"""
     if pool.driver is None:
         return True
-    arch, last = tables.architectures().get(pool.gpu.capability), last_branch(pool.gpu, pool.platform)
+    arch, last = tables.architectures().get(pool.gpu.capability), last_driver(pool.gpu, pool.platform)
     first = arch.first_branch if arch is not None and pool.platform is not Platform.WINDOWS else None
-    return (first or 0) <= pool.driver.branch <= (last if last is not None else pool.driver.branch)
+    return (first or 0) <= pool.driver.branch and (last is None or pool.driver <= last)
 
 
 def _may_reach(image: ImageFacts, pool: PoolFacts) -> bool:
@@ -266,13 +266,13 @@ def _may_reach(image: ImageFacts, pool: PoolFacts) -> bool:
 
 def _driver_way(asked: Asked, refusals: list[Finding]) -> Iterator[Way]:
     """A driver with which all images run: the lowest newer one, or the nearest older one for a GPU that was dropped."""
-    gpu, image, last = asked.pool.gpu, asked.image, last_branch(asked.pool.gpu, asked.pool.platform)
+    gpu, image, last = asked.pool.gpu, asked.image, last_driver(asked.pool.gpu, asked.pool.platform)
     now = max(pool.driver for pool in asked.pools if pool.driver is not None)
-    top = _last_of(last if last is not None else tables.newest_branch())
+    top = last or _newest()
     does_top = _run(asked.images, _on(asked, top))
     if not does_top and image.compat_package is Present.NO and not image.requires:
         return  # what the newest driver of a GPU does not run, no other does
-    if last is not None and now.branch > last and does_top and _run(asked.images, _on(asked, _first_of(last))):
+    if last is not None and now > last and does_top and _run(asked.images, _on(asked, _first_of(gpu))):
         yield Way(f"use driver {last}.x, the last branch for {gpu.name}", (_to(asked, top),))
         return
     hosts = tuple(dict.fromkeys((pool.gpu, pool.around) for pool in asked.pools))
@@ -280,7 +280,7 @@ def _driver_way(asked: Asked, refusals: list[Finding]) -> Iterator[Way]:
         *_running(asked.images, hosts),
         *(each for each in _asked_for(refusals) if _serves(asked.images, hosts, each)),
     }
-    allowed = [driver for driver in known if driver != now and (last is None or driver.branch <= last)]
+    allowed = [driver for driver in known if driver != now and (last is None or driver <= last)]
     newer, older = [each for each in allowed if each > now], [each for each in allowed if each < now]
     if driver := min(newer, default=None) or max(older, default=None):
         until = f" up to branch {last}" if last is not None else ""
@@ -292,12 +292,14 @@ def _to(asked: Asked, driver: DriverVersion) -> Change:
     return Change("driver", asked.case.driver, str(driver))
 
 
-def _last_of(branch: int) -> DriverVersion:
-    return DriverVersion.end_of(branch).given_as(str(branch))
+def _newest() -> DriverVersion:
+    """What stands for the newest driver of the tables."""
+    return DriverVersion.end_of(tables.newest_branch())
 
 
-def _first_of(branch: int) -> DriverVersion:
-    return tables.first_release(branch)
+def _first_of(gpu: Gpu) -> DriverVersion:
+    """The first driver of the last branch of a GPU that was dropped."""
+    return tables.first_release(last_branch(gpu) or 0)
 
 
 def _on(asked: Asked, *drivers: DriverVersion) -> tuple[PoolFacts, ...]:
@@ -421,8 +423,8 @@ def _nothing(asked: Asked, refusals: list[Finding], words: str) -> Remedy:
             return Remedy(
                 f"No build of {what} in the tables runs on {gpu.name}: use a GPU of compute capability {span}."
             )
-    last = last_branch(gpu, asked.pool.platform)
-    newest = _last_of(last) if last is not None and not _is_driven(asked.pool) else asked.lowest
+    last = last_driver(gpu, asked.pool.platform)
+    newest = last if last is not None and not _is_driven(asked.pool) else asked.lowest
     if asked.image.code is not None and (line := instead.newest_line(asked.pool, newest)) is not None:
         on = f" on driver {last}.x, the last branch for it" if newest is not asked.lowest else ""
         return Remedy(f"Build it for sm_{gpu.capability.digits} ({gpu.name}), with CUDA {line}{on}.")

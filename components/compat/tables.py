@@ -675,6 +675,13 @@ def branch_of(driver: DriverVersion, platform: Platform = Platform.LINUX) -> Dri
     return known.get(max((branch for branch in known if branch <= driver.branch), default=0))
 
 
+def counted_to(branch: int, platform: Platform) -> int:
+    """The highest number that drivers of a branch have: itself, but on Windows all up to the next branch."""
+    if platform is not Platform.WINDOWS or branch not in driver_branches():
+        return branch
+    return min((other for other in driver_branches() if other > branch), default=branch + 1) - 1
+
+
 def newest_branch() -> int:
     """Newest driver branch of the tables."""
     return max(driver_branches())

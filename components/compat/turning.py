@@ -7,7 +7,7 @@ from functools import lru_cache
 from components.compat import tables
 from components.compat.model import Gpu, ImageFacts, Platform, PoolFacts
 from components.compat.rules.back import native_floor
-from components.compat.rules.drop import first_drivers, last_branch
+from components.compat.rules.drop import first_drivers, last_driver
 from components.compat.rules.minor import major_floor
 from components.compat.versions import CudaVersion, DriverVersion
 
@@ -47,9 +47,9 @@ def _turns(  # noqa: PLR0913, PLR0917 - the key of the cache
             turns |= {found[0]} if found else set()
         turns |= {tables.first_release(branch) for branch in (*_served(each.line), *compat_branches)}
     turns |= set(first_drivers(gpu, platform))
-    last = last_branch(gpu, platform)
+    last = last_driver(gpu, platform)
     if last is not None:
-        newer = min((branch for branch in tables.driver_branches() if branch > last), default=0)
+        newer = min((branch for branch in tables.driver_branches() if branch > last.branch), default=0)
         turns |= {tables.first_release(newer)} if newer else set()
     if stated_driver is not None:
         turns.add(stated_driver)

@@ -49,14 +49,16 @@ def first_drivers(gpu: Gpu, platform: Platform) -> tuple[DriverVersion, ...]:
     return (tables.first_release(arch.first_branch),)
 
 
-def last_branch(gpu: Gpu, platform: Platform) -> int | None:
-    """The last driver branch for this GPU, as the platform counts branches; None where it is driven to this day."""
+def last_branch(gpu: Gpu) -> int | None:
+    """The last driver branch for this GPU, by NVIDIA's name for it; None where it is driven to this day."""
     arch = tables.architectures().get(gpu.capability)
-    last = gpu.last_branch if gpu.last_branch is not None or arch is None else arch.last_branch
-    if last is None or platform is not Platform.WINDOWS:
-        return last
-    # Windows counts on inside a branch (R470: 471 to 474): everything before the next branch belongs to it.
-    return min((other for other in tables.driver_branches() if other > last), default=last + 1) - 1
+    return gpu.last_branch if gpu.last_branch is not None or arch is None else arch.last_branch
+
+
+def last_driver(gpu: Gpu, platform: Platform) -> DriverVersion | None:
+    """The newest driver for this GPU, which prints as its branch: on Windows 471 to 474 are of branch 470."""
+    last = last_branch(gpu)
+    return None if last is None else DriverVersion.end_of(tables.counted_to(last, platform)).given_as(str(last))
 
 
 def _first_on_windows(arch: Architecture, branch: int) -> DriverVersion:
@@ -78,8 +80,8 @@ def _driver(driver: DriverVersion, said: str, gpu: Gpu, platform: Platform) -> t
         fact = Fact(f"no table has compute capability {gpu.capability}", _MATRIX, "", verified=False)
         return (unknown(ID, f"it is not known which drivers drive {gpu.name} ({gpu.capability})", fact),)
     this = f"driver {said}" if said else "a driver"
-    last = last_branch(gpu, platform)
-    if last is not None and driver.branch > last:
+    last = last_driver(gpu, platform)
+    if last is not None and driver > last:
         text = f"the last driver branch for {arch.name} ({gpu.capability}) is {arch.last_branch}"
         fact = gpu.last_fact or arch.origin.fact(text, "last_driver_branch")
         message = (
@@ -87,7 +89,7 @@ def _driver(driver: DriverVersion, said: str, gpu: Gpu, platform: Platform) -> t
             if said
             else f"{fact.text}: newer ones do not drive {gpu.name}"
         )
-        return (refuse(ID, message, fact, Change("driver", said, str(gpu.last_branch or arch.last_branch))),)
+        return (refuse(ID, message, fact, Change("driver", said, str(last))),)
     if arch.first_branch is not None and driver.branch < arch.first_branch:
         fact = arch.origin.fact(
             f"the first driver branch for {arch.name} ({gpu.capability}) is {arch.first_branch}", "first_driver_branch"

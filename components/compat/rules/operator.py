@@ -8,7 +8,7 @@ from packaging.version import Version
 
 from components.compat import tables
 from components.compat.model import Fact, Finding, ImageFacts, PoolFacts, Severity
-from components.compat.rules.drop import last_branch
+from components.compat.rules.drop import last_driver
 from components.compat.rules.rule import Rule, note, unknown
 from components.compat.tables import Row
 from components.compat.versions import DriverVersion, parse_release
@@ -49,10 +49,10 @@ def check(image: ImageFacts, pool: PoolFacts) -> tuple[Finding, ...]:  # noqa: A
     fact = tables.origin(row).fact(
         f"GPU operator {row['operator_version']} installs driver {default} by default", "default_driver"
     )
-    last = last_branch(pool.gpu, pool.platform)
+    last = last_driver(pool.gpu, pool.platform)
     if pool.driver == default or pool.driver is None:
         return (note(ID, fact.text, fact),)
-    if last is not None and default.branch > last >= pool.driver.branch:
+    if last is not None and default > last >= pool.driver:
         message = f"{fact.text}, which no longer drives {pool.gpu.name}: keep driver.version pinned to {pool.driver}"
         return (note(ID, message, fact),)
     return (note(ID, f"{fact.text}; this pool says {pool.driver}", fact),)
