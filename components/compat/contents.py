@@ -410,8 +410,7 @@ def _architectures(build: str) -> tuple[str, ...]:
 @lru_cache(1024)
 def _glibc_of(named: ImageName) -> Version | None:
     rows = tables.by_key("glibc", "os").get(named.os, ()) if named.os else ()
-    text = named.glibc or (rows[0]["glibc"] if rows else "")
-    return None if text == "musl" else _maybe_release(text)
+    return _maybe_release(rows[0]["glibc"]) if rows else None  # musl has no such number
 
 
 @lru_cache(2048)

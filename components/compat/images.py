@@ -34,7 +34,6 @@ class ImageName:
     cudnn: str = ""
     nccl: str = ""
     os: str = ""
-    glibc: str = ""
     targets: Targets | None = None
     compat_package: Present = Present.UNKNOWN
     compat_branches: tuple[int, ...] = ()
@@ -81,7 +80,6 @@ def read_image(reference: str) -> ImageName:
         cudnn=cells.get("cudnn", ""),
         nccl=cells.get("nccl", ""),
         os=cells.get("os", "") or (base.os if base else ""),
-        glibc=cells.get("glibc", "") or (base.glibc if base else ""),
         targets=_targets(cells),
         compat_package=_compat(cells, repository, cudas, base),
         compat_branches=tuple(int(b) for b in re.findall(r"\d{3}", cells.get("compat_host_branches", ""))),

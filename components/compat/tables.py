@@ -92,7 +92,6 @@ class Toolkit:
 
     version: CudaVersion
     floor: DriverVersion | None
-    precision: str  # exact; branch: floor is the branch's start; inherited: from the update before; unknown
     minor_floor: DriverVersion | None  # of its major, where minor-version compatibility applies
     windows_floor: DriverVersion | None
     minor_windows_floor: DriverVersion | None
@@ -106,7 +105,6 @@ class DriverBranch:
 
     branch: int
     native_cuda: CudaVersion
-    kind: str
     end_of_life: str  # YYYY-MM, YYYY, `eol` (ended, no date), `n/a` or empty
     first_release: DriverVersion | None  # on Linux, betas too
     origin: Origin
@@ -122,7 +120,6 @@ class Build:
     variant: str
     cuda: CudaVersion | None
     is_default: bool
-    python: str
     cudnn: str
     cubins: tuple[Target, ...] | None  # None: not recorded
     ptx: tuple[Target, ...] | None
@@ -142,12 +139,10 @@ class Cudnn:
     """One cuDNN release built for a span of CUDA lines."""
 
     first: Version
-    last: Version
     first_cuda: CudaVersion
     last_cuda: CudaVersion
     lowest: ComputeCapability
     highest: ComputeCapability
-    floor: DriverVersion | None
     origin: Origin
 
 
@@ -213,7 +208,6 @@ class ImageRepository:
     pattern: str
     repository_pattern: str  # where the repository's name says it, not the tag
     cpu_pattern: str  # tags that hold no CUDA
-    cuda_from: str
     compat_package: str
     cpu_arch: str
     base: str  # what it is built on, with {parts} of the tag; clause, compat package and C library come from there
@@ -317,7 +311,6 @@ def parse_toolkit(row: Row) -> Toolkit:
     return Toolkit(
         version=CudaVersion.parse(row["cuda_version"]),
         floor=_maybe(parse_driver_floor, row["min_linux_x86_64_driver"]),
-        precision=row["driver_precision"],
         minor_floor=_maybe(parse_driver_floor, row["minor_compat_min_driver"])
         if row["minor_compat_applies"] == "yes"
         else None,
@@ -331,7 +324,7 @@ def parse_toolkit(row: Row) -> Toolkit:
 def parse_driver_branch(row: Row) -> DriverBranch:
     native = CudaVersion.parse(row["native_cuda"])
     first = _maybe(DriverVersion.parse, row["first_release"])
-    return DriverBranch(int(row["branch"]), native, row["branch_type"], row["eol"], first, origin(row))
+    return DriverBranch(int(row["branch"]), native, row["eol"], first, origin(row))
 
 
 def parse_build(row: Row) -> Build:
@@ -344,7 +337,6 @@ def parse_build(row: Row) -> Build:
         variant=row["variant"],
         cuda=_maybe(CudaVersion.parse, row["cuda"]),
         is_default=row["is_pypi_default"] == "yes",
-        python=row["python"],
         cudnn=row["cudnn"],
         cubins=None if at_least else _targets(stated),
         ptx=_targets(row["ptx"]),
@@ -379,16 +371,13 @@ def parse_container_toolkit(row: Row) -> ContainerToolkit:
 
 
 def parse_cudnn(row: Row) -> Cudnn:
-    first, _, last = (part.strip() for part in row["cudnn_version"].partition("-"))
     lines = [CudaVersion.parse(line) for line in row["cuda_versions"].replace("|", "-").split("-")]
     return Cudnn(
-        first=parse_release(first),
-        last=parse_release(last or first),
+        first=parse_release(row["cudnn_version"].partition("-")[0]),  # of a span the first stands for all
         first_cuda=min(lines),
         last_cuda=max(lines),
         lowest=ComputeCapability.parse(row["cc_min"]),
         highest=ComputeCapability.parse(row["cc_max"]),
-        floor=_maybe(parse_driver_floor, row["min_linux_driver"]),
         origin=origin(row),
     )
 
@@ -425,7 +414,6 @@ def parse_image_repository(row: Row) -> ImageRepository:
         pattern=row["tag_pattern"],
         repository_pattern=row["repository_pattern"],
         cpu_pattern=row["cpu_pattern"],
-        cuda_from=row["cuda_from"],
         compat_package=row["compat_package"],
         cpu_arch=row["cpu_arch"],
         base=row["base"],

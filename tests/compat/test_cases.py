@@ -5,28 +5,25 @@
 
 from __future__ import annotations
 
-import csv
 import re
+import sys
 from collections import Counter
 from functools import cache
 from pathlib import Path
 
 import pytest
 
-from components.compat import Answer, Severity, Verdict, case_from, check
+from components.compat import Answer, Severity, Verdict, check
 from components.compat.case import FIELDS
 
-CASES = Path(__file__).parent / "cases.csv"
+sys.path.insert(0, str(Path(__file__).parent))  # for known.py: folders of tests are no packages here
+import known
+
 OPENS = re.compile(r"https?://|github:[\w.-]+/[\w.-]+|PyPI \S|the case$")
 ABOUT = ("expected", "disputed", "rule", "kind", "why", "source", "note")
 
 
-def _rows() -> list[dict[str, str]]:
-    with CASES.open(encoding="utf-8", newline="") as file:
-        return list(csv.DictReader(file))
-
-
-ROWS = _rows()
+ROWS = known.rows()
 SETTLED = [row for row in ROWS if not row["disputed"]]
 DISPUTED = [row for row in ROWS if row["disputed"]]
 
@@ -34,7 +31,7 @@ DISPUTED = [row for row in ROWS if row["disputed"]]
 @cache
 def _answer(id_: str) -> Answer:
     row = next(row for row in ROWS if row["id"] == id_)
-    return check(case_from({name: row[name] for name in FIELDS if row[name]}))
+    return check(known.case_of(row))
 
 
 def _told(answer: Answer) -> str:

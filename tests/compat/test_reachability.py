@@ -7,8 +7,10 @@ being quoted (names, C libraries, requirement clauses); for those the test looks
 from __future__ import annotations
 
 import gc
+import sys
 from collections.abc import Callable, Iterator, Mapping
 from functools import cache
+from pathlib import Path
 
 import pytest
 
@@ -22,6 +24,9 @@ from components.compat.rules.index import ALL_RULES
 from components.compat.rules.rule import Rule
 from components.compat.tables import Origin
 from components.compat.versions import VersionError
+
+sys.path.insert(0, str(Path(__file__).parent))  # for known.py: folders of tests are no packages here
+import known
 
 Row = Mapping[str, str]
 Said = dict[str, str]
@@ -374,20 +379,15 @@ TURNS = (
 )
 
 
-def _examples() -> Iterator[Said]:
-    for rule in ALL_RULES:
-        yield from ({**each} for each in (rule.passing, rule.failing, rule.undecided))
-
-
 @pytest.mark.parametrize("field", [field for field in FIELDS if field != "id"])
 def test_every_field_of_a_case_turns_an_answer(field: str) -> None:
-    asked = [said for said in (*_examples(), *TURNS) if said.get(field)]
+    asked = [said for said in (*known.examples(), *TURNS) if said.get(field)]
     assert any(_answer(said) != _answer({**said, field: ""}) for said in asked)
 
 
 @pytest.mark.parametrize("rule", ALL_RULES, ids=lambda rule: rule.id)
 def test_every_rule_speaks_in_an_answer_at_its_worst(rule: Rule) -> None:
-    answers = [_answer(said) for said in _examples()]
+    answers = [_answer(said) for said in known.examples()]
     assert rule.severity in {
         each.severity for answer in answers if answer for each in answer.findings if each.rule == rule.id
     }

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import csv
+import sys
 from dataclasses import replace
 from pathlib import Path
 from random import Random
@@ -11,7 +11,6 @@ from typing import Any
 import pytest
 
 from components.compat import Answer, Case, CaseError, case_from, check
-from components.compat.case import FIELDS
 from components.compat.contents import read_images
 from components.compat.model import Platform
 from components.compat.pools import read_pools
@@ -21,17 +20,13 @@ from components.compat.rules.rule import Rule
 from components.compat.tables import builds, gpu_models, toolkits
 from components.compat.turning import turning_drivers
 
+sys.path.insert(0, str(Path(__file__).parent))  # for known.py: folders of tests are no packages here
+import known
+
 SEED = 20261121
 
 
-def _known_cases() -> list[Case]:
-    with (Path(__file__).parent / "cases.csv").open(encoding="utf-8", newline="") as file:
-        rows = [case_from({name: row[name] for name in FIELDS if row[name]}) for row in csv.DictReader(file)]
-    examples = (example for rule in ALL_RULES for example in (rule.passing, rule.failing, rule.undecided))
-    return [*rows, *map(case_from, examples)]
-
-
-KNOWN = _known_cases()
+KNOWN = [*known.reported(), *map(case_from, known.examples())]
 
 
 class Watched:

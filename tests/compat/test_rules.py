@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -13,11 +14,15 @@ from components.compat import rules as rules_package
 from components.compat.rules.index import ALL_RULES, BY_ID
 from components.compat.rules.rule import Rule
 
+sys.path.insert(0, str(Path(__file__).parent))  # for known.py: folders of tests are no packages here
+import known
+
 RANK = {Severity.NOTE: 0, Severity.WARN: 1, Severity.UNKNOWN: 2, Severity.REFUSE: 3}
 DECIDES = {
     Severity.REFUSE: Verdict.INCOMPATIBLE,
     Severity.UNKNOWN: Verdict.UNKNOWN,
     Severity.WARN: Verdict.WITH_WARNING,
+    Severity.NOTE: Verdict.COMPATIBLE,
 }
 # The headings of compat_rules.md, and those that the issue adds.
 NAMED = frozenset(
@@ -28,6 +33,8 @@ NAMED = frozenset(
 )  # fmt: skip
 # The rules of this machinery, not of compatibility.
 NO_RULE = frozenset({"__init__", "index", "rule"})
+
+OPENS = re.compile(r"https://\S|NVIDIA_Changelog \S")
 
 each_rule = pytest.mark.parametrize("rule", [pytest.param(rule, id=rule.id) for rule in ALL_RULES])
 
@@ -59,8 +66,8 @@ def test_the_failing_example_of_a_rule_is_decided_by_its_worst(rule: Rule) -> No
 @each_rule
 def test_the_undecided_example_of_a_rule_names_what_is_missing(rule: Rule) -> None:
     verdict, own, told = _said(rule, rule.undecided)
-    if rule.severity is Severity.WARN:
-        # A rule that can only warn leaves the verdict alone and says in a note what it does not know.
+    if rule.severity in {Severity.WARN, Severity.NOTE}:
+        # A rule that cannot refuse leaves the verdict alone and says in a note what it does not know.
         assert any("not known" in finding.message for finding in own), told
         return
     unknown = [finding for finding in own if finding.severity is Severity.UNKNOWN]
@@ -83,7 +90,6 @@ def test_a_rule_says_what_it_is_and_where_to_read_it(rule: Rule) -> None:
     assert rule.sources, rule.id
     for source in rule.sources:
         assert re.match(r"https://[\w.-]+/\S*$|github:[\w.-]+/[\w.-]+($| \S)", source), source
-    assert rule.severity is not Severity.NOTE
 
 
 def test_ids_are_unique_and_none_is_missing() -> None:
@@ -100,8 +106,7 @@ def test_every_module_of_the_folder_is_a_rule_of_the_index_under_its_own_name() 
 
 
 def test_no_answer_speaks_in_the_name_of_a_rule_that_is_not_in_the_index() -> None:
-    examples = [example for rule in ALL_RULES for example in (rule.passing, rule.failing, rule.undecided)]
-    said = {finding.rule for example in examples for finding in check(case_from(example)).findings}
+    said = {finding.rule for example in known.examples() for finding in check(case_from(example)).findings}
     assert said <= set(BY_ID)
 
 
@@ -222,3 +227,28 @@ def test_what_is_known_of_one_framework_is_no_source_for_another() -> None:
     assert "torch" not in said.fact.text + said.fact.source
     torch = check(case_from({**arm, "framework": "torch", "framework_version": "2.9.1"}))
     assert any(each.rule == "R-CPU" and "pypi.org/project/torch" in each.fact.source for each in torch.findings)
+
+
+@pytest.mark.parametrize(
+    ("driver", "told"),
+    [
+        ("418.88", "driver branch 418 reached its end of life in 2022-03"),
+        ("535", "driver branch 535 reached its end of life in 2026-06"),
+        ("515.65.01", "driver branch 515 is past its end of life"),  # no source names the day
+        ("580.95.05", "driver branch 580 is supported until 2028-06"),
+        ("455.45.01", ""),  # a branch to try things with
+    ],
+)
+def test_the_end_of_life_of_a_branch_is_told_and_decides_nothing(driver: str, told: str) -> None:
+    answer = check(case_from({"gpu": "T4", "driver": driver, "cuda": "10.0"}))
+    said = [each for each in answer.findings if each.rule == "R-EOL"]
+    assert [each.message for each in said] == [told] * bool(told)
+    assert all(each.severity is Severity.NOTE and each.fact.verified for each in said)
+    assert all(each.fact.date and OPENS.match(each.fact.source) for each in said)
+    assert answer.verdict is Verdict.COMPATIBLE, answer.findings
+
+
+@pytest.mark.parametrize("more", [{"os": "windows", "driver": "535.98"}, {"driver": ""}])
+def test_the_end_of_life_is_told_of_branches_that_somebody_says_and_on_linux(more: dict[str, str]) -> None:
+    answer = check(case_from({"gpu": "T4", "cuda": "10.0", **more}))
+    assert "R-EOL" not in {each.rule for each in answer.findings}

@@ -242,7 +242,6 @@ TABLES = (
             "compat_host_branches",
             "cc_min",
             "os",
-            "glibc",
             "cpu_arch",
             "base",
             "compat_use",

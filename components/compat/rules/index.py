@@ -13,6 +13,7 @@ from components.compat.rules import (
     cudnn,
     drop,
     eks,
+    eol,
     framework,
     fwd,
     gfd,
@@ -51,6 +52,7 @@ ALL_RULES: tuple[Rule, ...] = (
     operator.RULE,
     persist.RULE,
     gfd.RULE,
+    eol.RULE,
 )
 
 BY_ID = MappingProxyType({rule.id: rule for rule in ALL_RULES})

@@ -1,0 +1,30 @@
+"""Cases that tests have in common: those that were reported, and the examples of the rules."""
+
+from __future__ import annotations
+
+import csv
+from pathlib import Path
+
+from components.compat import Case, case_from
+from components.compat.case import FIELDS
+from components.compat.rules.index import ALL_RULES
+
+CASES = Path(__file__).parent / "cases.csv"
+
+
+def rows() -> list[dict[str, str]]:
+    """Rows of cases.csv: the fields of a case, and what its source says of it."""
+    with CASES.open(encoding="utf-8", newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def case_of(row: dict[str, str]) -> Case:
+    return case_from({name: row[name] for name in FIELDS if row[name]})
+
+
+def reported() -> list[Case]:
+    return [case_of(row) for row in rows()]
+
+
+def examples() -> list[dict[str, str]]:
+    return [{**each} for rule in ALL_RULES for each in (rule.passing, rule.failing, rule.undecided)]
