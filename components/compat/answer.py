@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from components.compat import remedy
+from components.compat import remedy, resolve
 from components.compat.case import Case, CaseError
 from components.compat.contents import read_images
 from components.compat.model import Answer, ImageFacts, Platform, PoolFacts, Severity, Verdict
@@ -35,6 +35,12 @@ def check(case: Case, *, with_remedy: bool = True) -> Answer:
     if len(possible) == 1:
         return _told(meant, possible[0], possible[0].findings)
     return _together(meant, possible, (*pools.open, *images.open))
+
+
+def forget() -> None:
+    """Empty the memories of what was said and of ways out: the next answers are made anew, and are the same."""
+    resolve.forget()
+    remedy.forget()
 
 
 @dataclass(frozen=True, slots=True)

@@ -245,6 +245,13 @@ def _serves(images: tuple[ImageFacts, ...], hosts: tuple[tuple[Gpu, Surroundings
     return _may_reach(images[0], here[0]) and _run(images, here)
 
 
+def forget() -> None:
+    """Empty the memory of options and of what runs where."""
+    _OPTIONS.clear()
+    _runs.cache_clear()
+    _running.cache_clear()
+
+
 # --- the driver ---
 
 

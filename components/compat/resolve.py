@@ -216,7 +216,7 @@ _PRINTED = frozenset({Version, CudaVersion, DriverVersion, JetsonVersion, Presen
 
 
 def forget() -> None:
-    """Empty all memories: the next answers are made anew, and are the same."""
+    """Empty the memory of what rules said."""
     for questions in _ALL.values():
         for asked in questions:
             asked.forget()
