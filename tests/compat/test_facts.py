@@ -17,8 +17,12 @@ def test_every_row_has_its_source_and_the_day_it_was_read_and_names_only_its_own
 
 
 def test_a_value_in_a_list_is_found_and_case_does_not_matter() -> None:
-    assert facts("framework", framework="PYTORCH", sm_list="6.1") or facts("framework", framework="PYTORCH")
-    assert all("7.5" in row["sm_list"].split(";") for row in facts("framework", sm_list="7.5"))
+    found = facts("framework", framework="PYTORCH", sm_list="6.1")
+    assert found
+    assert {row["framework"] for row in found} == {"pytorch"}
+    assert all("6.1" in row["sm_list"].split(";") for row in found)
+    assert found == facts("framework", framework=" pytorch ", sm_list="6.1")
+    assert len(found) < len(facts("framework", framework="pytorch"))
 
 
 def test_conditions_count_together() -> None:

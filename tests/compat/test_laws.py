@@ -432,39 +432,42 @@ def test_only_a_refusal_has_a_remedy_and_every_refusal_has_one(case: Case) -> No
         assert all(change.field in FIELDS for change in answer.remedy.changes), _told(case, answer)
 
 
-CONCRETE = re.compile(r"[\w.+-]+")
 ONE_CHIP = tuple(model for model in CARDS if find_gpus(model.name) == (model,))  # by name: what to do is one thing
-REMEDIES_THAT_WORK = 70  # in 100, measured; the aim is 100, so raise it with every repair
 
 
-@law
-@given(model=st.sampled_from(ONE_CHIP), driver=drivers, line=st.sampled_from(LINES))
-def test_a_remedy_for_a_cuda_line_works(model: GpuModel, driver: DriverVersion, line: CudaVersion) -> None:
-    case = Case(gpu=model.name, driver=str(driver), cuda=str(line))
-    answer = check(case)
-    if answer.remedy is None or not answer.remedy.changes:
-        return
-    changed = replace(case, **{change.field: change.to for change in answer.remedy.changes})
-    after = check(changed)
-    assert after.verdict.runs, f"{_told(case, answer)}\n--- with the changes ---\n{_told(changed, after)}"
+def test_a_remedy_for_a_cuda_line_works() -> None:
+    tried: Counter[bool] = Counter()
+
+    @law
+    @given(model=st.sampled_from(ONE_CHIP), driver=drivers, line=st.sampled_from(LINES))
+    def holds(model: GpuModel, driver: DriverVersion, line: CudaVersion) -> None:
+        case = Case(gpu=model.name, driver=str(driver), cuda=str(line))
+        answer = check(case)
+        has_changes = answer.remedy is not None and bool(answer.remedy.changes)
+        tried[has_changes] += 1
+        if answer.remedy is not None and has_changes:
+            changed = case.with_changes(answer.remedy.changes)
+            after = check(changed)
+            assert after.verdict.runs, f"{_told(case, answer)}\n--- with the changes ---\n{_told(changed, after)}"
+
+    holds()
+    assert tried[True] >= SHARE * tried.total(), f"a remedy with changes: {tried}"
 
 
 def _works(case: Case, answer: Answer) -> bool | None:
-    """Does the case run with the changes of its remedy? None where there are none, or none that a field takes as it is."""  # noqa: E501
+    """Does the case run with the changes of its remedy? None where there are none."""
     if answer.remedy is None or not answer.remedy.changes:
         return None
-    if not all(CONCRETE.fullmatch(change.to) for change in answer.remedy.changes):
-        return None
     try:
-        return check(replace(case, **{change.field: change.to for change in answer.remedy.changes})).verdict.runs
+        return check(case.with_changes(answer.remedy.changes)).verdict.runs
     except CaseError:
         return False
 
 
-def test_remedies_of_concrete_changes_work(capsys: pytest.CaptureFixture[str]) -> None:
+def test_remedies_for_builds_and_images_work() -> None:
     random = Random(20261121)
-    failed: dict[str, str] = {}
-    tried = worked = 0
+    failed: list[str] = []
+    tried: Counter[bool | None] = Counter()
     versioned = [build for build in BUILDS if re.fullmatch(r"[0-9.]+", build.version)]
     for build in random.sample(versioned, k=500):
         model = random.choice(CARDS)
@@ -472,11 +475,9 @@ def test_remedies_of_concrete_changes_work(capsys: pytest.CaptureFixture[str]) -
         image = random.choice(["", "", random.choice(IMAGES)])
         case = Case(gpu=model.name, driver=str(random.choice(DRIVERS)), image=image, **said)
         answer = check(case)
-        if (works := _works(case, answer)) is None:
-            continue
-        tried, worked = tried + 1, worked + works
-        if not works and answer.remedy is not None:
-            failed.setdefault("+".join(change.field for change in answer.remedy.changes), _told(case, answer))
-    with capsys.disabled():
-        print(f"\nremedies that work when applied: {worked} of {tried}")  # noqa: T201 - a figure that the issue asks for
-    assert worked * 100 >= tried * REMEDIES_THAT_WORK, "\n\n".join(failed.values())
+        works = _works(case, answer)
+        tried[works] += 1
+        if works is False:
+            failed.append(_told(case, answer))
+    assert not failed, f"{len(failed)} of {tried}\n" + "\n\n".join(failed[:3])
+    assert tried[True] >= 200, f"remedies that were tried: {tried}"
