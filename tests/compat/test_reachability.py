@@ -240,16 +240,24 @@ def framework_library(row: Row) -> Iterator[Said]:
     """A build in images whose libraries are too old, too new, and of another CUDA."""
     name, _, extra = row["framework"].partition("[")
     said = {"gpu": "A100", "framework": name, "framework_version": row["version"].replace(".*", ".0"), "driver": TODAY}
-    for build in dict.fromkeys((row["variant"], extra.rstrip("]"), "")):
-        for more in ({"cudnn": "1.0"}, {"cudnn": "99.0"}, {"image_glibc": "1.0"}):
+    if row["library"] == "glibc":
+        arm = {"cpu_arch": "arm64"} if row["variant"] == "aarch64" else {}
+        for cuda in ("", "11.8", "12.4", "13.0"):
+            yield {**said, **arm, "build": extra.rstrip("]"), "image_glibc": "1.0", "cuda": cuda}
+        return
+    for build in dict.fromkeys((row["variant"], f"{row['variant']}_local", extra.rstrip("]"), "")):
+        for more in ({"cudnn": "1.0"}, {"cudnn": "99.0"}):
             for cuda in ("", "10.0", "10.1", "10.2", "11.0", "11.2", "11.8", "12.4", "13.0"):
                 yield {**said, "build": build, **more, "cuda": cuda}
 
 
 def eks_ami(row: Row) -> Iterator[Said]:
-    for release in (f"{row['ami_type']} {row['release']}".strip(), f"{row['ami_type']} {row['k8s_versions']}"):
-        for driver in ("", TODAY):
-            yield {"gpu": "T4", "cuda": "11.8", "ami_release": release, "host": "kubernetes", "driver": driver}
+    """The machine image of its type and release, for each Kubernetes version of the row."""
+    for version in row["k8s_versions"].split("|"):
+        for release in (f"{row['ami_type']} {version}-{row['release']}", f"{row['ami_type']} {row['release']}"):
+            said = {"gpu": "T4", "cuda": "11.8", "ami_release": release, "host": "kubernetes"}
+            yield said
+            yield {**said, "driver": row["nvidia_driver"].split("|")[0].removesuffix(".x")}
 
 
 # --- tables that are read without being quoted

@@ -252,3 +252,49 @@ def test_the_end_of_life_of_a_branch_is_told_and_decides_nothing(driver: str, to
 def test_the_end_of_life_is_told_of_branches_that_somebody_says_and_on_linux(more: dict[str, str]) -> None:
     answer = check(case_from({"gpu": "T4", "cuda": "10.0", **more}))
     assert "R-EOL" not in {each.rule for each in answer.findings}
+
+
+@pytest.mark.parametrize(
+    ("kind", "instance", "instead"),
+    [
+        ("AL2023_x86_64_STANDARD", "g6.xlarge", "AL2023_x86_64_NVIDIA"),
+        ("BOTTLEROCKET_x86_64 Bottlerocket 1.40.0", "g6.xlarge", "AL2023_x86_64_NVIDIA"),
+        ("AL2023_ARM_64_STANDARD", "g5g.xlarge", "AL2023_ARM_64_NVIDIA"),
+        ("AL2023_x86_64_NVIDIA 20251023", "g5g.xlarge", "AL2023_ARM_64_NVIDIA"),
+    ],
+)
+def test_a_machine_image_without_a_driver_for_the_instance_is_refused_with_one_that_has(
+    kind: str, instance: str, instead: str
+) -> None:
+    case = case_from({"instance_type": instance, "ami_release": kind, "cuda": "12.4", "host": "kubernetes"})
+    answer = check(case)
+    assert answer.verdict is Verdict.INCOMPATIBLE, answer.findings
+    assert any(each.rule == "R-EKS" and each.severity is Severity.REFUSE for each in answer.findings)
+    assert answer.remedy is not None
+    assert answer.remedy.text == f"Use the machine image {instead}."
+    assert check(case.with_changes(answer.remedy.changes)).verdict.runs
+
+
+def test_who_names_the_type_of_a_machine_image_alone_gets_its_newest_release() -> None:
+    case = {"instance_type": "g6.xlarge", "ami_release": "AL2023_x86_64_NVIDIA", "cuda": "13.0", "host": "kubernetes"}
+    answer = check(case_from(case))
+    assert answer.verdict is Verdict.COMPATIBLE, answer.findings
+    assert "AL2023_x86_64_NVIDIA 2026" in " ".join(each.message for each in answer.findings)
+
+
+@pytest.mark.parametrize(
+    ("cpu_arch", "glibc", "is_enough"),
+    [
+        ("amd64", "2.31", True),
+        ("amd64", "2.27", False),
+        ("arm64", "2.31", False),  # its wheels for arm64 are made on a newer system
+        ("arm64", "2.34", True),
+    ],
+)
+def test_a_wheel_asks_for_the_c_library_of_its_own_processor(cpu_arch: str, glibc: str, *, is_enough: bool) -> None:
+    case = {"gpu": "GH200" if cpu_arch == "arm64" else "H100", "driver": "580.95.05", "cpu_arch": cpu_arch}
+    case |= {"framework": "onnxruntime", "framework_version": "1.29.0", "image_glibc": glibc}
+    answer = check(case_from(case))
+    said = [each for each in answer.findings if "needs glibc" in each.message]
+    assert (said == []) is is_enough, answer.findings
+    assert all(each.severity is Severity.REFUSE for each in said)

@@ -13,6 +13,7 @@ from components.compat.versions import DriverVersion
 
 ID = "R-EKS"
 _LEFT_AFTER = 45  # days without a row after which a Kubernetes version is taken to have left the release notes
+_NVIDIA = {False: "AL2023_x86_64_NVIDIA", True: "AL2023_ARM_64_NVIDIA"}  # machine images with a driver, by arm64
 _G7 = "github:awslabs/amazon-eks-ami doc/usage/g7-ami.md"
 _LINUX = "https://docs.aws.amazon.com/eks/latest/userguide/ml-eks-optimized-ami.html"
 
@@ -56,9 +57,9 @@ def _kinds(number: str, *, arm: bool) -> tuple[str, ...]:
 
 
 def _until(kind: str, number: str) -> list[Row]:
-    """Rows of an AMI type up to a release, oldest first; they are a log of changes."""
+    """Rows of an AMI type up to a release, all where none is named, oldest first; they are a log of changes."""
     rows = tables.by_key("eks_ami", "ami_type").get(kind, ())
-    known = [row for row in rows if row["release"] and _order(row["release"]) <= _order(number)]
+    known = [row for row in rows if not number or _order(row["release"]) <= _order(number)]
     return sorted(known, key=lambda row: _order(row["release"]))
 
 
@@ -74,10 +75,16 @@ def _age(row: Row) -> int:
 
 
 def read_release(text: str) -> tuple[str, str]:
-    """AMI type (empty: not said) and release of `AL2023_x86_64_NVIDIA 1.33-20251023`, `20251023`, `1.33-20251023`."""
+    """AMI type and release of `AL2023_x86_64_NVIDIA 1.33-20251023`, `20251023`, `1.33-20251023`; empty: not said.
+
+    Who names a type alone gets its newest release, as EKS gives it.
+    """
     kinds = [kind for kind in tables.by_key("eks_ami", "ami_type") if kind.lower() in text.lower()]
     number = re.search(r"20\d{6}|Bottlerocket 1\.\d+\.\d+|(?<=v)1\.\d+\.\d+", text)
-    return max(kinds, key=len, default=""), number[0] if number else text.strip()
+    kind = max(kinds, key=len, default="")
+    if number is None:
+        return kind, "" if kind else text.strip()
+    return kind, number[0]
 
 
 def drivers_of(release: str, *, arm: bool) -> tuple[DriverVersion, ...]:
@@ -132,16 +139,15 @@ def _instance(row: Row, pool: PoolFacts) -> list[Finding]:
 
 def _machine_image(ami: Row, instance: Row | None, pool: PoolFacts) -> list[Finding]:
     kind, origin = ami["ami_type"], tables.origin(ami)
-    fact = origin.fact(
-        f"{kind} {ami['release']} carries driver {ami['nvidia_driver'] or 'none that is recorded'}", "nvidia_driver"
-    )
+    named = f"{kind} {ami['release']}".strip()
+    fact = origin.fact(f"{named} carries driver {ami['nvidia_driver'] or 'none that is recorded'}", "nvidia_driver")
     if ami["nvidia_driver"] == "none":
         return [
             refuse(
                 ID,
                 f"the machine image {kind} carries no NVIDIA driver",
                 fact,
-                Change("ami_release", kind, "an NVIDIA AMI type"),
+                Change("ami_release", kind, _NVIDIA[pool.cpu_architecture == "arm64" or "_ARM_" in kind]),
             )
         ]
     if instance is not None and instance["host_arch"] == "arm64" and "x86_64" in kind:
@@ -150,7 +156,7 @@ def _machine_image(ami: Row, instance: Row | None, pool: PoolFacts) -> list[Find
                 ID,
                 f"{kind} is for amd64; {instance['instance_type']} is arm64",
                 fact,
-                Change("ami_release", kind, "AL2023_ARM_64_NVIDIA"),
+                Change("ami_release", kind, _NVIDIA[True]),
             )
         ]
     if pool.driver is not None:

@@ -172,12 +172,13 @@ def _cudnn_around(image: ImageFacts) -> list[Finding]:
 
 
 def _c_library(image: ImageFacts, pool: PoolFacts) -> list[Finding]:
-    """Wheels name the oldest C library that they load."""
+    """Wheels name the oldest C library that they load, for each processor."""
     have = image.glibc or (pool.glibc if pool.host in {"bare", "wsl"} else None)
     if have is None or image.framework_version is None or image.own_build:
         return []
-    row = _library(image.framework, image.framework_version, "glibc", "")
-    if row is None or not re.fullmatch(r"\d+\.\d+", row.minimum) or have >= Version(row.minimum):
+    processor = "aarch64" if pool.cpu_architecture == "arm64" else "x86_64"
+    row = _newest_glibc(image.framework, image.framework_version, processor, image.cuda.major if image.cuda else 0)
+    if row is None or have >= Version(row.minimum):
         return []
     fact = row.origin.fact(f"wheels of {row.framework} {row.version} need glibc {row.minimum}", "minimum")
     message = f"{image.framework} {image.framework_version} needs glibc {row.minimum}; the image has {have}"
@@ -185,11 +186,27 @@ def _c_library(image: ImageFacts, pool: PoolFacts) -> list[Finding]:
 
 
 @lru_cache(1024)
+def _newest_glibc(framework: str, version: Version, processor: str, cuda_major: int) -> FrameworkLibrary | None:
+    """The row with the newest C library: of the framework, or of what it installs for a CUDA (`jax[cuda12]`)."""
+    rows = [
+        row
+        for name in (framework, f"{framework}[cuda{cuda_major}]")
+        for row in _libraries(name, version, "glibc")
+        if row.variant in {"", processor} and re.fullmatch(r"\d+\.\d+", row.minimum)
+    ]
+    return max(rows, key=lambda row: Version(row.minimum), default=None)
+
+
+@lru_cache(1024)
 def _library(framework: str, version: Version, library: str, build: str) -> FrameworkLibrary | None:
     """The row for this version, of this build if there are several."""
-    rows = [row for row in tables.framework_libraries().get(framework, ()) if row.library == library]
-    fitting = [row for row in rows if _is_for(row, version)]
+    fitting = _libraries(framework, version, library)
     return next((row for row in fitting if row.variant == build), next(iter(fitting), None))
+
+
+def _libraries(framework: str, version: Version, library: str) -> list[FrameworkLibrary]:
+    rows = tables.framework_libraries().get(framework, ())
+    return [row for row in rows if row.library == library and _is_for(row, version)]
 
 
 def _is_for(row: FrameworkLibrary, version: Version) -> bool:
@@ -234,7 +251,7 @@ RULE = Rule(
         "cudnn",
         "glibc",
     ),
-    of_pool=("gpu", "driver", "platform", "host", "glibc"),
+    of_pool=("gpu", "driver", "platform", "host", "glibc", "cpu_architecture"),
     reads=(
         "framework",
         "gpu_free",

@@ -14,7 +14,7 @@ _DATE = "2026-11-20"
 
 def check(image: ImageFacts, pool: PoolFacts) -> tuple[Finding, ...]:  # noqa: ARG001 - every rule has this shape
     row = eks.image_row(pool)
-    if row is None:
+    if row is None or row["nvidia_driver"] == "none":
         return ()
     fact = tables.origin(row).fact(
         f"{row['ami_type']} {row['release']}: persistence daemon {row['persistenced_enabled'] or 'not known'}",
