@@ -45,7 +45,7 @@ class ImageName:
     l4t: str = ""
     gpu_free: bool = False
     own_build: bool = False  # a publisher's own builds of frameworks: nothing that a wheel holds says what is in them
-    is_moving: bool = False  # the tag is given to another image now and then, and names no CUDA
+    is_moving: bool = False  # the tag is given to another image now and then, and the reference names no CUDA
     is_from_memory: bool = False  # a table names its CUDA, and nobody has checked that
     is_of_another: bool = False  # what the table says was read in some image of the family, not in this one
 
@@ -59,6 +59,8 @@ def read_image(reference: str) -> ImageName:
     repository, tag = _split(reference)
     family = _family(repository, tag)
     noted = _noted(repository, tag)
+    if noted is not None and family is not None and _is_of_another_cuda(noted[0], family[0]):
+        noted = None
     source = noted or family
     fact = source[1] if source else Fact(f"the name {reference}", "the image's name", "")
     guessed = {} if source else _guessed(repository, tag)
@@ -91,7 +93,7 @@ def read_image(reference: str) -> ImageName:
         l4t=cells.get("l4t", ""),
         gpu_free=cells.get("cuda") == "none" or (cells.get("kind") == "cpu-only" and not cudas),
         own_build=repository.startswith("nvcr.io/nvidia/") or cells.get("kind") == "jetson",
-        is_moving=bool(_MOVING.search(tag)) and not _NAMES_CUDA.search(tag),
+        is_moving=bool(_MOVING.search(tag)) and not any(map(_NAMES_CUDA.search, (repository.rpartition("/")[2], tag))),
         is_from_memory=from_memory and bool(cudas),
         is_of_another=cells.get("tag") == "*",
     )
@@ -123,6 +125,14 @@ def _noted(repository: str, tag: str) -> tuple[Row, Fact] | None:
         if fits:
             return row.cells, row.origin.fact(f"the notes of {repository}:{row.tag}")
     return None
+
+
+def _is_of_another_cuda(noted: Row, family: Row) -> bool:
+    """Does the tag name a CUDA that a note on all tags with this beginning does not mean? v0.21.0* is not -cu129."""
+    if not noted["tag"].endswith("*"):
+        return False
+    by_note, by_tag = _cudas(noted["cuda"]), _cudas(family.get("cuda", ""))
+    return bool(by_note and by_tag) and {each.line for each in by_note}.isdisjoint(each.line for each in by_tag)
 
 
 def _family(repository: str, tag: str) -> tuple[Row, Fact] | None:

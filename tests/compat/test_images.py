@@ -188,3 +188,22 @@ def test_a_list_as_torch_prints_it_says_that_there_is_no_ptx() -> None:
     assert _check(**case, sm_list="sm_37 sm_50 sm_60 sm_70 sm_75 sm_80 sm_86").verdict == "incompatible"
     assert _check(**case, sm_list="sm_80 sm_86 compute_86").verdict != "incompatible"
     assert _check(**case, sm_list="8.0;8.6").verdict == "unknown"
+
+
+def test_a_tag_that_names_its_cuda_is_not_described_by_a_note_on_all_tags_with_its_beginning() -> None:
+    assert [str(cuda) for cuda in read_image("vllm/vllm-openai:v0.21.0-cu129").cudas] == ["12.9"]
+    assert [str(cuda) for cuda in read_image("vllm/vllm-openai:v0.21.0").cudas] == ["13.0"]
+
+
+def test_a_repository_that_names_its_cuda_says_what_its_newest_tag_holds() -> None:
+    azure = "mcr.microsoft.com/azureml/openmpi4.1.0-cuda11.8-cudnn8-ubuntu22.04:latest"
+    answer = _check(gpu="T4", driver="535.183.01", host="kubernetes", image=azure)
+    assert answer.verdict == "compatible", _told(answer)
+    assert read_image("pytorch/pytorch:latest").is_moving
+
+
+@pytest.mark.parametrize(("cuda", "cudnn", "runs"), [("12.3", "9.8", True), ("13.0", "9.8", False)])
+def test_cudnn_is_asked_for_by_the_cuda_of_the_build(cuda: str, cudnn: str, *, runs: bool) -> None:
+    case = {"gpu": "A100", "driver": "580.95.05", "framework": "jax", "framework_version": "0.10.0"}
+    answer = _check(**case, build=f"cuda{cuda[:2]}_local", cuda=cuda, cudnn=cudnn)
+    assert answer.verdict.runs is runs, _told(answer)

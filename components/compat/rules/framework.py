@@ -153,7 +153,7 @@ def _cudnn_around(image: ImageFacts) -> list[Finding]:
     """XLA and TensorFlow want the major that they were built with, and at least that minor; others the major."""
     if image.cudnn is None or image.framework_version is None or image.own_build:
         return []
-    row = _library(image.framework, image.framework_version, "cudnn", image.build)
+    row = _cudnn(image.framework, image.framework_version, image.build, image.cuda.major if image.cuda else 0)
     wanted = re.match(r"\d+(\.\d+)*", row.minimum) if row else None
     if row is None or wanted is None:
         return []
@@ -198,10 +198,11 @@ def _newest_glibc(framework: str, version: Version, processor: str, cuda_major: 
 
 
 @lru_cache(1024)
-def _library(framework: str, version: Version, library: str, build: str) -> FrameworkLibrary | None:
-    """The row for this version, of this build if there are several."""
-    fitting = _libraries(framework, version, library)
-    return next((row for row in fitting if row.variant == build), next(iter(fitting), None))
+def _cudnn(framework: str, version: Version, build: str, cuda_major: int) -> FrameworkLibrary | None:
+    """The row for this version, of this build if there are several, else of a build for this CUDA."""
+    fitting = {row.variant: row for row in reversed(_libraries(framework, version, "cudnn"))}
+    named = (fitting[name] for name in (build, f"cuda{cuda_major}", *reversed(fitting)) if name in fitting)
+    return next(named, None)
 
 
 def _libraries(framework: str, version: Version, library: str) -> list[FrameworkLibrary]:
