@@ -6,8 +6,9 @@ import os
 from collections.abc import Mapping
 
 from images.inspection.facts import ImageContents
+from images.inspection.faults import InspectError
 from images.inspection.opening import open_session, read_reference
-from images.inspection.reading import inspect
+from images.inspection.reading import DEFAULT_PLATFORM, from_store, inspect
 from images.inspection.store import Store, store_folder
 
 
@@ -21,6 +22,14 @@ def read_pushed(reference: str, environment: Mapping[str, str] = os.environ) -> 
 
 
 def known(reference: str, environment: Mapping[str, str] = os.environ) -> ImageContents | None:
-    """What was read before of `repository@digest`; never asks a registry. None without a digest or an entry."""
+    """What was read before of `repository@digest`; never asks a registry. None without a digest or an entry.
+
+    Of an index it is the image for the platform of our nodes.
+    """
     _, at, digest = reference.partition("@")
-    return Store(store_folder(environment)).contents(digest, deep=False) if at else None
+    store = Store(store_folder(environment))
+    try:
+        found = from_store(reference, store, digest, DEFAULT_PLATFORM, deep=False) if at else None
+    except InspectError:  # it is for another platform: not what our nodes run
+        return None
+    return found.contents if found else None

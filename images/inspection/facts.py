@@ -11,7 +11,7 @@ from typing import Final
 
 from pydantic import TypeAdapter
 
-VERSION: Final = 1
+VERSION: Final = 2
 """Of the facts and their finders: raise it when one of them changes, and cached facts are read anew."""
 
 
@@ -96,6 +96,16 @@ class Place:
 
 
 @dataclass(frozen=True, slots=True)
+class DriverPart:
+    """A file that belongs to a driver: a library, a program, a kernel module. `what` says which."""
+
+    path: str
+    size: int
+    what: str
+    layer: int
+
+
+@dataclass(frozen=True, slots=True)
 class LayerUse:
     """Unpacked bytes of a layer's files, and those that later layers replace or remove."""
 
@@ -105,7 +115,7 @@ class LayerUse:
 
 @dataclass(frozen=True, slots=True)
 class Copies:
-    """One library in several places."""
+    """One library in several places where one program finds them; `extra_bytes` are all but those that it needs."""
 
     name: str
     paths: tuple[str, ...]
@@ -125,7 +135,7 @@ class Contents:
     libraries: tuple[Library, ...] = ()
     statements: tuple[Statement, ...] = ()
     code: tuple[Code, ...] = ()
-    driver: tuple[Place, ...] = ()
+    driver: tuple[DriverPart, ...] = ()
     compat: tuple[Library, ...] = ()
     copies: tuple[Copies, ...] = ()
     caches: tuple[Place, ...] = ()

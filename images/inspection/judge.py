@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from components.problems import listing
+from images.inspection.environments import majors
 from images.inspection.facts import Code, Contents, ImageContents, Package
 
 ENOUGH: Final = 0.25
@@ -287,6 +288,14 @@ def _of_layers(deep: Contents, programs: tuple[Program, ...], said: tuple[Eviden
             f"CUDA is in the image twice: {names}",
             "start from a base image without CUDA: wheels bring theirs",
             extra,
+        )
+    for environment, by_major in majors(deep).items():
+        whose = " and ".join(f"CUDA {major} ({what})" for major, what in sorted(by_major.items()))
+        yield Remark(
+            "two-cudas",
+            f"the environment /{environment} has {whose}: a program that uses both loads two runtimes, each with "
+            "needs of its own",
+            "take builds for one CUDA, or give each a kernel with an environment of its own",
         )
     wrong = [
         each

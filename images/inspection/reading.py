@@ -73,7 +73,7 @@ def inspect(  # noqa: PLR0913 - each is a choice of its own
     Raises InspectError. Nothing is kept of an image that could not be read to its end.
     """
     name = source.name
-    if store is not None and pinned and (found := _from_store(name, store, pinned, wanted, deep=deep)):
+    if store is not None and pinned and (found := from_store(name, store, pinned, wanted, deep=deep)):
         return found
     root = source.root()
     top = read_root(name, root)
@@ -186,9 +186,9 @@ class Finders:
             libraries=tuple(sorted(libraries, key=lambda each: (each.name, each.path))),
             statements=tuple(each for each in self.statements.found if is_seen(each.path, each.layer)),
             code=tuple(sorted((c for c in self.code.found if is_seen(c.path, c.layer)), key=lambda each: each.path)),
-            driver=tuple(place for place, layer in self.libraries.driver if is_seen(place.path, layer)),
+            driver=tuple(each for each in self.libraries.driver if is_seen(each.path, each.layer)),
             compat=tuple(each for each in self.libraries.compat if is_seen(each.path, each.layer)),
-            copies=copies(libraries),
+            copies=copies(libraries, packages),
             caches=caches(tree.folders()),
             biggest=biggest(tree.folders()),
             left_out=left_out,
@@ -280,7 +280,8 @@ def _with_layers(contents: ImageContents, deep: Contents) -> ImageContents:
     )
 
 
-def _from_store(name: str, store: Store, pinned: str, wanted: Platform, *, deep: bool) -> Inspected | None:
+def from_store(name: str, store: Store, pinned: str, wanted: Platform, *, deep: bool) -> Inspected | None:
+    """What was read before of an image or an index, for one platform. Raises InspectError where it has another one."""
     published = store.published(pinned)
     digest = pinned
     if published is not None:

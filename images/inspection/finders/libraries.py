@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from images.inspection.facts import Library, Place
+from images.inspection.facts import DriverPart, Library
 from images.inspection.finders.finder import MOST, Sink
 from images.inspection.layers import Entry
 
@@ -28,7 +28,7 @@ class LibraryFinder:
 
     def __init__(self) -> None:
         self.found: list[Library] = []
-        self.driver: list[tuple[Place, int]] = []
+        self.driver: list[DriverPart] = []
         self.compat: list[Library] = []
 
     def open(self, entry: Entry, layer: int) -> Sink | None:
@@ -47,7 +47,7 @@ class LibraryFinder:
                 if "libcuda.so" in entry.path:
                     self.compat.append(Library("cuda", match[1] or "", entry.path, layer, entry.size))
             else:
-                self.driver.append((Place(entry.path, entry.size, _kind(entry, match[1] or "")), layer))
+                self.driver.append(DriverPart(entry.path, entry.size, _kind(entry, match[1] or ""), layer))
         return None
 
 

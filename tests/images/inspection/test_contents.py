@@ -204,6 +204,51 @@ def test_caches_copies_and_the_biggest_directories_are_listed(look: Look) -> Non
     assert kinds(judge(facts)) == {"caches", "cuda-twice"}
 
 
+def kernel(name: str, cuda: str, size: int = 12_000_000) -> dict[str, Content]:
+    """A kernel with an environment and a CUDA of its own, from wheels."""
+    site = f"opt/kernels/{name}/lib/python3.11/site-packages"
+    package = f"nvidia_cuda_runtime_cu{cuda.partition('.')[0]}-{cuda}"
+    return {
+        f"{site}/{package}.dist-info/METADATA": "Name: nvidia-cuda-runtime\n",
+        f"{site}/nvidia/cuda_runtime/lib/libcudart.so.{cuda}": library(bytes(size)),
+    }
+
+
+def test_kernels_with_environments_of_their_own_may_have_a_cuda_each(look: Look) -> None:
+    facts = look(image({**kernel("old", "11.8.89"), **kernel("new", "12.4.127")}))
+    assert deep(facts).copies == ()
+    assert kinds(judge(facts)) == set()
+
+
+def test_a_cuda_of_the_system_under_several_environments_is_extra_once(look: Look) -> None:
+    below: dict[str, Content] = {"usr/local/cuda-12.4/lib64/libcudart.so.12.4.127": library(bytes(11_000_000))}
+    facts = look(image(below, {**kernel("old", "11.8.89"), **kernel("new", "12.4.127")}))
+    (copies,) = deep(facts).copies
+    assert copies.extra_bytes == len(library(bytes(11_000_000)))
+    assert len(copies.paths) == 3
+    assert kinds(judge(facts)) == {"cuda-twice"}
+
+
+def test_one_environment_with_two_cuda_majors_is_told_with_what_says_so(look: Look) -> None:
+    facts = look(image({**kernel("both", "11.8.89", 10), **kernel("both", "12.4.127", 10)}))
+    (remark,) = judge(facts).remarks
+    assert remark.kind == "two-cudas"
+    assert remark.says.startswith(
+        "the environment /opt/kernels/both has CUDA 11 (nvidia-cuda-runtime-cu11 11.8.89) and CUDA 12 (nvidia-"
+    )
+
+
+def test_conda_environments_are_environments_too(look: Look) -> None:
+    lines = {"envs/tf/": "10.1.243", "": "11.3.1"}
+    files: dict[str, Content] = {}
+    for folder, version in lines.items():
+        files[f"opt/conda/{folder}conda-meta/cudatoolkit-{version}-h9edb442_10.json"] = "{}"
+        files[f"opt/conda/{folder}lib/libcudart.so.{version}"] = library(bytes(12_000_000))
+    facts = look(image(files))
+    assert deep(facts).copies == ()
+    assert kinds(judge(facts)) == set()
+
+
 def test_foreign_layers_are_left_out_and_named(look: Look) -> None:
     made = image({"a": b"1"}, {"b": b"2"})
     made.layer_fields = [{"urls": ["https://example.org/layer"]}, {}]

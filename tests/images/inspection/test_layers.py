@@ -18,6 +18,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from images.inspection import limits
+from images.inspection.facts import VERSION
 from images.inspection.faults import InspectError
 from images.inspection.layers import Entry, Volume, entries
 from images.inspection.layouts import OciLayout
@@ -215,7 +216,8 @@ def test_a_spoilt_store_is_read_anew_and_one_that_cannot_be_written_is_told(tmp_
     store = Store(tmp_path / "cache")
     first = inspect(source, store=store)
     (file,) = (tmp_path / "cache").rglob("*.json")
-    for content in (b"", b"{", file.read_bytes().replace(b'"version":1', b'"version":0'), b'{"version": 1}'):
+    older = file.read_bytes().replace(b'"version":%d' % VERSION, b'"version":0')
+    for content in (b"", b"{", older, b'{"version": %d}' % VERSION):
         file.write_bytes(content)
         again = inspect(OciLayout(source.folder), store=store)
         assert not again.is_cached
