@@ -147,8 +147,8 @@ class NotebookHubArgs(TypedDict):
     """Who uses it. Recorded, and without effect on the hub itself."""
 
     images_are_pre_pulled: NotRequired[bool]
-    """The profiles' images are on every node of their pools before anybody asks, by a PrePuller or otherwise; policies
-    then count no time for pulling. Default false."""
+    """Something brings the profiles' images to all nodes of their pools, a PrePuller or another: policies then warn of
+    images that take long to pull, and do not refuse. Default false."""
     namespace: NotRequired[str]
     """Default: the component's name. One hub fills one namespace."""
     hub_image: pulumi.Input[str]

@@ -5,7 +5,9 @@ from __future__ import annotations
 import datetime as dt
 import functools
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from decimal import Decimal
+from pathlib import Path
 from typing import Any
 
 import pulumi_policy as sdk
@@ -16,10 +18,12 @@ from components.placement import UNKNOWN, Node
 from components.settings import Stack
 from images.cases import Use, uses_of
 from images.estimate import GB
-from images.load import load_family
+from images.inspection.facts import ImageContents
+from images.load import IMAGES, load_family
 from images.pushed import known
-from policies.findings import Finding, Level, Limits, Rule, Site, Waiver
+from policies.findings import Finding, Level, Limits, Rule, Site, Waiver, Workload
 from policies.machines import machine_of
+from policies.plans import planner
 from policies.pools import courses, pool_gpus, usages
 from policies.rules.index import ALL_RULES
 from policies.workloads import holds_pods, workloads
@@ -29,8 +33,8 @@ IMAGE_TOKEN = "gpu-commons:index:GpuImage"  # noqa: S105 - a resource type
 STACK_TOKEN = "pulumi:pulumi:Stack"  # noqa: S105 - the first resource of each run
 
 
-def site_of(stack: Stack) -> Site:
-    """What the rules know of the place, from the stack's own settings."""
+def site_of(stack: Stack, images: Path = IMAGES) -> Site:
+    """What the rules know of the place, from the stack's own settings and the folder with its images' specs."""
     nodes = tuple(
         Node(
             name=name,
@@ -59,37 +63,51 @@ def site_of(stack: Stack) -> Site:
         for name in pool.node_names
     )
     runtime, limits = stack.runtime, stack.site.image_limits
-    images = (runtime.device_plugin, runtime.persistence_daemon) if runtime else ()
+    daemons = (runtime.device_plugin, runtime.persistence_daemon) if runtime else ()
     return Site(
         nodes=nodes,
         allowed_registries=tuple(str(registry) for registry in stack.site.allowed_registries),
-        runtime_images=tuple(stack.substitute(str(image))[0] for image in images),
+        runtime_images=tuple(stack.substitute(str(image))[0] for image in daemons),
         own_registry=str(stack.site.registry),
         machines={pool.name: machine_of(pool) for pool in stack.fleet.pools},
         limits=Limits(
             warn_compressed=round(limits.warn_compressed_gb * GB),
             refuse_compressed=round(limits.refuse_compressed_gb * GB),
             unpacked_disk_share=limits.unpacked_disk_share,
+            refuse_unsupported_base=limits.refuse_unsupported_base,
             waivers={
                 image.name: Waiver(round(image.limit.compressed_gb * GB), image.limit.reason, image.limit.until)
                 for image in stack.images
                 if image.limit
             },
         ),
-        contents_of=known,
+        contents_of=_remembering(known),
         own_images=frozenset(image.name for image in stack.images),
+        planned_of=planner(stack, images),
         gpus={pool.name: pool_gpus(pool) for pool in stack.fleet.pools},
         room={pool.name: pool.gpus for pool in stack.fleet.pools},
         courses=tuple(courses(stack)),
         usages=tuple(usages(stack)),
-        uses_of=_uses_of,
+        uses_of=functools.partial(_uses_of, images),
         today=dt.datetime.now(tz=dt.UTC).date(),
     )
 
 
 @functools.cache
-def _uses_of(image: str) -> tuple[Use, ...]:
-    return uses_of(load_family(image))
+def _uses_of(folder: Path, image: str) -> tuple[Use, ...]:
+    return uses_of(load_family(image, images=folder))
+
+
+def _remembering(ask: Callable[[str], ImageContents | None]) -> Callable[[str], ImageContents | None]:
+    """What was read of a digest never changes. What was not read yet may be there the next time."""
+    found: dict[str, ImageContents] = {}
+
+    def answer(reference: str) -> ImageContents | None:
+        if reference not in found and (contents := ask(reference)) is not None:
+            found[reference] = contents
+        return found.get(reference)
+
+    return answer
 
 
 def plain(value: Any) -> Any:
@@ -133,46 +151,98 @@ Report = Callable[[str, str | None], None]
 SiteOf = Callable[[str], Site]
 
 
-def pack_policies(site_of_stack: SiteOf) -> list[sdk.ResourceValidationPolicy]:
-    """The CrossGuard policies: one that refuses, one that tells. `site_of_stack` takes a stack's name.
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """What the engine showed of one resource, as plain values, its workloads, and what every rule says of it."""
 
-    Two and no more: the SDK converts each resource anew for each policy.
+    inputs: Mapping[str, Any]
+    workloads: tuple[Workload, ...]
+    said: tuple[tuple[Level, str], ...]
+
+
+# By URN. A stack policy sees outputs alone, and a component's outputs are not its arguments; and rules run once.
+Memory = dict[str, Seen]
+
+
+def pack_policies(site_of_stack: SiteOf) -> list[sdk.Policy]:
+    """The CrossGuard policies: one that refuses, one that tells, one about the whole stack, which tells too.
+
+    `site_of_stack` takes a stack's name. Three and no more: the SDK converts each resource anew for each policy.
     """
-    told = Told()
+    told, memory = Told(), Memory()
     says = "; ".join(f"{rule.id}: {rule.says}" for rule in ALL_RULES)
     return [
         sdk.ResourceValidationPolicy(
             name="workloads",
             description=f"Workloads that cannot run, or take what is not theirs, are refused ({says}).",
             enforcement_level=sdk.EnforcementLevel.MANDATORY,
-            validate=_validation(site_of_stack, frozenset({Level.REFUSE}), told),
+            validate=_validation(site_of_stack, frozenset({Level.REFUSE}), told, memory),
         ),
         sdk.ResourceValidationPolicy(
             name="workloads-advice",
             description="What deserves a look, and what could not be proved because a value is not known yet.",
             enforcement_level=sdk.EnforcementLevel.ADVISORY,
-            validate=_validation(site_of_stack, frozenset({Level.WARN, Level.UNPROVED}), told),
+            validate=_validation(site_of_stack, frozenset({Level.WARN, Level.UNPROVED}), told, memory),
+        ),
+        sdk.StackValidationPolicy(
+            name="fleet-advice",
+            description="What all workloads together mean for a pool.",
+            enforcement_level=sdk.EnforcementLevel.ADVISORY,
+            validate=_stack_validation(site_of_stack, memory),
         ),
     ]
 
 
 def _validation(
-    site_of_stack: SiteOf, levels: frozenset[Level], told: Told
+    site_of_stack: SiteOf, levels: frozenset[Level], told: Told, memory: Memory
 ) -> Callable[[sdk.ResourceValidationArgs, Report], Awaitable[Any] | None]:
     def validate(args: sdk.ResourceValidationArgs, report: Report) -> None:
         if args.resource_type not in {IMAGE_TOKEN, STACK_TOKEN} and not holds_pods(args.resource_type):
             return
-        stack = args.urn.split(":")[2]  # urn:pulumi:STACK::PROJECT::TYPE::NAME
+        stack = _stack(args.urn)
         try:
             site = site_of_stack(stack)
         except Exception as error:  # noqa: BLE001 - whatever it is, nothing was proved, and that must not pass
             if Level.REFUSE in levels:
                 report(f"P-SITE: the site of stack {stack} is not known, so nothing is proved: {error}", None)
             return
-        for message in evaluate(args.resource_type, args.name, plain(args.props), site, levels, told):
-            report(message, None)
+        inputs, seen = plain(args.props), memory.get(args.urn)
+        # The refusing policy comes first and looks anew: facts may have been read since. The other one repeats it.
+        if seen is None or Level.REFUSE in levels or seen.inputs != inputs:
+            memory[args.urn] = seen = judged(args.resource_type, args.name, inputs, site, told)
+        for level, message in seen.said:
+            if level in levels:
+                report(message, None)
 
     return validate
+
+
+def _stack_validation(
+    site_of_stack: SiteOf, memory: Memory
+) -> Callable[[sdk.StackValidationArgs, Report], Awaitable[Any] | None]:
+    def validate(args: sdk.StackValidationArgs, report: Report) -> None:
+        pods = [resource for resource in args.resources if holds_pods(resource.resource_type)]
+        if not pods:
+            return
+        try:
+            site = site_of_stack(_stack(pods[0].urn))
+        except Exception:  # noqa: BLE001 - P-SITE has refused every workload for it
+            return
+        found: list[Workload] = []
+        for each in pods:  # one that was not shown is of a state that nobody deploys now: its outputs are all there is
+            seen = memory.get(each.urn)
+            found += seen.workloads if seen else workloads(each.resource_type, each.name, plain(each.props))
+        for rule in ALL_RULES:
+            if rule.check_together is not None:
+                for finding in _findings(functools.partial(rule.check_together, found, site)):
+                    report(_message(rule, "", finding), None)
+
+    return validate
+
+
+def _stack(urn: str) -> str:
+    """urn:pulumi:STACK::PROJECT::TYPE::NAME."""
+    return urn.split(":")[2]
 
 
 def evaluate(  # noqa: PLR0913, PLR0917 - a resource, a place, and what is asked for
@@ -183,20 +253,27 @@ def evaluate(  # noqa: PLR0913, PLR0917 - a resource, a place, and what is asked
     levels: frozenset[Level],
     told: Told | None = None,
 ) -> Iterator[str]:
-    """Messages of all rules about one resource. A rule that fails inside says so instead of ending the run."""
-    told = told or Told()
-    for subject, rule, check in _checks(token, name, inputs, site):
+    """Messages of all rules about one resource, of these levels."""
+    said = judged(token, name, inputs, site, told or Told()).said
+    yield from (message for level, message in said if level in levels)
+
+
+def judged(token: str, name: str, inputs: Mapping[str, Any], site: Site, told: Told) -> Seen:
+    """One resource and what every rule says of it."""
+    found = tuple(workloads(token, name, inputs))
+    said = []
+    for subject, rule, check in _checks(token, name, inputs, found, site):
         for finding in _findings(check):
             if token == IMAGE_TOKEN:
                 told.add(rule.id, finding)
             elif told.has(rule.id, finding):
                 continue
-            if finding.level in levels:
-                yield _message(rule, subject, finding)
+            said.append((finding.level, _message(rule, subject, finding)))
+    return Seen(inputs, found, tuple(said))
 
 
 def _checks(
-    token: str, name: str, inputs: Mapping[str, Any], site: Site
+    token: str, name: str, inputs: Mapping[str, Any], found: Sequence[Workload], site: Site
 ) -> Iterator[tuple[str, Rule, Callable[[], Iterator[Finding]]]]:
     """What is asked about one resource: of whom, by which rule."""
     if token == STACK_TOKEN:
@@ -208,21 +285,22 @@ def _checks(
         for rule in ALL_RULES:
             if rule.check_image is not None:
                 yield f"image {image}", rule, functools.partial(rule.check_image, image, site)
-    else:
-        for workload in workloads(token, name, inputs):
-            for rule in ALL_RULES:
-                yield workload.name, rule, functools.partial(rule.check, workload, site)
+    for workload in found:
+        for rule in ALL_RULES:
+            yield workload.name, rule, functools.partial(rule.check, workload, site)
 
 
 def _findings(check: Callable[[], Iterator[Finding]]) -> list[Finding]:
+    """A rule that fails inside says so: an exception would end every policy of the run."""
     try:
         return list(check())
-    except Exception as error:  # noqa: BLE001 - an exception would end every policy of the run
+    except Exception as error:  # noqa: BLE001 - whatever it is
         return [Finding(f"could not be proved: the rule failed ({type(error).__name__})", Level.UNPROVED)]
 
 
 def _message(rule: Rule, subject: str, finding: Finding) -> str:
     remedy = "" if finding.level is Level.UNPROVED else finding.remedy or rule.remedy
+    head = f"{rule.id}: {subject}: " if subject else f"{rule.id}: "
     if "\n" in finding.message:
-        return f"{rule.id}: {subject}: {finding.message}" + (f"\n  change: {remedy}" if remedy else "")
-    return f"{rule.id}: {subject}: {finding.message}." + (f" {remedy}" if remedy else "")
+        return f"{head}{finding.message}" + (f"\n  change: {remedy}" if remedy else "")
+    return f"{head}{finding.message}." + (f" {remedy}" if remedy else "")

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
 from components.compat import Case
-from components.placement import Node
+from components.placement import Landing, Node, landing
 from images.cases import Use
-from images.estimate import GB, Rates
+from images.estimate import GB, Rates, Size
 from images.inspection.facts import ImageContents
 
 
@@ -43,6 +43,14 @@ class Workload:
     start_timeout_s: float | None = None  # of a hub's profile: seconds in which its server must answer
     is_pre_pulled: bool = False  # something brings its image to all nodes before it is asked for
     image_names: tuple[str, ...] = ()  # what the stack calls its images, in the order of its containers
+    _landings: dict[int, Landing] = field(default_factory=dict, compare=False, repr=False)
+
+    def landing(self, site: Site) -> Landing:
+        """Where its pods may land. Remembered, because most rules ask."""
+        found = self._landings.get(id(site.nodes))
+        if found is None:
+            found = self._landings[id(site.nodes)] = landing(self.pod, site.nodes)
+        return found
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,12 +124,26 @@ class Limits:
     warn_compressed: int = 4 * GB
     refuse_compressed: int = 6 * GB
     unpacked_disk_share: float = 0.25
+    refuse_unsupported_base: bool = False
     waivers: Mapping[str, Waiver] = field(default_factory=dict)  # by the image's name
 
 
 def no_use(_: str) -> tuple[Use, ...]:
     """Of every image, where no specs are at hand."""
     return ()
+
+
+@dataclass(frozen=True, slots=True)
+class Planned:
+    """What the spec of an image of ours says before it is built. `least` is a lower bound, None where none is known."""
+
+    least: Size | None
+    base: str  # reference of what it stands on here
+
+
+def nothing_planned(_: str) -> Planned | None:
+    """The spec of every image, where none is at hand."""
+    return None
 
 
 def nothing_known(_: str) -> ImageContents | None:
@@ -141,6 +163,7 @@ class Site:
     limits: Limits = field(default_factory=Limits)
     contents_of: Callable[[str], ImageContents | None] = nothing_known  # of repository@digest, as it was read before
     own_images: frozenset[str] = frozenset()  # names of the images that this stack builds
+    planned_of: Callable[[str], Planned | None] = nothing_planned  # of one of them, by its spec
     gpus: Mapping[str, PoolGpus] = field(default_factory=dict)  # by pool
     room: Mapping[str, int] = field(default_factory=dict)  # GPUs by pool
     courses: tuple[Course, ...] = ()
@@ -163,3 +186,6 @@ class Rule:
     check: Callable[[Workload, Site], Iterator[Finding]] = _nothing
     check_image: Callable[[str, Site], Iterator[Finding]] | None = None  # of an image of the stack, by its name
     check_stack: Callable[[Site], Iterator[Finding]] | None = None  # of all that the stack file says, before the rest
+    check_together: Callable[[Sequence[Workload], Site], Iterator[Finding]] | None = (
+        None  # of all workloads, at the end
+    )

@@ -8,12 +8,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from components.placement import UNKNOWN, landing
+from components.placement import UNKNOWN
 from components.references import ImageReference
 from images.estimate import Size
 from images.inspection.facts import ImageContents
 from images.measured import size_of
-from policies.findings import Site, Workload
+from images.origin import Origin
+from policies.findings import Planned, Site, Workload
 from policies.workloads import containers
 
 
@@ -31,11 +32,24 @@ class PodImage:
     name: str  # as the stack calls it; empty where nothing says
     is_own: bool  # this stack builds it
     contents: ImageContents | None
+    planned: Planned | None = None  # where this update builds it
+
+    @property
+    def key(self) -> str:
+        """Equal for the same image; empty where neither reference nor name is known."""
+        return str(self.reference) if self.reference else self.name
 
     @property
     def size(self) -> Size | None:
-        """Its bytes; `origin` says whether its layers were read."""
-        return size_of(self.contents) if self.contents else None
+        """Its bytes; `origin` says who says so, and `spec` means a lower bound."""
+        if self.contents:
+            return size_of(self.contents)
+        return self.planned.least if self.planned else None
+
+
+def at_least(size: Size) -> str:
+    """What stands before bytes that are a lower bound."""
+    return "at least " if size.origin is Origin.SPEC else ""
 
 
 def pod_images(workload: Workload, site: Site) -> Iterator[PodImage]:
@@ -46,7 +60,8 @@ def pod_images(workload: Workload, site: Site) -> Iterator[PodImage]:
         path = f"{container.path}.image" if container.path.endswith("]") else container.path
         if text is UNKNOWN:
             name = names[min(number, len(names) - 1)] if names else ""
-            yield PodImage(path, None, None, name, name in site.own_images, None)
+            is_own = name in site.own_images
+            yield PodImage(path, None, None, name, is_own, None, site.planned_of(name) if is_own else None)
         elif not isinstance(text, str) or (reference := _parsed(text)) is None:
             yield PodImage(path, text if isinstance(text, str) else "", None, "", is_own=False, contents=None)
         else:
@@ -60,15 +75,14 @@ def different_images(workload: Workload, site: Site) -> Iterator[PodImage]:
     """Each image once, also where it is known by its name alone. One that not even has a name is P-PIN's to tell."""
     seen = set()
     for image in pod_images(workload, site):
-        key = str(image.reference) if image.reference else image.name
-        if key and key not in seen:
-            seen.add(key)
+        if image.key and image.key not in seen:
+            seen.add(image.key)
             yield image
 
 
 def possible_pools(workload: Workload, site: Site) -> list[str]:
     """Pools that could host the workload, in the order of the fleet."""
-    return list(dict.fromkeys(node.pool for node in landing(workload.pod, site.nodes).possible))
+    return list(dict.fromkeys(node.pool for node in workload.landing(site).possible))
 
 
 def _parsed(text: str) -> ImageReference | None:

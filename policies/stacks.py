@@ -9,6 +9,7 @@ import os
 from pathlib import Path
 
 from components.settings import OVERLAY, SettingsError, load_stack
+from images.load import IMAGES
 from policies.adapter import site_of
 from policies.findings import Site
 
@@ -25,7 +26,9 @@ def site_of_stack(stack: str) -> Site:
     """The site of the stack of that name. Raises SiteUnknownError."""
     folder = Path(os.environ.get(STACKS) or DEFAULT_STACKS)
     overlay = os.environ.get(OVERLAY)
+    beside = folder.parent / IMAGES.name  # a project has its images beside its stacks
     try:
-        return site_of(load_stack(folder / f"Pulumi.{stack}.yaml", site=Path(overlay) if overlay else None))
+        settings = load_stack(folder / f"Pulumi.{stack}.yaml", site=Path(overlay) if overlay else None)
+        return site_of(settings, beside if beside.is_dir() else IMAGES)
     except SettingsError as error:
         raise SiteUnknownError(f"{error} (folder of stack files: {STACKS}, default {DEFAULT_STACKS})") from error

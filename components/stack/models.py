@@ -105,13 +105,16 @@ class Substitute(BaseModel):
 
 
 class ImageLimits(BaseModel):
-    """How big an image may be: compressed in GB (10⁹ bytes), unpacked as a share of a node's disk."""
+    """What an image may be: compressed in GB (10⁹ bytes), unpacked as a share of a node's disk, its base."""
 
     model_config = _FORM
     warn_compressed_gb: Amount = Field(4, description="Compressed GB above which a preview warns.")
     refuse_compressed_gb: Amount = Field(6, description="Compressed GB above which an image is refused.")
     unpacked_disk_share: float = Field(
         0.25, gt=0, le=1, description="Share of a node's root disk that one unpacked image may take."
+    )
+    refuse_unsupported_base: bool = Field(
+        default=False, description="Refuse images whose Linux release gets no security updates any more; else warn."
     )
 
 
@@ -136,7 +139,7 @@ class Site(BaseModel):
     kubeconfig: Text | None = Field(None, description="Kubeconfig file; none: what KUBECONFIG names.")
     kube_context: Text | None = Field(None, description="Context of the kubeconfig; none: its current one.")
     substitutes: tuple[Substitute, ...] = Field((), description="What replaces what cannot be pulled here.")
-    image_limits: ImageLimits = Field(ImageLimits(), description="How big an image may be.")
+    image_limits: ImageLimits = Field(ImageLimits(), description="How big and how old an image may be.")
     assumptions: Assumptions = ()
 
 

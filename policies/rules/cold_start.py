@@ -6,15 +6,16 @@ from collections.abc import Iterator
 
 from images.estimate import cold_start
 from policies.findings import Finding, Level, Rule, Site, Workload
-from policies.pod_images import different_images, possible_pools
+from policies.pod_images import at_least, different_images, possible_pools
 
 
 def check(workload: Workload, site: Site) -> Iterator[Finding]:
     """Pull, unpack and start on every pool it may land on against the hub's start time-out.
 
-    An estimate refuses only where the stack file states the pool's rates; planning figures warn.
+    An estimate refuses only where the stack file states the pool's rates; planning figures warn. Nothing waits for a
+    pre-puller, so with one it is told and not refused.
     """
-    if workload.start_timeout_s is None or workload.is_pre_pulled:
+    if workload.start_timeout_s is None:
         return
     for image in different_images(workload, site):
         if (size := image.size) is None:
@@ -27,16 +28,20 @@ def check(workload: Workload, site: Site) -> Iterator[Finding]:
             if start.total_s <= workload.start_timeout_s:
                 continue
             planned = "; the rates are planning figures" if machine.are_rates_planned else ""
-            yield Finding(
-                f"the first server on a node of {pool} takes about {start.total_s:.0f} s ({start.reason}{planned}), and"
-                f" the hub gives up after {workload.start_timeout_s:g} s",
-                Level.WARN if machine.are_rates_planned else Level.REFUSE,
+            said = (
+                f"the first server on a node of {pool} takes {at_least(size) or 'about '}{start.total_s:.0f} s"
+                f" ({start.reason}{planned}), and the hub gives up after {workload.start_timeout_s:g} s"
             )
+            if workload.is_pre_pulled:
+                without = f"one that joins later is without the image for about {start.pull_s + start.unpack_s:.0f} s"
+                yield Finding(f"{said}; the pre-puller covers a node once it is done there, and {without}", Level.WARN)
+            else:
+                yield Finding(said, Level.WARN if machine.are_rates_planned else Level.REFUSE)
 
 
 RULE = Rule(
     id="P-START",
-    says="the first server on a node answers before the hub gives up, or its image is there already",
-    remedy="Set pre_pull: true for the hub, raise start_timeout_s, or make the image smaller.",
+    says="the first server on a node answers before the hub gives up",
+    remedy="Raise start_timeout_s or make the image smaller; pre_pull: true helps on nodes that are there for a while.",
     check=check,
 )

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from components.placement import landing
 from policies.findings import Finding, Level, Rule, Site, Workload
 
 
@@ -12,7 +11,7 @@ def check(workload: Workload, site: Site) -> Iterator[Finding]:
     """Labels, taints and resources of the fleet's nodes against what the pods ask for."""
     if not site.nodes:
         return  # a stack without a fleet says nothing about nodes
-    found = landing(workload.pod, site.nodes)
+    found = workload.landing(site)
     if not found.possible:
         reasons = "; ".join(f"{pool}: {reason}" for pool, reason in sorted(found.refused.items()))
         yield Finding(f"no pool can host it ({reasons})")

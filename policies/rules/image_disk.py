@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from images.estimate import amount, disk_use, room
+from images.origin import Origin
 from policies.findings import Finding, Rule, Site, Workload
 from policies.pod_images import different_images, possible_pools
 
@@ -13,6 +14,7 @@ def check(workload: Workload, site: Site) -> Iterator[Finding]:
     """Packed and unpacked bytes together against what the kubelet leaves of the disk, pool by pool."""
     images = [(image.name, size) for image in different_images(workload, site) if (size := image.size) is not None]
     use = disk_use(size for _, size in images)
+    least = "at least " if any(size.origin is Origin.SPEC for _, size in images) else ""
     for pool in possible_pools(workload, site) if images else ():
         machine = site.machines.get(pool)
         if machine is None or use.total <= room(machine.disk_gib):
@@ -22,7 +24,7 @@ def check(workload: Workload, site: Site) -> Iterator[Finding]:
         nodes = [node.name for node in site.nodes if node.pool == pool]
         where = f"{nodes[0]} of pool {pool}" if len(nodes) == 1 else f"the {len(nodes)} nodes of pool {pool}"
         yield Finding(
-            f"{names} cannot fit the disk of {where}: {amount(use.compressed)} packed and {amount(use.unpacked)}"
+            f"{names} cannot fit the disk of {where}: {least}{amount(use.compressed)} packed and {amount(use.unpacked)}"
             f" unpacked, and of {machine.disk_gib:g} GiB{assumed} the kubelet leaves {amount(room(machine.disk_gib))}"
             " for images"
         )

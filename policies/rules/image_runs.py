@@ -8,7 +8,7 @@ from typing import Any
 
 from components.compat import Case
 from components.labels import NVIDIA_PREFIX
-from components.placement import UNKNOWN, Unknown, landing
+from components.placement import UNKNOWN, Unknown
 from images.cases import Use
 from policies.findings import Finding, Level, Rule, Site, Workload
 from policies.pod_images import PodImage, pod_images
@@ -18,7 +18,7 @@ from policies.workloads import containers
 
 def check(workload: Workload, site: Site) -> Iterator[Finding]:
     """Containers that ask for GPUs: what was read of the image counts, else its spec, else its name."""
-    found = landing(workload.pod, site.nodes)
+    found = workload.landing(site)
     pools = list(dict.fromkeys(node.pool for node in found.possible))
     for container, image in zip(containers(workload.pod), pod_images(workload, site), strict=True):
         asks = _asks_for_gpus(container.spec)

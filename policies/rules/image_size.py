@@ -5,23 +5,35 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from images.estimate import GIB, Size, amount
+from images.origin import Origin
 from policies.findings import Finding, Level, Rule, Site, Workload
-from policies.pod_images import PodImage, different_images, possible_pools
+from policies.pod_images import PodImage, at_least, different_images, possible_pools
 
 
 def check(workload: Workload, site: Site) -> Iterator[Finding]:
-    """Compressed bytes against the limits, unpacked bytes against a share of the smallest disk it may land on."""
+    """Compressed bytes against the limits, unpacked bytes against a share of the smallest disk it may land on.
+
+    Before an image is built its spec gives a lower bound: above a limit it decides, below it proves nothing.
+    """
     for image in different_images(workload, site):
         if (size := image.size) is not None:
-            yield from _compressed(image, size, site)
-            yield from _unpacked(image, size, workload, site)
-        elif image.is_own and image.reference is not None:
-            yield Finding(f"the size of {image.name} is not known: its facts were not read", Level.UNPROVED)
+            found = [*_compressed(image, size, site), *_unpacked(image, size, workload, site)]
+            yield from found
+            if size.origin is Origin.SPEC and not any(finding.level is Level.REFUSE for finding in found):
+                least = f"{image.name} has at least {amount(size.compressed)} compressed by its spec"
+                later = "what it really has is read after the build, and decides P-SIZE, P-DISK and P-START"
+                yield Finding(f"{least}; {later}", Level.UNPROVED)
+        elif image.is_own:
+            why = (
+                "its facts were not read" if image.reference else "it is built by this update, and its spec tells none"
+            )
+            yield Finding(f"the size of {image.name} is not known: {why}", Level.UNPROVED)
 
 
 def _compressed(image: PodImage, size: Size, site: Site) -> Iterator[Finding]:
     limits, waiver = site.limits, site.limits.waivers.get(image.name)
-    said = f"{image.name} has {amount(size.compressed)} compressed"
+    by_spec = " by its spec" if size.origin is Origin.SPEC else ""
+    said = f"{image.name} has {at_least(size)}{amount(size.compressed)} compressed{by_spec}"
     if waiver is not None and site.today <= waiver.until:
         if size.compressed > waiver.compressed:
             yield Finding(f"{said}: even its own limit is {amount(waiver.compressed)} (until {waiver.until})")
@@ -44,8 +56,8 @@ def _unpacked(image: PodImage, size: Size, workload: Workload, site: Site) -> It
             continue
         assumed = ", which the stack file assumes" if machine.is_disk_assumed else ""
         yield Finding(
-            f"{image.name} has {amount(size.unpacked)} unpacked: more than {share:.0%} of the {machine.disk_gib:g} GiB"
-            f" disk of a node of {pool}{assumed}",
+            f"{image.name} has {at_least(size)}{amount(size.unpacked)} unpacked: more than {share:.0%} of the"
+            f" {machine.disk_gib:g} GiB disk of a node of {pool}{assumed}",
             Level.WARN,
         )
 

@@ -285,6 +285,10 @@ ONE_PROBLEM = {
         [("    core_pool: gtx1080ti", "    #"), ("allowed_registries, core_pool,", "allowed_registries,")],
         ("site.core_pool", "", "is missing", "gtx1070ti, gtx1080ti, rtx2080ti"),
     ),
+    "a base that is maybe refused": (
+        [("    core_pool: gtx1080ti", "    image_limits: {refuse_unsupported_base: maybe}\n    core_pool: gtx1080ti")],
+        ("site.image_limits.refuse_unsupported_base", '"maybe"', "is not true or false", "true or false"),
+    ),
     "a warning that comes after the refusal": (
         [("    core_pool: gtx1080ti", "    image_limits: {warn_compressed_gb: 7}\n    core_pool: gtx1080ti")],
         ("site.image_limits.warn_compressed_gb", "7", "is above refuse_compressed_gb", "6 or less"),

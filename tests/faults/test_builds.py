@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -23,15 +23,24 @@ MIB = 1024**2
 
 def add_image(lab: Lab, stack: Settings, name: str, size_mib: int) -> None:
     """An image of the project with one file of that size that nothing can compress, named in the stack file."""
+    add_files(lab, stack, name, {"/content": os.urandom(size_mib * MIB)})
+
+
+def add_files(lab: Lab, stack: Settings, name: str, files: Mapping[str, bytes]) -> None:
+    """An image of the project with these files, named in the stack file."""
     tiny = lab.project / "images" / "tiny"
     folder = tiny.with_name(name)
     folder.mkdir()
     spec = yaml.safe_load((tiny / "image.yaml").read_text())
-    spec |= {"name": name, "files": [{"source": "content", "target": "/content"}]}
+    sources = {target.strip("/").replace("/", "_"): content for target, content in files.items()}
+    spec |= {"name": name, "files": [{"source": s, "target": t} for s, t in zip(sources, files, strict=True)]}
     (folder / "image.yaml").write_text(yaml.safe_dump(spec))
-    (folder / "content").write_bytes(os.urandom(size_mib * MIB))
+    for source, content in sources.items():
+        (folder / source).write_bytes(content)
     (folder / "verify.py").write_bytes((tiny / "verify.py").read_bytes())
-    (folder / ".dockerignore").write_text("*\n!content\n!verify.py\n")
+    (folder / ".dockerignore").write_text(
+        "".join(f"{line}\n" for line in ("*", *(f"!{s}" for s in sources), "!verify.py"))
+    )
     stack["config"]["gpu-commons:images"].append({"name": name})
     lab.write(stack)
 

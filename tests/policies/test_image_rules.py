@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime as dt
 import sys
 from collections.abc import Mapping
+from dataclasses import replace
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -15,9 +16,10 @@ sys.path.insert(0, str(Path(__file__).parent))  # for image_facts.py: folders of
 from image_facts import contents, reference
 
 from components.placement import UNKNOWN, Node
-from images.estimate import GB, Rates
+from images.estimate import GB, Rates, Size
+from images.origin import Origin
 from policies.adapter import evaluate
-from policies.findings import Level, Limits, Machine, Site, Waiver
+from policies.findings import Level, Limits, Machine, Planned, Site, Waiver
 
 OURS = "registry.example.edu/gpu-commons"
 ML = reference("scipy-ml-notebook")
@@ -120,10 +122,18 @@ def test_a_first_start_that_outlasts_the_hub_warns_by_planning_figures_and_refus
     assert "the hub gives up after 300 s" in refused
 
 
-def test_images_that_are_there_already_need_no_time() -> None:
-    where = site(5.9, 40)
-    assert said(where, profile(), "P-START", Level.WARN)
-    assert not said(where, profile(images_are_pre_pulled=True), "P-START", Level.WARN)
+def test_a_pre_puller_covers_nodes_that_are_there_and_a_node_that_joins_is_warned_of() -> None:
+    stated = {"gtx1080ti": Machine(480, rates=Rates(pull_mb_per_s=10), are_rates_planned=False)}
+    where = site(5, 15, machines=stated)
+    assert said(where, profile(), "P-START", Level.REFUSE)
+    pre_pulled = profile(images_are_pre_pulled=True)
+    assert not said(where, pre_pulled, "P-START", Level.REFUSE)
+    (warned,) = said(where, pre_pulled, "P-START", Level.WARN)
+    assert "takes about 665 s" in warned
+    assert (
+        "covers a node once it is done there, and one that joins later is without the image for about 650 s" in warned
+    )
+    assert not said(site(1, 2), pre_pulled, "P-START", Level.WARN)
 
 
 def test_facts_that_were_not_read_are_unproved_for_our_images_and_no_matter_for_others() -> None:
@@ -133,7 +143,62 @@ def test_facts_that_were_not_read_are_unproved_for_our_images_and_no_matter_for_
     assert not said(site(None), profile(image=foreign), "P-SIZE", Level.UNPROVED)
 
 
-def test_an_image_that_is_built_by_this_update_is_nobodys_size_yet() -> None:
+def test_an_image_without_digest_and_name_is_nobodys_size() -> None:
     for level in Level:
         assert not said(site(7, 20), profile(image=UNKNOWN), "P-SIZE", level)
         assert not said(site(7, 20), profile(image=UNKNOWN), "P-DISK", level)
+
+
+def planned(gb: float | None, unpacked: float = 0, **places: Any) -> Site:
+    """A site whose image is built by this update; its spec says how big it will be at least."""
+    size = None if gb is None else Size(round(gb * GB), round(unpacked * GB), Origin.SPEC, compression="zstd")
+    return replace(
+        site(None, **places),
+        own_images=frozenset({"scipy-ml-notebook"}),
+        planned_of=lambda name: Planned(size, "debian:bookworm") if name == "scipy-ml-notebook" else None,
+    )
+
+
+def to_build(**hub: Any) -> dict[str, Any]:
+    inputs = profile(image=UNKNOWN, **hub)
+    inputs["profiles"][0]["image_name"] = "scipy-ml-notebook"
+    return inputs
+
+
+def test_a_lower_bound_above_the_limit_refuses_before_the_build() -> None:
+    (refused,) = said(planned(6.1, 12), to_build(), "P-SIZE", Level.REFUSE)
+    assert "scipy-ml-notebook has at least 6.10 GB compressed by its spec: the limit is 6.00 GB" in refused
+    assert not said(planned(6.1, 12), to_build(), "P-SIZE", Level.UNPROVED)
+
+
+def test_a_lower_bound_below_the_limit_proves_nothing_and_says_what_is_known() -> None:
+    (unproved,) = said(planned(3.2, 6), to_build(), "P-SIZE", Level.UNPROVED)
+    assert "scipy-ml-notebook has at least 3.20 GB compressed by its spec" in unproved
+    assert "what it really has is read after the build" in unproved
+    assert not said(planned(3.2, 6), to_build(), "P-SIZE", Level.REFUSE)
+    assert not said(planned(3.2, 6), to_build(), "P-SIZE", Level.WARN)
+    (warned,) = said(planned(4.2, 6), to_build(), "P-SIZE", Level.WARN)
+    assert "at least 4.20 GB compressed by its spec: above 4.00 GB pulls are slow" in warned
+
+
+def test_a_waiver_holds_for_a_lower_bound_too() -> None:
+    where = planned(6.1, 12, waiver=Waiver(8 * GB, "PyTorch for CUDA 13", TODAY))
+    assert not said(where, to_build(), "P-SIZE", Level.REFUSE)
+    (told,) = said(where, to_build(), "P-SIZE", Level.WARN)
+    assert "at least 6.10 GB compressed by its spec, above the limit of 6.00 GB: allowed until 2026-11-21" in told
+
+
+def test_a_spec_that_tells_no_size_leaves_it_unproved() -> None:
+    (unproved,) = said(planned(None), to_build(), "P-SIZE", Level.UNPROVED)
+    assert "it is built by this update, and its spec tells none" in unproved
+
+
+def test_disk_and_start_are_refused_by_a_lower_bound_too() -> None:
+    machines = {"gtx1080ti": Machine(20, rates=Rates(pull_mb_per_s=10), are_rates_planned=False)}
+    where = planned(5, 15, machines=machines)
+    (disk,) = said(where, to_build(), "P-DISK", Level.REFUSE)
+    assert "at least 5.00 GB packed and 15.00 GB unpacked" in disk
+    (start,) = said(where, to_build(), "P-START", Level.REFUSE)
+    assert "takes at least 552 s" in start
+    for rule in ("P-DISK", "P-START"):
+        assert not said(planned(0.1, 0.3, machines=machines), to_build(), rule, Level.REFUSE)

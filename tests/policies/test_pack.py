@@ -2,17 +2,34 @@
 
 from __future__ import annotations
 
+import sys
+from dataclasses import replace
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
 import pytest
-from pulumi_policy import EnforcementLevel, PolicyCustomTimeouts, PolicyResourceOptions, ResourceValidationArgs
+from pulumi_policy import (
+    EnforcementLevel,
+    PolicyCustomTimeouts,
+    PolicyResource,
+    PolicyResourceOptions,
+    ResourceValidationArgs,
+    ResourceValidationPolicy,
+    StackValidationArgs,
+    StackValidationPolicy,
+)
 from pulumi_policy.proxy import UNKNOWN_ARRAY_VALUE, UNKNOWN_NUMBER_VALUE, UNKNOWN_STRING_VALUE, unknown_checking_proxy
 
-from components.placement import UNKNOWN
+sys.path.insert(0, str(Path(__file__).parent))  # for image_facts.py: folders of tests are no packages here
+from image_facts import contents
+
+from components.placement import UNKNOWN, Node
 from components.settings import load_stack
+from images.estimate import MB
+from images.inspection.facts import ImageContents
 from policies.adapter import pack_policies, plain, site_of
-from policies.findings import Site
+from policies.findings import Machine, Site
 from policies.stacks import DEFAULT_STACKS, site_of_stack
 
 SITE = Site(nodes=(), allowed_registries=("registry.example.edu",))
@@ -20,6 +37,7 @@ SITE = Site(nodes=(), allowed_registries=("registry.example.edu",))
 
 def reports(props: dict[str, Any], *, policy: str) -> list[str]:
     (chosen,) = [each for each in pack_policies(lambda _: SITE) if each.name == policy]
+    assert isinstance(chosen, ResourceValidationPolicy)
     found: list[str] = []
     chosen.validate(arguments(props), lambda message, _=None: found.append(message))
     return found
@@ -63,14 +81,19 @@ def test_odd_shapes_never_end_the_run(spec: Any) -> None:
         reports({"spec": spec}, policy=policy)
 
 
-def test_one_policy_is_mandatory_and_one_tells() -> None:
+def test_one_policy_is_mandatory_and_two_tell() -> None:
     levels = {policy.name: policy.enforcement_level for policy in pack_policies(lambda _: SITE)}
-    assert levels == {"workloads": EnforcementLevel.MANDATORY, "workloads-advice": EnforcementLevel.ADVISORY}
+    assert levels == {
+        "workloads": EnforcementLevel.MANDATORY,
+        "workloads-advice": EnforcementLevel.ADVISORY,
+        "fleet-advice": EnforcementLevel.ADVISORY,
+    }
 
 
 def test_a_stack_whose_file_cannot_be_read_is_refused(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("GPU_COMMONS_STACKS", str(tmp_path))
     (policy,) = [each for each in pack_policies(site_of_stack) if each.name == "workloads"]
+    assert isinstance(policy, ResourceValidationPolicy)
     found: list[str] = []
     policy.validate(arguments({"spec": {}}), lambda message, _=None: found.append(message))
     (message,) = found
@@ -90,3 +113,136 @@ def test_the_fleet_comes_from_the_stacks_own_file() -> None:
     site = site_of_stack("dsmlp-fall")
     assert len(site.nodes) == 15
     assert sum(node.allocatable["nvidia.com/gpu"] for node in site.nodes) == 119
+
+
+def test_limits_of_the_site_reach_the_rules() -> None:
+    stack = load_stack(DEFAULT_STACKS / "Pulumi.dsmlp-fall.yaml")
+    assert not site_of(stack).limits.refuse_unsupported_base
+    limits = stack.site.image_limits.model_copy(update={"refuse_unsupported_base": True})
+    strict = stack.model_copy(update={"site": stack.site.model_copy(update={"image_limits": limits})})
+    assert site_of(strict).limits.refuse_unsupported_base
+
+
+def test_specs_say_what_an_image_has_at_least_and_what_it_stands_on() -> None:
+    planned = site_of_stack("dsmlp-fall").planned_of("hub")
+    assert planned is not None
+    assert planned.least is not None
+    assert planned.least.compressed > 30 * MB
+    assert planned.base.startswith("docker.io/library/debian:bookworm")
+
+
+def test_a_spec_that_is_not_there_says_nothing(tmp_path: Path) -> None:
+    stack = load_stack(DEFAULT_STACKS / "Pulumi.dsmlp-fall.yaml")
+    assert site_of(stack, tmp_path).planned_of("hub") is None
+
+
+# --- both resource policies judge once
+
+
+def test_a_resource_is_judged_once_for_both_policies_and_anew_when_it_is_shown_again() -> None:
+    asked: list[str] = []
+
+    def contents_of(reference: str) -> ImageContents | None:
+        asked.append(reference)
+        return None
+
+    run = Run(replace(small_site(), contents_of=contents_of))
+    template = {"spec": {"template": {"spec": {"containers": [{"image": ML}]}}}}
+    run.shows(DEPLOYMENT, "web", template)
+    once = len(asked)
+    assert once > 0
+    run.shows(DEPLOYMENT, "web", template)
+    assert len(asked) == 2 * once
+
+
+# --- the stack policy
+
+ML = "registry.example.edu/ml@sha256:" + "a" * 64
+HUB = "gpu-commons:index:NotebookHub"
+DEPLOYMENT = "kubernetes:apps/v1:Deployment"
+
+
+def small_site(disk_gib: float = 10) -> Site:
+    size = replace(contents(4, 8), digest="sha256:" + "a" * 64)
+    allocatable = {"cpu": Decimal(8), "memory": Decimal(2**36), "nvidia.com/gpu": Decimal(8)}
+    return Site(
+        nodes=(Node("n10", "gtx1070ti", {"gpu-commons.org/pool": "gtx1070ti"}, [], allocatable),),
+        allowed_registries=("registry.example.edu",),
+        machines={"gtx1070ti": Machine(disk_gib, is_disk_assumed=True)},
+        contents_of={ML: size}.get,
+    )
+
+
+class Run:
+    """The pack in one run of the engine: it shows inputs of resources, and at the end all outputs together."""
+
+    def __init__(self, site: Site) -> None:
+        self.policies = {policy.name: policy for policy in pack_policies(lambda _: site)}
+        self.said: list[str] = []
+
+    def shows(self, token: str, name: str, inputs: dict[str, Any]) -> None:
+        for policy in self.policies.values():
+            if isinstance(policy, ResourceValidationPolicy):
+                policy.validate(replace_type(arguments(inputs), token, name), lambda _, __=None: None)
+
+    def ends(self, *outputs: tuple[str, str, Any]) -> list[str]:
+        options = arguments({}).opts
+        resources = [
+            PolicyResource(token, unknown_checking_proxy(props), urn(token, name), name, options, None, None, [], {})
+            for token, name, props in outputs
+        ]
+        policy = self.policies["fleet-advice"]
+        assert isinstance(policy, StackValidationPolicy)
+        policy.validate(StackValidationArgs(resources), lambda message, _=None: self.said.append(message))
+        return self.said
+
+
+def urn(token: str, name: str) -> str:
+    return f"urn:pulumi:s::p::{token}::{name}"
+
+
+def replace_type(args: ResourceValidationArgs, token: str, name: str) -> ResourceValidationArgs:
+    return ResourceValidationArgs(token, args.props, urn(token, name), name, args.opts, None)
+
+
+def profile() -> dict[str, Any]:
+    return {"profiles": [{"name": "ml", "image": ML, "pool": "gtx1070ti", "gpus": 1.0}]}
+
+
+def test_the_stack_policy_sees_the_profiles_of_a_hub_whose_outputs_have_none() -> None:
+    run = Run(small_site())
+    run.shows(HUB, "datahub", profile())
+    (message,) = run.ends((HUB, "datahub", {"url": "http://n10"}))
+    assert message.startswith(
+        "P-ROOM: pool gtx1070ti: 1 image that may lie on one node: 4.00 GB packed and 8.00 GB unpacked "
+        "together, and of 10 GiB (an assumption of the stack file) the kubelet leaves 9.13 GB for images"
+    )
+
+
+def test_what_is_no_longer_in_the_stack_does_not_count() -> None:
+    run = Run(small_site())
+    run.shows(HUB, "datahub", profile())
+    assert run.ends(("kubernetes:core/v1:Namespace", "n", {})) == []
+    assert run.ends((DEPLOYMENT, "web", {"spec": {"template": {"spec": {"containers": []}}}})) == []
+
+
+def test_of_resources_that_were_not_shown_the_state_counts() -> None:
+    template = {"spec": {"template": {"spec": {"containers": [{"image": ML}]}}}}
+    assert len(Run(small_site()).ends((DEPLOYMENT, "web", template))) == 1
+
+
+@pytest.mark.parametrize("spec", [UNKNOWN_STRING_VALUE, None, 3.0, [], "text", {"template": UNKNOWN_STRING_VALUE}])
+def test_odd_and_unknown_shapes_never_end_the_stack_policy(spec: Any) -> None:
+    run = Run(small_site())
+    run.shows(DEPLOYMENT, "web", {"spec": spec})
+    run.shows(HUB, "datahub", {"profiles": spec})
+    run.ends((DEPLOYMENT, "web", {"spec": spec}), (HUB, "datahub", {}), ("pulumi:pulumi:Stack", "s", {}))
+    assert run.said == []
+
+
+def test_a_stack_whose_file_cannot_be_read_has_no_fleet_to_speak_of() -> None:
+    policies = {policy.name: policy for policy in pack_policies(site_of_stack)}
+    policy = policies["fleet-advice"]
+    assert isinstance(policy, StackValidationPolicy)
+    resource = PolicyResource(DEPLOYMENT, {}, urn(DEPLOYMENT, "web"), "web", arguments({}).opts, None, None, [], {})
+    policy.validate(StackValidationArgs([resource]), lambda message, _=None: pytest.fail(message))

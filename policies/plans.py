@@ -1,0 +1,30 @@
+"""What the specs of a stack's images say before anything is built, for previews that build them."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from pathlib import Path
+
+from components.settings import Stack
+from images.expected import expected_of
+from images.load import IMAGES, SpecError, load_family
+from images.plan import Substitute, plan_image
+from policies.findings import Planned
+
+
+def planner(stack: Stack, folder: Path = IMAGES) -> Callable[[str], Planned | None]:
+    """Asks an image's spec once. A spec with mistakes says nothing here: the program stops and names them."""
+    substitutes = tuple(
+        Substitute(entry.reference, entry.replacement, entry.reason) for entry in stack.site.substitutes
+    )
+
+    @functools.cache
+    def planned(name: str) -> Planned | None:
+        try:
+            base = plan_image(load_family(name, images=folder), substitutes=substitutes).root
+            return Planned(expected_of(name, folder, substitutes), base)
+        except SpecError:
+            return None
+
+    return planned
