@@ -2,112 +2,24 @@
 
 from __future__ import annotations
 
-import datetime as dt
 import functools
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from decimal import Decimal
-from pathlib import Path
 from typing import Any
 
 import pulumi_policy as sdk
 from pulumi_policy.proxy import UnknownValueError
 
-from components import labels
-from components.placement import UNKNOWN, Node
-from components.settings import Stack
-from images.cases import Use, uses_of
-from images.estimate import GB
-from images.inspection.facts import ImageContents
-from images.load import IMAGES, load_family
-from images.pushed import known
-from policies.findings import Finding, Level, Limits, Rule, Site, Waiver, Workload
-from policies.machines import machine_of
-from policies.plans import planner
-from policies.pools import courses, pool_gpus, usages
+from components.placement import UNKNOWN
+from policies.finding import Finding, Level
+from policies.findings import Rule, Site, Workload
 from policies.rules.index import ALL_RULES
+from policies.run import is_preview
 from policies.workloads import holds_pods, workloads
 
 GIB = 1024**3
 IMAGE_TOKEN = "gpu-commons:index:GpuImage"  # noqa: S105 - a resource type
 STACK_TOKEN = "pulumi:pulumi:Stack"  # noqa: S105 - the first resource of each run
-
-
-def site_of(stack: Stack, images: Path = IMAGES) -> Site:
-    """What the rules know of the place, from the stack's own settings and the folder with its images' specs."""
-    nodes = tuple(
-        Node(
-            name=name,
-            pool=pool.name,
-            labels={
-                "kubernetes.io/hostname": name,
-                "kubernetes.io/os": "linux",
-                "kubernetes.io/arch": "amd64",
-                **labels.gfd_labels(pool.gpu, pool.gpus_per_node, pool.driver),
-                **labels.pool_labels(pool.name, pool.driver, str(pool.container_toolkit)),
-                **pool.labels,
-            },
-            taints=[
-                {"key": taint.key, "value": taint.value, "effect": taint.effect}
-                for taint in (labels.GPU_TAINT, *pool.taints)
-            ],
-            allocatable={
-                labels.GPU_RESOURCE: Decimal(pool.gpus_per_node),
-                "cpu": Decimal(str(pool.cpu)),
-                "memory": Decimal(str(pool.memory_gib)) * GIB,
-                "ephemeral-storage": Decimal(str(pool.root_disk_gib)) * GIB,
-                "pods": Decimal(110),
-            },
-        )
-        for pool in stack.fleet.pools
-        for name in pool.node_names
-    )
-    runtime, limits = stack.runtime, stack.site.image_limits
-    daemons = (runtime.device_plugin, runtime.persistence_daemon) if runtime else ()
-    return Site(
-        nodes=nodes,
-        allowed_registries=tuple(str(registry) for registry in stack.site.allowed_registries),
-        runtime_images=tuple(stack.substitute(str(image))[0] for image in daemons),
-        own_registry=str(stack.site.registry),
-        machines={pool.name: machine_of(pool) for pool in stack.fleet.pools},
-        limits=Limits(
-            warn_compressed=round(limits.warn_compressed_gb * GB),
-            refuse_compressed=round(limits.refuse_compressed_gb * GB),
-            unpacked_disk_share=limits.unpacked_disk_share,
-            refuse_unsupported_base=limits.refuse_unsupported_base,
-            waivers={
-                image.name: Waiver(round(image.limit.compressed_gb * GB), image.limit.reason, image.limit.until)
-                for image in stack.images
-                if image.limit
-            },
-        ),
-        contents_of=_remembering(known),
-        own_images=frozenset(image.name for image in stack.images),
-        planned_of=planner(stack, images),
-        gpus={pool.name: pool_gpus(pool) for pool in stack.fleet.pools},
-        room={pool.name: pool.gpus for pool in stack.fleet.pools},
-        courses=tuple(courses(stack)),
-        usages=tuple(usages(stack)),
-        uses_of=functools.partial(_uses_of, images),
-        today=dt.datetime.now(tz=dt.UTC).date(),
-    )
-
-
-@functools.cache
-def _uses_of(folder: Path, image: str) -> tuple[Use, ...]:
-    return uses_of(load_family(image, images=folder))
-
-
-def _remembering(ask: Callable[[str], ImageContents | None]) -> Callable[[str], ImageContents | None]:
-    """What was read of a digest never changes. What was not read yet may be there the next time."""
-    found: dict[str, ImageContents] = {}
-
-    def answer(reference: str) -> ImageContents | None:
-        if reference not in found and (contents := ask(reference)) is not None:
-            found[reference] = contents
-        return found.get(reference)
-
-    return answer
 
 
 def plain(value: Any) -> Any:
@@ -259,7 +171,7 @@ def evaluate(  # noqa: PLR0913, PLR0917 - a resource, a place, and what is asked
 
 
 def judged(token: str, name: str, inputs: Mapping[str, Any], site: Site, told: Told) -> Seen:
-    """One resource and what every rule says of it."""
+    """One resource and what every rule says of it, as strict as the site wants it."""
     found = tuple(workloads(token, name, inputs))
     said = []
     for subject, rule, check in _checks(token, name, inputs, found, site):
@@ -268,7 +180,10 @@ def judged(token: str, name: str, inputs: Mapping[str, Any], site: Site, told: T
                 told.add(rule.id, finding)
             elif told.has(rule.id, finding):
                 continue
-            said.append((finding.level, _message(rule, subject, finding)))
+            strict = site.strictness.applied(rule.id, subject, finding, today=site.today, is_preview=is_preview())
+            said.append((strict.level, _message(rule, subject, strict)))
+    if token == STACK_TOKEN:
+        said += [(Level.WARN, f"P-WAIVER: stack: {text}.") for text in site.strictness.told(site.today)]
     return Seen(inputs, found, tuple(said))
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import datetime as dt
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from enum import StrEnum
 from typing import Any
 
 from components.compat import Case
@@ -13,24 +12,8 @@ from components.placement import Landing, Node, landing
 from images.cases import Use
 from images.estimate import GB, Rates, Size
 from images.inspection.facts import ImageContents
-
-
-class Level(StrEnum):
-    """How much a finding weighs."""
-
-    REFUSE = "refuse"
-    WARN = "warn"
-    UNPROVED = "unproved"  # a value is not known yet: not a pass, not a refusal
-
-
-@dataclass(frozen=True, slots=True)
-class Finding:
-    """One statement of one rule about one workload."""
-
-    message: str
-    level: Level = Level.REFUSE
-    remedy: str = ""  # what to change, where the rule can tell more than its own remedy
-    about: frozenset[tuple[str, str]] = frozenset()  # image and pool by name: told of the image, not of each workload
+from policies.finding import Finding
+from policies.strictness import Strictness
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,6 +152,7 @@ class Site:
     courses: tuple[Course, ...] = ()
     usages: tuple[Usage, ...] = ()  # what of this stack runs with GPUs
     uses_of: Callable[[str], tuple[Use, ...]] = no_use  # what of an own image uses a GPU, by its name, from its spec
+    strictness: Strictness = field(default_factory=Strictness)
     today: dt.date = dt.date.max
 
 

@@ -10,8 +10,8 @@ from pathlib import Path
 
 from components.settings import OVERLAY, SettingsError, load_stack
 from images.load import IMAGES
-from policies.adapter import site_of
 from policies.findings import Site
+from policies.from_settings import site_of
 
 STACKS = "GPU_COMMONS_STACKS"  # folder of stack files, for stacks that are not in this project
 DEFAULT_STACKS = Path(__file__).resolve().parent.parent / "stacks"

@@ -14,8 +14,9 @@ from components.problems import listing
 from images.cases import Use
 from images.inspection.facts import ImageContents
 from images.inspection.judge import judge
-from policies.findings import Finding as Statement
-from policies.findings import Level, PoolGpus, Usage
+from policies.finding import Finding as Statement
+from policies.finding import Level
+from policies.findings import PoolGpus, Usage
 
 _LEVELS: Final = {
     Verdict.INCOMPATIBLE: (Level.REFUSE, Severity.REFUSE, "does not run on"),
@@ -59,7 +60,9 @@ def statements(
         if who := _who(usages, pools):
             lines.append(f"  who: {who}")
         about = frozenset((image, pool) for pool in pools)
-        yield Statement("\n".join(lines), level, _remedy(bad, fine) if verdict is Verdict.INCOMPATIBLE else "", about)
+        yield Statement(
+            "\n".join(lines), level, _remedy(bad, fine) if verdict is Verdict.INCOMPATIBLE else "", about=about
+        )
 
 
 def _reasons(

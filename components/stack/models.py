@@ -364,6 +364,38 @@ class Course(BaseModel):
     assumptions: Assumptions = ()
 
 
+# --- policies
+
+
+RuleId = Annotated[str, Field(pattern=r"^P-[A-Z]+$")]
+
+
+class PolicyWaiver(BaseModel):
+    """One refusal that is let through, for a reason, by somebody, for a time."""
+
+    model_config = _FORM
+    rule: RuleId = Field(description="Id of the rule: P-START.")
+    resource: Text = Field(description="Whom the message names: Job batch/gpu-smoke, image scipy-ml-notebook, stack.")
+    reason: Text = Field(description="Why; printed in every preview.")
+    owner: Text = Field(description="Who answers for it: a person or a team.")
+    until: date = Field(description='Last day of the waiver, quoted: "2027-06-30". After it the rule refuses again.')
+
+
+class Policies(BaseModel):
+    """How strict the policies are. No rule can be switched off."""
+
+    model_config = _FORM
+    levels: dict[RuleId, Literal["refuse", "warn"]] = Field(
+        default={}, description="What a finding of a rule does at most or at least, by the rule's id."
+    )
+    unproved: Literal["warn", "refuse"] | None = Field(
+        None,
+        description="What happens where something could not be proved; none: it warns, and in an update it refuses for "
+        "images that this stack builds, because they can always be read.",
+    )
+    waivers: tuple[PolicyWaiver, ...] = Field((), description="Refusals that are let through.")
+
+
 class Stack(BaseModel):
     """Everything a stack is made from. A stack that only builds images has no fleet."""
 
@@ -375,6 +407,7 @@ class Stack(BaseModel):
     hubs: tuple[Hub, ...] = Field((), description="JupyterHubs of this stack.")
     jobs: tuple[Job, ...] = Field((), description="Batch jobs of this stack.")
     courses: tuple[Course, ...] = Field((), description="Courses of the term that use the hubs.")
+    policies: Policies = Field(Policies(), description="How strict the policies are.")
 
     def substitute(self, reference: str) -> tuple[str, str | None]:
         """What is pulled for `reference` here, and why; the reference itself and None where nothing replaces it."""

@@ -7,7 +7,8 @@ from collections.abc import Iterator
 
 from images.inspection.facts import ImageContents
 from images.os_support import Release, release_in
-from policies.findings import Finding, Level, Rule, Site, Workload
+from policies.finding import Finding, Level
+from policies.findings import Rule, Site, Workload
 from policies.pod_images import PodImage, different_images
 
 SOON = dt.timedelta(days=90)

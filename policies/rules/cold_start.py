@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from images.estimate import cold_start
-from policies.findings import Finding, Level, Rule, Site, Workload
+from policies.finding import Finding, Level
+from policies.findings import Rule, Site, Workload
 from policies.pod_images import at_least, different_images, possible_pools
 
 

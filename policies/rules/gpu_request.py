@@ -7,7 +7,8 @@ from typing import Any
 
 from components.labels import GPU_RESOURCE
 from components.placement import UNKNOWN
-from policies.findings import Finding, Level, Rule, Site, Workload
+from policies.finding import Finding, Level
+from policies.findings import Rule, Site, Workload
 from policies.workloads import containers
 
 VISIBILITY_VARIABLES = ("NVIDIA_VISIBLE_DEVICES", "CUDA_VISIBLE_DEVICES")

@@ -6,7 +6,8 @@ from collections.abc import Iterator
 
 from images.estimate import amount, disk_use, room
 from images.origin import Origin
-from policies.findings import Finding, Rule, Site, Workload
+from policies.finding import Finding
+from policies.findings import Rule, Site, Workload
 from policies.pod_images import different_images, possible_pools
 
 

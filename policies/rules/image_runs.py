@@ -10,7 +10,8 @@ from components.compat import Case
 from components.labels import NVIDIA_PREFIX
 from components.placement import UNKNOWN, Unknown
 from images.cases import Use
-from policies.findings import Finding, Level, Rule, Site, Workload
+from policies.finding import Finding, Level
+from policies.findings import Rule, Site, Workload
 from policies.pod_images import PodImage, pod_images
 from policies.verdicts import outcomes, statements, uses_read
 from policies.workloads import containers

@@ -6,7 +6,8 @@ from collections.abc import Iterator
 
 from images.estimate import GIB, Size, amount
 from images.origin import Origin
-from policies.findings import Finding, Level, Rule, Site, Workload
+from policies.finding import Finding, Level
+from policies.findings import Rule, Site, Workload
 from policies.pod_images import PodImage, at_least, different_images, possible_pools
 
 

@@ -8,7 +8,8 @@ from collections.abc import Iterator
 from images.estimate import amount
 from images.inspection.facts import ImageContents
 from images.inspection.judge import Remark, judge
-from policies.findings import Finding, Level, Rule, Site, Workload
+from policies.finding import Finding, Level
+from policies.findings import Rule, Site, Workload
 from policies.pod_images import different_images
 
 _KINDS = frozenset({"cuda-twice", "two-cudas"})

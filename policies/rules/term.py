@@ -9,7 +9,8 @@ from itertools import pairwise
 
 from components.compat import Verdict
 from components.problems import listing
-from policies.findings import Course, Finding, Level, Rule, Site
+from policies.finding import Finding, Level
+from policies.findings import Course, Rule, Site
 from policies.sharing import Shortage, Want, shortage
 from policies.verdicts import outcomes
 

@@ -16,7 +16,8 @@ from image_facts import REGISTRY, contents, reference
 from components.placement import UNKNOWN
 from images.inspection.facts import Copies, DriverPart, ImageContents, Layer, Package, Settings
 from policies.adapter import evaluate
-from policies.findings import Level, Limits, Planned, Site
+from policies.finding import Level
+from policies.findings import Limits, Planned, Site
 
 ML = reference("ml")
 FOREIGN = reference("tool", registry="registry.example.edu/other")

@@ -15,7 +15,8 @@ from components.placement import UNKNOWN, Node
 from images.estimate import GB, Size
 from images.inspection.facts import ImageContents, Layer, LayerUse
 from images.origin import Origin
-from policies.findings import Finding, Level, Machine, Planned, Site, Workload
+from policies.finding import Finding, Level
+from policies.findings import Machine, Planned, Site, Workload
 from policies.rules.pool_disk import RULE
 from policies.workloads import workloads
 

@@ -19,7 +19,8 @@ from components.placement import UNKNOWN, Node
 from images.estimate import GB, Rates, Size
 from images.origin import Origin
 from policies.adapter import evaluate
-from policies.findings import Level, Limits, Machine, Planned, Site, Waiver
+from policies.finding import Level
+from policies.findings import Limits, Machine, Planned, Site, Waiver
 
 OURS = "registry.example.edu/gpu-commons"
 ML = reference("scipy-ml-notebook")

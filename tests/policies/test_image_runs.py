@@ -19,7 +19,8 @@ from components.placement import UNKNOWN, Node
 from images.cases import Use
 from images.inspection.facts import Package
 from policies.adapter import Told, evaluate
-from policies.findings import Level, PoolGpus, Site, Usage
+from policies.finding import Level
+from policies.findings import PoolGpus, Site, Usage
 from policies.stacks import site_of_stack
 
 CUDA_12_4 = "docker.io/nvidia/cuda:12.4.1-runtime-ubuntu22.04@sha256:" + "c" * 64

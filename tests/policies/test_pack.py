@@ -28,8 +28,9 @@ from components.placement import UNKNOWN, Node
 from components.settings import load_stack
 from images.estimate import MB
 from images.inspection.facts import ImageContents
-from policies.adapter import pack_policies, plain, site_of
+from policies.adapter import pack_policies, plain
 from policies.findings import Machine, Site
+from policies.from_settings import site_of
 from policies.stacks import DEFAULT_STACKS, site_of_stack
 
 SITE = Site(nodes=(), allowed_registries=("registry.example.edu",))

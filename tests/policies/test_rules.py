@@ -9,7 +9,8 @@ import pytest
 
 from components.placement import UNKNOWN, Node
 from policies.adapter import evaluate
-from policies.findings import Level, Site
+from policies.finding import Level
+from policies.findings import Site
 
 DIGEST = "@sha256:" + "a" * 64
 TAINT = {"key": "nvidia.com/gpu", "value": "present", "effect": "NoSchedule"}

@@ -1,0 +1,25 @@
+"""One statement of one rule, and how much it weighs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+class Level(StrEnum):
+    """How much a finding weighs."""
+
+    REFUSE = "refuse"
+    WARN = "warn"
+    UNPROVED = "unproved"  # a value is not known yet: not a pass, not a refusal
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One statement of one rule about one workload."""
+
+    message: str
+    level: Level = Level.REFUSE
+    remedy: str = ""  # what to change, where the rule can tell more than its own remedy
+    is_own: bool = False  # not proved, of an image that the stack builds: an update could have read it
+    about: frozenset[tuple[str, str]] = frozenset()  # image and pool by name: told of the image, not of each workload

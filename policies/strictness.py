@@ -1,0 +1,64 @@
+"""How strict the rules are: levels of the site, what is waived until when, what happens to what is not proved. Pure."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+
+from components.problems import Problem, nearest
+from policies.finding import Finding, Level
+
+
+@dataclass(frozen=True, slots=True)
+class Waiver:
+    """One refusal that is let through until the end of a day. `resource` is what messages call it."""
+
+    rule: str
+    resource: str
+    reason: str
+    owner: str
+    until: dt.date
+
+    @property
+    def text(self) -> str:
+        """`P-START of profile ml of hub datahub, until 2027-06-30, by platform team: the nodes are warmed by hand`."""
+        return f"{self.rule} of {self.resource}, until {self.until}, by {self.owner}: {self.reason}"
+
+
+@dataclass(frozen=True, slots=True)
+class Strictness:
+    """The site's choice. `unproved` is None for the default: it depends on whose image it is, and on the run."""
+
+    levels: Mapping[str, Level] = field(default_factory=dict)
+    unproved: Level | None = None
+    waivers: tuple[Waiver, ...] = ()
+
+    def applied(self, rule: str, resource: str, finding: Finding, *, today: dt.date, is_preview: bool) -> Finding:
+        """The finding at the level that counts here, and why if that differs from the rule's own."""
+        if finding.level is Level.UNPROVED:
+            default = Level.REFUSE if finding.is_own and not is_preview else Level.UNPROVED
+            chosen = {None: default, Level.WARN: Level.UNPROVED}.get(self.unproved, Level.REFUSE)
+            finding = replace(finding, level=chosen)
+        elif level := self.levels.get(rule):
+            finding = replace(finding, level=level)
+        if finding.level is not Level.REFUSE:
+            return finding
+        for waiver in self.waivers:
+            if (waiver.rule, waiver.resource) == (rule, resource) and today <= waiver.until:
+                said = f"waived until {waiver.until} by {waiver.owner}: {waiver.reason}"
+                return replace(finding, level=Level.WARN, message=f"{said}; {finding.message}")
+        return finding
+
+    def told(self, today: dt.date) -> Iterator[str]:
+        """Every waiver, for each preview: it lets something through, or its time is over."""
+        for waiver in self.waivers:
+            yield f"waived: {waiver.text}" if today <= waiver.until else f"no longer waived: {waiver.text}"
+
+    def problems(self, rules: Collection[str]) -> Iterator[Problem]:
+        """Names of rules that are none: what was meant by them would silently not happen."""
+        given = [(f"policies.levels.{rule}", rule) for rule in self.levels]
+        given += [(f"policies.waivers[{index}].rule", each.rule) for index, each in enumerate(self.waivers)]
+        for path, rule in given:
+            if rule not in rules:
+                yield Problem(path, f'"{rule}"', "is not a rule", nearest(rule, rules, what="rule"))
