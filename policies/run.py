@@ -22,7 +22,7 @@ def listen() -> None:
         _said["is_preview"] = bool(request.dry_run)
         return configure(self, request, context)
 
-    servicer.ConfigureStack = remembering
+    servicer.ConfigureStack = remembering  # type: ignore[method-assign,assignment]
 
 
 def is_preview() -> bool:
