@@ -15,6 +15,7 @@ from policies.rules import (
     one_cuda,
     pinned_image,
     pool_disk,
+    pool_driver,
     term,
 )
 
@@ -23,6 +24,7 @@ ALL_RULES: Final[tuple[Rule, ...]] = (
     pinned_image.RULE,
     hosting_pool.RULE,
     image_runs.RULE,
+    pool_driver.RULE,
     driver_inside.RULE,
     one_cuda.RULE,
     base_support.RULE,

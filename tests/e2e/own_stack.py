@@ -36,6 +36,8 @@ def settings() -> Object:
     (hub,), (job,) = config["gpu-commons:hubs"], config["gpu-commons:jobs"]
     hub.update(name=HUB, expose={"kind": "node_port", "port": PORT}, pre_pull=True)
     job.update(namespace=JOBS)
+    for course in config["gpu-commons:courses"]:
+        course["hub"] = HUB
     return stack
 
 

@@ -1,0 +1,153 @@
+"""The gate: a change that cannot run is refused before anything is touched, with everybody whom it concerns.
+
+The stack is a copy of the user's, with specs of its own; it is never deployed.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import own_stack
+import pytest
+import yaml
+from own_stack import succeeded
+from running_lab import PROJECT, Ended, Object, RunningLab
+
+STACK = "gate"
+LINKED = ("__main__.py", "components", "policies", "pyproject.toml", "uv.lock")
+CUDA_10_2 = {
+    'line: "10.1"': 'line: "10.2"',
+    "cudatoolkit=10.1.243": "cudatoolkit=10.2.89",
+    "torch==1.7.1+cu101": "torch==1.7.1",
+    "torchvision==0.8.2+cu101": "torchvision==0.8.2",
+}
+
+
+@dataclass(frozen=True)
+class Gate:
+    """A copy of the project and of the stack, with a backend of its own."""
+
+    lab: RunningLab
+    project: Path
+
+    def pulumi(self, *arguments: str, **variables: str) -> Ended:
+        ours = {
+            "PULUMI_BACKEND_URL": f"file://{self.project}/state",
+            "GPU_COMMONS_STACKS": str(self.project / "stacks"),
+        }
+        argv = (self.lab.pulumi, *arguments, "--stack", STACK, "--non-interactive", "--color", "never")
+        return self.lab.run(*argv, cwd=self.project, **{**ours, **variables})
+
+    def write(self, change: Callable[[dict[str, Any]], None] = lambda _: None) -> None:
+        """The stack file: the user's under other names, changed."""
+        stack: Object = own_stack.settings()
+        change(stack["config"])
+        path = self.project / "stacks" / f"Pulumi.{STACK}.yaml"
+        path.write_text(yaml.safe_dump(stack, sort_keys=False))
+
+    def set_cuda_line(self) -> None:
+        """The ML image's CUDA line becomes 10.2."""
+        spec = self.project / "images" / "scipy-ml-notebook" / "image.yaml"
+        text = spec.read_text()
+        for old, new in CUDA_10_2.items():
+            assert old in text
+            text = text.replace(old, new)
+        spec.write_text(text)
+
+    def policy_messages(self) -> list[str]:
+        """What the pack refuses in a preview, one message for each finding."""
+        ended = self.pulumi("preview", "--json", PULUMI_ENABLE_STREAMING_JSON_PREVIEW="true")
+        events = [event["policyEvent"] for event in ended.events() if "policyEvent" in event]
+        refused = [event["message"] for event in events if event["enforcementLevel"] == "mandatory"]
+        assert (ended.code != 0) == bool(refused), ended.shown
+        return refused
+
+
+@pytest.fixture
+def gate(lab: RunningLab, tmp_path: Path) -> Gate:
+    for name in LINKED:
+        (tmp_path / name).symlink_to(PROJECT / name)
+    (tmp_path / ".venv").symlink_to(sys.prefix)
+    shutil.copy(PROJECT / "Pulumi.yaml", tmp_path)
+    shutil.copytree(PROJECT / "images", tmp_path / "images", ignore=shutil.ignore_patterns("__pycache__"))
+    (tmp_path / "state").mkdir()
+    (tmp_path / "stacks").mkdir()
+    made = Gate(lab, tmp_path)
+    made.write()
+    succeeded(made.pulumi("stack", "init", "--no-select"))
+    return made
+
+
+def test_a_cuda_line_that_the_driver_does_not_reach_is_one_finding_with_all_whom_it_concerns(gate: Gate) -> None:
+    gate.set_cuda_line()
+    (message,) = gate.policy_messages()
+    head, *lines = message.splitlines()
+    assert "P-RUN: image scipy-ml-notebook: does not run on pools gtx1080ti, rtx2080ti (driver 418.88)" in head
+    assert "needs driver 440.33 or newer" in message
+    (who,) = [line for line in lines if "who: " in line]
+    assert "profiles gtx1080ti, rtx2080ti of hub e2e-hub; job gpu-smoke" in who
+    assert "courses Introduction to machine learning (180 seats), Deep learning (120 seats)" in who
+    (change,) = [line for line in lines if "change: " in line]
+    assert "Use torch 1.7.1+cu101" in change
+    assert "use driver 440.33 or newer" in change
+
+
+def test_nothing_of_it_is_deployed(gate: Gate) -> None:
+    gate.set_cuda_line()
+    ended = gate.pulumi("up", "--yes", "--suppress-progress")
+    assert ended.code != 0
+    assert "P-RUN" in ended.shown
+    exported = json.loads(succeeded(gate.pulumi("stack", "export")))
+    assert not exported["deployment"].get("resources")
+
+
+def test_the_same_change_passes_on_a_driver_that_reaches_it(gate: Gate) -> None:
+    gate.set_cuda_line()
+
+    def upgrade(config: dict[str, Any]) -> None:
+        for pool in config["gpu-commons:fleet"]["pools"]:
+            pool["driver"] = "580.95.05"
+
+    gate.write(upgrade)
+    assert gate.policy_messages() == []
+
+
+def test_promises_that_the_fleet_cannot_keep_stop_at_the_first_resource(gate: Gate) -> None:
+    def promise(config: dict[str, Any]) -> None:
+        for course in config["gpu-commons:courses"]:
+            course["guaranteed_gpus"] = 70
+
+    gate.write(promise)
+    (message,) = gate.policy_messages()
+    assert "are promised 140 GPUs together" in message
+    assert "(gtx1080ti, rtx2080ti) have 112" in message
+
+
+def test_a_waived_refusal_is_told_and_lets_the_preview_pass_until_its_last_day(gate: Gate) -> None:
+    gate.set_cuda_line()
+    waiver = {
+        "rule": "P-RUN",
+        "resource": "image scipy-ml-notebook",
+        "reason": "the new driver comes tonight",
+        "owner": "platform team",
+        "until": "2999-12-31",
+    }
+
+    def waive(config: dict[str, Any]) -> None:
+        config["gpu-commons:policies"] = {"waivers": [waiver]}
+
+    gate.write(waive)
+    ended = gate.pulumi("preview", "--diff")
+    assert ended.code == 0, ended.shown
+    assert (
+        "P-WAIVER: stack: waived: P-RUN of image scipy-ml-notebook, until 2999-12-31, by platform team" in ended.shown
+    )
+    waiver["until"] = "2026-01-01"
+    gate.write(waive)
+    assert len(gate.policy_messages()) == 1
