@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Hashable, Iterable, Iterator
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from functools import cache, lru_cache
 from itertools import count, islice
 
 from components.compat import instead, tables
@@ -299,6 +299,7 @@ def _to(asked: Asked, driver: DriverVersion) -> Change:
     return Change("driver", asked.case.driver, str(driver))
 
 
+@cache
 def _newest() -> DriverVersion:
     """What stands for the newest driver of the tables."""
     return DriverVersion.end_of(tables.newest_branch())

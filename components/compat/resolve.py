@@ -101,19 +101,14 @@ def solve(image: ImageFacts, pool: PoolFacts) -> tuple[Verdict, Findings]:
     """One image on one pool, both known. Findings are what decided, worst first."""
     alone, needs = _asked(image.told() | pool.told())
     images, pools = _parts_of_image(image), _parts_of_pool(pool.gpu, _driver(pool.driver), pool.around)
-    worst = 0
     told: list[Finding] = []
     for ask in alone:
-        said = ask(image, pool, images, pools)
-        if said.findings:
-            told += said.findings
-            worst = max(worst, said.rank)
+        told += ask(image, pool, images, pools).findings
     for ways in needs:
         for said in _best(ways, image, pool, images, pools):
             told += said.findings
-            worst = max(worst, said.rank)
     told.sort(key=_rank, reverse=True)
-    return _VERDICTS[worst], tuple(told)
+    return _VERDICTS[told[0].severity.rank if told else 0], tuple(told)
 
 
 def runs(image: ImageFacts, pool: PoolFacts) -> bool:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 from components.compat import tables
 from components.compat.model import Change, Fact, Finding, Gpu, ImageFacts, Platform, PoolFacts, Severity
 from components.compat.rules.arch import best_cubin
@@ -58,7 +60,12 @@ def last_branch(gpu: Gpu) -> int | None:
 def last_driver(gpu: Gpu, platform: Platform) -> DriverVersion | None:
     """The newest driver for this GPU, which prints as its branch: on Windows 471 to 474 are of branch 470."""
     last = last_branch(gpu)
-    return None if last is None else DriverVersion.end_of(tables.counted_to(last, platform)).given_as(str(last))
+    return None if last is None else _end_of(last, platform)
+
+
+@lru_cache(256)
+def _end_of(branch: int, platform: Platform) -> DriverVersion:
+    return DriverVersion.end_of(tables.counted_to(branch, platform)).given_as(str(branch))
 
 
 def _first_on_windows(arch: Architecture, branch: int) -> DriverVersion:
