@@ -1,4 +1,5 @@
-"""What the policy pack costs, without an engine: requests as the engine sends them, through the SDK's own servicer.
+"""What the policy pack costs in processor time, without an engine: requests as the engine sends them go through the
+SDK's own servicer.
 
     python bench/policy_pack.py [RESOURCES]     default 1,000: a third makes pods, the others pass by; 4 KB each
 
@@ -79,15 +80,15 @@ def main() -> None:
         properties.update(inputs)
         urn = f"urn:pulumi:{STACK}::p::{token}::{name}"
         requests.append({"type": token, "name": name, "urn": urn, "properties": properties})
-    began = time.perf_counter()
+    began = time.process_time()
     findings = sum(len(servicer.Analyze(proto.AnalyzeRequest(**each), None).diagnostics) for each in requests)
-    each_ms = (time.perf_counter() - began) * 1000 / count
+    each_ms = (time.process_time() - began) * 1000 / count
     print(f"{count} resources, each: {each_ms:.2f} ms, {findings} findings")
-    began = time.perf_counter()
+    began = time.process_time()
     answer = servicer.AnalyzeStack(
         proto.AnalyzeStackRequest(resources=[proto.AnalyzerResource(**each) for each in requests]), None
     )
-    print(f"the stack policy: {time.perf_counter() - began:.2f} s, {len(answer.diagnostics)} findings")
+    print(f"the stack policy: {time.process_time() - began:.2f} s, {len(answer.diagnostics)} findings")
 
 
 if __name__ == "__main__":

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 from typing import Final
 
 from components.compat import Answer, Case, Finding, Severity, Verdict, check
@@ -35,6 +35,7 @@ class Outcome:
     answer: Answer
 
 
+@lru_cache(256)
 def uses_read(contents: ImageContents) -> tuple[Use, ...]:
     """What was found in the image itself, as the spec's uses are."""
     return tuple(Use(program.name, None, Case(**program.fields)) for program in judge(contents).programs)
@@ -43,7 +44,10 @@ def uses_read(contents: ImageContents) -> tuple[Use, ...]:
 def outcomes(uses: Iterable[Use], pools: Iterable[str], gpus: Mapping[str, PoolGpus]) -> tuple[Outcome, ...]:
     """Every use on every pool whose GPUs are known."""
     known = [pool for pool in pools if pool in gpus]
-    return tuple(Outcome(use.where, pool, check(joined(use.case, gpus[pool].case))) for use in uses for pool in known)
+    return tuple(Outcome(use.where, pool, _answer(joined(use.case, gpus[pool].case))) for use in uses for pool in known)
+
+
+_answer = lru_cache(4096)(check)  # one image is asked about by each of its workloads
 
 
 def statements(

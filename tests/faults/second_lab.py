@@ -190,10 +190,10 @@ class Lab:
 
 
 def settings() -> Settings:
-    """The stack of these tests: the fleet of dsmlp-fall and its runtime, one tiny image, one job, no hub."""
+    """The stack of these tests: the fleet of dsmlp-fall and its runtime, one tiny image, one job, no hub, no courses."""
     stack: Settings = yaml.safe_load((ROOT / "stacks" / "Pulumi.dsmlp-fall.yaml").read_text())
     config = stack["config"]
-    del config["gpu-commons:hubs"]
+    del config["gpu-commons:hubs"], config["gpu-commons:courses"]
     config["gpu-commons:images"] = [{"name": "tiny"}]
     (job,) = config["gpu-commons:jobs"]
     config["gpu-commons:jobs"] = [{**job, "image": "tiny", "command": ["true"]}]
