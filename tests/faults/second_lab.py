@@ -190,7 +190,7 @@ class Lab:
 
 
 def settings() -> Settings:
-    """The stack of these tests: the fleet of dsmlp-fall and its runtime, one tiny image, one job, no hub, no courses."""
+    """The stack of these tests: the fleet of dsmlp-fall and its runtime, one tiny image, one job; no hub, no course."""
     stack: Settings = yaml.safe_load((ROOT / "stacks" / "Pulumi.dsmlp-fall.yaml").read_text())
     config = stack["config"]
     del config["gpu-commons:hubs"], config["gpu-commons:courses"]

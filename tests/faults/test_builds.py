@@ -38,9 +38,8 @@ def add_files(lab: Lab, stack: Settings, name: str, files: Mapping[str, bytes]) 
     for source, content in sources.items():
         (folder / source).write_bytes(content)
     (folder / "verify.py").write_bytes((tiny / "verify.py").read_bytes())
-    (folder / ".dockerignore").write_text(
-        "".join(f"{line}\n" for line in ("*", *(f"!{s}" for s in sources), "!verify.py"))
-    )
+    let_in = sorted([*sources, "verify.py"])
+    (folder / ".dockerignore").write_text("".join(f"{line}\n" for line in ("*", *(f"!{name}" for name in let_in))))
     stack["config"]["gpu-commons:images"].append({"name": name})
     lab.write(stack)
 
