@@ -135,6 +135,12 @@ def test_the_last_ninety_days_are_warned_of(today: str, warned: bool) -> None:
     assert bool(said(where, "P-BASE", Level.WARN)) == warned
 
 
+def test_the_last_day_is_a_day_with_support() -> None:
+    where = site(contents(1, 2, system="Debian GNU/Linux 12 (bookworm)"), today=dt.date(2028, 6, 30))
+    (message,) = said(where, "P-BASE", Level.WARN)
+    assert "ends on 2028-06-30, in 0 days" in message
+
+
 def test_what_ends_soon_is_not_refused() -> None:
     where = site(
         contents(1, 2, system="Debian GNU/Linux 12 (bookworm)"),

@@ -149,9 +149,11 @@ def test_a_resource_is_judged_once_for_both_policies_and_anew_when_it_is_shown_a
 
     run = Run(replace(small_site(), contents_of=contents_of))
     template = {"spec": {"template": {"spec": {"containers": [{"image": ML}]}}}}
-    run.shows(DEPLOYMENT, "web", template)
+    run.shows(DEPLOYMENT, "web", template, policies=("workloads",))
     once = len(asked)
     assert once > 0
+    run.shows(DEPLOYMENT, "web", template, policies=("workloads-advice",))
+    assert len(asked) == once
     run.shows(DEPLOYMENT, "web", template)
     assert len(asked) == 2 * once
 
@@ -181,10 +183,16 @@ class Run:
         self.policies = {policy.name: policy for policy in pack_policies(lambda _: site)}
         self.said: list[str] = []
 
-    def shows(self, token: str, name: str, inputs: dict[str, Any]) -> None:
-        for policy in self.policies.values():
-            if isinstance(policy, ResourceValidationPolicy):
-                policy.validate(replace_type(arguments(inputs), token, name), lambda _, __=None: None)
+    def shows(
+        self,
+        token: str,
+        name: str,
+        inputs: dict[str, Any],
+        policies: tuple[str, ...] = ("workloads", "workloads-advice"),
+    ) -> None:
+        for policy in map(self.policies.get, policies):
+            assert isinstance(policy, ResourceValidationPolicy)
+            policy.validate(replace_type(arguments(inputs), token, name), lambda _, __=None: None)
 
     def ends(self, *outputs: tuple[str, str, Any]) -> list[str]:
         options = arguments({}).opts
