@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import ExitStack
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
@@ -10,37 +10,45 @@ from typing import TYPE_CHECKING, Final
 from cli.inspect import Choices, wanted_images
 from cli.terminal import InputError
 from components.compat import Answer, Case, Finding, Severity, Verdict, check
+from components.compat.matrix import POOL_FIELDS, worst
 from components.compat.model import Fact
+from components.compat.pools import read_pools
+from components.compat.resolve import worst_first
 
 if TYPE_CHECKING:
-    from images.inspection.judge import Program
+    from images.inspection.facts import ImageContents
+    from images.inspection.judge import Judgement, Program
 
-_ORDER: Final = {verdict: number for number, verdict in enumerate(Verdict)}
 _RULE: Final = "R-FRAMEWORK"  # which of several CUDAs counts
+_SAY_NOTHING: Final = frozenset({*POOL_FIELDS, "id", "cuda_compat", "image_glibc"})  # of what shall run
 
 
 def answer_for(reference: str, given: Mapping[str, str]) -> Answer:
     """Read the image with its layers and answer; of several frameworks the one that fares worst. Raises InputError.
 
-    What the call says itself (`given`) goes before what was found.
+    What the call says itself (`given`) goes before what was found; CaseError where it cannot be read.
     """
     from images.inspection.faults import InspectError  # noqa: PLC0415 - a check without an image needs no pydantic
     from images.inspection.judge import judge  # noqa: PLC0415
 
-    platform = f"linux/{given['cpu_arch']}" if given.get("cpu_arch") in {"amd64", "arm64"} else "linux/amd64"
+    platform = _platform(given)
     with ExitStack() as stack:
         try:
             (wanted,) = wanted_images(stack, Choices(platform, deep=True), (reference,))
-            found = wanted.read()
+            found = wanted.read().contents
         except InspectError as error:
             raise InputError(str(error)) from None
-    programs = judge(found.contents).programs
-    if not programs:
-        fact = Fact("its layers have neither CUDA nor device code", found.contents.digest, "")
-        note = Finding(_RULE, Severity.NOTE, "nothing in the image uses a GPU: it runs anywhere", fact)
-        return Answer(reference, Verdict.COMPATIBLE, (note,))
-    answers = [_answer(reference, program, given, found.contents.digest) for program in programs]
-    return max(answers, key=lambda answer: _ORDER[answer.verdict])
+    judged = judge(found)
+    answers = [_answer(reference, program, given, found.digest) for program in judged.programs]
+    answer = worst(answers) if answers else _without_program(reference, judged, given, found)
+    return _with(answer, _left_open(found))
+
+
+def _platform(given: Mapping[str, str]) -> str:
+    """The platform whose image the host runs. All that is wrong with the fields is told before anything is read."""
+    case = Case(**given)
+    check(case, with_remedy=False)
+    return f"linux/{read_pools(case).values[0].cpu_architecture or 'amd64'}"
 
 
 def _answer(reference: str, program: Program, given: Mapping[str, str], digest: str) -> Answer:
@@ -52,7 +60,46 @@ def _answer(reference: str, program: Program, given: Mapping[str, str], digest: 
         findings = tuple(
             replace(each, fact=seen) if each.fact.text.startswith("the targets as given") else each for each in findings
         )
+    if "cuda" in given:  # which of the image's own statements counts does not matter then
+        return replace(answer, findings=findings)
     notes = tuple(
         Finding(_RULE, Severity.NOTE, note.says, Fact(f"read in {note.source}", digest, "")) for note in program.notes
     )
     return replace(answer, findings=(*findings, *notes))
+
+
+def _without_program(reference: str, judged: Judgement, given: Mapping[str, str], found: ImageContents) -> Answer:
+    """Nothing in it uses a GPU; what the call says, and requirements that a container toolkit reads, still count."""
+    asked = {**judged.around, **given}
+    answer = Answer(reference, Verdict.COMPATIBLE, ())
+    if any(value for name, value in asked.items() if name not in _SAY_NOTHING):
+        answer = check(Case(**{**asked, "id": reference}))
+    if not given.keys() <= _SAY_NOTHING:
+        return answer
+    read = Fact(f"{found.deep.files if found.deep else 0:,} files of its layers", found.digest, "")
+    if judged.for_cpu:
+        told = f"{', '.join(judged.for_cpu)}: built for the CPU only; the image runs anywhere, and uses no GPU"
+        return _with(answer, [Finding(_RULE, Severity.WARN, told, read)])
+    told = (
+        "nothing in the image uses a GPU: it has no framework, no CUDA library and no device code, so it runs with any "
+        "GPU and driver; what it installs while it runs is not known"
+    )
+    return _with(answer, [Finding(_RULE, Severity.NOTE, told, read)])
+
+
+def _left_open(found: ImageContents) -> list[Finding]:
+    """One finding for each part of the image that could not be read: anything may lie there."""
+    sentences = found.deep.left_out if found.deep else ()
+    fact = Fact("what could not be read of the image", found.digest, "")
+    return [Finding(_RULE, Severity.UNKNOWN, f"{each}: what in it uses a GPU is not known", fact) for each in sentences]
+
+
+_AT_LEAST: Final = {Severity.WARN: Verdict.WITH_WARNING, Severity.UNKNOWN: Verdict.UNKNOWN}
+
+
+def _with(answer: Answer, more: Iterable[Finding]) -> Answer:
+    """The answer with further findings, and no better than they allow."""
+    found = tuple(more)
+    verdicts = [answer.verdict, *(_AT_LEAST[each.severity] for each in found if each.severity in _AT_LEAST)]
+    verdict = max(verdicts, key=lambda each: each.rank)
+    return replace(answer, verdict=verdict, findings=worst_first((*answer.findings, *found)))

@@ -14,14 +14,15 @@ UNPACKED_RATIO: Final = 1.85
 
 
 def size_of(contents: ImageContents) -> Size:
-    """Bytes of an image by layer. Without its layers read, the unpacked bytes are estimated: origin `registry`."""
-    unpacked: list[int]
-    if contents.deep is not None and len(contents.deep.layers) == len(contents.layers):
-        unpacked = [use.unpacked_bytes for use in contents.deep.layers]
-        origin = Origin.IMAGE
-    else:
-        unpacked = [round(layer.compressed_bytes * UNPACKED_RATIO) for layer in contents.layers]
-        origin = Origin.REGISTRY
+    """Bytes of an image by layer. Of layers that were not read the unpacked bytes are estimated: origin `registry`."""
+    deep = contents.deep
+    unpacked = [round(layer.compressed_bytes * UNPACKED_RATIO) for layer in contents.layers]
+    origin = Origin.REGISTRY
+    if deep is not None and len(deep.layers) == len(contents.layers):
+        # A layer that was left out has no bytes, and nothing else tells it from one without files.
+        counted = [use.unpacked_bytes for use in deep.layers]
+        unpacked = [size or guess for size, guess in zip(counted, unpacked, strict=True)] if deep.left_out else counted
+        origin = Origin.REGISTRY if deep.left_out else Origin.IMAGE
     layers = tuple(
         Layer(layer.digest, layer.compressed_bytes, size) for layer, size in zip(contents.layers, unpacked, strict=True)
     )

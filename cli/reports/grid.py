@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
-from typing import Any, Final
+from typing import Any
 
 from cli.reports.answers import body_data
 from cli.reports.words import ALL_SIGNS, NO_GPU, SIGNS, Sign, counted
@@ -100,11 +100,8 @@ class Grid:
         return f"{size}: of {counted(total, 'pair')}, {' and '.join(told)}."
 
 
-_RANK: Final = {Verdict.INCOMPATIBLE: 0, Verdict.UNKNOWN: 1, Verdict.WITH_WARNING: 2, Verdict.COMPATIBLE: 3}
-
-
 def _worst_first(group: tuple[Answer, object]) -> int:
-    return _RANK[group[0].verdict]
+    return -group[0].verdict.rank
 
 
 def grid_of(title: str, images: Sequence[Image], pools: Sequence[Pool], matrix: Matrix) -> Grid:

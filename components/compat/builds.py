@@ -5,50 +5,14 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from functools import lru_cache
-from types import MappingProxyType
 
 from packaging.version import Version
 
 from components.compat import tables
+from components.compat.distributions import ALIASES
 from components.compat.readings import read_cudas
 from components.compat.tables import Build
 from components.compat.versions import CudaVersion, VersionError, parse_release
-
-# What people write → the name in the tables. Distribution names count as their framework.
-ALIASES = MappingProxyType(
-    {
-        "torch": "pytorch",
-        "pytorch": "pytorch",
-        "torchvision": "pytorch",
-        "tensorflow": "tensorflow",
-        "tensorflowgpu": "tensorflow",
-        "tf": "tensorflow",
-        "keras": "keras",
-        "jax": "jax",
-        "jaxlib": "jax",
-        "mxnet": "mxnet",
-        "cupy": "cupy",
-        "rapids": "rapids",
-        "cudf": "rapids",
-        "cuml": "rapids",
-        "onnxruntime": "onnxruntime",
-        "onnxruntimegpu": "onnxruntime",
-        "ort": "onnxruntime",
-        "vllm": "vllm",
-        "flashattn": "flash-attn",
-        "flashattention": "flash-attn",
-        "flashattention2": "flash-attn",
-        "bitsandbytes": "bitsandbytes",
-        "bnb": "bitsandbytes",
-        "xformers": "xformers",
-        "triton": "triton",
-        "numba": "numba",
-        "paddle": "paddle",
-        "paddlepaddle": "paddle",
-        "paddlepaddlegpu": "paddle",
-        "tensorrt": "tensorrt",
-    }
-)
 
 # Builds that load CUDA's libraries from what is around them; all others bring their own.
 LOADS_CUDA_FROM_OUTSIDE = frozenset({"tensorflow", "mxnet", "cupy", "onnxruntime", "paddle"})
@@ -124,7 +88,7 @@ def read_wish(framework: str, version: str, build: str) -> Wish | None:
         framework=name,
         version=found,
         cuda=lines,
-        cpu_only=bool(re.search(r"(\b|\+)cpu(\b|-only)", f"{local} {build}".lower())) and not lines,
+        cpu_only=bool(re.search(r"(\b|\+)cpu(\b|-only)", f"{local} {framework} {build}".lower())) and not lines,
         conda="conda" in text,
         brings_cuda=_brings(text),
         from_source=bool(_OWN_BUILD.search(build.lower())),

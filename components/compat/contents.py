@@ -12,8 +12,9 @@ from typing import NamedTuple
 from packaging.version import Version
 
 from components.compat import readings, tables
-from components.compat.builds import ALIASES, LOADS_CUDA_FROM_OUTSIDE, Choice, Wish, choose, read_wish
+from components.compat.builds import LOADS_CUDA_FROM_OUTSIDE, Choice, Wish, choose, read_wish
 from components.compat.case import Case
+from components.compat.distributions import ALIASES
 from components.compat.images import ImageName, read_image
 from components.compat.model import Code, Fact, Finding, ImageFacts, PoolFacts, Present
 from components.compat.pools import l4t_in

@@ -26,7 +26,6 @@ POOL_FIELDS = (
     "operator",
     "host_glibc",
 )
-_ORDER = {Verdict.COMPATIBLE: 0, Verdict.WITH_WARNING: 1, Verdict.UNKNOWN: 2, Verdict.INCOMPATIBLE: 3}
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +79,7 @@ def worst(answers: Sequence[Answer]) -> Answer:
     """One answer for all: the worst verdict, every finding once, the first remedy of the worst."""
     if not answers:
         return Answer("", Verdict.COMPATIBLE, ())
-    bad = max(answers, key=lambda answer: _ORDER[answer.verdict])
+    bad = max(answers, key=lambda answer: answer.verdict.rank)
     if len(answers) == 1:
         return bad
     findings: dict[Finding, None] = dict.fromkeys(bad.findings)

@@ -17,12 +17,20 @@ from components.compat.versions import ComputeCapability, CudaVersion, DriverVer
 
 
 class Verdict(StrEnum):
-    """The four answers, best first."""
+    """The four answers. `rank` counts from the best on: of several, the one with the highest stands for all."""
 
-    COMPATIBLE = "compatible"
-    WITH_WARNING = "compatible_with_warning"
-    UNKNOWN = "unknown"
-    INCOMPATIBLE = "incompatible"
+    rank: int
+
+    COMPATIBLE = "compatible", 0
+    WITH_WARNING = "compatible_with_warning", 1
+    UNKNOWN = "unknown", 2
+    INCOMPATIBLE = "incompatible", 3
+
+    def __new__(cls, value: str, rank: int) -> Self:
+        member = str.__new__(cls, value)
+        member._value_ = value
+        member.rank = rank
+        return member
 
     @property
     def runs(self) -> bool:

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
+from components.compat.distributions import Device, device_of, framework_of
 from components.problems import listing
 from images.inspection.environments import majors
 from images.inspection.facts import Code, Contents, ImageContents, Package
@@ -30,11 +31,15 @@ _LINE: Final = re.compile(r"(\d{1,2})(?:\.(\d{1,2}))?")
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """One statement about CUDA: `value` is 12.4 or 12, `what` says it in words, `where` is its place in the image."""
+    """One statement about CUDA: `value` is 12.4 or 12, `what` says it in words, `where` is its place in the image.
+
+    `weight` says why it counts before others.
+    """
 
     value: str
     what: str
     where: str
+    weight: str
 
     def agrees(self, other: str) -> bool:
         """As far as both say: 12 and 12.4 agree, 12.1 and 12.4 do not."""
@@ -76,18 +81,30 @@ class Judgement:
     remarks: tuple[Remark, ...] = ()
     cuda: tuple[Evidence, ...] = field(default=())
     """All that was said about CUDA, the most trusted first."""
+    for_cpu: tuple[str, ...] = ()
+    """Frameworks of which only a build for the CPU is there: they use no GPU."""
+    around: Mapping[str, str] = field(default_factory=dict)
+    """Fields of a case that hold for every program of the image, and for an image without one."""
 
 
-# The framework's name in a case, the packages that mean it, and where its own device code lies.
-_FRAMEWORKS: Final[tuple[tuple[str, re.Pattern[str], tuple[str, ...]], ...]] = (
-    ("torch", re.compile(r"torch|pytorch"), ("torch/",)),
-    ("tensorflow", re.compile(r"tensorflow(-gpu|-cpu)?"), ("tensorflow/",)),
-    ("jax", re.compile(r"jaxlib|jax-cuda\d+-plugin"), ("jaxlib/", "jax_plugins/", "jax_cuda")),
-    ("cupy", re.compile(r"cupy(-cuda\d+x?)?"), ("cupy/", "cupy_backends/")),
-    ("onnxruntime", re.compile(r"onnxruntime-gpu"), ("onnxruntime/",)),
-    ("mxnet", re.compile(r"mxnet(-cu\d+)?"), ("mxnet/",)),
-    ("paddle", re.compile(r"paddlepaddle-gpu"), ("paddle/",)),
-)
+_BUILT_FOR: Final = "because the program was built for it"
+_LIES_THERE: Final = "because it is what the program loads"
+_IN_TOOLKIT: Final = "because that toolkit lies in the image"
+_SAID: Final = "because nothing that was read counts more"
+# Where the device code of a framework lies, below site-packages; of others no targets are told.
+_FOLDERS: Final[Mapping[str, tuple[str, ...]]] = {
+    "pytorch": ("torch/",),
+    "tensorflow": ("tensorflow/",),
+    "jax": ("jaxlib/", "jax_plugins/", "jax_cuda"),
+    "cupy": ("cupy/", "cupy_backends/"),
+    "onnxruntime": ("onnxruntime/",),
+    "mxnet": ("mxnet/",),
+    "paddle": ("paddle/",),
+    "vllm": ("vllm/",),
+    "flash-attn": ("flash_attn",),
+    "bitsandbytes": ("bitsandbytes/",),
+    "xformers": ("xformers/",),
+}
 _BY_NVIDIA: Final = re.compile(r"(?:^|/)nvidia/|(?:^|/)lib(?:cu|nv|nccl)[\w]*(?:-[0-9a-f]+)?\.so|/cuda(?:-[\d.]+)?/")
 
 
@@ -97,30 +114,49 @@ def judge(contents: ImageContents) -> Judgement:
     deep = contents.deep
     if deep is None:
         return Judgement((_program("", contents, said, None),) if said else (), tuple(_of_settings(contents)), said)
-    programs = tuple(_frameworks(contents, deep, said))
+    builds = dict(_builds(deep))
+    on_gpu = {name: package for name, (package, device) in builds.items() if device is Device.GPU}
+    on_cpu = [f"{package.name} {package.version}" for package, device in builds.values() if device is Device.CPU]
+    programs = tuple(_framework(name, package, contents, deep, said) for name, package in on_gpu.items())
     found = tuple(dict.fromkeys([*_runtimes(deep), *said]))
     if not programs and (found or _own_code(deep)):
         programs = (_program("", contents, found, _own_code(deep)),)
-    return Judgement(programs, (*_of_settings(contents), *_of_layers(deep, programs, said)), found)
+    return Judgement(
+        programs, (*_of_settings(contents), *_of_layers(deep, programs, said)), found, tuple(on_cpu), _around(contents)
+    )
 
 
-def _frameworks(contents: ImageContents, deep: Contents, said: tuple[Evidence, ...]) -> Iterator[Program]:
-    for name, form, folders in _FRAMEWORKS:
-        package = next((each for each in deep.packages if form.fullmatch(each.name)), None)
-        if package is not None:
-            trusted = (*_of_framework(name, package, deep), *_runtimes(deep), *said)
-            yield _program(name, contents, trusted, _code_in(deep, folders), package)
+def _builds(deep: Contents) -> Iterator[tuple[str, tuple[Package, Device]]]:
+    """Frameworks with the package that tells most of each: a build for GPUs before one for the CPU."""
+    names = frozenset(each.name for each in deep.packages)
+    found: dict[str, list[tuple[bool, str, str, Package, Device]]] = {}
+    for each in deep.packages:
+        device = device_of(each.name, each.version, cuda=each.cuda, beside=names)
+        if device in {Device.GPU, Device.CPU}:
+            rank = (device is Device.GPU, each.cuda, each.name, each, device)
+            found.setdefault(framework_of(each.name), []).append(rank)
+    for name, ranks in found.items():
+        *_, package, device = max(ranks, key=lambda rank: rank[:3])
+        yield name, (package, device)
+
+
+def _framework(
+    name: str, package: Package, contents: ImageContents, deep: Contents, said: tuple[Evidence, ...]
+) -> Program:
+    trusted = (*_of_framework(name, package, deep), *_runtimes(deep), *said)
+    return _program(name, contents, trusted, _code_in(deep, _FOLDERS.get(name, ())), package)
 
 
 def _of_framework(name: str, package: Package, deep: Contents) -> Iterator[Evidence]:
     for said in deep.statements:
-        if said.of == name and said.what == "cuda":
-            yield Evidence(_line(said.value), f"{name} says that it was built for CUDA {said.value}", said.path)
+        if framework_of(said.of) == name and said.what == "cuda":
+            what = f"{said.of} says that it was built for CUDA {said.value}"
+            yield Evidence(_line(said.value), what, said.path, _BUILT_FOR)
     if package.cuda:
-        yield Evidence(package.cuda, f"the package {package.name} {package.version}", package.path)
+        yield Evidence(package.cuda, f"the package {package.name} {package.version}", package.path, _BUILT_FOR)
     for each in deep.packages:
-        if name == "jax" and each.cuda and re.fullmatch(r"jax-cuda\d+-(plugin|pjrt)", each.name):
-            yield Evidence(each.cuda, f"the wheel {each.name} {each.version}", each.path)
+        if name == "jax" and each.cuda and each.name.startswith("jax-cuda"):
+            yield Evidence(each.cuda, f"the wheel {each.name} {each.version}", each.path, _BUILT_FOR)
 
 
 def _runtimes(deep: Contents) -> Iterator[Evidence]:
@@ -130,13 +166,15 @@ def _runtimes(deep: Contents) -> Iterator[Evidence]:
     packages = sorted((p for p in deep.packages if form.fullmatch(p.name)), key=lambda p: kinds[p.kind])
     for package in packages:
         kind = {"deb": "package"}.get(package.kind, package.kind)
-        yield Evidence(package.cuda, f"the {kind} {package.name} {package.version}", package.path)
+        yield Evidence(package.cuda, f"the {kind} {package.name} {package.version}", package.path, _LIES_THERE)
     for library in deep.libraries:
         if library.name == "cudart" and library.version and not any(p.version == library.version for p in packages):
-            yield Evidence(_cudart_line(library.version), f"the runtime library {library.path}", library.path)
+            what = f"the runtime library {library.path}"
+            yield Evidence(_cudart_line(library.version), what, library.path, _LIES_THERE)
     for statement in deep.statements:
         if statement.of == "toolkit" and statement.what == "cuda":
-            yield Evidence(_line(statement.value), f"the toolkit's own note of {statement.value}", statement.path)
+            what = f"the toolkit's own note of {statement.value}"
+            yield Evidence(_line(statement.value), what, statement.path, _IN_TOOLKIT)
 
 
 def _cudart_line(version: str) -> str:
@@ -150,10 +188,10 @@ def _said(contents: ImageContents) -> Iterator[Evidence]:
     env = dict(contents.settings.env)
     for name in ("CUDA_VERSION", "NVIDIA_CUDA_VERSION", "CUDA_PKG_VERSION"):
         if match := _LINE.search(env.get(name, "")):
-            yield Evidence(_joined(match), f"{name}={env[name]} in the environment", "config")
+            yield Evidence(_joined(match), f"{name}={env[name]} in the environment", "config", _SAID)
     for key, value in contents.settings.labels:
         if _LABEL.search(key) and (match := _LINE.match(value.strip().lower().removeprefix("cuda").strip())):
-            yield Evidence(_joined(match), f"the label {key}={value}", "config")
+            yield Evidence(_joined(match), f"the label {key}={value}", "config", _SAID)
 
 
 def _program(
@@ -175,18 +213,13 @@ def _program(
     if package is not None:
         release, _, local = package.version.partition("+")
         fields |= {"framework": name, "framework_version": release}
-        if local.startswith("cpu") or package.name.endswith("-cpu"):
-            fields["build"] = "cpu"
-            fields.pop("cuda", None)
-        elif not code and (match := re.match(r"cu\d+", local)):
+        if not code and (match := re.match(r"cu\d+", local)):
             fields["build"] = match[0]
+        if cudnn := _cudnn(contents.deep):
+            fields["cudnn"] = cudnn
     if code is not None:
         fields |= {"sm_list": code[0] or "none", "ptx": code[1] or "none"} if any(code) else {}
-    if contents.deep is not None:
-        fields |= _of_contents(contents.deep, is_framework=package is not None)
-    if env := _environment(contents):
-        fields["env"] = env
-    return Program(name or "the image", fields, tuple(notes))
+    return Program(name or "the image", {**fields, **_around(contents)}, tuple(notes))
 
 
 def _disagreements(counts: Evidence, all_said: Iterable[Evidence]) -> Iterator[Note]:
@@ -196,19 +229,26 @@ def _disagreements(counts: Evidence, all_said: Iterable[Evidence]) -> Iterator[N
             told.add(each)
             yield Note(
                 f"{each.what} means CUDA {each.value}, but {counts.what} means {counts.value}: the latter counts, "
-                "because it is what the program loads",
+                f"{counts.weight}",
                 counts.where,
             )
 
 
-def _of_contents(deep: Contents, *, is_framework: bool) -> dict[str, str]:
-    fields = {"cuda_compat": "yes" if deep.compat else "no"}
-    if deep.glibc and deep.glibc != "musl":
-        fields["image_glibc"] = deep.glibc
-    versions = [each.version for each in deep.libraries if each.name == "cudnn" and each.version.count(".") >= 2]
-    if is_framework and versions:
-        fields["cudnn"] = ".".join(versions[0].split(".")[:3])
+def _around(contents: ImageContents) -> dict[str, str]:
+    deep, fields = contents.deep, {}
+    if deep is not None:
+        fields["cuda_compat"] = "yes" if deep.compat else "no"
+        if deep.glibc and deep.glibc != "musl":
+            fields["image_glibc"] = deep.glibc
+    if env := _environment(contents):
+        fields["env"] = env
     return fields
+
+
+def _cudnn(deep: Contents | None) -> str:
+    libraries = deep.libraries if deep is not None else ()
+    versions = [each.version for each in libraries if each.name == "cudnn" and each.version.count(".") >= 2]
+    return ".".join(versions[0].split(".")[:3]) if versions else ""
 
 
 def _environment(contents: ImageContents) -> str:
@@ -297,17 +337,13 @@ def _of_layers(deep: Contents, programs: tuple[Program, ...], said: tuple[Eviden
             "needs of its own",
             "take builds for one CUDA, or give each a kernel with an environment of its own",
         )
-    wrong = [
-        each
-        for each in said
-        for program in programs
-        if "cuda" in program.fields and not each.agrees(program.fields["cuda"])
-    ]
+    lines = {program.name: program.fields["cuda"] for program in programs if "cuda" in program.fields}
+    wrong = [each for each in said if lines and not any(each.agrees(line) for line in lines.values())]
     if wrong:
+        has = listing([f"{name} is for {line}" for name, line in lines.items()])
         yield Remark(
             "label-disagrees",
-            f"{wrong[0].what} means CUDA {wrong[0].value}, and what the program loads is "
-            f"{programs[0].fields.get('cuda', 'another one')}",
+            f"{wrong[0].what} means CUDA {wrong[0].value}, and {has}",
             "correct it: others read it, and so may the container toolkit",
         )
     yield from _of_bytes(deep)

@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 from click.testing import Result
@@ -154,10 +155,84 @@ def test_check_uses_the_targets_that_were_found(run: Run, registry: Registry) ->
     assert finding["source"].startswith("sha256:")
 
 
-def test_check_says_that_an_image_uses_no_gpu(run: Run, registry: Registry) -> None:
-    result = run("check", "--gpu", "T4", "--driver", "418.88", "--inspect", registry.push(image({"a": b"1"})))
-    assert result.exit_code == 0
-    assert "nothing in the image uses a GPU" in result.stdout
+def checked(run: Run, reference: str, *options: str) -> dict[str, Any]:
+    """The answer of `check --inspect` for a T4 with driver 418.88."""
+    arguments = ("check", "--gpu", "T4", "--driver", "418.88", "--inspect", reference, "--json", *options)
+    answer: dict[str, Any] = json.loads(run(*arguments).stdout)
+    return answer
+
+
+def messages(answer: dict[str, Any], severity: str) -> str:
+    return " | ".join(each["message"] for each in answer["findings"] if each["severity"] == severity)
+
+
+def test_check_says_that_an_image_uses_no_gpu_and_how_far_that_is_known(run: Run, registry: Registry) -> None:
+    answer = checked(run, registry.push(image({"a": b"1"})))
+    assert answer["verdict"] == "compatible"
+    assert "nothing in the image uses a GPU" in messages(answer, "note")
+    assert "what it installs while it runs is not known" in messages(answer, "note")
+    assert answer["findings"][0]["fact"] == "1 files of its layers"
+
+
+@pytest.mark.parametrize("seen", [{"a": b"1"}, CUPY], ids=["no program", "a program"])
+def test_check_does_not_know_what_lies_in_layers_that_could_not_be_read(
+    run: Run, registry: Registry, seen: dict[str, Any]
+) -> None:
+    made = image(seen, {"b": b"2"})
+    made.layer_fields = [{}, {"urls": ["https://example.org/layer"]}]
+    reference = registry.push(made)
+    result = run("check", "--gpu", "T4", "--driver", "575.57.08", "--inspect", reference, "--json")
+    answer = json.loads(result.stdout)
+    assert (answer["verdict"], result.exit_code) == ("unknown", 1)
+    assert "was not read, it is foreign" in messages(answer, "unknown")
+    assert "nothing in the image uses a GPU: it has no framework" not in messages(answer, "unknown")
+
+
+def test_what_does_not_run_stays_so_whatever_an_unread_layer_holds(run: Run, registry: Registry) -> None:
+    made = image(CUPY, {"b": b"2"})
+    made.layer_fields = [{}, {"urls": ["https://example.org/layer"]}]
+    assert checked(run, registry.push(made))["verdict"] == "incompatible"
+
+
+def test_check_reads_what_is_given_before_it_reads_the_image(run: Run, registry: Registry) -> None:
+    reference = registry.push(image({"a": b"1"}))
+    before = len(registry.seen)
+    result = run("check", "--gpu", "T4", "--driver", "418.8x", "--cuda", "twelve", "--inspect", reference)
+    assert result.exit_code == 2
+    assert '--driver: "418.8x"' in result.stderr
+    assert '--cuda: "twelve"' in result.stderr
+    assert len(registry.seen) == before
+
+
+def test_what_is_given_counts_for_an_image_without_a_program(run: Run, registry: Registry) -> None:
+    answer = checked(run, registry.push(image({"a": b"1"})), "--cuda", "12.4")
+    assert answer["verdict"] == "incompatible"
+    assert "nothing in the image uses a GPU" not in json.dumps(answer)
+
+
+def test_requirements_count_for_an_image_without_a_program(run: Run, registry: Registry) -> None:
+    answer = checked(run, registry.push(image({"a": b"1"}, env=["NVIDIA_REQUIRE_CUDA=cuda>=12.4"])))
+    assert answer["verdict"] == "compatible_with_warning"
+    assert "the image asks for cuda>=12.4" in messages(answer, "warn")
+
+
+def test_a_build_for_the_cpu_runs_and_uses_no_gpu(run: Run, registry: Registry) -> None:
+    files = {f"{SITE}/jaxlib-0.4.30.dist-info/METADATA": "Name: jaxlib\n\n"}
+    answer = checked(run, registry.push(image(files)))
+    assert answer["verdict"] == "compatible_with_warning"
+    assert messages(answer, "warn").startswith("jaxlib 0.4.30: built for the CPU only")
+
+
+def test_check_reads_the_image_of_the_hosts_processor(run: Run, registry: Registry) -> None:
+    made = image({"a": b"1"}, architecture="arm64")
+    answer = checked(run, registry.push(made), "--cpu-arch", "aarch64")
+    assert answer["verdict"] == "compatible"
+
+
+def test_a_note_on_which_cuda_counts_is_left_out_where_the_call_says_it(run: Run, registry: Registry) -> None:
+    reference = registry.push(image(CUPY, labels={"com.nvidia.cuda.version": "10.1"}))
+    assert "the latter counts" in json.dumps(checked(run, reference))
+    assert "the latter counts" not in json.dumps(checked(run, reference, "--cuda", "10.1"))
 
 
 def test_sizes_and_ages_are_for_people() -> None:

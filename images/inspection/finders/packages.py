@@ -12,6 +12,7 @@ from typing import Final
 
 from packaging.utils import canonicalize_name
 
+from components.compat.distributions import framework_of
 from images.inspection import limits
 from images.inspection.facts import Package
 from images.inspection.finders.finder import MOST, Sink, Text
@@ -20,10 +21,10 @@ from images.inspection.layers import Entry
 _WHEEL: Final = re.compile(r"(?:^|/)([^/]+?)-(\d[^/-]*)(?:-py[\d.]+)?\.(?:dist-info/METADATA|egg-info/PKG-INFO)$")
 _CONDA: Final = re.compile(r"(?:^|/)conda-meta/([^/]+)-([^/-]+)-([^/-]+)\.json$")
 _DPKG: Final = re.compile(r"^var/lib/dpkg/status(?:\.d/[^/]+)?$")
-_GPU: Final = re.compile(
+# What belongs to the GPU stack beside the frameworks themselves, by how its name begins.
+_STACK: Final = re.compile(
     r"^(?:nvidia-|cuda|cudnn|nccl|libcublas|libcudnn|libnccl|libcufft|libcusparse|libcusolver|libcurand|libnvrtc"
-    r"|libnvjitlink|libnvidia-(?!container)|torch|pytorch|triton|jax|tensorflow|tf-|cupy|cuml|cudf|cugraph|rmm"
-    r"|vllm|xformers|flash-attn|flashinfer|bitsandbytes|onnxruntime-gpu|paddlepaddle|mxnet|numba-cuda|tensorrt"
+    r"|libnvjitlink|libnvidia-(?!container)|torch|pytorch|triton|jax|tensorflow|tf-|cupy|rmm|flashinfer|numba-cuda"
     r"|deepspeed|apex|transformer-engine|dgl|lightgbm|xgboost)|-cu(?:da)?\d+"
 )
 _MAJOR_IN_NAME: Final = re.compile(r"(?:-cu|-cuda-?|cuda)(\d{2})x?(?:$|-)")
@@ -50,10 +51,10 @@ class PackageFinder:
         path = entry.path
         if match := _WHEEL.search(path):
             name, version = str(canonicalize_name(match[1])), match[2]
-            if _GPU.search(name) or "+cu" in version:
+            if is_of_gpu_stack(name) or "+cu" in version:
                 return Text(limits.TEXT_BYTES, lambda text: self._wheel(name, version, path, layer, text))
         elif match := _CONDA.search(path):
-            if _GPU.search(match[1]):
+            if is_of_gpu_stack(match[1]):
                 line = cuda_of(match[1], match[2]) or _conda_line(match[3])
                 self.found.append(Package(match[1], match[2], "conda", path, layer, line))
         elif _DPKG.match(path):
@@ -70,8 +71,13 @@ class PackageFinder:
         for name, version in _installed(status):
             if name == "libc6":
                 self.glibc.append((version.partition("-")[0], path, layer))
-            elif _GPU.search(name) and len(self.found) < MOST:
+            elif is_of_gpu_stack(name) and len(self.found) < MOST:
                 self.found.append(Package(name, version, "deb", path, layer, cuda_of(name, version)))
+
+
+def is_of_gpu_stack(name: str) -> bool:
+    """A framework, or something that a program loads to use a GPU."""
+    return bool(framework_of(name) or _STACK.search(name))
 
 
 def cuda_of(name: str, version: str) -> str:

@@ -143,7 +143,7 @@ def index(images: Mapping[str, Image]) -> bytes:
 def write_layout(folder: Path, made: Image, tag: str = "1.0") -> Path:
     """The image in OCI layout."""
     blobs = folder / "blobs" / "sha256"
-    blobs.mkdir(parents=True)
+    blobs.mkdir(parents=True, exist_ok=True)
     for name, content in {**made.all_blobs(), digest(made.manifest): made.manifest}.items():
         (blobs / name.removeprefix("sha256:")).write_bytes(content)
     (folder / "oci-layout").write_text('{"imageLayoutVersion": "1.0.0"}')

@@ -109,15 +109,55 @@ def test_torch_says_itself_for_which_cuda_it_was_built(look: Look) -> None:
     assert any("12.8" in note.says and "torch says" in note.says for note in program.notes)
 
 
-def test_a_cpu_build_needs_no_cuda(look: Look) -> None:
-    files: dict[str, Content] = {f"{SITE}/torch-2.6.0+cpu.dist-info/METADATA": "Name: torch\n\n"}
-    (program,) = judge(look(image(files))).programs
-    assert program.fields["build"] == "cpu"
-    assert "cuda" not in program.fields
+def wheels(*names: str) -> dict[str, Content]:
+    """Records of wheels: `torch-2.6.0`."""
+    return {f"{SITE}/{name}.dist-info/METADATA": f"Name: {name.partition('-')[0]}\n\n" for name in names}
+
+
+@pytest.mark.parametrize(
+    ("names", "programs", "for_cpu"),
+    [
+        (["torch-2.6.0+cpu"], [], ["torch 2.6.0+cpu"]),
+        (["jaxlib-0.4.30", "jax-0.4.30"], [], ["jaxlib 0.4.30"]),
+        (["jaxlib-0.4.30", "cupy_cuda12x-14.2.0"], ["cupy"], ["jaxlib 0.4.30"]),
+        (["jaxlib-0.4.30", "jax_cuda12_plugin-0.4.30"], ["jax"], []),
+        (["jaxlib-0.4.13+cuda12.cudnn89"], ["jax"], []),
+        (["mxnet-1.9.1"], [], ["mxnet 1.9.1"]),
+        (["onnxruntime-1.20.0"], [], ["onnxruntime 1.20.0"]),
+        (["tensorflow_cpu-2.20.0"], [], ["tensorflow-cpu 2.20.0"]),
+        (["keras-3.0.0"], [], []),
+        (["vllm-0.11.0"], ["vllm"], []),
+    ],
+)
+def test_a_build_for_the_cpu_is_no_program_that_uses_a_gpu(
+    look: Look, names: list[str], programs: list[str], for_cpu: list[str]
+) -> None:
+    judged = judge(look(image(wheels(*names))))
+    assert [each.name for each in judged.programs] == programs
+    assert list(judged.for_cpu) == for_cpu
 
 
 def test_an_image_without_gpu_use_has_no_program(look: Look) -> None:
-    assert judge(look(image({"usr/bin/tool": b"#!/bin/sh\n"}))) == Judgement(())
+    judged = judge(look(image({"usr/bin/tool": b"#!/bin/sh\n"})))
+    assert judged == Judgement((), around={"cuda_compat": "no"})
+
+
+def test_a_label_that_fits_one_of_two_programs_is_not_wrong_and_each_program_is_named(look: Look) -> None:
+    files = {**wheels("torch-1.12.1+cu113"), **CUPY}
+    assert "label-disagrees" not in kinds(judge(look(image(files, labels={"com.nvidia.cuda.version": "11.3"}))))
+    (remark,) = judge(look(image(files, labels={"com.nvidia.cuda.version": "10.1"}))).remarks
+    assert remark.says == (
+        "the label com.nvidia.cuda.version=10.1 means CUDA 10.1, and cupy is for 12.9, pytorch is for 11.3"
+    )
+
+
+def test_why_a_statement_counts_is_what_was_read(look: Look) -> None:
+    told = {"com.nvidia.cuda.version": "10.1"}
+    by_wheel = judge(look(image(wheels("torch-1.12.1+cu113"), labels=told))).programs[0].notes
+    assert by_wheel[0].says.endswith("the latter counts, because the program was built for it")
+    env = ["CUDA_VERSION=12.4.1"]
+    by_environment = judge(look(image({"a": b"1"}, labels=told, env=env))).programs[0].notes
+    assert by_environment[0].says.endswith("the latter counts, because nothing that was read counts more")
 
 
 def test_own_programs_count_without_any_framework(look: Look) -> None:
