@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import datetime as dt
 import json
-import re
 from collections.abc import Iterable, Sequence
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import yaml
-from packaging.utils import canonicalize_name
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
 from components.problems import NOT_GIVEN, Loc, Problem, nearest, path_text, show
+from images.lock import read_lock
+from images.pins import wheel_pin
 from images.spec import ImageSpec
 from images.wheels import SIZES_FILE, WheelSize, is_current, read_sizes, wanted_wheels
 
@@ -156,22 +156,25 @@ def _shadowed(images: Path, child: ImageSpec, parent: ImageSpec) -> Iterable[Pro
 def _locked(lock: Path) -> dict[str, set[str]]:
     """Versions by name. A universal lock may have several, for different Pythons."""
     locked: dict[str, set[str]] = {}
-    for name, version in re.findall(r"^([A-Za-z0-9._-]+)==([^\s;\\]+)", lock.read_text(), re.MULTILINE):
-        locked.setdefault(canonicalize_name(name), set()).add(version)
+    try:
+        for each in read_lock(lock.read_text()):
+            locked.setdefault(each.name, set()).add(each.version)
+    except ValueError as error:
+        fix = f"make it anew: gpu-commons image lock {lock.parent.name} prints the command"
+        raise SpecError([Problem(f"images/{lock.parent.name}/{lock.name}", "", str(error), fix)]) from None
     return locked
 
 
 def _wheel_lock_misfits(folder: Path, spec: ImageSpec) -> Iterable[Problem]:
     assert spec.python is not None  # noqa: S101 - for the type checker; asked by the only caller
     locked = _locked(folder / spec.python.lock)
-    for pin in spec.server_wheels:
-        name, _, version = pin.partition("==")
-        found = locked.get(canonicalize_name(name.partition("[")[0]), set())
-        if version not in found:
+    for pin in map(wheel_pin, spec.server_wheels):
+        found = locked.get(pin.name, set())
+        if pin.version not in found:
             there = f"has {', '.join(sorted(found))}" if found else "has none"
             yield Problem(
                 f"{_place(folder)}: python.packages",
-                show(pin),
+                show(pin.text),
                 f"is not what {spec.python.lock} {there}",
                 f"make the lock anew: gpu-commons image lock {spec.name} prints the command",
             )

@@ -1,8 +1,41 @@
-"""The command that locks the wheels of an image."""
+"""The lock of an image's wheels: how it is read, and the command that makes it."""
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from packaging.markers import Marker
+from packaging.requirements import Requirement
+from packaging.utils import NormalizedName, canonicalize_name
+
 from images.spec import ImageSpec
+
+
+@dataclass(frozen=True, slots=True)
+class Locked:
+    """One line of a lock. A universal lock may have several of one name, for different Pythons."""
+
+    name: NormalizedName
+    version: str
+    marker: Marker | None
+    hashes: frozenset[str]  # SHA-256
+
+
+def read_lock(text: str) -> Iterator[Locked]:
+    """What a lock holds, in its order. Raises ValueError for a text that is none."""
+    for line in re.sub(r"\\\n", " ", text).splitlines():
+        if not line.strip() or line.lstrip().startswith("#"):
+            continue
+        requirement, *hashes = re.split(r"\s+--hash=sha256:", line.strip())
+        try:
+            pin = Requirement(requirement)
+            (specifier,) = pin.specifier
+        except ValueError:
+            raise ValueError(f'has the line "{requirement[:60]}", which pins nothing') from None
+        found = frozenset(each.strip() for each in hashes)
+        yield Locked(canonicalize_name(pin.name), specifier.version, pin.marker, found)
 
 
 def lock_command(spec: ImageSpec) -> str:

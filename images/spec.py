@@ -8,19 +8,19 @@ from __future__ import annotations
 
 import datetime as dt
 import re
+from dataclasses import dataclass
 from enum import StrEnum
 from typing import Annotated, Final, Literal, Self
 
-from packaging.requirements import InvalidRequirement, Requirement
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
 from components.references import ImageReference
+from images.pins import Pin, conda_pin, frameworks_in, read_pin, wheel_pin
 
 NAME_PATTERN = r"[a-z0-9]+(-[a-z0-9]+)*"
 # Read as pod settings by the NVIDIA container toolkit: an image that sets them sees GPUs that nobody gave it.
 VISIBILITY_VARIABLES: Final = frozenset({"NVIDIA_VISIBLE_DEVICES", "CUDA_VISIBLE_DEVICES"})
 CUDA_CONDA_PACKAGES: Final = ("cudatoolkit", "cudnn", "nccl")
-FRAMEWORKS: Final = ("tensorflow", "torch", "jax", "cupy")
 
 
 class Layout(StrEnum):
@@ -38,19 +38,12 @@ class CudaSource(StrEnum):
 
 
 def _wheel_pin(text: str) -> str:
-    try:
-        requirement = Requirement(text)
-    except InvalidRequirement as error:
-        raise ValueError("is not an exact pin such as numpy==2.4.6") from error
-    operators = [(part.operator, "*" in part.version) for part in requirement.specifier]
-    if operators != [("==", False)] or requirement.marker or requirement.url:
-        raise ValueError("is not an exact pin such as numpy==2.4.6")
+    wheel_pin(text)
     return text
 
 
 def _conda_pin(text: str) -> str:
-    if not re.fullmatch(r"[a-z0-9_.-]+=[0-9][0-9A-Za-z.+_]*(=[A-Za-z0-9_.]+)?", text):
-        raise ValueError("is not an exact conda pin such as cudatoolkit=10.1.243")
+    conda_pin(text)
     return text
 
 
@@ -250,6 +243,21 @@ class Verify(_Strict):
     """What only the check needs, such as python3 in an image without; never part of the image."""
 
 
+@dataclass(frozen=True, slots=True)
+class Environment:
+    """One set of packages that are loaded together, and what the spec says of the CUDA among them."""
+
+    name: str  # server, kernel NAME
+    pins: tuple[Pin, ...]
+    cuda: Cuda | None
+
+    @property
+    def frameworks(self) -> tuple[tuple[Pin, str], ...]:
+        """Builds of frameworks for GPUs, each with the framework as the tables of `components.compat` name it."""
+        conda_cuda = self.cuda.line if self.cuda and self.cuda.source is CudaSource.CONDA else ""
+        return tuple(frameworks_in(self.pins, conda_cuda=conda_cuda))
+
+
 class ImageSpec(_Strict):
     """One image."""
 
@@ -320,6 +328,19 @@ class ImageSpec(_Strict):
 
     @property
     def frameworks(self) -> tuple[str, ...]:
-        """Pins of GPU frameworks, as the spec writes them."""
-        pins = (*self.server_wheels, *(pin for kernel in self.kernels for pin in kernel.pypi))
-        return tuple(pin for pin in pins if re.split(r"[-=]", pin)[0] in FRAMEWORKS)
+        """Pins of builds of frameworks for GPUs, as the spec writes them."""
+        return tuple(pin.text for environment in self.environments for pin, _ in environment.frameworks)
+
+    @property
+    def environments(self) -> tuple[Environment, ...]:
+        """What is loaded together: the server's environment, then one for each kernel."""
+        server = Environment("server", tuple(map(read_pin, self.server_wheels)), self.cuda)
+        kernels = (
+            Environment(
+                f"kernel {kernel.name}",
+                tuple(map(read_pin, (*(kernel.cuda.packages if kernel.cuda else ()), *kernel.conda, *kernel.pypi))),
+                kernel.cuda,
+            )
+            for kernel in self.kernels
+        )
+        return (server, *kernels)

@@ -8,17 +8,17 @@ from __future__ import annotations
 
 import csv
 import io
-import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import astuple, dataclass, fields
 from functools import cache
 from typing import Final
 
-from packaging.requirements import Requirement
 from packaging.tags import Tag, compatible_tags, cpython_tags
-from packaging.utils import BuildTag, InvalidWheelFilename, NormalizedName, canonicalize_name, parse_wheel_filename
+from packaging.utils import BuildTag, InvalidWheelFilename, NormalizedName, parse_wheel_filename
 from packaging.version import Version
 
+from images.lock import read_lock
+from images.pins import wheel_pin
 from images.spec import ImageSpec
 
 SIZES_FILE: Final = "requirements.sizes.csv"
@@ -72,9 +72,9 @@ def wanted_wheels(spec: ImageSpec, lock: str) -> tuple[Wanted, ...]:
     A kernel's build with a local version (1.7.1+cu101) is on a page of its own: `other_pins` names it.
     """
     kernels = [
-        Wanted(kernel.name, canonicalize_name(pin.name), pin.version, kernel.python)
+        Wanted(kernel.name, pin.name, pin.version, kernel.python)
         for kernel in spec.kernels
-        for pin in map(_Pin.parse, kernel.pypi)
+        for pin in map(wheel_pin, kernel.pypi)
         if "+" not in pin.version
     ]
     return (*(_locked(lock) if spec.python else ()), *kernels)
@@ -133,27 +133,9 @@ def is_current(sizes: Sequence[WheelSize], wanted: Sequence[Wanted]) -> bool:
 
 
 def _locked(lock: str) -> Iterator[Wanted]:
-    for line in re.sub(r"\\\n", " ", lock).splitlines():
-        if not line.strip() or line.startswith("#"):
-            continue
-        requirement, *hashes = re.split(r"\s+--hash=sha256:", line.strip())
-        pin = Requirement(requirement)
-        if pin.marker is None or pin.marker.evaluate(_ENVIRONMENT):
-            (specifier,) = pin.specifier
-            name = canonicalize_name(pin.name)
-            yield Wanted(SERVER, name, specifier.version, PYTHON, frozenset(each.strip() for each in hashes))
-
-
-@dataclass(frozen=True, slots=True)
-class _Pin:
-    name: str
-    version: str
-
-    @classmethod
-    def parse(cls, text: str) -> _Pin:
-        requirement = Requirement(text)
-        (specifier,) = requirement.specifier
-        return cls(requirement.name, specifier.version)
+    for each in read_lock(lock):
+        if each.marker is None or each.marker.evaluate(_ENVIRONMENT):
+            yield Wanted(SERVER, each.name, each.version, PYTHON, each.hashes)
 
 
 @dataclass(frozen=True, slots=True)

@@ -80,7 +80,7 @@ def framework_of(name: str) -> str:
     return _read(name)[0]
 
 
-def device_of(  # noqa: PLR0913 - what may say it
+def device_of(
     name: str,
     version: str = "",
     extras: Collection[str] = (),

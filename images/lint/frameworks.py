@@ -7,16 +7,12 @@ from collections.abc import Iterator
 from typing import Final
 
 from components.compat.builds import choose, read_wish
+from components.compat.distributions import Device, device_of, framework_of
 from components.compat.versions import VersionError
 from images.lint.model import Recipe
 from images.lint.packages import Install, Manager, Package, installs
 from images.lint.shell import option_value
 
-FRAMEWORKS: Final = re.compile(
-    r"(intel-|tf-)?(tensorflow|tensorflow-gpu|tensorflow-cpu|nightly)|torch|pytorch|pytorch-gpu|pytorch-cpu|jax|jaxlib|keras"
-    r"|mxnet(-cu\w+)?|cupy(-cuda\w+)?|paddlepaddle(-gpu)?|onnxruntime-gpu|tensorrt|vllm|cudf(-cu\d+)?|cuml(-cu\d+)?|rapids"
-)
-TENSORFLOW: Final = frozenset({"tensorflow", "tensorflow-gpu", "tensorflow-cpu", "tensorflow-base"})
 PYTHON: Final = frozenset({Manager.PIP, Manager.UV, Manager.CONDA})
 
 
@@ -29,7 +25,12 @@ def python_installs(recipe: Recipe) -> Iterator[Install]:
 
 def is_framework(package: Package) -> bool:
     """One whose version decides about CUDA and drivers."""
-    return bool(FRAMEWORKS.fullmatch(package.name))
+    return bool(framework_of(package.name))
+
+
+def is_tensorflow(package: Package) -> bool:
+    """TensorFlow in any of its builds."""
+    return framework_of(package.name) == "tensorflow"
 
 
 def brought_cuda(install: Install, package: Package) -> str:
@@ -38,18 +39,19 @@ def brought_cuda(install: Install, package: Package) -> str:
         return ""
     if match := re.fullmatch(r"nvidia-(?:cublas|cuda-runtime|cufft|cusolver)(?:-cu(\d+))?", package.name):
         return match[1] or "some"
-    if package.name in TENSORFLOW:
+    if is_tensorflow(package):
         return "some" if "and-cuda" in package.extras else ""
     if package.name == "jax":  # cuda12_local is the extra that brings none
         return next((extra[4:6] for extra in package.extras if re.fullmatch(r"cuda\d\d(_pip)?", extra)), "")
-    return _torch(install, package) if package.name in {"torch", "vllm"} else ""
+    brings = framework_of(package.name) in {"pytorch", "vllm"}  # torch's wheels have it, and vLLM asks for them
+    return _of_torch(install, package) if brings else ""
 
 
-def _torch(install: Install, package: Package) -> str:
+def _of_torch(install: Install, package: Package) -> str:
     words = install.command.words
     index = option_value(words, "--index-url", "-i", "--extra-index-url", "--index", "--default-index")
     index += option_value(words, "--find-links", "-f")
-    if re.search(r"/cpu/?$|rocm|xpu", index) or re.search(r"\+(cpu|rocm|xpu)", package.version):
+    if re.search(r"/cpu/?$|rocm|xpu", index) or device_of(package.name, package.version) is not Device.GPU:
         return ""
     wheels = match[0] if (match := re.search(r"cu\d{2,3}", index)) else ""
     return (_line_of(package.version, wheels) if package.name == "torch" else "") or "some"

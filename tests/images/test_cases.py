@@ -47,6 +47,9 @@ def test_a_distribution_that_names_its_cuda_is_told_as_the_build() -> None:
         ("torch==2.6.0+cpu", None),
         ("torchvision==0.21.0", None),
         ("jax==0.4.30", None),
+        ("jaxlib==0.4.30", None),
+        ("mxnet==1.9.1", None),
+        ("tensorflow==1.14.0", None),
         ("jax[cuda12]==0.4.30", Case(framework="jax", framework_version="0.4.30", build="jax[cuda12]")),
         (
             "tensorflow[and-cuda]==2.16.1",
@@ -61,6 +64,32 @@ def test_a_distribution_that_names_its_cuda_is_told_as_the_build() -> None:
 )
 def test_a_distribution_counts_if_it_has_code_for_gpus(pin: str, expected: Case | None) -> None:
     assert cases_of((spec(pin),)) == ((expected,) if expected else ())
+
+
+@pytest.mark.parametrize(
+    ("pins", "told"),
+    [
+        (["jax[cuda12]==0.4.30"], ("jax[cuda12]==0.4.30",)),
+        (["jaxlib==0.4.30", "jax-cuda12-plugin==0.4.30"], ("jaxlib==0.4.30",)),
+        (["jaxlib==0.4.30", "torch==2.6.0", "torchvision==0.21.0"], ("torch==2.6.0",)),
+        (["onnxruntime-gpu==1.20.0", "onnxruntime==1.20.0"], ("onnxruntime-gpu==1.20.0",)),
+        (["vllm==0.6.3", "tensorflow-cpu==2.16.1"], ("vllm==0.6.3",)),
+    ],
+)
+def test_a_spec_names_its_builds_for_gpus_as_they_are_written(pins: list[str], told: tuple[str, ...]) -> None:
+    image = spec(*pins)
+    assert image.frameworks == told
+    assert len(cases_of((image,))) == len(told)
+
+
+def test_conda_takes_its_build_for_the_cuda_that_it_installs_and_pip_does_not() -> None:
+    toolkit = ["cudatoolkit=11.2.2", "cudnn=8.1.0", "nccl=2.8.3.1"]
+    kernel = {"name": "k", "title": "K", "python": "3.9.1", "conda": ["ipykernel=6.29.5", "jaxlib=0.3.25"]}
+    image = spec(kernels=[{**kernel, "cuda": {"line": "11.2", "source": "conda", "packages": toolkit}}])
+    assert image.frameworks == ("jaxlib=0.3.25",)
+    wheel = {**kernel, "conda": ["ipykernel=6.29.5"], "pypi": ["jaxlib==0.3.25"]}
+    image = spec(kernels=[{**wheel, "cuda": {"line": "11.2", "source": "conda", "packages": toolkit}}])
+    assert image.frameworks == ()
 
 
 def test_an_environment_with_cuda_and_no_framework_is_a_case_of_its_cuda() -> None:

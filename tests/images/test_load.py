@@ -152,6 +152,13 @@ def test_a_child_that_would_install_over_its_parents_wheels_is_refused(tiny: Tin
     assert [spec.name for spec in load_family("child", images=folder.parent)] == ["child", "parent"]
 
 
+@pytest.mark.parametrize("line", ["jupyterhub", "-e .", "jupyterhub @ https://example.org/x.whl"])
+def test_a_lock_with_a_line_that_pins_nothing_is_one_message(tiny: Tiny, line: str) -> None:
+    folder = tiny()
+    (folder / "requirements.lock").write_text(f"{line}\n")
+    assert f'images/tiny/requirements.lock: has the line "{line}", which pins nothing' in refusal(folder)
+
+
 @pytest.mark.parametrize("text", ["", "- a list", "name: [", "just words"])
 def test_a_file_that_is_no_spec_is_one_message(tiny: Tiny, text: str) -> None:
     folder = tiny()

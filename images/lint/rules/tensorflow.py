@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from images.lint.bases import known_image
-from images.lint.frameworks import TENSORFLOW, python_installs
+from images.lint.frameworks import is_tensorflow, python_installs
 from images.lint.model import Finding, Recipe, Setting, Severity
 from images.lint.rules.rule import DIGEST, IMAGE_FILES, Example, Rule
 
@@ -19,7 +19,7 @@ def check(recipe: Recipe, _: Setting) -> Iterator[Finding]:
         there[""] = (int(base.framework_version.partition(".")[0]), "the base image")
     for install in python_installs(recipe):
         for package in install.packages:
-            if package.name not in TENSORFLOW or (package.is_pinned and not package.version[:1].isdigit()):
+            if not is_tensorflow(package) or (package.is_pinned and not package.version[:1].isdigit()):
                 continue
             major = int(package.version.partition(".")[0]) if package.version[:1].isdigit() else 2  # bare: the newest
             first = there.setdefault(install.environment, (major, f"line {package.word.line}"))
