@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib.util
+import os
 import re
 import subprocess
 import sys
@@ -17,6 +19,10 @@ from components.settings import json_schema
 from lab import steps
 from lab.__main__ import main as lab_commands
 from policies.rules.index import ALL_RULES
+
+sys.path.insert(0, str(Path(__file__).parent / "images" / "inspection"))
+from made import image
+from registry_server import Registry
 
 ROOT = Path(__file__).parent.parent
 DOCS = ROOT / "docs"
@@ -164,6 +170,58 @@ def test_no_line_holds_two_sentences(page: Path) -> None:
 def test_every_rule_is_on_the_page_for_reviewers() -> None:
     page = (DOCS / "review-a-preview.md").read_text()
     assert not [rule.id for rule in ALL_RULES if rule.id not in page]
+
+
+# --- what pages show as programs
+
+EXAMPLES = [
+    pytest.param(block, id=f"{page.stem}-{number}")
+    for page in PAGES
+    for number, block in enumerate(re.findall(r"^```python\n(.*?)^```", page.read_text(), re.DOTALL | re.MULTILINE), 1)
+]
+# Components are registered with an engine that takes everything, as in their own tests.
+IN_AN_ENGINE = """
+import asyncio, sys
+import pulumi
+from pulumi.runtime.stack import run_pulumi_func
+
+class Taking(pulumi.runtime.Mocks):
+    def new_resource(self, args):
+        print(args.typ)
+        return args.name, dict(args.inputs)
+    def call(self, args):
+        return {}
+
+async def run():
+    pulumi.runtime.set_mocks(Taking(), preview=True)
+    await run_pulumi_func(lambda: exec(sys.argv[1], {}))
+
+asyncio.run(run())
+"""
+PUBLIC_IMAGE = "nvidia/cuda:12.4.1-runtime-ubuntu22.04"
+
+
+def test_there_are_examples_of_programs() -> None:
+    assert len(EXAMPLES) >= 3
+
+
+@pytest.mark.parametrize("block", EXAMPLES)
+def test_a_program_on_a_page_runs_as_it_is_printed(block: str, tmp_path: Path) -> None:
+    # Alone in a fresh interpreter: then it imports all that it needs. Only the registry is one that can be reached.
+    with contextlib.closing(Registry()) as registry:
+        program = block.replace(PUBLIC_IMAGE, registry.push(image({"a": b"1"})))
+        prefix = ["-c", IN_AN_ENGINE] if "pulumi" in block else ["-c"]
+        done = subprocess.run(
+            [sys.executable, *prefix, program],
+            cwd=ROOT,
+            capture_output=True,
+            text=True,
+            check=False,
+            env={**os.environ, "XDG_CACHE_HOME": str(tmp_path), "DOCKER_CONFIG": str(tmp_path)},
+        )
+    assert done.returncode == 0, done.stderr
+    if "pulumi" in block:
+        assert "gpu-commons:index:GpuNodePool" in done.stdout
 
 
 # --- decisions
