@@ -7,20 +7,18 @@ import os
 import stat
 import sys
 from collections import Counter
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, BinaryIO, Final
 
 import click
 import orjson
 
+from cli.lines import LONGEST, numbered_lines
 from cli.reports.answers import body_data, problem_lines, unreadable_data
 from cli.reports.words import counted
 from components.compat import CaseError, Verdict, case_from, check
 
-LONGEST: Final = 1 << 20  # bytes of one line
 _KEPT: Final = 64 << 20  # bytes of encoded answers, for cases that are equal but for their id
-_BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _EVERY = 10_000
 
 
@@ -70,21 +68,6 @@ def summary(verdicts: Counter[str], bad: int) -> str:
     parts = [f"{verdicts[each.value]:,} {each.value}" for each in Verdict if verdicts[each.value]]
     unread = f"; {counted(bad, 'line')} could not be read" if bad else ""
     return f"{counted(verdicts.total(), 'case')}: {', '.join(parts)}{unread}"
-
-
-def numbered_lines(stream: BinaryIO) -> Iterator[tuple[int, bytes | None]]:
-    """Lines that are not blank, with their numbers from 1 on; None for one that is too long to be held."""
-    number = 0
-    while line := stream.readline(LONGEST + 1):
-        number += 1
-        if number == 1:
-            line = line.removeprefix(_BYTE_ORDER_MARK)
-        if len(line) > LONGEST and line[-1:] != b"\n":
-            while (rest := stream.readline(LONGEST)) and rest[-1:] != b"\n":
-                pass
-            yield number, None
-        elif not line.isspace():
-            yield number, line
 
 
 def answer_line(number: int, line: bytes | None, *, with_remedy: bool = True) -> Outcome:

@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-import csv
 import textwrap
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass
-from pathlib import Path
 from typing import Final
 
 import click
 
 from cli.reports.words import Paint, counted
 from cli.terminal import InputError, as_json, json_text, painter, width
-from components.compat import Case, Severity, check
-from components.compat.case import FIELDS
 from components.compat.facts import UnknownTable, table_names
 from components.compat.facts import facts as look_up
 
@@ -120,14 +116,6 @@ def _doubts_of(rows: Iterable[Row]) -> Doubts:
 def _unverified(row: Row) -> set[str]:
     """Columns of the row that say something which nobody has checked."""
     return {name for name in row["unverified_cells"].split(";") if name and row[name]}
-
-
-def refusals_from_memory(cases: Path) -> int:
-    """How many refusals over the cases of a table rest on what nobody has checked."""
-    with cases.open(encoding="utf-8", newline="") as file:
-        asked = [Case(**{name: row[name] for name in FIELDS}) for row in csv.DictReader(file)]
-    found = [each for case in asked for each in check(case).findings if each.severity is Severity.REFUSE]
-    return sum(not each.fact.verified for each in found)
 
 
 def _listed(doubts: Mapping[str, Doubts]) -> Iterator[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
@@ -15,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Final, Self
 import click
 
 from cli.reports.inspect import error_data, inspect_data, inspect_text
-from cli.terminal import InputError, as_json, json_text, painter
+from cli.terminal import InputError, as_json, painter
 from images.estimate import amount
 
 if TYPE_CHECKING:
@@ -62,7 +63,8 @@ def inspect(  # noqa: PLR0913, PLR0917 - options
     """What is in an image: from manifest and config alone, or with --deep from its layers.
 
     Without --deep an image costs at most three requests and a megabyte. Layers are never stored. Facts are kept by
-    digest in ~/.cache/gpu-commons/images. With --json one object a line comes out, in the order of the call.
+    digest in ~/.cache/gpu-commons/images. With --json one object a line comes out, in the order of the call, and also
+    for a single image.
 
     \b
     Examples:
@@ -98,7 +100,7 @@ def inspect(  # noqa: PLR0913, PLR0917 - options
             has_findings = has_findings or bool(judged.remarks)
             if is_json:
                 data = inspect_data(found, judged)
-                click.echo(json_text(data) if len(images) == 1 else _one_line(data))
+                click.echo(_one_line(data))
             else:
                 text = inspect_text(found, judged, now=datetime.now(UTC), paint=painter())
                 click.echo(("\n" if number else "") + text, nl=False)
@@ -194,6 +196,4 @@ class _Line:
 
 
 def _one_line(data: dict[str, Any]) -> str:
-    import json  # noqa: PLC0415 - beside json_text, which is for one object
-
     return json.dumps(data, ensure_ascii=False)

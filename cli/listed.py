@@ -6,11 +6,11 @@ import json
 from collections.abc import Iterator
 from typing import Any, BinaryIO, Final
 
+from cli.lines import LONGEST, numbered_lines
 from cli.reports.answers import problem_lines
 from components.compat import Case, CaseError, Image, Pool, case_from, check
 from components.compat.matrix import POOL_FIELDS
 
-_LONGEST: Final = 1 << 20  # bytes of one line
 _PROBE_POOL: Final = {"gpu": "Tesla T4"}  # completes an image, so that its own fields can be read alone
 _PROBE_IMAGE: Final = {"cuda": "12.4"}
 _MOST: Final = 20  # problems that are told
@@ -44,9 +44,7 @@ def _lines(file: BinaryIO, *, pool: bool) -> Iterator[tuple[str, dict[str, Any]]
     problems: list[str] = []
     read: list[tuple[str, dict[str, Any]]] = []
     names: set[str] = set()
-    for number, line in enumerate(iter(lambda: file.readline(_LONGEST), b""), 1):
-        if not line.strip():
-            continue
+    for number, line in numbered_lines(file):
         try:
             name, given = _entry(line, pool=pool)
         except ValueError as error:
@@ -63,7 +61,9 @@ def _lines(file: BinaryIO, *, pool: bool) -> Iterator[tuple[str, dict[str, Any]]
     yield from read
 
 
-def _entry(line: bytes, *, pool: bool) -> tuple[str, dict[str, Any]]:
+def _entry(line: bytes | None, *, pool: bool) -> tuple[str, dict[str, Any]]:
+    if line is None:
+        raise ValueError(f"is longer than {LONGEST:,} bytes")
     try:
         given = json.loads(line)
     except (ValueError, RecursionError):

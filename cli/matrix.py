@@ -64,16 +64,14 @@ def matrix(  # noqa: PLR0913 - click hands over every option
       gpu-commons matrix --stack dsmlp-fall --html matrix.html
       gpu-commons matrix --images images.jsonl --pools pools.jsonl --markdown
     """  # noqa: D301 - \b is click's: it keeps the lines
-    if (stack is None) == (images is None and pools is None) or (images is None) != (pools is None):
-        raise click.UsageError("give either --stack, or --images and --pools")
     if markdown and is_json:
         raise click.UsageError("give --markdown or --json, not both")
-    if stack is not None:
+    if stack is not None and images is None and pools is None:
         title, found = f"{stack_name(stack)}: which image runs where", of_stack(stack)
-    else:
-        if images is None or pools is None:
-            raise click.UsageError("give either --stack, or --images and --pools")
+    elif stack is None and images is not None and pools is not None:
         title, found = "Which image runs where", _of_lists(images, pools)
+    else:
+        raise click.UsageError("give either --stack, or --images and --pools")
     grid = _grid(title, *found)
     if html is not None:
         _write_html(grid, html)

@@ -11,7 +11,15 @@ from typing import Final
 Loc = tuple[str | int, ...]  # ("fleet", "pools", 2, "driver")
 
 NOT_GIVEN: Final = object()
-_SECRETIVE = re.compile(r"secret|passw|passphrase|token(?!_url)|credential|private|salt|command", re.IGNORECASE)
+_SECRET_WORD = re.compile(
+    r"(?:^|_)(?:[A-Z0-9]*(?:PASSWORDS?|PASSWD|PASSPHRASE|SECRETS?|TOKEN|CREDENTIALS?|APIKEY)|PAT)(?=_|$)"
+    r"|(?:API|ACCESS|PRIVATE|SECRET|AUTH|ACCOUNT|DEPLOY|ENCRYPTION|SIGNING)_?KEY(?:_ID)?$"
+)
+# These say where a secret is, or how it is shaped, not what it is.
+_ABOUT_ONE = re.compile(
+    r"_(?:FILE|PATH|DIR|URL|URI|NAME|TYPE|LENGTH|LIMIT|COUNT|TTL|HEADER|ENDPOINT|EXPIRY|VERSION|ENABLED)$"
+)
+_MAY_HOLD_ONE = re.compile(r"private|salt|command", re.IGNORECASE)  # keys of settings whose values are anything
 _LONGEST = 60
 
 
@@ -71,6 +79,15 @@ def path_text(loc: Loc) -> str:
     return text
 
 
+def is_secret(name: str) -> bool:
+    """Does a variable, label, option or key of this name hold a secret? The one place that decides it.
+
+    NGC_API_KEY, clientSecret, --token and PGPASSWORD do; TOKEN_FILE, MAX_TOKENS and GPG_KEY do not.
+    """
+    words = re.sub(r"[^A-Z0-9]+", "_", re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name).upper()).strip("_")
+    return bool(_SECRET_WORD.search(words)) and not _ABOUT_ONE.search(words)
+
+
 def show(value: object, loc: Loc = ()) -> str:
     """One short line for a value: strings quoted, collections counted, whatever may be a secret not at all."""
     if value is NOT_GIVEN:
@@ -79,7 +96,7 @@ def show(value: object, loc: Loc = ()) -> str:
         return "a mapping"
     if isinstance(value, Sequence) and not isinstance(value, str):
         return f"a list of {len(value)}"
-    if any(isinstance(step, str) and _SECRETIVE.search(step) for step in loc):
+    if any(isinstance(step, str) and (is_secret(step) or _MAY_HOLD_ONE.search(step)) for step in loc):
         return "the value (not shown)"
     if value is None:
         return "null"

@@ -4,6 +4,8 @@ import re
 from dataclasses import dataclass
 from typing import Self
 
+from components.compat.hub import HUB, HUB_NAMES, OFFICIAL
+
 _LABEL = r"[a-zA-Z0-9](?:[a-zA-Z0-9-]*[a-zA-Z0-9])?"
 _HOST = re.compile(rf"{_LABEL}(?:\.{_LABEL})*(?::[0-9]{{1,5}})?")
 _STEP = r"[a-z0-9]+(?:(?:\.|_|__|-+)[a-z0-9]+)*"
@@ -14,7 +16,7 @@ _REST = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class ImageReference:
-    """`registry/repository[:tag][@digest]`. `registry` is `docker.io` where the text names none."""
+    """`registry/repository[:tag][@digest]`. `registry` is `docker.io` where the text names none, or a name of it."""
 
     registry: str
     repository: str
@@ -33,7 +35,12 @@ class ImageReference:
         match = _REST.fullmatch(rest if has_host else text)
         if match is None or (has_host and not _HOST.fullmatch(head)):
             raise ValueError("is not an image reference such as registry.example.edu/gpu-commons/hub:1.2")
-        return cls(head if has_host else "docker.io", match["path"], match["tag"], match["digest"])
+        return cls(head if has_host and head not in HUB_NAMES else HUB, match["path"], match["tag"], match["digest"])
+
+    @property
+    def name(self) -> str:
+        """Registry and repository as people write them: `debian`, `nvidia/cuda`, `nvcr.io/nvidia/pytorch`."""
+        return self.repository.removeprefix(OFFICIAL) if self.registry == HUB else f"{self.registry}/{self.repository}"
 
     @property
     def repository_in_full(self) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import csv
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -10,9 +11,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from cli.facts import TABLES, counted_doubts, refusals_from_memory
+from cli.facts import TABLES, counted_doubts
 from cli.reports.schemas import answer_schema, case_schema, matrix_schema
-from components.compat import Case, check
+from components.compat import Case, Severity, check
+from components.compat.case import FIELDS
 from components.compat.facts import facts
 from components.compat.rules.index import ALL_RULES as COMPAT_RULES
 from components.compat.rules.rule import Rule
@@ -312,7 +314,10 @@ def facts_page() -> str:
 
 
 def _memory() -> str:
-    number = refusals_from_memory(CASES)
+    with CASES.open(encoding="utf-8", newline="") as file:
+        asked = [Case(**{name: row[name] for name in FIELDS}) for row in csv.DictReader(file)]
+    refused = [each for case in asked for each in check(case).findings if each.severity is Severity.REFUSE]
+    number = sum(not each.fact.verified for each in refused)
     rest = f"{number:,} rest" if number else "none rests"
     return f"Of all refusals over the cases of `{CASES.relative_to(ROOT)}`, {rest} on such a cell."
 

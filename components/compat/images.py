@@ -9,12 +9,12 @@ from fnmatch import fnmatchcase
 from functools import cache, lru_cache
 
 from components.compat import tables
+from components.compat.hub import HUB_NAMES, OFFICIAL
 from components.compat.model import Fact, Present
 from components.compat.readings import Targets, read_cudas, read_targets
 from components.compat.tables import ImageRepository, Row
 from components.compat.versions import ComputeCapability, CudaVersion, VersionError
 
-_MIRRORS = ("docker.io/", "index.docker.io/", "registry.hub.docker.com/", "registry-1.docker.io/", "library/")
 _MOVING = re.compile(r"(?:^|[-_])(?:latest|nightly|stable|edge|main|master|dev)(?=$|[-_])")
 _NAMES_CUDA = re.compile(r"(?:^|[-_])cu(?:da)?[-_]?\d")
 _SAME = {"nvcr.io/nvidia/cuda": "nvidia/cuda", "nvidia/cuda-arm64": "nvidia/cuda", "nvidia/cuda-ppc64le": "nvidia/cuda"}
@@ -109,8 +109,8 @@ def _base(cells: Row) -> ImageName | None:
 
 def _split(reference: str) -> tuple[str, str]:
     text = reference.strip().removeprefix("docker://").removeprefix("docker-daemon://").partition("@")[0]
-    for mirror in _MIRRORS:
-        text = text.removeprefix(mirror)
+    host, slash, rest = text.partition("/")
+    text = (rest if slash and host in HUB_NAMES else text).removeprefix(OFFICIAL)
     if not re.fullmatch(r"[\w][\w./:\[\]-]{0,254}", text, re.ASCII):
         raise VersionError(reference[:80], "is not an image reference such as nvidia/cuda:12.4.1-base-ubuntu22.04")
     head, slash, last = text.rpartition("/")

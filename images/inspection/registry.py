@@ -19,6 +19,7 @@ from typing import Any, Final, Self
 import httpx
 import stamina
 
+from components.compat.hub import HUB, OFFICIAL
 from components.references import ImageReference
 from images.inspection.authorisation import Authorisation, advice, is_loopback
 from images.inspection.credentials import Login
@@ -27,8 +28,7 @@ from images.inspection.manifest import INDEXES, MANIFESTS, SCHEMA_1, Descriptor,
 from images.inspection.sources import Budget, check_document, checked, too_big
 
 _ACCEPT: Final = ", ".join((*INDEXES, *MANIFESTS, "application/vnd.docker.distribution.manifest.v1+prettyjws"))
-_HUB, _HUB_HOST = "docker.io", "registry-1.docker.io"
-_HUB_ALIASES: Final = {"index.docker.io": _HUB, "registry-1.docker.io": _HUB, "registry.hub.docker.com": _HUB}
+_HUB_HOST: Final = "registry-1.docker.io"
 _PIECE: Final = 1 << 18
 _REDIRECTS: Final = 5
 _TRANSIENT: Final = frozenset({408, 429, 500, 502, 503, 504})
@@ -99,7 +99,7 @@ class Session:
 
     def image(self, reference: ImageReference, name: str = "") -> RegistryImage:
         """One image. `name` is what starts messages; the reference if it is empty."""
-        registry = _HUB_ALIASES.get(reference.registry, reference.registry)
+        registry = reference.registry
         try:
             httpx.URL(f"https://{registry}/")
         except httpx.InvalidURL:
@@ -357,11 +357,11 @@ class RegistryImage:
     @property
     def _repository(self) -> str:
         name = self.reference.repository
-        return f"library/{name}" if self.registry == _HUB and "/" not in name else name
+        return f"{OFFICIAL}{name}" if self.registry == HUB and "/" not in name else name
 
     @property
     def _base(self) -> str:
-        host = _HUB_HOST if self.registry == _HUB else self.registry
+        host = _HUB_HOST if self.registry == HUB else self.registry
         scheme = "http" if is_loopback(httpx.URL(f"https://{host}").host) else "https"
         return f"{scheme}://{host}/v2/{self._repository}"
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from images.lint.containers import DOCKER
 from images.lint.model import Kind, Recipe, Word
 
 
@@ -18,7 +19,7 @@ def set_variables(recipe: Recipe) -> Iterator[tuple[str, Word]]:
                 yield from command.variables
         if recipe.kind is Kind.SCRIPT:
             for command in instruction.commands:
-                if command.program in {"docker", "podman", "nvidia-docker"}:
+                if command.program in DOCKER:
                     yield from _passed(command.arguments)
 
 

@@ -83,6 +83,12 @@ def test_json_is_one_object_an_image_in_the_order_of_the_call(run: Run, registry
     assert result.stderr.startswith(f"error: {registry.host}/team/tiny:none: ")
 
 
+def test_json_of_one_image_is_one_line_too(run: Run, registry: Registry) -> None:
+    reference = registry.push(image(CUPY))
+    (line,) = run("inspect", "--json", reference).stdout.splitlines()
+    assert json.loads(line)["reference"] == reference
+
+
 def test_findings_end_with_1(run: Run, tmp_path: Path) -> None:
     made = image({"usr/lib/libcuda.so.535.104.05": library()}, form="none")
     archive = write_archive(tmp_path / "image.tar", made)

@@ -9,6 +9,8 @@ from pathlib import Path
 import pytest
 from click.testing import Result
 
+from cli.lines import LONGEST
+
 Run = Callable[..., Result]
 PROJECT = Path(__file__).resolve().parents[2]
 STACK = PROJECT / "stacks" / "Pulumi.dsmlp-fall.yaml"
@@ -98,10 +100,25 @@ def test_mistakes_in_lists_are_told_by_file_and_line(
     assert not result.stdout
 
 
+def test_lists_are_read_as_batches_are(run: Run, tmp_path: Path) -> None:
+    images, pools = tmp_path / "images.jsonl", tmp_path / "pools.jsonl"
+    mark, blanks = b"\xef\xbb\xbf", b" " * LONGEST
+    images.write_bytes(mark + b'{"name": "a", "cuda": "12.4"}\n \n{"name": "b", "cuda": "12.4"' + blanks + b"}\n{}\n")
+    pools.write_bytes(mark + json.dumps(T4).encode() + b"\r\n")
+    result = run("matrix", "--images", str(images), "--pools", str(pools))
+    assert result.exit_code == 2
+    assert result.stderr.splitlines() == [
+        f"Error: --images line 3: is longer than {LONGEST:,} bytes",
+        "       --images line 4: name: is missing; give it text",
+    ]
+
+
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
         ((), "give either --stack, or --images and --pools"),
+        (("--stack", "dsmlp-fall", "--images", "-"), "give either --stack, or --images and --pools"),
+        (("--images", "-"), "give either --stack, or --images and --pools"),
         (("--stack", "dsmlp-fall", "--markdown", "--json"), "not both"),
         (("--stack", "nope"), 'there is no stack "nope"'),
         (("--stack", "nope.yaml"), "cannot be read"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from components.compat.images import read_image
 from components.references import ImageReference
 
 DIGEST = "sha256:" + "0123456789abcdef" * 4
@@ -18,12 +19,29 @@ DIGEST = "sha256:" + "0123456789abcdef" * 4
         ("jupyter/scipy-notebook", ("docker.io", "jupyter/scipy-notebook", None, None)),
         ("localhost/hub", ("localhost", "hub", None, None)),
         ("hub", ("docker.io", "hub", None, None)),
+        ("index.docker.io/nvidia/cuda:1", ("docker.io", "nvidia/cuda", "1", None)),
+        ("registry.hub.docker.com/library/debian", ("docker.io", "library/debian", None, None)),
     ],
 )
 def test_a_reference_falls_into_its_parts(text: str, parts: tuple[str | None, ...]) -> None:
     found = ImageReference.parse(text)
     assert (found.registry, found.repository, found.tag, found.digest) == parts
     assert ImageReference.parse(str(found)) == found
+
+
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [
+        ("docker.io/library/debian:12", "debian"),
+        ("registry-1.docker.io/nvidia/cuda", "nvidia/cuda"),
+        ("nvcr.io/nvidia/pytorch:24.05-py3", "nvcr.io/nvidia/pytorch"),
+        ("127.0.0.1:5000/library/debian", "127.0.0.1:5000/library/debian"),
+    ],
+)
+def test_people_leave_out_docker_hub_and_its_library(text: str, name: str) -> None:
+    assert ImageReference.parse(text).name == name
+    if not text.startswith("127."):
+        assert read_image(text).repository == name
 
 
 @pytest.mark.parametrize(

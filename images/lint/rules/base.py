@@ -15,21 +15,17 @@ ID = "D-BASE"
 def check(recipe: Recipe, _: Setting) -> Iterator[Finding]:
     for text, line in image_references(recipe):
         reference = parse_reference(text)
-        if reference.is_by_digest:
+        if reference is None or reference.digest:
             continue
         fix = (
-            f"write {reference.repository}{f':{reference.tag}' if reference.tag else ''}@sha256:…, the digest "
-            "that you tested"
+            f"write {reference.name}{f':{reference.tag}' if reference.tag else ''}@sha256:…, the digest that you tested"
         )
         if reference.tag:
-            message = (
-                f"{reference.repository}:{reference.tag} has no digest: the next build may start from another image"
-            )
+            message = f"{reference.name}:{reference.tag} has no digest: the next build may start from another image"
             yield Finding(ID, Severity.WARNING, line, message, fix)
         else:
             message = (
-                f"{reference.repository} has neither tag nor digest: that means latest, which may be missing or "
-                "another image"
+                f"{reference.name} has neither tag nor digest: that means latest, which may be missing or another image"
             )
             yield Finding(ID, Severity.ERROR, line, message, fix)
 

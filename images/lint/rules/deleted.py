@@ -18,10 +18,12 @@ _MAJORS_KEPT = 2  # NVIDIA's policy keeps the newest two majors
 def check(recipe: Recipe, _: Setting) -> Iterator[Finding]:
     for text, line in image_references(recipe):
         reference = parse_reference(text)
-        major = re.match(r"(\d+)\.\d", reference.tag)
-        if not is_cuda_base(reference) or reference.is_by_digest or major is None:
+        if reference is None or reference.digest or not is_cuda_base(reference):
             continue
-        name = f"{reference.repository}:{reference.tag}"
+        major = re.match(r"(\d+)\.\d", reference.tag or "")
+        if major is None:
+            continue
+        name = f"{reference.name}:{reference.tag}"
         if int(major[1]) <= newest_major() - _MAJORS_KEPT:
             message = (
                 f"NVIDIA deletes tags six months after the end of support, and CUDA {major[1]} has ended: {name} "

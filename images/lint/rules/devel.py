@@ -13,10 +13,9 @@ ID = "D-DEVEL"
 
 def check(recipe: Recipe, _: Setting) -> Iterator[Finding]:
     base = recipe.base
-    if base and base.is_base_known and is_devel(reference := parse_reference(base.base)):
-        message = (
-            f"{reference.repository}:{reference.tag} brings compilers, headers and static libraries into the image"
-        )
+    reference = parse_reference(base.base) if base and base.is_base_known else None
+    if base and reference and is_devel(reference):
+        message = f"{reference.name}:{reference.tag} brings compilers, headers and static libraries into the image"
         fix = (
             "build on it in a stage of its own, and end on the base or runtime flavour or a slim OS; "
             "if kernels are compiled at run time, waive this with that reason"

@@ -19,6 +19,8 @@ _PACKAGES = re.compile(
 _INSTALLER = re.compile(r"(^|/)(NVIDIA-Linux-[\w.${}-]*?\.run|nvidia-installer|nvidia-driver-local[\w.-]*)$")
 _TOOLKIT = re.compile(r"(^|/)cuda_[\w.${}-]*_linux[\w-]*(\.run)?$|(^|/)cuda[\w.${}-]*\.run$")
 _LIBRARY = re.compile(r"(^|/)(libcuda|libnvidia-ml|libnvidia-ptxjitcompiler)\.so[.\d*]*$")
+# They fetch, move or name an installer, and do not run it.
+_ONLY_NAMES = frozenset({"wget", "curl", "chmod", "rm", "mv", "cp", "ls", "echo", "tar", "test", "cd"})
 _FIX = "leave it out: the container runtime, --nv or CDI brings the host's driver in when the container starts"
 
 
@@ -44,24 +46,12 @@ def _of_command(command: Command) -> Iterator[Finding]:
                 )
                 yield Finding(ID, Severity.ERROR, package.word.line, message, _FIX)
         return
-    run = [word for word in command.words[:3] if _INSTALLER.search(word.text)]
-    if run and command.program not in {"wget", "curl", "chmod", "rm", "mv", "cp", "ls", "echo", "tar", "test", "cd"}:
+    if command.program in _ONLY_NAMES:
+        return
+    if run := [word for word in command.words[:3] if _INSTALLER.search(word.text)]:
         message = "the driver's installer runs while the image is built: its libraries hide those of the host"
         yield Finding(ID, Severity.ERROR, run[0].line, message, _FIX)
-    toolkit = [word for word in command.words[:2] if _TOOLKIT.search(word.text)]
-    if toolkit and command.program not in {
-        "wget",
-        "curl",
-        "chmod",
-        "rm",
-        "mv",
-        "cp",
-        "ls",
-        "echo",
-        "tar",
-        "test",
-        "cd",
-    }:
+    if toolkit := [word for word in command.words[:2] if _TOOLKIT.search(word.text)]:
         texts = " ".join(command.texts)
         if "--driver" in texts or ("--silent" in texts and "--toolkit" not in texts):
             message = "the toolkit's installer also installs the driver that it carries"

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 
 from images.lint.bases import parse_reference
+from images.lint.containers import APPTAINER, DOCKER
 from images.lint.model import Finding, Kind, Recipe, Setting, Severity
 from images.lint.rules.rule import ALL_FILES, DIGEST, Example, Rule
 from images.lint.sources import image_references
@@ -19,11 +20,9 @@ _MOVING = re.compile(
 def check(recipe: Recipe, _: Setting) -> Iterator[Finding]:
     for text, line in [*image_references(recipe), *_run_by_scripts(recipe)]:
         reference = parse_reference(text)
-        if _MOVING.search(reference.tag) and not reference.is_by_digest:
-            message = (
-                f'the tag "{reference.tag}" of {reference.repository} moves by design: nobody can say which image runs'
-            )
-            fix = f"name a release and its digest: {reference.repository}:<release>@sha256:…"
+        if reference and _MOVING.search(reference.tag or "") and not reference.digest:
+            message = f'the tag "{reference.tag}" of {reference.name} moves by design: nobody can say which image runs'
+            fix = f"name a release and its digest: {reference.name}:<release>@sha256:…"
             yield Finding(ID, Severity.ERROR, line, message, fix)
 
 
@@ -31,9 +30,7 @@ def _run_by_scripts(recipe: Recipe) -> Iterator[tuple[str, int]]:
     if recipe.kind is not Kind.SCRIPT:
         return
     for command in recipe.commands:
-        is_run = command.program in {"singularity", "apptainer"} or (
-            command.program in {"docker", "podman", "nvidia-docker"} and command.has("run", "pull")
-        )
+        is_run = command.program in APPTAINER or (command.program in DOCKER and command.has("run", "pull"))
         for word in command.arguments if is_run else ():
             if re.fullmatch(r"(docker://)?[\w./-]+:[\w.-]+", word.text):
                 yield word.text, word.line

@@ -21,7 +21,8 @@ def check(recipe: Recipe, _: Setting) -> Iterator[Finding]:
             yield Finding(ID, Severity.WARNING, users[-1].line, message, fix)
         return
     base = recipe.base
-    if base and "$" not in base.base and starts_as_root(parse_reference(base.base)):
+    reference = parse_reference(base.base) if base else None
+    if base and "$" not in base.base and (reference is None or starts_as_root(reference)):
         message = "no USER is set, so the image runs as root"
         yield Finding(ID, Severity.WARNING, recipe.stages[-1].line, message, fix)
 

@@ -5,18 +5,15 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from components.problems import is_secret
+from images.inspection.secrets import hide_in, is_harmless
+from images.lint.containers import APPTAINER, DOCKER
 from images.lint.model import Command, Finding, Kind, Recipe, Setting, Severity, Word
 from images.lint.rules.rule import ALL_FILES, DIGEST, Example, Rule
 
 ID = "D-SECRET"
-_WORDS = frozenset({"PASSWORD", "PASSWD", "PASSPHRASE", "SECRET", "TOKEN", "APIKEY", "CREDENTIALS", "PAT"})
-_PAIRS = re.compile(r"(API|ACCESS|PRIVATE|SECRET|AUTH|ACCOUNT|DEPLOY|ENCRYPTION)_?KEY(_ID)?$")
-# These say where a secret is, or how it is shaped, not what it is.
-_ABOUT = re.compile(
-    r"_(FILE|PATH|DIR|URL|URI|NAME|TYPE|LENGTH|LIMIT|COUNT|TTL|HEADER|ENDPOINT|EXPIRY|VERSION|ENABLED)$"
-)
-_OPTIONS = frozenset({"--password", "--token", "--api-key", "--secret", "--passphrase", "--auth-token"})
-_IN_URL = re.compile(r"://[^/@\s:]+:(?!\$)[^/@\s]+@|://(gh[pousr]_\w+|glpat-[\w-]+)@|_authToken=(?!\$)\S+")
+_LOGS_IN = DOCKER | APPTAINER | {"helm", "oras"}
+_NPM_TOKEN = re.compile(r"_authToken=(?!\$)\S+")
 _FIX = "mount it for the one RUN that needs it: RUN --mount=type=secret,id=NAME …; at run time give it as a secret"
 
 
@@ -30,14 +27,6 @@ def check(recipe: Recipe, _: Setting) -> Iterator[Finding]:
                         yield Finding(ID, Severity.ERROR, word.line, message, _FIX)
             for command in instruction.commands:
                 yield from _of_command(command, recipe.kind)
-
-
-def is_secret(name: str) -> bool:
-    """Does a variable of this name hold a secret?"""
-    upper = name.upper()
-    if _ABOUT.search(upper):
-        return False
-    return bool(_WORDS & set(re.split(r"[_.-]", upper)) or _PAIRS.search(upper))
 
 
 def _of_command(command: Command, kind: Kind) -> Iterator[Finding]:
@@ -57,7 +46,7 @@ def _of_command(command: Command, kind: Kind) -> Iterator[Finding]:
 
 def _written_out(command: Command) -> int | None:
     arguments = command.arguments
-    if command.program in {"docker", "podman", "singularity", "apptainer", "helm", "oras"} and command.has("login"):
+    if command.program in _LOGS_IN and command.has("login"):
         by = ("-p", "--password", "-e", "--email")
         given = [
             word for word in arguments if word.text in by or word.text.partition("=")[0] in {"--password", "--email"}
@@ -65,15 +54,16 @@ def _written_out(command: Command) -> int | None:
         return given[0].line if given else None
     for index, word in enumerate(arguments):
         name, equals, value = word.text.partition("=")
-        if name in _OPTIONS:
+        if name.startswith("--") and is_secret(name):
             value = value if equals else _text_at(arguments, index + 1)
-            if value and not re.match(r"[$`<-]", value):
+            # `--secret id=…` is how docker build is told of a secret mount.
+            if not re.match(r"[$`<-]|id=", value) and not is_harmless(value):
                 return word.line
         if command.program in {"curl", "wget"} and word.text in {"-u", "--user"}:
             text = _text_at(arguments, index + 1)
             if ":" in text and "$" not in text:
                 return word.line
-        if _IN_URL.search(word.text):
+        if hide_in(word.text) != word.text or _NPM_TOKEN.search(word.text):
             return word.line
     return None
 

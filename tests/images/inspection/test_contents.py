@@ -14,7 +14,7 @@ from images.inspection.finders.packages import cuda_of
 from images.inspection.judge import Judgement, judge
 from images.inspection.layouts import DockerArchive, OciLayout
 from images.inspection.reading import inspect
-from images.inspection.secrets import hide
+from images.inspection.secrets import hide, hide_in_command
 
 sys.path.insert(0, str(Path(__file__).parent))
 from made import Content, Image, fatbin, image, library, write_archive, write_layout
@@ -399,7 +399,26 @@ def test_a_layout_that_lacks_something_is_told(tmp_path: Path) -> None:
         ("GPG_KEY", "A035C8C19219BA821ECEA86B64E628F8D684696D", "A035C8C19219BA821ECEA86B64E628F8D684696D"),
         ("X", "key ghp_" + "a" * 36, "key (not shown)"),
         ("MAX_TOKENS", "4096", "4096"),
+        ("PGPASSWORD", "hunter2", "(not shown)"),
+        ("clientSecret", "hunter2", "(not shown)"),
+        ("org.example.api-key", "hunter2", "(not shown)"),
+        ("TOKENIZERS_PARALLELISM", "fast", "fast"),
+        ("USE_TOKEN", "true", "true"),
     ],
 )
 def test_values_that_look_like_secrets_are_hidden(name: str, value: str, shown: str) -> None:
     assert hide(name, value) == shown
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("ARG NGC_API_KEY=abc def", "ARG NGC_API_KEY=(not shown) def"),
+        ("RUN login --token hunter2 --port 80", "RUN login --token (not shown) --port 80"),
+        ("RUN TOKEN PASSWORD=hunter2 x", "RUN TOKEN (not shown) x"),
+        ("RUN A=1 TOKEN_FILE=/run/t make", "RUN A=1 TOKEN_FILE=/run/t make"),
+        ("RUN curl https://u:$P@h/x https://u:p@h/x", "RUN curl https://u:$P@h/x https://…@h/x"),
+    ],
+)
+def test_values_behind_telling_names_are_hidden_in_commands(text: str, shown: str) -> None:
+    assert hide_in_command(text) == shown

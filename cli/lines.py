@@ -1,0 +1,25 @@
+"""Lines of a file of JSON Lines, as `check --batch` and `matrix` read them: with numbers, each in bounded memory."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import BinaryIO, Final
+
+LONGEST: Final = 1 << 20  # bytes of one line, its end left out
+_BYTE_ORDER_MARK: Final = b"\xef\xbb\xbf"
+
+
+def numbered_lines(stream: BinaryIO) -> Iterator[tuple[int, bytes | None]]:
+    """Lines that are not blank, with their numbers from 1 on; None for one that is too long to be held."""
+    number = 0
+    while line := stream.readline(LONGEST + 1):
+        number += 1
+        if len(line) > LONGEST and line[-1:] != b"\n":
+            while (rest := stream.readline(LONGEST)) and rest[-1:] != b"\n":
+                pass
+            yield number, None
+            continue
+        if number == 1:
+            line = line.removeprefix(_BYTE_ORDER_MARK)
+        if line and not line.isspace():
+            yield number, line
