@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
@@ -273,6 +272,8 @@ def sizes(name: str, *, is_json: bool) -> None:
 
 
 def _asked(wanted: Sequence[Wanted]) -> list[WheelSize]:
+    from concurrent.futures import ThreadPoolExecutor  # noqa: PLC0415 - for this command alone
+
     from images.inspection.index import Index  # noqa: PLC0415 - its network library is needed here only
     from images.inspection.opening import open_session  # noqa: PLC0415
     from images.observe_wheels import index_url  # noqa: PLC0415

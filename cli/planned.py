@@ -10,7 +10,7 @@ from cli.stacks import pool_of, read_stack, stack_files, stack_name
 from cli.terminal import InputError
 from components.compat import CaseError, check
 from components.compat.ceiling import ceiling
-from components.compat.matrix import joined
+from components.compat.many import joined
 from components.compat.pools import read_pools
 from components.settings import Stack
 from images.cases import Use, uses_of

@@ -5,12 +5,20 @@
     answer.verdict, answer.remedy
 
 The public face of the engine, and the only re-export of the project. Pure: standard library and `packaging`.
+A name is imported when it is asked for: whoever reads one table here does not load every rule.
 """
 
-from components.compat.answer import check
-from components.compat.case import Case, CaseError, case_from
-from components.compat.matrix import Image, Matrix, Pool, matrix
-from components.compat.model import Answer, Change, Finding, Remedy, Severity, Verdict
+from __future__ import annotations
+
+import importlib
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:
+    from components.compat.answer import check
+    from components.compat.case import Case, CaseError, case_from
+    from components.compat.many import Image, Matrix, Pool, matrix
+    from components.compat.model import Answer, Change, Finding, Remedy, Severity, Verdict
 
 __all__ = [
     "Answer",
@@ -28,3 +36,22 @@ __all__ = [
     "check",
     "matrix",
 ]
+
+# No module here may be called like one of these names: imported, it would stand in its place.
+_HOMES: Final = MappingProxyType(
+    {
+        "answer": ("check",),
+        "case": ("Case", "CaseError", "case_from"),
+        "many": ("Image", "Matrix", "Pool", "matrix"),
+        "model": ("Answer", "Change", "Finding", "Remedy", "Severity", "Verdict"),
+    }
+)
+
+
+def __getattr__(name: str) -> Any:
+    for home, names in _HOMES.items():
+        if name in names:
+            found = getattr(importlib.import_module(f"{__name__}.{home}"), name)
+            globals()[name] = found
+            return found
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -9,13 +9,13 @@ from dataclasses import dataclass, field
 from difflib import get_close_matches
 from functools import cache
 from posixpath import join, normpath
-from typing import Final
-
-import tree_sitter_containerfile
-from tree_sitter import Language, Node, Parser
+from typing import TYPE_CHECKING, Final
 
 from images.lint.model import Command, Instruction, Kind, LintError, Recipe, Stage, Word, expand
 from images.lint.shell import SHELLS, ShellText, command_from, parse_shell, plain_text, shell_text
+
+if TYPE_CHECKING:
+    from tree_sitter import Node, Parser
 
 INSTRUCTIONS: Final = (
     "ADD", "ARG", "CMD", "COPY", "ENTRYPOINT", "ENV", "EXPOSE", "FROM", "HEALTHCHECK", "LABEL", "MAINTAINER", "ONBUILD",
@@ -84,6 +84,9 @@ def parse_dockerfile(text: str, path: str) -> Recipe:
 
 @cache
 def _parser() -> Parser:
+    import tree_sitter_containerfile  # noqa: PLC0415 - a script or a definition file needs no grammar of Dockerfiles
+    from tree_sitter import Language, Parser  # noqa: PLC0415
+
     return Parser(Language(tree_sitter_containerfile.language()))
 
 

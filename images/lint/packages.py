@@ -9,9 +9,6 @@ from enum import StrEnum
 from functools import cache
 from typing import Final
 
-from packaging.requirements import InvalidRequirement, Requirement
-from packaging.utils import canonicalize_name
-
 from images.lint.model import Command, Word
 from images.lint.shell import option_value
 
@@ -226,28 +223,53 @@ def _requirements(words: Iterable[Word]) -> Iterator[Package]:
     for word in words:
         text = word.text.strip()
         if text.endswith(".whl") and (match := re.match(r"(?:.*/)?([A-Za-z0-9_.]+)-(\d[^-]*)-", text)):
-            yield Package(canonicalize_name(match[1]), word, match[2].replace("%2B", "+"), is_pinned=True)
+            yield Package(canonical_name(match[1]), word, match[2].replace("%2B", "+"), is_pinned=True)
             continue
         if "$" in text:
             if match := re.match(r"([A-Za-z0-9][\w.-]*)(\[[^]]*\])?(===?|~=|@)", text):
-                yield Package(canonicalize_name(match[1]), word, is_pinned=True, extras=_extras(match[2] or ""))
+                yield Package(canonical_name(match[1]), word, is_pinned=True, extras=_extras(match[2] or ""))
             continue
-        try:
-            requirement = Requirement(text)
-        except InvalidRequirement:
-            continue  # a path, a URL, a word of the shell
-        specifiers = list(requirement.specifier)
-        exact = [
-            s for s in specifiers if s.operator in {"==", "==="} or (s.operator == "~=" and s.version.count(".") > 1)
-        ]
-        version = exact[0].version if exact else ""
-        yield Package(
-            canonicalize_name(requirement.name),
-            word,
-            version,
-            is_pinned=bool(exact) or requirement.url is not None,
-            extras=frozenset(requirement.extras),
-        )
+        if match := _COMMON.fullmatch(text):
+            version = match[3] or ""
+            yield Package(canonical_name(match[1]), word, version, bool(version), _extras(match[2] or ""))
+        elif found := _requirement(word, text):
+            yield found
+
+
+# A bare name or one exact version: nearly all that people write. Reading it needs no parser, whose import takes longer
+# than all of the linting.
+_COMMON: Final = re.compile(
+    r"([A-Za-z0-9](?:[\w.-]*[A-Za-z0-9])?)(\[[\w, .-]*\])?"
+    r"(?:==(\d+(?:\.\d+)*(?:(?:a|b|rc|\.post|\.dev)\d+)*(?:\+[a-z0-9]+(?:\.[a-z0-9]+)*)?))?",
+    re.ASCII,
+)
+
+
+def _requirement(word: Word, text: str) -> Package | None:
+    """Whatever PEP 508 allows; None for a path, a URL, a word of the shell."""
+    from packaging.requirements import InvalidRequirement, Requirement  # noqa: PLC0415 - see above
+
+    try:
+        requirement = Requirement(text)
+    except InvalidRequirement:
+        return None
+    exact = [
+        each
+        for each in requirement.specifier
+        if each.operator in {"==", "==="} or (each.operator == "~=" and each.version.count(".") > 1)
+    ]
+    return Package(
+        canonical_name(requirement.name),
+        word,
+        exact[0].version if exact else "",
+        is_pinned=bool(exact) or requirement.url is not None,
+        extras=frozenset(requirement.extras),
+    )
+
+
+def canonical_name(name: str) -> str:
+    """A name as PyPI spells it (PEP 503). `packaging.utils` has it too, with all that wheels' tags need."""
+    return re.sub(r"[-_.]+", "-", name).lower()
 
 
 def _extras(text: str) -> frozenset[str]:

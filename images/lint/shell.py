@@ -13,12 +13,12 @@ from dataclasses import dataclass, field, replace
 from functools import cache
 from itertools import accumulate
 from posixpath import join, normpath
-from typing import Final
-
-import tree_sitter_bash
-from tree_sitter import Language, Node, Parser
+from typing import TYPE_CHECKING, Final
 
 from images.lint.model import Command, Word, expand
+
+if TYPE_CHECKING:
+    from tree_sitter import Node, Parser
 
 SHELLS: Final = frozenset({"sh", "bash", "dash", "ash", "zsh", "ksh"})
 # Programs that run the rest of their line, with their options that take a value.
@@ -107,6 +107,9 @@ def command_from(
 
 @cache
 def _parser() -> Parser:
+    import tree_sitter_bash  # noqa: PLC0415 - a file without a shell line needs no grammar of it
+    from tree_sitter import Language, Parser  # noqa: PLC0415
+
     return Parser(Language(tree_sitter_bash.language()))
 
 
