@@ -274,9 +274,8 @@ def sizes(name: str, *, is_json: bool) -> None:
 def _asked(wanted: Sequence[Wanted]) -> list[WheelSize]:
     from concurrent.futures import ThreadPoolExecutor  # noqa: PLC0415 - for this command alone
 
-    from images.inspection.index import Index  # noqa: PLC0415 - its network library is needed here only
+    from images.inspection.index import Index, index_url  # noqa: PLC0415 - its network library is needed here only
     from images.inspection.opening import open_session  # noqa: PLC0415
-    from images.observe_wheels import index_url  # noqa: PLC0415
 
     with open_session(os.environ, with_login=False) as session, ThreadPoolExecutor(_AT_ONCE) as threads:
         return list(threads.map(Index(session, index_url(os.environ)).size, wanted))

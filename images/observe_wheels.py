@@ -8,14 +8,13 @@ its set of targets has stayed the same for long (`--settle`); the column `comple
 from __future__ import annotations
 
 import argparse
-import configparser
 import csv
 import io
 import os
 import re
 import sys
 import zipfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from email.parser import BytesParser
@@ -27,12 +26,14 @@ from packaging.utils import InvalidWheelFilename, canonicalize_name, parse_wheel
 from packaging.version import Version
 
 from images.fatbin import DeviceCode, Scanner, Target, order
+from images.inspection.faults import InspectError
+from images.pins import wheel_pin
 
 if TYPE_CHECKING:
     import httpx
 
-DEFAULT_INDEX = "https://pypi.org/simple"
-INDEX_VARIABLES = ("UV_DEFAULT_INDEX", "UV_INDEX_URL", "PIP_INDEX_URL")
+    from images.inspection.index import File, Index
+
 COLUMNS = (
     "package",
     "version",
@@ -46,7 +47,6 @@ COLUMNS = (
     "containers",
     "complete",
 )
-_SIMPLE = "application/vnd.pypi.simple.v1+json"
 _LIBRARY = re.compile(r"\.so(\.\d+)*$")
 _PIECE = 1 << 20
 _BUFFER = 4 << 20  # one range request
@@ -125,27 +125,20 @@ class Wheel:
     libraries: tuple[Library, ...]
 
 
-def index_url(environment: Mapping[str, str], configurations: Sequence[Path] | None = None) -> str:
-    """The simple index that this machine's pip or uv uses."""
-    for variable in INDEX_VARIABLES:
-        if environment.get(variable):
-            return environment[variable].rstrip("/")
-    parser = configparser.RawConfigParser()
-    parser.read(_pip_configurations(environment) if configurations is None else configurations)
-    return parser.get("global", "index-url", fallback=DEFAULT_INDEX).rstrip("/")
-
-
-def find_wheel(client: httpx.Client, index: str, pin: str) -> tuple[str, str]:
-    """File name and URL of the smallest Linux x86_64 wheel of `package==version`: device code is alike in all."""
-    name, _, version = pin.partition("==")
-    answer = client.get(f"{index}/{canonicalize_name(name)}/", headers={"Accept": _SIMPLE}, follow_redirects=True)
-    if answer.status_code != 200 or not answer.headers.get("content-type", "").startswith(_SIMPLE):
-        raise NotObserved(f"{name}: the index answered {answer.status_code} {answer.headers.get('content-type', '')}")
-    wheels = [file for file in answer.json()["files"] if _fits(file["filename"], Version(version))]
+def find_wheel(index: Index, text: str) -> File:
+    """The smallest Linux x86_64 wheel of `package==version`: device code is alike in all. Raises NotObserved."""
+    try:
+        pin = wheel_pin(text)
+    except ValueError as error:
+        raise NotObserved(str(error)) from None
+    try:
+        files = index.files(pin.name)
+    except InspectError as error:
+        raise NotObserved(f"{error.problem.reason}; {error.problem.fix}") from None
+    wheels = [file for file in files if _fits(file.filename, Version(pin.version))]
     if not wheels:
-        raise NotObserved(f"{pin}: the index has no wheel for Linux on x86_64")
-    chosen = min(wheels, key=lambda file: (file.get("size") or 0, file["filename"]))
-    return chosen["filename"], str(answer.url.join(chosen["url"]))
+        raise NotObserved("the index has no wheel for Linux on x86_64")
+    return min(wheels, key=lambda file: (file.size or 0, file.filename))
 
 
 def observe(file: io.BufferedReader, filename: str, *, settle: int | None = None, match: str = "*") -> Wheel:
@@ -216,13 +209,17 @@ def _observe_argument(argument: str, settle: int | None, match: str) -> tuple[Wh
         path = Path(argument)
         with path.open("rb") as file:
             return observe(file, path.name, settle=settle, match=match), path.stat().st_size
-    import httpx  # noqa: PLC0415 - of the `lab` group; a wheel on disk is read without it
+    import httpx  # noqa: PLC0415 - a wheel on disk is read without a network library
+
+    from images.inspection.index import Index, index_url  # noqa: PLC0415
+    from images.inspection.opening import open_session  # noqa: PLC0415
 
     try:
-        with httpx.Client(timeout=60) as client:
-            filename, url = find_wheel(client, index_url(os.environ), argument)
-            remote = RangeFile(client, url)
-            return observe(io.BufferedReader(remote, _BUFFER), filename, settle=settle, match=match), remote.bytes_read
+        with open_session(os.environ, with_login=False) as session, httpx.Client(timeout=60) as client:
+            wheel = find_wheel(Index(session, index_url(os.environ)), argument)
+            remote = RangeFile(client, wheel.url)
+            file = io.BufferedReader(remote, _BUFFER)
+            return observe(file, wheel.filename, settle=settle, match=match), remote.bytes_read
     except httpx.HTTPError as error:
         raise NotObserved(f"no answer: {error}") from error
 
@@ -257,19 +254,6 @@ def _fits(filename: str, version: Version) -> bool:
     except InvalidWheelFilename:
         return False
     return found == version and any(tag.platform.endswith("x86_64") and "linux" in tag.platform for tag in tags)
-
-
-def _pip_configurations(environment: Mapping[str, str]) -> list[Path]:
-    if "PIP_CONFIG_FILE" in environment:
-        return [Path(environment["PIP_CONFIG_FILE"])]
-    config_home = Path(environment.get("XDG_CONFIG_HOME") or Path.home() / ".config")
-    # In pip's order: the later one wins.
-    return [
-        Path("/etc/pip.conf"),
-        Path.home() / ".pip" / "pip.conf",
-        config_home / "pip" / "pip.conf",
-        Path(sys.prefix) / "pip.conf",
-    ]
 
 
 @contextmanager

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import configparser
 import json
 import re
+import sys
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from html.parser import HTMLParser
+from pathlib import Path
 from typing import Any, Final
 
 import httpx
@@ -14,13 +18,17 @@ from images.inspection.faults import InspectError
 from images.inspection.registry import Session
 from images.wheels import Wanted, WheelSize, best_wheel
 
+DEFAULT_INDEX: Final = "https://pypi.org/simple"
+INDEX_VARIABLES: Final = ("UV_DEFAULT_INDEX", "UV_INDEX_URL", "PIP_INDEX_URL")
 _JSON: Final = "application/vnd.pypi.simple.v1+json"
 _ACCEPT: Final = f"{_JSON}, application/vnd.pypi.simple.v1+html;q=0.2, text/html;q=0.1"
 _LONGEST_PAGE: Final = 64 << 20  # bytes; a big project's page has a few million
 
 
 @dataclass(frozen=True, slots=True)
-class _File:
+class File:
+    """One file of a project. `size` in bytes."""
+
     filename: str
     url: str
     sha256: str
@@ -36,7 +44,7 @@ class Index:
 
     def size(self, wanted: Wanted) -> WheelSize:
         """The wheel that an installer takes, with its bytes. Raises InspectError."""
-        files = {file.filename: file for file in self._files(wanted.name)}
+        files = {file.filename: file for file in self.files(wanted.name)}
         try:
             chosen = files[best_wheel(wanted, {name: file.sha256 for name, file in files.items()})]
         except LookupError as error:
@@ -46,7 +54,8 @@ class Index:
         size = chosen.size if chosen.size is not None else self._length(wanted.name, chosen.url)
         return WheelSize(wanted.environment, wanted.name, wanted.version, chosen.filename, chosen.sha256, size)
 
-    def _files(self, name: str) -> tuple[_File, ...]:
+    def files(self, name: str) -> tuple[File, ...]:
+        """All files of a project, by its canonical name. Raises InspectError."""
         url = f"{self.url}/{name}/"
         content, answer = self.session.read(url, {"Accept": _ACCEPT}, name, _refused(name), most=_LONGEST_PAGE)
         try:
@@ -67,6 +76,29 @@ class Index:
         return int(told)
 
 
+def index_url(environment: Mapping[str, str], configurations: Sequence[Path] | None = None) -> str:
+    """The simple index that this machine's pip or uv uses."""
+    for variable in INDEX_VARIABLES:
+        if environment.get(variable):
+            return environment[variable].rstrip("/")
+    parser = configparser.RawConfigParser()
+    parser.read(_pip_configurations(environment) if configurations is None else configurations)
+    return parser.get("global", "index-url", fallback=DEFAULT_INDEX).rstrip("/")
+
+
+def _pip_configurations(environment: Mapping[str, str]) -> list[Path]:
+    if "PIP_CONFIG_FILE" in environment:
+        return [Path(environment["PIP_CONFIG_FILE"])]
+    config_home = Path(environment.get("XDG_CONFIG_HOME") or Path.home() / ".config")
+    # In pip's order: the later one wins.
+    return [
+        Path("/etc/pip.conf"),
+        Path.home() / ".pip" / "pip.conf",
+        config_home / "pip" / "pip.conf",
+        Path(sys.prefix) / "pip.conf",
+    ]
+
+
 def _refused(name: str) -> Any:
     def said(answer: httpx.Response) -> InspectError:
         host, status = answer.url.host, answer.status_code
@@ -81,14 +113,14 @@ def _refused(name: str) -> Any:
     return said
 
 
-def _of_json(page: Any, base: httpx.URL) -> list[_File]:
+def _of_json(page: Any, base: httpx.URL) -> list[File]:
     return [
-        _File(each["filename"], str(base.join(each["url"])), each["hashes"].get("sha256", ""), each.get("size"))
+        File(each["filename"], str(base.join(each["url"])), each["hashes"].get("sha256", ""), each.get("size"))
         for each in page["files"]
     ]
 
 
-def _of_html(page: str, base: httpx.URL) -> list[_File]:
+def _of_html(page: str, base: httpx.URL) -> list[File]:
     links = _Links()
     links.feed(page)
     files = []
@@ -96,7 +128,7 @@ def _of_html(page: str, base: httpx.URL) -> list[_File]:
         url = base.join(href)
         hashed = re.fullmatch(r"sha256=([0-9a-f]{64})", url.fragment)
         files.append(
-            _File(url.path.rpartition("/")[2], str(url.copy_with(fragment=None)), hashed[1] if hashed else "", None)
+            File(url.path.rpartition("/")[2], str(url.copy_with(fragment=None)), hashed[1] if hashed else "", None)
         )
     return files
 

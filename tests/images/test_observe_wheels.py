@@ -17,7 +17,10 @@ from pathlib import Path
 import httpx
 import pytest
 
-from images.observe_wheels import DEFAULT_INDEX, NotObserved, RangeFile, find_wheel, index_url, main
+from images.inspection.index import DEFAULT_INDEX, index_url
+from images.inspection.index import Index as PackageIndex
+from images.inspection.opening import open_session
+from images.observe_wheels import NotObserved, RangeFile, find_wheel, main
 
 WHEEL = "tiny_gpu-1.2-cp312-cp312-manylinux_2_28_x86_64.whl"
 METADATA = """Metadata-Version: 2.1
@@ -75,7 +78,7 @@ class Handler(BaseHTTPRequestHandler):
         asked = re.fullmatch(r"bytes=(\d+)-(\d+)", self.headers.get("Range", ""))
         if self.path == "/simple/tiny-gpu/":
             files = [
-                {"filename": name, "url": f"../../files/{name}", "size": len(data)}
+                {"filename": name, "url": f"../../files/{name}", "hashes": {}, "size": len(data)}
                 for name, data in self.server.files.items()
             ]
             self._answer(200, json.dumps({"files": files}).encode(), "application/vnd.pypi.simple.v1+json")
@@ -197,8 +200,15 @@ def test_takes_the_smallest_wheel_for_linux_on_x86_64(serve: type[Index]) -> Non
         "tiny_gpu-1.2.tar.gz",
     )
     server = serve({WHEEL: b"123", **dict(zip(others, [b"1234", b"1", b"1", b"1"], strict=True))})
-    with httpx.Client() as client:
-        assert find_wheel(client, f"{server.url}/simple", "tiny-gpu==1.2") == (WHEEL, f"{server.url}/files/{WHEEL}")
+    with open_session({}, with_login=False) as session:
+        found = find_wheel(PackageIndex(session, f"{server.url}/simple"), "tiny-gpu==1.2")
+    assert (found.filename, found.url) == (WHEEL, f"{server.url}/files/{WHEEL}")
+
+
+@pytest.mark.parametrize("argument", ["tiny-gpu", "tiny-gpu>=1", "tiny gpu==1.2"])
+def test_what_is_no_pin_is_told_and_nobody_is_asked(argument: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([argument]) == 1
+    assert capsys.readouterr().err == f"{argument}: is not an exact pin such as numpy==2.4.6\n"
 
 
 def test_a_range_file_reads_and_seeks_like_any_file(serve: type[Index]) -> None:

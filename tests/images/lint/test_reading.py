@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+from pathlib import Path
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from packaging.requirements import InvalidRequirement, Requirement
+from packaging.utils import canonicalize_name
 
 from images.lint.check import Report, lint
 from images.lint.model import Kind, LintError, Setting, expand
+from images.lint.packages import installs
 from images.lint.reading import LARGEST_BYTES, kind_of, read_recipe
 from images.lint.rules.rule import DIGEST
+from images.lint.shell import parse_shell, plain_text
 from images.lint.waivers import waiver_from
 
 BASE = f"FROM python:3.12-slim@{DIGEST}\n"
@@ -185,3 +193,74 @@ class TestWaivers:
     def test_an_option_without_reason_is_refused(self, option: str) -> None:
         with pytest.raises(LintError, match="has no reason"):
             waiver_from(option)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *(
+            "torch",
+            "Torch_Vision",
+            "torch==2.6.0",
+            "torch==2.6.0+cu124",
+            "jax[cuda12]==0.4.30",
+            "jax[a, b_c]",
+            "x==1.0rc1",
+        ),
+        *(
+            "x==1.0.post0",
+            "x==2.*",
+            "x===1.0",
+            "x~=1.4.2",
+            "x~=1.4",
+            "x>=1",
+            "x==1,<2",
+            "x==abc",
+            "./x",
+            "x.",
+            "https://h/x",
+        ),
+        *("x @ https://h/x.whl", "x==1; python_version<'3.9'", "-", "a b", "x==1.x", "x[]==1", "x==1.0+CU"),
+    ],
+)
+def test_common_requirements_are_read_as_the_parser_reads_them(text: str) -> None:
+    (install,) = installs(parse_shell(plain_text(f'pip install "{text}"')))
+    found = [(each.name, each.version, each.is_pinned, each.extras) for each in install.packages]
+    try:
+        wanted = Requirement(text)
+    except InvalidRequirement:
+        assert not found
+        return
+    pins = [("==", 0), ("===", 0), ("~=", 2)]  # operator, and how many dots make it one version
+    exact = [
+        each for each in wanted.specifier if any(each.operator == o and each.version.count(".") >= n for o, n in pins)
+    ]
+    version = exact[0].version if exact else ""
+    pinned = bool(exact) or wanted.url is not None
+    assert found == [(canonicalize_name(wanted.name), version, pinned, frozenset(wanted.extras))]
+
+
+def test_the_linter_starts_without_the_engine_and_without_parsers_that_a_file_does_not_need() -> None:
+    program = (
+        "import sys\n"
+        "from cli.__main__ import commands\n"
+        "commands(['image', 'lint', sys.argv[1]], standalone_mode=False)\n"
+        "print(' '.join(sys.modules))"
+    )
+
+    def loaded(file: str) -> set[str]:
+        path = Path(__file__).parent / "inputs" / file
+        done = subprocess.run([sys.executable, "-c", program, str(path)], capture_output=True, text=True, check=True)
+        return set(done.stdout.splitlines()[-1].split())
+
+    heavy = {
+        "pydantic",
+        "yaml",
+        "httpx",
+        "rich",
+        "packaging.requirements",
+        "packaging.utils",
+        "components.compat.answer",
+    }
+    assert not loaded("clean/Dockerfile") & heavy
+    assert "tree_sitter_containerfile" not in loaded("clean/job.sbatch") | loaded("clean/clean.def")
