@@ -8,7 +8,7 @@ from functools import cache, lru_cache
 from typing import Final
 
 from components.compat import Answer, Case, Finding, Severity, Verdict, check
-from components.compat.matrix import joined
+from components.compat.many import joined
 from components.compat.rules.index import ALL_RULES
 from components.problems import listing
 from images.cases import Use

@@ -85,7 +85,7 @@ def test_every_module_of_the_folder_is_a_rule_of_the_index_under_its_own_name() 
         ("D-LATEST", "FROM tensorflow/tensorflow:latest-gpu\nUSER 1\n", [1]),
         ("D-LATEST", "FROM python:3.12-slim\nUSER 1\n", []),
         ("D-DELETED", f"FROM nvidia/cuda:9.2-runtime@{DIGEST}\nUSER 1\n", []),
-        ("D-DELETED", "FROM index.docker.io/nvidia/cuda:9.2-runtime\nUSER 1\n", [1]),
+        ("D-DELETED", "FROM registry-1.docker.io/nvidia/cuda:9.2-runtime\nUSER 1\n", [1]),
         ("D-DELETED", "FROM nvcr.io/nvidia/cuda:9.2-runtime\nUSER 1\n", [1]),
         ("D-DELETED", "FROM mirror.example/nvidia/cuda:9.2-runtime\nUSER 1\n", []),
         ("D-DEVEL", f"FROM pytorch/pytorch:2.7.1-cuda12.6-cudnn9-devel@{DIGEST}\nUSER 1\n", [1]),
