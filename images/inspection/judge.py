@@ -7,14 +7,15 @@ framework says of its own build, the CUDA runtime that lies there, the toolkit, 
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 from components.compat.distributions import Device, device_of, framework_of
 from components.problems import listing
-from images.inspection.environments import majors
-from images.inspection.facts import Code, Contents, ImageContents, Package
+from images.inspection.environments import SYSTEM, conda_roots, environment_of, majors
+from images.inspection.facts import Code, Contents, ImageContents, Library, Package, Statement
 
 ENOUGH: Final = 0.25
 """A target counts that has this part of the entries of the commonest one: a rarer one has code of a few kernels."""
@@ -114,10 +115,14 @@ def judge(contents: ImageContents) -> Judgement:
     deep = contents.deep
     if deep is None:
         return Judgement((_program("", contents, said, None),) if said else (), tuple(_of_settings(contents)), said)
-    builds = dict(_builds(deep))
-    on_gpu = {name: package for name, (package, device) in builds.items() if device is Device.GPU}
-    on_cpu = [f"{package.name} {package.version}" for package, device in builds.values() if device is Device.CPU]
-    programs = tuple(_framework(name, package, contents, deep, said) for name, package in on_gpu.items())
+    builds = [(environment, *build) for environment in _environments(deep) for build in _builds(deep, environment)]
+    on_cpu = [f"{each.name} {each.version}" for _, _, each, device in builds if device is Device.CPU]
+    on_gpu = [(environment, name, each) for environment, name, each, device in builds if device is Device.GPU]
+    several = {name for name, count in Counter(name for _, name, _ in on_gpu).items() if count > 1}
+    programs = tuple(
+        _framework(name, package, contents, _seen_from(deep, environment), said, environment * (name in several))
+        for environment, name, package in on_gpu
+    )
     found = tuple(dict.fromkeys([*_runtimes(deep), *said]))
     if not programs and (found or _own_code(deep)):
         programs = (_program("", contents, found, _own_code(deep)),)
@@ -126,25 +131,50 @@ def judge(contents: ImageContents) -> Judgement:
     )
 
 
-def _builds(deep: Contents) -> Iterator[tuple[str, tuple[Package, Device]]]:
-    """Frameworks with the package that tells most of each: a build for GPUs before one for the CPU."""
-    names = frozenset(each.name for each in deep.packages)
+def _environments(deep: Contents) -> list[str]:
+    roots = conda_roots(deep.packages)
+    return list(dict.fromkeys(environment_of(each.path, roots) for each in deep.packages))
+
+
+def _seen_from(deep: Contents, environment: str) -> Contents:
+    """What a program of this environment may load: what lies in it, and the system's."""
+    roots = conda_roots(deep.packages)
+
+    def is_seen(each: Package | Library | Statement | Code) -> bool:
+        return environment_of(each.path, roots) in {environment, SYSTEM}
+
+    return replace(
+        deep,
+        packages=tuple(filter(is_seen, deep.packages)),
+        libraries=tuple(filter(is_seen, deep.libraries)),
+        statements=tuple(filter(is_seen, deep.statements)),
+        code=tuple(filter(is_seen, deep.code)),
+    )
+
+
+def _builds(deep: Contents, environment: str) -> Iterator[tuple[str, Package, Device]]:
+    """Frameworks of an environment, each with the package that tells most: a build for GPUs before one for the CPU."""
+    roots = conda_roots(deep.packages)
+    packages = [each for each in deep.packages if environment_of(each.path, roots) == environment]
+    names = frozenset(each.name for each in packages)
     found: dict[str, list[tuple[bool, str, str, Package, Device]]] = {}
-    for each in deep.packages:
+    for each in packages:
         device = device_of(each.name, each.version, cuda=each.cuda, beside=names)
         if device in {Device.GPU, Device.CPU}:
             rank = (device is Device.GPU, each.cuda, each.name, each, device)
             found.setdefault(framework_of(each.name), []).append(rank)
     for name, ranks in found.items():
         *_, package, device = max(ranks, key=lambda rank: rank[:3])
-        yield name, (package, device)
+        yield name, package, device
 
 
-def _framework(
-    name: str, package: Package, contents: ImageContents, deep: Contents, said: tuple[Evidence, ...]
+def _framework(  # noqa: PLR0913, PLR0917 - a framework, and all that says something of it
+    name: str, package: Package, contents: ImageContents, seen: Contents, said: tuple[Evidence, ...], place: str
 ) -> Program:
-    trusted = (*_of_framework(name, package, deep), *_runtimes(deep), *said)
-    return _program(name, contents, trusted, _code_in(deep, _FOLDERS.get(name, ())), package)
+    """One framework as a program; `place` tells it from the same one in another environment."""
+    trusted = (*_of_framework(name, package, seen), *_runtimes(seen), *said)
+    found = _program(name, replace(contents, deep=seen), trusted, _code_in(seen, _FOLDERS.get(name, ())), package)
+    return replace(found, name=f"{name} in /{place}") if place else found
 
 
 def _of_framework(name: str, package: Package, deep: Contents) -> Iterator[Evidence]:
