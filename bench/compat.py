@@ -46,7 +46,7 @@ print(time.perf_counter() - started, highest, file=sys.stderr)
 IMPORTED = """
 import sys, time
 started = time.perf_counter()
-import components.compat
+from components.compat import check
 print(time.perf_counter() - started, *sorted({"pulumi", "pydantic", "yaml", "click", "rich"} & set(sys.modules)))
 """
 ONE = ["check", "--gpu", "GTX 1080 Ti", "--driver", "418.88", "--image", "nvidia/cuda:10.2-runtime-ubuntu18.04"]
