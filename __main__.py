@@ -6,6 +6,7 @@ import pulumi
 
 from components import wiring
 from components.gpu_image import GpuImage
+from components.own_outputs import own_output
 from components.settings import SettingsError, Stack, from_pulumi
 from images.load import SpecError
 
@@ -16,11 +17,13 @@ ALREADY_SAID = 32
 def deploy(stack: Stack) -> None:
     """Register everything that the stack's settings ask for."""
     images: dict[str, GpuImage] = {}
+    deployed = own_output("image_sizes")
     for name, parent in wiring.images_in_order(stack):
-        images[name] = GpuImage(name, wiring.image_args(stack, name, images[parent].ref if parent else None))
+        base = images[parent].ref if parent else None
+        images[name] = GpuImage(name, wiring.image_args(stack, name, base, deployed))
     refs = {name: image.ref for name, image in images.items()}
     pulumi.export("images", refs)
-    pulumi.export("image_sizes", {name: wiring.size_output(image) for name, image in images.items()})
+    pulumi.export("image_sizes", {name: image.sizes for name, image in images.items()})
     if wiring.managed_pools(stack) or stack.hubs or stack.jobs:
         deploy_to_cluster(stack, refs)
 

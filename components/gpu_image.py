@@ -10,12 +10,15 @@ from typing import Any, NotRequired, TypedDict
 import pulumi
 import pulumi_docker_build as docker_build
 
+from components.image_forecast import ImagePool, Unbuilt, tell_forecast
 from components.problems import Problem, nearest, show
 from components.references import ImageReference
+from images.expected import Expected, expected
+from images.forecast import Megabytes, sizes_of
 from images.inspection.facts import ImageContents
 from images.inspection.faults import InspectError
 from images.inspection.judge import judge
-from images.load import IMAGES, SpecError, context_files, load_family
+from images.load import IMAGES, SpecError, context_files, load_family, load_sizes
 from images.measured import size_of
 from images.origin import Origin
 from images.plan import NOTHING, Plan, Substitute, kernel_pins, plan_image
@@ -58,6 +61,11 @@ class GpuImageArgs(TypedDict):
     on the machine that runs Pulumi, where policies find them; false leaves sizes and facts unknown to everybody."""
     images: NotRequired[str]
     """Folder of image folders; default: those of gpu-commons."""
+    lands_on: NotRequired[Sequence[ImagePool]]
+    """Pools whose nodes will start it: the preview of a build says how long its first start on each takes."""
+    deployed: NotRequired[pulumi.Input[Mapping[str, Any]]]
+    """The output `sizes` as it was when the stack was deployed last, for example from a stack's own outputs; what
+    changes is told against it. It decides nothing and is not recorded among the inputs."""
 
 
 class GpuImage(pulumi.ComponentResource):
@@ -83,6 +91,10 @@ class GpuImage(pulumi.ComponentResource):
     """Bytes of the layers' files on a node's disk."""
     facts: pulumi.Output[Mapping[str, Any] | None]
     """What the image turned out to contain: its programs that use a GPU with their CUDA line and machine code."""
+    sizes: pulumi.Output[Mapping[str, Any]]
+    """For a stack's outputs, in MB of 10⁶ bytes: `digest`, `compressed_mb`, `unpacked_mb`; `by_spec`, the lower bound
+    that the spec gives; `before`, digest and sizes of the image that this one took the place of, and `change_mb`, the
+    compressed MB since. These two stay until the next change, so that nothing changes while the image does not."""
 
     def __init__(self, name: str, args: GpuImageArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         folder = Path(args.get("images") or IMAGES)
@@ -92,7 +104,15 @@ class GpuImage(pulumi.ComponentResource):
         substitutes = [_substitute(entry) for entry in args.get("substitutes") or ()]
         plan = plan_image(family, substitutes=substitutes)
         used = [_as_argument(substitute) for substitute in plan.substitutes]
-        super().__init__("gpu-commons:index:GpuImage", name, {**args, "substitutes": used, "facts": _facts(plan)}, opts)
+        sizes = {spec.name: load_sizes(folder / spec.name, spec) for spec in family}
+        expectation = expected(family, sizes, substitutes)
+        super().__init__(
+            "gpu-commons:index:GpuImage",
+            name,
+            # What only words the preview is left out: a change of it is no change of the image.
+            {**args, "substitutes": used, "facts": _facts(plan, expectation), "lands_on": None, "deployed": None},
+            opts,
+        )
         if message := _departures(plan):
             pulumi.log.info(message, self)
         bundle = Path(args["ca_bundle"]) if args.get("ca_bundle") else None
@@ -142,6 +162,14 @@ class GpuImage(pulumi.ComponentResource):
         self.compressed_bytes = contents.apply(lambda read: size_of(read).compressed if read else None)
         self.unpacked_bytes = contents.apply(lambda read: size_of(read).unpacked if read else None)
         self.facts = contents.apply(lambda read: _facts_read(read) if read else None)
+        deployed = pulumi.Output.from_input(args.get("deployed"))
+        by_spec = expectation.size if expectation.counted else None
+        self.sizes = pulumi.Output.all(built.digest, contents, deployed).apply(
+            lambda known: sizes_of(known[0], size_of(known[1]) if known[1] else None, by_spec, known[2])
+        )
+        if pulumi.runtime.is_dry_run():
+            unbuilt = Unbuilt(args["image"], plan.root, expectation, tag if read_back else None)
+            tell_forecast(self, unbuilt, built.digest, deployed, args.get("lands_on") or ())
         self.register_outputs(
             {
                 "ref": self.ref,
@@ -149,6 +177,7 @@ class GpuImage(pulumi.ComponentResource):
                 "compressed_bytes": self.compressed_bytes,
                 "unpacked_bytes": self.unpacked_bytes,
                 "facts": self.facts,
+                "sizes": self.sizes,
             }
         )
 
@@ -181,9 +210,10 @@ def _argument_problems(name: str, args: GpuImageArgs, family: Sequence[ImageSpec
     return problems
 
 
-def _facts(plan: Plan) -> Mapping[str, Any]:
-    """What the spec says, short enough to read in a preview."""
+def _facts(plan: Plan, expectation: Expected) -> Mapping[str, Any]:
+    """What the spec says, short enough to read in a preview. `expected` is a lower bound of its size."""
     spec = plan.spec
+    bound = Megabytes.of(expectation.size).plain() if expectation.counted else None
     return {
         "origin": Origin.SPEC.value,
         "version": spec.version,
@@ -193,6 +223,7 @@ def _facts(plan: Plan) -> Mapping[str, Any]:
         "packages": installed_pins(plan),
         "kernels": {kernel.name: list(kernel_pins(kernel)) for kernel in plan.kernels},
         "missing": list(plan.missing),
+        "expected": {**bound, "origin": Origin.SPEC.value} if bound else None,
     }
 
 

@@ -6,16 +6,16 @@ from typing import Any, cast
 
 import pulumi
 
-from components.gpu_image import GpuImage, GpuImageArgs
+from components.gpu_image import GpuImageArgs
 from components.gpu_job import GpuJobArgs
 from components.gpu_node_pool import GpuNodePoolArgs
+from components.image_forecast import ImagePool
 from components.notebook_hub import NotebookHubArgs
 from components.nvidia_runtime import NvidiaRuntimeArgs
 from components.pre_puller import PrePullerArgs
 from components.problems import Problem, SettingsError
 from components.settings import Stack
 from components.stack.models import Hub, Job, Pool, Profile
-from images.estimate import MB
 from images.load import load_family
 
 Refs = Mapping[str, pulumi.Output[str]]  # image name → repository@digest
@@ -67,9 +67,17 @@ def images_in_order(stack: Stack) -> Iterator[tuple[str, str | None]]:
             yield name, parents[name]
 
 
-def image_args(stack: Stack, name: str, base: pulumi.Output[str] | None) -> GpuImageArgs:
-    """Arguments of the GpuImage of that name; `base` is its parent's `ref`."""
-    args: GpuImageArgs = {"image": name, "repository": f"{stack.site.registry}/{name}"}
+def image_args(
+    stack: Stack, name: str, base: pulumi.Output[str] | None, deployed: pulumi.Output[Mapping[str, Any]] | None = None
+) -> GpuImageArgs:
+    """Arguments of a GpuImage. `base`: its parent's `ref`; `deployed`: the `sizes` of last time, by image."""
+    args: GpuImageArgs = {
+        "image": name,
+        "repository": f"{stack.site.registry}/{name}",
+        "lands_on": image_pools(stack, name),
+    }
+    if deployed is not None:
+        args["deployed"] = deployed.apply(lambda sizes: sizes.get(name, {}))
     if base is not None:
         args["base"] = base
     if stack.site.builder:
@@ -84,10 +92,30 @@ def image_args(stack: Stack, name: str, base: pulumi.Output[str] | None) -> GpuI
     return args
 
 
-def size_output(image: GpuImage) -> pulumi.Output[Mapping[str, float]]:
-    """What a reader of a preview or of the stack's outputs sees of an image's size: MB of 10⁶ bytes, rounded."""
-    sizes = pulumi.Output.all(compressed_mb=image.compressed_bytes, unpacked_mb=image.unpacked_bytes)
-    return sizes.apply(lambda found: {name: round(size / MB, 1) for name, size in found.items() if size is not None})
+def image_pools(stack: Stack, image: str) -> list[ImagePool]:
+    """Pools whose nodes start the image, for profiles and for jobs, in the order of the fleet."""
+    profiles = [profile for hub in stack.hubs for profile in hub.profiles if profile.image == image]
+    wanted = {profile.pool or stack.site.core_pool for profile in profiles}
+    wanted |= {name for job in stack.jobs if job.image == image for name in _job_pools(stack, job)}
+    return [
+        cast(
+            "ImagePool",
+            {"pool": pool.name, **pool.stated_rates, "rates_are_planned": pool.are_rates_planned},
+        )
+        for pool in stack.fleet.pools
+        if pool.name in wanted
+    ]
+
+
+def _job_pools(stack: Stack, job: Job) -> list[str]:
+    """The pool that a job names; without one, those whose empty nodes have room for it."""
+    if job.pool:
+        return [job.pool]
+    return [
+        pool.name
+        for pool in stack.fleet.pools
+        if job.gpus <= pool.gpus_per_node and job.cpu <= pool.cpu and job.memory_gib <= pool.memory_gib
+    ]
 
 
 def managed_pools(stack: Stack) -> tuple[Pool, ...]:

@@ -25,7 +25,7 @@ from images.estimate import MB, Size
 from images.load import IMAGES, load_family, load_sizes
 from images.measured import UNPACKED_RATIO
 from images.origin import Origin
-from images.plan import Substitute, pinned, plan_image
+from images.plan import Plan, Substitute, plan_image
 from images.spec import ImageSpec, Layout
 from images.wheels import SERVER, WheelSize, other_pins
 
@@ -47,12 +47,24 @@ class Counted:
 
 
 @dataclass(frozen=True, slots=True)
+class NotCounted:
+    """A part whose size is not known before the build. As text it is told whole; `what` is its name."""
+
+    what: str
+    rest: str = ""
+    is_base: bool = False
+
+    def __str__(self) -> str:
+        return self.what + self.rest
+
+
+@dataclass(frozen=True, slots=True)
 class Expected:
     """A lower bound of an image's size, what it is the sum of, and what is not in it."""
 
     size: Size
     counted: tuple[Counted, ...]
-    not_counted: tuple[str, ...]
+    not_counted: tuple[NotCounted, ...]
     remarks: tuple[str, ...]
 
 
@@ -72,49 +84,56 @@ def expected(family: Sequence[ImageSpec], sizes: Sizes, substitutes: Sequence[Su
 
     What the site's substitutes leave out is not in the image, so it is not counted.
     """
+    plans = [plan_image(family[start:], substitutes=substitutes) for start in range(len(family))]
     there: set[tuple[str, str, str, str]] = set()
     counted, packed, unpacked = [], 0.0, 0.0
-    for start in reversed(range(len(family))):
-        spec, plan = family[start], plan_image(family[start:], substitutes=substitutes)
-        built = {kernel.name for kernel in plan.kernels}
-        if spec.python and plan.packages == spec.python.packages:  # else the site leaves all of them out
-            built.add(SERVER)
+    for plan in reversed(plans):
+        name, built = plan.spec.name, _environments(plan)
         # What a parent has already is not installed again; a kernel has an environment of its own.
         new = {
-            (spec.name if size.environment else SERVER, size.environment, size.name, size.version): size
-            for size in sizes.get(spec.name) or ()
+            (name if size.environment else SERVER, size.environment, size.name, size.version): size
+            for size in sizes.get(name) or ()
             if size.environment in built
         }
         own = [size.bytes for key, size in new.items() if key not in there]
         there |= set(new)
-        counted.append(Counted(spec.name, len(own), sum(own)))
+        counted.append(Counted(name, len(own), sum(own)))
         packed += sum(number * (_BIG_PACKED if number >= _BIG else _SMALL_PACKED) for number in own)
         unpacked += sum(number * (UNPACKED_RATIO if number >= _BIG else _SMALL_UNPACKED) for number in own)
     return Expected(
         size=Size(round(packed), round(unpacked), Origin.SPEC, compression="zstd"),
         counted=tuple(each for each in reversed(counted) if each.wheels),
-        not_counted=tuple(_not_counted(family, sizes)),
-        remarks=tuple(_remarks(family)),
+        not_counted=tuple(_not_counted(plans, sizes)),
+        remarks=tuple(_remarks(plans)),
     )
 
 
-def _not_counted(family: Sequence[ImageSpec], sizes: Sizes) -> Iterator[str]:
-    yield f"base {pinned(family[-1]).partition('@')[0]}"
-    if os_packages := sorted({package for spec in family for package in spec.os_packages}):
-        yield f"OS packages {', '.join(os_packages)}, and what they need"
-    for spec in family:
-        if (spec.python or spec.kernels) and sizes.get(spec.name) is None:
-            yield f"wheels of {spec.name}: gpu-commons image sizes {spec.name} asks how big they are"
-        for kernel in spec.kernels:
+def _environments(plan: Plan) -> frozenset[str]:
+    """Those that are built here: kernels, and the server's unless the site leaves all its packages out."""
+    is_whole = plan.spec.python is not None and plan.packages == plan.spec.python.packages
+    return frozenset([*(kernel.name for kernel in plan.kernels), *([SERVER] if is_whole else [])])
+
+
+def _not_counted(plans: Sequence[Plan], sizes: Sizes) -> Iterator[NotCounted]:
+    specs = [plan.spec for plan in plans]
+    yield NotCounted(f"base {plans[-1].root.partition('@')[0]}", is_base=True)
+    if os_packages := sorted({package for spec in specs for package in spec.os_packages}):
+        yield NotCounted("OS packages", f" {', '.join(os_packages)}, and what they need")
+    if files := [file.source for spec in specs for file in spec.files]:
+        yield NotCounted("files", f" {', '.join(files)}")
+    for plan, spec in zip(plans, specs, strict=True):
+        if _environments(plan) and sizes.get(spec.name) is None:
+            yield NotCounted(f"wheels of {spec.name}", f": gpu-commons image sizes {spec.name} asks how big they are")
+        for kernel in plan.kernels:
             cuda = kernel.cuda.packages if kernel.cuda and kernel.cuda.source.value == "conda" else ()
             conda = ", ".join((f"python={kernel.python}", *cuda, *kernel.conda))
-            yield f"kernel {kernel.name}: {conda} from conda-forge, and what all its pins need"
-        if others := other_pins(spec):
-            yield f"{', '.join(others)}, which the package index does not have"
+            yield NotCounted(f"kernel {kernel.name}", f": {conda} from conda-forge, and what all its pins need")
+        if others := other_pins(plan.kernels):
+            yield NotCounted(", ".join(others), ", which the package index does not have")
         if spec.node:
-            yield f"Node packages of {spec.node.lock}"
+            yield NotCounted("Node packages", f" of {spec.node.lock}")
 
 
-def _remarks(family: Sequence[ImageSpec]) -> Iterator[str]:
-    if family[-1].base.layout is Layout.JUPYTER and any(spec.python for spec in family):
+def _remarks(plans: Sequence[Plan]) -> Iterator[str]:
+    if plans[-1].layout is Layout.JUPYTER and any(plan.packages for plan in plans):
         yield "the server's packages come from conda-forge and are counted as the wheels of the lock"

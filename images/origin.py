@@ -9,5 +9,6 @@ class Origin(StrEnum):
     """Who says so. Only `image` was seen in the image itself."""
 
     SPEC = "spec"
+    LAST_BUILD = "last build"
     REGISTRY = "registry"
     IMAGE = "image"

@@ -5,11 +5,15 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 
+from images.estimate import Size
 from images.inspection.facts import ImageContents
 from images.inspection.faults import InspectError
 from images.inspection.opening import open_session, read_reference
 from images.inspection.reading import DEFAULT_PLATFORM, from_store, inspect
 from images.inspection.store import Store, store_folder
+from images.measured import size_of
+
+_ASKED_WITHIN_S = 3.0  # a preview does not wait for a registry that is slow or away
 
 
 def read_pushed(reference: str, environment: Mapping[str, str] = os.environ) -> ImageContents:
@@ -33,3 +37,17 @@ def known(reference: str, environment: Mapping[str, str] = os.environ) -> ImageC
     except InspectError:  # it is for another platform: not what our nodes run
         return None
     return found.contents if found else None
+
+
+def size_of_tag(reference: str, environment: Mapping[str, str] = os.environ) -> Size | None:
+    """Size of what a registry has as `repository:tag`; None where it has nothing, or does not tell within seconds.
+
+    Reads manifest and config, no layer. Where the layers were read before, on this machine, the facts are used.
+    """
+    try:
+        parsed = read_reference(reference)
+        with open_session(environment, with_login=True, connections=1, within_s=_ASKED_WITHIN_S) as session:
+            store = Store(store_folder(environment))
+            return size_of(inspect(session.image(parsed, reference), store=store).contents)
+    except InspectError:
+        return None

@@ -19,7 +19,7 @@ from packaging.version import Version
 
 from images.lock import read_lock
 from images.pins import wheel_pin
-from images.spec import ImageSpec
+from images.spec import ImageSpec, Kernel
 
 SIZES_FILE: Final = "requirements.sizes.csv"
 SERVER: Final = ""  # the environment that the image's own server runs in; every other one is a kernel's, by name
@@ -80,9 +80,9 @@ def wanted_wheels(spec: ImageSpec, lock: str) -> tuple[Wanted, ...]:
     return (*(_locked(lock) if spec.python else ()), *kernels)
 
 
-def other_pins(spec: ImageSpec) -> tuple[str, ...]:
+def other_pins(kernels: Iterable[Kernel]) -> tuple[str, ...]:
     """Pins of kernels that the index does not have."""
-    return tuple(pin for kernel in spec.kernels for pin in kernel.pypi if "+" in pin)
+    return tuple(pin for kernel in kernels for pin in kernel.pypi if "+" in pin)
 
 
 def best_wheel(wanted: Wanted, files: Mapping[str, str]) -> str:

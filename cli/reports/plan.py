@@ -200,7 +200,7 @@ def _size(page: Page, width: int | None) -> Iterator[str]:
     for remark in found.remarks:
         yield from _row("", remark, 2, width)
     for number, part in enumerate(found.not_counted):
-        yield from _row("" if number else "without", part, 2, width, hang=2)
+        yield from _row("" if number else "without", str(part), 2, width, hang=2)
     for places in _alike(page.places) if found.counted else ():
         yield from folded(_pools([place.name for place in places], page.places), "  ", "    ", width)
         yield from _row("start", _start(page.expected, places[0].machine), 4, width)
@@ -242,7 +242,7 @@ def _size_data(page: Page) -> dict[str, Any]:
         "counted": [
             {"image": each.image, "wheels": each.wheels, "wheel_bytes": each.wheel_bytes} for each in found.counted
         ],
-        "not_counted": list(found.not_counted),
+        "not_counted": [str(part) for part in found.not_counted],
         "remarks": list(found.remarks),
         "pools": [_machine_data(place, found) for place in page.places] if size else [],
     }

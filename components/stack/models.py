@@ -191,6 +191,17 @@ class Pool(BaseModel):
         return tuple(NodeTaint(taint.key, taint.value, taint.effect) for taint in self.extra_taints)
 
     @property
+    def stated_rates(self) -> dict[str, float]:
+        """What a node does in a second, as far as the stack file says it: arguments of `images.estimate.Rates`."""
+        rates = {"pull_mb_per_s": self.pull_mb_per_s, "disk_mb_per_s": self.disk_mb_per_s}
+        return {name: float(value) for name, value in rates.items() if value is not None}
+
+    @property
+    def are_rates_planned(self) -> bool:
+        """Nobody has measured them here: none is stated, or one is an assumption."""
+        return not self.stated_rates or bool(self.stated_rates.keys() & set(self.assumptions))
+
+    @property
     def gpus(self) -> int:
         """GPUs of all nodes together."""
         return len(self.node_names) * self.gpus_per_node

@@ -49,10 +49,18 @@ def read_platform(text: str) -> Platform:
         raise InspectError("--platform", str(error), "write linux/amd64 or linux/arm64", value=text) from None
 
 
-def open_session(environment: Mapping[str, str], *, with_login: bool, connections: int = 16) -> Session:
-    """A session with the user's own credentials, which are looked up when a registry asks for them."""
-    from images.inspection.registry import Session  # noqa: PLC0415 - archives on disk need no network library
+def open_session(
+    environment: Mapping[str, str], *, with_login: bool, connections: int = 16, within_s: float | None = None
+) -> Session:
+    """A session with the user's own credentials, which are looked up when a registry asks for them.
 
+    `within_s` is for questions whose answer is not worth a wait: one try, that long.
+    """
+    from images.inspection.registry import Patience, Session  # noqa: PLC0415 - archives need no network library
+
+    patience = Patience() if within_s is None else Patience(attempts=1, total_s=within_s, read_s=within_s)
     if not with_login:
-        return Session(connections=connections)
-    return Session(find_login=lambda registry: find_login(registry, environment), connections=connections)
+        return Session(connections=connections, patience=patience)
+    return Session(
+        find_login=lambda registry: find_login(registry, environment), connections=connections, patience=patience
+    )

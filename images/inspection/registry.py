@@ -85,7 +85,7 @@ class Session:
     def __post_init__(self) -> None:
         """Open the pool. Certificates are always checked; SSL_CERT_FILE and the proxy variables count."""
         self._client = httpx.Client(
-            timeout=httpx.Timeout(self.patience.read_s, connect=10.0, pool=None),
+            timeout=httpx.Timeout(self.patience.read_s, connect=min(10.0, self.patience.read_s), pool=None),
             limits=httpx.Limits(max_connections=self.connections, max_keepalive_connections=self.connections),
             follow_redirects=False,
             headers={"User-Agent": "gpu-commons", "Accept-Encoding": "identity"},

@@ -17,6 +17,7 @@ from pulumi.runtime.settings import reset_options
 from pulumi.runtime.stack import run_pulumi_func
 
 from components.gpu_image import GpuImage, GpuImageArgs, ImageSubstitute
+from components.image_forecast import ImagePool
 from images.inspection import facts
 from images.inspection.store import Store, store_folder
 from images.load import IMAGES, SpecError
@@ -53,6 +54,13 @@ def build_of(recorded: Recorded, args: GpuImageArgs, **options: Any) -> dict[str
 
 def facts_of(recorded: Recorded, args: GpuImageArgs, **options: Any) -> Mapping[str, Any]:
     return dict(recorded(lambda: GpuImage("it", args) and None, **options).only("index:GpuImage").inputs)
+
+
+def messages(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """What a program will say of its resources."""
+    said: list[str] = []
+    monkeypatch.setattr(pulumi.log, "info", lambda message, *_: said.append(message))
+    return said
 
 
 def refusal(args: Mapping[str, Any]) -> str:
@@ -133,25 +141,28 @@ def test_the_ref_is_the_repository_by_digest_and_unknown_before_the_build(previe
     assert re.fullmatch(r"127\.0\.0\.1:5000/gpu-commons/hub:[0-9a-f]{16}", outputs["tag"])
 
 
-def measured(monkeypatch: pytest.MonkeyPatch, cache: Path, *, port: int = 9) -> dict[str, Any]:
+def measured(
+    monkeypatch: pytest.MonkeyPatch, cache: Path, *, port: int = 9, preview: bool = False, **more: Any
+) -> dict[str, Any]:
     """What a GpuImage says of its size when `cache` is this machine's; nothing answers on `port`."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(cache))
-    args: GpuImageArgs = {**HUB, "repository": f"127.0.0.1:{port}/gpu-commons/hub", "read_back": True}
+    args: GpuImageArgs = {**HUB, "repository": f"127.0.0.1:{port}/gpu-commons/hub", "read_back": True, **more}  # type: ignore[typeddict-item]  # by name
     outputs: dict[str, Any] = {}
 
     async def run() -> None:
         reset_options()
-        pulumi.runtime.set_mocks(Registry(preview=False), project="tests", stack="tests")
+        pulumi.runtime.set_mocks(Registry(preview=False), project="tests", stack="tests", preview=preview)
         images: list[GpuImage] = []
         await run_pulumi_func(lambda: images.append(GpuImage("hub", args)))
-        for name in ("ref", "compressed_bytes", "unpacked_bytes", "facts"):
+        for name in ("ref", "compressed_bytes", "unpacked_bytes", "facts", "sizes"):
             outputs[name] = await getattr(images[0], name).future()
 
     asyncio.run(run())
     return outputs
 
 
-def test_sizes_and_facts_of_what_was_pushed_are_outputs(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def keep_facts(cache: Path) -> None:
+    """What the registry has as DIGEST was read before: 1000 bytes, 3000 unpacked."""
     layer = facts.Layer("sha256:" + "1" * 64, "application/vnd.oci.image.layer.v1.tar+zstd", "zstd", 1000)
     contents = facts.ImageContents(
         version=facts.VERSION,
@@ -163,7 +174,11 @@ def test_sizes_and_facts_of_what_was_pushed_are_outputs(monkeypatch: pytest.Monk
         settings=facts.Settings(user="1000"),
         deep=facts.Contents(unpacked_bytes=3000, files=1, layers=(facts.LayerUse(3000, 0),), system="Debian 12"),
     )
-    Store(store_folder({"XDG_CACHE_HOME": str(tmp_path)})).keep(contents)
+    Store(store_folder({"XDG_CACHE_HOME": str(cache)})).keep(contents)
+
+
+def test_sizes_and_facts_of_what_was_pushed_are_outputs(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    keep_facts(tmp_path)
     outputs = measured(monkeypatch, tmp_path)
     assert (outputs["compressed_bytes"], outputs["unpacked_bytes"]) == (1000, 3000)
     assert outputs["facts"]["system"] == "Debian 12"
@@ -174,6 +189,59 @@ def test_an_image_that_cannot_be_read_back_reaches_nobody(monkeypatch: pytest.Mo
     with pytest.raises(Exception, match=r"the image that was pushed cannot be read back: 127\.0\.0\.1:9"):
         measured(monkeypatch, tmp_path)
     assert not list(tmp_path.rglob("*.json"))
+
+
+BEFORE = {"digest": "sha256:" + "b" * 64, "compressed_mb": 12.5, "unpacked_mb": 40.0}
+
+
+def test_the_sizes_tell_what_changed_since_the_last_deployment_until_the_next_change(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    keep_facts(tmp_path)
+    first = measured(monkeypatch, tmp_path)["sizes"]
+    assert (first["digest"], first["compressed_mb"], first["unpacked_mb"]) == (DIGEST, 0.0, 0.0)
+    assert first["by_spec"]["compressed_mb"] == pytest.approx(38.7)
+    assert not first.keys() & {"before", "change_mb"}
+    changed = measured(monkeypatch, tmp_path, deployed=BEFORE)["sizes"]
+    assert changed == {**first, "before": BEFORE, "change_mb": -12.5}
+    assert measured(monkeypatch, tmp_path, deployed=changed)["sizes"] == changed
+
+
+POOLS: list[ImagePool] = [{"pool": "gtx1080ti"}, {"pool": "rtx2080ti", "pull_mb_per_s": 10}]
+
+
+def test_a_preview_of_a_build_says_how_big_and_how_soon_and_who_says_so(
+    recorded: Recorded, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    said = messages(monkeypatch)
+    inputs = facts_of(recorded, {**HUB, "lands_on": POOLS, "deployed": BEFORE}, preview=True)
+    (message,) = said
+    built, planned, measured_there = message.splitlines()
+    assert built == (
+        "hub will be built: at least 38.7 MB compressed, 0.15 GB unpacked (from the spec: 65 wheels; not counted: base"
+        " docker.io/library/debian:bookworm-20260824-slim, OS packages); last deployed 12.5 MB"
+    )
+    assert planned.startswith("first start on a node of gtx1080ti: at least 16 s (pull 38.7 MB at 50 MB/s 1 s, ")
+    assert planned.endswith("; the rates are planning figures)")
+    assert measured_there.startswith("first start on a node of rtx2080ti: at least 19 s (pull 38.7 MB at 10 MB/s 4 s,")
+    assert inputs["facts"]["expected"] == {"compressed_mb": 38.7, "unpacked_mb": 146.7, "origin": "spec"}
+    assert not inputs.keys() & {"lands_on", "deployed"}  # or a preview would show them change while no image does
+
+
+def test_a_registry_that_is_away_is_no_error_of_a_preview(recorded: Recorded, monkeypatch: pytest.MonkeyPatch) -> None:
+    said = messages(monkeypatch)
+    facts_of(recorded, {**HUB, "repository": "127.0.0.1:9/gpu-commons/hub", "read_back": True}, preview=True)
+    assert [message.partition(":")[0] for message in said] == ["hub will be built"]
+
+
+def test_an_image_that_stays_as_it_is_is_silent_in_previews_and_every_image_is_in_updates(
+    recorded: Recorded, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    said = messages(monkeypatch)
+    keep_facts(tmp_path)
+    assert measured(monkeypatch, tmp_path, preview=True)["sizes"]["digest"] == DIGEST
+    facts_of(recorded, {**HUB, "lands_on": POOLS})
+    assert said == []
 
 
 def test_the_image_stays_in_the_registry_and_belongs_to_the_component() -> None:
@@ -228,9 +296,8 @@ def test_the_arguments_and_what_the_spec_says_are_inputs_that_a_preview_shows(re
 def test_what_a_site_replaces_or_leaves_out_is_an_input_and_a_line_of_the_preview(
     recorded: Recorded, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    said: list[str] = []
-    monkeypatch.setattr(pulumi.log, "info", lambda message, *_: said.append(message))
-    inputs = facts_of(recorded, ML, preview=True)
+    said = messages(monkeypatch)
+    inputs = facts_of(recorded, ML)
     assert [entry["reference"] for entry in inputs["substitutes"]] == [JUPYTER, "conda-forge"]
     assert "cudatoolkit=10.1.243" in inputs["facts"]["missing"]
     assert inputs["facts"]["kernels"] == {}
@@ -241,8 +308,9 @@ def test_what_a_site_replaces_or_leaves_out_is_an_input_and_a_line_of_the_previe
 
 
 def test_an_image_that_is_as_its_spec_says_says_nothing(recorded: Recorded, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pulumi.log, "info", lambda message, *_: pytest.fail(message))
-    facts_of(recorded, HUB, preview=True)
+    said = messages(monkeypatch)
+    facts_of(recorded, HUB)
+    assert said == []
 
 
 def test_a_ca_bundle_is_a_build_context_and_its_content_is_in_no_input(recorded: Recorded, tmp_path: Path) -> None:
@@ -296,12 +364,20 @@ def test_other_languages_get_it_with_the_same_arguments() -> None:
             "builder",
             "caBundle",
             "compression",
+            "deployed",
             "image",
             "images",
+            "landsOn",
             "readBack",
             "repository",
             "substitutes",
         ]
     )
     assert [name for name, argument in arguments.items() if not argument.optional] == ["image", "repository"]
+    assert sorted(schema["type_definitions"]["ImagePool"].properties) == [
+        "diskMbPerS",
+        "pool",
+        "pullMbPerS",
+        "ratesArePlanned",
+    ]
     assert sorted(schema["type_definitions"]["ImageSubstitute"].properties) == ["reason", "reference", "with"]

@@ -93,6 +93,26 @@ def test_each_pool_of_a_hub_gets_the_images_that_land_there(stack: Stack, refs: 
     }
 
 
+def test_an_image_lands_on_the_pools_of_its_profiles_and_jobs_with_what_the_stack_says_of_them(stack: Stack) -> None:
+    def pools(image: str, here: Stack = stack) -> list[str]:
+        return [each["pool"] for each in wiring.image_pools(here, image)]
+
+    assert pools("datahub-base-notebook") == ["gtx1080ti"]  # the core pool
+    assert pools("scipy-ml-notebook") == ["gtx1080ti", "rtx2080ti"]
+    assert pools("proxy") == []
+    (job,) = stack.jobs
+    anywhere = job.model_copy(update={"pool": None, "image": "proxy", "gpus": 8})
+    assert pools("proxy", stack.model_copy(update={"jobs": (anywhere,)})) == ["gtx1080ti", "rtx2080ti"]
+    first, *others = stack.fleet.pools
+    measured = first.model_copy(update={"pull_mb_per_s": 80, "assumptions": ()})
+    guessed = others[0].model_copy(update={"disk_mb_per_s": 200, "assumptions": ("disk_mb_per_s",)})
+    fleet = stack.fleet.model_copy(update={"pools": (measured, guessed, others[1])})
+    assert wiring.image_pools(stack.model_copy(update={"fleet": fleet}), "scipy-ml-notebook") == [
+        {"pool": "gtx1080ti", "pull_mb_per_s": 80.0, "rates_are_planned": False},
+        {"pool": "rtx2080ti", "disk_mb_per_s": 200.0, "rates_are_planned": True},
+    ]
+
+
 def test_images_carry_the_sites_substitutes(stack: Stack) -> None:
     here = {"reference": "conda-forge", "with": "nothing", "reason": "offline"}
     site = stack.site.model_copy(update={"substitutes": (Substitute.model_validate(here),)})

@@ -66,7 +66,7 @@ def test_pins_of_kernels_are_wanted_for_their_own_python_and_need_no_hash() -> N
     assert {each.environment for each in kernels} == {"tensorflow-2.3", "pytorch-1.7"}
     assert {each.python for each in kernels} == {"3.8.20"}
     assert not [each for each in kernels if each.hashes]
-    assert other_pins(spec) == ("torch==1.7.1+cu101", "torchvision==0.8.2+cu101")
+    assert other_pins(spec.kernels) == ("torch==1.7.1+cu101", "torchvision==0.8.2+cu101")
 
 
 @pytest.mark.parametrize(

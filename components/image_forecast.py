@@ -1,0 +1,81 @@
+"""What a preview says of an image that will be built: how big it will be, and how soon it will have started.
+
+Nothing is said, and nobody is asked, of an image that stays as it is.
+"""
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, NotRequired, TypedDict
+
+import pulumi
+
+from images.estimate import Rates
+from images.expected import Expected
+from images.forecast import Deployed, Speed, first_starts, forecast
+from images.measured import size_of
+from images.pushed import known, size_of_tag
+
+
+class ImagePool(TypedDict):
+    """A pool whose nodes will start an image, and how fast they are."""
+
+    pool: str
+    """Name of the pool."""
+    pull_mb_per_s: NotRequired[float]
+    """MB that one node pulls in a second; default: a planning figure, 50."""
+    disk_mb_per_s: NotRequired[float]
+    """MB that a node's disk writes in a second; default: a planning figure, 400."""
+    rates_are_planned: NotRequired[bool]
+    """The figures were not measured on this pool; default: true where neither is given."""
+
+
+@dataclass(frozen=True, slots=True)
+class Unbuilt:
+    """An image before its build. `tag` is asked for in its registry; None: do not ask."""
+
+    name: str
+    root: str  # the base of somebody else's that it stands on
+    expected: Expected
+    tag: str | None
+
+
+def tell_forecast(
+    image: pulumi.Resource,
+    unbuilt: Unbuilt,
+    digest: pulumi.Output[str],
+    deployed: pulumi.Output[Any],
+    pools: Sequence[ImagePool],
+) -> pulumi.Output[bool]:
+    """One message of the resource, if the engine does not know the digest and so will build it; was there one?
+
+    For previews. The program does not end before the answer is known.
+    """
+
+    async def tell() -> bool:
+        if await digest.is_known():
+            return False
+        registry, base = await asyncio.gather(
+            asyncio.to_thread(size_of_tag, unbuilt.tag) if unbuilt.tag else _nothing(),
+            asyncio.to_thread(known, unbuilt.root),
+        )
+        found = forecast(
+            unbuilt.expected,
+            registry=registry,
+            deployed=Deployed.read(await deployed.future()),
+            base=size_of(base) if base else None,
+        )
+        lines = [f"{unbuilt.name} will be built: {found.says}", *first_starts(found, map(_speed, pools))]
+        pulumi.log.info("\n".join(lines), image)
+        return True
+
+    return pulumi.Output.from_input(tell())
+
+
+async def _nothing() -> None:
+    return None
+
+
+def _speed(pool: ImagePool) -> Speed:
+    stated = {name: float(pool[name]) for name in ("pull_mb_per_s", "disk_mb_per_s") if pool.get(name) is not None}
+    return Speed(pool["pool"], Rates(**stated), pool.get("rates_are_planned", not stated))
