@@ -10,11 +10,12 @@ from typing import Any, NotRequired, TypedDict
 import pulumi
 import pulumi_docker_build as docker_build
 
-from components.image_forecast import ImagePool, Unbuilt, tell_forecast
+from components.image_forecast import Unbuilt, tell_forecast
 from components.problems import Problem, nearest, show
 from components.references import ImageReference
+from images.estimate import Rates
 from images.expected import Expected, expected
-from images.forecast import Megabytes, sizes_of
+from images.forecast import Megabytes, Speed, sizes_of
 from images.inspection.facts import ImageContents
 from images.inspection.faults import InspectError
 from images.inspection.judge import judge
@@ -34,6 +35,19 @@ _TAG_DIGITS = 16
 ImageSubstitute = TypedDict("ImageSubstitute", {"reference": str, "with": str, "reason": str})
 """What a site cannot reach (`reference`), what stands in for it (`with`: an image by digest; `nothing` for a package
 source such as `conda-forge`, whose packages are left out and named), and why (`reason`)."""
+
+
+class ImagePool(TypedDict):
+    """A pool whose nodes will start an image, and how fast they are."""
+
+    pool: str
+    """Name of the pool."""
+    pull_mb_per_s: NotRequired[float]
+    """MB that one node pulls in a second; default: a planning figure, 50."""
+    disk_mb_per_s: NotRequired[float]
+    """MB that a node's disk writes in a second; default: a planning figure, 400."""
+    rates_are_planned: NotRequired[bool]
+    """The figures were not measured on this pool; default: true where neither is given."""
 
 
 class GpuImageArgs(TypedDict):
@@ -169,7 +183,8 @@ class GpuImage(pulumi.ComponentResource):
         )
         if pulumi.runtime.is_dry_run():
             unbuilt = Unbuilt(args["image"], plan.root, expectation, tag if read_back else None)
-            tell_forecast(self, unbuilt, built.digest, deployed, args.get("lands_on") or ())
+            speeds = [_speed(pool) for pool in args.get("lands_on") or ()]
+            tell_forecast(self, unbuilt, built.digest, deployed, speeds)
         self.register_outputs(
             {
                 "ref": self.ref,
@@ -275,6 +290,11 @@ def _near(path: Path) -> str:
     absolute = path.resolve()
     here = Path.cwd()
     return os.path.relpath(absolute, here) if absolute.is_relative_to(here) else str(absolute)
+
+
+def _speed(pool: ImagePool) -> Speed:
+    stated = {name: float(pool[name]) for name in ("pull_mb_per_s", "disk_mb_per_s") if pool.get(name) is not None}
+    return Speed(pool["pool"], Rates(**stated), pool.get("rates_are_planned", not stated))
 
 
 def _substitute(entry: ImageSubstitute) -> Substitute:

@@ -6,28 +6,14 @@ Nothing is said, and nobody is asked, of an image that stays as it is.
 import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, NotRequired, TypedDict
+from typing import Any
 
 import pulumi
 
-from images.estimate import Rates
 from images.expected import Expected
 from images.forecast import Deployed, Speed, first_starts, forecast
 from images.measured import size_of
 from images.pushed import known, size_of_tag
-
-
-class ImagePool(TypedDict):
-    """A pool whose nodes will start an image, and how fast they are."""
-
-    pool: str
-    """Name of the pool."""
-    pull_mb_per_s: NotRequired[float]
-    """MB that one node pulls in a second; default: a planning figure, 50."""
-    disk_mb_per_s: NotRequired[float]
-    """MB that a node's disk writes in a second; default: a planning figure, 400."""
-    rates_are_planned: NotRequired[bool]
-    """The figures were not measured on this pool; default: true where neither is given."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +31,7 @@ def tell_forecast(
     unbuilt: Unbuilt,
     digest: pulumi.Output[str],
     deployed: pulumi.Output[Any],
-    pools: Sequence[ImagePool],
+    speeds: Sequence[Speed],
 ) -> pulumi.Output[bool]:
     """One message of the resource, if the engine does not know the digest and so will build it; was there one?
 
@@ -65,7 +51,7 @@ def tell_forecast(
             deployed=Deployed.read(await deployed.future()),
             base=size_of(base) if base else None,
         )
-        lines = [f"{unbuilt.name} will be built: {found.says}", *first_starts(found, map(_speed, pools))]
+        lines = [f"{unbuilt.name} will be built: {found.says}", *first_starts(found, speeds)]
         pulumi.log.info("\n".join(lines), image)
         return True
 
@@ -74,8 +60,3 @@ def tell_forecast(
 
 async def _nothing() -> None:
     return None
-
-
-def _speed(pool: ImagePool) -> Speed:
-    stated = {name: float(pool[name]) for name in ("pull_mb_per_s", "disk_mb_per_s") if pool.get(name) is not None}
-    return Speed(pool["pool"], Rates(**stated), pool.get("rates_are_planned", not stated))

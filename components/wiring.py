@@ -6,10 +6,9 @@ from typing import Any, cast
 
 import pulumi
 
-from components.gpu_image import GpuImageArgs
+from components.gpu_image import GpuImageArgs, ImagePool
 from components.gpu_job import GpuJobArgs
 from components.gpu_node_pool import GpuNodePoolArgs
-from components.image_forecast import ImagePool
 from components.notebook_hub import NotebookHubArgs
 from components.nvidia_runtime import NvidiaRuntimeArgs
 from components.pre_puller import PrePullerArgs

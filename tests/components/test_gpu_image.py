@@ -16,8 +16,7 @@ from pulumi.runtime.mocks import MockMonitor
 from pulumi.runtime.settings import reset_options
 from pulumi.runtime.stack import run_pulumi_func
 
-from components.gpu_image import GpuImage, GpuImageArgs, ImageSubstitute
-from components.image_forecast import ImagePool
+from components.gpu_image import GpuImage, GpuImageArgs, ImagePool, ImageSubstitute
 from images.inspection import facts
 from images.inspection.store import Store, store_folder
 from images.load import IMAGES, SpecError

@@ -1,0 +1,56 @@
+"""A program reads what its own stack said when it was deployed last."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from typing import Any
+
+import pulumi
+import pytest
+from pulumi.runtime.settings import reset_options
+from pulumi.runtime.stack import run_pulumi_func
+
+from components.own_outputs import own_output
+
+
+class State(pulumi.runtime.Mocks):
+    """An engine whose state has these outputs. It owns no resource of this program."""
+
+    def __init__(self, answer: Mapping[str, Any]) -> None:
+        self.answer = answer
+        self.asked: list[tuple[str, Mapping[str, Any]]] = []
+
+    def new_resource(self, args: pulumi.runtime.MockResourceArgs) -> tuple[str | None, dict[str, Any]]:
+        raise AssertionError(f"{args.typ} would be a line of every diff")
+
+    def call(self, args: pulumi.runtime.MockCallArgs) -> tuple[dict[Any, Any], list[tuple[str, str]] | None]:
+        self.asked.append((args.token, dict(args.args)))
+        return dict(self.answer), None
+
+
+def read(state: State) -> Any:
+    found: list[Any] = []
+
+    async def run() -> None:
+        reset_options()
+        pulumi.runtime.set_mocks(state, project="gpu-commons", stack="dsmlp-fall", preview=True)
+        outputs: list[pulumi.Output[Any]] = []
+        await run_pulumi_func(lambda: outputs.append(own_output("image_sizes")))
+        found.append(await outputs[0].future())
+
+    asyncio.run(run())
+    return found[0]
+
+
+def test_the_last_outputs_are_asked_of_the_engine_and_are_no_resource() -> None:
+    state = State({"outputs": {"image_sizes": {"hub": {"compressed_mb": 47.5}}, "gpus": 119}})
+    assert read(state) == {"hub": {"compressed_mb": 47.5}}
+    ((token, asked),) = state.asked
+    assert token == "pulumi:pulumi:readStackOutputs"
+    assert asked["name"].endswith("/gpu-commons/dsmlp-fall")
+
+
+@pytest.mark.parametrize("answer", [{}, {"outputs": {}}, {"outputs": {"image_sizes": 7}}])
+def test_a_stack_without_that_output_has_an_empty_one(answer: Mapping[str, Any]) -> None:
+    assert read(State(answer)) == {}
