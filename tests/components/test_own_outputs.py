@@ -24,9 +24,9 @@ class State(pulumi.runtime.Mocks):
     def new_resource(self, args: pulumi.runtime.MockResourceArgs) -> tuple[str | None, dict[str, Any]]:
         raise AssertionError(f"{args.typ} would be a line of every diff")
 
-    def call(self, args: pulumi.runtime.MockCallArgs) -> tuple[dict[Any, Any], list[tuple[str, str]] | None]:
+    def call(self, args: pulumi.runtime.MockCallArgs) -> tuple[dict[Any, Any], list[tuple[str, str]]]:
         self.asked.append((args.token, dict(args.args)))
-        return dict(self.answer), None
+        return dict(self.answer), []
 
 
 def read(state: State) -> Any:
@@ -46,9 +46,9 @@ def read(state: State) -> Any:
 def test_the_last_outputs_are_asked_of_the_engine_and_are_no_resource() -> None:
     state = State({"outputs": {"image_sizes": {"hub": {"compressed_mb": 47.5}}, "gpus": 119}})
     assert read(state) == {"hub": {"compressed_mb": 47.5}}
-    ((token, asked),) = state.asked
-    assert token == "pulumi:pulumi:readStackOutputs"
-    assert asked["name"].endswith("/gpu-commons/dsmlp-fall")
+    ((function, arguments),) = state.asked
+    assert function == "pulumi:pulumi:readStackOutputs"
+    assert arguments["name"].endswith("/gpu-commons/dsmlp-fall")
 
 
 @pytest.mark.parametrize("answer", [{}, {"outputs": {}}, {"outputs": {"image_sizes": 7}}])
