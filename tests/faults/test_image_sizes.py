@@ -20,7 +20,7 @@ def land(stack: Settings, image: str) -> None:
     (job,) = config["gpu-commons:jobs"]
     job.update(name="sized", image=image, pool="gtx1070ti")
     (pool,) = [each for each in config["gpu-commons:fleet"]["pools"] if each["name"] == "gtx1070ti"]
-    pool.update(pull_mb_per_s=0.5, disk_mb_per_s=100)
+    pool.update(pull_mb_per_s=0.5, disk_mb_per_s=100, driver="535.183.01")  # which runs CuPy for CUDA 12
 
 
 def fill(lab: Lab, image: str, content: bytes) -> None:
