@@ -216,6 +216,53 @@ def render(name: str, *, is_json: bool) -> None:
     click.echo(json_text({"image": name, "dockerfile": text}) if is_json else text, nl=is_json)
 
 
+@image.command(
+    short_help="Build it, run its check, push or write it, and say what it turned out to be.",
+    epilog="Exit codes: 0 built and checked; 1 a step, the check or the push failed; 2 usage: no builder, a spec with "
+    "mistakes, a place that cannot be; 130 interrupted, and nothing is exported.",
+)
+@click.argument("name")
+@click.option("--push", metavar="REPOSITORY[:TAG]", help="Push it; without a tag, to one made of its content.")
+@click.option("--oci-layout", metavar="DIR", help="Write it as an OCI layout into a new or empty folder.")
+@click.option("--docker-archive", metavar="FILE", help="Write it for docker load.")
+@click.option("--stack", metavar="NAME|PATH", help="Take substitutes, builder and CA bundle of this stack's site.")
+@click.option(
+    "--base", metavar="REF", help="Parent, for an image that stands on another of ours; else built first."
+)
+@click.option("--builder", metavar="NAME", help="As docker buildx ls has it. Else the stack's, else the current one.")
+@click.option(
+    "--compression",
+    type=click.Choice(["zstd", "gzip"]),
+    help="Of all layers, the base's too. Not given: zstd for what is built here, the rest as it is.",
+)
+@click.option("--cache-from", multiple=True, metavar="REF|ATTRS", help="A cache to read beside the builder's own.")
+@click.option("--cache-to", multiple=True, metavar="REF|ATTRS", help="Where to leave the cache for other builders.")
+@click.option("--no-verify", is_flag=True, help="Leave its check out.")
+@as_json
+def build(name: str, *, is_json: bool, **options: Any) -> None:
+    """Build an image of ours as a stack would, run its check, and export it.
+
+    NAME is the image's name or its folder. Without --push, --oci-layout or --docker-archive it is built and checked,
+    and stays in the builder's cache. What is exported is read back with all its layers, as by `inspect --deep`.
+
+    docker buildx builds where it is installed; else buildctl, with the builder of that name, or at the address in
+    BUILDKIT_HOST. A cache is a reference in a registry, or BuildKit's own attributes (type=gha). Credentials are
+    those of docker login. A stack's site is read with its overlay, GPU_COMMONS_SITE.
+
+    \b
+    Examples:
+      gpu-commons image build cupy-notebook
+      gpu-commons image build cupy-notebook --push registry.example.edu/gpu-commons/cupy-notebook
+      gpu-commons image build scipy-ml-notebook --stack dsmlp-fall --oci-layout scipy-ml-layout
+    """  # noqa: D301 - \b is click's: it keeps the lines
+    from cli.built import Asked  # noqa: PLC0415 - see above
+    from cli.built import build as build_image  # noqa: PLC0415
+    from cli.reports.build import build_data, build_text  # noqa: PLC0415
+
+    built = build_image(_family(name), _folder(name).parent, Asked(**options))
+    click.echo(json_text(build_data(built)) if is_json else build_text(built, paint=painter()), nl=is_json)
+
+
 @image.command()
 @click.argument("name")
 @as_json

@@ -1,7 +1,6 @@
 """GpuImage: an image built from a spec, pushed, and known by its digest."""
 
 import asyncio
-import hashlib
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -13,23 +12,22 @@ import pulumi_docker_build as docker_build
 from components.image_forecast import Unbuilt, tell_forecast
 from components.problems import Problem, nearest, show
 from components.references import ImageReference
+from images.building import ZSTD_LEVEL, content_tag, dockerfiles
 from images.estimate import Rates
 from images.expected import Expected, expected
 from images.forecast import Megabytes, Speed, sizes_of
 from images.inspection.facts import ImageContents
 from images.inspection.faults import InspectError
 from images.inspection.judge import judge
-from images.load import IMAGES, SpecError, context_files, load_family, load_sizes
+from images.load import IMAGES, SpecError, load_family, load_sizes
 from images.measured import size_of
 from images.origin import Origin
 from images.plan import NOTHING, Plan, Substitute, kernel_pins, plan_image
 from images.pushed import read_pushed
-from images.render import CA_CONTEXT, build_arguments, installed_pins, render_dockerfile
+from images.render import CA_CONTEXT, build_arguments, installed_pins
 from images.spec import ImageSpec
 
 _COMPRESSIONS = {"zstd": docker_build.CompressionType.ZSTD, "gzip": docker_build.CompressionType.GZIP}
-_ZSTD_LEVEL = 3  # level 0, the default, silently is gzip
-_TAG_DIGITS = 16
 
 # `with` is a keyword of Python, so this one cannot be a class.
 ImageSubstitute = TypedDict("ImageSubstitute", {"reference": str, "with": str, "reason": str})
@@ -130,11 +128,8 @@ class GpuImage(pulumi.ComponentResource):
         if message := _departures(plan):
             pulumi.log.info(message, self)
         bundle = Path(args["ca_bundle"]) if args.get("ca_bundle") else None
-        dockerfiles = [
-            render_dockerfile(family[start:], substitutes=substitutes, ca=bundle.name if bundle else None)
-            for start in range(len(family))
-        ]
-        tag = f"{args['repository']}:{_content_tag(family, folder, dockerfiles)}"
+        texts = dockerfiles(family, substitutes=substitutes, ca_bundle=bundle)
+        tag = f"{args['repository']}:{content_tag(family, folder, texts)}"
         compression = args.get("compression") or "zstd"
         built = docker_build.Image(
             f"{name}-build",
@@ -145,7 +140,7 @@ class GpuImage(pulumi.ComponentResource):
                     "registry": {
                         "oci_media_types": True,
                         "compression": _COMPRESSIONS[compression],
-                        "compression_level": _ZSTD_LEVEL if compression == "zstd" else None,
+                        "compression_level": ZSTD_LEVEL if compression == "zstd" else None,
                     }
                 }
             ],
@@ -154,7 +149,7 @@ class GpuImage(pulumi.ComponentResource):
                 "location": _near(folder / args["image"]),
                 "named": {CA_CONTEXT: {"location": _near(bundle.parent)}} if bundle else None,
             },
-            dockerfile={"inline": dockerfiles[0]},
+            dockerfile={"inline": texts[0]},
             build_args={
                 **build_arguments(family[0]),
                 **({"BASE": args["base"]} if args.get("base") is not None else {}),
@@ -271,18 +266,6 @@ def _departures(plan: Plan) -> str:
     if plan.missing:
         lines.append(f"not in this image: {', '.join(plan.missing)}")
     return "\n".join([f"{plan.spec.name} is not what its spec asks for:", *lines]) if lines else ""
-
-
-def _content_tag(family: Sequence[ImageSpec], folder: Path, dockerfiles: Sequence[str]) -> str:
-    """Hash of all that decides the content and is known before a build, ancestors of ours included."""
-    digest = hashlib.sha256()
-    for spec, dockerfile in zip(family, dockerfiles, strict=True):
-        digest.update(dockerfile.encode())
-        for key, value in sorted(build_arguments(spec).items()):
-            digest.update(f"{key}={value}\0".encode())
-        for path in context_files(folder / spec.name):
-            digest.update(f"{path.name}\0".encode() + path.read_bytes())
-    return digest.hexdigest()[:_TAG_DIGITS]
 
 
 def _near(path: Path) -> str:

@@ -1,7 +1,7 @@
 """The one way to start, watch and end a process in the lab.
 
 A record (`run/<name>.json`) holds the PID *and* the start time, because PIDs are reused: only what this lab
-started is ever signalled. Nothing else in the project imports `subprocess`.
+started is ever signalled. Nothing else in the lab imports `subprocess`.
 """
 
 from __future__ import annotations
@@ -10,14 +10,12 @@ import contextlib
 import hashlib
 import json
 import os
-import select
 import signal
 import subprocess
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import IO
 
 import psutil
 
@@ -165,70 +163,6 @@ def run(  # noqa: PLR0913 - the knobs of a process are what they are
         last = tail(log) if log else "\n".join((done.stderr + done.stdout).splitlines()[-LOG_LINES_SHOWN:])
         raise LabError(f"{' '.join(argv[:4])} … failed (exit {done.returncode}):\n{last}")
     return done.stdout or ""
-
-
-def stream(  # noqa: PLR0913 - as `run`
-    argv: Sequence[str],
-    *,
-    on_line: Callable[[str], None],
-    cancelled: Callable[[], bool],
-    cwd: Path | None = None,
-    env: Mapping[str, str] | None = None,
-    stop_within_s: float = 10,
-) -> int | None:
-    """Run a command, hand over each line of its output (both streams) as it comes, and return the exit code.
-
-    `cancelled` is asked a few times a second; once it says yes, the command and what it started are ended and the
-    answer is None. So it is when `on_line` raises: nothing is left running. `env` is added to our environment.
-    Raises LabError when the program is not installed.
-    """
-    try:
-        child = subprocess.Popen(
-            list(argv),
-            cwd=cwd,
-            env={**os.environ, **(env or {})},
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            start_new_session=True,  # a Ctrl-C reaches it as a cancellation, through us, and only once
-        )
-    except FileNotFoundError as error:
-        raise LabError(f"{argv[0]} is not installed") from error
-    try:
-        with child.stdout or contextlib.nullcontext() as output:
-            for line in _lines(output, cancelled):
-                on_line(line)
-        return None if cancelled() else child.wait()
-    finally:
-        if child.poll() is None:
-            _end_session(child, stop_within_s)
-
-
-def _lines(output: IO[bytes] | None, cancelled: Callable[[], bool]) -> Iterator[str]:
-    """Lines as they come, until the end of the output or until `cancelled` says yes."""
-    if output is None:
-        return
-    rest = b""
-    while not cancelled():
-        if not select.select([output], [], [], 0.2)[0]:
-            continue
-        chunk = os.read(output.fileno(), 65536)
-        *lines, rest = (rest + chunk).split(b"\n")
-        yield from (line.decode(errors="replace").rstrip("\r") for line in lines)
-        if not chunk:
-            if rest:
-                yield rest.decode(errors="replace")
-            return
-
-
-def _end_session(child: subprocess.Popen[bytes], within_s: float) -> None:
-    """End a child that was started with a session of its own, and everything in that session."""
-    for number in (signal.SIGTERM, signal.SIGKILL):
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(child.pid, number)
-        with contextlib.suppress(subprocess.TimeoutExpired):
-            child.wait(within_s)
-            return
 
 
 def call(argv: Sequence[str], *, cwd: Path, env: Mapping[str, str]) -> int:

@@ -9,9 +9,9 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Final
 
+from images.buildkit import Build, Buildctl, BuildError, run_build
 from lab.instance import LabError
 from lab.processes import log_path
-from lab.providers.docker_build.builder import Build, BuildError, run_build
 from lab.providers.docker_build.manifests import Manifests, Reference
 from lab.providers.handler import PluginError
 from lab.servers import buildkit
@@ -45,14 +45,14 @@ def push(instance: Instance, tools: Tools, name: str, dockerfile: str, files: Ma
             target.parent.mkdir(parents=True, exist_ok=True)
             _link_or_copy(source, target)
         build = Build(
-            endpoint=f"unix://{buildkit.socket_path(instance)}",
             context=Path(folder),
             dockerfile=dockerfile,
             build_args={"SOURCE_DATE_EPOCH": EPOCH},
             outputs=[{"type": "image", "name": name, "push": "true", "oci-mediatypes": "true"}],
         )
         try:
-            return run_build(build, tools.path("buildctl"), lambda line: print(line, file=log), lambda: False)
+            client = Buildctl(tools.path("buildctl"), f"unix://{buildkit.socket_path(instance)}")
+            return run_build(build, client, lambda line: print(line, file=log), lambda: False)
         except BuildError as error:
             raise LabError(f"{name}: {error}") from error
 

@@ -33,6 +33,14 @@ def inspect_data(found: Inspected, judged: Judgement) -> dict[str, Any]:
         "platforms": [{"platform": name, "digest": digest} for name, digest in _platforms(found)],
         "deep": deep,
         "cuda_said": [{"cuda": each.value, "says": each.what, "at": each.where} for each in judged.cuda],
+        **judged_data(judged),
+        "from_cache": found.is_cached,
+    }
+
+
+def judged_data(judged: Judgement) -> dict[str, Any]:
+    """What the image means for `check`, and what should be changed in it."""
+    return {
         "programs": [
             {
                 "name": each.name,
@@ -44,7 +52,6 @@ def inspect_data(found: Inspected, judged: Judgement) -> dict[str, Any]:
         "findings": [
             {"kind": each.kind, "message": each.says, "fix": each.fix, "bytes": each.size} for each in judged.remarks
         ],
-        "from_cache": found.is_cached,
     }
 
 
@@ -86,12 +93,7 @@ def _lines(found: Inspected, judged: Judgement, now: datetime, paint: Paint) -> 
     if image.deep is not None:
         yield ""
         yield from _deep(image.deep, paint)
-    yield from _cuda(judged, paint)
-    for remark in judged.remarks:
-        yield ""
-        told = f" ({amount(remark.size)})" if remark.size else ""
-        yield f"{paint('finding', 'warn')}   {remark.kind}: {remark.says}{told}"
-        yield f"          {remark.fix}"
+    yield from judged_lines(judged, paint)
 
 
 def _settings(settings: Any) -> Iterator[tuple[str, str]]:
@@ -146,7 +148,8 @@ def _deep(deep: Contents, paint: Paint) -> Iterator[str]:
         yield _row("left out", text)
 
 
-def _cuda(judged: Judgement, paint: Paint) -> Iterator[str]:
+def judged_lines(judged: Judgement, paint: Paint) -> Iterator[str]:
+    """What the image means for `check`, and what should be changed in it."""
     for program in judged.programs:
         yield ""
         told = ", ".join(f"{name} {_cut(value, 60)}" for name, value in program.fields.items() if name != "env")
@@ -154,6 +157,11 @@ def _cuda(judged: Judgement, paint: Paint) -> Iterator[str]:
         for note in program.notes:
             yield f"          {note.says}"
             yield f"          {paint('at ' + note.source, 'quiet')}"
+    for remark in judged.remarks:
+        yield ""
+        told = f" ({amount(remark.size)})" if remark.size else ""
+        yield f"{paint('finding', 'warn')}   {remark.kind}: {remark.says}{told}"
+        yield f"          {remark.fix}"
 
 
 def _platforms(found: Inspected) -> tuple[tuple[str, str], ...]:

@@ -10,13 +10,15 @@ from typing import Any
 
 import pytest
 
+from images.buildkit import Build, Buildctl, BuildError, ask_builder, command_line, explain, find_endpoint
 from lab.providers.docker_build import inputs as image_inputs
-from lab.providers.docker_build.builder import Build, BuildError, ask_builder, command_line, explain, find_endpoint
 from lab.providers.docker_build.context import content_hash, context_files
 from lab.providers.docker_build.differences import changed
 from lab.providers.docker_build.manifests import Reference
 from lab.providers.handler import Change
 from lab.providers.values import UNKNOWN
+
+CLIENT = Buildctl(Path("buildctl"), "unix:///b.sock")
 
 
 def write(folder: Path, files: dict[str, str]) -> Path:
@@ -247,7 +249,7 @@ def test_every_honoured_input_reaches_the_builder(tmp_path: Path) -> None:
         target="last",
     )
     assert image_inputs.problems(inputs) == []
-    arguments = command_line(image_inputs.build_of(inputs, "unix:///b.sock"), tmp_path)
+    arguments = command_line(image_inputs.build_of(inputs), tmp_path)
     assert set(pairs(arguments, "--opt")) == {
         "filename=Dockerfile",
         "build-arg:A=x,y=z",
@@ -280,7 +282,7 @@ def test_every_honoured_input_reaches_the_builder(tmp_path: Path) -> None:
 
 def test_several_tags_are_one_export(tmp_path: Path) -> None:
     inputs = image(tmp_path, tags=["127.0.0.1:5000/a:1", "127.0.0.1:5000/b:1"])
-    arguments = command_line(image_inputs.build_of(inputs, "unix:///b.sock"), tmp_path)
+    arguments = command_line(image_inputs.build_of(inputs), tmp_path)
     assert pairs(arguments, "--output") == [
         'type=image,"name=127.0.0.1:5000/a:1,127.0.0.1:5000/b:1",push=true,oci-mediatypes=true'
     ]
@@ -288,7 +290,7 @@ def test_several_tags_are_one_export(tmp_path: Path) -> None:
 
 def test_a_preview_build_writes_to_no_registry(tmp_path: Path) -> None:
     inputs = image(tmp_path, cacheTo=[{"registry": {"ref": "r.example/c"}}])
-    arguments = command_line(image_inputs.build_of(inputs, "unix:///b.sock", is_preview=True), tmp_path)
+    arguments = command_line(image_inputs.build_of(inputs, is_preview=True), tmp_path)
     assert pairs(arguments, "--output") == pairs(arguments, "--export-cache") == []
 
 
@@ -326,7 +328,7 @@ error: failed to solve: process "/bin/sh -c false" did not complete successfully
 
 
 def test_the_error_of_a_step_shows_its_last_lines_and_no_progress() -> None:
-    said = explain(FAILED, "unix:///b.sock")
+    said = explain(FAILED, CLIENT)
     assert "the step's own words" in said
     assert "#5" not in said
 
@@ -346,7 +348,7 @@ def test_the_error_of_a_step_shows_its_last_lines_and_no_progress() -> None:
     ],
 )
 def test_known_faults_say_what_to_do(line: str, said: str) -> None:
-    assert said in explain(["#1 x", line], "unix:///b.sock")
+    assert said in explain(["#1 x", line], CLIENT)
 
 
 @pytest.mark.parametrize(
@@ -363,4 +365,4 @@ def test_only_loopback_is_spoken_to_without_tls(text: str, url: str) -> None:
 
 
 def test_a_build_shows_no_secret_when_it_is_printed() -> None:
-    assert "top-secret" not in repr(Build("e", Path(), "", secrets={"t": "top-secret"}))
+    assert "top-secret" not in repr(Build(Path(), "", secrets={"t": "top-secret"}))

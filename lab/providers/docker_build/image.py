@@ -7,9 +7,9 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Final
 
+from images.buildkit import Build, Buildctl, BuildError, docker_config_folder, find_endpoint, run_build
 from lab.instance import LabError
 from lab.providers.docker_build import inputs as image_inputs
-from lab.providers.docker_build.builder import Build, BuildError, docker_config_folder, find_endpoint, run_build
 from lab.providers.docker_build.differences import changed
 from lab.providers.docker_build.manifests import Manifests, Reference
 from lab.providers.docker_build.shapes import PROVIDER, misfits
@@ -114,7 +114,8 @@ class DockerBuild:
         try:
             endpoint = find_endpoint(wanted["builder"]["name"], docker_config_folder())
             wanted["registries"] = [*self._registries, *(wanted.get("registries") or [])]
-            digest = self._build(request.urn, image_inputs.build_of(wanted, endpoint, is_preview=request.is_preview))
+            build = image_inputs.build_of(wanted, is_preview=request.is_preview)
+            digest = self._build(request.urn, build, endpoint)
         except (BuildError, LabError) as error:
             if self._engine.cancelled.is_set():
                 raise CancelledError(str(error)) from error
@@ -123,14 +124,14 @@ class DockerBuild:
             return outputs
         return {**outputs, "digest": digest, "ref": _reference(wanted, digest)}
 
-    def _build(self, urn: str, build: Build) -> str:
+    def _build(self, urn: str, build: Build, endpoint: str) -> str:
         while not self._turns.acquire(timeout=0.5):
             self._engine.status(urn, "waiting for another build")
             self._engine.wait(0)
         try:
             return run_build(
                 build,
-                self._buildctl(),
+                Buildctl(self._buildctl(), endpoint),
                 on_line=lambda line: self._engine.status(urn, line) if line.strip() else None,
                 cancelled=self._engine.cancelled.is_set,
             )

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from lab.providers.docker_build.builder import Build
+from images.buildkit import Build
 from lab.providers.docker_build.context import content_hash
 from lab.providers.docker_build.shapes import IMAGE, Problem, misfits
 from lab.providers.values import UNKNOWN, has_unknown
@@ -70,10 +70,9 @@ def dockerfile_text(inputs: Mapping[str, Any]) -> str:
     return str(inputs["dockerfile"]["inline"]) if path is None else path.read_text()
 
 
-def build_of(inputs: Mapping[str, Any], endpoint: str, *, is_preview: bool = False) -> Build:
+def build_of(inputs: Mapping[str, Any], *, is_preview: bool = False) -> Build:
     """The build that checked inputs without unknowns ask for. A preview builds, but writes to no registry."""
     return Build(
-        endpoint=endpoint,
         context=Path(inputs["context"]["location"]).resolve(),
         dockerfile=dockerfile_text(inputs),
         dockerfile_path=dockerfile_path(inputs),

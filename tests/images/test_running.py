@@ -5,22 +5,21 @@ import time
 import psutil
 import pytest
 
-from lab import processes
+from images.running import stream
 from lab.cluster import wait_until
-from lab.instance import LabError
 
 
 def test_lines_of_both_outputs_come_in_order_with_the_exit_code() -> None:
     lines: list[str] = []
     script = "echo one; echo two >&2; printf thr; sleep 0.3; echo ee; printf last; exit 3"
-    assert processes.stream(["sh", "-c", script], on_line=lines.append, cancelled=lambda: False) == 3
+    assert stream(["sh", "-c", script], on_line=lines.append, cancelled=lambda: False) == 3
     assert lines == ["one", "two", "three", "last"]
 
 
 def test_a_cancelled_command_ends_with_all_that_it_started() -> None:
     lines: list[str] = []
     started = time.monotonic()
-    code = processes.stream(
+    code = stream(
         ["sh", "-c", "sleep 61 & echo $!; wait"],
         on_line=lines.append,
         cancelled=lambda: time.monotonic() > started + 1,
@@ -44,10 +43,10 @@ def test_a_listener_that_fails_leaves_nothing_running() -> None:
         raise ValueError("enough")
 
     with pytest.raises(ValueError, match="enough"):
-        processes.stream(["sh", "-c", "echo $$; exec sleep 62"], on_line=fail, cancelled=lambda: False)
+        stream(["sh", "-c", "echo $$; exec sleep 62"], on_line=fail, cancelled=lambda: False)
     assert [each for each in psutil.process_iter(["cmdline"]) if each.info["cmdline"] == ["sleep", "62"]] == []
 
 
 def test_a_missing_program_is_named() -> None:
-    with pytest.raises(LabError, match="no-such-program is not installed"):
-        processes.stream(["no-such-program"], on_line=print, cancelled=lambda: False)
+    with pytest.raises(FileNotFoundError, match="no-such-program"):
+        stream(["no-such-program"], on_line=print, cancelled=lambda: False)
