@@ -226,9 +226,7 @@ def render(name: str, *, is_json: bool) -> None:
 @click.option("--oci-layout", metavar="DIR", help="Write it as an OCI layout into a new or empty folder.")
 @click.option("--docker-archive", metavar="FILE", help="Write it for docker load.")
 @click.option("--stack", metavar="NAME|PATH", help="Take substitutes, builder and CA bundle of this stack's site.")
-@click.option(
-    "--base", metavar="REF", help="Parent, for an image that stands on another of ours; else built first."
-)
+@click.option("--base", metavar="REF", help="Parent, for an image that stands on another of ours; else built first.")
 @click.option("--builder", metavar="NAME", help="As docker buildx ls has it. Else the stack's, else the current one.")
 @click.option(
     "--compression",

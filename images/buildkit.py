@@ -294,7 +294,7 @@ def buildx_line(build: Build, work: Path) -> list[str]:
     assert not any(unsupported)  # noqa: S101 - our images have none of them
     flags = [
         ("--file", str(work / "dockerfile" / "Dockerfile")),
-        *(("--build-context", f"{name}={_buildx_context(place)}") for name, place in build.named.items()),
+        *(("--build-context", f"{name}={place}") for name, place in build.named.items()),
         *(("--build-arg", f"{name}={value}") for name, value in build.build_args.items()),
         *([("--target", build.target)] if build.target else []),
         *([("--platform", ",".join(build.platforms))] if build.platforms else []),
@@ -304,10 +304,6 @@ def buildx_line(build: Build, work: Path) -> list[str]:
         ("--metadata-file", str(work / "metadata.json")),
     ]
     return ["--progress", "plain", *(part for flag in flags for part in flag), str(build.context)]
-
-
-def _buildx_context(place: str) -> str:
-    return place.replace(OCI_LAYOUT, "oci-layout:", 1)  # a path may start with a slash, or be relative
 
 
 def explain(lines: Sequence[str], client: Client) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, Final
 
@@ -84,8 +85,14 @@ def _layers(contents: ImageContents | None, size: Size | None) -> list[tuple[Lay
     """The biggest first, each with the instruction that made it."""
     if contents is None or size is None:
         return []
-    pairs = zip(size.layers, (" ".join(layer.made_by.split()) for layer in contents.layers), strict=True)
+    pairs = zip(size.layers, (_step(layer.made_by) for layer in contents.layers), strict=True)
     return sorted(pairs, key=lambda pair: -pair[0].unpacked)
+
+
+def _step(made_by: str) -> str:
+    """An instruction without what all of ours begin with: the shell, its arguments, settings of the script."""
+    line = re.sub(r"^RUN (\|\d+ (\S+=\S* )*)?/bin/sh -c ", "RUN ", " ".join(made_by.split()))
+    return re.sub(r"^RUN (set -eu |export \S+ )+", "RUN ", line).removesuffix(" # buildkit")
 
 
 def _place(built: Built) -> str | None:

@@ -1,0 +1,69 @@
+"""`gpu-commons image build`: what is refused before a builder is asked. With one: tests/lab/test_image_build.py."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from click.testing import Result
+
+from images.building import Destination, Kind, Packing, content_tag, dockerfiles, output
+from images.load import IMAGES, load_family
+
+Run = Callable[..., Result]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["no-such-image"], "has no image.yaml"),
+        (["hub", "--push", "Registry.example/Hub"], "--push"),
+        (["hub", "--push", f"r.example/hub@sha256:{'a' * 64}"], "has a digest, which only the build can tell"),
+        (["hub", "--push", "https://u:hunter2@r.example/hub"], "is not an image reference"),
+        (["hub", "--push", "r.example/hub", "--oci-layout", "x"], "give one of them"),
+        (["hub", "--docker-archive", "x.tar", "--compression", "zstd"], "a docker archive has gzip layers"),
+        (["hub", "--docker-archive", "."], "is a folder; name a file"),
+        (["hub", "--base", "r.example/parent:1"], "the spec of hub names its base; leave the option out"),
+        (["hub", "--stack", "no-such-stack"], 'there is no stack "no-such-stack"'),
+        (["hub", "--cache-to", "Not A Reference"], "--cache-from, --cache-to"),
+        (["hub", "--compression", "xz"], "'xz' is not one of 'zstd', 'gzip'"),
+    ],
+)
+def test_what_cannot_be_is_one_message_and_ends_with_2(run: Run, arguments: list[str], said: str) -> None:
+    result = run("image", "build", *arguments)
+    assert result.exit_code == 2
+    assert said in result.stderr
+    assert "hunter2" not in result.output
+
+
+def test_the_help_names_every_exit_code(run: Run) -> None:
+    said = " ".join(run("image", "build", "--help").stdout.split())
+    assert "0 built and checked; 1 a step, the check or the push failed; 2 usage" in said
+    assert "130 interrupted" in said
+
+
+def test_the_tag_changes_with_what_goes_in_and_with_nothing_else(tmp_path: Path) -> None:
+    family = load_family("scipy-ml-notebook")
+    texts = dockerfiles(family)
+    assert content_tag(family, IMAGES, texts) == content_tag(family, IMAGES, texts)
+    assert content_tag(family, IMAGES, texts) != content_tag(family, IMAGES, [texts[0], f"{texts[1]}# parent\n"])
+    assert content_tag(family[1:], IMAGES, texts[1:]) != content_tag(family, IMAGES, texts)
+    assert len(dockerfiles(family, ca_bundle=tmp_path / "site.pem")) == 2
+
+
+@pytest.mark.parametrize(
+    ("kind", "packing", "attributes"),
+    [
+        (Kind.REGISTRY, Packing(), {"type": "image", "push": "true", "oci-mediatypes": "true", "name": "x"}),
+        (Kind.OCI_LAYOUT, Packing("gzip", is_forced=True), {"type": "oci", "tar": "false", "dest": "x"}),
+        (Kind.DOCKER_ARCHIVE, Packing("gzip", is_forced=True), {"type": "docker", "name": "hub:1", "dest": "x"}),
+    ],
+)
+def test_what_is_exported_says_how_its_layers_are_packed(
+    kind: Kind, packing: Packing, attributes: dict[str, str]
+) -> None:
+    given = output(Destination(kind, "x"), packing, "hub:1")
+    level = {"compression-level": "3"} if packing.compression == "zstd" else {}  # without one BuildKit writes gzip
+    forced = "true" if packing.is_forced else "false"
+    assert given == {**attributes, "compression": packing.compression, "force-compression": forced, **level}
