@@ -13,6 +13,7 @@ import json
 import os
 import re
 import shutil
+import statistics
 import subprocess
 import sys
 import threading
@@ -21,6 +22,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import date, timedelta
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -343,29 +345,26 @@ def inspected(bench: Bench, reference: str) -> dict[str, Any]:
 
 def change(bench: Bench) -> None:
     """A course image cold, again without a change, and with one more package."""
-    for repetition in range(REPETITIONS - 1):
-        if all(bench.results.has("change", what, repetition) for what in ("cold", "nothing", "one package")):
+    for repetition in range(2):
+        if bench.results.has("change", "one package", repetition):
             continue
         folder, repository = image_folders(bench), f"bench/course-{repetition}"
         course = folder / "course-notebook"
+        again = partial(build, bench, course, repository)
         bench.prune()
-        bench.results.once("change", "cold", repetition, lambda: build(bench, course, repository))
-        bench.results.once("change", "nothing", repetition, lambda: build(bench, course, repository))
-        spec = course / "image.yaml"
-        spec.write_text(
-            spec.read_text().replace("    - scipy==1.17.1\n", "    - scipy==1.17.1\n    - scikit-learn==1.9.1\n")
-        )
+        bench.results.once("change", "cold", repetition, again)
+        bench.results.once("change", "nothing", repetition, again)
+        spec, packages = course / "image.yaml", "    - scipy==1.17.1\n"
+        spec.write_text(spec.read_text().replace(packages, f"{packages}    - scikit-learn==1.9.1\n"))
         (course / "requirements.after.lock").replace(course / "requirements.lock")
-        bench.results.once("change", "one package", repetition, lambda: build(bench, course, repository))
+        bench.results.once("change", "one package", repetition, again)
 
 
 def share(bench: Bench) -> None:
     """Two images on one base in one registry: what the second one brings."""
     folder = image_folders(bench)
-    bench.results.once("share", "cupy-notebook", 0, lambda: build(bench, folder / "cupy-notebook", "bench/share-cupy"))
-    bench.results.once(
-        "share", "course-notebook", 0, lambda: build(bench, folder / "course-notebook", "bench/share-course")
-    )
+    for image in ("cupy-notebook", "course-notebook"):
+        bench.results.once("share", image, 0, partial(build, bench, folder / image, f"bench/share-{image}"))
 
 
 def pack(bench: Bench) -> None:
@@ -373,6 +372,10 @@ def pack(bench: Bench) -> None:
     for repetition in range(REPETITIONS):
         for compression in ("zstd", "gzip") if repetition % 2 else ("gzip", "zstd"):
             packed(bench, "cupy-notebook", compression, repetition)
+
+
+def pack_torch(bench: Bench) -> None:
+    """The same with a big image, once."""
     for compression in ("zstd", "gzip"):
         packed(bench, "torch-notebook", compression, 0)
 
@@ -387,93 +390,86 @@ def packed(bench: Bench, image: str, compression: str, repetition: int) -> None:
     spec = (folder / "image.yaml").read_text()
     (folder / "image.yaml").write_text(re.sub(r"released: \S+", f"released: {day}", spec))
     repository = f"bench/{image}-{compression}"
-    results.once("pack", what, repetition, lambda: build(bench, folder, repository, "--compression", compression))
-    results.once("pull", what, repetition, lambda: pull(bench, f"{bench.instance.registry_address}/{repository}:1"))
+    results.once("pack", what, repetition, partial(build, bench, folder, repository, "--compression", compression))
+    pulled = f"{bench.instance.registry_address}/{repository}:1"
+    results.once("pull", what, repetition, partial(pull, bench, pulled))
 
 
 def pull(bench: Bench, reference: str) -> dict[str, Any]:
-    ctr = [
-        str(bench.tools.path("containerd").with_name("ctr")),
-        "--address",
-        str(bench.instance.run / "containerd.sock"),
-    ]
+    """With containerd: download, check, unpack to disk."""
+    ctr = str(bench.tools.path("containerd").with_name("ctr"))
+    images = [ctr, "--address", str(bench.instance.run / "containerd.sock"), "images"]
     began = time.monotonic()
-    subprocess.run([*ctr, "images", "pull", "--plain-http", reference], check=True, stdout=subprocess.DEVNULL)
+    subprocess.run([*images, "pull", "--plain-http", reference], check=True, stdout=subprocess.DEVNULL)
     seconds = time.monotonic() - began
-    subprocess.run([*ctr, "images", "rm", "--sync", reference], check=True, stdout=subprocess.DEVNULL)
+    subprocess.run([*images, "rm", "--sync", reference], check=True, stdout=subprocess.DEVNULL)
     return {"seconds": round(seconds, 1)}
 
 
 def sizes(bench: Bench) -> None:
     """The same content from wheels alone, and on a CUDA base."""
-    wanted = (
-        "stand-in",
-        "cupy-notebook usual",
-        "torch-notebook usual",
-        "torch-notebook wheels",
-        "cupy-notebook wheels",
-    )
-    if all(bench.results.has("sizes", what) for what in wanted):
-        return
-    folder = image_folders(bench)
+    folder, results = image_folders(bench), bench.results
     for image in ("torch-notebook", "cupy-notebook"):
-
-        def ours(image: str = image) -> dict[str, Any]:
-            repository = f"bench/{image}-wheels"
-            built = build(bench, folder / image, repository)
-            return inspected(bench, f"{bench.door}/{repository}@{built['digest']}")
-
-        bench.results.once("sizes", f"{image} wheels", 0, ours)
-    if not bench.results.has("sizes", "torch-notebook usual"):
-        bench.prune()  # wheels and layers of the one above would not leave room for the other
+        results.once("sizes", f"{image} wheels", 0, partial(from_wheels, bench, folder / image))
+    wanted = [f"{image} usual" for image in ("cupy-notebook", "torch-notebook")]
+    if all(results.has("sizes", each) for each in wanted):
+        return
+    bench.prune()  # wheels and layers of the ones above would not leave room for the others
     context = bench.results.folder / "context"
     context.mkdir(exist_ok=True)
     what = f"--no-deps --no-compile --target /w {' '.join(RUNTIME_WHEELS)}"
     text = STAND_IN_DOCKERFILE.replace("{base}", bench.base).replace("{what}", what).replace("{venv}", "/v")
     stand_in = build_text(bench, text, context, "bench/stand-in-cuda-12.6-runtime")
-    bench.results.once("sizes", "stand-in", 0, lambda: inspected(bench, stand_in))
-    text = USUAL_DOCKERFILE.replace("{base}", stand_in).replace("{what}", "-r /tmp/requirements.txt")
+    results.once("sizes", "stand-in", 0, partial(inspected, bench, stand_in))
     for image in ("cupy-notebook", "torch-notebook"):
+        lock = (folder / image / "requirements.lock").read_text()
+        results.once("sizes", f"{image} usual", 0, partial(usual, bench, stand_in, image, lock))
 
-        def usual(image: str = image) -> dict[str, Any]:
-            lock = (folder / image / "requirements.lock").read_text()
-            pins = re.findall(r"^(\S+==[^\\\n]+)", lock, re.MULTILINE)
-            # On a CUDA base nobody asks for these as wheels; torch's own wheel does, and gets them.
-            asked = [pin for pin in pins if image != "cupy-notebook" or not pin.startswith("nvidia-")]
-            (context / "requirements.txt").write_text("\n".join(asked) + "\n")
-            return inspected(
-                bench, build_text(bench, text.replace("{venv}", "/opt/venv"), context, f"bench/{image}-usual")
-            )
 
-        bench.results.once("sizes", f"{image} usual", 0, usual)
+def from_wheels(bench: Bench, folder: Path) -> dict[str, Any]:
+    """One of our specs, built as ever."""
+    repository = f"bench/{folder.name}-wheels"
+    return inspected(bench, f"{bench.door}/{repository}@{build(bench, folder, repository)['digest']}")
+
+
+def usual(bench: Bench, stand_in: str, image: str, lock: str) -> dict[str, Any]:
+    """The same pins by pip on a CUDA base."""
+    pins = re.findall(r"^(\S+==[^\\\n]+)", lock, re.MULTILINE)
+    # On a CUDA base nobody asks for these as wheels; torch's own wheel does, and gets them.
+    asked = [pin for pin in pins if image != "cupy-notebook" or not pin.startswith("nvidia-")]
+    context = bench.results.folder / "context"
+    (context / "requirements.txt").write_text("\n".join(asked) + "\n")
+    text = USUAL_DOCKERFILE.replace("{base}", stand_in).replace("{what}", "-r /tmp/requirements.txt")
+    return inspected(bench, build_text(bench, text.replace("{venv}", "/opt/venv"), context, f"bench/{image}-usual"))
 
 
 def read(bench: Bench) -> None:
     """`inspect` of many references at once and of one with all its layers, against the same registry."""
-    for name in ("cupy-notebook", "torch-notebook"):
-        reference = f"{bench.instance.registry_address}/bench/{name}-wheels:1"
-        bench.results.once(
-            "read", f"{name}, no layers", 0, lambda ref=reference: reader(bench, "one", "--reference", ref)
-        )
+    host, results = bench.instance.registry_address, bench.results
+    for image in ("cupy-notebook", "torch-notebook"):
+        reference = f"{host}/bench/{image}-wheels:1"
+        results.once("read", f"{image}, no layers", 0, partial(reader, bench, "one", "--reference", reference))
+        results.once("read", f"{image}, `--deep`", 0, partial(reader, bench, "deep", "--reference", reference))
     for repetition in range(REPETITIONS):
-        what = "200 references in parallel, no layers"
-        bench.results.once("read", what, repetition, lambda: many(bench, 200))
-    reference = f"{bench.instance.registry_address}/bench/torch-notebook-wheels:1"
-    bench.results.once("read", "torch-notebook, --deep", 0, lambda: reader(bench, "deep", "--reference", reference))
+        results.once("read", MANY, repetition, partial(many, bench, 200))
+
+
+MANY: Final = "200 images in parallel, no layers"
 
 
 def many(bench: Bench, references: int) -> dict[str, Any]:
-    host = bench.instance.registry_address
-    argv = [sys.executable, str(HERE / "inspect_images.py"), "--part", "push", "--host", host]
-    subprocess.run([*argv, "--references", str(references)], check=True, cwd=PROJECT)
-    return reader(bench, "many", "--host", host, "--references", str(references))
+    """Small images, each with a digest of its own, behind an index each."""
+    given = ["--host", bench.instance.registry_address, "--references", str(references)]
+    reader(bench, "push", *given)
+    return reader(bench, "many", *given)
 
 
 def reader(bench: Bench, part: str, *options: str) -> dict[str, Any]:
+    """A part of inspect_images.py, in a process of its own, so that its memory is its own."""
     argv = [sys.executable, str(HERE / "inspect_images.py"), "--part", part, *options]
     done = subprocess.run(argv, cwd=PROJECT, env=bench.environment, stdout=subprocess.PIPE, text=True, check=True)
-    row: dict[str, Any] = json.loads(done.stdout)
-    return {**row, "said": row.pop("what")}
+    row: dict[str, Any] = json.loads(done.stdout or "{}")
+    return {name: value for name, value in row.items() if name != "what"}
 
 
 STEPS: Final[Mapping[str, Callable[[Bench], None]]] = {
@@ -481,6 +477,7 @@ STEPS: Final[Mapping[str, Callable[[Bench], None]]] = {
     "share": share,
     "sizes": sizes,
     "pack": pack,
+    "pack-torch": pack_torch,
     "read": read,
 }
 
@@ -489,7 +486,89 @@ STEPS: Final[Mapping[str, Callable[[Bench], None]]] = {
 
 
 def tables(results: Results) -> Iterator[str]:
-    return iter(())
+    """Markdown. A number of several repetitions is their median, with the lowest and the highest behind it."""
+    days = sorted({row["on"] for row in results.rows})
+    yield f"{' and '.join(days)}, {os.cpu_count()} cores"
+    yield table(["a course image on `cupy-notebook`", "seconds", "of cold", *_SENT], _changes(results))
+    yield table(["two images on one base", "compressed MB", "MB of them shared", *_SENT], _shared(results))
+    yield table(["layers above the base made anew", "MB", "packing s", "whole build s", "pull s"], _packings(results))
+    yield table(["image", "compressed MB", "unpacked MB", "CUDA twice, MB", "`inspect` finds"], _sizes(results))
+    yield table(["`inspect`", "seconds", "peak memory MB", "requests", "MB read"], _reads(results))
+
+
+_SENT: Final = ["MB sent", "requests", "of them uploads"]
+
+
+def table(head: list[str], rows: Iterator[list[str]]) -> str:
+    return "\n".join(f"| {' | '.join(cells)} |" for cells in [head, ["---"] * len(head), *rows])
+
+
+def mb(number: float) -> str:
+    return f"{number / MB:,.1f}" if number < 10 * MB else f"{number / MB:,.0f}"
+
+
+def spread(numbers: list[float]) -> str:
+    """`12.1 (11.8 to 14.0)`."""
+    if not numbers:
+        return "-"
+    middle = f"{statistics.median(numbers):.1f}"
+    return middle if len(numbers) == 1 else f"{middle} ({min(numbers):.1f} to {max(numbers):.1f})"
+
+
+def _sent(rows: list[dict[str, Any]]) -> list[str]:
+    return [mb(rows[-1]["sent_bytes"]), str(rows[-1]["requests"]), str(rows[-1]["uploads"])]
+
+
+def _changes(results: Results) -> Iterator[list[str]]:
+    cold = {row["repetition"]: row["seconds"] for row in results.of("change", "cold")}
+    told = {"cold": "cold: no wheel, no layer", "nothing": "nothing changed", "one package": "one package added"}
+    for what, text in told.items():
+        if rows := results.of("change", what):
+            # Each beside the cold build of its own repetition.
+            shares = [100 * row["seconds"] / cold[row["repetition"]] for row in rows]
+            yield [text, spread([row["seconds"] for row in rows]), f"{spread(shares)} %", *_sent(rows)]
+
+
+def _shared(results: Results) -> Iterator[list[str]]:
+    images = {what: results.of("share", what) for what in ("cupy-notebook", "course-notebook")}
+    if all(images.values()):
+        layers = {what: rows[0]["layers"] for what, rows in images.items()}
+        common = sum(size for digest, size in layers["cupy-notebook"].items() if digest in layers["course-notebook"])
+        for what, rows in images.items():
+            yield [f"`{what}`", mb(rows[0]["compressed_bytes"]), mb(common), *_sent(rows)]
+
+
+def _packings(results: Results) -> Iterator[list[str]]:
+    for image in ("cupy-notebook", "torch-notebook"):
+        for compression in ("zstd", "gzip"):
+            what = f"{image} {compression}"
+            if rows := results.of("pack", what):
+                pulls = spread([row["seconds"] for row in results.of("pull", what)])
+                times = [spread([row[key] for row in rows]) for key in ("packing_s", "seconds")]
+                yield [f"`{image}`, {compression}", mb(rows[0]["compressed_bytes"]), *times, pulls]
+
+
+def _sizes(results: Results) -> Iterator[list[str]]:
+    told = {
+        "cupy-notebook wheels": "`cupy-notebook`, wheels alone",
+        "cupy-notebook usual": f"the same pins on the {STAND_IN}",
+        "torch-notebook wheels": "`torch-notebook`, wheels alone",
+        "torch-notebook usual": f"the same pins on the {STAND_IN}",
+        "stand-in": f"the {STAND_IN} alone",
+    }
+    for what, text in told.items():
+        for row in results.of("sizes", what):
+            numbers = [mb(row[key]) for key in ("compressed_bytes", "unpacked_bytes", "twice_bytes")]
+            yield [text, *numbers, ", ".join(row["findings"]) or "nothing"]
+
+
+def _reads(results: Results) -> Iterator[list[str]]:
+    images = ("cupy-notebook", "torch-notebook")
+    for what in (*(f"{image}, {how}" for how in ("no layers", "`--deep`") for image in images), MANY):
+        if rows := results.of("read", what):
+            memory = f"{max(row['memory_mb'] for row in rows):.0f}"
+            wall = spread([row["wall_s"] for row in rows])
+            yield [what, wall, memory, f"{rows[0]['requests']:,}", mb(rows[0]["bytes"])]
 
 
 if __name__ == "__main__":
