@@ -282,7 +282,7 @@ def build(bench: Bench, folder: Path, repository: str, *options: str) -> dict[st
     """`gpu-commons image build --push` as a user calls it: seconds of the whole call, and of its parts."""
     reference = f"{bench.door}/{repository}:1"
     argv = [sys.executable, "-m", "cli", "image", "build", str(folder), "--stack", str(STACK), "--push", reference]
-    began = time.monotonic()
+    began, before = time.monotonic(), cpu_s(bench, "buildkitd")
     with bench.counted() as counts:
         done = subprocess.run(
             [*argv, "--json", *options], cwd=PROJECT, env=bench.environment, capture_output=True, text=True, check=False
@@ -293,6 +293,7 @@ def build(bench: Bench, folder: Path, repository: str, *options: str) -> dict[st
     data = json.loads(done.stdout)
     return {
         "seconds": round(seconds, 1),
+        "cpu_s": round(cpu_s(bench, "buildkitd") - before, 1),
         "packing_s": parts(done.stderr, "exporting layers"),
         "pushing_s": parts(done.stderr, "pushing layers"),
         "steps": len(re.findall(r"^#\d+ DONE [1-9\d.]+s$", done.stderr, re.MULTILINE)),
@@ -304,6 +305,13 @@ def build(bench: Bench, folder: Path, repository: str, *options: str) -> dict[st
         "unpacked_bytes": data["unpacked_bytes"],
         "layers": {layer["digest"]: layer["compressed_bytes"] for layer in data["layers"]},
     }
+
+
+def cpu_s(bench: Bench, name: str) -> float:
+    """Processor seconds of a server and of what it ran and waited for: they do not grow when a machine is busy."""
+    record = processes.read_record(bench.instance, name)
+    process = record.process() if record else None
+    return sum(process.cpu_times()[:4]) if process else 0.0
 
 
 def parts(said: str, what: str) -> float:
@@ -345,7 +353,7 @@ def inspected(bench: Bench, reference: str) -> dict[str, Any]:
 
 def change(bench: Bench) -> None:
     """A course image cold, again without a change, and with one more package."""
-    for repetition in range(2):
+    for repetition in range(REPETITIONS):
         if bench.results.has("change", "one package", repetition):
             continue
         folder, repository = image_folders(bench), f"bench/course-{repetition}"
@@ -399,11 +407,11 @@ def pull(bench: Bench, reference: str) -> dict[str, Any]:
     """With containerd: download, check, unpack to disk."""
     ctr = str(bench.tools.path("containerd").with_name("ctr"))
     images = [ctr, "--address", str(bench.instance.run / "containerd.sock"), "images"]
-    began = time.monotonic()
+    began, before = time.monotonic(), cpu_s(bench, "containerd")
     subprocess.run([*images, "pull", "--plain-http", reference], check=True, stdout=subprocess.DEVNULL)
-    seconds = time.monotonic() - began
+    row = {"seconds": round(time.monotonic() - began, 1), "cpu_s": round(cpu_s(bench, "containerd") - before, 1)}
     subprocess.run([*images, "rm", "--sync", reference], check=True, stdout=subprocess.DEVNULL)
-    return {"seconds": round(seconds, 1)}
+    return row
 
 
 def sizes(bench: Bench) -> None:
@@ -486,12 +494,20 @@ STEPS: Final[Mapping[str, Callable[[Bench], None]]] = {
 
 
 def tables(results: Results) -> Iterator[str]:
-    """Markdown. A number of several repetitions is their median, with the lowest and the highest behind it."""
+    """Markdown. A number of several repetitions is their median, with the lowest and the highest behind it.
+
+    Processor seconds are those of BuildKit with its steps, or of containerd.
+    """
     days = sorted({row["on"] for row in results.rows})
     yield f"{' and '.join(days)}, {os.cpu_count()} cores"
-    yield table(["a course image on `cupy-notebook`", "seconds", "of cold", *_SENT], _changes(results))
+    yield table(
+        ["a course image on `cupy-notebook`", "seconds", "of cold", "CPU s", "of cold", *_SENT], _changes(results)
+    )
     yield table(["two images on one base", "compressed MB", "MB of them shared", *_SENT], _shared(results))
-    yield table(["layers above the base made anew", "MB", "packing s", "whole build s", "pull s"], _packings(results))
+    yield table(
+        ["layers above the base made anew", "MB", "packing s", "build s", "its CPU s", "pull s", "its CPU s"],
+        _packings(results),
+    )
     yield table(["image", "compressed MB", "unpacked MB", "CUDA twice, MB", "`inspect` finds"], _sizes(results))
     yield table(["`inspect`", "seconds", "peak memory MB", "requests", "MB read"], _reads(results))
 
@@ -520,13 +536,16 @@ def _sent(rows: list[dict[str, Any]]) -> list[str]:
 
 
 def _changes(results: Results) -> Iterator[list[str]]:
-    cold = {row["repetition"]: row["seconds"] for row in results.of("change", "cold")}
+    cold = {row["repetition"]: row for row in results.of("change", "cold")}
     told = {"cold": "cold: no wheel, no layer", "nothing": "nothing changed", "one package": "one package added"}
     for what, text in told.items():
         if rows := results.of("change", what):
-            # Each beside the cold build of its own repetition.
-            shares = [100 * row["seconds"] / cold[row["repetition"]] for row in rows]
-            yield [text, spread([row["seconds"] for row in rows]), f"{spread(shares)} %", *_sent(rows)]
+            cells = []
+            for key in ("seconds", "cpu_s"):
+                # Each beside the cold build of its own repetition.
+                shares = [100 * row[key] / cold[row["repetition"]][key] for row in rows]
+                cells += [spread([row[key] for row in rows]), f"{spread(shares)} %"]
+            yield [text, *cells, *_sent(rows)]
 
 
 def _shared(results: Results) -> Iterator[list[str]]:
@@ -543,9 +562,9 @@ def _packings(results: Results) -> Iterator[list[str]]:
         for compression in ("zstd", "gzip"):
             what = f"{image} {compression}"
             if rows := results.of("pack", what):
-                pulls = spread([row["seconds"] for row in results.of("pull", what)])
-                times = [spread([row[key] for row in rows]) for key in ("packing_s", "seconds")]
-                yield [f"`{image}`, {compression}", mb(rows[0]["compressed_bytes"]), *times, pulls]
+                builds = [spread([row[key] for row in rows]) for key in ("packing_s", "seconds", "cpu_s")]
+                pulls = [spread([row[key] for row in results.of("pull", what)]) for key in ("seconds", "cpu_s")]
+                yield [f"`{image}`, {compression}", mb(rows[0]["compressed_bytes"]), *builds, *pulls]
 
 
 def _sizes(results: Results) -> Iterator[list[str]]:
