@@ -16,7 +16,7 @@ COMMANDS: Final[Mapping[str, str]] = MappingProxyType(
         "check": "One image or framework build on one GPU and driver, or many cases from a file.",
         "matrix": "Every image of a stack on every pool: table, Markdown, JSON or one HTML page.",
         "inspect": "What is in an image: registry, OCI layout, docker archive or SIF file.",
-        "image": "What goes into an image, its Dockerfile, mistakes in any Dockerfile, locks.",
+        "image": "What goes into an image, its Dockerfile, its build, mistakes in any Dockerfile, locks.",
         "explain": "A rule: what it says, its sources, its examples.",
         "facts": "The tables that answers rest on, with their sources.",
         "schema": "JSON Schemas: case, answer, matrix, stack.",

@@ -1,4 +1,4 @@
-"""`gpu-commons image`: what goes into an image, its Dockerfile, the mistakes of any Dockerfile, its locks."""
+"""`gpu-commons image`: what goes into an image, its Dockerfile, its build, mistakes of any Dockerfile, its locks."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _AT_ONCE: Final = 8  # questions to the index
 
 @click.group()
 def image() -> None:
-    """Images: what goes into one, its Dockerfile, the mistakes of any Dockerfile, its locks.
+    """Images: what goes into one, its Dockerfile, its build, the mistakes of any Dockerfile, its locks.
 
     \b
     Examples:
