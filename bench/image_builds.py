@@ -509,7 +509,7 @@ def tables(results: Results) -> Iterator[str]:
         _packings(results),
     )
     yield table(["image", "compressed MB", "unpacked MB", "CUDA twice, MB", "`inspect` finds"], _sizes(results))
-    yield table(["`inspect`", "seconds", "peak memory MB", "requests", "MB read"], _reads(results))
+    yield table(["`inspect`", "seconds", "CPU s", "peak memory MB", "requests", "MB read"], _reads(results))
 
 
 _SENT: Final = ["MB sent", "requests", "of them uploads"]
@@ -586,8 +586,8 @@ def _reads(results: Results) -> Iterator[list[str]]:
     for what in (*(f"{image}, {how}" for how in ("no layers", "`--deep`") for image in images), MANY):
         if rows := results.of("read", what):
             memory = f"{max(row['memory_mb'] for row in rows):.0f}"
-            wall = spread([row["wall_s"] for row in rows])
-            yield [what, wall, memory, f"{rows[0]['requests']:,}", mb(rows[0]["bytes"])]
+            times = [spread([row[key] for row in rows]) for key in ("wall_s", "cpu_s")]
+            yield [what, *times, memory, f"{rows[0]['requests']:,}", mb(rows[0]["bytes"])]
 
 
 if __name__ == "__main__":

@@ -37,11 +37,12 @@ RUN --mount=type=cache,id=gpu-commons-uv,target=/root/.cache/uv \
     --mount=type=bind,source=requirements.lock,target=/run/requirements.lock <<'EOF'
 set -eu
 /run/uv/uv venv --python /usr/bin/python3 /opt/venv
-export PYC_INVALIDATION_MODE=UNCHECKED_HASH
+touch /dev/shm/before
 /run/uv/uv pip install --python /opt/venv/bin/python \
     --require-hashes --only-binary :all: --link-mode copy \
-    --compile-bytecode \
     --requirement /run/requirements.lock
+find /opt/venv/lib -name '*.py' -cnewer /dev/shm/before -not -path '*/tests/*' \
+    | /opt/venv/bin/python -m compileall -qq -j 0 --invalidation-mode unchecked-hash -i - || :
 EOF
 ENV PATH=/opt/venv/bin:$PATH
 
