@@ -189,7 +189,7 @@ def plan(ctx: click.Context, /, name: str, stack: str | None, *, is_json: bool) 
 
     \b
     Examples:
-      gpu-commons image plan scipy-ml-notebook
+      gpu-commons image plan scipy-ml-notebook-cu126
       gpu-commons image plan images/cupy-notebook --stack dsmlp-fall
     """  # noqa: D301 - \b is click's: it keeps the lines
     from cli.planned import page_of  # noqa: PLC0415 - see above

@@ -73,7 +73,7 @@ def plan_image(family: Sequence[ImageSpec], *, substitutes: Sequence[Substitute]
     no_conda_forge = layout is Layout.JUPYTER and CONDA_FORGE in by_reference
     for member in reversed(family):
         if no_conda_forge and member.python:
-            missing += [package.conda_pin for package in member.python.packages]
+            missing += conda_pins(member.python.packages)
         for kernel in member.kernels:
             if unreachable := [by_reference[source] for source in kernel_sources(kernel) if source in by_reference]:
                 used += unreachable
@@ -89,7 +89,7 @@ def plan_image(family: Sequence[ImageSpec], *, substitutes: Sequence[Substitute]
         spec=spec,
         root=stand_in.replacement if stand_in else pinned(outermost),
         layout=layout,
-        packages=spec.python.packages if spec.python and not no_conda_forge else (),
+        packages=_reachable(spec, no_conda_forge=no_conda_forge),
         cuda_wheels=spec.cuda.packages if spec.cuda and spec.cuda.source is CudaSource.WHEELS else (),
         kernels=reachable,
         missing=tuple(dict.fromkeys(missing)),
@@ -115,6 +115,16 @@ def kernel_pins(kernel: Kernel) -> tuple[str, ...]:
     """Every pin of a kernel's environment, as its package manager writes it."""
     cuda = kernel.cuda.packages if kernel.cuda else ()
     return (f"python={kernel.python}", *cuda, *kernel.conda, *kernel.pypi)
+
+
+def conda_pins(packages: Sequence[Package]) -> list[str]:
+    """Pins of those packages that a Jupyter base takes from conda-forge."""
+    return [pin for package in packages if (pin := package.conda_pin)]
+
+
+def _reachable(spec: ImageSpec, *, no_conda_forge: bool) -> tuple[Package, ...]:
+    packages = spec.python.packages if spec.python else ()
+    return tuple(package for package in packages if not (no_conda_forge and package.conda_pin))
 
 
 def _references(family: Sequence[ImageSpec]) -> Iterator[str]:

@@ -15,7 +15,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
 from images.load import VERIFY_FILE, epoch
-from images.plan import Plan, Substitute, kernel_pins, plan_image
+from images.plan import Plan, Substitute, conda_pins, kernel_pins, plan_image
 from images.spec import ImageSpec, Kernel, Layout
 
 CA_CONTEXT: Final = "ca"  # named build context: the folder of the site's CA bundle
@@ -239,11 +239,14 @@ def _venv(plan: Plan, ca: str | None) -> str:
 
 
 def _conda(plan: Plan, ca: str | None) -> str:
-    pins = [package.conda_pin for package in plan.packages]
-    steps = [*_home(plan), _command("mamba install --yes --override-channels --channel conda-forge", pins)]
-    if plan.cuda_wheels:
-        steps.append(_command("/opt/conda/bin/python -m pip install", plan.cuda_wheels))
-    return _run([_conda_cache(), *([_PIP_CACHE] if plan.cuda_wheels else [])], steps, ca, *_CONDA_VARIABLES)
+    steps = _home(plan)
+    if pins := conda_pins(plan.packages):
+        steps.append(_command("mamba install --yes --override-channels --channel conda-forge", pins))
+    # In one command: a framework's own pins of CUDA then meet ours, and the build stops where they differ.
+    wheels = [*(package.pypi for package in plan.packages if not package.conda_pin), *plan.cuda_wheels]
+    if wheels:
+        steps.append(_command("/opt/conda/bin/python -m pip install", map(shlex.quote, wheels)))
+    return _run([_conda_cache(), *([_PIP_CACHE] if wheels else [])], steps, ca, *_CONDA_VARIABLES)
 
 
 def _home(plan: Plan) -> list[str]:
@@ -267,7 +270,7 @@ def _kernel(plan: Plan, kernel: Kernel, ca: str | None) -> str:
     ]
     if kernel.pypi:
         index = [f"--find-links {kernel.index}"] if kernel.index else []
-        steps.append(_command(f"{prefix}/bin/python -m pip install", [*index, *kernel.pypi]))
+        steps.append(_command(f"{prefix}/bin/python -m pip install", [*index, *map(shlex.quote, kernel.pypi)]))
     spec = [f"--name {kernel.name} --display-name {shlex.quote(kernel.title)} --prefix /opt/conda"]
     if kernel.cuda and kernel.cuda.packages:
         # Frameworks from PyPI look for conda's CUDA where the loader looks, not beside themselves.

@@ -126,12 +126,13 @@ class Package(_Strict):
 
     pypi: WheelPin
     """Pin on PyPI."""
-    conda: CondaPin | None = None
-    """Pin on conda-forge, if the name differs."""
+    conda: CondaPin | Literal["none"] | None = None
+    """Pin on conda-forge, if the name differs; `none`: on every base the wheel of PyPI, because its build matters."""
 
     @property
-    def conda_pin(self) -> str:
-        return self.conda or self.pypi.replace("==", "=")
+    def conda_pin(self) -> str | None:
+        """What conda-forge calls it; None for a wheel of PyPI."""
+        return None if self.conda == "none" else self.conda or self.pypi.replace("==", "=")
 
 
 class Python(_Strict):

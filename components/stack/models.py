@@ -3,7 +3,6 @@
 What keys must agree on among themselves (sums, names, limits) is in `checks`.
 """
 
-from datetime import date
 from typing import Annotated, Final, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -14,6 +13,7 @@ from components.stack.values import (
     Amount,
     Assumptions,
     Count,
+    Day,
     Driver,
     Gpu,
     LabelValue,
@@ -249,7 +249,7 @@ class ImageWaiver(BaseModel):
     model_config = _FORM
     compressed_gb: Amount = Field(description="Compressed GB that this image may have.")
     reason: Text = Field(description="Why; printed in every preview.")
-    until: date = Field(description="Last day of this limit: 2027-06-30. After it the site's limit holds again.")
+    until: Day = Field(description="Last day of this limit: 2027-06-30. After it the site's limit holds again.")
 
 
 class Image(BaseModel):

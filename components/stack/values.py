@@ -4,6 +4,7 @@ YAML lies about versions (470.10 is the number 470.1), so they are quoted string
 """
 
 import re
+from datetime import date, datetime
 from typing import Annotated
 
 from pydantic import (
@@ -105,6 +106,15 @@ def _https(value: str) -> str:
     return value
 
 
+def _day(value: object) -> date:
+    # An engine that reads a day without quotes takes it for a time, and hands it over as Go prints times.
+    text = str(value).removesuffix(" 00:00:00 +0000 UTC")
+    try:
+        return datetime.strptime(text, "%Y-%m-%d").date()  # noqa: DTZ007 - a day has no zone
+    except ValueError:
+        raise Misfit("is not a day", "write year, month and day: 2027-06-30") from None
+
+
 def _label_value(value: str) -> str:
     if len(value) > 63 or not re.fullmatch(r"([A-Za-z0-9]([-\w.]*[A-Za-z0-9])?)?", value, re.ASCII):
         raise Misfit("is not a label value", "use letters, digits, - _ and . inside, 63 characters at most")
@@ -134,6 +144,7 @@ Text = Annotated[str, Field(min_length=1)]
 Amount = Annotated[float, Field(gt=0), AfterValidator(_whole)]
 Count = Annotated[int, Field(ge=0)]
 Seconds = Annotated[int, Field(ge=1)]
+Day = Annotated[date, BeforeValidator(_day)]
 Nodes = Annotated[str, AfterValidator(_nodes_entry)]
 Reference = Annotated[str, AfterValidator(_image_reference)]
 Replaceable = Annotated[str, AfterValidator(_replaceable)]

@@ -27,7 +27,13 @@ def data(run: Run, *arguments: str) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize(
-    ("image", "stack"), [("scipy-ml-notebook", None), ("cupy-notebook", "dsmlp-fall"), ("proxy", None)]
+    ("image", "stack"),
+    [
+        ("scipy-ml-notebook", "dsmlp-fall"),
+        ("scipy-ml-notebook-cu126", None),
+        ("cupy-notebook", "dsmlp-fall"),
+        ("proxy", None),
+    ],
 )
 def test_the_page_at_80_columns_is_the_approved_one(
     golden: Callable[[str], Any], image: str, stack: str | None
@@ -46,7 +52,7 @@ def test_an_image_is_named_or_its_folder_is(run: Run, name: str, monkeypatch: py
 
 
 def test_json_has_every_pool_its_findings_and_its_ceiling(run: Run) -> None:
-    found = data(run, "scipy-ml-notebook")
+    found = data(run, "scipy-ml-notebook", "--stack", "dsmlp-fall")
     assert found["stack"] == "dsmlp-fall"
     assert [pool["name"] for pool in found["pools"]] == ["gtx1080ti", "rtx2080ti", "gtx1070ti"]
     tensorflow, torch = found["uses"]
@@ -95,6 +101,24 @@ def test_pools_with_different_drivers_are_told_apart(run: Run, tmp_path: Path) -
     assert "with driver 390.144" in result.stdout
 
 
+@pytest.mark.parametrize(("stack", "code"), [("dsmlp-fall", 1), ("dsmlp-next", 0)])
+def test_what_an_old_driver_does_not_run_a_new_one_does(run: Run, tmp_path: Path, stack: str, code: int) -> None:
+    images = shutil.copytree(IMAGES, tmp_path / "images")
+    spec = images / "scipy-ml-notebook" / "image.yaml"
+    text = spec.read_text().replace('line: "10.1"', 'line: "10.2"')
+    for old, new in (
+        ("cudatoolkit=10.1.243", "cudatoolkit=10.2.89"),
+        ("torch==1.7.1+cu101", "torch==1.7.1"),
+        ("torchvision==0.8.2+cu101", "torchvision==0.8.2"),
+    ):
+        assert old in text
+        text = text.replace(old, new)
+    spec.write_text(text)
+    result = run("image", "plan", str(spec.parent), "--stack", stack)
+    assert result.exit_code == code
+    assert ("✕" in result.stdout, "✓" in result.stdout) == (bool(code), not code)
+
+
 def test_an_image_without_a_gpu_says_so_and_asks_no_pool(run: Run) -> None:
     result = run("image", "plan", "hub")
     assert result.exit_code == 0
@@ -126,7 +150,7 @@ def test_of_several_stacks_one_is_to_be_chosen(run: Run, tmp_path: Path, monkeyp
     (tmp_path / "stacks").mkdir()
     shutil.copy(STACK, tmp_path / "stacks" / "Pulumi.second.yaml")
     monkeypatch.chdir(tmp_path)
-    assert "of dsmlp-fall, second." in run("image", "plan", "scipy-ml-notebook").stdout
+    assert "of dsmlp-fall, dsmlp-next, second." in run("image", "plan", "scipy-ml-notebook").stdout
 
 
 @pytest.mark.parametrize(
@@ -146,7 +170,7 @@ def test_a_wrong_name_gets_a_suggestion(run: Run, arguments: tuple[str, ...], sa
 
 def test_the_guide_shows_what_the_command_prints(run: Run) -> None:
     guide = (PROJECT / "docs" / "images.md").read_text()
-    _, _, rest = guide.partition("image plan scipy-ml-notebook\n")
+    _, _, rest = guide.partition("image plan scipy-ml-notebook --stack dsmlp-fall\n")
     shown = rest.partition("```text\n")[2].partition("```")[0]
-    told = run("image", "plan", "scipy-ml-notebook").stdout
+    told = run("image", "plan", "scipy-ml-notebook", "--stack", "dsmlp-fall").stdout
     assert all(part.strip("\n") in told for part in shown.split("…"))

@@ -7,6 +7,7 @@ import json
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,8 @@ from components.stack.models import Lti13Authenticator, NodePort, OAuthAuthentic
 
 ROOT = Path(__file__).parents[2]
 DSMLP = ROOT / "stacks" / "Pulumi.dsmlp-fall.yaml"
+NEXT = ROOT / "stacks" / "Pulumi.dsmlp-next.yaml"
+CUDA_12 = "scipy-ml-notebook-cu126"
 TEXT = DSMLP.read_text(encoding="utf-8")
 Write = Callable[..., Path]
 
@@ -84,10 +87,11 @@ def test_the_dsmlp_fleet_has_15_nodes_and_119_gpus_under_their_real_names() -> N
     assert {str(pool.driver) for pool in stack.fleet.pools} == {"418.88"}
 
 
-def test_what_the_site_did_not_state_is_marked_as_an_assumption() -> None:
-    stack = load_stack(DSMLP)
-    stated = {"name", "gpu", "gpus_per_node", "nodes", "nodes_except", "driver", "assumptions"}
-    written = yaml.safe_load(TEXT)["config"]
+@pytest.mark.parametrize(("file", "its_driver_is"), [(DSMLP, {"driver"}), (NEXT, set())], ids=["fall", "next"])
+def test_what_the_site_did_not_state_is_marked_as_an_assumption(file: Path, its_driver_is: set[str]) -> None:
+    stack = load_stack(file)
+    stated = {"name", "gpu", "gpus_per_node", "nodes", "nodes_except", "assumptions"} | its_driver_is
+    written = yaml.safe_load(file.read_text(encoding="utf-8"))["config"]
     for pool, raw in zip(stack.fleet.pools, written["gpu-commons:fleet"]["pools"], strict=True):
         assert set(pool.assumptions) == set(raw) - stated
     for section, part in (("site", stack.site), ("runtime", stack.runtime)):
@@ -114,6 +118,29 @@ def test_the_dsmlp_site_logs_people_in_from_their_learning_platform() -> None:
     authenticator = load_stack(DSMLP).site.authenticator
     assert isinstance(authenticator, Lti13Authenticator)
     assert authenticator.client_ids == ("10000000000001",)
+
+
+def test_dsmlp_next_is_dsmlp_fall_with_another_driver_and_images_for_it() -> None:
+    fall, following = load_stack(DSMLP), load_stack(NEXT)
+    alike = {"driver", "container_toolkit", "assumptions"}  # all but these
+    assert [pool.model_dump(exclude=alike) for pool in following.fleet.pools] == [
+        pool.model_dump(exclude=alike) for pool in fall.fleet.pools
+    ]
+    assert {str(pool.driver) for pool in following.fleet.pools} == {"580.178.04"}
+    assert (following.site, following.runtime) == (fall.site, fall.runtime)
+    assert [image.name for image in following.images] == [image.name for image in fall.images] + [CUDA_12]
+
+
+def test_in_dsmlp_next_every_profile_has_its_new_image_and_an_older_course_keeps_the_old_one() -> None:
+    (fall,), (following,) = load_stack(DSMLP).hubs, load_stack(NEXT).hubs
+    assert following.model_copy(update={"profiles": fall.profiles}) == fall
+    assert [(p.name, p.image, p.pool, p.gpus) for p in following.profiles] == [
+        ("cpu", "datahub-base-notebook", None, 0),
+        ("gtx1080ti", CUDA_12, "gtx1080ti", 1),
+        ("rtx2080ti", CUDA_12, "rtx2080ti", 1),
+        ("gtx1080ti-2020", "scipy-ml-notebook", "gtx1080ti", 1),
+    ]
+    assert [(job.name, job.pool, job.image) for job in load_stack(NEXT).jobs] == [("gpu-smoke", "gtx1080ti", CUDA_12)]
 
 
 def test_the_cupy_stack_builds_one_image_and_has_no_fleet() -> None:
@@ -304,7 +331,7 @@ ONE_PROBLEM = {
                 "- {name: scipy-ml-notebook, limit: {compressed_gb: 9, reason: CUDA 13, until: summer}}",
             )
         ],
-        ("images[3].limit.until", '"summer"', "", ""),
+        ("images[3].limit.until", '"summer"', "is not a day", "2027-06-30"),
     ),
     "registry with a tag": (
         [("registry: registry.example.edu/gpu-commons", "registry: registry.example.edu/gpu-commons:1")],
@@ -738,6 +765,16 @@ CONFIG = yaml.safe_load(TEXT)["config"]
 def test_the_engines_configuration_gives_the_same_stack_as_the_file(monkeypatch: pytest.MonkeyPatch) -> None:
     config(monkeypatch, {**CONFIG, "kubernetes:context": "dsmlp", "aws:region": "us-west-2"})
     assert from_pulumi() == load_stack(DSMLP)
+
+
+def test_a_day_that_the_engine_took_for_a_time_is_that_day(monkeypatch: pytest.MonkeyPatch) -> None:
+    limit = {"compressed_gb": 9, "reason": "CUDA 13"}
+    for told in ("2027-06-30", "2027-06-30 00:00:00 +0000 UTC"):
+        images = [*CONFIG["gpu-commons:images"][:-1], {"name": "scipy-ml-notebook", "limit": {**limit, "until": told}}]
+        config(monkeypatch, {**CONFIG, "gpu-commons:images": images})
+        waiver = from_pulumi().images[-1].limit
+        assert waiver is not None
+        assert waiver.until == date(2027, 6, 30)
 
 
 def test_the_engines_configuration_takes_the_overlay_of_the_environment(

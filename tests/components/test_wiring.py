@@ -31,6 +31,12 @@ def test_parents_are_built_before_their_children(stack: Stack) -> None:
     assert sorted(name for name, _ in order) == ["datahub-base-notebook", "hub", "proxy", "scipy-ml-notebook"]
 
 
+def test_both_machine_learning_images_of_dsmlp_next_stand_on_one_parent() -> None:
+    order = list(wiring.images_in_order(load_stack(STACK.with_name("Pulumi.dsmlp-next.yaml"))))
+    children = [("scipy-ml-notebook", "datahub-base-notebook"), ("scipy-ml-notebook-cu126", "datahub-base-notebook")]
+    assert sorted(order[order.index(("datahub-base-notebook", None)) + 1 :])[-2:] == children
+
+
 def test_a_parent_that_the_stack_does_not_build_is_named(stack: Stack) -> None:
     only_the_child = stack.model_copy(update={"images": stack.images[-1:]})
     with pytest.raises(SettingsError, match=r"images\[0\]\.name: .*stands on our datahub-base-notebook"):

@@ -37,6 +37,7 @@ def test_the_images_of_the_project_are_correct_and_say_which_cuda_they_ask_for()
         "proxy": (),
         "datahub-base-notebook": (),
         "scipy-ml-notebook": ("10.1",),
+        "scipy-ml-notebook-cu126": ("12.5", "12.6"),
         "cupy-notebook": ("12.9",),
     }
     assert {name: load_family(name)[0].cuda_lines for name in lines} == lines
@@ -48,6 +49,11 @@ def test_the_machine_learning_image_stands_on_the_base_notebook() -> None:
 
 def test_the_frameworks_for_driver_418_88_are_the_last_of_cuda_10_1() -> None:
     assert load_family("scipy-ml-notebook")[0].frameworks == ("tensorflow==2.3.4", "torch==1.7.1+cu101")
+
+
+def test_the_frameworks_for_cuda_12_6_are_those_of_pypis_plain_wheels_with_their_extras() -> None:
+    frameworks = load_family("scipy-ml-notebook-cu126")[0].frameworks
+    assert frameworks == ("torch==2.7.1", "tensorflow[and-cuda]==2.19.0")
 
 
 @pytest.mark.parametrize(

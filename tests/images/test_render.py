@@ -24,7 +24,7 @@ LAB = [
     Substitute("conda-forge", "nothing", "not reachable from here"),
     Substitute(TORCH_WHEELS, "nothing", "not reachable from here"),
 ]
-EVERY_IMAGE = ["hub", "proxy", "datahub-base-notebook", "scipy-ml-notebook", "cupy-notebook"]
+EVERY_IMAGE = ["hub", "proxy", "datahub-base-notebook", "scipy-ml-notebook", "scipy-ml-notebook-cu126", "cupy-notebook"]
 LEFT_OUT = (
     "python=3.8.20 cudatoolkit=10.1.243 cudnn=7.6.5.32 nccl=2.8.3.1 tensorflow==2.3.4 numpy==1.18.5 protobuf==3.20.3 "
     "ipykernel==6.29.5 torch==1.7.1+cu101 torchvision==0.8.2+cu101 numpy==1.19.5 pillow==8.4.0"
@@ -36,7 +36,7 @@ def test_each_image_is_rendered_as_approved(golden: Callable[[str], Any], image:
     golden(f"dockerfile/{image}.Dockerfile").equals(render_dockerfile(load_family(image)))
 
 
-@pytest.mark.parametrize("image", ["datahub-base-notebook", "scipy-ml-notebook"])
+@pytest.mark.parametrize("image", ["datahub-base-notebook", "scipy-ml-notebook", "scipy-ml-notebook-cu126"])
 def test_each_image_that_needs_a_jupyter_base_is_rendered_for_a_lab_as_approved(
     golden: Callable[[str], Any], image: str
 ) -> None:
@@ -113,6 +113,32 @@ def test_the_kernels_for_cuda_10_1_have_pinned_libraries_and_one_cuda_each() -> 
         assert pin not in runs["pytorch-1.7"]
     assert "torch==1.7.1+cu101" in runs["pytorch-1.7"]
     assert f"--find-links {TORCH_WHEELS}" in runs["pytorch-1.7"]
+
+
+def test_where_the_build_matters_the_wheel_of_pypi_goes_into_the_servers_environment_on_every_base() -> None:
+    (server,) = re.findall(r"^mamba install.*?^EOF$", of("scipy-ml-notebook-cu126"), re.MULTILINE | re.DOTALL)
+    conda, _, wheels = server.partition("-m pip install")
+    assert "numpy=2.4.6" in conda
+    assert "torch" not in conda
+    assert [line.strip(" \\") for line in wheels.splitlines()[1:-1]] == [
+        "torch==2.7.1",
+        "torchvision==0.22.1",
+        "nvidia-cudnn-cu12==9.5.1.17",
+    ]
+    plan = plan_image(load_family("scipy-ml-notebook-cu126"), substitutes=LAB)
+    assert plan.missing == ("python=3.12.12", "tensorflow[and-cuda]==2.19.0", *plan.missing[2:])
+    assert not [pin for pin in plan.missing if pin.startswith("torch")]
+
+
+def test_an_extra_of_a_pin_is_no_pattern_for_the_shell() -> None:
+    assert "    'tensorflow[and-cuda]==2.19.0' \\\n" in of("scipy-ml-notebook-cu126")
+
+
+def test_a_jupyter_base_without_conda_forge_takes_the_wheels_all_the_same() -> None:
+    plan = plan_image(load_family("scipy-ml-notebook-cu126"), substitutes=[LAB[2]])
+    assert [package.pypi for package in plan.packages] == ["torch==2.7.1", "torchvision==0.22.1"]
+    assert "scipy=1.17.1" in plan.missing
+    assert "mamba" not in render_dockerfile(load_family("scipy-ml-notebook-cu126"), substitutes=[LAB[2]])
 
 
 def test_in_a_lab_what_no_registry_has_is_left_out_and_named() -> None:
