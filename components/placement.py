@@ -1,12 +1,15 @@
 """Which nodes a pod may land on, and why not the others: selectors, affinity, taints, resources. Pure.
 
-Follows kube-scheduler's filters NodeName, NodeAffinity, TaintToleration and NodeResourcesFit on an empty node: what is
-asked is whether a node *could* host a pod, not whether it has room now. Pod specs are Kubernetes JSON (camelCase);
-a value that is not known yet is UNKNOWN, and the answer then says what could not be decided.
+Follows kube-scheduler's filters NodeName, NodeUnschedulable, NodeAffinity, TaintToleration and NodeResourcesFit on an
+empty node: what is asked is whether a node *could* host a pod, not whether it has room now. Pod specs are Kubernetes
+JSON (camelCase); a value that is not known yet is UNKNOWN, and the answer then says what could not be decided. So it
+does where other pods decide (affinity to pods, spreading) or another controller (gates, claims of devices). Ports of
+the host and where volumes lie are not looked at. tests/lab/test_scheduler.py compares with a real scheduler.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
@@ -34,52 +37,99 @@ _SUFFIXES: Final = {
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """One node, empty: its labels, taints (Kubernetes JSON) and allocatable resources."""
+    """One node, empty: its labels, taints (Kubernetes JSON) and allocatable resources. Cordoned: it takes no pods."""
 
     name: str
     pool: str
     labels: Mapping[str, str]
     taints: Sequence[Mapping[str, str]]
     allocatable: Mapping[str, Decimal]
+    is_cordoned: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Landing:
-    """Where a pod may land. `undecided` names the values that are not known yet and would decide it."""
+    """Where a pod may land. `undecided` names what would decide it and is not known: values, and what others decide."""
 
     possible: tuple[Node, ...]
     refused: Mapping[str, str]  # pool → first reason, for pools none of whose nodes is possible
     undecided: tuple[str, ...]
 
 
-def landing(pod: Mapping[str, Any], nodes: Iterable[Node]) -> Landing:
-    """Every node that could host `pod`, and for each pool without one the nearest reason."""
-    undecided = tuple(sorted(set(_unknowns(pod))))
+def landing(
+    pod: Mapping[str, Any],
+    nodes: Iterable[Node],
+    *,
+    runtime_classes: Mapping[str, Mapping[str, Any]] | None = None,
+    is_daemon: bool = False,
+) -> Landing:
+    """Every node that could host `pod`, and for each pool without one the nearest reason.
+
+    `runtime_classes` are objects of Kubernetes by name; a class that is not among them asks for nothing of its own.
+    `is_daemon`: the pod is the template of a DaemonSet.
+    """
+    name = pod.get("runtimeClassName")
+    runtime_class = (runtime_classes or {}).get(name, {}) if isinstance(name, str) else {}
+    undecided = {*_unknowns(pod), *_unknown_paths(runtime_class, f"runtime class {name}"), *_others(pod)}
+    if is_daemon:
+        pod, runtime_class = _as_daemon(pod, runtime_class)
     possible: list[Node] = []
     reasons: dict[str, list[str]] = {}
     for node in nodes:
-        if found := obstacles(pod, node):
+        if found := obstacles(pod, node, runtime_class):
             reasons.setdefault(node.pool, found)
         else:
             possible.append(node)
     open_pools = {node.pool for node in possible}
     refused = {pool: found[0] for pool, found in reasons.items() if pool not in open_pools}
-    return Landing(tuple(possible), refused, undecided)
+    return Landing(tuple(possible), refused, tuple(sorted(undecided)))
 
 
-def obstacles(pod: Mapping[str, Any], node: Node) -> list[str]:
+def obstacles(pod: Mapping[str, Any], node: Node, runtime_class: Mapping[str, Any] | None = None) -> list[str]:
     """Reasons why `node` can never host `pod`, each a clause; none when it can. Unknown values are no reason."""
+    scheduling = _mapping(runtime_class, "scheduling")
+    tolerations = [*_list(pod, "tolerations"), *_list(scheduling, "tolerations")]
+    tolerates_all = UNKNOWN in (pod.get("tolerations"), scheduling.get("tolerations"))
     return [
         *_name(pod, node),
         *_selector(pod, node),
+        *_selector(scheduling, node),
         *_affinity(pod, node),
-        *_taints(pod, node),
-        *_resources(pod, node),
+        *(() if tolerates_all else _taints(tolerations, node, is_bound=bool(pod.get("nodeName")))),
+        *_resources(requests(pod, runtime_class), node),
     ]
 
 
-def requests(pod: Mapping[str, Any]) -> dict[str, Decimal | Unknown]:
-    """What the scheduler sets aside: containers together, or the biggest init container; sidecars run beside both."""
+def _as_daemon(pod: Mapping[str, Any], runtime_class: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """A DaemonSet's pods stay through what drives others away from a node.
+
+    Which nodes get one is decided from the template, before the runtime class adds its tolerations to a pod.
+    """
+    scheduling = {**_mapping(runtime_class, "scheduling"), "tolerations": ()}
+    effects = {**_DAEMON_TAINTS, **({"network-unavailable": "NoSchedule"} if pod.get("hostNetwork") else {})}
+    added = [
+        {"key": f"node.kubernetes.io/{key}", "operator": "Exists", "effect": effect} for key, effect in effects.items()
+    ]
+    known = {} if pod.get("tolerations") is UNKNOWN else {"tolerations": [*_list(pod, "tolerations"), *added]}
+    return {**pod, **known}, {**runtime_class, "scheduling": scheduling}
+
+
+# Source: kubernetes v1.34.2, pkg/controller/daemon/util/daemonset_util.go, AddOrUpdateDaemonPodTolerations.
+_DAEMON_TAINTS: Final = {
+    "not-ready": "NoExecute",
+    "unreachable": "NoExecute",
+    "disk-pressure": "NoSchedule",
+    "memory-pressure": "NoSchedule",
+    "pid-pressure": "NoSchedule",
+    "unschedulable": "NoSchedule",
+}
+
+
+def requests(pod: Mapping[str, Any], runtime_class: Mapping[str, Any] | None = None) -> dict[str, Decimal | Unknown]:
+    """What the scheduler sets aside: containers together, or the biggest init container; sidecars run beside both.
+
+    What the pod itself asks for takes the place of that sum, and the overhead of its runtime class is added.
+    """
     running: dict[str, Decimal | Unknown] = {}
     peak: dict[str, Decimal | Unknown] = {}
     for container in _list(pod, "initContainers"):
@@ -93,8 +143,9 @@ def requests(pod: Mapping[str, Any]) -> dict[str, Decimal | Unknown]:
     for container in _list(pod, "containers"):
         running = _combine(running, _container_requests(container), _plus)
     total = _combine(peak, running, _greater)
-    overhead = {name: quantity(value) for name, value in _mapping(pod, "overhead").items()}
-    return _combine(total, overhead, _plus)
+    total |= _pod_level(pod, total)
+    overhead = _mapping(pod, "overhead") or _mapping(_mapping(runtime_class, "overhead"), "podFixed")
+    return _combine(total, {name: quantity(value) for name, value in overhead.items()}, _plus)
 
 
 def quantity(text: Any) -> Decimal | Unknown:
@@ -167,11 +218,13 @@ def _expression_matches(expression: Any, labels: Mapping[str, str]) -> bool:  # 
 
 
 def _compares(value: str | None, values: Sequence[Any], *, greater: bool) -> bool:
-    try:
-        left, right = int(str(value)), int(str(values[0]))
-    except (ValueError, IndexError):
+    numbers = [int(text) for text in (str(value), *map(str, values)) if _INTEGER.fullmatch(text)]
+    if len(numbers) != 2:
         return False
-    return left > right if greater else left < right
+    return numbers[0] > numbers[1] if greater else numbers[0] < numbers[1]
+
+
+_INTEGER: Final = re.compile(r"[0-9]+")  # of what a label can be, this is what Go reads; int() also takes 8_192
 
 
 def _describe(term: Any) -> str:
@@ -183,14 +236,18 @@ def _describe(term: Any) -> str:
     return " and ".join(parts) or "an empty term"
 
 
-def _taints(pod: Mapping[str, Any], node: Node) -> Iterator[str]:
-    tolerations = _list(pod, "tolerations")
-    if pod.get("tolerations") is UNKNOWN:
-        return
+def _taints(tolerations: Sequence[Any], node: Node, *, is_bound: bool) -> Iterator[str]:
+    # A pod with a nodeName never meets the scheduler, and the kubelet looks at NoExecute alone.
+    effects = {"NoExecute"} if is_bound else {"NoExecute", "NoSchedule"}
+    if node.is_cordoned and not is_bound and not any(_tolerates(each, _CORDON) for each in tolerations):
+        yield "it is cordoned"
     for taint in node.taints:
-        if taint.get("effect") in {"NoSchedule", "NoExecute"} and not any(_tolerates(t, taint) for t in tolerations):
+        if taint.get("effect") in effects and not any(_tolerates(each, taint) for each in tolerations):
             value = f"={taint['value']}" if taint.get("value") else ""
             yield f"it does not tolerate the taint {taint['key']}{value}:{taint['effect']}"
+
+
+_CORDON: Final = {"key": "node.kubernetes.io/unschedulable", "effect": "NoSchedule"}
 
 
 def _tolerates(toleration: Any, taint: Mapping[str, str]) -> bool:
@@ -204,8 +261,10 @@ def _tolerates(toleration: Any, taint: Mapping[str, str]) -> bool:
     return bool(key == taint["key"] and (toleration.get("value") or "") == (taint.get("value") or ""))
 
 
-def _resources(pod: Mapping[str, Any], node: Node) -> Iterator[str]:
-    for name, asked in requests(pod).items():
+def _resources(wanted: Amounts, node: Node) -> Iterator[str]:
+    if node.allocatable.get("pods", Decimal(1)) < 1:
+        yield "a node of the pool has room for no pod"
+    for name, asked in wanted.items():
         has = node.allocatable.get(name, Decimal(0))
         if asked is not UNKNOWN and asked > has:
             yield f"it asks for {_plain(asked)} {name}, a node of the pool has {_plain(has)}"
@@ -216,6 +275,14 @@ def _container_requests(container: Any) -> dict[str, Decimal | Unknown]:
     # What has a limit and no request asks for its limit.
     asked = {**_mapping(resources, "limits"), **_mapping(resources, "requests")}
     return {name: quantity(value) for name, value in asked.items()}
+
+
+def _pod_level(pod: Mapping[str, Any], together: Amounts) -> Amounts:
+    """What the pod asks for itself. Its limit is its request only of what none of its containers asks for."""
+    resources = _mapping(pod, "resources")
+    limits = {name: value for name, value in _mapping(resources, "limits").items() if name not in together}
+    asked = {**limits, **_mapping(resources, "requests")}
+    return {name: quantity(value) for name, value in asked.items() if re.fullmatch(r"cpu|memory|hugepages-.*", name)}
 
 
 Amounts = dict[str, "Decimal | Unknown"]
@@ -249,7 +316,26 @@ def _mapping(where: Any, key: str) -> Mapping[str, Any]:
     return value if isinstance(value, Mapping) else {}
 
 
-_DECIDING: Final = ("nodeName", "nodeSelector", "affinity", "tolerations", "overhead")
+_DECIDING: Final = (
+    "nodeName",
+    "nodeSelector",
+    "affinity",
+    "tolerations",
+    "overhead",
+    "resources",
+    "runtimeClassName",
+)
+
+
+def _others(pod: Mapping[str, Any]) -> Iterator[str]:
+    """What decides about nodes and is not in the pod: other pods, and controllers that open a gate or give a device."""
+    for kind in ("podAffinity", "podAntiAffinity"):
+        if _list(_mapping(_mapping(pod, "affinity"), kind), _REQUIRED):
+            yield f"affinity.{kind}"
+    spreads = [each for each in _list(pod, "topologySpreadConstraints") if isinstance(each, Mapping)]
+    if any(each.get("whenUnsatisfiable") != "ScheduleAnyway" for each in spreads):
+        yield "topologySpreadConstraints"
+    yield from (key for key in ("schedulingGates", "resourceClaims") if _list(pod, key))
 
 
 def _unknowns(pod: Mapping[str, Any]) -> Iterator[str]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from decimal import Decimal
 from typing import Any
 
@@ -19,11 +21,13 @@ N10 = Node(
     allocatable={"cpu": Decimal(32), "memory": Decimal(1024**3), "nvidia.com/gpu": Decimal(7)},
 )
 TOLERATES = [{"key": "nvidia.com/gpu", "operator": "Exists"}]
+REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
+MORE_MEMORY = {"key": "memory", "operator": "Gt", "values": ["8000"]}
 
 
 def affinity(*expressions: dict[str, Any]) -> dict[str, Any]:
     term = {"matchExpressions": list(expressions)}
-    return {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [term]}}}
+    return {"nodeAffinity": {REQUIRED: {"nodeSelectorTerms": [term]}}}
 
 
 @pytest.mark.parametrize(
@@ -36,7 +40,7 @@ def affinity(*expressions: dict[str, Any]) -> dict[str, Any]:
         ({"key": "pool", "operator": "Exists"}, True),
         ({"key": "other", "operator": "Exists"}, False),
         ({"key": "other", "operator": "DoesNotExist"}, True),
-        ({"key": "memory", "operator": "Gt", "values": ["8000"]}, True),
+        (MORE_MEMORY, True),
         ({"key": "memory", "operator": "Gt", "values": ["11000"]}, False),
         ({"key": "memory", "operator": "Lt", "values": ["11000"]}, True),
         ({"key": "pool", "operator": "Gt", "values": ["1"]}, False),
@@ -125,3 +129,215 @@ def test_a_pod_that_asks_for_less_never_loses_a_node(gpus: int, more: int) -> No
         return {"tolerations": TOLERATES, "containers": [{"resources": {"limits": {"nvidia.com/gpu": count}}}]}
 
     assert len(landing(pod(gpus), [N10]).possible) >= len(landing(pod(gpus + more), [N10]).possible)
+
+
+def test_a_number_in_a_label_is_one_as_kubernetes_reads_it() -> None:
+    node = replace(N10, labels={"memory": "8_192"})
+    assert obstacles({"tolerations": TOLERATES, "affinity": affinity(MORE_MEMORY)}, node) != []
+
+
+def test_a_cordoned_node_takes_daemons_and_what_tolerates_a_cordon() -> None:
+    cordoned = replace(N10, is_cordoned=True)
+    assert obstacles({"tolerations": TOLERATES}, cordoned) == ["it is cordoned"]
+    assert obstacles({"tolerations": [{"operator": "Exists"}]}, cordoned) == []
+    assert landing({"tolerations": TOLERATES}, [cordoned], is_daemon=True).possible == (cordoned,)
+
+
+def test_a_pod_with_a_node_name_never_meets_the_scheduler_and_its_taints() -> None:
+    assert obstacles({"nodeName": "n10"}, replace(N10, is_cordoned=True)) == []
+    strict = replace(N10, taints=[{"key": "k", "effect": "NoExecute"}])
+    assert obstacles({"nodeName": "n10"}, strict) == ["it does not tolerate the taint k:NoExecute"]
+    assert obstacles({"nodeName": "n11"}, strict)[0] == "it is bound to node n11"
+
+
+def test_what_the_pod_asks_for_itself_takes_the_place_of_what_its_containers_ask_for() -> None:
+    containers = [{"resources": {"requests": {"cpu": "1"}, "limits": {"nvidia.com/gpu": 1}}}]
+    resources = {"requests": {"cpu": "3"}, "limits": {"cpu": "4", "memory": "1Gi"}}
+    assert requests({"containers": containers, "resources": resources}) == {
+        "cpu": 3,
+        "memory": 1024**3,
+        "nvidia.com/gpu": 1,
+    }
+    assert requests({"containers": containers, "resources": {"limits": {"cpu": "4"}}})["cpu"] == 1
+
+
+CLASS = {
+    "overhead": {"podFixed": {"cpu": "500m"}},
+    "scheduling": {"nodeSelector": {"pool": "gtx1070ti"}, "tolerations": TOLERATES},
+}
+
+
+def test_a_runtime_class_brings_its_selector_its_tolerations_and_its_overhead() -> None:
+    pod = {"runtimeClassName": "nvidia", "containers": [{"resources": {"requests": {"cpu": "31.5"}}}]}
+    other = replace(N10, name="n01", pool="gtx1080ti", labels={})
+    found = landing(pod, [N10, other], runtime_classes={"nvidia": CLASS})
+    assert found.possible == (N10,)
+    assert found.refused == {"gtx1080ti": "nodeSelector pool=gtx1070ti: the pool has no such label"}
+    assert landing(pod, [N10], runtime_classes={"other": CLASS}).possible == ()
+    more = {**pod, "containers": [{"resources": {"requests": {"cpu": "31.6"}}}]}
+    assert landing(more, [N10], runtime_classes={"nvidia": CLASS}).possible == ()
+
+
+def test_a_daemon_of_a_runtime_class_must_tolerate_by_itself() -> None:
+    pod = {"runtimeClassName": "nvidia"}
+    assert landing(pod, [N10], runtime_classes={"nvidia": CLASS}).possible == (N10,)
+    assert landing(pod, [N10], runtime_classes={"nvidia": CLASS}, is_daemon=True).possible == ()
+
+
+@pytest.mark.parametrize(
+    ("pod", "named"),
+    [
+        ({"affinity": {"podAffinity": {REQUIRED: [{"topologyKey": "zone"}]}}}, "affinity.podAffinity"),
+        ({"affinity": {"podAntiAffinity": {REQUIRED: [{"topologyKey": "zone"}]}}}, "affinity.podAntiAffinity"),
+        ({"topologySpreadConstraints": [{"whenUnsatisfiable": "DoNotSchedule"}]}, "topologySpreadConstraints"),
+        ({"schedulingGates": [{"name": "quota"}]}, "schedulingGates"),
+        ({"resourceClaims": [{"name": "gpu"}]}, "resourceClaims"),
+        ({"runtimeClassName": UNKNOWN}, "runtimeClassName"),
+        ({"resources": {"requests": {"cpu": UNKNOWN}}}, "resources.requests.cpu"),
+    ],
+)
+def test_what_others_decide_is_undecided(pod: dict[str, Any], named: str) -> None:
+    found = landing({**pod, "tolerations": TOLERATES}, [N10])
+    assert (found.possible, found.undecided) == ((N10,), (named,))
+
+
+def test_what_others_only_prefer_decides_nothing() -> None:
+    spread = {"topologySpreadConstraints": [{"whenUnsatisfiable": "ScheduleAnyway"}]}
+    likes = {"affinity": {"podAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": [{"weight": 1}]}}}
+    assert landing({**spread, **likes}, [N10]).undecided == ()
+
+
+# --- laws: pods and nodes of few words, so that they meet
+
+KEYS, VALUES = st.sampled_from(["a", "b", "c"]), st.sampled_from(["", "1", "2"])
+EFFECTS = st.sampled_from(["NoSchedule", "NoExecute", "PreferNoSchedule"])
+TAINT = st.fixed_dictionaries({"key": KEYS, "value": VALUES, "effect": EFFECTS})
+TOLERATION = st.one_of(
+    st.fixed_dictionaries({"key": KEYS, "value": VALUES}, optional={"effect": EFFECTS}),
+    st.fixed_dictionaries({"operator": st.just("Exists")}, optional={"key": KEYS, "effect": EFFECTS}),
+)
+EXPRESSION = st.one_of(
+    st.fixed_dictionaries({"key": KEYS, "operator": st.sampled_from(["Exists", "DoesNotExist"])}),
+    st.fixed_dictionaries(
+        {"key": KEYS, "operator": st.sampled_from(["In", "NotIn"]), "values": st.lists(VALUES, min_size=1)}
+    ),
+    st.fixed_dictionaries(
+        {"key": KEYS, "operator": st.sampled_from(["Gt", "Lt"]), "values": st.lists(VALUES, min_size=1, max_size=1)}
+    ),
+)
+TERM = st.fixed_dictionaries({"matchExpressions": st.lists(EXPRESSION, min_size=1, max_size=2)})
+AMOUNTS = st.dictionaries(st.sampled_from(["cpu", "memory", "nvidia.com/gpu"]), st.integers(0, 3))
+
+
+def made(terms: list[dict[str, Any]], amounts: dict[str, int], **more: Any) -> dict[str, Any]:
+    required = {"affinity": {"nodeAffinity": {REQUIRED: {"nodeSelectorTerms": terms}}}} if terms else {}
+    return {**more, **required, "containers": [{"resources": {"requests": amounts}}]}
+
+
+PODS = st.builds(
+    made,
+    st.lists(TERM, max_size=2),
+    AMOUNTS,
+    nodeSelector=st.dictionaries(KEYS, VALUES, max_size=1),
+    tolerations=st.lists(TOLERATION, max_size=2),
+)
+NODES = st.lists(
+    st.builds(
+        Node,
+        name=st.sampled_from(["n1", "n2"]),
+        pool=st.just("pool"),
+        labels=st.dictionaries(KEYS, VALUES),
+        taints=st.lists(TAINT, max_size=2),
+        allocatable=AMOUNTS.map(lambda amounts: {name: Decimal(amount) for name, amount in amounts.items()}),
+        is_cordoned=st.booleans(),
+    ),
+    min_size=1,
+    max_size=4,
+)
+
+
+def where(pod: Mapping[str, Any], nodes: list[Node]) -> set[int]:
+    """Places of the nodes that could host the pod."""
+    return {place for place, node in enumerate(nodes) if not obstacles(pod, node)}
+
+
+def terms_of(pod: Mapping[str, Any]) -> list[dict[str, Any]]:
+    required = pod.get("affinity", {}).get("nodeAffinity", {}).get(REQUIRED, {})
+    return list(required.get("nodeSelectorTerms", []))
+
+
+def with_terms(pod: Mapping[str, Any], terms: list[dict[str, Any]]) -> dict[str, Any]:
+    return {**pod, "affinity": {"nodeAffinity": {REQUIRED: {"nodeSelectorTerms": terms}}}}
+
+
+@given(pod=PODS, nodes=NODES, toleration=TOLERATION)
+def test_one_toleration_more_never_loses_a_node(pod: dict[str, Any], nodes: list[Node], toleration: Any) -> None:
+    assert where({**pod, "tolerations": [*pod["tolerations"], toleration]}, nodes) >= where(pod, nodes)
+
+
+@given(pod=PODS, nodes=NODES, key=KEYS, value=VALUES)
+def test_one_selector_more_never_gains_a_node(pod: dict[str, Any], nodes: list[Node], key: str, value: str) -> None:
+    assert where({**pod, "nodeSelector": {key: value, **pod["nodeSelector"]}}, nodes) <= where(pod, nodes)
+
+
+@given(pod=PODS, nodes=NODES, term=TERM)
+def test_one_term_more_never_loses_a_node_and_the_first_one_never_gains_any(
+    pod: dict[str, Any], nodes: list[Node], term: dict[str, Any]
+) -> None:
+    before, after = where(pod, nodes), where(with_terms(pod, [*terms_of(pod), term]), nodes)
+    assert after >= before if terms_of(pod) else after <= before
+
+
+@given(pod=PODS, nodes=NODES, expression=EXPRESSION)
+def test_one_expression_more_in_every_term_never_gains_a_node(
+    pod: dict[str, Any], nodes: list[Node], expression: dict[str, Any]
+) -> None:
+    narrower = [{"matchExpressions": [*term["matchExpressions"], expression]} for term in terms_of(pod)]
+    assert where(with_terms(pod, narrower), nodes) <= where(pod, nodes)
+
+
+@given(pod=PODS, nodes=NODES, taint=TAINT)
+def test_a_taint_or_a_cordon_never_gains_a_pod(pod: dict[str, Any], nodes: list[Node], taint: dict[str, str]) -> None:
+    tainted = [replace(node, taints=[*node.taints, taint]) for node in nodes]
+    assert where(pod, tainted) <= where(pod, nodes)
+    assert where(pod, [replace(node, is_cordoned=True) for node in nodes]) <= where(pod, nodes)
+
+
+@given(pod=PODS, nodes=NODES, more=AMOUNTS)
+def test_a_bigger_node_never_loses_a_pod(pod: dict[str, Any], nodes: list[Node], more: dict[str, int]) -> None:
+    def grown(node: Node) -> Node:
+        names = {*node.allocatable, *more}
+        return replace(node, allocatable={n: node.allocatable.get(n, Decimal(0)) + more.get(n, 0) for n in names})
+
+    assert where(pod, [grown(node) for node in nodes]) >= where(pod, nodes)
+
+
+@given(pod=PODS, nodes=NODES, choice=st.randoms(use_true_random=False))
+def test_what_is_not_known_yet_never_refuses_and_is_named(pod: dict[str, Any], nodes: list[Node], choice: Any) -> None:
+    path = choice.choice(list(paths(pod)))
+    found = landing(hidden(pod, path), nodes)
+    assert {id(node) for node in found.possible} >= {id(nodes[place]) for place in where(pod, nodes)}
+    assert len(found.undecided) == 1
+
+
+@given(pod=PODS, nodes=NODES)
+def test_a_daemon_lands_wherever_its_template_would_as_a_pod(pod: dict[str, Any], nodes: list[Node]) -> None:
+    daemon = landing(pod, nodes, is_daemon=True)
+    assert {id(node) for node in daemon.possible} >= {id(nodes[place]) for place in where(pod, nodes)}
+
+
+def paths(value: Any, at: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+    """Every place inside a pod that could be unknown, a container's name and the like left out."""
+    pairs = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for key, inner in pairs:
+        yield (*at, key)
+        yield from paths(inner, (*at, key))
+
+
+def hidden(value: Any, path: tuple[Any, ...]) -> Any:
+    """The same with UNKNOWN at `path`."""
+    if not path:
+        return UNKNOWN
+    copy = dict(value) if isinstance(value, dict) else list(value)
+    copy[path[0]] = hidden(value[path[0]], path[1:])
+    return copy
