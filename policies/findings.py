@@ -35,6 +35,10 @@ class Workload:
             found = self._landings[id(site.nodes)] = landing(self.pod, site.nodes)
         return found
 
+    def landing(self, site: Site) -> Landing:
+        """Where its pods may land."""
+        return landing(self.pod, site.nodes, is_daemon=self.is_daemon)
+
 
 @dataclass(frozen=True, slots=True)
 class Machine:

@@ -370,8 +370,8 @@ class Course(BaseModel):
     borrowable_gpus: Count | None = Field(
         None, description="GPUs beyond the guaranteed ones that it may take while they are free; none: any."
     )
-    first_day: date = Field(description='First day of the course, quoted: "2020-10-01".')
-    last_day: date = Field(description='Last day of the course, quoted: "2020-12-18".')
+    first_day: Day = Field(description='First day of the course, quoted: "2020-10-01".')
+    last_day: Day = Field(description='Last day of the course, quoted: "2020-12-18".')
     assumptions: Assumptions = ()
 
 
