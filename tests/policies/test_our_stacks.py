@@ -1,0 +1,67 @@
+"""What the rules say of the stacks of the project, before anything of them is built."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from components import wiring
+from components.manifests.job import JobShape, job_spec
+from components.settings import load_stack
+from images.cases import uses_of
+from images.load import IMAGES, load_family
+from policies.adapter import IMAGE_TOKEN, STACK_TOKEN, evaluate
+from policies.findings import Level, Site
+from policies.stacks import DEFAULT_STACKS, site_of_stack
+from policies.workloads import HUB_TOKEN
+
+SAID = frozenset({Level.REFUSE, Level.WARN})
+ML = "scipy-ml-notebook"
+CUDA_10_2 = {
+    'line: "10.1"': 'line: "10.2"',
+    "cudatoolkit=10.1.243": "cudatoolkit=10.2.89",
+    "torch==1.7.1+cu101": "torch==1.7.1",
+    "torchvision==0.8.2+cu101": "torchvision==0.8.2",
+}
+
+
+def messages(name: str, site: Site) -> Iterator[str]:
+    """All that is refused of a stack or deserves a look: the stack, its images, its hubs, its jobs."""
+    stack = load_stack(DEFAULT_STACKS / f"Pulumi.{name}.yaml")
+    refs = {image.name: f"{stack.site.registry}/{image.name}@sha256:{'0' * 64}" for image in stack.images}
+    yield from evaluate(STACK_TOKEN, name, {}, site, SAID)
+    for image in stack.images:
+        yield from evaluate(IMAGE_TOKEN, image.name, {"image": image.name}, site, SAID)
+    for hub in stack.hubs:
+        yield from evaluate(HUB_TOKEN, hub.name, {**wiring.hub_args(stack, hub, refs)}, site, SAID)
+    for job in stack.jobs:
+        asked = {"image": refs[job.image], "image_name": job.image, "command": job.command, "pool": job.pool}
+        made = job_spec(job.name, JobShape(**asked, gpus=job.gpus, cpu=job.cpu, memory_gib=job.memory_gib))
+        yield from evaluate("kubernetes:batch/v1:Job", job.name, {"spec": made}, site, SAID)
+
+
+@pytest.mark.parametrize("name", ["dsmlp-fall", "dsmlp-next"])
+def test_nothing_is_said_of_our_stacks(name: str) -> None:
+    assert list(messages(name, site_of_stack(name))) == []
+
+
+@pytest.mark.parametrize(("name", "is_refused"), [("dsmlp-fall", True), ("dsmlp-next", False)])
+def test_an_image_for_cuda_10_2_is_refused_before_the_upgrade_and_not_after_it(
+    name: str, is_refused: bool, tmp_path: Path
+) -> None:
+    images = shutil.copytree(IMAGES, tmp_path / "images")
+    spec = images / ML / "image.yaml"
+    text = spec.read_text()
+    for old, new in CUDA_10_2.items():
+        assert old in text
+        text = text.replace(old, new)
+    spec.write_text(text)
+    site = replace(site_of_stack(name), uses_of=lambda image: uses_of(load_family(image, images=images)))
+    found = [message for message in messages(name, site) if "440.33" in message]
+    assert bool(found) is is_refused
+    assert all(message.startswith("P-RUN: ") for message in found)
+    assert is_refused or not list(messages(name, site))
