@@ -321,23 +321,20 @@ def scheduled(cluster: Cluster) -> Mapping[str, frozenset[str]]:
     """By pod: the nodes that it was put on, of those that it was asked about."""
     prepare(cluster)
     made = {}
-    for asked in (*ON_SHARED, *ON_OWN):
-        for each in asked.nodes:
-            name = f"{asked.slug}.{each.name}"
-            pin = {"schedulerName": f"only-{each.name}"} if asked in ON_SHARED else {"nodeSelector": dict(each.labels)}
-            if create(cluster, "/api/v1", "Pod", name, {**whole(asked.spec), **pin}):
-                made[name] = (asked.name, each.name)
+    pinned = [(asked, each, {"schedulerName": f"only-{each.name}"}) for asked in ON_SHARED for each in asked.nodes]
+    pinned += [(asked, each, {"nodeSelector": dict(each.labels)}) for asked in ON_OWN for each in asked.nodes]
+    for asked, each, pin in pinned:
+        name = f"{asked.slug}.{each.name}"
+        if create(cluster, "/api/v1", "Pod", name, {**whole(asked.spec), **pin}):
+            made[name] = (asked.name, each.name)
     for asked in AS_DAEMON:
         marks = {"daemon": asked.slug}
-        shared = {**asked.spec, "nodeSelector": {**asked.spec.get("nodeSelector", {}), OWN: "shared"}}
-        template = {"metadata": {"labels": marks}, "spec": whole(shared)}
-        create(
-            cluster,
-            "/apis/apps/v1",
-            "DaemonSet",
-            asked.slug,
-            {"selector": {"matchLabels": marks}, "template": template},
-        )
+        shared: Spec = {**asked.spec, "nodeSelector": {**asked.spec.get("nodeSelector", {}), OWN: "shared"}}
+        daemon_set = {
+            "selector": {"matchLabels": marks},
+            "template": {"metadata": {"labels": marks}, "spec": whole(shared)},
+        }
+        create(cluster, "/apis/apps/v1", "DaemonSet", asked.slug, daemon_set)
     wait_until(lambda: undecided(cluster), within_s=60, what="the scheduler has not decided about")
     found: dict[str, set[str]] = {asked.name: set() for asked in (*ON_SHARED, *ON_OWN, *AS_DAEMON)}
     daemons = {asked.slug: asked.name for asked in AS_DAEMON}
@@ -369,9 +366,10 @@ def prepare(cluster: Cluster) -> None:
         body["metadata"]["labels"] = {OWN: "shared", **each.labels, SIMULATED_NODE[0]: SIMULATED_NODE[1]}
         body["spec"] = {"taints": list(each.taints), **({"unschedulable": True} if each.is_cordoned else {})}
         amounts = {name: f"{amount}" for name, amount in each.allocatable.items()}
-        status = {"allocatable": amounts, "capacity": {**amounts, "pods": "110"}}
-        cluster.apply(f"/api/v1/nodes/{each.name}", body)
-        cluster.apply(f"/api/v1/nodes/{each.name}/status", {**named("v1", "Node", each.name), "status": status})
+        ready = {"type": "Ready", "status": "True", "reason": "Test", "message": "from the beginning"}
+        # A node is the one object whose status can be given with it.
+        body["status"] = {"allocatable": amounts, "capacity": amounts, "conditions": [ready]}
+        cluster.create("/api/v1/nodes", body)
     cluster.wait_for_nodes({each.name for each in nodes})
     account = f"/api/v1/namespaces/{NAMESPACE}/serviceaccounts/default"
     wait_until(
