@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import pulumi_policy as sdk
@@ -20,6 +20,7 @@ from policies.workloads import holds_pods, workloads
 GIB = 1024**3
 IMAGE_TOKEN = "gpu-commons:index:GpuImage"  # noqa: S105 - a resource type
 STACK_TOKEN = "pulumi:pulumi:Stack"  # noqa: S105 - the first resource of each run
+RUNTIME_CLASS_TOKEN = "kubernetes:node.k8s.io/v1:RuntimeClass"  # noqa: S105 - a resource type
 
 
 def plain(value: Any) -> Any:
@@ -72,8 +73,21 @@ class Seen:
     said: tuple[tuple[Level, str], ...]
 
 
-# By URN. A stack policy sees outputs alone, and a component's outputs are not its arguments; and rules run once.
-Memory = dict[str, Seen]
+@dataclass(frozen=True, slots=True)
+class Memory:
+    """What went by. A stack policy sees outputs alone, and a component's outputs are not its arguments; rules run once.
+
+    A pod that names a runtime class of its stack comes after it, if it says that it depends on it.
+    """
+
+    seen: dict[str, Seen] = field(default_factory=dict)  # by URN
+    runtime_classes: dict[str, Mapping[str, Any]] = field(default_factory=dict)  # by the object's name
+
+    def take_class(self, inputs: Mapping[str, Any]) -> None:
+        """A runtime class with a name; one that is not known yet cannot be named by a pod either."""
+        metadata = inputs.get("metadata")
+        if isinstance(metadata, Mapping) and isinstance(name := metadata.get("name"), str):
+            self.runtime_classes[name] = inputs
 
 
 def pack_policies(site_of_stack: SiteOf) -> list[sdk.Policy]:
@@ -109,19 +123,21 @@ def _validation(
     site_of_stack: SiteOf, levels: frozenset[Level], told: Told, memory: Memory
 ) -> Callable[[sdk.ResourceValidationArgs, Report], Awaitable[Any] | None]:
     def validate(args: sdk.ResourceValidationArgs, report: Report) -> None:
+        if args.resource_type == RUNTIME_CLASS_TOKEN:
+            memory.take_class(plain(args.props))
         if args.resource_type not in {IMAGE_TOKEN, STACK_TOKEN} and not holds_pods(args.resource_type):
             return
         stack = _stack(args.urn)
         try:
-            site = site_of_stack(stack)
+            site = replace(site_of_stack(stack), runtime_classes=memory.runtime_classes)
         except Exception as error:  # noqa: BLE001 - whatever it is, nothing was proved, and that must not pass
             if Level.REFUSE in levels:
                 report(f"P-SITE: the site of stack {stack} is not known, so nothing is proved: {error}", None)
             return
-        inputs, seen = plain(args.props), memory.get(args.urn)
+        inputs, seen = plain(args.props), memory.seen.get(args.urn)
         # The refusing policy comes first and looks anew: facts may have been read since. The other one repeats it.
         if seen is None or Level.REFUSE in levels or seen.inputs != inputs:
-            memory[args.urn] = seen = judged(args.resource_type, args.name, inputs, site, told)
+            memory.seen[args.urn] = seen = judged(args.resource_type, args.name, inputs, site, told)
         for level, message in seen.said:
             if level in levels:
                 report(message, None)
@@ -137,12 +153,12 @@ def _stack_validation(
         if not pods:
             return
         try:
-            site = site_of_stack(_stack(pods[0].urn))
+            site = replace(site_of_stack(_stack(pods[0].urn)), runtime_classes=memory.runtime_classes)
         except Exception:  # noqa: BLE001 - P-SITE has refused every workload for it
             return
         found: list[Workload] = []
         for each in pods:  # one that was not shown is of a state that nobody deploys now: its outputs are all there is
-            seen = memory.get(each.urn)
+            seen = memory.seen.get(each.urn)
             found += seen.workloads if seen else workloads(each.resource_type, each.name, plain(each.props))
         for rule in ALL_RULES:
             if rule.check_together is not None:

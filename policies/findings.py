@@ -32,12 +32,10 @@ class Workload:
         """Where its pods may land. Remembered, because most rules ask."""
         found = self._landings.get(id(site.nodes))
         if found is None:
-            found = self._landings[id(site.nodes)] = landing(self.pod, site.nodes)
+            found = self._landings[id(site.nodes)] = landing(
+                self.pod, site.nodes, runtime_classes=site.runtime_classes, is_daemon=self.is_daemon
+            )
         return found
-
-    def landing(self, site: Site) -> Landing:
-        """Where its pods may land."""
-        return landing(self.pod, site.nodes, is_daemon=self.is_daemon)
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,6 +155,7 @@ class Site:
     usages: tuple[Usage, ...] = ()  # what of this stack runs with GPUs
     uses_of: Callable[[str], tuple[Use, ...]] = no_use  # what of an own image uses a GPU, by its name, from its spec
     strictness: Strictness = field(default_factory=Strictness)
+    runtime_classes: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)  # objects of Kubernetes, by name
     today: dt.date = dt.date.max
 
 

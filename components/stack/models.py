@@ -389,7 +389,7 @@ class PolicyWaiver(BaseModel):
     resource: Text = Field(description="Whom the message names: Job batch/gpu-smoke, image scipy-ml-notebook, stack.")
     reason: Text = Field(description="Why; printed in every preview.")
     owner: Text = Field(description="Who answers for it: a person or a team.")
-    until: date = Field(description='Last day of the waiver, quoted: "2027-06-30". After it the rule refuses again.')
+    until: Day = Field(description='Last day of the waiver, quoted: "2027-06-30". After it the rule refuses again.')
 
 
 class Policies(BaseModel):

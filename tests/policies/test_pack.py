@@ -28,7 +28,7 @@ from components.placement import UNKNOWN, Node
 from components.settings import load_stack
 from images.estimate import MB
 from images.inspection.facts import ImageContents
-from policies.adapter import pack_policies, plain
+from policies.adapter import RUNTIME_CLASS_TOKEN, pack_policies, plain
 from policies.findings import Machine, Site
 from policies.from_settings import site_of
 from policies.stacks import DEFAULT_STACKS, site_of_stack
@@ -68,6 +68,25 @@ def test_a_refusal_comes_from_the_mandatory_policy_alone() -> None:
     pod = {"spec": {"containers": [{"name": "c", "image": "docker.io/x:latest"}]}}
     assert len(reports(pod, policy="workloads")) == 2
     assert reports(pod, policy="workloads-advice") == []
+
+
+def test_a_runtime_class_of_the_stack_keeps_its_pods_from_nodes_that_it_does_not_select() -> None:
+    site = Site(nodes=(Node("n10", "gtx1070ti", {}, (), {}),), allowed_registries=("registry.example.edu",))
+    (policy,) = [each for each in pack_policies(lambda _: site) if each.name == "workloads"]
+    assert isinstance(policy, ResourceValidationPolicy)
+    image = f"registry.example.edu/x@sha256:{'1' * 64}"
+    pod = {"spec": {"runtimeClassName": "fast", "containers": [{"name": "c", "image": image}]}}
+    found: list[str] = []
+
+    def show(shown: ResourceValidationArgs) -> list[str]:
+        found.clear()
+        policy.validate(shown, lambda message, _=None: found.append(message))
+        return list(found)
+
+    fast = {"metadata": {"name": "fast"}, "scheduling": {"nodeSelector": {"example.edu/disk": "ssd"}}}
+    assert show(arguments(pod)) == []
+    assert show(replace_type(arguments(fast), RUNTIME_CLASS_TOKEN, "fast")) == []
+    assert [message.partition(" (")[0] for message in show(arguments(pod))] == ["P-HOST: Pod web: no pool can host it"]
 
 
 def test_what_cannot_be_proved_comes_from_the_advisory_policy_alone() -> None:
@@ -110,8 +129,9 @@ def test_the_rules_know_a_fleet_that_somebody_else_manages_as_well_as_an_own_one
     assert len(nodes) == 15
 
 
-def test_the_fleet_comes_from_the_stacks_own_file() -> None:
-    site = site_of_stack("dsmlp-fall")
+@pytest.mark.parametrize("stack", ["dsmlp-fall", "dsmlp-next"])
+def test_the_fleet_comes_from_the_stacks_own_file(stack: str) -> None:
+    site = site_of_stack(stack)
     assert len(site.nodes) == 15
     assert sum(node.allocatable["nvidia.com/gpu"] for node in site.nodes) == 119
 
