@@ -45,9 +45,11 @@ def messages(name: str, site: Site) -> Iterator[str]:
         yield from evaluate("kubernetes:batch/v1:Job", job.name, {"spec": made}, site, SAID)
 
 
-@pytest.mark.parametrize("name", ["dsmlp-fall", "dsmlp-next"])
-def test_nothing_is_said_of_our_stacks(name: str) -> None:
-    assert list(messages(name, site_of_stack(name))) == []
+def test_of_dsmlp_fall_is_said_that_its_driver_is_past_its_end_and_of_dsmlp_next_nothing() -> None:
+    (message,) = messages("dsmlp-fall", site_of_stack("dsmlp-fall"))
+    assert message.startswith("P-DRIVER: stack: ")
+    assert "driver branch 418 reached its end of life" in message
+    assert list(messages("dsmlp-next", site_of_stack("dsmlp-next"))) == []
 
 
 @pytest.mark.parametrize(("name", "is_refused"), [("dsmlp-fall", True), ("dsmlp-next", False)])
