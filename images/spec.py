@@ -208,6 +208,8 @@ class Kernel(_Strict):
                 raise ValueError(f"has {pin}, so it needs cuda.line of that build")
             if self.cuda.source is CudaSource.CONDA:
                 raise ValueError(f"has {pin}, whose wheel brings CUDA, and conda's as well: choose one")
+        if self.cuda and self.cuda.source is CudaSource.WHEELS and self.cuda.packages:
+            raise ValueError(f"has {self.cuda.packages[0]} in cuda.packages: the wheels of a kernel are in its pypi")
         if not any(pin.startswith("ipykernel=") for pin in (*self.conda, *self.pypi)):
             raise ValueError("needs a pin of ipykernel, in conda or pypi")
         return self

@@ -100,6 +100,10 @@ def test_all_mistakes_come_at_once(tiny: Tiny) -> None:
         ({**TORCH, "cuda": {**CONDA_CUDA, "packages": ["cudnn"]}}, "is not an exact conda pin"),
         ({**TORCH, "cuda": CONDA_CUDA}, "whose wheel brings CUDA, and conda's as well: choose one"),
         ({**TORCH, "cuda": {"line": "10.2", "source": "wheels"}}, "needs cuda.line of that build"),
+        (
+            {**TORCH, "cuda": {"line": "10.1", "source": "wheels", "packages": ["nvidia-cudnn-cu10==7.6.5"]}},
+            "has nvidia-cudnn-cu10==7.6.5 in cuda.packages: the wheels of a kernel are in its pypi",
+        ),
         ({**TORCH, "cuda": {"line": 10.1, "source": "wheels"}}, "valid string"),
         ({**TORCH, "pypi": ["torch==1.7.1+cu101"]}, "needs a pin of ipykernel"),
     ],
