@@ -88,6 +88,11 @@ def is_secret(name: str) -> bool:
     return bool(_SECRET_WORD.search(words)) and not _ABOUT_ONE.search(words)
 
 
+def is_secretive(loc: Loc) -> bool:
+    """Does a value that lies there have a name of which secrets are called, or of what may hold one?"""
+    return any(isinstance(step, str) and (is_secret(step) or _MAY_HOLD_ONE.search(step)) for step in loc)
+
+
 def show(value: object, loc: Loc = ()) -> str:
     """One short line for a value: strings quoted, collections counted, whatever may be a secret not at all."""
     if value is NOT_GIVEN:
@@ -96,7 +101,7 @@ def show(value: object, loc: Loc = ()) -> str:
         return "a mapping"
     if isinstance(value, Sequence) and not isinstance(value, str):
         return f"a list of {len(value)}"
-    if any(isinstance(step, str) and (is_secret(step) or _MAY_HOLD_ONE.search(step)) for step in loc):
+    if is_secretive(loc):
         return "the value (not shown)"
     if value is None:
         return "null"

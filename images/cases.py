@@ -15,7 +15,7 @@ from typing import Final
 from components.compat import Case
 from components.compat.images import read_image
 from components.compat.versions import VersionError
-from images.pins import Pin
+from images.pins import Pin, frameworks_in, read_pin
 from images.spec import Cuda, Environment, ImageSpec
 
 _CONCERNS_GPUS: Final = re.compile(r"(NVIDIA|CUDA)_\w+")
@@ -70,10 +70,20 @@ def _base(family: Sequence[ImageSpec]) -> Case | None:
 
 def _cases(environment: Environment) -> Iterator[Case]:
     line = environment.cuda.line if environment.cuda else ""
-    cudnn = next((pin.version for pin in environment.pins if re.fullmatch(r"cudnn|nvidia-cudnn-cu\d+", pin.name)), "")
-    for pin, framework in environment.frameworks:
+    yield from _cases_of(environment.pins, environment.frameworks, line)
+
+
+def cases_of_pins(written: Sequence[str], line: str) -> Iterator[Case]:
+    """Cases of packages that are loaded together. `line` is their CUDA; empty where it is not said which of several."""
+    pins = tuple(map(read_pin, written))
+    yield from _cases_of(pins, tuple(frameworks_in(pins, conda_cuda=line)), line)
+
+
+def _cases_of(pins: Sequence[Pin], frameworks: Sequence[tuple[Pin, str]], line: str) -> Iterator[Case]:
+    cudnn = next((pin.version for pin in pins if re.fullmatch(r"cudnn|nvidia-cudnn-cu\d+", pin.name)), "")
+    for pin, framework in frameworks:
         yield Case(framework=framework, framework_version=pin.version, build=_build(pin), cuda=line, cudnn=cudnn)
-    if line and not environment.frameworks:
+    if line and not frameworks:
         yield Case(cuda=line, cudnn=cudnn)
 
 

@@ -1,0 +1,112 @@
+"""`gpu-commons comment`: what a preview means for people, as one comment on a pull request."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Mapping
+from typing import Any, BinaryIO
+
+import click
+
+from cli.review.costs import Price
+from cli.review.document import Review, Sources, review_data, review_of, unreadable
+from cli.review.stream import Stream, StreamError, read_stream
+from cli.terminal import InputError, json_text, width
+from components.compat import Case, tables
+
+
+@click.command(
+    epilog="Exit codes: 0 nothing is refused, 1 something is refused, not decided or not proved, 2 usage, or events that "
+    "cannot be read or end too early; the comment then says so."
+)
+@click.argument("events", type=click.File("rb"), metavar="EVENTS.jsonl|-")
+@click.option(
+    "--base", type=click.File("rb"), metavar="FILE", help="Events of the base branch: tells new and resolved."
+)
+@click.option(
+    "--format", "form", type=click.Choice(["markdown", "text", "json"]), default="markdown", show_default=True,
+    help="A comment, lines for a terminal, or the same as data.",
+)  # fmt: skip
+@click.option("--stack", default="", metavar="NAME", help="Stack that the events must be about.")
+@click.pass_context
+def comment(ctx: click.Context, events: BinaryIO, base: BinaryIO | None, form: str, stack: str) -> None:
+    """What a preview changes, for whom, and whether the policies allow it: one comment.
+
+    Reads the engine's events as a preview streams them; text between them is passed over. The comment is shorter than
+    65,536 characters, has no secret in it, and begins with a marker by which the next one finds and replaces it.
+
+    \b
+    Example:
+      PULUMI_ENABLE_STREAMING_JSON_PREVIEW=true pulumi preview --json > events.jsonl
+      gpu-commons comment events.jsonl > comment.md
+    """  # noqa: D301 - \b is click's: it keeps the lines
+    today = dt.datetime.now(tz=dt.UTC).date()
+    try:
+        stream = _read(events, stack)
+    except StreamError as error:
+        click.echo(f"error: {events.name}: {error}", err=True)
+        review = unreadable(str(error), stack)
+    else:
+        review = review_of(stream, _base(base, stream), Sources(_spec_cases, _price, today), stack)
+        if review.verdict.outcome.exit_code == 2:  # noqa: PLR2004 - events that do not hold
+            click.echo(f"error: {events.name}: {review.verdict.reasons[0]}", err=True)
+    click.echo(_text(review, form, today), nl=form != "markdown")
+    ctx.exit(review.verdict.outcome.exit_code)
+
+
+def _read(events: BinaryIO, stack: str) -> Stream:
+    stream = read_stream(events.read())
+    if stack and stream.stack and stream.stack != stack:
+        raise StreamError(f"the events are about the stack {stream.stack}, and --stack says {stack}")
+    return stream
+
+
+def _base(base: BinaryIO | None, stream: Stream) -> Stream | None:
+    """Raises InputError for a base that is none of this stack's."""
+    if base is None:
+        return None
+    try:
+        found = read_stream(base.read())
+    except StreamError as error:
+        raise InputError(f"--base {base.name}: {error}") from None
+    if found.stack and stream.stack and found.stack != stream.stack:
+        raise InputError(f"--base {base.name}: the events are about the stack {found.stack}, the others {stream.stack}")
+    return found
+
+
+def _text(review: Review, form: str, today: dt.date) -> str:
+    if form == "json":
+        return json_text(review_data(review))
+    if form == "text":
+        from cli.review.text import review_text  # noqa: PLC0415 - one of three is needed
+
+        return review_text(review, today, width())
+    from cli.review.markdown import review_markdown  # noqa: PLC0415 - one of three is needed
+
+    return review_markdown(review, today)
+
+
+def _spec_cases(name: str, facts: Mapping[str, Any]) -> tuple[Case, ...] | None:
+    """Cases from the spec of that image, where it is the one whose facts these are."""
+    from images.cases import cases_of  # noqa: PLC0415 - pydantic comes with it: a quarter of a second
+    from images.load import IMAGES, SpecError, load_family  # noqa: PLC0415
+
+    if not name or "/" in name or not (IMAGES / name / "image.yaml").is_file():
+        return None
+    try:
+        family = load_family(name)
+    except SpecError:
+        return None
+    spec = family[0]
+    said = (spec.version, list(spec.cuda_lines), list(spec.frameworks))
+    return (
+        cases_of(family) if said == tuple(facts.get(key) for key in ("version", "cuda_lines", "frameworks")) else None
+    )
+
+
+def _price(instance_type: str) -> Price | None:
+    """From the table of AWS instances."""
+    for row in tables.by_key("ec2_gpu_instances", "instance_type").get(instance_type, ()):
+        if row["usd_per_hour_us_east_1"]:
+            return Price(float(row["usd_per_hour_us_east_1"]), row["price_date"], row["source"])
+    return None

@@ -1,0 +1,241 @@
+"""Who is affected by a change: hubs, profiles, courses and their seats, jobs; nodes that drain, sessions that end.
+
+What follows from the stack is told as it is. What depends on how a site works is told as an assumption.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from cli.review.changes import Change, differences
+from cli.review.commons import HUB, OURS, Commons, Job, Pool, Profile
+from cli.review.stream import Step, Stream
+from cli.review.values import known_text, mapping
+
+_RESTARTING: Final = {"StatefulSet", "Deployment", "DaemonSet"}
+_MOST_NAMES: Final = 6
+
+
+@dataclass(frozen=True, slots=True)
+class Affected:
+    """People and work behind one change. Empty: nobody whom the stack names."""
+
+    hubs: tuple[str, ...] = ()
+    profiles: tuple[Profile, ...] = ()
+    courses: tuple[str, ...] = ()
+    seats: int = 0
+    jobs: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Consequence:
+    """What somebody will notice. `known` follows from the stack; `assumed` from how sites usually work."""
+
+    known: str
+    assumed: str = ""
+
+
+def affected_by(change: Change, old: Commons, new: Commons) -> Affected:
+    """Everybody whose profile or job uses what changes, before or after."""
+    if change.kind == "pool":
+        named = _pool_of(change.name, old, new).name
+        return _together(
+            (*old.profiles_on(named), *new.profiles_on(named)), (*old.jobs_on(named), *new.jobs_on(named)), old, new
+        )
+    if change.kind == "image":
+        profiles = tuple(each for each in (*old.profiles, *new.profiles) if each.image == change.name)
+        jobs = tuple(each for each in (*old.jobs, *new.jobs) if each.image == change.name)
+        return _together(profiles, jobs, old, new)
+    if change.kind == "hub":
+        profiles = tuple(each for each in (*old.profiles, *new.profiles) if each.hub == change.name)
+        touched = _touched_profiles(change, profiles) or profiles
+        return _together(touched, (), old, new)
+    if change.kind == "job":
+        return Affected(jobs=(change.name,))
+    return Affected()
+
+
+def _touched_profiles(change: Change, profiles: Sequence[Profile]) -> tuple[Profile, ...]:
+    """Where only profiles change, those alone."""
+    labels = [detail.label for detail in change.details]
+    if not labels or not all(label.startswith("profiles") for label in labels):
+        return ()
+    return tuple(each for each in profiles if any(_is_of(label, each.name) for label in labels))
+
+
+def _is_of(label: str, profile: str) -> bool:
+    return label.removeprefix("profiles").lstrip('.["').startswith(profile) and (
+        label.removeprefix("profiles").lstrip('.["')[len(profile) :][:1] in {".", '"', "]", "["}
+    )
+
+
+def _pool_of(name: str, old: Commons, new: Commons) -> Pool:
+    return new.pools.get(name) or old.pools.get(name) or Pool(name, "", None, (), "", "")
+
+
+def _together(profiles: Iterable[Profile], jobs: Iterable[Job], old: Commons, new: Commons) -> Affected:
+    by_name = {(profile.hub, profile.name): profile for profile in profiles}
+    courses = {
+        (course.hub, course.name): course for commons in (old, new) for course in commons.courses_of(by_name.values())
+    }
+    return Affected(
+        hubs=tuple(dict.fromkeys(hub for hub, _ in by_name)),
+        profiles=tuple(by_name.values()),
+        courses=tuple(dict.fromkeys(course.title or course.name for course in courses.values())),
+        seats=sum(course.seats for course in courses.values()),
+        jobs=tuple(dict.fromkeys(job.name for job in jobs)),
+    )
+
+
+def consequences(stream: Stream, changes: Sequence[Change], old: Commons, new: Commons) -> tuple[Consequence, ...]:
+    """What people will notice: drains, restarts, pulls."""
+    pools = [change for change in changes if change.kind == "pool"]
+    return (
+        *_drains(
+            [each for each in pools if each.op in {"update", "replace"} and each.has("driver", "container toolkit")],
+            old,
+            new,
+        ),
+        *_lost_nodes(pools, old, new),
+        *_restarts(stream),
+        *_images(changes, old, new),
+        *_gone_hubs(changes),
+        *_jobs(changes),
+    )
+
+
+def _drains(changes: Sequence[Change], old: Commons, new: Commons) -> Iterator[Consequence]:
+    if not changes:
+        return
+    pools = [_pool_of(change.name, old, new) for change in changes]
+    nodes = [node for pool in pools for node in pool.nodes]
+    gpus = sum(pool.gpus or 0 for pool in pools)
+    what = " and ".join(
+        label for label in ("driver", "container toolkit") if any(change.has(label) for change in changes)
+    )
+    sessions = sum(_sessions(pool, new) for pool in pools)
+    most = f" up to {sessions:,} notebook sessions with a GPU fit on them" if sessions else ""
+    yield Consequence(
+        known=f"The update itself changes labels only: no node drains and no session ends by it. The {what} of "
+        f"{_count(len(nodes), 'node')} ({gpus:,} GPUs) is declared, and whoever installs it at your site has still to do "
+        "so.",
+        assumed=f"A driver is exchanged on an empty node: sessions and jobs on {_listing(nodes)} end when it drains;"
+        f"{most or ' how many run there is not known'}.",
+    )
+
+
+def _sessions(pool: Pool, commons: Commons) -> int:
+    """As many as have room by GPUs: each profile asks for one at least."""
+    asked = [profile.gpus for profile in commons.profiles_on(pool.name) if profile.gpus]
+    return (pool.gpus_per_node or 0) // min(asked) * len(pool.nodes) if asked else 0
+
+
+def _lost_nodes(changes: Sequence[Change], old: Commons, new: Commons) -> Iterator[Consequence]:
+    for change in changes:
+        before, after = old.pools.get(change.name), new.pools.get(change.name)
+        gone = [node for node in before.nodes if after is None or node not in after.nodes] if before else []
+        elsewhere = {node for pool in new.pools.values() for node in pool.nodes}
+        left = [node for node in gone if node not in elsewhere]
+        if before and left:
+            yield Consequence(
+                f"{_listing(left)} leave{'s' if len(left) == 1 else ''} pool {before.name} and "
+                f"{'loses' if len(left) == 1 else 'lose'} its labels and taints: nothing new lands there. "
+                "What runs on it goes on."
+            )
+        if moved := [node for node in gone if node in elsewhere]:
+            yield Consequence(
+                f"{_listing(moved)} of pool {change.name} join{'s' if len(moved) == 1 else ''} another pool."
+            )
+        if before and after is None:
+            for profile in new.profiles:
+                if profile.pool == before.name:
+                    yield Consequence(
+                        f"Profile {profile.name} of {profile.hub} asks for pool {before.name}, which goes."
+                    )
+
+
+def _restarts(stream: Stream) -> Iterator[Consequence]:
+    for step in stream.changed:
+        kind = step.type.rpartition(":")[2]
+        if step.op not in {"update", "replace"} or kind not in _RESTARTING or not _restarts_pods(step):
+            continue
+        owner = step.parents.split("$")
+        name = known_text(mapping((step.new or {}).get("metadata")).get("name")) or step.name
+        if HUB in owner:
+            yield _hub_restart(name, step.name.removesuffix(f"-{name}"))
+        elif f"{OURS}NvidiaRuntime" in owner:
+            yield Consequence(
+                f"{name} restarts on every GPU node: pods that run keep their GPUs; new ones wait for it."
+            )
+        elif f"{OURS}PrePuller" not in owner:
+            space = known_text(mapping((step.new or {}).get("metadata")).get("namespace"))
+            yield Consequence(f"{kind} {f'{space}/' if space else ''}{name} restarts its pods.")
+
+
+def _restarts_pods(step: Step) -> bool:
+    """Whether the pod template differs."""
+    old, new = (mapping(mapping((inputs or {}).get("spec")).get("template")) for inputs in (step.old, step.new))
+    return any(True for _ in differences(old, new)) or step.op == "replace"
+
+
+def _hub_restart(name: str, hub: str) -> Consequence:
+    if name == "proxy":
+        return Consequence(f"The proxy of hub {hub} restarts: open notebooks lose their connection until it is back.")
+    return Consequence(
+        f"The {name} pod of {hub} restarts: notebook sessions go on, because they are pods of their own; "
+        "nobody can log in or start a server until it is back."
+    )
+
+
+def _images(changes: Sequence[Change], old: Commons, new: Commons) -> Iterator[Consequence]:
+    for change in changes:
+        image = new.images.get(change.name) if change.kind == "image" else None
+        if image is None or change.op == "delete":
+            continue
+        used = [profile for profile in new.profiles if profile.image == image.name]
+        if change.op != "create" and any(profile.image == image.name for profile in old.profiles):
+            yield Consequence(
+                f"Sessions that run keep the old {image.name} until they are stopped; the next start takes the new one."
+            )
+        pools = list(dict.fromkeys(profile.pool for profile in used))
+        nodes = {pool: len(new.pools[pool].nodes) for pool in pools if pool in new.pools}
+        pulled = [pool for pool in nodes if (pool, image.name) in new.pulled]
+        waiting = [pool for pool in nodes if pool not in pulled]
+        size = f" ({image.size:,.0f} MB)" if image.size and old.images.get(image.name) == image else ""
+        if pulled:
+            count = sum(nodes[pool] for pool in pulled)
+            yield Consequence(f"{_count(count, 'node')} of {', '.join(pulled)} pull {image.name}{size} ahead of time.")
+        if waiting:
+            count = sum(nodes[pool] for pool in waiting)
+            yield Consequence(
+                f"The first session on each of {_count(count, 'node')} of {', '.join(waiting)} waits for the pull of "
+                f"{image.name}{size}."
+            )
+
+
+def _gone_hubs(changes: Sequence[Change]) -> Iterator[Consequence]:
+    for change in changes:
+        if change.kind == "hub" and change.op == "delete":
+            yield Consequence(
+                f"Hub {change.name} goes: nobody reaches a notebook through it any more. Its namespace stays, and with "
+                "it homes, the hub's database and servers that run."
+            )
+
+
+def _jobs(changes: Sequence[Change]) -> Iterator[Consequence]:
+    for change in changes:
+        if change.kind == "job" and change.op in {"update", "replace"}:
+            yield Consequence(
+                f"Job {change.name} is made anew: a run in progress ends, and it starts from the beginning."
+            )
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
+def _listing(names: Sequence[str]) -> str:
+    told = ", ".join(names[:_MOST_NAMES])
+    return told if len(names) <= _MOST_NAMES else f"{told} and {len(names) - _MOST_NAMES} more"

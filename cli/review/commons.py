@@ -1,0 +1,220 @@
+"""Pools, images, hubs and jobs before and after, as the components record them among their inputs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+import orjson
+
+from cli.review.stream import Step, Stream
+from cli.review.values import items, known_text, mapping, texts, whole
+
+OURS: Final = "gpu-commons:index:"
+POOL: Final = f"{OURS}GpuNodePool"
+IMAGE: Final = f"{OURS}GpuImage"
+HUB: Final = f"{OURS}NotebookHub"
+JOB: Final = f"{OURS}GpuJob"
+PULLER: Final = f"{OURS}PrePuller"
+RUNTIME: Final = f"{OURS}NvidiaRuntime"
+
+
+@dataclass(frozen=True, slots=True)
+class Pool:
+    """Nodes alike. What is not known, or not text, is empty."""
+
+    name: str
+    gpu: str
+    gpus_per_node: int | None
+    nodes: tuple[str, ...]
+    driver: str
+    toolkit: str
+
+    @property
+    def gpus(self) -> int | None:
+        return self.gpus_per_node * len(self.nodes) if self.gpus_per_node is not None else None
+
+
+@dataclass(frozen=True, slots=True)
+class Image:
+    """An image of the stack. Sizes are MB of 10⁶ bytes, as its facts or the stack's outputs say them."""
+
+    name: str
+    facts: Mapping[str, Any] = field(hash=False)
+    size: float | None = None  # compressed, as it was pushed
+    expected: float | None = None  # compressed, a lower bound from the spec
+
+
+@dataclass(frozen=True, slots=True)
+class Profile:
+    """One choice on the spawn page of a hub. No pool: it may land on any."""
+
+    hub: str
+    name: str
+    title: str
+    image: str
+    pool: str
+    gpus: int
+
+
+@dataclass(frozen=True, slots=True)
+class Course:
+    """Who uses profiles of a hub."""
+
+    hub: str
+    name: str
+    title: str
+    seats: int
+    profiles: tuple[str, ...]  # none: every profile of the hub
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """A batch job. No pool: it may land on any."""
+
+    name: str
+    image: str
+    pool: str
+    gpus: int
+
+
+@dataclass(frozen=True, slots=True)
+class Commons:
+    """All of it, at one time."""
+
+    pools: Mapping[str, Pool]
+    images: Mapping[str, Image]
+    hubs: tuple[str, ...]
+    profiles: tuple[Profile, ...]
+    courses: tuple[Course, ...]
+    jobs: tuple[Job, ...]
+    pulled: frozenset[tuple[str, str]]  # pool and image that a PrePuller brings to its nodes
+
+    def courses_of(self, profiles: Iterable[Profile]) -> tuple[Course, ...]:
+        """Courses whose people may choose one of the profiles."""
+        named = {(profile.hub, profile.name) for profile in profiles}
+        hubs = {hub for hub, _ in named}
+        return tuple(
+            course
+            for course in self.courses
+            if course.hub in hubs
+            and (not course.profiles or any((course.hub, name) in named for name in course.profiles))
+        )
+
+    def profiles_on(self, pool: str) -> tuple[Profile, ...]:
+        return tuple(profile for profile in self.profiles if profile.pool in {pool, ""})
+
+    def jobs_on(self, pool: str) -> tuple[Job, ...]:
+        return tuple(job for job in self.jobs if job.pool in {pool, ""})
+
+    def uses(self, image: str, pool: str) -> tuple[str, ...]:
+        """Profiles and jobs that may start the image there, as people call them."""
+        named = [f"profile {each.name} of {each.hub}" for each in self.profiles_on(pool) if each.image == image]
+        return (*named, *(f"job {each.name}" for each in self.jobs_on(pool) if each.image == image))
+
+
+def before(stream: Stream) -> Commons:
+    """As it was deployed."""
+    states = ((step, step.old) for step in stream.steps.values())
+    return _commons(states, {}, stream.old_outputs)
+
+
+def after(stream: Stream) -> Commons:
+    """As the change wants it. Pools that another stack manages are read from the configuration."""
+    states = ((step, step.new) for step in stream.steps.values())
+    return _commons(states, stream.config, stream.new_outputs)
+
+
+def settings(config: Mapping[str, str], key: str) -> Any:
+    """One key of the stack's configuration, parsed; None where it is not there or hidden."""
+    try:
+        return orjson.loads(config.get(f"gpu-commons:{key}", "null"))
+    except orjson.JSONDecodeError:
+        return None
+
+
+def _commons(
+    states: Iterable[tuple[Step, Mapping[str, Any] | None]], config: Mapping[str, str], outputs: Mapping[str, Any]
+) -> Commons:
+    found: dict[str, list[tuple[str, Mapping[str, Any]]]] = {}
+    for step, inputs in states:
+        if inputs is not None and step.type.startswith(OURS):
+            found.setdefault(step.type, []).append((step.name, inputs))
+    pools = {pool.name: pool for name, inputs in found.get(POOL, ()) if (pool := _pool(name, inputs))}
+    sizes = mapping(outputs.get("image_sizes"))
+    hubs = found.get(HUB, ())
+    return Commons(
+        pools=pools or {pool.name: pool for pool in _pools_of_settings(config)},
+        images={name: _image(name, inputs, sizes) for name, inputs in found.get(IMAGE, ())},
+        hubs=tuple(name for name, _ in hubs),
+        profiles=tuple(profile for name, inputs in hubs for profile in _profiles(name, inputs)),
+        courses=tuple(course for name, inputs in hubs for course in _courses(name, inputs)),
+        jobs=tuple(_job(name, inputs) for name, inputs in found.get(JOB, ())),
+        pulled=frozenset(
+            (known_text(inputs.get("pool")), image)
+            for _, inputs in found.get(PULLER, ())
+            for image in mapping(inputs.get("images"))
+        ),
+    )
+
+
+def _pool(name: str, inputs: Mapping[str, Any]) -> Pool:
+    return Pool(
+        name=known_text(inputs.get("pool")) or name,
+        gpu=known_text(inputs.get("gpu")),
+        gpus_per_node=whole(inputs.get("gpus_per_node")),
+        nodes=texts(inputs.get("node_names")),
+        driver=known_text(inputs.get("driver_version")),
+        toolkit=known_text(inputs.get("container_toolkit_version")),
+    )
+
+
+def _pools_of_settings(config: Mapping[str, str]) -> Iterator[Pool]:
+    """A fleet that another stack manages has no resources here."""
+    for pool in items(mapping(settings(config, "fleet")).get("pools")):
+        words = {key: known_text(pool.get(key)) for key in ("name", "gpu", "driver", "container_toolkit")}
+        yield Pool(
+            words["name"],
+            words["gpu"],
+            whole(pool.get("gpus_per_node")),
+            (),
+            words["driver"],
+            words["container_toolkit"],
+        )
+
+
+def _image(name: str, inputs: Mapping[str, Any], sizes: Mapping[str, Any]) -> Image:
+    facts = mapping(inputs.get("facts"))
+    pushed = mapping(sizes.get(name)).get("compressed_mb")
+    expected = mapping(facts.get("expected")).get("compressed_mb")
+    return Image(known_text(inputs.get("image")) or name, facts, _amount(pushed), _amount(expected))
+
+
+def _amount(value: object) -> float | None:
+    return float(value) if isinstance(value, int | float) and not isinstance(value, bool) and value >= 0 else None
+
+
+def _profiles(hub: str, inputs: Mapping[str, Any]) -> Iterator[Profile]:
+    core = known_text(inputs.get("core_pool"))
+    for index, profile in enumerate(items(inputs.get("profiles"))):
+        yield Profile(
+            hub=hub,
+            name=known_text(profile.get("name")) or str(index),
+            title=known_text(profile.get("title")),
+            image=known_text(profile.get("image_name")),
+            pool=known_text(profile.get("pool")) or core,
+            gpus=whole(profile.get("gpus")) or 0,
+        )
+
+
+def _courses(hub: str, inputs: Mapping[str, Any]) -> Iterator[Course]:
+    for course in items(inputs.get("courses")):
+        if name := known_text(course.get("name")):
+            seats, title = whole(course.get("seats")) or 0, known_text(course.get("title"))
+            yield Course(hub, name, title, seats, texts(course.get("profiles")))
+
+
+def _job(name: str, inputs: Mapping[str, Any]) -> Job:
+    image, pool = known_text(inputs.get("image_name")), known_text(inputs.get("pool"))
+    return Job(name, image, pool, whole(inputs.get("gpus")) or 0)

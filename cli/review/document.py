@@ -1,0 +1,196 @@
+"""Everything that a comment tells, as values: from the stream of a change, and of its base branch if that is there."""
+
+from __future__ import annotations
+
+import datetime as dt
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass, replace
+from typing import Any, Final
+
+from cli.review.affected import Affected, Consequence, affected_by, consequences
+from cli.review.cells import Cells, SpecCases, broken, cells_of
+from cli.review.changes import Change, changes_of
+from cli.review.commons import after, before
+from cli.review.costs import Cost, Prices, costs_of
+from cli.review.findings import Finding, compared, findings_of
+from cli.review.stream import STACK, Diagnostic, Step, Stream
+from cli.review.values import without_secrets
+from cli.review.verdict import Outcome, Verdict, verdict_of
+from cli.review.waivers import Waiver, waivers_of
+
+_NAME: Final = re.compile(r"[^\w./-]", re.ASCII)
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """A change with everybody whom it affects."""
+
+    change: Change
+    affected: Affected
+
+
+@dataclass(frozen=True, slots=True)
+class Review:
+    """The comment before it is text."""
+
+    stack: str
+    verdict: Verdict
+    packs: tuple[str, ...] = ()
+    looked_at: int = 0
+    resources: int = 0
+    counts: tuple[tuple[str, int], ...] = ()
+    compared_with: str = "the deployed state"
+    remarks: tuple[str, ...] = ()
+    changes: tuple[Told, ...] = ()
+    consequences: tuple[Consequence, ...] = ()
+    cells: Cells = Cells(())
+    findings: tuple[Finding, ...] = ()
+    knows_base: bool = False
+    waivers: tuple[Waiver, ...] = ()
+    costs: tuple[Cost, ...] = ()
+    warnings: tuple[Diagnostic, ...] = ()
+    steps: tuple[Step, ...] = ()
+
+    @property
+    def marker(self) -> str:
+        """By this line a comment is found again, to be written anew in its place."""
+        return f"<!-- gpu-commons comment: {_NAME.sub('-', self.stack)[:100] or 'stack'} -->"
+
+
+@dataclass(frozen=True, slots=True)
+class Sources:
+    """What is known beside the streams."""
+
+    spec_cases: SpecCases
+    prices: Prices
+    today: dt.date
+
+
+def review_of(stream: Stream, base: Stream | None, sources: Sources, stack: str = "") -> Review:
+    """Read what a change means. `base` is the preview of the base branch on the same stack.
+
+    A preview without any deployed state (nothing but creations, as on a fork without credentials) is compared with
+    the base branch's, where that has no state either.
+    """
+    findings = findings_of(stream)
+    remarks: list[str] = []
+    is_known = base is not None and base.is_whole and bool(base.looked_at)
+    if base is not None and not is_known:
+        remarks.append("The base branch's preview proves nothing itself, so new and resolved findings are not told.")
+    if base is not None and is_known:
+        findings = compared(findings, findings_of(base))
+    compared_with = "the deployed state"
+    if base is not None and base.is_whole and _is_first(stream) and _is_first(base):
+        stream, compared_with = from_base(stream, base), "the base branch"
+    elif _is_first(stream):
+        compared_with = "nothing: no state is deployed"
+    old, new = before(stream), after(stream)
+    changes = changes_of(stream, old, new)
+    cells = cells_of(old, new, sources.spec_cases)
+    verdict = verdict_of(stream, findings, broken(cells.changed))
+    return Review(
+        stack=stream.stack or stack,
+        verdict=verdict,
+        packs=tuple(f"{name} {version}".strip() for name, version in sorted(stream.packs.items())),
+        looked_at=len(stream.looked_at),
+        resources=stream.resources,
+        counts=_counts(stream),
+        compared_with=compared_with,
+        remarks=tuple(remarks),
+        changes=tuple(Told(change, affected_by(change, old, new)) for change in changes),
+        consequences=tuple(dict.fromkeys(consequences(stream, changes, old, new))),
+        cells=cells,
+        findings=findings,
+        knows_base=is_known,
+        waivers=waivers_of(stream.config),
+        costs=costs_of(stream, sources.prices),
+        warnings=tuple(_warnings(stream)),
+        steps=tuple(stream.changed),
+    )
+
+
+def unreadable(reason: str, stack: str) -> Review:
+    """The comment in the place of one that cannot be: it must not leave an older, green one standing."""
+    said = f"The preview's events cannot be read: {reason}."
+    return Review(stack or "preview", Verdict(Outcome.UNREADABLE, "no verdict", (said,)))
+
+
+def _is_first(stream: Stream) -> bool:
+    """No state is deployed: the stack itself would be created."""
+    own = [step for step in stream.steps.values() if step.type == STACK]
+    return bool(own) and all(step.op == "create" for step in own)
+
+
+def from_base(stream: Stream, base: Stream) -> Stream:
+    """The same change with the base branch in the place of a deployed state."""
+    steps: dict[str, Step] = {}
+    for urn, step in stream.steps.items():
+        there = base.steps.get(urn)
+        old = there.new if there else None
+        op = step.op
+        if op == "create" and there is not None:
+            op = "same" if old == step.new else "update"
+        steps[urn] = replace(step, old=old, op=op)
+    for urn, there in base.steps.items():
+        if urn not in stream.steps and stream.is_whole and stream.result == "succeeded":
+            steps[urn] = replace(there, old=there.new, new=None, op="delete" if there.op == "create" else there.op)
+    return replace(stream, steps=steps, old_outputs=base.new_outputs, counts={})
+
+
+def _counts(stream: Stream) -> tuple[tuple[str, int], ...]:
+    """Resources by what happens to them, in the engine's order of severity; those that are only read left out."""
+    order = ("create", "update", "replace", "delete", "import", "same")
+    if stream.counts:
+        return tuple((op, stream.counts[op]) for op in order if stream.counts.get(op))
+    found = [step.op for step in stream.steps.values()]
+    return tuple((op, found.count(op)) for op in order if op in found)
+
+
+def _warnings(stream: Stream) -> Iterator[Diagnostic]:
+    seen: set[tuple[str, str]] = set()
+    for each in stream.diagnostics:
+        if each.severity == "warning" and (each.urn, each.message) not in seen:
+            seen.add((each.urn, each.message))
+            yield replace(each, message=without_secrets(each.message))
+
+
+def review_data(review: Review) -> dict[str, Any]:
+    """The review as JSON has it."""
+    return {
+        "stack": review.stack,
+        "verdict": review.verdict.outcome.value,
+        "headline": review.verdict.headline,
+        "reasons": list(review.verdict.reasons),
+        "policy_packs": list(review.packs),
+        "resources_looked_at": review.looked_at,
+        "resources": dict(review.counts),
+        "compared_with": review.compared_with,
+        "remarks": list(review.remarks),
+        "changes": [_change_data(told) for told in review.changes],
+        "consequences": [asdict(each) for each in review.consequences],
+        "cells": [
+            {**asdict(cell), "before": cell.before.value if cell.before else None, "after": cell.after.value}
+            for cell in review.cells.changed
+        ],
+        "cells_not_told": list(review.cells.not_told),
+        "findings": [
+            {**asdict(each), "level": each.level.value, "since": each.since.value or None} for each in review.findings
+        ],
+        "waivers": [
+            {**asdict(each), "until": each.until.isoformat() if each.until else None} for each in review.waivers
+        ],
+        "costs": [asdict(each) for each in review.costs],
+        "warnings": [{"urn": each.urn, "message": each.message} for each in review.warnings],
+        "marker": review.marker,
+    }
+
+
+def _change_data(told: Told) -> Mapping[str, Any]:
+    return {
+        **asdict(told.change),
+        "affected": {
+            **asdict(told.affected),
+            "profiles": [{"hub": each.hub, "name": each.name} for each in told.affected.profiles],
+        },
+    }

@@ -1,0 +1,108 @@
+"""What the policies said: refused, undecided or advice; against the base branch: new, resolved or standing."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final
+
+from cli.review.stream import PolicyMessage, Stream
+from cli.review.values import without_secrets
+
+PACK: Final = "gpu-commons"
+# Our messages, after the policy's own description: `P-HOST: profile ml of hub datahub: no pool can host it. Change …`
+_OURS: Final = re.compile(
+    r"(?:^|\n)(?P<rule>[A-Z]-[A-Z][A-Z0-9-]*): (?:(?P<about>[^:\n]+(?::[^\s:]+)*): )?(?P<text>.*)", re.DOTALL
+)
+# A rule that could not decide says so in one of these forms; the engine says it of values that are not known yet.
+_UNDECIDED: Final = re.compile(
+    r"\b(?:could not|cannot) be (?:proved|decided)\b|\b(?:is|are) not known\b|^can't run policy ", re.IGNORECASE
+)
+
+
+class Level(StrEnum):
+    """How much a finding weighs, worst first."""
+
+    REFUSED = "refused"
+    UNDECIDED = "undecided"
+    ADVICE = "advice"
+
+
+class Since(StrEnum):
+    """Whether the base branch has it too. Without the base branch nobody knows."""
+
+    NEW = "new"
+    STANDING = "standing"
+    RESOLVED = "resolved"
+    NOT_TOLD = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One statement of a policy. `about` is the workload or the resource; `rule` is the policy of a foreign pack."""
+
+    level: Level
+    rule: str
+    about: str
+    text: str
+    urn: str
+    since: Since = Since.NOT_TOLD
+
+    @property
+    def key(self) -> tuple[str, str, str, str]:
+        return (self.level, self.rule, self.urn, self.about)
+
+
+def findings_of(stream: Stream) -> tuple[Finding, ...]:
+    """Every finding once, worst first, else in the order of the engine."""
+    found = dict.fromkeys(map(_finding, stream.messages))
+    order = list(Level)
+    return tuple(sorted(found, key=lambda finding: order.index(finding.level)))
+
+
+def _finding(message: PolicyMessage) -> Finding:
+    said = without_secrets(message.message.strip())
+    match = _OURS.search(said) if message.pack == PACK else None
+    text = match["text"] if match else said
+    level = Level.ADVICE
+    if message.level == "mandatory":
+        level = Level.REFUSED
+    elif _UNDECIDED.search(text):
+        level = Level.UNDECIDED
+    name = message.urn.rpartition("::")[2]
+    if match:
+        return Finding(level, match["rule"], match["about"] or name, match["text"].strip(), message.urn)
+    return Finding(level, f"{message.pack} {message.policy}".strip(), name, said, message.urn)
+
+
+def compared(now: Sequence[Finding], base: Sequence[Finding]) -> tuple[Finding, ...]:
+    """The same findings, told from those of the base branch, and after them those that are resolved.
+
+    One whose words alone differ (another size, another date) stands.
+    """
+    there = Counter(finding.key for finding in base)
+    told = list(_told(now, there))
+    resolved = [each for each in _left(base, Counter(each.key for each in now))]
+    return (*told, *resolved)
+
+
+def _told(now: Iterable[Finding], there: Counter[tuple[str, str, str, str]]) -> Iterator[Finding]:
+    for finding in now:
+        is_there = there[finding.key] > 0
+        there[finding.key] -= 1
+        yield _with(finding, Since.STANDING if is_there else Since.NEW)
+
+
+def _left(base: Iterable[Finding], now: Counter[tuple[str, str, str, str]]) -> Iterator[Finding]:
+    for finding in base:
+        if now[finding.key] > 0:
+            now[finding.key] -= 1
+        else:
+            yield _with(finding, Since.RESOLVED)
+
+
+def _with(finding: Finding, since: Since) -> Finding:
+    return Finding(finding.level, finding.rule, finding.about, finding.text, finding.urn, since)

@@ -1,0 +1,127 @@
+"""A review as one Markdown comment: for GitHub and GitLab, never longer than they take."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Final
+
+from cli.reports.markdown_words import code, escaped
+from cli.review.document import Review
+from cli.review.page import (
+    Block,
+    Bullets,
+    Code,
+    Diff,
+    Fold,
+    Heading,
+    Inline,
+    Paragraph,
+    Table,
+    blocks_of,
+    one_line,
+    title,
+)
+
+LIMIT: Final = 65_536  # GitHub refuses a longer comment; counted here in bytes, which are never fewer than characters
+_SHARE: Final = 7_000  # bytes of one block before the diff
+_ALL_BLOCKS: Final = 50_000
+_CELL: Final = 700  # characters of one cell or item before they are escaped
+_DIFF_END: Final = "\n```\n\n</details>\n"
+_WHERE: Final = "The rest is in the log of the preview."
+
+
+def review_markdown(review: Review, today: dt.date) -> str:
+    """The whole comment, ended by a line feed. Its marker is always in it."""
+    if (line := one_line(review)) is not None:
+        return f"{escaped(line)} {review.marker}\n"
+    head = f"{review.marker}\n### {escaped(_short(title(review)))}\n"
+    parts, used = [head], len(head.encode())
+    for block in blocks_of(review, today):
+        left = LIMIT - used if isinstance(block, Diff) else min(_SHARE, _ALL_BLOCKS - used)
+        text = _rendered(block, left)
+        parts.append(text)
+        used += len(text.encode())
+    return "".join(parts)
+
+
+def _rendered(block: Block, left: int) -> str:
+    if isinstance(block, Heading):
+        return f"\n#### {escaped(block.text)}\n"
+    if isinstance(block, Paragraph):
+        text = _inline(block.parts)
+        return _within([f"\n**{text}**\n" if block.is_strong else f"\n{text}\n"], left)
+    if isinstance(block, Diff):
+        return _diff(block, left)
+    if isinstance(block, Fold):
+        inner = "".join(_rendered(each, left - 200) for each in block.blocks)
+        return f"\n<details><summary>{escaped(block.title)}</summary>\n{inner}\n</details>\n"
+    return "\n" + _within(list(_table(block) if isinstance(block, Table) else _bullets(block)), left, block)
+
+
+def _bullets(block: Bullets) -> Iterator[str]:
+    return (f"- {_inline(item)}\n" for item in block.items)
+
+
+def _table(block: Table) -> Iterator[str]:
+    yield f"| {' | '.join(map(escaped, block.head))} |\n|{'---|' * len(block.head)}\n"
+    for row in block.rows:
+        yield f"| {' | '.join(_inline(cell, in_table=True) for cell in row)} |\n"
+
+
+def _within(lines: Sequence[str], left: int, block: Block | None = None) -> str:
+    """As many whole lines as there is room for, and how many are missing."""
+    used, taken = 0, []
+    for line in lines:
+        used += len(line.encode())
+        if used > left - 120:
+            break
+        taken.append(line)
+    missing = len(lines) - len(taken)
+    if not missing:
+        return "".join(taken)
+    more = f"and {missing:,} more. {_WHERE}"
+    return "".join([*taken, f"- {more}\n" if isinstance(block, Bullets) else f"\n{more}\n"])
+
+
+def _inline(parts: Inline, *, in_table: bool = False) -> str:
+    room, told = _CELL, []
+    for part in parts:
+        text = part.text if isinstance(part, Code) else part
+        cut = _short(text, room)
+        room -= len(cut)
+        if isinstance(part, Code):
+            told.append(code(cut, in_table=in_table))
+        else:
+            # Spaces at its ends stand between it and its neighbours.
+            told.append(f"{' ' * text.startswith(' ')}{escaped(cut)}{' ' * (len(cut) > 1 and cut.endswith(' '))}")
+        if room <= 0:
+            told.append("…")
+            break
+    return "".join(told).strip()
+
+
+def _short(text: str, longest: int = 200) -> str:
+    return text if len(text) <= longest else f"{text[: max(longest - 1, 0)]}…"
+
+
+def _diff(block: Diff, left: int) -> str:
+    head = f"\n<details><summary>{escaped(block.title)}</summary>\n\n```diff\n"
+    room = left - len((head + _DIFF_END).encode()) - 200
+    taken, missing = list[str](), 0
+    for lines in block.resources:
+        text = "\n".join(_fenced(lines)) + "\n"
+        size = len(text.encode())
+        if size <= room:
+            room -= size
+            taken.append(text)
+        else:
+            missing += 1
+    more = f"… {missing:,} more resources. {_WHERE}\n" if missing else ""
+    return f"{head}{''.join(taken)}{more}{_DIFF_END.removeprefix(chr(10))}" if taken or missing else ""
+
+
+def _fenced(lines: Iterable[str]) -> Iterator[str]:
+    """Lines that cannot end the fence around them, nor be more than lines."""
+    for line in lines:
+        yield "".join(sign if sign.isprintable() else "·" for sign in line).replace("```", "`\N{ZERO WIDTH SPACE}``")

@@ -1,0 +1,357 @@
+"""A review as blocks of a page, in the order in which a reviewer asks. What a block looks like is a renderer's business."""
+
+from __future__ import annotations
+
+import datetime as dt
+import difflib
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from cli.reports.words import SIGNS, counted
+from cli.review.affected import Affected
+from cli.review.cells import Cell
+from cli.review.changes import NOTHING, Detail, differences
+from cli.review.commons import OURS
+from cli.review.document import Review, Told
+from cli.review.findings import Finding, Level, Since
+from cli.review.stream import STACK, Step
+from cli.review.values import HIDDEN, Loc, elided, is_unknown, place, shown, without_secrets
+from cli.review.verdict import Outcome
+
+
+@dataclass(frozen=True, slots=True)
+class Code:
+    """A value, to be shown as it is written."""
+
+    text: str
+
+
+Inline = tuple[str | Code, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Heading:
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Paragraph:
+    parts: Inline
+    is_strong: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Bullets:
+    items: tuple[Inline, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    head: tuple[str, ...]
+    rows: tuple[tuple[Inline, ...], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Fold:
+    """Blocks that are closed until somebody opens them."""
+
+    title: str
+    blocks: tuple[Bullets | Table, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Diff:
+    """The whole diff, folded: lines of each resource together."""
+
+    title: str
+    resources: tuple[tuple[str, ...], ...]
+
+
+Block = Heading | Paragraph | Bullets | Table | Fold | Diff
+
+ICONS: Final = {
+    Outcome.UNCHANGED: "✅",
+    Outcome.FINE: "✅",
+    Outcome.UNDECIDED: "🟡",
+    Outcome.REFUSED: "❌",
+    Outcome.FAILED: "❌",
+    Outcome.NOT_PROVED: "⛔",
+    Outcome.UNREADABLE: "⛔",
+}
+_DONE: Final = {
+    "create": "to create",
+    "update": "to update",
+    "replace": "to replace",
+    "delete": "to delete",
+    "import": "to import",
+    "same": "unchanged",
+}
+_SIGNS_OF_OPS: Final = {"create": "+", "update": "~", "replace": "±", "delete": "-", "import": "="}
+_MOST_NAMES: Final = 6
+_LONGEST: Final = 200  # characters of one line of the diff
+_MOST_LINES: Final = 40  # of one resource in the diff
+
+
+def title(review: Review) -> str:
+    """`❌ dsmlp-fall: refused`"""
+    return f"{ICONS[review.verdict.outcome]} {review.stack or 'preview'}: {review.verdict.headline}"
+
+
+def one_line(review: Review) -> str | None:
+    """The whole comment where nothing changes and nothing is to be told; else None."""
+    if review.verdict.outcome is not Outcome.UNCHANGED or review.remarks:
+        return None
+    advice = sum(finding.since is not Since.RESOLVED for finding in review.findings)
+    standing = f"; {counted(advice, 'piece')} of advice as before" if advice else ""
+    return f"{title(review)}. {_proof(review)}{standing}."
+
+
+def blocks_of(review: Review, today: dt.date) -> Iterator[Block]:
+    """What follows the title."""
+    for reason in review.verdict.reasons:
+        yield Paragraph((reason,), is_strong=reason is review.verdict.reasons[0])
+    if review.verdict.outcome is Outcome.UNREADABLE and not review.steps:
+        return
+    yield Paragraph((_summary(review),))
+    for remark in review.remarks:
+        yield Paragraph((remark,))
+    yield from _changes(review)
+    yield from _cells(review)
+    yield from _findings(review)
+    yield from _waivers(review, today)
+    yield from _costs(review)
+    if review.warnings:
+        yield Heading("Warnings")
+        named = ((each.urn.rpartition("::")[2], each.message) for each in review.warnings)
+        yield Bullets(tuple((f"{name}: {said}" if name else said,) for name, said in named))
+    if review.steps:
+        yield Diff(f"Whole diff: {counted(len(review.steps), 'resource')}", tuple(diff_lines(review.steps)))
+
+
+def _proof(review: Review) -> str:
+    packs = ", ".join(review.packs) or "No policy pack"
+    return f"{packs} looked at {counted(review.looked_at, 'resource')}"
+
+
+def _summary(review: Review) -> str:
+    done = ", ".join(f"{number:,} {_DONE[op]}" for op, number in review.counts) or "no resource was reached"
+    against = f", compared with {review.compared_with}"
+    return f"{_proof(review)}. Resources: {done}{against}."
+
+
+# --- changes
+
+
+def _changes(review: Review) -> Iterator[Block]:
+    if review.changes:
+        yield Heading("What changes")
+        yield Table(("what", "change", "who is affected"), tuple(_change_row(told) for told in review.changes))
+    elif any(step.type != STACK for step in review.steps):
+        yield Paragraph(("No pool, image, quota, hub or job changes; what does is in the whole diff.",))
+    if review.consequences:
+        yield Heading("What people will notice")
+        items: list[Inline] = []
+        for each in review.consequences:
+            items.append((each.known, f" Assumed: {each.assumed}") if each.assumed else (each.known,))
+        yield Bullets(tuple(items))
+
+
+def _change_row(told: Told) -> tuple[Inline, ...]:
+    change = told.change
+    ops = {"create": " (new)", "delete": " (goes)", "replace": " (replaced)"}
+    what: Inline = (f"{change.kind} ", Code(change.name), ops.get(change.op, ""))
+    details: list[str | Code] = []
+    for detail in change.details:
+        details += ["; "] if details else []
+        details += _detail(detail)
+    return what, tuple(details) or ("",), _affected(told.affected)
+
+
+def _detail(detail: Detail) -> Inline:
+    label = f"{detail.label}: " if detail.label else ""
+    if detail.before and detail.after:
+        return label, Code(detail.before), " → ", Code(detail.after)
+    if not detail.label:
+        return (detail.after or detail.before,)
+    return (label, "− " if detail.before else "+ ", Code(detail.before or detail.after))  # noqa: RUF001
+
+
+def _affected(affected: Affected) -> Inline:
+    parts: list[str] = []
+    by_hub: dict[str, list[str]] = {}
+    for profile in affected.profiles:
+        by_hub.setdefault(profile.hub, []).append(profile.name)
+    for hub, profiles in by_hub.items():
+        parts.append(f"hub {hub}: {'profile' if len(profiles) == 1 else 'profiles'} {_listing(profiles)}")
+    if affected.courses:
+        seats = f" ({affected.seats:,} seats)" if affected.seats else ""
+        parts.append(f"{'course' if len(affected.courses) == 1 else 'courses'} {_listing(affected.courses)}{seats}")
+    if affected.jobs:
+        parts.append(f"{'job' if len(affected.jobs) == 1 else 'jobs'} {_listing(affected.jobs)}")
+    return ("; ".join(parts) or "nobody in this stack",)
+
+
+def _listing(names: Sequence[str]) -> str:
+    told = ", ".join(names[:_MOST_NAMES])
+    return told if len(names) <= _MOST_NAMES else f"{told} and {len(names) - _MOST_NAMES} more"
+
+
+# --- matrix
+
+
+def _cells(review: Review) -> Iterator[Block]:
+    cells = review.cells
+    if cells.changed:
+        yield Heading("Where images run")
+        yield Table(("image", "pool", "before", "after", "why"), tuple(_cell_row(cell) for cell in cells.changed))
+    if cells.not_told:
+        yield Paragraph((f"Not compared: {'; '.join(cells.not_told)}.",))
+
+
+_RUNS: Final = {
+    "compatible": "runs",
+    "with warning": "runs, with a limit",
+    "unknown": "not known",
+    "incompatible": "does not run",
+}
+
+
+def _cell_row(cell: Cell) -> tuple[Inline, ...]:
+    before = "–" if cell.before is None else _sign(SIGNS[cell.before].symbol, SIGNS[cell.before].word)  # noqa: RUF001
+    after = _sign(SIGNS[cell.after].symbol, SIGNS[cell.after].word)
+    uses = f"used by {_listing(cell.uses)}" if cell.uses else "nobody starts it there"
+    why = ". ".join(part.rstrip(".") for part in (cell.reason, cell.remedy, uses) if part)
+    return (Code(cell.image),), (Code(cell.pool),), (before,), (after,), (why,)
+
+
+def _sign(symbol: str, word: str) -> str:
+    return f"{symbol} {_RUNS[word]}"
+
+
+# --- findings
+
+
+_LEVELS: Final = {Level.REFUSED: "refused", Level.UNDECIDED: "not decided", Level.ADVICE: "advice"}
+
+
+def _findings(review: Review) -> Iterator[Block]:
+    now = [finding for finding in review.findings if finding.since is not Since.RESOLVED]
+    if not review.findings:
+        return
+    yield Heading("Findings")
+    if not review.knows_base:
+        yield Bullets(tuple(_finding_items(now)))
+        return
+    fresh = [finding for finding in now if finding.since is Since.NEW]
+    standing = [finding for finding in now if finding.since is Since.STANDING]
+    resolved = [finding for finding in review.findings if finding.since is Since.RESOLVED]
+    told = (f"{len(fresh):,} new", f"{len(resolved):,} resolved", f"{len(standing):,} as on the base branch")
+    yield Paragraph((f"{', '.join(told)}.",))
+    if fresh:
+        yield Bullets(tuple(_finding_items(fresh, "New")))
+    if resolved:
+        yield Bullets(tuple(_finding_items(resolved, "Resolved")))
+    if standing:
+        yield Fold(f"{len(standing):,} as on the base branch", (Bullets(tuple(_finding_items(standing))),))
+
+
+def _finding_items(findings: Sequence[Finding], since: str = "") -> Iterator[Inline]:
+    """Findings that say the same of several things are told once."""
+    groups: dict[tuple[Level, str, str], list[str]] = {}
+    for finding in findings:
+        groups.setdefault((finding.level, finding.rule, finding.text), []).append(finding.about)
+    for (level, rule, said), about in groups.items():
+        word = f"{since}, {_LEVELS[level]}" if since else _LEVELS[level].capitalize()
+        yield f"{word}: ", Code(rule), f" {_listing(list(dict.fromkeys(about)))}: {said}"
+
+
+# --- waivers, costs
+
+
+def _waivers(review: Review, today: dt.date) -> Iterator[Block]:
+    if not review.waivers:
+        return
+    yield Heading("Waivers")
+    rows: list[tuple[Inline, ...]] = []
+    for waiver in review.waivers:
+        until = waiver.until.isoformat() if waiver.until else "?"
+        state = waiver.state(today)
+        why = f"{waiver.reason} ({waiver.owner})" if waiver.owner else waiver.reason
+        rows.append(((waiver.subject,), (waiver.allows,), (f"{until}, {state}" if state else until,), (why,)))
+    yield Table(("for", "allows", "until the end of", "why"), tuple(rows))
+
+
+def _costs(review: Review) -> Iterator[Block]:
+    if not review.costs:
+        return
+    yield Heading("Cost")
+    rows = tuple(
+        ((Code(cost.name),), (cost.before or "–",), (cost.after or "–",), (_dollars(cost.least_usd, cost.most_usd),))  # noqa: RUF001
+        for cost in review.costs
+    )
+    yield Table(("nodes", "before", "after", "US$ a month"), rows)
+    prices = list(dict.fromkeys(price for cost in review.costs for price in cost.prices))
+    if prices:
+        days = sorted({price.date for price in prices})
+        yield Paragraph(
+            (
+                f"On demand, Linux, us-east-1, 730 hours a month; prices of {', '.join(days)}. Disks and traffic are not counted.",
+            )
+        )
+
+
+def _dollars(least: float | None, most: float | None) -> str:
+    if least is None or most is None:
+        return "no price is known"
+    low, high = sorted((least, most))
+    return f"{low:+,.0f}" if round(low) == round(high) else f"{low:+,.0f} to {high:+,.0f}"
+
+
+# --- the whole diff
+
+
+def diff_lines(steps: Sequence[Step]) -> Iterator[tuple[str, ...]]:
+    """Lines of each resource as a diff: components of ours first, then in the order of the engine."""
+    for step in sorted(steps, key=lambda step: (step.type == STACK, not step.type.startswith(OURS))):
+        if step.type == STACK and step.op in {"create", "delete"}:
+            continue
+        yield (f"{_SIGNS_OF_OPS.get(step.op, '~')} {step.type} {step.name}", *_lines(step))
+
+
+def _lines(step: Step) -> Iterator[str]:
+    if step.op in {"create", "delete"} or step.old is None or step.new is None:
+        return  # its line says all: a reviewer reads the values of new things in the code
+    hides = step.type.startswith("kubernetes:core/v1:Secret")
+    lines: list[str] = []
+    for loc, old, new in differences(step.old, step.new):
+        lines += _difference(loc, old, new, hides=hides)
+    if not lines and step.keys:
+        lines = [f"  {elided(key, _LONGEST)}: differs {HIDDEN}" for key in step.keys]
+    yield from lines[:_MOST_LINES]
+    if len(lines) > _MOST_LINES:
+        yield f"  … {len(lines) - _MOST_LINES} more lines"
+
+
+def _difference(loc: Loc, old: object, new: object, *, hides: bool) -> Iterator[str]:
+    where = place(loc)
+    if hides and loc[:1] and loc[0] in {"data", "stringData"}:
+        yield f"  {where}: {HIDDEN}"
+        return
+    both = (old, new)
+    if all(isinstance(each, str) and "\n" in each and not is_unknown(each) for each in both):
+        yield f"  {where}:"
+        before, after = (without_secrets(str(each)).splitlines() for each in both)
+        compared = list(difflib.unified_diff(before, after, lineterm="", n=0))[2:]
+        yield from (elided(f"{line[0]}     {line[1:]}", _LONGEST) for line in compared if not line.startswith("@@"))
+        return
+    if isinstance(old, list | tuple) and isinstance(new, list | tuple):
+        for sign, these, those in (("-", old, new), ("+", new, old)):
+            for each in these:
+                if each not in those:
+                    yield f"{sign}   {where}: {shown(each, loc, longest=_LONGEST)}"
+        return
+    if old is not NOTHING:
+        yield f"-   {where}: {shown(old, loc, longest=_LONGEST)}"
+    if new is not NOTHING:
+        yield f"+   {where}: {shown(new, loc, longest=_LONGEST)}"

@@ -1,0 +1,257 @@
+"""The engine's events of one preview, from the bytes that `pulumi preview --json` streams."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+import orjson
+
+from cli.review.values import mapping, text
+
+STACK: Final = "pulumi:pulumi:Stack"
+COMMAND: Final = "PULUMI_ENABLE_STREAMING_JSON_PREVIEW=true pulumi preview --json"
+_EVENT: Final = re.compile(rb'\{"sequence":\d+,"timestamp":\d+,"(\w+)"')
+_START: Final = b'{"sequence":'
+# The engine's debug messages are half of all lines, and outputs are read of the stack alone.
+_PASSED_OVER: Final = frozenset({b"policyRemediateSummaryEvent", b"policyAnalyzeStackSummaryEvent", b"cancelEvent"})
+_OF_THE_STACK: Final = b'"type":"pulumi:pulumi:Stack"'
+_HEAD: Final = 2000  # bytes of a line in which its type stands
+_DEBUG: Final = b'"severity":"debug"}}'
+_CHANGES: Final = frozenset({"create", "update", "replace", "delete", "import"})
+_PARTS_OF_A_REPLACEMENT: Final = frozenset({"create-replacement", "delete-replaced", "import-replacement"})
+
+
+class StreamError(Exception):
+    """The events cannot be read, or do not belong here. The text is one sentence: what is wrong and what to do."""
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """What happens to one resource. `old` and `new` are its inputs; None before it is there and after it has gone."""
+
+    urn: str
+    type: str
+    op: str
+    old: Mapping[str, Any] | None
+    new: Mapping[str, Any] | None
+    keys: tuple[str, ...] = ()  # inputs that differ, as the provider says
+
+    @property
+    def name(self) -> str:
+        """Its logical name."""
+        return self.urn.rpartition("::")[2]
+
+    @property
+    def parents(self) -> str:
+        """Types of its parents, outermost first, with `$` between them; empty without any."""
+        return self.urn.split("::")[2].rpartition("$")[0] if self.urn.count("::") >= 3 else ""  # noqa: PLR2004
+
+    @property
+    def changes(self) -> bool:
+        return self.op in _CHANGES
+
+
+@dataclass(frozen=True, slots=True)
+class PolicyMessage:
+    """What a policy of a pack reported about a resource."""
+
+    pack: str
+    policy: str
+    level: str  # mandatory, advisory
+    urn: str
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class Diagnostic:
+    """A message of the program or the engine: error, warning or info."""
+
+    severity: str
+    urn: str
+    message: str
+
+
+@dataclass(slots=True)
+class Stream:
+    """Everything that the comment reads of a preview."""
+
+    stack: str = ""
+    config: Mapping[str, str] = field(default_factory=dict)
+    steps: dict[str, Step] = field(default_factory=dict)  # by URN, in the order of the engine
+    old_outputs: Mapping[str, Any] = field(default_factory=dict)
+    new_outputs: Mapping[str, Any] = field(default_factory=dict)
+    messages: list[PolicyMessage] = field(default_factory=list)
+    diagnostics: list[Diagnostic] = field(default_factory=list)
+    packs: dict[str, str] = field(default_factory=dict)  # name → version of those that looked at a resource
+    looked_at: set[str] = field(default_factory=set)  # URNs
+    counts: Mapping[str, int] = field(default_factory=dict)  # resources by what happens to them
+    result: str = ""  # succeeded, failed; empty: the stream has no end
+    is_corrupt: bool = False  # the engine's own doubt
+    damaged: int = 0  # lines that begin like an event and cannot be read
+
+    @property
+    def is_whole(self) -> bool:
+        """The engine's summary is there, and nothing before it is missing."""
+        return bool(self.result) and not self.damaged and not self.is_corrupt
+
+    @property
+    def changed(self) -> Iterator[Step]:
+        return (step for step in self.steps.values() if step.changes)
+
+    @property
+    def resources(self) -> int:
+        """How many there are, the stack's own entry left out."""
+        return sum(step.type != STACK and step.op not in {"read", "discard"} for step in self.steps.values())
+
+
+def read_stream(data: bytes) -> Stream:
+    """Events of one preview; text between them is passed over.
+
+    A stream without an end is read as far as it goes. Raises StreamError for what holds no events, for the events of
+    several runs, and for those of an update.
+    """
+    stream, lines, previews = Stream(), 0, 0
+    for line in _decoded(data).split(b"\n"):
+        start = line.find(_START)
+        if start < 0:
+            continue
+        line = line[start:].rstrip()  # noqa: PLW2901 - what an installer printed before it
+        match = _EVENT.match(line)
+        lines += 1
+        if match and _is_passed_over(match[1], line):
+            continue
+        try:
+            event = orjson.loads(line)
+        except orjson.JSONDecodeError:
+            stream.damaged += 1
+            continue
+        previews += "preludeEvent" in event
+        _take(stream, event)
+    if not lines:
+        raise StreamError(_not_events(data))
+    if previews > 1:
+        raise StreamError(f"these are the events of {previews} runs; write each preview to a file of its own")
+    return stream
+
+
+def _decoded(data: bytes) -> bytes:
+    """UTF-8, whatever the shell made of it."""
+    if data.startswith((b"\xff\xfe", b"\xfe\xff")):  # PowerShell's `>`
+        return data.decode("utf-16", errors="replace").encode()
+    return data
+
+
+def _is_passed_over(kind: bytes, line: bytes) -> bool:
+    if kind == b"diagnosticEvent":
+        return line.endswith(_DEBUG)
+    if kind == b"resOutputsEvent":
+        return _OF_THE_STACK not in line[:_HEAD] and line.endswith(b"}")
+    return kind in _PASSED_OVER
+
+
+def _not_events(data: bytes) -> str:
+    shown = data[:4096].lstrip(b"\xef\xbb\xbf \t\r\n")
+    if not shown:
+        return f"there are no events: the file is empty; write them with {COMMAND}"
+    digest = any(key in data for key in (b'"steps"', b'"changeSummary"')) and shown.startswith(b"{")
+    if digest:
+        return (
+            f"this is the digest of `pulumi preview --json`, which has no policy events; write the stream: {COMMAND} "
+            "(a CLI that still prints a digest is too old: take 3.259 or newer)"
+        )
+    return f"no line is an event of Pulumi's engine; write them with {COMMAND}"
+
+
+def _take(stream: Stream, event: Mapping[str, Any]) -> None:
+    for kind, take in _TAKES.items():
+        if isinstance(body := event.get(kind), Mapping):
+            take(stream, body)
+
+
+def _take_prelude(stream: Stream, body: Mapping[str, Any]) -> None:
+    stream.config = {key: value for key, value in mapping(body.get("config")).items() if isinstance(value, str)}
+
+
+def _take_step(stream: Stream, body: Mapping[str, Any]) -> None:
+    metadata = mapping(body.get("metadata"))
+    urn, kind, op = text(metadata.get("urn")), text(metadata.get("type")), text(metadata.get("op"))
+    if not urn or urn.count("::") < 3:  # noqa: PLR2004 - urn:pulumi:STACK::PROJECT::TYPE::NAME
+        return
+    stream.stack = stream.stack or urn.split("::")[0].rpartition(":")[2]
+    old, new = metadata.get("old"), metadata.get("new")
+    if kind == STACK:
+        stream.old_outputs = _outputs(old) or stream.old_outputs
+        stream.new_outputs = _outputs(new) or stream.new_outputs
+    seen = stream.steps.get(urn)
+    if op in _PARTS_OF_A_REPLACEMENT:
+        if seen is not None and seen.op == "replace":
+            return
+        op = "replace"
+    differs = (*(metadata.get("diffs") or ()), *mapping(metadata.get("detailedDiff")))
+    keys = tuple(dict.fromkeys(key for key in differs if isinstance(key, str)))
+    step = Step(urn, kind, op, _inputs(old), _inputs(new), keys)
+    if op == "replace" and seen is not None and seen.op == "replace":  # its halves, where nothing tells the whole
+        step = Step(urn, kind, op, step.old or seen.old, step.new or seen.new, keys or seen.keys)
+    stream.steps[urn] = step
+
+
+def _inputs(state: object) -> Mapping[str, Any] | None:
+    return mapping(state.get("inputs")) if isinstance(state, Mapping) else None
+
+
+def _outputs(state: object) -> Mapping[str, Any]:
+    return mapping(state.get("outputs")) if isinstance(state, Mapping) else {}
+
+
+def _take_outputs(stream: Stream, body: Mapping[str, Any]) -> None:
+    metadata = mapping(body.get("metadata"))
+    if metadata.get("type") == STACK:
+        stream.old_outputs = _outputs(metadata.get("old")) or stream.old_outputs
+        stream.new_outputs = _outputs(metadata.get("new")) or stream.new_outputs
+
+
+def _take_message(stream: Stream, body: Mapping[str, Any]) -> None:
+    stream.messages.append(
+        PolicyMessage(
+            pack=text(body.get("policyPackName")),
+            policy=text(body.get("policyName")),
+            level=text(body.get("enforcementLevel")),
+            urn=text(body.get("resourceUrn")),
+            message=text(body.get("message")),
+        )
+    )
+
+
+def _take_look(stream: Stream, body: Mapping[str, Any]) -> None:
+    if pack := text(body.get("policyPackName")):
+        stream.packs[pack] = text(body.get("policyPackVersion"))
+        stream.looked_at.add(text(body.get("resourceUrn")))
+
+
+def _take_diagnostic(stream: Stream, body: Mapping[str, Any]) -> None:
+    severity = text(body.get("severity")).partition("#")[0]
+    if severity in {"error", "warning", "info"} and (said := text(body.get("message")).strip()):
+        stream.diagnostics.append(Diagnostic(severity, text(body.get("urn")), said))
+
+
+def _take_summary(stream: Stream, body: Mapping[str, Any]) -> None:
+    if body.get("isPreview") is False:
+        raise StreamError(f"these are the events of an update that ran, not of a preview; write them with {COMMAND}")
+    counts = mapping(body.get("resourceChanges"))
+    stream.counts = {key: value for key, value in counts.items() if isinstance(value, int)}
+    stream.result = text(body.get("result")) or "succeeded"
+    stream.is_corrupt = body.get("maybeCorrupt") is True
+
+
+_TAKES: Final = {
+    "preludeEvent": _take_prelude,
+    "resourcePreEvent": _take_step,
+    "resOutputsEvent": _take_outputs,
+    "policyEvent": _take_message,
+    "policyAnalyzeSummaryEvent": _take_look,
+    "diagnosticEvent": _take_diagnostic,
+    "summaryEvent": _take_summary,
+}

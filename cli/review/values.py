@@ -1,0 +1,164 @@
+"""Values as the engine writes them, for people: never a secret, never the engine's mark for what is not known yet."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final
+
+from components.problems import Loc, is_secretive, path_text
+
+HIDDEN: Final = "(secret)"
+LATER: Final = "(known after the update)"
+_SECRET: Final = "[secret]"  # noqa: S105 - what the engine puts in the place of one
+_SIGNATURE: Final = "4dabf18193072939515e22adb298388d"  # of special values: secrets, assets, references
+# What stands for a value that is not known yet, by kind; the numbers are part of Pulumi's protocol.
+_UNKNOWNS: Final = frozenset(
+    {
+        "1c4a061d-8072-4f0a-a4cb-0ff528b18fe7",
+        "3eeb2bf0-c639-47a8-9e75-3b44932eb421",
+        "04da6b54-80e4-46f7-96ec-b56ff0331ba9",
+        "6a19a0b0-7e62-4c92-b797-7f8e31da9cc2",
+        "030794c1-ac77-496b-92df-f27374a8bd58",
+        "e48ece36-62e2-4504-bad9-02848725956a",
+        "dd056dcd-154b-4c76-9bd3-c8f88648b5ff",
+    }
+)
+_LONGEST: Final = 160
+# Texts that give themselves away: keys, tokens of known makers, passwords in addresses and assignments.
+_TELLTALE: Final = re.compile(
+    r"-----BEGIN [A-Z ]+-----.*?(?:-----END [A-Z ]+-----|$)"
+    r"|\b(?:gh[pousr]_|github_pat_|glpat-|xox[abprs]-|pul-|hf_|sk-)[\w-]{10,}"
+    r"|\b(?:AKIA|ASIA)[0-9A-Z]{16}\b"
+    r"|\beyJ[\w-]{8,}\.[\w-]{8,}(?:\.[\w-]*)?"
+    r"|(?<=://)[^/@\s]+(?=@)"
+    r"|(?i:(?<=bearer )|(?<=basic ))[\w.~+/-]{8,}=*",
+    re.DOTALL,
+)
+_ASSIGNED: Final = re.compile(r"""(?P<name>[\w.-]+)(?P<sign>["']?\s*[=:]\s*)(?P<value>"[^"]*"|'[^']*'|[^\s,;"']+)""")
+
+
+def mapping(value: object) -> Mapping[str, Any]:
+    """The value where it is a mapping, else an empty one."""
+    return value if isinstance(value, Mapping) else {}
+
+
+def text(value: object) -> str:
+    """The value where it is text, else nothing."""
+    return value if isinstance(value, str) else ""
+
+
+def known_text(value: object) -> str:
+    """Text that is told: neither a secret nor unknown."""
+    return "" if is_unknown(value) or is_secret(value) else text(value)
+
+
+def texts(value: object) -> tuple[str, ...]:
+    """The texts of a list."""
+    return tuple(filter(None, map(known_text, value))) if is_list(value) else ()
+
+
+def whole(value: object) -> int | None:
+    """A whole number, also one that was sent as 3.0."""
+    if isinstance(value, bool) or not isinstance(value, int | float) or value != value or abs(value) > 2**53:  # noqa: PLR0124, PLR2004
+        return None
+    return int(value)
+
+
+def is_list(value: object) -> bool:
+    return isinstance(value, Sequence) and not isinstance(value, str | bytes)
+
+
+def items(value: object) -> Iterator[Mapping[str, Any]]:
+    """The mappings of a list."""
+    if isinstance(value, Sequence) and not isinstance(value, str | bytes):
+        yield from (each for each in value if isinstance(each, Mapping))
+
+
+def is_unknown(value: object) -> bool:
+    return isinstance(value, str) and value in _UNKNOWNS
+
+
+def is_secret(value: object) -> bool:
+    """Hidden by the engine."""
+    if isinstance(value, str):
+        return value == _SECRET
+    return isinstance(value, Mapping) and (
+        value.get("ciphertext") is not None or value.get(_SIGNATURE) == "1b47061264138c4ac30d75fd1eb44270"
+    )
+
+
+def without_secrets(said: str) -> str:
+    """Free text with whatever looks like a secret taken out."""
+
+    def assigned(match: re.Match[str]) -> str:
+        name, value = match["name"], match["value"]
+        if not is_secretive((name,)) or match["sign"].strip(" \"'") == ":" and " " in match["sign"] and len(value) < 8:  # noqa: PLR2004
+            return match[0]
+        return f"{name}{match['sign']}{HIDDEN}"
+
+    return _ASSIGNED.sub(assigned, _TELLTALE.sub(HIDDEN, said))
+
+
+def shown(value: object, loc: Loc = (), *, longest: int = _LONGEST) -> str:
+    """A value in one line, in JSON as a stack file has it; a long one loses its middle, so that its end still tells."""
+    if is_secret(value) or is_secretive(loc):
+        return HIDDEN
+    if is_unknown(value):
+        return LATER
+    if isinstance(value, Mapping | list | tuple):
+        value = json.dumps(_plain(value, loc), ensure_ascii=False)
+    elif isinstance(value, str):
+        value = json.dumps(without_secrets(value), ensure_ascii=False)
+    else:
+        value = json.dumps(value)
+    return elided(value, longest)
+
+
+def elided(line: str, longest: int) -> str:
+    """A line without its middle where it is too long."""
+    if len(line) <= longest:
+        return line
+    half = (longest - 1) // 2
+    return f"{line[: longest - 1 - half]}…{line[-half:]}"
+
+
+def _plain(value: Any, loc: Loc) -> Any:
+    """The value with what is hidden or unknown named as such."""
+    if is_secret(value) or is_secretive(loc):
+        return HIDDEN
+    if is_unknown(value):
+        return LATER
+    if isinstance(value, Mapping):
+        return {key: _plain(inner, _inner(loc, value, key)) for key, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(inner, (*loc, index)) for index, inner in enumerate(value)]
+    return without_secrets(value) if isinstance(value, str) else value
+
+
+def _inner(loc: Loc, value: Mapping[str, Any], key: str) -> Loc:
+    """Where a value lies. `{name: DB_PASSWORD, value: …}` lies below its name."""
+    name = value.get("name")
+    return (*loc, name, key) if key == "value" and isinstance(name, str) else (*loc, key)
+
+
+def leaves(value: object, loc: Loc = ()) -> Iterator[tuple[Loc, object]]:
+    """Every value with the way to it; items of a list by their name, where they all have one of their own."""
+    if isinstance(value, Mapping) and value and not is_secret(value):
+        for key, inner in value.items():
+            yield from leaves(inner, _inner(loc, value, str(key)))
+        return
+    if isinstance(value, list | tuple) and value:
+        names = [each.get("name") if isinstance(each, Mapping) else None for each in value]
+        are_named = all(isinstance(name, str) and name for name in names) and len(set(map(str, names))) == len(names)
+        if are_named or any(isinstance(each, Mapping | list | tuple) for each in value):
+            for index, inner in enumerate(value):
+                yield from leaves(inner, (*loc, str(names[index]) if are_named else index))
+            return
+    yield loc, value
+
+
+def place(loc: Loc) -> str:
+    """`profiles.rtx2080ti.memory_gib`"""
+    return path_text(loc)

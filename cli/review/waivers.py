@@ -1,0 +1,64 @@
+"""Limits that somebody lifted for a time, from the stack's configuration."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from cli.review.commons import settings
+from cli.review.values import items, known_text, mapping, without_secrets
+
+SOON_DAYS: Final = 14
+
+
+@dataclass(frozen=True, slots=True)
+class Waiver:
+    """What is allowed, why, and until the end of which day; None where the day cannot be read."""
+
+    subject: str
+    allows: str
+    reason: str
+    owner: str
+    until: dt.date | None
+
+    def state(self, today: dt.date) -> str:
+        """`has ended`, `ends in 12 days`, or nothing while there is time."""
+        if self.until is None:
+            return "its end cannot be read"
+        left = (self.until - today).days
+        if left < 0:
+            return "has ended"
+        if left <= SOON_DAYS:
+            return "ends today" if left == 0 else f"ends in {left} day{'s' if left > 1 else ''}"
+        return ""
+
+
+def waivers_of(config: Mapping[str, str]) -> tuple[Waiver, ...]:
+    """Those of images (`images[].limit`) and of rules (`waivers[]`), the next to end first."""
+    found = [*_of_images(config), *_of_rules(config)]
+    return tuple(sorted(found, key=lambda waiver: waiver.until or dt.date.min))
+
+
+def _of_images(config: Mapping[str, str]) -> Iterator[Waiver]:
+    for image in items(settings(config, "images")):
+        limit = mapping(image.get("limit"))
+        if limit:
+            allows = f"up to {limit.get('compressed_gb')} GB compressed"
+            yield _waiver(f"image {known_text(image.get('name'))}", allows, limit)
+
+
+def _of_rules(config: Mapping[str, str]) -> Iterator[Waiver]:
+    for waiver in items(settings(config, "waivers")):
+        subject = known_text(waiver.get("resource")) or known_text(waiver.get("about")) or "every resource"
+        yield _waiver(subject, known_text(waiver.get("rule")), waiver)
+
+
+def _waiver(subject: str, allows: str, said: Mapping[str, object]) -> Waiver:
+    reason, owner = without_secrets(known_text(said.get("reason"))), known_text(said.get("owner"))
+    try:
+        until = dt.date.fromisoformat(known_text(said.get("until"))[:10])
+    except ValueError:
+        until = None
+    return Waiver(subject, allows, reason, owner, until)
