@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import csv
 import datetime as dt
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any, BinaryIO
 
 import click
@@ -12,7 +14,7 @@ from cli.review.costs import Price
 from cli.review.document import Review, Sources, review_data, review_of, unreadable
 from cli.review.stream import Stream, StreamError, read_stream
 from cli.terminal import InputError, json_text, width
-from components.compat import Case, tables
+from components.compat import Case
 
 
 @click.command(
@@ -48,7 +50,7 @@ def comment(ctx: click.Context, events: BinaryIO, base: BinaryIO | None, form: s
         review = unreadable(str(error), stack)
     else:
         review = review_of(stream, _base(base, stream), Sources(_spec_cases, _price, today), stack)
-        if review.verdict.outcome.exit_code == 2:  # noqa: PLR2004 - events that do not hold
+        if review.verdict.outcome.exit_code == 2:
             click.echo(f"error: {events.name}: {review.verdict.reasons[0]}", err=True)
     click.echo(_text(review, form, today), nl=form != "markdown")
     ctx.exit(review.verdict.outcome.exit_code)
@@ -105,8 +107,9 @@ def _spec_cases(name: str, facts: Mapping[str, Any]) -> tuple[Case, ...] | None:
 
 
 def _price(instance_type: str) -> Price | None:
-    """From the table of AWS instances."""
-    for row in tables.by_key("ec2_gpu_instances", "instance_type").get(instance_type, ()):
-        if row["usd_per_hour_us_east_1"]:
-            return Price(float(row["usd_per_hour_us_east_1"]), row["price_date"], row["source"])
+    """From the table of AWS instances with GPUs."""
+    with (Path(__file__).parent / "review" / "ec2_prices.csv").open(newline="") as file:
+        for row in csv.DictReader(file):
+            if row["instance_type"] == instance_type:
+                return Price(float(row["usd_per_hour_us_east_1"]), row["read_on"], row["source"])
     return None

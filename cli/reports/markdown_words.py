@@ -1,4 +1,4 @@
-"""Text of others in Markdown: it stays text. Nobody is notified by it, nothing is linked by it, nothing is run by it."""
+"""Text of others in Markdown: it stays text. It notifies nobody, refers to nothing and runs nothing."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Final
 
 _NOTHING_WIDE: Final = "\N{ZERO WIDTH SPACE}"  # GitHub and GitLab link what they find in the text, escaped or not
 _SPECIAL: Final = re.compile(r"([\\`*_\[\]{}|~$])")
-_LINK: Final = re.compile(r"https?://[\w./:?=%+,;@~#-]*[\w/]", re.ASCII)
+_LINK: Final = re.compile(r"https?://[\w./:?=%+,;@#-]*[\w/]", re.ASCII)
 # @team, #123, GH-123, and GitLab's !123, ~label, %milestone, &epic, $snippet
 _REFERENCE: Final = re.compile(r"(?<![\w/])([@#!~%&$^])(?=[\w\"])|\b(GH)(?=-\d)|(?<=[\w/])(#|!)(?=\d)", re.IGNORECASE)
 _LIST: Final = re.compile(r"^(\s*)([-+*>=]|\d+[.)])(?=\s|$|[-=])")
@@ -20,7 +20,7 @@ def escaped(text: str) -> str:
     words = " ".join(text.split())
     parts, end = [], 0
     for link in _LINK.finditer(words):
-        parts += [_escaped(words[end : link.start()]), link[0].replace("_", "\\_")]
+        parts += [_escaped(words[end : link.start()]), link[0]]
         end = link.end()
     return _LIST.sub(r"\1\\\2", "".join([*parts, _escaped(words[end:])]))
 

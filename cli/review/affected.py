@@ -6,7 +6,7 @@ What follows from the stack is told as it is. What depends on how a site works i
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from cli.review.changes import Change, differences
@@ -22,7 +22,7 @@ _MOST_NAMES: Final = 6
 class Affected:
     """People and work behind one change. Empty: nobody whom the stack names."""
 
-    hubs: tuple[str, ...] = ()
+    own_pods: tuple[str, ...] = ()  # hubs whose hub or proxy pod it is about
     profiles: tuple[Profile, ...] = ()
     courses: tuple[str, ...] = ()
     seats: int = 0
@@ -45,30 +45,25 @@ def affected_by(change: Change, old: Commons, new: Commons) -> Affected:
             (*old.profiles_on(named), *new.profiles_on(named)), (*old.jobs_on(named), *new.jobs_on(named)), old, new
         )
     if change.kind == "image":
-        profiles = tuple(each for each in (*old.profiles, *new.profiles) if each.image == change.name)
-        jobs = tuple(each for each in (*old.jobs, *new.jobs) if each.image == change.name)
-        return _together(profiles, jobs, old, new)
+        images = old.standing_on(change.name) | new.standing_on(change.name)
+        profiles = tuple(each for each in (*old.profiles, *new.profiles) if each.image in images)
+        jobs = tuple(each for each in (*old.jobs, *new.jobs) if each.image in images)
+        own = (hub for commons in (old, new) for hub, mine in commons.hubs.items() if images & {*mine})
+        return replace(_together(profiles, jobs, old, new), own_pods=tuple(dict.fromkeys(own)))
     if change.kind == "hub":
-        profiles = tuple(each for each in (*old.profiles, *new.profiles) if each.hub == change.name)
-        touched = _touched_profiles(change, profiles) or profiles
-        return _together(touched, (), old, new)
+        return _together(_touched_profiles(change, old, new), (), old, new)
     if change.kind == "job":
         return Affected(jobs=(change.name,))
     return Affected()
 
 
-def _touched_profiles(change: Change, profiles: Sequence[Profile]) -> tuple[Profile, ...]:
-    """Where only profiles change, those alone."""
-    labels = [detail.label for detail in change.details]
-    if not labels or not all(label.startswith("profiles") for label in labels):
-        return ()
-    return tuple(each for each in profiles if any(_is_of(label, each.name) for label in labels))
-
-
-def _is_of(label: str, profile: str) -> bool:
-    return label.removeprefix("profiles").lstrip('.["').startswith(profile) and (
-        label.removeprefix("profiles").lstrip('.["')[len(profile) :][:1] in {".", '"', "]", "["}
-    )
+def _touched_profiles(change: Change, old: Commons, new: Commons) -> tuple[Profile, ...]:
+    """Those that differ, where only profiles and images do; else all of the hub."""
+    both = [{each.name: each for each in side.profiles if each.hub == change.name} for side in (old, new)]
+    every = {**both[0], **both[1]}
+    if not change.details or not all(detail.label.startswith("profiles.") for detail in change.details if detail.label):
+        return tuple(every.values())
+    return tuple(profile for name, profile in every.items() if both[0].get(name) != both[1].get(name))
 
 
 def _pool_of(name: str, old: Commons, new: Commons) -> Pool:
@@ -81,7 +76,6 @@ def _together(profiles: Iterable[Profile], jobs: Iterable[Job], old: Commons, ne
         (course.hub, course.name): course for commons in (old, new) for course in commons.courses_of(by_name.values())
     }
     return Affected(
-        hubs=tuple(dict.fromkeys(hub for hub, _ in by_name)),
         profiles=tuple(by_name.values()),
         courses=tuple(dict.fromkeys(course.title or course.name for course in courses.values())),
         seats=sum(course.seats for course in courses.values()),
@@ -112,18 +106,19 @@ def _drains(changes: Sequence[Change], old: Commons, new: Commons) -> Iterator[C
     pools = [_pool_of(change.name, old, new) for change in changes]
     nodes = [node for pool in pools for node in pool.nodes]
     gpus = sum(pool.gpus or 0 for pool in pools)
-    what = " and ".join(
-        label for label in ("driver", "container toolkit") if any(change.has(label) for change in changes)
-    )
+    versions = list(dict.fromkeys(word for change in changes for word in _installed(change)))
     sessions = sum(_sessions(pool, new) for pool in pools)
-    most = f" up to {sessions:,} notebook sessions with a GPU fit on them" if sessions else ""
+    room = f"up to {sessions:,} sessions with a GPU fit there; " if sessions else ""
     yield Consequence(
-        known=f"The update itself changes labels only: no node drains and no session ends by it. The {what} of "
-        f"{_count(len(nodes), 'node')} ({gpus:,} GPUs) is declared, and whoever installs it at your site has still to do "
-        "so.",
-        assumed=f"A driver is exchanged on an empty node: sessions and jobs on {_listing(nodes)} end when it drains;"
-        f"{most or ' how many run there is not known'}.",
+        known="This update changes labels: it installs nothing on a node, drains none and ends no session. Somebody at "
+        f"the site has yet to install {' and '.join(versions)} on {_count(len(nodes), 'node')} ({gpus:,} GPUs).",
+        assumed=f"that needs an empty node, so sessions and jobs on {_listing(nodes)} end as each one drains; {room}how "
+        "many run, no preview knows.",
     )
+
+
+def _installed(change: Change) -> Iterator[str]:
+    return (f"{each.label} {each.after}" for each in change.details if each.label in {"driver", "container toolkit"})
 
 
 def _sessions(pool: Pool, commons: Commons) -> int:

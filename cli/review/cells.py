@@ -39,7 +39,7 @@ class Cell:
 class Cells:
     """Those that changed, the worst first, and what could not be compared."""
 
-    changed: tuple[Cell, ...]
+    changed: tuple[Cell, ...] = ()
     not_told: tuple[str, ...] = ()
 
 
@@ -48,7 +48,7 @@ def cells_of(old: Commons, new: Commons, spec_cases: SpecCases) -> Cells:
     images = [image for image in new.images.values() if old.images.get(image.name) != image or not old.images]
     moved = [pool for pool in new.pools.values() if not _is_alike(old.pools.get(pool.name), pool)]
     if not moved and not any(_differs(old.images.get(image.name), image) for image in images):
-        return Cells(())
+        return Cells()
     reader = _Reader(spec_cases)
     after = reader.matrix(new.images, new.pools)
     before = reader.matrix(old.images, old.pools)

@@ -5,7 +5,8 @@ Objects that a component of ours makes are told by the component; they are in th
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -13,13 +14,13 @@ from packaging.requirements import InvalidRequirement, Requirement
 
 from cli.review.commons import HUB, IMAGE, JOB, OURS, POOL, PULLER, RUNTIME, Commons, Image
 from cli.review.stream import Step, Stream
-from cli.review.values import elided, known_text, leaves, mapping, place, shown, texts
+from cli.review.values import Loc, elided, items, known_text, leaves, mapping, place, shown, texts
 
 _QUOTAS: Final = ("ResourceQuota", "ClusterQueue", "LocalQueue", "Cohort", "LimitRange")
 _MOST_DETAILS: Final = 8
 _MOST_NAMES: Final = 6
-_LONGEST: Final = 80
-_NOTHING: Final = ""
+_LONGEST: Final = 90
+_MOST_CHARACTERS: Final = 1000
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +30,7 @@ class Detail:
     label: str
     before: str
     after: str
+    is_list: bool = False  # `before` leaves it and `after` joins it
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +48,8 @@ class Change:
 
 def changes_of(stream: Stream, old: Commons, new: Commons) -> tuple[Change, ...]:
     """Changes that people of a GPU commons talk about, in the order pools, images, hubs, jobs, others."""
-    found = [change for step in stream.changed if (change := _change(step, old, new))]
+    rebuilt = frozenset(step.name for step in stream.changed if step.type == IMAGE)
+    found = [change for step in stream.changed if (change := _change(step, old, new, rebuilt))]
     order = list(_KINDS.values())
     return tuple(sorted(found, key=lambda change: order.index(change.kind) if change.kind in order else len(order)))
 
@@ -54,19 +57,16 @@ def changes_of(stream: Stream, old: Commons, new: Commons) -> tuple[Change, ...]
 _KINDS: Final = {POOL: "pool", IMAGE: "image", HUB: "hub", JOB: "job", RUNTIME: "runtime", PULLER: "pre-puller"}
 
 
-def _change(step: Step, old: Commons, new: Commons) -> Change | None:
+def _change(step: Step, old: Commons, new: Commons, rebuilt: frozenset[str]) -> Change | None:
     kind = _KINDS.get(step.type)
+    details: Iterable[Detail]
     if kind == "pool":
         details = _pool(step)
     elif kind == "image":
         details = _image(old.images.get(step.name), new.images.get(step.name))
-    elif kind == "hub":
-        details = _of_inputs(step, passed_over=("facts",))
-    elif kind in {"job", "runtime", "pre-puller"}:
-        details = _of_inputs(step)
-    elif step.type.startswith(OURS):
-        kind, details = _words(step.type.rpartition(":")[2]), _of_inputs(step)
-    elif OURS not in step.parents and step.type.rpartition(":")[2] in _QUOTAS:
+    elif kind is not None:
+        details = _with_images(step, rebuilt)
+    elif step.type.startswith(OURS) or (OURS not in step.parents and step.type.rpartition(":")[2] in _QUOTAS):
         kind, details = _words(step.type.rpartition(":")[2]), _of_inputs(step)
     else:
         return None
@@ -80,6 +80,15 @@ def _words(token: str) -> str:
 
 def _pool(step: Step) -> Iterator[Detail]:
     old, new = step.old or {}, step.new or {}
+    if step.old is None or step.new is None:
+        known = new or old
+        nodes, gpus = (
+            len(texts(known.get("node_names"))),
+            f"{_word(known.get('gpus_per_node'))} {_word(known.get('gpu'))}",
+        )
+        told = f"{nodes} node{'' if nodes == 1 else 's'} with {gpus} each, driver {_word(known.get('driver_version'))}"
+        yield Detail("", "" if new else told, told if new else "")
+        return
     labels = {
         "gpu": "GPU",
         "gpus_per_node": "GPUs per node",
@@ -91,52 +100,73 @@ def _pool(step: Step) -> Iterator[Detail]:
         if before != after:
             yield Detail(label, before, after)
     yield from _members("nodes", texts(old.get("node_names")), texts(new.get("node_names")))
-    rest = {*old, *new} - {*labels, "node_names", "pool"}
+    yield from _members("taints", _taints(old), _taints(new))
+    rest = {*old, *new} - {*labels, "node_names", "pool", "taints"}
     yield from _details({key: old[key] for key in rest & {*old}}, {key: new[key] for key in rest & {*new}})
 
 
+def _taints(inputs: Mapping[str, Any]) -> tuple[str, ...]:
+    """As kubectl writes them: `example.edu/exam=yes:NoSchedule`."""
+    found = (
+        {key: known_text(taint.get(key)) for key in ("key", "value", "effect")} for taint in items(inputs.get("taints"))
+    )
+    return tuple(
+        f"{taint['key']}={taint['value']}:{taint['effect']}" if taint["value"] else f"{taint['key']}:{taint['effect']}"
+        for taint in found
+    )
+
+
 def _image(old: Image | None, new: Image | None) -> Iterator[Detail]:
-    before, after = old.facts if old else {}, new.facts if new else {}
+    if old is None or new is None:
+        if known := new or old:
+            told = _whole_image(known)
+            yield Detail("", "" if new else told, told if new else "")
+        return
+    before, after = old.facts, new.facts
     for key, label in (("version", "version"), ("base", "base")):
         if before.get(key) != after.get(key):
             yield Detail(label, _word(before.get(key)), _word(after.get(key)))
     if (lines := _joined(before.get("cuda_lines"))) != (now := _joined(after.get("cuda_lines"))):
         yield Detail("CUDA line", lines, now)
-    yield from _packages("packages", texts(before.get("packages")), texts(after.get("packages")))
-    kernels_before, kernels_after = _kernels(before), _kernels(after)
-    yield from _members("kernels", tuple(kernels_before), tuple(kernels_after))
-    for name in kernels_before.keys() & kernels_after.keys():
-        yield from _packages(f"kernel {name}", kernels_before[name], kernels_after[name])
+    yield from _contents(before, after)
+    yield from _size(old, new)
+
+
+def _whole_image(image: Image) -> str:
+    facts, cuda = image.facts, _joined(image.facts.get("cuda_lines"))
+    words = (
+        f"version {_word(facts.get('version'))}" if facts.get("version") else "",
+        f"on {_word(facts.get('base'))}" if facts.get("base") else "",
+        f"CUDA {cuda}" if cuda else "",
+        _megabytes(image.size, image.expected),
+    )
+    return ", ".join(filter(None, words))
+
+
+def _contents(before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator[Detail]:
+    yield from _packages("", texts(before.get("packages")), texts(after.get("packages")))
+    old, new = _kernels(before), _kernels(after)
+    yield from _members("kernels", tuple(old), tuple(new))
+    for name in old:
+        if name in new:
+            yield from _packages(f"kernel {name}: ", old[name], new[name])
     # What a site leaves out are the spec's pins all the same.
-    yield from _packages("left out on this site", texts(before.get("missing")), texts(after.get("missing")))
-    size = _size(old, new)
-    if size is not None:
-        yield size
+    yield from _packages("not installed on this site: ", texts(before.get("missing")), texts(after.get("missing")))
 
 
 def _kernels(facts: Mapping[str, Any]) -> dict[str, tuple[str, ...]]:
     return {str(name): texts(pins) for name, pins in mapping(facts.get("kernels")).items()}
 
 
-def _size(old: Image | None, new: Image | None) -> Detail | None:
+def _size(old: Image, new: Image) -> Iterator[Detail]:
     """Compressed bytes; before a build the spec's lower bound, named as such. Like is compared with like."""
-    if old is None or new is None:
-        only = old or new
-        told = _megabytes(only.size, only.expected) if only else ""
-        return Detail("size", told if new is None else "", told if old is None else "") if told else None
-    if old.size is not None and new.size is not None:
-        pair = (old.size, new.size)
-        before, after = (f"{size:,.1f} MB" for size in pair)
-    elif old.expected is not None and new.expected is not None:
-        pair = (old.expected, new.expected)
-        before, after = _megabytes(old.size, old.expected), f"at least {new.expected:,.1f} MB by its spec"
-    else:
-        if old.size == new.size and old.expected == new.expected:
-            return None
-        told = _megabytes(new.size, new.expected) or "known after the build"
-        return Detail("size", _megabytes(old.size, old.expected), told)
-    change = pair[1] - pair[0]
-    return Detail("size", before, f"{after} ({change:+,.1f} MB)") if change else None
+    if (old.size, old.expected) == (new.size, new.expected):
+        return
+    before = _megabytes(old.size, old.expected)
+    after = _megabytes(new.size, new.expected) or "known after the build"
+    pair = (old.size, new.size) if new.size is not None else (old.expected, new.expected)
+    change = pair[1] - pair[0] if pair[0] is not None and pair[1] is not None else 0
+    yield Detail("size", before, f"{after} ({change:+,.1f} MB)" if change else after)
 
 
 def _megabytes(size: float | None, expected: float | None) -> str:
@@ -146,15 +176,15 @@ def _megabytes(size: float | None, expected: float | None) -> str:
 
 
 def _packages(label: str, old: Sequence[str], new: Sequence[str]) -> Iterator[Detail]:
-    """A package whose version changed is one of its own; what comes and goes is listed."""
+    """A package whose version changed is one of its own; what comes and goes is listed. `label` ends in a space."""
     before, after = {_package(pin): pin for pin in old}, {_package(pin): pin for pin in new}
     moved = [name for name in before if name in after and before[name] != after[name]]
     for name in moved[:_MOST_NAMES]:
-        yield Detail(f"{label}: {name}", _version(before[name]), _version(after[name]))
+        yield Detail(f"{label}{name}", _version(before[name]), _version(after[name]))
     if len(moved) > _MOST_NAMES:
-        yield Detail(label, "", f"{len(moved) - _MOST_NAMES} more versions change")
+        yield Detail("", "", f"{label}{len(moved) - _MOST_NAMES} more versions change")
     yield from _members(
-        label,
+        f"{label}packages",
         tuple(pin for name, pin in before.items() if name not in after),
         tuple(pin for name, pin in after.items() if name not in before),
     )
@@ -176,7 +206,7 @@ def _members(label: str, old: Sequence[str], new: Sequence[str]) -> Iterator[Det
     """What leaves a list and what joins it."""
     gone, come = [each for each in old if each not in set(new)], [each for each in new if each not in set(old)]
     if gone or come:
-        yield Detail(label, _listing(gone), _listing(come))
+        yield Detail(label, _listing(gone), _listing(come), is_list=True)
 
 
 def _listing(names: Sequence[str]) -> str:
@@ -184,20 +214,61 @@ def _listing(names: Sequence[str]) -> str:
     return told if len(names) <= _MOST_NAMES else f"{told} and {len(names) - _MOST_NAMES} more"
 
 
-def _of_inputs(step: Step, passed_over: Sequence[str] = ()) -> Iterator[Detail]:
-    """Inputs that differ; of what comes or goes whole, none: there is nothing to compare."""
+def _with_images(step: Step, rebuilt: frozenset[str]) -> Iterator[Detail]:
+    """Of a hub, a job, the runtime, a pre-puller. References of images that this change builds are told by name."""
     if step.old is None or step.new is None:
         return
-    old = {key: value for key, value in step.old.items() if key not in passed_over}
-    yield from _details(old, {key: value for key, value in step.new.items() if key not in passed_over})
+    old, new, taken = dict(step.old), dict(step.new), list[str]()
+    for key in ("image", "hub_image", "proxy_image"):
+        taken += _taken(old, new, key, rebuilt)
+    before, after = ([dict(each) for each in items(inputs.get("profiles"))] for inputs in (old, new))
+    there = {known_text(each.get("name")): each for each in before}
+    for profile in after:
+        taken += _taken(there.get(known_text(profile.get("name")), {}), profile, "image", rebuilt)
+    for inputs, profiles in ((old, before), (new, after)):
+        if profiles:
+            inputs["profiles"] = profiles
+    if names := list(dict.fromkeys(taken)):
+        yield Detail("", "", f"takes the new {_listing(names)}")
+    yield from _details(old, new)
+
+
+def _taken(old: dict[str, Any], new: dict[str, Any], key: str, rebuilt: frozenset[str]) -> Iterator[str]:
+    """The image's name, where its reference is taken out of both."""
+    name = known_text(new.get(f"{key}_name"))
+    if name in rebuilt and old.get(key) != new.get(key) and known_text(old.get(f"{key}_name")) == name:
+        old.pop(key, None)
+        new.pop(key, None)
+        yield name
+
+
+def _of_inputs(step: Step) -> Iterator[Detail]:
+    """Inputs that differ; of what comes or goes whole, none: there is nothing to compare."""
+    if step.old is not None and step.new is not None:
+        yield from _details(step.old, step.new)
 
 
 def _details(old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[Detail]:
-    found = list(differences(old, new))
-    for loc, before, after in found[:_MOST_DETAILS]:
-        yield Detail(place(loc), _told(before, loc), _told(after, loc))
+    found = list(_together(old, new))
+    yield from found[:_MOST_DETAILS]
     if len(found) > _MOST_DETAILS:
         yield Detail("", "", f"{len(found) - _MOST_DETAILS} more in the whole diff")
+
+
+def _together(old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[Detail]:
+    """Differences; an item of a list that comes or goes whole, such as a profile, is one."""
+    before, after = ({loc[:2] for loc, _ in leaves(side) if len(loc) > 2} for side in (old, new))
+    whole: dict[Loc, list[str]] = {}
+    for loc, left, right in differences(old, new):
+        item = loc[:2]
+        if len(loc) > 2 and (item in before) is not (item in after):
+            value = right if left is NOTHING else left
+            whole.setdefault(item, []).append(f"{place(loc[2:])} {_told(value, loc)}")
+        else:
+            yield Detail(place(loc), _told(left, loc), _told(right, loc))
+    for item, told in whole.items():
+        words = ", ".join(word for word in told if "sha256:" not in word and not word.startswith("name "))
+        yield Detail(place(item), words if item in before else "", words if item in after else "")
 
 
 class _Nothing:
@@ -207,9 +278,7 @@ class _Nothing:
 NOTHING: Final = _Nothing()
 
 
-def differences(
-    old: Mapping[str, Any], new: Mapping[str, Any]
-) -> Iterator[tuple[tuple[str | int, ...], object, object]]:
+def differences(old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[tuple[Loc, object, object]]:
     """Values that differ with their places; NOTHING on the side that has none."""
     before, after = dict(leaves(old)), dict(leaves(new))
     for loc in dict.fromkeys([*before, *after]):
@@ -218,20 +287,20 @@ def differences(
             yield loc, left, right
 
 
-def _told(value: object, loc: tuple[str | int, ...]) -> str:
-    return _NOTHING if value is NOTHING else shown(value, loc, longest=_LONGEST).strip('"')
+def _told(value: object, loc: Loc) -> str:
+    if value is NOTHING:
+        return ""
+    return elided(_DIGEST.sub(r"\1…", shown(value, loc, longest=_MOST_CHARACTERS)).strip('"'), _LONGEST)
+
+
+_DIGEST: Final = re.compile(r"(@sha256:[0-9a-f]{12})[0-9a-f]{52}")
 
 
 def _word(value: object) -> str:
     if value is None:
-        return _NOTHING
-    return shown(value, longest=_LONGEST).strip('"')
+        return ""
+    return _told(value, ())
 
 
 def _joined(value: object) -> str:
     return ", ".join(texts(value))
-
-
-def known_name(inputs: Mapping[str, Any], key: str) -> str:
-    """A name among the inputs, where it is told."""
-    return known_text(inputs.get(key))

@@ -56,6 +56,7 @@ class Profile:
     image: str
     pool: str
     gpus: int
+    said: Mapping[str, Any] = field(default_factory=dict, hash=False, repr=False)  # everything
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +86,7 @@ class Commons:
 
     pools: Mapping[str, Pool]
     images: Mapping[str, Image]
-    hubs: tuple[str, ...]
+    hubs: Mapping[str, tuple[str, ...]]  # each with the images of its own pods
     profiles: tuple[Profile, ...]
     courses: tuple[Course, ...]
     jobs: tuple[Job, ...]
@@ -101,6 +102,13 @@ class Commons:
             if course.hub in hubs
             and (not course.profiles or any((course.hub, name) in named for name in course.profiles))
         )
+
+    def standing_on(self, image: str) -> frozenset[str]:
+        """The image and those of the stack that are built on it."""
+        found = {image}
+        while more := {each.name for each in self.images.values() if each.facts.get("base") in found} - found:
+            found |= more
+        return frozenset(found)
 
     def profiles_on(self, pool: str) -> tuple[Profile, ...]:
         return tuple(profile for profile in self.profiles if profile.pool in {pool, ""})
@@ -147,7 +155,7 @@ def _commons(
     return Commons(
         pools=pools or {pool.name: pool for pool in _pools_of_settings(config)},
         images={name: _image(name, inputs, sizes) for name, inputs in found.get(IMAGE, ())},
-        hubs=tuple(name for name, _ in hubs),
+        hubs={name: _own_images(inputs) for name, inputs in hubs},
         profiles=tuple(profile for name, inputs in hubs for profile in _profiles(name, inputs)),
         courses=tuple(course for name, inputs in hubs for course in _courses(name, inputs)),
         jobs=tuple(_job(name, inputs) for name, inputs in found.get(JOB, ())),
@@ -195,6 +203,10 @@ def _amount(value: object) -> float | None:
     return float(value) if isinstance(value, int | float) and not isinstance(value, bool) and value >= 0 else None
 
 
+def _own_images(hub: Mapping[str, Any]) -> tuple[str, ...]:
+    return tuple(known_text(hub.get(f"{part}_image_name")) or part for part in ("hub", "proxy"))
+
+
 def _profiles(hub: str, inputs: Mapping[str, Any]) -> Iterator[Profile]:
     core = known_text(inputs.get("core_pool"))
     for index, profile in enumerate(items(inputs.get("profiles"))):
@@ -205,6 +217,7 @@ def _profiles(hub: str, inputs: Mapping[str, Any]) -> Iterator[Profile]:
             image=known_text(profile.get("image_name")),
             pool=known_text(profile.get("pool")) or core,
             gpus=whole(profile.get("gpus")) or 0,
+            said=profile,
         )
 
 

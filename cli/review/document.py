@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime as dt
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Final
 
 from cli.review.affected import Affected, Consequence, affected_by, consequences
@@ -13,7 +13,7 @@ from cli.review.cells import Cells, SpecCases, broken, cells_of
 from cli.review.changes import Change, changes_of
 from cli.review.commons import after, before
 from cli.review.costs import Cost, Prices, costs_of
-from cli.review.findings import Finding, compared, findings_of
+from cli.review.findings import Finding, compared, findings_of, is_refusal
 from cli.review.stream import STACK, Diagnostic, Step, Stream
 from cli.review.values import without_secrets
 from cli.review.verdict import Outcome, Verdict, verdict_of
@@ -44,7 +44,7 @@ class Review:
     remarks: tuple[str, ...] = ()
     changes: tuple[Told, ...] = ()
     consequences: tuple[Consequence, ...] = ()
-    cells: Cells = Cells(())
+    cells: Cells = field(default_factory=Cells)
     findings: tuple[Finding, ...] = ()
     knows_base: bool = False
     waivers: tuple[Waiver, ...] = ()
@@ -86,20 +86,22 @@ def review_of(stream: Stream, base: Stream | None, sources: Sources, stack: str 
     elif _is_first(stream):
         compared_with = "nothing: no state is deployed"
     old, new = before(stream), after(stream)
-    changes = changes_of(stream, old, new)
-    cells = cells_of(old, new, sources.spec_cases)
+    # Of a preview that ended early nobody knows what it would still have said: who uses a pool, for one.
+    is_complete = stream.is_whole and (stream.result == "succeeded" or any(is_refusal(each) for each in findings))
+    changes = changes_of(stream, old, new) if is_complete else ()
+    cells = cells_of(old, new, sources.spec_cases) if is_complete else Cells()
     verdict = verdict_of(stream, findings, broken(cells.changed))
     return Review(
         stack=stream.stack or stack,
         verdict=verdict,
         packs=tuple(f"{name} {version}".strip() for name, version in sorted(stream.packs.items())),
-        looked_at=len(stream.looked_at),
+        looked_at=sum(f"::{STACK}::" not in urn for urn in stream.looked_at),
         resources=stream.resources,
         counts=_counts(stream),
         compared_with=compared_with,
         remarks=tuple(remarks),
         changes=tuple(Told(change, affected_by(change, old, new)) for change in changes),
-        consequences=tuple(dict.fromkeys(consequences(stream, changes, old, new))),
+        consequences=tuple(dict.fromkeys(consequences(stream, changes, old, new) if is_complete else ())),
         cells=cells,
         findings=findings,
         knows_base=is_known,
@@ -162,6 +164,7 @@ def review_data(review: Review) -> dict[str, Any]:
         "verdict": review.verdict.outcome.value,
         "headline": review.verdict.headline,
         "reasons": list(review.verdict.reasons),
+        "errors": list(review.verdict.errors),
         "policy_packs": list(review.packs),
         "resources_looked_at": review.looked_at,
         "resources": dict(review.counts),

@@ -64,9 +64,9 @@ def findings_of(stream: Stream) -> tuple[Finding, ...]:
 
 
 def _finding(message: PolicyMessage) -> Finding:
-    said = without_secrets(message.message.strip())
+    said = message.message.strip()
     match = _OURS.search(said) if message.pack == PACK else None
-    text = match["text"] if match else said
+    text = without_secrets((match["text"] if match else said).strip())
     level = Level.ADVICE
     if message.level == "mandatory":
         level = Level.REFUSED
@@ -74,8 +74,13 @@ def _finding(message: PolicyMessage) -> Finding:
         level = Level.UNDECIDED
     name = message.urn.rpartition("::")[2]
     if match:
-        return Finding(level, match["rule"], match["about"] or name, match["text"].strip(), message.urn)
-    return Finding(level, f"{message.pack} {message.policy}".strip(), name, said, message.urn)
+        return Finding(level, match["rule"], match["about"] or name, text, message.urn)
+    return Finding(level, f"{message.pack} {message.policy}".strip(), name, text, message.urn)
+
+
+def is_refusal(finding: Finding) -> bool:
+    """The update would be stopped by it."""
+    return finding.level is Level.REFUSED and finding.since is not Since.RESOLVED
 
 
 def compared(now: Sequence[Finding], base: Sequence[Finding]) -> tuple[Finding, ...]:
@@ -85,8 +90,7 @@ def compared(now: Sequence[Finding], base: Sequence[Finding]) -> tuple[Finding, 
     """
     there = Counter(finding.key for finding in base)
     told = list(_told(now, there))
-    resolved = [each for each in _left(base, Counter(each.key for each in now))]
-    return (*told, *resolved)
+    return (*told, *_left(base, Counter(each.key for each in now)))
 
 
 def _told(now: Iterable[Finding], there: Counter[tuple[str, str, str, str]]) -> Iterator[Finding]:

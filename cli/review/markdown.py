@@ -17,6 +17,7 @@ from cli.review.page import (
     Heading,
     Inline,
     Paragraph,
+    Quote,
     Table,
     blocks_of,
     one_line,
@@ -51,6 +52,9 @@ def _rendered(block: Block, left: int) -> str:
     if isinstance(block, Paragraph):
         text = _inline(block.parts)
         return _within([f"\n**{text}**\n" if block.is_strong else f"\n{text}\n"], left)
+    if isinstance(block, Quote):
+        lines = [f"{_short(line, 400)}\n" for line in _fenced(block.lines)]
+        return f"\n```text\n{_within(lines, left - 20)}```\n"
     if isinstance(block, Diff):
         return _diff(block, left)
     if isinstance(block, Fold):

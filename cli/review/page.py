@@ -1,9 +1,10 @@
-"""A review as blocks of a page, in the order in which a reviewer asks. What a block looks like is a renderer's business."""
+"""A review as blocks of a page, in the order in which a reviewer asks. How a block looks is a renderer's business."""
 
 from __future__ import annotations
 
 import datetime as dt
 import difflib
+import textwrap
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
@@ -42,6 +43,13 @@ class Paragraph:
 
 
 @dataclass(frozen=True, slots=True)
+class Quote:
+    """Lines as the program wrote them."""
+
+    lines: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Bullets:
     items: tuple[Inline, ...]
 
@@ -68,7 +76,7 @@ class Diff:
     resources: tuple[tuple[str, ...], ...]
 
 
-Block = Heading | Paragraph | Bullets | Table | Fold | Diff
+Block = Heading | Paragraph | Quote | Bullets | Table | Fold | Diff
 
 ICONS: Final = {
     Outcome.UNCHANGED: "✅",
@@ -90,6 +98,7 @@ _DONE: Final = {
 _SIGNS_OF_OPS: Final = {"create": "+", "update": "~", "replace": "±", "delete": "-", "import": "="}
 _MOST_NAMES: Final = 6
 _LONGEST: Final = 200  # characters of one line of the diff
+_WRAP: Final = 110  # columns of the names of resources
 _MOST_LINES: Final = 40  # of one resource in the diff
 
 
@@ -103,7 +112,7 @@ def one_line(review: Review) -> str | None:
     if review.verdict.outcome is not Outcome.UNCHANGED or review.remarks:
         return None
     advice = sum(finding.since is not Since.RESOLVED for finding in review.findings)
-    standing = f"; {counted(advice, 'piece')} of advice as before" if advice else ""
+    standing = f"; {counted(advice, 'finding')} {'stands' if advice == 1 else 'stand'} as before" if advice else ""
     return f"{title(review)}. {_proof(review)}{standing}."
 
 
@@ -111,7 +120,9 @@ def blocks_of(review: Review, today: dt.date) -> Iterator[Block]:
     """What follows the title."""
     for reason in review.verdict.reasons:
         yield Paragraph((reason,), is_strong=reason is review.verdict.reasons[0])
-    if review.verdict.outcome is Outcome.UNREADABLE and not review.steps:
+    for error in review.verdict.errors:
+        yield Quote(tuple(error.splitlines()))
+    if review.verdict.outcome is Outcome.UNREADABLE or (review.verdict.outcome is Outcome.FAILED and not review.steps):
         return
     yield Paragraph((_summary(review),))
     for remark in review.remarks:
@@ -130,8 +141,9 @@ def blocks_of(review: Review, today: dt.date) -> Iterator[Block]:
 
 
 def _proof(review: Review) -> str:
-    packs = ", ".join(review.packs) or "No policy pack"
-    return f"{packs} looked at {counted(review.looked_at, 'resource')}"
+    if not review.packs:
+        return "No policy pack looked at any resource"
+    return f"{', '.join(review.packs)} looked at {counted(review.looked_at, 'resource')}"
 
 
 def _summary(review: Review) -> str:
@@ -151,10 +163,12 @@ def _changes(review: Review) -> Iterator[Block]:
         yield Paragraph(("No pool, image, quota, hub or job changes; what does is in the whole diff.",))
     if review.consequences:
         yield Heading("What people will notice")
-        items: list[Inline] = []
-        for each in review.consequences:
-            items.append((each.known, f" Assumed: {each.assumed}") if each.assumed else (each.known,))
-        yield Bullets(tuple(items))
+        yield Bullets(
+            tuple(
+                (each.known, f" Assumed: {each.assumed}") if each.assumed else (each.known,)
+                for each in review.consequences
+            )
+        )
 
 
 def _change_row(told: Told) -> tuple[Inline, ...]:
@@ -170,6 +184,10 @@ def _change_row(told: Told) -> tuple[Inline, ...]:
 
 def _detail(detail: Detail) -> Inline:
     label = f"{detail.label}: " if detail.label else ""
+    if detail.is_list:
+        gone: Inline = ("− ", Code(detail.before)) if detail.before else ()  # noqa: RUF001
+        come: Inline = ("+ ", Code(detail.after)) if detail.after else ()
+        return (label, *gone, *((", ",) if gone and come else ()), *come)
     if detail.before and detail.after:
         return label, Code(detail.before), " → ", Code(detail.after)
     if not detail.label:
@@ -178,7 +196,7 @@ def _detail(detail: Detail) -> Inline:
 
 
 def _affected(affected: Affected) -> Inline:
-    parts: list[str] = []
+    parts = [f"hub {hub}: its own pods" for hub in affected.own_pods]
     by_hub: dict[str, list[str]] = {}
     for profile in affected.profiles:
         by_hub.setdefault(profile.hub, []).append(profile.name)
@@ -204,7 +222,7 @@ def _cells(review: Review) -> Iterator[Block]:
     cells = review.cells
     if cells.changed:
         yield Heading("Where images run")
-        yield Table(("image", "pool", "before", "after", "why"), tuple(_cell_row(cell) for cell in cells.changed))
+        yield Table(("image", "pools", "before", "after", "why"), tuple(_cell_rows(cells.changed)))
     if cells.not_told:
         yield Paragraph((f"Not compared: {'; '.join(cells.not_told)}.",))
 
@@ -217,12 +235,26 @@ _RUNS: Final = {
 }
 
 
-def _cell_row(cell: Cell) -> tuple[Inline, ...]:
-    before = "–" if cell.before is None else _sign(SIGNS[cell.before].symbol, SIGNS[cell.before].word)  # noqa: RUF001
-    after = _sign(SIGNS[cell.after].symbol, SIGNS[cell.after].word)
-    uses = f"used by {_listing(cell.uses)}" if cell.uses else "nobody starts it there"
-    why = ". ".join(part.rstrip(".") for part in (cell.reason, cell.remedy, uses) if part)
-    return (Code(cell.image),), (Code(cell.pool),), (before,), (after,), (why,)
+def _cell_rows(cells: Sequence[Cell]) -> Iterator[tuple[Inline, ...]]:
+    """Pools on which an image does the same for the same reason share a row."""
+    groups: dict[tuple[object, ...], list[Cell]] = {}
+    for cell in cells:
+        groups.setdefault((cell.image, cell.before, cell.after, cell.reason, cell.is_broken), []).append(cell)
+    for group in groups.values():
+        cell = group[0]
+        before = "–" if cell.before is None else _sign(SIGNS[cell.before].symbol, SIGNS[cell.before].word)  # noqa: RUF001
+        after = _sign(SIGNS[cell.after].symbol, SIGNS[cell.after].word)
+        uses = list(dict.fromkeys(use for each in group for use in each.uses))
+        started = f"Started there by {_listing(uses)}" if uses else "Nobody in this stack starts it there"
+        why = ". ".join(part.rstrip(".") for part in (cell.reason, cell.remedy, started) if part)
+        yield (Code(cell.image),), _codes([each.pool for each in group]), (before,), (after,), (f"{why}.",)
+
+
+def _codes(names: Sequence[str]) -> Inline:
+    told: list[str | Code] = []
+    for name in names[:_MOST_NAMES]:
+        told += [", ", Code(name)] if told else [Code(name)]
+    return (*told, f" and {len(names) - _MOST_NAMES} more") if len(names) > _MOST_NAMES else tuple(told)
 
 
 def _sign(symbol: str, word: str) -> str:
@@ -312,11 +344,15 @@ def _dollars(least: float | None, most: float | None) -> str:
 
 
 def diff_lines(steps: Sequence[Step]) -> Iterator[tuple[str, ...]]:
-    """Lines of each resource as a diff: components of ours first, then in the order of the engine."""
-    for step in sorted(steps, key=lambda step: (step.type == STACK, not step.type.startswith(OURS))):
-        if step.type == STACK and step.op in {"create", "delete"}:
-            continue
-        yield (f"{_SIGNS_OF_OPS.get(step.op, '~')} {step.type} {step.name}", *_lines(step))
+    """Lines of the diff, components of ours first; resources of one type that change alike share theirs."""
+    groups: dict[tuple[str, str, tuple[str, ...]], list[str]] = {}
+    for step in sorted(steps, key=lambda step: not step.type.startswith(OURS)):
+        if step.type != STACK or step.op not in {"create", "delete"}:
+            sign = _SIGNS_OF_OPS.get(step.op, "~")
+            groups.setdefault((sign, step.type, tuple(_lines(step))), []).append(step.name)
+    for (sign, kind, lines), names in groups.items():
+        head = f"{sign} {kind} {', '.join(names)}"
+        yield (*(f"{sign} {part}" for part in textwrap.wrap(head[2:], _WRAP, subsequent_indent="    ")), *lines)
 
 
 def _lines(step: Step) -> Iterator[str]:

@@ -47,7 +47,7 @@ class Step:
     @property
     def parents(self) -> str:
         """Types of its parents, outermost first, with `$` between them; empty without any."""
-        return self.urn.split("::")[2].rpartition("$")[0] if self.urn.count("::") >= 3 else ""  # noqa: PLR2004
+        return self.urn.split("::")[2].rpartition("$")[0] if self.urn.count("::") >= 3 else ""
 
     @property
     def changes(self) -> bool:
@@ -178,7 +178,7 @@ def _take_prelude(stream: Stream, body: Mapping[str, Any]) -> None:
 def _take_step(stream: Stream, body: Mapping[str, Any]) -> None:
     metadata = mapping(body.get("metadata"))
     urn, kind, op = text(metadata.get("urn")), text(metadata.get("type")), text(metadata.get("op"))
-    if not urn or urn.count("::") < 3:  # noqa: PLR2004 - urn:pulumi:STACK::PROJECT::TYPE::NAME
+    if not urn or urn.count("::") < 3:
         return
     stream.stack = stream.stack or urn.split("::")[0].rpartition(":")[2]
     old, new = metadata.get("old"), metadata.get("new")

@@ -7,7 +7,20 @@ from collections.abc import Iterator
 
 from cli.reports.words import folded
 from cli.review.document import Review
-from cli.review.page import Block, Code, Diff, Fold, Heading, Inline, Paragraph, Table, blocks_of, one_line, title
+from cli.review.page import (
+    Block,
+    Code,
+    Diff,
+    Fold,
+    Heading,
+    Inline,
+    Paragraph,
+    Quote,
+    Table,
+    blocks_of,
+    one_line,
+    title,
+)
 
 
 def review_text(review: Review, today: dt.date, width: int | None) -> str:
@@ -36,6 +49,8 @@ def _lines(block: Block, width: int | None) -> Iterator[str]:
         yield f"  {block.title}:"
         for each in block.blocks:
             yield from _lines(each, width)
+    elif isinstance(block, Quote):
+        yield from (f"  {_clean(line)}" for line in block.lines)
     elif isinstance(block, Diff):
         yield f"\n{block.title}"
         for resource in block.resources:

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from components.problems import Loc, is_secretive, path_text
+from components import problems
+from components.problems import is_secretive, path_text
+
+Loc = problems.Loc
 
 HIDDEN: Final = "(secret)"
 LATER: Final = "(known after the update)"
@@ -56,23 +59,19 @@ def known_text(value: object) -> str:
 
 def texts(value: object) -> tuple[str, ...]:
     """The texts of a list."""
-    return tuple(filter(None, map(known_text, value))) if is_list(value) else ()
+    return tuple(text for each in value if (text := known_text(each))) if isinstance(value, list | tuple) else ()
 
 
 def whole(value: object) -> int | None:
     """A whole number, also one that was sent as 3.0."""
-    if isinstance(value, bool) or not isinstance(value, int | float) or value != value or abs(value) > 2**53:  # noqa: PLR0124, PLR2004
+    if isinstance(value, bool) or not isinstance(value, int | float) or value != value or abs(value) > 2**53:  # noqa: PLR0124
         return None
     return int(value)
 
 
-def is_list(value: object) -> bool:
-    return isinstance(value, Sequence) and not isinstance(value, str | bytes)
-
-
 def items(value: object) -> Iterator[Mapping[str, Any]]:
     """The mappings of a list."""
-    if isinstance(value, Sequence) and not isinstance(value, str | bytes):
+    if isinstance(value, list | tuple):
         yield from (each for each in value if isinstance(each, Mapping))
 
 
@@ -94,7 +93,9 @@ def without_secrets(said: str) -> str:
 
     def assigned(match: re.Match[str]) -> str:
         name, value = match["name"], match["value"]
-        if not is_secretive((name,)) or match["sign"].strip(" \"'") == ":" and " " in match["sign"] and len(value) < 8:  # noqa: PLR2004
+        if not is_secretive((name,)) or (
+            match["sign"].strip(" \"'") == ":" and " " in match["sign"] and len(value) < 8
+        ):
             return match[0]
         return f"{name}{match['sign']}{HIDDEN}"
 
@@ -156,7 +157,8 @@ def leaves(value: object, loc: Loc = ()) -> Iterator[tuple[Loc, object]]:
             for index, inner in enumerate(value):
                 yield from leaves(inner, (*loc, str(names[index]) if are_named else index))
             return
-    yield loc, value
+    if loc:
+        yield loc, value
 
 
 def place(loc: Loc) -> str:

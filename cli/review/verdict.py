@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Final
 
 from cli.review.cells import Cell
 from cli.review.findings import PACK, Finding, Level, Since
 from cli.review.stream import STACK, Stream
 from cli.review.values import without_secrets
+
+_MOST_NAMES: Final = 6
 
 
 class Outcome(StrEnum):
@@ -37,6 +40,7 @@ class Verdict:
     outcome: Outcome
     headline: str
     reasons: tuple[str, ...] = ()
+    errors: tuple[str, ...] = ()  # as the program and the engine wrote them
 
 
 def verdict_of(stream: Stream, findings: Sequence[Finding], broken: Sequence[Cell]) -> Verdict:
@@ -45,21 +49,22 @@ def verdict_of(stream: Stream, findings: Sequence[Finding], broken: Sequence[Cel
         return Verdict(Outcome.UNREADABLE, "no verdict", (_cut_short(stream),))
     now = [finding for finding in findings if finding.since is not Since.RESOLVED]
     refused = sum(finding.level is Level.REFUSED for finding in now)
-    undecided = sum(finding.level is Level.UNDECIDED for finding in now)
+    # What the base branch leaves open as well is not this change's.
+    undecided = sum(each.level is Level.UNDECIDED and each.since is not Since.STANDING for each in now)
     unproved = _unproved(stream)
     if stream.result != "succeeded" and not refused:
-        return Verdict(Outcome.FAILED, "the preview failed", (*_failure(stream), *unproved))
+        return Verdict(Outcome.FAILED, "the preview failed", _failure(stream), _errors(stream))
     if refused or broken:
         told = [f"{_count(refused, 'finding')} {_verb(refused, 'refuses', 'refuse')} this change."] if refused else []
         if broken:
-            pairs = _count(len(broken), "image and pool", "pairs of image and pool")
-            told.append(f"{pairs} that somebody uses will not run.")
-        return Verdict(Outcome.REFUSED, "refused", (*told, *unproved))
+            told += _broken(broken)
+        headline = "refused" if refused else "will not run where it is used"
+        return Verdict(Outcome.REFUSED, headline, (*told[:_MOST_NAMES], *unproved))
     if unproved:
         return Verdict(Outcome.NOT_PROVED, "NOT PROVED", unproved)
     if undecided:
-        told = f"Nothing is refused, but {_count(undecided, 'finding')} could not be decided in a preview."
-        return Verdict(Outcome.UNDECIDED, "not decided yet", (told,))
+        said = f"Nothing is refused, but {_count(undecided, 'finding')} could not be decided in a preview."
+        return Verdict(Outcome.UNDECIDED, "not decided yet", (said,))
     if not any(stream.changed):
         return Verdict(Outcome.UNCHANGED, "nothing changes")
     return Verdict(Outcome.FINE, "nothing is refused")
@@ -88,23 +93,36 @@ def _unproved(stream: Stream) -> tuple[str, ...]:
         return (f"The policy pack {PACK} took no part (there was {loaded}): nobody checked that images run.",)
     if any(stream.changed) and all(step.op == "delete" for step in stream.changed if step.type != STACK):
         return ("No policy looks at what is removed: whether anybody still needs it is yours to judge.",)
-    return (
-        "No policy pack looked at anything, so nothing was proved. Set PULUMI_OPTION_POLICY_PACK, or give "
-        "--policy-pack, and run the preview again.",
-    )
+    return ("No policy pack looked at anything: nothing was proved. Set PULUMI_OPTION_POLICY_PACK and preview again.",)
 
 
 def _failure(stream: Stream) -> tuple[str, ...]:
-    errors = [without_secrets(each.message) for each in stream.diagnostics if each.severity == "error"]
     if stream.resources == 0:
-        first = "It failed before any resource: nothing was compared and nothing was proved."
-    else:
-        first = "What follows is only what the engine saw before it."
-    return (first, *dict.fromkeys(errors or ["The engine gave no reason; it is in the log of the preview."]))
+        return ("The preview failed before any resource: nothing was compared and nothing was proved.",)
+    return ("The preview failed: what follows is only what the engine saw before that, and proves nothing.",)
 
 
-def _count(number: int, noun: str, plural: str = "") -> str:
-    return f"{number:,} {noun if number == 1 else plural or noun + 's'}"
+def _errors(stream: Stream) -> tuple[str, ...]:
+    """What only follows from another error is left out."""
+    found = (without_secrets(each.message) for each in stream.diagnostics if each.severity == "error")
+    told = tuple(dict.fromkeys(said for said in found if "context canceled" not in said))
+    return told or ("The engine gave no reason; it is in the log of the preview.",)
+
+
+def _broken(cells: Sequence[Cell]) -> Iterator[str]:
+    """One sentence for each image."""
+    for image in dict.fromkeys(cell.image for cell in cells):
+        pools = [cell.pool for cell in cells if cell.image == image]
+        yield f"{image} will not run on {_listing(pools)}, where this stack starts it."
+
+
+def _listing(names: Sequence[str]) -> str:
+    told = ", ".join(names[:_MOST_NAMES])
+    return told if len(names) <= _MOST_NAMES else f"{told} and {len(names) - _MOST_NAMES} more"
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number:,} {noun if number == 1 else noun + 's'}"
 
 
 def _verb(number: int, one: str, many: str) -> str:
