@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-from cli.review.changes import Change, differences
+from cli.review.changes import Change
 from cli.review.commons import HUB, OURS, Commons, Job, Pool, Profile
 from cli.review.stream import Step, Stream
 from cli.review.values import known_text, mapping
@@ -172,7 +172,7 @@ def _restarts(stream: Stream) -> Iterator[Consequence]:
 def _restarts_pods(step: Step) -> bool:
     """Whether the pod template differs."""
     old, new = (mapping(mapping((inputs or {}).get("spec")).get("template")) for inputs in (step.old, step.new))
-    return any(True for _ in differences(old, new)) or step.op == "replace"
+    return old != new or step.op == "replace"
 
 
 def _hub_restart(name: str, hub: str) -> Consequence:

@@ -14,7 +14,19 @@ from packaging.requirements import InvalidRequirement, Requirement
 
 from cli.review.commons import HUB, IMAGE, JOB, OURS, POOL, PULLER, RUNTIME, Commons, Image
 from cli.review.stream import Step, Stream
-from cli.review.values import Loc, elided, items, known_text, leaves, mapping, place, shown, texts
+from cli.review.values import (
+    NOTHING,
+    Loc,
+    differences,
+    elided,
+    items,
+    known_text,
+    leaves,
+    mapping,
+    place,
+    shown,
+    texts,
+)
 
 _QUOTAS: Final = ("ResourceQuota", "ClusterQueue", "LocalQueue", "Cohort", "LimitRange")
 _MOST_DETAILS: Final = 8
@@ -269,22 +281,6 @@ def _together(old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[Detail
     for item, told in whole.items():
         words = ", ".join(word for word in told if "sha256:" not in word and not word.startswith("name "))
         yield Detail(place(item), words if item in before else "", words if item in after else "")
-
-
-class _Nothing:
-    """In the place of a value that is not there."""
-
-
-NOTHING: Final = _Nothing()
-
-
-def differences(old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[tuple[Loc, object, object]]:
-    """Values that differ with their places; NOTHING on the side that has none."""
-    before, after = dict(leaves(old)), dict(leaves(new))
-    for loc in dict.fromkeys([*before, *after]):
-        left, right = before.get(loc, NOTHING), after.get(loc, NOTHING)
-        if left != right:
-            yield loc, left, right
 
 
 def _told(value: object, loc: Loc) -> str:

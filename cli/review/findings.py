@@ -19,7 +19,9 @@ _OURS: Final = re.compile(
 )
 # A rule that could not decide says so in one of these forms; the engine says it of values that are not known yet.
 _UNDECIDED: Final = re.compile(
-    r"\b(?:could not|cannot) be (?:proved|decided)\b|\b(?:is|are) not known\b|^can't run policy ", re.IGNORECASE
+    r"\b(?:could not|cannot) be (?:proved|decided)\b|\b(?:is|are) not (?:known|proved)\b|\bdepends on\b"
+    r"|^can't run policy ",
+    re.IGNORECASE,
 )
 
 

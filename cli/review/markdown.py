@@ -28,7 +28,7 @@ LIMIT: Final = 65_536  # GitHub refuses a longer comment; counted here in bytes,
 _SHARE: Final = 7_000  # bytes of one block before the diff
 _ALL_BLOCKS: Final = 50_000
 _CELL: Final = 700  # characters of one cell or item before they are escaped
-_DIFF_END: Final = "\n```\n\n</details>\n"
+_DIFF_END: Final = "```\n\n</details>\n"
 _WHERE: Final = "The rest is in the log of the preview."
 
 
@@ -64,7 +64,8 @@ def _rendered(block: Block, left: int) -> str:
 
 
 def _bullets(block: Bullets) -> Iterator[str]:
-    return (f"- {_inline(item)}\n" for item in block.items)
+    for item in block.items:
+        yield "".join([f"- {_inline(item.line)}\n", *(f"  - {_inline(line)}\n" for line in item.below)])
 
 
 def _table(block: Table) -> Iterator[str]:
@@ -112,17 +113,15 @@ def _short(text: str, longest: int = 200) -> str:
 def _diff(block: Diff, left: int) -> str:
     head = f"\n<details><summary>{escaped(block.title)}</summary>\n\n```diff\n"
     room = left - len((head + _DIFF_END).encode()) - 200
-    taken, missing = list[str](), 0
+    taken, more = list[str](), ""
     for lines in block.resources:
         text = "\n".join(_fenced(lines)) + "\n"
-        size = len(text.encode())
-        if size <= room:
-            room -= size
-            taken.append(text)
-        else:
-            missing += 1
-    more = f"… {missing:,} more resources. {_WHERE}\n" if missing else ""
-    return f"{head}{''.join(taken)}{more}{_DIFF_END.removeprefix(chr(10))}" if taken or missing else ""
+        room -= len(text.encode())
+        if room < 0:
+            more = f"… and more. {_WHERE}\n"
+            break
+        taken.append(text)
+    return f"{head}{''.join(taken)}{more}{_DIFF_END}" if taken or more else ""
 
 
 def _fenced(lines: Iterable[str]) -> Iterator[str]:

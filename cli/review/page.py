@@ -5,20 +5,32 @@ from __future__ import annotations
 import datetime as dt
 import difflib
 import textwrap
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import islice
 from typing import Final
 
 from cli.reports.words import SIGNS, counted
 from cli.review.affected import Affected
 from cli.review.cells import Cell
-from cli.review.changes import NOTHING, Detail, differences
+from cli.review.changes import Detail
 from cli.review.commons import OURS
 from cli.review.document import Review, Told
 from cli.review.findings import Finding, Level, Since
 from cli.review.stream import STACK, Step
-from cli.review.values import HIDDEN, Loc, elided, is_unknown, place, shown, without_secrets
+from cli.review.values import (
+    HIDDEN,
+    NOTHING,
+    Loc,
+    differences,
+    elided,
+    is_unknown,
+    place,
+    shown,
+    without_secrets,
+)
 from cli.review.verdict import Outcome
+from components.problems import is_secretive
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,8 +62,16 @@ class Quote:
 
 
 @dataclass(frozen=True, slots=True)
+class Bullet:
+    """A line, and lines below it that belong to it."""
+
+    line: Inline
+    below: tuple[Inline, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Bullets:
-    items: tuple[Inline, ...]
+    items: tuple[Bullet, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +93,7 @@ class Diff:
     """The whole diff, folded: lines of each resource together."""
 
     title: str
-    resources: tuple[tuple[str, ...], ...]
+    resources: Iterable[tuple[str, ...]] = field(compare=False)  # made when they are read
 
 
 Block = Heading | Paragraph | Quote | Bullets | Table | Fold | Diff
@@ -99,6 +119,7 @@ _SIGNS_OF_OPS: Final = {"create": "+", "update": "~", "replace": "±", "delete":
 _MOST_NAMES: Final = 6
 _LONGEST: Final = 200  # characters of one line of the diff
 _WRAP: Final = 110  # columns of the names of resources
+_COMPARED: Final = 300  # lines of a text, of those that differ
 _MOST_LINES: Final = 40  # of one resource in the diff
 
 
@@ -135,9 +156,9 @@ def blocks_of(review: Review, today: dt.date) -> Iterator[Block]:
     if review.warnings:
         yield Heading("Warnings")
         named = ((each.urn.rpartition("::")[2], each.message) for each in review.warnings)
-        yield Bullets(tuple((f"{name}: {said}" if name else said,) for name, said in named))
+        yield Bullets(tuple(Bullet((f"{name}: {said}" if name else said,)) for name, said in named))
     if review.steps:
-        yield Diff(f"Whole diff: {counted(len(review.steps), 'resource')}", tuple(diff_lines(review.steps)))
+        yield Diff(f"Whole diff: {counted(len(review.steps), 'resource')}", diff_groups(review.steps))
 
 
 def _proof(review: Review) -> str:
@@ -165,7 +186,7 @@ def _changes(review: Review) -> Iterator[Block]:
         yield Heading("What people will notice")
         yield Bullets(
             tuple(
-                (each.known, f" Assumed: {each.assumed}") if each.assumed else (each.known,)
+                Bullet((each.known, f" Assumed: {each.assumed}") if each.assumed else (each.known,))
                 for each in review.consequences
             )
         )
@@ -288,14 +309,16 @@ def _findings(review: Review) -> Iterator[Block]:
         yield Fold(f"{len(standing):,} as on the base branch", (Bullets(tuple(_finding_items(standing))),))
 
 
-def _finding_items(findings: Sequence[Finding], since: str = "") -> Iterator[Inline]:
+def _finding_items(findings: Sequence[Finding], since: str = "") -> Iterator[Bullet]:
     """Findings that say the same of several things are told once."""
     groups: dict[tuple[Level, str, str], list[str]] = {}
     for finding in findings:
         groups.setdefault((finding.level, finding.rule, finding.text), []).append(finding.about)
     for (level, rule, said), about in groups.items():
         word = f"{since}, {_LEVELS[level]}" if since else _LEVELS[level].capitalize()
-        yield f"{word}: ", Code(rule), f" {_listing(list(dict.fromkeys(about)))}: {said}"
+        first, *more = said.splitlines() or [""]
+        below = tuple((line.strip(),) for line in more if line.strip())
+        yield Bullet((f"{word}: ", Code(rule), f" {_listing(list(dict.fromkeys(about)))}: {first}"), below)
 
 
 # --- waivers, costs
@@ -343,43 +366,48 @@ def _dollars(least: float | None, most: float | None) -> str:
 # --- the whole diff
 
 
-def diff_lines(steps: Sequence[Step]) -> Iterator[tuple[str, ...]]:
-    """Lines of the diff, components of ours first; resources of one type that change alike share theirs."""
-    groups: dict[tuple[str, str, tuple[str, ...]], list[str]] = {}
+Difference = tuple[Loc, object, object]
+
+
+def diff_groups(steps: Sequence[Step]) -> Iterator[tuple[str, ...]]:
+    """Lines of the diff, components of ours first; resources of one type that change alike share theirs.
+
+    Lines are made when they are asked for: of a big change most are never shown.
+    """
+    groups: dict[tuple[str, str, bytes], tuple[list[str], list[Difference], Step]] = {}
     for step in sorted(steps, key=lambda step: not step.type.startswith(OURS)):
-        if step.type != STACK or step.op not in {"create", "delete"}:
-            sign = _SIGNS_OF_OPS.get(step.op, "~")
-            groups.setdefault((sign, step.type, tuple(_lines(step))), []).append(step.name)
-    for (sign, kind, lines), names in groups.items():
-        head = f"{sign} {kind} {', '.join(names)}"
-        yield (*(f"{sign} {part}" for part in textwrap.wrap(head[2:], _WRAP, subsequent_indent="    ")), *lines)
+        if step.type == STACK and step.op in {"create", "delete"}:
+            continue
+        # Of what comes or goes its name says all: a reviewer reads the values of new things in the code.
+        is_compared = step.op not in {"create", "delete"} and step.old is not None and step.new is not None
+        found = list(differences(step.old, step.new)) if is_compared else []
+        key = (step.op, step.type, repr(found).encode() if found else repr(step.keys).encode())
+        groups.setdefault(key, ([], found, step))[0].append(step.name)
+    for names, found, step in groups.values():
+        sign = _SIGNS_OF_OPS.get(step.op, "~")
+        head = textwrap.wrap(f"{step.type} {', '.join(names)}", _WRAP, subsequent_indent="    ")
+        yield (*(f"{sign} {part}" for part in head), *_lines(step, found))
 
 
-def _lines(step: Step) -> Iterator[str]:
-    if step.op in {"create", "delete"} or step.old is None or step.new is None:
-        return  # its line says all: a reviewer reads the values of new things in the code
+def _lines(step: Step, found: Sequence[Difference]) -> Iterator[str]:
     hides = step.type.startswith("kubernetes:core/v1:Secret")
-    lines: list[str] = []
-    for loc, old, new in differences(step.old, step.new):
-        lines += _difference(loc, old, new, hides=hides)
-    if not lines and step.keys:
-        lines = [f"  {elided(key, _LONGEST)}: differs {HIDDEN}" for key in step.keys]
+    made = (line for loc, old, new in found for line in _difference(loc, old, new, hides=hides))
+    lines = list(islice(made, _MOST_LINES + 1))
+    if not lines and step.op not in {"create", "delete"}:
+        lines = [f"  {elided(key, _LONGEST)}: differs {HIDDEN}" for key in step.keys[:_MOST_LINES]]
     yield from lines[:_MOST_LINES]
     if len(lines) > _MOST_LINES:
-        yield f"  … {len(lines) - _MOST_LINES} more lines"
+        yield "  … and more lines"
 
 
 def _difference(loc: Loc, old: object, new: object, *, hides: bool) -> Iterator[str]:
-    where = place(loc)
+    where = elided(place(loc), _LONGEST)
     if hides and loc[:1] and loc[0] in {"data", "stringData"}:
         yield f"  {where}: {HIDDEN}"
         return
-    both = (old, new)
-    if all(isinstance(each, str) and "\n" in each and not is_unknown(each) for each in both):
+    if all(isinstance(each, str) and "\n" in each and not is_unknown(each) for each in (old, new)):
         yield f"  {where}:"
-        before, after = (without_secrets(str(each)).splitlines() for each in both)
-        compared = list(difflib.unified_diff(before, after, lineterm="", n=0))[2:]
-        yield from (elided(f"{line[0]}     {line[1:]}", _LONGEST) for line in compared if not line.startswith("@@"))
+        yield from _texts(str(old), str(new), loc)
         return
     if isinstance(old, list | tuple) and isinstance(new, list | tuple):
         for sign, these, those in (("-", old, new), ("+", new, old)):
@@ -391,3 +419,22 @@ def _difference(loc: Loc, old: object, new: object, *, hides: bool) -> Iterator[
         yield f"-   {where}: {shown(old, loc, longest=_LONGEST)}"
     if new is not NOTHING:
         yield f"+   {where}: {shown(new, loc, longest=_LONGEST)}"
+
+
+def _texts(old: str, new: str, loc: Loc) -> Iterator[str]:
+    """Lines that differ between two texts. Equal beginnings and ends are no work."""
+    if is_secretive(loc):
+        yield f"  {HIDDEN}"
+        return
+    before, after = old.splitlines(), new.splitlines()
+    start = next((n for n, pair in enumerate(zip(before, after, strict=False)) if pair[0] != pair[1]), None)
+    if start is None:
+        start = min(len(before), len(after))
+    before, after = before[start:], after[start:]
+    while before and after and before[-1] == after[-1]:
+        before.pop()
+        after.pop()
+    compared = difflib.unified_diff(before[:_COMPARED], after[:_COMPARED], lineterm="", n=0)
+    for line in islice(compared, 2, None):
+        if not line.startswith("@@"):
+            yield elided(f"{line[0]}     {without_secrets(line[1:])}", _LONGEST)

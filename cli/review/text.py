@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Iterator
+from itertools import islice
+from typing import Final
 
 from cli.reports.words import folded
 from cli.review.document import Review
@@ -21,6 +23,8 @@ from cli.review.page import (
     one_line,
     title,
 )
+
+_MOST_RESOURCES: Final = 200  # of the diff
 
 
 def review_text(review: Review, today: dt.date, width: int | None) -> str:
@@ -53,11 +57,15 @@ def _lines(block: Block, width: int | None) -> Iterator[str]:
         yield from (f"  {_clean(line)}" for line in block.lines)
     elif isinstance(block, Diff):
         yield f"\n{block.title}"
-        for resource in block.resources:
+        for resource in islice(block.resources, _MOST_RESOURCES):
             yield from (_clean(line) for line in resource)
+        if next(iter(block.resources), None) is not None:
+            yield "… and more: the log of the preview has all of it"
     else:
         for item in block.items:
-            yield from folded(_plain(item), "  - ", "    ", width)
+            yield from folded(_plain(item.line), "  - ", "    ", width)
+            for line in item.below:
+                yield from folded(_plain(line), "      ", "      ", width)
 
 
 def _plain(parts: Inline) -> str:

@@ -132,32 +132,70 @@ def _plain(value: Any, loc: Loc) -> Any:
     if is_unknown(value):
         return LATER
     if isinstance(value, Mapping):
-        return {key: _plain(inner, _inner(loc, value, key)) for key, inner in value.items()}
+        return {key: _plain(inner, _below(loc, value, None, key)) for key, inner in value.items()}
     if isinstance(value, list | tuple):
         return [_plain(inner, (*loc, index)) for index, inner in enumerate(value)]
     return without_secrets(value) if isinstance(value, str) else value
 
 
-def _inner(loc: Loc, value: Mapping[str, Any], key: str) -> Loc:
+class _Nothing:
+    """In the place of a value that is not there."""
+
+
+NOTHING: Final = _Nothing()
+
+
+def differences(old: object, new: object, loc: Loc = ()) -> Iterator[tuple[Loc, object, object]]:
+    """Values that differ with the way to them; NOTHING on the side that has none.
+
+    Items of a list are known by their name, where they all have one of their own. What is alike is not looked into.
+    """
+    if old == new:
+        return
+    before, after = _inside(old), _inside(new)
+    if before is None or after is None:
+        yield from _sides(old, new, loc, is_leaf=before is None and after is None)
+        return
+    for key in dict.fromkeys([*before, *after]):
+        yield from differences(before.get(key, NOTHING), after.get(key, NOTHING), _below(loc, old, new, key))
+
+
+def _sides(old: object, new: object, loc: Loc, *, is_leaf: bool) -> Iterator[tuple[Loc, object, object]]:
+    """What is there on one side only, value by value; and two values that have nothing inside to compare."""
+    if is_leaf:
+        yield loc, old, new
+        return
+    yield from ((at, value, NOTHING) for at, value in leaves(old, loc) if old is not NOTHING)
+    yield from ((at, NOTHING, value) for at, value in leaves(new, loc) if new is not NOTHING)
+
+
+def _inside(value: object) -> dict[str | int, Any] | None:
+    """What a mapping or a list of mappings holds, by key, name or number; None for everything else."""
+    if isinstance(value, Mapping):
+        return None if is_secret(value) else {str(key): inner for key, inner in value.items()}
+    if isinstance(value, list | tuple) and any(isinstance(each, Mapping | list | tuple) for each in value):
+        names = [each.get("name") if isinstance(each, Mapping) else None for each in value]
+        if all(isinstance(name, str) and name for name in names) and len(set(names)) == len(names):
+            return dict(zip(map(str, names), value, strict=True))
+        return dict(enumerate(value))
+    return None
+
+
+def _below(loc: Loc, old: object, new: object, key: str | int) -> Loc:
     """Where a value lies. `{name: DB_PASSWORD, value: …}` lies below its name."""
-    name = value.get("name")
-    return (*loc, name, key) if key == "value" and isinstance(name, str) else (*loc, key)
+    if key == "value":
+        names = (each.get("name") for each in (old, new) if isinstance(each, Mapping))
+        return (*loc, *(name for name in dict.fromkeys(names) if isinstance(name, str)), key)
+    return (*loc, key)
 
 
 def leaves(value: object, loc: Loc = ()) -> Iterator[tuple[Loc, object]]:
-    """Every value with the way to it; items of a list by their name, where they all have one of their own."""
-    if isinstance(value, Mapping) and value and not is_secret(value):
-        for key, inner in value.items():
-            yield from leaves(inner, _inner(loc, value, str(key)))
-        return
-    if isinstance(value, list | tuple) and value:
-        names = [each.get("name") if isinstance(each, Mapping) else None for each in value]
-        are_named = all(isinstance(name, str) and name for name in names) and len(set(map(str, names))) == len(names)
-        if are_named or any(isinstance(each, Mapping | list | tuple) for each in value):
-            for index, inner in enumerate(value):
-                yield from leaves(inner, (*loc, str(names[index]) if are_named else index))
-            return
-    if loc:
+    """Every value with the way to it, as in `differences`."""
+    inside = _inside(value)
+    if inside:
+        for key, inner in inside.items():
+            yield from leaves(inner, _below(loc, value, None, key))
+    elif loc:
         yield loc, value
 
 

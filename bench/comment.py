@@ -1,0 +1,54 @@
+"""Times `gpu-commons comment` on a preview of 5,000 resources that all change, and prints a table. Nothing is asserted.
+
+python bench/comment.py
+"""
+
+from __future__ import annotations
+
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import click
+from rich.console import Console
+from rich.table import Table
+
+PROJECT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(PROJECT / "tests" / "cli"))  # streams are made where they are tested
+import previews  # noqa: E402
+
+
+@click.command()
+@click.option("--resources", default=5000, show_default=True)
+@click.option("--runs", default=5, show_default=True)
+def main(resources: int, runs: int) -> None:
+    """Print the table: whole command, start of Python included."""
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / "events.jsonl"
+        file.write_bytes(previews.big(resources))
+        title = f"comment, {resources:,} resources, {file.stat().st_size / 1e6:.0f} MB of events"
+        table = Table("format", "seconds (median)", "lowest", "highest", "characters", title=title)
+        for form in ("markdown", "text", "json"):
+            times, said = [], ""
+            for _ in range(runs):
+                started = time.perf_counter()
+                said = _comment(file, form)
+                times.append(time.perf_counter() - started)
+            row = (f"{value:.2f}" for value in (statistics.median(times), min(times), max(times)))
+            table.add_row(form, *row, f"{len(said):,}")
+        Console().print(table)
+
+
+def _comment(file: Path, form: str) -> str:
+    argv = [sys.executable, "-m", "cli", "comment", str(file), "--format", form]
+    done = subprocess.run(argv, cwd=PROJECT, capture_output=True, text=True, check=False)
+    if done.returncode not in {0, 1}:
+        raise SystemExit(done.stderr)
+    return done.stdout
+
+
+if __name__ == "__main__":
+    main()
