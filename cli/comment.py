@@ -18,8 +18,8 @@ from components.compat import Case
 
 
 @click.command(
-    epilog="Exit codes: 0 nothing is refused, 1 something is refused, not decided or not proved, 2 usage, or events that "
-    "cannot be read or end too early; the comment then says so."
+    epilog="Exit codes: 0 nothing is refused, 1 something is refused, not decided or not proved, "
+    "2 usage, or events that cannot be read or end too early; the comment then says so."
 )
 @click.argument("events", type=click.File("rb"), metavar="EVENTS.jsonl|-")
 @click.option(
@@ -46,14 +46,18 @@ def comment(ctx: click.Context, events: BinaryIO, base: BinaryIO | None, form: s
     try:
         stream = _read(events, stack)
     except StreamError as error:
-        click.echo(f"error: {events.name}: {error}", err=True)
+        click.echo(f"error: {_name(events)}: {error}", err=True)
         review = unreadable(str(error), stack)
     else:
         review = review_of(stream, _base(base, stream), Sources(_spec_cases, _price, today), stack)
         if review.verdict.outcome.exit_code == 2:
-            click.echo(f"error: {events.name}: {review.verdict.reasons[0]}", err=True)
+            click.echo(f"error: {_name(events)}: {review.verdict.reasons[0]}", err=True)
     click.echo(_text(review, form, today), nl=form != "markdown")
     ctx.exit(review.verdict.outcome.exit_code)
+
+
+def _name(file: BinaryIO) -> str:
+    return getattr(file, "name", "<stdin>")  # what stands in for stdin need not have one
 
 
 def _read(events: BinaryIO, stack: str) -> Stream:
@@ -70,9 +74,9 @@ def _base(base: BinaryIO | None, stream: Stream) -> Stream | None:
     try:
         found = read_stream(base.read())
     except StreamError as error:
-        raise InputError(f"--base {base.name}: {error}") from None
+        raise InputError(f"--base {_name(base)}: {error}") from None
     if found.stack and stream.stack and found.stack != stream.stack:
-        raise InputError(f"--base {base.name}: the events are about the stack {found.stack}, the others {stream.stack}")
+        raise InputError(f"--base {_name(base)}: the events are about the stack {found.stack}, the others {stream.stack}")
     return found
 
 

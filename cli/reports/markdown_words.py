@@ -17,12 +17,17 @@ _RUN_OF_BACKTICKS: Final = re.compile(r"`+")
 
 def escaped(text: str) -> str:
     """One line of text that Markdown leaves alone. A plain address stays a link."""
-    words = " ".join(text.split())
+    words = _one_line(text)
     parts, end = [], 0
     for link in _LINK.finditer(words):
         parts += [_escaped(words[end : link.start()]), link[0]]
         end = link.end()
     return _LIST.sub(r"\1\\\2", "".join([*parts, _escaped(words[end:])]))
+
+
+def _one_line(text: str) -> str:
+    """Without signs that nobody sees, such as those that turn the direction of what follows."""
+    return "".join(sign for sign in " ".join(text.split()) if sign.isprintable())
 
 
 def _escaped(text: str) -> str:
@@ -32,7 +37,7 @@ def _escaped(text: str) -> str:
 
 def code(text: str, *, in_table: bool = False) -> str:
     """A value as it is written. Mentions in it notify nobody, whoever shows it."""
-    value = " ".join(text.split())
+    value = _one_line(text)
     if not value:
         return ""
     longest = max((len(run) for run in _RUN_OF_BACKTICKS.findall(value)), default=0)

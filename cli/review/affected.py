@@ -112,8 +112,8 @@ def _drains(changes: Sequence[Change], old: Commons, new: Commons) -> Iterator[C
     yield Consequence(
         known="This update changes labels: it installs nothing on a node, drains none and ends no session. Somebody at "
         f"the site has yet to install {' and '.join(versions)} on {_count(len(nodes), 'node')} ({gpus:,} GPUs).",
-        assumed=f"that needs an empty node, so sessions and jobs on {_listing(nodes)} end as each one drains; {room}how "
-        "many run, no preview knows.",
+        assumed=f"that needs an empty node, so sessions and jobs on {_listing(nodes)} end as each one drains; {room}"
+        "how many run, no preview knows.",
     )
 
 

@@ -163,7 +163,7 @@ def _contents(before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator[D
         if name in new:
             yield from _packages(f"kernel {name}: ", old[name], new[name])
     # What a site leaves out are the spec's pins all the same.
-    yield from _packages("not installed on this site: ", texts(before.get("missing")), texts(after.get("missing")))
+    yield from _packages("not on this site, ", texts(before.get("missing")), texts(after.get("missing")))
 
 
 def _kernels(facts: Mapping[str, Any]) -> dict[str, tuple[str, ...]]:
@@ -188,7 +188,7 @@ def _megabytes(size: float | None, expected: float | None) -> str:
 
 
 def _packages(label: str, old: Sequence[str], new: Sequence[str]) -> Iterator[Detail]:
-    """A package whose version changed is one of its own; what comes and goes is listed. `label` ends in a space."""
+    """A package whose version changed is one of its own; what comes and goes is listed. `label` stands before."""
     before, after = {_package(pin): pin for pin in old}, {_package(pin): pin for pin in new}
     moved = [name for name in before if name in after and before[name] != after[name]]
     for name in moved[:_MOST_NAMES]:

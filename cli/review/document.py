@@ -87,7 +87,11 @@ def review_of(stream: Stream, base: Stream | None, sources: Sources, stack: str 
         compared_with = "nothing: no state is deployed"
     old, new = before(stream), after(stream)
     # Of a preview that ended early nobody knows what it would still have said: who uses a pool, for one.
-    is_complete = stream.is_whole and (stream.result == "succeeded" or any(is_refusal(each) for each in findings))
+    is_complete = (
+        stream.is_whole
+        and bool(stream.resources)
+        and (stream.result == "succeeded" or any(is_refusal(each) for each in findings))
+    )
     changes = changes_of(stream, old, new) if is_complete else ()
     cells = cells_of(old, new, sources.spec_cases) if is_complete else Cells()
     verdict = verdict_of(stream, findings, broken(cells.changed))

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
-from cli.review.stream import PolicyMessage, Stream
+from cli.review.stream import STACK, PolicyMessage, Stream
 from cli.review.values import without_secrets
 
 PACK: Final = "gpu-commons"
@@ -59,10 +59,10 @@ class Finding:
 
 
 def findings_of(stream: Stream) -> tuple[Finding, ...]:
-    """Every finding once, worst first, else in the order of the engine."""
+    """Every finding once, worst first; those about the whole stack come after what may be their cause."""
     found = dict.fromkeys(map(_finding, stream.messages))
     order = list(Level)
-    return tuple(sorted(found, key=lambda finding: order.index(finding.level)))
+    return tuple(sorted(found, key=lambda finding: (order.index(finding.level), f"::{STACK}::" in finding.urn)))
 
 
 def _finding(message: PolicyMessage) -> Finding:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import datetime as dt
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
 from cli.reports.markdown_words import code, escaped
 from cli.review.document import Review
 from cli.review.page import (
+    BREAK,
     Block,
     Bullets,
     Code,
@@ -29,6 +31,7 @@ _SHARE: Final = 7_000  # bytes of one block before the diff
 _ALL_BLOCKS: Final = 50_000
 _CELL: Final = 700  # characters of one cell or item before they are escaped
 _DIFF_END: Final = "```\n\n</details>\n"
+_FENCE: Final = re.compile(r"`{3,}")
 _WHERE: Final = "The rest is in the log of the preview."
 
 
@@ -92,6 +95,9 @@ def _within(lines: Sequence[str], left: int, block: Block | None = None) -> str:
 def _inline(parts: Inline, *, in_table: bool = False) -> str:
     room, told = _CELL, []
     for part in parts:
+        if part == BREAK:
+            told.append("<br>" if in_table else " ")
+            continue
         text = part.text if isinstance(part, Code) else part
         cut = _short(text, room)
         room -= len(cut)
@@ -127,4 +133,5 @@ def _diff(block: Diff, left: int) -> str:
 def _fenced(lines: Iterable[str]) -> Iterator[str]:
     """Lines that cannot end the fence around them, nor be more than lines."""
     for line in lines:
-        yield "".join(sign if sign.isprintable() else "·" for sign in line).replace("```", "`\N{ZERO WIDTH SPACE}``")
+        printable = "".join(sign if sign.isprintable() else "·" for sign in line)
+        yield _FENCE.sub(lambda match: "\N{ZERO WIDTH SPACE}".join(match[0]), printable)

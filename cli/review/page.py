@@ -10,11 +10,12 @@ from dataclasses import dataclass, field
 from itertools import islice
 from typing import Final
 
-from cli.reports.words import SIGNS, counted
+from cli.reports.words import counted
 from cli.review.affected import Affected
 from cli.review.cells import Cell
 from cli.review.changes import Detail
 from cli.review.commons import OURS
+from cli.review.costs import HOURS_PER_MONTH
 from cli.review.document import Review, Told
 from cli.review.findings import Finding, Level, Since
 from cli.review.stream import STACK, Step
@@ -30,6 +31,7 @@ from cli.review.values import (
     without_secrets,
 )
 from cli.review.verdict import Outcome
+from components.compat import Verdict
 from components.problems import is_secretive
 
 
@@ -39,6 +41,8 @@ class Code:
 
     text: str
 
+
+BREAK: Final = "\n"  # a part of its own: the next one begins a line, where there may be lines
 
 Inline = tuple[str | Code, ...]
 
@@ -164,13 +168,13 @@ def blocks_of(review: Review, today: dt.date) -> Iterator[Block]:
 def _proof(review: Review) -> str:
     if not review.packs:
         return "No policy pack looked at any resource"
-    return f"{', '.join(review.packs)} looked at {counted(review.looked_at, 'resource')}"
+    packs = f"policy pack{'' if len(review.packs) == 1 else 's'} {', '.join(review.packs)}"
+    return f"{packs[0].upper()}{packs[1:]} looked at {counted(review.looked_at, 'resource')}"
 
 
 def _summary(review: Review) -> str:
     done = ", ".join(f"{number:,} {_DONE[op]}" for op, number in review.counts) or "no resource was reached"
-    against = f", compared with {review.compared_with}"
-    return f"{_proof(review)}. Resources: {done}{against}."
+    return f"{done[0].upper()}{done[1:]}, compared with {review.compared_with}. {_proof(review)}."
 
 
 # --- changes
@@ -186,7 +190,7 @@ def _changes(review: Review) -> Iterator[Block]:
         yield Heading("What people will notice")
         yield Bullets(
             tuple(
-                Bullet((each.known, f" Assumed: {each.assumed}") if each.assumed else (each.known,))
+                Bullet((each.known,), ((f"Assumed: {each.assumed}",),) if each.assumed else ())
                 for each in review.consequences
             )
         )
@@ -198,7 +202,7 @@ def _change_row(told: Told) -> tuple[Inline, ...]:
     what: Inline = (f"{change.kind} ", Code(change.name), ops.get(change.op, ""))
     details: list[str | Code] = []
     for detail in change.details:
-        details += ["; "] if details else []
+        details += [BREAK] if details else []
         details += _detail(detail)
     return what, tuple(details) or ("",), _affected(told.affected)
 
@@ -228,7 +232,8 @@ def _affected(affected: Affected) -> Inline:
         parts.append(f"{'course' if len(affected.courses) == 1 else 'courses'} {_listing(affected.courses)}{seats}")
     if affected.jobs:
         parts.append(f"{'job' if len(affected.jobs) == 1 else 'jobs'} {_listing(affected.jobs)}")
-    return ("; ".join(parts) or "nobody in this stack",)
+    told = [word for part in parts for word in (part, BREAK)][:-1]
+    return tuple(told) or ("nobody in this stack",)
 
 
 def _listing(names: Sequence[str]) -> str:
@@ -243,16 +248,23 @@ def _cells(review: Review) -> Iterator[Block]:
     cells = review.cells
     if cells.changed:
         yield Heading("Where images run")
-        yield Table(("image", "pools", "before", "after", "why"), tuple(_cell_rows(cells.changed)))
+        yield Table(("image", "pools", "change", "why"), tuple(_cell_rows(cells.changed)))
+        # Where a policy refuses the image, it says as well what to change.
+        said = {finding.about.rpartition(" ")[2] for finding in review.findings if finding.rule == _RUN_RULE}
+        ways = {cell.image: cell.remedy for cell in reversed(cells.changed) if cell.is_broken and cell.remedy}
+        if told := tuple(Bullet((Code(name), f": {way}")) for name, way in ways.items() if name not in said):
+            yield Paragraph(("What would make it run:",))
+            yield Bullets(told)
     if cells.not_told:
         yield Paragraph((f"Not compared: {'; '.join(cells.not_told)}.",))
 
 
+_RUN_RULE: Final = "P-RUN"
 _RUNS: Final = {
-    "compatible": "runs",
-    "with warning": "runs, with a limit",
-    "unknown": "not known",
-    "incompatible": "does not run",
+    Verdict.COMPATIBLE: "✓ runs",
+    Verdict.WITH_WARNING: "! runs, with a limit",
+    Verdict.UNKNOWN: "? not known",
+    Verdict.INCOMPATIBLE: "✕ does not run",
 }
 
 
@@ -263,12 +275,12 @@ def _cell_rows(cells: Sequence[Cell]) -> Iterator[tuple[Inline, ...]]:
         groups.setdefault((cell.image, cell.before, cell.after, cell.reason, cell.is_broken), []).append(cell)
     for group in groups.values():
         cell = group[0]
-        before = "–" if cell.before is None else _sign(SIGNS[cell.before].symbol, SIGNS[cell.before].word)  # noqa: RUF001
-        after = _sign(SIGNS[cell.after].symbol, SIGNS[cell.after].word)
+        now = _RUNS[cell.after]
+        change = f"new: {now}" if cell.before is None else f"{_RUNS[cell.before]} → {now}"
         uses = list(dict.fromkeys(use for each in group for use in each.uses))
         started = f"Started there by {_listing(uses)}" if uses else "Nobody in this stack starts it there"
-        why = ". ".join(part.rstrip(".") for part in (cell.reason, cell.remedy, started) if part)
-        yield (Code(cell.image),), _codes([each.pool for each in group]), (before,), (after,), (f"{why}.",)
+        why = (f"{cell.reason.rstrip('.')}.", BREAK) if cell.reason else ()
+        yield (Code(cell.image),), _codes([each.pool for each in group]), (change,), (*why, f"{started}.")
 
 
 def _codes(names: Sequence[str]) -> Inline:
@@ -276,10 +288,6 @@ def _codes(names: Sequence[str]) -> Inline:
     for name in names[:_MOST_NAMES]:
         told += [", ", Code(name)] if told else [Code(name)]
     return (*told, f" and {len(names) - _MOST_NAMES} more") if len(names) > _MOST_NAMES else tuple(told)
-
-
-def _sign(symbol: str, word: str) -> str:
-    return f"{symbol} {_RUNS[word]}"
 
 
 # --- findings
@@ -351,7 +359,8 @@ def _costs(review: Review) -> Iterator[Block]:
         days = sorted({price.date for price in prices})
         yield Paragraph(
             (
-                f"On demand, Linux, us-east-1, 730 hours a month; prices of {', '.join(days)}. Disks and traffic are not counted.",
+                f"On demand, Linux, us-east-1, {HOURS_PER_MONTH} hours a month; prices of {', '.join(days)}.",
+                " Disks and traffic are not counted.",
             )
         )
 
@@ -426,7 +435,10 @@ def _texts(old: str, new: str, loc: Loc) -> Iterator[str]:
     if is_secretive(loc):
         yield f"  {HIDDEN}"
         return
-    before, after = old.splitlines(), new.splitlines()
+    before, after = without_secrets(old).splitlines(), without_secrets(new).splitlines()
+    if before == after:
+        yield f"  {HIDDEN}"
+        return
     start = next((n for n, pair in enumerate(zip(before, after, strict=False)) if pair[0] != pair[1]), None)
     if start is None:
         start = min(len(before), len(after))
@@ -437,4 +449,4 @@ def _texts(old: str, new: str, loc: Loc) -> Iterator[str]:
     compared = difflib.unified_diff(before[:_COMPARED], after[:_COMPARED], lineterm="", n=0)
     for line in islice(compared, 2, None):
         if not line.startswith("@@"):
-            yield elided(f"{line[0]}     {without_secrets(line[1:])}", _LONGEST)
+            yield elided(f"{line[0]}     {line[1:]}", _LONGEST)

@@ -10,7 +10,9 @@ from typing import Final
 from cli.reports.words import folded
 from cli.review.document import Review
 from cli.review.page import (
+    BREAK,
     Block,
+    Bullets,
     Code,
     Diff,
     Fold,
@@ -37,39 +39,52 @@ def review_text(review: Review, today: dt.date, width: int | None) -> str:
 
 
 def _lines(block: Block, width: int | None) -> Iterator[str]:
-    if isinstance(block, Heading):
-        yield f"\n{block.text}"
-    elif isinstance(block, Paragraph):
-        yield from folded(_plain(block.parts), "", "", width)
-    elif isinstance(block, Table):
-        for row in block.rows:
-            cells = [
-                f"{head}: {_plain(cell)}" for head, cell in zip(block.head[1:], row[1:], strict=True) if _plain(cell)
-            ]
-            yield from folded(_plain(row[0]), "  ", "    ", width)
-            for cell in cells:
-                yield from folded(cell, "    ", "      ", width)
-    elif isinstance(block, Fold):
-        yield f"  {block.title}:"
-        for each in block.blocks:
-            yield from _lines(each, width)
-    elif isinstance(block, Quote):
-        yield from (f"  {_clean(line)}" for line in block.lines)
-    elif isinstance(block, Diff):
-        yield f"\n{block.title}"
-        for resource in islice(block.resources, _MOST_RESOURCES):
-            yield from (_clean(line) for line in resource)
-        if next(iter(block.resources), None) is not None:
-            yield "… and more: the log of the preview has all of it"
-    else:
-        for item in block.items:
-            yield from folded(_plain(item.line), "  - ", "    ", width)
-            for line in item.below:
-                yield from folded(_plain(line), "      ", "      ", width)
+    match block:
+        case Heading(text):
+            yield f"\n{text}"
+        case Paragraph(parts):
+            yield from folded(_plain(parts), "", "", width)
+        case Table():
+            yield from _table(block, width)
+        case Fold(title=head, blocks=blocks):
+            yield f"  {head}:"
+            for each in blocks:
+                yield from _lines(each, width)
+        case Quote(lines):
+            yield from (f"  {_clean(line)}" for line in lines)
+        case Diff():
+            yield from _diff(block)
+        case Bullets():
+            yield from _bullets(block, width)
+
+
+def _table(block: Table, width: int | None) -> Iterator[str]:
+    for row in block.rows:
+        yield from folded(_plain(row[0]), "  ", "    ", width)
+        for head, cell in zip(block.head[1:], row[1:], strict=True):
+            if told := _plain(cell):
+                yield from folded(f"{head}: {told}", "    ", "      ", width)
+
+
+def _bullets(block: Bullets, width: int | None) -> Iterator[str]:
+    for item in block.items:
+        yield from folded(_plain(item.line), "  - ", "    ", width)
+        for line in item.below:
+            yield from folded(_plain(line), "      ", "      ", width)
+
+
+def _diff(block: Diff) -> Iterator[str]:
+    yield f"\n{block.title}"
+    resources = iter(block.resources)
+    for resource in islice(resources, _MOST_RESOURCES):
+        yield from (_clean(line) for line in resource)
+    if next(resources, None) is not None:
+        yield "… and more: the log of the preview has all of it"
 
 
 def _plain(parts: Inline) -> str:
-    return _clean("".join(part.text if isinstance(part, Code) else part for part in parts)).strip()
+    told = (part.text if isinstance(part, Code) else "; " if part == BREAK else part for part in parts)
+    return _clean("".join(told)).strip()
 
 
 def _clean(text: str) -> str:

@@ -31,15 +31,17 @@ _UNKNOWNS: Final = frozenset(
 _LONGEST: Final = 160
 # Texts that give themselves away: keys, tokens of known makers, passwords in addresses and assignments.
 _TELLTALE: Final = re.compile(
-    r"-----BEGIN [A-Z ]+-----.*?(?:-----END [A-Z ]+-----|$)"
-    r"|\b(?:gh[pousr]_|github_pat_|glpat-|xox[abprs]-|pul-|hf_|sk-)[\w-]{10,}"
+    r"-----BEGIN [A-Z ]{1,40}-----.*?(?:-----END [A-Z ]{1,40}-----|$)"
+    r"|\b(?:gh[pousr]_|github_pat_|glpat-|xox[abprs]-|pul-|hf_|sk-)[\w-]{10,300}"
     r"|\b(?:AKIA|ASIA)[0-9A-Z]{16}\b"
-    r"|\beyJ[\w-]{8,}\.[\w-]{8,}(?:\.[\w-]*)?"
-    r"|(?<=://)[^/@\s]+(?=@)"
-    r"|(?i:(?<=bearer )|(?<=basic ))[\w.~+/-]{8,}=*",
+    r"|\beyJ[\w-]{8,2000}\.[\w-]{8,2000}(?:\.[\w-]{,2000})?"
+    r"|(?<=://)[^/@\s]{1,300}(?=@)"
+    r"|(?i:(?<=bearer )|(?<=basic ))[\w.~+/-]{8,2000}=*",
     re.DOTALL,
 )
-_ASSIGNED: Final = re.compile(r"""(?P<name>[\w.-]+)(?P<sign>["']?\s*[=:]\s*)(?P<value>"[^"]*"|'[^']*'|[^\s,;"']+)""")
+_ASSIGNED: Final = re.compile(
+    r"""(?<![\w./-])(?P<name>[\w.-]+)(?P<sign>["']?[ \t]?[=:][ \t]?)(?P<value>"[^"]*"|'[^']*'|[^\s,;"']+)"""
+)
 
 
 def mapping(value: object) -> Mapping[str, Any]:
@@ -92,12 +94,9 @@ def without_secrets(said: str) -> str:
     """Free text with whatever looks like a secret taken out."""
 
     def assigned(match: re.Match[str]) -> str:
-        name, value = match["name"], match["value"]
-        if not is_secretive((name,)) or (
-            match["sign"].strip(" \"'") == ":" and " " in match["sign"] and len(value) < 8
-        ):
+        if not is_secretive((match["name"],)):
             return match[0]
-        return f"{name}{match['sign']}{HIDDEN}"
+        return f"{match['name']}{match['sign']}{HIDDEN}"
 
     return _ASSIGNED.sub(assigned, _TELLTALE.sub(HIDDEN, said))
 

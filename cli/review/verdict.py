@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from itertools import islice
 from typing import Final
 
 from cli.review.cells import Cell
@@ -49,21 +50,23 @@ def verdict_of(stream: Stream, findings: Sequence[Finding], broken: Sequence[Cel
         return Verdict(Outcome.UNREADABLE, "no verdict", (_cut_short(stream),))
     now = [finding for finding in findings if finding.since is not Since.RESOLVED]
     refused = sum(finding.level is Level.REFUSED for finding in now)
-    # What the base branch leaves open as well is not this change's.
-    undecided = sum(each.level is Level.UNDECIDED and each.since is not Since.STANDING for each in now)
     unproved = _unproved(stream)
-    if stream.result != "succeeded" and not refused:
+    if stream.result != "succeeded" and (not refused or not stream.resources):
         return Verdict(Outcome.FAILED, "the preview failed", _failure(stream), _errors(stream))
     if refused or broken:
         told = [f"{_count(refused, 'finding')} {_verb(refused, 'refuses', 'refuse')} this change."] if refused else []
-        if broken:
-            told += _broken(broken)
         headline = "refused" if refused else "will not run where it is used"
-        return Verdict(Outcome.REFUSED, headline, (*told[:_MOST_NAMES], *unproved))
+        return Verdict(Outcome.REFUSED, headline, (*told, *islice(_broken(broken), _MOST_NAMES), *unproved))
     if unproved:
         return Verdict(Outcome.NOT_PROVED, "NOT PROVED", unproved)
-    if undecided:
-        said = f"Nothing is refused, but {_count(undecided, 'finding')} could not be decided in a preview."
+    return _of_what_is_allowed(stream, now)
+
+
+def _of_what_is_allowed(stream: Stream, findings: Sequence[Finding]) -> Verdict:
+    # What the base branch leaves open as well is not this change's.
+    open_ = sum(each.level is Level.UNDECIDED and each.since is not Since.STANDING for each in findings)
+    if open_:
+        said = f"Nothing is refused, but {_count(open_, 'finding')} could not be decided in a preview."
         return Verdict(Outcome.UNDECIDED, "not decided yet", (said,))
     if not any(stream.changed):
         return Verdict(Outcome.UNCHANGED, "nothing changes")

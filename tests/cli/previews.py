@@ -110,7 +110,7 @@ def image(*frameworks: str, cuda: Iterable[str] = (), **more: Any) -> dict[str, 
 
 
 def big(resources: int) -> bytes:
-    """A preview that changes everything in a stack of that many resources: pools, hubs, images and Kubernetes objects."""
+    """A preview that changes everything in a stack of that many resources: pools, hubs, images, Kubernetes objects."""
     pools = resources // 20
     nodes = [f"n{number:05}" for number in range(resources)]
     events: list[Event] = []

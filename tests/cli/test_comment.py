@@ -1,0 +1,212 @@
+"""`gpu-commons comment`: previews that an engine recorded, and what a broken stream gives."""
+
+from __future__ import annotations
+
+import datetime as dt
+import json
+import re
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import Result
+
+sys.path.insert(0, str(Path(__file__).parent))  # for previews.py: folders of tests are no packages here
+import previews
+
+Run = Callable[..., Result]
+RECORDINGS = sorted(path.name.removesuffix(".jsonl.gz") for path in previews.RECORDINGS.iterdir())
+
+
+def data(run: Run, name: str, *options: str) -> dict[str, Any]:
+    return dict(json.loads(run("comment", "-", "--format", "json", *options, given=previews.recorded(name)).stdout))
+
+
+def test_a_preview_that_changes_nothing_is_one_line(run: Run) -> None:
+    result = run("comment", "-", given=previews.recorded("nothing"))
+    assert result.exit_code == 0
+    assert result.stdout == (
+        "✅ dsmlp-fall: nothing changes. Policy pack gpu-commons 0.1.0 looked at 55 resources. "
+        "<!-- gpu-commons comment: dsmlp-fall -->\n"
+    )
+
+
+@pytest.mark.parametrize("name", ["driver", "refused", "fleet", "destroy", "failed", "no-pack", "first"])
+def test_the_comment_of_a_recorded_preview(run: Run, golden: Callable[[str], Any], name: str) -> None:
+    result = run("comment", "-", given=previews.recorded(name))
+    golden(f"comment/{name}.md").equals(re.sub(r"\d+(?= days?\b)", "N", result.stdout))
+
+
+@pytest.mark.parametrize(
+    ("name", "verdict", "code"),
+    [
+        ("nothing", "unchanged", 0),
+        ("driver", "fine", 0),
+        ("fleet", "fine", 0),
+        ("first", "undecided", 1),
+        ("image", "refused", 1),
+        ("refused", "refused", 1),
+        ("failed", "failed", 1),
+        ("destroy", "not proved", 1),
+        ("no-pack", "not proved", 1),
+    ],
+)
+def test_verdict_and_exit_code_of_a_recorded_preview(run: Run, name: str, verdict: str, code: int) -> None:
+    result = run("comment", "-", "--format", "json", given=previews.recorded(name))
+    assert (json.loads(result.stdout)["verdict"], result.exit_code) == (verdict, code)
+
+
+def test_a_driver_upgrade_names_pools_courses_and_seats(run: Run) -> None:
+    pools = {told["name"]: told for told in data(run, "driver")["changes"]}
+    rtx = pools["rtx2080ti"]
+    assert rtx["details"] == [{"label": "driver", "before": "418.88", "after": "580.95.05", "is_list": False}]
+    assert rtx["affected"]["profiles"] == [{"hub": "datahub", "name": "rtx2080ti"}]
+    assert (rtx["affected"]["courses"], rtx["affected"]["seats"]) == (["Deep learning"], 120)
+    assert pools["gtx1070ti"]["affected"]["courses"] == []
+
+
+def test_a_driver_upgrade_says_what_is_known_of_sessions_and_what_is_assumed(run: Run) -> None:
+    (told,) = data(run, "driver")["consequences"]
+    assert "ends no session" in told["known"]
+    assert "driver 580.95.05 on 15 nodes (119 GPUs)" in told["known"]
+    assert "up to 112 sessions" in told["assumed"]
+
+
+def test_an_image_that_stops_running_is_a_red_cell_with_who_starts_it_there(run: Run) -> None:
+    cells = {cell["pool"]: cell for cell in data(run, "image")["cells"]}
+    assert {(cell["before"], cell["after"]) for cell in cells.values()} == {("compatible", "incompatible")}
+    assert "CUDA 11.1 needs driver 450.80.02 or newer" in cells["rtx2080ti"]["reason"]
+    assert cells["rtx2080ti"]["uses"] == ["profile rtx2080ti of datahub"]
+    assert cells["gtx1070ti"]["uses"] == []
+
+
+def test_of_two_branches_without_a_state_only_what_differs_is_told(run: Run, tmp_path: Path) -> None:
+    base = tmp_path / "base.jsonl"
+    base.write_bytes(previews.recorded("first"))
+    told = data(run, "first-driver", "--base", str(base))
+    assert told["compared_with"] == "the base branch"
+    assert told["resources"] == {"update": 18, "same": 37}
+    assert [(each["kind"], each["name"]) for each in told["changes"]] == [
+        ("pool", "gtx1080ti"), ("pool", "rtx2080ti"), ("pool", "gtx1070ti"),
+    ]  # fmt: skip
+    assert {finding["since"] for finding in told["findings"]} == {"standing"}
+    assert told["verdict"] == "fine"  # what cannot be decided yet is so on the base branch too
+
+
+def test_the_same_branch_twice_is_one_line(run: Run, tmp_path: Path) -> None:
+    base = tmp_path / "base.jsonl"
+    base.write_bytes(previews.recorded("first"))
+    result = run("comment", str(base), "--base", str(base))
+    assert result.stdout.count("\n") == 1
+    assert "nothing changes" in result.stdout
+
+
+@pytest.mark.parametrize("name", RECORDINGS)
+def test_a_recording_names_nothing_of_the_machine_that_made_it(name: str) -> None:
+    text = previews.recorded(name).decode()
+    assert not re.search(r"/root/(?!\.)|/tmp/|/work/|/home/(?!jovyan)|127\.0\.0\.1:5\d{3}", text)
+
+
+@pytest.mark.parametrize("name", [name for name in RECORDINGS if name != "nothing"])
+@pytest.mark.parametrize("share", [0.1, 0.5, 0.9, 0.999])
+def test_a_stream_that_was_cut_short_is_never_a_pass(run: Run, name: str, share: float) -> None:
+    whole = previews.recorded(name)
+    end = min(int(len(whole) * share), whole.index(b'"summaryEvent"'))
+    result = run("comment", "-", given=whole[:end])
+    assert result.exit_code == 2
+    assert "✅" not in result.stdout
+    assert "no verdict" in result.stdout
+    assert "<!-- gpu-commons comment: " in result.stdout
+    assert "What changes" not in result.stdout
+
+
+def test_text_between_the_events_is_passed_over(run: Run) -> None:
+    noise = [b"Downloading plugin kubernetes v4.34.2", b"", b"{not json", b"\x1b[1mresource\x1b[0m plugin \xff\xfe"]
+    lines = previews.recorded("driver").split(b"\n")
+    mixed = b"\n".join(line for index, event in enumerate(lines) for line in (noise[index % 4], b"plugin: " + event))
+    clean = run("comment", "-", given=previews.recorded("driver"))
+    assert run("comment", "-", given=mixed).stdout == clean.stdout
+
+
+def test_what_powershell_writes_is_read(run: Run) -> None:
+    given = previews.recorded("driver").decode().encode("utf-16")
+    assert run("comment", "-", given=given).stdout == run("comment", "-", given=previews.recorded("driver")).stdout
+
+
+DIGEST = json.dumps({"steps": [{"op": "same"}], "changeSummary": {"same": 1}}, indent=4).encode()
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        (b"", "the file is empty"),
+        (b" \n\n", "the file is empty"),
+        (DIGEST, "digest of `pulumi preview --json`, which has no policy events"),
+        (b"error: no Pulumi project found\n", "no line is an event of Pulumi's engine"),
+        (b"\x00\x01\x02", "no line is an event"),
+        (previews.stream() * 2, "the events of 2 runs"),
+        (previews.stream(("summaryEvent", {"isPreview": False, "result": "succeeded"})), "of an update that ran"),
+    ],
+)
+def test_what_is_no_preview_is_one_sentence_and_a_comment_that_is_not_green(run: Run, given: bytes, said: str) -> None:
+    result = run("comment", "-", "--stack", "dsmlp-fall", given=given)
+    assert result.exit_code == 2
+    assert result.stderr.count("\n") == 1
+    assert said in result.stderr
+    assert result.stdout.startswith("<!-- gpu-commons comment: dsmlp-fall -->\n### ⛔ dsmlp-fall: no verdict\n")
+
+
+def test_one_damaged_event_takes_the_verdict(run: Run) -> None:
+    lines = previews.recorded("nothing").split(b"\n")
+    at = next(index for index, line in enumerate(lines) if b'"resourcePreEvent"' in line and b"GpuNodePool" in line)
+    lines[at] = lines[at][:100]
+    result = run("comment", "-", given=b"\n".join(lines))
+    assert result.exit_code == 2
+    assert "1 event of the stream cannot be read" in result.stderr
+
+
+def test_another_stack_than_the_one_that_was_meant_is_refused(run: Run) -> None:
+    result = run("comment", "-", "--stack", "cupy", given=previews.recorded("nothing"))
+    assert result.exit_code == 2
+    assert "the events are about the stack dsmlp-fall, and --stack says cupy" in result.stderr
+    assert "✅" not in result.stdout
+
+
+def test_a_base_of_another_stack_or_without_events_is_refused(run: Run, tmp_path: Path) -> None:
+    base = tmp_path / "base.jsonl"
+    for content, said in ((previews.stream(), "about the stack made"), (b"", "the file is empty")):
+        base.write_bytes(content)
+        result = run("comment", "-", "--base", str(base), given=previews.recorded("nothing"))
+        assert result.exit_code == 2
+        assert said in result.stderr
+        assert not result.stdout
+
+
+def test_a_file_that_is_not_there_is_a_usage_error(run: Run) -> None:
+    result = run("comment", "nowhere.jsonl")
+    assert result.exit_code == 2
+    assert "nowhere.jsonl" in result.stderr
+
+
+def test_the_terminal_gets_the_same_in_lines(run: Run) -> None:
+    result = run("comment", "-", "--format", "text", given=previews.recorded("driver"))
+    assert result.exit_code == 0
+    assert "|" not in result.stdout
+    assert "  pool rtx2080ti\n    change: driver: 418.88 → 580.95.05\n" in result.stdout
+    assert '+   driver_version: "580.95.05"' in result.stdout
+
+
+def test_the_marker_is_the_same_whatever_the_preview_says(run: Run) -> None:
+    found = {
+        re.findall(r"<!-- .*? -->", run("comment", "-", given=previews.recorded(name)).stdout)[0]
+        for name in ("nothing", "driver", "failed", "no-pack")
+    }
+    assert found == {"<!-- gpu-commons comment: dsmlp-fall -->"}
+
+
+def test_a_waiver_is_told_with_its_last_day(run: Run) -> None:
+    (waiver,) = data(run, "fleet")["waivers"]
+    assert (waiver["subject"], waiver["until"]) == ("image scipy-ml-notebook", "2026-12-20")
+    assert dt.date.fromisoformat(waiver["until"])

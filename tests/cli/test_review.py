@@ -1,0 +1,474 @@
+"""What a comment makes of changes, findings and values that no recording has: streams made by hand."""
+
+from __future__ import annotations
+
+import datetime as dt
+import html.parser
+import json
+import re
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import Result
+from hypothesis import given
+from hypothesis import strategies as st
+
+from cli.comment import _price
+from cli.reports.markdown_words import code, escaped
+from cli.review.document import Review, Sources, review_of
+from cli.review.markdown import LIMIT, review_markdown
+from cli.review.stream import StreamError, read_stream
+from cli.review.values import HIDDEN, shown, without_secrets
+from cli.review.waivers import Waiver
+
+sys.path.insert(0, str(Path(__file__).parent))  # for previews.py: folders of tests are no packages here
+import previews
+from previews import HUB, IMAGE, JOB, POOL, step
+
+Run = Callable[..., Result]
+TODAY = dt.date(2026, 11, 21)
+SOURCES = Sources(lambda name, facts: None, _price, TODAY)  # noqa: ARG005 - no spec is at hand
+
+
+def review(*events: previews.Event, base: bytes | None = None, **more: Any) -> Review:
+    found = read_stream(previews.stream(*events, **more))
+    return review_of(found, read_stream(base) if base is not None else None, SOURCES)
+
+
+def there(name: str = "there") -> previews.Event:
+    """A resource that does not change."""
+    return step(POOL, name, previews.pool(name), previews.pool(name))
+
+
+def markdown(*events: previews.Event, **more: Any) -> str:
+    return review_markdown(review(*events, **more), TODAY)
+
+
+# --- nothing looks green that was not proved
+
+
+def test_without_a_pack_the_comment_says_loudly_that_nothing_was_proved() -> None:
+    lines = [
+        line
+        for line in previews.stream(step(POOL, "a", None, previews.pool("a"))).split(b"\n")
+        if b"policy" not in line
+    ]
+    told = review_of(read_stream(b"\n".join(lines)), None, SOURCES)
+    text = review_markdown(told, TODAY)
+    assert text.splitlines()[1] == "### ⛔ made: NOT PROVED"
+    assert "nothing was proved" in text
+    assert told.verdict.outcome.exit_code == 1
+
+
+def test_the_pack_of_somebody_else_proves_nothing_of_ours() -> None:
+    events = [
+        line.replace(b'"policyPackName":"gpu-commons"', b'"policyPackName":"other"')
+        for line in previews.stream().split(b"\n")
+    ]
+    told = review_of(read_stream(b"\n".join(events)), None, SOURCES)
+    assert told.verdict.headline == "NOT PROVED"
+    assert "took no part (there was other)" in told.verdict.reasons[0]
+
+
+def test_a_pack_that_was_loaded_and_looked_at_nothing_proves_nothing() -> None:
+    lines = [line for line in previews.stream().split(b"\n") if b"policyAnalyze" not in line]
+    assert review_of(read_stream(b"\n".join(lines)), None, SOURCES).verdict.headline == "NOT PROVED"
+
+
+def test_a_failure_without_a_reason_is_a_failure() -> None:
+    told = review(there(), result="failed")
+    assert told.verdict.headline == "the preview failed"
+    assert told.verdict.outcome.exit_code == 1
+
+
+def test_the_engines_own_doubt_takes_the_verdict() -> None:
+    given_ = previews.stream().replace(b'"maybeCorrupt":false', b'"maybeCorrupt":true')
+    assert review_of(read_stream(given_), None, SOURCES).verdict.outcome.exit_code == 2
+
+
+# --- findings
+
+
+REFUSED = "P-HOST: profile ml of hub datahub: no pool can host it. Change the selector."
+LATER = "P-PIN: Job batch/smoke: containers[0].image is not known yet: it is built by this update."
+
+
+@pytest.mark.parametrize(
+    ("text", "level", "code_", "counted"),
+    [
+        (REFUSED, "mandatory", 1, "1 finding refuses this change"),
+        (LATER, "advisory", 1, "1 finding could not be decided in a preview"),
+        ("P-SIZE: job x: 4.10 GB is above 4.00 GB. Make it smaller.", "advisory", 0, "Advice: `P-SIZE` job x: 4.10 GB"),
+        ("P-HOST: job x: which pools can host it depends on a label", "advisory", 1, "could not be decided"),
+    ],
+)
+def test_a_finding_weighs_as_its_policy_says(text: str, level: str, code_: int, counted: str) -> None:
+    changed = step(POOL, "a", previews.pool("a"), previews.pool("a", "580.95.05"))
+    told = review(changed, previews.message(text, level))
+    assert told.verdict.outcome.exit_code == code_
+    assert counted in review_markdown(told, TODAY)
+
+
+def test_findings_are_new_resolved_or_standing_against_the_base_branch() -> None:
+    base = previews.stream(previews.message(REFUSED), previews.message(LATER, "advisory"), result="failed")
+    fresh = "P-GPU: job x: env.NVIDIA_VISIBLE_DEVICES chooses GPUs. Take it away."
+    told = review(there(), previews.message(fresh), previews.message(LATER, "advisory"), base=base, result="failed")
+    assert [(each.rule, each.since.value) for each in told.findings] == [
+        ("P-GPU", "new"), ("P-PIN", "standing"), ("P-HOST", "resolved"),
+    ]  # fmt: skip
+    text = review_markdown(told, TODAY)
+    assert "1 new, 1 resolved, 1 as on the base branch." in text
+    assert "<details><summary>1 as on the base branch</summary>" in text
+    assert told.verdict.outcome.exit_code == 1
+
+
+def test_a_finding_whose_numbers_alone_changed_stands() -> None:
+    sizes = [
+        "P-SIZE: job x: 4.10 GB is above 4.00 GB. Shrink it.",
+        "P-SIZE: job x: 4.30 GB is above 4.00 GB. Shrink it.",
+    ]
+    base = previews.stream(previews.message(sizes[0], "advisory"))
+    (finding,) = review(previews.message(sizes[1], "advisory"), base=base).findings
+    assert finding.since == "standing"
+
+
+def test_a_base_branch_that_proves_nothing_is_said_and_compared_with_nothing() -> None:
+    cut = previews.stream().rpartition(b'{"sequence"')[0]
+    told = review(previews.message(REFUSED), base=cut, result="failed")
+    assert [each.since.value for each in told.findings] == [""]
+    assert "new and resolved findings are not told" in told.remarks[0]
+
+
+def test_a_finding_that_says_the_same_of_many_is_told_once() -> None:
+    messages = [
+        previews.message(f"P-PIN: profile p{n} of hub datahub: image is not known yet.", "advisory") for n in range(9)
+    ]
+    text = markdown(*messages)
+    assert text.count("`P-PIN`") == 1
+    assert "and 3 more" in text
+
+
+def test_a_message_of_several_lines_keeps_them() -> None:
+    text = markdown(
+        there(), previews.message("P-RUN: image ml: does not run\n  why: CUDA 10.2\n  who: course ML"), result="failed"
+    )
+    assert "- Refused: `P-RUN` image ml: does not run\n  - why: CUDA 10.2\n  - who: course ML\n" in text
+
+
+def test_the_message_of_a_foreign_pack_is_told_whole() -> None:
+    text = markdown(there(), previews.message("a: b", policyPackName="other", policyName="tags"), result="failed")
+    assert "`other tags` datahub: What is refused" in text
+
+
+# --- changes
+
+
+def test_a_node_that_moves_a_profile_that_comes_and_a_pool_that_goes_are_each_one_entry() -> None:
+    old = previews.hub(previews.profile("a", "left"))
+    new = previews.hub(previews.profile("a", "left"), previews.profile("b", "left", gpus=2))
+    text = markdown(
+        step(POOL, "left", previews.pool("left", nodes=["n1"]), previews.pool("left", nodes=["n1", "n2"])),
+        step(POOL, "right", previews.pool("right", nodes=["n2"]), None),
+        step(HUB, "datahub", old, new),
+    )
+    assert "| pool `left` | nodes: \\+ `n2` |" in text
+    assert (
+        "| pool `right` (goes) | 1 node with 8 GeForce RTX 2080 Ti each, driver 418.88 | nobody in this stack |" in text
+    )
+    assert "profiles.b: \\+ `title B, image_name ml, gpus 2, pool left`" in text
+    assert "n2 of pool right joins another pool" in text
+
+
+def test_a_profile_whose_pool_goes_is_told() -> None:
+    mine = previews.hub(previews.profile("a", "right"))
+    text = markdown(step(POOL, "right", previews.pool("right"), None), step(HUB, "datahub", mine, mine))
+    assert "Profile a of datahub asks for pool right, which goes." in text
+
+
+@pytest.mark.parametrize(
+    ("kind", "old", "new", "told"),
+    [
+        ("gpu-commons:index:CourseQuota", {"gpus": 8}, {"gpus": 16}, "| course quota `ml` | gpus: `8` → `16` |"),
+        (
+            "kubernetes:core/v1:ResourceQuota", {"spec": {"hard": {"requests.nvidia.com/gpu": "8"}}},
+            {"spec": {"hard": {"requests.nvidia.com/gpu": "16"}}}, "| resource quota `ml` |",
+        ),
+    ],
+)  # fmt: skip
+def test_a_quota_is_a_change_of_its_own(kind: str, old: Any, new: Any, told: str) -> None:
+    assert told in markdown(step(kind, "ml", old, new))
+
+
+def test_packages_of_an_image_are_told_by_what_moved_came_and_went() -> None:
+    old, new = previews.image("torch==1.7.1+cu101", cuda=["10.1"]), previews.image("torch==1.7.1+cu101", cuda=["10.1"])
+    old["facts"]["packages"], new["facts"]["packages"] = (
+        ["numpy==2.4.6", "scipy==1.17.1"],
+        ["numpy==2.4.7", "jax==0.4.1"],
+    )
+    text = markdown(step(IMAGE, "ml", old, new))
+    assert "numpy: `2.4.6` → `2.4.7`<br>packages: − `scipy==1.17.1`, \\+ `jax==0.4.1`" in text  # noqa: RUF001
+
+
+def test_the_size_of_an_image_is_told_with_its_change_where_both_are_known() -> None:
+    sizes = ({"image_sizes": {"ml": {"compressed_mb": 240.0}}}, {"image_sizes": {"ml": {"compressed_mb": 250.5}}})
+    changed = step(IMAGE, "ml", previews.image(version="1"), previews.image(version="2"))
+    assert "size: `240.0 MB` → `250.5 MB (+10.5 MB)`" in markdown(changed, previews.stack_event(outputs=sizes))
+
+
+def test_a_lower_bound_of_a_size_is_compared_with_a_lower_bound() -> None:
+    old, new = (previews.image(expected={"compressed_mb": size}) for size in (200.0, 260.0))
+    assert "size: `at least 200.0 MB by its spec` → `at least 260.0 MB by its spec (+60.0 MB)`" in markdown(
+        step(IMAGE, "ml", old, new)
+    )
+
+
+def test_everybody_behind_a_base_image_is_affected_by_it() -> None:
+    child = previews.image(base="base")
+    users = previews.hub(
+        previews.profile("a", "pool"), courses=[{"name": "c", "title": "C", "seats": 30, "profiles": ["a"]}]
+    )
+    text = markdown(
+        step(
+            IMAGE,
+            "base",
+            {**previews.image(version="1"), "image": "base"},
+            {**previews.image(version="2"), "image": "base"},
+        ),
+        step(IMAGE, "ml", child, child),
+        step(HUB, "datahub", users, users),
+    )
+    assert "| image `base` | version: `1` → `2` | hub datahub: profile a<br>course C (30 seats) |" in text
+
+
+def test_a_job_that_is_replaced_ends_its_run() -> None:
+    old = {"image_name": "ml", "pool": "a", "gpus": 1, "cpu": 1}
+    assert "a run in progress ends" in markdown(step(JOB, "smoke", old, {**old, "cpu": 2}))
+
+
+def test_nodes_that_cost_money_are_told_by_the_month() -> None:
+    def group(most: int) -> dict[str, Any]:
+        return {"instanceTypes": ["g4dn.xlarge"], "scalingConfig": {"minSize": 1, "maxSize": most}}
+
+    text = markdown(step("aws:eks/nodeGroup:NodeGroup", "gpu", group(2), group(4)))
+    assert re.search(r"\| `gpu` \| 1–2 × g4dn.xlarge \| 1–4 × g4dn.xlarge \| \\?\+0 to \+768 \|", text), text  # noqa: RUF001
+    assert "prices of 2026-07-20" in text
+    unknown = markdown(step("aws:ec2/instance:Instance", "gpu", None, {"instanceType": "g99.huge"}))
+    assert "no price is known" in unknown
+
+
+def test_an_image_stops_running_on_a_pool_whose_driver_goes_back() -> None:
+    ml = previews.image("torch==2.4.0+cu124", cuda=["12.4"])
+    users = previews.hub(previews.profile("a", "pool"))
+    told = review(
+        step(POOL, "pool", previews.pool("pool", "580.95.05"), previews.pool("pool", "470.82.01")),
+        step(IMAGE, "ml", ml, ml), step(HUB, "datahub", users, users),
+    )  # fmt: skip
+    (cell,) = told.cells.changed
+    assert (cell.before, cell.after, cell.uses) == ("compatible", "incompatible", ("profile a of datahub",))
+    assert told.verdict.headline == "will not run where it is used"
+    assert told.verdict.reasons[0] == "ml will not run on pool, where this stack starts it."
+
+
+def test_a_gpu_that_nobody_knows_is_said_and_hides_no_other_cell() -> None:
+    ml = previews.image("torch==2.4.0+cu124", cuda=["12.4"])
+    told = review(
+        step(POOL, "odd", previews.pool("odd", gpu="Voodoo 2"), previews.pool("odd", "470.82.01", gpu="Voodoo 2")),
+        step(POOL, "pool", previews.pool("pool", "580.95.05"), previews.pool("pool", "470.82.01")),
+        step(IMAGE, "ml", ml, ml),
+    )
+    assert [cell.pool for cell in told.cells.changed] == ["pool"]
+    assert "pool odd: gpu 'Voodoo 2'" in told.cells.not_told[0]
+
+
+# --- waivers
+
+
+@pytest.mark.parametrize(
+    ("until", "said"),
+    [(TODAY, "ends today"), (dt.date(2026, 11, 22), "ends in 1 day"), (dt.date(2026, 11, 20), "has ended"),
+     (dt.date(2027, 6, 30), ""), (None, "its end cannot be read")],
+)  # fmt: skip
+def test_a_waiver_says_when_it_ends(until: dt.date | None, said: str) -> None:
+    assert Waiver("image ml", "up to 8 GB", "exam", "", until).state(TODAY) == said
+
+
+# --- secrets
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        "[secret]",
+        {"ciphertext": "[secret]"},
+        {"4dabf18193072939515e22adb298388d": "1b47061264138c4ac30d75fd1eb44270", "plaintext": "hunter2"},
+    ],
+)
+def test_what_the_engine_hides_stays_hidden(value: Any) -> None:
+    old, new = {"plain": "a", "hidden": "[secret]"}, {"plain": "b", "hidden": value}
+    text = markdown(step("other:index:Thing", "x", old, new))
+    assert "hunter2" not in text
+    assert "plain" in text
+
+
+@pytest.mark.parametrize(
+    ("inputs", "secret"),
+    [
+        ({"password": "hunter2xyz"}, "hunter2xyz"),
+        ({"env": [{"name": "DB_PASSWORD", "value": "hunter2xyz"}]}, "hunter2xyz"),
+        ({"url": "https://user:hunter2xyz@example.edu"}, "hunter2xyz"),
+        ({"text": "line one\ntoken=hunter2xyz\nline three"}, "hunter2xyz"),
+        ({"note": "use ghp_abcdefghijklmnop1234"}, "ghp_abcdefghijklmnop1234"),
+        ({"key": "-----BEGIN RSA PRIVATE KEY-----\nMIIEhunter2xyz\n-----END RSA PRIVATE KEY-----"}, "hunter2xyz"),
+        ({"nested": {"client_secret": {"value": "hunter2xyz"}}}, "hunter2xyz"),
+    ],
+)
+def test_no_secret_reaches_a_comment(inputs: dict[str, Any], secret: str) -> None:
+    thing = "gpu-commons:index:Thing"  # told in the table and in the diff
+    changed = json.loads(json.dumps(inputs).replace(secret, f"{secret}2"))
+    told = [markdown(step(thing, "x", inputs, changed)), markdown(step(thing, "x", {}, inputs))]
+    assert not [text for text in told if secret in text]
+    assert all("| thing `x` |" in text for text in told)
+
+
+def test_the_content_of_a_kubernetes_secret_is_not_told_whatever_its_keys() -> None:
+    old, new = ({"stringData": {"plain": value}} for value in ("hunter2", "hunter3"))
+    text = markdown(step("kubernetes:core/v1:Secret", "s", old, new))
+    assert "hunter" not in text
+    assert f"stringData.plain: {HIDDEN}" in text
+
+
+@pytest.mark.parametrize(
+    ("said", "told"),
+    [
+        ("password=hunter2 and more", f"password={HIDDEN} and more"),
+        ("api_token: abcdef", f"api_token: {HIDDEN}"),
+        ("Job datahub/hub-credentials: image is not known", "Job datahub/hub-credentials: image is not known"),
+        ("repository@sha256:abc and n01=n02", "repository@sha256:abc and n01=n02"),
+        ("Bearer abcdefgh123456", f"Bearer {HIDDEN}"),
+    ],
+)
+def test_free_text_loses_what_looks_like_a_secret_and_nothing_else(said: str, told: str) -> None:
+    assert without_secrets(said) == told
+
+
+def test_a_value_that_is_not_known_yet_is_said_so() -> None:
+    assert shown(previews.UNKNOWN) == "(known after the update)"
+    assert previews.UNKNOWN not in markdown(step("other:index:Thing", "x", {"a": "1"}, {"a": previews.UNKNOWN}))
+
+
+# --- text of others
+
+
+HOSTILE = [
+    "@team look", "see #123 and GH-7 and org/repo#9", "!42 ~bug %1.0 &3 $4", "<script>alert(1)</script>", "<!-- x -->",
+    "![x](https://evil.example/p.png)", "[click](javascript:alert(1))", "a | b", "`code`", "***bold***", "- item",
+    "1. item", "# head",
+    "> quote", "</details>", "```\nend", "line\r\nbreak", "\N{RIGHT-TO-LEFT OVERRIDE}abc", "&lt;b&gt;",
+    "https://example.edu/a|b", "mailto:x@example.edu", "<img src=x onerror=alert(1)>",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("text", HOSTILE)
+def test_a_message_of_others_stays_text(text: str) -> None:
+    said = markdown(there(), previews.message(f"P-GPU: job {text}: {text}. Change it."), result="failed")
+    findings = said.partition("#### Findings")[2].partition("<details>")[0]
+    assert "@team" not in findings
+    assert not re.search(r"(?<!\u200b)#\d|GH-7", findings.replace("\u200b", "\u200b"))
+    assert not Tags.of(said) - {"details", "summary", "br"}
+    assert "\N{RIGHT-TO-LEFT OVERRIDE}" not in said
+    assert findings.strip().count("\n- ") == 0  # one item, whatever it holds
+
+
+class Tags(html.parser.HTMLParser):
+    """Names of the HTML elements that a renderer would see."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.found: set[str] = set()
+
+    def handle_starttag(self, tag: str, attrs: object) -> None:  # noqa: ARG002 - the base class asks for it
+        self.found.add(tag)
+
+    @classmethod
+    def of(cls, text: str) -> set[str]:
+        parser = cls()
+        parser.feed(re.sub(r"(`+).*?\1", "", text))
+        return parser.found
+
+
+def test_code_holds_backticks_and_bars() -> None:
+    assert code("a`b``c", in_table=True) == "```a`b``c```"
+    assert code("a|b", in_table=True) == "`a\\|b`"
+    assert escaped("https://example.edu/a_b_c is fine_ly *put*") == "https://example.edu/a_b_c is fine\\_ly \\*put\\*"
+
+
+@given(st.text(max_size=300))
+def test_no_text_makes_a_second_line_or_a_mention(text: str) -> None:
+    told = escaped(text)
+    assert "\n" not in told
+    assert not re.search(r"(?<![\w/])@\w", re.sub(r"https?://\S+", "", told))
+    assert "<" not in told
+
+
+# --- size
+
+
+def test_a_comment_is_never_longer_than_github_takes(run: Run) -> None:
+    result = run("comment", "-", given=previews.big(5000))
+    assert result.exit_code == 1
+    assert len(result.stdout.encode()) <= LIMIT
+    assert "more. The rest is in the log of the preview." in result.stdout
+    assert result.stdout.rstrip().endswith("</details>")
+
+
+@given(
+    st.lists(st.text(alphabet=st.sampled_from("a|`<>&@#*_\n\U0001f4a5é"), min_size=1), min_size=1, max_size=12),
+    st.integers(1, 3000),
+)
+def test_no_message_and_no_value_makes_it_longer(texts: list[str], times: int) -> None:
+    long = [text * times for text in texts]
+    events = [previews.message(f"P-GPU: job x: {text}", name=str(index)) for index, text in enumerate(long)]
+    events += [step(POOL, str(index), previews.pool("a"), previews.pool(text)) for index, text in enumerate(long)]
+    events += [previews.warning(text) for text in long]
+    text = markdown(*events, result="failed")
+    assert len(text.encode()) <= LIMIT
+    assert text.count("<details>") == text.count("</details>")
+    assert len(re.findall(r"^```", text, re.MULTILINE)) == 2 * text.count("```diff")
+
+
+@given(st.recursive(
+    st.none() | st.booleans() | st.floats() | st.text(max_size=5) | st.just(previews.UNKNOWN),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3), max_leaves=12,
+))  # fmt: skip
+def test_inputs_of_any_shape_give_a_comment(value: Any) -> None:
+    keys = (
+        "pool",
+        "node_names",
+        "gpus_per_node",
+        "gpu",
+        "driver_version",
+        "profiles",
+        "courses",
+        "facts",
+        "image",
+        "taints",
+    )
+    odd = dict.fromkeys(keys, value)
+    for kind in (POOL, HUB, IMAGE, JOB, "gpu-commons:index:PrePuller", "aws:eks/nodeGroup:NodeGroup"):
+        assert "made" in markdown(step(kind, "x", None, odd), step(kind, "y", odd, {}), step(kind, "z", {}, odd))
+
+
+@given(st.binary(max_size=400))
+def test_no_bytes_are_a_pass(data: bytes) -> None:
+    for given_ in (data, b'{"sequence":0,"timestamp":1,"' + data, previews.stream()[: len(data)] + data):
+        assert not passes(given_)
+
+
+def passes(data: bytes) -> bool:
+    try:
+        return review_of(read_stream(data), None, SOURCES).verdict.outcome.exit_code == 0
+    except StreamError as error:
+        return "\n" in str(error)  # one sentence
