@@ -76,7 +76,9 @@ def _base(base: BinaryIO | None, stream: Stream) -> Stream | None:
     except StreamError as error:
         raise InputError(f"--base {_name(base)}: {error}") from None
     if found.stack and stream.stack and found.stack != stream.stack:
-        raise InputError(f"--base {_name(base)}: the events are about the stack {found.stack}, the others {stream.stack}")
+        raise InputError(
+            f"--base {_name(base)}: the events are about the stack {found.stack}, the others {stream.stack}"
+        )
     return found
 
 

@@ -76,12 +76,21 @@ def _deploy(instance: Instance, tools: Toolchain, stack: str) -> engine.Verdict:
 
 @main.command()
 @click.option("--stack", default=STACK, show_default=True)
+@click.option(
+    "--events",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="Write the events for `gpu-commons comment` there.",
+)
 @click.pass_obj
 @_plain_errors
-def preview(name: str, stack: str) -> None:
-    """What `up` would change in the stack; the servers must run."""
+def preview(name: str, stack: str, events: Path | None) -> None:
+    """What `up` would change; the servers must run. With --events the stack need not have been deployed."""
     instance, tools = open_instance(name), Toolchain()
-    sys.exit(engine.pulumi(instance, tools, ["preview", "--diff", "--stack", stack]))
+    if events is None:
+        sys.exit(engine.pulumi(instance, tools, ["preview", "--diff", "--stack", stack]))
+    engine.prepare(instance, tools, report)
+    engine.select_stack(instance, tools, stack)
+    sys.exit(engine.preview_events(instance, tools, stack, events))
 
 
 @main.command()

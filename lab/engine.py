@@ -220,6 +220,17 @@ def pulumi(instance: Instance, tools: Toolchain, args: Sequence[str], **variable
     return processes.call([_pulumi(instance, tools), *args], cwd=PROJECT, env=env)
 
 
+def preview_events(instance: Instance, tools: Toolchain, stack: str, events: Path) -> int:
+    """A preview on our terminal that writes the engine's events to a file; returns its exit code."""
+    events.unlink(missing_ok=True)  # the engine appends
+    return pulumi(
+        instance,
+        tools,
+        ["preview", "--stack", stack, "--event-log", str(events.absolute())],
+        PULUMI_DEBUG_COMMANDS="true",  # the engine's switch for --event-log
+    )
+
+
 @dataclass(frozen=True, slots=True)
 class Verdict:
     """What the policy pack did in one operation."""

@@ -24,6 +24,8 @@ _UNDECIDED: Final = re.compile(
     re.IGNORECASE,
 )
 
+_WAIVER: Final = re.compile(r"(?:no longer )?waived: ")  # the pack lists them; the comment does from the settings
+
 
 class Level(StrEnum):
     """How much a finding weighs, worst first."""
@@ -60,7 +62,7 @@ class Finding:
 
 def findings_of(stream: Stream) -> tuple[Finding, ...]:
     """Every finding once, worst first; those about the whole stack come after what may be their cause."""
-    found = dict.fromkeys(map(_finding, stream.messages))
+    found = dict.fromkeys(finding for each in stream.messages if not _WAIVER.match((finding := _finding(each)).text))
     order = list(Level)
     return tuple(sorted(found, key=lambda finding: (order.index(finding.level), f"::{STACK}::" in finding.urn)))
 
@@ -68,6 +70,8 @@ def findings_of(stream: Stream) -> tuple[Finding, ...]:
 def _finding(message: PolicyMessage) -> Finding:
     said = message.message.strip()
     match = _OURS.search(said) if message.pack == PACK else None
+    if match is None and message.pack == PACK:
+        said = said.partition("\n")[2].strip() or said  # the policy's own description stands above it
     text = without_secrets((match["text"] if match else said).strip())
     level = Level.ADVICE
     if message.level == "mandatory":

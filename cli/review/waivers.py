@@ -36,7 +36,7 @@ class Waiver:
 
 
 def waivers_of(config: Mapping[str, str]) -> tuple[Waiver, ...]:
-    """Those of images (`images[].limit`) and of rules (`waivers[]`), the next to end first."""
+    """Those of images (`images[].limit`) and of rules (`policies.waivers[]`), the next to end first."""
     found = [*_of_images(config), *_of_rules(config)]
     return tuple(sorted(found, key=lambda waiver: waiver.until or dt.date.min))
 
@@ -50,9 +50,8 @@ def _of_images(config: Mapping[str, str]) -> Iterator[Waiver]:
 
 
 def _of_rules(config: Mapping[str, str]) -> Iterator[Waiver]:
-    for waiver in items(settings(config, "waivers")):
-        subject = known_text(waiver.get("resource")) or known_text(waiver.get("about")) or "every resource"
-        yield _waiver(subject, known_text(waiver.get("rule")), waiver)
+    for waiver in items(mapping(settings(config, "policies")).get("waivers")):
+        yield _waiver(known_text(waiver.get("resource")), f"what {known_text(waiver.get('rule'))} refuses", waiver)
 
 
 def _waiver(subject: str, allows: str, said: Mapping[str, object]) -> Waiver:

@@ -295,6 +295,20 @@ def test_a_waiver_says_when_it_ends(until: dt.date | None, said: str) -> None:
     assert Waiver("image ml", "up to 8 GB", "exam", "", until).state(TODAY) == said
 
 
+def test_waivers_of_rules_and_of_images_are_told_and_what_the_pack_says_of_them_is_not_repeated() -> None:
+    waiver = {"rule": "P-START", "resource": "profile ml of hub datahub", "reason": "warmed by hand", "owner": "ops"}
+    config = {
+        "policies": {"waivers": [{**waiver, "until": "2020-06-30"}]},
+        "images": [{"name": "ml", "limit": {"compressed_gb": 8, "reason": "exam", "until": "2099-12-20"}}],
+    }
+    said = "no longer waived: P-START of profile ml of hub datahub, until 2020-06-30, by ops: warmed by hand"
+    told = review(there(), previews.message(said, "advisory"), config=config)
+    text = review_markdown(told, TODAY)
+    assert told.findings == ()
+    assert "| profile ml of hub datahub | what P-START refuses | 2020-06-30, has ended | warmed by hand (ops) |" in text
+    assert "| image ml | up to 8 GB compressed | 2099-12-20 | exam |" in text
+
+
 # --- secrets
 
 
