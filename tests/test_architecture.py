@@ -164,11 +164,29 @@ def test_lock_files_name_public_registries_only() -> None:
     assert not [name for name, text in tracked_texts() if name.endswith(".lock") and sources_of_wheels.search(text)]
 
 
+# What a workflow may beside reading, and then it runs no code of a pull request.
+MAY_WRITE = {"comment": {"actions": "read", "contents": "read", "pull-requests": "write"}}
+
+
 @pytest.mark.parametrize("workflow", sorted((ROOT / ".github" / "workflows").iterdir()), ids=lambda path: path.stem)
 def test_a_workflow_may_only_read_and_names_exact_versions_of_what_it_uses(workflow: Path) -> None:
     steps = yaml.safe_load(workflow.read_text())
     used = [step["uses"] for job in steps["jobs"].values() for step in job["steps"] if "uses" in step]
-    assert steps["permissions"] == {"contents": "read"}
+    assert steps["permissions"] == MAY_WRITE.get(workflow.stem, {"contents": "read"})
     assert not [job for job in steps["jobs"].values() if "permissions" in job]
     assert used
     assert not [name for name in used if not re.fullmatch(r"[\w-]+/[\w-]+@(v\d+\.\d+\.\d+|[0-9a-f]{40})", name)]
+
+
+@pytest.mark.parametrize("name", sorted(MAY_WRITE))
+def test_a_workflow_that_may_write_runs_the_default_branch_and_no_text_of_a_pull_request(name: str) -> None:
+    workflow = yaml.safe_load((ROOT / ".github" / "workflows" / f"{name}.yaml").read_text())
+    assert list(workflow[True]) == ["workflow_run"]  # YAML reads the key `on` as true
+    every = [step for job in workflow["jobs"].values() for step in job["steps"]]
+    assert not [step for step in every if step.get("uses", "").startswith("actions/checkout") and "ref" in step["with"]]
+    assert not [step for step in every if "${{" in step.get("run", "")]  # values come by the environment
+
+
+def test_no_workflow_of_a_pull_request_knows_a_secret() -> None:
+    workflows = [path.read_text() for path in (ROOT / ".github" / "workflows").iterdir()]
+    assert not [text for text in workflows if re.search(r"secrets\.|pull_request_target", text)]

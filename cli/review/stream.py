@@ -180,6 +180,8 @@ def _take_step(stream: Stream, body: Mapping[str, Any]) -> None:
     urn, kind, op = text(metadata.get("urn")), text(metadata.get("type")), text(metadata.get("op"))
     if not urn or urn.count("::") < 3:
         return
+    if kind.startswith("pulumi:providers:") and "::default" in urn:
+        return  # the engine's own: only its log shows them, and it does not count them
     stream.stack = stream.stack or urn.split("::")[0].rpartition(":")[2]
     old, new = metadata.get("old"), metadata.get("new")
     if kind == STACK:

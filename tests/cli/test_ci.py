@@ -1,0 +1,75 @@
+"""The script that puts a comment on a pull request, against a `gh` that answers like GitHub and keeps what it is told."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+PROJECT = Path(__file__).resolve().parents[2]
+MARKER = "<!-- gpu-commons comment: dsmlp-fall -->"
+GH = """#!/usr/bin/env python3
+import json, os, pathlib, sys
+folder = pathlib.Path(os.environ["ANSWERS"])
+args = sys.argv[1:]
+place = next(each for each in args if each.startswith("repos/"))
+method = args[args.index("-X") + 1] if "-X" in args else "GET"
+with (folder / "calls").open("a") as calls:
+    calls.write(json.dumps([method, place, *[each for each in args if each.startswith(("head=", "body="))]]) + "\\n")
+print((folder / ("pulls" if place.endswith("/pulls") else "comments")).read_text() if method == "GET" else "written")
+"""
+Post = Callable[..., list[list[str]]]
+
+
+@pytest.fixture
+def post(tmp_path: Path) -> Post:
+    """`post(pulls, comments)` runs the script and returns what `gh` was called with."""
+    if shutil.which("jq") is None:
+        pytest.skip("jq is not installed")
+    gh = tmp_path / "bin" / "gh"
+    gh.parent.mkdir()
+    gh.write_text(GH)
+    gh.chmod(0o755)
+    (tmp_path / "comment.md").write_text(f"{MARKER}\n### text\n")
+
+    def call(pulls: list[Any], comments: list[Any]) -> list[list[str]]:
+        (tmp_path / "pulls").write_text(json.dumps(pulls))
+        (tmp_path / "comments").write_text(json.dumps(comments))
+        ours = {"GITHUB_REPOSITORY": "team/fleet", "HEAD": "fork:branch", "SHA": "abc", "ANSWERS": str(tmp_path)}
+        path = f"{gh.parent}:{os.environ['PATH']}"
+        argv = [str(PROJECT / ".ci" / "comment-github"), "comment.md"]
+        subprocess.run(argv, cwd=tmp_path, env={**os.environ, **ours, "PATH": path}, check=True, capture_output=True)
+        return [json.loads(line) for line in (tmp_path / "calls").read_text().splitlines()]
+
+    return call
+
+
+def comment(number: int, body: str, author: str = "github-actions[bot]") -> dict[str, Any]:
+    return {"id": number, "body": body, "user": {"login": author}}
+
+
+PULL = {"number": 7, "head": {"sha": "abc"}}
+
+
+def test_the_first_comment_is_made(post: Post) -> None:
+    others = [comment(1, "looks good", "ann"), comment(2, MARKER, "ann"), comment(3, MARKER.replace("dsmlp", "other"))]
+    assert post([PULL], others) == [
+        ["GET", "repos/team/fleet/pulls", "head=fork:branch"],
+        ["GET", "repos/team/fleet/issues/7/comments?per_page=100"],
+        ["POST", "repos/team/fleet/issues/7/comments", "body=@comment.md"],
+    ]
+
+
+def test_the_next_one_takes_its_place(post: Post) -> None:
+    calls = post([PULL], [comment(1, "hello", "ann"), comment(12, f"{MARKER}\n### older"), comment(13, MARKER)])
+    assert calls[-1] == ["PATCH", "repos/team/fleet/issues/comments/12", "body=@comment.md"]
+
+
+def test_a_preview_of_an_older_commit_writes_nothing(post: Post) -> None:
+    assert len(post([{"number": 7, "head": {"sha": "newer"}}], [])) == 1
