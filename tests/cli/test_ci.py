@@ -1,4 +1,4 @@
-"""The script that puts a comment on a pull request, against a `gh` that answers like GitHub and keeps what it is told."""
+"""The script that puts a comment on a pull request, against a `gh` that keeps what it is told."""
 
 from __future__ import annotations
 
