@@ -61,7 +61,7 @@ class Change:
 def changes_of(stream: Stream, old: Commons, new: Commons) -> tuple[Change, ...]:
     """Changes that people of a GPU commons talk about, in the order pools, images, hubs, jobs, others."""
     rebuilt = frozenset(step.name for step in stream.changed if step.type == IMAGE)
-    found = [change for step in stream.changed if (change := _change(step, old, new, rebuilt))]
+    found = [change for step in stream.changed if (change := _told_of(step, old, new, rebuilt))]
     order = list(_KINDS.values())
     return tuple(sorted(found, key=lambda change: order.index(change.kind) if change.kind in order else len(order)))
 
@@ -69,7 +69,7 @@ def changes_of(stream: Stream, old: Commons, new: Commons) -> tuple[Change, ...]
 _KINDS: Final = {POOL: "pool", IMAGE: "image", HUB: "hub", JOB: "job", RUNTIME: "runtime", PULLER: "pre-puller"}
 
 
-def _change(step: Step, old: Commons, new: Commons, rebuilt: frozenset[str]) -> Change | None:
+def _told_of(step: Step, old: Commons, new: Commons, rebuilt: frozenset[str]) -> Change | None:
     kind = _KINDS.get(step.type)
     details: Iterable[Detail]
     if kind == "pool":
@@ -171,14 +171,20 @@ def _kernels(facts: Mapping[str, Any]) -> dict[str, tuple[str, ...]]:
 
 
 def _size(old: Image, new: Image) -> Iterator[Detail]:
-    """Compressed bytes; before a build the spec's lower bound, named as such. Like is compared with like."""
+    """Compressed bytes. Before a build only the spec's lower bound is known; like is compared with like."""
     if (old.size, old.expected) == (new.size, new.expected):
         return
-    before = _megabytes(old.size, old.expected)
-    after = _megabytes(new.size, new.expected) or "known after the build"
-    pair = (old.size, new.size) if new.size is not None else (old.expected, new.expected)
-    change = pair[1] - pair[0] if pair[0] is not None and pair[1] is not None else 0
-    yield Detail("size", before, f"{after} ({change:+,.1f} MB)" if change else after)
+    before, after = _megabytes(old.size, old.expected), _megabytes(new.size, new.expected)
+    if old.size is not None and new.size is None:
+        bound = _change(old.expected, new.expected)
+        after = f"known after the build{f'; by the spec {bound}' if bound else ''}"
+    elif change := _change(old.size, new.size) or _change(old.expected, new.expected):
+        after = f"{after} ({change})"
+    yield Detail("size", before, after)
+
+
+def _change(old: float | None, new: float | None) -> str:
+    return f"{new - old:+,.1f} MB" if old is not None and new is not None and old != new else ""
 
 
 def _megabytes(size: float | None, expected: float | None) -> str:

@@ -139,7 +139,7 @@ def from_base(stream: Stream, base: Stream) -> Stream:
             op = "same" if old == step.new else "update"
         steps[urn] = replace(step, old=old, op=op)
     for urn, there in base.steps.items():
-        if urn not in stream.steps and stream.is_whole and stream.result == "succeeded":
+        if urn not in stream.steps:
             steps[urn] = replace(there, old=there.new, new=None, op="delete" if there.op == "create" else there.op)
     return replace(stream, steps=steps, old_outputs=base.new_outputs, counts={})
 

@@ -225,6 +225,14 @@ def test_a_lower_bound_of_a_size_is_compared_with_a_lower_bound() -> None:
     )
 
 
+def test_before_a_build_the_lower_bounds_tell_which_way_a_size_goes() -> None:
+    old, new = (previews.image(expected={"compressed_mb": size}) for size in (200.0, 260.0))
+    sizes = ({"image_sizes": {"ml": {"compressed_mb": 240.0}}}, {"image_sizes": {"ml": previews.UNKNOWN}})
+    assert "size: `240.0 MB` → `known after the build; by the spec +60.0 MB`" in markdown(
+        step(IMAGE, "ml", old, new), previews.stack_event(outputs=sizes)
+    )
+
+
 def test_everybody_behind_a_base_image_is_affected_by_it() -> None:
     child = previews.image(base="base")
     users = previews.hub(
@@ -302,7 +310,8 @@ def test_waivers_of_rules_and_of_images_are_told_and_what_the_pack_says_of_them_
         "images": [{"name": "ml", "limit": {"compressed_gb": 8, "reason": "exam", "until": "2099-12-20"}}],
     }
     said = "no longer waived: P-START of profile ml of hub datahub, until 2020-06-30, by ops: warmed by hand"
-    told = review(there(), previews.message(said, "advisory"), config=config)
+    changed = step(POOL, "a", previews.pool("a"), previews.pool("a", "580.95.05"))
+    told = review(changed, previews.message(said, "advisory"), config=config)
     text = review_markdown(told, TODAY)
     assert told.findings == ()
     assert "| profile ml of hub datahub | what P-START refuses | 2020-06-30, has ended | warmed by hand (ops) |" in text
