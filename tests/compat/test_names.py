@@ -186,7 +186,7 @@ def test_the_three_models_of_the_dsmlp_fleet_have_their_capability_family_and_me
 def test_every_model_is_found_by_its_own_name_and_label_in_any_case(
     model: GpuModel, shape: Callable[[str], str]
 ) -> None:
-    assert find_gpu(shape(model.name)) is model
+    assert find_gpu(shape(model.name)) == model
     if model.gfd_product:  # Jetson modules have none; one label may be that of several chips
         assert model in find_gpus(shape(model.gfd_product))
 
