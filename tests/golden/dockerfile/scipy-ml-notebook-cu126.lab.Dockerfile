@@ -36,11 +36,12 @@ RUN --mount=type=cache,id=gpu-commons-uv,target=/root/.cache/uv \
 set -eu
 export SSL_CERT_FILE=/run/site-ca/ca-certificates.crt
 export HOME=/root
-export PYC_INVALIDATION_MODE=UNCHECKED_HASH
+touch /dev/shm/before
 /run/uv/uv pip install --python /opt/venv/bin/python \
     --require-hashes --only-binary :all: --link-mode copy \
-    --compile-bytecode \
     --requirement /run/requirements.lock
+find /opt/venv/lib -name '*.py' -cnewer /dev/shm/before -not -path '*/tests/*' \
+    | /opt/venv/bin/python -m compileall -qq -j 0 --invalidation-mode unchecked-hash -i - || :
 EOF
 
 COPY <<'EOF' /usr/local/share/gpu-commons/image.json
