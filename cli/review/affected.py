@@ -92,6 +92,7 @@ def consequences(stream: Stream, changes: Sequence[Change], old: Commons, new: C
             old,
             new,
         ),
+        *_taints(pools, old, new),
         *_lost_nodes(pools, old, new),
         *_restarts(stream),
         *_images(changes, old, new),
@@ -127,21 +128,35 @@ def _sessions(pool: Pool, commons: Commons) -> int:
     return (pool.gpus_per_node or 0) // min(asked) * len(pool.nodes) if asked else 0
 
 
+def _taints(changes: Sequence[Change], old: Commons, new: Commons) -> Iterator[Consequence]:
+    """As Kubernetes treats pods that do not tolerate one."""
+    for change in changes:
+        nodes = _count(len(_pool_of(change.name, old, new).nodes), "node")
+        added = (each.after for each in change.details if each.label == "taints")
+        for taint in (taint for some in added for taint in some.split(", ") if taint):
+            where = f"on the {nodes} of {change.name}"
+            if taint.endswith(":NoExecute"):
+                yield Consequence(f"What does not tolerate {taint} is ended {where} at once, sessions included.")
+            elif taint.endswith(":NoSchedule"):
+                yield Consequence(f"Nothing new starts {where} without tolerating {taint}; what runs there goes on.")
+
+
 def _lost_nodes(changes: Sequence[Change], old: Commons, new: Commons) -> Iterator[Consequence]:
     for change in changes:
         before, after = old.pools.get(change.name), new.pools.get(change.name)
         gone = [node for node in before.nodes if after is None or node not in after.nodes] if before else []
-        elsewhere = {node for pool in new.pools.values() for node in pool.nodes}
-        left = [node for node in gone if node not in elsewhere]
+        joined = {node: pool.name for pool in new.pools.values() for node in pool.nodes}
+        left = [node for node in gone if node not in joined]
         if before and left:
+            verbs = ("leaves", "loses") if len(left) == 1 else ("leave", "lose")
             yield Consequence(
-                f"{_listing(left)} leave{'s' if len(left) == 1 else ''} pool {before.name} and "
-                f"{'loses' if len(left) == 1 else 'lose'} its labels and taints: nothing new lands there. "
-                "What runs on it goes on."
+                f"{_listing(left)} {verbs[0]} pool {before.name} and {verbs[1]} its labels and taints: nothing new lands "
+                "there. What runs on it goes on."
             )
-        if moved := [node for node in gone if node in elsewhere]:
+        for pool in dict.fromkeys(joined[node] for node in gone if node in joined):
+            moved = [node for node in gone if joined.get(node) == pool]
             yield Consequence(
-                f"{_listing(moved)} of pool {change.name} join{'s' if len(moved) == 1 else ''} another pool."
+                f"{_listing(moved)} move{'s' if len(moved) == 1 else ''} from pool {change.name} to {pool}."
             )
         if before and after is None:
             for profile in new.profiles:

@@ -7,7 +7,7 @@ import difflib
 import textwrap
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import islice
+from itertools import chain, islice
 from typing import Final
 
 from cli.reports.words import counted
@@ -17,7 +17,7 @@ from cli.review.changes import Detail
 from cli.review.commons import OURS
 from cli.review.costs import HOURS_PER_MONTH
 from cli.review.document import Review, Told
-from cli.review.findings import Finding, Level, Since
+from cli.review.findings import Finding, Level, Since, is_refusal
 from cli.review.stream import STACK, Step
 from cli.review.values import (
     HIDDEN,
@@ -152,9 +152,9 @@ def blocks_of(review: Review, today: dt.date) -> Iterator[Block]:
     yield Paragraph((_summary(review),))
     for remark in review.remarks:
         yield Paragraph((remark,))
-    yield from _changes(review)
-    yield from _cells(review)
-    yield from _findings(review)
+    # What stops a change comes before what it is; advice comes after it.
+    first, second = _findings(review), chain(_changes(review), _cells(review))
+    yield from chain(first, second) if any(map(is_refusal, review.findings)) else chain(second, first)
     yield from _waivers(review, today)
     yield from _costs(review)
     if review.warnings:

@@ -179,7 +179,28 @@ def test_a_node_that_moves_a_profile_that_comes_and_a_pool_that_goes_are_each_on
         "| pool `right` (goes) | 1 node with 8 GeForce RTX 2080 Ti each, driver 418.88 | nobody in this stack |" in text
     )
     assert "profiles.b: \\+ `title B, image_name ml, gpus 2, pool left`" in text
-    assert "n2 of pool right joins another pool" in text
+    assert "n2 moves from pool right to left." in text
+
+
+@pytest.mark.parametrize(
+    ("effect", "told"),
+    [
+        ("NoSchedule", "Nothing new starts on the 1 node of a without tolerating exam=yes:NoSchedule; what runs there"),
+        (
+            "NoExecute",
+            "What does not tolerate exam=yes:NoExecute is ended on the 1 node of a at once, sessions included.",
+        ),
+    ],
+)
+def test_a_taint_says_what_becomes_of_sessions(effect: str, told: str) -> None:
+    taint = {"key": "exam", "value": "yes", "effect": effect}
+    assert told in markdown(step(POOL, "a", previews.pool("a"), previews.pool("a", taints=[taint])))
+
+
+def test_what_refuses_a_change_is_told_before_the_change() -> None:
+    changed = step(POOL, "a", previews.pool("a"), previews.pool("a", "580.95.05"))
+    text = markdown(changed, previews.message(REFUSED), result="failed")
+    assert text.index("#### Findings") < text.index("#### What changes")
 
 
 def test_a_profile_whose_pool_goes_is_told() -> None:
