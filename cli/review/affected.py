@@ -150,8 +150,8 @@ def _lost_nodes(changes: Sequence[Change], old: Commons, new: Commons) -> Iterat
         if before and left:
             verbs = ("leaves", "loses") if len(left) == 1 else ("leave", "lose")
             yield Consequence(
-                f"{_listing(left)} {verbs[0]} pool {before.name} and {verbs[1]} its labels and taints: nothing new lands "
-                "there. What runs on it goes on."
+                f"{_listing(left)} {verbs[0]} pool {before.name} and {verbs[1]} its labels and taints: nothing new "
+                "lands there. What runs on it goes on."
             )
         for pool in dict.fromkeys(joined[node] for node in gone if node in joined):
             moved = [node for node in gone if joined.get(node) == pool]

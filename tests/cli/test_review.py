@@ -460,6 +460,7 @@ def test_no_text_makes_a_second_line_or_a_mention(text: str) -> None:
 # --- size
 
 
+@pytest.mark.slow
 def test_a_comment_is_never_longer_than_github_takes(run: Run) -> None:
     result = run("comment", "-", given=previews.big(5000))
     assert result.exit_code == 1
@@ -468,6 +469,7 @@ def test_a_comment_is_never_longer_than_github_takes(run: Run) -> None:
     assert result.stdout.rstrip().endswith("</details>")
 
 
+@pytest.mark.slow
 @given(
     st.lists(st.text(alphabet=st.sampled_from("a|`<>&@#*_\n\U0001f4a5é"), min_size=1), min_size=1, max_size=12),
     st.integers(1, 3000),
@@ -483,6 +485,7 @@ def test_no_message_and_no_value_makes_it_longer(texts: list[str], times: int) -
     assert len(re.findall(r"^```", text, re.MULTILINE)) == 2 * text.count("```diff")
 
 
+@pytest.mark.slow
 @given(st.recursive(
     st.none() | st.booleans() | st.floats() | st.text(max_size=5) | st.just(previews.UNKNOWN),
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3), max_leaves=12,
