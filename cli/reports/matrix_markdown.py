@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
 from cli.reports.grid import Grid, Reason
+from cli.reports.markdown_words import escaped
 from cli.reports.words import is_fine, source_and_date
 
 
@@ -15,13 +15,13 @@ def matrix_markdown(grid: Grid) -> str:
 
 
 def _lines(grid: Grid) -> Iterator[str]:
-    yield f"# {_plain(grid.title)}\n\n{grid.summary}"
+    yield f"# {escaped(grid.title)}\n\n{grid.summary}"
     if not (grid.rows and grid.columns):
         return
-    heads = [f"{_plain(each.name)}<br>{_plain(each.gpu)}<br>{_plain(each.driver or '?')}" for each in grid.columns]
+    heads = [f"{escaped(each.name)}<br>{escaped(each.gpu)}<br>{escaped(each.driver or '?')}" for each in grid.columns]
     yield "\n| image | " + " | ".join(heads) + " |\n|---|" + "---|" * len(heads)
     for row in grid.rows:
-        yield f"| {_plain(row.name)} | " + " | ".join(str(grid.sign(row, column)) for column in grid.columns) + " |"
+        yield f"| {escaped(row.name)} | " + " | ".join(str(grid.sign(row, column)) for column in grid.columns) + " |"
     for row in grid.rows:
         for reason in grid.reasons(row).reasons:
             if row.uses and not is_fine(reason.answer):
@@ -29,18 +29,13 @@ def _lines(grid: Grid) -> Iterator[str]:
 
 
 def _reason(image: str, reason: Reason) -> Iterator[str]:
-    yield f"\n## {reason.sign}: {_plain(image)} on {_plain(', '.join(reason.pools))}\n"
+    yield f"\n## {reason.sign}: {escaped(image)} on {escaped(', '.join(reason.pools))}\n"
     for finding in reason.answer.findings:
-        yield f"- **{finding.rule}** ({finding.severity.value}): {_plain(finding.message)}"
+        yield f"- **{finding.rule}** ({finding.severity.value}): {escaped(finding.message)}"
         fact = " · ".join(filter(None, (finding.fact.text, source_and_date(finding.fact.source, finding.fact.date))))
         if fact:
-            yield f"  <br>{_plain(fact)}"
+            yield f"  <br>{escaped(fact)}"
         if finding.places:
-            yield f"  <br>At {_plain(', '.join(finding.places))}."
+            yield f"  <br>At {escaped(', '.join(finding.places))}."
     if reason.answer.remedy:
-        yield f"\n**What to change:** {_plain(reason.answer.remedy.text)}"
-
-
-def _plain(text: str) -> str:
-    """Text that Markdown leaves alone. Addresses stay whole, so that they are links."""
-    return " ".join(word if "://" in word else re.sub(r"([\\`*_\[\]<>|#~])", r"\\\1", word) for word in text.split())
+        yield f"\n**What to change:** {escaped(reason.answer.remedy.text)}"
