@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 PROJECT = Path(__file__).resolve().parents[2]
 MARKER = "<!-- gpu-commons comment: dsmlp-fall -->"
@@ -73,3 +76,38 @@ def test_the_next_one_takes_its_place(post: Post) -> None:
 
 def test_a_preview_of_an_older_commit_writes_nothing(post: Post) -> None:
     assert len(post([{"number": 7, "head": {"sha": "newer"}}], [])) == 1
+
+
+def scripts() -> dict[str, str]:
+    """Every shell script of the workflows and of the example for GitLab, by its place."""
+    found: dict[str, str] = {}
+    for path in sorted((PROJECT / ".github" / "workflows").iterdir()):
+        for job in yaml.safe_load(path.read_text())["jobs"].values():
+            found |= {
+                f"{path.stem}: {step.get('name', step['run'])}": step["run"] for step in job["steps"] if "run" in step
+            }
+    for name, job in yaml.safe_load((PROJECT / "docs" / "ci" / "gitlab-ci.yml").read_text()).items():
+        for part in ("before_script", "script", "after_script"):
+            if isinstance(job, dict) and part in job:
+                found[f"gitlab: {name} {part}"] = "\n".join(job[part])
+    return found
+
+
+@pytest.mark.parametrize("place", scripts())
+def test_a_script_of_ci_is_a_script(place: str) -> None:
+    done = subprocess.run(["bash", "-n"], input=scripts()[place], text=True, capture_output=True, check=False)
+    assert done.returncode == 0, done.stderr
+
+
+def test_every_command_of_ours_in_ci_has_the_options_that_are_given(run: Callable[..., Any]) -> None:
+    called = "\n".join(scripts().values())
+    known = run("comment", "--help").stdout
+    given = {
+        option for line in called.splitlines() if "gpu-commons comment" in line for option in re.findall(r"--\w+", line)
+    }
+    assert given == {"--stack", "--format"}  # --base comes by a variable
+    assert all(option in known for option in given | {"--base"})
+    lab = subprocess.run(
+        [sys.executable, "-m", "lab", "preview", "--help"], cwd=PROJECT, capture_output=True, text=True, check=True
+    )
+    assert "--events" in lab.stdout
