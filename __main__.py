@@ -62,7 +62,7 @@ def deploy_to_cluster(stack: Stack, refs: dict[str, pulumi.Output[str]]) -> None
         for name in sorted({job.namespace for job in stack.jobs})
     }
     for job in stack.jobs:
-        GpuJob(job.name, wiring.job_args(job, refs, namespaces[job.namespace].metadata.name), on_runtime)
+        GpuJob(job.name, wiring.job_args(stack, job, refs, namespaces[job.namespace].metadata.name), on_runtime)
     if pools:
         pulumi.export("gpus", pulumi.Output.all(*[pool.gpus for pool in pools.values()]).apply(sum))
         pulumi.export("nodes", {name: pool.node_names for name, pool in pools.items()})

@@ -179,9 +179,10 @@ def _version() -> str:
 @click.option(
     "--stack", metavar="NAME|PATH", help="Stack whose pools are asked about. Else the one that builds the image."
 )
+@click.option("--target", metavar="TARGET", help="Which image of the spec: gateway-client, kernel or batch.")
 @as_json
 @click.pass_context
-def plan(ctx: click.Context, /, name: str, stack: str | None, *, is_json: bool) -> None:
+def plan(ctx: click.Context, /, name: str, stack: str | None, target: str | None, *, is_json: bool) -> None:
     """What goes into an image of ours, whether its CUDA runs on each pool and why, and how big it will be.
 
     NAME is the image's name or its folder. Nothing is built and nothing is asked of a network: the size is a lower
@@ -191,11 +192,12 @@ def plan(ctx: click.Context, /, name: str, stack: str | None, *, is_json: bool) 
     Examples:
       gpu-commons image plan scipy-ml-notebook-cu126
       gpu-commons image plan images/cupy-notebook --stack dsmlp-fall
+      gpu-commons image plan cupy-notebook --target batch
     """  # noqa: D301 - \b is click's: it keeps the lines
     from cli.planned import page_of  # noqa: PLC0415 - see above
     from cli.reports.plan import plan_data, plan_text  # noqa: PLC0415
 
-    page = page_of(_family(name), _folder(name).parent, stack)
+    page = page_of(_family(name, target), _folder(name).parent, stack)
     click.echo(json_text(plan_data(page)) if is_json else plan_text(page, width=width(), paint=painter()), nl=is_json)
     ctx.exit(0 if page.is_fine else FINDINGS)
 
@@ -204,7 +206,7 @@ def plan(ctx: click.Context, /, name: str, stack: str | None, *, is_json: bool) 
 @click.argument("name")
 @as_json
 def render(name: str, *, is_json: bool) -> None:
-    """The Dockerfile of an image of ours.
+    """The Dockerfile of an image of ours, with a stage for each of its targets: `docker build --target batch`.
 
     \b
     Example:
@@ -265,7 +267,7 @@ def build(name: str, *, is_json: bool, **options: Any) -> None:
 @click.argument("name")
 @as_json
 def lock(name: str, *, is_json: bool) -> None:
-    """The command that resolves the pins of an image of ours anew.
+    """The commands that resolve the pins of an image of ours anew, and those of its targets under the same lock.
 
     \b
     Example:
@@ -334,11 +336,11 @@ def _folder(name: str) -> Path:
     return IMAGES / name if given.name == name and not (given / SPEC_FILE).is_file() else given.resolve()
 
 
-def _family(name: str) -> tuple[ImageSpec, ...]:
+def _family(name: str, target: str | None = None) -> tuple[ImageSpec, ...]:
     from images.load import load_family  # noqa: PLC0415 - see above
 
     folder = _folder(name)
-    return _read(lambda: load_family(folder.name, images=folder.parent))
+    return _read(lambda: load_family(folder.name, images=folder.parent, target=target))
 
 
 def _read(read: Callable[[], Read]) -> Read:

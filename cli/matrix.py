@@ -88,7 +88,9 @@ def of_stack(stack: str) -> tuple[Sequence[Image], Sequence[Pool]]:
 
     settings = read_stack(stack)
     try:
-        images = [Image(image.name, cases_of(load_family(image.name))) for image in settings.images]
+        images = [
+            Image(image.full_name, cases_of(load_family(image.name, target=image.target))) for image in settings.images
+        ]
     except SpecError as error:
         raise InputError(str(error)) from None
     return images, [pool_of(pool) for pool in settings.fleet.pools]

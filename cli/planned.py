@@ -24,7 +24,7 @@ from policies.machines import machine_of
 def page_of(family: Sequence[ImageSpec], images: Path, stack: str | None) -> Page:
     """The page of `family[0]`; `images` holds its folder and those of its ancestors. Raises InputError."""
     uses = uses_of(family)
-    name, settings, remark = _stack_of(family[0].name, stack)
+    name, settings, remark = _stack_of(family[0].full_name, stack)
     places = tuple(
         Place(pool.name, pool_of(pool).case, machine_of(pool)) for pool in (settings.fleet.pools if settings else ())
     )
@@ -57,12 +57,12 @@ def _stack_of(image: str, stack: str | None) -> tuple[str, Stack | None, str]:
         name, settings = stack_name(stack), read_stack(stack)
         if not settings.fleet.pools:
             return name, None, f"The stack {name} has no pools: nothing is said of any."
-        builds = any(each.name == image for each in settings.images)
+        builds = any(each.full_name == image for each in settings.images)
         return name, settings, "" if builds else f"The stack {name} does not build {image}; these are its pools."
     found = {}
     for path in stack_files():
         settings = read_stack(str(path))
-        if settings.fleet.pools and any(each.name == image for each in settings.images):
+        if settings.fleet.pools and any(each.full_name == image for each in settings.images):
             found[stack_name(str(path))] = settings
     if len(found) == 1:
         (only,) = found.items()

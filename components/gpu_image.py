@@ -24,8 +24,10 @@ from images.measured import size_of
 from images.origin import Origin
 from images.plan import NOTHING, Plan, Substitute, kernel_pins, plan_image
 from images.pushed import read_pushed
-from images.render import CA_CONTEXT, build_arguments, installed_pins
+from images.render import CA_CONTEXT, build_arguments, installed_pins, stage_of
+from images.runtime import runtime_words
 from images.spec import ImageSpec
+from images.targets import kind_of
 
 _COMPRESSIONS = {"zstd": docker_build.CompressionType.ZSTD, "gzip": docker_build.CompressionType.GZIP}
 
@@ -55,6 +57,8 @@ class GpuImageArgs(TypedDict):
     """Folder with image.yaml, below `images`."""
     repository: str
     """Where the image is pushed: registry and name, without tag."""
+    target: NotRequired[str]
+    """Which of the images of the spec: `gateway-client`, `kernel` or `batch`; default: the server that it describes."""
     base: NotRequired[pulumi.Input[str]]
     """For an image that stands on another of ours: that one's `ref`."""
     builder: NotRequired[str]
@@ -114,10 +118,11 @@ class GpuImage(pulumi.ComponentResource):
         if problems := _argument_problems(name, args, family):
             raise SpecError(problems)
         substitutes = [_substitute(entry) for entry in args.get("substitutes") or ()]
-        plan = plan_image(family, substitutes=substitutes)
+        chosen = load_family(args["image"], images=folder, target=args.get("target"))
+        plan = plan_image(chosen, substitutes=substitutes)
         used = [_as_argument(substitute) for substitute in plan.substitutes]
-        sizes = {spec.name: load_sizes(folder / spec.name, spec) for spec in family}
-        expectation = expected(family, sizes, substitutes)
+        sizes = {spec.name: load_sizes(folder / spec.name, spec) for spec in chosen}
+        expectation = expected(chosen, sizes, substitutes)
         super().__init__(
             "gpu-commons:index:GpuImage",
             name,
@@ -154,6 +159,9 @@ class GpuImage(pulumi.ComponentResource):
                 **build_arguments(family[0]),
                 **({"BASE": args["base"]} if args.get("base") is not None else {}),
             },
+            target=stage_of(plan.spec)
+            if kind_of(plan.spec)
+            else None,  # without one: the last stage, the spec's own image
             platforms=[docker_build.Platform.LINUX_AMD64],
             builder={"name": args["builder"]} if args.get("builder") else None,
             build_on_preview=bool(args.get("build_on_preview")),
@@ -233,6 +241,7 @@ def _facts(plan: Plan, expectation: Expected) -> Mapping[str, Any]:
         "packages": installed_pins(plan),
         "kernels": {kernel.name: list(kernel_pins(kernel)) for kernel in plan.kernels},
         "missing": list(plan.missing),
+        **({"runtime": words} if (words := runtime_words(spec.runtime)) else {}),
         "expected": {**bound, "origin": Origin.SPEC.value} if bound else None,
     }
 
@@ -265,7 +274,7 @@ def _departures(plan: Plan) -> str:
         lines.append(f"{substitute.reference} {what}: {substitute.reason}")
     if plan.missing:
         lines.append(f"not in this image: {', '.join(plan.missing)}")
-    return "\n".join([f"{plan.spec.name} is not what its spec asks for:", *lines]) if lines else ""
+    return "\n".join([f"{plan.spec.full_name} is not what its spec asks for:", *lines]) if lines else ""
 
 
 def _near(path: Path) -> str:

@@ -14,7 +14,7 @@ from components.nvidia_runtime import NvidiaRuntimeArgs
 from components.pre_puller import PrePullerArgs
 from components.problems import Problem, SettingsError
 from components.settings import Stack
-from components.stack.models import Hub, Job, Pool, Profile
+from components.stack.models import Hub, Image, Job, Pool, Profile
 from images.load import load_family
 
 Refs = Mapping[str, pulumi.Output[str]]  # image name → repository@digest
@@ -45,12 +45,12 @@ def require_policies(environment: Mapping[str, str] = os.environ) -> str | None:
 
 
 def images_in_order(stack: Stack) -> Iterator[tuple[str, str | None]]:
-    """Image names with their parent among our images; parents first.
+    """Full names of images with their parent among our images; parents first.
 
     Raises SettingsError for a parent that the stack does not build.
     """
-    names = [image.name for image in stack.images]
-    parents = {name: load_family(name)[0].base.image for name in names}
+    names = [image.full_name for image in stack.images]
+    parents = {image.full_name: load_family(image.name, target=image.target)[0].base.image for image in stack.images}
     problems = [
         Problem(f"images[{index}].name", name, f"stands on our {parents[name]}", f"add {parents[name]} to images")
         for index, name in enumerate(names)
@@ -69,12 +69,15 @@ def images_in_order(stack: Stack) -> Iterator[tuple[str, str | None]]:
 def image_args(
     stack: Stack, name: str, base: pulumi.Output[str] | None, deployed: pulumi.Output[Mapping[str, Any]] | None = None
 ) -> GpuImageArgs:
-    """Arguments of a GpuImage. `base`: its parent's `ref`; `deployed`: the `sizes` of last time, by image."""
+    """Arguments of a GpuImage by its full name. `base`: its parent's `ref`; `deployed`: the `sizes` of last time."""
+    image = _image(stack, name)
     args: GpuImageArgs = {
-        "image": name,
+        "image": image.name,
         "repository": f"{stack.site.registry}/{name}",
         "lands_on": image_pools(stack, name),
     }
+    if image.target:
+        args["target"] = image.target
     if deployed is not None:
         args["deployed"] = deployed.apply(lambda sizes: sizes.get(name, {}))
     if base is not None:
@@ -162,7 +165,7 @@ def hub_args(stack: Stack, hub: Hub, refs: Refs) -> NotebookHubArgs:
         "hub_image_name": hub.hub_image,
         "proxy_image": refs[hub.proxy_image],
         "proxy_image_name": hub.proxy_image,
-        "profiles": [_profile(profile, refs) for profile in hub.profiles],
+        "profiles": [_profile(stack, profile, refs) for profile in hub.profiles],
         "courses": [
             {"name": each.name, "title": each.title, "seats": each.seats, "profiles": list(each.profiles)}
             for each in stack.courses
@@ -187,8 +190,10 @@ def hub_args(stack: Stack, hub: Hub, refs: Refs) -> NotebookHubArgs:
     return cast("NotebookHubArgs", {key: value for key, value in args.items() if value is not None})
 
 
-def _profile(profile: Profile, refs: Refs) -> dict[str, Any]:
+def _profile(stack: Stack, profile: Profile, refs: Refs) -> dict[str, Any]:
     said = profile.model_dump(exclude_none=True, exclude={"image", "assumptions"})
+    if "shm_gib" not in said and (shm_gib := _shm_gib(stack, profile.image)):
+        said["shm_gib"] = shm_gib
     return {**said, "image": refs[profile.image], "image_name": profile.image}
 
 
@@ -203,7 +208,18 @@ def pre_puller_args(stack: Stack, hub: Hub, refs: Refs, namespace: pulumi.Input[
     }
 
 
-def job_args(job: Job, refs: Refs, namespace: pulumi.Input[str]) -> GpuJobArgs:
+def _image(stack: Stack, name: str) -> Image:
+    return {image.full_name: image for image in stack.images}[name]
+
+
+def _shm_gib(stack: Stack, name: str) -> float | None:
+    """Shared memory that an image asks for, for workloads that say nothing of it."""
+    image = _image(stack, name)
+    runtime = load_family(image.name, target=image.target)[0].runtime
+    return runtime.shm_gib if runtime else None
+
+
+def job_args(stack: Stack, job: Job, refs: Refs, namespace: pulumi.Input[str]) -> GpuJobArgs:
     """Arguments of the GpuJob of a job."""
     args: dict[str, Any] = {
         "namespace": namespace,
@@ -213,7 +229,7 @@ def job_args(job: Job, refs: Refs, namespace: pulumi.Input[str]) -> GpuJobArgs:
         "gpus": job.gpus,
         "cpu": job.cpu,
         "memory_gib": job.memory_gib,
-        "shm_gib": job.shm_gib,
+        "shm_gib": job.shm_gib or _shm_gib(stack, job.image),
         "pool": job.pool,
         "retries": job.retries,
         "deadline_s": job.deadline_s,

@@ -16,9 +16,9 @@ from tempfile import TemporaryDirectory
 from typing import Final
 
 from images.buildkit import OCI_LAYOUT, Build, BuildError, Client, run_build
-from images.load import context_files
+from images.load import VERIFYING, context_files
 from images.plan import Substitute
-from images.render import CA_CONTEXT, VERIFY_TARGET, build_arguments, render_dockerfile
+from images.render import CA_CONTEXT, VERIFY_TARGET, VERIFYING_CONTEXT, build_arguments, render_dockerfile
 from images.spec import ImageSpec
 
 PLATFORM: Final = "linux/amd64"
@@ -101,7 +101,7 @@ def build_of(order: Order, at: int, base: str | None) -> Build:
     return Build(
         context=order.images / spec.name,
         dockerfile=text,
-        named={CA_CONTEXT: str(ca.parent)} if ca else {},
+        named={VERIFYING_CONTEXT: str(VERIFYING), **({CA_CONTEXT: str(ca.parent)} if ca else {})},
         build_args={**build_arguments(spec), **({"BASE": base} if base else {})},
         platforms=(PLATFORM,),
         cache_from=order.cache_from,

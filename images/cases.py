@@ -25,7 +25,7 @@ _CONCERNS_GPUS: Final = re.compile(r"(NVIDIA|CUDA)_\w+")
 class Use:
     """Something that uses a GPU, and where in the image it lies."""
 
-    where: str  # base, server, kernel NAME; with `of IMAGE` where an ancestor brings it
+    where: str  # base, server or a target, kernel NAME; with `of IMAGE` where an ancestor brings it
     cuda: Cuda | None  # what the spec says of the environment's CUDA
     case: Case
 

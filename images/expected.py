@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Final
 
 from images.estimate import MB, Size
-from images.load import IMAGES, load_family, load_sizes
+from images.load import IMAGES, load_named, load_sizes
 from images.measured import UNPACKED_RATIO
 from images.origin import Origin
 from images.plan import Plan, Substitute, plan_image
@@ -70,11 +70,11 @@ class Expected:
 
 @cache
 def expected_of(name: str, images: Path = IMAGES, substitutes: tuple[Substitute, ...] = ()) -> Size | None:
-    """The lower bound of the image called `name`, from what lies in its folder; None where nothing can be counted.
+    """The lower bound of an image by its full name, from what lies in its folder; None where nothing can be counted.
 
     Read once in a run. Raises SpecError for a spec with mistakes, as `load_family` and `plan_image` do.
     """
-    family = load_family(name, images=images)
+    family = load_named(name, images=images)
     found = expected(family, {spec.name: load_sizes(images / spec.name, spec) for spec in family}, substitutes)
     return found.size if found.counted else None
 

@@ -4,25 +4,33 @@ from __future__ import annotations
 
 import datetime as dt
 import json
-from collections.abc import Iterable, Sequence
+import re
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import yaml
+from packaging.utils import canonicalize_name
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
+from components.compat.images import read_image
+from components.compat.versions import VersionError
 from components.problems import NOT_GIVEN, Loc, Problem, nearest, path_text, show
 from images.lock import read_lock
 from images.pins import wheel_pin
-from images.spec import ImageSpec
+from images.spec import CudaSource, ImageSpec, TargetKind
+from images.targets import SERVER, TargetSpec, forbidden, needed, smallest_first, stands_on, target_specs, targeted
 from images.wheels import SIZES_FILE, WheelSize, is_current, read_sizes, wanted_wheels
 
 IMAGES = Path(__file__).parent
+VERIFYING = IMAGES / "verifying"  # what all checks share: build context `verifying` of every image
 SPEC_FILE = "image.yaml"
 VERIFY_FILE = "verify.py"
 IGNORE_FILE = ".dockerignore"
+# Libraries of the toolkit. cuDNN and NCCL are not among them: a base with CUDA need not have them.
+_CUDA_WHEEL = re.compile(r"nvidia-(cuda-|cublas|cufft|curand|cusolver|cusparse|npp|nvjitlink|nvjpeg|nvvm).*")
 _FIXES = {
     "extra_forbidden": "take it out, or correct its name",
     "missing": "add it",
@@ -67,10 +75,11 @@ def read_spec(folder: Path) -> ImageSpec:
         raise SpecError(_problem(folder, details) for details in _own_mistakes(error)) from error
 
 
-def load_family(name: str, *, images: Path = IMAGES) -> tuple[ImageSpec, ...]:
+def load_family(name: str, *, images: Path = IMAGES, target: str | None = None) -> tuple[ImageSpec, ...]:
     """The image called `name` and its ancestors among our images, the image first.
 
-    Raises SpecError for a spec with mistakes, an unknown name, or a circle.
+    With `target` the first is that target of the image; `server` is the image itself.
+    Raises SpecError for a spec with mistakes, an unknown name or target, or a circle.
     """
     family: list[ImageSpec] = []
     wanted: str | None = name
@@ -84,17 +93,43 @@ def load_family(name: str, *, images: Path = IMAGES) -> tuple[ImageSpec, ...]:
         wanted = family[-1].base.image
     if problems := [problem for pair in pairwise(family) for problem in _shadowed(images, *pair)]:
         raise SpecError(problems)
+    if problems := list(_cuda_misfits(images, family)):
+        raise SpecError(problems)
+    if target not in {None, SERVER}:
+        known = {kind.value: kind for kind in family[0].targets}
+        if target not in known:
+            advice = nearest(str(target), [SERVER, *known], what="target")
+            raise SpecError(
+                [Problem(f"images/{name}/{SPEC_FILE}: targets", show(target), "is not a target of it", advice)]
+            )
+        family[0] = targeted(family[0], known[str(target)])
     return tuple(family)
 
 
+def load_named(full_name: str, *, images: Path = IMAGES) -> tuple[ImageSpec, ...]:
+    """The same by what registries, profiles and jobs call an image: `cupy-notebook-batch` is a target of its spec."""
+    for kind in () if (images / full_name).is_dir() else TargetKind:
+        name = full_name.removesuffix(f"-{kind.value}")
+        if name != full_name and (images / name).is_dir():
+            return load_family(name, images=images, target=kind.value)
+    return load_family(full_name, images=images)
+
+
 def load_sizes(folder: Path, spec: ImageSpec) -> tuple[WheelSize, ...] | None:
-    """Sizes of an image's wheels, from the file beside its lock; None where there is none that fits the lock."""
+    """Sizes of an image's wheels, from the file beside its lock; None where there is none that fits the lock.
+
+    A target's wheels are all among the server's.
+    """
     lock = (folder / spec.python.lock).read_text() if spec.python else ""
+    wanted = wanted_wheels(spec, lock)
     try:
         sizes = read_sizes((folder / SIZES_FILE).read_text())
     except (OSError, ValueError):
         return None
-    return sizes if is_current(sizes, wanted_wheels(spec, lock)) else None
+    if isinstance(spec, TargetSpec):
+        keys = {(each.environment, each.name, each.version) for each in wanted}
+        sizes = tuple(size for size in sizes if (size.environment, size.name, size.version) in keys)
+    return sizes if is_current(sizes, wanted) else None
 
 
 def context_files(folder: Path) -> tuple[Path, ...]:
@@ -112,17 +147,19 @@ def _misfits(folder: Path, spec: ImageSpec) -> Iterable[Problem]:
     """What the spec alone cannot tell: it must fit the folder that it lies in."""
     if spec.name != folder.name:
         yield Problem(f"{_place(folder)}: name", show(spec.name), f"lies in folder {folder.name}", "use the same name")
-    needed = [VERIFY_FILE, *(file.source for file in spec.files)]
-    if spec.python:
-        needed.append(spec.python.lock)
+    targets = target_specs(spec)
+    files = [VERIFY_FILE, *(file.source for file in spec.files)]
+    files += [each.python.lock for each in (spec, *targets) if each.python]
     if spec.node:
-        needed += [spec.node.lock, "package.json"]
-    for name in needed:
+        files += [spec.node.lock, "package.json"]
+    for name in files:
         if not (folder / name).is_file():
             yield Problem(_place(folder), show(name), "is not in the image's folder", f"add {folder / name}")
-    yield from _ignore_misfits(folder, needed)
+    yield from _ignore_misfits(folder, files)
     if spec.python and (folder / spec.python.lock).is_file():
         yield from _wheel_lock_misfits(folder, spec)
+        yield from _package_misfits(folder, spec)
+        yield from _target_misfits(folder, spec, targets)
     if spec.node and (folder / spec.node.lock).is_file():
         yield from _node_lock_misfits(folder, spec.node.lock, spec.node.packages)
 
@@ -149,11 +186,14 @@ def _shadowed(images: Path, child: ImageSpec, parent: ImageSpec) -> Iterable[Pro
                 f"images/{child.name}/{child.python.lock}",
                 show(f"{name}=={', '.join(sorted(versions))}"),
                 f"would lie over {', '.join(sorted(inherited[name]))} of {parent.name}",
-                f"make the lock anew: gpu-commons image lock {child.name} prints the command",
+                _lock_anew(child),
             )
 
 
-def _locked(lock: Path) -> dict[str, set[str]]:
+Locked = Mapping[str, set[str]]
+
+
+def _locked(lock: Path) -> Locked:
     """Versions by name. A universal lock may have several, for different Pythons."""
     locked: dict[str, set[str]] = {}
     try:
@@ -176,8 +216,108 @@ def _wheel_lock_misfits(folder: Path, spec: ImageSpec) -> Iterable[Problem]:
                 f"{_place(folder)}: python.packages",
                 show(pin.text),
                 f"is not what {spec.python.lock} {there}",
-                f"make the lock anew: gpu-commons image lock {spec.name} prints the command",
+                _lock_anew(spec),
             )
+
+
+def _package_misfits(folder: Path, spec: ImageSpec) -> Iterable[Problem]:
+    """A target leaves out what the spec has, and keeps what its kind needs."""
+    assert spec.python is not None  # noqa: S101 - for the type checker; asked by the only caller
+    packages = [package.name for package in spec.python.packages]
+    for kind, target in spec.targets.items():
+        place = f"{_place(folder)}: targets.{kind.value}"
+        for index, name in enumerate(target.without):
+            if canonicalize_name(name) not in packages:
+                advice = nearest(name, packages, what="package")
+                yield Problem(f"{place}.without[{index}]", show(name), "is not among python.packages", advice)
+        left = set(packages) - set(map(canonicalize_name, target.without))
+        if (need := needed(kind)) and need not in left:
+            yield Problem(place, "", f"has no {need}", f"pin {need} in python.packages, and leave it in")
+        elif not left:
+            yield Problem(f"{place}.without", "", "leaves no package", "leave in what the image is for")
+
+
+def _target_misfits(folder: Path, spec: ImageSpec, targets: Sequence[TargetSpec]) -> Iterable[Problem]:
+    """A target has nothing that its kind must not have, and the versions of the server."""
+    locks = {each.full_name: _locks(folder, each) for each in (spec, *targets)}
+    for each in targets:
+        if (lock := locks[each.full_name]) is not None:
+            yield from _wheel_lock_misfits(folder, each)
+            yield from _unlike(each, lock, spec, locks[spec.full_name] or {})
+            for name in lock:
+                if reason := forbidden(each.kind, name):
+                    place = f"{_place(folder)}: targets.{each.kind.value}"
+                    fix = "list in `without` the package that brings it, then make the lock anew"
+                    yield Problem(place, show(name), reason, fix)
+    ordered = smallest_first(targets)
+    for number, big in enumerate(ordered):
+        small, lock = stands_on(big, ordered[:number]), locks[big.full_name]
+        if small is not None and lock is not None and (lower := locks[small.full_name]) is not None:
+            yield from _unlike(small, lower, big, lock)
+
+
+def _unlike(small: ImageSpec, lock: Locked, big: ImageSpec, biggers: Locked) -> Iterable[Problem]:
+    """Wheels of an image that the one which stands on its layers, or has its versions, does not have like this."""
+    assert small.python is not None  # noqa: S101 - for the type checker; targets have wheels
+    assert big.python is not None  # noqa: S101 - the same
+    for name, versions in lock.items():
+        if not versions <= biggers.get(name, set()):
+            there = f"{', '.join(sorted(biggers[name]))}" if name in biggers else "none"
+            yield Problem(
+                f"images/{small.name}/{small.python.lock}",
+                show(f"{name}=={', '.join(sorted(versions))}"),
+                f"is not what {big.python.lock} has: {there}",
+                _lock_anew(small),
+            )
+
+
+def _locks(folder: Path, spec: ImageSpec) -> Locked | None:
+    path = folder / (spec.python.lock if spec.python else "")
+    return _locked(path) if path.is_file() else None
+
+
+def _lock_anew(spec: ImageSpec) -> str:
+    return f"make the lock anew: gpu-commons image lock {spec.name} prints the command"
+
+
+def _cuda_misfits(images: Path, family: Sequence[ImageSpec]) -> Iterable[Problem]:
+    """CUDA comes from the base or from packages, and a base says by its name whether it brings one."""
+    base = family[-1].base.reference or ""
+    lines = _lines_of(base)
+    if lines and TargetKind.GATEWAY_CLIENT in family[0].targets:
+        fix = "take it out, or take a base without CUDA"
+        place = f"images/{family[0].name}/{SPEC_FILE}: targets.gateway-client"
+        yield Problem(place, "", f"would have CUDA: {base} brings {lines[0]}", fix)
+    for spec in family:
+        for name in _locks(images / spec.name, spec) or () if lines else ():
+            if _CUDA_WHEEL.fullmatch(name):
+                fix = "leave out the package that brings it, or take a base without CUDA"
+                yield Problem(
+                    f"images/{spec.name}/{SPEC_FILE}: python.packages",
+                    show(name),
+                    f"brings CUDA a second time: {base} has {lines[0]}",
+                    fix,
+                )
+        place = f"images/{spec.name}/{SPEC_FILE}: cuda"
+        if spec.cuda is None or (spec.cuda.source is not CudaSource.BASE and not lines):
+            continue
+        if not lines:
+            fix = "take source: wheels with the pins of the toolkit, or a base such as nvidia/cuda:12.6.3-runtime-…"
+            yield Problem(f"{place}.source", show("base"), f"is said of {base}, whose name tells of no CUDA", fix)
+        elif spec.cuda.source is not CudaSource.BASE:
+            fix = f'write cuda: {{line: "{lines[0]}", source: base}}, or take a base without CUDA'
+            yield Problem(f"{place}.source", show(spec.cuda.source.value), f"would be there twice: {base} has it", fix)
+        elif spec.cuda.line not in lines:
+            fix = f'write "{lines[0]}", or take the base of that line'
+            yield Problem(f"{place}.line", show(spec.cuda.line), f"is not the line of {base}", fix)
+
+
+def _lines_of(reference: str) -> tuple[str, ...]:
+    """CUDA lines that a reference tells by its name; none where it tells of none, or is not known."""
+    try:
+        return tuple(f"{cuda.major}.{cuda.minor}" for cuda in read_image(reference).cudas)
+    except VersionError:
+        return ()
 
 
 def _node_lock_misfits(folder: Path, lock: str, pins: Sequence[str]) -> Iterable[Problem]:

@@ -1,4 +1,4 @@
-"""The lock of an image's wheels: how it is read, and the command that makes it."""
+"""The lock of an image's wheels: how it is read, and the commands that make it."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from packaging.requirements import Requirement
 from packaging.utils import NormalizedName, canonicalize_name
 
 from images.spec import ImageSpec
+from images.targets import kind_of, target_specs
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,13 +40,25 @@ def read_lock(text: str) -> Iterator[Locked]:
 
 
 def lock_command(spec: ImageSpec) -> str:
-    """Shell line that resolves the pins of an image anew. A child takes over what its parent has already."""
+    """Shell lines that resolve the pins of an image anew, and then those of its targets, under the lock of the image.
+
+    A child takes over what its parent has already.
+    """
     if not spec.python:
         return f"echo '{spec.name} has no Python packages'"
+    return " &&\n".join(_compile(each, spec.python.lock) for each in (spec, *target_specs(spec)))
+
+
+def _compile(spec: ImageSpec, servers_lock: str) -> str:
+    assert spec.python is not None  # noqa: S101 - for the type checker; asked by the only caller
     pins = " ".join(f"'{pin}'" for pin in spec.server_wheels)
-    parent = f" --constraint images/{spec.base.image}/requirements.lock" if spec.base.image else ""
+    folder = f"images/{spec.name}"
+    constraint = f"{folder}/{servers_lock}" if kind_of(spec) else ""
+    if spec.base.image:
+        constraint = f"images/{spec.base.image}/requirements.lock"
+    above = f" --constraint {constraint}" if constraint else ""
     # Debian 12 has Python 3.11; a Jupyter base has a later one. A universal lock serves both.
     return (
         f"printf '%s\\n' {pins} | uv pip compile - --universal --python-version 3.11 --generate-hashes"
-        f" --only-binary :all: --no-annotate --no-header{parent} --output-file images/{spec.name}/{spec.python.lock}"
+        f" --only-binary :all: --no-annotate --no-header{above} --output-file {folder}/{spec.python.lock}"
     )

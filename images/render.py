@@ -2,8 +2,11 @@
 
 The text needs nothing but BuildKit's own front end (no `# syntax` image to pull), keeps every cache in a mount, ends
 as a user who is not root, and installs the same for the same spec: wheels are locked with hashes, and the image's
-times are the day of its version (SOURCE_DATE_EPOCH). Times of files in a layer are those of the build. The target
+times are the day of its version (SOURCE_DATE_EPOCH). Times of files in a layer are those of the build. The stage
 `verify`, which is not part of the image, runs verify.py.
+
+A spec with targets gives one text with a stage for each image (`docker build --target batch`), and what several of
+them have is one layer. The last stage is the spec's own image, so a build that names no stage makes what it did.
 """
 
 from __future__ import annotations
@@ -16,9 +19,14 @@ from typing import Final
 
 from images.load import VERIFY_FILE, epoch
 from images.plan import Plan, Substitute, conda_pins, kernel_pins, plan_image
+from images.runtime import runtime_words
 from images.spec import ImageSpec, Kernel, Layout
+from images.targets import SERVER, kind_of, smallest_first, stands_on, target_specs
 
 CA_CONTEXT: Final = "ca"  # named build context: the folder of the site's CA bundle
+VERIFYING_CONTEXT: Final = "verifying"  # named build context: what all checks share; only a stage `verify` needs it
+VERIFYING_FILE: Final = "verifying.py"
+IMAGE_STAGE: Final = "image"
 VERIFY_TARGET: Final = "verify"
 FACTS_PATH: Final = "/usr/local/share/gpu-commons/image.json"
 LAB_SUBSTITUTE_LABEL: Final = "org.gpu-commons.lab.substitute"
@@ -48,9 +56,25 @@ def render_dockerfile(
     Raises SpecError where the spec cannot be built with these substitutes.
     """
     plan = plan_image(family, substitutes=substitutes)
-    blocks = [_head(plan), *_tools(plan, ca), _from(plan), *_contents(plan, ca), _metadata(plan), _verify(plan, ca)]
-    blocks.append("FROM image")
+    blocks = [_head(plan), *_tools(plan, ca)]
+    if targets := target_specs(family[0]):
+        plans = [plan_image([spec], substitutes=substitutes) for spec in (family[0], *targets)]
+        blocks += [*_several(plans, ca), f"FROM {IMAGE_STAGE} AS {SERVER}"]
+    else:
+        blocks += [_from(plan), *_contents(plan, ca), _metadata(plan), _verify(plan, ca), f"FROM {IMAGE_STAGE}"]
     return "\n\n".join(block for block in blocks if block) + "\n"
+
+
+def stage_of(spec: ImageSpec) -> str:
+    """Build stage of an image or of one of its targets."""
+    kind = kind_of(spec)
+    return kind.value if kind else IMAGE_STAGE
+
+
+def verify_stage_of(spec: ImageSpec) -> str:
+    """Build stage that checks it."""
+    kind = kind_of(spec)
+    return f"{VERIFY_TARGET}-{kind.value}" if kind else VERIFY_TARGET
 
 
 def build_arguments(spec: ImageSpec) -> dict[str, str]:
@@ -62,6 +86,7 @@ def facts(plan: Plan) -> dict[str, object]:
     """What the spec says about the image, as it is built here. Written into the image for people and for verify.py."""
     return {
         "image": plan.spec.name,
+        **({"target": kind.value} if (kind := kind_of(plan.spec)) else {}),
         "version": plan.spec.version,
         "origin": "spec",
         "layout": plan.layout.value,
@@ -90,12 +115,15 @@ def labels(plan: Plan) -> dict[str, str]:
         "licenses": spec.licenses or "",
         **base,
     }
+    kind = kind_of(spec)
     ours = {
         "image": spec.name,
+        "target": kind.value if kind else "",
         "spec.cuda-line": " ".join(spec.cuda_lines),
         "spec.frameworks": " ".join(spec.frameworks),
         "spec.packages": " ".join(installed_pins(plan)),
         "spec.kernels": " ".join(kernel.name for kernel in spec.kernels),
+        **{f"runtime.{key}": value for key, value in runtime_words(spec.runtime).items()},
     }
     lab = {
         LAB_SUBSTITUTE_LABEL: " ".join(plan.substituted_references),
@@ -105,6 +133,7 @@ def labels(plan: Plan) -> dict[str, str]:
         **{f"org.opencontainers.image.{key}": value for key, value in oci.items() if value},
         **{f"org.gpu-commons.{key}": value for key, value in ours.items() if value},
         **{key: value for key, value in lab.items() if value},
+        **spec.labels,
     }
 
 
@@ -118,6 +147,8 @@ def _head(plan: Plan) -> str:
     # The argument has no default on purpose: a wrong parent is worse than a build that stops.
     check = "# check=skip=InvalidDefaultArgInFrom;error=true" if spec.base.image else "# check=error=true"
     lines = [check, f"# {spec.name} {spec.version}, from images/{spec.name}/image.yaml: change that, not this."]
+    if spec.targets:
+        lines.append(f"# Targets: {', '.join([f'{SERVER} (the default)', *(kind.value for kind in spec.targets)])}.")
     if plan.substitutes:
         lines += ["#", "# Not what the spec asks for, because this site cannot reach it:"]
         lines += [f"#   {entry.reference} → {entry.replacement} ({entry.reason})" for entry in plan.substitutes]
@@ -155,16 +186,38 @@ def _tools(plan: Plan, ca: str | None) -> list[str]:
 
 def _from(plan: Plan) -> str:
     base = "${BASE}" if _is_child(plan) else "base"
-    lines = [f"FROM {base} AS image", "ARG SOURCE_DATE_EPOCH"]
+    lines = [f"FROM {base} AS {IMAGE_STAGE}", "ARG SOURCE_DATE_EPOCH"]
     if _is_child(plan) or plan.layout is Layout.JUPYTER:
         lines.append("USER root")
     return "\n".join(lines)
 
 
+def _several(plans: Sequence[Plan], ca: str | None) -> list[str]:
+    """Stages of an image and its targets: what all have, then packages on packages, then what each is run with.
+
+    Packages are stages of their own, because labels and variables of a smaller image must not reach a bigger one.
+    """
+    first, specs = plans[0], smallest_first([plan.spec for plan in plans])
+    venv = _run([_UV_CACHE, _UV_MOUNT], [f"/run/uv/uv venv --python /usr/bin/python3 {VENV}"], None)
+    blocks = ["FROM base AS system\nARG SOURCE_DATE_EPOCH", *_system(first, ca), f"{venv}\nENV PATH={VENV}/bin:$PATH"]
+    blocks.append(_user(first.spec))
+    by_name = {plan.spec.full_name: plan for plan in plans}
+    for number, spec in enumerate(specs):
+        below = stands_on(spec, specs[:number])
+        stage = f"{stage_of(below)}-packages" if below else "system"
+        blocks.append(
+            f"FROM {stage} AS {stage_of(spec)}-packages\nARG SOURCE_DATE_EPOCH\n"
+            + _install(by_name[spec.full_name], ca, before=[])
+        )
+    for plan in plans:
+        stage = stage_of(plan.spec)
+        env = [_instruction("ENV", plan.spec.env)] if plan.spec.env else []
+        blocks.append("\n".join([f"FROM {stage}-packages AS {stage}", *env, *_files(plan.spec), _metadata(plan)]))
+    return blocks + [_verify(plan, ca) for plan in plans]
+
+
 def _contents(plan: Plan, ca: str | None) -> list[str]:
-    blocks = []
-    if os_packages := _os_packages(plan):
-        blocks.append(_run(_apt_mounts(plan.layout), _apt(os_packages, ca), ca))
+    blocks = _system(plan, ca)
     if plan.packages:
         install = _venv if plan.layout is Layout.DEBIAN else _conda
         blocks.append(install(plan, ca))
@@ -178,11 +231,18 @@ def _contents(plan: Plan, ca: str | None) -> list[str]:
         blocks.append(_user(plan.spec))
     if plan.spec.env:
         blocks.append(_instruction("ENV", plan.spec.env))
-    for file in plan.spec.files:
-        # In symbols: numbers would also take the right to enter away from folders that COPY has to make.
-        mode = "u=rwX,go=rX" if file.mode == "0644" else "u=rwx,go=rx"
-        blocks.append(f"COPY --chmod={mode} {file.source} {file.target}")
-    return blocks
+    return blocks + _files(plan.spec)
+
+
+def _system(plan: Plan, ca: str | None) -> list[str]:
+    os_packages = _os_packages(plan)
+    return [_run(_apt_mounts(plan.layout), _apt(os_packages, ca), ca)] if os_packages else []
+
+
+def _files(spec: ImageSpec) -> list[str]:
+    # In symbols: numbers would also take the right to enter away from folders that COPY has to make.
+    modes = {"0644": "u=rwX,go=rX", "0755": "u=rwx,go=rx"}
+    return [f"COPY --chmod={modes[file.mode]} {file.source} {file.target}" for file in spec.files]
 
 
 def _os_packages(plan: Plan) -> list[str]:
@@ -221,6 +281,14 @@ _BYTE_CODE: Final = " \\\n    | ".join(
 
 
 def _venv(plan: Plan, ca: str | None) -> str:
+    if _is_child(plan):
+        return _install(plan, ca, before=[])
+    made = _install(plan, ca, before=[f"/run/uv/uv venv --python /usr/bin/python3 {VENV}"])
+    return f"{made}\nENV PATH={VENV}/bin:$PATH"
+
+
+def _install(plan: Plan, ca: str | None, *, before: Sequence[str]) -> str:
+    """All wheels of the lock that are not there yet, in one layer."""
     assert plan.spec.python is not None  # noqa: S101 - there are packages
     mounts = [
         _UV_CACHE,
@@ -231,11 +299,8 @@ def _venv(plan: Plan, ca: str | None) -> str:
         f"/run/uv/uv pip install --python {VENV}/bin/python",
         ["--require-hashes --only-binary :all: --link-mode copy", "--requirement /run/requirements.lock"],
     )
-    steps = [*_home(plan), "touch /dev/shm/before", install, _BYTE_CODE]
-    if _is_child(plan):
-        return _run(mounts, steps, ca, "SSL_CERT_FILE")
-    steps.insert(0, f"/run/uv/uv venv --python /usr/bin/python3 {VENV}")
-    return f"{_run(mounts, steps, ca, 'SSL_CERT_FILE')}\nENV PATH={VENV}/bin:$PATH"
+    steps = [*before, *_home(plan), "touch /dev/shm/before", install, _BYTE_CODE]
+    return _run(mounts, steps, ca, "SSL_CERT_FILE")
 
 
 def _conda(plan: Plan, ca: str | None) -> str:
@@ -310,15 +375,18 @@ def _metadata(plan: Plan) -> str:
 
 def _verify(plan: Plan, ca: str | None) -> str:
     spec = plan.spec
-    lines = [f"FROM image AS {VERIFY_TARGET}"]
+    lines = [f"FROM {stage_of(spec)} AS {verify_stage_of(spec)}"]
     if spec.verify.os_packages:
         lines += [
             "USER root",
             _run(_apt_mounts(plan.layout), _apt(spec.verify.os_packages, ca), ca),
             f"USER {spec.user.uid}:{spec.user.gid}",
         ]
-    mount = f"--mount=type=bind,source={VERIFY_FILE},target=/run/{VERIFY_FILE}"
-    lines.append(f"RUN --network=none {mount} python3 /run/{VERIFY_FILE}")
+    mounts = [
+        f"--mount=type=bind,source={VERIFY_FILE},target=/run/{VERIFY_FILE}",
+        f"--mount=type=bind,from={VERIFYING_CONTEXT},source={VERIFYING_FILE},target=/run/{VERIFYING_FILE}",
+    ]
+    lines.append(_command("RUN --network=none", [*mounts, f"python3 /run/{VERIFY_FILE}"]))
     return "\n".join(lines)
 
 

@@ -10,7 +10,7 @@ import datetime as dt
 import re
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Annotated, Final, Literal, Self
+from typing import Annotated, ClassVar, Final, Literal, Self
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
@@ -21,6 +21,11 @@ NAME_PATTERN = r"[a-z0-9]+(-[a-z0-9]+)*"
 # Read as pod settings by the NVIDIA container toolkit: an image that sets them sees GPUs that nobody gave it.
 VISIBILITY_VARIABLES: Final = frozenset({"NVIDIA_VISIBLE_DEVICES", "CUDA_VISIBLE_DEVICES"})
 CUDA_CONDA_PACKAGES: Final = ("cudatoolkit", "cudnn", "nccl")
+OWN_LABELS: Final = "org.gpu-commons."
+OCI_LABELS: Final = "org.opencontainers.image."
+OWN_OCI_LABELS: Final = frozenset(
+    {"title", "description", "version", "created", "licenses", "base.name", "base.digest"}
+)
 
 
 class Layout(StrEnum):
@@ -33,8 +38,24 @@ class Layout(StrEnum):
 class CudaSource(StrEnum):
     """Where an environment's CUDA comes from. One source, never two: it would be there twice."""
 
+    BASE = "base"
     CONDA = "conda"
     WHEELS = "wheels"
+
+
+class TargetKind(StrEnum):
+    """What else a spec can be made into, beside the image that it describes itself."""
+
+    GATEWAY_CLIENT = "gateway-client"  # JupyterLab without CUDA, whose kernels run behind a gateway
+    KERNEL = "kernel"  # ipykernel and frameworks without a server: a gateway starts it
+    BATCH = "batch"  # frameworks alone, nothing of Jupyter
+
+
+class Ipc(StrEnum):
+    """Whose System V and POSIX shared memory processes see."""
+
+    HOST = "host"
+    PRIVATE = "private"
 
 
 def _wheel_pin(text: str) -> str:
@@ -63,6 +84,12 @@ def _as_package(entry: object) -> object:
     return {"pypi": entry} if isinstance(entry, str) else entry
 
 
+def _label(text: str) -> str:
+    if text.startswith(OWN_LABELS) or text.removeprefix(OCI_LABELS) in OWN_OCI_LABELS:
+        raise ValueError("is written by us from the other keys of the spec")
+    return text
+
+
 def _variable(text: str) -> str:
     if text in VISIBILITY_VARIABLES:
         raise ValueError("chooses GPUs, which is for the GPU request of the pod and never for an image")
@@ -77,6 +104,8 @@ CudaLine = Annotated[str, AfterValidator(_cuda_line)]
 RelativePath = Annotated[str, AfterValidator(_relative_path)]
 Variable = Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$"), AfterValidator(_variable)]
 Text = Annotated[str, Field(min_length=1, pattern=r"^[^\n]+$")]
+Port = Annotated[int, Field(ge=1, le=65535)]
+Label = Annotated[str, Field(pattern=r"^[a-z0-9]+([._/-][a-z0-9]+)*$"), AfterValidator(_label)]
 OsPackage = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9+.-]+(=[0-9A-Za-z.+~:-]+)?$")]
 
 
@@ -130,6 +159,11 @@ class Package(_Strict):
     """Pin on conda-forge, if the name differs; `none`: on every base the wheel of PyPI, because its build matters."""
 
     @property
+    def name(self) -> str:
+        """Its name on PyPI, normalized."""
+        return wheel_pin(self.pypi).name
+
+    @property
     def conda_pin(self) -> str | None:
         """What conda-forge calls it; None for a wheel of PyPI."""
         return None if self.conda == "none" else self.conda or self.pypi.replace("==", "=")
@@ -161,12 +195,14 @@ class Cuda(_Strict):
     line: CudaLine
     """CUDA line, quoted: "10.1"."""
     source: Annotated[CudaSource, Field(strict=False)]
-    """`conda` packages or `wheels`."""
+    """`conda` packages, `wheels`, or the `base` that the image stands on."""
     packages: tuple[str, ...] = Field(default=(), strict=False)
     """Pins of the toolkit and its libraries; may be empty where a framework's wheel brings them."""
 
     @model_validator(mode="after")
     def _pinned_completely(self) -> Self:
+        if self.source is CudaSource.BASE and self.packages:
+            raise ValueError("takes CUDA from the base, and packages as well: it would be there twice, choose one")
         check = _conda_pin if self.source is CudaSource.CONDA else _wheel_pin
         for pin in self.packages:
             try:
@@ -212,6 +248,8 @@ class Kernel(_Strict):
             raise ValueError(f"has {self.cuda.packages[0]} in cuda.packages: the wheels of a kernel are in its pypi")
         if not any(pin.startswith("ipykernel=") for pin in (*self.conda, *self.pypi)):
             raise ValueError("needs a pin of ipykernel, in conda or pypi")
+        if self.cuda and self.cuda.source is CudaSource.BASE:
+            raise ValueError("has an environment of its own, which takes its CUDA from conda or wheels")
         return self
 
 
@@ -239,6 +277,50 @@ class File(_Strict):
     """Permission bits, quoted."""
 
 
+class Runtime(_Strict):
+    """What the image's programs need of whoever runs them, beside a GPU. What is not given stays the engine's default.
+
+    A registry cannot enforce it: it becomes labels of the image, `image plan` prints the flags of each engine, and
+    workloads of a stack that say nothing of shared memory take `shm_gib` from here.
+    """
+
+    shm_gib: Annotated[float, Field(gt=0, le=1024, strict=False, allow_inf_nan=False)] | None = None
+    """Size of /dev/shm in GiB. Data loaders pass batches through it; an engine's default is 64 MiB."""
+    memlock: Literal["unlimited"] | Annotated[int, Field(ge=0)] | None = None
+    """Bytes that a process may lock in memory, or `unlimited`; RDMA and pinned memory need it."""
+    stack_mib: Annotated[int, Field(ge=1, le=1048576)] | None = None
+    """Largest stack of a process in MiB."""
+    ipc: Annotated[Ipc, Field(strict=False)] | None = None
+    """`host` shares the node's shared memory with everybody on it; `private` is the image's own."""
+
+    @model_validator(mode="after")
+    def _one_shared_memory(self) -> Self:
+        if self.ipc is Ipc.HOST and self.shm_gib is not None:
+            raise ValueError("has ipc host, whose /dev/shm is the node's, and shm_gib as well: choose one")
+        return self
+
+
+class Target(_Strict):
+    """Another image of the same spec. What is not said here is as in the spec, or as its kind needs it."""
+
+    without: tuple[KernelName, ...] = Field(default=(), strict=False)
+    """Names of python.packages that are left out."""
+    title: Text | None = None
+    """One line for people."""
+    description: Text | None = None
+    """What it is for."""
+    ports: tuple[Port, ...] | None = Field(default=None, strict=False)
+    """Ports it listens on. A kernel and a batch image have none unless they are given."""
+    env: dict[Variable, str] = Field(default_factory=dict)
+    """Environment variables beside those of the spec."""
+    entry_point: tuple[Text, ...] | None = Field(default=None, strict=False)
+    """What always runs; of a batch image the spec's and then `python`."""
+    command: tuple[Text, ...] | None = Field(default=None, strict=False)
+    """What runs unless the pod says otherwise; default: what the kind is for."""
+    runtime: Runtime | None = None
+    """Instead of the spec's."""
+
+
 class Verify(_Strict):
     """How the built image is checked: `verify.py` of its folder, run inside as its own user, without network."""
 
@@ -263,6 +345,8 @@ class Environment:
 
 class ImageSpec(_Strict):
     """One image."""
+
+    needs_command: ClassVar[bool] = True  # an entry point such as tini's runs nothing by itself
 
     name: Name
     """Name of the image, of its folder and of its repository."""
@@ -290,8 +374,12 @@ class ImageSpec(_Strict):
     """Further kernels, each in an environment of its own."""
     user: User
     """Who it runs as."""
-    ports: tuple[Annotated[int, Field(ge=1, le=65535)], ...] = Field(default=(), strict=False)
+    ports: tuple[Port, ...] = Field(default=(), strict=False)
     """Ports it listens on."""
+    runtime: Runtime | None = None
+    """What it needs of whoever runs it."""
+    labels: dict[Label, Text] = Field(default_factory=dict)
+    """Labels of your own; ours (org.gpu-commons.*, and the OCI ones that the spec's keys give) are refused."""
     env: dict[Variable, str] = Field(default_factory=dict)
     """Environment variables."""
     entry_point: tuple[Text, ...] = Field(default=(), strict=False)
@@ -302,9 +390,13 @@ class ImageSpec(_Strict):
     """Files that are copied in."""
     verify: Verify = Verify()
     """What the check needs."""
+    targets: dict[Annotated[TargetKind, Field(strict=False)], Target] = Field(default_factory=dict)
+    """Further images of this spec, by kind: gateway-client, kernel, batch."""
 
     @model_validator(mode="after")
     def _fits_together(self) -> Self:
+        if self.targets and (self.base.layout is not Layout.DEBIAN or not self.python or self.node):
+            raise ValueError("has targets, which are made of python packages alone, on a base that brings no Jupyter")
         if self.cuda and self.cuda.source is CudaSource.CONDA:
             raise ValueError("has conda CUDA for the server's environment: give it to a kernel, or take wheels")
         if self.cuda and not self.python:
@@ -312,9 +404,19 @@ class ImageSpec(_Strict):
         names = [kernel.name for kernel in self.kernels]
         if len(set(names)) != len(names):
             raise ValueError("has two kernels of one name")
-        if not self.base.image and not self.command:
+        if not self.base.image and not self.command and self.needs_command:
             raise ValueError("needs a command: what runs unless the pod says otherwise")
         return self
+
+    @property
+    def full_name(self) -> str:
+        """Name of the image as registries and workloads know it; a target has one of its own."""
+        return self.name
+
+    @property
+    def main_environment(self) -> str:
+        """What the environment is called that is no kernel's."""
+        return "server"
 
     @property
     def cuda_lines(self) -> tuple[str, ...]:
@@ -337,7 +439,7 @@ class ImageSpec(_Strict):
     @property
     def environments(self) -> tuple[Environment, ...]:
         """What is loaded together: the server's environment, then one for each kernel."""
-        server = Environment("server", tuple(map(read_pin, self.server_wheels)), self.cuda)
+        server = Environment(self.main_environment, tuple(map(read_pin, self.server_wheels)), self.cuda)
         kernels = (
             Environment(
                 f"kernel {kernel.name}",

@@ -212,7 +212,7 @@ def _checks(
             if rule.check_stack is not None:
                 yield "stack", rule, functools.partial(rule.check_stack, site)
     elif token == IMAGE_TOKEN:
-        image = str(inputs.get("image", name))
+        image = "-".join(str(part) for part in (inputs.get("image", name), inputs.get("target")) if part)
         for rule in ALL_RULES:
             if rule.check_image is not None:
                 yield f"image {image}", rule, functools.partial(rule.check_image, image, site)

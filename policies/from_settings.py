@@ -15,7 +15,7 @@ from components.stack.models import Policies
 from images.cases import Use, uses_of
 from images.estimate import GB
 from images.inspection.facts import ImageContents
-from images.load import IMAGES, load_family
+from images.load import IMAGES, load_named
 from images.pushed import known
 from policies.finding import Level
 from policies.findings import Limits, Site
@@ -71,13 +71,15 @@ def site_of(stack: Stack, images: Path = IMAGES) -> Site:
             unpacked_disk_share=limits.unpacked_disk_share,
             refuse_unsupported_base=limits.refuse_unsupported_base,
             waivers={
-                image.name: SizeWaiver(round(image.limit.compressed_gb * GB), image.limit.reason, image.limit.until)
+                image.full_name: SizeWaiver(
+                    round(image.limit.compressed_gb * GB), image.limit.reason, image.limit.until
+                )
                 for image in stack.images
                 if image.limit
             },
         ),
         contents_of=_remembering(known),
-        own_images=frozenset(image.name for image in stack.images),
+        own_images=frozenset(image.full_name for image in stack.images),
         planned_of=planner(stack, images),
         gpus={pool.name: pool_gpus(pool) for pool in stack.fleet.pools},
         room={pool.name: pool.gpus for pool in stack.fleet.pools},
@@ -99,7 +101,7 @@ def _strictness(given: Policies) -> Strictness:
 
 @functools.cache
 def _uses_of(folder: Path, image: str) -> tuple[Use, ...]:
-    return uses_of(load_family(image, images=folder))
+    return uses_of(load_named(image, images=folder))
 
 
 def _remembering(ask: Callable[[str], ImageContents | None]) -> Callable[[str], ImageContents | None]:

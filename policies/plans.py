@@ -8,7 +8,7 @@ from pathlib import Path
 
 from components.settings import Stack
 from images.expected import expected_of
-from images.load import IMAGES, SpecError, load_family
+from images.load import IMAGES, SpecError, load_named
 from images.plan import Substitute, plan_image
 from policies.findings import Planned
 
@@ -22,7 +22,7 @@ def planner(stack: Stack, folder: Path = IMAGES) -> Callable[[str], Planned | No
     @functools.cache
     def planned(name: str) -> Planned | None:
         try:
-            base = plan_image(load_family(name, images=folder), substitutes=substitutes).root
+            base = plan_image(load_named(name, images=folder), substitutes=substitutes).root
             return Planned(expected_of(name, folder, substitutes), base)
         except SpecError:
             return None

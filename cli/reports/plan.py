@@ -16,10 +16,14 @@ from images.estimate import amount, cold_start, disk_use, room
 from images.expected import Expected
 from images.plan import Plan, kernel_pins
 from images.render import facts
+from images.runtime import engines, runtime_words
+from images.spec import CudaSource, Runtime
 from policies.findings import Machine
 
 _NUMBERS: Final = {2: "both pools", 3: "all three pools"}
 _LABEL: Final = 10
+_ENGINE: Final = 12
+_SOURCES: Final = {CudaSource.BASE: "the base", CudaSource.CONDA: "conda-forge", CudaSource.WHEELS: "wheels"}
 _ANY_GPU: Final = "the GPU"  # where pools with several models share an answer
 # What says why a CUDA line runs, where it does: by itself, by its minor version, by a compat package; else the code.
 _TELLING: Final = ("R-BACK", "R-MINOR", "R-FWD", "R-APPT", "R-PTX", "R-ARCH")
@@ -65,7 +69,14 @@ class Page:
 
 def plan_text(page: Page, *, width: int | None = None, paint: Paint = plain) -> str:
     """For people. Lines are folded at `width`; None leaves them whole."""
-    lines = [*_contents(page.plan, width), "", *_cuda(page, width, paint), "", *_size(page, width)]
+    lines = [
+        *_contents(page.plan, width),
+        *_runtime(page.plan.spec.runtime, width),
+        "",
+        *_cuda(page, width, paint),
+        "",
+        *_size(page, width),
+    ]
     return "\n".join(lines) + "\n"
 
 
@@ -73,6 +84,8 @@ def plan_data(page: Page) -> dict[str, Any]:
     """The same and more, as JSON."""
     return {
         **facts(page.plan),
+        "targets": [kind.value for kind in page.plan.spec.targets],
+        "runtime": _runtime_data(page.plan.spec.runtime),
         "base": page.plan.root,
         "stack": page.stack,
         "remark": page.remark,
@@ -87,15 +100,40 @@ def plan_data(page: Page) -> dict[str, Any]:
 
 def _contents(plan: Plan, width: int | None) -> Iterator[str]:
     spec = plan.spec
-    yield from folded(f"{spec.name} {spec.version}: {spec.title}", "", "  ", width)
+    yield from folded(f"{spec.full_name} {spec.version}: {spec.title}", "", "  ", width)
     rows = [("base", plan.root), ("layout", plan.layout.value)]
     if spec.base.image:
         rows.append(("parent", f"{spec.base.image}, an image of ours"))
     rows += [("package", package.pypi) for package in plan.packages]
     rows += [("wheel", wheel) for wheel in plan.cuda_wheels]
     rows += [("kernel", f"{kernel.name}: {', '.join(kernel_pins(kernel))}") for kernel in plan.kernels]
+    if spec.targets:
+        rows.append(("targets", f"{', '.join(kind.value for kind in spec.targets)}: --target shows one"))
     for label, text in rows:
         yield from _row(label, text, 2, width)
+
+
+# --- how it is run
+
+
+def _runtime(runtime: Runtime | None, width: int | None) -> Iterator[str]:
+    if runtime is None:
+        return
+    yield ""
+    yield "How it is run"
+    for engine in engines(runtime):
+        shown = [" ".join(engine.says)] if engine.name == "docker" else [*engine.says]
+        for number, text in enumerate([*shown, *(f"cannot say {each}" for each in engine.cannot)]):
+            yield from folded(text, f"  {'' if number else engine.name:<{_ENGINE}}", " " * (_ENGINE + 4), width)
+
+
+def _runtime_data(runtime: Runtime | None) -> dict[str, Any]:
+    if runtime is None:
+        return {}
+    return {
+        "spec": runtime_words(runtime),
+        **{each.name: {"says": list(each.says), "cannot": list(each.cannot)} for each in engines(runtime)},
+    }
 
 
 # --- on which pools
@@ -119,7 +157,7 @@ def _cuda(page: Page, width: int | None, paint: Paint) -> Iterator[str]:
 def _told(use: Use) -> str:
     if use.cuda is None:
         return what(use.case)
-    return f"{what(use.case)} from {'conda-forge' if use.cuda.source.value == 'conda' else 'wheels'}"
+    return f"{what(use.case)} from {_SOURCES[use.cuda.source]}"
 
 
 def _groups(fits: Iterable[Fit]) -> list[list[Fit]]:

@@ -38,7 +38,7 @@ def check(raw: Raw) -> Iterator[Fault]:
     pools = [_outline(loc, pool) for loc, pool in _items(raw, "fleet", "pools")]
     yield from _site(raw)
     yield from _fleet(raw, pools)
-    yield from _doubles(raw, ("images",))
+    yield from _doubles(raw, ("images",), key=_image_name)
     yield from _hubs(raw, pools)
     yield from _doubles(raw, ("jobs",), key=lambda job: (str(job.get("namespace", "batch")), job.get("name")))
     for loc, job in _items(raw, "jobs"):
@@ -226,7 +226,7 @@ def _workload(raw: Raw, loc: Loc, workload: Raw, pools: list[_Pool], *, elsewher
 
 
 def _image(raw: Raw, loc: Loc, name: object) -> Iterator[Fault]:
-    names = _known(raw, "images")
+    names = _known(raw, "images", name_of=_image_name)
     if names is not None and isinstance(name, str) and name not in names:
         yield Fault(loc, "is not an image of this stack", nearest(name, names, what="image"), name)
 
@@ -317,7 +317,13 @@ def _items(raw: Raw, *path: str, at: Loc = ()) -> list[tuple[Loc, Raw]]:
     return [((*at, *path, index), item) for index, item in enumerate(items) if isinstance(item, Mapping)]
 
 
-def _known(raw: Raw, *path: str) -> set[str] | None:
+def _image_name(image: Raw) -> object:
+    """What profiles and jobs call an image: its name, and its target where it has one."""
+    name, target = image.get("name"), image.get("target")
+    return f"{name}-{target}" if isinstance(name, str) and isinstance(target, str) else name
+
+
+def _known(raw: Raw, *path: str, name_of: Callable[[Raw], object] = lambda item: item.get("name")) -> set[str] | None:
     """Names in a list of named things; None where its shape is so wrong that a name may be meant to be there."""
     for step in path[:-1]:
         if not isinstance(raw.get(step, {}), Mapping):
@@ -326,7 +332,7 @@ def _known(raw: Raw, *path: str) -> set[str] | None:
     found = raw.get(path[-1], [])
     if not isinstance(found, list) or not all(isinstance(item, Mapping) for item in found):
         return None
-    names = [item.get("name") for item in found]
+    names = [name_of(item) for item in found]
     return {str(name) for name in names} if all(isinstance(name, str) for name in names) else None
 
 

@@ -257,7 +257,17 @@ class Image(BaseModel):
 
     model_config = _FORM
     name: Name = Field(description="Folder below images/, and the last part of the repository.")
+    target: Name | None = Field(
+        None,
+        description="Which image of that folder: gateway-client, kernel or batch, called <name>-<target> by profiles, "
+        "jobs and the registry; none: the server that its spec describes.",
+    )
     limit: ImageWaiver | None = Field(None, description="A bigger limit than the site's, for a reason and for a time.")
+
+    @property
+    def full_name(self) -> str:
+        """What profiles, jobs and the registry call it."""
+        return f"{self.name}-{self.target}" if self.target else self.name
 
 
 class NodePort(BaseModel):

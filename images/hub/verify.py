@@ -1,17 +1,11 @@
 """Runs inside the built image, without network and without a GPU: is the hub what its spec says, and does it start?"""
 
-import json
-import os
 import pathlib
-import subprocess
-import sys
 import tempfile
-import time
-import urllib.error
-import urllib.request
-from importlib import import_module, metadata
+from collections.abc import Iterator
 
-FACTS = json.loads(pathlib.Path("/usr/local/share/gpu-commons/image.json").read_text())
+import verifying
+
 MODULES = ("jupyterhub", "kubespawner", "jupyterhub_idle_culler", "oauthenticator.generic", "ltiauthenticator.lti13")
 CONFIG = """
 from jupyterhub.proxy import Proxy
@@ -39,44 +33,15 @@ c.JupyterHub.cookie_secret_file = "cookie"
 """
 
 
-def wrong() -> list[str]:
-    """What is not as it should be."""
-    found = [] if os.getuid() else ["runs as root"]
-    for pin in FACTS["packages"]:
-        name, _, version = pin.partition("==")
-        if metadata.version(name) != version:
-            found.append(f"{name} is {metadata.version(name)}, the spec says {version}")
-    for module in MODULES:
-        import_module(module)
-    return found + hub_problems()
-
-
-def hub_problems() -> list[str]:
-    """Start the hub with a database of its own and ask for the login page."""
+def problems() -> Iterator[str]:
+    """What is not as it should be: a hub with a database of its own shows its login page."""
+    yield from verifying.import_problems(*MODULES)
     with tempfile.TemporaryDirectory() as folder:
-        path = pathlib.Path(folder)
-        (path / "config.py").write_text(CONFIG)
-        log = (path / "log").open("w")
-        hub = subprocess.Popen(["jupyterhub", "--config", "config.py"], cwd=folder, stdout=log, stderr=log)
-        try:
-            return [] if answers("http://127.0.0.1:8081/hub/login") else ["no login page:", (path / "log").read_text()]
-        finally:
-            hub.terminate()
-            hub.wait(30)
-
-
-def answers(url: str) -> bool:
-    """Whether `url` answers 200 within a minute."""
-    for _ in range(120):
-        try:
-            with urllib.request.urlopen(url, timeout=5) as answer:  # noqa: S310 - our own http:// URL
-                return answer.status == 200
-        except (urllib.error.URLError, ConnectionError):
-            time.sleep(0.5)
-    return False
+        config = pathlib.Path(folder, "config.py")
+        config.write_text(CONFIG)
+        command = ["jupyterhub", "--config", str(config)]
+        yield from verifying.server_problems(command, {"http://127.0.0.1:8081/hub/login": "<form"})
 
 
 if __name__ == "__main__":
-    problems = wrong()
-    print("\n".join(problems) or f"{FACTS['image']} {FACTS['version']}: as its spec says; the hub starts")
-    sys.exit(1 if problems else 0)
+    verifying.check(problems(), "the hub starts")

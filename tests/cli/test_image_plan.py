@@ -174,3 +174,30 @@ def test_the_guide_shows_what_the_command_prints(run: Run) -> None:
     shown = rest.partition("```text\n")[2].partition("```")[0]
     told = run("image", "plan", "scipy-ml-notebook", "--stack", "dsmlp-fall").stdout
     assert all(part.strip("\n") in told for part in shown.split("…"))
+
+
+def test_a_target_is_planned_as_an_image_of_its_own(run: Run) -> None:
+    found = data(run, "cupy-notebook", "--target", "batch", "--stack", "dsmlp-fall")
+    assert (found["image"], found["target"], found["targets"]) == ("cupy-notebook", "batch", [])
+    assert [use["where"] for use in found["uses"]] == ["batch"]
+    client = run("image", "plan", "cupy-notebook", "--target", "gateway-client")
+    assert client.exit_code == 0
+    assert "cupy-notebook-gateway-client 1.0.0" in client.stdout
+    assert "GPU: nothing in it uses one" in client.stdout
+    wrong = run("image", "plan", "cupy-notebook", "--target", "bach")
+    assert wrong.exit_code == 2
+    assert "did you mean batch" in wrong.stderr
+
+
+def test_how_it_is_run_is_printed_for_each_engine_with_what_that_one_cannot_say(
+    golden: Callable[[str], Any], run: Run, tmp_path: Path
+) -> None:
+    shutil.copytree(IMAGES / "proxy", tmp_path / "proxy")
+    spec = tmp_path / "proxy" / "image.yaml"
+    spec.write_text(spec.read_text() + "runtime: {shm_gib: 1, memlock: unlimited, stack_mib: 64}\n")
+    text = plan_text(page_of(load_family("proxy", images=tmp_path), tmp_path, None), width=80)
+    golden("plan/runtime.txt").equals(text)
+    told = data(run, str(tmp_path / "proxy"))["runtime"]
+    assert told["docker"]["says"] == ["--shm-size=1g", "--ulimit memlock=-1", "--ulimit stack=67108864"]
+    assert told["kubernetes"]["cannot"]
+    assert data(run, "proxy")["runtime"] == {}

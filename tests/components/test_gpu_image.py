@@ -275,6 +275,30 @@ def test_the_tag_changes_with_what_goes_in_and_with_nothing_else(recorded: Recor
     assert build_of(recorded, copied)["tags"][0] not in {before, locked_anew}
 
 
+CUPY: GpuImageArgs = {"image": "cupy-notebook", "repository": "127.0.0.1:5000/gpu-commons/cupy", "read_back": False}
+
+
+def test_a_target_is_a_stage_of_the_same_dockerfile_with_facts_of_its_own(recorded: Recorded) -> None:
+    batch: GpuImageArgs = {**CUPY, "target": "batch"}
+    server, target = build_of(recorded, CUPY), build_of(recorded, batch)
+    assert (server.get("target"), target["target"]) == (None, "batch")
+    assert server["dockerfile"] == target["dockerfile"]
+    assert server["tags"] == target["tags"]
+    packages = facts_of(recorded, batch)["facts"]["packages"]
+    assert "cupy-cuda12x==14.2.0" in packages
+    assert not [pin for pin in packages if "jupyter" in pin]
+    assert facts_of(recorded, {**CUPY, "target": "gateway-client"})["facts"]["cuda_lines"] == []
+
+
+def test_what_an_image_asks_of_its_runtime_is_an_input(recorded: Recorded, tmp_path: Path) -> None:
+    shutil.copytree(IMAGES / "cupy-notebook", tmp_path / "cupy-notebook")
+    spec = tmp_path / "cupy-notebook" / "image.yaml"
+    spec.write_text(spec.read_text() + "runtime: {shm_gib: 1, memlock: unlimited}\n")
+    facts = facts_of(recorded, {**CUPY, "images": str(tmp_path)})["facts"]
+    assert facts["runtime"] == {"shm-gib": "1", "memlock": "unlimited"}
+    assert "runtime" not in facts_of(recorded, CUPY)["facts"]
+
+
 def test_a_child_is_built_on_the_digest_of_its_parent(recorded: Recorded) -> None:
     assert build_of(recorded, ML)["buildArgs"] == {"BASE": ML["base"], "SOURCE_DATE_EPOCH": "1795219200"}
 
@@ -332,6 +356,7 @@ def test_gzip_is_for_sites_with_old_engines(recorded: Recorded) -> None:
     ("changes", "words"),
     [
         ({"image": "hubb"}, ('image: "hubb"', "did you mean hub?")),
+        ({"target": "batch"}, ('images/hub/image.yaml: targets: "batch" is not a target of it',)),
         ({"repository": "127.0.0.1:5000/hub:latest"}, ("it.repository", "take tag and digest away")),
         ({"repository": "127.0.0.1:5000/Hub"}, ("it.repository", "is not an image reference")),
         ({"repository": ""}, ("it.repository", "is not an image reference")),
@@ -370,6 +395,7 @@ def test_other_languages_get_it_with_the_same_arguments() -> None:
             "readBack",
             "repository",
             "substitutes",
+            "target",
         ]
     )
     assert [name for name, argument in arguments.items() if not argument.optional] == ["image", "repository"]

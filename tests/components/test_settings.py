@@ -120,6 +120,15 @@ def test_the_dsmlp_site_logs_people_in_from_their_learning_platform() -> None:
     assert authenticator.client_ids == ("10000000000001",)
 
 
+def test_workloads_call_a_target_by_the_name_of_its_image_and_its_own(write: Write) -> None:
+    added = ("gpu-commons:images:\n", "gpu-commons:images:\n    - {name: cupy-notebook, target: batch}\n")
+    stack = load_stack(write(added, ("image: datahub-base-notebook", "image: cupy-notebook-batch")))
+    assert [image.full_name for image in stack.images[:2]] == ["cupy-notebook-batch", "hub"]
+    assert stack.hubs[0].profiles[0].image == "cupy-notebook-batch"
+    (problem,) = problems(write(added, ("image: datahub-base-notebook", "image: cupy-notebook")))
+    assert "did you mean cupy-notebook-batch" in problem.fix
+
+
 def test_dsmlp_next_is_dsmlp_fall_with_another_driver_and_images_for_it() -> None:
     fall, following = load_stack(DSMLP), load_stack(NEXT)
     alike = {"driver", "container_toolkit", "assumptions"}  # all but these
@@ -143,9 +152,14 @@ def test_in_dsmlp_next_every_profile_has_its_new_image_and_an_older_course_keeps
     assert [(job.name, job.pool, job.image) for job in load_stack(NEXT).jobs] == [("gpu-smoke", "gtx1080ti", CUDA_12)]
 
 
-def test_the_cupy_stack_builds_one_image_and_has_no_fleet() -> None:
+def test_the_cupy_stack_builds_the_images_of_one_spec_and_has_no_fleet() -> None:
     stack = load_stack(ROOT / "stacks" / "Pulumi.cupy.yaml")
-    assert [image.name for image in stack.images] == ["cupy-notebook"]
+    assert [image.full_name for image in stack.images] == [
+        "cupy-notebook",
+        "cupy-notebook-gateway-client",
+        "cupy-notebook-kernel",
+        "cupy-notebook-batch",
+    ]
     assert (stack.fleet.total_gpus, stack.fleet.pools, stack.hubs, stack.jobs, stack.runtime) == (0, (), (), (), None)
 
 
@@ -393,6 +407,14 @@ ONE_PROBLEM = {
     "two images of one name": (
         [("- name: proxy\n", "- name: proxy\n    - name: hub\n")],
         ("images[2].name", '"hub"', "is taken by images[0]", "a name of its own"),
+    ),
+    "two images of one name and target": (
+        [("- name: proxy\n", "- name: proxy\n" + 2 * "    - {name: x, target: batch}\n")],
+        ("images[3].name", '"x"', "is taken by images[2]", "a name of its own"),
+    ),
+    "an image called like a target of another": (
+        [("- name: proxy\n", "- name: proxy\n    - {name: x, target: batch}\n    - name: x-batch\n")],
+        ("images[3].name", '"x-batch"', "is taken by images[2]", "a name of its own"),
     ),
     "profile with a missing image": (
         [("image: datahub-base-notebook", "image: datahub-base")],

@@ -9,7 +9,9 @@ import pytest
 
 from components import wiring
 from components.settings import SettingsError, Stack, load_stack
-from components.stack.models import Substitute
+from components.stack.models import Image, Substitute
+from images.load import SpecError, load_family
+from images.spec import ImageSpec, Runtime
 
 STACK = Path(__file__).parents[2] / "stacks" / "Pulumi.dsmlp-fall.yaml"
 
@@ -84,9 +86,64 @@ def test_a_hub_is_told_the_courses_that_use_it_for_those_who_review_a_change(
 
 
 def test_a_job_gets_no_argument_that_was_not_set(stack: Stack, refs: dict[str, Any]) -> None:
-    args = wiring.job_args(stack.jobs[0], refs, "batch")
+    args = wiring.job_args(stack, stack.jobs[0], refs, "batch")
     assert None not in args.values()
     assert args["gpus"] == 1
+
+
+@pytest.fixture
+def demanding(stack: Stack, monkeypatch: pytest.MonkeyPatch) -> Stack:
+    """The stack, where the image of the GPU profiles asks for 2 GiB of shared memory."""
+
+    def load(name: str, *, target: str | None = None) -> tuple[ImageSpec, ...]:
+        first, *others = load_family(name, target=target)
+        if name == "scipy-ml-notebook":
+            first = first.model_copy(update={"runtime": Runtime(shm_gib=2)})
+        return (first, *others)
+
+    monkeypatch.setattr(wiring, "load_family", load)
+    return stack
+
+
+def test_a_profile_that_says_nothing_of_shared_memory_takes_what_its_image_asks_for(
+    demanding: Stack, refs: dict[str, Any]
+) -> None:
+    hub = demanding.hubs[0]
+    asked = hub.profiles[2].model_copy(update={"shm_gib": 5.0})
+    hub = hub.model_copy(update={"profiles": (*hub.profiles[:2], asked)})
+    profiles = wiring.hub_args(demanding, hub, refs)["profiles"]
+    assert [profile.get("shm_gib") for profile in profiles] == [None, 2, 5]  # another image, the image's, explicit
+
+
+def test_a_job_that_says_nothing_of_shared_memory_takes_what_its_image_asks_for(
+    demanding: Stack, refs: dict[str, Any]
+) -> None:
+    job = demanding.jobs[0].model_copy(update={"image": "scipy-ml-notebook", "shm_gib": None})
+    assert wiring.job_args(demanding, job, refs, "batch")["shm_gib"] == 2
+    explicit = job.model_copy(update={"shm_gib": 0.5})
+    assert wiring.job_args(demanding, explicit, refs, "batch")["shm_gib"] == 0.5
+
+
+def test_without_a_word_of_shared_memory_anywhere_the_components_decide(stack: Stack, refs: dict[str, Any]) -> None:
+    assert "shm_gib" not in wiring.job_args(stack, stack.jobs[0], refs, "batch")
+    assert not any("shm_gib" in profile for profile in wiring.hub_args(stack, stack.hubs[0], refs)["profiles"])
+
+
+def test_a_target_is_an_image_with_a_repository_of_its_own(stack: Stack) -> None:
+    both = (Image(name="cupy-notebook"), Image(name="cupy-notebook", target="batch"))
+    stack = stack.model_copy(update={"images": both})
+    assert list(wiring.images_in_order(stack)) == [("cupy-notebook", None), ("cupy-notebook-batch", None)]
+    args = [wiring.image_args(stack, name, None) for name in ("cupy-notebook", "cupy-notebook-batch")]
+    assert [(each["image"], each.get("target"), each["repository"]) for each in args] == [
+        ("cupy-notebook", None, "registry.example.edu/gpu-commons/cupy-notebook"),
+        ("cupy-notebook", "batch", "registry.example.edu/gpu-commons/cupy-notebook-batch"),
+    ]
+
+
+def test_a_target_that_the_image_does_not_have_stops_the_program_with_those_it_has(stack: Stack) -> None:
+    wrong = stack.model_copy(update={"images": (Image(name="cupy-notebook", target="bach"),)})
+    with pytest.raises(SpecError, match="did you mean batch"):
+        list(wiring.images_in_order(wrong))
 
 
 def test_each_pool_of_a_hub_gets_the_images_that_land_there(stack: Stack, refs: dict[str, Any]) -> None:

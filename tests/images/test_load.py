@@ -9,6 +9,9 @@ from typing import Any
 import pytest
 
 from images.load import SpecError, context_files, load_family, load_spec
+from images.plan import plan_image
+from images.render import labels
+from images.targets import target_specs
 
 Tiny = Callable[..., Path]
 TORCH = {
@@ -47,6 +50,18 @@ def test_the_machine_learning_image_stands_on_the_base_notebook() -> None:
     assert [spec.name for spec in load_family("scipy-ml-notebook")] == ["scipy-ml-notebook", "datahub-base-notebook"]
 
 
+def test_servers_have_the_jupyterhub_of_the_hub() -> None:
+    pins = {
+        spec.full_name: pin
+        for name in ("hub", "datahub-base-notebook", "cupy-notebook")
+        for spec in (load_family(name)[0], *target_specs(load_family(name)[0]))
+        for pin in spec.server_wheels
+        if pin.startswith("jupyterhub==")
+    }
+    assert set(pins) == {"hub", "datahub-base-notebook", "cupy-notebook", "cupy-notebook-gateway-client"}
+    assert len(set(pins.values())) == 1
+
+
 def test_the_frameworks_for_driver_418_88_are_the_last_of_cuda_10_1() -> None:
     assert load_family("scipy-ml-notebook")[0].frameworks == ("tensorflow==2.3.4", "torch==1.7.1+cu101")
 
@@ -75,6 +90,9 @@ def test_the_frameworks_for_cuda_12_6_are_those_of_pypis_plain_wheels_with_their
         ({"base": {}}, ("either image (one of ours) or reference",)),
         ({"files": [{"source": "../secret", "target": "/etc/x"}]}, ("is not a path inside the image's own folder",)),
         ({"command": None}, ("needs a command",)),
+        ({"labels": {"org.gpu-commons.image": "x"}}, ('labels["org.gpu-commons.image"]', "is written by us")),
+        ({"labels": {"org.opencontainers.image.title": "x"}}, ("is written by us from the other keys",)),
+        ({"labels": {"Course": "x"}}, ("labels.Course", "does not look like")),
     ],
 )
 def test_a_mistake_is_named_with_path_value_and_what_to_change(
@@ -174,3 +192,59 @@ def test_a_file_that_is_no_spec_is_one_message(tiny: Tiny, text: str) -> None:
     folder = tiny()
     (folder / "image.yaml").write_text(text)
     assert refusal(folder).startswith("images/tiny/image.yaml")
+
+
+RUNTIME = "docker.io/nvidia/cuda:12.6.3-runtime-ubuntu22.04"
+ON_CUDA = {"reference": RUNTIME, "digest_note": "none yet", "layout": "debian"}
+
+
+class TestCudaIsThereOnce:
+    def test_it_can_come_from_the_base(self, tiny: Tiny) -> None:
+        folder = tiny(base=ON_CUDA, cuda={"line": "12.6", "source": "base"})
+        (spec,) = load_family("tiny", images=folder.parent)
+        assert spec.cuda_lines == ("12.6",)
+        assert spec.server_wheels == ("jupyterhub==5.5.4",)
+
+    @pytest.mark.parametrize(
+        ("base", "cuda", "words"),
+        [
+            (ON_CUDA, {"line": "12.4", "source": "base"}, ('cuda.line: "12.4" is not the line', 'write "12.6"')),
+            (ON_CUDA, {"line": "12.6", "source": "wheels"}, ("would be there twice", "source: base")),
+            (None, {"line": "12.6", "source": "base"}, ("tells of no CUDA", "source: wheels")),
+        ],
+    )
+    def test_source_and_line_fit_the_base(
+        self, tiny: Tiny, base: dict[str, str] | None, cuda: dict[str, str], words: tuple[str, ...]
+    ) -> None:
+        folder = tiny(**({"base": base} if base else {}), cuda=cuda)
+        with pytest.raises(SpecError) as caught:
+            load_family("tiny", images=folder.parent)
+        for word in words:
+            assert word in str(caught.value)
+
+    def test_packages_beside_the_bases_cuda_are_refused(self, tiny: Tiny) -> None:
+        cuda = {"line": "12.6", "source": "base", "packages": ["nvidia-cuda-runtime-cu12==12.6.77"]}
+        assert "it would be there twice, choose one" in refusal(tiny(base=ON_CUDA, cuda=cuda))
+
+    @pytest.mark.parametrize(("wheel", "is_refused"), [("nvidia-cublas-cu12==12.6.4", True), ("numpy==2.4.6", False)])
+    def test_wheels_that_bring_it_a_second_time_are_refused(self, tiny: Tiny, wheel: str, is_refused: bool) -> None:
+        folder = tiny(base=ON_CUDA, cuda={"line": "12.6", "source": "base"})
+        (folder / "requirements.lock").write_text(f"jupyterhub==5.5.4\n{wheel}\n")
+        if not is_refused:
+            load_family("tiny", images=folder.parent)
+            return
+        with pytest.raises(SpecError, match=r'"nvidia-cublas-cu12" brings CUDA a second time: .* has 12\.6'):
+            load_family("tiny", images=folder.parent)
+
+    def test_a_kernel_with_an_environment_of_its_own_cannot_take_it_from_the_base(self, tiny: Tiny) -> None:
+        kernel = {**TORCH, "pypi": ["ipykernel==6.29.5"], "cuda": {"line": "12.6", "source": "base"}}
+        assert "an environment of its own" in refusal(tiny(base=ON_CUDA, kernels=[kernel]))
+
+
+def test_labels_of_ones_own_are_in_the_image(tiny: Tiny) -> None:
+    folder = tiny(
+        labels={"org.opencontainers.image.source": "https://git.example.edu/x", "edu.example.course": "COGS 1"}
+    )
+    found = labels(plan_image(load_family("tiny", images=folder.parent)))
+    assert found["org.opencontainers.image.source"] == "https://git.example.edu/x"
+    assert found["edu.example.course"] == "COGS 1"

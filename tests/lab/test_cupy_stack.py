@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 import tempfile
 from collections.abc import Iterator
@@ -15,6 +16,7 @@ from lab import processes
 from lab.instance import open_instance
 
 pytestmark = [pytest.mark.lab, pytest.mark.timeout(900)]
+TARGETS = ("gateway-client", "kernel", "batch")
 
 
 def image_config(registry: str, repository: str, digest: str) -> dict[str, Any]:
@@ -35,18 +37,21 @@ def state_home(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 
 @pytest.mark.usefixtures("state_home")
-def test_the_cupy_stack_builds_an_image_and_says_what_is_in_it() -> None:
+def test_the_cupy_stack_builds_each_image_of_the_spec_and_says_what_is_in_it() -> None:
     lab = [sys.executable, "-m", "lab", "--instance", "cupy"]
     project = Path(__file__).parents[2]
     try:
         said = processes.run([*lab, "up", "--stack", "cupy"], cwd=project, timeout_s=800)
         assert "cupy is up." in said
-        (line,) = [each for each in said.splitlines() if "cupy-notebook@sha256:" in each or 'cupy-notebook: "' in each]
-        digest = "sha256:" + line.split("@sha256:")[1][:64]
-        config = image_config(open_instance("cupy").registry_address, "gpu-commons/cupy-notebook", digest)
-        labels = config["config"]["Labels"]
-        assert labels["org.gpu-commons.spec.frameworks"] == "cupy-cuda12x==14.2.0"
-        assert labels["org.gpu-commons.spec.cuda-line"] == "12.9"
-        assert config["config"]["User"] not in {"", "0", "root"}
+        pushed = dict(re.findall(r"gpu-commons/(cupy-notebook[a-z-]*)@(sha256:[0-9a-f]{64})", said))
+        assert set(pushed) == {"cupy-notebook", *(f"cupy-notebook-{target}" for target in TARGETS)}
+        for name, digest in pushed.items():
+            config = image_config(open_instance("cupy").registry_address, f"gpu-commons/{name}", digest)["config"]
+            labels = config["Labels"]
+            target = name.removeprefix("cupy-notebook").lstrip("-")
+            assert labels.get("org.gpu-commons.target", "") == target
+            line = "" if target == "gateway-client" else "12.9"
+            assert labels.get("org.gpu-commons.spec.cuda-line", "") == line
+            assert config["User"] not in {"", "0", "root"}
     finally:
         processes.run([*lab, "clean"], cwd=project)

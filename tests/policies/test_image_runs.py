@@ -170,3 +170,19 @@ def test_the_reference_stacks_images_run_on_all_pools_of_their_profiles(stack: s
     where = site_of_stack(stack)
     assert {usage.image for usage in where.usages}
     assert [message for name in where.own_images for message in of_image(where, name, frozenset({Level.REFUSE}))] == []
+
+
+def test_a_target_is_proved_by_the_name_that_its_workloads_use() -> None:
+    token, args = "gpu-commons:index:GpuImage", {"image": "ml", "target": "batch"}
+    usage = Usage("ml-batch", "job", "train", "", ("gtx1080ti",), ())
+    asked: list[str] = []
+
+    def uses_of(name: str) -> tuple[Use, ...]:
+        asked.append(name)
+        return uses("10.2")
+
+    where = site({"gtx1080ti": ("GTX 1080 Ti", "418.88")}, usages=(usage,), uses_of=uses_of)
+    messages = [text for text in evaluate(token, "anything", args, where, ALL) if text.startswith("P-RUN:")]
+    assert asked == ["ml-batch"]
+    assert "image ml-batch" in messages[0]
+    assert not [text for text in evaluate(token, "anything", {"image": "ml"}, where, ALL) if text.startswith("P-RUN:")]

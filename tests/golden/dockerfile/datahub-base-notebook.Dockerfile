@@ -65,6 +65,9 @@ LABEL org.opencontainers.image.title="DataHub base notebook" \
       org.gpu-commons.spec.packages="jupyterlab==4.6.6 jupyterhub==5.5.4 ipykernel==7.4.0 nbgitpuller==1.3.0"
 
 FROM image AS verify
-RUN --network=none --mount=type=bind,source=verify.py,target=/run/verify.py python3 /run/verify.py
+RUN --network=none \
+    --mount=type=bind,source=verify.py,target=/run/verify.py \
+    --mount=type=bind,from=verifying,source=verifying.py,target=/run/verifying.py \
+    python3 /run/verify.py
 
 FROM image

@@ -100,6 +100,9 @@ LABEL org.opencontainers.image.title="DataHub base notebook" \
       org.gpu-commons.lab.substitute="quay.io/jupyter/datascience-notebook:2026-08-24"
 
 FROM image AS verify
-RUN --network=none --mount=type=bind,source=verify.py,target=/run/verify.py python3 /run/verify.py
+RUN --network=none \
+    --mount=type=bind,source=verify.py,target=/run/verify.py \
+    --mount=type=bind,from=verifying,source=verifying.py,target=/run/verifying.py \
+    python3 /run/verify.py
 
 FROM image

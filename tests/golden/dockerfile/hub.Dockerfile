@@ -87,6 +87,9 @@ LABEL org.opencontainers.image.title="JupyterHub" \
       org.gpu-commons.spec.packages="jupyterhub==5.5.4 jupyterhub-kubespawner==7.1.0 jupyterhub-idle-culler==2.0.0 oauthenticator==17.4.0 jupyterhub-ltiauthenticator==1.6.3"
 
 FROM image AS verify
-RUN --network=none --mount=type=bind,source=verify.py,target=/run/verify.py python3 /run/verify.py
+RUN --network=none \
+    --mount=type=bind,source=verify.py,target=/run/verify.py \
+    --mount=type=bind,from=verifying,source=verifying.py,target=/run/verifying.py \
+    python3 /run/verify.py
 
 FROM image

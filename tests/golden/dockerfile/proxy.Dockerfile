@@ -90,6 +90,9 @@ apt-get install --yes --no-install-recommends \
 rm -f /var/cache/ldconfig/aux-cache
 EOF
 USER 65534:65534
-RUN --network=none --mount=type=bind,source=verify.py,target=/run/verify.py python3 /run/verify.py
+RUN --network=none \
+    --mount=type=bind,source=verify.py,target=/run/verify.py \
+    --mount=type=bind,from=verifying,source=verifying.py,target=/run/verifying.py \
+    python3 /run/verify.py
 
 FROM image

@@ -88,6 +88,9 @@ LABEL org.opencontainers.image.title="SciPy and machine learning notebook for CU
       org.gpu-commons.lab.missing="python=3.12.12 tensorflow[and-cuda]==2.19.0 nvidia-cudnn-cu12==9.3.0.75 ipykernel==6.29.5"
 
 FROM image AS verify
-RUN --network=none --mount=type=bind,source=verify.py,target=/run/verify.py python3 /run/verify.py
+RUN --network=none \
+    --mount=type=bind,source=verify.py,target=/run/verify.py \
+    --mount=type=bind,from=verifying,source=verifying.py,target=/run/verifying.py \
+    python3 /run/verify.py
 
 FROM image

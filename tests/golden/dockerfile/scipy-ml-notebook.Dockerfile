@@ -104,6 +104,9 @@ LABEL org.opencontainers.image.title="SciPy and machine learning notebook" \
       org.gpu-commons.spec.kernels="tensorflow-2.3 pytorch-1.7"
 
 FROM image AS verify
-RUN --network=none --mount=type=bind,source=verify.py,target=/run/verify.py python3 /run/verify.py
+RUN --network=none \
+    --mount=type=bind,source=verify.py,target=/run/verify.py \
+    --mount=type=bind,from=verifying,source=verifying.py,target=/run/verifying.py \
+    python3 /run/verify.py
 
 FROM image

@@ -97,6 +97,9 @@ LABEL org.opencontainers.image.title="SciPy and machine learning notebook" \
       org.gpu-commons.lab.missing="python=3.8.20 cudatoolkit=10.1.243 cudnn=7.6.5.32 nccl=2.8.3.1 tensorflow==2.3.4 numpy==1.18.5 protobuf==3.20.3 ipykernel==6.29.5 torch==1.7.1+cu101 torchvision==0.8.2+cu101 numpy==1.19.5 pillow==8.4.0"
 
 FROM image AS verify
-RUN --network=none --mount=type=bind,source=verify.py,target=/run/verify.py python3 /run/verify.py
+RUN --network=none \
+    --mount=type=bind,source=verify.py,target=/run/verify.py \
+    --mount=type=bind,from=verifying,source=verifying.py,target=/run/verifying.py \
+    python3 /run/verify.py
 
 FROM image

@@ -1,0 +1,28 @@
+"""What the renderer writes has none of the mistakes that the linter knows, in any image of a spec."""
+
+from __future__ import annotations
+
+import pytest
+
+from images.lint.check import lint
+from images.lint.model import Role, Setting
+from images.load import load_family
+from images.render import render_dockerfile, stage_of
+from images.spec import TargetKind
+from images.targets import kind_of, target_specs
+
+
+@pytest.mark.parametrize("image", ["hub", "proxy", "datahub-base-notebook", "scipy-ml-notebook", "cupy-notebook"])
+def test_nothing_is_found_in_an_image_or_in_one_of_its_targets(image: str) -> None:
+    family = load_family(image)
+    text = render_dockerfile(family)
+    for spec in (family[0], *target_specs(family[0])):
+        role = Role.BATCH if kind_of(spec) is TargetKind.BATCH else Role.APPLICATION
+        report = lint(f"{text}FROM {stage_of(spec)}\n".encode(), "Dockerfile", Setting(role, has_ignore_file=True))
+        assert not report.findings, spec.full_name
+
+
+def test_a_mistake_in_an_image_of_the_spec_would_be_found() -> None:
+    text = render_dockerfile(load_family("cupy-notebook")).replace("USER 1000:100", "USER 0:0")
+    report = lint(f"{text}FROM batch\n".encode(), "Dockerfile", Setting(Role.BATCH, has_ignore_file=True))
+    assert "D-ROOT" in [finding.rule for finding in report.findings]
