@@ -46,13 +46,13 @@ def test_the_first_preview_of_an_image_has_the_lower_bound_of_its_spec(lab: Lab,
     lab.write(stack)
     size, start = said(lab.pulumi("preview").succeeded(), "cupy-notebook")
     assert size.startswith(
-        "cupy-notebook will be built: at least 0.30 GB compressed, 0.79 GB unpacked (from the spec: 108 wheels"
+        "cupy-notebook will be built: at least 0.28 GB compressed, 0.78 GB unpacked (from the spec: 108 wheels"
     )
     assert "OS packages" in size.partition("; not counted: ")[2]
     assert "last deployed" not in size
     assert start == (
-        "first start on a node of gtx1070ti: at least 616 s (pull 0.30 GB at 0.5 MB/s 593 s,"
-        " unpack 0.79 GB (zstd) at 100 MB/s 8 s, start 15 s)"
+        "first start on a node of gtx1070ti: at least 589 s (pull 0.28 GB at 0.5 MB/s 566 s,"
+        " unpack 0.78 GB (zstd) at 100 MB/s 8 s, start 15 s)"
     )
 
 

@@ -40,16 +40,16 @@ def deployed(compressed: float, unpacked: float, spec: Expected | None = None) -
 def test_the_spec_alone_gives_a_lower_bound_and_names_what_is_not_in_it() -> None:
     found = forecast(wheels(100, 10))
     assert found.says == (
-        "at least 98.3 MB compressed, 0.22 GB unpacked (from the spec: 2 wheels;"
+        "at least 92.3 MB compressed, 0.22 GB unpacked (from the spec: 2 wheels;"
         " not counted: base docker.io/library/debian:bookworm-20260824-slim, OS packages)"
     )
-    assert found.size == Size(98_300_000, 224_000_000, Origin.SPEC, compression="zstd")
+    assert found.size == Size(92_300_000, 219_000_000, Origin.SPEC, compression="zstd")
 
 
 def test_a_base_whose_facts_are_known_is_counted_and_not_named_as_missing() -> None:
     found = forecast(wheels(100, 10), base=size(28, 75))
     assert found.says == (
-        "at least 0.13 GB compressed, 0.30 GB unpacked (from the spec: 2 wheels and a base of 28.0 MB;"
+        "at least 0.12 GB compressed, 0.29 GB unpacked (from the spec: 2 wheels and a base of 28.0 MB;"
         " not counted: OS packages)"
     )
 
@@ -58,12 +58,12 @@ def test_the_last_build_gives_more_than_a_bound_with_what_the_spec_changes_since
     found = forecast(wheels(110, 10), deployed=deployed(150, 400, wheels(100, 10)))
     assert found.says == (
         "about 0.16 GB compressed, 0.42 GB unpacked"
-        " (as last deployed: 0.15 GB, +8.8 MB of wheels by the spec; all else as it was)"
+        " (as last deployed: 0.15 GB, +8.2 MB of wheels by the spec; all else as it was)"
     )
     assert found.size is not None
     assert found.size.origin is Origin.LAST_BUILD
     smaller = forecast(wheels(50), deployed=deployed(150, 400, wheels(100, 10)))
-    assert "-54.3 MB of wheels by the spec" in smaller.says
+    assert "-51.3 MB of wheels by the spec" in smaller.says
     same = forecast(wheels(100, 10), deployed=deployed(150, 400, wheels(100, 10)))
     assert "about 0.15 GB compressed, 0.40 GB unpacked (as last deployed: 0.15 GB, with the same wheels;" in same.says
 
@@ -136,7 +136,7 @@ def test_pools_that_are_equally_fast_share_a_line_and_planning_figures_are_calle
 
 def test_a_bound_makes_a_bound_and_an_unknown_size_no_line() -> None:
     (line,) = first_starts(forecast(wheels(100)), [Speed("old", Rates(), are_planned=True)])
-    assert line.startswith("first start on a node of old: at least 17 s (pull 88.0 MB at 50 MB/s 2 s, ")
+    assert line.startswith("first start on a node of old: at least 17 s (pull 82.0 MB at 50 MB/s 2 s, ")
     unknown = forecast(expected(load_family("proxy"), {}))
     assert list(first_starts(unknown, [Speed("old", Rates(), are_planned=True)])) == []
 
