@@ -122,16 +122,21 @@ class Commons:
         return (*named, *(f"job {each.name}" for each in self.jobs_on(pool) if each.image == image))
 
 
-def before(stream: Stream) -> Commons:
-    """As it was deployed."""
+def before(stream: Stream, config: Mapping[str, str]) -> Commons:
+    """As it was deployed. `config` is the configuration of that time, as far as somebody knows it."""
     states = ((step, step.old) for step in stream.steps.values())
-    return _commons(states, {}, stream.old_outputs)
+    return _commons(states, {} if _has_pools(stream) else config, stream.old_outputs)
 
 
 def after(stream: Stream) -> Commons:
-    """As the change wants it. Pools that another stack manages are read from the configuration."""
+    """As the change wants it."""
     states = ((step, step.new) for step in stream.steps.values())
-    return _commons(states, stream.config, stream.new_outputs)
+    return _commons(states, {} if _has_pools(stream) else stream.config, stream.new_outputs)
+
+
+def _has_pools(stream: Stream) -> bool:
+    """Else another stack manages the fleet, and the configuration alone says what it is."""
+    return any(step.type == POOL for step in stream.steps.values())
 
 
 def settings(config: Mapping[str, str], key: str) -> Any:

@@ -85,7 +85,7 @@ def review_of(stream: Stream, base: Stream | None, sources: Sources, stack: str 
         stream, compared_with = from_base(stream, base), "the base branch"
     elif _is_first(stream):
         compared_with = "nothing: no state is deployed"
-    old, new = before(stream), after(stream)
+    old, new = before(stream, base.config if base is not None else stream.config), after(stream)
     # Of a preview that ended early nobody knows what it would still have said: who uses a pool, for one.
     is_complete = (
         stream.is_whole

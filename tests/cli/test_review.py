@@ -301,6 +301,18 @@ def test_an_image_stops_running_on_a_pool_whose_driver_goes_back() -> None:
     assert told.verdict.reasons[0] == "ml will not run on pool, where this stack starts it."
 
 
+def test_a_fleet_of_another_stack_is_read_from_the_configuration() -> None:
+    def fleet(driver: str) -> dict[str, Any]:
+        pool = {"name": "a", "gpu": "GeForce RTX 2080 Ti", "gpus_per_node": 8, "driver": driver}
+        return {"fleet": {"managed_by": "other", "pools": [{**pool, "container_toolkit": "1.17.0", "nodes": ["n1"]}]}}
+
+    ml = step(IMAGE, "ml", previews.image("torch==2.4.0+cu124"), previews.image("torch==2.4.0+cu124"))
+    assert review(ml, config=fleet("470.82.01")).cells.changed == ()  # it does not run there, as before
+    base = previews.stream(ml, config=fleet("580.95.05"))
+    (cell,) = review(ml, base=base, config=fleet("470.82.01")).cells.changed
+    assert (cell.before, cell.after) == ("compatible", "incompatible")
+
+
 def test_a_gpu_that_nobody_knows_is_said_and_hides_no_other_cell() -> None:
     ml = previews.image("torch==2.4.0+cu124", cuda=["12.4"])
     told = review(
