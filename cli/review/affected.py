@@ -9,13 +9,13 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
+from cli.reports.words import counted
 from cli.review.changes import Change
 from cli.review.commons import HUB, OURS, Commons, Job, Pool, Profile
 from cli.review.stream import Step, Stream
-from cli.review.values import known_text, mapping
+from cli.review.values import known_text, mapping, names_of
 
 _RESTARTING: Final = {"StatefulSet", "Deployment", "DaemonSet"}
-_MOST_NAMES: Final = 6
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,8 +112,8 @@ def _drains(changes: Sequence[Change], old: Commons, new: Commons) -> Iterator[C
     room = f"up to {sessions:,} sessions with a GPU fit there; " if sessions else ""
     yield Consequence(
         known="This update changes labels: it installs nothing on a node, drains none and ends no session. Somebody at "
-        f"the site has yet to install {' and '.join(versions)} on {_count(len(nodes), 'node')} ({gpus:,} GPUs).",
-        assumed=f"that needs an empty node, so sessions and jobs on {_listing(nodes)} end as each one drains; {room}"
+        f"the site has yet to install {' and '.join(versions)} on {counted(len(nodes), 'node')} ({gpus:,} GPUs).",
+        assumed=f"that needs an empty node, so sessions and jobs on {names_of(nodes)} end as each one drains; {room}"
         "how many run, no preview knows.",
     )
 
@@ -131,7 +131,7 @@ def _sessions(pool: Pool, commons: Commons) -> int:
 def _taints(changes: Sequence[Change], old: Commons, new: Commons) -> Iterator[Consequence]:
     """As Kubernetes treats pods that do not tolerate one."""
     for change in changes:
-        nodes = _count(len(_pool_of(change.name, old, new).nodes), "node")
+        nodes = counted(len(_pool_of(change.name, old, new).nodes), "node")
         added = (each.after for each in change.details if each.label == "taints")
         for taint in (taint for some in added for taint in some.split(", ") if taint):
             where = f"on the {nodes} of {change.name}"
@@ -150,13 +150,13 @@ def _lost_nodes(changes: Sequence[Change], old: Commons, new: Commons) -> Iterat
         if before and left:
             verbs = ("leaves", "loses") if len(left) == 1 else ("leave", "lose")
             yield Consequence(
-                f"{_listing(left)} {verbs[0]} pool {before.name} and {verbs[1]} its labels and taints: nothing new "
+                f"{names_of(left)} {verbs[0]} pool {before.name} and {verbs[1]} its labels and taints: nothing new "
                 "lands there. What runs on it goes on."
             )
         for pool in dict.fromkeys(joined[node] for node in gone if node in joined):
             moved = [node for node in gone if joined.get(node) == pool]
             yield Consequence(
-                f"{_listing(moved)} move{'s' if len(moved) == 1 else ''} from pool {change.name} to {pool}."
+                f"{names_of(moved)} move{'s' if len(moved) == 1 else ''} from pool {change.name} to {pool}."
             )
         if before and after is None:
             for profile in new.profiles:
@@ -216,11 +216,11 @@ def _images(changes: Sequence[Change], old: Commons, new: Commons) -> Iterator[C
         size = f" ({image.size:,.0f} MB)" if image.size and old.images.get(image.name) == image else ""
         if pulled:
             count = sum(nodes[pool] for pool in pulled)
-            yield Consequence(f"{_count(count, 'node')} of {', '.join(pulled)} pull {image.name}{size} ahead of time.")
+            yield Consequence(f"{counted(count, 'node')} of {', '.join(pulled)} pull {image.name}{size} ahead of time.")
         if waiting:
             count = sum(nodes[pool] for pool in waiting)
             yield Consequence(
-                f"The first session on each of {_count(count, 'node')} of {', '.join(waiting)} waits for the pull of "
+                f"The first session on each of {counted(count, 'node')} of {', '.join(waiting)} waits for the pull of "
                 f"{image.name}{size}."
             )
 
@@ -240,12 +240,3 @@ def _jobs(changes: Sequence[Change]) -> Iterator[Consequence]:
             yield Consequence(
                 f"Job {change.name} is made anew: a run in progress ends, and it starts from the beginning."
             )
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"
-
-
-def _listing(names: Sequence[str]) -> str:
-    told = ", ".join(names[:_MOST_NAMES])
-    return told if len(names) <= _MOST_NAMES else f"{told} and {len(names) - _MOST_NAMES} more"

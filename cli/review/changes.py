@@ -12,6 +12,7 @@ from typing import Any, Final
 
 from packaging.requirements import InvalidRequirement, Requirement
 
+from cli.reports.words import counted
 from cli.review.commons import HUB, IMAGE, JOB, OURS, POOL, PULLER, RUNTIME, Commons, Image
 from cli.review.stream import Step, Stream
 from cli.review.values import (
@@ -23,6 +24,7 @@ from cli.review.values import (
     known_text,
     leaves,
     mapping,
+    names_of,
     place,
     shown,
     texts,
@@ -75,7 +77,7 @@ def _told_of(step: Step, old: Commons, new: Commons, rebuilt: frozenset[str]) ->
     if kind == "pool":
         details = _pool(step)
     elif kind == "image":
-        details = _image(old.images.get(step.name), new.images.get(step.name))
+        details = _image(step, old.images.get(step.name), new.images.get(step.name))
     elif kind is not None:
         details = _with_images(step, rebuilt)
     elif step.type.startswith(OURS) or (OURS not in step.parents and step.type.rpartition(":")[2] in _QUOTAS):
@@ -94,11 +96,9 @@ def _pool(step: Step) -> Iterator[Detail]:
     old, new = step.old or {}, step.new or {}
     if step.old is None or step.new is None:
         known = new or old
-        nodes, gpus = (
-            len(texts(known.get("node_names"))),
-            f"{_word(known.get('gpus_per_node'))} {_word(known.get('gpu'))}",
-        )
-        told = f"{nodes} node{'' if nodes == 1 else 's'} with {gpus} each, driver {_word(known.get('driver_version'))}"
+        nodes = counted(len(texts(known.get("node_names"))), "node")
+        gpus = f"{_word(known.get('gpus_per_node'))} {_word(known.get('gpu'))}"
+        told = f"{nodes} with {gpus} each, driver {_word(known.get('driver_version'))}"
         yield Detail("", "" if new else told, told if new else "")
         return
     labels = {
@@ -128,7 +128,7 @@ def _taints(inputs: Mapping[str, Any]) -> tuple[str, ...]:
     )
 
 
-def _image(old: Image | None, new: Image | None) -> Iterator[Detail]:
+def _image(step: Step, old: Image | None, new: Image | None) -> Iterator[Detail]:
     if old is None or new is None:
         if known := new or old:
             told = _whole_image(known)
@@ -142,6 +142,10 @@ def _image(old: Image | None, new: Image | None) -> Iterator[Detail]:
         yield Detail("CUDA line", lines, now)
     yield from _contents(before, after)
     yield from _size(old, new)
+    told_above = {"facts", "base"}  # the input `base` is the parent's reference
+    sides = (side or {} for side in (step.old, step.new))
+    rest = ({key: value for key, value in side.items() if key not in told_above} for side in sides)
+    yield from _details(*rest)
 
 
 def _whole_image(image: Image) -> str:
@@ -224,12 +228,7 @@ def _members(label: str, old: Sequence[str], new: Sequence[str]) -> Iterator[Det
     """What leaves a list and what joins it."""
     gone, come = [each for each in old if each not in set(new)], [each for each in new if each not in set(old)]
     if gone or come:
-        yield Detail(label, _listing(gone), _listing(come), is_list=True)
-
-
-def _listing(names: Sequence[str]) -> str:
-    told = ", ".join(elided(name, _LONGEST) for name in names[:_MOST_NAMES])
-    return told if len(names) <= _MOST_NAMES else f"{told} and {len(names) - _MOST_NAMES} more"
+        yield Detail(label, names_of(gone), names_of(come), is_list=True)
 
 
 def _with_images(step: Step, rebuilt: frozenset[str]) -> Iterator[Detail]:
@@ -247,7 +246,7 @@ def _with_images(step: Step, rebuilt: frozenset[str]) -> Iterator[Detail]:
         if profiles:
             inputs["profiles"] = profiles
     if names := list(dict.fromkeys(taken)):
-        yield Detail("", "", f"takes the new {_listing(names)}")
+        yield Detail("", "", f"takes the new {names_of(names)}")
     yield from _details(old, new)
 
 

@@ -3,36 +3,23 @@
 from __future__ import annotations
 
 import datetime as dt
-import difflib
-import textwrap
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import chain, islice
+from itertools import chain
 from typing import Final
 
 from cli.reports.words import counted
 from cli.review.affected import Affected
 from cli.review.cells import Cell
 from cli.review.changes import Detail
-from cli.review.commons import OURS
 from cli.review.costs import HOURS_PER_MONTH
+from cli.review.diff import diff_groups
 from cli.review.document import Review, Told
 from cli.review.findings import Finding, Level, Since, is_refusal
-from cli.review.stream import STACK, Step
-from cli.review.values import (
-    HIDDEN,
-    NOTHING,
-    Loc,
-    differences,
-    elided,
-    is_unknown,
-    place,
-    shown,
-    without_secrets,
-)
+from cli.review.stream import STACK
+from cli.review.values import names_of
 from cli.review.verdict import Outcome
 from components.compat import Verdict
-from components.problems import is_secretive
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,12 +106,7 @@ _DONE: Final = {
     "import": "to import",
     "same": "unchanged",
 }
-_SIGNS_OF_OPS: Final = {"create": "+", "update": "~", "replace": "±", "delete": "-", "import": "="}
 _MOST_NAMES: Final = 6
-_LONGEST: Final = 200  # characters of one line of the diff
-_WRAP: Final = 110  # columns of the names of resources
-_COMPARED: Final = 300  # lines of a text, of those that differ
-_MOST_LINES: Final = 40  # of one resource in the diff
 
 
 def title(review: Review) -> str:
@@ -226,19 +208,14 @@ def _affected(affected: Affected) -> Inline:
     for profile in affected.profiles:
         by_hub.setdefault(profile.hub, []).append(profile.name)
     for hub, profiles in by_hub.items():
-        parts.append(f"hub {hub}: {'profile' if len(profiles) == 1 else 'profiles'} {_listing(profiles)}")
+        parts.append(f"hub {hub}: {'profile' if len(profiles) == 1 else 'profiles'} {names_of(profiles)}")
     if affected.courses:
         seats = f" ({affected.seats:,} seats)" if affected.seats else ""
-        parts.append(f"{'course' if len(affected.courses) == 1 else 'courses'} {_listing(affected.courses)}{seats}")
+        parts.append(f"{'course' if len(affected.courses) == 1 else 'courses'} {names_of(affected.courses)}{seats}")
     if affected.jobs:
-        parts.append(f"{'job' if len(affected.jobs) == 1 else 'jobs'} {_listing(affected.jobs)}")
+        parts.append(f"{'job' if len(affected.jobs) == 1 else 'jobs'} {names_of(affected.jobs)}")
     told = [word for part in parts for word in (part, BREAK)][:-1]
     return tuple(told) or ("nobody in this stack",)
-
-
-def _listing(names: Sequence[str]) -> str:
-    told = ", ".join(names[:_MOST_NAMES])
-    return told if len(names) <= _MOST_NAMES else f"{told} and {len(names) - _MOST_NAMES} more"
 
 
 # --- matrix
@@ -278,7 +255,7 @@ def _cell_rows(cells: Sequence[Cell]) -> Iterator[tuple[Inline, ...]]:
         now = _RUNS[cell.after]
         change = f"new: {now}" if cell.before is None else f"{_RUNS[cell.before]} → {now}"
         uses = list(dict.fromkeys(use for each in group for use in each.uses))
-        started = f"Started there by {_listing(uses)}" if uses else "Nobody in this stack starts it there"
+        started = f"Started there by {names_of(uses)}" if uses else "Nobody in this stack starts it there"
         why = (f"{cell.reason.rstrip('.')}.", BREAK) if cell.reason else ()
         yield (Code(cell.image),), _codes([each.pool for each in group]), (change,), (*why, f"{started}.")
 
@@ -326,7 +303,7 @@ def _finding_items(findings: Sequence[Finding], since: str = "") -> Iterator[Bul
         word = f"{since}, {_LEVELS[level]}" if since else _LEVELS[level].capitalize()
         first, *more = said.splitlines() or [""]
         below = tuple((line.strip(),) for line in more if line.strip())
-        yield Bullet((f"{word}: ", Code(rule), f" {_listing(list(dict.fromkeys(about)))}: {first}"), below)
+        yield Bullet((f"{word}: ", Code(rule), f" {names_of(list(dict.fromkeys(about)))}: {first}"), below)
 
 
 # --- waivers, costs
@@ -370,83 +347,3 @@ def _dollars(least: float | None, most: float | None) -> str:
         return "no price is known"
     low, high = sorted((least, most))
     return f"{low:+,.0f}" if round(low) == round(high) else f"{low:+,.0f} to {high:+,.0f}"
-
-
-# --- the whole diff
-
-
-Difference = tuple[Loc, object, object]
-
-
-def diff_groups(steps: Sequence[Step]) -> Iterator[tuple[str, ...]]:
-    """Lines of the diff, components of ours first; resources of one type that change alike share theirs.
-
-    Lines are made when they are asked for: of a big change most are never shown.
-    """
-    groups: dict[tuple[str, str, bytes], tuple[list[str], list[Difference], Step]] = {}
-    for step in sorted(steps, key=lambda step: not step.type.startswith(OURS)):
-        if step.type == STACK and step.op in {"create", "delete"}:
-            continue
-        # Of what comes or goes its name says all: a reviewer reads the values of new things in the code.
-        is_compared = step.op not in {"create", "delete"} and step.old is not None and step.new is not None
-        found = list(differences(step.old, step.new)) if is_compared else []
-        key = (step.op, step.type, repr(found).encode() if found else repr(step.keys).encode())
-        groups.setdefault(key, ([], found, step))[0].append(step.name)
-    for names, found, step in groups.values():
-        sign = _SIGNS_OF_OPS.get(step.op, "~")
-        head = textwrap.wrap(f"{step.type} {', '.join(names)}", _WRAP, subsequent_indent="    ")
-        yield (*(f"{sign} {part}" for part in head), *_lines(step, found))
-
-
-def _lines(step: Step, found: Sequence[Difference]) -> Iterator[str]:
-    hides = step.type.startswith("kubernetes:core/v1:Secret")
-    made = (line for loc, old, new in found for line in _difference(loc, old, new, hides=hides))
-    lines = list(islice(made, _MOST_LINES + 1))
-    if not lines and step.op not in {"create", "delete"}:
-        lines = [f"  {elided(key, _LONGEST)}: differs {HIDDEN}" for key in step.keys[:_MOST_LINES]]
-    yield from lines[:_MOST_LINES]
-    if len(lines) > _MOST_LINES:
-        yield "  … and more lines"
-
-
-def _difference(loc: Loc, old: object, new: object, *, hides: bool) -> Iterator[str]:
-    where = elided(place(loc), _LONGEST)
-    if hides and loc[:1] and loc[0] in {"data", "stringData"}:
-        yield f"  {where}: {HIDDEN}"
-        return
-    if all(isinstance(each, str) and "\n" in each and not is_unknown(each) for each in (old, new)):
-        yield f"  {where}:"
-        yield from _texts(str(old), str(new), loc)
-        return
-    if isinstance(old, list | tuple) and isinstance(new, list | tuple):
-        for sign, these, those in (("-", old, new), ("+", new, old)):
-            for each in these:
-                if each not in those:
-                    yield f"{sign}   {where}: {shown(each, loc, longest=_LONGEST)}"
-        return
-    if old is not NOTHING:
-        yield f"-   {where}: {shown(old, loc, longest=_LONGEST)}"
-    if new is not NOTHING:
-        yield f"+   {where}: {shown(new, loc, longest=_LONGEST)}"
-
-
-def _texts(old: str, new: str, loc: Loc) -> Iterator[str]:
-    """Lines that differ between two texts. Equal beginnings and ends are no work."""
-    if is_secretive(loc):
-        yield f"  {HIDDEN}"
-        return
-    before, after = without_secrets(old).splitlines(), without_secrets(new).splitlines()
-    if before == after:
-        yield f"  {HIDDEN}"
-        return
-    start = next((n for n, pair in enumerate(zip(before, after, strict=False)) if pair[0] != pair[1]), None)
-    if start is None:
-        start = min(len(before), len(after))
-    before, after = before[start:], after[start:]
-    while before and after and before[-1] == after[-1]:
-        before.pop()
-        after.pop()
-    compared = difflib.unified_diff(before[:_COMPARED], after[:_COMPARED], lineterm="", n=0)
-    for line in islice(compared, 2, None):
-        if not line.startswith("@@"):
-            yield elided(f"{line[0]}     {line[1:]}", _LONGEST)

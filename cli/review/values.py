@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from components import problems
-from components.problems import is_secretive, path_text
+from components.problems import is_secretive, listing, path_text
 
 Loc = problems.Loc
 
@@ -29,6 +29,8 @@ _UNKNOWNS: Final = frozenset(
     }
 )
 _LONGEST: Final = 160
+_LONGEST_NAME: Final = 90
+_MOST_NAMES: Final = 6
 # Texts that give themselves away: keys, tokens of known makers, passwords in addresses and assignments.
 _TELLTALE: Final = re.compile(
     r"-----BEGIN [A-Z ]{1,40}-----.*?(?:-----END [A-Z ]{1,40}-----|$)"
@@ -196,6 +198,11 @@ def leaves(value: object, loc: Loc = ()) -> Iterator[tuple[Loc, object]]:
             yield from leaves(inner, _below(loc, value, None, key))
     elif loc:
         yield loc, value
+
+
+def names_of(names: Sequence[str]) -> str:
+    """A few of them, and how many more there are."""
+    return listing([elided(name, _LONGEST_NAME) for name in names], most=_MOST_NAMES)
 
 
 def place(loc: Loc) -> str:

@@ -8,12 +8,13 @@ from enum import StrEnum
 from itertools import islice
 from typing import Final
 
+from cli.reports.words import counted
 from cli.review.cells import Cell
 from cli.review.findings import PACK, Finding, Level, Since
 from cli.review.stream import STACK, Stream
-from cli.review.values import without_secrets
+from cli.review.values import names_of, without_secrets
 
-_MOST_NAMES: Final = 6
+_MOST_REASONS: Final = 6
 
 
 class Outcome(StrEnum):
@@ -54,9 +55,9 @@ def verdict_of(stream: Stream, findings: Sequence[Finding], broken: Sequence[Cel
     if stream.result != "succeeded" and (not refused or not stream.resources):
         return Verdict(Outcome.FAILED, "the preview failed", _failure(stream), _errors(stream))
     if refused or broken:
-        told = [f"{_count(refused, 'finding')} {_verb(refused, 'refuses', 'refuse')} this change."] if refused else []
+        told = [f"{counted(refused, 'finding')} {_verb(refused, 'refuses', 'refuse')} this change."] if refused else []
         headline = "refused" if refused else "will not run where it is used"
-        return Verdict(Outcome.REFUSED, headline, (*told, *islice(_broken(broken), _MOST_NAMES), *unproved))
+        return Verdict(Outcome.REFUSED, headline, (*told, *islice(_broken(broken), _MOST_REASONS), *unproved))
     if unproved:
         return Verdict(Outcome.NOT_PROVED, "NOT PROVED", unproved)
     return _of_what_is_allowed(stream, now)
@@ -66,7 +67,7 @@ def _of_what_is_allowed(stream: Stream, findings: Sequence[Finding]) -> Verdict:
     # What the base branch leaves open as well is not this change's.
     open_ = sum(each.level is Level.UNDECIDED and each.since is not Since.STANDING for each in findings)
     if open_:
-        said = f"Nothing is refused, but {_count(open_, 'finding')} could not be decided in a preview."
+        said = f"Nothing is refused, but {counted(open_, 'finding')} could not be decided in a preview."
         return Verdict(Outcome.UNDECIDED, "not decided yet", (said,))
     if not any(stream.changed):
         return Verdict(Outcome.UNCHANGED, "nothing changes")
@@ -76,7 +77,7 @@ def _of_what_is_allowed(stream: Stream, findings: Sequence[Finding]) -> Verdict:
 def _cut_short(stream: Stream) -> str:
     if stream.damaged:
         return (
-            f"{_count(stream.damaged, 'event')} of the stream cannot be read: it is damaged or cut short, "
+            f"{counted(stream.damaged, 'event')} of the stream cannot be read: it is damaged or cut short, "
             "so nothing here counts as proved. Run the preview again."
         )
     if stream.is_corrupt:
@@ -116,16 +117,7 @@ def _broken(cells: Sequence[Cell]) -> Iterator[str]:
     """One sentence for each image."""
     for image in dict.fromkeys(cell.image for cell in cells):
         pools = [cell.pool for cell in cells if cell.image == image]
-        yield f"{image} will not run on {_listing(pools)}, where this stack starts it."
-
-
-def _listing(names: Sequence[str]) -> str:
-    told = ", ".join(names[:_MOST_NAMES])
-    return told if len(names) <= _MOST_NAMES else f"{told} and {len(names) - _MOST_NAMES} more"
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number:,} {noun if number == 1 else noun + 's'}"
+        yield f"{image} will not run on {names_of(pools)}, where this stack starts it."
 
 
 def _verb(number: int, one: str, many: str) -> str:

@@ -1,0 +1,106 @@
+"""The whole diff, resource by resource, in lines that a reader of diffs knows."""
+
+from __future__ import annotations
+
+import difflib
+import textwrap
+from collections.abc import Iterator, Sequence
+from itertools import islice
+from typing import Final
+
+from cli.review.commons import OURS
+from cli.review.stream import STACK, Step
+from cli.review.values import (
+    HIDDEN,
+    NOTHING,
+    Loc,
+    differences,
+    elided,
+    is_unknown,
+    place,
+    shown,
+    without_secrets,
+)
+from components.problems import is_secretive
+
+_SIGNS_OF_OPS: Final = {"create": "+", "update": "~", "replace": "±", "delete": "-", "import": "="}
+_LONGEST: Final = 200  # characters of one line of the diff
+_WRAP: Final = 110  # columns of the names of resources
+_COMPARED: Final = 300  # lines of a text, of those that differ
+_MOST_LINES: Final = 40  # of one resource in the diff
+
+Difference = tuple[Loc, object, object]
+
+
+def diff_groups(steps: Sequence[Step]) -> Iterator[tuple[str, ...]]:
+    """Lines of the diff, components of ours first; resources of one type that change alike share theirs.
+
+    Lines are made when they are asked for: of a big change most are never shown.
+    """
+    groups: dict[tuple[str, str, bytes], tuple[list[str], list[Difference], Step]] = {}
+    for step in sorted(steps, key=lambda step: not step.type.startswith(OURS)):
+        if step.type == STACK and step.op in {"create", "delete"}:
+            continue
+        # Of what comes or goes its name says all: a reviewer reads the values of new things in the code.
+        is_compared = step.op not in {"create", "delete"} and step.old is not None and step.new is not None
+        found = list(differences(step.old, step.new)) if is_compared else []
+        key = (step.op, step.type, repr(found).encode() if found else repr(step.keys).encode())
+        groups.setdefault(key, ([], found, step))[0].append(step.name)
+    for names, found, step in groups.values():
+        sign = _SIGNS_OF_OPS.get(step.op, "~")
+        head = textwrap.wrap(f"{step.type} {', '.join(names)}", _WRAP, subsequent_indent="    ")
+        yield (*(f"{sign} {part}" for part in head), *_lines(step, found))
+
+
+def _lines(step: Step, found: Sequence[Difference]) -> Iterator[str]:
+    hides = step.type.startswith("kubernetes:core/v1:Secret")
+    made = (line for loc, old, new in found for line in _difference(loc, old, new, hides=hides))
+    lines = list(islice(made, _MOST_LINES + 1))
+    if not lines and step.op not in {"create", "delete"}:
+        lines = [f"  {elided(key, _LONGEST)}: differs {HIDDEN}" for key in step.keys[:_MOST_LINES]]
+    yield from lines[:_MOST_LINES]
+    if len(lines) > _MOST_LINES:
+        yield "  … and more lines"
+
+
+def _difference(loc: Loc, old: object, new: object, *, hides: bool) -> Iterator[str]:
+    where = elided(place(loc), _LONGEST)
+    if hides and loc[:1] and loc[0] in {"data", "stringData"}:
+        yield f"  {where}: {HIDDEN}"
+        return
+    if all(isinstance(each, str) and "\n" in each and not is_unknown(each) for each in (old, new)):
+        yield f"  {where}:"
+        yield from _texts(str(old), str(new), loc)
+        return
+    if isinstance(old, list | tuple) and isinstance(new, list | tuple):
+        for sign, these, those in (("-", old, new), ("+", new, old)):
+            for each in these:
+                if each not in those:
+                    yield f"{sign}   {where}: {shown(each, loc, longest=_LONGEST)}"
+        return
+    if old is not NOTHING:
+        yield f"-   {where}: {shown(old, loc, longest=_LONGEST)}"
+    if new is not NOTHING:
+        yield f"+   {where}: {shown(new, loc, longest=_LONGEST)}"
+
+
+def _texts(old: str, new: str, loc: Loc) -> Iterator[str]:
+    """Lines that differ between two texts. Equal beginnings and ends are no work."""
+    if is_secretive(loc):
+        yield f"  {HIDDEN}"
+        return
+    before, after = without_secrets(old).splitlines(), without_secrets(new).splitlines()
+    if before == after:
+        yield f"  {HIDDEN}"
+        return
+    start = next((n for n, pair in enumerate(zip(before, after, strict=False)) if pair[0] != pair[1]), None)
+    if start is None:
+        start = min(len(before), len(after))
+    before, after = before[start:], after[start:]
+    while before and after and before[-1] == after[-1]:
+        before.pop()
+        after.pop()
+    compared = difflib.unified_diff(before[:_COMPARED], after[:_COMPARED], lineterm="", n=0)
+    for line in islice(compared, 2, None):
+        if not line.startswith("@@"):
+            yield elided(f"{line[0]}     {line[1:]}", _LONGEST)
