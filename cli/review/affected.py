@@ -167,7 +167,7 @@ def _lost_nodes(changes: Sequence[Change], old: Commons, new: Commons) -> Iterat
 
 
 def _restarts(stream: Stream) -> Iterator[Consequence]:
-    for step in stream.changed:
+    for step in sorted(stream.changed, key=lambda step: (step.type, step.name)):
         kind = step.type.rpartition(":")[2]
         if step.op not in {"update", "replace"} or kind not in _RESTARTING or not _restarts_pods(step):
             continue

@@ -41,6 +41,9 @@ class Cells:
 
     changed: tuple[Cell, ...] = ()
     not_told: tuple[str, ...] = ()
+    pairs: int = 0  # of image and pool, after the change
+    running: int = 0  # of them
+    has_before: bool = False  # there were such pairs before it
 
 
 def cells_of(old: Commons, new: Commons, spec_cases: SpecCases) -> Cells:
@@ -54,8 +57,9 @@ def cells_of(old: Commons, new: Commons, spec_cases: SpecCases) -> Cells:
     before = reader.matrix(old.images, old.pools)
     found = list(_changed(before, after, new))
     order = [Verdict.INCOMPATIBLE, Verdict.UNKNOWN, Verdict.WITH_WARNING, Verdict.COMPATIBLE]
-    found.sort(key=lambda cell: (not cell.is_broken, order.index(cell.after)))
-    return Cells(tuple(found), tuple(dict.fromkeys(reader.problems)))
+    found.sort(key=lambda cell: (not cell.is_broken, order.index(cell.after), cell.image, cell.pool))
+    running = sum(answer.verdict.runs for answer in after.values())
+    return Cells(tuple(found), tuple(dict.fromkeys(reader.problems)), len(after), running, bool(before))
 
 
 def _is_alike(old: Pool | None, new: Pool) -> bool:

@@ -61,11 +61,15 @@ class Change:
 
 
 def changes_of(stream: Stream, old: Commons, new: Commons) -> tuple[Change, ...]:
-    """Changes that people of a GPU commons talk about, in the order pools, images, hubs, jobs, others."""
+    """Changes that people of a GPU commons talk about: pools, images, hubs, jobs, others, each by name.
+
+    The engine reports in no order that is the same twice.
+    """
     rebuilt = frozenset(step.name for step in stream.changed if step.type == IMAGE)
     found = [change for step in stream.changed if (change := _told_of(step, old, new, rebuilt))]
     order = list(_KINDS.values())
-    return tuple(sorted(found, key=lambda change: order.index(change.kind) if change.kind in order else len(order)))
+    place_of = {kind: number for number, kind in enumerate(order)}
+    return tuple(sorted(found, key=lambda each: (place_of.get(each.kind, len(order)), each.kind, each.name)))
 
 
 _KINDS: Final = {POOL: "pool", IMAGE: "image", HUB: "hub", JOB: "job", RUNTIME: "runtime", PULLER: "pre-puller"}

@@ -112,7 +112,7 @@ def review_of(stream: Stream, base: Stream | None, sources: Sources, stack: str 
         waivers=waivers_of(stream.config),
         costs=costs_of(stream, sources.prices),
         warnings=tuple(_warnings(stream)),
-        steps=tuple(stream.changed),
+        steps=tuple(sorted(stream.changed, key=lambda step: (step.type, step.name))),
     )
 
 
@@ -154,11 +154,8 @@ def _counts(stream: Stream) -> tuple[tuple[str, int], ...]:
 
 
 def _warnings(stream: Stream) -> Iterator[Diagnostic]:
-    seen: set[tuple[str, str]] = set()
-    for each in stream.diagnostics:
-        if each.severity == "warning" and (each.urn, each.message) not in seen:
-            seen.add((each.urn, each.message))
-            yield replace(each, message=without_secrets(each.message))
+    found = {(each.urn, each.message): each for each in stream.diagnostics if each.severity == "warning"}
+    return (replace(each, message=without_secrets(each.message)) for _, each in sorted(found.items()))
 
 
 def review_data(review: Review) -> dict[str, Any]:

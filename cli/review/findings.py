@@ -61,10 +61,15 @@ class Finding:
 
 
 def findings_of(stream: Stream) -> tuple[Finding, ...]:
-    """Every finding once, worst first; those about the whole stack come after what may be their cause."""
+    """Every finding once, worst first, by rule; those about the whole stack come after what may be their cause."""
     found = dict.fromkeys(finding for each in stream.messages if not _WAIVER.match((finding := _finding(each)).text))
     order = list(Level)
-    return tuple(sorted(found, key=lambda finding: (order.index(finding.level), f"::{STACK}::" in finding.urn)))
+
+    def place(finding: Finding) -> tuple[int, bool, str, str, str]:
+        about_all = f"::{STACK}::" in finding.urn
+        return order.index(finding.level), about_all, finding.rule, finding.about, finding.text
+
+    return tuple(sorted(found, key=place))
 
 
 def _finding(message: PolicyMessage) -> Finding:

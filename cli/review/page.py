@@ -232,6 +232,10 @@ def _cells(review: Review) -> Iterator[Block]:
         if told := tuple(Bullet((Code(name), f": {way}")) for name, way in ways.items() if name not in said):
             yield Paragraph(("What would make it run:",))
             yield Bullets(told)
+    elif cells.pairs:
+        yield Heading("Where images run")
+        run = f"{cells.running:,} of {counted(cells.pairs, 'pair')} of image and pool run"
+        yield Paragraph((f"Nothing changes: {run}, as before." if cells.has_before else f"{run}.",))
     if cells.not_told:
         yield Paragraph((f"Not compared: {'; '.join(cells.not_told)}.",))
 

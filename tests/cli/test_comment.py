@@ -89,7 +89,7 @@ def test_of_two_branches_without_a_state_only_what_differs_is_told(run: Run, tmp
     assert told["compared_with"] == "the base branch"
     assert told["resources"] == {"update": 18, "same": 37}
     assert [(each["kind"], each["name"]) for each in told["changes"]] == [
-        ("pool", "gtx1080ti"), ("pool", "rtx2080ti"), ("pool", "gtx1070ti"),
+        ("pool", "gtx1070ti"), ("pool", "gtx1080ti"), ("pool", "rtx2080ti"),
     ]  # fmt: skip
     assert {finding["since"] for finding in told["findings"]} == {"standing"}
     assert told["verdict"] == "fine"  # what cannot be decided yet is so on the base branch too

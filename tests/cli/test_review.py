@@ -166,6 +166,22 @@ def test_the_message_of_a_foreign_pack_is_told_whole() -> None:
 # --- changes
 
 
+def test_the_order_of_the_engine_does_not_matter() -> None:
+    lines = previews.recorded("image").split(b"\n")
+    last = [line for line in lines if b'"summaryEvent"' in line or b"pulumi:pulumi:Stack" in line[:300]]
+    others = [line for line in lines if line not in last]
+    told = [review_of(read_stream(b"\n".join([*some, *last])), None, SOURCES) for some in (others, others[::-1])]
+    assert review_markdown(told[0], TODAY) == review_markdown(told[1], TODAY)
+
+
+def test_an_upgrade_that_breaks_nothing_says_so() -> None:
+    ml = previews.image("torch==1.7.1+cu101", cuda=["10.1"])
+    changed = step(POOL, "pool", previews.pool("pool", "418.88"), previews.pool("pool", "580.95.05"))
+    assert "Nothing changes: 1 of 1 pair of image and pool run, as before." in markdown(
+        changed, step(IMAGE, "ml", ml, ml)
+    )
+
+
 def test_a_node_that_moves_a_profile_that_comes_and_a_pool_that_goes_are_each_one_entry() -> None:
     old = previews.hub(previews.profile("a", "left"))
     new = previews.hub(previews.profile("a", "left"), previews.profile("b", "left", gpus=2))
