@@ -12,6 +12,7 @@ from components.settings import OVERLAY, SettingsError, load_stack
 from images.load import IMAGES
 from policies.findings import Site
 from policies.from_settings import site_of
+from policies.rules.index import ALL_RULES
 
 STACKS = "GPU_COMMONS_STACKS"  # folder of stack files, for stacks that are not in this project
 DEFAULT_STACKS = Path(__file__).resolve().parent.parent / "stacks"
@@ -25,10 +26,17 @@ class SiteUnknownError(Exception):
 def site_of_stack(stack: str) -> Site:
     """The site of the stack of that name. Raises SiteUnknownError."""
     folder = Path(os.environ.get(STACKS) or DEFAULT_STACKS)
-    overlay = os.environ.get(OVERLAY)
-    beside = folder.parent / IMAGES.name  # a project has its images beside its stacks
     try:
-        settings = load_stack(folder / f"Pulumi.{stack}.yaml", site=Path(overlay) if overlay else None)
-        return site_of(settings, beside if beside.is_dir() else IMAGES)
+        return _read(stack, folder)
     except SettingsError as error:
         raise SiteUnknownError(f"{error} (folder of stack files: {STACKS}, default {DEFAULT_STACKS})") from error
+
+
+def _read(stack: str, folder: Path) -> Site:
+    overlay = os.environ.get(OVERLAY)
+    beside = folder.parent / IMAGES.name  # a project has its images beside its stacks
+    settings = load_stack(folder / f"Pulumi.{stack}.yaml", site=Path(overlay) if overlay else None)
+    site = site_of(settings, beside if beside.is_dir() else IMAGES)
+    if problems := list(site.strictness.problems({rule.id for rule in ALL_RULES})):
+        raise SettingsError(problems)
+    return site

@@ -28,7 +28,7 @@ def check(workload: Workload, site: Site) -> Iterator[Finding]:
             why = (
                 "its facts were not read" if image.reference else "it is built by this update, and its spec tells none"
             )
-            yield Finding(f"the size of {image.name} is not known: {why}", Level.UNPROVED)
+            yield Finding(f"the size of {image.name} is not known: {why}", Level.UNPROVED, is_own=True)
 
 
 def _compressed(image: PodImage, size: Size, site: Site) -> Iterator[Finding]:

@@ -140,6 +140,13 @@ def test_a_pre_puller_covers_nodes_that_are_there_and_a_node_that_joins_is_warne
 def test_facts_that_were_not_read_are_unproved_for_our_images_and_no_matter_for_others() -> None:
     (unproved,) = said(site(None), profile(), "P-SIZE", Level.UNPROVED)
     assert "the size of scipy-ml-notebook is not known" in unproved
+
+
+def test_an_update_refuses_an_own_image_that_nobody_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("policies.adapter.is_preview", lambda: False)
+    (refused,) = said(site(None), profile(), "P-SIZE", Level.REFUSE)
+    assert "the size of scipy-ml-notebook is not known" in refused
+    assert not said(site(None), profile(image=reference("other", registry="docker.io")), "P-SIZE", Level.REFUSE)
     foreign = f"registry.example.edu/other/tool@sha256:{'b' * 64}"
     assert not said(site(None), profile(image=foreign), "P-SIZE", Level.UNPROVED)
 

@@ -269,6 +269,24 @@ def test_odd_and_unknown_shapes_never_end_the_stack_policy(spec: Any) -> None:
     assert run.said == []
 
 
+def test_a_waiver_of_a_rule_that_is_none_proves_nothing_and_is_refused_with_the_nearest_name(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    text = (DEFAULT_STACKS / "Pulumi.dsmlp-fall.yaml").read_text()
+    given = "{rule: P-STRAT, resource: stack, reason: r, owner: o, until: '2999-12-31'}"
+    (tmp_path / "Pulumi.s.yaml").write_text(f"{text}\n  gpu-commons:policies:\n    waivers: [{given}]\n")
+    monkeypatch.setenv("GPU_COMMONS_STACKS", str(tmp_path))
+    site_of_stack.cache_clear()
+    (policy,) = [each for each in pack_policies(site_of_stack) if each.name == "workloads"]
+    assert isinstance(policy, ResourceValidationPolicy)
+    found: list[str] = []
+    policy.validate(arguments({"spec": {}}), lambda message, _=None: found.append(message))
+    (message,) = found
+    assert message.startswith("P-SITE: ")
+    assert 'policies.waivers[0].rule: "P-STRAT" is not a rule' in message
+    assert "did you mean P-START" in message
+
+
 def test_a_stack_whose_file_cannot_be_read_has_no_fleet_to_speak_of() -> None:
     policies = {policy.name: policy for policy in pack_policies(site_of_stack)}
     policy = policies["fleet-advice"]
