@@ -27,7 +27,7 @@ from images.inspection.layouts import DockerArchive, OciLayout
 from images.inspection.opening import open_session, read_reference
 from images.inspection.reading import Inspected, inspect
 from images.inspection.store import Store, store_folder
-from images.load import SpecError
+from images.load import SpecError, load_family
 from images.plan import Plan, Substitute, plan_image
 from images.spec import ImageSpec
 
@@ -49,6 +49,7 @@ class Asked:
     cache_from: Sequence[str] = ()
     cache_to: Sequence[str] = ()
     no_verify: bool = False
+    target: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +73,7 @@ def build(family: Sequence[ImageSpec], images: Path, asked: Asked) -> Built:
     settings = _settings(asked.stack)
     try:
         order = _order(family, images, asked, settings)
-        plan = plan_image(family, substitutes=order.substitutes)
+        plan = plan_image([order.spec, *family[1:]], substitutes=order.substitutes)
     except SpecError as error:
         raise InputError(str(error)) from None
     try:
@@ -80,11 +81,11 @@ def build(family: Sequence[ImageSpec], images: Path, asked: Asked) -> Built:
         with _ended_by_signals(), _progress() as (tell, on_line):
             digest = build_image(order, client, tell, on_line)
             if digest:
-                tell(f"{plan.spec.name}: reading what was exported")
+                tell(f"{plan.spec.full_name}: reading what was exported")
     except NoBuilderError as error:
         raise InputError(str(error)) from None
     except BuildError as error:
-        raise FailedError(_failed(str(error), plan.spec)) from None
+        raise FailedError(_failed(str(error), order.spec)) from None
     try:
         found = _read_back(order.destination, digest) if digest else None
     except InspectError as error:
@@ -106,11 +107,13 @@ def _order(family: Sequence[ImageSpec], images: Path, asked: Asked, settings: St
     texts = dockerfiles(family, substitutes=substitutes, ca_bundle=ca_bundle)
     return Order(
         family=family,
+        spec=load_family(spec.name, images=images, target=asked.target)[0],
         images=images,
         substitutes=substitutes,
         ca_bundle=ca_bundle,
         base=str(_reference("--base", asked.base)) if asked.base else None,
-        destination=_destination(asked, content_tag(family, images, texts)),
+        # Of one Dockerfile come all targets: in one repository each has a tag of its own.
+        destination=_destination(asked, "-".join([content_tag(family, images, texts), *filter(None, [asked.target])])),
         packing=_packing(asked),
         check=Check.LEFT_OUT if asked.no_verify else Check.FIRST,
         cache_from=[_cache(text, {}) for text in asked.cache_from],
@@ -179,8 +182,8 @@ def _settings(stack: str | None) -> Stack | None:
 
 
 def _failed(text: str, spec: ImageSpec) -> str:
-    if re.search(r"^ > \[verify ", text, re.MULTILINE):
-        return f"the check of {spec.name} failed: nothing was exported. It is verify.py of its folder\n{text}"
+    if re.search(r"^ > \[verify(-\S+)? ", text, re.MULTILINE):
+        return f"the check of {spec.full_name} failed: nothing was exported. It is verify.py of its folder\n{text}"
     return text
 
 

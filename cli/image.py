@@ -224,6 +224,7 @@ def render(name: str, *, is_json: bool) -> None:
     "mistakes, a place that cannot be; 130 interrupted, and nothing is exported.",
 )
 @click.argument("name")
+@click.option("--target", metavar="TARGET", help="Which image of the spec: gateway-client, kernel or batch.")
 @click.option("--push", metavar="REPOSITORY[:TAG]", help="Push it; without a tag, to one made of its content.")
 @click.option("--oci-layout", metavar="DIR", help="Write it as an OCI layout into a new or empty folder.")
 @click.option("--docker-archive", metavar="FILE", help="Write it for docker load.")
@@ -252,6 +253,7 @@ def build(name: str, *, is_json: bool, **options: Any) -> None:
     \b
     Examples:
       gpu-commons image build cupy-notebook
+      gpu-commons image build cupy-notebook --target batch --docker-archive batch.tar
       gpu-commons image build cupy-notebook --push registry.example.edu/gpu-commons/cupy-notebook
       gpu-commons image build scipy-ml-notebook --stack dsmlp-fall --oci-layout scipy-ml-layout
     """  # noqa: D301 - \b is click's: it keeps the lines

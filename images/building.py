@@ -18,8 +18,16 @@ from typing import Final
 from images.buildkit import OCI_LAYOUT, Build, BuildError, Client, run_build
 from images.load import VERIFYING, context_files
 from images.plan import Substitute
-from images.render import CA_CONTEXT, VERIFY_TARGET, VERIFYING_CONTEXT, build_arguments, render_dockerfile
+from images.render import (
+    CA_CONTEXT,
+    VERIFYING_CONTEXT,
+    build_arguments,
+    render_dockerfile,
+    stage_of,
+    verify_stage_of,
+)
 from images.spec import ImageSpec
+from images.targets import kind_of
 
 PLATFORM: Final = "linux/amd64"
 ZSTD_LEVEL: Final = 3  # level 0, the default, silently is gzip
@@ -63,6 +71,7 @@ class Order:
     """What is built, of what, and where it goes."""
 
     family: Sequence[ImageSpec]  # as `load_family` has it: the image, then its ancestors of ours
+    spec: ImageSpec  # the first of them, or one of its targets
     images: Path  # the folder of their folders
     substitutes: Sequence[Substitute] = ()
     ca_bundle: Path | None = None
@@ -97,11 +106,12 @@ def content_tag(family: Sequence[ImageSpec], images: Path, dockerfiles: Sequence
 def build_of(order: Order, at: int, base: str | None) -> Build:
     """The build of `order.family[at]` on `base`, without target and outputs."""
     spec, ca = order.family[at], order.ca_bundle
+    site = {CA_CONTEXT: str(ca.parent)} if ca else {}
     text = render_dockerfile(order.family[at:], substitutes=order.substitutes, ca=ca.name if ca else None)
     return Build(
         context=order.images / spec.name,
         dockerfile=text,
-        named={VERIFYING_CONTEXT: str(VERIFYING), **({CA_CONTEXT: str(ca.parent)} if ca else {})},
+        named={**site, VERIFYING_CONTEXT: str(VERIFYING)},
         build_args={**build_arguments(spec), **({"BASE": base} if base else {})},
         platforms=(PLATFORM,),
         cache_from=order.cache_from,
@@ -130,7 +140,7 @@ def build_image(order: Order, client: Client, tell: Callable[[str], None], on_li
     def run(build: Build) -> str:
         return run_build(build, client, on_line, lambda: False)
 
-    spec = order.family[0]
+    spec = order.spec
     with TemporaryDirectory(prefix="image-build-") as folder:
         base, named = order.base, dict[str, str]()
         if base is None:
@@ -138,18 +148,19 @@ def build_image(order: Order, client: Client, tell: Callable[[str], None], on_li
                 base, layout = _parent(order, at, base, named, Path(folder), tell, run)
                 named = {base: layout}
         build = build_of(order, 0, base)
-        build = replace(build, named={**build.named, **named})
+        stage = stage_of(spec) if kind_of(spec) else ""  # without one: the last stage, the spec's own image
+        build = replace(build, named={**build.named, **named}, target=stage)
         if order.check is Check.FIRST:
-            tell(f"{spec.name}: building it and running its check")
-            run(replace(build, target=VERIFY_TARGET))
+            tell(f"{spec.full_name}: building it and running its check")
+            run(replace(build, target=verify_stage_of(spec)))
         if order.destination.kind is Kind.NOWHERE:
             if order.check is Check.LEFT_OUT:
-                tell(f"{spec.name}: building it")
+                tell(f"{spec.full_name}: building it")
             run(replace(build, cache_to=order.cache_to))
             return ""
-        tell(f"{spec.name}: {'pushing' if order.destination.kind is Kind.REGISTRY else 'writing'} it")
+        tell(f"{spec.full_name}: {'pushing' if order.destination.kind is Kind.REGISTRY else 'writing'} it")
         with _whole_or_not(order.destination) as destination:
-            outputs = [output(destination, order.packing, f"{spec.name}:{spec.version}")]
+            outputs = [output(destination, order.packing, f"{spec.full_name}:{spec.version}")]
             return run(replace(build, outputs=outputs, cache_to=order.cache_to))
 
 

@@ -26,7 +26,7 @@ def build_data(built: Built) -> dict[str, Any]:
     contents = built.found.contents if built.found else None
     size = size_of(contents) if contents else None
     return {
-        "image": built.plan.spec.name,
+        "image": built.plan.spec.full_name,
         "version": built.plan.spec.version,
         "is_checked": built.is_checked,
         "exported": built.destination.kind.value,
@@ -60,7 +60,7 @@ def build_text(built: Built, *, paint: Paint = plain) -> str:
 def _lines(built: Built, paint: Paint) -> Iterator[str]:
     spec, contents = built.plan.spec, built.found.contents if built.found else None
     checked = "checked" if built.is_checked else paint("not checked", "warn")
-    yield f"{paint(f'{spec.name} {spec.version}', 'strong')}: built, {checked}"
+    yield f"{paint(f'{spec.full_name} {spec.version}', 'strong')}: built, {checked}"
     for each in built.plan.substitutes:
         yield f"replaced  {each.reference} → {each.replacement}: {each.reason}"
     if built.plan.missing:

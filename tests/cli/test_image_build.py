@@ -8,7 +8,9 @@ from pathlib import Path
 import pytest
 from click.testing import Result
 
-from images.building import Destination, Kind, Packing, content_tag, dockerfiles, output
+from images import building
+from images.building import Destination, Kind, Order, Packing, build_image, content_tag, dockerfiles, output
+from images.buildkit import Build
 from images.load import IMAGES, load_family
 
 Run = Callable[..., Result]
@@ -27,6 +29,10 @@ Run = Callable[..., Result]
         (["hub", "--base", "r.example/parent:1"], "the spec of hub names its base; leave the option out"),
         (["hub", "--stack", "no-such-stack"], 'there is no stack "no-such-stack"'),
         (["hub", "--cache-to", "Not A Reference"], "--cache-from, --cache-to"),
+        (
+            ["cupy-notebook", "--target", "bach"],
+            "did you mean batch? known targets: batch, gateway",
+        ),
         (["hub", "--compression", "xz"], "'xz' is not one of 'zstd', 'gzip'"),
     ],
 )
@@ -67,3 +73,33 @@ def test_what_is_exported_says_how_its_layers_are_packed(
     level = {"compression-level": "3"} if packing.compression == "zstd" else {}  # without one BuildKit writes gzip
     forced = "true" if packing.is_forced else "false"
     assert given == {**attributes, "compression": packing.compression, "force-compression": forced, **level}
+
+
+@pytest.mark.parametrize(
+    ("target", "stages", "name"),
+    [
+        ("batch", ["verify-batch", "batch"], "cupy-notebook-batch"),
+        (None, ["verify", ""], "cupy-notebook"),
+    ],
+)
+def test_a_target_is_built_from_its_own_stage_after_its_own_check(
+    monkeypatch: pytest.MonkeyPatch, target: str | None, stages: list[str], name: str
+) -> None:
+    asked: list[Build] = []
+
+    def record(build: Build, *_: object) -> str:
+        asked.append(build)
+        return "sha256:" + "a" * 64
+
+    monkeypatch.setattr(building, "run_build", record)
+    family = load_family("cupy-notebook")
+    order = Order(
+        family,
+        load_family("cupy-notebook", target=target)[0],
+        IMAGES,
+        destination=Destination(Kind.REGISTRY, f"r.example/{name}"),
+    )
+    said: list[str] = []
+    build_image(order, None, said.append, said.append)  # type: ignore[arg-type]  # nothing is sent
+    assert [build.target for build in asked] == stages
+    assert said == [f"{name}: building it and running its check", f"{name}: pushing it"]
