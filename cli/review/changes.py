@@ -179,20 +179,15 @@ def _kernels(facts: Mapping[str, Any]) -> dict[str, tuple[str, ...]]:
 
 
 def _size(old: Image, new: Image) -> Iterator[Detail]:
-    """Compressed bytes. Before a build only the spec's lower bound is known; like is compared with like."""
+    """Compressed bytes. Lower bounds give no difference: what they leave out is another thing each time."""
     if (old.size, old.expected) == (new.size, new.expected):
         return
     before, after = _megabytes(old.size, old.expected), _megabytes(new.size, new.expected)
-    if old.size is not None and new.size is None:
-        bound = _change(old.expected, new.expected)
-        after = f"known after the build{f'; by the spec {bound}' if bound else ''}"
-    elif change := _change(old.size, new.size) or _change(old.expected, new.expected):
-        after = f"{after} ({change})"
+    if old.size is not None and new.size is not None:
+        after = f"{after} ({new.size - old.size:+,.1f} MB)"
+    elif old.size is not None:
+        after = f"known after the build{f', {after}' if after else ''}"
     yield Detail("size", before, after)
-
-
-def _change(old: float | None, new: float | None) -> str:
-    return f"{new - old:+,.1f} MB" if old is not None and new is not None and old != new else ""
 
 
 def _megabytes(size: float | None, expected: float | None) -> str:

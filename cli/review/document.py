@@ -19,6 +19,7 @@ from cli.review.values import without_secrets
 from cli.review.verdict import Outcome, Verdict, verdict_of
 from cli.review.waivers import Waiver, waivers_of
 
+_NOT_JUDGED: Final = {"read", "discard", "delete"}
 _NAME: Final = re.compile(r"[^\w./-]", re.ASCII)
 
 
@@ -95,12 +96,14 @@ def review_of(stream: Stream, base: Stream | None, sources: Sources, stack: str 
     changes = changes_of(stream, old, new) if is_complete else ()
     cells = cells_of(old, new, sources.spec_cases) if is_complete else Cells()
     verdict = verdict_of(stream, findings, broken(cells.changed))
+    # What goes is looked at by no policy, and what is only read is nobody's business.
+    judged = [step for step in stream.steps.values() if step.type != STACK and step.op not in _NOT_JUDGED]
     return Review(
         stack=stream.stack or stack,
         verdict=verdict,
         packs=tuple(f"{name} {version}".strip() for name, version in sorted(stream.packs.items())),
-        looked_at=sum(f"::{STACK}::" not in urn for urn in stream.looked_at),
-        resources=stream.resources,
+        looked_at=sum(step.urn in stream.looked_at for step in judged),
+        resources=len(judged),
         counts=_counts(stream),
         compared_with=compared_with,
         remarks=tuple(remarks),

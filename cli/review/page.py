@@ -119,7 +119,7 @@ def one_line(review: Review) -> str | None:
     if review.verdict.outcome is not Outcome.UNCHANGED or review.remarks:
         return None
     advice = sum(finding.since is not Since.RESOLVED for finding in review.findings)
-    standing = f"; {counted(advice, 'finding')} {'stands' if advice == 1 else 'stand'} as before" if advice else ""
+    standing = f"; {counted(advice, 'finding')} {'stands' if advice == 1 else 'stand'}" if advice else ""
     return f"{title(review)}. {_proof(review)}{standing}."
 
 
@@ -151,7 +151,9 @@ def _proof(review: Review) -> str:
     if not review.packs:
         return "No policy pack looked at any resource"
     packs = f"policy pack{'' if len(review.packs) == 1 else 's'} {', '.join(review.packs)}"
-    return f"{packs[0].upper()}{packs[1:]} looked at {counted(review.looked_at, 'resource')}"
+    every = review.looked_at == review.resources
+    what = "every resource" if every else f"{review.looked_at:,} of {counted(review.resources, 'resource')}"
+    return f"{packs[0].upper()}{packs[1:]} looked at {what}"
 
 
 def _summary(review: Review) -> str:

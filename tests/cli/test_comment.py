@@ -28,7 +28,7 @@ def test_a_preview_that_changes_nothing_is_one_line(run: Run) -> None:
     result = run("comment", "-", given=previews.recorded("nothing"))
     assert result.exit_code == 0
     assert result.stdout == (
-        "✅ dsmlp-fall: nothing changes. Policy pack gpu-commons 0.1.0 looked at 55 resources. "
+        "✅ dsmlp-fall: nothing changes. Policy pack gpu-commons 0.1.0 looked at every resource; 1 finding stands. "
         "<!-- gpu-commons comment: dsmlp-fall -->\n"
     )
 
