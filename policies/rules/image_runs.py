@@ -30,6 +30,10 @@ def check(workload: Workload, site: Site) -> Iterator[Finding]:
             is_sure = asks is True and (not found.undecided or bad == set(pools))
             level = finding.level if is_sure else Level.UNPROVED
             yield replace(finding, message=f"{image.text or image.name} {finding.message}", level=level)
+        deep = image.contents.deep if image.contents else None
+        if deep is not None and deep.left_out:
+            message = f"{image.text} may hold more that uses a GPU, in what was not read of it: {deep.left_out[0]}"
+            yield Finding(message, Level.UNPROVED)
 
 
 def check_image(name: str, site: Site) -> Iterator[Finding]:

@@ -118,6 +118,15 @@ def test_what_was_read_of_an_image_counts_more_than_its_name() -> None:
     assert "525.60.13" in message
 
 
+def test_what_could_not_be_read_of_an_image_may_use_a_gpu_as_well() -> None:
+    read = contents(1, 2, left_out=("layer 2: lies elsewhere",))
+    where = site({"v100": ("Tesla V100", "580.95.05")}, contents_of=lambda _: read)
+    (message,) = said(where, pod(reference("ml")), Level.UNPROVED)
+    assert "may hold more that uses a GPU, in what was not read of it: layer 2: lies elsewhere" in message
+    whole = replace(where, contents_of=lambda _: contents(1, 2))
+    assert not said(whole, pod(reference("ml")), Level.UNPROVED)
+
+
 def test_an_image_of_the_stack_is_refused_once_with_everybody_it_concerns() -> None:
     pools = {"gtx": ("GeForce GTX 1080 Ti", "418.88"), "rtx": ("GeForce RTX 2080 Ti", "418.88")}
     where = own(
