@@ -18,8 +18,8 @@ from components.compat import Case
 
 
 @click.command(
-    epilog="Exit codes: 0 nothing is refused, 1 something is refused, not decided or not proved, "
-    "2 usage, or events that cannot be read or end too early; the comment then says so."
+    epilog="Exit codes: 0 nothing is refused, and what a preview cannot decide is told; 1 something is refused, or no "
+    "policy looked; 2 usage, or events that cannot be read or end too early; the comment then says so."
 )
 @click.argument("events", type=click.File("rb"), metavar="EVENTS.jsonl|-")
 @click.option(

@@ -20,6 +20,7 @@ _OURS: Final = re.compile(
 # A rule that could not decide says so in one of these forms; the engine says it of values that are not known yet.
 _UNDECIDED: Final = re.compile(
     r"\b(?:could not|cannot) be (?:proved|decided)\b|\b(?:is|are) not (?:known|proved)\b|\bdepends on\b"
+    r"|\bmay or may not run\b|\bmay hold more\b|\bmay be in what was not read\b"
     r"|^can't run policy ",
     re.IGNORECASE,
 )

@@ -30,7 +30,8 @@ class Outcome(StrEnum):
 
     @property
     def exit_code(self) -> int:
-        if self in {Outcome.UNCHANGED, Outcome.FINE}:
+        # What a preview cannot know, the update decides before it touches what depends on it: no reason to stop here.
+        if self in {Outcome.UNCHANGED, Outcome.FINE, Outcome.UNDECIDED}:
             return 0
         return 2 if self is Outcome.UNREADABLE else 1
 

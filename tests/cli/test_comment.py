@@ -45,7 +45,7 @@ def test_the_comment_of_a_recorded_preview(run: Run, golden: Callable[[str], Any
         ("nothing", "unchanged", 0),
         ("driver", "fine", 0),
         ("fleet", "fine", 0),
-        ("first", "undecided", 1),
+        ("first", "undecided", 0),
         ("image", "refused", 1),
         ("refused", "refused", 1),
         ("failed", "failed", 1),

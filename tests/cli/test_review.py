@@ -100,9 +100,10 @@ LATER = "P-PIN: Job batch/smoke: containers[0].image is not known yet: it is bui
     ("text", "level", "code_", "counted"),
     [
         (REFUSED, "mandatory", 1, "1 finding refuses this change"),
-        (LATER, "advisory", 1, "1 finding could not be decided in a preview"),
+        (LATER, "advisory", 0, "1 finding could not be decided in a preview"),
         ("P-SIZE: job x: 4.10 GB is above 4.00 GB. Make it smaller.", "advisory", 0, "Advice: `P-SIZE` job x: 4.10 GB"),
-        ("P-HOST: job x: which pools can host it depends on a label", "advisory", 1, "could not be decided"),
+        ("P-HOST: job x: which pools can host it depends on a label", "advisory", 0, "could not be decided"),
+        ("P-RUN: job x: team/thing:1 may or may not run on pool a", "advisory", 0, "could not be decided"),
     ],
 )
 def test_a_finding_weighs_as_its_policy_says(text: str, level: str, code_: int, counted: str) -> None:
