@@ -131,7 +131,8 @@ def _validation(
         try:
             site = replace(site_of_stack(stack), runtime_classes=memory.runtime_classes)
         except Exception as error:  # noqa: BLE001 - whatever it is, nothing was proved, and that must not pass
-            if Level.REFUSE in levels:
+            # A stack of another project without pods needs no site: what makes pods is refused.
+            if Level.REFUSE in levels and holds_pods(args.resource_type):
                 report(f"P-SITE: the site of stack {stack} is not known, so nothing is proved: {error}", None)
             return
         inputs, seen = plain(args.props), memory.seen.get(args.urn)

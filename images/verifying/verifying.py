@@ -127,12 +127,13 @@ def server_problems(
             for url, text in asks.items():
                 status, body = answer(url, headers, within_s=START_S, alive=lambda: server.poll() is None)
                 if status != 200 or text not in body:
-                    log.seek(0)
-                    yield f"{shown}: {url} answers {status or 'nothing'}, not 200 with {text!r}: {body}\n{log.read()}"
+                    log.seek(0)  # the statement comes last: builders show the end of what is said
+                    yield f"{log.read()}\n{shown}: {url} answers {status or 'nothing'}, not 200 with {text!r}: {body}"
                     break
-            for url in closed:
-                if (status := answer(url, {}, within_s=END_S)[0]) not in {401, 403}:
-                    yield f"{shown}: {url} answers {status} to whoever has no token"
+            else:
+                for url in closed:
+                    if (status := answer(url, {}, within_s=END_S)[0]) not in {401, 403}:
+                        yield f"{shown}: {url} answers {status} to whoever has no token"
         finally:
             server.terminate()
             try:

@@ -269,6 +269,18 @@ def test_odd_and_unknown_shapes_never_end_the_stack_policy(spec: Any) -> None:
     assert run.said == []
 
 
+def test_a_stack_of_another_project_without_pods_needs_no_stack_file(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("GPU_COMMONS_STACKS", str(tmp_path))
+    site_of_stack.cache_clear()
+    (policy,) = [each for each in pack_policies(site_of_stack) if each.name == "workloads"]
+    assert isinstance(policy, ResourceValidationPolicy)
+    given = arguments({})
+    given.resource_type = "pulumi:pulumi:Stack"
+    policy.validate(given, lambda message, _=None: pytest.fail(message))
+
+
 def test_a_waiver_of_a_rule_that_is_none_proves_nothing_and_is_refused_with_the_nearest_name(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
