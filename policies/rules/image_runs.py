@@ -23,7 +23,8 @@ def check(workload: Workload, site: Site) -> Iterator[Finding]:
     pools = list(dict.fromkeys(node.pool for node in found.possible))
     for container, image in zip(containers(workload.pod), pod_images(workload, site), strict=True):
         asks = _asks_for_gpus(container.spec)
-        if asks is False:
+        is_no_reference = image.text is not None and image.reference is None
+        if asks is False or is_no_reference:  # P-PIN refuses that, and does not repeat it: a password may be in it
             continue
         for finding in statements(image.name, outcomes(_uses(image, site), pools, site.gpus), site.gpus):
             bad = {pool for _, pool in finding.about}
@@ -47,7 +48,7 @@ def check_image(name: str, site: Site) -> Iterator[Finding]:
 def _uses(image: PodImage, site: Site) -> tuple[Use, ...]:
     if image.contents is not None and image.contents.deep is not None:
         return uses_read(image.contents)
-    if image.name in site.own_images:
+    if image.is_own and image.name in site.own_images:
         return site.uses_of(image.name)
     if image.contents is not None:
         return uses_read(image.contents)

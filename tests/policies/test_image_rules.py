@@ -85,6 +85,14 @@ def test_a_limit_of_its_own_is_told_until_it_ends_and_then_refuses() -> None:
     assert "its own limit of 8.00 GB ended on 2026-11-20" in refused
 
 
+def test_a_limit_of_ours_is_not_for_an_image_of_somebody_else_that_is_called_the_same() -> None:
+    theirs = reference("scipy-ml-notebook", registry="registry.example.edu/other")
+    where = site(None, waiver=Waiver(8 * GB, "PyTorch for CUDA 13", TODAY))
+    known = replace(where, contents_of={theirs: contents(7.25, 15)}.get)
+    (refused,) = said(known, profile(image=theirs), "P-SIZE", Level.REFUSE)
+    assert "the limit is 6.00 GB" in refused
+
+
 def test_even_its_own_limit_is_a_limit() -> None:
     waiver = Waiver(7 * GB, "PyTorch for CUDA 13", TODAY)
     (refused,) = said(site(7.25, 15, waiver=waiver), profile(), "P-SIZE", Level.REFUSE)

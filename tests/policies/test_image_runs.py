@@ -108,6 +108,22 @@ def test_what_nothing_is_known_of_is_not_proved_and_not_refused() -> None:
     assert not said(where, pod("docker.io/team/thing:1@sha256:" + "d" * 64))
 
 
+def test_what_is_no_image_reference_is_not_repeated() -> None:
+    where = site({"v100": ("Tesla V100", "580.95.05")})
+    token, text = "kubernetes:core/v1:Pod", "https://bob:hunter2secret@registry.example.edu/ml"
+    messages = list(evaluate(token, "web", pod(text), where, ALL))
+    assert any("is not an image reference" in message for message in messages)
+    assert not any("hunter2secret" in message for message in messages)
+
+
+@pytest.mark.parametrize("text", [CUDA_12_4, "docker.io/somebody/ml:1@sha256:" + "e" * 64])
+def test_an_image_of_somebody_else_is_not_judged_by_our_spec_of_that_name(text: str) -> None:
+    where = own({"gtx": ("GeForce GTX 1080 Ti", "418.88")}, "10.1")
+    annotated = {"metadata": {"annotations": {"gpu-commons.org/image": "ml"}}, **pod(text)}
+    messages = [*said(where, annotated), *said(where, annotated, Level.UNPROVED)]
+    assert [text in message for message in messages] == [True]
+
+
 def test_what_was_read_of_an_image_counts_more_than_its_name() -> None:
     cupy = Package("cupy-cuda12x", "13.3.0", "wheel", "opt/venv", 0, "12")
     read = contents(1, 2, packages=(cupy,))
