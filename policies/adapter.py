@@ -17,7 +17,7 @@ from policies.rules.index import ALL_RULES
 from policies.run import is_preview
 from policies.workloads import holds_pods, workloads
 
-GIB = 1024**3
+NOT_PROVED = "could not be proved: "  # what such a message begins with, after the rule and whom it is about
 IMAGE_TOKEN = "gpu-commons:index:GpuImage"  # noqa: S105 - a resource type
 STACK_TOKEN = "pulumi:pulumi:Stack"  # noqa: S105 - the first resource of each run
 RUNTIME_CLASS_TOKEN = "kubernetes:node.k8s.io/v1:RuntimeClass"  # noqa: S105 - a resource type
@@ -164,7 +164,7 @@ def _stack_validation(
         for rule in ALL_RULES:
             if rule.check_together is not None:
                 for finding in _findings(functools.partial(rule.check_together, found, site)):
-                    report(_message(rule, "", finding), None)
+                    report(_message(rule, finding.subject or "stack", finding), None)
 
     return validate
 
@@ -227,12 +227,15 @@ def _findings(check: Callable[[], Iterator[Finding]]) -> list[Finding]:
     try:
         return list(check())
     except Exception as error:  # noqa: BLE001 - whatever it is
-        return [Finding(f"could not be proved: the rule failed ({type(error).__name__})", Level.UNPROVED)]
+        return [Finding(f"the rule failed ({type(error).__name__})", Level.UNPROVED)]
 
 
 def _message(rule: Rule, subject: str, finding: Finding) -> str:
-    remedy = "" if finding.level is Level.UNPROVED else finding.remedy or rule.remedy
-    head = f"{rule.id}: {subject}: " if subject else f"{rule.id}: "
+    """`RULE: SUBJECT: TEXT. REMEDY`. What reads messages knows by NOT_PROVED, and by nothing else, what is undecided."""
+    if finding.level is Level.UNPROVED:
+        stop = "" if "\n" in finding.message else "."
+        return f"{rule.id}: {subject}: {NOT_PROVED}{finding.message}{stop}"
+    remedy = finding.remedy or rule.remedy
     if "\n" in finding.message:
-        return f"{head}{finding.message}" + (f"\n  change: {remedy}" if remedy else "")
-    return f"{head}{finding.message}." + (f" {remedy}" if remedy else "")
+        return f"{rule.id}: {subject}: {finding.message}\n  change: {remedy}"
+    return f"{rule.id}: {subject}: {finding.message}. {remedy}"

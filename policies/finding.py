@@ -16,10 +16,11 @@ class Level(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One statement of one rule about one workload."""
+    """One statement of one rule about one workload, or about `subject` where the rule looks at all of them."""
 
     message: str
     level: Level = Level.REFUSE
     remedy: str = ""  # what to change, where the rule can tell more than its own remedy
     is_own: bool = False  # not proved, of an image that the stack builds: an update could have read it
+    subject: str = ""  # pool gtx1080ti
     about: frozenset[tuple[str, str]] = frozenset()  # image and pool by name: told of the image, not of each workload

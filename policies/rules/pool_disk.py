@@ -47,15 +47,17 @@ def _of_pool(pool: str, machine: Machine, images: Sequence[PodImage]) -> Iterato
         more = f"; of {listing(unknown)} nothing is known" if unknown else ""
         together = f"{least}{amount(use.compressed)} packed and {amount(use.unpacked)} unpacked together{shared}"
         yield Finding(
-            f"pool {pool}: {len(known)} {'image' if len(known) == 1 else 'images'} that may lie on one node:"
+            f"{len(known)} {'image' if len(known) == 1 else 'images'} that may lie on one node:"
             f" {together}, and {space}: it throws out what no pod uses, and pulls it again. The biggest: {names}{more}",
             Level.WARN,
+            subject=f"pool {pool}",
         )
     elif open_ones:
         yield Finding(
-            f"pool {pool}: its images have {least}{amount(use.total)} together, and {space}; what {listing(open_ones)}"
+            f"its images have {least}{amount(use.total)} together, and {space}; what {listing(open_ones)}"
             " really has is read after the build",
             Level.UNPROVED,
+            subject=f"pool {pool}",
         )
 
 

@@ -72,10 +72,10 @@ def test_what_shares_layers_counts_them_once() -> None:
     # 9 GiB leave 8.21 GB. Base: 2 + 4, course: the same and 1 + 2; 9 GB with shared layers once, 15 GB without.
     (found,) = said(pod(BASE), pod(COURSE))
     assert found.level is Level.WARN
+    assert found.subject == "pool gtx1070ti"
     assert found.message == (
-        "pool gtx1070ti: 2 images that may lie on one node: 3.00 GB packed and 6.00 GB unpacked together, what they "
-        "share counted once (6.00 GB saved), and of 9 GiB (an assumption of the stack file) the kubelet leaves 8.21 GB "
-        "for images: it throws out what no pod uses, and pulls it again. The biggest: course 9.00 GB, base 6.00 GB"
+        "2 images that may lie on one node: 3.00 GB packed and 6.00 GB unpacked together, what they share counted once "
+        "(6.00 GB saved), and of 9 GiB (an assumption of the stack file) the kubelet leaves 8.21 GB for images: it throws out what no pod uses, and pulls it again. The biggest: course 9.00 GB, base 6.00 GB"
     )
     assert said(pod(BASE), pod(COURSE), where=site(machines={"gtx1070ti": Machine(10)})) == []
 

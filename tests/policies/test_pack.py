@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from dataclasses import replace
 from decimal import Decimal
@@ -24,12 +25,14 @@ from pulumi_policy.proxy import UNKNOWN_ARRAY_VALUE, UNKNOWN_NUMBER_VALUE, UNKNO
 sys.path.insert(0, str(Path(__file__).parent))  # for image_facts.py: folders of tests are no packages here
 from image_facts import contents
 
+from components.compat import Case
 from components.placement import UNKNOWN, Node
 from components.settings import load_stack
 from images.estimate import MB
 from images.inspection.facts import ImageContents
-from policies.adapter import RUNTIME_CLASS_TOKEN, pack_policies, plain
-from policies.findings import Machine, Site
+from policies.adapter import RUNTIME_CLASS_TOKEN, evaluate, pack_policies, plain
+from policies.finding import Level
+from policies.findings import Machine, PoolGpus, Site
 from policies.from_settings import site_of
 from policies.stacks import DEFAULT_STACKS, site_of_stack
 
@@ -93,6 +96,39 @@ def test_what_cannot_be_proved_comes_from_the_advisory_policy_alone() -> None:
     pod = {"spec": {"containers": [{"name": "c", "image": UNKNOWN_STRING_VALUE}]}}
     assert reports(pod, policy="workloads") == []
     assert len(reports(pod, policy="workloads-advice")) == 1
+
+
+def test_each_rule_says_of_what_it_cannot_prove_in_the_same_words_that_it_could_not_be_proved() -> None:
+    site = replace(
+        small_site(), own_registry="registry.example.edu", contents_of=lambda _: None, own_images=frozenset({"new"})
+    )
+    template = {
+        "metadata": {"annotations": {"gpu-commons.org/image": "ml,new"}},
+        "spec": {
+            "nodeSelector": {"example.edu/disk": UNKNOWN},
+            "containers": [
+                {"image": ML, "env": UNKNOWN, "resources": {"limits": {"nvidia.com/gpu": UNKNOWN}}},
+                {"image": UNKNOWN, "resources": {"limits": {"nvidia.com/gpu": 1}}},
+            ],
+        },
+    }
+    foreign = {"spec": {"containers": [{"image": FOREIGN, "resources": {"limits": {"nvidia.com/gpu": 1}}}]}}
+    gpus = {"gtx1070ti": PoolGpus(Case(gpu="GTX 1070 Ti", driver="418.88", host="kubernetes"))}
+    site = replace(site, gpus=gpus)
+    unproved = frozenset({Level.UNPROVED})
+    said = [
+        *evaluate(DEPLOYMENT, "web", {"spec": {"template": template}}, site, unproved),
+        *evaluate("kubernetes:core/v1:Pod", "pod", foreign, site, unproved),
+    ]
+    run = Run(site)
+    run.shows(DEPLOYMENT, "web", {"spec": {"template": template}})
+    said += run.ends((DEPLOYMENT, "web", {}))
+    assert {message.partition(":")[0] for message in said} == {
+        *("P-GPU", "P-PIN", "P-HOST", "P-RUN", "P-NODRIVER", "P-ONECUDA", "P-BASE", "P-SIZE", "P-ROOM")
+    }
+    for message in said:
+        assert re.match(r"P-[A-Z]+: (Deployment web|Pod pod|pool gtx1070ti): could not be proved: ", message), message
+        assert message.count("could not be proved") == 1
 
 
 @pytest.mark.parametrize("spec", [UNKNOWN_STRING_VALUE, None, 3.0, [], "text", {"containers": 1.0}])
@@ -180,6 +216,7 @@ def test_a_resource_is_judged_once_for_both_policies_and_anew_when_it_is_shown_a
 
 # --- the stack policy
 
+FOREIGN = "registry.example.org/team/thing:1@sha256:" + "d" * 64
 ML = "registry.example.edu/ml@sha256:" + "a" * 64
 HUB = "gpu-commons:index:NotebookHub"
 DEPLOYMENT = "kubernetes:apps/v1:Deployment"
