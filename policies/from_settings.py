@@ -105,12 +105,14 @@ def _uses_of(folder: Path, image: str) -> tuple[Use, ...]:
 
 
 def _remembering(ask: Callable[[str], ImageContents | None]) -> Callable[[str], ImageContents | None]:
-    """What was read of a digest never changes. What was not read yet may be there the next time."""
+    """What was read of a digest, layers and all, never changes. What was not read yet may be there the next time."""
     found: dict[str, ImageContents] = {}
 
     def answer(reference: str) -> ImageContents | None:
-        if reference not in found and (contents := ask(reference)) is not None:
+        if reference in found:
+            return found[reference]
+        if (contents := ask(reference)) is not None and contents.deep is not None:
             found[reference] = contents
-        return found.get(reference)
+        return contents
 
     return answer

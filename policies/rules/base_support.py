@@ -23,7 +23,8 @@ def check(workload: Workload, site: Site) -> Iterator[Finding]:
         if (release := _release(image)) is not None:
             yield from _of_release(image, release, site)
         elif image.is_own and image.reference is not None:
-            yield Finding(_unknown(image), Level.UNPROVED)
+            was_read = image.contents is not None and image.contents.deep is not None
+            yield Finding(_unknown(image), Level.UNPROVED, is_own=not was_read)
 
 
 def _of_release(image: PodImage, release: Release, site: Site) -> Iterator[Finding]:

@@ -24,13 +24,12 @@ def check(workload: Workload, site: Site) -> Iterator[Finding]:
         if deep is None:
             if image.is_own and image.reference is not None:
                 unread = f"whether {image.name} has parts of a driver is not known: its layers were not read"
-                yield Finding(unread, Level.UNPROVED)
+                yield Finding(unread, Level.UNPROVED, is_own=True)
         elif image.contents and deep.driver and not (workload.is_daemon and image.text in site.runtime_images):
             yield _finding(image, image.contents, deep.driver)
         elif deep.left_out:
-            yield Finding(
-                f"parts of a driver may be in what was not read of {image.name}: {deep.left_out[0]}", Level.UNPROVED
-            )
+            unread = f"parts of a driver may be in what was not read of {image.name}: {deep.left_out[0]}"
+            yield Finding(unread, Level.UNPROVED, is_own=image.is_own)
 
 
 def _finding(image: PodImage, contents: ImageContents, parts: Sequence[DriverPart]) -> Finding:

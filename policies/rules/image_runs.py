@@ -34,7 +34,10 @@ def check(workload: Workload, site: Site) -> Iterator[Finding]:
         deep = image.contents.deep if image.contents else None
         if deep is not None and deep.left_out:
             message = f"{image.text} may hold more that uses a GPU, in what was not read of it: {deep.left_out[0]}"
-            yield Finding(message, Level.UNPROVED)
+            yield Finding(message, Level.UNPROVED, is_own=image.is_own)
+        elif deep is None and image.is_own and image.reference and image.reference.digest:
+            message = f"what in {image.text} uses a GPU is known by its spec alone: its layers were not read"
+            yield Finding(message, Level.UNPROVED, is_own=True)
 
 
 def check_image(name: str, site: Site) -> Iterator[Finding]:

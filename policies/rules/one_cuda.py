@@ -24,7 +24,7 @@ def check(workload: Workload, site: Site) -> Iterator[Finding]:
         if image.contents is None or image.contents.deep is None:
             if image.is_own and image.reference is not None:
                 unread = f"whether {image.name} has one CUDA or two is not known: its layers were not read"
-                yield Finding(unread, Level.UNPROVED)
+                yield Finding(unread, Level.UNPROVED, is_own=True)
             continue
         for remark in _remarks(image.contents):
             wasted = f"; {amount(remark.size)} for nothing" if remark.size else ""

@@ -30,10 +30,10 @@ def site(found: ImageContents | None, **more: Any) -> Site:
     return Site(**{**known, "contents_of": facts.get, "own_images": frozenset({"ml"}), **more})
 
 
-def said(where: Site, rule: str, level: Level, *, image: Any = ML, kind: str = "Deployment") -> list[str]:
+def said(where: Site, rule: str, level: Level, *, image: Any = ML, kind: str = "Deployment", gpus: int = 0) -> list[str]:
     template = {
         "metadata": {"annotations": {"gpu-commons.org/image": "ml"}},
-        "spec": {"containers": [{"name": "c", "image": image}]},
+        "spec": {"containers": [{"name": "c", "image": image, "resources": {"limits": {"nvidia.com/gpu": gpus}}}]},
     }
     inputs = {"metadata": {"name": "web"}, "spec": {"template": template}}
     found = evaluate(f"kubernetes:apps/v1:{kind}", "web", inputs, where, frozenset({level}))
@@ -181,6 +181,34 @@ def test_facts_that_were_not_read_are_unproved_for_our_images_and_no_matter_for_
     assert "not known: its layers were not read" in message
     for level in Level:
         assert not said(site(found), rule, level, image=FOREIGN)
+
+
+@pytest.mark.parametrize("rule", ["P-NODRIVER", "P-ONECUDA", "P-BASE", "P-RUN"])
+@pytest.mark.parametrize("found", [None, contents(1)])
+def test_an_update_refuses_an_image_of_ours_whose_layers_nobody_read(
+    rule: str, found: ImageContents | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert not said(site(found), rule, Level.REFUSE, gpus=1)
+    monkeypatch.setattr("policies.adapter.is_preview", lambda: False)
+    (message,) = said(site(found), rule, Level.REFUSE, gpus=1)
+    assert "its layers were not read" in message
+    assert not said(site(found), rule, Level.REFUSE, image=FOREIGN, gpus=1)
+
+
+@pytest.mark.parametrize("rule", ["P-NODRIVER", "P-RUN"])
+def test_an_update_refuses_an_image_of_ours_that_was_not_read_whole(rule: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    where = site(contents(1, 2, left_out=("layer 1 was not read, it is encrypted",)))
+    monkeypatch.setattr("policies.adapter.is_preview", lambda: False)
+    (message,) = said(where, rule, Level.REFUSE, gpus=1)
+    assert "layer 1 was not read, it is encrypted" in message
+    assert not said(where, rule, Level.REFUSE, image=FOREIGN, gpus=1)
+
+
+def test_an_update_does_not_refuse_an_image_of_ours_that_was_read_for_a_release_that_no_row_has(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("policies.adapter.is_preview", lambda: False)
+    assert not said(site(contents(1, 2, system="Plan 9")), "P-BASE", Level.REFUSE)
 
 
 @pytest.mark.parametrize("rule", ["P-NODRIVER", "P-ONECUDA", "P-BASE"])

@@ -188,6 +188,15 @@ def test_specs_say_what_an_image_has_at_least_and_what_it_stands_on() -> None:
     assert planned.base.startswith("docker.io/library/debian:bookworm")
 
 
+def test_what_was_read_of_an_image_without_its_layers_does_not_hide_the_layers_for_the_rest_of_the_run(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    store = iter([contents(1), contents(1, 2)])
+    monkeypatch.setattr("policies.from_settings.known", lambda _: next(store))
+    ask = site_of(load_stack(DEFAULT_STACKS / "Pulumi.dsmlp-fall.yaml")).contents_of
+    assert [found.deep is not None for found in (ask(ML), ask(ML), ask(ML)) if found] == [False, True, True]
+
+
 def test_a_spec_that_is_not_there_says_nothing(tmp_path: Path) -> None:
     stack = load_stack(DEFAULT_STACKS / "Pulumi.dsmlp-fall.yaml")
     assert site_of(stack, tmp_path).planned_of("hub") is None
