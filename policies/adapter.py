@@ -45,19 +45,27 @@ def _item(container: Any, key: Any) -> Any:
 
 
 class Told:
-    """What was refused of an image of the stack, for all that uses it: its workloads need not hear it again."""
+    """What was refused of an image of the stack, for all that uses it: its workloads need not hear the same again.
+
+    The same is the same rule, image, pool and reason. What was waived for the image is, for its workloads, told.
+    """
 
     def __init__(self) -> None:
-        self._about: set[tuple[str, str, str]] = set()
+        self._waived: dict[tuple[str, ...], bool] = {}
 
-    def add(self, rule: str, finding: Finding) -> None:
-        """A finding about an image itself."""
+    def add(self, rule: str, finding: Finding, strict: Finding) -> None:
+        """A finding about an image itself, and what the site makes of it."""
         if finding.level is Level.REFUSE:
-            self._about |= {(rule, *pair) for pair in finding.about}
+            self._waived |= {(rule, *about): strict.is_waived for about in finding.about}
 
-    def has(self, rule: str, finding: Finding) -> bool:
-        """True for a finding all of which was told of the image."""
-        return bool(finding.about) and {(rule, *pair) for pair in finding.about} <= self._about
+    def left(self, rule: str, finding: Finding) -> Finding | None:
+        """What a workload has to say beside its image: nothing where all was told, no refusal where it was waived."""
+        found = [self._waived.get((rule, *about)) for about in finding.about]
+        if not found or None in found:
+            return finding
+        image = min(image for image, _, _ in finding.about)
+        message = f"waived for image {image}; {finding.message}"
+        return replace(finding, level=Level.WARN, message=message, is_waived=True) if any(found) else None
 
 
 Report = Callable[[str, str | None], None]
@@ -193,11 +201,13 @@ def judged(token: str, name: str, inputs: Mapping[str, Any], site: Site, told: T
     said = []
     for subject, rule, check in _checks(token, name, inputs, found, site):
         for finding in _findings(check):
-            if token == IMAGE_TOKEN:
-                told.add(rule.id, finding)
-            elif told.has(rule.id, finding):
-                continue
             strict = site.strictness.applied(rule.id, subject, finding, today=site.today, is_preview=is_preview())
+            if token == IMAGE_TOKEN:
+                told.add(rule.id, finding, strict)
+            elif (left := told.left(rule.id, finding)) is not finding:
+                if left is None:
+                    continue
+                strict = left
             said.append((strict.level, _message(rule, subject, strict)))
     if token == STACK_TOKEN:
         said += [(Level.WARN, f"P-WAIVER: stack: {text}.") for text in site.strictness.told(site.today)]

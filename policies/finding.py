@@ -23,4 +23,5 @@ class Finding:
     remedy: str = ""  # what to change, where the rule can tell more than its own remedy
     is_own: bool = False  # not proved, of an image that the stack builds: an update could have read it
     subject: str = ""  # pool gtx1080ti
-    about: frozenset[tuple[str, str]] = frozenset()  # image and pool by name: told of the image, not of each workload
+    is_waived: bool = False
+    about: frozenset[tuple[str, str, str]] = frozenset()  # image, pool, why: told of the image, not of each workload

@@ -47,7 +47,7 @@ class Strictness:
         for waiver in self.waivers:
             if (waiver.rule, waiver.resource) == (rule, resource) and today <= waiver.until:
                 said = f"waived until {waiver.until} by {waiver.owner}: {waiver.reason}"
-                return replace(finding, level=Level.WARN, message=f"{said}; {finding.message}")
+                return replace(finding, level=Level.WARN, message=f"{said}; {finding.message}", is_waived=True)
         return finding
 
     def told(self, today: dt.date) -> Iterator[str]:

@@ -63,10 +63,14 @@ def statements(
         lines = [f"{says} {_pools(pools, gpus)}", *_reasons(bad, severity, pools, gpus)]
         if who := _who(usages, pools):
             lines.append(f"  who: {who}")
-        about = frozenset((image, pool) for pool in pools)
+        about = frozenset((image, each.pool, why) for each in bad for why in _whys(each, severity) or ("",))
         yield Statement(
             "\n".join(lines), level, _remedy(bad, fine) if verdict is Verdict.INCOMPATIBLE else "", about=about
         )
+
+
+def _whys(outcome: Outcome, severity: Severity) -> list[str]:
+    return [finding.message for finding in outcome.answer.findings if finding.severity is severity]
 
 
 def _reasons(

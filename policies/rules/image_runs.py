@@ -27,7 +27,7 @@ def check(workload: Workload, site: Site) -> Iterator[Finding]:
         if asks is False or is_no_reference:  # P-PIN refuses that, and does not repeat it: a password may be in it
             continue
         for finding in statements(image.name, outcomes(_uses(image, site), pools, site.gpus), site.gpus):
-            bad = {pool for _, pool in finding.about}
+            bad = {pool for _, pool, _ in finding.about}
             is_sure = asks is True and (not found.undecided or bad == set(pools))
             level = finding.level if is_sure else Level.UNPROVED
             yield replace(finding, message=f"{image.text or image.name} {finding.message}", level=level)

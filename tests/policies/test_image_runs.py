@@ -22,6 +22,7 @@ from policies.adapter import Told, evaluate
 from policies.finding import Level
 from policies.findings import PoolGpus, Site, Usage
 from policies.stacks import site_of_stack
+from policies.strictness import Strictness, Waiver
 
 CUDA_12_4 = "docker.io/nvidia/cuda:12.4.1-runtime-ubuntu22.04@sha256:" + "c" * 64
 ALL = frozenset(Level)
@@ -168,6 +169,27 @@ def test_its_workloads_do_not_say_the_same_again() -> None:
     of_image(where, told=told)
     again = [m for m in evaluate(token, "web", annotated, where, refused, told) if m.startswith("P-RUN")]
     assert again == []
+
+
+def test_what_is_waived_for_an_image_is_told_of_its_workloads_and_what_is_wrong_besides_is_refused() -> None:
+    where = own({"gtx": ("GeForce GTX 1080 Ti", "418.88")}, "10.2", profile(["gtx"]))
+    waiver = Waiver("P-RUN", "image ml", "the nodes get a new driver", "platform team", where.today)
+    where = replace(where, strictness=Strictness(waivers=(waiver,)))
+    told = Told()
+    (waived,) = of_image(where, told=told)
+    assert waived.startswith("P-RUN: image ml: waived until ")
+    token = "kubernetes:core/v1:Pod"  # noqa: S105 - a resource type
+    annotated = {"metadata": {"annotations": {"gpu-commons.org/image": "ml"}}, **pod(UNKNOWN)}
+
+    def of_pod(place: Site, level: Level) -> list[str]:
+        found = evaluate(token, "web", annotated, place, frozenset({level}), told)
+        return [message for message in found if message.startswith("P-RUN:")]
+
+    assert not of_pod(where, Level.REFUSE)
+    (told_too,) = of_pod(where, Level.WARN)
+    assert told_too.startswith("P-RUN: Pod web: waived for image ml; ")
+    (refused,) = of_pod(replace(where, uses_of=lambda _: uses("11.8")), Level.REFUSE)
+    assert "this one is 418.88" in refused
 
 
 def test_a_pool_that_the_image_was_not_refused_for_is_still_told() -> None:
