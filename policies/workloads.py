@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from components.labels import GPU_RESOURCE, GPU_TAINT, IMAGE, POOL
+from components.labels import GPU_RESOURCE, GPU_TAINT, IMAGE, NVIDIA_PREFIX, POOL
 from components.placement import UNKNOWN, Unknown
 from policies.findings import Workload
 
@@ -45,6 +45,32 @@ def containers(pod: Mapping[str, Any]) -> Iterator[Container]:
             for index, each in enumerate(found):
                 if each is UNKNOWN or isinstance(each, Mapping):
                     yield Container(f"{kind}[{index}]", each)
+
+
+def asks_for_gpus(container: Mapping[str, Any] | Unknown) -> bool | None:
+    """None where that is not known yet."""
+    if container is UNKNOWN:
+        return None
+    resources = container.get("resources")
+    if resources is UNKNOWN:
+        return None
+    amounts = {
+        name: amount
+        for kind in ("requests", "limits")
+        for name, amount in (_mapping(resources, kind) or {}).items()
+        if name.startswith(NVIDIA_PREFIX)
+    }
+    if any(amount is UNKNOWN for amount in amounts.values()) or _mapping(resources, "limits") is None:
+        return None
+    return any(str(amount) not in {"0", ""} for amount in amounts.values())
+
+
+def _mapping(where: Any, key: str) -> Mapping[str, Any] | None:
+    """None where it is not known yet."""
+    found = where.get(key) if isinstance(where, Mapping) else None
+    if found is UNKNOWN:
+        return None
+    return found if isinstance(found, Mapping) else {}
 
 
 def holds_pods(token: str) -> bool:

@@ -2,30 +2,102 @@
 
 from __future__ import annotations
 
+import posixpath
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from components.labels import GPU_RESOURCE
+from components.manifests.runtime import RUNTIME_CLASS
 from components.placement import UNKNOWN
 from policies.finding import Finding, Level
 from policies.findings import Rule, Site, Workload
-from policies.workloads import containers
+from policies.workloads import asks_for_gpus, containers
 
-VISIBILITY_VARIABLES = ("NVIDIA_VISIBLE_DEVICES", "CUDA_VISIBLE_DEVICES")
+VISIBLE_DEVICES = "NVIDIA_VISIBLE_DEVICES"
+VISIBILITY_VARIABLES = (VISIBLE_DEVICES, "CUDA_VISIBLE_DEVICES")
 HIDING = {"", "void", "none"}  # values that show no GPU
 NVIDIA_DEVICES = "/dev/nvidia"
 
 
 def check(workload: Workload, site: Site) -> Iterator[Finding]:
-    """Visibility variables, device paths, and GPU requests that differ from limits."""
-    known = [(each.path, each.spec) for each in containers(workload.pod) if isinstance(each.spec, Mapping)]
-    is_runtime = workload.is_daemon and any(c.get("image") in site.runtime_images for _, c in known)
-    for path, container in known:
+    """What escapes the scheduler: variables, device paths, privileges, a runtime class without a request.
+
+    The runtime's own daemons may see every GPU; a container beside one of them may not.
+    """
+    has_class, are_all_daemons = _has_nvidia_class(workload.pod, site), True
+    for path, container in ((each.path, each.spec) for each in containers(workload.pod)):
+        is_daemon = container is not UNKNOWN and workload.is_daemon and container.get("image") in site.runtime_images
+        are_all_daemons = are_all_daemons and is_daemon
+        if container is UNKNOWN:
+            continue  # P-PIN says so
         yield from _amounts(path, container)
-        if not is_runtime:
+        if not is_daemon:
             yield from _variables(path, container)
-    if not is_runtime:
+            yield from _privileges(path, container)
+            if has_class is not False:
+                yield from _shown_by_class(path, container, is_sure=has_class is True)
+    if not are_all_daemons:
         yield from _device_paths(workload.pod)
+
+
+def _has_nvidia_class(pod: Mapping[str, Any], site: Site) -> bool | None:
+    """Whether its runtime class is the one that gives containers GPUs; None where that is not known yet."""
+    name = pod.get("runtimeClassName")
+    if name is UNKNOWN:
+        return None
+    handler = site.runtime_classes.get(name, {}).get("handler") if isinstance(name, str) else None
+    if RUNTIME_CLASS in (name, handler):
+        return True
+    return None if handler is UNKNOWN else False
+
+
+def _shown_by_class(path: str, container: Mapping[str, Any], *, is_sure: bool) -> Iterator[Finding]:
+    """Images of the CUDA family say NVIDIA_VISIBLE_DEVICES=all themselves, and this runtime then gives them all GPUs.
+
+    Source: github:NVIDIA/cloud-native-docs container-toolkit/docker-specialized.md.
+    """
+    asks, hides = asks_for_gpus(container), _hides(container)
+    if asks or hides:
+        return
+    is_sure = is_sure and asks is False and hides is False
+    why = "asks for no GPU under the runtime class nvidia, and an image that says NVIDIA_VISIBLE_DEVICES=all sees all"
+    if is_sure:
+        yield Finding(f"{path} {why}", remedy="Ask for a GPU, set NVIDIA_VISIBLE_DEVICES to void, or drop the class.")
+    else:
+        yield Finding(f"whether {path} {why}, is not known yet", Level.UNPROVED)
+
+
+def _hides(container: Mapping[str, Any]) -> bool | None:
+    """Whether it keeps itself from seeing GPUs; None where that is not known yet. The last of equal names counts."""
+    env = container.get("env")
+    entries = [] if env is UNKNOWN else _list(env)
+    unread = env is UNKNOWN or any(entry is UNKNOWN or entry.get("name") is UNKNOWN for entry in entries)
+    values = [entry.get("value") for entry in entries if entry is not UNKNOWN and entry.get("name") == VISIBLE_DEVICES]
+    if unread or UNKNOWN in values:
+        return None
+    return bool(values) and _is_hiding(values[-1])
+
+
+def _is_hiding(value: Any) -> bool:
+    return str(value or "").strip().lower() in HIDING
+
+
+def _list(found: Any) -> list[Any]:
+    """Mappings and unknowns of a list; what has another shape is the API server's to refuse."""
+    is_list = isinstance(found, Sequence) and not isinstance(found, str)
+    return [each for each in found if each is UNKNOWN or isinstance(each, Mapping)] if is_list else []
+
+
+def _privileges(path: str, container: Mapping[str, Any]) -> Iterator[Finding]:
+    context = container.get("securityContext")
+    privileged = context.get("privileged") if isinstance(context, Mapping) else context
+    if privileged is UNKNOWN:
+        yield Finding(f"whether {path} is privileged is not known yet", Level.UNPROVED)
+    elif privileged is True:
+        yield Finding(
+            f"{path} is privileged: it reaches every GPU of the node",
+            remedy="Remove privileged: true; ask for a GPU by resources.limits nvidia.com/gpu.",
+        )
 
 
 def _amounts(path: str, container: Mapping[str, Any]) -> Iterator[Finding]:
@@ -52,10 +124,12 @@ def _variables(path: str, container: Mapping[str, Any]) -> Iterator[Finding]:
     if env is UNKNOWN:
         yield Finding(f"{path}.env is not known yet: it may set a visibility variable", Level.UNPROVED)
         return
-    for entry in env if isinstance(env, Sequence) and not isinstance(env, str) else ():
-        if entry is UNKNOWN:
+    if container.get("envFrom"):
+        yield Finding(f"{path}.envFrom may set a visibility variable: what it names is not read", Level.UNPROVED)
+    for entry in _list(env):
+        if entry is UNKNOWN or entry.get("name") is UNKNOWN:
             yield Finding(f"{path}.env has an entry that is not known yet", Level.UNPROVED)
-        elif isinstance(entry, Mapping) and entry.get("name") in VISIBILITY_VARIABLES:
+        elif entry.get("name") in VISIBILITY_VARIABLES:
             yield from _variable(path, entry)
 
 
@@ -63,17 +137,28 @@ def _variable(path: str, entry: Mapping[str, Any]) -> Iterator[Finding]:
     name, value = entry["name"], entry.get("value")
     if value is UNKNOWN:
         yield Finding(f"{path}.env.{name} is not known yet", Level.UNPROVED)
-    elif entry.get("valueFrom") or str(value or "").strip().lower() not in HIDING:
+    elif entry.get("valueFrom") or not _is_hiding(value):
         # The value may come from a Secret: it is not repeated.
         yield Finding(f"{path}.env.{name} chooses GPUs past the scheduler; the device plugin sets it")
 
 
 def _device_paths(pod: Mapping[str, Any]) -> Iterator[Finding]:
-    for index, volume in enumerate(pod.get("volumes") or () if pod.get("volumes") is not UNKNOWN else ()):
-        host = volume.get("hostPath") if isinstance(volume, Mapping) else None
-        path = host.get("path") if isinstance(host, Mapping) else None
-        if isinstance(path, str) and (path.rstrip("/") in {"", "/dev"} or path.startswith(NVIDIA_DEVICES)):
+    volumes = pod.get("volumes")
+    if volumes is UNKNOWN:
+        yield Finding("volumes are not known yet: one may reach the devices of the node", Level.UNPROVED)
+        return
+    for index, volume in enumerate(_list(volumes)):
+        host = volume if volume is UNKNOWN else volume.get("hostPath")
+        path = host.get("path") if isinstance(host, Mapping) else host
+        if path is UNKNOWN:
+            yield Finding(f"volumes[{index}] is not known yet: it may reach the devices of the node", Level.UNPROVED)
+        elif isinstance(path, str) and _reaches_devices(path):
             yield Finding(f"volumes[{index}].hostPath {path} reaches every GPU of the node")
+
+
+def _reaches_devices(path: str) -> bool:
+    plain = posixpath.normpath("/" + path.lstrip("/"))  # //dev and /dev/./nvidia0 are the same places
+    return plain in {"/", "/dev"} or plain.startswith(NVIDIA_DEVICES)
 
 
 RULE = Rule(

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import replace
-from typing import Any
 
 from components.compat import Case
-from components.labels import NVIDIA_PREFIX
-from components.placement import UNKNOWN, Unknown
 from images.cases import Use
 from policies.finding import Finding, Level
 from policies.findings import Rule, Site, Workload
 from policies.pod_images import PodImage, pod_images
 from policies.verdicts import outcomes, statements, uses_read
-from policies.workloads import containers
+from policies.workloads import asks_for_gpus, containers
 
 
 def check(workload: Workload, site: Site) -> Iterator[Finding]:
@@ -22,7 +19,7 @@ def check(workload: Workload, site: Site) -> Iterator[Finding]:
     found = workload.landing(site)
     pools = list(dict.fromkeys(node.pool for node in found.possible))
     for container, image in zip(containers(workload.pod), pod_images(workload, site), strict=True):
-        asks = _asks_for_gpus(container.spec)
+        asks = asks_for_gpus(container.spec)
         is_no_reference = image.text is not None and image.reference is None
         if asks is False or is_no_reference:  # P-PIN refuses that, and does not repeat it: a password may be in it
             continue
@@ -56,32 +53,6 @@ def _uses(image: PodImage, site: Site) -> tuple[Use, ...]:
     if image.contents is not None:
         return uses_read(image.contents)
     return (Use("", None, Case(image=image.text)),) if image.text else ()
-
-
-def _asks_for_gpus(container: Mapping[str, Any] | Unknown) -> bool | None:
-    """None where that is not known yet."""
-    if container is UNKNOWN:
-        return None
-    resources = container.get("resources")
-    if resources is UNKNOWN:
-        return None
-    amounts = {
-        name: amount
-        for kind in ("requests", "limits")
-        for name, amount in (_mapping(resources, kind) or {}).items()
-        if name.startswith(NVIDIA_PREFIX)
-    }
-    if any(amount is UNKNOWN for amount in amounts.values()) or _mapping(resources, "limits") is None:
-        return None
-    return any(str(amount) not in {"0", ""} for amount in amounts.values())
-
-
-def _mapping(where: Any, key: str) -> Mapping[str, Any] | None:
-    """None where it is not known yet."""
-    found = where.get(key) if isinstance(where, Mapping) else None
-    if found is UNKNOWN:
-        return None
-    return found if isinstance(found, Mapping) else {}
 
 
 RULE = Rule(

@@ -8,8 +8,10 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+import yaml
 
 from components import wiring
+from components.manifests import pre_puller, runtime
 from components.manifests.job import JobShape, job_spec
 from components.settings import load_stack
 from images.cases import uses_of
@@ -50,6 +52,31 @@ def test_of_dsmlp_fall_is_said_that_its_driver_is_past_its_end_and_of_dsmlp_next
     assert message.startswith("P-DRIVER: stack: ")
     assert "driver branch 418 reached its end of life" in message
     assert list(messages("dsmlp-next", site_of_stack("dsmlp-next"))) == []
+
+
+def test_nothing_of_the_projects_own_manifests_takes_a_gpu() -> None:
+    """What is in the hub's golden manifests, the runtime's daemons, a pre-puller, and jobs with and without GPUs."""
+    site = site_of_stack("dsmlp-fall")
+    plugin, persistence = site.runtime_images
+    asked = {"image": plugin, "image_name": "ml", "command": ["true"], "cpu": 1, "memory_gib": 1}
+    pods = {
+        "DaemonSet plugin": runtime.daemon_set_spec("device-plugin", runtime.device_plugin_pod(plugin)),
+        "DaemonSet persistence": runtime.daemon_set_spec("persistence", runtime.persistence_pod(persistence)),
+        "DaemonSet pre-puller": pre_puller.daemon_set_spec("pre-puller", "gtx1080ti", {"ml": "registry/ml"}),
+        "Job cpu": job_spec("cpu", JobShape(**asked, gpus=0)),
+        "Job gpu": job_spec("gpu", JobShape(**asked, gpus=1)),
+    }
+    golden = yaml.safe_load_all((Path(__file__).parents[1] / "golden" / "hub" / "pods.yaml").read_text())
+    pods |= {f"StatefulSet {each['metadata']['name']}": each["spec"] for each in golden if "template" in each["spec"]}
+    assert len(pods) >= 7
+    for label, spec in pods.items():
+        kind, _, name = label.partition(" ")
+        group = "batch" if kind == "Job" else "apps"
+        found = evaluate(f"kubernetes:{group}/v1:{kind}", name, {"spec": spec}, site, frozenset(Level))
+        assert [message for message in found if message.startswith("P-GPU")] == [], label
+    spec = runtime.daemon_set_spec("persistence", runtime.persistence_pod("registry/other"))
+    found = evaluate("kubernetes:apps/v1:DaemonSet", "x", {"spec": spec}, site, SAID)
+    assert len([message for message in found if message.startswith("P-GPU")]) == 2
 
 
 @pytest.mark.parametrize(("name", "is_refused"), [("dsmlp-fall", True), ("dsmlp-next", False)])

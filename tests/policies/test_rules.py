@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from decimal import Decimal
 from typing import Any
 
@@ -94,6 +95,76 @@ def test_the_runtimes_own_daemons_may_see_every_gpu() -> None:
     spec = pod(container=container, volumes=[{"name": "host", "hostPath": {"path": "/"}}])
     assert refused(spec, kind="DaemonSet") == []
     assert refused(spec, kind="Deployment") != []
+
+
+def test_what_runs_beside_one_of_the_runtimes_daemons_is_none() -> None:
+    daemon = {"image": SITE.runtime_images[0], "securityContext": {"privileged": True}}
+    beside = {"image": "registry.example.edu/ml" + DIGEST, "env": [{"name": "NVIDIA_VISIBLE_DEVICES", "value": "all"}]}
+    volumes = [{"name": "host", "hostPath": {"path": "/"}}]
+    spec = {"tolerations": [TOLERATION], "containers": [daemon, beside], "volumes": volumes}
+    messages = refused(spec, kind="DaemonSet")
+    assert ["containers[1].env" in messages[0], "volumes[0].hostPath /" in messages[1]] == [True, True]
+    assert len(messages) == 2
+
+
+@pytest.mark.parametrize("path", ["//dev", "/./", "/dev/./nvidia0", "/var/../dev", "dev"])
+def test_a_path_to_the_devices_is_one_however_it_is_written(path: str) -> None:
+    (message,) = refused(pod(volumes=[{"name": "v", "hostPath": {"path": path}}]))
+    assert f"hostPath {path} reaches every GPU" in message
+
+
+@pytest.mark.parametrize("path", ["/device", "/var/dev", "/data"])
+def test_a_path_beside_the_devices_is_none(path: str) -> None:
+    assert refused(pod(volumes=[{"name": "v", "hostPath": {"path": path}}])) == []
+
+
+@pytest.mark.parametrize("volumes", [UNKNOWN, [UNKNOWN], [{"hostPath": UNKNOWN}], [{"hostPath": {"path": UNKNOWN}}]])
+def test_a_volume_that_is_not_known_yet_is_unproved(volumes: Any) -> None:
+    assert refused(pod(volumes=volumes)) == []
+    (message,) = unproved(pod(volumes=volumes))
+    assert message.startswith("P-GPU: Deployment hub/web: volumes")
+
+
+@pytest.mark.parametrize(
+    "container",
+    [
+        {"env": [{"name": UNKNOWN, "value": "all"}]},
+        {"envFrom": [{"configMapRef": {"name": "settings"}}]},
+        {"envFrom": UNKNOWN},
+        {"securityContext": UNKNOWN},
+        {"securityContext": {"privileged": UNKNOWN}},
+    ],
+)
+def test_what_may_choose_gpus_and_is_not_known_yet_is_unproved(container: dict[str, Any]) -> None:
+    assert refused(pod(container=container)) == []
+    (message,) = unproved(pod(container=container))
+    assert message.startswith("P-GPU: ")
+
+
+def test_a_privileged_container_is_refused() -> None:
+    (message,) = refused(pod(container={"securityContext": {"privileged": True}}))
+    assert "containers[0] is privileged: it reaches every GPU" in message
+    assert refused(pod(container={"securityContext": {"privileged": False}})) == []
+
+
+def hidden(value: Any) -> dict[str, Any]:
+    return {"env": [{"name": "NVIDIA_VISIBLE_DEVICES", "value": value}]}
+
+
+def test_the_runtime_class_for_gpus_without_a_request_is_refused_unless_all_gpus_are_hidden() -> None:
+    (message,) = refused(pod(runtimeClassName="nvidia"))
+    assert message.startswith("P-GPU: Deployment hub/web: containers[0] asks for no GPU under the runtime class nvidia")
+    for container in (gpus("1"), gpus(UNKNOWN), hidden("void"), hidden(UNKNOWN)):
+        assert refused(pod(runtimeClassName="nvidia", container=container)) == []
+    assert unproved(pod(runtimeClassName="nvidia", container=hidden("void"))) == []
+    assert any("whether containers[0] asks" in each for each in unproved(pod(runtimeClassName=UNKNOWN)))
+    assert refused(pod(runtimeClassName="runc")) == []
+
+
+def test_a_runtime_class_is_known_by_its_handler() -> None:
+    site = replace(SITE, runtime_classes={"gpus": {"handler": "nvidia"}})
+    (message,) = refused(pod(runtimeClassName="gpus"), site=site)
+    assert "asks for no GPU under the runtime class" in message
 
 
 def test_requests_and_limits_of_gpus_must_be_equal() -> None:
