@@ -49,11 +49,20 @@ class Node:
 
 @dataclass(frozen=True, slots=True)
 class Landing:
-    """Where a pod may land. `undecided` names what would decide it and is not known: values, and what others decide."""
+    """Where a pod may land, and what would decide it and is not in the pod.
+
+    An unknown value may keep it off a node for good. What other pods decide may send it to any that is possible.
+    """
 
     possible: tuple[Node, ...]
     refused: Mapping[str, str]  # pool → first reason, for pools none of whose nodes is possible
-    undecided: tuple[str, ...]
+    unknown: tuple[str, ...]  # values that are not known yet
+    elsewhere: tuple[str, ...]  # what other pods or another controller decide
+
+    @property
+    def undecided(self) -> tuple[str, ...]:
+        """Both, in one order."""
+        return tuple(sorted({*self.unknown, *self.elsewhere}))
 
 
 def landing(
@@ -70,7 +79,8 @@ def landing(
     """
     name = pod.get("runtimeClassName")
     runtime_class = (runtime_classes or {}).get(name, {}) if isinstance(name, str) else {}
-    undecided = {*_unknowns(pod), *_unknown_paths(runtime_class, f"runtime class {name}"), *_others(pod)}
+    unknown = sorted({*_unknowns(pod), *_unknown_paths(runtime_class, f"runtime class {name}")})
+    elsewhere = sorted(_others(pod))
     if is_daemon:
         pod, runtime_class = _as_daemon(pod, runtime_class)
     possible: list[Node] = []
@@ -82,7 +92,7 @@ def landing(
             possible.append(node)
     open_pools = {node.pool for node in possible}
     refused = {pool: found[0] for pool, found in reasons.items() if pool not in open_pools}
-    return Landing(tuple(possible), refused, tuple(sorted(undecided)))
+    return Landing(tuple(possible), refused, tuple(unknown), tuple(elsewhere))
 
 
 def obstacles(pod: Mapping[str, Any], node: Node, runtime_class: Mapping[str, Any] | None = None) -> list[str]:

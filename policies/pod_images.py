@@ -5,8 +5,9 @@ Not `images.py`: the pack's own folder is first on its path, and that name is ou
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
+from typing import Final
 
 from components.placement import UNKNOWN
 from components.references import ImageReference
@@ -16,6 +17,9 @@ from images.measured import size_of
 from images.origin import Origin
 from policies.findings import Planned, Site, Workload
 from policies.workloads import containers
+
+# What is told of a pool that a value may keep the workload off.
+NOT_CERTAIN: Final = "; whether it lands there depends on what is not known yet"
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +87,11 @@ def different_images(workload: Workload, site: Site) -> Iterator[PodImage]:
 def possible_pools(workload: Workload, site: Site) -> list[str]:
     """Pools that could host the workload, in the order of the fleet."""
     return list(dict.fromkeys(node.pool for node in workload.landing(site).possible))
+
+
+def is_certain(bad: Collection[str], workload: Workload, site: Site) -> bool:
+    """True where the workload may land on one of `bad`: nothing unknown can keep it off them, or no pool is left."""
+    return not workload.landing(site).unknown or set(bad) == set(possible_pools(workload, site))
 
 
 def _parsed(text: str) -> ImageReference | None:

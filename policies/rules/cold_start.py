@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from images.estimate import cold_start
 from policies.finding import Finding, Level
 from policies.findings import Rule, Site, Workload
-from policies.pod_images import at_least, different_images, possible_pools
+from policies.pod_images import NOT_CERTAIN, at_least, different_images, is_certain, possible_pools
 
 
 def check(workload: Workload, site: Site) -> Iterator[Finding]:
@@ -21,13 +21,11 @@ def check(workload: Workload, site: Site) -> Iterator[Finding]:
     for image in different_images(workload, site):
         if (size := image.size) is None:
             continue
-        for pool in possible_pools(workload, site):
-            machine = site.machines.get(pool)
-            if machine is None:
-                continue
-            start = cold_start(size, machine.rates)
-            if start.total_s <= workload.start_timeout_s:
-                continue
+        machines = {pool: site.machines[pool] for pool in possible_pools(workload, site) if pool in site.machines}
+        starts = {pool: cold_start(size, machine.rates) for pool, machine in machines.items()}
+        late = {pool: start for pool, start in starts.items() if start.total_s > workload.start_timeout_s}
+        for pool, start in late.items():
+            machine = machines[pool]
             planned = "; the rates are planning figures" if machine.are_rates_planned else ""
             said = (
                 f"the first server on a node of {pool} takes {at_least(size) or 'about '}{start.total_s:.0f} s"
@@ -36,8 +34,12 @@ def check(workload: Workload, site: Site) -> Iterator[Finding]:
             if workload.is_pre_pulled:
                 without = f"one that joins later is without the image for about {start.pull_s + start.unpack_s:.0f} s"
                 yield Finding(f"{said}; the pre-puller covers a node once it is done there, and {without}", Level.WARN)
+            elif machine.are_rates_planned:
+                yield Finding(said, Level.WARN)
+            elif is_certain(late, workload, site):
+                yield Finding(said)
             else:
-                yield Finding(said, Level.WARN if machine.are_rates_planned else Level.REFUSE)
+                yield Finding(said + NOT_CERTAIN, Level.UNPROVED)
 
 
 RULE = Rule(

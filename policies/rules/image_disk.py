@@ -6,9 +6,9 @@ from collections.abc import Iterator
 
 from images.estimate import amount, disk_use, room
 from images.origin import Origin
-from policies.finding import Finding
+from policies.finding import Finding, Level
 from policies.findings import Rule, Site, Workload
-from policies.pod_images import different_images, possible_pools
+from policies.pod_images import NOT_CERTAIN, different_images, is_certain, possible_pools
 
 
 def check(workload: Workload, site: Site) -> Iterator[Finding]:
@@ -16,10 +16,10 @@ def check(workload: Workload, site: Site) -> Iterator[Finding]:
     images = [(image.name, size) for image in different_images(workload, site) if (size := image.size) is not None]
     use = disk_use(size for _, size in images)
     least = "at least " if any(size.origin is Origin.SPEC for _, size in images) else ""
-    for pool in possible_pools(workload, site) if images else ():
-        machine = site.machines.get(pool)
-        if machine is None or use.total <= room(machine.disk_gib):
-            continue
+    machines = {pool: site.machines[pool] for pool in possible_pools(workload, site) if pool in site.machines}
+    too_small = {pool: machine for pool, machine in machines.items() if images and use.total > room(machine.disk_gib)}
+    level = Level.REFUSE if is_certain(too_small, workload, site) else Level.UNPROVED
+    for pool, machine in too_small.items():
         names = ", ".join(name for name, _ in images)
         assumed = " (an assumption of the stack file)" if machine.is_disk_assumed else ""
         nodes = [node.name for node in site.nodes if node.pool == pool]
@@ -27,7 +27,8 @@ def check(workload: Workload, site: Site) -> Iterator[Finding]:
         yield Finding(
             f"{names} cannot fit the disk of {where}: {least}{amount(use.compressed)} packed and {amount(use.unpacked)}"
             f" unpacked, and of {machine.disk_gib:g} GiB{assumed} the kubelet leaves {amount(room(machine.disk_gib))}"
-            " for images"
+            f" for images{'' if level is Level.REFUSE else NOT_CERTAIN}",
+            level,
         )
 
 

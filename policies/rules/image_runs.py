@@ -9,15 +9,14 @@ from components.compat import Case
 from images.cases import Use
 from policies.finding import Finding, Level
 from policies.findings import Rule, Site, Workload
-from policies.pod_images import PodImage, pod_images
+from policies.pod_images import PodImage, is_certain, pod_images, possible_pools
 from policies.verdicts import outcomes, statements, uses_read
 from policies.workloads import asks_for_gpus, containers
 
 
 def check(workload: Workload, site: Site) -> Iterator[Finding]:
     """Containers that ask for GPUs: what was read of the image counts, else its spec, else its name."""
-    found = workload.landing(site)
-    pools = list(dict.fromkeys(node.pool for node in found.possible))
+    pools = possible_pools(workload, site)
     for container, image in zip(containers(workload.pod), pod_images(workload, site), strict=True):
         asks = asks_for_gpus(container.spec)
         is_no_reference = image.text is not None and image.reference is None
@@ -25,7 +24,7 @@ def check(workload: Workload, site: Site) -> Iterator[Finding]:
             continue
         for finding in statements(image.name, outcomes(_uses(image, site), pools, site.gpus), site.gpus):
             bad = {pool for _, pool, _ in finding.about}
-            is_sure = asks is True and (not found.undecided or bad == set(pools))
+            is_sure = asks is True and is_certain(bad, workload, site)
             level = finding.level if is_sure else Level.UNPROVED
             yield replace(finding, message=f"{image.text or image.name} {finding.message}", level=level)
         deep = image.contents.deep if image.contents else None

@@ -131,6 +131,19 @@ def test_a_first_start_that_outlasts_the_hub_warns_by_planning_figures_and_refus
     assert "the hub gives up after 300 s" in refused
 
 
+@pytest.mark.parametrize("rule", ["P-DISK", "P-START"])
+def test_a_pool_that_an_unknown_value_may_keep_it_off_refuses_nothing_unless_all_are_alike(rule: str) -> None:
+    slow = Machine(20, rates=Rates(pull_mb_per_s=10), are_rates_planned=False)
+    hub = profile(pool=UNKNOWN)
+    one = site(5, 15, machines={"gtx1080ti": slow, "gtx1070ti": Machine(480)})
+    assert not said(one, hub, rule, Level.REFUSE)
+    (unproved,) = said(one, hub, rule, Level.UNPROVED)
+    assert unproved.endswith("whether it lands there depends on what is not known yet.")
+    assert len(said(one, profile(), rule, Level.REFUSE)) == 1
+    both = site(5, 15, machines=dict.fromkeys(("gtx1080ti", "gtx1070ti"), slow))
+    assert len(said(both, hub, rule, Level.REFUSE)) == 2
+
+
 def test_a_pre_puller_covers_nodes_that_are_there_and_a_node_that_joins_is_warned_of() -> None:
     stated = {"gtx1080ti": Machine(480, rates=Rates(pull_mb_per_s=10), are_rates_planned=False)}
     where = site(5, 15, machines=stated)

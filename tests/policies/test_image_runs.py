@@ -102,6 +102,15 @@ def test_a_selector_keeps_it_off_the_pool_that_does_not_run_it() -> None:
     assert not said(where, pod(CUDA_12_4, nodeSelector=UNKNOWN))
 
 
+def test_what_other_pods_decide_may_put_it_on_any_pool_and_takes_no_refusal_away() -> None:
+    where = site({"v100": ("Tesla V100", "580.95.05"), "k80": ("Tesla K80", "470.256.02")})
+    spread = [{"whenUnsatisfiable": "DoNotSchedule"}]
+    (message,) = said(where, pod(CUDA_12_4, topologySpreadConstraints=spread))
+    assert "does not run on pool k80" in message
+    term = {"requiredDuringSchedulingIgnoredDuringExecution": [{"topologyKey": "zone"}]}
+    assert len(said(where, pod(CUDA_12_4, affinity={"podAntiAffinity": term}))) == 1
+
+
 def test_what_nothing_is_known_of_is_not_proved_and_not_refused() -> None:
     where = site({"v100": ("Tesla V100", "580.95.05")})
     (message,) = said(where, pod("docker.io/team/thing:1@sha256:" + "d" * 64), Level.UNPROVED)
