@@ -14,10 +14,12 @@ from policies.pod_images import NOT_CERTAIN, different_images, is_certain, possi
 def check(workload: Workload, site: Site) -> Iterator[Finding]:
     """Packed and unpacked bytes together against what the kubelet leaves of the disk, pool by pool."""
     images = [(image.name, size) for image in different_images(workload, site) if (size := image.size) is not None]
+    if not images:
+        return
     use = disk_use(size for _, size in images)
     least = "at least " if any(size.origin is Origin.SPEC for _, size in images) else ""
     machines = {pool: site.machines[pool] for pool in possible_pools(workload, site) if pool in site.machines}
-    too_small = {pool: machine for pool, machine in machines.items() if images and use.total > room(machine.disk_gib)}
+    too_small = {pool: machine for pool, machine in machines.items() if use.total > room(machine.disk_gib)}
     level = Level.REFUSE if is_certain(too_small, workload, site) else Level.UNPROVED
     for pool, machine in too_small.items():
         names = ", ".join(name for name, _ in images)

@@ -30,7 +30,9 @@ def site(found: ImageContents | None, **more: Any) -> Site:
     return Site(**{**known, "contents_of": facts.get, "own_images": frozenset({"ml"}), **more})
 
 
-def said(where: Site, rule: str, level: Level, *, image: Any = ML, kind: str = "Deployment", gpus: int = 0) -> list[str]:
+def said(
+    where: Site, rule: str, level: Level, *, image: Any = ML, kind: str = "Deployment", gpus: int = 0
+) -> list[str]:
     template = {
         "metadata": {"annotations": {"gpu-commons.org/image": "ml"}},
         "spec": {"containers": [{"name": "c", "image": image, "resources": {"limits": {"nvidia.com/gpu": gpus}}}]},

@@ -122,7 +122,7 @@ def test_a_path_beside_the_devices_is_none(path: str) -> None:
 def test_a_volume_that_is_not_known_yet_is_unproved(volumes: Any) -> None:
     assert refused(pod(volumes=volumes)) == []
     (message,) = unproved(pod(volumes=volumes))
-    assert message.startswith("P-GPU: Deployment hub/web: volumes")
+    assert message.startswith("P-GPU: Deployment hub/web: could not be proved: volumes")
 
 
 @pytest.mark.parametrize(
