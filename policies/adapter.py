@@ -233,11 +233,14 @@ def _checks(
 
 
 def _findings(check: Callable[[], Iterator[Finding]]) -> list[Finding]:
-    """A rule that fails inside says so: an exception would end every policy of the run."""
+    """A rule that fails inside says so, after what it had found: an exception would end every policy of the run."""
+    found = []
     try:
-        return list(check())
+        for finding in check():
+            found.append(finding)  # noqa: PERF402 - what came before a failure counts
     except Exception as error:  # noqa: BLE001 - whatever it is
-        return [Finding(f"the rule failed ({type(error).__name__})", Level.UNPROVED)]
+        found.append(Finding(f"the rule failed ({type(error).__name__})", Level.UNPROVED))
+    return found
 
 
 def _message(rule: Rule, subject: str, finding: Finding) -> str:

@@ -12,7 +12,11 @@ def check(workload: Workload, site: Site) -> Iterator[Finding]:
     """Labels, taints and resources of the fleet's nodes against what the pods ask for."""
     if not site.nodes:
         return  # a stack without a fleet says nothing about nodes
-    found = workload.landing(site)
+    try:
+        found = workload.landing(site)
+    except ValueError as error:  # a quantity that is none: the text says which, and the API server refuses it too
+        yield Finding(f"no pool can host it ({error})", remedy="Write every amount as Kubernetes does.")
+        return
     if not found.possible:
         reasons = "; ".join(f"{pool}: {reason}" for pool, reason in sorted(found.refused.items()))
         yield Finding(f"no pool can host it ({reasons})")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 from decimal import Decimal
 from typing import Any
@@ -10,8 +11,8 @@ import pytest
 
 from components.placement import UNKNOWN, Node
 from policies.adapter import evaluate
-from policies.finding import Level
-from policies.findings import Site
+from policies.finding import Finding, Level
+from policies.findings import Rule, Site, Workload
 
 DIGEST = "@sha256:" + "a" * 64
 TAINT = {"key": "nvidia.com/gpu", "value": "present", "effect": "NoSchedule"}
@@ -264,10 +265,22 @@ def test_a_hubs_profiles_are_workloads_too() -> None:
     assert "no pool can host it" in messages[1]
 
 
-def test_a_rule_that_fails_inside_says_so() -> None:
-    messages = unproved({"containers": [{"image": "x", "resources": {"limits": {"cpu": "many"}}}]})
-    says = "Deployment hub/web: could not be proved: the rule failed (ValueError)."
-    assert messages == [f"P-HOST: {says}", f"P-RUN: {says}"]
+def test_a_rule_that_fails_inside_says_so_after_what_it_has_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fails(workload: Workload, site: Site) -> Iterator[Finding]:
+        yield Finding(f"{workload.name} has {len(site.nodes)} nodes")
+        raise KeyError(workload.name)
+
+    monkeypatch.setattr("policies.adapter.ALL_RULES", [Rule("P-ODD", "", "Mend it.", fails)])
+    assert refused(pod()) == ["P-ODD: Deployment hub/web: Deployment hub/web has 2 nodes. Mend it."]
+    assert unproved(pod()) == ["P-ODD: Deployment hub/web: could not be proved: the rule failed (KeyError)."]
+
+
+def test_a_quantity_that_is_none_is_refused_with_its_text() -> None:
+    spec = {"containers": [{"image": "registry.example.edu/ml" + DIGEST, "resources": {"limits": {"cpu": "many"}}}]}
+    (message,) = refused(spec)
+    assert message.startswith("P-HOST: Deployment hub/web: no pool can host it (")
+    assert '"many" is not a Kubernetes quantity such as 500m or 2Gi' in message
+    assert not [message for message in unproved(spec) if "P-HOST" in message]
 
 
 def test_kinds_without_pods_are_passed_over() -> None:

@@ -1,0 +1,31 @@
+"""What the engine says of a run reaches the pack, by the SDK's own handler."""
+
+from __future__ import annotations
+
+import pytest
+from pulumi_policy import EnforcementLevel, ResourceValidationPolicy, proto
+from pulumi_policy import policy as sdk
+
+from policies import run
+
+
+@pytest.fixture
+def servicer(monkeypatch: pytest.MonkeyPatch) -> sdk._PolicyAnalyzerServicer:
+    kind = sdk._PolicyAnalyzerServicer  # noqa: SLF001 - what the engine calls
+    monkeypatch.setattr(kind, "ConfigureStack", kind.ConfigureStack)  # put back after the test
+    monkeypatch.setattr(run, "_said", {})
+    run.listen()
+    level = EnforcementLevel.ADVISORY
+    return kind("pack", "1.0.0", [ResourceValidationPolicy("p", "A policy.", lambda _, __: None, level)], level)
+
+
+@pytest.mark.parametrize("dry_run", [True, False])
+def test_the_engine_says_whether_the_run_is_a_preview(servicer: sdk._PolicyAnalyzerServicer, *, dry_run: bool) -> None:
+    answer = servicer.ConfigureStack(proto.AnalyzerStackConfigureRequest(stack="s", dry_run=dry_run), None)
+    assert isinstance(answer, proto.AnalyzerStackConfigureResponse)
+    assert run.is_preview() is dry_run
+
+
+def test_what_nobody_said_counts_as_a_preview(servicer: sdk._PolicyAnalyzerServicer) -> None:
+    assert servicer is not None
+    assert run.is_preview()
