@@ -211,6 +211,7 @@ def judged(token: str, name: str, inputs: Mapping[str, Any], site: Site, told: T
             said.append((strict.level, _message(rule, subject, strict)))
     if token == STACK_TOKEN:
         said += [(Level.WARN, f"P-WAIVER: stack: {text}.") for text in site.strictness.told(site.today)]
+        said += [(Level.WARN, f"P-LEVEL: stack: {text}.") for text in site.strictness.softened()]
     return Seen(inputs, found, tuple(said))
 
 
@@ -244,7 +245,7 @@ def _findings(check: Callable[[], Iterator[Finding]]) -> list[Finding]:
 
 
 def _message(rule: Rule, subject: str, finding: Finding) -> str:
-    """`RULE: SUBJECT: TEXT. REMEDY`. What reads messages knows by NOT_PROVED, and by nothing else, what is undecided."""
+    """`RULE: SUBJECT: TEXT. REMEDY`. Whoever reads messages knows by NOT_PROVED alone what is undecided."""
     if finding.level is Level.UNPROVED:
         stop = "" if "\n" in finding.message else "."
         return f"{rule.id}: {subject}: {NOT_PROVED}{finding.message}{stop}"

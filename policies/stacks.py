@@ -37,6 +37,7 @@ def _read(stack: str, folder: Path) -> Site:
     beside = folder.parent / IMAGES.name  # a project has its images beside its stacks
     settings = load_stack(folder / f"Pulumi.{stack}.yaml", site=Path(overlay) if overlay else None)
     site = site_of(settings, beside if beside.is_dir() else IMAGES)
-    if problems := list(site.strictness.problems({rule.id for rule in ALL_RULES})):
+    advice = {rule.id for rule in ALL_RULES if rule.check_together}
+    if problems := list(site.strictness.problems({rule.id for rule in ALL_RULES} - advice, advice)):
         raise SettingsError(problems)
     return site

@@ -40,8 +40,9 @@ class Strictness:
             default = Level.REFUSE if finding.is_own and not is_preview else Level.UNPROVED
             chosen = {None: default, Level.WARN: Level.UNPROVED}.get(self.unproved, Level.REFUSE)
             finding = replace(finding, level=chosen)
-        elif level := self.levels.get(rule):
-            finding = replace(finding, level=level)
+        elif (level := self.levels.get(rule)) and level is not finding.level:
+            said = f"the site only warns of this: {finding.message}" if level is Level.WARN else finding.message
+            finding = replace(finding, level=level, message=said)
         if finding.level is not Level.REFUSE:
             return finding
         for waiver in self.waivers:
@@ -55,10 +56,18 @@ class Strictness:
         for waiver in self.waivers:
             yield f"waived: {waiver.text}" if today <= waiver.until else f"no longer waived: {waiver.text}"
 
-    def problems(self, rules: Collection[str]) -> Iterator[Problem]:
-        """Names of rules that are none: what was meant by them would silently not happen."""
+    def softened(self) -> Iterator[str]:
+        """Every rule whose refusals are advice here, for each preview."""
+        for rule, level in self.levels.items():
+            if level is Level.WARN:
+                yield f"of what {rule} refuses the site only warns"
+
+    def problems(self, rules: Collection[str], advice: Collection[str] = ()) -> Iterator[Problem]:
+        """Rules that are none, and rules that only ever advise: what was meant would silently not happen."""
         given = [(f"policies.levels.{rule}", rule) for rule in self.levels]
         given += [(f"policies.waivers[{index}].rule", each.rule) for index, each in enumerate(self.waivers)]
         for path, rule in given:
-            if rule not in rules:
+            if rule in advice:
+                yield Problem(path, f'"{rule}"', "only advises, so nothing of it can be refused or waived", "leave it out")
+            elif rule not in rules:
                 yield Problem(path, f'"{rule}"', "is not a rule", nearest(rule, rules, what="rule"))

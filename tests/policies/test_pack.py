@@ -30,7 +30,7 @@ from components.placement import UNKNOWN, Node
 from components.settings import load_stack
 from images.estimate import MB
 from images.inspection.facts import ImageContents
-from policies.adapter import RUNTIME_CLASS_TOKEN, evaluate, pack_policies, plain
+from policies.adapter import RUNTIME_CLASS_TOKEN, STACK_TOKEN, evaluate, pack_policies, plain
 from policies.finding import Level
 from policies.findings import Machine, PoolGpus, Site
 from policies.from_settings import site_of
@@ -343,6 +343,28 @@ def test_a_waiver_of_a_rule_that_is_none_proves_nothing_and_is_refused_with_the_
     assert message.startswith("P-SITE: ")
     assert 'policies.waivers[0].rule: "P-STRAT" is not a rule' in message
     assert "did you mean P-START" in message
+
+
+def test_a_stack_that_softens_a_rule_or_hardens_one_that_only_advises_is_told(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    def told(level: str) -> list[str]:
+        text = (DEFAULT_STACKS / "Pulumi.dsmlp-fall.yaml").read_text()
+        (tmp_path / "Pulumi.s.yaml").write_text(f"{text}\n  gpu-commons:policies:\n    levels: {level}\n")
+        site_of_stack.cache_clear()
+        found: list[str] = []
+        shown = replace_type(arguments({}), STACK_TOKEN, "s")
+        for policy in pack_policies(site_of_stack):
+            if isinstance(policy, ResourceValidationPolicy):
+                policy.validate(shown, lambda message, _=None: found.append(message))
+        return found
+
+    monkeypatch.setenv("GPU_COMMONS_STACKS", str(tmp_path))
+    assert "P-LEVEL: stack: of what P-START refuses the site only warns." in told("{P-START: warn}")
+    (refused,) = told("{P-ROOM: refuse}")
+    assert refused.startswith("P-SITE: ")
+    assert "P-ROOM" in refused
+    assert "only advises" in refused
 
 
 def test_a_stack_whose_file_cannot_be_read_has_no_fleet_to_speak_of() -> None:

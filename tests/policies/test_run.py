@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from pulumi_policy import EnforcementLevel, ResourceValidationPolicy, proto
+from pulumi.runtime import proto
+from pulumi_policy import EnforcementLevel, ResourceValidationPolicy
 from pulumi_policy import policy as sdk
 
 from policies import run

@@ -81,3 +81,19 @@ def test_a_rule_that_is_none_is_a_problem_with_the_nearest_name() -> None:
     assert (first.path, first.value) == ("policies.levels.P-STRAT", '"P-STRAT"')
     assert "did you mean P-START?" in first.fix
     assert second.path == "policies.waivers[0].rule"
+
+
+def test_what_a_softened_rule_would_refuse_says_so_and_so_does_every_run() -> None:
+    site = Strictness(levels={"P-START": Level.WARN, "P-BASE": Level.REFUSE})
+    found = site.applied("P-START", JOB, Finding("it takes 900 s"), today=TODAY, is_preview=True)
+    assert (found.level, found.message) == (Level.WARN, "the site only warns of this: it takes 900 s")
+    advice = Finding("it takes 300 s", Level.WARN)
+    assert site.applied("P-START", JOB, advice, today=TODAY, is_preview=True) == advice
+    assert list(site.softened()) == ["of what P-START refuses the site only warns"]
+
+
+def test_a_rule_that_only_advises_cannot_be_hardened_or_waived() -> None:
+    site = Strictness(levels={"P-ROOM": Level.REFUSE}, waivers=(waiver(rule="P-ROOM"),))
+    problems = list(site.problems({"P-START"}, {"P-ROOM"}))
+    assert [problem.path for problem in problems] == ["policies.levels.P-ROOM", "policies.waivers[0].rule"]
+    assert all("only advises" in problem.reason for problem in problems)
