@@ -185,7 +185,7 @@ class GpuImage(pulumi.ComponentResource):
             lambda known: sizes_of(known[0], size_of(known[1]) if known[1] else None, by_spec, known[2])
         )
         if pulumi.runtime.is_dry_run():
-            unbuilt = Unbuilt(args["image"], plan.root, expectation, tag if read_back else None)
+            unbuilt = Unbuilt(plan.spec.full_name, plan.root, expectation, tag if read_back else None)
             speeds = [_speed(pool) for pool in args.get("lands_on") or ()]
             tell_forecast(self, unbuilt, built.digest, deployed, speeds)
         self.register_outputs(

@@ -94,7 +94,7 @@ class Course:
 
 
 @dataclass(frozen=True, slots=True)
-class Waiver:
+class SizeWaiver:
     """A bigger limit for one image, in compressed bytes, until the end of a day."""
 
     compressed: int
@@ -110,7 +110,7 @@ class Limits:
     refuse_compressed: int = 6 * GB
     unpacked_disk_share: float = 0.25
     refuse_unsupported_base: bool = False
-    waivers: Mapping[str, Waiver] = field(default_factory=dict)  # by the image's name
+    waivers: Mapping[str, SizeWaiver] = field(default_factory=dict)  # by the image's name
 
 
 def no_use(_: str) -> tuple[Use, ...]:

@@ -68,6 +68,8 @@ class Strictness:
         given += [(f"policies.waivers[{index}].rule", each.rule) for index, each in enumerate(self.waivers)]
         for path, rule in given:
             if rule in advice:
-                yield Problem(path, f'"{rule}"', "only advises, so nothing of it can be refused or waived", "leave it out")
+                yield Problem(
+                    path, f'"{rule}"', "only advises, so nothing of it can be refused or waived", "leave it out"
+                )
             elif rule not in rules:
                 yield Problem(path, f'"{rule}"', "is not a rule", nearest(rule, rules, what="rule"))

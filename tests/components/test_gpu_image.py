@@ -227,6 +227,12 @@ def test_a_preview_of_a_build_says_how_big_and_how_soon_and_who_says_so(
     assert not inputs.keys() & {"lands_on", "deployed"}  # or a preview would show them change while no image does
 
 
+def test_a_target_is_told_by_its_own_name(recorded: Recorded, monkeypatch: pytest.MonkeyPatch) -> None:
+    said = messages(monkeypatch)
+    facts_of(recorded, {**CUPY, "target": "batch"}, preview=True)
+    assert [message.partition(":")[0] for message in said] == ["cupy-notebook-batch will be built"]
+
+
 def test_a_registry_that_is_away_is_no_error_of_a_preview(recorded: Recorded, monkeypatch: pytest.MonkeyPatch) -> None:
     said = messages(monkeypatch)
     facts_of(recorded, {**HUB, "repository": "127.0.0.1:9/gpu-commons/hub", "read_back": True}, preview=True)

@@ -20,7 +20,7 @@ from images.estimate import GB, Rates, Size
 from images.origin import Origin
 from policies.adapter import evaluate
 from policies.finding import Level
-from policies.findings import Limits, Machine, Planned, Site, Waiver
+from policies.findings import Limits, Machine, Planned, Site, SizeWaiver
 
 OURS = "registry.example.edu/gpu-commons"
 ML = reference("scipy-ml-notebook")
@@ -37,7 +37,7 @@ def site(
     unpacked: float = 0,
     *,
     machines: Mapping[str, Machine] | None = None,
-    waiver: Waiver | None = None,
+    waiver: SizeWaiver | None = None,
 ) -> Site:
     found = None if compressed is None else contents(compressed, unpacked)
     return Site(
@@ -77,24 +77,24 @@ def test_a_refusal_names_the_image_its_size_the_limit_and_what_to_do() -> None:
 
 
 def test_a_limit_of_its_own_is_told_until_it_ends_and_then_refuses() -> None:
-    waiver = Waiver(8 * GB, "PyTorch for CUDA 13", TODAY)
+    waiver = SizeWaiver(8 * GB, "PyTorch for CUDA 13", TODAY)
     (told,) = said(site(7.25, 15, waiver=waiver), profile(), "P-SIZE", Level.WARN)
     assert "allowed until 2026-11-21, because: PyTorch for CUDA 13" in told
-    ended = Waiver(8 * GB, "PyTorch for CUDA 13", TODAY - dt.timedelta(days=1))
+    ended = SizeWaiver(8 * GB, "PyTorch for CUDA 13", TODAY - dt.timedelta(days=1))
     (refused,) = said(site(7.25, 15, waiver=ended), profile(), "P-SIZE", Level.REFUSE)
     assert "its own limit of 8.00 GB ended on 2026-11-20" in refused
 
 
 def test_a_limit_of_ours_is_not_for_an_image_of_somebody_else_that_is_called_the_same() -> None:
     theirs = reference("scipy-ml-notebook", registry="registry.example.edu/other")
-    where = site(None, waiver=Waiver(8 * GB, "PyTorch for CUDA 13", TODAY))
+    where = site(None, waiver=SizeWaiver(8 * GB, "PyTorch for CUDA 13", TODAY))
     known = replace(where, contents_of={theirs: contents(7.25, 15)}.get)
     (refused,) = said(known, profile(image=theirs), "P-SIZE", Level.REFUSE)
     assert "the limit is 6.00 GB" in refused
 
 
 def test_even_its_own_limit_is_a_limit() -> None:
-    waiver = Waiver(7 * GB, "PyTorch for CUDA 13", TODAY)
+    waiver = SizeWaiver(7 * GB, "PyTorch for CUDA 13", TODAY)
     (refused,) = said(site(7.25, 15, waiver=waiver), profile(), "P-SIZE", Level.REFUSE)
     assert "even its own limit is 7.00 GB" in refused
 
@@ -211,7 +211,7 @@ def test_a_lower_bound_below_the_limit_proves_nothing_and_says_what_is_known() -
 
 
 def test_a_waiver_holds_for_a_lower_bound_too() -> None:
-    where = planned(6.1, 12, waiver=Waiver(8 * GB, "PyTorch for CUDA 13", TODAY))
+    where = planned(6.1, 12, waiver=SizeWaiver(8 * GB, "PyTorch for CUDA 13", TODAY))
     assert not said(where, to_build(), "P-SIZE", Level.REFUSE)
     (told,) = said(where, to_build(), "P-SIZE", Level.WARN)
     assert "at least 6.10 GB compressed by its spec, above the limit of 6.00 GB: allowed until 2026-11-21" in told

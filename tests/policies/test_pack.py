@@ -348,20 +348,21 @@ def test_a_waiver_of_a_rule_that_is_none_proves_nothing_and_is_refused_with_the_
 def test_a_stack_that_softens_a_rule_or_hardens_one_that_only_advises_is_told(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    def told(level: str) -> list[str]:
+    def told(level: str, policy: str, shown: ResourceValidationArgs) -> list[str]:
         text = (DEFAULT_STACKS / "Pulumi.dsmlp-fall.yaml").read_text()
         (tmp_path / "Pulumi.s.yaml").write_text(f"{text}\n  gpu-commons:policies:\n    levels: {level}\n")
         site_of_stack.cache_clear()
         found: list[str] = []
-        shown = replace_type(arguments({}), STACK_TOKEN, "s")
-        for policy in pack_policies(site_of_stack):
-            if isinstance(policy, ResourceValidationPolicy):
-                policy.validate(shown, lambda message, _=None: found.append(message))
+        (chosen,) = [each for each in pack_policies(site_of_stack) if each.name == policy]
+        assert isinstance(chosen, ResourceValidationPolicy)
+        chosen.validate(shown, lambda message, _=None: found.append(message))
         return found
 
     monkeypatch.setenv("GPU_COMMONS_STACKS", str(tmp_path))
-    assert "P-LEVEL: stack: of what P-START refuses the site only warns." in told("{P-START: warn}")
-    (refused,) = told("{P-ROOM: refuse}")
+    stack = replace_type(arguments({}), STACK_TOKEN, "s")
+    said = told("{P-START: warn}", "workloads-advice", stack)
+    assert "P-LEVEL: stack: of what P-START refuses the site only warns." in said
+    (refused,) = told("{P-ROOM: refuse}", "workloads", arguments({"spec": {}}))
     assert refused.startswith("P-SITE: ")
     assert "P-ROOM" in refused
     assert "only advises" in refused
