@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from components.compat import Case
-from components.placement import Landing, Node, landing
+from components.placement import Landing, Node, Unknown, landing
 from images.cases import Use
 from images.estimate import GB, Rates, Size
 from images.inspection.facts import ImageContents
@@ -23,7 +23,7 @@ class Workload:
     name: str  # as a person knows it: Deployment datahub/hub, profile gtx1080ti of hub datahub
     pod: Mapping[str, Any]
     is_daemon: bool = False  # runs on every node that takes it
-    start_timeout_s: float | None = None  # of a hub's profile: seconds in which its server must answer
+    start_timeout_s: float | Unknown | None = None  # of a hub's profile: seconds in which its server must answer
     is_pre_pulled: bool = False  # something brings its image to all nodes before it is asked for
     image_names: tuple[str, ...] = ()  # what the stack calls its images, in the order of its containers
     _landings: dict[int, Landing] = field(default_factory=dict, compare=False, repr=False)

@@ -9,10 +9,18 @@ from dataclasses import dataclass
 from typing import Any
 
 from components.labels import GPU_RESOURCE, GPU_TAINT, IMAGE, NVIDIA_PREFIX, POOL
+from components.manifests.hub_model import (
+    DEFAULT_CPU_GUARANTEE,
+    DEFAULT_MEMORY_GUARANTEE_GIB,
+    DEFAULT_START_TIMEOUT_S,
+)
+from components.manifests.runtime import RUNTIME_CLASS
 from components.placement import UNKNOWN, Unknown
 from policies.findings import Workload
 
-# Token suffix → path from the object to its pod spec.
+# API groups of these kinds. Another group's Job, such as Volcano's, has another shape.
+GROUPS = frozenset({"core", "apps", "extensions", "batch"})
+# Kind → path from the object to its pod spec.
 POD_PATHS: Mapping[str, tuple[str, ...]] = {
     "Pod": ("spec",),
     "Deployment": ("spec", "template", "spec"),
@@ -24,6 +32,9 @@ POD_PATHS: Mapping[str, tuple[str, ...]] = {
     "CronJob": ("spec", "jobTemplate", "spec", "template", "spec"),
 }
 CONTAINERS = ("initContainers", "containers", "ephemeralContainers")
+NOTHING_KNOWN: Mapping[str, Any] = {"containers": UNKNOWN, "tolerations": UNKNOWN}
+# What decides where a pod lands and which GPUs it gets. A patch that does not name it leaves it to whoever else does.
+DECIDING = ("tolerations", "nodeSelector", "affinity", "runtimeClassName", "containers")
 HUB_TOKEN = "gpu-commons:index:NotebookHub"  # noqa: S105 - a resource type
 
 
@@ -75,11 +86,30 @@ def _mapping(where: Any, key: str) -> Mapping[str, Any] | None:
 
 def holds_pods(token: str) -> bool:
     """True for resources that the rules look at; most resources are none of their business."""
-    return token == HUB_TOKEN or (token.startswith("kubernetes:") and _kind(token) in POD_PATHS)
+    package, _, rest = token.partition(":")
+    group, _, _ = rest.partition("/")
+    return token == HUB_TOKEN or (package == "kubernetes" and group in GROUPS and _kind(token) in POD_PATHS)
 
 
 def _kind(token: str) -> str:
     return token.rpartition(":")[2].removesuffix("Patch")
+
+
+def _patched(pod: Mapping[str, Any]) -> dict[str, Any]:
+    """A patch holds the keys that it changes; the others of the pod are not known."""
+    found = {**dict.fromkeys(DECIDING, UNKNOWN), **pod}
+    for kind in CONTAINERS:
+        if isinstance(listed := found.get(kind), Sequence) and not isinstance(listed, str):
+            found[kind] = [_patched_container(each) if isinstance(each, Mapping) else each for each in listed]
+    return found
+
+
+def _patched_container(container: Mapping[str, Any]) -> dict[str, Any]:
+    found = {"image": UNKNOWN, "resources": UNKNOWN, **container}
+    resources = found["resources"]
+    if isinstance(resources, Mapping) and (limits := resources.get("limits")) is not UNKNOWN:
+        found["resources"] = {**resources, "limits": {GPU_RESOURCE: UNKNOWN, **(limits or {})}}
+    return found
 
 
 def workloads(token: str, name: str, inputs: Mapping[str, Any]) -> Iterator[Workload]:
@@ -92,7 +122,9 @@ def workloads(token: str, name: str, inputs: Mapping[str, Any]) -> Iterator[Work
         pod = _at(inputs, POD_PATHS[kind])
         label = f"{kind} {_object_name(name, inputs)}"
         # A template that is not known yet hides everything that decides: rules then say what they cannot prove.
-        shape = pod if isinstance(pod, Mapping) else {"containers": UNKNOWN, "tolerations": UNKNOWN}
+        shape = pod if isinstance(pod, Mapping) else NOTHING_KNOWN
+        if token.endswith("Patch"):
+            shape = _patched(shape)
         names = _at(inputs, (*POD_PATHS[kind][:-1], "metadata", "annotations", IMAGE))
         yield Workload(
             label,
@@ -119,41 +151,46 @@ def _object_name(logical: str, inputs: Mapping[str, Any]) -> str:
 def _profiles(hub: str, inputs: Mapping[str, Any]) -> Iterator[Workload]:
     """The pods that KubeSpawner makes, from the hub's own arguments: they never pass through the engine."""
     profiles = inputs.get("profiles")
+    if profiles is UNKNOWN:
+        yield Workload(f"profiles of hub {hub}", NOTHING_KNOWN)
     if not isinstance(profiles, Sequence) or isinstance(profiles, str):
         return
+    timeout = inputs.get("start_timeout_s")
     for index, profile in enumerate(profiles):
+        if profile is UNKNOWN:
+            yield Workload(f"profile {index} of hub {hub}", NOTHING_KNOWN)
         if not isinstance(profile, Mapping):
             continue
-        label = f"profile {profile.get('name', index)} of hub {hub}"
-        timeout = inputs.get("start_timeout_s")
+        name, image_name = profile.get("name"), profile.get("image_name")
         yield Workload(
-            label,
+            f"profile {name if isinstance(name, str) else index} of hub {hub}",
             _profile_pod(profile, inputs),
-            start_timeout_s=float(timeout) if isinstance(timeout, int | float) else None,
+            start_timeout_s=timeout if isinstance(timeout, int | float | Unknown) else DEFAULT_START_TIMEOUT_S,
             is_pre_pulled=inputs.get("images_are_pre_pulled") is True,
-            image_names=(name,) if isinstance(name := profile.get("image_name"), str) else (),
+            image_names=(image_name,) if isinstance(image_name, str) else (),
         )
 
 
 def _profile_pod(profile: Mapping[str, Any], hub: Mapping[str, Any]) -> dict[str, Any]:
     gpus = profile.get("gpus") or 0
-    limits: dict[str, Any] = {}
-    if gpus is UNKNOWN or gpus:
-        limits[GPU_RESOURCE] = gpus if gpus is UNKNOWN else str(int(gpus))
+    limits = {GPU_RESOURCE: gpus if gpus is UNKNOWN else str(gpus)} if gpus else {}
     requests: dict[str, Any] = dict(limits)
     for resource, key, default, unit in (
-        ("cpu", "cpu_guarantee", 0.1, ""),
-        ("memory", "memory_guarantee_gib", 1, "Gi"),
+        ("cpu", "cpu_guarantee", DEFAULT_CPU_GUARANTEE, ""),
+        ("memory", "memory_guarantee_gib", DEFAULT_MEMORY_GUARANTEE_GIB, "Gi"),
     ):
-        amount = profile.get(key, default)
+        amount = default if profile.get(key) is None else profile[key]
         requests[resource] = amount if amount is UNKNOWN else f"{amount}{unit}"
-    selector = dict(profile.get("node_selector") or {})
+    further = profile.get("node_selector") or {}
+    # Its labels are not known, and that there may be some is: the pool still counts.
+    selector = dict(further) if isinstance(further, Mapping) else {"(further labels)": UNKNOWN}
     pool = profile.get("pool") or hub.get("core_pool")
     if pool:
         selector[POOL] = pool
-    tolerations = profile.get("tolerations") or [{"key": GPU_TAINT.key, "operator": "Exists"}]
+    container = {"image": profile.get("image"), "resources": {"limits": limits, "requests": requests}}
     return {
         "nodeSelector": selector,
-        "tolerations": tolerations,
-        "containers": [{"image": profile.get("image"), "resources": {"limits": limits, "requests": requests}}],
+        "tolerations": profile.get("tolerations") or [{"key": GPU_TAINT.key, "operator": "Exists"}],
+        "containers": [container],
+        **({"runtimeClassName": hub.get("runtime_class") or RUNTIME_CLASS} if gpus else {}),
     }

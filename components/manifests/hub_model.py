@@ -17,6 +17,7 @@ GPU_TOLERATION = {"key": labels.GPU_TAINT.key, "operator": "Exists", "effect": l
 
 DEFAULT_CPU_GUARANTEE = 0.1
 DEFAULT_MEMORY_GUARANTEE_GIB = 1.0
+DEFAULT_START_TIMEOUT_S = 600  # seconds that a server may take to start, image pull included
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +104,7 @@ def parse_hub(name: str, args: Mapping[str, Any]) -> Hub:
         public_url=read.url("public_url").rstrip("/") if read.has("public_url") else None,
         authenticator=parse_authenticator(read.nested("authenticator")),
         cull=_cull(read.nested("cull")),
-        start_timeout_s=read.whole("start_timeout_s", 600, least=1),
+        start_timeout_s=read.whole("start_timeout_s", DEFAULT_START_TIMEOUT_S, least=1),
         http_timeout_s=read.whole("http_timeout_s", 120, least=1),
         volume_gib=read.amount("volume_gib", 10),
         database_gib=read.amount("database_gib", 1),

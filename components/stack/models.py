@@ -8,6 +8,7 @@ from typing import Annotated, Final, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from components.labels import Taint as NodeTaint
+from components.manifests.hub_model import DEFAULT_START_TIMEOUT_S
 from components.stack.node_names import expand_all
 from components.stack.values import (
     Amount,
@@ -336,7 +337,9 @@ class Hub(BaseModel):
     pre_pull: bool = Field(
         default=False, description="Bring each profile's image to all nodes of its pool before anybody starts a server."
     )
-    start_timeout_s: Seconds = Field(600, description="Seconds that a server may take to start, image pull included.")
+    start_timeout_s: Seconds = Field(
+        DEFAULT_START_TIMEOUT_S, description="Seconds that a server may take to start, image pull included."
+    )
     http_timeout_s: Seconds = Field(120, description="Seconds from the started pod to a server that answers.")
     cull: Cull = Field(Cull(), description="When idle and old servers are ended.")
     volume_gib: Amount = Field(10, description="Size of each user's volume in GiB.")

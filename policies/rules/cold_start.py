@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from components.placement import UNKNOWN
 from images.estimate import cold_start
 from policies.finding import Finding, Level
 from policies.findings import Rule, Site, Workload
@@ -17,6 +18,11 @@ def check(workload: Workload, site: Site) -> Iterator[Finding]:
     pre-puller, so with one it is told and not refused.
     """
     if workload.start_timeout_s is None:
+        return
+    if workload.start_timeout_s is UNKNOWN:
+        yield Finding(
+            "whether a first server is in time is not known: start_timeout_s is not known yet", Level.UNPROVED
+        )
         return
     for image in different_images(workload, site):
         if (size := image.size) is None:

@@ -144,6 +144,17 @@ def test_a_pool_that_an_unknown_value_may_keep_it_off_refuses_nothing_unless_all
     assert len(said(both, hub, rule, Level.REFUSE)) == 2
 
 
+def test_a_hub_that_states_no_time_out_has_its_default_and_an_unknown_one_proves_nothing() -> None:
+    stated = {"gtx1080ti": Machine(480, rates=Rates(pull_mb_per_s=10), are_rates_planned=False)}
+    silent = {key: value for key, value in profile().items() if key != "start_timeout_s"}
+    (refused,) = said(site(5, 15, machines=stated), silent, "P-START", Level.REFUSE)
+    assert "the hub gives up after 600 s" in refused
+    unknown = profile(start_timeout_s=UNKNOWN)
+    assert not said(site(5, 15, machines=stated), unknown, "P-START", Level.REFUSE)
+    (unproved,) = said(site(5, 15, machines=stated), unknown, "P-START", Level.UNPROVED)
+    assert "start_timeout_s is not known yet" in unproved
+
+
 def test_a_pre_puller_covers_nodes_that_are_there_and_a_node_that_joins_is_warned_of() -> None:
     stated = {"gtx1080ti": Machine(480, rates=Rates(pull_mb_per_s=10), are_rates_planned=False)}
     where = site(5, 15, machines=stated)
