@@ -107,8 +107,8 @@ def _patched(pod: Mapping[str, Any]) -> dict[str, Any]:
 def _patched_container(container: Mapping[str, Any]) -> dict[str, Any]:
     found = {"image": UNKNOWN, "resources": UNKNOWN, **container}
     resources = found["resources"]
-    if isinstance(resources, Mapping) and (limits := resources.get("limits")) is not UNKNOWN:
-        found["resources"] = {**resources, "limits": {GPU_RESOURCE: UNKNOWN, **(limits or {})}}
+    if isinstance(resources, Mapping) and (limits := _mapping(resources, "limits")) is not None:
+        found["resources"] = {**resources, "limits": {GPU_RESOURCE: UNKNOWN, **limits}}
     return found
 
 

@@ -71,6 +71,14 @@ def test_what_a_patch_sets_counts() -> None:
     assert sorted(rules) == ["P-HOST", "P-PIN"]
 
 
+@pytest.mark.parametrize(
+    "resources", [UNKNOWN, None, "much", {"limits": UNKNOWN}, {"limits": "much"}, {"limits": None}]
+)
+def test_an_odd_patch_ends_nothing_and_refuses_nothing(resources: Any) -> None:
+    patch = deployment(containers=[{"name": "c", "resources": resources}, UNKNOWN, 3], initContainers="none")
+    assert said(PATCH, patch, Level.REFUSE) == []
+
+
 def test_a_patch_of_memory_or_of_the_runtime_class_may_have_its_gpu_elsewhere() -> None:
     container = {"name": "c", "resources": {"limits": {"memory": "1Gi"}}}
     patch = deployment(containers=[container], runtimeClassName="nvidia")
