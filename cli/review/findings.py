@@ -17,15 +17,10 @@ PACK: Final = "gpu-commons"
 _OURS: Final = re.compile(
     r"(?:^|\n)(?P<rule>[A-Z]-[A-Z][A-Z0-9-]*): (?:(?P<about>[^:\n]+(?::[^\s:]+)*): )?(?P<text>.*)", re.DOTALL
 )
-# A rule that could not decide says so in one of these forms; the engine says it of values that are not known yet.
-_UNDECIDED: Final = re.compile(
-    r"\b(?:could not|cannot) be (?:proved|decided)\b|\b(?:is|are) not (?:known|proved)\b|\bdepends on\b"
-    r"|\bmay or may not run\b|\bmay hold more\b|\bmay be in what was not read\b"
-    r"|^can't run policy ",
-    re.IGNORECASE,
-)
-
-_WAIVER: Final = re.compile(r"(?:no longer )?waived: ")  # the pack lists them; the comment does from the settings
+_UNPROVED: Final = "could not be proved: "  # what our pack begins the text with where a rule could not decide
+_CANNOT_RUN: Final = "can't run policy "  # what the engine says of a policy that met a value that is not known yet
+_AMOUNT: Final = re.compile(r"(?<![\w.-])\d[\d.,]*\s?(?:B|[kKMGT]i?B|s|min|minutes?|seconds?|hours?)\b")
+_WAIVER: Final = "P-WAIVER"  # the pack lists what the site allows; the comment does from the settings
 
 
 class Level(StrEnum):
@@ -45,6 +40,9 @@ class Since(StrEnum):
     NOT_TOLD = ""
 
 
+Key = tuple[str, str, str, str, tuple[str, ...]]
+
+
 @dataclass(frozen=True, slots=True)
 class Finding:
     """One statement of a policy. `about` is the workload or the resource; `rule` is the policy of a foreign pack."""
@@ -57,13 +55,15 @@ class Finding:
     since: Since = Since.NOT_TOLD
 
     @property
-    def key(self) -> tuple[str, str, str, str]:
-        return (self.level, self.rule, self.urn, self.about)
+    def key(self) -> Key:
+        """The same on two branches. One rule may leave several things open of one workload: these are told apart."""
+        open_ = _gist(self.text) if self.level is Level.UNDECIDED else ()
+        return (self.level, self.rule, self.urn, self.about, open_)
 
 
 def findings_of(stream: Stream) -> tuple[Finding, ...]:
     """Every finding once, worst first, by rule; those about the whole stack come after what may be their cause."""
-    found = dict.fromkeys(finding for each in stream.messages if not _WAIVER.match((finding := _finding(each)).text))
+    found = dict.fromkeys(finding for each in stream.messages if (finding := _finding(each)).rule != _WAIVER)
     order = list(Level)
 
     def place(finding: Finding) -> tuple[int, bool, str, str, str]:
@@ -76,14 +76,14 @@ def findings_of(stream: Stream) -> tuple[Finding, ...]:
 def _finding(message: PolicyMessage) -> Finding:
     said = message.message.strip()
     match = _OURS.search(said) if message.pack == PACK else None
-    if match is None and message.pack == PACK:
+    if match is None and message.pack == PACK and not said.startswith(_CANNOT_RUN):
         said = said.partition("\n")[2].strip() or said  # the policy's own description stands above it
     text = without_secrets((match["text"] if match else said).strip())
     level = Level.ADVICE
     if message.level == "mandatory":
         level = Level.REFUSED
-    elif _UNDECIDED.search(text):
-        level = Level.UNDECIDED
+    elif text.startswith((_UNPROVED, _CANNOT_RUN)):
+        level, text = Level.UNDECIDED, text.removeprefix(_UNPROVED)
     name = message.urn.rpartition("::")[2]
     if match:
         return Finding(level, match["rule"], match["about"] or name, text, message.urn)
@@ -105,14 +105,14 @@ def compared(now: Sequence[Finding], base: Sequence[Finding]) -> tuple[Finding, 
     return (*told, *_left(base, Counter(each.key for each in now)))
 
 
-def _told(now: Iterable[Finding], there: Counter[tuple[str, str, str, str]]) -> Iterator[Finding]:
+def _told(now: Iterable[Finding], there: Counter[Key]) -> Iterator[Finding]:
     for finding in now:
         is_there = there[finding.key] > 0
         there[finding.key] -= 1
         yield _with(finding, Since.STANDING if is_there else Since.NEW)
 
 
-def _left(base: Iterable[Finding], now: Counter[tuple[str, str, str, str]]) -> Iterator[Finding]:
+def _left(base: Iterable[Finding], now: Counter[Key]) -> Iterator[Finding]:
     for finding in base:
         if now[finding.key] > 0:
             now[finding.key] -= 1
@@ -122,3 +122,10 @@ def _left(base: Iterable[Finding], now: Counter[tuple[str, str, str, str]]) -> I
 
 def _with(finding: Finding, since: Since) -> Finding:
     return Finding(finding.level, finding.rule, finding.about, finding.text, finding.urn, since)
+
+
+def _gist(text: str) -> tuple[str, ...]:
+    """What is open and why, without amounts, in an order of its own: names are listed in more orders than one."""
+    first, *more = text.splitlines() or [""]
+    why = [line for line in more if line.lstrip().startswith("why:")]
+    return tuple(sorted(re.split(r"[\s,;]+", _AMOUNT.sub("", " ".join((first, *why))))))
