@@ -95,21 +95,22 @@ def _text(review: Review, form: str, today: dt.date) -> str:
 
 
 def _spec_cases(name: str, facts: Mapping[str, Any]) -> tuple[Case, ...] | None:
-    """Cases from the spec of that image, where it is the one whose facts these are."""
+    """Cases from the spec of that image or target, where it is the one whose facts these are."""
     from images.cases import cases_of  # noqa: PLC0415 - pydantic comes with it: a quarter of a second
-    from images.load import IMAGES, SpecError, load_family  # noqa: PLC0415
+    from images.load import SpecError, load_named  # noqa: PLC0415
+    from images.plan import pinned  # noqa: PLC0415
 
-    if not name or "/" in name or not (IMAGES / name / "image.yaml").is_file():
+    if not name or "/" in name:
         return None
     try:
-        family = load_family(name)
+        family = load_named(name)
     except SpecError:
         return None
     spec = family[0]
     said = (spec.version, list(spec.cuda_lines), list(spec.frameworks))
-    return (
-        cases_of(family) if said == tuple(facts.get(key) for key in ("version", "cuda_lines", "frameworks")) else None
-    )
+    is_same = said == tuple(facts.get(key) for key in ("version", "cuda_lines", "frameworks"))
+    bases = {spec.base.image} if spec.base.image else {spec.base.reference, pinned(spec)}
+    return cases_of(family) if is_same and facts.get("base") in bases else None
 
 
 def _price(instance_type: str) -> Price | None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from cli.review.commons import Commons, Image, Pool
-from cli.review.values import known_text, texts
+from cli.review.values import known_text, texts, without_secrets
 from components import compat
 from components.compat import Answer, Case, CaseError, Severity, Verdict
 from components.compat.images import read_image
@@ -59,7 +59,8 @@ def cells_of(old: Commons, new: Commons, spec_cases: SpecCases) -> Cells:
     order = [Verdict.INCOMPATIBLE, Verdict.UNKNOWN, Verdict.WITH_WARNING, Verdict.COMPATIBLE]
     found.sort(key=lambda cell: (not cell.is_broken, order.index(cell.after), cell.image, cell.pool))
     running = sum(answer.verdict.runs for answer in after.values())
-    return Cells(tuple(found), tuple(dict.fromkeys(reader.problems)), len(after), running, bool(before))
+    problems = tuple(dict.fromkeys(map(without_secrets, reader.problems)))
+    return Cells(tuple(found), problems, len(after), running, bool(before))
 
 
 def _is_alike(old: Pool | None, new: Pool) -> bool:
@@ -77,8 +78,8 @@ def _changed(
         was = before[image, pool].verdict if (image, pool) in before else None
         if was is answer.verdict or (was is None and answer.verdict is Verdict.COMPATIBLE):
             continue
-        reason, remedy = _reason(answer), answer.remedy.text if answer.remedy else ""
-        yield Cell(image, pool, was, answer.verdict, reason, remedy, new.uses(image, pool))
+        reason, remedy = map(without_secrets, (_reason(answer), answer.remedy.text if answer.remedy else ""))
+        yield Cell(image, pool, was, answer.verdict, reason, remedy, new.uses(image, new.pools[pool]))
 
 
 def _reason(answer: Answer) -> str:
@@ -103,7 +104,7 @@ class _Reader:
 
     def _row(self, image: Image) -> compat.Image | None:
         try:
-            cases = self.spec_cases(image.name, image.facts)
+            cases = self.spec_cases(image.name, {**image.facts, "base": image.base})
             row = compat.Image(image.name, cases if cases is not None else cases_of_facts(image.facts))
             compat.matrix([row], [compat.Pool("", Case(gpu="Tesla T4", driver="580.95.05"))])
         except CaseError as error:

@@ -201,7 +201,7 @@ def _packages(label: str, old: Sequence[str], new: Sequence[str]) -> Iterator[De
     before, after = {_package(pin): pin for pin in old}, {_package(pin): pin for pin in new}
     moved = [name for name in before if name in after and before[name] != after[name]]
     for name in moved[:_MOST_NAMES]:
-        yield Detail(f"{label}{name}", _version(before[name]), _version(after[name]))
+        yield Detail(f"{label}{name}", _word(_version(before[name])), _word(_version(after[name])))
     if len(moved) > _MOST_NAMES:
         yield Detail("", "", f"{label}{len(moved) - _MOST_NAMES} more versions change")
     yield from _members(
@@ -303,4 +303,4 @@ def _word(value: object) -> str:
 
 
 def _joined(value: object) -> str:
-    return ", ".join(texts(value))
+    return names_of(texts(value))

@@ -42,6 +42,7 @@ class Image:
 
     name: str
     facts: Mapping[str, Any] = field(hash=False)
+    base: str = ""  # what its spec stands on, also where the site replaces it
     size: float | None = None  # compressed, as it was pushed
     expected: float | None = None  # compressed, a lower bound from the spec
 
@@ -116,10 +117,15 @@ class Commons:
     def jobs_on(self, pool: str) -> tuple[Job, ...]:
         return tuple(job for job in self.jobs if job.pool in {pool, ""})
 
-    def uses(self, image: str, pool: str) -> tuple[str, ...]:
-        """Profiles and jobs that may start the image there, as people call them."""
-        named = [f"profile {each.name} of {each.hub}" for each in self.profiles_on(pool) if each.image == image]
-        return (*named, *(f"job {each.name}" for each in self.jobs_on(pool) if each.image == image))
+    def uses(self, image: str, pool: Pool) -> tuple[str, ...]:
+        """Profiles and jobs that may start the image there and get GPUs, as people call them."""
+        most = pool.gpus_per_node
+
+        def gets_gpus(asks: Profile | Job) -> bool:
+            return asks.image == image and asks.gpus > 0 and (most is None or asks.gpus <= most)
+
+        named = [f"profile {each.name} of {each.hub}" for each in self.profiles_on(pool.name) if gets_gpus(each)]
+        return (*named, *(f"job {each.name}" for each in self.jobs_on(pool.name) if gets_gpus(each)))
 
 
 def before(stream: Stream, config: Mapping[str, str]) -> Commons:
@@ -201,7 +207,22 @@ def _image(name: str, inputs: Mapping[str, Any], sizes: Mapping[str, Any]) -> Im
     facts = mapping(inputs.get("facts"))
     pushed = mapping(sizes.get(name)).get("compressed_mb")
     expected = mapping(facts.get("expected")).get("compressed_mb")
-    return Image(known_text(inputs.get("image")) or name, facts, _amount(pushed), _amount(expected))
+    base = known_text(facts.get("base"))
+    replaced = {
+        known_text(each.get("with")): known_text(each.get("reference")) for each in items(inputs.get("substitutes"))
+    }
+    return Image(
+        full_name(known_text(inputs.get("image")) or name, known_text(inputs.get("target"))),
+        facts,
+        replaced.get(base, base),
+        _amount(pushed),
+        _amount(expected),
+    )
+
+
+def full_name(image: str, target: str) -> str:
+    """What profiles, jobs and the registry call an image: a target of a spec has its own name."""
+    return "-".join(filter(None, (image, target)))
 
 
 def _amount(value: object) -> float | None:

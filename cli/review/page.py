@@ -321,10 +321,10 @@ def _waivers(review: Review, today: dt.date) -> Iterator[Block]:
     yield Heading("Waivers")
     rows: list[tuple[Inline, ...]] = []
     for waiver in review.waivers:
-        until = waiver.until.isoformat() if waiver.until else "?"
+        until = waiver.until.isoformat() if waiver.until else "?" if waiver.has_end else ""
         state = waiver.state(today)
         why = f"{waiver.reason} ({waiver.owner})" if waiver.owner else waiver.reason
-        rows.append(((waiver.subject,), (waiver.allows,), (f"{until}, {state}" if state else until,), (why,)))
+        rows.append(((waiver.subject,), (waiver.allows,), (", ".join(filter(None, (until, state))),), (why,)))
     yield Table(("for", "allows", "until the end of", "why"), tuple(rows))
 
 

@@ -202,7 +202,7 @@ def leaves(value: object, loc: Loc = ()) -> Iterator[tuple[Loc, object]]:
 
 def names_of(names: Sequence[str]) -> str:
     """A few of them, and how many more there are."""
-    return listing([elided(name, _LONGEST_NAME) for name in names], most=_MOST_NAMES)
+    return listing([elided(without_secrets(name), _LONGEST_NAME) for name in names], most=_MOST_NAMES)
 
 
 def place(loc: Loc) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from cli.review.commons import settings
+from cli.review.commons import full_name, settings
 from cli.review.values import items, known_text, mapping, without_secrets
 
 SOON_DAYS: Final = 14
@@ -15,16 +15,19 @@ SOON_DAYS: Final = 14
 
 @dataclass(frozen=True, slots=True)
 class Waiver:
-    """What is allowed, why, and until the end of which day; None where the day cannot be read."""
+    """What is allowed, why, and until the end of which day; None where it never ends or the day cannot be read."""
 
     subject: str
     allows: str
     reason: str
     owner: str
     until: dt.date | None
+    has_end: bool = True
 
     def state(self, today: dt.date) -> str:
         """`has ended`, `ends in 12 days`, or nothing while there is time."""
+        if not self.has_end:
+            return "it has no end"
         if self.until is None:
             return "its end cannot be read"
         left = (self.until - today).days
@@ -36,9 +39,12 @@ class Waiver:
 
 
 def waivers_of(config: Mapping[str, str]) -> tuple[Waiver, ...]:
-    """Those of images (`images[].limit`) and of rules (`policies.waivers[]`), the next to end first."""
-    found = [*_of_images(config), *_of_rules(config)]
-    return tuple(sorted(found, key=lambda waiver: waiver.until or dt.date.min))
+    """Those of images (`images[].limit`) and of rules (`policies.waivers[]`), the next to end first.
+
+    Rules that only warn here (`policies.levels`) come last: they never end.
+    """
+    found = sorted([*_of_images(config), *_of_rules(config)], key=lambda waiver: waiver.until or dt.date.min)
+    return (*found, *_of_levels(config))
 
 
 def _of_images(config: Mapping[str, str]) -> Iterator[Waiver]:
@@ -46,12 +52,19 @@ def _of_images(config: Mapping[str, str]) -> Iterator[Waiver]:
         limit = mapping(image.get("limit"))
         if limit:
             allows = f"up to {limit.get('compressed_gb')} GB compressed"
-            yield _waiver(f"image {known_text(image.get('name'))}", allows, limit)
+            name = full_name(known_text(image.get("name")), known_text(image.get("target")))
+            yield _waiver(f"image {name}", allows, limit)
 
 
 def _of_rules(config: Mapping[str, str]) -> Iterator[Waiver]:
     for waiver in items(mapping(settings(config, "policies")).get("waivers")):
         yield _waiver(known_text(waiver.get("resource")), f"what {known_text(waiver.get('rule'))} refuses", waiver)
+
+
+def _of_levels(config: Mapping[str, str]) -> Iterator[Waiver]:
+    for rule, level in mapping(mapping(settings(config, "policies")).get("levels")).items():
+        if level == "warn":
+            yield Waiver("everything", f"what {rule} refuses", "the site only warns of it", "", None, has_end=False)
 
 
 def _waiver(subject: str, allows: str, said: Mapping[str, object]) -> Waiver:

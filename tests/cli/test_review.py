@@ -16,13 +16,16 @@ from click.testing import Result
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cli.comment import _price
+from cli.comment import _price, _spec_cases
 from cli.reports.markdown_words import code, escaped
 from cli.review.document import Review, Sources, review_of
 from cli.review.markdown import LIMIT, review_markdown
 from cli.review.stream import StreamError, read_stream
 from cli.review.values import HIDDEN, shown, without_secrets
 from cli.review.waivers import Waiver
+from images.cases import cases_of
+from images.load import load_named
+from images.plan import pinned
 
 sys.path.insert(0, str(Path(__file__).parent))  # for previews.py: folders of tests are no packages here
 import previews
@@ -93,7 +96,7 @@ def test_the_engines_own_doubt_takes_the_verdict() -> None:
 
 
 REFUSED = "P-HOST: profile ml of hub datahub: no pool can host it. Change the selector."
-LATER = "P-PIN: Job batch/smoke: containers[0].image is not known yet: it is built by this update."
+LATER = "P-PIN: Job batch/smoke: could not be proved: containers[0].image is not known yet: it is built by this update."
 
 
 @pytest.mark.parametrize(
@@ -102,8 +105,13 @@ LATER = "P-PIN: Job batch/smoke: containers[0].image is not known yet: it is bui
         (REFUSED, "mandatory", 1, "1 finding refuses this change"),
         (LATER, "advisory", 0, "1 finding could not be decided in a preview"),
         ("P-SIZE: job x: 4.10 GB is above 4.00 GB. Make it smaller.", "advisory", 0, "Advice: `P-SIZE` job x: 4.10 GB"),
-        ("P-HOST: job x: which pools can host it depends on a label", "advisory", 0, "could not be decided"),
-        ("P-RUN: job x: team/thing:1 may or may not run on pool a", "advisory", 0, "could not be decided"),
+        (
+            "P-AGE: stack: which card is not known, and it depends on a label.",
+            "advisory",
+            0,
+            "Advice: `P-AGE` stack: which",
+        ),
+        ("can't run policy 'workloads' during preview: line\nline", "advisory", 0, "could not be decided"),
     ],
 )
 def test_a_finding_weighs_as_its_policy_says(text: str, level: str, code_: int, counted: str) -> None:
@@ -111,6 +119,52 @@ def test_a_finding_weighs_as_its_policy_says(text: str, level: str, code_: int, 
     told = review(changed, previews.message(text, level))
     assert told.verdict.outcome.exit_code == code_
     assert counted in review_markdown(told, TODAY)
+
+
+OPEN = [
+    "P-DRIVER: job x: could not be proved: the rule failed (KeyError).",
+    "P-GPU: job x: could not be proved: containers[0].resources: the GPU request is not known yet.",
+    "P-HOST: profile ml of hub datahub: could not be proved: which pools can host it depends on nodeSelector.",
+    "P-NODRIVER: job x: could not be proved: parts of a driver may be in what was not read of ml: /opt is too big.",
+    "P-PIN: Deployment datahub/hub: could not be proved: containers[0].image is not known yet: it is built then.",
+    "P-ROOM: pool v100: could not be proved: its images have at least 0.4 GB; what ml really has is read after the build.",
+    "P-RUN: job x: could not be proved: ml does not run on pool v100 (driver 418.88)\n  why: CUDA 12.4 needs more",
+    "P-SIZE: job x: could not be proved: ml has at least 0.16 GB by its spec; what it really has is read after the build.",
+    "P-START: job x: could not be proved: how long its pull takes is decided by a selector.",
+]
+
+
+@pytest.mark.parametrize("text", OPEN)
+def test_what_a_rule_could_not_prove_is_undecided_whatever_its_words(text: str) -> None:
+    changed = step(POOL, "a", previews.pool("a"), previews.pool("a", "580.95.05"))
+    told = review(changed, previews.message(text, "advisory"))
+    assert [finding.level.value for finding in told.findings] == ["undecided"]
+    assert told.verdict.headline == "not decided yet"
+    rule, about, said = re.fullmatch(r"(\S+): (.*?): could not be proved: (.*)", text, re.DOTALL).groups()  # type: ignore[union-attr]
+    assert f"- Not decided: `{rule}` {about}: {escaped(said.splitlines()[0])}\n" in review_markdown(told, TODAY)
+
+
+def test_something_else_that_is_undecided_of_the_same_workload_is_new() -> None:
+    open_ = "P-RUN: job x: could not be proved: ml may or may not run on pool {}\n  why: {}\n  who: {}"
+    base = previews.stream(previews.message(open_.format("a", "driver 418.88", "course C"), "advisory"))
+    for pool, why, who, since in [
+        ("a", "driver 418.88", "course D", "standing"),
+        ("b", "driver 418.88", "course C", "new"),
+        ("a", "driver 470.82.01", "course C", "new"),
+    ]:
+        changed = step(POOL, "a", previews.pool("a"), previews.pool("a", "580.95.05"))
+        told = review(changed, previews.message(open_.format(pool, why, who), "advisory"), base=base)
+        assert told.findings[0].since == since
+        assert told.verdict.outcome == ("undecided" if since == "new" else "fine")
+
+
+def test_what_is_undecided_stands_with_another_amount_and_in_another_order() -> None:
+    room = (
+        "P-ROOM: pool a: could not be proved: its images have at least {}; what {} really has is read after the build."
+    )
+    base = previews.stream(previews.message(room.format("0.74 GB", "hub, ml"), "advisory"))
+    (finding,) = review(previews.message(room.format("1.30 GB", "ml, hub"), "advisory"), base=base).findings
+    assert finding.since == "standing"
 
 
 def test_findings_are_new_resolved_or_standing_against_the_base_branch() -> None:
@@ -145,7 +199,10 @@ def test_a_base_branch_that_proves_nothing_is_said_and_compared_with_nothing() -
 
 def test_a_finding_that_says_the_same_of_many_is_told_once() -> None:
     messages = [
-        previews.message(f"P-PIN: profile p{n} of hub datahub: image is not known yet.", "advisory") for n in range(9)
+        previews.message(
+            f"P-PIN: profile p{n} of hub datahub: could not be proved: image is not known yet.", "advisory"
+        )
+        for n in range(9)
     ]
     text = markdown(*messages)
     assert text.count("`P-PIN`") == 1
@@ -341,6 +398,70 @@ def test_a_gpu_that_nobody_knows_is_said_and_hides_no_other_cell() -> None:
     assert "pool odd: gpu 'Voodoo 2'" in told.cells.not_told[0]
 
 
+def target(name: str, *frameworks: str, cuda: str) -> dict[str, Any]:
+    return {**previews.image(*frameworks, cuda=[cuda]), "target": name}
+
+
+def test_each_target_of_a_spec_has_a_row_of_its_own_and_none_hides_another() -> None:
+    old, new = previews.image("torch==1.7.1+cu101", cuda=["10.1"]), previews.image("torch==2.4.0+cu124", cuda=["12.4"])
+    batch = target("batch", "torch==1.7.1+cu101", cuda="10.1")
+    users = previews.hub(previews.profile("a", "pool"), previews.profile("b", "pool", "ml-batch"))
+    there_ = step(POOL, "pool", previews.pool("pool"), previews.pool("pool"))
+    told = review(
+        there_, step(IMAGE, "ml", old, new), step(IMAGE, "ml-batch", batch, batch), step(HUB, "h", users, users)
+    )
+    assert [(cell.image, cell.after, cell.uses) for cell in told.cells.changed] == [
+        ("ml", "incompatible", ("profile a of h",))
+    ]
+    assert told.verdict.reasons[0] == "ml will not run on pool, where this stack starts it."
+    assert told.cells.pairs == 2
+    broken = target("batch", "torch==2.4.0+cu124", cuda="12.4")
+    told = review(
+        there_, step(IMAGE, "ml", old, old), step(IMAGE, "ml-batch", batch, broken), step(HUB, "h", users, users)
+    )
+    assert [(cell.image, cell.uses) for cell in told.cells.changed] == [("ml-batch", ("profile b of h",))]
+
+
+def facts_of(full_name: str, **more: Any) -> dict[str, Any]:
+    spec = load_named(full_name)[0]
+    lines, frameworks = list(spec.cuda_lines), list(spec.frameworks)
+    base = spec.base.image or pinned(spec)
+    return {"version": spec.version, "base": base, "cuda_lines": lines, "frameworks": frameworks, **more}
+
+
+@pytest.mark.parametrize("name", ["cupy-notebook", "cupy-notebook-batch", "scipy-ml-notebook"])
+def test_the_spec_at_hand_is_read_where_it_says_the_same_of_the_image_and_its_base(name: str) -> None:
+    assert _spec_cases(name, facts_of(name)) == cases_of(load_named(name))
+    assert _spec_cases(name, facts_of(name, base="docker.io/nvidia/cuda:11.8.0-runtime-ubuntu22.04")) is None
+    assert _spec_cases(name, facts_of(name, version="0.0.1")) is None
+
+
+def test_a_base_that_the_site_replaces_is_the_one_of_the_spec() -> None:
+    seen: list[Any] = []
+
+    def spec_cases(name: str, facts: Any) -> None:  # noqa: ARG001 - the same for every image
+        seen.append(facts["base"])
+
+    instead = {"reference": "quay.io/jupyter/base:1", "with": "registry.example.edu/base@sha256:0", "reason": "offline"}
+    ml = {**previews.image("torch==2.4.0+cu124", base=instead["with"]), "substitutes": [instead]}
+    stream = read_stream(previews.stream(step(POOL, "a", None, previews.pool("a")), step(IMAGE, "ml", None, ml)))
+    review_of(stream, None, Sources(spec_cases, _price, TODAY))
+    assert seen == ["quay.io/jupyter/base:1"]
+
+
+@pytest.mark.parametrize(("gpus", "uses"), [(0, ()), (1, ("job j",)), (8, ("job j",)), (9, ())])
+def test_only_who_gets_gpus_of_a_pool_starts_an_image_on_them(gpus: int, uses: tuple[str, ...]) -> None:
+    ml = previews.image("torch==2.4.0+cu124", cuda=["12.4"])
+    job = {"image_name": "ml", "pool": "pool", "gpus": gpus}
+    users = previews.hub({**previews.profile("cpu", ""), "gpus": 0})
+    told = review(
+        step(POOL, "pool", previews.pool("pool", "580.95.05"), previews.pool("pool", "470.82.01")),
+        step(IMAGE, "ml", ml, ml), step(JOB, "j", job, job), step(HUB, "h", users, users),
+    )  # fmt: skip
+    assert [cell.uses for cell in told.cells.changed] == [uses]
+    assert told.verdict.outcome.exit_code == bool(uses)
+
+
 # --- waivers
 
 
@@ -359,13 +480,31 @@ def test_waivers_of_rules_and_of_images_are_told_and_what_the_pack_says_of_them_
         "policies": {"waivers": [{**waiver, "until": "2020-06-30"}]},
         "images": [{"name": "ml", "limit": {"compressed_gb": 8, "reason": "exam", "until": "2099-12-20"}}],
     }
-    said = "no longer waived: P-START of profile ml of hub datahub, until 2020-06-30, by ops: warmed by hand"
+    said = "P-WAIVER: stack: no longer waived: P-START of profile ml of hub datahub, until 2020-06-30, by ops: by hand."
     changed = step(POOL, "a", previews.pool("a"), previews.pool("a", "580.95.05"))
     told = review(changed, previews.message(said, "advisory"), config=config)
     text = review_markdown(told, TODAY)
     assert told.findings == ()
     assert "| profile ml of hub datahub | what P-START refuses | 2020-06-30, has ended | warmed by hand (ops) |" in text
     assert "| image ml | up to 8 GB compressed | 2099-12-20 | exam |" in text
+
+
+def test_a_waiver_names_the_target_that_it_is_for() -> None:
+    limit = {"compressed_gb": 8, "reason": "exam", "until": "2099-12-20"}
+    (waiver,) = review(config={"images": [{"name": "ml", "target": "batch", "limit": limit}]}).waivers
+    assert waiver.subject == "image ml-batch"
+
+
+def test_a_rule_that_only_warns_here_is_told_once_and_without_an_end() -> None:
+    said = "P-WAIVER: stack: the site only warns of P-START."
+    changed = step(POOL, "a", previews.pool("a"), previews.pool("a", "580.95.05"))
+    levels = {"P-START": "warn", "P-HOST": "refuse"}
+    told = review(changed, previews.message(said, "advisory"), config={"policies": {"levels": levels}})
+    assert told.findings == ()
+    assert "| everything | what P-START refuses | it has no end | the site only warns of it |" in (
+        text := review_markdown(told, TODAY)
+    )
+    assert "P-HOST" not in text
 
 
 # --- secrets
@@ -404,6 +543,19 @@ def test_no_secret_reaches_a_comment(inputs: dict[str, Any], secret: str) -> Non
     told = [markdown(step(thing, "x", inputs, changed)), markdown(step(thing, "x", {}, inputs))]
     assert not [text for text in told if secret in text]
     assert all("| thing `x` |" in text for text in told)
+
+
+@pytest.mark.parametrize("key", ["packages", "missing", "cuda_lines"])
+@pytest.mark.parametrize("pin", ["tool @ https://bob:hunter2xyz{}@example.edu/x.whl", "ghp_hunter2xyz1234567{}"])
+def test_no_secret_reaches_a_comment_through_a_list_of_names(key: str, pin: str) -> None:
+    first, second = (pin.format(end) for end in ("a", "b"))
+    sides = [previews.image(**{"cuda" if key == "cuda_lines" else key: []}) for _ in range(3)]
+    for side, pins in zip(sides, ([], [first], [second]), strict=True):
+        side["facts"][key] = pins
+    none, one, two = sides
+    told = [markdown(step(IMAGE, "ml", *pair)) for pair in ((none, one), (one, two), (two, none))]
+    assert not [text for text in told if "hunter2xyz" in text]
+    assert all("image `ml`" in text for text in told)
 
 
 def test_the_content_of_a_kubernetes_secret_is_not_told_whatever_its_keys() -> None:
