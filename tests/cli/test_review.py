@@ -26,6 +26,10 @@ from cli.review.waivers import Waiver
 from images.cases import cases_of
 from images.load import load_named
 from images.plan import pinned
+from policies import finding as policies
+from policies.adapter import _message
+from policies.findings import Rule
+from policies.rules.index import ALL_RULES
 
 sys.path.insert(0, str(Path(__file__).parent))  # for previews.py: folders of tests are no packages here
 import previews
@@ -127,9 +131,9 @@ OPEN = [
     "P-HOST: profile ml of hub datahub: could not be proved: which pools can host it depends on nodeSelector.",
     "P-NODRIVER: job x: could not be proved: parts of a driver may be in what was not read of ml: /opt is too big.",
     "P-PIN: Deployment datahub/hub: could not be proved: containers[0].image is not known yet: it is built then.",
-    "P-ROOM: pool v100: could not be proved: its images have at least 0.4 GB; what ml really has is read after the build.",
+    "P-ROOM: pool v100: could not be proved: its images have 0.4 GB or more; what ml has is read after the build.",
     "P-RUN: job x: could not be proved: ml does not run on pool v100 (driver 418.88)\n  why: CUDA 12.4 needs more",
-    "P-SIZE: job x: could not be proved: ml has at least 0.16 GB by its spec; what it really has is read after the build.",
+    "P-SIZE: job x: could not be proved: ml has 0.16 GB or more by its spec; what it has is read after the build.",
     "P-START: job x: could not be proved: how long its pull takes is decided by a selector.",
 ]
 
@@ -142,6 +146,18 @@ def test_what_a_rule_could_not_prove_is_undecided_whatever_its_words(text: str) 
     assert told.verdict.headline == "not decided yet"
     rule, about, said = re.fullmatch(r"(\S+): (.*?): could not be proved: (.*)", text, re.DOTALL).groups()  # type: ignore[union-attr]
     assert f"- Not decided: `{rule}` {about}: {escaped(said.splitlines()[0])}\n" in review_markdown(told, TODAY)
+
+
+@pytest.mark.parametrize("rule", ALL_RULES, ids=lambda rule: rule.id)
+@pytest.mark.parametrize(
+    ("level", "told"), [(policies.Level.UNPROVED, "undecided"), (policies.Level.WARN, "advice")], ids=str
+)
+def test_what_the_pack_writes_of_a_rule_weighs_in_the_comment_as_in_the_pack(
+    rule: Rule, level: policies.Level, told: str
+) -> None:
+    said = _message(rule, "profile ml of hub h", policies.Finding("whether ml runs is not known", level))
+    (finding,) = review(previews.message(said, "advisory")).findings
+    assert (finding.level, finding.rule, finding.about) == (told, rule.id, "profile ml of hub h")
 
 
 def test_something_else_that_is_undecided_of_the_same_workload_is_new() -> None:
