@@ -27,17 +27,17 @@ LINKED = ("__main__.py", "components", "images", "policies", "pyproject.toml", "
 STATE = Path("state", ".pulumi", "stacks", "gpu-commons", f"{NAME}.json")
 
 
-def settings() -> Object:
+def settings(hub_name: str = HUB, jobs: str = JOBS, port: int = PORT) -> Object:
     """The user's stack with hub and job under other names, and without what it has for the whole fleet."""
     stack: Object = yaml.safe_load(STACK_FILE.read_text())
     config = stack["config"]
     config["gpu-commons:fleet"]["managed_by"] = "dsmlp-fall"
     del config["gpu-commons:runtime"]
     (hub,), (job,) = config["gpu-commons:hubs"], config["gpu-commons:jobs"]
-    hub.update(name=HUB, expose={"kind": "node_port", "port": PORT}, pre_pull=True)
-    job.update(namespace=JOBS)
+    hub.update(name=hub_name, expose={"kind": "node_port", "port": port}, pre_pull=True)
+    job.update(namespace=jobs)
     for course in config["gpu-commons:courses"]:
-        course["hub"] = HUB
+        course["hub"] = hub_name
     return stack
 
 

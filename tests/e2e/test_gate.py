@@ -20,6 +20,7 @@ from own_stack import succeeded
 from running_lab import PROJECT, Ended, Object, RunningLab
 
 STACK = "gate"
+HUB, JOBS, PORT = "gate-hub", "gate-batch", 30082  # beside those of the other tests
 LINKED = ("__main__.py", "components", "policies", "pyproject.toml", "uv.lock")
 CUDA_10_2 = {
     'line: "10.1"': 'line: "10.2"',
@@ -46,7 +47,7 @@ class Gate:
 
     def write(self, change: Callable[[dict[str, Any]], None] = lambda _: None) -> None:
         """The stack file: the user's under other names, changed."""
-        stack: Object = own_stack.settings()
+        stack: Object = own_stack.settings(HUB, JOBS, PORT)
         change(stack["config"])
         path = self.project / "stacks" / f"Pulumi.{STACK}.yaml"
         path.write_text(yaml.safe_dump(stack, sort_keys=False))
@@ -87,13 +88,13 @@ def gate(lab: RunningLab, tmp_path: Path) -> Gate:
 def test_a_cuda_line_that_the_driver_does_not_reach_is_one_finding_with_all_whom_it_concerns(gate: Gate) -> None:
     gate.set_cuda_line()
     (message,) = gate.policy_messages()
-    head, *lines = message.splitlines()
-    assert "P-RUN: image scipy-ml-notebook: does not run on pools gtx1080ti, rtx2080ti (driver 418.88)" in head
+    lines = message.splitlines()  # what the policy is for stands above what it found
+    assert "P-RUN: image scipy-ml-notebook: does not run on pools gtx1080ti, rtx2080ti (driver 418.88)" in message
     assert "needs driver 440.33 or newer" in message
-    (who,) = [line for line in lines if "who: " in line]
-    assert "profiles gtx1080ti, rtx2080ti of hub e2e-hub; job gpu-smoke" in who
+    (who,) = [line for line in lines if line.strip().startswith("who: ")]
+    assert "profiles gtx1080ti, rtx2080ti of hub gate-hub; job gpu-smoke" in who
     assert "courses Introduction to machine learning (180 seats), Deep learning (120 seats)" in who
-    (change,) = [line for line in lines if "change: " in line]
+    (change,) = [line for line in lines if line.strip().startswith("change: ")]
     assert "Use torch 1.7.1+cu101" in change
     assert "use driver 440.33 or newer" in change
 
