@@ -17,8 +17,8 @@ from policies.verdicts import outcomes
 
 def check_stack(site: Site) -> Iterator[Finding]:
     """Promises and peaks against the GPUs that run each course's images: each course alone, then all of a week."""
-    pools = {course.name: _pools(course, site) for course in site.courses}
-    taking = [course for course in site.courses if course.gpus_per_session]
+    pools = {course.name: _pools(course) for course in site.courses}
+    taking = [course for course in site.courses if course.gpus_per_session and _runs(course, site)]
     alone = {course.name for course in taking if course.guaranteed > _room(pools[course.name], site)}
     for course in taking:
         if course.name in alone:
@@ -35,15 +35,17 @@ def check_stack(site: Site) -> Iterator[Finding]:
             yield Finding(_together(weeks, short, "want at the busiest time") + _assumed(there), Level.WARN)
 
 
-def _pools(course: Course, site: Site) -> frozenset[str]:
-    """Pools of the course's profiles whose GPUs run the profile's image, or may do so."""
-    able = set()
-    for choice in course.choices:
-        for pool in choice.pools:
-            found = outcomes(site.uses_of(choice.image), [pool], site.gpus)
-            if all(each.answer.verdict is not Verdict.INCOMPATIBLE for each in found):
-                able.add(pool)
-    return frozenset(able)
+def _pools(course: Course) -> frozenset[str]:
+    return frozenset(pool for choice in course.choices for pool in choice.pools)
+
+
+def _runs(course: Course, site: Site) -> bool:
+    """False where an image of the course does not run on a pool of its profile: P-RUN refuses that, and tells it."""
+    return all(
+        each.answer.verdict is not Verdict.INCOMPATIBLE
+        for choice in course.choices
+        for each in outcomes(site.uses_of(choice.image), choice.pools, site.gpus)
+    )
 
 
 def _room(pools: frozenset[str], site: Site) -> int:

@@ -53,9 +53,9 @@ def test_a_course_is_not_promised_more_than_its_pools_have() -> None:
     )
 
 
-def test_a_pool_whose_gpus_do_not_run_the_image_does_not_count() -> None:
-    (message,) = said(course(), cuda="10.2")
-    assert "is promised 10 GPUs, and no pool runs its images: 0" in message
+def test_a_course_whose_image_does_not_run_is_told_by_p_run_alone() -> None:
+    assert said(course(guaranteed=81), cuda="10.2") == []
+    assert len(said(course(guaranteed=81), cuda="10.1")) == 1
 
 
 def test_two_courses_of_the_same_weeks_share_and_those_of_others_do_not() -> None:
