@@ -24,15 +24,17 @@ from policies.machines import machine_of
 def page_of(family: Sequence[ImageSpec], images: Path, stack: str | None) -> Page:
     """The page of `family[0]`; `images` holds its folder and those of its ancestors. Raises InputError."""
     uses = uses_of(family)
-    name, settings, remark = _stack_of(family[0].full_name, stack)
+    stacks, remark = _stacks_of(family[0].full_name, stack)
     places = tuple(
-        Place(pool.name, pool_of(pool).case, machine_of(pool)) for pool in (settings.fleet.pools if settings else ())
+        Place(pool.name if len(stacks) == 1 else f"{name}/{pool.name}", pool_of(pool).case, machine_of(pool))
+        for name, settings in stacks.items()
+        for pool in settings.fleet.pools
     )
     return Page(
         plan=plan_image(family),
         expected=expected(family, {spec.name: load_sizes(images / spec.name, spec) for spec in family}),
         uses=uses,
-        stack=name,
+        stack=", ".join(stacks),
         places=places,
         fits=tuple(_fits(uses, places)),
         remark=remark,
@@ -51,22 +53,19 @@ def _fits(uses: Sequence[Use], places: Sequence[Place]) -> Iterator[Fit]:
                 raise InputError(f"{use.where} on {place.name}: {told}") from None
 
 
-def _stack_of(image: str, stack: str | None) -> tuple[str, Stack | None, str]:
-    """Name and settings of the stack to ask about, and a sentence where it is not the image's own."""
+def _stacks_of(image: str, stack: str | None) -> tuple[dict[str, Stack], str]:
+    """The stacks to ask about by name, and a sentence where they are not the image's own."""
     if stack is not None:
         name, settings = stack_name(stack), read_stack(stack)
         if not settings.fleet.pools:
-            return name, None, f"The stack {name} has no pools: nothing is said of any."
+            return {name: settings}, f"The stack {name} has no pools: nothing is said of any."
         builds = any(each.full_name == image for each in settings.images)
-        return name, settings, "" if builds else f"The stack {name} does not build {image}; these are its pools."
-    found = {}
-    for path in stack_files():
-        settings = read_stack(str(path))
-        if settings.fleet.pools and any(each.full_name == image for each in settings.images):
-            found[stack_name(str(path))] = settings
-    if len(found) == 1:
-        (only,) = found.items()
-        return *only, ""
-    if found:
-        return "", None, f"Several stacks build it: choose one with --stack, of {', '.join(sorted(found))}."
-    return "", None, "No stack with pools builds it: name one with --stack."
+        remark = "" if builds else f"The stack {name} does not build {image}; these are its pools."
+        return {name: settings}, remark
+    every = {stack_name(str(path)): read_stack(str(path)) for path in stack_files()}
+    found = {
+        name: settings
+        for name, settings in every.items()
+        if settings.fleet.pools and any(each.full_name == image for each in settings.images)
+    }
+    return found, "" if found else "No stack with pools builds it: name one with --stack."

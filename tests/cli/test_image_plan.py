@@ -146,11 +146,14 @@ def test_a_stack_without_pools_says_nothing_of_any(run: Run) -> None:
     assert "The stack cupy has no pools" in result.stdout
 
 
-def test_of_several_stacks_one_is_to_be_chosen(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_all_stacks_that_build_it_are_asked_about(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "stacks").mkdir()
     shutil.copy(STACK, tmp_path / "stacks" / "Pulumi.second.yaml")
     monkeypatch.chdir(tmp_path)
-    assert "of dsmlp-fall, dsmlp-next, second." in run("image", "plan", "scipy-ml-notebook").stdout
+    told = run("image", "plan", "scipy-ml-notebook").stdout
+    assert "CUDA on the pools of dsmlp-fall, dsmlp-next, second" in told
+    assert "compatible: dsmlp-fall/gtx1080ti" in told
+    assert "second/gtx1070ti" in told
 
 
 @pytest.mark.parametrize(
