@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Final
 from cli.inspect import Choices, wanted_images
 from cli.terminal import InputError
 from components.compat import Answer, Case, Finding, Severity, Verdict, check
-from components.compat.many import POOL_FIELDS, worst
+from components.compat.case import POOL_FIELDS
+from components.compat.many import worst
 from components.compat.model import Fact
 from components.compat.pools import read_pools
 from components.compat.resolve import worst_first

@@ -240,7 +240,8 @@ class Verdict:
     advice: int  # messages that refuse nothing
 
     def __str__(self) -> str:
-        advice = f", {self.advice} hints above" if self.advice else ""
+        hints = "hint" if self.advice == 1 else "hints"
+        advice = f", {self.advice} {hints} above" if self.advice else ""
         return f"{', '.join(self.packs)} looked at {self.resources} resources and refused none{advice}"
 
 

@@ -12,7 +12,7 @@ from pulumi_policy.proxy import UnknownValueError
 
 from components.placement import UNKNOWN
 from policies.finding import Finding, Level
-from policies.findings import Rule, Site, Workload
+from policies.model import Rule, Site, Workload
 from policies.rules.index import ALL_RULES
 from policies.run import is_preview
 from policies.workloads import holds_pods, workloads

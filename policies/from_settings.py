@@ -18,8 +18,8 @@ from images.inspection.facts import ImageContents
 from images.load import IMAGES, load_named
 from images.pushed import known
 from policies.finding import Level
-from policies.findings import Limits, Site, SizeWaiver
 from policies.machines import machine_of
+from policies.model import Limits, Site, SizeWaiver
 from policies.plans import planner
 from policies.pools import courses, pool_gpus, usages
 from policies.strictness import Strictness, Waiver

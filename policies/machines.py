@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from components.stack.models import Pool
 from images.estimate import Rates
-from policies.findings import Machine
+from policies.model import Machine
 
 
 def machine_of(pool: Pool) -> Machine:

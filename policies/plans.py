@@ -10,7 +10,7 @@ from components.settings import Stack
 from images.expected import expected_of
 from images.load import IMAGES, SpecError, load_named
 from images.plan import Substitute, plan_image
-from policies.findings import Planned
+from policies.model import Planned
 
 
 def planner(stack: Stack, folder: Path = IMAGES) -> Callable[[str], Planned | None]:

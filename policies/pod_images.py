@@ -15,7 +15,7 @@ from images.estimate import Size
 from images.inspection.facts import ImageContents
 from images.measured import size_of
 from images.origin import Origin
-from policies.findings import Planned, Site, Workload
+from policies.model import Planned, Site, Workload
 from policies.workloads import containers
 
 # What is told of a pool that a value may keep the workload off.

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
 from components.compat import Case
-from policies.findings import Choice, Course, PoolGpus, Usage
+from policies.model import Choice, Course, PoolGpus, Usage
 
 if TYPE_CHECKING:
     from components.stack.models import Pool, Stack

@@ -10,8 +10,8 @@ from pathlib import Path
 
 from components.settings import OVERLAY, SettingsError, load_stack
 from images.load import IMAGES
-from policies.findings import Site
 from policies.from_settings import site_of
+from policies.model import Site
 from policies.rules.index import ALL_RULES
 
 STACKS = "GPU_COMMONS_STACKS"  # folder of stack files, for stacks that are not in this project

@@ -16,7 +16,7 @@ from images.inspection.facts import ImageContents
 from images.inspection.judge import judge
 from policies.finding import Finding as Statement
 from policies.finding import Level
-from policies.findings import PoolGpus, Usage
+from policies.model import PoolGpus, Usage
 
 _LEVELS: Final = {
     Verdict.INCOMPATIBLE: (Level.REFUSE, Severity.REFUSE, "does not run on"),

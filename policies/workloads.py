@@ -16,7 +16,7 @@ from components.manifests.hub_model import (
 )
 from components.manifests.runtime import RUNTIME_CLASS
 from components.placement import UNKNOWN, Unknown
-from policies.findings import Workload
+from policies.model import Workload
 
 # API groups of these kinds. Another group's Job, such as Volcano's, has another shape.
 GROUPS = frozenset({"core", "apps", "extensions", "batch"})

@@ -48,7 +48,7 @@ def test_compat_needs_neither_the_engine_nor_pydantic_nor_a_network_library() ->
 def test_what_decides_is_imported_without_the_engine() -> None:
     # The configuration of the hub and its credentials are programs that run in the cluster.
     run_in_the_cluster = {"components.manifests.jupyterhub_config", "components.manifests.hub_credentials"}
-    pure = [*modules("components/manifests", "policies/rules"), "policies.findings", "policies.workloads"]
+    pure = [*modules("components/manifests", "policies/rules"), "policies.model", "policies.workloads"]
     pure += ["components.labels", "components.naming", "components.placement", "components.references"]
     assert not loaded_by([name for name in pure if name not in run_in_the_cluster]) & {*ENGINE, "httpx", "yaml"}
 

@@ -90,7 +90,8 @@ def reasons_text(
         lines = folded(finding.message, indent + label, inner, width)
         yield lines[0].replace(label, paint(label, TONES[finding.severity]), 1)
         yield from lines[1:]
-        fact = " · ".join(filter(None, (finding.fact.text, source_and_date(finding.fact.source, finding.fact.date))))
+        said = finding.fact.text if finding.fact.text != finding.message else ""
+        fact = " · ".join(filter(None, (said, source_and_date(finding.fact.source, finding.fact.date))))
         if fact:
             yield from (paint(line, "quiet") for line in folded(fact, inner, inner, width))
         if finding.places:

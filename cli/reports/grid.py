@@ -10,7 +10,7 @@ from typing import Any
 from cli.reports.answers import body_data
 from cli.reports.words import ALL_SIGNS, NO_GPU, SIGNS, Sign, counted
 from components.compat import Answer, Case, Image, Matrix, Pool, Verdict
-from components.compat.many import POOL_FIELDS
+from components.compat.case import POOL_FIELDS
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,7 +18,7 @@ from images.plan import Plan, kernel_pins
 from images.render import facts
 from images.runtime import engines, runtime_words
 from images.spec import CudaSource, Runtime
-from policies.findings import Machine
+from policies.model import Machine
 
 _NUMBERS: Final = {2: "both pools", 3: "all three pools"}
 _LABEL: Final = 10

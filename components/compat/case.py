@@ -80,6 +80,22 @@ class Case:
 
 
 FIELDS = tuple(each.name for each in fields(Case))
+# Fields that say what a host is; all others say what an image is.
+POOL_FIELDS = (
+    "gpu",
+    "compute_capability",
+    "gpu_class",
+    "driver",
+    "host",
+    "container_toolkit",
+    "os",
+    "cpu_arch",
+    "instance_type",
+    "ami_release",
+    "kernel_module",
+    "operator",
+    "host_glibc",
+)
 _KNOWN = frozenset(FIELDS)
 
 

@@ -6,26 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 
 from components.compat.answer import check
-from components.compat.case import Case
+from components.compat.case import POOL_FIELDS, Case
 from components.compat.model import Answer, Finding, Verdict
 from components.compat.resolve import worst_first
-
-# Fields that say what a host is; all others say what an image is.
-POOL_FIELDS = (
-    "gpu",
-    "compute_capability",
-    "gpu_class",
-    "driver",
-    "host",
-    "container_toolkit",
-    "os",
-    "cpu_arch",
-    "instance_type",
-    "ami_release",
-    "kernel_module",
-    "operator",
-    "host_glibc",
-)
 
 
 @dataclass(frozen=True, slots=True)

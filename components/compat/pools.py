@@ -10,7 +10,7 @@ from operator import attrgetter
 from types import MappingProxyType
 
 from components.compat import mig, names, readings, tables
-from components.compat.case import CLASSES, HOSTS, MODULES, SYSTEMS, Case, Problem
+from components.compat.case import CLASSES, HOSTS, MODULES, POOL_FIELDS, SYSTEMS, Case, Problem
 from components.compat.model import Fact, Gpu, GpuDrivers, Platform, PoolFacts, Present, Surroundings
 from components.compat.reading import AS_GIVEN, Axis, Reader, Reading
 from components.compat.rules import eks, operator
@@ -45,20 +45,7 @@ _NAMELESS = (
 )
 _SHOWN = 4  # names of models in one message
 
-_of_host = attrgetter(
-    "gpu",
-    "compute_capability",
-    "gpu_class",
-    "host",
-    "container_toolkit",
-    "os",
-    "cpu_arch",
-    "instance_type",
-    "ami_release",
-    "kernel_module",
-    "operator",
-    "host_glibc",
-)
+_of_host = attrgetter(*(field for field in POOL_FIELDS if field != "driver"))
 
 
 def read_pools(case: Case) -> Reading[PoolFacts]:

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from images.inspection.facts import ImageContents
 from images.os_support import Release, release_in
 from policies.finding import Finding, Level
-from policies.findings import Rule, Site, Workload
+from policies.model import Rule, Site, Workload
 from policies.pod_images import PodImage, different_images
 
 SOON = dt.timedelta(days=90)

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from components.placement import UNKNOWN
 from images.estimate import cold_start
 from policies.finding import Finding, Level
-from policies.findings import Rule, Site, Workload
+from policies.model import Rule, Site, Workload
 from policies.pod_images import NOT_CERTAIN, at_least, different_images, is_certain, possible_pools
 
 

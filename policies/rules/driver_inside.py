@@ -8,7 +8,7 @@ from components.problems import listing
 from images.estimate import amount
 from images.inspection.facts import DriverPart, ImageContents
 from policies.finding import Finding, Level
-from policies.findings import Rule, Site, Workload
+from policies.model import Rule, Site, Workload
 from policies.pod_images import PodImage, different_images
 
 _SHOWN = 3

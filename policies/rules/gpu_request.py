@@ -10,7 +10,7 @@ from components.labels import GPU_RESOURCE
 from components.manifests.runtime import RUNTIME_CLASS
 from components.placement import UNKNOWN
 from policies.finding import Finding, Level
-from policies.findings import Rule, Site, Workload
+from policies.model import Rule, Site, Workload
 from policies.workloads import asks_for_gpus, containers
 
 VISIBLE_DEVICES = "NVIDIA_VISIBLE_DEVICES"

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from images.estimate import amount, disk_use, room
 from images.origin import Origin
 from policies.finding import Finding, Level
-from policies.findings import Rule, Site, Workload
+from policies.model import Rule, Site, Workload
 from policies.pod_images import NOT_CERTAIN, different_images, is_certain, possible_pools
 
 

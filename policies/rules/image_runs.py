@@ -8,7 +8,7 @@ from dataclasses import replace
 from components.compat import Case
 from images.cases import Use
 from policies.finding import Finding, Level
-from policies.findings import Rule, Site, Workload
+from policies.model import Rule, Site, Workload
 from policies.pod_images import PodImage, is_certain, pod_images, possible_pools
 from policies.verdicts import outcomes, statements, uses_read
 from policies.workloads import asks_for_gpus, containers

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from images.estimate import GIB, Size, amount
 from images.origin import Origin
 from policies.finding import Finding, Level
-from policies.findings import Rule, Site, Workload
+from policies.model import Rule, Site, Workload
 from policies.pod_images import PodImage, at_least, different_images, possible_pools
 
 

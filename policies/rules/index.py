@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from policies.findings import Rule
+from policies.model import Rule
 from policies.rules import (
     base_support,
     cold_start,

@@ -9,7 +9,7 @@ from images.estimate import amount
 from images.inspection.facts import ImageContents
 from images.inspection.judge import Remark, judge
 from policies.finding import Finding, Level
-from policies.findings import Rule, Site, Workload
+from policies.model import Rule, Site, Workload
 from policies.pod_images import different_images
 
 _KINDS = frozenset({"cuda-twice", "two-cudas"})

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from policies.finding import Finding, Level
-from policies.findings import Rule, Site, Workload
+from policies.model import Rule, Site, Workload
 from policies.pod_images import PodImage, pod_images
 
 

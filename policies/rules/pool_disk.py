@@ -8,7 +8,7 @@ from components.problems import listing
 from images.estimate import Size, amount, disk_use, room
 from images.origin import Origin
 from policies.finding import Finding, Level
-from policies.findings import Machine, Rule, Site, Workload
+from policies.model import Machine, Rule, Site, Workload
 from policies.pod_images import PodImage, different_images, possible_pools
 
 _SHOWN = 3

@@ -10,7 +10,7 @@ from components.compat import Severity, check, tables
 from components.compat.pools import read_pools
 from components.problems import listing
 from policies.finding import Finding, Level
-from policies.findings import Rule, Site
+from policies.model import Rule, Site
 
 _ABOUT_POOLS: Final = frozenset({"R-DROP", "R-KMOD"})  # what they say holds for every image
 _SOON: Final = dt.timedelta(days=90)

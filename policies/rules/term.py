@@ -10,7 +10,7 @@ from itertools import pairwise
 from components.compat import Verdict
 from components.problems import listing
 from policies.finding import Finding, Level
-from policies.findings import Course, Rule, Site
+from policies.model import Course, Rule, Site
 from policies.sharing import Shortage, Want, shortage
 from policies.verdicts import outcomes
 

@@ -28,7 +28,7 @@ from images.load import load_named
 from images.plan import pinned
 from policies import finding as policies
 from policies.adapter import _message
-from policies.findings import Rule
+from policies.model import Rule
 from policies.rules.index import ALL_RULES
 
 sys.path.insert(0, str(Path(__file__).parent))  # for previews.py: folders of tests are no packages here

@@ -15,10 +15,9 @@ import pytest
 
 from components.compat import Answer, Case, CaseError, case_from, check, instead, remedy
 from components.compat.answer import forget
-from components.compat.case import FIELDS
+from components.compat.case import FIELDS, POOL_FIELDS
 from components.compat.contents import Written, read_images
 from components.compat.instead import Option
-from components.compat.many import POOL_FIELDS
 from components.compat.model import ImageFacts, Platform, PoolFacts
 from components.compat.pools import read_pools
 from components.compat.rules.index import ALL_RULES

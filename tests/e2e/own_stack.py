@@ -42,11 +42,30 @@ def settings(hub_name: str = HUB, jobs: str = JOBS, port: int = PORT) -> Object:
 
 
 @dataclass(frozen=True)
-class OwnStack:
-    """The stack, from nothing to nothing."""
+class Project:
+    """A project that is this one by link, with a stack file, a state and, if asked for, image specs of its own."""
 
     lab: RunningLab
     project: Path
+    stack: str = NAME
+
+    def make(self, *, own_images: bool = False) -> None:
+        """Everything but the stack file."""
+        for name in LINKED:
+            if name != "images" or not own_images:
+                (self.project / name).symlink_to(PROJECT / name)
+        if own_images:
+            ignored = shutil.ignore_patterns("__pycache__")
+            shutil.copytree(PROJECT / "images", self.project / "images", ignore=ignored)
+        (self.project / ".venv").symlink_to(sys.prefix)
+        shutil.copy(PROJECT / "Pulumi.yaml", self.project)
+        (self.project / "state").mkdir()
+        (self.project / "stacks").mkdir()
+
+    def write(self, stack: Object) -> None:
+        """The stack file."""
+        path = self.project / "stacks" / f"Pulumi.{self.stack}.yaml"
+        path.write_text(yaml.safe_dump(stack, sort_keys=False))
 
     def pulumi(self, *arguments: str, **variables: str) -> Ended:
         """A `pulumi` command about this stack."""
@@ -54,18 +73,17 @@ class OwnStack:
             "PULUMI_BACKEND_URL": f"file://{self.project}/state",
             "GPU_COMMONS_STACKS": str(self.project / "stacks"),
         }
-        argv = (self.lab.pulumi, *arguments, "--stack", NAME, "--non-interactive", "--color", "never")
+        argv = (self.lab.pulumi, *arguments, "--stack", self.stack, "--non-interactive", "--color", "never")
         return self.lab.run(*argv, cwd=self.project, **{**ours, **variables})
+
+
+class OwnStack(Project):
+    """The stack, from nothing to nothing."""
 
     def up(self) -> set[str]:
         """Make project and stack, and deploy. Returns the resources that passed the pack's policy `workloads`."""
-        for name in LINKED:
-            (self.project / name).symlink_to(PROJECT / name)
-        (self.project / ".venv").symlink_to(sys.prefix)
-        shutil.copy(PROJECT / "Pulumi.yaml", self.project)
-        (self.project / "state").mkdir()
-        (self.project / "stacks").mkdir()
-        (self.project / "stacks" / f"Pulumi.{NAME}.yaml").write_text(yaml.safe_dump(settings(), sort_keys=False))
+        self.make()
+        self.write(settings())
         succeeded(self.pulumi("stack", "init", "--no-select"))
         events = self.project / "events.json"
         command = ("up", "--yes", "--skip-preview", "--suppress-progress", "--event-log", str(events))

@@ -6,22 +6,16 @@ The stack is a copy of the user's, with specs of its own; it is never deployed.
 from __future__ import annotations
 
 import json
-import shutil
-import sys
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import own_stack
 import pytest
-import yaml
-from own_stack import succeeded
-from running_lab import PROJECT, Ended, Object, RunningLab
+from own_stack import Project, succeeded
+from running_lab import RunningLab
 
-STACK = "gate"
 HUB, JOBS, PORT = "gate-hub", "gate-batch", 30082  # beside those of the other tests
-LINKED = ("__main__.py", "components", "policies", "pyproject.toml", "uv.lock")
 CUDA_10_2 = {
     'line: "10.1"': 'line: "10.2"',
     "cudatoolkit=10.1.243": "cudatoolkit=10.2.89",
@@ -30,27 +24,14 @@ CUDA_10_2 = {
 }
 
 
-@dataclass(frozen=True)
-class Gate:
+class Gate(Project):
     """A copy of the project and of the stack, with a backend of its own."""
 
-    lab: RunningLab
-    project: Path
-
-    def pulumi(self, *arguments: str, **variables: str) -> Ended:
-        ours = {
-            "PULUMI_BACKEND_URL": f"file://{self.project}/state",
-            "GPU_COMMONS_STACKS": str(self.project / "stacks"),
-        }
-        argv = (self.lab.pulumi, *arguments, "--stack", STACK, "--non-interactive", "--color", "never")
-        return self.lab.run(*argv, cwd=self.project, **{**ours, **variables})
-
-    def write(self, change: Callable[[dict[str, Any]], None] = lambda _: None) -> None:
-        """The stack file: the user's under other names, changed."""
-        stack: Object = own_stack.settings(HUB, JOBS, PORT)
+    def change(self, change: Callable[[dict[str, Any]], None] = lambda _: None) -> None:
+        """The stack file becomes the user's under other names, changed."""
+        stack = own_stack.settings(HUB, JOBS, PORT)
         change(stack["config"])
-        path = self.project / "stacks" / f"Pulumi.{STACK}.yaml"
-        path.write_text(yaml.safe_dump(stack, sort_keys=False))
+        self.write(stack)
 
     def set_cuda_line(self) -> None:
         """The ML image's CUDA line becomes 10.2."""
@@ -72,15 +53,9 @@ class Gate:
 
 @pytest.fixture
 def gate(lab: RunningLab, tmp_path: Path) -> Gate:
-    for name in LINKED:
-        (tmp_path / name).symlink_to(PROJECT / name)
-    (tmp_path / ".venv").symlink_to(sys.prefix)
-    shutil.copy(PROJECT / "Pulumi.yaml", tmp_path)
-    shutil.copytree(PROJECT / "images", tmp_path / "images", ignore=shutil.ignore_patterns("__pycache__"))
-    (tmp_path / "state").mkdir()
-    (tmp_path / "stacks").mkdir()
-    made = Gate(lab, tmp_path)
-    made.write()
+    made = Gate(lab, tmp_path, "gate")
+    made.make(own_images=True)
+    made.change()
     succeeded(made.pulumi("stack", "init", "--no-select"))
     return made
 
@@ -115,7 +90,7 @@ def test_the_same_change_passes_on_a_driver_that_reaches_it(gate: Gate) -> None:
         for pool in config["gpu-commons:fleet"]["pools"]:
             pool["driver"] = "580.95.05"
 
-    gate.write(upgrade)
+    gate.change(upgrade)
     assert gate.policy_messages() == []
 
 
@@ -124,7 +99,7 @@ def test_promises_that_the_fleet_cannot_keep_stop_at_the_first_resource(gate: Ga
         for course in config["gpu-commons:courses"]:
             course["guaranteed_gpus"] = 70
 
-    gate.write(promise)
+    gate.change(promise)
     (message,) = gate.policy_messages()
     assert "are promised 140 GPUs together" in message
     assert "(gtx1080ti, rtx2080ti) have 112" in message
@@ -143,12 +118,12 @@ def test_a_waived_refusal_is_told_and_lets_the_preview_pass_until_its_last_day(g
     def waive(config: dict[str, Any]) -> None:
         config["gpu-commons:policies"] = {"waivers": [waiver]}
 
-    gate.write(waive)
+    gate.change(waive)
     ended = gate.pulumi("preview", "--diff")
     assert ended.code == 0, ended.shown
     assert (
         "P-WAIVER: stack: waived: P-RUN of image scipy-ml-notebook, until 2999-12-31, by platform team" in ended.shown
     )
     waiver["until"] = "2026-01-01"
-    gate.write(waive)
+    gate.change(waive)
     assert len(gate.policy_messages()) == 1

@@ -30,7 +30,7 @@ def test_the_verdict_counts_what_the_pack_looked_at_and_said() -> None:
     log = "\n".join([looked_at("a"), looked_at("b"), looked_at("b"), json.dumps({"policyEvent": {"message": "hm"}})])
     verdict = engine.read_verdict(log)
     assert (verdict.packs, verdict.resources, verdict.advice) == (("gpu-commons 0.1.0",), 2, 1)
-    assert str(verdict) == "gpu-commons 0.1.0 looked at 2 resources and refused none, 1 hints above"
+    assert str(verdict) == "gpu-commons 0.1.0 looked at 2 resources and refused none, 1 hint above"
 
 
 @pytest.mark.parametrize("log", ["", json.dumps({"policyLoadEvent": {}}), json.dumps({"summaryEvent": {}})])

@@ -17,7 +17,7 @@ from components.placement import UNKNOWN
 from images.inspection.facts import Copies, DriverPart, ImageContents, Layer, Package, Settings
 from policies.adapter import evaluate
 from policies.finding import Level
-from policies.findings import Limits, Planned, Site
+from policies.model import Limits, Planned, Site
 
 ML = reference("ml")
 FOREIGN = reference("tool", registry="registry.example.edu/other")

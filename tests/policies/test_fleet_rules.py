@@ -16,7 +16,7 @@ from images.estimate import GB, Size
 from images.inspection.facts import ImageContents, Layer, LayerUse
 from images.origin import Origin
 from policies.finding import Finding, Level
-from policies.findings import Machine, Planned, Site, Workload
+from policies.model import Machine, Planned, Site, Workload
 from policies.rules.pool_disk import RULE
 from policies.workloads import workloads
 

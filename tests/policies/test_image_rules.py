@@ -20,7 +20,7 @@ from images.estimate import GB, Rates, Size
 from images.origin import Origin
 from policies.adapter import evaluate
 from policies.finding import Level
-from policies.findings import Limits, Machine, Planned, Site, SizeWaiver
+from policies.model import Limits, Machine, Planned, Site, SizeWaiver
 
 OURS = "registry.example.edu/gpu-commons"
 ML = reference("scipy-ml-notebook")

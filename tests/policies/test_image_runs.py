@@ -20,7 +20,7 @@ from images.cases import Use
 from images.inspection.facts import Package
 from policies.adapter import Told, evaluate
 from policies.finding import Level
-from policies.findings import PoolGpus, Site, Usage
+from policies.model import PoolGpus, Site, Usage
 from policies.stacks import site_of_stack
 from policies.strictness import Strictness, Waiver
 

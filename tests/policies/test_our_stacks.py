@@ -18,7 +18,7 @@ from images.cases import uses_of
 from images.load import IMAGES, load_family
 from policies.adapter import IMAGE_TOKEN, STACK_TOKEN, evaluate
 from policies.finding import Level
-from policies.findings import Site
+from policies.model import Site
 from policies.stacks import DEFAULT_STACKS, site_of_stack
 from policies.workloads import HUB_TOKEN
 

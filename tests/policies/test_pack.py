@@ -32,8 +32,8 @@ from images.estimate import MB
 from images.inspection.facts import ImageContents
 from policies.adapter import RUNTIME_CLASS_TOKEN, STACK_TOKEN, evaluate, pack_policies, plain
 from policies.finding import Level
-from policies.findings import Machine, PoolGpus, Site
 from policies.from_settings import site_of
+from policies.model import Machine, PoolGpus, Site
 from policies.stacks import DEFAULT_STACKS, site_of_stack
 
 SITE = Site(nodes=(), allowed_registries=("registry.example.edu",))

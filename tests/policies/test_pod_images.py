@@ -13,7 +13,7 @@ from image_facts import REGISTRY, contents, reference
 
 from components.placement import UNKNOWN
 from images.origin import Origin
-from policies.findings import Site
+from policies.model import Site
 from policies.pod_images import PodImage, different_images, pod_images
 from policies.workloads import workloads
 

@@ -9,7 +9,7 @@ import pytest
 from components.compat import Case
 from policies.adapter import evaluate
 from policies.finding import Level
-from policies.findings import PoolGpus, Site
+from policies.model import PoolGpus, Site
 
 
 def said(level: Level, today: dt.date = dt.date(2026, 11, 21), **pools: Case) -> list[str]:

@@ -12,7 +12,7 @@ import pytest
 from components.placement import UNKNOWN, Node
 from policies.adapter import evaluate
 from policies.finding import Finding, Level
-from policies.findings import Rule, Site, Workload
+from policies.model import Rule, Site, Workload
 
 DIGEST = "@sha256:" + "a" * 64
 TAINT = {"key": "nvidia.com/gpu", "value": "present", "effect": "NoSchedule"}

@@ -9,7 +9,7 @@ from components.compat import Case
 from images.cases import Use
 from policies.adapter import evaluate
 from policies.finding import Level
-from policies.findings import Choice, Course, PoolGpus, Site
+from policies.model import Choice, Course, PoolGpus, Site
 from policies.stacks import site_of_stack
 
 POOLS = {"gtx": "GeForce GTX 1080 Ti", "rtx": "GeForce RTX 2080 Ti"}

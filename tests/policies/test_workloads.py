@@ -11,7 +11,7 @@ from components.compat import Case
 from components.placement import UNKNOWN, Node
 from policies.adapter import evaluate
 from policies.finding import Level
-from policies.findings import PoolGpus, Site
+from policies.model import PoolGpus, Site
 from policies.workloads import holds_pods, workloads
 
 HUB = "gpu-commons:index:NotebookHub"

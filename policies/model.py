@@ -1,4 +1,4 @@
-"""What a rule says, about what, and from what it knows. Plain values only: no SDK, no Pulumi."""
+"""What rules look at, from what they know it, and what a rule is. Plain values: no SDK, no Pulumi."""
 
 from __future__ import annotations
 
