@@ -22,7 +22,11 @@ Event = tuple[str, Inputs]  # kind and body
 
 
 def recorded(name: str) -> bytes:
-    """The whole stream of tests/cli/recordings/NAME.jsonl.gz."""
+    """The whole stream of tests/cli/recordings/NAME.jsonl.gz, as an engine wrote it.
+
+    Paths and the registry's address are replaced. In `first`, `first-driver` and `image` the messages of what could not
+    be proved were given the wording that the pack has since: those lines were not recorded anew.
+    """
     return gzip.decompress((RECORDINGS / f"{name}.jsonl.gz").read_bytes())
 
 

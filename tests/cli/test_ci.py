@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import re
-import shutil
 import subprocess
 import sys
 from collections.abc import Callable
@@ -25,7 +24,13 @@ place = next(each for each in args if each.startswith("repos/"))
 method = args[args.index("-X") + 1] if "-X" in args else "GET"
 with (folder / "calls").open("a") as calls:
     calls.write(json.dumps([method, place, *[each for each in args if each.startswith(("head=", "body="))]]) + "\\n")
-print((folder / ("pulls" if place.endswith("/pulls") else "comments")).read_text() if method == "GET" else "written")
+if method != "GET":
+    print("written")
+elif place.endswith("/pulls"):
+    print((folder / "pulls").read_text())
+else:  # pages, one list after the other
+    for each in json.loads((folder / "comments").read_text()):
+        print(json.dumps([each]))
 """
 Post = Callable[..., list[list[str]]]
 
@@ -33,8 +38,6 @@ Post = Callable[..., list[list[str]]]
 @pytest.fixture
 def post(tmp_path: Path) -> Post:
     """`post(pulls, comments)` runs the script and returns what `gh` was called with."""
-    if shutil.which("jq") is None:
-        pytest.skip("jq is not installed")
     gh = tmp_path / "bin" / "gh"
     gh.parent.mkdir()
     gh.write_text(GH)
@@ -91,6 +94,14 @@ def scripts() -> dict[str, str]:
             if isinstance(job, dict) and part in job:
                 found[f"gitlab: {name} {part}"] = "\n".join(job[part])
     return found
+
+
+def test_what_is_no_comment_of_ours_is_not_posted(post: Post, tmp_path: Path) -> None:
+    (tmp_path / "comment.md").write_text("### text\n")
+    with pytest.raises(subprocess.CalledProcessError) as caught:
+        post([PULL], [])
+    assert "has no marker" in caught.value.stderr.decode()
+    assert not (tmp_path / "calls").exists()
 
 
 @pytest.mark.parametrize("place", scripts())
