@@ -69,6 +69,12 @@ def statements(
         )
 
 
+def cited(source: str) -> str:
+    """The first source of a row and how many more there are: `gpu-commons facts` prints all."""
+    first, *more = source.split(" ; ")
+    return f"{first} and {len(more)} more" if more else first
+
+
 def _whys(outcome: Outcome, severity: Severity) -> list[str]:
     return [finding.message for finding in outcome.answer.findings if finding.severity is severity]
 
@@ -89,7 +95,7 @@ def _reasons(
         some = _in_order(outcome.pool for outcome, _ in held)
         on = f", on {listing(some, most=_MOST)}" if len(some) < len(pools) else ""
         fact = held[0][1].fact
-        source = fact.source.partition(" ; ")[0]
+        source = cited(fact.source)
         yield f"  why: {message} [{rule}{where if len(everywhere) > 1 or parts else ''}{on}]"
         if fact.text and source:
             yield f"  fact: {fact.text} ({', '.join(part for part in (source, fact.date) if part)})"

@@ -11,6 +11,7 @@ from components.compat.pools import read_pools
 from components.problems import listing
 from policies.finding import Finding, Level
 from policies.model import Rule, Site
+from policies.verdicts import cited
 
 _ABOUT_POOLS: Final = frozenset({"R-DROP", "R-KMOD"})  # what they say holds for every image
 _SOON: Final = dt.timedelta(days=90)
@@ -24,7 +25,7 @@ def check_stack(site: Site) -> Iterator[Finding]:
     for name, gpus in site.gpus.items():
         for finding in check(gpus.case).findings:
             if finding.rule in _ABOUT_POOLS and finding.severity is Severity.REFUSE:
-                refused.setdefault(f"{finding.message} [{finding.rule}; {finding.fact.source}]", []).append(name)
+                refused.setdefault(f"{finding.message} [{finding.rule}; {cited(finding.fact.source)}]", []).append(name)
         for sentence in _support(name, site):
             ended.setdefault(sentence, []).append(name)
     for message, pools in refused.items():
@@ -41,7 +42,7 @@ def _support(pool: str, site: Site) -> Iterator[str]:
         if branch is None or branch.end_of_life in {"", "n/a"}:
             continue
         when = branch.end_of_life
-        source = f"{branch.origin.source.partition(' ; ')[0]}, read {branch.origin.collected}"
+        source = f"{cited(branch.origin.source)}, read {branch.origin.collected}"
         if when == "eol" or when < str(site.today)[: len(when)]:
             over = "" if when == "eol" else f" in {when}"
             yield f"driver branch {branch.branch} reached its end of life{over} ({source})"
