@@ -27,7 +27,7 @@ from images.cases import cases_of
 from images.load import load_named
 from images.plan import pinned
 from policies import finding as policies
-from policies.adapter import _message
+from policies.judging import message
 from policies.model import Rule
 from policies.rules.index import ALL_RULES
 
@@ -155,7 +155,7 @@ def test_what_a_rule_could_not_prove_is_undecided_whatever_its_words(text: str) 
 def test_what_the_pack_writes_of_a_rule_weighs_in_the_comment_as_in_the_pack(
     rule: Rule, level: policies.Level, told: str
 ) -> None:
-    said = _message(rule, "profile ml of hub h", policies.Finding("whether ml runs is not known", level))
+    said = message(rule, "profile ml of hub h", policies.Finding("whether ml runs is not known", level))
     (finding,) = review(previews.message(said, "advisory")).findings
     assert (finding.level, finding.rule, finding.about) == (told, rule.id, "profile ml of hub h")
 

@@ -15,8 +15,8 @@ from image_facts import REGISTRY, contents, reference
 
 from components.placement import UNKNOWN
 from images.inspection.facts import Copies, DriverPart, ImageContents, Layer, Package, Settings
-from policies.adapter import evaluate
 from policies.finding import Level
+from policies.judging import evaluate
 from policies.model import Limits, Planned, Site
 
 ML = reference("ml")
@@ -191,7 +191,7 @@ def test_an_update_refuses_an_image_of_ours_whose_layers_nobody_read(
     rule: str, found: ImageContents | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert not said(site(found), rule, Level.REFUSE, gpus=1)
-    monkeypatch.setattr("policies.adapter.is_preview", lambda: False)
+    monkeypatch.setattr("policies.judging.is_preview", lambda: False)
     (message,) = said(site(found), rule, Level.REFUSE, gpus=1)
     assert "its layers were not read" in message
     assert not said(site(found), rule, Level.REFUSE, image=FOREIGN, gpus=1)
@@ -200,7 +200,7 @@ def test_an_update_refuses_an_image_of_ours_whose_layers_nobody_read(
 @pytest.mark.parametrize("rule", ["P-NODRIVER", "P-RUN"])
 def test_an_update_refuses_an_image_of_ours_that_was_not_read_whole(rule: str, monkeypatch: pytest.MonkeyPatch) -> None:
     where = site(contents(1, 2, left_out=("layer 1 was not read, it is encrypted",)))
-    monkeypatch.setattr("policies.adapter.is_preview", lambda: False)
+    monkeypatch.setattr("policies.judging.is_preview", lambda: False)
     (message,) = said(where, rule, Level.REFUSE, gpus=1)
     assert "layer 1 was not read, it is encrypted" in message
     assert not said(where, rule, Level.REFUSE, image=FOREIGN, gpus=1)
@@ -209,7 +209,7 @@ def test_an_update_refuses_an_image_of_ours_that_was_not_read_whole(rule: str, m
 def test_an_update_does_not_refuse_an_image_of_ours_that_was_read_for_a_release_that_no_row_has(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("policies.adapter.is_preview", lambda: False)
+    monkeypatch.setattr("policies.judging.is_preview", lambda: False)
     assert not said(site(contents(1, 2, system="Plan 9")), "P-BASE", Level.REFUSE)
 
 

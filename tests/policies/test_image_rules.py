@@ -18,8 +18,8 @@ from image_facts import contents, reference
 from components.placement import UNKNOWN, Node
 from images.estimate import GB, Rates, Size
 from images.origin import Origin
-from policies.adapter import evaluate
 from policies.finding import Level
+from policies.judging import evaluate
 from policies.model import Limits, Machine, Planned, Site, SizeWaiver
 
 OURS = "registry.example.edu/gpu-commons"
@@ -175,7 +175,7 @@ def test_facts_that_were_not_read_are_unproved_for_our_images_and_no_matter_for_
 
 
 def test_an_update_refuses_an_own_image_that_nobody_read(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("policies.adapter.is_preview", lambda: False)
+    monkeypatch.setattr("policies.judging.is_preview", lambda: False)
     (refused,) = said(site(None), profile(), "P-SIZE", Level.REFUSE)
     assert "the size of scipy-ml-notebook is not known" in refused
     assert not said(site(None), profile(image=reference("other", registry="docker.io")), "P-SIZE", Level.REFUSE)

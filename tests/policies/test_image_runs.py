@@ -18,8 +18,8 @@ from components.compat import Case
 from components.placement import UNKNOWN, Node
 from images.cases import Use
 from images.inspection.facts import Package
-from policies.adapter import Told, evaluate
 from policies.finding import Level
+from policies.judging import Told, evaluate
 from policies.model import PoolGpus, Site, Usage
 from policies.stacks import site_of_stack
 from policies.strictness import Strictness, Waiver

@@ -16,8 +16,8 @@ from components.manifests.job import JobShape, job_spec
 from components.settings import load_stack
 from images.cases import uses_of
 from images.load import IMAGES, load_family
-from policies.adapter import IMAGE_TOKEN, STACK_TOKEN, evaluate
 from policies.finding import Level
+from policies.judging import IMAGE_TOKEN, STACK_TOKEN, evaluate
 from policies.model import Site
 from policies.stacks import DEFAULT_STACKS, site_of_stack
 from policies.workloads import HUB_TOKEN

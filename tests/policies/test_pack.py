@@ -30,10 +30,12 @@ from components.placement import UNKNOWN, Node
 from components.settings import load_stack
 from images.estimate import MB
 from images.inspection.facts import ImageContents
-from policies.adapter import RUNTIME_CLASS_TOKEN, STACK_TOKEN, evaluate, pack_policies, plain
+from policies.adapter import RUNTIME_CLASS_TOKEN, pack_policies
 from policies.finding import Level
 from policies.from_settings import site_of
+from policies.judging import STACK_TOKEN, evaluate
 from policies.model import Machine, PoolGpus, Site
+from policies.proxies import plain
 from policies.stacks import DEFAULT_STACKS, site_of_stack
 
 SITE = Site(nodes=(), allowed_registries=("registry.example.edu",))

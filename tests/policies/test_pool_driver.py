@@ -7,8 +7,8 @@ import datetime as dt
 import pytest
 
 from components.compat import Case
-from policies.adapter import evaluate
 from policies.finding import Level
+from policies.judging import evaluate
 from policies.model import PoolGpus, Site
 
 

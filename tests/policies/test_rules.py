@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from components.placement import UNKNOWN, Node
-from policies.adapter import evaluate
 from policies.finding import Finding, Level
+from policies.judging import evaluate
 from policies.model import Rule, Site, Workload
 
 DIGEST = "@sha256:" + "a" * 64
@@ -270,7 +270,7 @@ def test_a_rule_that_fails_inside_says_so_after_what_it_has_found(monkeypatch: p
         yield Finding(f"{workload.name} has {len(site.nodes)} nodes")
         raise KeyError(workload.name)
 
-    monkeypatch.setattr("policies.adapter.ALL_RULES", [Rule("P-ODD", "", "Mend it.", fails)])
+    monkeypatch.setattr("policies.judging.ALL_RULES", [Rule("P-ODD", "", "Mend it.", fails)])
     assert refused(pod()) == ["P-ODD: Deployment hub/web: Deployment hub/web has 2 nodes. Mend it."]
     assert unproved(pod()) == ["P-ODD: Deployment hub/web: could not be proved: the rule failed (KeyError)."]
 

@@ -7,8 +7,8 @@ from typing import Any
 
 from components.compat import Case
 from images.cases import Use
-from policies.adapter import evaluate
 from policies.finding import Level
+from policies.judging import evaluate
 from policies.model import Choice, Course, PoolGpus, Site
 from policies.stacks import site_of_stack
 

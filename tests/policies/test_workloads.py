@@ -9,8 +9,8 @@ import pytest
 
 from components.compat import Case
 from components.placement import UNKNOWN, Node
-from policies.adapter import evaluate
 from policies.finding import Level
+from policies.judging import evaluate
 from policies.model import PoolGpus, Site
 from policies.workloads import holds_pods, workloads
 
