@@ -183,7 +183,9 @@ def _settings(stack: str | None) -> Stack | None:
 
 def _failed(text: str, spec: ImageSpec) -> str:
     if re.search(r"^ > \[verify(-\S+)? ", text, re.MULTILINE):
-        return f"the check of {spec.full_name} failed: nothing was exported. It is verify.py of its folder\n{text}"
+        return (
+            f"the check of {spec.full_name} failed: it was not exported. The check is verify.py of its folder\n{text}"
+        )
     return text
 
 

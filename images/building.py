@@ -15,6 +15,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Final
 
+from components.references import ImageReference
 from images.buildkit import OCI_LAYOUT, Build, BuildError, Client, run_build
 from images.load import VERIFYING, context_files
 from images.plan import Substitute
@@ -32,6 +33,7 @@ from images.targets import kind_of
 PLATFORM: Final = "linux/amd64"
 ZSTD_LEVEL: Final = 3  # level 0, the default, silently is gzip
 _TAG_DIGITS: Final = 16
+_BY_DIGEST: Final = {"push-by-digest": "true", "name-canonical": "true"}
 
 
 class Kind(Enum):
@@ -45,7 +47,10 @@ class Kind(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Destination:
-    """`place` is a reference with a tag, a folder or a file; empty where the image goes nowhere."""
+    """`place` is a reference, a folder or a file; empty where the image goes nowhere.
+
+    A reference without a tag takes an image by its digest alone.
+    """
 
     kind: Kind = Kind.NOWHERE
     place: str = ""
@@ -124,7 +129,8 @@ def output(destination: Destination, packing: Packing, name: str) -> dict[str, s
     if packing.compression == "zstd":
         packed["compression-level"] = str(ZSTD_LEVEL)
     if destination.kind is Kind.REGISTRY:
-        return {"type": "image", "name": destination.place, "push": "true", "oci-mediatypes": "true", **packed}
+        pushed = {"type": "image", "name": destination.place, "push": "true", "oci-mediatypes": "true"}
+        return {**pushed, **({} if ImageReference.parse(destination.place).tag else _BY_DIGEST), **packed}
     if destination.kind is Kind.OCI_LAYOUT:
         return {"type": "oci", "tar": "false", "dest": destination.place, **packed}
     return {"type": "docker", "name": name, "dest": destination.place, **packed}
@@ -134,7 +140,9 @@ def build_image(order: Order, client: Client, tell: Callable[[str], None], on_li
     """Build, check, export; return the digest of what was exported, or "" where nothing was.
 
     `tell` is told what begins, `on_line` each line of the builder. Raises BuildError. A file or folder appears whole or
-    not at all, and a registry takes the manifest after all layers: what is interrupted leaves no image behind.
+    not at all, and a registry takes the manifest after all layers: what is interrupted leaves no image behind. Where
+    the image is pushed, ancestors of ours are first, by their digests alone: the image has their layers anyway, and
+    what lies there already is not sent again.
     """
 
     def run(build: Build) -> str:
@@ -142,11 +150,11 @@ def build_image(order: Order, client: Client, tell: Callable[[str], None], on_li
 
     spec = order.spec
     with TemporaryDirectory(prefix="image-build-") as folder:
-        base, named = order.base, dict[str, str]()
+        base: str | None = order.base
+        named: Mapping[str, str] = {}
         if base is None:
             for at in range(len(order.family) - 1, 0, -1):
-                base, layout = _parent(order, at, base, named, Path(folder), tell, run)
-                named = {base: layout}
+                base, named = _parent(order, at, base, named, Path(folder), tell, run)
         build = build_of(order, 0, base)
         stage = stage_of(spec) if kind_of(spec) else ""  # without one: the last stage, the spec's own image
         build = replace(build, named={**build.named, **named}, target=stage)
@@ -172,15 +180,19 @@ def _parent(  # noqa: PLR0913, PLR0917 - what its only caller has
     folder: Path,
     tell: Callable[[str], None],
     run: Callable[[Build], str],
-) -> tuple[str, str]:
-    """Build an ancestor; its reference for the next build, and where that build finds it: on this machine only."""
+) -> tuple[str, Mapping[str, str]]:
+    """Build an ancestor; its reference for the next build, and, if it is on this machine only, where it lies."""
     spec = order.family[at]
     tell(f"{spec.name}: building what {order.family[at - 1].name} stands on")
     build = build_of(order, at, base)
-    layout = Destination(Kind.OCI_LAYOUT, str(folder / spec.name))
-    outputs = [output(layout, order.packing, "")]
-    digest = run(replace(build, named={**build.named, **named}, outputs=outputs))
-    return f"{spec.name}@{digest}", f"{OCI_LAYOUT}{layout.place}@{digest}"
+    place = Destination(Kind.OCI_LAYOUT, str(folder / spec.name))
+    if order.destination.kind is Kind.REGISTRY:
+        place = Destination(Kind.REGISTRY, ImageReference.parse(order.destination.place).repository_in_full)
+    digest = run(replace(build, named={**build.named, **named}, outputs=[output(place, order.packing, "")]))
+    if place.kind is Kind.REGISTRY:
+        return f"{place.place}@{digest}", {}
+    reference = f"{spec.name}@{digest}"
+    return reference, {reference: f"{OCI_LAYOUT}{place.place}@{digest}"}
 
 
 @contextmanager

@@ -123,6 +123,20 @@ class Copies:
 
 
 @dataclass(frozen=True, slots=True)
+class LayerFound:
+    """What was found in one layer, whatever other layers do with it. `unpacked_bytes` are those of its archive."""
+
+    unpacked_bytes: int
+    distribution: tuple[Statement, ...] = ()  # what: system, glibc; of: os-release, dpkg, libc, musl
+    packages: tuple[Package, ...] = ()
+    libraries: tuple[Library, ...] = ()
+    statements: tuple[Statement, ...] = ()
+    code: tuple[Code, ...] = ()
+    driver: tuple[DriverPart, ...] = ()
+    compat: tuple[Library, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Contents:
     """What reading all layers found."""
 
@@ -173,3 +187,4 @@ class Published:
 
 CONTENTS: Final = TypeAdapter(ImageContents)
 PUBLISHED: Final = TypeAdapter(Published)
+LAYER_FOUND: Final = TypeAdapter(LayerFound)

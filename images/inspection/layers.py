@@ -30,7 +30,15 @@ _AGAIN: Final = "build and push the image again"
 class Volume:
     """Bytes unpacked so far, of all layers of an image."""
 
+    name: str
     unpacked: int = 0
+
+    def grow(self, count: int) -> None:
+        """Raises InspectError where there are more than anybody's image has."""
+        self.unpacked += count
+        if self.unpacked > limits.UNPACKED_BYTES:
+            what = f"unpacks to more than {limits.UNPACKED_BYTES:,} bytes"
+            raise InspectError(self.name, what, "do not use this image")
 
 
 @dataclass(slots=True)
@@ -152,15 +160,13 @@ def _counted(name: str, where: str, packed: int, pieces: Iterator[bytes], volume
     count = 0
     for piece in pieces:
         count += len(piece)
-        volume.unpacked += len(piece)
         if count > limits.RATIO_FROM and count > limits.RATIO * max(packed, 1):
             raise InspectError(
                 name,
                 f"{where} unpacks to more than {limits.RATIO} times its {packed:,} bytes, as an archive bomb does",
                 "do not use this image",
             )
-        if volume.unpacked > limits.UNPACKED_BYTES:
-            raise InspectError(name, f"unpacks to more than {limits.UNPACKED_BYTES:,} bytes", "do not use this image")
+        volume.grow(len(piece))
         yield piece
 
 

@@ -246,11 +246,10 @@ def _diff_ids(config: bytes) -> list[str]:
 @contextmanager
 def _opened(name: str, path: Path) -> Iterator[BinaryIO]:
     try:
-        file = path.open("rb")
+        with path.open("rb") as file:
+            yield file
     except OSError as error:
-        raise InspectError(name, f"{path.name[:80]} cannot be opened: {error.strerror}", "check the path") from None
-    with file:
-        yield file
+        raise InspectError(name, f"{path.name[:80]} cannot be read: {error.strerror}", "check the path") from None
 
 
 def _pieces(file: BinaryIO, size: int | None = None) -> Iterator[bytes]:

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Final
+from collections.abc import Callable, Iterable
+from contextlib import nullcontext
+from dataclasses import dataclass, fields, replace
+from typing import Any, Final, Protocol, TypeVar
 
 from images.inspection import facts
-from images.inspection.facts import Contents, ImageContents, Library, Package, Published, Settings
+from images.inspection.facts import Contents, ImageContents, LayerFound, Library, Package, Published, Settings
 from images.inspection.faults import InspectError
 from images.inspection.finders.copies import copies
 from images.inspection.finders.device_code import DeviceCodeFinder
-from images.inspection.finders.finder import Finder, Sink
+from images.inspection.finders.finder import MOST, Finder, Sink
 from images.inspection.finders.libraries import LibraryFinder
 from images.inspection.finders.packages import PackageFinder
 from images.inspection.finders.places import biggest, caches
@@ -37,6 +38,17 @@ from images.inspection.tree import Tree
 
 DEFAULT_PLATFORM: Final = Platform(os="linux", architecture="amd64")
 _STEP_SHOWN: Final = 200
+
+
+class _Found(Protocol):
+    @property
+    def path(self) -> str: ...
+
+    @property
+    def layer(self) -> int: ...
+
+
+_Part = TypeVar("_Part", bound=_Found)
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +108,7 @@ def inspect(  # noqa: PLR0913 - each is a choice of its own
     check_platform(name, str(config.platform), wanted)
     contents = _plain(digest, document, top, config)
     if deep:
-        contents = _with_layers(contents, read_layers(source, top, tell))
+        contents = _with_layers(contents, read_layers(source, top, store, tell))
     if store is not None:
         store.keep(contents)
         if published:
@@ -104,9 +116,17 @@ def inspect(  # noqa: PLR0913 - each is a choice of its own
     return Inspected(name, contents, published, is_cached=False)
 
 
-def read_layers(source: Source, manifest: Manifest, tell: Callable[[Progress], None] | None = None) -> Contents:
-    """All layers, one after the other, in bounded memory; nothing is stored. Raises InspectError."""
-    tree, volume, found = Tree(source.name), Volume(), Finders()
+def read_layers(
+    source: Source,
+    manifest: Manifest,
+    store: Store | None = None,
+    tell: Callable[[Progress], None] | None = None,
+) -> Contents:
+    """All layers, one after the other, in bounded memory; nothing of them is stored but their facts.
+
+    A layer that was read before, of this image or another, is taken from the store. Raises InspectError.
+    """
+    tree, volume, found = Tree(source.name), Volume(source.name), LayerFound(0)
     left_out = []
     for number, layer in enumerate(manifest.layers):
         tree.begin_layer()
@@ -114,32 +134,62 @@ def read_layers(source: Source, manifest: Manifest, tell: Callable[[Progress], N
             why = "encrypted" if "encrypted" in layer.media_type else "foreign: its publisher hands it out elsewhere"
             left_out.append(f"layer {short(layer.digest)} was not read, it is {why}")
             continue
-        _read_layer(source, layer, number, tree, volume, found, _teller(tell, number, len(manifest.layers), layer))
-    return found.contents(tree, volume, tuple(left_out))
+        told = _teller(tell, number, len(manifest.layers), layer)
+        one = _known_layer(store, layer, tree, volume) if store else None
+        if one is None:
+            one = _read_layer(source, layer, tree, volume, store, told)
+        else:
+            told(layer.size)
+        found = merged(found, one, number)
+    return contents_of(found, tree, volume.unpacked, tuple(left_out))
+
+
+def _known_layer(store: Store, layer: Descriptor, tree: Tree, volume: Volume) -> LayerFound | None:
+    known = store.layer(layer.digest)
+    if known is None:
+        return None
+    volume.grow(known.found.unpacked_bytes)
+    for listed in known.files():
+        tree.add(listed)
+    return known.found
 
 
 def _read_layer(  # noqa: PLR0913, PLR0917 - what one layer has to do with
     source: Source,
     layer: Descriptor,
-    number: int,
     tree: Tree,
     volume: Volume,
-    found: Finders,
-    told: Callable[[bytes], bytes],
-) -> None:
-    with source.blob(layer) as pieces:
-        for entry in entries(source.name, layer, map(told, pieces), volume):
-            read_entry(entry, number, tree, found)
+    store: Store | None,
+    told: Callable[[int], None],
+) -> LayerFound:
+    finders, before = Finders(), volume.unpacked
+
+    def counted(piece: bytes) -> bytes:
+        told(len(piece))
+        return piece
+
+    with (
+        source.blob(layer) as pieces,
+        store.new_layer(layer.digest) if store else nullcontext(None) as record,
+    ):
+        for entry in entries(source.name, layer, map(counted, pieces), volume):
+            if record:
+                record.add(entry)
+            read_entry(entry, tree, finders)
         for _ in pieces:  # what comes after the compressed stream; the digest is checked at the very end
             pass
+        found = finders.found(volume.unpacked - before)
+        if record:
+            record.finish(found)
+    return found
 
 
-def read_entry(entry: Entry, layer: int, tree: Tree, found: Finders) -> None:
+def read_entry(entry: Entry, tree: Tree, finders: Finders) -> None:
     """One member of a layer: into the tree, and through the finders that want its content."""
     tree.add(entry)
     if entry.kind != "file" or entry.path.rpartition("/")[2].startswith(".wh."):
         return
-    if sinks := found.sinks(entry, layer):
+    if sinks := finders.sinks(entry):
         for piece in entry.pieces():
             for sink in sinks:
                 sink.feed(piece)
@@ -148,7 +198,7 @@ def read_entry(entry: Entry, layer: int, tree: Tree, found: Finders) -> None:
 
 
 class Finders:
-    """All finders of one image."""
+    """All finders of one layer."""
 
     def __init__(self) -> None:
         self.code = DeviceCodeFinder()
@@ -158,41 +208,62 @@ class Finders:
         self.system = SystemFinder()
         self._all: tuple[Finder, ...] = (self.code, self.libraries, self.packages, self.statements, self.system)
 
-    def sinks(self, entry: Entry, layer: int) -> list[Sink]:
-        return [sink for finder in self._all if (sink := finder.open(entry, layer)) is not None]
+    def sinks(self, entry: Entry) -> list[Sink]:
+        return [sink for finder in self._all if (sink := finder.open(entry)) is not None]
 
-    def contents(self, tree: Tree, volume: Volume, left_out: tuple[str, ...]) -> Contents:
-        """What a container sees of what was found: files that a later layer replaced or removed are gone."""
-
-        def is_seen(path: str, layer: int) -> bool:
-            there = tree.find(path)
-            return there is not None and there[1] == layer
-
-        packages = tuple(each for each in self.packages.found if is_seen(each.path, each.layer))
-        libraries = tuple(
-            with_version(each, packages) for each in self.libraries.found if is_seen(each.path, each.layer)
+    def found(self, unpacked: int) -> LayerFound:
+        """What they found, once all files have gone by."""
+        return LayerFound(
+            unpacked_bytes=unpacked,
+            distribution=(*self.packages.glibc, *self.system.found),
+            packages=tuple(self.packages.found),
+            libraries=tuple(self.libraries.found),
+            statements=tuple(self.statements.found),
+            code=tuple(self.code.found),
+            driver=tuple(self.libraries.driver),
+            compat=tuple(self.libraries.compat),
         )
-        glibc = [version for version, path, layer in (*self.packages.glibc, *self.system.glibc) if is_seen(path, layer)]
-        systems = [name for name, path, layer in self.system.system if is_seen(path, layer)]
-        return Contents(
-            unpacked_bytes=volume.unpacked,
-            files=tree.count(),
-            layers=tuple(
-                facts.LayerUse(unpacked, wasted) for unpacked, wasted in zip(tree.unpacked, tree.wasted, strict=True)
-            ),
-            system=systems[-1] if systems else "",
-            glibc=glibc[-1] if glibc else "",
-            packages=tuple(sorted(packages, key=lambda each: (each.name, each.version))),
-            libraries=tuple(sorted(libraries, key=lambda each: (each.name, each.path))),
-            statements=tuple(each for each in self.statements.found if is_seen(each.path, each.layer)),
-            code=tuple(sorted((c for c in self.code.found if is_seen(c.path, c.layer)), key=lambda each: each.path)),
-            driver=tuple(each for each in self.libraries.driver if is_seen(each.path, each.layer)),
-            compat=tuple(each for each in self.libraries.compat if is_seen(each.path, each.layer)),
-            copies=copies(libraries, packages),
-            caches=caches(tree.folders()),
-            biggest=biggest(tree.folders()),
-            left_out=left_out,
-        )
+
+
+def merged(below: LayerFound, one: LayerFound, number: int) -> LayerFound:
+    """All that was found in the layers up to `number`, which `one` is of; bounded, as finders are."""
+
+    def both(name: str) -> tuple[Any, ...]:
+        own = (replace(each, layer=number) for each in getattr(one, name))
+        return (*getattr(below, name), *own)[:MOST]
+
+    names = (each.name for each in fields(LayerFound) if each.name != "unpacked_bytes")
+    return LayerFound(below.unpacked_bytes + one.unpacked_bytes, **{name: both(name) for name in names})
+
+
+def contents_of(found: LayerFound, tree: Tree, unpacked: int, left_out: tuple[str, ...]) -> Contents:
+    """What a container sees of what was found: files that a later layer replaced or removed are gone."""
+
+    def seen(parts: Iterable[_Part]) -> tuple[_Part, ...]:
+        return tuple(each for each in parts if (there := tree.find(each.path)) and there[1] == each.layer)
+
+    packages = seen(found.packages)
+    libraries = tuple(with_version(each, packages) for each in seen(found.libraries))
+    distribution = seen(found.distribution)
+    systems = [each.value for each in distribution if each.what == "system"]
+    by_dpkg_first = sorted((each for each in distribution if each.what == "glibc"), key=lambda each: each.of != "dpkg")
+    return Contents(
+        unpacked_bytes=unpacked,
+        files=tree.count(),
+        layers=tuple(facts.LayerUse(*both) for both in zip(tree.unpacked, tree.wasted, strict=True)),
+        system=systems[-1] if systems else "",
+        glibc=by_dpkg_first[-1].value if by_dpkg_first else "",
+        packages=tuple(sorted(packages, key=lambda each: (each.name, each.version))),
+        libraries=tuple(sorted(libraries, key=lambda each: (each.name, each.path))),
+        statements=seen(found.statements),
+        code=tuple(sorted(seen(found.code), key=lambda each: each.path)),
+        driver=seen(found.driver),
+        compat=seen(found.compat),
+        copies=copies(libraries, packages),
+        caches=caches(tree.folders()),
+        biggest=biggest(tree.folders()),
+        left_out=left_out,
+    )
 
 
 _WHEELS_OF: Final = {
@@ -310,14 +381,13 @@ def _serves(found: str, wanted: Platform) -> bool:
 
 def _teller(
     tell: Callable[[Progress], None] | None, number: int, count: int, layer: Descriptor
-) -> Callable[[bytes], bytes]:
+) -> Callable[[int], None]:
     read = 0
 
-    def told(piece: bytes) -> bytes:
+    def told(more: int) -> None:
         nonlocal read
-        read += len(piece)
+        read += more
         if tell is not None:
             tell(Progress(number + 1, count, read, layer.size))
-        return piece
 
     return told

@@ -20,7 +20,7 @@ from images.inspection.facts import ImageContents, Settings
 from images.inspection.faults import InspectError
 from images.inspection.layers import Volume
 from images.inspection.manifest import Platform
-from images.inspection.reading import DEFAULT_PLATFORM, Finders, Inspected, check_platform, read_entry
+from images.inspection.reading import DEFAULT_PLATFORM, Finders, Inspected, check_platform, contents_of, read_entry
 from images.inspection.secrets import hide
 from images.inspection.squashfs import Squashfs, SquashfsError
 from images.inspection.store import Store
@@ -159,11 +159,11 @@ def _settings(labels: dict[str, str], env: dict[str, str]) -> Settings:
 
 
 def _read_files(name: str, system: Squashfs, packed: int) -> facts.Contents:
-    tree, volume, found = Tree(name), Volume(), Finders()
+    tree, volume, finders = Tree(name), Volume(name), Finders()
     tree.begin_layer()
     for entry in system.entries():
-        volume.unpacked += entry.size
-        if volume.unpacked > limits.UNPACKED_BYTES or volume.unpacked > limits.RATIO_FROM + limits.RATIO * packed:
+        volume.grow(entry.size)
+        if volume.unpacked > limits.RATIO_FROM + limits.RATIO * packed:
             raise InspectError(name, f"unpacks to more than {limits.RATIO} times its size", "do not use this image")
-        read_entry(entry, 0, tree, found)
-    return found.contents(tree, volume, ())
+        read_entry(entry, tree, finders)
+    return contents_of(finders.found(volume.unpacked), tree, volume.unpacked, ())

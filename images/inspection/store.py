@@ -5,17 +5,20 @@ A file appears whole or not at all, and its name has the version of the finders,
 
 from __future__ import annotations
 
+import contextlib
 import os
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 from pydantic import TypeAdapter, ValidationError
 
 from images.inspection.facts import CONTENTS, PUBLISHED, VERSION, ImageContents, Published
 from images.inspection.faults import InspectError
+from images.inspection.records import LayerRecord, NewRecord, open_record
 
 
 def store_folder(environment: Mapping[str, str]) -> Path:
@@ -35,26 +38,40 @@ class Store:
         """Facts of an image; with `deep` only those of one whose layers were read."""
         names = ("deep",) if deep else ("deep", "plain")
         for name in names:
-            found = self._load(self._path(digest, name), CONTENTS)
+            found = self._load(self._path(digest, f"{name}.json"), CONTENTS)
             if isinstance(found, ImageContents) and found.digest == digest and found.version == VERSION:
                 return found
         return None
 
     def published(self, digest: str) -> Published | None:
         """The platforms of an index."""
-        found = self._load(self._path(digest, "index"), PUBLISHED)
+        found = self._load(self._path(digest, "index.json"), PUBLISHED)
         fits = isinstance(found, Published) and found.digest == digest and found.version == VERSION
         return found if fits else None
 
     def keep(self, facts: ImageContents | Published) -> None:
         """Write facts; raises InspectError, and leaves no part of a file."""
         if isinstance(facts, Published):
-            self._write(self._path(facts.digest, "index"), PUBLISHED.dump_json(facts))
+            self._write(self._path(facts.digest, "index.json"), PUBLISHED.dump_json(facts))
         else:
-            self._write(self._path(facts.digest, "deep" if facts.deep else "plain"), CONTENTS.dump_json(facts))
+            self._write(
+                self._path(facts.digest, "deep.json" if facts.deep else "plain.json"), CONTENTS.dump_json(facts)
+            )
+
+    def layer(self, digest: str) -> LayerRecord | None:
+        """What is known of a layer, by the digest of its blob."""
+        return open_record(self._path(digest, "layer.gz"))
+
+    @contextmanager
+    def new_layer(self, digest: str) -> Iterator[NewRecord]:
+        """Takes a layer file by file, and keeps it if all goes well. Raises InspectError where it cannot be written."""
+        with self._draft(self._path(digest, "layer.gz")) as file:
+            record = NewRecord(file, self._told)
+            yield record
+            record.close()
 
     def _path(self, digest: str, name: str) -> Path:
-        return self.folder / f"v{VERSION}" / f"{digest.replace(':', '-')}.{name}.json"
+        return self.folder / f"v{VERSION}" / f"{digest.replace(':', '-')}.{name}"
 
     @staticmethod
     def _load(path: Path, kind: TypeAdapter[Any]) -> Any:
@@ -64,18 +81,29 @@ class Store:
             return None
 
     def _write(self, path: Path, content: bytes) -> None:
-        unfinished = None
-        try:
+        with self._draft(path) as file, self._told():
+            file.write(content)
+
+    @contextmanager
+    def _draft(self, path: Path) -> Iterator[IO[bytes]]:
+        """A file beside `path`, which takes its place when all went well, and is gone otherwise."""
+        with self._told():
             path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-            with tempfile.NamedTemporaryFile(dir=path.parent, prefix=".", suffix=".part", delete=False) as file:
-                unfinished = file.name
-                file.write(content)
-            os.replace(unfinished, path)  # noqa: PTH105 - the name is text here
-            unfinished = None
-        except OSError as error:
-            raise InspectError(
-                str(self.folder), f"cannot be written: {error.strerror}", "set XDG_CACHE_HOME, or add --no-cache"
-            ) from None
+            file = tempfile.NamedTemporaryFile(dir=path.parent, prefix=".", suffix=".part", delete=False)  # noqa: SIM115
+        try:
+            yield file
+            with self._told():
+                file.close()
+                os.replace(file.name, path)  # noqa: PTH105 - the name is text here
         finally:
-            if unfinished:
-                Path(unfinished).unlink(missing_ok=True)
+            with contextlib.suppress(OSError):
+                file.close()
+            Path(file.name).unlink(missing_ok=True)
+
+    @contextmanager
+    def _told(self) -> Iterator[None]:
+        try:
+            yield
+        except OSError as error:
+            what = f"cannot be written: {error.strerror}"
+            raise InspectError(str(self.folder), what, "set XDG_CACHE_HOME, or add --no-cache") from None

@@ -184,17 +184,20 @@ def test_what_has_not_changed_has_the_same_digest(site: Site, lesson: Path) -> N
     assert first["digest"] == second["digest"]
 
 
-def test_parents_of_ours_are_built_first_and_named_by_digest(site: Site, lesson: Path) -> None:
+def test_parents_of_ours_are_built_first_and_named_by_digest(site: Site, lesson: Path, tmp_path: Path) -> None:
     child, place = lesson.parent / "homework", f"{site.registry}/{repository(lesson)}"
     done = site.build(child, "--push", f"{place}-child:1", "--json")
     assert done.returncode == 0, done.stderr
     parent = json.loads(site.build(lesson, "--push", f"{place}:1", "--json").stdout)
     told = json.loads(done.stdout)
     config = site.config(f"{repository(lesson)}-child", told["digest"])
-    assert config["config"]["Labels"]["org.opencontainers.image.base.name"] == f"lesson@{parent['digest']}"
+    assert config["config"]["Labels"]["org.opencontainers.image.base.name"] == f"{place}-child@{parent['digest']}"
     assert {layer["digest"] for layer in parent["layers"]} < {layer["digest"] for layer in told["layers"]}
     given = json.loads(site.build(child, "--push", f"{place}-given:1", "--base", f"{place}:1", "--json").stdout)
     assert given["layers"][0] == told["layers"][0]  # the biggest: what both stand on
+    layout = tmp_path / "layout"
+    assert site.build(child, "--oci-layout", str(layout)).returncode == 0  # and without a registry for the parent
+    assert (layout / "blobs" / "sha256" / parent["layers"][-1]["digest"].partition(":")[2]).is_file()
 
 
 def test_a_layout_and_an_archive_are_images_that_inspect_reads(site: Site, lesson: Path, tmp_path: Path) -> None:
@@ -223,7 +226,7 @@ def test_an_image_that_its_check_refuses_is_not_pushed_unless_the_check_is_left_
     (lesson / "content").write_text("two\n")
     done = site.build(lesson, "--push", f"{site.registry}/{repository(lesson)}:1")
     assert done.returncode == 1
-    assert "the check of lesson failed: nothing was exported" in done.stderr
+    assert "the check of lesson failed: it was not exported" in done.stderr
     assert "Traceback" not in done.stderr
     assert site.manifest(repository(lesson), "1").status_code == 404
     done = site.build(lesson, "--push", f"{site.registry}/{repository(lesson)}:1", "--no-verify")

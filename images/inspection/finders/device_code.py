@@ -10,7 +10,7 @@ from typing import Final
 
 from images.fatbin import DeviceCode, Scanner, Target, order
 from images.inspection.facts import Code
-from images.inspection.finders.finder import MOST, Sink
+from images.inspection.finders.finder import MOST, THIS_LAYER, Sink
 from images.inspection.layers import Entry
 
 _NAMED: Final = re.compile(r"\.(so(\.\d+)*|fatbin|nv_fatbin|cubin|ptx|pyd)$")
@@ -27,17 +27,17 @@ class DeviceCodeFinder:
     def __init__(self) -> None:
         self.found: list[Code] = []
 
-    def open(self, entry: Entry, layer: int) -> Sink | None:
+    def open(self, entry: Entry) -> Sink | None:
         if entry.size < _SMALLEST or not (_NAMED.search(entry.path) or _NO_SUFFIX.search(entry.path)):
             return None
         if entry.path.endswith(".ptx"):
-            return _Ptx(self.found, entry.path, layer)
-        return _Binary(self.found, entry.path, layer)
+            return _Ptx(self.found, entry.path)
+        return _Binary(self.found, entry.path)
 
 
 class _Binary:
-    def __init__(self, found: list[Code], path: str, layer: int) -> None:
-        self._found, self._path, self._layer = found, path, layer
+    def __init__(self, found: list[Code], path: str) -> None:
+        self._found, self._path = found, path
         self._head = b""
         self._scanner: Scanner | None = Scanner()
         self._is_new = True
@@ -59,12 +59,12 @@ class _Binary:
         if not cubins and (own := _cubin(self._head)):
             cubins = ((own, 1),)
         if (cubins or ptx) and len(self._found) < MOST:
-            self._found.append(Code(self._path, self._layer, cubins, ptx))
+            self._found.append(Code(self._path, THIS_LAYER, cubins, ptx))
 
 
 class _Ptx:
-    def __init__(self, found: list[Code], path: str, layer: int) -> None:
-        self._found, self._path, self._layer = found, path, layer
+    def __init__(self, found: list[Code], path: str) -> None:
+        self._found, self._path = found, path
         self._head = b""
 
     def feed(self, piece: bytes) -> None:
@@ -73,7 +73,7 @@ class _Ptx:
     def end(self) -> None:
         match = _PTX_TARGET.search(self._head)
         if match and len(self._found) < MOST:
-            self._found.append(Code(self._path, self._layer, (), ((f"compute_{match[1].decode()}", 1),)))
+            self._found.append(Code(self._path, THIS_LAYER, (), ((f"compute_{match[1].decode()}", 1),)))
 
 
 def _targets(code: DeviceCode) -> tuple[tuple[tuple[str, int], ...], tuple[tuple[str, int], ...]]:

@@ -9,6 +9,8 @@ from images.inspection.layers import Entry
 
 MOST: Final = 2000
 """Findings of one kind that are kept: a real image has a hundred, and memory is bounded."""
+THIS_LAYER: Final = 0
+"""What a finding has for its layer, until those of all layers come together."""
 
 
 class Sink(Protocol):
@@ -20,9 +22,9 @@ class Sink(Protocol):
 
 
 class Finder(Protocol):
-    """Asked about every regular file of every layer."""
+    """Asked about every regular file of one layer."""
 
-    def open(self, entry: Entry, layer: int) -> Sink | None:
+    def open(self, entry: Entry) -> Sink | None:
         """A sink for a file whose content is wanted; None for all others."""
 
 

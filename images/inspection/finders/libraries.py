@@ -6,7 +6,7 @@ import re
 from typing import Final
 
 from images.inspection.facts import DriverPart, Library
-from images.inspection.finders.finder import MOST, Sink
+from images.inspection.finders.finder import MOST, THIS_LAYER, Sink
 from images.inspection.layers import Entry
 
 _LIBRARY: Final = re.compile(
@@ -31,23 +31,23 @@ class LibraryFinder:
         self.driver: list[DriverPart] = []
         self.compat: list[Library] = []
 
-    def open(self, entry: Entry, layer: int) -> Sink | None:
+    def open(self, entry: Entry) -> Sink | None:
         if len(self.found) + len(self.driver) + len(self.compat) > MOST:
             return None
         if _STUB.search(entry.path):
             return None  # to link against; nothing loads them
         match = _LIBRARY.search(entry.path)
         if match and entry.size:
-            library = Library(match[1], match[2] or "", entry.path, layer, entry.size)
+            library = Library(match[1], match[2] or "", entry.path, THIS_LAYER, entry.size)
             if match[1] == "nccl" and library.version.count(".") < 2:
                 return _Nccl(self.found, library)
             self.found.append(library)
         elif match := _DRIVER.search(entry.path):
             if _COMPAT.search(entry.path):
                 if "libcuda.so" in entry.path:
-                    self.compat.append(Library("cuda", match[1] or "", entry.path, layer, entry.size))
+                    self.compat.append(Library("cuda", match[1] or "", entry.path, THIS_LAYER, entry.size))
             else:
-                self.driver.append(DriverPart(entry.path, entry.size, _kind(entry, match[1] or ""), layer))
+                self.driver.append(DriverPart(entry.path, entry.size, _kind(entry, match[1] or ""), THIS_LAYER))
         return None
 
 

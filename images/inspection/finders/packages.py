@@ -14,8 +14,8 @@ from packaging.utils import canonicalize_name
 
 from components.compat.distributions import framework_of
 from images.inspection import limits
-from images.inspection.facts import Package
-from images.inspection.finders.finder import MOST, Sink, Text
+from images.inspection.facts import Package, Statement
+from images.inspection.finders.finder import MOST, THIS_LAYER, Sink, Text
 from images.inspection.layers import Entry
 
 _WHEEL: Final = re.compile(r"(?:^|/)([^/]+?)-(\d[^/-]*)(?:-py[\d.]+)?\.(?:dist-info/METADATA|egg-info/PKG-INFO)$")
@@ -39,40 +39,40 @@ _GPU_REQUIREMENT: Final = re.compile(r"^(?:nvidia-|cuda|triton|torch|jax|pytorch
 
 
 class PackageFinder:
-    """`found`: packages of the GPU stack; `libc6`: what dpkg knows of glibc."""
+    """`found`: packages of the GPU stack; `glibc`: what dpkg knows of it."""
 
     def __init__(self) -> None:
         self.found: list[Package] = []
-        self.glibc: list[tuple[str, str, int]] = []  # version, path, layer
+        self.glibc: list[Statement] = []
 
-    def open(self, entry: Entry, layer: int) -> Sink | None:
+    def open(self, entry: Entry) -> Sink | None:
         if len(self.found) + len(self.glibc) > MOST:
             return None
         path = entry.path
         if match := _WHEEL.search(path):
             name, version = str(canonicalize_name(match[1])), match[2]
             if is_of_gpu_stack(name) or "+cu" in version:
-                return Text(limits.TEXT_BYTES, lambda text: self._wheel(name, version, path, layer, text))
+                return Text(limits.TEXT_BYTES, lambda text: self._wheel(name, version, path, text))
         elif match := _CONDA.search(path):
             if is_of_gpu_stack(match[1]):
                 line = cuda_of(match[1], match[2]) or _conda_line(match[3])
-                self.found.append(Package(match[1], match[2], "conda", path, layer, line))
+                self.found.append(Package(match[1], match[2], "conda", path, THIS_LAYER, line))
         elif _DPKG.match(path):
-            return Text(limits.PACKAGES_BYTES, lambda text: self._dpkg(path, layer, text))
+            return Text(limits.PACKAGES_BYTES, lambda text: self._dpkg(path, text))
         return None
 
-    def _wheel(self, name: str, version: str, path: str, layer: int, metadata: bytes) -> None:
+    def _wheel(self, name: str, version: str, path: str, metadata: bytes) -> None:
         headers = BytesHeaderParser().parsebytes(metadata.partition(b"\n\n")[0] + b"\n\n")
         lines = (str(line)[:200] for line in headers.get_all("Requires-Dist", []))
         requires = tuple(line for line in lines if _GPU_REQUIREMENT.match(line))[:60]
-        self.found.append(Package(name, version, "wheel", path, layer, cuda_of(name, version), requires))
+        self.found.append(Package(name, version, "wheel", path, THIS_LAYER, cuda_of(name, version), requires))
 
-    def _dpkg(self, path: str, layer: int, status: bytes) -> None:
+    def _dpkg(self, path: str, status: bytes) -> None:
         for name, version in _installed(status):
             if name == "libc6":
-                self.glibc.append((version.partition("-")[0], path, layer))
+                self.glibc.append(Statement("glibc", version.partition("-")[0], "dpkg", path, THIS_LAYER))
             elif is_of_gpu_stack(name) and len(self.found) < MOST:
-                self.found.append(Package(name, version, "deb", path, layer, cuda_of(name, version)))
+                self.found.append(Package(name, version, "deb", path, THIS_LAYER, cuda_of(name, version)))
 
 
 def is_of_gpu_stack(name: str) -> bool:

@@ -9,7 +9,7 @@ from typing import Final
 
 from images.inspection import limits
 from images.inspection.facts import Statement
-from images.inspection.finders.finder import MOST, Sink, Text
+from images.inspection.finders.finder import MOST, THIS_LAYER, Sink, Text
 from images.inspection.layers import Entry
 
 Forms = Mapping[str, re.Pattern[bytes]]
@@ -44,13 +44,13 @@ class StatementFinder:
     def __init__(self) -> None:
         self.found: list[Statement] = []
 
-    def open(self, entry: Entry, layer: int) -> Sink | None:
+    def open(self, entry: Entry) -> Sink | None:
         for path, of, forms in _FORMS:
             if path.search(entry.path) and len(self.found) < MOST:
-                return Text(limits.TEXT_BYTES, partial(self._read, entry.path, layer, of, forms))
+                return Text(limits.TEXT_BYTES, partial(self._read, entry.path, of, forms))
         return None
 
-    def _read(self, path: str, layer: int, of: str, forms: Forms, text: bytes) -> None:
+    def _read(self, path: str, of: str, forms: Forms, text: bytes) -> None:
         for what, form in forms.items():
             if match := form.search(text):
-                self.found.append(Statement(what, match[1].decode("ascii", "replace"), of, path, layer))
+                self.found.append(Statement(what, match[1].decode("ascii", "replace"), of, path, THIS_LAYER))

@@ -6,7 +6,8 @@ import re
 from typing import Final
 
 from images.inspection import limits
-from images.inspection.finders.finder import MOST, Sink, Text
+from images.inspection.facts import Statement
+from images.inspection.finders.finder import MOST, THIS_LAYER, Sink, Text
 from images.inspection.layers import Entry
 
 _RELEASE: Final = re.compile(r"^(?:etc|usr/lib)/os-release$")
@@ -18,28 +19,27 @@ _LONGEST_LIBRARY: Final = 16 << 20
 
 
 class SystemFinder:
-    """Each with the path and layer it was read in; the last layer's counts."""
+    """`found`: `system` and `glibc`; the last layer's counts."""
 
     def __init__(self) -> None:
-        self.system: list[tuple[str, str, int]] = []
-        self.glibc: list[tuple[str, str, int]] = []
+        self.found: list[Statement] = []
 
-    def open(self, entry: Entry, layer: int) -> Sink | None:
+    def open(self, entry: Entry) -> Sink | None:
         path = entry.path
-        if len(self.system) + len(self.glibc) > MOST:
+        if len(self.found) > MOST:
             return None
         if _RELEASE.match(path):
-            return Text(limits.TEXT_BYTES, lambda text: self._release(text, path, layer))
+            return Text(limits.TEXT_BYTES, lambda text: self._release(text, path))
         if _GLIBC.match(path) and entry.size <= _LONGEST_LIBRARY:
-            return Text(_LONGEST_LIBRARY, lambda content: self._library(content, path, layer))
+            return Text(_LONGEST_LIBRARY, lambda content: self._library(content, path))
         if _MUSL.match(path):
-            self.glibc.append(("musl", path, layer))
+            self.found.append(Statement("glibc", "musl", "musl", path, THIS_LAYER))
         return None
 
-    def _release(self, text: bytes, path: str, layer: int) -> None:
+    def _release(self, text: bytes, path: str) -> None:
         if match := _NAME.search(text.decode("utf-8", "replace")):
-            self.system.append((match[1], path, layer))
+            self.found.append(Statement("system", match[1], "os-release", path, THIS_LAYER))
 
-    def _library(self, content: bytes, path: str, layer: int) -> None:
+    def _library(self, content: bytes, path: str) -> None:
         if match := _VERSION.search(content):
-            self.glibc.append((match[1].decode(), path, layer))
+            self.found.append(Statement("glibc", match[1].decode(), "libc", path, THIS_LAYER))

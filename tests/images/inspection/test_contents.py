@@ -13,11 +13,12 @@ from images.inspection.faults import InspectError
 from images.inspection.finders.packages import cuda_of
 from images.inspection.judge import Judgement, judge
 from images.inspection.layouts import DockerArchive, OciLayout
-from images.inspection.reading import inspect
+from images.inspection.reading import Progress, inspect
 from images.inspection.secrets import hide, hide_in_command
+from images.inspection.store import Store
 
 sys.path.insert(0, str(Path(__file__).parent))
-from made import Content, Image, fatbin, image, library, write_archive, write_layout
+from made import Content, Image, digest, fatbin, image, library, write_archive, write_layout
 
 SITE = "opt/venv/lib/python3.11/site-packages"
 CUPY = {
@@ -232,6 +233,37 @@ def test_what_a_later_layer_removes_is_not_in_the_image_but_wasted(look: Look) -
     assert found.files == 2
 
 
+def test_a_layer_that_was_read_before_says_the_same_above_other_layers_and_is_not_read_again(tmp_path: Path) -> None:
+    driver: dict[str, Content] = {"usr/lib/libcuda.so.535.104.05": library(), "etc/os-release": 'PRETTY_NAME="D"\n'}
+    first, second = image(driver, CUPY), image({"a": b"1"}, CUPY, {"usr/lib/.wh.libcuda.so.535.104.05": b""}, driver)
+    store = Store(tmp_path / "cache")
+    inspect(OciLayout(write_layout(tmp_path / "first", first)), deep=True, store=store)
+    layout = write_layout(tmp_path / "second", second)
+    anew = inspect(OciLayout(layout), deep=True).contents
+    for known in first.layers:
+        (layout / "blobs" / "sha256" / digest(known).partition(":")[2]).unlink()
+    progress: list[Progress] = []
+    again = inspect(OciLayout(layout), deep=True, store=store, tell=progress.append)
+    assert again.contents == anew
+    assert {each.layer for each in deep(again.contents).driver} == {3}
+    sizes = [len(layer) for layer in second.layers]
+    assert [max(each.read_bytes for each in progress if each.number == number + 1) for number in range(4)] == sizes
+
+
+@pytest.mark.parametrize(
+    "change",
+    [lambda text: text[:-9], lambda text: text[:0], lambda text: text[:20] + b"!" + text[21:]],
+    ids=["cut", "empty", "changed"],
+)
+def test_a_spoilt_record_of_a_layer_is_as_good_as_none(tmp_path: Path, change: Callable[[bytes], bytes]) -> None:
+    layout, store = write_layout(tmp_path / "layout", image(CUPY)), Store(tmp_path / "cache")
+    first = inspect(OciLayout(layout), deep=True, store=store).contents
+    (record,) = store.folder.rglob("*.layer.gz")
+    record.write_bytes(change(record.read_bytes()))
+    next(store.folder.rglob("*.deep.json")).unlink()
+    assert inspect(OciLayout(layout), deep=True, store=store).contents == first
+
+
 def test_whiteouts_hide_what_is_below_and_not_what_is_beside(look: Look) -> None:
     facts = look(image({"a/x": b"1", "a/y": b"1"}, {"a/x": b"22", "a/.wh.x": b"", "a/.wh..wh..opq": b""}))
     assert deep(facts).files == 1
@@ -401,7 +433,7 @@ def test_a_layout_that_lacks_something_is_told(tmp_path: Path) -> None:
         inspect(OciLayout.parse(f"{folder}:2"))
     for blob in (folder / "blobs" / "sha256").iterdir():
         blob.unlink()
-    with pytest.raises(InspectError, match="cannot be opened"):
+    with pytest.raises(InspectError, match="cannot be read"):
         inspect(OciLayout.parse(f"{folder}:1.0"))
 
 
