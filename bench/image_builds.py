@@ -27,6 +27,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from images.buildkit import Build, Buildctl, run_build
+from images.inspection.store import store_folder
 from lab import engine, processes, steps
 from lab.__main__ import report
 from lab.instance import Instance, cache_home, forget_instance, open_instance
@@ -185,7 +186,8 @@ class Bench:
         return load_stack(STACK, site=Path(self.environment["GPU_COMMONS_SITE"]))
 
     def prune(self) -> None:
-        """Empty the builder's cache, the wheels in its mounts too."""
+        """Empty the builder's cache, the wheels in its mounts too, and forget what was read of images."""
+        shutil.rmtree(store_folder(self.environment), ignore_errors=True)
         argv = [str(self.client.program), "--addr", self.client.endpoint, "prune", "--all"]
         subprocess.run(argv, check=True, stdout=subprocess.DEVNULL)
 

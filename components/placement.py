@@ -24,6 +24,7 @@ class Unknown(Enum):
 
 
 UNKNOWN: Final = Unknown.UNKNOWN
+Amounts = dict[str, Decimal | Unknown]
 
 _SUFFIXES: Final = {
     "": Decimal(1),
@@ -85,8 +86,9 @@ def landing(
         pod, runtime_class = _as_daemon(pod, runtime_class)
     possible: list[Node] = []
     reasons: dict[str, list[str]] = {}
+    wanted = _wanted(pod, runtime_class)
     for node in nodes:
-        if found := obstacles(pod, node, runtime_class):
+        if found := _obstacles(wanted, node):
             reasons.setdefault(node.pool, found)
         else:
             possible.append(node)
@@ -95,18 +97,49 @@ def landing(
     return Landing(tuple(possible), refused, tuple(unknown), tuple(elsewhere))
 
 
+def shape(pod: Mapping[str, Any]) -> str:
+    """Equal for pods that land alike on the same nodes. Of equal ones that are written otherwise it may differ."""
+    parts = [pod.get(key) for key in (*_DECIDING, *_ELSEWHERE, "hostNetwork")]
+    for kind in ("initContainers", "containers"):
+        parts += [
+            (each.get("resources"), each.get("restartPolicy")) if isinstance(each, Mapping) else each
+            for each in _list(pod, kind) or [pod.get(kind)]
+        ]
+        parts.append(kind)
+    return repr(parts)
+
+
 def obstacles(pod: Mapping[str, Any], node: Node, runtime_class: Mapping[str, Any] | None = None) -> list[str]:
     """Reasons why `node` can never host `pod`, each a clause; none when it can. Unknown values are no reason."""
+    return _obstacles(_wanted(pod, runtime_class), node)
+
+
+@dataclass(frozen=True, slots=True)
+class _Wanted:
+    """What a pod and its runtime class ask of any node."""
+
+    pod: Mapping[str, Any]
+    scheduling: Mapping[str, Any]
+    tolerations: Sequence[Any] | None  # None: unknown, so it may tolerate all
+    amounts: Amounts
+
+
+def _wanted(pod: Mapping[str, Any], runtime_class: Mapping[str, Any] | None) -> _Wanted:
     scheduling = _mapping(runtime_class, "scheduling")
     tolerations = [*_list(pod, "tolerations"), *_list(scheduling, "tolerations")]
-    tolerates_all = UNKNOWN in (pod.get("tolerations"), scheduling.get("tolerations"))
+    is_unknown = UNKNOWN in (pod.get("tolerations"), scheduling.get("tolerations"))
+    return _Wanted(pod, scheduling, None if is_unknown else tolerations, requests(pod, runtime_class))
+
+
+def _obstacles(wanted: _Wanted, node: Node) -> list[str]:
+    pod, tolerations = wanted.pod, wanted.tolerations
     return [
         *_name(pod, node),
         *_selector(pod, node),
-        *_selector(scheduling, node),
+        *_selector(wanted.scheduling, node),
         *_affinity(pod, node),
-        *(() if tolerates_all else _taints(tolerations, node, is_bound=bool(pod.get("nodeName")))),
-        *_resources(requests(pod, runtime_class), node),
+        *(() if tolerations is None else _taints(tolerations, node, is_bound=bool(pod.get("nodeName")))),
+        *_resources(wanted.amounts, node),
     ]
 
 
@@ -135,13 +168,13 @@ _DAEMON_TAINTS: Final = {
 }
 
 
-def requests(pod: Mapping[str, Any], runtime_class: Mapping[str, Any] | None = None) -> dict[str, Decimal | Unknown]:
+def requests(pod: Mapping[str, Any], runtime_class: Mapping[str, Any] | None = None) -> Amounts:
     """What the scheduler sets aside: containers together, or the biggest init container; sidecars run beside both.
 
     What the pod itself asks for takes the place of that sum, and the overhead of its runtime class is added.
     """
-    running: dict[str, Decimal | Unknown] = {}
-    peak: dict[str, Decimal | Unknown] = {}
+    running: Amounts = {}
+    peak: Amounts = {}
     for container in _list(pod, "initContainers"):
         asked = _container_requests(container)
         if isinstance(container, Mapping) and container.get("restartPolicy") == "Always":
@@ -280,7 +313,7 @@ def _resources(wanted: Amounts, node: Node) -> Iterator[str]:
             yield f"it asks for {_plain(asked)} {name}, a node of the pool has {_plain(has)}"
 
 
-def _container_requests(container: Any) -> dict[str, Decimal | Unknown]:
+def _container_requests(container: Any) -> Amounts:
     resources = _mapping(container, "resources") if isinstance(container, Mapping) else {}
     # What has a limit and no request asks for its limit.
     asked = {**_mapping(resources, "limits"), **_mapping(resources, "requests")}
@@ -293,9 +326,6 @@ def _pod_level(pod: Mapping[str, Any], together: Amounts) -> Amounts:
     limits = {name: value for name, value in _mapping(resources, "limits").items() if name not in together}
     asked = {**limits, **_mapping(resources, "requests")}
     return {name: quantity(value) for name, value in asked.items() if re.fullmatch(r"cpu|memory|hugepages-.*", name)}
-
-
-Amounts = dict[str, "Decimal | Unknown"]
 
 
 def _combine(left: Amounts, right: Amounts, how: Any) -> Amounts:
@@ -337,15 +367,18 @@ _DECIDING: Final = (
 )
 
 
+_ELSEWHERE: Final = (_SPREAD := "topologySpreadConstraints", _GATES := "schedulingGates", _CLAIMS := "resourceClaims")
+
+
 def _others(pod: Mapping[str, Any]) -> Iterator[str]:
     """What decides about nodes and is not in the pod: other pods, and controllers that open a gate or give a device."""
     for kind in ("podAffinity", "podAntiAffinity"):
         if _list(_mapping(_mapping(pod, "affinity"), kind), _REQUIRED):
             yield f"affinity.{kind}"
-    spreads = [each for each in _list(pod, "topologySpreadConstraints") if isinstance(each, Mapping)]
+    spreads = [each for each in _list(pod, _SPREAD) if isinstance(each, Mapping)]
     if any(each.get("whenUnsatisfiable") != "ScheduleAnyway" for each in spreads):
-        yield "topologySpreadConstraints"
-    yield from (key for key in ("schedulingGates", "resourceClaims") if _list(pod, key))
+        yield _SPREAD
+    yield from (key for key in (_GATES, _CLAIMS) if _list(pod, key))
 
 
 def _unknowns(pod: Mapping[str, Any]) -> Iterator[str]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from components.compat import Case
-from components.placement import Landing, Node, Unknown, landing
+from components.placement import Landing, Node, Unknown, landing, shape
 from images.cases import Use
 from images.estimate import GB, Rates, Size
 from images.inspection.facts import ImageContents
@@ -26,15 +26,19 @@ class Workload:
     start_timeout_s: float | Unknown | None = None  # of a hub's profile: seconds in which its server must answer
     is_pre_pulled: bool = False  # something brings its image to all nodes before it is asked for
     image_names: tuple[str, ...] = ()  # what the stack calls its images, in the order of its containers
-    _landings: dict[int, Landing] = field(default_factory=dict, compare=False, repr=False)
+    _shapes: list[str] = field(default_factory=list, compare=False, repr=False)
 
     def landing(self, site: Site) -> Landing:
-        """Where its pods may land. Remembered, because most rules ask."""
-        found = self._landings.get(id(site.nodes))
-        if found is None:
-            found = self._landings[id(site.nodes)] = landing(
-                self.pod, site.nodes, runtime_classes=site.runtime_classes, is_daemon=self.is_daemon
-            )
+        """Where its pods may land. Remembered by the site: most rules ask, and most pods of a stack are alike in it."""
+        if not self._shapes:
+            self._shapes.append(shape(self.pod))
+        name = self.pod.get("runtimeClassName")
+        runtime_class = site.runtime_classes.get(name) if isinstance(name, str) else None
+        key = f"{self.is_daemon} {runtime_class} {self._shapes[0]}"
+        nodes, found = site.landings.get(key, ((), None))
+        if found is None or nodes is not site.nodes:
+            found = landing(self.pod, site.nodes, runtime_classes=site.runtime_classes, is_daemon=self.is_daemon)
+            site.landings[key] = site.nodes, found
         return found
 
 
@@ -156,6 +160,7 @@ class Site:
     uses_of: Callable[[str], tuple[Use, ...]] = no_use  # what of an own image uses a GPU, by its name, from its spec
     strictness: Strictness = field(default_factory=Strictness)
     runtime_classes: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)  # objects of Kubernetes, by name
+    landings: dict[str, tuple[tuple[Node, ...], Landing]] = field(default_factory=dict, compare=False, repr=False)
     today: dt.date = dt.date.max
 
 

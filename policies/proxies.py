@@ -15,9 +15,11 @@ def plain(value: Any) -> Any:
 
     Touching an unknown raises inside the SDK and would end the policy with a mere note; here it is a value.
     """
+    if isinstance(value, str | bool) or value is None:
+        return value  # most are; asking whether it is a mapping takes longer
     if isinstance(value, Mapping):
         return {str(key): _item(value, key) for key in value}
-    if isinstance(value, Sequence) and not isinstance(value, str | bytes):
+    if isinstance(value, Sequence) and not isinstance(value, bytes):
         return [_item(value, index) for index in range(len(value))]
     if isinstance(value, float) and value.is_integer():
         return int(value)

@@ -171,6 +171,10 @@ class ImageContents:
     settings: Settings
     deep: Contents | None = None
 
+    def __hash__(self) -> int:
+        """Of the digest, which says which image it is: caches ask often, and all facts together are long."""
+        return hash(self.digest)
+
     @property
     def compressed_bytes(self) -> int:
         return sum(layer.compressed_bytes for layer in self.layers)

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from components.placement import UNKNOWN, Node, landing, obstacles, quantity, requests
+from components.placement import UNKNOWN, Node, landing, obstacles, quantity, requests, shape
 
 N10 = Node(
     name="n10",
@@ -319,6 +319,34 @@ def test_what_is_not_known_yet_never_refuses_and_is_named(pod: dict[str, Any], n
     found = landing(hidden(pod, path), nodes)
     assert {id(node) for node in found.possible} >= {id(nodes[place]) for place in where(pod, nodes)}
     assert len(found.undecided) == 1
+
+
+MORE = st.sampled_from(
+    [
+        {}, {"volumes": [{"name": "v"}]}, {"nodeName": "n1"}, {"nodeName": UNKNOWN}, {"hostNetwork": True},
+        {"containers": UNKNOWN}, {"overhead": {"cpu": "1"}}, {"resources": {"requests": {"cpu": "2"}}},
+        {"schedulingGates": [{"name": "g"}]}, {"resourceClaims": [{"name": "c"}]}, {"runtimeClassName": "r"},
+        {"topologySpreadConstraints": [{"whenUnsatisfiable": "DoNotSchedule"}]}, {"tolerations": UNKNOWN},
+        {"initContainers": [{"resources": {"requests": {"cpu": 2}}}]},
+        {"initContainers": [{"resources": {"requests": {"cpu": 2}}, "restartPolicy": "Always"}]},
+    ]
+)  # fmt: skip
+
+
+@given(pod=PODS, nodes=NODES, one=MORE, other=MORE)
+def test_pods_of_one_shape_land_alike(pod: dict[str, Any], nodes: list[Node], one: Any, other: Any) -> None:
+    classes = {"r": {"scheduling": {"nodeSelector": {"b": "1"}}}}
+    first, second = {**pod, **one}, {**pod, **other}
+    if shape(first) == shape(second):
+        assert landing(first, nodes, runtime_classes=classes) == landing(second, nodes, runtime_classes=classes)
+    else:
+        assert one != other
+
+
+def test_what_has_no_part_in_scheduling_is_not_in_the_shape_of_a_pod() -> None:
+    pod = {"containers": [{"name": "a", "image": "x", "resources": {"limits": {"cpu": "1"}}}]}
+    other = {"containers": [{"name": "b", "env": [], "resources": {"limits": {"cpu": "1"}}}], "volumes": []}
+    assert shape(pod) == shape(other)
 
 
 @given(pod=PODS, nodes=NODES)
