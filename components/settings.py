@@ -11,9 +11,9 @@ import sys
 from collections.abc import Iterator, Mapping
 from functools import cache
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
-from pydantic import ValidationError
+from pydantic import BaseModel, ValidationError
 
 from components.problems import Fault, Loc, Problem, SettingsError, nearest, path_text, show
 from components.stack import checks
@@ -21,8 +21,9 @@ from components.stack.document import Document, read_yaml
 from components.stack.faults import model_faults
 from components.stack.models import Stack
 
-__all__ = ["Problem", "SettingsError", "Stack", "from_pulumi", "json_schema", "load_stack"]
+__all__ = ["Problem", "SettingsError", "Stack", "from_pulumi", "json_schema", "load_stack", "read_sections"]
 
+Model = TypeVar("Model", bound=BaseModel)
 NAMESPACE: Final = "gpu-commons"
 OVERLAY: Final = "GPU_COMMONS_SITE"
 
@@ -169,19 +170,37 @@ def _stack(main: Document, overlay: Document | None, faults: list[Fault]) -> Sta
     raw = dict(main.data)
     if overlay is not None and overlay.data and isinstance(raw.get("site", {}), Mapping):
         raw["site"] = {**raw.get("site", {}), **overlay.data}
-    encrypted = {fault.loc for fault in faults}
-    stack: Stack | None = None
-    try:
-        # As JSON: there strict means what a writer of YAML expects, a list for a list and no text for a number.
-        stack = Stack.model_validate_json(json.dumps(raw, default=str))
-    except ValidationError as error:
-        found = model_faults(error, Stack.model_json_schema())
-        faults += [fault for fault in found if not _is_inside(fault.loc, encrypted)]
-    known = {fault.loc for fault in faults}
-    faults += [fault for fault in checks.check(raw) if fault.loc not in known]
+    stack = _read(Stack, raw, faults)
     if faults or stack is None:
         raise SettingsError(_problems(faults, main, overlay))
     return stack
+
+
+def read_sections(model: type[Model], raw: Mapping[str, Any], *, called: str) -> Model:
+    """Sections of a stack file that were given in another way, such as `fleet`, as a model that has some of them.
+
+    `called` is how the user knows the place they were given in. Raises SettingsError with every mistake.
+    """
+    faults: list[Fault] = []
+    found = _read(model, raw, faults)
+    if faults or found is None:
+        raise SettingsError(_problems(faults, Document(called, raw), None))
+    return found
+
+
+def _read(model: type[Model], raw: Mapping[str, Any], faults: list[Fault]) -> Model | None:
+    """The model, None where a value is none of its; every mistake is added to `faults`."""
+    encrypted = {fault.loc for fault in faults}
+    found: Model | None = None
+    try:
+        # As JSON: there strict means what a writer of YAML expects, a list for a list and no text for a number.
+        found = model.model_validate_json(json.dumps(raw, default=str))
+    except ValidationError as error:
+        wrong = model_faults(error, model.model_json_schema())
+        faults += [fault for fault in wrong if not _is_inside(fault.loc, encrypted)]
+    known = {fault.loc for fault in faults}
+    faults += [fault for fault in checks.check(raw) if fault.loc not in known]
+    return found
 
 
 def _is_inside(loc: Loc, places: set[Loc]) -> bool:

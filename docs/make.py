@@ -20,6 +20,7 @@ from components.compat.rules.index import ALL_RULES as COMPAT_RULES
 from components.compat.rules.rule import Rule
 from components.settings import NAMESPACE, json_schema
 from images.lint.rules.index import ALL_RULES as LINT_RULES
+from policies.configuration import json_schema as pack_schema
 from policies.rules.index import ALL_RULES
 
 ROOT: Final = Path(__file__).resolve().parent.parent
@@ -31,13 +32,20 @@ EVERYWHERE: Final = {"assumptions"}  # stands in most sections, and is described
 
 def pages() -> dict[Path, str]:
     """Every generated file with its text."""
-    schemas = {"stack": json_schema(), "case": case_schema(), "answer": answer_schema(), "matrix": matrix_schema()}
+    schemas = {
+        "stack": json_schema(),
+        "pack": pack_schema(),
+        "case": case_schema(),
+        "answer": answer_schema(),
+        "matrix": matrix_schema(),
+    }
     return {
         **{
             REFERENCE / f"{name}.schema.json": json.dumps(schema, indent=2, ensure_ascii=False) + "\n"
             for name, schema in schemas.items()
         },
         REFERENCE / "stack.md": stack_page(json_schema()),
+        REFERENCE / "pack.md": pack_page(pack_schema()),
         REFERENCE / "components.md": components_page(ROOT / "components"),
         REFERENCE / "policies.md": policies_page(),
         REFERENCE / "compat-rules.md": compat_rules_page(),
@@ -66,6 +74,26 @@ def stack_page(schema: Mapping[str, Any]) -> str:
         path = key.removeprefix(f"{NAMESPACE}:") + ("[]" if section.get("type") == "array" else "")
         blocks += _tables(path, section, schema["$defs"])
     return HEAD.format(source="components/stack/models.py") + "\n".join(blocks) + "\n"
+
+
+def pack_page(schema: Mapping[str, Any]) -> str:
+    """The same for the configuration of the policy pack."""
+    ((section, keys),) = schema["properties"].items()
+    blocks = [
+        "# Configuration of the policy pack\n",
+        f"Keys below `{section}` of the JSON file that `--policy-pack-config` names.",
+        "That is the policy which they are given to, and they count for all.",
+        "`[]` marks a list, **required** a key without a default.",
+        "Unknown keys are refused.",
+        "The models of `fleet` and `policies` are those of a [stack file](stack.md).",
+        "[pack.schema.json](pack.schema.json) is the same for editors.",
+        "How to use it: [prove another team's stack](../another-teams-stack.md).",
+    ]
+    for name, key in keys["properties"].items():
+        needed = name in keys["required"]
+        blocks.append(f"\n## `{name}`\n\n{key['description']}{'' if needed else ' May be left out.'}")
+        blocks += _tables(name, key, schema["$defs"])
+    return HEAD.format(source="policies/configuration.py") + "\n".join(blocks) + "\n"
 
 
 def _tables(path: str, node: Mapping[str, Any], defs: Mapping[str, Any]) -> Iterator[str]:

@@ -4,7 +4,8 @@ import pulumi_policy
 
 from policies.adapter import pack_policies
 from policies.run import listen
-from policies.stacks import site_of_stack
+from policies.stacks import configure, site_of_stack
 
-listen()
-pulumi_policy.PolicyPack(name="gpu-commons", policies=list(pack_policies(site_of_stack)))
+policies = pack_policies(site_of_stack)
+listen(configure)
+pulumi_policy.PolicyPack(name="gpu-commons", policies=list(policies))

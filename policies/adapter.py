@@ -9,6 +9,7 @@ from typing import Any
 
 import pulumi_policy as sdk
 
+from policies.configuration import sections
 from policies.finding import Level
 from policies.judging import IMAGE_TOKEN, STACK_TOKEN, Seen, Told, findings, judged, message
 from policies.model import Site, Workload
@@ -30,6 +31,7 @@ class Memory:
 
     seen: dict[str, Seen] = field(default_factory=dict)  # by URN
     runtime_classes: dict[str, Mapping[str, Any]] = field(default_factory=dict)  # by the object's name
+    site_unknown: dict[str, str] = field(default_factory=dict)  # why, and the resource that was told so first
 
     def take_class(self, inputs: Mapping[str, Any]) -> None:
         """A runtime class with a name; one that is not known yet cannot be named by a pod either."""
@@ -50,6 +52,7 @@ def pack_policies(site_of_stack: SiteOf) -> list[sdk.Policy]:
             name="workloads",
             description=f"Workloads that cannot run, or take what is not theirs, are refused ({says}).",
             enforcement_level=sdk.EnforcementLevel.MANDATORY,
+            config_schema=sdk.PolicyConfigSchema(sections()),
             validate=_validation(site_of_stack, frozenset({Level.REFUSE}), told, memory),
         ),
         sdk.ResourceValidationPolicy(
@@ -81,7 +84,11 @@ def _validation(
         except Exception as error:  # noqa: BLE001 - whatever it is, nothing was proved, and that must not pass
             # A stack of another project without pods needs no site: what makes pods is refused.
             if Level.REFUSE in levels and holds_pods(args.resource_type):
-                report(f"P-SITE: the site of stack {stack} is not known, so nothing is proved: {error}", None)
+                text = f"P-SITE: the site of stack {stack} is not known, so nothing is proved: {error}"
+                first = memory.site_unknown.setdefault(text, args.name)
+                report(
+                    text if first == args.name else f"P-SITE: nothing is proved, for the reason given for {first}", None
+                )
             return
         inputs, seen = plain(args.props), memory.seen.get(args.urn)
         # The refusing policy comes first and looks anew: facts may have been read since. The other one repeats it.

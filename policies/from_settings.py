@@ -4,22 +4,24 @@ from __future__ import annotations
 
 import datetime as dt
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from decimal import Decimal
 from pathlib import Path
 
 from components import labels
 from components.placement import Node
 from components.settings import Stack
-from components.stack.models import Policies
+from components.stack.models import ImageLimits, Policies, Pool
 from images.cases import Use, uses_of
 from images.estimate import GB
 from images.inspection.facts import ImageContents
 from images.load import IMAGES, load_named
 from images.pushed import known
+from policies.configuration import Configuration
 from policies.finding import Level
 from policies.machines import machine_of
-from policies.model import Limits, Site, SizeWaiver
+from policies.model import Coverage, Limits, Site, SizeWaiver
 from policies.plans import planner
 from policies.pools import courses, pool_gpus, usages
 from policies.strictness import Strictness, Waiver
@@ -29,7 +31,48 @@ GIB = 1024**3
 
 def site_of(stack: Stack, images: Path = IMAGES) -> Site:
     """What the rules know of the place, from the stack's own settings and the folder with its images' specs."""
-    nodes = tuple(
+    runtime = stack.runtime
+    daemons = (runtime.device_plugin, runtime.persistence_daemon) if runtime else ()
+    return Site(
+        nodes=_nodes(stack.fleet.pools, labels.GPU_TAINT),
+        allowed_registries=tuple(str(registry) for registry in stack.site.allowed_registries),
+        runtime_images=tuple(stack.substitute(str(image))[0] for image in daemons),
+        own_registry=str(stack.site.registry),
+        machines={pool.name: machine_of(pool) for pool in stack.fleet.pools},
+        limits=replace(_limits(stack.site.image_limits), waivers=_size_waivers(stack)),
+        contents_of=_remembering(known),
+        own_images=frozenset(image.full_name for image in stack.images),
+        planned_of=planner(stack, images),
+        gpus={pool.name: pool_gpus(pool) for pool in stack.fleet.pools},
+        room={pool.name: pool.gpus for pool in stack.fleet.pools},
+        courses=tuple(courses(stack)),
+        usages=tuple(usages(stack)),
+        strictness=_strictness(stack.policies),
+        uses_of=functools.partial(_uses_of, images),
+        today=_today(),
+    )
+
+
+def site_of_configuration(given: Configuration) -> Site:
+    """The same from the configuration of the pack. Images of such stacks are not ours: no spec says what is in them."""
+    pools, taint = (given.fleet.pools, given.fleet.gpu_taint) if given.fleet else ((), None)
+    return Site(
+        nodes=_nodes(pools, labels.Taint(labels.GPU_RESOURCE, taint.value, taint.effect) if taint else None),
+        coverage=Coverage.WITH_GPUS if given.fleet else Coverage.SOME,
+        allowed_registries=tuple(str(registry) for registry in given.site.allowed_registries),
+        runtime_images=tuple(str(image) for image in given.site.runtime_images),
+        machines={pool.name: machine_of(pool) for pool in pools},
+        limits=_limits(given.site.image_limits),
+        contents_of=_remembering(known),
+        gpus={pool.name: pool_gpus(pool) for pool in pools},
+        room={pool.name: pool.gpus for pool in pools},
+        strictness=_strictness(given.policies),
+        today=_today(),
+    )
+
+
+def _nodes(pools: Sequence[Pool], gpu_taint: labels.Taint | None) -> tuple[Node, ...]:
+    return tuple(
         Node(
             name=name,
             pool=pool.name,
@@ -43,7 +86,8 @@ def site_of(stack: Stack, images: Path = IMAGES) -> Site:
             },
             taints=[
                 {"key": taint.key, "value": taint.value, "effect": taint.effect}
-                for taint in (labels.GPU_TAINT, *pool.taints)
+                for taint in (gpu_taint, *pool.taints)
+                if taint
             ],
             allocatable={
                 labels.GPU_RESOURCE: Decimal(pool.gpus_per_node),
@@ -53,41 +97,30 @@ def site_of(stack: Stack, images: Path = IMAGES) -> Site:
                 "pods": Decimal(110),
             },
         )
-        for pool in stack.fleet.pools
+        for pool in pools
         for name in pool.node_names
     )
-    runtime, limits = stack.runtime, stack.site.image_limits
-    daemons = (runtime.device_plugin, runtime.persistence_daemon) if runtime else ()
-    return Site(
-        nodes=nodes,
-        allowed_registries=tuple(str(registry) for registry in stack.site.allowed_registries),
-        runtime_images=tuple(stack.substitute(str(image))[0] for image in daemons),
-        own_registry=str(stack.site.registry),
-        machines={pool.name: machine_of(pool) for pool in stack.fleet.pools},
-        limits=Limits(
-            warn_compressed=round(limits.warn_compressed_gb * GB),
-            refuse_compressed=round(limits.refuse_compressed_gb * GB),
-            unpacked_disk_share=limits.unpacked_disk_share,
-            refuse_unsupported_base=limits.refuse_unsupported_base,
-            waivers={
-                image.full_name: SizeWaiver(
-                    round(image.limit.compressed_gb * GB), image.limit.reason, image.limit.until
-                )
-                for image in stack.images
-                if image.limit
-            },
-        ),
-        contents_of=_remembering(known),
-        own_images=frozenset(image.full_name for image in stack.images),
-        planned_of=planner(stack, images),
-        gpus={pool.name: pool_gpus(pool) for pool in stack.fleet.pools},
-        room={pool.name: pool.gpus for pool in stack.fleet.pools},
-        courses=tuple(courses(stack)),
-        usages=tuple(usages(stack)),
-        strictness=_strictness(stack.policies),
-        uses_of=functools.partial(_uses_of, images),
-        today=dt.datetime.now(tz=dt.UTC).date(),
+
+
+def _limits(given: ImageLimits) -> Limits:
+    return Limits(
+        warn_compressed=round(given.warn_compressed_gb * GB),
+        refuse_compressed=round(given.refuse_compressed_gb * GB),
+        unpacked_disk_share=given.unpacked_disk_share,
+        refuse_unsupported_base=given.refuse_unsupported_base,
     )
+
+
+def _size_waivers(stack: Stack) -> dict[str, SizeWaiver]:
+    return {
+        image.full_name: SizeWaiver(round(image.limit.compressed_gb * GB), image.limit.reason, image.limit.until)
+        for image in stack.images
+        if image.limit
+    }
+
+
+def _today() -> dt.date:
+    return dt.datetime.now(tz=dt.UTC).date()
 
 
 def _strictness(given: Policies) -> Strictness:

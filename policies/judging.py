@@ -79,6 +79,7 @@ def judged(token: str, name: str, inputs: Mapping[str, Any], site: Site, told: T
                 strict = left
             said.append((strict.level, message(rule, subject, strict)))
     if token == STACK_TOKEN:
+        said += [(Level.WARN, f"P-SITE: stack: {text}.") for text in site.notes]
         said += [(Level.WARN, f"P-WAIVER: stack: {text}.") for text in site.strictness.told(site.today)]
         said += [(Level.WARN, f"P-LEVEL: stack: {text}.") for text in site.strictness.softened()]
     return Seen(inputs, found, tuple(said))

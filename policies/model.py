@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime as dt
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from enum import Enum
 from typing import Any
 
 from components.compat import Case
@@ -140,12 +141,21 @@ def nothing_known(_: str) -> ImageContents | None:
     return None
 
 
+class Coverage(Enum):
+    """Which nodes a site knows of the cluster that its workloads run in. Pods without GPUs may run on the others."""
+
+    ALL = "all"
+    WITH_GPUS = "with GPUs"  # all of these
+    SOME = "some"
+
+
 @dataclass(frozen=True, slots=True)
 class Site:
     """What the rules know of the place: nodes of the fleet, registries that may be pulled from, limits of images."""
 
     nodes: tuple[Node, ...]
     allowed_registries: tuple[str, ...]
+    coverage: Coverage = Coverage.ALL
     runtime_images: tuple[str, ...] = ()  # images of the runtime's own daemons
     own_registry: str | None = None  # where this stack pushes: facts of these images can always be read
     machines: Mapping[str, Machine] = field(default_factory=dict)  # by pool
@@ -162,6 +172,7 @@ class Site:
     runtime_classes: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)  # objects of Kubernetes, by name
     landings: dict[str, tuple[tuple[Node, ...], Landing]] = field(default_factory=dict, compare=False, repr=False)
     today: dt.date = dt.date.max
+    notes: tuple[str, ...] = ()  # what is to be known of where this comes from
 
 
 def _nothing(_: Workload, __: Site) -> Iterator[Finding]:

@@ -76,6 +76,12 @@ def asks_for_gpus(container: Mapping[str, Any] | Unknown) -> bool | None:
     return any(str(amount) not in {"0", ""} for amount in amounts.values())
 
 
+def asks_somewhere(pod: Mapping[str, Any]) -> bool | None:
+    """Whether any container of a pod asks for GPUs; None where that is not known yet."""
+    answers = [asks_for_gpus(each.spec) for each in containers(pod)]
+    return True if True in answers else None if None in answers else False
+
+
 def _mapping(where: Any, key: str) -> Mapping[str, Any] | None:
     """None where it is not known yet."""
     found = where.get(key) if isinstance(where, Mapping) else None

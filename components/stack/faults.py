@@ -112,7 +112,7 @@ def _place(loc: Loc, root: Schema) -> tuple[Loc, Schema, Schema]:
         if isinstance(step, int):
             here = around.get("items", {})
         else:
-            extra = around.get("additionalProperties", {})
+            extra = next(iter(around.get("patternProperties", {}).values()), around.get("additionalProperties", {}))
             here = around.get("properties", {}).get(step, extra if isinstance(extra, Mapping) else {})
         path.append(step)
     return tuple(path), here, parent

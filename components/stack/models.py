@@ -24,6 +24,7 @@ from components.stack.values import (
     Reference,
     Registry,
     Replaceable,
+    RuleId,
     Seconds,
     SiteKey,
     Text,
@@ -389,9 +390,6 @@ class Course(BaseModel):
 
 
 # --- policies
-
-
-RuleId = Annotated[str, Field(pattern=r"^P-[A-Z]+$")]
 
 
 class PolicyWaiver(BaseModel):

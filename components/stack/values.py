@@ -18,7 +18,7 @@ from pydantic import (
 )
 
 from components.compat.names import UnknownGpu, find_gpu
-from components.compat.tables import GpuModel
+from components.compat.tables import GpuModel, UnknownFact, native_cuda
 from components.compat.versions import DriverVersion, VersionError
 from components.labels import NVIDIA_PREFIX, OWN_PREFIX
 from components.references import ImageReference
@@ -36,9 +36,14 @@ def _driver(value: object, info: ValidationInfo) -> DriverVersion:
     if not isinstance(_quoted(value, info), str):
         raise Misfit("is not a driver version such as 418.88", 'write it as nvidia-smi does: driver: "418.88"')
     try:
-        return DriverVersion.parse(str(value))
+        driver = DriverVersion.parse(str(value))
+        native_cuda(driver)
     except VersionError as error:
         raise Misfit(error.reason, 'write it as nvidia-smi does: driver: "418.88"') from None
+    except UnknownFact:
+        fix = "correct it: gpu-commons facts driver_branch lists the branches"
+        raise Misfit("is older than every CUDA of the tables", fix) from None
+    return driver
 
 
 def _gpu(value: object) -> GpuModel:
@@ -132,6 +137,12 @@ def _site_key(value: str) -> str:
     return value
 
 
+def _rule_id(value: str) -> str:
+    if not re.fullmatch(r"P-[A-Z]+", value):
+        raise Misfit("is not the id of a rule", "write what messages begin with: P-START")
+    return value
+
+
 def _whole(value: float) -> float:
     return int(value) if float(value).is_integer() else value  # 32, not 32.0, in manifests and messages
 
@@ -150,6 +161,7 @@ Reference = Annotated[str, AfterValidator(_image_reference)]
 Replaceable = Annotated[str, AfterValidator(_replaceable)]
 Registry = Annotated[str, AfterValidator(_registry)]
 Url = Annotated[str, AfterValidator(_https)]
+RuleId = Annotated[str, AfterValidator(_rule_id), WithJsonSchema({"type": "string", "pattern": "^P-[A-Z]+$"})]
 SiteKey = Annotated[str, AfterValidator(_site_key)]
 LabelValue = Annotated[str, AfterValidator(_label_value)]
 ToolkitVersion = Annotated[str, BeforeValidator(_quoted), AfterValidator(_toolkit)]

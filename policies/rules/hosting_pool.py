@@ -5,12 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from policies.finding import Finding, Level
-from policies.model import Rule, Site, Workload
+from policies.model import Coverage, Rule, Site, Workload
+from policies.workloads import asks_somewhere
 
 
 def check(workload: Workload, site: Site) -> Iterator[Finding]:
     """Labels, taints and resources of the fleet's nodes against what the pods ask for."""
+    asks = asks_somewhere(workload.pod)
+    if site.coverage is not Coverage.ALL and asks is False:
+        return  # it may run on nodes that nobody described
     if not site.nodes:
+        if site.coverage is not Coverage.ALL:
+            yield Finding("on which GPUs it lands is not known: the fleet is not described", Level.UNPROVED)
         return  # a stack without a fleet says nothing about nodes
     try:
         found = workload.landing(site)
@@ -19,7 +25,10 @@ def check(workload: Workload, site: Site) -> Iterator[Finding]:
         return
     if not found.possible:
         reasons = "; ".join(f"{pool}: {reason}" for pool, reason in sorted(found.refused.items()))
-        yield Finding(f"no pool can host it ({reasons})")
+        if site.coverage is Coverage.ALL or (site.coverage is Coverage.WITH_GPUS and asks):
+            yield Finding(f"no pool can host it ({reasons})")
+        else:
+            yield Finding(f"no pool that is described can host it ({reasons}); others may", Level.UNPROVED)
     elif found.undecided:
         yield Finding(f"which pools can host it depends on {', '.join(found.undecided)}", Level.UNPROVED)
 

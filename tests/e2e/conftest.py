@@ -12,6 +12,7 @@ import os
 import shutil
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -34,8 +35,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 @pytest.fixture(scope="session")
-def lab() -> Iterator[RunningLab]:
-    """The lab; without one the tests fail and say what to run."""
+def servers() -> Iterator[RunningLab]:
+    """The lab's servers, whatever is deployed; without them the tests fail and say what to run."""
     name = os.environ.get("GPU_COMMONS_LAB")
     if not name:
         pytest.fail("these tests need a lab with its stack: run `make test` (it sets GPU_COMMONS_LAB)", pytrace=False)
@@ -45,15 +46,21 @@ def lab() -> Iterator[RunningLab]:
     if not steps.is_up(instance):
         pytest.fail(f"the servers of the lab {name} do not run: run `make up`, then `make test`", pytrace=False)
     variables = engine.environment(instance, tools)
-    try:
-        outputs = engine.outputs(instance, tools, STACK)
-    except LabError as error:
-        pytest.fail(f"the stack {STACK} has no outputs: run `make up`, then `make test`\n{error}", pytrace=False)
     pulumi = shutil.which("pulumi", path=variables["PATH"])
     if pulumi is None:
         pytest.fail("pulumi is not installed: run `make tools`", pytrace=False)
     with Cluster(instance) as cluster:
-        yield RunningLab(cluster, pulumi, environment_of(variables), outputs)
+        yield RunningLab(cluster, pulumi, environment_of(variables), {})
+
+
+@pytest.fixture(scope="session")
+def lab(servers: RunningLab) -> RunningLab:
+    """The lab with the stack's outputs."""
+    try:
+        outputs = engine.outputs(open_instance(os.environ["GPU_COMMONS_LAB"]), Toolchain(), STACK)
+    except LabError as error:
+        pytest.fail(f"the stack {STACK} has no outputs: run `make up`, then `make test`\n{error}", pytrace=False)
+    return replace(servers, outputs=outputs)
 
 
 @pytest.fixture(scope="session")

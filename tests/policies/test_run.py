@@ -13,9 +13,10 @@ from policies import run
 @pytest.fixture
 def servicer(monkeypatch: pytest.MonkeyPatch) -> sdk._PolicyAnalyzerServicer:
     kind = sdk._PolicyAnalyzerServicer  # noqa: SLF001 - what the engine calls
-    monkeypatch.setattr(kind, "ConfigureStack", kind.ConfigureStack)  # put back after the test
+    for handler in ("Configure", "ConfigureStack"):
+        monkeypatch.setattr(kind, handler, getattr(kind, handler))  # put back after the test
     monkeypatch.setattr(run, "_said", {})
-    run.listen()
+    run.listen(lambda _: None)
     level = EnforcementLevel.ADVISORY
     return kind("pack", "1.0.0", [ResourceValidationPolicy("p", "A policy.", lambda _, __: None, level)], level)
 

@@ -1,0 +1,124 @@
+"""What a team gives the pack for stacks without a stack file: `pulumi preview --policy-pack-config FILE.json`.
+
+The engine's file has a mapping for each policy of a pack. Ours stands under `workloads` and counts for all of them.
+Its sections are those of a stack file, read by the same models, so that the same mistake has the same text.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from components import labels
+from components.problems import Problem, SettingsError, nearest
+from components.settings import read_sections
+from components.stack.models import Fleet, ImageLimits, Policies, Pool
+from components.stack.values import LabelValue, Reference, Registry
+
+POLICIES: Final = ("workloads", "workloads-advice", "fleet-advice")  # those of the pack
+SECTION: Final = POLICIES[0]  # under which it stands
+CALLED: Final = "configuration of the policy pack"
+REFUSING: Final = ("mandatory", "remediate")  # levels of the engine
+_FORM: Final = ConfigDict(extra="forbid", strict=True, frozen=True, allow_inf_nan=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Given:
+    """What the engine hands over for one policy: its level, and its keys with their values."""
+
+    level: str = "mandatory"
+    keys: Mapping[str, Any] = field(default_factory=dict)
+
+
+class PackSite(BaseModel):
+    """Where the stacks run that are proved."""
+
+    model_config = _FORM
+    allowed_registries: tuple[Registry, ...] = Field(
+        min_length=1, description="Registries that workloads may pull from: host[:port], or with a folder."
+    )
+    image_limits: ImageLimits = Field(ImageLimits(), description="How big and how old an image may be.")
+    runtime_images: tuple[Reference, ...] = Field(
+        (), description="Images of the site's own GPU daemons, as their DaemonSets name them: they may see every GPU."
+    )
+
+
+class GpuTaint(BaseModel):
+    """The taint that keeps pods without GPUs away."""
+
+    model_config = _FORM
+    value: LabelValue = Field(labels.GPU_TAINT.value, description="Its value; its key is nvidia.com/gpu.")
+    effect: Literal["NoSchedule", "PreferNoSchedule", "NoExecute"] = Field(
+        "NoSchedule", description="What it does to pods."
+    )
+
+
+class PackFleet(Fleet):
+    """All pools of the cluster that have GPUs. Pods without GPUs may run on nodes that no pool has."""
+
+    pools: tuple[Pool, ...] = Field(min_length=1, description="The node pools.")
+    gpu_taint: GpuTaint | None = Field(
+        GpuTaint(),
+        description="Taint nvidia.com/gpu that every node of the fleet has, beside those of its pool; null where they "
+        "have none, or where an admission plugin tolerates it for every pod that asks for GPUs.",
+    )
+
+
+class Configuration(BaseModel):
+    """What the pack knows of the place where a stack of another project runs, and how strict it is there."""
+
+    model_config = _FORM
+    site: PackSite = Field(description="Where the stacks run.")
+    fleet: PackFleet | None = Field(
+        None,
+        description="The pools with GPUs, as in a stack file; none: the Node resources of the stack are its pools.",
+    )
+    policies: Policies = Field(Policies(), description="How strict the policies are.")
+
+
+def sections() -> dict[str, dict[str, Any]]:
+    """What the engine is told of the configuration. It checks no more, so that every mistake has one text: ours."""
+    return {name: {"description": field.description} for name, field in Configuration.model_fields.items()}
+
+
+def json_schema() -> dict[str, Any]:
+    """JSON Schema of the whole file, for editors and for the reference page."""
+    schema = Configuration.model_json_schema()
+    definitions = schema.pop("$defs")
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": "gpu-commons policy pack configuration",
+        "type": "object",
+        "required": [SECTION],
+        "properties": {SECTION: schema},
+        "$defs": definitions,
+    }
+
+
+def read_configuration(given: Mapping[str, Given]) -> Configuration | None:
+    """The configuration in what the engine hands over, by policy; None where nothing was given.
+
+    Raises SettingsError with every mistake: also what stands under a policy that does not read it, or that is
+    none, and a level that would end the refusals or hide what could not be proved.
+    """
+    if found := [problem for policy, each in given.items() for problem in _misplaced(policy, each)]:
+        raise SettingsError(found)
+    keys = given[SECTION].keys if SECTION in given else {}
+    return read_sections(Configuration, keys, called=f"{CALLED}, {SECTION}") if keys else None
+
+
+def _misplaced(policy: str, given: Given) -> Iterator[Problem]:
+    if policy not in POLICIES:
+        fix = nearest(policy, POLICIES, what="policy name")
+        yield Problem(policy, "", "is not a policy of this pack", fix, CALLED)
+    elif given.keys and policy != SECTION:
+        yield Problem(policy, "", "reads no configuration", f"write it under {SECTION}: it counts for all", CALLED)
+    path, value = f"{policy}.enforcementLevel", f'"{given.level}"'
+    if policy == SECTION and given.level not in REFUSING:
+        fix = "leave it out: policies.levels and policies.waivers let single things through, and every run tells them"
+        yield Problem(path, value, "would let everything through", fix, CALLED)
+    elif given.level == "disabled":
+        yield Problem(path, value, "would hide what could not be proved", "leave it out", CALLED)

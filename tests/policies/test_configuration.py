@@ -1,0 +1,399 @@
+"""The pack with a configuration, as the engine hands it over: stacks of other projects, and what can be wrong in it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from copy import deepcopy
+from pathlib import Path
+from typing import Any, NoReturn
+
+import pytest
+from pulumi.runtime import proto
+from pulumi_policy import EnforcementLevel
+from pulumi_policy import policy as sdk
+
+from components.settings import SettingsError, load_stack
+from policies import run
+from policies.adapter import pack_policies
+from policies.configuration import POLICIES, Given
+from policies.from_settings import site_of
+from policies.stacks import DEFAULT_STACKS, configure, site_of_stack
+
+Object = dict[str, Any]
+Give = Callable[..., "Pack"]
+JOB, DEPLOYMENT, STACK = "kubernetes:batch/v1:Job", "kubernetes:apps/v1:Deployment", "pulumi:pulumi:Stack"
+CUDA = f"nvidia/cuda:12.4.1-runtime-ubuntu22.04@sha256:{'1' * 64}"
+POOL = {
+    "name": "v100",
+    "gpu": "V100",
+    "gpus_per_node": 4,
+    "nodes": ["gpu1-gpu2"],
+    "driver": "580.95.05",
+    "container_toolkit": "1.17.8",
+    "cpu": 64,
+    "memory_gib": 256,
+    "root_disk_gib": 500,
+}
+SITE = {"allowed_registries": ["docker.io/nvidia", "docker.io/library"]}
+WAIVER = {"rule": "P-RUN", "resource": "Job train", "reason": "r", "owner": "team", "until": "2999-12-31"}
+TOLERATES = [{"key": "nvidia.com/gpu", "operator": "Exists"}]
+
+
+class RefusedError(Exception):
+    """What the engine prints as the only error of the run."""
+
+
+class Context:
+    """Of a call of the engine."""
+
+    def abort(self, _: object, text: str) -> NoReturn:
+        raise RefusedError(text)
+
+
+class Pack:
+    """The pack as the SDK serves it to the engine."""
+
+    def __init__(self) -> None:
+        kind = sdk._PolicyAnalyzerServicer  # noqa: SLF001 - what the engine calls
+        self._served = kind("pack", "1.0.0", pack_policies(site_of_stack), EnforcementLevel.ADVISORY)
+
+    def configure(self, levels: dict[str, str], keys: dict[str, Object]) -> None:
+        request = proto.ConfigureAnalyzerRequest()
+        for policy, level in levels.items():
+            request.policyConfig[policy].enforcementLevel = proto.EnforcementLevel.Value(level.upper())
+            request.policyConfig[policy].properties.update(keys.get(policy, {}))
+        self._served.Configure(request, Context())
+
+    def says(self, token: str, name: str = "train", inputs: Object | None = None) -> list[str]:
+        """Messages about one resource of stack `dev`, without what its policy is for."""
+        urn = f"urn:pulumi:dev::training::{token}::{name}"
+        request = proto.AnalyzeRequest(type=token, urn=urn, name=name)
+        request.properties.update(inputs or {})
+        return [each.message.partition("\n")[2] for each in self._served.Analyze(request, None).diagnostics]
+
+
+@pytest.fixture
+def give(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Give]:
+    """The pack with this under `workloads`, as the engine starts it. There is no stack file."""
+    for handler in ("Configure", "ConfigureStack"):
+        monkeypatch.setattr(sdk._PolicyAnalyzerServicer, handler, getattr(sdk._PolicyAnalyzerServicer, handler))  # noqa: SLF001 - put back after the test
+    monkeypatch.setenv("GPU_COMMONS_STACKS", str(tmp_path))
+    run.listen(configure)
+
+    def given(workloads: Object | None = None, levels: dict[str, str] | None = None, **others: Object) -> Pack:
+        usual = dict(zip(POLICIES, ("mandatory", "advisory", "advisory"), strict=True))
+        pack = Pack()
+        pack.configure({**usual, **(levels or {})}, {"workloads": workloads or {}, **others})
+        return pack
+
+    yield given
+    configure({})
+
+
+def fleet(*pools: Object, **keys: Any) -> Object:
+    found = pools or (POOL,)
+    return {"total_gpus": 8 * len(found), "pools": [*found], **keys}
+
+
+def job(*, gpus: int = 1, **pod: Any) -> Object:
+    resources = {"limits": {"nvidia.com/gpu": gpus}} if gpus else {}
+    container = {"name": "c", "image": CUDA, "resources": resources}
+    return {"spec": {"template": {"spec": {"containers": [container], "tolerations": TOLERATES, **pod}}}}
+
+
+def on_driver(driver: str, **keys: Any) -> Object:
+    return {"site": SITE, "fleet": fleet({**POOL, "driver": driver}), **keys}
+
+
+# --- what it gives
+
+
+def test_the_policies_of_the_pack_are_those_that_a_configuration_may_name() -> None:
+    assert tuple(policy.name for policy in pack_policies(site_of_stack)) == POLICIES
+
+
+def test_an_image_is_refused_on_a_driver_that_dropped_the_gpu_and_passes_on_the_branch_before(give: Give) -> None:
+    (message,) = give(on_driver("595.71.05")).says(JOB, inputs=job())
+    assert message.startswith(f"P-RUN: Job train: {CUDA} does not run on pool v100 (driver 595.71.05)\n")
+    assert "change: Use driver 580.x, the last branch for Tesla V100" in message
+    assert give(on_driver("580.95.05")).says(JOB, inputs=job()) == []
+
+
+def test_the_pool_itself_is_refused_once_where_its_driver_dropped_its_gpu(give: Give) -> None:
+    (message,) = give(on_driver("595.71.05")).says(STACK, "training-dev")
+    assert message.startswith("P-DRIVER: stack: pool v100: driver 595.71.05 no longer drives Tesla V100")
+
+
+def test_registries_that_are_not_given_are_refused(give: Give) -> None:
+    pack = give({"site": {"allowed_registries": ["registry.example.edu"]}, "fleet": fleet()})
+    (message,) = pack.says(JOB, inputs=job())
+    assert message.startswith(f"P-PIN: Job train: containers[0].image {CUDA} is not from an allowed registry")
+
+
+def test_pods_without_gpus_may_run_on_nodes_that_no_pool_has(give: Give) -> None:
+    pack = give({"site": SITE, "fleet": fleet()})
+    assert pack.says(JOB, inputs=job(gpus=0, tolerations=[], nodeSelector={"role": "web"})) == []
+
+
+def test_pods_with_gpus_need_a_pool_that_takes_them(give: Give) -> None:
+    pack = give({"site": SITE, "fleet": fleet()})
+    (message,) = pack.says(JOB, inputs=job(tolerations=[]))
+    assert message.startswith("P-HOST: Job train: no pool can host it (v100: it does not tolerate the taint nvidia.com")
+
+
+@pytest.mark.parametrize("taint", [None, {"effect": "PreferNoSchedule"}])
+def test_nodes_without_a_taint_take_pods_that_tolerate_none(give: Give, taint: Object | None) -> None:
+    pack = give({"site": SITE, "fleet": fleet(gpu_taint=taint)})
+    assert pack.says(JOB, inputs=job(tolerations=[])) == []
+
+
+def test_another_value_of_the_taint_has_to_be_tolerated(give: Give) -> None:
+    pack = give({"site": SITE, "fleet": fleet(gpu_taint={"value": "true"})})
+    assert pack.says(JOB, inputs=job(tolerations=[{"key": "nvidia.com/gpu", "value": "true"}])) == []
+    assert len(pack.says(JOB, inputs=job(tolerations=[{"key": "nvidia.com/gpu", "value": "present"}]))) == 1
+
+
+def test_without_a_fleet_it_is_said_of_pods_with_gpus_that_nothing_was_proved(give: Give) -> None:
+    pack = give({"site": SITE})
+    said = pack.says(JOB, inputs=job())
+    assert [message.partition(": could not be proved: ")[0] for message in said] == ["P-HOST: Job train"]
+    assert pack.says(JOB, inputs=job(gpus=0)) == []
+    refusing = give({"site": SITE, "policies": {"unproved": "refuse"}})
+    assert [message.partition(":")[0] for message in refusing.says(JOB, inputs=job())] == ["P-HOST"]
+
+
+def test_daemons_of_the_site_may_see_every_gpu(give: Give) -> None:
+    daemon = f"docker.io/nvidia/dcgm:1@sha256:{'3' * 64}"
+    container = {"name": "c", "image": daemon, "securityContext": {"privileged": True}}
+    inputs = {"spec": {"template": {"spec": {"containers": [container], "tolerations": TOLERATES}}}}
+    token = "kubernetes:apps/v1:DaemonSet"  # noqa: S105 - a resource type
+    assert len(give({"site": SITE}).says(token, inputs=inputs)) == 1
+    assert give({"site": {**SITE, "runtime_images": [daemon]}}).says(token, inputs=inputs) == []
+
+
+@pytest.mark.parametrize("file", sorted(DEFAULT_STACKS.glob("Pulumi.*.yaml")), ids=lambda path: path.suffixes[0][1:])
+def test_the_fleet_of_a_stack_file_is_the_fleet_of_a_configuration(give: Give, file: Path) -> None:
+    stack = load_stack(file)
+    given = json.loads(stack.fleet.model_dump_json(by_alias=True))
+    give({"site": SITE, "fleet": given})
+    found, expected = site_of_stack("dev"), site_of(stack)
+    assert (found.nodes, found.gpus, found.machines) == (expected.nodes, expected.gpus, expected.machines)
+
+
+def test_a_configuration_counts_before_a_stack_file_of_that_name_and_says_so(give: Give, tmp_path: Path) -> None:
+    pack = give(on_driver("580.95.05"))
+    assert pack.says(STACK, "training-dev") == []
+    (tmp_path / "Pulumi.dev.yaml").write_text("config: {}")
+    pack = give(on_driver("580.95.05"))
+    note = f"P-SITE: stack: the configuration of the pack counts, and not {tmp_path}/Pulumi.dev.yaml."
+    assert pack.says(STACK, "training-dev") == [note]
+    assert pack.says(JOB, inputs=job()) == []
+
+
+# --- how strict
+
+
+def test_a_waiver_lets_through_until_its_last_day_and_is_told(give: Give) -> None:
+    pack = give(on_driver("595.71.05", policies={"waivers": [WAIVER]}))
+    (message,) = pack.says(JOB, inputs=job())
+    assert message.startswith("P-RUN: Job train: waived until 2999-12-31 by team: r; ")
+    told = [each for each in pack.says(STACK, "training-dev") if each.startswith("P-WAIVER")]
+    assert told == ["P-WAIVER: stack: waived: P-RUN of Job train, until 2999-12-31, by team: r."]
+
+
+def test_a_waiver_whose_time_is_over_refuses_again_and_is_told(give: Give) -> None:
+    pack = give(on_driver("595.71.05", policies={"waivers": [{**WAIVER, "until": "2026-01-01"}]}))
+    (message,) = pack.says(JOB, inputs=job())
+    assert message.startswith(f"P-RUN: Job train: {CUDA} does not run on pool v100")
+    told = [each for each in pack.says(STACK, "training-dev") if each.startswith("P-WAIVER")]
+    assert told == ["P-WAIVER: stack: no longer waived: P-RUN of Job train, until 2026-01-01, by team: r."]
+
+
+# --- what can be wrong
+
+
+def test_without_a_configuration_one_message_says_what_to_give(give: Give, tmp_path: Path) -> None:
+    pack = give()
+    (first,) = pack.says(JOB, "train", job())
+    assert first.startswith(
+        f"P-SITE: the site of stack dev is not known, so nothing is proved: {tmp_path}/Pulumi.dev.yaml is not there, "
+        "and the pack has no configuration\n  change: "
+    )
+    for word in ("--policy-pack-config FILE.json", '{"workloads": {"site": {', "GPU_COMMONS_STACKS"):
+        assert word in first
+    assert pack.says(DEPLOYMENT, "web", job(gpus=0)) == ["P-SITE: nothing is proved, for the reason given for train"]
+    assert pack.says(STACK, "training-dev") == []  # a stack without pods needs none
+
+
+def test_the_example_of_that_message_can_be_filled_in(give: Give) -> None:
+    (first,) = give().says(JOB, "train", job())
+    example = first[first.index("{") : first.rindex("}") + 1].replace("[…]", '["docker.io/nvidia"]')
+    filled = json.loads(example.replace("{…}", json.dumps(fleet())))
+    assert give(**filled).says(JOB, "train", job()) == []
+
+
+MISTAKES: dict[str, tuple[Object, str]] = {
+    "a section that is none": (
+        {"site": SITE, "fleets": fleet()},
+        "fleets: is not a known key\n    did you mean fleet? known keys: fleet, policies, site",
+    ),
+    "no registries": (
+        {"fleet": fleet()},
+        "site: is missing\n    add site: Where the stacks run",
+    ),
+    "a fleet of another shape": (
+        {"site": SITE, "fleet": 3},
+        (
+            "fleet: 3 is not a mapping\n    "
+            "The pools with GPUs, as in a stack file; none: the Node resources of the stack are its pools"
+        ),
+    ),
+    "a fleet without pools": (
+        {"site": SITE, "fleet": {"total_gpus": 0, "pools": []}},
+        "fleet.pools: a list of 0 is empty\n    give at least one: The node pools",
+    ),
+    "two pools of one name": (
+        {"site": SITE, "fleet": fleet(POOL, {**POOL, "nodes": ["gpu3-gpu4"]})},
+        'fleet.pools[1].name: "v100" is taken by pools[0]\n    give each of pools a name of its own',
+    ),
+    "a node in two pools": (
+        {"site": SITE, "fleet": fleet(POOL, {**POOL, "name": "other", "nodes": ["gpu2-gpu3"]})},
+        (
+            'fleet.pools[1].nodes: "gpu2" belongs to pool v100 and to pool other\n    '
+            "a node belongs to one pool, once: take it out of one of the two (nodes_except takes it out of a range)"
+        ),
+    ),
+    "fewer than no GPUs": (
+        {"site": SITE, "fleet": {"total_gpus": 0, "pools": [{**POOL, "gpus_per_node": -4, "nodes": []}]}},
+        (
+            "fleet.pools[0].gpus_per_node: -4 is out of range: 1 or more is allowed\n"
+            "    GPUs on each node of this pool\n"
+            "  fleet.pools[0].nodes: leaves the pool without a node\n    list at least one, or drop the pool"
+        ),
+    ),
+    "a part of a GPU": (
+        {"site": SITE, "fleet": fleet({**POOL, "gpus_per_node": 0.5})},
+        "fleet.pools[0].gpus_per_node: 0.5 is not a whole number\n    GPUs on each node of this pool",
+    ),
+    "another sum of GPUs": (
+        {"site": SITE, "fleet": {**fleet(), "total_gpus": 9}},
+        (
+            "fleet.total_gpus: 9 contradicts the pools, which have 8, not 9\n    "
+            "write total_gpus: 8, or correct nodes or gpus_per_node of a pool (v100 2 nodes of 4)"
+        ),
+    ),
+    "a driver that is none": (
+        on_driver("12.4"),
+        (
+            'fleet.pools[0].driver: "12.4" is not a driver version such as 418.88\n    '
+            'write it as nvidia-smi does: driver: "418.88"'
+        ),
+    ),
+    "a driver before CUDA": (
+        on_driver("100.10"),
+        (
+            'fleet.pools[0].driver: "100.10" is older than every CUDA of the tables\n    '
+            "correct it: gpu-commons facts driver_branch lists the branches"
+        ),
+    ),
+    "a GPU that is none": (
+        {"site": SITE, "fleet": fleet({**POOL, "gpu": "V1000"})},
+        (
+            'fleet.pools[0].gpu: "V1000" is not a GPU model of the tables\n    '
+            "Known models: components/compat/data/gpu_model.csv"
+        ),
+    ),
+    "a rule that is none": (
+        {"site": SITE, "policies": {"levels": {"P-RUNS": "warn"}}},
+        'policies.levels.P-RUNS: "P-RUNS" is not a rule\n    did you mean P-RUN? known rules: ',
+    ),
+    "an id that no rule can have": (
+        {"site": SITE, "policies": {"levels": {"run": "warn"}}},
+        'policies.levels.run: "run" is not the id of a rule\n    write what messages begin with: P-START',
+    ),
+    "a level that is none": (
+        {"site": SITE, "policies": {"levels": {"P-RUN": "off"}}},
+        'policies.levels.P-RUN: "off" is not allowed here\n    known values: refuse, warn',
+    ),
+    "a waiver of a rule that is none": (
+        {"site": SITE, "policies": {"waivers": [{**WAIVER, "rule": "P-PINNED"}]}},
+        'policies.waivers[0].rule: "P-PINNED" is not a rule\n    did you mean P-PIN? known rules: ',
+    ),
+    "a waiver without an end": (
+        {"site": SITE, "policies": {"waivers": [{k: v for k, v in WAIVER.items() if k != "until"}]}},
+        "policies.waivers[0].until: is missing\n    add until: Last day of the waiver",
+    ),
+    "a rule that only advises": (
+        {"site": SITE, "policies": {"levels": {"P-ROOM": "refuse"}}},
+        'policies.levels.P-ROOM: "P-ROOM" only advises, so nothing of it can be refused or waived\n    leave it out',
+    ),
+}
+
+
+@pytest.mark.parametrize(("given", "text"), MISTAKES.values(), ids=MISTAKES.keys())
+def test_a_mistake_ends_the_run_with_one_message(give: Give, given: Object, text: str) -> None:
+    with pytest.raises(RefusedError) as refused:
+        give(given)
+    assert str(refused.value).startswith("configuration of the policy pack")
+    assert f"\n  {text}" in str(refused.value)
+
+
+def test_all_mistakes_are_told_at_once_in_the_words_of_a_stack_file(give: Give, tmp_path: Path) -> None:
+    wrong = deepcopy(fleet(POOL, {**POOL, "gpu": "V1000", "driver": "12.4"}))
+    file = tmp_path / "Pulumi.dev.yaml"
+    file.write_text(json.dumps({"config": {"gpu-commons:fleet": wrong}}))
+    with pytest.raises(RefusedError) as refused:
+        give({"site": SITE, "fleet": wrong})
+    with pytest.raises(SettingsError) as of_file:
+        load_stack(file)
+    said = {problem.path: (problem.value, problem.reason, problem.fix) for problem in of_file.value.problems}
+    del said["site"]  # a stack file needs more of it
+    assert len(said) == 4
+    for path, (value, reason, fix) in said.items():
+        assert f"  {path}: {value} {reason}\n    {fix}" in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("levels", "keys", "text"),
+    [
+        (
+            {"workloads": "advisory"},
+            {},
+            'workloads.enforcementLevel: "advisory" would let everything through\n    leave it out: policies.levels',
+        ),
+        ({"workloads": "disabled"}, {}, 'workloads.enforcementLevel: "disabled" would let everything through\n'),
+        (
+            {"workloads-advice": "disabled"},
+            {},
+            'workloads-advice.enforcementLevel: "disabled" would hide what could not be proved\n    leave it out',
+        ),
+        (
+            {"workload": "mandatory"},
+            {},
+            "workload: is not a policy of this pack\n    did you mean workloads or workloads-advice? ",
+        ),
+        (
+            {},
+            {"fleet-advice": {"site": SITE}},
+            "fleet-advice: reads no configuration\n    write it under workloads: it counts for all",
+        ),
+    ],
+)
+def test_no_key_of_the_engine_switches_the_rules_off(
+    give: Give, levels: dict[str, str], keys: dict[str, Object], text: str
+) -> None:
+    with pytest.raises(RefusedError) as refused:
+        give({"site": SITE}, levels, **keys)
+    assert f"configuration of the policy pack: 1 problem\n  {text}" in str(refused.value)
+
+
+def test_advice_may_be_made_a_refusal(give: Give) -> None:
+    assert give({"site": SITE}, {"workloads-advice": "mandatory"}).says(JOB, inputs=job(gpus=0)) == []
+
+
+def test_what_was_wrong_once_counts_no_more(give: Give) -> None:
+    give({"site": SITE, "fleet": fleet()})
+    with pytest.raises(SettingsError):
+        configure({"workloads": Given(keys={"fleet": 3})})
+    assert give().says(JOB, inputs=job())[0].startswith("P-SITE: ")
