@@ -15,6 +15,7 @@ from policies.judging import IMAGE_TOKEN, STACK_TOKEN, Seen, Told, findings, jud
 from policies.model import Site, Workload
 from policies.proxies import plain
 from policies.rules.index import ALL_RULES
+from policies.stack_nodes import NODE_TOKEN, StackNode, stack_node, with_nodes
 from policies.workloads import holds_pods, workloads
 
 RUNTIME_CLASS_TOKEN = "kubernetes:node.k8s.io/v1:RuntimeClass"  # noqa: S105 - a resource type
@@ -31,6 +32,7 @@ class Memory:
 
     seen: dict[str, Seen] = field(default_factory=dict)  # by URN
     runtime_classes: dict[str, Mapping[str, Any]] = field(default_factory=dict)  # by the object's name
+    nodes: dict[str, StackNode] = field(default_factory=dict)  # by URN
     site_unknown: dict[str, str] = field(default_factory=dict)  # why, and the resource that was told so first
 
     def take_class(self, inputs: Mapping[str, Any]) -> None:
@@ -38,6 +40,10 @@ class Memory:
         metadata = inputs.get("metadata")
         if isinstance(metadata, Mapping) and isinstance(name := metadata.get("name"), str):
             self.runtime_classes[name] = inputs
+
+    def around(self, site: Site) -> Site:
+        """The site with what the stack itself has shown of it."""
+        return replace(with_nodes(site, tuple(self.nodes.values())), runtime_classes=self.runtime_classes)
 
 
 def pack_policies(site_of_stack: SiteOf) -> list[sdk.Policy]:
@@ -76,11 +82,13 @@ def _validation(
     def validate(args: sdk.ResourceValidationArgs, report: Report) -> None:
         if args.resource_type == RUNTIME_CLASS_TOKEN:
             memory.take_class(plain(args.props))
+        if args.resource_type == NODE_TOKEN:
+            memory.nodes[args.urn] = stack_node(args.name, plain(args.props))
         if args.resource_type not in {IMAGE_TOKEN, STACK_TOKEN} and not holds_pods(args.resource_type):
             return
         stack = _stack(args.urn)
         try:
-            site = replace(site_of_stack(stack), runtime_classes=memory.runtime_classes)
+            site = memory.around(site_of_stack(stack))
         except Exception as error:  # noqa: BLE001 - whatever it is, nothing was proved, and that must not pass
             # A stack of another project without pods needs no site: what makes pods is refused.
             if Level.REFUSE in levels and holds_pods(args.resource_type):
@@ -109,7 +117,7 @@ def _stack_validation(
         if not pods:
             return
         try:
-            site = replace(site_of_stack(_stack(pods[0].urn)), runtime_classes=memory.runtime_classes)
+            site = memory.around(site_of_stack(_stack(pods[0].urn)))
         except Exception:  # noqa: BLE001 - P-SITE has refused every workload for it
             return
         found: list[Workload] = []

@@ -22,8 +22,12 @@ class Misfit(ValueError):  # noqa: N818 - the user's mistake, not an error of ou
 
 def model_faults(error: ValidationError, schema: Schema) -> Iterator[Fault]:
     """Faults of a validation, in pydantic's order. `schema` is the JSON Schema of the model: it knows the words."""
-    for details in error.errors(include_url=False):
-        yield _fault(details, schema)
+    found = error.errors(include_url=False)
+    for details in found:
+        loc = details["loc"]
+        # pydantic does not count items that are wrong themselves: a list of one such is too short for it as well.
+        if details["type"] != "too_short" or not any(each["loc"][: len(loc)] == loc != each["loc"] for each in found):
+            yield _fault(details, schema)
 
 
 _EXPECTED = {

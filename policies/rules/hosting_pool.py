@@ -16,7 +16,8 @@ def check(workload: Workload, site: Site) -> Iterator[Finding]:
         return  # it may run on nodes that nobody described
     if not site.nodes:
         if site.coverage is not Coverage.ALL:
-            yield Finding("on which GPUs it lands is not known: the fleet is not described", Level.UNPROVED)
+            why = "the configuration of the pack has no fleet, and no Node of the stack came before it"
+            yield Finding(f"on which GPUs it lands is not known: {why}", Level.UNPROVED)
         return  # a stack without a fleet says nothing about nodes
     try:
         found = workload.landing(site)

@@ -215,6 +215,10 @@ ONE_PROBLEM = {
         [('nodes: [n10]\n        driver: "418.88"', 'nodes: [n10]\n        driver: "418.8x"')],
         ("fleet.pools[2].driver", '"418.8x"', "is not a driver version such as 418.88", 'driver: "418.88"'),
     ),
+    "driver before CUDA": (
+        [('driver: "418.88"', 'driver: "100.10"')],
+        ("fleet.pools[0].driver", '"100.10"', "is older than every CUDA of the tables", "facts driver_branch"),
+    ),
     "driver without quotes": (
         [('driver: "418.88"', "driver: 418.88")],
         ("fleet.pools[0].driver", "418.88", "is a number", 'quote it: driver: "418.88"'),

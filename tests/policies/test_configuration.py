@@ -172,9 +172,9 @@ def test_daemons_of_the_site_may_see_every_gpu(give: Give) -> None:
     assert give({"site": {**SITE, "runtime_images": [daemon]}}).says(token, inputs=inputs) == []
 
 
-@pytest.mark.parametrize("file", sorted(DEFAULT_STACKS.glob("Pulumi.*.yaml")), ids=lambda path: path.suffixes[0][1:])
-def test_the_fleet_of_a_stack_file_is_the_fleet_of_a_configuration(give: Give, file: Path) -> None:
-    stack = load_stack(file)
+@pytest.mark.parametrize("name", ["dsmlp-fall", "dsmlp-next"])
+def test_the_fleet_of_a_stack_file_is_the_fleet_of_a_configuration(give: Give, name: str) -> None:
+    stack = load_stack(DEFAULT_STACKS / f"Pulumi.{name}.yaml")
     given = json.loads(stack.fleet.model_dump_json(by_alias=True))
     give({"site": SITE, "fleet": given})
     found, expected = site_of_stack("dev"), site_of(stack)
@@ -265,11 +265,12 @@ MISTAKES: dict[str, tuple[Object, str]] = {
         ),
     ),
     "fewer than no GPUs": (
-        {"site": SITE, "fleet": {"total_gpus": 0, "pools": [{**POOL, "gpus_per_node": -4, "nodes": []}]}},
+        {"site": SITE, "fleet": {"total_gpus": -8, "pools": [{**POOL, "gpus_per_node": -4}]}},
         (
-            "fleet.pools[0].gpus_per_node: -4 is out of range: 1 or more is allowed\n"
-            "    GPUs on each node of this pool\n"
-            "  fleet.pools[0].nodes: leaves the pool without a node\n    list at least one, or drop the pool"
+            "fleet.total_gpus: -8 is out of range: 0 or more is allowed\n"
+            "    GPUs of the whole fleet; must be the sum of the pools\n"
+            "  fleet.pools[0].gpus_per_node: -4 is out of range: 1 or more is allowed\n"
+            "    GPUs on each node of this pool"
         ),
     ),
     "a part of a GPU": (
@@ -397,3 +398,79 @@ def test_what_was_wrong_once_counts_no_more(give: Give) -> None:
     with pytest.raises(SettingsError):
         configure({"workloads": Given(keys={"fleet": 3})})
     assert give().says(JOB, inputs=job())[0].startswith("P-SITE: ")
+
+
+# --- nodes of the stack itself
+
+NODE = "kubernetes:core/v1:Node"
+TAINT = {"key": "example.edu/course", "value": "x", "effect": "NoSchedule"}
+PARTS = {"major": "595", "minor": "71", "rev": "05"}
+PRODUCT, FULL = "nvidia.com/gpu.product", "nvidia.com/cuda.driver-version.full"
+
+
+def node(**found: str) -> Object:
+    """A Node with labels of GPU feature discovery: its GPU, its driver."""
+    known = {PRODUCT: found.get("gpu"), FULL: found.get("driver")}
+    return {"metadata": {"name": "gpu1", "labels": {key: value for key, value in known.items() if value}}}
+
+
+def of_nodes(give: Give, *nodes: Object, **pod: Any) -> list[str]:
+    """What is said of a job where the configuration has no fleet and these nodes came before it."""
+    pack = give({"site": SITE})
+    for index, each in enumerate(nodes):
+        assert pack.says(NODE, f"gpu{index}", each) == []
+    return pack.says(JOB, inputs=job(**pod))
+
+
+def test_nodes_of_the_stack_are_its_pools_where_no_fleet_is_given(give: Give) -> None:
+    (message,) = of_nodes(give, node(gpu="Tesla-V100-SXM2-16GB", driver="595.71.05"))
+    assert message.startswith(f"P-RUN: Job train: {CUDA} does not run on pool Tesla-V100-SXM2-16GB 595.71.05 (driver")
+    assert of_nodes(give, node(gpu="Tesla-V100-SXM2-16GB", driver="580.95.05")) == []
+
+
+def test_the_driver_is_also_read_from_the_older_labels(give: Give) -> None:
+    old = node(gpu="Tesla-V100-SXM2-16GB")
+    old["metadata"]["labels"] |= {f"nvidia.com/cuda.driver.{part}": value for part, value in PARTS.items()}
+    (message,) = of_nodes(give, old)
+    assert "does not run on pool Tesla-V100-SXM2-16GB 595.71.05" in message
+
+
+@pytest.mark.parametrize(
+    "found",
+    [{}, {"gpu": "Tesla-V100-SXM2-16GB"}, {"driver": "595.71.05"}, {"gpu": "Some-Other-GPU", "driver": "595.71.05"}],
+    ids=["no label", "no driver", "no GPU", "an unknown GPU"],
+)
+def test_what_no_label_says_could_not_be_proved(give: Give, found: dict[str, str]) -> None:
+    (message,) = of_nodes(give, node(**found))
+    assert message.startswith("P-RUN: Job train: could not be proved: ")
+
+
+def test_nodes_that_keep_the_pods_away_leave_it_open_where_they_land(give: Give) -> None:
+    tainted = {**node(gpu="Tesla-V100-SXM2-16GB", driver="595.71.05"), "spec": {"taints": [TAINT]}}
+    (message,) = of_nodes(give, tainted)
+    assert message == (
+        "P-HOST: Job train: could not be proved: no pool that is described can host it (Tesla-V100-SXM2-16GB 595.71.05:"
+        " it does not tolerate the taint example.edu/course=x:NoSchedule); others may."
+    )
+    assert len(of_nodes(give, tainted, tolerations=[{"operator": "Exists"}])) == 1
+
+
+def test_what_a_node_has_counts_and_what_it_does_not_say_keeps_nobody_away(give: Give) -> None:
+    small = node(gpu="Tesla-V100-SXM2-16GB", driver="595.71.05")
+    small["metadata"]["labels"]["nvidia.com/gpu.count"] = "2"
+    assert of_nodes(give, small, gpus=2)[0].startswith("P-RUN: ")
+    assert of_nodes(give, small, gpus=4)[0].startswith("P-HOST: Job train: could not be proved: no pool that is")
+
+
+def test_a_fleet_that_is_given_counts_before_nodes_of_the_stack(give: Give) -> None:
+    pack = give(on_driver("580.95.05"))
+    pack.says(NODE, "gpu1", node(gpu="Tesla-V100-SXM2-16GB", driver="595.71.05"))
+    assert pack.says(JOB, inputs=job()) == []
+
+
+@pytest.mark.parametrize(
+    "odd", [{}, {"metadata": "x"}, {"metadata": {"labels": [1]}}, {"status": {"capacity": {"cpu": "x"}}}]
+)
+def test_odd_nodes_end_nothing(give: Give, odd: Object) -> None:
+    (message,) = of_nodes(give, odd)
+    assert message.startswith("P-RUN: Job train: could not be proved: ")

@@ -1,0 +1,92 @@
+"""The nodes that a stack describes itself, where the configuration of the pack has no fleet. Pure.
+
+What GPU feature discovery writes as labels is all that says which GPU and driver a node has. What no label says is not
+known: a rule that needs it then cannot prove.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from decimal import Decimal
+from typing import Any, Final
+
+from components import labels
+from components.compat import Case
+from components.placement import Node, quantity
+from policies.model import Coverage, PoolGpus, Site
+
+NODE_TOKEN: Final = "kubernetes:core/v1:Node"  # noqa: S105 - a resource type
+# The older labels of the driver's three parts, still set.
+PARTS: Final = tuple(f"{labels.NVIDIA_PREFIX}cuda.driver.{part}" for part in ("major", "minor", "rev"))
+COUNT: Final = f"{labels.NVIDIA_PREFIX}gpu.count"
+
+
+@dataclass(frozen=True, slots=True)
+class StackNode:
+    """A node as the scheduler sees it, and its GPUs as far as its labels say."""
+
+    node: Node
+    case: Case
+
+
+class _Roomy(dict[str, Decimal]):
+    """Amounts of a node. What is not among them is not known, and keeps no pod away."""
+
+    def get(self, key: str, _: Any = None) -> Any:
+        return super().get(key, Decimal("Infinity"))
+
+
+def stack_node(name: str, inputs: Mapping[str, Any]) -> StackNode:
+    """A Node resource. Nodes of one GPU and driver are one pool, called so."""
+    metadata, spec, status = (_mapping(inputs, key) for key in ("metadata", "spec", "status"))
+    known = {key: value for key, value in _mapping(metadata, "labels").items() if isinstance(value, str)}
+    product, driver = known.get(labels.GFD_PRODUCT, ""), _driver(known)
+    amounts = {**_mapping(status, "capacity"), **_mapping(status, "allocatable")}
+    if COUNT in known:
+        amounts.setdefault(labels.GPU_RESOURCE, known[COUNT])
+    taints = spec.get("taints")
+    return StackNode(
+        Node(
+            name=metadata["name"] if isinstance(metadata.get("name"), str) else name,
+            pool=" ".join(filter(None, (product, driver))) or "without labels of its GPU",
+            labels=known,
+            taints=[each for each in taints if isinstance(each, Mapping)] if isinstance(taints, list) else [],
+            allocatable=_Roomy(_known_amounts(amounts)),
+            is_cordoned=spec.get("unschedulable") is True,
+        ),
+        Case(gpu=product, driver=driver, host="kubernetes"),
+    )
+
+
+def with_nodes(site: Site, nodes: Sequence[StackNode]) -> Site:
+    """The site with these nodes, where nobody else has described any."""
+    if site.coverage is not Coverage.SOME or not nodes:
+        return site
+    return replace(
+        site,
+        nodes=tuple(each.node for each in nodes),
+        gpus={each.node.pool: PoolGpus(each.case) for each in nodes},
+    )
+
+
+def _driver(known: Mapping[str, str]) -> str:
+    parts = [known[part] for part in PARTS if known.get(part)]
+    return known.get(labels.GFD_DRIVER) or (".".join(parts) if len(parts) > 1 else "")
+
+
+def _known_amounts(amounts: Mapping[str, Any]) -> dict[str, Decimal]:
+    found = {}
+    for name, text in amounts.items():
+        try:
+            amount = quantity(text)
+        except ValueError:
+            continue
+        if isinstance(amount, Decimal):
+            found[name] = amount
+    return found
+
+
+def _mapping(where: Mapping[str, Any], key: str) -> Mapping[str, Any]:
+    found = where.get(key)
+    return found if isinstance(found, Mapping) else {}
