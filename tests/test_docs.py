@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import importlib.util
+import json
 import os
 import re
 import subprocess
@@ -19,8 +20,10 @@ import pytest
 from components.settings import json_schema
 from lab import steps
 from lab.__main__ import main as lab_commands
+from policies.configuration import SECTION, Given
 from policies.configuration import json_schema as pack_schema
 from policies.rules.index import ALL_RULES
+from policies.stacks import configure
 
 sys.path.insert(0, str(Path(__file__).parent / "images" / "inspection"))
 from made import image
@@ -173,6 +176,22 @@ def test_no_line_holds_two_sentences(page: Path) -> None:
 def test_every_rule_is_on_the_page_for_reviewers() -> None:
     page = (DOCS / "review-a-preview.md").read_text()
     assert not [rule.id for rule in ALL_RULES if rule.id not in page]
+
+
+# --- what pages show as configuration of the pack
+
+CONFIGURATIONS = [
+    pytest.param(json.loads(block), id=f"{page.stem}-{number}")
+    for page in PAGES
+    for number, block in enumerate(re.findall(r"^```json\n(.*?)^```", page.read_text(), re.DOTALL | re.MULTILINE), 1)
+    if f'"{SECTION}": {{' in block
+]
+
+
+@pytest.mark.parametrize("shown", CONFIGURATIONS)
+def test_a_configuration_that_is_shown_can_be_given(shown: dict[str, Any]) -> None:
+    configure({policy: Given(keys=keys) for policy, keys in shown.items()})
+    configure({})
 
 
 # --- what pages show as programs

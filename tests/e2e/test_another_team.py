@@ -15,9 +15,13 @@ from running_lab import Ended, RunningLab
 
 NAMESPACE = "e2e-another-team"
 CUDA = f"nvidia/cuda:12.4.1-runtime-ubuntu22.04@sha256:{'1' * 64}"
-PROGRAM = f"""
+START = """
+import pulumi
 import pulumi_kubernetes as kubernetes
 
+nodes = []
+"""
+WORKLOADS = f"""
 # Suspended and not waited for: no pod is ever made of it.
 kubernetes.core.v1.Namespace("own", metadata={{"name": "{NAMESPACE}"}})
 kubernetes.batch.v1.Job(
@@ -35,7 +39,13 @@ kubernetes.batch.v1.Job(
             }}
         }},
     }},
+    opts=pulumi.ResourceOptions(depends_on=nodes),
 )
+"""
+# As GPU feature discovery labels it. Only previewed: a machine that is none would take pods.
+NODE = """
+labels = {"nvidia.com/gpu.product": "Tesla-V100-SXM2-16GB", "nvidia.com/cuda.driver-version.full": "595.71.05"}
+nodes.append(kubernetes.core.v1.Node("gpu1", metadata={"name": "e2e-another-gpu1", "labels": labels}))
 """
 
 
@@ -81,7 +91,7 @@ class Team:
 def team(servers: RunningLab, tmp_path: Path) -> Iterator[Team]:
     settings = {"name": "training", "runtime": {"name": "python", "options": {"virtualenv": sys.prefix}}}
     (tmp_path / "Pulumi.yaml").write_text(yaml.safe_dump(settings))
-    (tmp_path / "__main__.py").write_text(PROGRAM)
+    (tmp_path / "__main__.py").write_text(START + WORKLOADS)
     (tmp_path / "state").mkdir()
     made = Team(servers, tmp_path)
     remove(servers)  # left by a run that was killed
@@ -121,6 +131,14 @@ def test_without_a_configuration_it_is_refused_once_with_what_to_give(team: Team
     assert ended.shown.count("P-SITE: ") == 1
     assert "Pulumi.dev.yaml is not there, and the pack has no configuration" in ended.shown
     assert "--policy-pack-config FILE.json" in ended.shown
+
+
+def test_without_a_fleet_the_nodes_that_it_makes_itself_are_its_pools(team: Team) -> None:
+    (team.folder / "__main__.py").write_text(START + NODE + WORKLOADS)
+    given = team.configuration(site={"allowed_registries": ["docker.io/nvidia"]})
+    ended = team.pulumi("preview", "--policy-pack-config", given)
+    assert ended.code != 0
+    assert f"{CUDA} does not run on pool Tesla-V100-SXM2-16GB 595.71.05 (driver 595.71.05)" in ended.shown
 
 
 def test_a_mistake_in_the_configuration_is_the_only_message_and_nothing_runs(team: Team) -> None:
