@@ -9,9 +9,12 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from pulumi.runtime import proto
 from pulumi_policy import EnforcementLevel
 from pulumi_policy import policy as sdk
+from pulumi_policy.proxy import UNKNOWN_STRING_VALUE
 
 from components.settings import SettingsError, load_stack
 from policies import run
@@ -37,6 +40,7 @@ POOL = {
 }
 SITE = {"allowed_registries": ["docker.io/nvidia", "docker.io/library"]}
 WAIVER = {"rule": "P-RUN", "resource": "Job train", "reason": "r", "owner": "team", "until": "2999-12-31"}
+TAINT = {"key": "example.edu/course", "value": "x", "effect": "NoSchedule"}
 TOLERATES = [{"key": "nvidia.com/gpu", "operator": "Exists"}]
 
 
@@ -81,13 +85,13 @@ def give(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Give]:
     monkeypatch.setenv("GPU_COMMONS_STACKS", str(tmp_path))
     run.listen(configure)
 
-    def given(workloads: Object | None = None, levels: dict[str, str] | None = None, **others: Object) -> Pack:
+    def start(workloads: Object | None = None, levels: dict[str, str] | None = None, **others: Object) -> Pack:
         usual = dict(zip(POLICIES, ("mandatory", "advisory", "advisory"), strict=True))
         pack = Pack()
         pack.configure({**usual, **(levels or {})}, {"workloads": workloads or {}, **others})
         return pack
 
-    yield given
+    yield start
     configure({})
 
 
@@ -142,6 +146,16 @@ def test_pods_with_gpus_need_a_pool_that_takes_them(give: Give) -> None:
     assert message.startswith("P-HOST: Job train: no pool can host it (v100: it does not tolerate the taint nvidia.com")
 
 
+def test_pods_whose_gpus_are_not_known_yet_may_or_may_not_need_a_pool(give: Give) -> None:
+    unknown = job(tolerations=[])
+    unknown["spec"]["template"]["spec"]["containers"][0]["resources"]["limits"] = UNKNOWN_STRING_VALUE
+    said = give({"site": SITE, "fleet": fleet()}).says(JOB, inputs=unknown)
+    assert [each.partition(" (")[0] for each in said if each.startswith("P-HOST")] == [
+        "P-HOST: Job train: could not be proved: no pool that is described can host it"
+    ]
+    assert all(": could not be proved: " in each for each in said)
+
+
 @pytest.mark.parametrize("taint", [None, {"effect": "PreferNoSchedule"}])
 def test_nodes_without_a_taint_take_pods_that_tolerate_none(give: Give, taint: Object | None) -> None:
     pack = give({"site": SITE, "fleet": fleet(gpu_taint=taint)})
@@ -175,8 +189,7 @@ def test_daemons_of_the_site_may_see_every_gpu(give: Give) -> None:
 @pytest.mark.parametrize("name", ["dsmlp-fall", "dsmlp-next"])
 def test_the_fleet_of_a_stack_file_is_the_fleet_of_a_configuration(give: Give, name: str) -> None:
     stack = load_stack(DEFAULT_STACKS / f"Pulumi.{name}.yaml")
-    given = json.loads(stack.fleet.model_dump_json(by_alias=True))
-    give({"site": SITE, "fleet": given})
+    give({"site": SITE, "fleet": json.loads(stack.fleet.model_dump_json(by_alias=True))})
     found, expected = site_of_stack("dev"), site_of(stack)
     assert (found.nodes, found.gpus, found.machines) == (expected.nodes, expected.gpus, expected.machines)
 
@@ -332,12 +345,47 @@ MISTAKES: dict[str, tuple[Object, str]] = {
 }
 
 
-@pytest.mark.parametrize(("given", "text"), MISTAKES.values(), ids=MISTAKES.keys())
-def test_a_mistake_ends_the_run_with_one_message(give: Give, given: Object, text: str) -> None:
+@pytest.mark.parametrize(("wrong", "text"), MISTAKES.values(), ids=MISTAKES.keys())
+def test_a_mistake_ends_the_run_with_one_message(give: Give, wrong: Object, text: str) -> None:
     with pytest.raises(RefusedError) as refused:
-        give(given)
+        give(wrong)
     assert str(refused.value).startswith("configuration of the policy pack")
     assert f"\n  {text}" in str(refused.value)
+    assert str(refused.value).count("\n    ") == text.count("\n    ")  # what to change, once for each mistake
+
+
+def values() -> st.SearchStrategy[Any]:
+    scalars = st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=12)
+    return scalars | st.lists(scalars, max_size=3) | st.dictionaries(st.text(max_size=8), scalars, max_size=2)
+
+
+def places(value: Any, path: tuple[str | int, ...] = ()) -> Iterator[tuple[str | int, ...]]:
+    yield path
+    for key, item in value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ():
+        yield from places(item, (*path, key))
+
+
+WHOLE: Object = {
+    "site": {**SITE, "image_limits": {"warn_compressed_gb": 1}, "runtime_images": ["docker.io/nvidia/dcgm:1"]},
+    "fleet": fleet({**POOL, "labels": {"role": "x"}, "taints": [TAINT]}, gpu_taint={"value": "true"}),
+    "policies": {"levels": {"P-BASE": "refuse"}, "unproved": "warn", "waivers": [WAIVER]},
+}
+
+
+@given(place=st.sampled_from([place for place in places(WHOLE) if place]), value=values())
+def test_any_value_anywhere_is_taken_or_explained(place: tuple[str | int, ...], value: Any) -> None:
+    keys: Any = deepcopy(WHOLE)
+    target = keys
+    for step in place[:-1]:
+        target = target[step]
+    target[place[-1]] = value
+    try:
+        configure({"workloads": Given(keys=keys)})
+        found = None
+    except SettingsError as error:
+        found = error.problems
+    configure({})
+    assert found is None or (found and all(problem.path and problem.reason and problem.fix for problem in found))
 
 
 def test_all_mistakes_are_told_at_once_in_the_words_of_a_stack_file(give: Give, tmp_path: Path) -> None:
@@ -403,7 +451,6 @@ def test_what_was_wrong_once_counts_no_more(give: Give) -> None:
 # --- nodes of the stack itself
 
 NODE = "kubernetes:core/v1:Node"
-TAINT = {"key": "example.edu/course", "value": "x", "effect": "NoSchedule"}
 PARTS = {"major": "595", "minor": "71", "rev": "05"}
 PRODUCT, FULL = "nvidia.com/gpu.product", "nvidia.com/cuda.driver-version.full"
 
@@ -460,6 +507,12 @@ def test_what_a_node_has_counts_and_what_it_does_not_say_keeps_nobody_away(give:
     small["metadata"]["labels"]["nvidia.com/gpu.count"] = "2"
     assert of_nodes(give, small, gpus=2)[0].startswith("P-RUN: ")
     assert of_nodes(give, small, gpus=4)[0].startswith("P-HOST: Job train: could not be proved: no pool that is")
+
+
+def test_a_cordoned_node_takes_no_pods(give: Give) -> None:
+    cordoned = {**node(gpu="Tesla-V100-SXM2-16GB", driver="595.71.05"), "spec": {"unschedulable": True}}
+    (message,) = of_nodes(give, cordoned)
+    assert "it is cordoned" in message
 
 
 def test_a_fleet_that_is_given_counts_before_nodes_of_the_stack(give: Give) -> None:
