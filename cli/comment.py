@@ -45,14 +45,18 @@ def comment(ctx: click.Context, events: BinaryIO, base: BinaryIO | None, form: s
     today = dt.datetime.now(tz=dt.UTC).date()
     try:
         stream = _read(events, stack)
-    except StreamError as error:
-        click.echo(f"error: {_name(events)}: {error}", err=True)
-        review = unreadable(str(error), stack)
-    else:
         review = review_of(stream, _base(base, stream), Sources(_spec_cases, _price, today), stack)
-        if review.verdict.outcome.exit_code == 2:
-            click.echo(f"error: {_name(events)}: {review.verdict.reasons[0]}", err=True)
-    click.echo(_text(review, form, today), nl=form != "markdown")
+        text = _text(review, form, today)
+        error = review.verdict.reasons[0] if review.verdict.outcome.exit_code == 2 else ""
+    except (StreamError, RecursionError) as caught:
+        error = (
+            str(caught) if isinstance(caught, StreamError) else "a value of a resource is nested too deep to be read"
+        )
+        review = unreadable(error, stack)
+        text = _text(review, form, today)
+    if error:
+        click.echo(f"error: {_name(events)}: {error}", err=True)
+    click.echo(text, nl=form != "markdown")
     ctx.exit(review.verdict.outcome.exit_code)
 
 

@@ -88,9 +88,18 @@ class GpuNodePool(pulumi.ComponentResource):
         declared, reported = values["declared"], values["reported"]
         drifted = manifest.differing_nodes(declared, reported)
         if drifted:
-            seen = ", ".join(f"{node} reports {reported[node]}" for node in drifted)
-            pulumi.log.warn(f"driver {declared} is declared, but {seen}", resource=self)
+            pulumi.log.warn(f"driver {declared} is declared, but {_seen(drifted, reported)}", resource=self)
         return drifted
+
+
+def _seen(nodes: Sequence[str], reported: Mapping[str, str]) -> str:
+    """`n01, n02 report 418.88; n03 reports 470.57.02`"""
+    by_driver: dict[str, list[str]] = {}
+    for node in nodes:
+        by_driver.setdefault(reported[node], []).append(node)
+    return "; ".join(
+        f"{', '.join(same)} {'reports' if len(same) == 1 else 'report'} {driver}" for driver, same in by_driver.items()
+    )
 
 
 def _reported_driver(node_labels: Mapping[str, str] | None) -> str | None:

@@ -54,12 +54,13 @@ def main(context: click.Context, name: str) -> None:
 @click.pass_obj
 @_plain_errors
 def up(name: str, stack: str, without_stack: bool, simulated: bool) -> None:  # noqa: FBT001 - click's flags
-    """Tools, servers, the fleet's machines, then `pulumi up`."""
+    """Tools, servers, the fleet's machines, the engine's plugins, then `pulumi up`."""
     tools = Toolchain()
     tools.ensure(report)
     instance = open_instance(name)
     nodes = steps.Nodes.SIMULATED if simulated else steps.Nodes.ONE_REAL
     steps.start(instance, tools, _stack_file(stack), nodes, report)
+    engine.prepare(instance, tools, report)
     if without_stack:
         return
     verdict = _deploy(instance, tools, stack)
@@ -67,7 +68,6 @@ def up(name: str, stack: str, without_stack: bool, simulated: bool) -> None:  # 
 
 
 def _deploy(instance: Instance, tools: Toolchain, stack: str) -> engine.Verdict:
-    engine.prepare(instance, tools, report)
     engine.select_stack(instance, tools, stack)
     engine.settle(instance, tools, stack, report)
     report(f"pulumi up --stack {stack}")
@@ -84,12 +84,13 @@ def _deploy(instance: Instance, tools: Toolchain, stack: str) -> engine.Verdict:
 @click.pass_obj
 @_plain_errors
 def preview(name: str, stack: str, events: Path | None) -> None:
-    """What `up` would change; the servers must run. With --events the stack need not have been deployed."""
+    """What `up` would change; the servers must run. The stack need not have been deployed."""
+    _stack_file(stack)
     instance, tools = open_instance(name), Toolchain()
-    if events is None:
-        sys.exit(engine.pulumi(instance, tools, ["preview", "--diff", "--stack", stack]))
     engine.prepare(instance, tools, report)
     engine.select_stack(instance, tools, stack)
+    if events is None:
+        sys.exit(engine.pulumi(instance, tools, ["preview", "--diff", "--stack", stack]))
     sys.exit(engine.preview_events(instance, tools, stack, events))
 
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from cli.reports.words import counted
+from cli.review.cells import Cell
 from cli.review.changes import Change
 from cli.review.commons import HUB, OURS, Commons, Job, Pool, Profile
 from cli.review.stream import Step, Stream
@@ -45,16 +46,27 @@ def affected_by(change: Change, old: Commons, new: Commons) -> Affected:
             (*old.profiles_on(named), *new.profiles_on(named)), (*old.jobs_on(named), *new.jobs_on(named)), old, new
         )
     if change.kind == "image":
-        images = old.standing_on(change.name) | new.standing_on(change.name)
-        profiles = tuple(each for each in (*old.profiles, *new.profiles) if each.image in images)
-        jobs = tuple(each for each in (*old.jobs, *new.jobs) if each.image in images)
-        own = (hub for commons in (old, new) for hub, mine in commons.hubs.items() if images & {*mine})
-        return replace(_together(profiles, jobs, old, new), own_pods=tuple(dict.fromkeys(own)))
+        return _by_image(change.name, old, new)
     if change.kind == "hub":
         return _together(_touched_profiles(change, old, new), (), old, new)
     if change.kind == "job":
         return Affected(jobs=(change.name,))
     return Affected()
+
+
+def _by_image(name: str, old: Commons, new: Commons) -> Affected:
+    profiles: list[Profile] = []
+    jobs: list[Job] = []
+    own: list[str] = []
+    for commons in (old, new):
+        if name not in commons.images:
+            continue
+        images = commons.standing_on(commons.images[name])
+        labels, names = {image.label for image in images}, {image.name for image in images}
+        profiles += (each for each in commons.profiles if labels & {image.label for image in commons.started_by(each)})
+        jobs += (each for each in commons.jobs if labels & {image.label for image in commons.started_by(each)})
+        own += (hub for hub, mine in commons.hubs.items() if names & {*mine})
+    return replace(_together(profiles, jobs, old, new), own_pods=tuple(dict.fromkeys(own)))
 
 
 def _touched_profiles(change: Change, old: Commons, new: Commons) -> tuple[Profile, ...]:
@@ -204,10 +216,11 @@ def _images(changes: Sequence[Change], old: Commons, new: Commons) -> Iterator[C
         image = new.images.get(change.name) if change.kind == "image" else None
         if image is None or change.op == "delete":
             continue
-        used = [profile for profile in new.profiles if profile.image == image.name]
+        used = [profile for profile in new.profiles if image in new.started_by(profile)]
         if change.op != "create" and any(profile.image == image.name for profile in old.profiles):
             yield Consequence(
-                f"Sessions that run keep the old {image.name} until they are stopped; the next start takes the new one."
+                f"Sessions that run keep the old {image.label} until they are stopped; "
+                "the next start takes the new one."
             )
         pools = list(dict.fromkeys(profile.pool for profile in used))
         nodes = {pool: len(new.pools[pool].nodes) for pool in pools if pool in new.pools}
@@ -216,13 +229,41 @@ def _images(changes: Sequence[Change], old: Commons, new: Commons) -> Iterator[C
         size = f" ({image.size:,.0f} MB)" if image.size and old.images.get(image.name) == image else ""
         if pulled:
             count = sum(nodes[pool] for pool in pulled)
-            yield Consequence(f"{counted(count, 'node')} of {', '.join(pulled)} pull {image.name}{size} ahead of time.")
+            yield Consequence(
+                f"{counted(count, 'node')} of {', '.join(pulled)} pull {image.label}{size} ahead of time."
+            )
         if waiting:
             count = sum(nodes[pool] for pool in waiting)
             yield Consequence(
                 f"The first session on each of {counted(count, 'node')} of {', '.join(waiting)} waits for the pull of "
-                f"{image.name}{size}."
+                f"{image.label}{size}."
             )
+
+
+def waits_for_nodes(early: Sequence[Cell], old: Commons, new: Commons) -> Iterator[Consequence]:
+    """Images that somebody may start before the nodes have what the change declares."""
+    groups: dict[tuple[str, str, str], list[Cell]] = {}
+    for cell in early:
+        missing = " and ".join(_declared(old.pools[cell.pool], new.pools[cell.pool]))
+        groups.setdefault((cell.image, missing, cell.reason), []).append(cell)
+    for (image, missing, reason), cells in groups.items():
+        why = f" ({reason.rstrip('.')})" if reason else ""
+        uses = sorted({use for cell in cells for use in cell.uses})
+        yield Consequence(
+            f"Before this update the nodes of {names_of([cell.pool for cell in cells])} need {missing}: until then "
+            f"{image} does not run there{why}, and {names_of(uses)} will start it."
+        )
+
+
+def _declared(old: Pool, new: Pool) -> Iterator[str]:
+    """What nodes have to get."""
+    for word, before, after in (
+        ("", old.gpu, new.gpu),
+        ("driver ", old.driver, new.driver),
+        ("container toolkit ", old.toolkit, new.toolkit),
+    ):
+        if before != after:
+            yield f"{word}{after}"
 
 
 def _gone_hubs(changes: Sequence[Change]) -> Iterator[Consequence]:

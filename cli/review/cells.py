@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -15,13 +15,14 @@ from components.compat.versions import VersionError
 
 # Cases of an image by its name, where its spec is at hand and says what these facts say; else None.
 SpecCases = Callable[[str, Mapping[str, Any]], tuple[Case, ...] | None]
+Answers = Mapping[tuple[str, str], Answer]  # by the label of the image and the name of the pool
 
 
 @dataclass(frozen=True, slots=True)
 class Cell:
     """One image on one pool. `before` is None where one of the two is new."""
 
-    image: str
+    image: str  # its label
     pool: str
     before: Verdict | None
     after: Verdict
@@ -40,27 +41,40 @@ class Cells:
     """Those that changed, the worst first, and what could not be compared."""
 
     changed: tuple[Cell, ...] = ()
+    early: tuple[Cell, ...] = ()  # that run on a pool once it is as declared, and do not on its nodes as they are
     not_told: tuple[str, ...] = ()
-    pairs: int = 0  # of image and pool, after the change
+    pairs: int = 0  # of image and pool, after the change; without `fresh` where there were others before it
     running: int = 0  # of them
-    has_before: bool = False  # there were such pairs before it
+    fresh: tuple[tuple[str, str], ...] = ()  # image and pool that were no pair before, and simply run
+    has_before: bool = False  # there were pairs before
 
 
 def cells_of(old: Commons, new: Commons, spec_cases: SpecCases) -> Cells:
     """Cells whose verdict changed, and those of new images and pools that do not simply run."""
-    images = [image for image in new.images.values() if old.images.get(image.name) != image or not old.images]
     moved = [pool for pool in new.pools.values() if not _is_alike(old.pools.get(pool.name), pool)]
-    if not moved and not any(_differs(old.images.get(image.name), image) for image in images):
+    if not moved and not any(_differs(old.images.get(key), image) for key, image in new.images.items()):
         return Cells()
     reader = _Reader(spec_cases)
-    after = reader.matrix(new.images, new.pools)
-    before = reader.matrix(old.images, old.pools)
+    rows = reader.rows(new.images.values())
+    after = compat.matrix(rows, reader.columns(new.pools.values())).answers
+    before = compat.matrix(reader.rows(old.images.values()), reader.columns(old.pools.values())).answers
+    as_they_are = [old.pools[pool.name] for pool in moved if pool.name in old.pools]
+    early = compat.matrix(rows, reader.columns(as_they_are)).answers
     found = list(_changed(before, after, new))
     order = [Verdict.INCOMPATIBLE, Verdict.UNKNOWN, Verdict.WITH_WARNING, Verdict.COMPATIBLE]
     found.sort(key=lambda cell: (not cell.is_broken, order.index(cell.after), cell.image, cell.pool))
-    running = sum(answer.verdict.runs for answer in after.values())
     problems = tuple(dict.fromkeys(map(without_secrets, reader.problems)))
-    return Cells(tuple(found), problems, len(after), running, bool(before))
+    fresh = {pair for pair in after if before and pair not in before and after[pair].verdict is Verdict.COMPATIBLE}
+    standing = [answer for pair, answer in after.items() if pair not in fresh]
+    return Cells(
+        changed=tuple(found),
+        early=tuple(_early(early, after, new)),
+        not_told=problems,
+        pairs=len(standing),
+        running=sum(answer.verdict.runs for answer in standing),
+        fresh=tuple(sorted(fresh)),
+        has_before=bool(before),
+    )
 
 
 def _is_alike(old: Pool | None, new: Pool) -> bool:
@@ -71,15 +85,28 @@ def _differs(old: Image | None, new: Image) -> bool:
     return old is None or old.facts != new.facts
 
 
-def _changed(
-    before: Mapping[tuple[str, str], Answer], after: Mapping[tuple[str, str], Answer], new: Commons
-) -> Iterator[Cell]:
-    for (image, pool), answer in after.items():
-        was = before[image, pool].verdict if (image, pool) in before else None
+def _changed(before: Answers, after: Answers, new: Commons) -> Iterator[Cell]:
+    for pair, answer in after.items():
+        was = before[pair].verdict if pair in before else None
         if was is answer.verdict or (was is None and answer.verdict is Verdict.COMPATIBLE):
             continue
         reason, remedy = map(without_secrets, (_reason(answer), answer.remedy.text if answer.remedy else ""))
-        yield Cell(image, pool, was, answer.verdict, reason, remedy, new.uses(image, new.pools[pool]))
+        yield Cell(*pair, was, answer.verdict, reason, remedy, _uses(*pair, new))
+
+
+def _early(now: Answers, after: Answers, new: Commons) -> Iterator[Cell]:
+    """What somebody may start before the nodes are as the change declares them: it changes their labels alone."""
+    for pair, answer in sorted(now.items(), key=lambda cell: cell[0]):
+        if answer.verdict.runs or pair not in after or not after[pair].verdict.runs:
+            continue
+        if uses := _uses(*pair, new):
+            reason = without_secrets(_reason(answer))
+            yield Cell(*pair, answer.verdict, after[pair].verdict, reason, "", uses)
+
+
+def _uses(label: str, pool: str, commons: Commons) -> tuple[str, ...]:
+    found = (image for image in commons.images.values() if image.label == label)
+    return tuple(use for image in found for use in commons.uses(image, commons.pools[pool]))
 
 
 def _reason(answer: Answer) -> str:
@@ -97,21 +124,22 @@ class _Reader:
         self.spec_cases = spec_cases
         self.problems: list[str] = []
 
-    def matrix(self, images: Mapping[str, Image], pools: Mapping[str, Pool]) -> Mapping[tuple[str, str], Answer]:
-        rows = [row for image in images.values() if (row := self._row(image)) is not None]
-        columns = [column for pool in pools.values() if (column := self._column(pool)) is not None]
-        return compat.matrix(rows, columns).answers
+    def rows(self, images: Iterable[Image]) -> list[compat.Image]:
+        return [row for image in images if (row := self._row(image)) is not None]
+
+    def columns(self, pools: Iterable[Pool]) -> list[compat.Pool]:
+        return [column for pool in pools if (column := self._column(pool)) is not None]
 
     def _row(self, image: Image) -> compat.Image | None:
         try:
             cases = self.spec_cases(image.name, {**image.facts, "base": image.base})
-            row = compat.Image(image.name, cases if cases is not None else cases_of_facts(image.facts))
+            row = compat.Image(image.label, cases if cases is not None else cases_of_facts(image.facts))
             compat.matrix([row], [compat.Pool("", Case(gpu="Tesla T4", driver="580.95.05"))])
         except CaseError as error:
-            self.problems.append(f"image {image.name}: {_first(error)}")
+            self.problems.append(f"image {image.label}: {_first(error)}")
             return None
         except ValueError as error:  # a pin that is none
-            self.problems.append(f"image {image.name}: {error}")
+            self.problems.append(f"image {image.label}: {error}")
             return None
         return row
 

@@ -65,7 +65,8 @@ def changes_of(stream: Stream, old: Commons, new: Commons) -> tuple[Change, ...]
 
     The engine reports in no order that is the same twice.
     """
-    rebuilt = frozenset(step.name for step in stream.changed if step.type == IMAGE)
+    changed = [step.name for step in stream.changed if step.type == IMAGE]
+    rebuilt = frozenset(side.images[name].name for side in (old, new) for name in changed if name in side.images)
     found = [change for step in stream.changed if (change := _told_of(step, old, new, rebuilt))]
     order = list(_KINDS.values())
     place_of = {kind: number for number, kind in enumerate(order)}
@@ -250,12 +251,14 @@ def _with_images(step: Step, rebuilt: frozenset[str]) -> Iterator[Detail]:
 
 
 def _taken(old: dict[str, Any], new: dict[str, Any], key: str, rebuilt: frozenset[str]) -> Iterator[str]:
-    """The image's name, where its reference is taken out of both."""
-    name = known_text(new.get(f"{key}_name"))
-    if name in rebuilt and old.get(key) != new.get(key) and known_text(old.get(f"{key}_name")) == name:
-        old.pop(key, None)
-        new.pop(key, None)
-        yield name
+    """The image's name, where it is built anew. Its reference is taken out of both, where names say enough."""
+    before, after = (known_text(side.get(f"{key}_name")) for side in (old, new))
+    if old.get(key) == new.get(key) or not before or not after or (before == after and after not in rebuilt):
+        return
+    old.pop(key, None)
+    new.pop(key, None)
+    if before == after:
+        yield after
 
 
 def _of_inputs(step: Step) -> Iterator[Detail]:
@@ -279,6 +282,8 @@ def _together(old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[Detail
         item = loc[:2]
         if len(loc) > 2 and (item in before) is not (item in after):
             value = right if left is NOTHING else left
+            if value is False:  # what an item has not says little of it
+                continue
             whole.setdefault(item, []).append(f"{place(loc[2:])} {_told(value, loc)}")
         else:
             yield Detail(place(loc), _told(left, loc), _told(right, loc))

@@ -38,9 +38,15 @@ class Pool:
 
 @dataclass(frozen=True, slots=True)
 class Image:
-    """An image of the stack. Sizes are MB of 10⁶ bytes, as its facts or the stack's outputs say them."""
+    """An image of the stack. Sizes are MB of 10⁶ bytes, as its facts or the stack's outputs say them.
+
+    `name` is what profiles and jobs call it. Several may have one name, for example in two registries: `label` tells
+    them apart.
+    """
 
     name: str
+    label: str
+    repository: str
     facts: Mapping[str, Any] = field(hash=False)
     base: str = ""  # what its spec stands on, also where the site replaces it
     size: float | None = None  # compressed, as it was pushed
@@ -57,6 +63,7 @@ class Profile:
     image: str
     pool: str
     gpus: int
+    repository: str  # of its image; empty where the reference is not known yet
     said: Mapping[str, Any] = field(default_factory=dict, hash=False, repr=False)  # everything
 
 
@@ -79,6 +86,7 @@ class Job:
     image: str
     pool: str
     gpus: int
+    repository: str  # of its image; empty where the reference is not known yet
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,12 +112,17 @@ class Commons:
             and (not course.profiles or any((course.hub, name) in named for name in course.profiles))
         )
 
-    def standing_on(self, image: str) -> frozenset[str]:
+    def started_by(self, asks: Profile | Job) -> tuple[Image, ...]:
+        """The images that it may start: of those with one name the one in its registry, as far as that is known."""
+        named = [image for image in self.images.values() if image.name == asks.image]
+        return tuple(image for image in named if image.repository == asks.repository) or tuple(named)
+
+    def standing_on(self, image: Image) -> tuple[Image, ...]:
         """The image and those of the stack that are built on it."""
-        found = {image}
-        while more := {each.name for each in self.images.values() if each.facts.get("base") in found} - found:
-            found |= more
-        return frozenset(found)
+        found = {image.label: image}
+        while more := [each for each in self.images.values() if each.label not in found and _is_on(each, found)]:
+            found |= {each.label: each for each in more}
+        return tuple(found.values())
 
     def profiles_on(self, pool: str) -> tuple[Profile, ...]:
         return tuple(profile for profile in self.profiles if profile.pool in {pool, ""})
@@ -117,15 +130,21 @@ class Commons:
     def jobs_on(self, pool: str) -> tuple[Job, ...]:
         return tuple(job for job in self.jobs if job.pool in {pool, ""})
 
-    def uses(self, image: str, pool: Pool) -> tuple[str, ...]:
+    def uses(self, image: Image, pool: Pool) -> tuple[str, ...]:
         """Profiles and jobs that may start the image there and get GPUs, as people call them."""
         most = pool.gpus_per_node
 
         def gets_gpus(asks: Profile | Job) -> bool:
-            return asks.image == image and asks.gpus > 0 and (most is None or asks.gpus <= most)
+            if asks.image != image.name or asks.gpus <= 0 or (most is not None and asks.gpus > most):
+                return False
+            return any(each is image for each in self.started_by(asks))
 
         named = [f"profile {each.name} of {each.hub}" for each in self.profiles_on(pool.name) if gets_gpus(each)]
         return (*named, *(f"job {each.name}" for each in self.jobs_on(pool.name) if gets_gpus(each)))
+
+
+def _is_on(image: Image, bases: Mapping[str, Image]) -> bool:
+    return any(base.name == image.facts.get("base") for base in bases.values())
 
 
 def before(stream: Stream, config: Mapping[str, str]) -> Commons:
@@ -211,8 +230,11 @@ def _image(name: str, inputs: Mapping[str, Any], sizes: Mapping[str, Any]) -> Im
     replaced = {
         known_text(each.get("with")): known_text(each.get("reference")) for each in items(inputs.get("substitutes"))
     }
+    full = full_name(known_text(inputs.get("image")) or name, known_text(inputs.get("target")))
     return Image(
-        full_name(known_text(inputs.get("image")) or name, known_text(inputs.get("target"))),
+        full,
+        full if full == name else f"{full} ({name})",
+        known_text(inputs.get("repository")),
         facts,
         replaced.get(base, base),
         _amount(pushed),
@@ -243,6 +265,7 @@ def _profiles(hub: str, inputs: Mapping[str, Any]) -> Iterator[Profile]:
             image=known_text(profile.get("image_name")),
             pool=known_text(profile.get("pool")) or core,
             gpus=whole(profile.get("gpus")) or 0,
+            repository=_repository(profile),
             said=profile,
         )
 
@@ -256,4 +279,8 @@ def _courses(hub: str, inputs: Mapping[str, Any]) -> Iterator[Course]:
 
 def _job(name: str, inputs: Mapping[str, Any]) -> Job:
     image, pool = known_text(inputs.get("image_name")), known_text(inputs.get("pool"))
-    return Job(name, image, pool, whole(inputs.get("gpus")) or 0)
+    return Job(name, image, pool, whole(inputs.get("gpus")) or 0, _repository(inputs))
+
+
+def _repository(inputs: Mapping[str, Any]) -> str:
+    return known_text(inputs.get("image")).partition("@")[0]

@@ -12,6 +12,7 @@ from cli.review.commons import OURS
 from cli.review.stream import STACK, Step
 from cli.review.values import (
     HIDDEN,
+    LONGEST_TEXT,
     NOTHING,
     Loc,
     differences,
@@ -68,7 +69,7 @@ def _difference(loc: Loc, old: object, new: object, *, hides: bool) -> Iterator[
     if hides and loc[:1] and loc[0] in {"data", "stringData"}:
         yield f"  {where}: {HIDDEN}"
         return
-    if all(isinstance(each, str) and "\n" in each and not is_unknown(each) for each in (old, new)):
+    if all(map(_has_lines, (old, new))):
         yield f"  {where}:"
         yield from _texts(str(old), str(new), loc)
         return
@@ -82,6 +83,10 @@ def _difference(loc: Loc, old: object, new: object, *, hides: bool) -> Iterator[
         yield f"-   {where}: {shown(old, loc, longest=_LONGEST)}"
     if new is not NOTHING:
         yield f"+   {where}: {shown(new, loc, longest=_LONGEST)}"
+
+
+def _has_lines(value: object) -> bool:
+    return isinstance(value, str) and "\n" in value and not is_unknown(value) and len(value) <= LONGEST_TEXT
 
 
 def _texts(old: str, new: str, loc: Loc) -> Iterator[str]:

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Final
 
-from cli.review.affected import Affected, Consequence, affected_by, consequences
+from cli.review.affected import Affected, Consequence, affected_by, consequences, waits_for_nodes
 from cli.review.cells import Cells, SpecCases, broken, cells_of
 from cli.review.changes import Change, changes_of
 from cli.review.commons import after, before
@@ -95,6 +95,7 @@ def review_of(stream: Stream, base: Stream | None, sources: Sources, stack: str 
     )
     changes = changes_of(stream, old, new) if is_complete else ()
     cells = cells_of(old, new, sources.spec_cases) if is_complete else Cells()
+    noticed = (*waits_for_nodes(cells.early, old, new), *consequences(stream, changes, old, new)) if is_complete else ()
     verdict = verdict_of(stream, findings, broken(cells.changed))
     # What goes is looked at by no policy, and what is only read is nobody's business.
     judged = [step for step in stream.steps.values() if step.type != STACK and step.op not in _NOT_JUDGED]
@@ -108,7 +109,7 @@ def review_of(stream: Stream, base: Stream | None, sources: Sources, stack: str 
         compared_with=compared_with,
         remarks=tuple(remarks),
         changes=tuple(Told(change, affected_by(change, old, new)) for change in changes),
-        consequences=tuple(dict.fromkeys(consequences(stream, changes, old, new) if is_complete else ())),
+        consequences=tuple(dict.fromkeys(noticed)),
         cells=cells,
         findings=findings,
         knows_base=is_known,

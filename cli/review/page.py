@@ -18,7 +18,7 @@ from cli.review.document import Review, Told
 from cli.review.findings import Finding, Level, Since, is_refusal
 from cli.review.stream import STACK
 from cli.review.values import names_of
-from cli.review.verdict import Outcome
+from cli.review.verdict import Outcome, statements
 from components.compat import Verdict
 
 
@@ -118,7 +118,7 @@ def one_line(review: Review) -> str | None:
     """The whole comment where nothing changes and nothing is to be told; else None."""
     if review.verdict.outcome is not Outcome.UNCHANGED or review.remarks:
         return None
-    advice = sum(finding.since is not Since.RESOLVED for finding in review.findings)
+    advice = statements(finding for finding in review.findings if finding.since is not Since.RESOLVED)
     standing = f"; {counted(advice, 'finding')} {'stands' if advice == 1 else 'stand'}" if advice else ""
     return f"{title(review)}. {_proof(review)}{standing}."
 
@@ -192,7 +192,7 @@ def _change_row(told: Told) -> tuple[Inline, ...]:
 
 
 def _detail(detail: Detail) -> Inline:
-    label = f"{detail.label}: " if detail.label else ""
+    label = f"{_words(detail.label)}: " if detail.label else ""
     if detail.is_list:
         gone: Inline = ("− ", Code(detail.before)) if detail.before else ()  # noqa: RUF001
         come: Inline = ("+ ", Code(detail.after)) if detail.after else ()
@@ -202,6 +202,13 @@ def _detail(detail: Detail) -> Inline:
     if not detail.label:
         return (detail.after or detail.before,)
     return (label, "− " if detail.before else "+ ", Code(detail.before or detail.after))  # noqa: RUF001
+
+
+def _words(label: str) -> str:
+    """`profile ml, image` of `profiles.ml.image_name`."""
+    if label.startswith("profiles."):
+        label = label.replace("profiles.", "profile ", 1).replace(".", ", ", 1)
+    return label.removesuffix("_name") if label.endswith("image_name") else label
 
 
 def _affected(affected: Affected) -> Inline:
@@ -238,6 +245,10 @@ def _cells(review: Review) -> Iterator[Block]:
         yield Heading("Where images run")
         run = f"{cells.running:,} of {counted(cells.pairs, 'pair')} of image and pool run"
         yield Paragraph((f"Nothing changes: {run}, as before." if cells.has_before else f"{run}.",))
+    elif cells.fresh:
+        yield Heading("Where images run")
+    if cells.fresh:
+        yield Paragraph((f"New: {'; '.join(_fresh(cells.fresh))}.",))
     if cells.not_told:
         yield Paragraph((f"Not compared: {'; '.join(cells.not_told)}.",))
 
@@ -260,10 +271,22 @@ def _cell_rows(cells: Sequence[Cell]) -> Iterator[tuple[Inline, ...]]:
         cell = group[0]
         now = _RUNS[cell.after]
         change = f"new: {now}" if cell.before is None else f"{_RUNS[cell.before]} → {now}"
-        uses = list(dict.fromkeys(use for each in group for use in each.uses))
+        uses = sorted({use for each in group for use in each.uses})
         started = f"Started there by {names_of(uses)}" if uses else "Nobody in this stack starts it there"
         why = (f"{cell.reason.rstrip('.')}.", BREAK) if cell.reason else ()
         yield (Code(cell.image),), _codes([each.pool for each in group]), (change,), (*why, f"{started}.")
+
+
+def _fresh(pairs: Sequence[tuple[str, str]]) -> Iterator[str]:
+    """`ml runs on a, b`: images on the same pools together."""
+    pools: dict[str, list[str]] = {}
+    for image, pool in pairs:
+        pools.setdefault(image, []).append(pool)
+    images: dict[tuple[str, ...], list[str]] = {}
+    for image, found in pools.items():
+        images.setdefault(tuple(found), []).append(image)
+    for where, names in images.items():
+        yield f"{names_of(names)} {'runs' if len(names) == 1 else 'run'} on {names_of(where)}"
 
 
 def _codes(names: Sequence[str]) -> Inline:
@@ -290,14 +313,15 @@ def _findings(review: Review) -> Iterator[Block]:
     fresh = [finding for finding in now if finding.since is Since.NEW]
     standing = [finding for finding in now if finding.since is Since.STANDING]
     resolved = [finding for finding in review.findings if finding.since is Since.RESOLVED]
-    told = (f"{len(fresh):,} new", f"{len(resolved):,} resolved", f"{len(standing):,} as on the base branch")
+    numbers = [statements(each) for each in (fresh, resolved, standing)]
+    told = (f"{numbers[0]:,} new", f"{numbers[1]:,} resolved", f"{numbers[2]:,} as on the base branch")
     yield Paragraph((f"{', '.join(told)}.",))
     if fresh:
         yield Bullets(tuple(_finding_items(fresh, "New")))
     if resolved:
         yield Bullets(tuple(_finding_items(resolved, "Resolved")))
     if standing:
-        yield Fold(f"{len(standing):,} as on the base branch", (Bullets(tuple(_finding_items(standing))),))
+        yield Fold(f"{numbers[2]:,} as on the base branch", (Bullets(tuple(_finding_items(standing))),))
 
 
 def _finding_items(findings: Sequence[Finding], since: str = "") -> Iterator[Bullet]:

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import orjson
 
-from cli.review.values import mapping, text
+from cli.review.values import LONGEST_TEXT, elided, mapping, text
 
 STACK: Final = "pulumi:pulumi:Stack"
 COMMAND: Final = "PULUMI_ENABLE_STREAMING_JSON_PREVIEW=true pulumi preview --json"
@@ -222,7 +222,7 @@ def _take_message(stream: Stream, body: Mapping[str, Any]) -> None:
             policy=text(body.get("policyName")),
             level=text(body.get("enforcementLevel")),
             urn=text(body.get("resourceUrn")),
-            message=text(body.get("message")),
+            message=elided(text(body.get("message")), LONGEST_TEXT),
         )
     )
 
@@ -236,7 +236,7 @@ def _take_look(stream: Stream, body: Mapping[str, Any]) -> None:
 def _take_diagnostic(stream: Stream, body: Mapping[str, Any]) -> None:
     severity = text(body.get("severity")).partition("#")[0]
     if severity in {"error", "warning", "info"} and (said := text(body.get("message")).strip()):
-        stream.diagnostics.append(Diagnostic(severity, text(body.get("urn")), said))
+        stream.diagnostics.append(Diagnostic(severity, text(body.get("urn")), elided(said, LONGEST_TEXT)))
 
 
 def _take_summary(stream: Stream, body: Mapping[str, Any]) -> None:

@@ -28,6 +28,9 @@ _UNKNOWNS: Final = frozenset(
         "dd056dcd-154b-4c76-9bd3-c8f88648b5ff",
     }
 )
+# Longer than any key, so that one is whole at the ends that are shown; more would take seconds to look through.
+LONGEST_TEXT: Final = 100_000
+_LONGEST_KNOWN: Final = 10_000
 _LONGEST: Final = 160
 _LONGEST_NAME: Final = 90
 _MOST_NAMES: Final = 6
@@ -57,8 +60,8 @@ def text(value: object) -> str:
 
 
 def known_text(value: object) -> str:
-    """Text that is told: neither a secret nor unknown."""
-    return "" if is_unknown(value) or is_secret(value) else text(value)
+    """Text that is told: neither a secret nor unknown. No name of anything is as long as `_LONGEST_KNOWN`."""
+    return "" if is_unknown(value) or is_secret(value) else elided(text(value), _LONGEST_KNOWN)
 
 
 def texts(value: object) -> tuple[str, ...]:
@@ -93,14 +96,14 @@ def is_secret(value: object) -> bool:
 
 
 def without_secrets(said: str) -> str:
-    """Free text with whatever looks like a secret taken out."""
+    """Free text with whatever looks like a secret taken out, and without its middle where nobody would read it all."""
 
     def assigned(match: re.Match[str]) -> str:
         if not is_secretive((match["name"],)):
             return match[0]
         return f"{match['name']}{match['sign']}{HIDDEN}"
 
-    return _ASSIGNED.sub(assigned, _TELLTALE.sub(HIDDEN, said))
+    return _ASSIGNED.sub(assigned, _TELLTALE.sub(HIDDEN, elided(said, LONGEST_TEXT)))
 
 
 def shown(value: object, loc: Loc = (), *, longest: int = _LONGEST) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from itertools import islice
@@ -51,7 +51,7 @@ def verdict_of(stream: Stream, findings: Sequence[Finding], broken: Sequence[Cel
     if not stream.is_whole:
         return Verdict(Outcome.UNREADABLE, "no verdict", (_cut_short(stream),))
     now = [finding for finding in findings if finding.since is not Since.RESOLVED]
-    refused = sum(finding.level is Level.REFUSED for finding in now)
+    refused = statements(finding for finding in now if finding.level is Level.REFUSED)
     unproved = _unproved(stream)
     if stream.result != "succeeded" and (not refused or not stream.resources):
         return Verdict(Outcome.FAILED, "the preview failed", _failure(stream), _errors(stream))
@@ -64,11 +64,19 @@ def verdict_of(stream: Stream, findings: Sequence[Finding], broken: Sequence[Cel
     return _of_what_is_allowed(stream, now)
 
 
+def statements(findings: Iterable[Finding]) -> int:
+    """How many there are to read: what is said of several resources is told once."""
+    return len({(each.level, each.rule, each.text) for each in findings})
+
+
 def _of_what_is_allowed(stream: Stream, findings: Sequence[Finding]) -> Verdict:
     # What the base branch leaves open as well is not this change's.
-    open_ = sum(each.level is Level.UNDECIDED and each.since is not Since.STANDING for each in findings)
+    open_ = statements(each for each in findings if each.level is Level.UNDECIDED and each.since is not Since.STANDING)
     if open_:
-        said = f"Nothing is refused, but {counted(open_, 'finding')} could not be decided in a preview."
+        said = (
+            f"Nothing is refused, but {counted(open_, 'finding')} could not be decided in a preview. "
+            "The update decides each before it touches what depends on it."
+        )
         return Verdict(Outcome.UNDECIDED, "not decided yet", (said,))
     if not any(stream.changed):
         return Verdict(Outcome.UNCHANGED, "nothing changes")

@@ -22,11 +22,7 @@ Event = tuple[str, Inputs]  # kind and body
 
 
 def recorded(name: str) -> bytes:
-    """The whole stream of tests/cli/recordings/NAME.jsonl.gz, as an engine wrote it.
-
-    Paths and the registry's address are replaced. In `first`, `first-driver` and `image` the messages of what could not
-    be proved were given the wording that the pack has since: those lines were not recorded anew.
-    """
+    """The whole stream of tests/cli/recordings/NAME.jsonl.gz, as an engine wrote it: see record.py."""
     return gzip.decompress((RECORDINGS / f"{name}.jsonl.gz").read_bytes())
 
 
@@ -100,8 +96,9 @@ def hub(*profiles: Inputs, **more: Any) -> dict[str, Any]:
     return {"hub_image_name": "hub", "proxy_image_name": "proxy", "profiles": [*profiles], **more}
 
 
-def profile(name: str, pool_: str = "", image: str = "ml", **more: Any) -> dict[str, Any]:
-    return {"name": name, "title": name.upper(), "image_name": image, "gpus": 1, "pool": pool_, **more}
+def profile(name: str, pool_: str = "", image: str = "ml", reference: str = "", **more: Any) -> dict[str, Any]:
+    words = {"name": name, "title": name.upper(), "image_name": image, **({"image": reference} if reference else {})}
+    return {**words, "gpus": 1, "pool": pool_, **more}
 
 
 def image(*frameworks: str, cuda: Iterable[str] = (), **more: Any) -> dict[str, Any]:

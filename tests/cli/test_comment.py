@@ -15,6 +15,7 @@ from click.testing import Result
 
 sys.path.insert(0, str(Path(__file__).parent))  # for previews.py: folders of tests are no packages here
 import previews
+from previews import POOL, step
 
 Run = Callable[..., Result]
 RECORDINGS = sorted(path.name.removesuffix(".jsonl.gz") for path in previews.RECORDINGS.iterdir())
@@ -33,10 +34,17 @@ def test_a_preview_that_changes_nothing_is_one_line(run: Run) -> None:
     )
 
 
-@pytest.mark.parametrize("name", ["driver", "refused", "fleet", "destroy", "failed", "no-pack", "first"])
+@pytest.mark.parametrize("name", [name for name in RECORDINGS if name not in {"nothing", "next", "first-driver"}])
 def test_the_comment_of_a_recorded_preview(run: Run, golden: Callable[[str], Any], name: str) -> None:
     result = run("comment", "-", given=previews.recorded(name))
     golden(f"comment/{name}.md").equals(re.sub(r"\d+(?= days?\b)", "N", result.stdout))
+
+
+def test_the_upgrade_of_a_site_against_its_base_branch(run: Run, golden: Callable[[str], Any], tmp_path: Path) -> None:
+    base = tmp_path / "base.jsonl"
+    base.write_bytes(previews.recorded("nothing"))
+    result = run("comment", "-", "--base", str(base), given=previews.recorded("next"))
+    golden("comment/next.md").equals(result.stdout)
 
 
 @pytest.mark.parametrize(
@@ -44,6 +52,7 @@ def test_the_comment_of_a_recorded_preview(run: Run, golden: Callable[[str], Any
     [
         ("nothing", "unchanged", 0),
         ("driver", "fine", 0),
+        ("next", "undecided", 0),
         ("fleet", "fine", 0),
         ("first", "undecided", 0),
         ("image", "refused", 1),
@@ -91,7 +100,9 @@ def test_of_two_branches_without_a_state_only_what_differs_is_told(run: Run, tmp
     assert [(each["kind"], each["name"]) for each in told["changes"]] == [
         ("pool", "gtx1070ti"), ("pool", "gtx1080ti"), ("pool", "rtx2080ti"),
     ]  # fmt: skip
-    assert {finding["since"] for finding in told["findings"]} == {"standing"}
+    assert {finding["since"] for finding in told["findings"]} == {"standing", "resolved"}
+    (resolved,) = [finding for finding in told["findings"] if finding["since"] == "resolved"]
+    assert "driver branch 418 reached its end of life" in resolved["text"]
     assert told["verdict"] == "fine"  # what cannot be decided yet is so on the base branch too
 
 
@@ -156,6 +167,60 @@ def test_what_is_no_preview_is_one_sentence_and_a_comment_that_is_not_green(run:
     assert result.stderr.count("\n") == 1
     assert said in result.stderr
     assert result.stdout.startswith("<!-- gpu-commons comment: dsmlp-fall -->\n### ⛔ dsmlp-fall: no verdict\n")
+
+
+def test_a_preview_that_did_not_reach_its_program_has_failed_and_says_why(run: Run) -> None:
+    given = b"\n".join(previews.lines([previews.warning("unable to load the program: no such file", "error"), FAILED]))
+    result = run("comment", "-", "--stack", "dsmlp-fall", given=given)
+    assert result.exit_code == 1
+    assert "### ❌ dsmlp-fall: the preview failed" in result.stdout
+    assert "The preview failed before any resource: nothing was compared and nothing was proved." in result.stdout
+    assert "unable to load the program: no such file" in result.stdout
+
+
+FAILED: previews.Event = ("summaryEvent", {"isPreview": True, "result": "failed", "resourceChanges": {}})
+LONG = 100_000_000  # bytes of one line
+LINES: dict[str, tuple[Callable[[], bytes], int, str]] = {
+    "no event": (lambda: b"x" * LONG, 2, "no verdict"),
+    "an event without an end": (
+        lambda: b'{"sequence":0,"timestamp":1,"summaryEvent":{"' + b"a" * LONG,
+        2,
+        "no verdict",
+    ),
+    "a value": (lambda: changed_to("word=1 " * (LONG // 7)), 0, "nothing is refused"),
+    "a text": (lambda: changed_to("a line\n" * (LONG // 8)), 0, "nothing is refused"),
+    "a message": (
+        lambda: previews.stream(previews.message("P-GPU: job " + "x:" * (LONG // 2))),
+        1,
+        "1 finding refuses",
+    ),
+}
+
+
+def changed_to(value: str) -> bytes:
+    return previews.stream(step(POOL, "a", {"gpu": "a\nb"}, {"gpu": value}))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("what", LINES)
+def test_a_line_of_100_mb_has_its_comment(run: Run, what: str) -> None:
+    made, code, said = LINES[what]
+    result = run("comment", "-", given=made())
+    assert result.exit_code == code
+    assert said in result.stdout
+    is_short = len(result.stdout) < 2000
+    assert is_short
+
+
+@pytest.mark.parametrize("form", ["markdown", "text", "json"])
+def test_a_value_that_is_nested_without_end_is_one_sentence(run: Run, form: str) -> None:
+    changed = previews.stream(step(POOL, "a", {"gpu": "OLD"}, {"gpu": "NEW"}))
+    for name in (b"OLD", b"NEW"):
+        changed = changed.replace(b'"%s"' % name, b"[" * 1000 + b'"%s"' % name + b"]" * 1000)
+    result = run("comment", "-", "--format", form, given=changed)
+    assert result.exit_code == 2
+    assert result.stderr == "error: <stdin>: a value of a resource is nested too deep to be read\n"
+    assert "no verdict" in result.stdout
 
 
 def test_one_damaged_event_takes_the_verdict(run: Run) -> None:

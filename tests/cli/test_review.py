@@ -268,7 +268,7 @@ def test_a_node_that_moves_a_profile_that_comes_and_a_pool_that_goes_are_each_on
     assert (
         "| pool `right` (goes) | 1 node with 8 GeForce RTX 2080 Ti each, driver 418.88 | nobody in this stack |" in text
     )
-    assert "profiles.b: \\+ `title B, image_name ml, gpus 2, pool left`" in text
+    assert "profile b: \\+ `title B, image_name ml, gpus 2, pool left`" in text
     assert "n2 moves from pool right to left." in text
 
 
@@ -436,6 +436,68 @@ def test_each_target_of_a_spec_has_a_row_of_its_own_and_none_hides_another() -> 
         there_, step(IMAGE, "ml", old, old), step(IMAGE, "ml-batch", batch, broken), step(HUB, "h", users, users)
     )
     assert [(cell.image, cell.uses) for cell in told.cells.changed] == [("ml-batch", ("profile b of h",))]
+
+
+def placed(name: str, place: str, *frameworks: str, cuda: str) -> dict[str, Any]:
+    """Inputs of a GpuImage that has another name in the program, and a registry of its own."""
+    return {**previews.image(*frameworks, cuda=[cuda]), "image": name, "repository": f"{place}.example.edu/{name}"}
+
+
+def test_two_images_of_one_spec_have_a_row_each_and_only_who_starts_one_is_told() -> None:
+    old = {place: placed("ml", place, "torch==1.7.1+cu101", cuda="10.1") for place in ("east", "west")}
+    new = placed("ml", "west", "torch==2.4.0+cu124", cuda="12.4")
+    users = previews.hub(
+        previews.profile("a", "pool", reference="east.example.edu/ml@sha256:1"),
+        previews.profile("b", "pool", reference="west.example.edu/ml@sha256:2"),
+    )
+    changed = (step(IMAGE, "east", old["east"], old["east"]), step(IMAGE, "west", old["west"], new))
+    there_ = step(POOL, "pool", previews.pool("pool"), previews.pool("pool"))
+    told = review(there_, *changed, step(HUB, "h", users, users))
+    (cell,) = told.cells.changed
+    assert (cell.image, cell.after, cell.uses) == ("ml (west)", "incompatible", ("profile b of h",))
+    assert told.cells.pairs == 2
+    (only,) = told.changes
+    assert [profile.name for profile in only.affected.profiles] == ["b"]
+    # Before a build nobody knows a reference: whoever starts an image of that name may start this one.
+    users = previews.hub(previews.profile("a", "pool"))
+    (cell,) = review(there_, *changed, step(HUB, "h", users, users)).cells.changed
+    assert cell.uses == ("profile a of h",)
+
+
+def test_an_image_with_another_name_in_the_program_is_known_by_that_of_its_spec() -> None:
+    old, new = (
+        {**placed("ml", "east", "torch==1.7.1+cu101", cuda="10.1"), "facts": {"version": each}} for each in ("1", "2")
+    )
+    sides = [previews.hub(previews.profile("a", "pool", reference=f"r/ml@sha256:{n}")) for n in (1, 2)]
+    text = markdown(step(IMAGE, "notebook", old, new), step(HUB, "h", *sides))
+    assert "| image `notebook` | version: `1` → `2` | hub h: profile a |" in text
+    assert "| hub `h` | takes the new ml |" in text
+
+
+UPGRADE = step(POOL, "pool", previews.pool("pool", "418.88"), previews.pool("pool", "580.95.05"))
+
+
+def test_an_image_that_needs_the_new_driver_says_that_nodes_need_it_first() -> None:
+    new = previews.image("torch==2.4.0+cu124", cuda=["12.4"])
+    users = previews.hub(previews.profile("a", "pool"))
+    text = markdown(UPGRADE, step(IMAGE, "ml", None, new), step(HUB, "h", users, users))
+    assert (
+        "- Before this update the nodes of pool need driver 580.95.05: until then ml does not run there (CUDA 12.4 "
+        "needs driver 525.60.13 or newer; this one is 418.88), and profile a of h will start it.\n"
+    ) in text
+    alone = markdown(UPGRADE, step(IMAGE, "ml", None, new))  # nobody starts it
+    assert "Before this update" not in alone
+
+
+def test_a_new_image_that_runs_is_told_beside_those_that_run_as_before() -> None:
+    old, new = previews.image("torch==1.7.1+cu101", cuda=["10.1"]), previews.image("torch==2.4.0+cu124", cuda=["12.4"])
+    text = markdown(UPGRADE, step(IMAGE, "old", old, old), step(IMAGE, "new", None, new))
+    assert "Nothing changes: 1 of 1 pair of image and pool run, as before.\n\nNew: ml (new) runs on pool.\n" in text
+
+
+def test_a_profile_that_takes_another_image_is_told_by_names() -> None:
+    sides = [previews.hub(previews.profile("a", "pool", name, reference=f"r/{name}@sha256:1")) for name in ("ml", "dl")]
+    assert "| hub `h` | profile a, image: `ml` → `dl` |" in markdown(step(HUB, "h", *sides))
 
 
 def facts_of(full_name: str, **more: Any) -> dict[str, Any]:

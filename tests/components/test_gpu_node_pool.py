@@ -87,6 +87,19 @@ def test_nodes_that_report_another_driver_are_named(
     assert run.outputs["drifted"] == named
 
 
+def test_nodes_that_report_the_same_driver_are_told_together(
+    recorded: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told: list[str] = []
+    monkeypatch.setattr(pulumi.log, "warn", lambda text, **_: told.append(text))
+    reported = {"n18": "418.67", "n21": "418.67", "n22": "418.88", "n24": "470.57.02"}
+    args = {**N10, "node_names": list(reported)}
+    recorded(
+        lambda: GpuNodePool("p", args) and None, existing={name: node(name, its) for name, its in reported.items()}
+    )
+    assert told == ["driver 418.88 is declared, but n18, n21 report 418.67; n24 reports 470.57.02"]
+
+
 def test_a_pool_counts_its_gpus(recorded: Callable[..., Any]) -> None:
     def program() -> dict[str, pulumi.Output[Any]]:
         return {"gpus": GpuNodePool("p", {**N10, "node_names": ["n18", "n21"], "gpus_per_node": 8}).gpus}

@@ -27,9 +27,9 @@ LINKED = ("__main__.py", "components", "images", "policies", "pyproject.toml", "
 STATE = Path("state", ".pulumi", "stacks", "gpu-commons", f"{NAME}.json")
 
 
-def settings(hub_name: str = HUB, jobs: str = JOBS, port: int = PORT) -> Object:
+def settings(hub_name: str = HUB, jobs: str = JOBS, port: int = PORT, file: Path = STACK_FILE) -> Object:
     """The user's stack with hub and job under other names, and without what it has for the whole fleet."""
-    stack: Object = yaml.safe_load(STACK_FILE.read_text())
+    stack: Object = yaml.safe_load(file.read_text())
     config = stack["config"]
     config["gpu-commons:fleet"]["managed_by"] = "dsmlp-fall"
     del config["gpu-commons:runtime"]

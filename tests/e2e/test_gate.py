@@ -13,7 +13,7 @@ from typing import Any
 import own_stack
 import pytest
 from own_stack import Project, succeeded
-from running_lab import RunningLab
+from running_lab import STACK_FILE, RunningLab
 
 HUB, JOBS, PORT = "gate-hub", "gate-batch", 30082  # beside those of the other tests
 CUDA_10_2 = {
@@ -27,9 +27,9 @@ CUDA_10_2 = {
 class Gate(Project):
     """A copy of the project and of the stack, with a backend of its own."""
 
-    def change(self, change: Callable[[dict[str, Any]], None] = lambda _: None) -> None:
-        """The stack file becomes the user's under other names, changed."""
-        stack = own_stack.settings(HUB, JOBS, PORT)
+    def change(self, change: Callable[[dict[str, Any]], None] = lambda _: None, file: Path = STACK_FILE) -> None:
+        """The stack file becomes the user's, or another of the project, under other names, changed."""
+        stack = own_stack.settings(HUB, JOBS, PORT, file)
         change(stack["config"])
         self.write(stack)
 
@@ -83,14 +83,9 @@ def test_nothing_of_it_is_deployed(gate: Gate) -> None:
     assert not exported["deployment"].get("resources")
 
 
-def test_the_same_change_passes_on_a_driver_that_reaches_it(gate: Gate) -> None:
+def test_the_same_change_passes_after_the_upgrade_of_the_site(gate: Gate) -> None:
     gate.set_cuda_line()
-
-    def upgrade(config: dict[str, Any]) -> None:
-        for pool in config["gpu-commons:fleet"]["pools"]:
-            pool["driver"] = "580.95.05"
-
-    gate.change(upgrade)
+    gate.change(file=STACK_FILE.with_name("Pulumi.dsmlp-next.yaml"))
     assert gate.policy_messages() == []
 
 
