@@ -13,6 +13,7 @@ from typing import Any, Final
 
 from cli.facts import TABLES, counted_doubts
 from cli.reports.schemas import answer_schema, case_schema, matrix_schema
+from cli.review.schema import comment_schema
 from components.compat import Case, Severity, check
 from components.compat.case import FIELDS
 from components.compat.facts import facts
@@ -38,6 +39,7 @@ def pages() -> dict[Path, str]:
         "case": case_schema(),
         "answer": answer_schema(),
         "matrix": matrix_schema(),
+        "comment": comment_schema(),
     }
     return {
         **{

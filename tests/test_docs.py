@@ -33,7 +33,14 @@ ROOT = Path(__file__).parent.parent
 DOCS = ROOT / "docs"
 PAGES = [ROOT / "README.md", ROOT / "CHANGELOG.md", ROOT / "CONTRIBUTING.md", *sorted(DOCS.rglob("*.md"))]
 GENERATED = [
-    *("stack.schema.json", "pack.schema.json", "case.schema.json", "answer.schema.json", "matrix.schema.json"),
+    *(
+        "stack.schema.json",
+        "pack.schema.json",
+        "case.schema.json",
+        "answer.schema.json",
+        "comment.schema.json",
+        "matrix.schema.json",
+    ),
     *("stack.md", "pack.md", "components.md", "policies.md", "compat-rules.md", "facts.md", "lint-rules.md"),
 ]
 DECISIONS = sorted((DOCS / "decisions").glob("*.md"))

@@ -10,8 +10,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import jsonschema
 import pytest
 from click.testing import Result
+
+from cli.review.schema import comment_schema
 
 sys.path.insert(0, str(Path(__file__).parent))  # for previews.py: folders of tests are no packages here
 import previews
@@ -112,6 +115,21 @@ def test_the_same_branch_twice_is_one_line(run: Run, tmp_path: Path) -> None:
     result = run("comment", str(base), "--base", str(base))
     assert result.stdout.count("\n") == 1
     assert "nothing changes" in result.stdout
+
+
+@pytest.mark.parametrize("name", RECORDINGS)
+def test_the_data_is_as_its_schema_says(run: Run, name: str) -> None:
+    jsonschema.validate(data(run, name), comment_schema())
+
+
+def test_costs_and_waivers_without_an_end_are_as_the_schema_says(run: Run) -> None:
+    group = {"instanceTypes": ["g4dn.xlarge"], "scalingConfig": {"minSize": 1, "maxSize": 2}}
+    nodes = step("aws:eks/nodeGroup:NodeGroup", "gpu", None, group)
+    given = previews.stream(nodes, config={"policies": {"levels": {"P-START": "warn"}}})
+    told = json.loads(run("comment", "-", "--format", "json", given=given).stdout)
+    assert told["costs"]
+    assert told["waivers"]
+    jsonschema.validate(told, comment_schema())
 
 
 @pytest.mark.parametrize("name", RECORDINGS)
