@@ -58,18 +58,24 @@ def test_the_tag_changes_with_what_goes_in_and_with_nothing_else(tmp_path: Path)
     assert len(dockerfiles(family, ca_bundle=tmp_path / "site.pem")) == 2
 
 
+PUSHED = {"type": "image", "push": "true", "oci-mediatypes": "true"}
+BY_DIGEST = {"push-by-digest": "true", "name-canonical": "true"}
+GZIP = Packing("gzip", is_forced=True)
+
+
 @pytest.mark.parametrize(
-    ("kind", "packing", "attributes"),
+    ("kind", "place", "packing", "attributes"),
     [
-        (Kind.REGISTRY, Packing(), {"type": "image", "push": "true", "oci-mediatypes": "true", "name": "x"}),
-        (Kind.OCI_LAYOUT, Packing("gzip", is_forced=True), {"type": "oci", "tar": "false", "dest": "x"}),
-        (Kind.DOCKER_ARCHIVE, Packing("gzip", is_forced=True), {"type": "docker", "name": "hub:1", "dest": "x"}),
+        (Kind.REGISTRY, "example.edu/hub:1", Packing(), {**PUSHED, "name": "example.edu/hub:1"}),
+        (Kind.REGISTRY, "example.edu/hub", Packing(), {**PUSHED, **BY_DIGEST, "name": "example.edu/hub"}),
+        (Kind.OCI_LAYOUT, "x", GZIP, {"type": "oci", "tar": "false", "dest": "x"}),
+        (Kind.DOCKER_ARCHIVE, "x", GZIP, {"type": "docker", "name": "hub:1", "dest": "x"}),
     ],
 )
 def test_what_is_exported_says_how_its_layers_are_packed(
-    kind: Kind, packing: Packing, attributes: dict[str, str]
+    kind: Kind, place: str, packing: Packing, attributes: dict[str, str]
 ) -> None:
-    given = output(Destination(kind, "x"), packing, "hub:1")
+    given = output(Destination(kind, place), packing, "hub:1")
     level = {"compression-level": "3"} if packing.compression == "zstd" else {}  # without one BuildKit writes gzip
     forced = "true" if packing.is_forced else "false"
     assert given == {**attributes, "compression": packing.compression, "force-compression": forced, **level}
