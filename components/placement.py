@@ -12,7 +12,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from decimal import Decimal, InvalidOperation
+from decimal import Decimal
 from enum import Enum
 from typing import Any, Final
 
@@ -195,14 +195,17 @@ def quantity(text: Any) -> Decimal | Unknown:
     """A Kubernetes quantity as a number: "500m", "2Gi", 8. UNKNOWN stays so; ValueError for anything else."""
     if isinstance(text, Unknown):
         return text
-    word = str(text).strip()
-    number = word.rstrip("kKMGTPEimun") if not isinstance(text, int | float) else word
-    suffix = word[len(number) :]
-    try:
-        unit: Decimal = _SUFFIXES[suffix]
-        return Decimal(number) * unit
-    except (InvalidOperation, KeyError) as error:
-        raise ValueError(f'"{text}" is not a Kubernetes quantity such as 500m or 2Gi') from error
+    match = _QUANTITY.fullmatch(str(text).strip())
+    if match is None:
+        raise ValueError(f'"{text}" is not a Kubernetes quantity such as 500m or 2Gi')
+    return Decimal(match["number"]).scaleb(int(match["exponent"] or 0)) * _SUFFIXES[match["suffix"] or ""]
+
+
+# An exponent of three digits is beyond every amount, and beyond what Decimal can add.
+_QUANTITY: Final = re.compile(
+    r"(?P<number>[+-]?(?:[0-9]{1,99}\.?[0-9]{0,99}|\.[0-9]{1,99}))"
+    r"(?:(?P<suffix>[KMGTPE]i|[numkMGTPE])|[eE](?P<exponent>[+-]?[0-9]{1,2}))?"
+)
 
 
 def _name(pod: Mapping[str, Any], node: Node) -> Iterator[str]:

@@ -11,12 +11,15 @@ import pulumi_policy as sdk
 
 from policies.configuration import sections
 from policies.finding import Level
-from policies.judging import IMAGE_TOKEN, STACK_TOKEN, Seen, Told, findings, judged, message
+from policies.judging import IMAGE_TOKEN, STACK_TOKEN, Seen, Told, findings, judged, message, read
 from policies.model import Site, Workload
 from policies.proxies import plain
+from policies.redaction import hiding
+from policies.repeated import Repeated
 from policies.rules.index import ALL_RULES
+from policies.run import is_surely_preview, secrets_of
 from policies.stack_nodes import NODE_TOKEN, StackNode, stack_node, with_nodes
-from policies.workloads import holds_pods, workloads
+from policies.workloads import holds_pods
 
 RUNTIME_CLASS_TOKEN = "kubernetes:node.k8s.io/v1:RuntimeClass"  # noqa: S105 - a resource type
 Report = Callable[[str, str | None], None]
@@ -31,6 +34,9 @@ class Memory:
     """
 
     seen: dict[str, Seen] = field(default_factory=dict)  # by URN
+    secrets: set[str] = field(default_factory=set)  # of all that makes pods
+    around_secrets: set[str] = field(default_factory=set)  # of what pods are judged against
+    repeated: Repeated = field(default_factory=Repeated)
     runtime_classes: dict[str, Mapping[str, Any]] = field(default_factory=dict)  # by the object's name
     nodes: dict[str, StackNode] = field(default_factory=dict)  # by URN
     site_unknown: dict[str, str] = field(default_factory=dict)  # why, and the resource that was told so first
@@ -52,11 +58,10 @@ def pack_policies(site_of_stack: SiteOf) -> list[sdk.Policy]:
     `site_of_stack` takes a stack's name. Three and no more: the SDK converts each resource anew for each policy.
     """
     told, memory = Told(), Memory()
-    says = "; ".join(f"{rule.id}: {rule.says}" for rule in ALL_RULES)
     return [
         sdk.ResourceValidationPolicy(
             name="workloads",
-            description=f"Workloads that cannot run, or take what is not theirs, are refused ({says}).",
+            description="Workloads that cannot run, or take what is not theirs, are refused.",
             enforcement_level=sdk.EnforcementLevel.MANDATORY,
             config_schema=sdk.PolicyConfigSchema(sections()),
             validate=_validation(site_of_stack, frozenset({Level.REFUSE}), told, memory),
@@ -69,7 +74,7 @@ def pack_policies(site_of_stack: SiteOf) -> list[sdk.Policy]:
         ),
         sdk.StackValidationPolicy(
             name="fleet-advice",
-            description="What all workloads together mean for a pool.",
+            description="What all workloads together mean for a pool, and where else what was told holds.",
             enforcement_level=sdk.EnforcementLevel.ADVISORY,
             validate=_stack_validation(site_of_stack, memory),
         ),
@@ -82,8 +87,10 @@ def _validation(
     def validate(args: sdk.ResourceValidationArgs, report: Report) -> None:
         if args.resource_type == RUNTIME_CLASS_TOKEN:
             memory.take_class(plain(args.props))
+            memory.around_secrets.update(secrets_of(args.urn))
         if args.resource_type == NODE_TOKEN:
             memory.nodes[args.urn] = stack_node(args.name, plain(args.props))
+            memory.around_secrets.update(secrets_of(args.urn))
         if args.resource_type not in {IMAGE_TOKEN, STACK_TOKEN} and not holds_pods(args.resource_type):
             return
         stack = _stack(args.urn)
@@ -101,10 +108,15 @@ def _validation(
         inputs, seen = plain(args.props), memory.seen.get(args.urn)
         # The refusing policy comes first and looks anew: facts may have been read since. The other one repeats it.
         if seen is None or Level.REFUSE in levels or seen.inputs != inputs:
-            memory.seen[args.urn] = seen = judged(args.resource_type, args.name, inputs, site, told)
-        for level, text in seen.said:
-            if level in levels:
-                report(text, None)
+            secrets = secrets_of(args.urn)
+            memory.secrets.update(secrets)
+            seen = judged(args.resource_type, args.name, inputs, site, told, hiding(secrets | memory.around_secrets))
+            memory.seen[args.urn] = seen
+        for said in seen.said:
+            # Whatever is made must be refused itself, so a repeated refusal is shortened in a preview alone.
+            is_told = said.level is Level.REFUSE and not is_surely_preview()
+            if said.level in levels and (memory.repeated.is_first(said, args.urn) or is_told):
+                report(said.text, None)
 
     return validate
 
@@ -113,6 +125,8 @@ def _stack_validation(
     site_of_stack: SiteOf, memory: Memory
 ) -> Callable[[sdk.StackValidationArgs, Report], Awaitable[Any] | None]:
     def validate(args: sdk.StackValidationArgs, report: Report) -> None:
+        for text in memory.repeated.together():
+            report(text, None)
         pods = [resource for resource in args.resources if holds_pods(resource.resource_type)]
         if not pods:
             return
@@ -121,13 +135,17 @@ def _stack_validation(
         except Exception:  # noqa: BLE001 - P-SITE has refused every workload for it
             return
         found: list[Workload] = []
+        secrets = memory.secrets | memory.around_secrets
         for each in pods:  # one that was not shown is of a state that nobody deploys now: its outputs are all there is
-            seen = memory.seen.get(each.urn)
-            found += seen.workloads if seen else workloads(each.resource_type, each.name, plain(each.props))
+            if seen := memory.seen.get(each.urn):
+                found += seen.workloads
+            else:
+                found += read(each.resource_type, each.name, plain(each.props))[0]
+                secrets |= secrets_of(each.urn)
         for rule in ALL_RULES:
             if rule.check_together is not None:
                 for finding in findings(functools.partial(rule.check_together, found, site)):
-                    report(message(rule, finding.subject or "stack", finding), None)
+                    report(message(rule, finding.subject or "stack", finding, hiding(secrets)).text, None)
 
     return validate
 

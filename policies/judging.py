@@ -5,10 +5,12 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Final
 
+from components.placement import UNKNOWN
 from policies.finding import Finding, Level
 from policies.model import Rule, Site, Workload
+from policies.rules import image_runs
 from policies.rules.index import ALL_RULES
 from policies.run import is_preview
 from policies.workloads import workloads
@@ -16,6 +18,9 @@ from policies.workloads import workloads
 NOT_PROVED = "could not be proved: "  # what such a message begins with, after the rule and whom it is about
 IMAGE_TOKEN = "gpu-commons:index:GpuImage"  # noqa: S105 - a resource type
 STACK_TOKEN = "pulumi:pulumi:Stack"  # noqa: S105 - the first resource of each run
+Check = tuple[str, Rule, Callable[[], Iterator[Finding]]]  # of whom, by which rule
+Hide = Callable[[str], str]
+_READING: Final = Rule(id="P-READ", says="the pack can read what makes pods", remedy="Tell the authors of the pack.")
 
 
 class Told:
@@ -43,12 +48,27 @@ class Told:
 
 
 @dataclass(frozen=True, slots=True)
+class Message:
+    """One finding as a message. What is said of other workloads with the same rule, level and body is the same."""
+
+    level: Level
+    rule: str
+    subject: str  # Deployment datahub/hub
+    body: str
+
+    @property
+    def text(self) -> str:
+        """`RULE: SUBJECT: BODY`."""
+        return f"{self.rule}: {self.subject}: {self.body}"
+
+
+@dataclass(frozen=True, slots=True)
 class Seen:
     """What the engine showed of one resource, as plain values, its workloads, and what every rule says of it."""
 
     inputs: Mapping[str, Any]
     workloads: tuple[Workload, ...]
-    said: tuple[tuple[Level, str], ...]
+    said: tuple[Message, ...]
 
 
 def evaluate(  # noqa: PLR0913, PLR0917 - a resource, a place, and what is asked for
@@ -61,14 +81,16 @@ def evaluate(  # noqa: PLR0913, PLR0917 - a resource, a place, and what is asked
 ) -> Iterator[str]:
     """Messages of all rules about one resource, of these levels."""
     said = judged(token, name, inputs, site, told or Told()).said
-    yield from (text for level, text in said if level in levels)
+    yield from (each.text for each in said if each.level in levels)
 
 
-def judged(token: str, name: str, inputs: Mapping[str, Any], site: Site, told: Told) -> Seen:
-    """One resource and what every rule says of it, as strict as the site wants it."""
-    found = tuple(workloads(token, name, inputs))
+def judged(  # noqa: PLR0913, PLR0917 - a resource, a place, and what is known of others
+    token: str, name: str, inputs: Mapping[str, Any], site: Site, told: Told, hide: Hide = str
+) -> Seen:
+    """One resource and what every rule says of it, as strict as the site wants it; `hide` keeps secrets back."""
+    found, unread = read(token, name, inputs)
     said = []
-    for subject, rule, check in _checks(token, name, inputs, found, site):
+    for subject, rule, check in (*unread, *_checks(token, name, inputs, found, site)):
         for finding in findings(check):
             strict = site.strictness.applied(rule.id, subject, finding, today=site.today, is_preview=is_preview())
             if token == IMAGE_TOKEN:
@@ -77,24 +99,39 @@ def judged(token: str, name: str, inputs: Mapping[str, Any], site: Site, told: T
                 if left is None:
                     continue
                 strict = left
-            said.append((strict.level, message(rule, subject, strict)))
+            said.append(message(rule, subject, strict, hide))
     if token == STACK_TOKEN:
-        said += [(Level.WARN, f"P-SITE: stack: {text}.") for text in site.notes]
-        said += [(Level.WARN, f"P-WAIVER: stack: {text}.") for text in site.strictness.told(site.today)]
-        said += [(Level.WARN, f"P-LEVEL: stack: {text}.") for text in site.strictness.softened()]
+        said += [Message(Level.WARN, "P-SITE", "stack", f"{text}.") for text in site.notes]
+        said += [Message(Level.WARN, "P-WAIVER", "stack", f"{text}.") for text in site.strictness.told(site.today)]
+        said += [Message(Level.WARN, "P-LEVEL", "stack", f"{text}.") for text in site.strictness.softened()]
     return Seen(inputs, found, tuple(said))
 
 
-def _checks(
-    token: str, name: str, inputs: Mapping[str, Any], found: Sequence[Workload], site: Site
-) -> Iterator[tuple[str, Rule, Callable[[], Iterator[Finding]]]]:
+def read(token: str, name: str, inputs: Mapping[str, Any]) -> tuple[tuple[Workload, ...], tuple[Check, ...]]:
+    """The workloads of a resource; and, should reading them fail, a check that says so: they are not proved."""
+    found = []
+    try:
+        for workload in workloads(token, name, inputs):
+            found.append(workload)  # noqa: PERF402 - what came before a failure counts
+    except Exception as error:  # noqa: BLE001 - whatever it is: it would end every policy of the run
+        unread = Finding(f"its pods could not be read ({type(error).__name__})", Level.UNPROVED)
+        return tuple(found), ((f"{token.rpartition(':')[2]} {name}", _READING, lambda: iter((unread,))),)
+    return tuple(found), ()
+
+
+def _checks(token: str, name: str, inputs: Mapping[str, Any], found: Sequence[Workload], site: Site) -> Iterator[Check]:
     """What is asked about one resource: of whom, by which rule."""
     if token == STACK_TOKEN:
         for rule in ALL_RULES:
             if rule.check_stack is not None:
                 yield "stack", rule, functools.partial(rule.check_stack, site)
     elif token == IMAGE_TOKEN:
-        image = "-".join(str(part) for part in (inputs.get("image", name), inputs.get("target")) if part)
+        parts = [part for part in (inputs.get("image", name), inputs.get("target")) if part]
+        if UNKNOWN in parts:
+            unread = Finding("which image of the stack it is, is not known yet", Level.UNPROVED)
+            yield f"image {name}", image_runs.RULE, lambda: iter((unread,))
+            return
+        image = "-".join(map(str, parts))
         for rule in ALL_RULES:
             if rule.check_image is not None:
                 yield f"image {image}", rule, functools.partial(rule.check_image, image, site)
@@ -114,12 +151,11 @@ def findings(check: Callable[[], Iterator[Finding]]) -> list[Finding]:
     return found
 
 
-def message(rule: Rule, subject: str, finding: Finding) -> str:
+def message(rule: Rule, subject: str, finding: Finding, hide: Hide = str) -> Message:
     """`RULE: SUBJECT: TEXT. REMEDY`. Whoever reads messages knows by NOT_PROVED alone what is undecided."""
+    text, remedy, is_long = hide(finding.message), hide(finding.remedy) or rule.remedy, "\n" in finding.message
     if finding.level is Level.UNPROVED:
-        stop = "" if "\n" in finding.message else "."
-        return f"{rule.id}: {subject}: {NOT_PROVED}{finding.message}{stop}"
-    remedy = finding.remedy or rule.remedy
-    if "\n" in finding.message:
-        return f"{rule.id}: {subject}: {finding.message}\n  change: {remedy}"
-    return f"{rule.id}: {subject}: {finding.message}. {remedy}"
+        body = f"{NOT_PROVED}{text}{'' if is_long else '.'}"
+    else:
+        body = f"{text}\n  change: {remedy}" if is_long else f"{text}. {remedy}"
+    return Message(finding.level, rule.id, hide(subject), body)

@@ -85,13 +85,19 @@ def different_images(workload: Workload, site: Site) -> Iterator[PodImage]:
 
 
 def possible_pools(workload: Workload, site: Site) -> list[str]:
-    """Pools that could host the workload, in the order of the fleet."""
-    return list(dict.fromkeys(node.pool for node in workload.landing(site).possible))
+    """Pools that could host the workload, in the order of the fleet.
+
+    None where an amount is no quantity: P-HOST says so, and the API server refuses the pod.
+    """
+    try:
+        return list(dict.fromkeys(node.pool for node in workload.landing(site).possible))
+    except ValueError:
+        return []
 
 
 def is_certain(bad: Collection[str], workload: Workload, site: Site) -> bool:
     """True where the workload may land on one of `bad`: nothing unknown can keep it off them, or no pool is left."""
-    return not workload.landing(site).unknown or set(bad) == set(possible_pools(workload, site))
+    return bool(bad) and (not workload.landing(site).unknown or set(bad) == set(possible_pools(workload, site)))
 
 
 def _parsed(text: str) -> ImageReference | None:

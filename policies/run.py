@@ -1,13 +1,14 @@
-"""What the engine says of the run that a pack looks at: is it a preview, and what was the pack configured with?
+"""What the engine says of a run and version 1.21 of the SDK drops or hides: is it a preview, with what was the pack
+configured, which values are secrets?
 
-The engine says it before the first resource. Version 1.21 of the SDK drops the first (`ConfigureStack`), and gives the
-second (`Configure`) to each policy for itself and only with a resource. So both handlers are wrapped before the pack
-is made.
+The SDK drops the first (`ConfigureStack`), gives the second (`Configure`) to each policy for itself and only with a
+resource, and unwraps the third (`Analyze`). So its handlers are wrapped before the pack is made.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from contextvars import ContextVar
 from typing import Any
 
 import grpc
@@ -18,8 +19,10 @@ from pulumi_policy import policy as sdk
 from components.problems import SettingsError
 from policies.configuration import Given
 from policies.proxies import plain
+from policies.redaction import secret_words
 
 _said: dict[str, bool] = {}
+_secrets: ContextVar[Mapping[str, frozenset[str]]] = ContextVar("secrets")
 
 
 def listen(configure: Callable[[Mapping[str, Given]], None]) -> None:
@@ -44,6 +47,26 @@ def listen(configure: Callable[[Mapping[str, Given]], None]) -> None:
 
     servicer.Configure = configuring  # type: ignore[method-assign]
     servicer.ConfigureStack = remembering  # type: ignore[method-assign,assignment]
+    servicer.Analyze = _with_secrets(servicer.Analyze, lambda request: (request,))  # type: ignore[method-assign]
+    servicer.AnalyzeStack = _with_secrets(servicer.AnalyzeStack, lambda request: request.resources)  # type: ignore[method-assign]
+
+
+def _with_secrets(analyze: Any, resources_of: Callable[[Any], Iterable[Any]]) -> Any:
+    """The handler, with the secrets of its request at hand while it runs."""
+
+    def remembering(self: Any, request: Any, context: Any) -> Any:
+        token = _secrets.set({each.urn: secret_words(each.properties) for each in resources_of(request)})
+        try:
+            return analyze(self, request, context)
+        finally:
+            _secrets.reset(token)
+
+    return remembering
+
+
+def secrets_of(urn: str) -> frozenset[str]:
+    """Texts that no message about this resource may repeat. Empty outside of a call of the engine."""
+    return _secrets.get({}).get(urn, frozenset())
 
 
 def _given(config: Any) -> Given:
@@ -54,3 +77,8 @@ def _given(config: Any) -> Given:
 def is_preview() -> bool:
     """True also where nobody said: what cannot be known in a preview then warns."""
     return _said.get("is_preview", True)
+
+
+def is_surely_preview() -> bool:
+    """True only where the engine said so: then nothing is made, whatever a policy lets pass."""
+    return _said.get("is_preview", False)

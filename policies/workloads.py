@@ -32,7 +32,7 @@ POD_PATHS: Mapping[str, tuple[str, ...]] = {
     "CronJob": ("spec", "jobTemplate", "spec", "template", "spec"),
 }
 CONTAINERS = ("initContainers", "containers", "ephemeralContainers")
-NOTHING_KNOWN: Mapping[str, Any] = {"containers": UNKNOWN, "tolerations": UNKNOWN}
+NOTHING_KNOWN: Mapping[str, Any] = {"containers": UNKNOWN, "tolerations": UNKNOWN}  # of a pod that a hub makes
 # What decides where a pod lands and which GPUs it gets. A patch that does not name it leaves it to whoever else does.
 DECIDING = ("tolerations", "nodeSelector", "affinity", "runtimeClassName", "containers")
 HUB_TOKEN = "gpu-commons:index:NotebookHub"  # noqa: S105 - a resource type
@@ -128,7 +128,7 @@ def workloads(token: str, name: str, inputs: Mapping[str, Any]) -> Iterator[Work
         pod = _at(inputs, POD_PATHS[kind])
         label = f"{kind} {_object_name(name, inputs)}"
         # A template that is not known yet hides everything that decides: rules then say what they cannot prove.
-        shape = pod if isinstance(pod, Mapping) else NOTHING_KNOWN
+        shape = pod if isinstance(pod, Mapping) else {**NOTHING_KNOWN, "volumes": UNKNOWN}
         if token.endswith("Patch"):
             shape = _patched(shape)
         names = _at(inputs, (*POD_PATHS[kind][:-1], "metadata", "annotations", IMAGE))

@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
+from itertools import chain
 from typing import Final
 
 from cli.review.stream import STACK, PolicyMessage, Stream
@@ -14,11 +15,15 @@ from cli.review.values import without_secrets
 
 PACK: Final = "gpu-commons"
 # Our messages, after the policy's own description: `P-HOST: profile ml of hub datahub: no pool can host it. Change …`
+_OUR_RULE: Final = re.compile(r"[A-Z]-[A-Z][A-Z0-9-]*")
 _OURS: Final = re.compile(
-    r"(?:^|\n)(?P<rule>[A-Z]-[A-Z][A-Z0-9-]*): (?:(?P<about>[^:\n]+(?::[^\s:]+)*): )?(?P<text>.*)", re.DOTALL
+    rf"(?:^|\n)(?P<rule>{_OUR_RULE.pattern}): (?:(?P<about>[^:\n]+(?::[^\s:]+)*): )?(?P<text>.*)", re.DOTALL
 )
 _UNPROVED: Final = "could not be proved: "  # what our pack begins the text with where a rule could not decide
 _CANNOT_RUN: Final = "can't run policy "  # what the engine says of a policy that met a value that is not known yet
+_PLACES: Final = re.compile(r"\d+ places")  # at the end of a run, of what was told of the first of them
+_SAME: Final = "\n  the same: "  # what stands between the names of the places and what is told of all of them
+_MORE: Final = re.compile(r" and (?P<more>\d+) more$")  # names that are not told
 _AMOUNT: Final = re.compile(r"(?<![\w.-])\d[\d.,]*\s?(?:B|[kKMGT]i?B|s|min|minutes?|seconds?|hours?)\b")
 _WAIVER: Final = "P-WAIVER"  # the pack lists what the site allows; the comment does from the settings
 
@@ -56,14 +61,18 @@ class Finding:
 
     @property
     def key(self) -> Key:
-        """The same on two branches. One rule may leave several things open of one workload: these are told apart."""
+        """The same on two branches. One rule may leave several things open of one workload: these are told apart.
+
+        Ours say themselves whom they are about, and of all places but the first that is all that is told.
+        """
         open_ = _gist(self.text) if self.level is Level.UNDECIDED else ()
-        return (self.level, self.rule, self.urn, self.about, open_)
+        return (self.level, self.rule, "" if _OUR_RULE.fullmatch(self.rule) else self.urn, self.about, open_)
 
 
 def findings_of(stream: Stream) -> tuple[Finding, ...]:
     """Every finding once, worst first, by rule; those about the whole stack come after what may be their cause."""
-    found = dict.fromkeys(finding for each in stream.messages if (finding := _finding(each)).rule != _WAIVER)
+    told = [finding for each in stream.messages if (finding := _finding(each)).rule != _WAIVER]
+    found = dict.fromkeys(chain.from_iterable(_everywhere(finding, told) for finding in told))
     order = list(Level)
 
     def place(finding: Finding) -> tuple[int, bool, str, str, str]:
@@ -71,6 +80,19 @@ def findings_of(stream: Stream) -> tuple[Finding, ...]:
         return order.index(finding.level), about_all, finding.rule, finding.about, finding.text
 
     return tuple(sorted(found, key=place))
+
+
+def _everywhere(finding: Finding, told: Sequence[Finding]) -> Iterator[Finding]:
+    """A finding; and one that tells of many places what was told of the first: that, of each of them."""
+    names, same, what = finding.text.partition(_SAME)
+    firsts = [each for each in told if each.rule == finding.rule and each.text.startswith(what.removeprefix(_UNPROVED))]
+    if not (same and _PLACES.fullmatch(finding.about) and firsts):
+        yield finding
+        return
+    more = _MORE.search(names)
+    unnamed = [f"a further place ({number})" for number in range(1, 1 + int(more["more"]))] if more else []
+    for place in (*_MORE.sub("", names).split(", "), *unnamed):
+        yield replace(firsts[0], about=place)
 
 
 def _finding(message: PolicyMessage) -> Finding:

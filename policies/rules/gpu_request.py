@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import posixpath
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from components.labels import GPU_RESOURCE
@@ -24,20 +25,41 @@ def check(workload: Workload, site: Site) -> Iterator[Finding]:
 
     The runtime's own daemons may see every GPU; a container beside one of them may not.
     """
-    has_class, are_all_daemons = _has_nvidia_class(workload.pod, site), True
+    has_class = _has_nvidia_class(workload.pod, site)
+    daemons: set[bool | None] = set()
     for path, container in ((each.path, each.spec) for each in containers(workload.pod)):
-        is_daemon = container is not UNKNOWN and workload.is_daemon and container.get("image") in site.runtime_images
-        are_all_daemons = are_all_daemons and is_daemon
         if container is UNKNOWN:
-            continue  # P-PIN says so
+            daemons.add(_is_own_daemon(workload, UNKNOWN, site))
+            yield Finding(f"{path}: what may take GPUs past the scheduler is not known yet", Level.UNPROVED)
+            continue
+        is_daemon = _is_own_daemon(workload, container.get("image"), site)
+        daemons.add(is_daemon)
         yield from _amounts(path, container)
-        if not is_daemon:
-            yield from _variables(path, container)
-            yield from _privileges(path, container)
+        if is_daemon is not True:
+            found = [*_variables(path, container), *_privileges(path, container)]
             if has_class is not False:
-                yield from _shown_by_class(path, container, is_sure=has_class is True)
-    if not are_all_daemons:
-        yield from _device_paths(workload.pod)
+                found += _shown_by_class(path, container, is_sure=has_class is True)
+            yield from _weighed(found, is_daemon=is_daemon)
+    if daemons != {True}:
+        may_be = None if daemons and False not in daemons else False
+        yield from _weighed(_device_paths(workload.pod), is_daemon=may_be)
+
+
+def _is_own_daemon(workload: Workload, image: Any, site: Site) -> bool | None:
+    """Whether a container is one of the runtime's own; None where its image is not known yet."""
+    if not workload.is_daemon or not site.runtime_images:
+        return False
+    return None if image is UNKNOWN else image in site.runtime_images
+
+
+def _weighed(found: Iterable[Finding], *, is_daemon: bool | None) -> Iterator[Finding]:
+    """What may be a daemon that may do all this is not refused yet."""
+    for finding in found:
+        if is_daemon is None and finding.level is Level.REFUSE:
+            said = f"{finding.message}, and whether it is a daemon of the runtime, which may, is not known yet"
+            yield replace(finding, message=said, level=Level.UNPROVED)
+        else:
+            yield finding
 
 
 def _has_nvidia_class(pod: Mapping[str, Any], site: Site) -> bool | None:

@@ -21,12 +21,8 @@ def check(workloads: Sequence[Workload], site: Site) -> Iterator[Finding]:
     """
     there: dict[str, dict[str, PodImage]] = {pool: {} for pool in site.machines}
     for workload in workloads:
-        try:
-            pools = possible_pools(workload, site)
-        except ValueError:  # a quantity that is none: P-HOST says so, and the API server refuses the pod
-            continue
         images = [(image.key, image) for image in different_images(workload, site)]
-        for pool in pools:
+        for pool in possible_pools(workload, site):
             there.setdefault(pool, {}).update(images)
     for pool, machine in site.machines.items():
         yield from _of_pool(pool, machine, list(there[pool].values()))

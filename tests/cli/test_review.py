@@ -23,12 +23,14 @@ from cli.review.markdown import LIMIT, review_markdown
 from cli.review.stream import StreamError, read_stream
 from cli.review.values import HIDDEN, shown, without_secrets
 from cli.review.waivers import Waiver
+from components.problems import listing
 from images.cases import cases_of
 from images.load import load_named
 from images.plan import pinned
 from policies import finding as policies
 from policies.judging import message
 from policies.model import Rule
+from policies.repeated import NAMED
 from policies.rules.index import ALL_RULES
 
 sys.path.insert(0, str(Path(__file__).parent))  # for previews.py: folders of tests are no packages here
@@ -155,9 +157,46 @@ def test_what_a_rule_could_not_prove_is_undecided_whatever_its_words(text: str) 
 def test_what_the_pack_writes_of_a_rule_weighs_in_the_comment_as_in_the_pack(
     rule: Rule, level: policies.Level, told: str
 ) -> None:
-    said = message(rule, "profile ml of hub h", policies.Finding("whether ml runs is not known", level))
+    said = message(rule, "profile ml of hub h", policies.Finding("whether ml runs is not known", level)).text
     (finding,) = review(previews.message(said, "advisory")).findings
     assert (finding.level, finding.rule, finding.about) == (told, rule.id, "profile ml of hub h")
+
+
+PLACES = [f"Deployment web-{number:02}" for number in range(40)]
+NO_DIGEST = "containers of x have no digest: what runs can change"
+
+
+def everywhere(places: list[str], first: int = 0) -> list[previews.Event]:
+    """As the pack tells a finding of many places: of the first that it was shown, and of all of them at the end."""
+    told = previews.message(f"P-PIN: {places[first]}: {NO_DIGEST}. Write a digest.", name=f"web-{first}")
+    names = listing(sorted(places), most=NAMED)
+    return [told, previews.message(f"P-PIN: {len(places)} places: {names}\n  the same: {NO_DIGEST}.", "advisory")]
+
+
+def test_a_finding_of_forty_places_is_one_refusal_with_all_of_them() -> None:
+    told = review(there(), *everywhere(PLACES), result="failed")
+    assert sorted(finding.about for finding in told.findings) == PLACES
+    assert {finding.level.value for finding in told.findings} == {"refused"}
+    assert "**1 finding refuses this change.**" in review_markdown(told, TODAY)
+    (bullet,) = [line for line in review_markdown(told, TODAY).splitlines() if "P-PIN" in line]
+    assert bullet.startswith("- Refused: `P-PIN` Deployment web-00, ")
+    assert bullet.endswith(f" more: {NO_DIGEST}. Write a digest.")
+
+
+def test_a_place_that_joins_is_new_and_the_others_stand_in_whatever_order_they_were_told() -> None:
+    base = previews.stream(*everywhere(PLACES[:-1], first=7), result="failed")
+    told = review(*everywhere(PLACES), base=base, result="failed")
+    assert {finding.about: finding.since.value for finding in told.findings} == {
+        **dict.fromkeys(PLACES[:-1], "standing"),
+        PLACES[-1]: "new",
+    }
+
+
+def test_places_that_the_pack_only_counts_are_counted() -> None:
+    many = [f"Deployment web-{number:03}" for number in range(120)]
+    told = review(there(), *everywhere(many), result="failed")
+    assert len(told.findings) == len(many)
+    assert "and 114 more: " in review_markdown(told, TODAY)
 
 
 def test_something_else_that_is_undecided_of_the_same_workload_is_new() -> None:

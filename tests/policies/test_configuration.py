@@ -80,7 +80,7 @@ class Pack:
 @pytest.fixture
 def give(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Give]:
     """The pack with this under `workloads`, as the engine starts it. There is no stack file."""
-    for handler in ("Configure", "ConfigureStack"):
+    for handler in ("Configure", "ConfigureStack", "Analyze", "AnalyzeStack"):
         monkeypatch.setattr(sdk._PolicyAnalyzerServicer, handler, getattr(sdk._PolicyAnalyzerServicer, handler))  # noqa: SLF001 - put back after the test
     monkeypatch.setenv("GPU_COMMONS_STACKS", str(tmp_path))
     run.listen(configure)

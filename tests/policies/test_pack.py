@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
+from collections.abc import Iterator
 from dataclasses import replace
 from decimal import Decimal
 from pathlib import Path
@@ -33,8 +34,8 @@ from images.inspection.facts import ImageContents
 from policies.adapter import RUNTIME_CLASS_TOKEN, pack_policies
 from policies.finding import Level
 from policies.from_settings import site_of
-from policies.judging import STACK_TOKEN, evaluate
-from policies.model import Machine, PoolGpus, Site
+from policies.judging import IMAGE_TOKEN, STACK_TOKEN, evaluate
+from policies.model import Machine, PoolGpus, Site, Workload
 from policies.proxies import plain
 from policies.stacks import DEFAULT_STACKS, site_of_stack
 
@@ -314,7 +315,7 @@ def test_odd_and_unknown_shapes_never_end_the_stack_policy(spec: Any) -> None:
     run.shows(DEPLOYMENT, "web", {"spec": spec})
     run.shows(HUB, "datahub", {"profiles": spec})
     run.ends((DEPLOYMENT, "web", {"spec": spec}), (HUB, "datahub", {}), ("pulumi:pulumi:Stack", "s", {}))
-    assert run.said == []
+    assert not [message for message in run.said if "failed" in message]
 
 
 def test_a_stack_of_another_project_without_pods_needs_no_stack_file(
@@ -376,3 +377,22 @@ def test_a_stack_whose_file_cannot_be_read_has_no_fleet_to_speak_of() -> None:
     assert isinstance(policy, StackValidationPolicy)
     resource = PolicyResource(DEPLOYMENT, {}, urn(DEPLOYMENT, "web"), "web", arguments({}).opts, None, None, [], {})
     policy.validate(StackValidationArgs([resource]), lambda message, _=None: pytest.fail(message))
+
+
+def test_pods_that_cannot_be_read_are_not_proved_and_end_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fails(*_: Any) -> Iterator[Workload]:
+        yield Workload("Pod web", {"containers": [{"image": "docker.io/x:1"}]})
+        raise KeyError("containers")
+
+    monkeypatch.setattr("policies.judging.workloads", fails)
+    assert len(reports({"spec": {}}, policy="workloads")) == 2  # what was read is judged
+    (message,) = reports({"spec": {}}, policy="workloads-advice")
+    assert message == "P-READ: Pod web: could not be proved: its pods could not be read (KeyError)."
+    run = Run(SITE)
+    assert run.ends((DEPLOYMENT, "web", {"spec": {}})) == []
+
+
+def test_an_image_of_the_stack_whose_name_is_not_known_yet_is_not_proved() -> None:
+    unproved = frozenset({Level.UNPROVED})
+    (message,) = evaluate(IMAGE_TOKEN, "ml", {"image": UNKNOWN}, SITE, unproved)
+    assert message == "P-RUN: image ml: could not be proved: which image of the stack it is, is not known yet."

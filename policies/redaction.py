@@ -1,0 +1,71 @@
+"""Secrets of what the engine shows, and messages without them.
+
+The SDK unwraps secrets before a policy sees them, and the engine takes out of messages only what the stack's
+configuration encrypts. So they are read from the request itself. Rules still judge the values: a pod whose whole spec
+became a secret must run too.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from google.protobuf.json_format import MessageToDict
+from google.protobuf.struct_pb2 import Struct
+from pulumi_policy.deserialize import SPECIAL_SECRET_SIG, SPECIAL_SIG_KEY
+
+from components.references import ImageReference
+
+HIDDEN: Final = "[secret]"
+# As in the engine's own filter: hiding every "a" tells nobody anything and makes a text unreadable.
+_SHORTEST: Final = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Hiding:
+    """Takes words out of a text: all at once, the longest first."""
+
+    words: frozenset[str] = frozenset()
+
+    def __call__(self, text: str) -> str:
+        longest_first = sorted((re.escape(word) for word in self.words), key=lambda word: (-len(word), word))
+        return re.sub("|".join(longest_first), HIDDEN, text) if longest_first else text
+
+
+def hiding(words: Collection[str]) -> Hiding:
+    """Of those words that are long enough to be hidden."""
+    return Hiding(frozenset(word for word in words if len(word) >= _SHORTEST))
+
+
+def secret_words(properties: Struct) -> frozenset[str]:
+    """Every text and number inside of a secret, and what rules read out of such a text."""
+    if SPECIAL_SECRET_SIG.encode() not in properties.SerializeToString():
+        return frozenset()  # nearly every resource
+    return frozenset(_words(MessageToDict(properties), is_secret=False))
+
+
+def _words(value: Any, *, is_secret: bool) -> Iterator[str]:
+    if isinstance(value, Mapping):
+        is_secret = is_secret or value.get(SPECIAL_SIG_KEY) == SPECIAL_SECRET_SIG
+        for key, inner in value.items():
+            if key != SPECIAL_SIG_KEY:
+                yield from _words(inner, is_secret=is_secret)
+    elif isinstance(value, list):
+        for inner in value:
+            yield from _words(inner, is_secret=is_secret)
+    elif is_secret and isinstance(value, str):
+        yield from (value, *value.split(","))  # names of images are a list in one annotation
+        yield from _names(value)
+    elif is_secret and isinstance(value, int | float) and not isinstance(value, bool):
+        yield str(int(value) if float(value).is_integer() else value)
+
+
+def _names(text: str) -> Iterator[str]:
+    """What messages call an image by, and how they write it out."""
+    try:
+        reference = ImageReference.parse(text)
+    except ValueError:
+        return
+    yield from (str(reference), reference.repository, reference.repository.rpartition("/")[2])

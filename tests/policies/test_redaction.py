@@ -1,0 +1,49 @@
+"""What the engine wrapped as a secret is judged, and is in no message."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from google.protobuf.struct_pb2 import Struct
+
+sys.path.insert(0, str(Path(__file__).parent))  # for trees.py: folders of tests are no packages here
+from trees import secret
+
+from policies.redaction import hiding, secret_words
+
+
+def words(inputs: dict[str, Any]) -> frozenset[str]:
+    properties = Struct()
+    properties.update(inputs)
+    return secret_words(properties)
+
+
+def test_texts_and_numbers_inside_of_a_secret_are_its_words_and_keys_are_not() -> None:
+    assert words({"a": secret({"key": ["hush!", 4711, True, None]}), "b": "plain"}) == {"hush!", "4711"}
+
+
+def test_an_image_is_known_by_more_names_than_its_text() -> None:
+    assert words({"image": secret("team/hush:1")}) == {"team/hush:1", "docker.io/team/hush:1", "team/hush", "hush"}
+
+
+def test_a_list_in_one_text_is_hidden_item_by_item() -> None:
+    assert {"one,two", "one", "two"} <= words({"names": secret("one,two")})
+
+
+@pytest.mark.parametrize(
+    ("secrets", "shown"),
+    [
+        (["hush"], "image [secret]-1 of ml"),
+        (["hush", "hush-1"], "image [secret] of ml"),
+        (["ml"], "image hush-1 of ml"),  # two letters are no secret, as in the engine's own filter
+        (["a.*z"], "image hush-1 of ml"),
+        ([], "image hush-1 of ml"),
+    ],
+)
+def test_what_is_long_enough_is_hidden_the_longest_first(secrets: list[str], shown: str) -> None:
+    hide: Callable[[str], str] = hiding(secrets)
+    assert hide("image hush-1 of ml") == shown
