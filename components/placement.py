@@ -246,7 +246,8 @@ def _term_matches(term: Any, node: Node) -> bool:
 def _expression_matches(expression: Any, labels: Mapping[str, str]) -> bool:  # noqa: PLR0911 - one line per operator
     if not isinstance(expression, Mapping) or _has_unknown(expression):
         return True
-    value = labels.get(expression.get("key", ""))
+    key = expression.get("key")
+    value = labels.get(key) if isinstance(key, str) else None
     values = _list(expression, "values")
     match expression.get("operator"):
         case "In":
@@ -299,7 +300,7 @@ _CORDON: Final = {"key": "node.kubernetes.io/unschedulable", "effect": "NoSchedu
 def _tolerates(toleration: Any, taint: Mapping[str, str]) -> bool:
     if not isinstance(toleration, Mapping) or _has_unknown(toleration):
         return True
-    if toleration.get("effect") not in {None, "", taint.get("effect")}:
+    if toleration.get("effect") not in (None, "", taint.get("effect")):
         return False
     key = toleration.get("key")
     if toleration.get("operator", "Equal") == "Exists":
