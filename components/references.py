@@ -6,6 +6,7 @@ from typing import Self
 
 from components.compat.hub import HUB, HUB_NAMES, OFFICIAL
 
+_LONGEST = 255  # of registry and repository: github:distribution/reference NameTotalLengthMax
 _LABEL = r"[a-zA-Z0-9](?:[a-zA-Z0-9-]*[a-zA-Z0-9])?"
 _HOST = re.compile(rf"{_LABEL}(?:\.{_LABEL})*(?::[0-9]{{1,5}})?")
 _STEP = r"[a-z0-9]+(?:(?:\.|_|__|-+)[a-z0-9]+)*"
@@ -33,7 +34,8 @@ class ImageReference:
         head, slash, rest = text.partition("/")
         has_host = bool(slash) and ("." in head or ":" in head or head == "localhost")
         match = _REST.fullmatch(rest if has_host else text)
-        if match is None or (has_host and not _HOST.fullmatch(head)):
+        name = text.partition("@")[0].removesuffix(f":{match['tag']}") if match else ""
+        if match is None or len(name) > _LONGEST or (has_host and not _HOST.fullmatch(head)):
             raise ValueError("is not an image reference such as registry.example.edu/gpu-commons/hub:1.2")
         return cls(head if has_host and head not in HUB_NAMES else HUB, match["path"], match["tag"], match["digest"])
 

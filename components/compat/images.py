@@ -111,7 +111,7 @@ def _split(reference: str) -> tuple[str, str]:
     text = reference.strip().removeprefix("docker://").removeprefix("docker-daemon://").partition("@")[0]
     host, slash, rest = text.partition("/")
     text = (rest if slash and host in HUB_NAMES else text).removeprefix(OFFICIAL)
-    if not re.fullmatch(r"[\w][\w./:\[\]-]{0,254}", text, re.ASCII):
+    if not re.fullmatch(r"[\w][\w./:\[\]-]{0,383}", text, re.ASCII):  # a name has 255 characters, a tag 128
         raise VersionError(reference[:80], "is not an image reference such as nvidia/cuda:12.4.1-base-ubuntu22.04")
     head, slash, last = text.rpartition("/")
     name, _, tag = last.partition(":")

@@ -59,6 +59,7 @@ def test_people_leave_out_docker_hub_and_its_library(text: str, name: str) -> No
         "hub:",
         "nv_cr.io/hub",
         "[::1]:5000/x",
+        f"registry.example.edu/{'a' * 235}:1",
     ],
 )
 def test_what_is_no_reference_is_refused(text: str) -> None:

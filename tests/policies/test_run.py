@@ -13,7 +13,7 @@ from policies import run
 @pytest.fixture
 def servicer(monkeypatch: pytest.MonkeyPatch) -> sdk._PolicyAnalyzerServicer:
     kind = sdk._PolicyAnalyzerServicer  # noqa: SLF001 - what the engine calls
-    for handler in ("Configure", "ConfigureStack"):
+    for handler in ("Configure", "ConfigureStack", "Analyze", "AnalyzeStack"):
         monkeypatch.setattr(kind, handler, getattr(kind, handler))  # put back after the test
     monkeypatch.setattr(run, "_said", {})
     run.listen(lambda _: None)

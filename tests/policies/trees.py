@@ -15,6 +15,7 @@ from pulumi_policy.deserialize import SPECIAL_SECRET_SIG, SPECIAL_SIG_KEY
 
 from policies.adapter import RUNTIME_CLASS_TOKEN
 from policies.judging import IMAGE_TOKEN, STACK_TOKEN
+from policies.stack_nodes import NODE_TOKEN
 from policies.workloads import GROUPS, HUB_TOKEN, POD_PATHS
 
 Path = tuple[str | int, ...]
@@ -34,7 +35,14 @@ PODS: Final = (
 )
 assert {token.rpartition(":")[2].removesuffix("Patch") for token in PODS} == set(POD_PATHS)
 assert {token.split(":")[1].partition("/")[0] for token in PODS} <= GROUPS
-OTHERS: Final = (IMAGE_TOKEN, STACK_TOKEN, RUNTIME_CLASS_TOKEN, "kubernetes:core/v1:ConfigMap", "random:index:Password")
+OTHERS: Final = (
+    IMAGE_TOKEN,
+    STACK_TOKEN,
+    RUNTIME_CLASS_TOKEN,
+    NODE_TOKEN,
+    "kubernetes:core/v1:ConfigMap",
+    "random:index:Password",
+)
 TOKENS: Final = (*PODS, HUB_TOKEN, *OTHERS)
 
 DIGEST: Final = "sha256:" + "a" * 64
@@ -53,6 +61,7 @@ IMAGES: Final = (
     "",
     ":",
     "a" * 300,
+    f"registry.example.edu/{'a' * 230}:{'1' * 128}",
 )
 AMOUNTS: Final = ("1", "2", 1, 0, "0", "500m", "2Gi", "1e3", "1e999999999", "nan", "-1", "many", 10**30, 0.5, "", None)
 WORDS: Final = ("gtx1070ti", "rtx2080ti", "nvidia", "ml", "hub", "batch", "Exists", "In", "Equal", "NoSchedule", "x")
