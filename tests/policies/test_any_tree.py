@@ -4,7 +4,8 @@
 2. No message has a value of a secret.
 3. What is not known never turns a refusal into silence: one that goes away when a value becomes unknown leaves a
    "could not be proved" that was not there before.
-4. What is refused with an unknown is refused with the value in its place too.
+4. What a rule refuses with an unknown it refuses with the value in its place too, unless no pool is left to refuse it
+   on: then P-HOST does.
 """
 
 from __future__ import annotations
@@ -203,6 +204,6 @@ def test_an_unknown_never_turns_a_refusal_into_silence(
         lost = {rule for rule, _ in known.refused} - {rule for rule, _ in unknown.refused}
         assert not lost or unknown.unproved - known.unproved, (lost, known.messages, unknown.messages)
         new = {rule for rule, _ in unknown.refused} - {rule for rule, _ in known.refused}
-        assert not new, (new, known.messages, unknown.messages)
+        assert not new or "P-HOST" in {rule for rule, _ in known.refused}, (new, known.messages, unknown.messages)
 
     holds(law, share, examples)
