@@ -2,10 +2,10 @@
 
 import pulumi_policy
 
-from policies.adapter import pack_policies
+from policies.adapter import looks_at, pack_policies
 from policies.run import listen
 from policies.stacks import configure, site_of_stack
 
 policies = pack_policies(site_of_stack)
-listen(configure)
+listen(configure, looks_at)
 pulumi_policy.PolicyPack(name="gpu-commons", policies=list(policies))

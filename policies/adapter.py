@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, Final
 
 import pulumi_policy as sdk
 
@@ -22,6 +22,7 @@ from policies.stack_nodes import NODE_TOKEN, StackNode, stack_node, with_nodes
 from policies.workloads import holds_pods
 
 RUNTIME_CLASS_TOKEN = "kubernetes:node.k8s.io/v1:RuntimeClass"  # noqa: S105 - a resource type
+_LOOKED_AT: Final = frozenset({IMAGE_TOKEN, STACK_TOKEN, RUNTIME_CLASS_TOKEN, NODE_TOKEN})
 Report = Callable[[str, str | None], None]
 SiteOf = Callable[[str], Site]
 
@@ -34,6 +35,7 @@ class Memory:
     """
 
     seen: dict[str, Seen] = field(default_factory=dict)  # by URN
+    fresh: set[str] = field(default_factory=set)  # URNs that the refusing policy has just seen, and the other one not
     secrets: set[str] = field(default_factory=set)  # of all that makes pods
     around_secrets: set[str] = field(default_factory=set)  # of what pods are judged against
     repeated: Repeated = field(default_factory=Repeated)
@@ -50,6 +52,11 @@ class Memory:
     def around(self, site: Site) -> Site:
         """The site with what the stack itself has shown of it."""
         return replace(with_nodes(site, tuple(self.nodes.values())), runtime_classes=self.runtime_classes)
+
+
+def looks_at(resource_type: str) -> bool:
+    """False where all policies pass by."""
+    return resource_type in _LOOKED_AT or holds_pods(resource_type)
 
 
 def pack_policies(site_of_stack: SiteOf) -> list[sdk.Policy]:
@@ -105,14 +112,14 @@ def _validation(
                     text if first == args.name else f"P-SITE: nothing is proved, for the reason given for {first}", None
                 )
             return
-        inputs, seen = plain(args.props), memory.seen.get(args.urn)
         # The refusing policy comes first and looks anew: facts may have been read since. The other one repeats it.
-        if seen is None or Level.REFUSE in levels or seen.inputs != inputs:
+        if Level.REFUSE in levels or args.urn not in memory.fresh:
             secrets = secrets_of(args.urn)
             memory.secrets.update(secrets)
-            seen = judged(args.resource_type, args.name, inputs, site, told, hiding(secrets | memory.around_secrets))
-            memory.seen[args.urn] = seen
-        for said in seen.said:
+            hide = hiding(secrets | memory.around_secrets)
+            memory.seen[args.urn] = judged(args.resource_type, args.name, plain(args.props), site, told, hide)
+        (memory.fresh.add if Level.REFUSE in levels else memory.fresh.discard)(args.urn)
+        for said in memory.seen[args.urn].said:
             # Whatever is made must be refused itself, so a repeated refusal is shortened in a preview alone.
             is_told = said.level is Level.REFUSE and not is_surely_preview()
             if said.level in levels and (memory.repeated.is_first(said, args.urn) or is_told):

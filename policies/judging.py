@@ -64,9 +64,8 @@ class Message:
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """What the engine showed of one resource, as plain values, its workloads, and what every rule says of it."""
+    """The workloads of one resource that the engine showed, and what every rule says of it."""
 
-    inputs: Mapping[str, Any]
     workloads: tuple[Workload, ...]
     said: tuple[Message, ...]
 
@@ -104,7 +103,7 @@ def judged(  # noqa: PLR0913, PLR0917 - a resource, a place, and what is known o
         said += [Message(Level.WARN, "P-SITE", "stack", f"{text}.") for text in site.notes]
         said += [Message(Level.WARN, "P-WAIVER", "stack", f"{text}.") for text in site.strictness.told(site.today)]
         said += [Message(Level.WARN, "P-LEVEL", "stack", f"{text}.") for text in site.strictness.softened()]
-    return Seen(inputs, found, tuple(said))
+    return Seen(found, tuple(said))
 
 
 def read(token: str, name: str, inputs: Mapping[str, Any]) -> tuple[tuple[Workload, ...], tuple[Check, ...]]:

@@ -2,7 +2,8 @@
 configured, which values are secrets?
 
 The SDK drops the first (`ConfigureStack`), gives the second (`Configure`) to each policy for itself and only with a
-resource, and unwraps the third (`Analyze`). So its handlers are wrapped before the pack is made.
+resource, and unwraps the third (`Analyze`). So its handlers are wrapped before the pack is made. It also converts each
+resource anew for each policy, which takes longer than all rules together: what no policy looks at is left out here.
 """
 
 from __future__ import annotations
@@ -25,10 +26,15 @@ _said: dict[str, bool] = {}
 _secrets: ContextVar[Mapping[str, frozenset[str]]] = ContextVar("secrets")
 
 
-def listen(configure: Callable[[Mapping[str, Given]], None]) -> None:
+def _everything(_: str) -> bool:
+    return True
+
+
+def listen(configure: Callable[[Mapping[str, Given]], None], looks_at: Callable[[str], bool] = _everything) -> None:
     """Remember what the engine says. To be called before the pack is made.
 
     `configure` takes what was given for each policy; a SettingsError of it ends the run before the first resource.
+    `looks_at` says of a type whether any policy looks at its resources; all others pass.
     """
     servicer = sdk._PolicyAnalyzerServicer  # noqa: SLF001 - there is no other place to hear it
     configured: Any = servicer.Configure
@@ -47,8 +53,18 @@ def listen(configure: Callable[[Mapping[str, Given]], None]) -> None:
 
     servicer.Configure = configuring  # type: ignore[method-assign]
     servicer.ConfigureStack = remembering  # type: ignore[method-assign,assignment]
-    servicer.Analyze = _with_secrets(servicer.Analyze, lambda request: (request,))  # type: ignore[method-assign]
-    servicer.AnalyzeStack = _with_secrets(servicer.AnalyzeStack, lambda request: request.resources)  # type: ignore[method-assign]
+    analyzed = _with_secrets(servicer.Analyze, lambda request: (request,))
+    analyzed_stack = _with_secrets(servicer.AnalyzeStack, lambda request: request.resources)
+
+    def analyzing(self: Any, request: Any, context: Any) -> Any:
+        return analyzed(self, request, context) if looks_at(request.type) else analyzer_pb2.AnalyzeResponse()
+
+    def analyzing_stack(self: Any, request: Any, context: Any) -> Any:
+        resources = [each for each in request.resources if looks_at(each.type)]
+        return analyzed_stack(self, analyzer_pb2.AnalyzeStackRequest(resources=resources), context)
+
+    servicer.Analyze = analyzing  # type: ignore[method-assign]
+    servicer.AnalyzeStack = analyzing_stack  # type: ignore[method-assign]
 
 
 def _with_secrets(analyze: Any, resources_of: Callable[[Any], Iterable[Any]]) -> Any:
