@@ -12,7 +12,7 @@ from typing import Any
 import click
 
 from lab import engine, steps, summary
-from lab.instance import Instance, LabError, forget_instance, open_instance
+from lab.instance import Instance, LabError, find_instance, forget_instance, open_instance
 from lab.toolchain import Toolchain
 
 STARTED = time.monotonic()
@@ -86,7 +86,7 @@ def _deploy(instance: Instance, tools: Toolchain, stack: str) -> engine.Verdict:
 def preview(name: str, stack: str, events: Path | None) -> None:
     """What `up` would change; the servers must run. The stack need not have been deployed."""
     _stack_file(stack)
-    instance, tools = open_instance(name), Toolchain()
+    instance, tools = find_instance(name), Toolchain()
     engine.prepare(instance, tools, report)
     engine.select_stack(instance, tools, stack)
     if events is None:
@@ -119,7 +119,7 @@ def clean(name: str) -> None:
 @_plain_errors
 def status(name: str, as_json: bool) -> None:  # noqa: FBT001 - click's flag
     """What runs, since when, on which port, and which plugins are stand-ins."""
-    instance = open_instance(name)
+    instance = find_instance(name)
     click.echo(summary.status_json(instance) if as_json else summary.status_text(instance))
 
 
@@ -128,7 +128,7 @@ def status(name: str, as_json: bool) -> None:  # noqa: FBT001 - click's flag
 @_plain_errors
 def env(name: str) -> None:
     """Variables that a bare `pulumi` needs, for `eval`."""
-    click.echo(engine.shell_exports(engine.environment(open_instance(name), Toolchain())))
+    click.echo(engine.shell_exports(engine.environment(find_instance(name), Toolchain())))
 
 
 @main.command()

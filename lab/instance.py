@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import socket
 from collections.abc import Iterable
@@ -30,6 +31,8 @@ PREFERRED_PORTS = {
 }
 
 
+RECORD = "instance.json"
+NAME = r"[a-z0-9][a-z0-9-]{0,29}"  # a folder, and short enough for the paths of sockets below it
 SLOTS = 18  # three ranges each, from 10.200.0.0/16 on
 
 
@@ -118,22 +121,29 @@ def cache_home() -> Path:
     return base / "gpu-commons"
 
 
+def find_instance(name: str) -> Instance:
+    """The instance of that name. Raises LabError where there is none: looking makes no folder and takes no port."""
+    if not (_home(name) / RECORD).exists():
+        known = sorted(path.parent.name for path in state_home().glob(f"*/{RECORD}"))
+        there = f"there are: {', '.join(known)}" if known else "there is no other"
+        raise LabError(f'there is no lab "{name}" in {state_home()}: `up` makes it; {there}')
+    return open_instance(name)
+
+
 def open_instance(name: str = "default") -> Instance:
-    """The instance of that name, made (folders, ports, a free slot) when it is new."""
-    home = state_home() / name
-    record = home / "instance.json"
+    """The instance of that name, made (folders, ports, a free slot) when it is new. Raises LabError for a bad name."""
+    home = _home(name)
+    record = home / RECORD
     if not record.exists():
         home.mkdir(parents=True, exist_ok=True, mode=0o700)
-        taken = {json.loads(path.read_text())["slot"] for path in state_home().glob("*/instance.json")}
+        taken = {json.loads(path.read_text())["slot"] for path in state_home().glob(f"*/{RECORD}")}
         slot = next(
             candidate
             for candidate in range(SLOTS)
             if candidate not in taken and not _is_ours(Networks.of_slot(candidate).node_address)
         )
         reserved = {
-            port
-            for path in state_home().glob("*/instance.json")
-            for port in json.loads(path.read_text())["ports"].values()
+            port for path in state_home().glob(f"*/{RECORD}") for port in json.loads(path.read_text())["ports"].values()
         }
         instance = Instance(name, slot, home, _free_ports(reserved))
         record.write_text(json.dumps({**asdict(instance), "home": str(home)}, indent=2) + "\n")
@@ -142,6 +152,13 @@ def open_instance(name: str = "default") -> Instance:
     for folder in (instance.run, instance.logs, instance.config, instance.data):
         folder.mkdir(exist_ok=True, mode=0o700)
     return instance
+
+
+def _home(name: str) -> Path:
+    """`clean` removes this folder, so a name must not lead out of the folder of all instances."""
+    if not re.fullmatch(NAME, name):
+        raise LabError(f'"{name}" is no name of a lab: write up to 30 of a-z, 0-9 and -, a letter or digit first')
+    return state_home() / name
 
 
 def forget_instance(instance: Instance) -> None:

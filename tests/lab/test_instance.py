@@ -7,7 +7,9 @@ import socket
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
+from lab.__main__ import main
 from lab.instance import LabError, check_ports, forget_instance, open_instance
 
 
@@ -62,3 +64,24 @@ def test_a_forgotten_instance_leaves_no_folder_and_its_slot_is_free(state: Path)
     assert not instance.home.exists()
     assert open_instance("two").slot == instance.slot
     assert json.loads((state / "gpu-commons" / "two" / "instance.json").read_text())["name"] == "two"
+
+
+@pytest.mark.parametrize("name", ["..", ".", "", "one/two", "../one", "/tmp", "-one", "One", "a b", "a" * 31, "one\n"])
+@pytest.mark.parametrize("command", ["clean", "down", "status", "env", "preview"])
+def test_a_name_that_leads_elsewhere_touches_nothing(state: Path, name: str, command: str) -> None:
+    (state / "precious").mkdir()
+    result = CliRunner().invoke(main, ["--instance", name, command])
+    assert result.exit_code == 1
+    assert "is no name of a lab" in result.stderr
+    assert [path.name for path in state.rglob("*")] == ["precious"]
+
+
+@pytest.mark.parametrize("command", ["status", "env", "preview"])
+def test_looking_at_a_lab_that_is_not_there_makes_none(state: Path, command: str) -> None:
+    open_instance("one")
+    result = CliRunner().invoke(main, ["--instance", "two", command])
+    assert result.exit_code == 1
+    assert result.stdout == ""
+    assert 'there is no lab "two"' in result.stderr
+    assert "there are: one" in result.stderr
+    assert [path.name for path in (state / "gpu-commons").iterdir()] == ["one"]
