@@ -12,7 +12,7 @@ LAB := $(PY) -m lab --instance $(INSTANCE)
 help: ## this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-10s %s\n", $$1, $$2}'
 
-up: .venv/synced ## tools, one-machine lab, then `pulumi up --stack $(STACK)`
+up: .venv/synced ## tools, one-machine lab, then `pulumi up` of STACK=dsmlp-fall
 	@$(LAB) up --stack $(STACK)
 
 preview: .venv/synced ## what `make up` would change in the stack
@@ -27,7 +27,7 @@ clean: .venv/synced ## end every server and remove the instance's data
 status: .venv/synced ## what runs, since when, on which port
 	@$(LAB) status
 
-env: .venv/synced ## variables that a bare `pulumi` needs: eval "$$(make -s env)"
+env: .venv/synced ## variables that a bare `pulumi` needs: eval "$(make -s env)"
 	@$(LAB) env
 
 tools: .venv/synced ## bring the toolchain, nothing else

@@ -20,7 +20,7 @@ COMMANDS: Final[Mapping[str, str]] = MappingProxyType(
         "comment": "What a preview changes and for whom: one comment on a pull request.",
         "explain": "A rule: what it says, its sources, its examples.",
         "facts": "The tables that answers rest on, with their sources.",
-        "schema": "JSON Schemas: case, answer, matrix, stack.",
+        "schema": "JSON Schemas: case, answer, matrix, comment, stack.",
     }
 )
 USAGE: Final = 2
@@ -42,6 +42,19 @@ class Commands(click.Group):
         command = getattr(importlib.import_module(f"cli.{cmd_name}"), cmd_name)
         assert isinstance(command, click.Command)  # noqa: S101 - a test names each
         return command
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """The command that is meant; a name that is none gets the nearest."""
+        try:
+            return super().resolve_command(ctx, args)
+        except click.UsageError as error:
+            from difflib import get_close_matches  # noqa: PLC0415 - for a mistake alone
+
+            if close := get_close_matches(args[0], COMMANDS, n=1):
+                error.message += f" Did you mean '{close[0]}'?"
+            raise
 
     def invoke(self, ctx: click.Context) -> object:
         """Run the command; a reader that has gone ends it without a word."""

@@ -17,6 +17,10 @@ from components.compat import Case, check
 from components.compat.rules.index import ALL_RULES, BY_ID
 from components.compat.rules.rule import Rule
 
+_ELSEWHERE: Final = {
+    "P-": "a rule of the policy pack: docs/reference/policies.md has it",
+    "D-": "a rule of `image lint`: docs/reference/lint-rules.md has it",
+}
 _EXAMPLES: Final = (("passes", "passing"), ("fails", "failing"), ("cannot be told", "undecided"))
 
 
@@ -46,6 +50,8 @@ def explain(rule: str | None, *, is_json: bool) -> None:
 def _find(text: str) -> Rule:
     wanted = text.strip().upper()
     found = BY_ID.get(wanted) or BY_ID.get(f"R-{wanted}")
+    if found is None and wanted[:2] in _ELSEWHERE:
+        raise InputError(f'"{text}" is {_ELSEWHERE[wanted[:2]]}; here are those of `check`')
     if found is None:
         close = get_close_matches(wanted, BY_ID, n=2) or get_close_matches(f"R-{wanted}", BY_ID, n=2)
         likely = f"did you mean {' or '.join(close)}? " if close else ""

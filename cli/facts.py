@@ -72,6 +72,8 @@ def facts(  # noqa: PLR0913 - click hands over every option
       gpu-commons facts framework --where framework=pytorch --where variant=cu118 --json
     """  # noqa: D301 - \b is click's: it keeps the lines
     if table is None:
+        if where:
+            raise click.UsageError("--where is for the rows of a table: name the TABLE before it")
         doubts = counted_doubts()
         if is_json:
             click.echo(json_text([{"table": name, **asdict(each)} for name, each in doubts.items()]))

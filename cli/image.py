@@ -38,7 +38,10 @@ def image() -> None:
     """  # noqa: D301 - \b is click's: it keeps the lines
 
 
-@image.command(epilog="Exit codes: 0 nothing found, 1 findings, 2 a file, an option or a waiver cannot be read.")
+@image.command(
+    short_help="Mistakes in Dockerfiles, definition files and job scripts.",
+    epilog="Exit codes: 0 nothing found, 1 findings, 2 a file, an option or a waiver cannot be read.",
+)
 @click.argument("files", nargs=-1, required=True, metavar="FILE…")
 @click.option(
     "--role",
@@ -92,6 +95,8 @@ def lint(  # noqa: PLR0913 - one argument for each option
     from images.lint.model import Kind, LintError, Role  # noqa: PLC0415 - see above
     from images.lint.waivers import waiver_from  # noqa: PLC0415
 
+    if is_json and form == "sarif":
+        raise click.UsageError("give --json or --format sarif, not both")
     if context is not None and not Path(context).is_dir():
         raise InputError(f"--context {context}: is not a folder; name the folder that is built")
     try:
@@ -176,9 +181,7 @@ def _version() -> str:
     epilog="Exit codes: 0 fine, 1 something in it does not run on a pool or that is not known, 2 usage.",
 )
 @click.argument("name")
-@click.option(
-    "--stack", metavar="NAME|PATH", help="Stack whose pools are asked about. Else the one that builds the image."
-)
+@click.option("--stack", metavar="NAME|PATH", help="Stack whose pools are asked about. Else every one that builds it.")
 @click.option("--target", metavar="TARGET", help="Which image of the spec: gateway-client, kernel or batch.")
 @as_json
 @click.pass_context
@@ -202,7 +205,7 @@ def plan(ctx: click.Context, /, name: str, stack: str | None, target: str | None
     ctx.exit(0 if page.is_fine else FINDINGS)
 
 
-@image.command()
+@image.command(short_help="Its Dockerfile, with a stage for each target.")
 @click.argument("name")
 @as_json
 def render(name: str, *, is_json: bool) -> None:
@@ -265,7 +268,7 @@ def build(name: str, *, is_json: bool, **options: Any) -> None:
     click.echo(json_text(build_data(built)) if is_json else build_text(built, paint=painter()), nl=is_json)
 
 
-@image.command()
+@image.command(short_help="The commands that resolve its pins anew.")
 @click.argument("name")
 @as_json
 def lock(name: str, *, is_json: bool) -> None:
@@ -273,7 +276,7 @@ def lock(name: str, *, is_json: bool) -> None:
 
     \b
     Example:
-      gpu-commons image lock scipy-ml-notebook | sh
+      gpu-commons image lock scipy-ml-notebook | sh -e
     """  # noqa: D301 - \b is click's: it keeps the lines
     from images.load import read_spec  # noqa: PLC0415 - see above
     from images.lock import lock_command  # noqa: PLC0415

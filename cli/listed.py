@@ -55,7 +55,8 @@ def _lines(file: BinaryIO, *, pool: bool) -> Iterator[tuple[str, dict[str, Any]]
         names.add(name)
         read.append((name, given))
     if not read and not problems:
-        problems.append('has no lines; write one JSON object a line, such as {"name": "t4", "gpu": "Tesla T4"}')
+        example = '{"name": "t4", "gpu": "Tesla T4"}' if pool else '{"name": "course", "cuda": "12.4"}'
+        problems.append(f"has no lines; write one JSON object a line, such as {example}")
     if problems:
         raise ListError(problems)
     yield from read

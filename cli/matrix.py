@@ -66,6 +66,8 @@ def matrix(  # noqa: PLR0913 - click hands over every option
     """  # noqa: D301 - \b is click's: it keeps the lines
     if markdown and is_json:
         raise click.UsageError("give --markdown or --json, not both")
+    if html is not None and str(html) == "-" and (markdown or is_json):
+        raise click.UsageError("--html - takes the place of what is printed: give it alone, or a file")
     if stack is not None and images is None and pools is None:
         title, found = f"{stack_name(stack)}: which image runs where", of_stack(stack)
     elif stack is None and images is not None and pools is not None:

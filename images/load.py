@@ -363,7 +363,8 @@ def _problem(folder: Path, details: ErrorDetails) -> Problem:
 def _no_such_image(folder: Path) -> Problem:
     parent = folder.parent
     known = [path.parent.name for path in parent.glob(f"*/{SPEC_FILE}")]
-    advice = nearest(folder.name, known, what="image")
+    ours = [path.parent.name for path in IMAGES.glob(f"*/{SPEC_FILE}")]
+    advice = nearest(folder.name, known or ours, what="image")
     return Problem("image", show(folder.name), f"has no {SPEC_FILE} in {folder}", advice)
 
 

@@ -249,7 +249,8 @@ def _opened(name: str, path: Path) -> Iterator[BinaryIO]:
         with path.open("rb") as file:
             yield file
     except OSError as error:
-        raise InspectError(name, f"{path.name[:80]} cannot be read: {error.strerror}", "check the path") from None
+        part = "" if name.startswith(str(path)) else f"{path.name[:80]} "
+        raise InspectError(name, f"{part}cannot be read: {error.strerror}", "check the path") from None
 
 
 def _pieces(file: BinaryIO, size: int | None = None) -> Iterator[bytes]:

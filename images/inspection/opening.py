@@ -36,6 +36,8 @@ def _advice(text: str) -> str:
         return f"repositories are in lower case: {text.replace(path, path.lower(), 1)}"
     if re.search(r"\s", text):
         return "leave out the blanks"
+    if text.startswith((".", "/", "~")):
+        return "for files there is gpu-commons inspect with --oci-layout, --docker-archive or --sif"
     if colon and not tag:
         return f"leave out the last colon, or add a tag: {path}:1.2"
     return "write [HOST/]NAME[:TAG][@DIGEST], such as nvidia/cuda:12.4.1-base-ubuntu22.04"

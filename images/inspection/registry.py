@@ -29,6 +29,7 @@ from images.inspection.sources import Budget, check_document, checked, too_big
 
 _ACCEPT: Final = ", ".join((*INDEXES, *MANIFESTS, "application/vnd.docker.distribution.manifest.v1+prettyjws"))
 _HUB_HOST: Final = "registry-1.docker.io"
+_TAG: Final = "latest"  # where none is given
 _PIECE: Final = 1 << 18
 _REDIRECTS: Final = 5
 _TRANSIENT: Final = frozenset({408, 429, 500, 502, 503, 504})
@@ -247,7 +248,7 @@ class RegistryImage:
         self.budget = Budget(self.name)
 
     def root(self) -> Document:
-        wanted = self.reference.digest or self.reference.tag or "latest"
+        wanted = self.reference.digest or self.reference.tag or _TAG
         content, headers = self._document(f"manifests/{wanted}", {"Accept": _ACCEPT})
         found = document(content, headers.get("content-type", ""))
         promised = self.reference.digest or headers.get("docker-content-digest", found.digest)
@@ -347,9 +348,8 @@ class RegistryImage:
 
     def _refuse(self, answer: httpx.Response) -> None:
         has_login = self.authorisation.login() is not None if answer.status_code in {401, 403} else False
-        said = refused(
-            self.name, self.registry, answer.status_code, self.reference.tag or "", answer.headers, has_login
-        )
+        tag = "" if self.reference.digest else self.reference.tag or _TAG
+        said = refused(self.name, self.registry, answer.status_code, tag, answer.headers, has_login)
         if answer.status_code in _TRANSIENT:
             raise _TransientError(said, retry_after_s(answer.headers, datetime.now(UTC)))
         raise said
@@ -396,8 +396,12 @@ def refused(  # noqa: PLR0913, PLR0917 - one message from all that is known
     if status in {401, 403}:
         return InspectError(name, f"{registry} gives no access ({status})", advice(registry, has_login))
     if status == 404:
-        what = f"this repository, or no tag {tag} in it" if tag else "this repository, or no such digest in it"
-        return InspectError(name, f"{registry} has no {what}", "check the spelling, and that the image was pushed")
+        missing = f"tag {tag}" if tag else "such digest"
+        return InspectError(
+            name,
+            f"{registry} has no such repository, or no {missing} in it",
+            "check the spelling, and that the image was pushed",
+        )
     if status == 429:
         wait = retry_after_s(headers, datetime.now(UTC))
         later = f"try again in {wait:.0f} s" if wait else "try again later"

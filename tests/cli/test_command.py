@@ -41,7 +41,13 @@ def test_every_command_has_help_with_an_example_and_takes_json(run: Run, name: s
 def test_an_unknown_command_ends_with_2(run: Run) -> None:
     result = run("chekc")
     assert result.exit_code == 2
-    assert "No such command" in result.stderr
+    assert "No such command 'chekc'. Did you mean 'check'?" in result.stderr
+    assert "Did you mean" not in run("zzz").stderr
+
+
+def test_the_list_of_commands_is_told_whole(run: Run) -> None:
+    for group in ((), ("image",)):
+        assert "..." not in run(*group, "--help").stdout.replace("[ARGS]...", "")
 
 
 def test_a_check_loads_none_of_the_heavy_packages() -> None:

@@ -53,6 +53,12 @@ class TestLint:
         golden("lint/perceptron.json").equals(result.stdout)
         assert result.stdout == run("image", "lint", "--role", "batch", "--format", "json", perceptron).stdout
 
+    def test_two_forms_at_once_are_refused(self, run: Run, perceptron: str) -> None:
+        result = run("image", "lint", "--json", "--format", "sarif", perceptron)
+        assert result.exit_code == 2
+        assert "not both" in result.stderr
+        assert not result.stdout
+
     def test_sarif_is_for_code_review(self, run: Run, perceptron: str) -> None:
         result = run("image", "lint", "--role", "batch", "--format", "sarif", perceptron)
         log = json.loads(result.stdout)
@@ -202,6 +208,15 @@ class TestOurImages:
         assert "tensorflow==2.3.4" in told
         assert "base " in told
         assert json.loads(run("image", "plan", "hub", "--json").stdout)["packages"]
+
+    @pytest.mark.parametrize("name", ["", ".", "nowhere/else"])
+    def test_a_folder_without_images_gets_the_list_too(
+        self, run: Run, name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.chdir(tmp_path)
+        result = run("image", "render", name)
+        assert result.exit_code == 2
+        assert "known images: cupy-notebook, " in result.stderr
 
     def test_lock_prints_the_command(self, run: Run) -> None:
         assert "uv pip compile" in run("image", "lock", "hub").stdout

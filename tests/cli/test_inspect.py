@@ -106,7 +106,10 @@ def test_a_mistake_is_one_message_and_2(run: Run, registry: Registry, tmp_path: 
         (("--platform", "amd64", "tiny"), "is not a platform"),
         (("--oci-layout", str(tmp_path)), "is not an OCI layout"),
         (("--sif", str(tmp_path / "none")), "cannot be opened"),
-        ((f"{registry.host}/team/none:1",), "check the spelling"),
+        (("--docker-archive", str(tmp_path)), f"{tmp_path}: cannot be read: Is a directory"),
+        ((f"{registry.host}/team/none:1",), "has no such repository, or no tag 1 in it\n    check the spelling"),
+        ((f"{registry.host}/team/none",), "or no tag latest in it"),
+        ((f"{registry.host}/team/none@sha256:{'0' * 64}",), "or no such digest in it"),
     ]:
         result = run("inspect", *arguments)
         assert result.exit_code == 2, arguments

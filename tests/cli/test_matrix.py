@@ -143,3 +143,17 @@ def test_a_stack_without_pools_has_nothing_to_compare(run: Run) -> None:
     result = run("matrix", "--stack", "cupy")
     assert result.exit_code == 0
     assert "nothing to compare" in result.stdout
+
+
+@pytest.mark.parametrize("option", ["--json", "--markdown"])
+def test_a_page_in_place_of_the_table_leaves_room_for_nothing_else(run: Run, option: str) -> None:
+    result = run("matrix", "--stack", "dsmlp-fall", "--html", "-", option)
+    assert result.exit_code == 2
+    assert "--html -" in result.stderr
+    assert not result.stdout
+
+
+def test_the_example_for_an_empty_list_is_one_that_the_list_takes(run: Run, lists: Lists) -> None:
+    told = run("matrix", *lists([], [])).stderr
+    images, pools = (json.loads(line.partition("such as ")[2]) for line in told.splitlines())
+    assert run("matrix", *lists([images], [{**pools, "driver": "535.54.03"}])).exit_code == 0

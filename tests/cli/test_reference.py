@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -16,6 +17,7 @@ from components.compat.facts import table_names
 from components.compat.rules.index import ALL_RULES
 
 Run = Callable[..., Result]
+PROJECT = Path(__file__).resolve().parents[2]
 
 
 def test_explain_alone_lists_every_rule(run: Run) -> None:
@@ -43,6 +45,22 @@ def test_an_unknown_rule_gets_the_nearest(run: Run) -> None:
     result = run("explain", "R-MINER")
     assert result.exit_code == 2
     assert "did you mean R-MINOR?" in result.stderr
+
+
+@pytest.mark.parametrize(("rule", "page"), [("P-RUN", "policies.md"), ("d-base", "lint-rules.md")])
+def test_a_rule_of_another_family_gets_its_page(run: Run, rule: str, page: str) -> None:
+    result = run("explain", rule)
+    assert result.exit_code == 2
+    assert f"docs/reference/{page}" in result.stderr
+    assert "did you mean" not in result.stderr
+    assert f"`{rule.upper()}`" in (PROJECT / "docs" / "reference" / page).read_text()
+
+
+def test_a_condition_needs_a_table(run: Run) -> None:
+    result = run("facts", "--where", "architecture=Turing")
+    assert result.exit_code == 2
+    assert "name the TABLE" in result.stderr
+    assert not result.stdout
 
 
 def test_facts_alone_lists_every_table(run: Run) -> None:

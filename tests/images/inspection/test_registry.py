@@ -204,7 +204,7 @@ def test_challenges_are_read_as_registries_write_them() -> None:
     [
         (401, "gives no access", "docker login"),
         (403, "gives no access", "docker login"),
-        (404, "has no this repository|has no", "spelling"),
+        (404, "has no such repository, or no tag ", "spelling"),
         (429, "lets us ask no more", "docker login raises the limit"),
         (500, "fault of its own", "later"),
         (503, "fault of its own", "later"),
@@ -433,7 +433,8 @@ def test_an_index_without_the_platform_names_those_it_has(registry: Registry, re
         ("tiny 1.0", "blanks"),
         ("tiny@sha256:12", "64 of 0-9a-f"),
         ("https://registry.example.edu/tiny", "leave out https://"),
-        ("../../etc/passwd", "write [HOST/]NAME"),
+        ("../../etc/passwd", "--docker-archive"),
+        ("-layout", "write [HOST/]NAME"),
         ("", "write [HOST/]NAME"),
     ],
 )
