@@ -52,9 +52,9 @@ class Commands(click.Group):
         except click.UsageError as error:
             from difflib import get_close_matches  # noqa: PLC0415 - for a mistake alone
 
-            if close := get_close_matches(args[0], COMMANDS, n=1):
-                error.message += f" Did you mean '{close[0]}'?"
-            raise
+            if not (close := get_close_matches(args[0], COMMANDS, n=1)):
+                raise
+            raise click.UsageError(f"{error.message} Did you mean '{close[0]}'?", ctx) from None
 
     def invoke(self, ctx: click.Context) -> object:
         """Run the command; a reader that has gone ends it without a word."""

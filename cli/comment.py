@@ -13,7 +13,7 @@ import click
 from cli.review.costs import Price
 from cli.review.document import Review, Sources, review_data, review_of, unreadable
 from cli.review.stream import Stream, StreamError, read_stream
-from cli.terminal import InputError, json_text, width
+from cli.terminal import json_text, width
 from components.compat import Case
 
 
@@ -72,15 +72,15 @@ def _read(events: BinaryIO, stack: str) -> Stream:
 
 
 def _base(base: BinaryIO | None, stream: Stream) -> Stream | None:
-    """Raises InputError for a base that is none of this stack's."""
+    """Raises StreamError for a base that is none of this stack's: the comment has to say so."""
     if base is None:
         return None
     try:
         found = read_stream(base.read())
     except StreamError as error:
-        raise InputError(f"--base {_name(base)}: {error}") from None
+        raise StreamError(f"--base {_name(base)}: {error}") from None
     if found.stack and stream.stack and found.stack != stream.stack:
-        raise InputError(
+        raise StreamError(
             f"--base {_name(base)}: the events are about the stack {found.stack}, the others {stream.stack}"
         )
     return found

@@ -257,14 +257,17 @@ def test_another_stack_than_the_one_that_was_meant_is_refused(run: Run) -> None:
     assert "✅" not in result.stdout
 
 
-def test_a_base_of_another_stack_or_without_events_is_refused(run: Run, tmp_path: Path) -> None:
+def test_a_base_of_another_stack_or_without_events_takes_the_verdict(run: Run, tmp_path: Path) -> None:
     base = tmp_path / "base.jsonl"
     for content, said in ((previews.stream(), "about the stack made"), (b"", "the file is empty")):
         base.write_bytes(content)
-        result = run("comment", "-", "--base", str(base), given=previews.recorded("nothing"))
+        result = run("comment", "-", "--base", str(base), "--stack", "dsmlp-fall", given=previews.recorded("nothing"))
         assert result.exit_code == 2
+        assert f"--base {base}: " in result.stderr
         assert said in result.stderr
-        assert not result.stdout
+        assert result.stdout.startswith("<!-- gpu-commons comment: dsmlp-fall -->")
+        assert "no verdict" in result.stdout
+        assert "✅" not in result.stdout
 
 
 def test_a_file_that_is_not_there_is_a_usage_error(run: Run) -> None:
