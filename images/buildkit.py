@@ -142,7 +142,16 @@ def find_client(name: str, environment: Mapping[str, str] = os.environ) -> Clien
     endpoint = environment.get("BUILDKIT_HOST") or DEFAULT_ENDPOINT
     if name:
         endpoint = find_endpoint(name, docker_config_folder(environment))
-    ask_builder(endpoint)
+    try:
+        ask_builder(endpoint)
+    except NoBuilderError as error:
+        if endpoint != DEFAULT_ENDPOINT:
+            raise
+        # Nobody chose that address, so starting something there is rarely what is missing.
+        raise NoBuilderError(
+            f"no builder was named, and none answers at {endpoint}: name one with --builder or in BUILDKIT_HOST "
+            "(a stack names its own: --stack dsmlp-fall in the lab)"
+        ) from error
     return Buildctl(Path(buildctl), endpoint)
 
 

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from images import buildkit
 from images.buildkit import Build, Buildctl, Buildx, NoBuilderError, buildx_line, command_line, explain, find_client
 
 CLIENT = Buildx(("docker", "buildx"), "b")
@@ -58,6 +59,12 @@ class TestWhichProgramBuilds:
     def test_buildctl_alone_needs_somebody_who_listens(self, tmp_path: Path) -> None:
         environment = programs(tmp_path, docker="exit 1", buildctl="exit 0") | {"BUILDKIT_HOST": f"unix://{tmp_path}/s"}
         with pytest.raises(NoBuilderError, match=r"does not answer at unix://.*/s \(No such file"):
+            find_client("", environment)
+
+    def test_without_any_builder_it_says_how_to_name_one(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(buildkit, "DEFAULT_ENDPOINT", f"unix://{tmp_path}/s")
+        environment = programs(tmp_path, docker="exit 1", buildctl="exit 0")
+        with pytest.raises(NoBuilderError, match=r"no builder was named.*--builder or in BUILDKIT_HOST"):
             find_client("", environment)
 
 
