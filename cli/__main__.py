@@ -20,7 +20,7 @@ COMMANDS: Final[Mapping[str, str]] = MappingProxyType(
         "comment": "What a preview changes and for whom: one comment on a pull request.",
         "explain": "A rule: what it says, its sources, its examples.",
         "facts": "The tables that answers rest on, with their sources.",
-        "schema": "JSON Schemas: case, answer, matrix, comment, stack.",
+        "schema": "JSON Schemas: case, answer, matrix, comment, stack, pack.",
     }
 )
 USAGE: Final = 2

@@ -10,10 +10,10 @@ from cli.terminal import as_json, json_text
 
 
 @click.command()
-@click.argument("kind", type=click.Choice(["case", "answer", "matrix", "comment", "stack"]))
+@click.argument("kind", type=click.Choice(["case", "answer", "matrix", "comment", "stack", "pack"]))
 @as_json
 def schema(kind: str, *, is_json: bool) -> None:  # noqa: ARG001 - it is JSON anyway
-    """The JSON Schema of a case, an answer, a matrix, a comment, or a stack file.
+    """The JSON Schema of a case, an answer, a matrix, a comment, a stack file, or a configuration of the policy pack.
 
     \b
     Example:
@@ -27,6 +27,10 @@ def _schema(kind: str) -> dict[str, Any]:
         from components.settings import json_schema  # noqa: PLC0415 - pydantic costs a quarter of a second
 
         return json_schema()
+    if kind == "pack":
+        from policies.configuration import json_schema as pack_schema  # noqa: PLC0415 - as above
+
+        return pack_schema()
     if kind == "comment":
         from cli.review.schema import comment_schema  # noqa: PLC0415 - as below
 

@@ -120,7 +120,7 @@ def test_a_wrong_name_gets_the_nearest(run: Run, arguments: tuple[str, ...], say
     assert says in result.stderr
 
 
-@pytest.mark.parametrize("kind", ["case", "answer", "matrix", "stack"])
+@pytest.mark.parametrize("kind", ["case", "answer", "matrix", "stack", "pack"])
 def test_a_schema_is_json_with_a_draft_and_a_title(run: Run, kind: str) -> None:
     schema = json.loads(run("schema", kind).stdout)
     assert schema["$schema"] == "https://json-schema.org/draft/2020-12/schema"
