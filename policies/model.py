@@ -23,6 +23,8 @@ class Workload:
 
     name: str  # as a person knows it: Deployment datahub/hub, profile gtx1080ti of hub datahub
     pod: Mapping[str, Any]
+    annotations: Mapping[str, Any] | Unknown = field(default_factory=dict)  # of the pod
+    unread: str = ""  # why none of its pods could be looked at; the pod is then empty
     is_daemon: bool = False  # runs on every node that takes it
     start_timeout_s: float | Unknown | None = None  # of a hub's profile: seconds in which its server must answer
     is_pre_pulled: bool = False  # something brings its image to all nodes before it is asked for

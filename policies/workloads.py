@@ -1,5 +1,5 @@
-"""Which pods a resource makes, and their containers: every Kubernetes kind that holds a pod template, and the profiles
-of a NotebookHub.
+"""Which pods a resource makes, and their containers: every Kubernetes kind that holds a pod template, custom resources
+with pod templates in them, and the profiles of a NotebookHub.
 """
 
 from __future__ import annotations
@@ -16,6 +16,8 @@ from components.manifests.hub_model import (
 )
 from components.manifests.runtime import RUNTIME_CLASS
 from components.placement import UNKNOWN, Unknown
+from components.problems import listing
+from policies.custom_resources import is_custom, out_of_sight, places
 from policies.model import Workload
 
 # API groups of these kinds. Another group's Job, such as Volcano's, has another shape.
@@ -92,9 +94,13 @@ def _mapping(where: Any, key: str) -> Mapping[str, Any] | None:
 
 def holds_pods(token: str) -> bool:
     """True for resources that the rules look at; most resources are none of their business."""
+    return token == HUB_TOKEN or _is_known(token) or is_custom(token)
+
+
+def _is_known(token: str) -> bool:
     package, _, rest = token.partition(":")
     group, _, _ = rest.partition("/")
-    return token == HUB_TOKEN or (package == "kubernetes" and group in GROUPS and _kind(token) in POD_PATHS)
+    return package == "kubernetes" and group in GROUPS and _kind(token) in POD_PATHS
 
 
 def _kind(token: str) -> str:
@@ -124,20 +130,67 @@ def workloads(token: str, name: str, inputs: Mapping[str, Any]) -> Iterator[Work
         yield from _profiles(name, inputs)
         return
     kind = _kind(token)
-    if holds_pods(token):
-        pod = _at(inputs, POD_PATHS[kind])
-        label = f"{kind} {_object_name(name, inputs)}"
-        # A template that is not known yet hides everything that decides: rules then say what they cannot prove.
-        shape = pod if isinstance(pod, Mapping) else {**NOTHING_KNOWN, "volumes": UNKNOWN}
-        if token.endswith("Patch"):
-            shape = _patched(shape)
-        names = _at(inputs, (*POD_PATHS[kind][:-1], "metadata", "annotations", IMAGE))
+    label = f"{kind} {_object_name(name, inputs)}"
+    if _is_known(token):
+        *outer, last = POD_PATHS[kind]
+        owner = _at(inputs, outer)
+        yield _workload(token, label, owner.get(last, {}) if isinstance(owner, Mapping) else owner, _metadata(owner))
+    elif is_custom(token):
+        yield from _of_custom_resource(token, label, inputs)
+
+
+def _of_custom_resource(token: str, label: str, inputs: Mapping[str, Any]) -> Iterator[Workload]:
+    """Its pod templates, each by its path, and one workload more for all that could not be read."""
+    if why := out_of_sight(token):
         yield Workload(
-            label,
-            shape,
-            is_daemon=kind == "DaemonSet",
-            image_names=tuple(names.split(",")) if isinstance(names, str) else (),
+            label, {}, unread=f"what it makes does not pass through Pulumi, so nothing of it was judged: {why}"
         )
+        return
+    others: list[str] = []
+    for place in places(inputs):
+        if isinstance(place.template, Mapping):
+            pod = _with_images(place.template["spec"])
+            yield _workload(token, f"{place.path} of {label}", pod, place.template.get("metadata"))
+        else:
+            others.append(
+                f"{place.path} {'is not known yet' if place.template is UNKNOWN else 'names an image or GPUs'}"
+            )
+    if others:
+        what = "of such a resource the pod templates are judged and nothing else"
+        yield Workload(label, {}, unread=f"{listing(others, most=3)}, and what pods come of it is not known: {what}")
+
+
+def _workload(token: str, label: str, pod: Any, metadata: Any) -> Workload:
+    """Of one pod template: its spec and its metadata, as far as they have the right shapes."""
+    # A template that is not known yet hides everything that decides: rules then say what they cannot prove.
+    shape = pod if isinstance(pod, Mapping) else {**NOTHING_KNOWN, "volumes": UNKNOWN}
+    if token.endswith("Patch"):
+        shape = _patched(shape)
+    annotations = metadata.get("annotations") if isinstance(metadata, Mapping) else metadata
+    names = annotations.get(IMAGE) if isinstance(annotations, Mapping) else None
+    return Workload(
+        label,
+        shape,
+        annotations=annotations if isinstance(annotations, Mapping | Unknown) else {},
+        is_daemon=_kind(token) == "DaemonSet",
+        image_names=tuple(names.split(",")) if isinstance(names, str) else (),
+    )
+
+
+def _metadata(owner: Any) -> Any:
+    return owner.get("metadata") if isinstance(owner, Mapping) else owner
+
+
+def _with_images(pod: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Some controllers complete the containers of their templates, so an image that is not there is not missing."""
+    return {
+        **pod,
+        **{
+            kind: [{"image": UNKNOWN, **each} if isinstance(each, Mapping) else each for each in listed]
+            for kind in CONTAINERS
+            if isinstance(listed := pod.get(kind), Sequence) and not isinstance(listed, str)
+        },
+    }
 
 
 def _at(inputs: Any, path: Sequence[str]) -> Any:

@@ -25,6 +25,9 @@ def check(workload: Workload, site: Site) -> Iterator[Finding]:
 
     The runtime's own daemons may see every GPU; a container beside one of them may not.
     """
+    if workload.unread:
+        yield Finding(workload.unread, Level.UNPROVED)
+        return
     has_class = _has_nvidia_class(workload.pod, site)
     daemons: set[bool | None] = set()
     for path, container in ((each.path, each.spec) for each in containers(workload.pod)):

@@ -11,6 +11,8 @@ from policies.workloads import asks_somewhere
 
 def check(workload: Workload, site: Site) -> Iterator[Finding]:
     """Labels, taints and resources of the fleet's nodes against what the pods ask for."""
+    if workload.unread:
+        return  # P-GPU says so
     asks = asks_somewhere(workload.pod)
     if site.coverage is not Coverage.ALL and asks is False:
         return  # it may run on nodes that nobody described

@@ -41,12 +41,14 @@ def deployment(**pod: Any) -> dict[str, Any]:
         ("kubernetes:batch/v1beta1:CronJob", True),
         ("kubernetes:core/v1:Pod", True),
         ("kubernetes:apps/v1:DaemonSetPatch", True),
-        ("kubernetes:batch.volcano.sh/v1alpha1:Job", False),
-        ("kubernetes:apps.example.org/v1:Deployment", False),
+        ("kubernetes:autoscaling/v1:Job", False),
         ("aws:batch/v1:Job", False),
+        ("kubernetes:helm.sh/v4:Chart", False),  # what it makes is shown by itself
+        ("kubernetes:yaml/v2:ConfigFile", False),
+        ("kubernetes:rbac.authorization.k8s.io/v1:Role", False),
     ],
 )
-def test_a_kind_counts_in_its_own_group_alone(token: str, is_one: bool) -> None:
+def test_a_kind_counts_in_a_group_of_kubernetes_alone(token: str, is_one: bool) -> None:
     assert holds_pods(token) is is_one
     assert bool(list(workloads(token, "x", {}))) is is_one
 
