@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import posixpath
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -15,9 +15,23 @@ from policies.model import Rule, Site, Workload
 from policies.workloads import asks_for_gpus, containers
 
 VISIBLE_DEVICES = "NVIDIA_VISIBLE_DEVICES"
-VISIBILITY_VARIABLES = (VISIBLE_DEVICES, "CUDA_VISIBLE_DEVICES")
 HIDING = {"", "void", "none"}  # values that show no GPU
+VISIBILITY_VARIABLES = {VISIBLE_DEVICES: HIDING, "CUDA_VISIBLE_DEVICES": {*HIDING, "-1", "nodevfiles"}}
 NVIDIA_DEVICES = "/dev/nvidia"
+# The names that the GPU operator and the container toolkit give to runtime classes and to their handlers.
+NVIDIA_CLASSES = {RUNTIME_CLASS, "nvidia-cdi", "nvidia-legacy", "nvidia-experimental"}
+# Annotations that make the runtime add devices: github:cncf-tags/container-device-interface pkg/cdi/annotations.go.
+CDI_ANNOTATION = "cdi.k8s.io/"
+# Whoever reaches one of these starts containers beside the scheduler, with all GPUs. /var/run is /run.
+RUNTIME_SOCKETS = (
+    "/run/docker.sock",
+    "/run/containerd/containerd.sock",
+    "/run/crio/crio.sock",
+    "/run/cri-dockerd.sock",
+    "/run/k3s/containerd/containerd.sock",
+)
+DEVICE_PLUGINS = "/var/lib/kubelet/device-plugins"
+ROOT_CAPABILITIES = {"ALL", "SYS_ADMIN"}
 
 
 def check(workload: Workload, site: Site) -> Iterator[Finding]:
@@ -41,11 +55,13 @@ def check(workload: Workload, site: Site) -> Iterator[Finding]:
         if is_daemon is not True:
             found = [*_variables(path, container), *_privileges(path, container)]
             if has_class is not False:
-                found += _shown_by_class(path, container, is_sure=has_class is True)
+                name = workload.pod.get("runtimeClassName")
+                found += _shown_by_class(path, container, name, is_sure=has_class is True)
             yield from _weighed(found, is_daemon=is_daemon)
     if daemons != {True}:
         may_be = None if daemons and False not in daemons else False
-        yield from _weighed(_device_paths(workload.pod), is_daemon=may_be)
+        found = [*_device_paths(workload.pod), *_annotations(workload), *_host_processes(workload.pod)]
+        yield from _weighed(found, is_daemon=may_be)
 
 
 def _is_own_daemon(workload: Workload, image: Any, site: Site) -> bool | None:
@@ -71,12 +87,12 @@ def _has_nvidia_class(pod: Mapping[str, Any], site: Site) -> bool | None:
     if name is UNKNOWN:
         return None
     handler = site.runtime_classes.get(name, {}).get("handler") if isinstance(name, str) else None
-    if RUNTIME_CLASS in (name, handler):
+    if any(isinstance(each, str) and each in NVIDIA_CLASSES for each in (name, handler)):
         return True
     return None if handler is UNKNOWN else False
 
 
-def _shown_by_class(path: str, container: Mapping[str, Any], *, is_sure: bool) -> Iterator[Finding]:
+def _shown_by_class(path: str, container: Mapping[str, Any], name: Any, *, is_sure: bool) -> Iterator[Finding]:
     """Images of the CUDA family say NVIDIA_VISIBLE_DEVICES=all themselves, and this runtime then gives them all GPUs.
 
     Source: github:NVIDIA/cloud-native-docs container-toolkit/docker-specialized.md.
@@ -85,7 +101,8 @@ def _shown_by_class(path: str, container: Mapping[str, Any], *, is_sure: bool) -
     if asks or hides:
         return
     is_sure = is_sure and asks is False and hides is False
-    why = "asks for no GPU under the runtime class nvidia, and an image that says NVIDIA_VISIBLE_DEVICES=all sees all"
+    called = name if isinstance(name, str) else RUNTIME_CLASS
+    why = f"asks for no GPU under the runtime class {called}, and an image that says {VISIBLE_DEVICES}=all sees all"
     if is_sure:
         yield Finding(f"{path} {why}", remedy="Ask for a GPU, set NVIDIA_VISIBLE_DEVICES to void, or drop the class.")
     else:
@@ -103,8 +120,8 @@ def _hides(container: Mapping[str, Any]) -> bool | None:
     return bool(values) and _is_hiding(values[-1])
 
 
-def _is_hiding(value: Any) -> bool:
-    return str(value or "").strip().lower() in HIDING
+def _is_hiding(value: Any, hiding: Collection[str] = HIDING) -> bool:
+    return str(value or "").strip().lower() in hiding
 
 
 def _list(found: Any) -> list[Any]:
@@ -123,6 +140,17 @@ def _privileges(path: str, container: Mapping[str, Any]) -> Iterator[Finding]:
             f"{path} is privileged: it reaches every GPU of the node",
             remedy="Remove privileged: true; ask for a GPU by resources.limits nvidia.com/gpu.",
         )
+    capabilities = context.get("capabilities") if isinstance(context, Mapping) else None
+    added = capabilities.get("add") if isinstance(capabilities, Mapping) else capabilities
+    if added is UNKNOWN or (isinstance(added, Sequence) and UNKNOWN in added):
+        yield Finding(f"which capabilities {path} has is not known yet", Level.UNPROVED)
+    elif isinstance(added, Sequence) and not isinstance(added, str):
+        for name in sorted(ROOT_CAPABILITIES & {str(each).upper().removeprefix("CAP_") for each in added}):
+            yield Finding(
+                f"{path} has the capability {name}, with which a container can be left: then it reaches every GPU",
+                Level.WARN,
+                remedy="Add the one capability that it needs.",
+            )
 
 
 def _amounts(path: str, container: Mapping[str, Any]) -> Iterator[Finding]:
@@ -154,7 +182,7 @@ def _variables(path: str, container: Mapping[str, Any]) -> Iterator[Finding]:
     for entry in _list(env):
         if entry is UNKNOWN or entry.get("name") is UNKNOWN:
             yield Finding(f"{path}.env has an entry that is not known yet", Level.UNPROVED)
-        elif entry.get("name") in VISIBILITY_VARIABLES:
+        elif isinstance(entry.get("name"), str) and entry["name"] in VISIBILITY_VARIABLES:
             yield from _variable(path, entry)
 
 
@@ -162,7 +190,7 @@ def _variable(path: str, entry: Mapping[str, Any]) -> Iterator[Finding]:
     name, value = entry["name"], entry.get("value")
     if value is UNKNOWN:
         yield Finding(f"{path}.env.{name} is not known yet", Level.UNPROVED)
-    elif entry.get("valueFrom") or not _is_hiding(value):
+    elif entry.get("valueFrom") or not _is_hiding(value, VISIBILITY_VARIABLES[name]):
         # The value may come from a Secret: it is not repeated.
         yield Finding(f"{path}.env.{name} chooses GPUs past the scheduler; the device plugin sets it")
 
@@ -177,13 +205,64 @@ def _device_paths(pod: Mapping[str, Any]) -> Iterator[Finding]:
         path = host.get("path") if isinstance(host, Mapping) else host
         if path is UNKNOWN:
             yield Finding(f"volumes[{index}] is not known yet: it may reach the devices of the node", Level.UNPROVED)
-        elif isinstance(path, str) and _reaches_devices(path):
-            yield Finding(f"volumes[{index}].hostPath {path} reaches every GPU of the node")
+        elif isinstance(path, str):
+            yield from _of_path(f"volumes[{index}].hostPath {path}", _plain(path))
+
+
+def _of_path(said: str, path: str) -> Iterator[Finding]:
+    if _reaches_devices(path):
+        yield Finding(f"{said} reaches every GPU of the node")
+    elif any(socket == path or socket.startswith(f"{path}/") for socket in RUNTIME_SOCKETS):
+        yield Finding(
+            f"{said} reaches the container runtime of the node, which starts containers with any GPU",
+            remedy="Remove the volume; what builds or watches containers has ways without the socket.",
+        )
+    elif path == DEVICE_PLUGINS or DEVICE_PLUGINS.startswith(f"{path}/"):
+        yield Finding(
+            f"{said} reaches the sockets through which GPUs are given to containers",
+            Level.WARN,
+            remedy="Remove the volume, or name the image of a device plugin in site.runtime_images.",
+        )
+
+
+def _plain(path: str) -> str:
+    """//dev and /dev/./nvidia0 are the same places."""
+    plain = posixpath.normpath("/" + path.lstrip("/"))
+    return plain.removeprefix("/var") if plain == "/var/run" or plain.startswith("/var/run/") else plain
 
 
 def _reaches_devices(path: str) -> bool:
-    plain = posixpath.normpath("/" + path.lstrip("/"))  # //dev and /dev/./nvidia0 are the same places
-    return plain in {"/", "/dev"} or plain.startswith(NVIDIA_DEVICES)
+    return path in {"/", "/dev"} or path.startswith(NVIDIA_DEVICES)
+
+
+def _annotations(workload: Workload) -> Iterator[Finding]:
+    """Devices that annotations ask the runtime for."""
+    if workload.annotations is UNKNOWN:
+        if workload.pod.get("containers") is not UNKNOWN:
+            yield Finding("its annotations are not known yet: one may add devices", Level.UNPROVED)
+        return
+    for key, value in workload.annotations.items():
+        if not key.startswith(CDI_ANNOTATION):
+            continue
+        if value is UNKNOWN:
+            yield Finding(f"annotation {key} is not known yet: it may add GPUs", Level.UNPROVED)
+        elif "nvidia.com/" in str(value):
+            yield Finding(
+                f"annotation {key} adds GPUs past the scheduler",
+                remedy="Remove it; ask for a GPU by resources.limits nvidia.com/gpu.",
+            )
+
+
+def _host_processes(pod: Mapping[str, Any]) -> Iterator[Finding]:
+    shares = pod.get("hostPID")
+    if shares is UNKNOWN:
+        yield Finding("whether it sees the processes of the node is not known yet", Level.UNPROVED)
+    elif shares is True:
+        yield Finding(
+            "hostPID shows it the processes of the node, with the GPUs of others",
+            Level.WARN,
+            remedy="Remove hostPID: true.",
+        )
 
 
 RULE = Rule(

@@ -1,0 +1,101 @@
+"""P-GPU: ways to the GPUs of a node beside the scheduler that are no variable and no device path."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from components.placement import UNKNOWN
+from policies.finding import Level
+from policies.judging import evaluate
+from policies.model import Site
+
+IMAGE = "registry.example.edu/x@sha256:" + "a" * 64
+SITE = Site(nodes=(), allowed_registries=("registry.example.edu",), runtime_images=(IMAGE,))
+
+
+def said(level: Level, *, kind: str = "Deployment", annotations: Any = None, **pod: Any) -> list[str]:
+    spec = {"containers": [{"image": IMAGE, **pod.pop("container", {})}], **pod}
+    template = {"metadata": {"annotations": annotations}, "spec": spec}
+    inputs = {"spec": {"template": template}}
+    return list(evaluate(f"kubernetes:apps/v1:{kind}", "web", inputs, SITE, frozenset({level})))
+
+
+def mounts(path: str) -> dict[str, Any]:
+    return {"volumes": [{"name": "v", "hostPath": {"path": path}}]}
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/var/run/docker.sock",
+        "/run/docker.sock",
+        "/var/run",
+        "/run/",
+        "/run/containerd",
+        "/run/containerd/containerd.sock",
+        "/run/crio/crio.sock",
+    ],
+)
+def test_a_volume_that_reaches_the_container_runtime_is_refused(path: str) -> None:
+    (message,) = said(Level.REFUSE, **mounts(path))
+    assert message.startswith(f"P-GPU: Deployment web: volumes[0].hostPath {path} reaches the container runtime")
+    assert said(Level.REFUSE, kind="DaemonSet", **mounts(path)) == []  # the runtime's own
+
+
+@pytest.mark.parametrize("path", ["/var/lib/kubelet", "/var/lib/kubelet/device-plugins/"])
+def test_a_volume_that_reaches_the_device_plugins_is_told(path: str) -> None:
+    (message,) = said(Level.WARN, **mounts(path))
+    assert "reaches the sockets through which GPUs are given" in message
+
+
+@pytest.mark.parametrize("path", ["/run/x", "/var/run/containerd/x.sock", "/var/lib/kubelet-x", "/var/log", "/data"])
+def test_a_volume_beside_them_is_fine(path: str) -> None:
+    assert [each for level in Level for each in said(level, **mounts(path))] == []
+
+
+def test_an_annotation_that_adds_gpus_is_refused() -> None:
+    (message,) = said(Level.REFUSE, annotations={"cdi.k8s.io/x": "nvidia.com/gpu=all"})
+    assert message.startswith("P-GPU: Deployment web: annotation cdi.k8s.io/x adds GPUs past the scheduler")
+    assert said(Level.REFUSE, annotations={"cdi.k8s.io/x": "example.com/nic=0", "x": "nvidia.com/gpu=all"}) == []
+
+
+@pytest.mark.parametrize("annotations", [UNKNOWN, {"cdi.k8s.io/x": UNKNOWN}])
+def test_an_annotation_that_is_not_known_yet_is_unproved(annotations: Any) -> None:
+    assert said(Level.REFUSE, annotations=annotations) == []
+    (message,) = said(Level.UNPROVED, annotations=annotations)
+    assert "could not be proved: " in message
+
+
+@pytest.mark.parametrize("name", ["ALL", "SYS_ADMIN", "CAP_SYS_ADMIN", "sys_admin"])
+def test_a_capability_with_which_a_container_can_be_left_is_told(name: str) -> None:
+    (message,) = said(Level.WARN, container={"securityContext": {"capabilities": {"add": [name]}}})
+    assert "containers[0] has the capability" in message
+
+
+def test_other_capabilities_are_fine_and_unknown_ones_are_unproved() -> None:
+    fine = {"securityContext": {"capabilities": {"add": ["IPC_LOCK", "SYS_PTRACE"], "drop": ["ALL"]}}}
+    assert [each for level in Level for each in said(level, container=fine)] == []
+    for add in (UNKNOWN, ["IPC_LOCK", UNKNOWN]):
+        (message,) = said(Level.UNPROVED, container={"securityContext": {"capabilities": {"add": add}}})
+        assert "which capabilities containers[0] has is not known yet" in message
+
+
+def test_the_processes_of_the_node_are_told() -> None:
+    (message,) = said(Level.WARN, hostPID=True)
+    assert "hostPID shows it the processes of the node" in message
+    assert said(Level.WARN, hostPID=False) == []
+    assert len(said(Level.UNPROVED, hostPID=UNKNOWN)) == 1
+
+
+@pytest.mark.parametrize("name", ["nvidia", "nvidia-cdi", "nvidia-legacy"])
+def test_every_runtime_class_of_the_gpu_operator_gives_gpus(name: str) -> None:
+    (message,) = said(Level.REFUSE, runtimeClassName=name)
+    assert f"asks for no GPU under the runtime class {name}" in message
+
+
+@pytest.mark.parametrize("value", ["-1", "NoDevFiles", "", "void"])
+def test_a_process_may_hide_all_gpus_from_itself(value: str) -> None:
+    container = {"env": [{"name": "CUDA_VISIBLE_DEVICES", "value": value}]}
+    assert said(Level.REFUSE, container=container) == []
