@@ -10,7 +10,7 @@ the host and where volumes lie are not looked at. tests/lab/test_scheduler.py co
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from enum import Enum
@@ -38,7 +38,10 @@ _SUFFIXES: Final = {
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """One node, empty: its labels, taints (Kubernetes JSON) and allocatable resources. Cordoned: it takes no pods."""
+    """One node, empty: its labels, taints (Kubernetes JSON) and allocatable resources. Cordoned: it takes no pods.
+
+    What stands in neither `labels` nor `allocatable` is not there, unless one of the last two fields leaves it open.
+    """
 
     name: str
     pool: str
@@ -46,6 +49,17 @@ class Node:
     taints: Sequence[Mapping[str, str]]
     allocatable: Mapping[str, Decimal]
     is_cordoned: bool = False
+    open_labels: str | None = None  # labels with this prefix may be there too, with any value
+    is_amount_open: bool = False  # it may have any amount of other resources
+
+    def label(self, key: str) -> str | Unknown | None:
+        """Its value; None where the node has none."""
+        may_be_there = self.open_labels is not None and key.startswith(self.open_labels)
+        return self.labels.get(key, UNKNOWN if may_be_there else None)
+
+    def amount(self, name: str) -> Decimal | Unknown:
+        """What it has of a resource."""
+        return self.allocatable.get(name, UNKNOWN if self.is_amount_open else Decimal(0))
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +71,7 @@ class Landing:
 
     possible: tuple[Node, ...]
     refused: Mapping[str, str]  # pool → first reason, for pools none of whose nodes is possible
-    unknown: tuple[str, ...]  # values that are not known yet
+    unknown: tuple[str, ...]  # values that are not known yet, and what of its nodes nobody has described
     elsewhere: tuple[str, ...]  # what other pods or another controller decide
 
     @property
@@ -80,7 +94,7 @@ def landing(
     """
     name = pod.get("runtimeClassName")
     runtime_class = (runtime_classes or {}).get(name, {}) if isinstance(name, str) else {}
-    unknown = sorted({*_unknowns(pod), *_unknown_paths(runtime_class, f"runtime class {name}")})
+    unknown = {*_unknowns(pod), *_unknown_paths(runtime_class, f"runtime class {name}")}
     elsewhere = sorted(_others(pod))
     if is_daemon:
         pod, runtime_class = _as_daemon(pod, runtime_class)
@@ -92,9 +106,10 @@ def landing(
             reasons.setdefault(node.pool, found)
         else:
             possible.append(node)
+            unknown.update(_open(wanted, node))
     open_pools = {node.pool for node in possible}
     refused = {pool: found[0] for pool, found in reasons.items() if pool not in open_pools}
-    return Landing(tuple(possible), refused, tuple(unknown), tuple(elsewhere))
+    return Landing(tuple(possible), refused, tuple(sorted(unknown)), tuple(elsewhere))
 
 
 def shape(pod: Mapping[str, Any]) -> str:
@@ -216,9 +231,10 @@ def _name(pod: Mapping[str, Any], node: Node) -> Iterator[str]:
 
 def _selector(pod: Mapping[str, Any], node: Node) -> Iterator[str]:
     for key, value in _mapping(pod, "nodeSelector").items():
-        if value is not UNKNOWN and node.labels.get(key) != value:
-            has = f"has {node.labels[key]}" if key in node.labels else "has no such label"
-            yield f"nodeSelector {key}={value}: the pool {has}"
+        has = node.label(key)
+        if value is not UNKNOWN and has is not UNKNOWN and has != value:
+            found = "has no such label" if has is None else f"has {has}"
+            yield f"nodeSelector {key}={value}: the pool {found}"
 
 
 def _affinity(pod: Mapping[str, Any], node: Node) -> Iterator[str]:
@@ -238,16 +254,19 @@ def _term_matches(term: Any, node: Node) -> bool:
     labels, fields = _list(term, "matchExpressions"), _list(term, "matchFields")
     if not labels and not fields and not _has_unknown(term):
         return False  # Kubernetes: an empty term matches nothing
-    return all(_expression_matches(each, node.labels) for each in labels) and all(
-        _expression_matches(each, {"metadata.name": node.name}) for each in fields
+    return all(_expression_matches(each, node.label) for each in labels) and all(
+        _expression_matches(each, {"metadata.name": node.name}.get) for each in fields
     )
 
 
-def _expression_matches(expression: Any, labels: Mapping[str, str]) -> bool:  # noqa: PLR0911 - one line per operator
+def _expression_matches(  # noqa: PLR0911 - one line per operator
+    expression: Any, label: Callable[[str], str | Unknown | None]
+) -> bool:
     if not isinstance(expression, Mapping) or _has_unknown(expression):
         return True
-    key = expression.get("key")
-    value = labels.get(key) if isinstance(key, str) else None
+    value = label(str(expression.get("key", "")))
+    if isinstance(value, Unknown):
+        return True
     values = _list(expression, "values")
     match expression.get("operator"):
         case "In":
@@ -312,9 +331,22 @@ def _resources(wanted: Amounts, node: Node) -> Iterator[str]:
     if node.allocatable.get("pods", Decimal(1)) < 1:
         yield "a node of the pool has room for no pod"
     for name, asked in wanted.items():
-        has = node.allocatable.get(name, Decimal(0))
-        if asked is not UNKNOWN and asked > has:
+        has = node.amount(name)
+        if not isinstance(asked, Unknown) and not isinstance(has, Unknown) and asked > has:
             yield f"it asks for {_plain(asked)} {name}, a node of the pool has {_plain(has)}"
+
+
+def _open(wanted: _Wanted, node: Node) -> Iterator[str]:
+    """What would keep a pod off this node or let it in, and is not described of it."""
+    required = _mapping(_mapping(_mapping(wanted.pod, "affinity"), "nodeAffinity"), _REQUIRED)
+    expressions = (each for term in _list(required, "nodeSelectorTerms") for each in _list(term, "matchExpressions"))
+    keys = [
+        *_mapping(wanted.pod, "nodeSelector"),
+        *_mapping(wanted.scheduling, "nodeSelector"),
+        *(each.get("key") for each in expressions if isinstance(each, Mapping)),
+    ]
+    yield from (f"the label {key} of nodes" for key in keys if isinstance(key, str) and node.label(key) is UNKNOWN)
+    yield from (f"the {name} of nodes" for name in wanted.amounts if node.amount(name) is UNKNOWN)
 
 
 def _container_requests(container: Any) -> Amounts:

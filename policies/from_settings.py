@@ -56,8 +56,11 @@ def site_of(stack: Stack, images: Path = IMAGES) -> Site:
 def site_of_configuration(given: Configuration) -> Site:
     """The same from the configuration of the pack. Images of such stacks are not ours: no spec says what is in them."""
     pools, taint = (given.fleet.pools, given.fleet.gpu_taint) if given.fleet else ((), None)
+    nodes = _nodes(pools, labels.Taint(labels.GPU_RESOURCE, taint.value, taint.effect) if taint else None)
     return Site(
-        nodes=_nodes(pools, labels.Taint(labels.GPU_RESOURCE, taint.value, taint.effect) if taint else None),
+        # A configuration cannot say what else NVIDIA's own daemons have labelled there, nor which other devices,
+        # huge pages or slices of GPUs a node has.
+        nodes=tuple(replace(node, open_labels=labels.NVIDIA_PREFIX, is_amount_open=True) for node in nodes),
         coverage=Coverage.WITH_GPUS if given.fleet else Coverage.SOME,
         allowed_registries=tuple(str(registry) for registry in given.site.allowed_registries),
         runtime_images=tuple(str(image) for image in given.site.runtime_images),

@@ -8,6 +8,9 @@ from policies.finding import Finding, Level
 from policies.model import Coverage, Rule, Site, Workload
 from policies.workloads import asks_somewhere
 
+REMEDY = "Change the node selector, add the toleration, or ask for no more than one node has."
+OR_DESCRIBE = "A label that nodes of a pool have belongs into its labels in the configuration of the pack."
+
 
 def check(workload: Workload, site: Site) -> Iterator[Finding]:
     """Labels, taints and resources of the fleet's nodes against what the pods ask for."""
@@ -29,7 +32,8 @@ def check(workload: Workload, site: Site) -> Iterator[Finding]:
     if not found.possible:
         reasons = "; ".join(f"{pool}: {reason}" for pool, reason in sorted(found.refused.items()))
         if site.coverage is Coverage.ALL or (site.coverage is Coverage.WITH_GPUS and asks):
-            yield Finding(f"no pool can host it ({reasons})")
+            is_described = site.coverage is Coverage.WITH_GPUS
+            yield Finding(f"no pool can host it ({reasons})", remedy=f"{REMEDY} {OR_DESCRIBE}" if is_described else "")
         else:
             yield Finding(f"no pool that is described can host it ({reasons}); others may", Level.UNPROVED)
     elif found.undecided:
@@ -39,6 +43,6 @@ def check(workload: Workload, site: Site) -> Iterator[Finding]:
 RULE = Rule(
     id="P-HOST",
     says="some pool of the fleet can host every workload: labels, taints, GPUs, cores and memory",
-    remedy="Change the node selector, add the toleration, or ask for no more than one node has.",
+    remedy=REMEDY,
     check=check,
 )
