@@ -75,7 +75,10 @@ def asks_for_gpus(container: Mapping[str, Any] | Unknown) -> bool | None:
     }
     if any(amount is UNKNOWN for amount in amounts.values()) or _mapping(resources, "limits") is None:
         return None
-    return any(str(amount) not in {"0", ""} for amount in amounts.values())
+    if any(str(amount) not in {"0", ""} for amount in amounts.values()):
+        return True
+    # A claim names a device that its class chooses, which may be a GPU.
+    return None if isinstance(resources, Mapping) and resources.get("claims") else False
 
 
 def asks_somewhere(pod: Mapping[str, Any]) -> bool | None:

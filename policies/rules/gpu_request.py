@@ -5,11 +5,12 @@ from __future__ import annotations
 import posixpath
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from decimal import Decimal
 from typing import Any
 
-from components.labels import GPU_RESOURCE
+from components.labels import GPU_RESOURCE, NVIDIA_PREFIX
 from components.manifests.runtime import RUNTIME_CLASS
-from components.placement import UNKNOWN
+from components.placement import UNKNOWN, quantity
 from policies.finding import Finding, Level
 from policies.model import Rule, Site, Workload
 from policies.workloads import asks_for_gpus, containers
@@ -155,21 +156,36 @@ def _privileges(path: str, container: Mapping[str, Any]) -> Iterator[Finding]:
 
 def _amounts(path: str, container: Mapping[str, Any]) -> Iterator[Finding]:
     resources = container.get("resources")
-    if not isinstance(resources, Mapping):
-        return
-    limit, request = (_amount(resources.get(kind)) for kind in ("limits", "requests"))
-    if UNKNOWN in (limit, request):
-        yield Finding(f"{path}.resources: the GPU request is not known yet", Level.UNPROVED)
-    elif request is not None and limit is None:
-        yield Finding(f"{path}.resources.requests has {GPU_RESOURCE} without a limit: Kubernetes refuses such a pod")
-    elif request is not None and str(request) != str(limit):
-        yield Finding(f"{path}.resources: {GPU_RESOURCE} is {request} in requests and {limit} in limits: must be equal")
+    kinds = [resources.get(kind) for kind in ("limits", "requests")] if isinstance(resources, Mapping) else []
+    names = {name for each in kinds if isinstance(each, Mapping) for name in each if name.startswith(NVIDIA_PREFIX)}
+    for name in sorted({GPU_RESOURCE, *names}) if kinds else ():
+        limit, request = (_amount(each, name) for each in kinds)
+        if UNKNOWN in (limit, request):
+            yield Finding(f"{path}.resources: the GPU request is not known yet", Level.UNPROVED)
+            return
+        if request is not None and limit is None:
+            yield Finding(f"{path}.resources.requests has {name} without a limit: Kubernetes refuses such a pod")
+        elif request is not None and _number(request) != _number(limit):
+            yield Finding(f"{path}.resources: {name} is {request} in requests and {limit} in limits: must be equal")
+        elif isinstance(number := _number(limit), Decimal) and (number < 0 or number % 1):
+            yield Finding(
+                f"{path}.resources: {name} is {limit}: Kubernetes takes whole numbers alone",
+                remedy="Ask for whole devices; slices and shared GPUs have resources of their own.",
+            )
 
 
-def _amount(amounts: Any) -> Any:
+def _amount(amounts: Any, name: str) -> Any:
     if amounts is UNKNOWN:
         return UNKNOWN
-    return amounts.get(GPU_RESOURCE) if isinstance(amounts, Mapping) else None
+    return amounts.get(name) if isinstance(amounts, Mapping) else None
+
+
+def _number(amount: Any) -> Any:
+    """As a number, so that 1 and "1.0" are equal; as text where it is none, which P-HOST refuses."""
+    try:
+        return None if amount is None else quantity(amount)
+    except ValueError:
+        return str(amount)
 
 
 def _variables(path: str, container: Mapping[str, Any]) -> Iterator[Finding]:

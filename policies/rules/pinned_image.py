@@ -17,12 +17,8 @@ def check(workload: Workload, site: Site) -> Iterator[Finding]:
 
 def _image(image: PodImage, site: Site) -> Iterator[Finding]:
     if image.text is None:
-        is_list = not image.path.endswith(".image")
-        why = (
-            "are not known yet"
-            if is_list
-            else "is not known yet: it is built by this update, and what is in it is read then"
-        )
+        built = "is not known yet: it is built by this update, and what is in it is read then"
+        why = built if image.is_own else "is not known yet" if image.path.endswith(".image") else "are not known yet"
         yield Finding(f"{image.path} {why}", Level.UNPROVED)
     elif not image.text:
         yield Finding(f"{image.path} is missing")

@@ -12,7 +12,7 @@ import pytest
 from components.placement import UNKNOWN, Node
 from policies.finding import Finding, Level
 from policies.judging import evaluate
-from policies.model import Rule, Site, Workload
+from policies.model import Coverage, Rule, Site, Workload
 
 DIGEST = "@sha256:" + "a" * 64
 TAINT = {"key": "nvidia.com/gpu", "value": "present", "effect": "NoSchedule"}
@@ -171,6 +171,33 @@ def test_a_runtime_class_is_known_by_its_handler() -> None:
 def test_requests_and_limits_of_gpus_must_be_equal() -> None:
     (message,) = refused(pod(container=gpus("2", "1")))
     assert "nvidia.com/gpu is 1 in requests and 2 in limits" in message
+
+
+@pytest.mark.parametrize("name", ["nvidia.com/mig-1g.5gb", "nvidia.com/gpu.shared"])
+def test_slices_and_shared_gpus_need_a_limit_as_whole_ones_do(name: str) -> None:
+    messages = refused(pod(container={"resources": {"requests": {name: 1}}}))
+    assert any(f"containers[0].resources.requests has {name} without a limit" in message for message in messages)
+
+
+@pytest.mark.parametrize("amount", ["500m", 0.5, "-1"])
+def test_a_part_of_a_gpu_is_refused(amount: Any) -> None:
+    (message,) = refused(pod(container=gpus(amount)))
+    assert message.startswith(f"P-GPU: Deployment hub/web: containers[0].resources: nvidia.com/gpu is {amount}")
+
+
+@pytest.mark.parametrize(("limit", "request_"), [("1", 1), ("1", "1.0"), ("2", "2000m")])
+def test_equal_amounts_are_equal_however_they_are_written(limit: Any, request_: Any) -> None:
+    assert refused(pod(container=gpus(limit, request_))) == []
+
+
+def test_a_claim_of_a_device_may_be_a_gpu_and_is_unproved() -> None:
+    claims = {"resources": {"claims": [{"name": "gpu"}]}}
+    spec = pod(container=claims, resourceClaims=[{"name": "gpu", "resourceClaimTemplateName": "one-gpu"}])
+    site = replace(SITE, coverage=Coverage.WITH_GPUS)
+    assert refused(spec, site=site) == []
+    (message,) = unproved(spec, site=site)
+    assert message.startswith("P-HOST: Deployment hub/web: could not be proved: which pools can host it depends on ")
+    assert "resourceClaims" in message
 
 
 def test_an_image_without_a_digest_is_refused() -> None:
