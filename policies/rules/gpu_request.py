@@ -10,9 +10,9 @@ from typing import Any
 
 from components.labels import GPU_RESOURCE, NVIDIA_PREFIX
 from components.manifests.runtime import RUNTIME_CLASS
-from components.placement import UNKNOWN, quantity
+from components.placement import UNKNOWN, landing, quantity
 from policies.finding import Finding, Level
-from policies.model import Rule, Site, Workload
+from policies.model import Coverage, Rule, Site, Workload
 from policies.workloads import asks_for_gpus, containers
 
 VISIBLE_DEVICES = "NVIDIA_VISIBLE_DEVICES"
@@ -36,15 +36,48 @@ ROOT_CAPABILITIES = {"ALL", "SYS_ADMIN"}
 
 
 def check(workload: Workload, site: Site) -> Iterator[Finding]:
-    """What escapes the scheduler: variables, device paths, privileges, a runtime class without a request.
+    """Amounts that Kubernetes takes, and what escapes the scheduler: see `_escapes`.
 
-    The runtime's own daemons may see every GPU; a container beside one of them may not.
+    A pod that never comes to a node with GPUs takes none, whatever it may do there.
     """
     if workload.unread:
         yield Finding(workload.unread, Level.UNPROVED)
         return
+    for container in containers(workload.pod):
+        if container.spec is not UNKNOWN:
+            yield from _amounts(container.path, container.spec)
+    if found := list(_escapes(workload, site)):
+        comes = _comes_to_gpus(workload, site)
+        if comes is None:
+            yield from _weighed(found, "and whether it lands on a node with GPUs is not known")
+        elif comes:
+            yield from found
+
+
+def _comes_to_gpus(workload: Workload, site: Site) -> bool | None:
+    """Whether it may land on a node with GPUs; None where what is not known may keep it off them all.
+
+    Only a site that knows all nodes with GPUs can tell. Labels that nobody described may be there: a taint or another
+    value keeps a pod away, a label that is missing in the description does not.
+    """
+    if site.coverage is not Coverage.WITH_GPUS:
+        return True  # where no node takes a pod of a stack of ours, P-HOST refuses it
+    nodes = [replace(node, open_labels="") for node in site.nodes]
+    try:
+        found = landing(workload.pod, nodes, runtime_classes=site.runtime_classes, is_daemon=workload.is_daemon)
+    except ValueError:  # an amount that is none: P-HOST refuses it
+        return True
+    return False if not found.possible else None if found.unknown else True
+
+
+def _escapes(workload: Workload, site: Site) -> Iterator[Finding]:
+    """Variables, device paths, privileges, sockets, annotations, a runtime class without a request.
+
+    The runtime's own daemons may see every GPU; a container beside one of them may not.
+    """
     has_class = _has_nvidia_class(workload.pod, site)
     daemons: set[bool | None] = set()
+    unless = "and whether it is a daemon of the runtime, which may, is not known yet"
     for path, container in ((each.path, each.spec) for each in containers(workload.pod)):
         if container is UNKNOWN:
             daemons.add(_is_own_daemon(workload, UNKNOWN, site))
@@ -52,17 +85,15 @@ def check(workload: Workload, site: Site) -> Iterator[Finding]:
             continue
         is_daemon = _is_own_daemon(workload, container.get("image"), site)
         daemons.add(is_daemon)
-        yield from _amounts(path, container)
         if is_daemon is not True:
             found = [*_variables(path, container), *_privileges(path, container)]
             if has_class is not False:
                 name = workload.pod.get("runtimeClassName")
                 found += _shown_by_class(path, container, name, is_sure=has_class is True)
-            yield from _weighed(found, is_daemon=is_daemon)
+            yield from found if is_daemon is False else _weighed(found, unless)
     if daemons != {True}:
-        may_be = None if daemons and False not in daemons else False
         found = [*_device_paths(workload.pod), *_annotations(workload), *_host_processes(workload.pod)]
-        yield from _weighed(found, is_daemon=may_be)
+        yield from _weighed(found, unless) if daemons and False not in daemons else found
 
 
 def _is_own_daemon(workload: Workload, image: Any, site: Site) -> bool | None:
@@ -72,12 +103,11 @@ def _is_own_daemon(workload: Workload, image: Any, site: Site) -> bool | None:
     return None if image is UNKNOWN else image in site.runtime_images
 
 
-def _weighed(found: Iterable[Finding], *, is_daemon: bool | None) -> Iterator[Finding]:
-    """What may be a daemon that may do all this is not refused yet."""
+def _weighed(found: Iterable[Finding], unless: str) -> Iterator[Finding]:
+    """What may turn out to be no escape is not refused yet."""
     for finding in found:
-        if is_daemon is None and finding.level is Level.REFUSE:
-            said = f"{finding.message}, and whether it is a daemon of the runtime, which may, is not known yet"
-            yield replace(finding, message=said, level=Level.UNPROVED)
+        if finding.level is Level.REFUSE:
+            yield replace(finding, message=f"{finding.message}, {unless}", level=Level.UNPROVED)
         else:
             yield finding
 

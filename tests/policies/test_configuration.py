@@ -141,6 +141,37 @@ def test_pods_without_gpus_may_run_on_nodes_that_no_pool_has(give: Give) -> None
     assert pack.says(JOB, inputs=job(gpus=0, tolerations=[], nodeSelector={"role": "web"})) == []
 
 
+PRIVILEGED = {"image": CUDA, "securityContext": {"privileged": True}}
+
+
+@pytest.mark.parametrize("pod", [{"tolerations": []}, {"nodeSelector": {"role": "web"}}, {"nodeName": "web1"}])
+def test_what_never_comes_to_a_node_with_gpus_takes_none(give: Give, pod: Object) -> None:
+    pack = give({"site": SITE, "fleet": fleet({**POOL, "labels": {"role": "gpu"}})})
+    assert pack.says(JOB, inputs=job(containers=[PRIVILEGED], **pod)) == []
+
+
+@pytest.mark.parametrize(
+    "pod", [{}, {"tolerations": [{"operator": "Exists"}]}, {"tolerations": [], "nodeName": "gpu1"}]
+)
+def test_what_may_come_to_a_node_with_gpus_takes_none_of_them(give: Give, pod: Object) -> None:
+    (message,) = give({"site": SITE, "fleet": fleet()}).says(JOB, inputs=job(containers=[PRIVILEGED], **pod))
+    assert message.startswith("P-GPU: Job train: containers[0] is privileged: it reaches every GPU")
+
+
+def test_without_all_nodes_with_gpus_any_pod_may_come_to_one(give: Give) -> None:
+    (message,) = give({"site": SITE}).says(JOB, inputs=job(containers=[PRIVILEGED], tolerations=[]))
+    assert message.startswith("P-GPU: Job train: containers[0] is privileged")
+
+
+@pytest.mark.parametrize("value", [UNKNOWN_STRING_VALUE, "web"])
+def test_a_value_or_a_label_that_is_not_known_may_bring_it_to_a_node_with_gpus(give: Give, value: str) -> None:
+    inputs = job(containers=[PRIVILEGED], nodeSelector={"role": value})
+    said = give({"site": SITE, "fleet": fleet()}).says(JOB, inputs=inputs)
+    assert [message.partition(", and ")[0] for message in said] == [
+        "P-GPU: Job train: could not be proved: containers[0] is privileged: it reaches every GPU of the node"
+    ]
+
+
 def test_pods_with_gpus_need_a_pool_that_takes_them(give: Give) -> None:
     pack = give({"site": SITE, "fleet": fleet()})
     (message,) = pack.says(JOB, inputs=job(tolerations=[]))
