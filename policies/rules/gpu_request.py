@@ -197,7 +197,7 @@ def _amounts(path: str, container: Mapping[str, Any]) -> Iterator[Finding]:
             yield Finding(f"{path}.resources.requests has {name} without a limit: Kubernetes refuses such a pod")
         elif request is not None and _number(request) != _number(limit):
             yield Finding(f"{path}.resources: {name} is {request} in requests and {limit} in limits: must be equal")
-        elif isinstance(number := _number(limit), Decimal) and (number < 0 or number % 1):
+        elif isinstance(number := _number(limit), Decimal) and (number < 0 or number != number.to_integral_value()):
             yield Finding(
                 f"{path}.resources: {name} is {limit}: Kubernetes takes whole numbers alone",
                 remedy="Ask for whole devices; slices and shared GPUs have resources of their own.",

@@ -179,7 +179,7 @@ def test_slices_and_shared_gpus_need_a_limit_as_whole_ones_do(name: str) -> None
     assert any(f"containers[0].resources.requests has {name} without a limit" in message for message in messages)
 
 
-@pytest.mark.parametrize("amount", ["500m", 0.5, "-1"])
+@pytest.mark.parametrize("amount", ["500m", 0.5, "-1", f"-{10**40}"])
 def test_a_part_of_a_gpu_is_refused(amount: Any) -> None:
     (message,) = refused(pod(container=gpus(amount)))
     assert message.startswith(f"P-GPU: Deployment hub/web: containers[0].resources: nvidia.com/gpu is {amount}")
