@@ -186,6 +186,8 @@ def _privileges(path: str, container: Mapping[str, Any]) -> Iterator[Finding]:
 
 def _amounts(path: str, container: Mapping[str, Any]) -> Iterator[Finding]:
     resources = container.get("resources")
+    if resources is UNKNOWN:
+        resources = dict.fromkeys(("limits", "requests"), UNKNOWN)
     kinds = [resources.get(kind) for kind in ("limits", "requests")] if isinstance(resources, Mapping) else []
     names = {name for each in kinds if isinstance(each, Mapping) for name in each if name.startswith(NVIDIA_PREFIX)}
     for name in sorted({GPU_RESOURCE, *names}) if kinds else ():

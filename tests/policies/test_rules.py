@@ -190,6 +190,12 @@ def test_equal_amounts_are_equal_however_they_are_written(limit: Any, request_: 
     assert refused(pod(container=gpus(limit, request_))) == []
 
 
+@pytest.mark.parametrize("resources", [UNKNOWN, {"limits": UNKNOWN}, {"limits": {"nvidia.com/gpu": UNKNOWN}}])
+def test_an_amount_that_is_not_known_yet_is_unproved(resources: Any) -> None:
+    said = unproved(pod(container={"resources": resources}))
+    assert sum("the GPU request is not known yet" in message for message in said) == 1
+
+
 def test_a_claim_of_a_device_may_be_a_gpu_and_is_unproved() -> None:
     claims = {"resources": {"claims": [{"name": "gpu"}]}}
     spec = pod(container=claims, resourceClaims=[{"name": "gpu", "resourceClaimTemplateName": "one-gpu"}])
