@@ -10,6 +10,7 @@ from typing import Any, Final
 import pulumi_policy as sdk
 
 from policies.configuration import sections
+from policies.custom_resources import is_custom
 from policies.finding import Level
 from policies.judging import IMAGE_TOKEN, STACK_TOKEN, Seen, Told, findings, judged, message, read
 from policies.model import Site, Workload
@@ -105,7 +106,7 @@ def _validation(
             site = memory.around(site_of_stack(stack))
         except Exception as error:  # noqa: BLE001 - whatever it is, nothing was proved, and that must not pass
             # A stack of another project without pods needs no site: what makes pods is refused.
-            if Level.REFUSE in levels and holds_pods(args.resource_type):
+            if Level.REFUSE in levels and _makes_pods(args):
                 text = f"P-SITE: the site of stack {stack} is not known, so nothing is proved: {error}"
                 first = memory.site_unknown.setdefault(text, args.name)
                 report(
@@ -155,6 +156,12 @@ def _stack_validation(
                     report(message(rule, finding.subject or "stack", finding, hiding(secrets)).text, None)
 
     return validate
+
+
+def _makes_pods(args: sdk.ResourceValidationArgs) -> bool:
+    """Many custom resources make none."""
+    kind = args.resource_type
+    return holds_pods(kind) and (not is_custom(kind) or any(read(kind, args.name, plain(args.props))))
 
 
 def _stack(urn: str) -> str:

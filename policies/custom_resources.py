@@ -6,6 +6,7 @@ GPU outside of one is told, because it cannot be judged.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
@@ -24,7 +25,8 @@ OUT_OF_SIGHT: Final[Mapping[str, str]] = {
 }
 _COMPONENTS: Final = "helm.sh"  # the engine's own group for charts: what a Chart makes is shown by itself
 _ABOUT: Final = frozenset({"apiVersion", "kind", "metadata", "status"})  # of an object, not what it wants
-_HOLDERS: Final = ("spec", "template")  # where a pod template stands, or a part of one
+# Keys below which pod templates stand: spec, template, pytorchReplicaSpecs, workerGroupSpecs, replicatedJobs, tasks.
+_HOLDER: Final = re.compile(r"(?:spec|template|container|group|task|job|pod)s?(?:\[\d+\])?$", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +66,7 @@ def places(inputs: Mapping[str, Any]) -> Iterator[Place]:
 
 def _places(value: Any, path: str) -> Iterator[Place]:
     if value is UNKNOWN:
-        if path.rpartition(".")[2] in _HOLDERS:
+        if _HOLDER.search(path):
             yield Place(path, UNKNOWN)
     elif isinstance(value, Mapping):
         if _is_template(value):

@@ -55,6 +55,23 @@ def test_a_pod_template_in_a_custom_resource_is_judged(token: str, spec: dict[st
     assert f"{CUDA_13} does not run on pool gtx" in message
 
 
+@pytest.mark.parametrize(
+    "spec",
+    [
+        {"pytorchReplicaSpecs": UNKNOWN},
+        {"tasks": [UNKNOWN]},
+        {"headGroupSpec": UNKNOWN},
+        {"replicatedJobs": [{"template": UNKNOWN}]},
+        {"template": {"spec": UNKNOWN}},
+        {"template": {"spec": {"containers": UNKNOWN}}},
+        {"replicatedJobs": UNKNOWN},
+        UNKNOWN,
+    ],
+)
+def test_where_a_template_may_stand_and_is_not_known_yet_nothing_is_proved(spec: Any) -> None:
+    assert [each for each in said("example.org/v1:Train", {"spec": spec}) if "could not be proved" in each]
+
+
 def test_each_template_of_a_custom_resource_is_a_workload() -> None:
     spec = {name: {"template": TEMPLATE} for name in ("Master", "Worker")}
     messages = said("kubeflow.org/v1:PyTorchJob", {"spec": {"pytorchReplicaSpecs": spec}}, frozenset({Level.REFUSE}))

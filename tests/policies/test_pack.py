@@ -160,6 +160,21 @@ def test_a_stack_whose_file_cannot_be_read_is_refused(monkeypatch: pytest.Monkey
     assert "Pulumi.s.yaml" in message
 
 
+def test_a_custom_resource_needs_a_site_only_where_it_makes_pods(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("GPU_COMMONS_STACKS", str(tmp_path))
+    (policy,) = [each for each in pack_policies(site_of_stack) if each.name == "workloads"]
+    assert isinstance(policy, ResourceValidationPolicy)
+    found: list[str] = []
+    train = {"spec": {"worker": {"template": {"spec": {"containers": [{"image": "x"}]}}}}}
+    for kind, props in {"Certificate": {"spec": {"secretName": "tls"}}, "Train": train}.items():
+        shown = replace_type(arguments(props), f"kubernetes:example.org/v1:{kind}", kind.lower())
+        policy.validate(shown, lambda message, _=None: found.append(message))
+    (message,) = found
+    assert message.startswith("P-SITE: ")
+
+
 def test_the_rules_know_a_fleet_that_somebody_else_manages_as_well_as_an_own_one() -> None:
     stack = load_stack(DEFAULT_STACKS / "Pulumi.dsmlp-fall.yaml")
     shared = stack.fleet.model_copy(update={"managed_by": "dsmlp-core"})
