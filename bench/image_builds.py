@@ -355,19 +355,31 @@ def inspected(bench: Bench, reference: str) -> dict[str, Any]:
 
 def change(bench: Bench) -> None:
     """A course image cold, again without a change, and with one more package."""
-    for repetition in range(REPETITIONS):
-        if bench.results.has("change", "one package", repetition):
+    course_on(bench, "cupy-notebook", REPETITIONS)
+
+
+def change_torch(bench: Bench) -> None:
+    """The same course on an image that is seven times as big."""
+    course_on(bench, "torch-notebook", 1)
+
+
+def course_on(bench: Bench, parent: str, repetitions: int) -> None:
+    step = f"course on {parent}"
+    for repetition in range(repetitions):
+        if bench.results.has(step, "one package", repetition):
             continue
-        folder, repository = image_folders(bench), f"bench/course-{repetition}"
+        folder, repository = image_folders(bench), f"bench/course-{parent}-{repetition}"
         course = folder / "course-notebook"
+        spec = course / "image.yaml"
+        spec.write_text(spec.read_text().replace("image: cupy-notebook", f"image: {parent}"))
         again = partial(build, bench, course, repository)
         bench.prune()
-        bench.results.once("change", "cold", repetition, again)
-        bench.results.once("change", "nothing", repetition, again)
-        spec, packages = course / "image.yaml", "    - scipy==1.17.1\n"
+        bench.results.once(step, "cold", repetition, again)
+        bench.results.once(step, "nothing", repetition, again)
+        packages = "    - scipy==1.17.1\n"
         spec.write_text(spec.read_text().replace(packages, f"{packages}    - scikit-learn==1.9.1\n"))
         (course / "requirements.after.lock").replace(course / "requirements.lock")
-        bench.results.once("change", "one package", repetition, again)
+        bench.results.once(step, "one package", repetition, again)
 
 
 def share(bench: Bench) -> None:
@@ -484,6 +496,7 @@ def reader(bench: Bench, part: str, *options: str) -> dict[str, Any]:
 
 STEPS: Final[Mapping[str, Callable[[Bench], None]]] = {
     "change": change,
+    "change-torch": change_torch,
     "share": share,
     "sizes": sizes,
     "pack": pack,
@@ -502,9 +515,9 @@ def tables(results: Results) -> Iterator[str]:
     """
     days = sorted({row["on"] for row in results.rows})
     yield f"{' and '.join(days)}, {os.cpu_count()} cores"
-    yield table(
-        ["a course image on `cupy-notebook`", "seconds", "of cold", "CPU s", "of cold", *_SENT], _changes(results)
-    )
+    for parent in ("cupy-notebook", "torch-notebook"):
+        head = [f"a course image on `{parent}`", "seconds", "of cold", "CPU s", "of cold", *_SENT]
+        yield table(head, _changes(results, f"course on {parent}"))
     yield table(["two images on one base", "compressed MB", "MB of them shared", *_SENT], _shared(results))
     yield table(
         ["layers above the base made anew", "MB", "packing s", "build s", "its CPU s", "pull s", "its CPU s"],
@@ -537,11 +550,11 @@ def _sent(rows: list[dict[str, Any]]) -> list[str]:
     return [mb(rows[-1]["sent_bytes"]), str(rows[-1]["requests"]), str(rows[-1]["uploads"])]
 
 
-def _changes(results: Results) -> Iterator[list[str]]:
-    cold = {row["repetition"]: row for row in results.of("change", "cold")}
+def _changes(results: Results, step: str) -> Iterator[list[str]]:
+    cold = {row["repetition"]: row for row in results.of(step, "cold")}
     told = {"cold": "cold: no wheel, no layer", "nothing": "nothing changed", "one package": "one package added"}
     for what, text in told.items():
-        if rows := results.of("change", what):
+        if rows := results.of(step, what):
             cells = []
             for key in ("seconds", "cpu_s"):
                 # Each beside the cold build of its own repetition.
