@@ -2,41 +2,21 @@
 
 from __future__ import annotations
 
-import posixpath
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from decimal import Decimal
 from typing import Any
 
 from components.labels import GPU_RESOURCE, NVIDIA_PREFIX
-from components.manifests.runtime import RUNTIME_CLASS
 from components.placement import UNKNOWN, landing, quantity
+from policies.escapes import escapes, weighed
 from policies.finding import Finding, Level
 from policies.model import Coverage, Rule, Site, Workload
-from policies.workloads import asks_for_gpus, containers
-
-VISIBLE_DEVICES = "NVIDIA_VISIBLE_DEVICES"
-HIDING = {"", "void", "none"}  # values that show no GPU
-VISIBILITY_VARIABLES = {VISIBLE_DEVICES: HIDING, "CUDA_VISIBLE_DEVICES": {*HIDING, "-1", "nodevfiles"}}
-NVIDIA_DEVICES = "/dev/nvidia"
-# The names that the GPU operator and the container toolkit give to runtime classes and to their handlers.
-NVIDIA_CLASSES = {RUNTIME_CLASS, "nvidia-cdi", "nvidia-legacy", "nvidia-experimental"}
-# Annotations that make the runtime add devices: github:cncf-tags/container-device-interface pkg/cdi/annotations.go.
-CDI_ANNOTATION = "cdi.k8s.io/"
-# Whoever reaches one of these starts containers beside the scheduler, with all GPUs. /var/run is /run.
-RUNTIME_SOCKETS = (
-    "/run/docker.sock",
-    "/run/containerd/containerd.sock",
-    "/run/crio/crio.sock",
-    "/run/cri-dockerd.sock",
-    "/run/k3s/containerd/containerd.sock",
-)
-DEVICE_PLUGINS = "/var/lib/kubelet/device-plugins"
-ROOT_CAPABILITIES = {"ALL", "SYS_ADMIN"}
+from policies.workloads import containers
 
 
 def check(workload: Workload, site: Site) -> Iterator[Finding]:
-    """Amounts that Kubernetes takes, and what escapes the scheduler: see `_escapes`.
+    """Amounts that Kubernetes takes, and what escapes the scheduler: see `policies/escapes.py`.
 
     A pod that never comes to a node with GPUs takes none, whatever it may do there.
     """
@@ -46,10 +26,10 @@ def check(workload: Workload, site: Site) -> Iterator[Finding]:
     for container in containers(workload.pod):
         if container.spec is not UNKNOWN:
             yield from _amounts(container.path, container.spec)
-    if found := list(_escapes(workload, site)):
+    if found := list(escapes(workload, site)):
         comes = _comes_to_gpus(workload, site)
         if comes is None:
-            yield from _weighed(found, "and whether it lands on a node with GPUs is not known")
+            yield from weighed(found, "and whether it lands on a node with GPUs is not known")
         elif comes:
             yield from found
 
@@ -68,120 +48,6 @@ def _comes_to_gpus(workload: Workload, site: Site) -> bool | None:
     except ValueError:  # an amount that is none: P-HOST refuses it
         return True
     return False if not found.possible else None if found.unknown else True
-
-
-def _escapes(workload: Workload, site: Site) -> Iterator[Finding]:
-    """Variables, device paths, privileges, sockets, annotations, a runtime class without a request.
-
-    The runtime's own daemons may see every GPU; a container beside one of them may not.
-    """
-    has_class = _has_nvidia_class(workload.pod, site)
-    daemons: set[bool | None] = set()
-    unless = "and whether it is a daemon of the runtime, which may, is not known yet"
-    for path, container in ((each.path, each.spec) for each in containers(workload.pod)):
-        if container is UNKNOWN:
-            daemons.add(_is_own_daemon(workload, UNKNOWN, site))
-            yield Finding(f"{path}: what may take GPUs past the scheduler is not known yet", Level.UNPROVED)
-            continue
-        is_daemon = _is_own_daemon(workload, container.get("image"), site)
-        daemons.add(is_daemon)
-        if is_daemon is not True:
-            found = [*_variables(path, container), *_privileges(path, container)]
-            if has_class is not False:
-                name = workload.pod.get("runtimeClassName")
-                found += _shown_by_class(path, container, name, is_sure=has_class is True)
-            yield from found if is_daemon is False else _weighed(found, unless)
-    if daemons != {True}:
-        found = [*_device_paths(workload.pod), *_annotations(workload), *_host_processes(workload.pod)]
-        yield from _weighed(found, unless) if daemons and False not in daemons else found
-
-
-def _is_own_daemon(workload: Workload, image: Any, site: Site) -> bool | None:
-    """Whether a container is one of the runtime's own; None where its image is not known yet."""
-    if not workload.is_daemon or not site.runtime_images:
-        return False
-    return None if image is UNKNOWN else image in site.runtime_images
-
-
-def _weighed(found: Iterable[Finding], unless: str) -> Iterator[Finding]:
-    """What may turn out to be no escape is not refused yet."""
-    for finding in found:
-        if finding.level is Level.REFUSE:
-            yield replace(finding, message=f"{finding.message}, {unless}", level=Level.UNPROVED)
-        else:
-            yield finding
-
-
-def _has_nvidia_class(pod: Mapping[str, Any], site: Site) -> bool | None:
-    """Whether its runtime class is the one that gives containers GPUs; None where that is not known yet."""
-    name = pod.get("runtimeClassName")
-    if name is UNKNOWN:
-        return None
-    handler = site.runtime_classes.get(name, {}).get("handler") if isinstance(name, str) else None
-    if any(isinstance(each, str) and each in NVIDIA_CLASSES for each in (name, handler)):
-        return True
-    return None if handler is UNKNOWN else False
-
-
-def _shown_by_class(path: str, container: Mapping[str, Any], name: Any, *, is_sure: bool) -> Iterator[Finding]:
-    """Images of the CUDA family say NVIDIA_VISIBLE_DEVICES=all themselves, and this runtime then gives them all GPUs.
-
-    Source: github:NVIDIA/cloud-native-docs container-toolkit/docker-specialized.md.
-    """
-    asks, hides = asks_for_gpus(container), _hides(container)
-    if asks or hides:
-        return
-    is_sure = is_sure and asks is False and hides is False
-    called = name if isinstance(name, str) else RUNTIME_CLASS
-    why = f"asks for no GPU under the runtime class {called}, and an image that says {VISIBLE_DEVICES}=all sees all"
-    if is_sure:
-        yield Finding(f"{path} {why}", remedy="Ask for a GPU, set NVIDIA_VISIBLE_DEVICES to void, or drop the class.")
-    else:
-        yield Finding(f"whether {path} {why}, is not known yet", Level.UNPROVED)
-
-
-def _hides(container: Mapping[str, Any]) -> bool | None:
-    """Whether it keeps itself from seeing GPUs; None where that is not known yet. The last of equal names counts."""
-    env = container.get("env")
-    entries = [] if env is UNKNOWN else _list(env)
-    unread = env is UNKNOWN or any(entry is UNKNOWN or entry.get("name") is UNKNOWN for entry in entries)
-    values = [entry.get("value") for entry in entries if entry is not UNKNOWN and entry.get("name") == VISIBLE_DEVICES]
-    if unread or UNKNOWN in values:
-        return None
-    return bool(values) and _is_hiding(values[-1])
-
-
-def _is_hiding(value: Any, hiding: Collection[str] = HIDING) -> bool:
-    return str(value or "").strip().lower() in hiding
-
-
-def _list(found: Any) -> list[Any]:
-    """Mappings and unknowns of a list; what has another shape is the API server's to refuse."""
-    is_list = isinstance(found, Sequence) and not isinstance(found, str)
-    return [each for each in found if each is UNKNOWN or isinstance(each, Mapping)] if is_list else []
-
-
-def _privileges(path: str, container: Mapping[str, Any]) -> Iterator[Finding]:
-    context = container.get("securityContext")
-    privileged = context.get("privileged") if isinstance(context, Mapping) else context
-    if privileged is UNKNOWN:
-        yield Finding(f"whether {path} is privileged is not known yet", Level.UNPROVED)
-    elif privileged is True:
-        yield Finding(
-            f"{path} is privileged: it reaches every GPU of the node",
-            remedy="Remove privileged: true; ask for a GPU by resources.limits nvidia.com/gpu.",
-        )
-    capabilities = context.get("capabilities") if isinstance(context, Mapping) else None
-    added = capabilities.get("add") if isinstance(capabilities, Mapping) else capabilities
-    if added is UNKNOWN or (isinstance(added, Sequence) and UNKNOWN in added):
-        yield Finding(f"which capabilities {path} has is not known yet", Level.UNPROVED)
-    elif isinstance(added, Sequence) and not isinstance(added, str):
-        for name in sorted(ROOT_CAPABILITIES & {str(each).upper().removeprefix("CAP_") for each in added}):
-            yield Finding(
-                f"{path} has the capability {name}, with which a container can be left: then it reaches every GPU",
-                Level.WARN,
-                remedy="Add the one capability that it needs.",
-            )
 
 
 def _amounts(path: str, container: Mapping[str, Any]) -> Iterator[Finding]:
@@ -218,99 +84,6 @@ def _number(amount: Any) -> Any:
         return None if amount is None else quantity(amount)
     except ValueError:
         return str(amount)
-
-
-def _variables(path: str, container: Mapping[str, Any]) -> Iterator[Finding]:
-    env = container.get("env")
-    if env is UNKNOWN:
-        yield Finding(f"{path}.env is not known yet: it may set a visibility variable", Level.UNPROVED)
-        return
-    if container.get("envFrom"):
-        yield Finding(f"{path}.envFrom may set a visibility variable: what it names is not read", Level.UNPROVED)
-    for entry in _list(env):
-        if entry is UNKNOWN or entry.get("name") is UNKNOWN:
-            yield Finding(f"{path}.env has an entry that is not known yet", Level.UNPROVED)
-        elif isinstance(entry.get("name"), str) and entry["name"] in VISIBILITY_VARIABLES:
-            yield from _variable(path, entry)
-
-
-def _variable(path: str, entry: Mapping[str, Any]) -> Iterator[Finding]:
-    name, value = entry["name"], entry.get("value")
-    if value is UNKNOWN:
-        yield Finding(f"{path}.env.{name} is not known yet", Level.UNPROVED)
-    elif entry.get("valueFrom") or not _is_hiding(value, VISIBILITY_VARIABLES[name]):
-        # The value may come from a Secret: it is not repeated.
-        yield Finding(f"{path}.env.{name} chooses GPUs past the scheduler; the device plugin sets it")
-
-
-def _device_paths(pod: Mapping[str, Any]) -> Iterator[Finding]:
-    volumes = pod.get("volumes")
-    if volumes is UNKNOWN:
-        yield Finding("volumes are not known yet: one may reach the devices of the node", Level.UNPROVED)
-        return
-    for index, volume in enumerate(_list(volumes)):
-        host = volume if volume is UNKNOWN else volume.get("hostPath")
-        path = host.get("path") if isinstance(host, Mapping) else host
-        if path is UNKNOWN:
-            yield Finding(f"volumes[{index}] is not known yet: it may reach the devices of the node", Level.UNPROVED)
-        elif isinstance(path, str):
-            yield from _of_path(f"volumes[{index}].hostPath {path}", _plain(path))
-
-
-def _of_path(said: str, path: str) -> Iterator[Finding]:
-    if _reaches_devices(path):
-        yield Finding(f"{said} reaches every GPU of the node")
-    elif any(socket == path or socket.startswith(f"{path}/") for socket in RUNTIME_SOCKETS):
-        yield Finding(
-            f"{said} reaches the container runtime of the node, which starts containers with any GPU",
-            remedy="Remove the volume; what builds or watches containers has ways without the socket.",
-        )
-    elif path == DEVICE_PLUGINS or DEVICE_PLUGINS.startswith(f"{path}/"):
-        yield Finding(
-            f"{said} reaches the sockets through which GPUs are given to containers",
-            Level.WARN,
-            remedy="Remove the volume, or name the image of a device plugin in site.runtime_images.",
-        )
-
-
-def _plain(path: str) -> str:
-    """//dev and /dev/./nvidia0 are the same places."""
-    plain = posixpath.normpath("/" + path.lstrip("/"))
-    return plain.removeprefix("/var") if plain == "/var/run" or plain.startswith("/var/run/") else plain
-
-
-def _reaches_devices(path: str) -> bool:
-    return path in {"/", "/dev"} or path.startswith(NVIDIA_DEVICES)
-
-
-def _annotations(workload: Workload) -> Iterator[Finding]:
-    """Devices that annotations ask the runtime for."""
-    if workload.annotations is UNKNOWN:
-        if workload.pod.get("containers") is not UNKNOWN:
-            yield Finding("its annotations are not known yet: one may add devices", Level.UNPROVED)
-        return
-    for key, value in workload.annotations.items():
-        if not key.startswith(CDI_ANNOTATION):
-            continue
-        if value is UNKNOWN:
-            yield Finding(f"annotation {key} is not known yet: it may add GPUs", Level.UNPROVED)
-        elif "nvidia.com/" in str(value):
-            yield Finding(
-                f"annotation {key} adds GPUs past the scheduler",
-                remedy="Remove it; ask for a GPU by resources.limits nvidia.com/gpu.",
-            )
-
-
-def _host_processes(pod: Mapping[str, Any]) -> Iterator[Finding]:
-    shares = pod.get("hostPID")
-    if shares is UNKNOWN:
-        yield Finding("whether it sees the processes of the node is not known yet", Level.UNPROVED)
-    elif shares is True:
-        yield Finding(
-            "hostPID shows it the processes of the node, with the GPUs of others",
-            Level.WARN,
-            remedy="Remove hostPID: true.",
-        )
 
 
 RULE = Rule(
