@@ -123,7 +123,8 @@ def _variable(path: str, entry: Mapping[str, Any]) -> Iterator[Finding]:
         yield Finding(f"{path}.env.{name} is not known yet", Level.UNPROVED)
     elif entry.get("valueFrom") or not _is_hiding(value, VISIBILITY_VARIABLES[name]):
         # The value may come from a Secret: it is not repeated.
-        yield Finding(f"{path}.env.{name} chooses GPUs past the scheduler; the device plugin sets it")
+        why = "the device plugin sets it" if name == VISIBLE_DEVICES else "a program sees the GPUs that it was given"
+        yield Finding(f"{path}.env.{name} chooses GPUs past the scheduler; {why}")
 
 
 def _hides(container: Mapping[str, Any]) -> bool | None:
