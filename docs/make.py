@@ -22,7 +22,8 @@ from components.compat.rules.rule import Rule
 from components.settings import NAMESPACE, json_schema
 from images.lint.rules.index import ALL_RULES as LINT_RULES
 from policies.configuration import json_schema as pack_schema
-from policies.rules.index import ALL_RULES
+from policies.model import Rule as PolicyRule
+from policies.rules.index import ABOUT_THE_PACK, ALL_RULES
 
 ROOT: Final = Path(__file__).resolve().parent.parent
 REFERENCE: Final = ROOT / "docs" / "reference"
@@ -263,15 +264,26 @@ def _used(name: str, shapes: Mapping[str, Shape]) -> list[Shape]:
 
 def policies_page() -> str:
     """The rules in the order of their index."""
-    rows = [f"| `{rule.id}` | {_cell(rule.says)} | {_cell(rule.remedy)} |" for rule in ALL_RULES]
+    rows = [f"| `{rule.id}` | {_cell(rule.says)} | {_looks_at(rule)} | {_cell(rule.remedy)} |" for rule in ALL_RULES]
+    own = [f"| `{name}` | {_cell(says)} |" for name, says in ABOUT_THE_PACK.items()]
     blocks = [
         "# Rules\n",
         "Every message of the pack starts with the id of its rule.",
         "How they are loaded and what a reviewer does about them: [policies](../policies.md).\n",
-        "| rule | says | what to do about a finding |\n|---|---|---|",
+        "| rule | says | looks at | what to do about a finding |\n|---|---|---|---|",
         *rows,
+        "\nRules that look at a pool as a whole only advise; levels and waivers are for all others.\n",
+        "| id | when |\n|---|---|",
+        *own,
     ]
     return HEAD.format(source="policies/rules/index.py") + "\n".join(blocks) + "\n"
+
+
+def _looks_at(rule: PolicyRule) -> str:
+    if rule.check_together:
+        return "pools"
+    parts = {"stack": rule.check_stack, "images": rule.check_image, "workloads": rule.looks_at_workloads}
+    return ", ".join(name for name, check in parts.items() if check)
 
 
 # --- compatibility

@@ -194,3 +194,8 @@ class Rule:
     check_together: Callable[[Sequence[Workload], Site], Iterator[Finding]] | None = (
         None  # of all workloads, at the end
     )
+
+    @property
+    def looks_at_workloads(self) -> bool:
+        """One by one."""
+        return self.check is not _nothing

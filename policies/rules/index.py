@@ -34,3 +34,12 @@ ALL_RULES: Final[tuple[Rule, ...]] = (
     cold_start.RULE,
     term.RULE,
 )
+
+# What stands in the place of a rule where the pack speaks of itself: id → when.
+ABOUT_THE_PACK: Final = {
+    "P-SITE": "The fleet of the stack is not known, so that nothing is proved: refused. Where it is known from, "
+    "if that is not the stack's own file: told.",
+    "P-WAIVER": "A refusal is let through, or no longer: told in every run, with reason, owner and last day.",
+    "P-LEVEL": "Refusals of a rule are advice here: told in every run.",
+    "P-READ": "The pods of a resource could not be read, so that nothing of them is proved.",
+}

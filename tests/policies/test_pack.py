@@ -31,12 +31,14 @@ from components.placement import UNKNOWN, Node
 from components.settings import load_stack
 from images.estimate import MB
 from images.inspection.facts import ImageContents
+from policies import adapter
 from policies.adapter import RUNTIME_CLASS_TOKEN, pack_policies
 from policies.finding import Level
 from policies.from_settings import site_of
 from policies.judging import IMAGE_TOKEN, STACK_TOKEN, evaluate
 from policies.model import Machine, PoolGpus, Site, Workload
 from policies.proxies import plain
+from policies.rules.index import ABOUT_THE_PACK, ALL_RULES
 from policies.stacks import DEFAULT_STACKS, site_of_stack
 
 SITE = Site(nodes=(), allowed_registries=("registry.example.edu",))
@@ -138,6 +140,12 @@ def test_each_rule_says_of_what_it_cannot_prove_in_the_same_words_that_it_could_
 def test_odd_shapes_never_end_the_run(spec: Any) -> None:
     for policy in ("workloads", "workloads-advice"):
         reports({"spec": spec}, policy=policy)
+
+
+def test_each_id_that_the_pack_says_is_explained_on_the_page_of_rules() -> None:
+    sources = Path(adapter.__file__).parent.rglob("*.py")
+    said = {name for source in sources for name in re.findall(r"\bP-[A-Z]+\b", source.read_text())}
+    assert said == {rule.id for rule in ALL_RULES} | set(ABOUT_THE_PACK)
 
 
 def test_one_policy_is_mandatory_and_two_tell() -> None:
