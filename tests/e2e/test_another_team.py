@@ -19,11 +19,11 @@ START = """
 import pulumi
 import pulumi_kubernetes as kubernetes
 
-nodes = []
+before = []
 """
 WORKLOADS = f"""
 # Suspended and not waited for: no pod is ever made of it.
-kubernetes.core.v1.Namespace("own", metadata={{"name": "{NAMESPACE}"}})
+before.append(kubernetes.core.v1.Namespace("own", metadata={{"name": "{NAMESPACE}"}}))
 kubernetes.batch.v1.Job(
     "train",
     metadata={{"name": "train", "namespace": "{NAMESPACE}", "annotations": {{"pulumi.com/skipAwait": "true"}}}},
@@ -39,13 +39,13 @@ kubernetes.batch.v1.Job(
             }}
         }},
     }},
-    opts=pulumi.ResourceOptions(depends_on=nodes),
+    opts=pulumi.ResourceOptions(depends_on=before),
 )
 """
 # As GPU feature discovery labels it. Only previewed: a machine that is none would take pods.
 NODE = """
 labels = {"nvidia.com/gpu.product": "Tesla-V100-SXM2-16GB", "nvidia.com/cuda.driver-version.full": "595.71.05"}
-nodes.append(kubernetes.core.v1.Node("gpu1", metadata={"name": "e2e-another-gpu1", "labels": labels}))
+before.append(kubernetes.core.v1.Node("gpu1", metadata={"name": "e2e-another-gpu1", "labels": labels}))
 """
 
 
