@@ -55,7 +55,7 @@ def _cpu_s() -> float:
 def _comment(file: Path, form: str) -> str:
     argv = [sys.executable, "-m", "cli", "comment", str(file), "--format", form]
     done = subprocess.run(argv, cwd=PROJECT, capture_output=True, text=True, check=False)
-    if done.returncode not in {0, 1}:
+    if done.returncode not in {0, 1} or not done.stdout:
         raise SystemExit(done.stderr)
     return done.stdout
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, Final
 
 import orjson
@@ -89,9 +90,9 @@ class Job:
     repository: str  # of its image; empty where the reference is not known yet
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Commons:
-    """All of it, at one time."""
+    """All of it, at one time. Without slots: what is looked up often is kept."""
 
     pools: Mapping[str, Pool]
     images: Mapping[str, Image]
@@ -114,8 +115,17 @@ class Commons:
 
     def started_by(self, asks: Profile | Job) -> tuple[Image, ...]:
         """The images that it may start: of those with one name the one in its registry, as far as that is known."""
-        named = [image for image in self.images.values() if image.name == asks.image]
-        return tuple(image for image in named if image.repository == asks.repository) or tuple(named)
+        named = self._images_by_name.get(asks.image, ())
+        if len(named) < 2:
+            return named
+        return tuple(image for image in named if image.repository == asks.repository) or named
+
+    @cached_property
+    def _images_by_name(self) -> Mapping[str, tuple[Image, ...]]:
+        found: dict[str, tuple[Image, ...]] = {}
+        for image in self.images.values():
+            found[image.name] = (*found.get(image.name, ()), image)
+        return found
 
     def standing_on(self, image: Image) -> tuple[Image, ...]:
         """The image and those of the stack that are built on it."""
@@ -125,7 +135,13 @@ class Commons:
         return tuple(found.values())
 
     def profiles_on(self, pool: str) -> tuple[Profile, ...]:
-        return tuple(profile for profile in self.profiles if profile.pool in {pool, ""})
+        if pool not in self._profiles_by_pool:
+            self._profiles_by_pool[pool] = tuple(each for each in self.profiles if each.pool in ("", pool))
+        return self._profiles_by_pool[pool]
+
+    @cached_property
+    def _profiles_by_pool(self) -> dict[str, tuple[Profile, ...]]:
+        return {}
 
     def jobs_on(self, pool: str) -> tuple[Job, ...]:
         return tuple(job for job in self.jobs if job.pool in {pool, ""})
