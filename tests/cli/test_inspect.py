@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import sys
-import time
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -130,12 +129,10 @@ def test_what_was_read_is_kept_and_what_failed_is_not(run: Run, registry: Regist
     assert len(registry.seen) == before + 1
 
 
-def test_200_references_take_less_than_five_seconds(run: Run, registry: Registry) -> None:
+def test_200_references_take_two_requests_each(run: Run, registry: Registry) -> None:
     references = [registry.push(image({f"f{number}": b"1"}), f"team/image-{number}") for number in range(200)]
-    began = time.monotonic()
     result = run("inspect", "--json", *references)
     assert result.exit_code == 0
-    assert time.monotonic() - began < 5
     assert len(registry.seen) == 400
 
 
