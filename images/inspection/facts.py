@@ -122,12 +122,10 @@ class Copies:
     extra_bytes: int
 
 
-@dataclass(frozen=True, slots=True)
-class LayerFound:
-    """What was found in one layer, whatever other layers do with it. `unpacked_bytes` are those of its archive."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Parts:
+    """What belongs to the GPU stack."""
 
-    unpacked_bytes: int
-    distribution: tuple[Statement, ...] = ()  # what: system, glibc; of: os-release, dpkg, libc, musl
     packages: tuple[Package, ...] = ()
     libraries: tuple[Library, ...] = ()
     statements: tuple[Statement, ...] = ()
@@ -137,7 +135,15 @@ class LayerFound:
 
 
 @dataclass(frozen=True, slots=True)
-class Contents:
+class LayerFound(Parts):
+    """What was found in one layer, whatever other layers do with it. `unpacked_bytes` are those of its archive."""
+
+    unpacked_bytes: int
+    distribution: tuple[Statement, ...] = ()  # what: system, glibc; of: os-release, dpkg, libc, musl
+
+
+@dataclass(frozen=True, slots=True)
+class Contents(Parts):
     """What reading all layers found."""
 
     unpacked_bytes: int
@@ -145,12 +151,6 @@ class Contents:
     layers: tuple[LayerUse, ...]
     system: str = ""  # Ubuntu 22.04
     glibc: str = ""
-    packages: tuple[Package, ...] = ()
-    libraries: tuple[Library, ...] = ()
-    statements: tuple[Statement, ...] = ()
-    code: tuple[Code, ...] = ()
-    driver: tuple[DriverPart, ...] = ()
-    compat: tuple[Library, ...] = ()
     copies: tuple[Copies, ...] = ()
     caches: tuple[Place, ...] = ()
     biggest: tuple[Place, ...] = ()
