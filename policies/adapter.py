@@ -148,7 +148,7 @@ def _stack_validation(
             if seen := memory.seen.get(each.urn):
                 found += seen.workloads
             else:
-                found += read(each.resource_type, each.name, plain(each.props))[0]
+                found += read(each.resource_type, each.name, plain(each.props))
                 secrets |= secrets_of(each.urn)
         for rule in ALL_RULES:
             if rule.check_together is not None:
@@ -161,7 +161,7 @@ def _stack_validation(
 def _makes_pods(args: sdk.ResourceValidationArgs) -> bool:
     """Many custom resources make none."""
     kind = args.resource_type
-    return holds_pods(kind) and (not is_custom(kind) or any(read(kind, args.name, plain(args.props))))
+    return holds_pods(kind) and (not is_custom(kind) or bool(read(kind, args.name, plain(args.props))))
 
 
 def _stack(urn: str) -> str:

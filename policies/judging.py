@@ -5,12 +5,12 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Final
+from typing import Any
 
 from components.placement import UNKNOWN
 from policies.finding import Finding, Level
 from policies.model import Rule, Site, Workload
-from policies.rules import image_runs
+from policies.rules import image_runs, pods_read
 from policies.rules.index import ALL_RULES
 from policies.run import is_preview
 from policies.workloads import workloads
@@ -20,7 +20,6 @@ IMAGE_TOKEN = "gpu-commons:index:GpuImage"  # noqa: S105 - a resource type
 STACK_TOKEN = "pulumi:pulumi:Stack"  # noqa: S105 - the first resource of each run
 Check = tuple[str, Rule, Callable[[], Iterator[Finding]]]  # of whom, by which rule
 Hide = Callable[[str], str]
-_READING: Final = Rule(id="P-READ", says="the pack can read what makes pods", remedy="Tell the authors of the pack.")
 
 
 class Told:
@@ -87,9 +86,9 @@ def judged(  # noqa: PLR0913, PLR0917 - a resource, a place, and what is known o
     token: str, name: str, inputs: Mapping[str, Any], site: Site, told: Told, hide: Hide = str
 ) -> Seen:
     """One resource and what every rule says of it, as strict as the site wants it; `hide` keeps secrets back."""
-    found, unread = read(token, name, inputs)
+    found = read(token, name, inputs)
     said = []
-    for subject, rule, check in (*unread, *_checks(token, name, inputs, found, site)):
+    for subject, rule, check in _checks(token, name, inputs, found, site):
         for finding in findings(check):
             strict = site.strictness.applied(rule.id, subject, finding, today=site.today, is_preview=is_preview())
             if token == IMAGE_TOKEN:
@@ -106,16 +105,16 @@ def judged(  # noqa: PLR0913, PLR0917 - a resource, a place, and what is known o
     return Seen(found, tuple(said))
 
 
-def read(token: str, name: str, inputs: Mapping[str, Any]) -> tuple[tuple[Workload, ...], tuple[Check, ...]]:
-    """The workloads of a resource; and, should reading them fail, a check that says so: they are not proved."""
+def read(token: str, name: str, inputs: Mapping[str, Any]) -> tuple[Workload, ...]:
+    """The workloads of a resource; should reading them fail, the last one says so."""
     found = []
     try:
         for workload in workloads(token, name, inputs):
             found.append(workload)  # noqa: PERF402 - what came before a failure counts
     except Exception as error:  # noqa: BLE001 - whatever it is: it would end every policy of the run
-        unread = Finding(f"its pods could not be read ({type(error).__name__})", Level.UNPROVED)
-        return tuple(found), ((f"{token.rpartition(':')[2]} {name}", _READING, lambda: iter((unread,))),)
-    return tuple(found), ()
+        unread = f"its pods could not be read ({type(error).__name__})"
+        found.append(Workload(f"{token.rpartition(':')[2]} {name}", {}, unread=unread))
+    return tuple(found)
 
 
 def _checks(token: str, name: str, inputs: Mapping[str, Any], found: Sequence[Workload], site: Site) -> Iterator[Check]:
@@ -135,7 +134,7 @@ def _checks(token: str, name: str, inputs: Mapping[str, Any], found: Sequence[Wo
             if rule.check_image is not None:
                 yield f"image {image}", rule, functools.partial(rule.check_image, image, site)
     for workload in found:
-        for rule in ALL_RULES:
+        for rule in (pods_read.RULE,) if workload.unread else ALL_RULES:
             yield workload.name, rule, functools.partial(rule.check, workload, site)
 
 

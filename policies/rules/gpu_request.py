@@ -20,9 +20,6 @@ def check(workload: Workload, site: Site) -> Iterator[Finding]:
 
     A pod that never comes to a node with GPUs takes none, whatever it may do there.
     """
-    if workload.unread:
-        yield Finding(workload.unread, Level.UNPROVED)
-        return
     for container in containers(workload.pod):
         if container.spec is not UNKNOWN:
             yield from _amounts(container.path, container.spec)

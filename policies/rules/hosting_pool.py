@@ -14,8 +14,6 @@ OR_DESCRIBE = "A label that nodes of a pool have belongs into its labels in the 
 
 def check(workload: Workload, site: Site) -> Iterator[Finding]:
     """Labels, taints and resources of the fleet's nodes against what the pods ask for."""
-    if workload.unread:
-        return  # P-GPU says so
     asks = asks_somewhere(workload.pod)
     if site.coverage is not Coverage.ALL and asks is False:
         return  # it may run on nodes that nobody described

@@ -14,12 +14,14 @@ from policies.rules import (
     image_size,
     one_cuda,
     pinned_image,
+    pods_read,
     pool_disk,
     pool_driver,
     term,
 )
 
 ALL_RULES: Final[tuple[Rule, ...]] = (
+    pods_read.RULE,
     gpu_request.RULE,
     pinned_image.RULE,
     hosting_pool.RULE,
@@ -41,5 +43,4 @@ ABOUT_THE_PACK: Final = {
     "if that is not the stack's own file: told.",
     "P-WAIVER": "A refusal is let through, or no longer: told in every run, with reason, owner and last day.",
     "P-LEVEL": "Refusals of a rule are advice here: told in every run.",
-    "P-READ": "The pods of a resource could not be read, so that nothing of them is proved.",
 }

@@ -51,7 +51,7 @@ class Columns:
     """One rule. `is_advice`: what it finds warns. `waived` is the failing row again, unless it can never be."""
 
     passing: Row
-    failing: Row
+    failing: Row | Never
     unknown: Row | Never
     waived: Never | None = None
     is_advice: bool = False
@@ -129,7 +129,7 @@ def broken(config: Config) -> None:
     fleet["total_gpus"] += dropped["gpus_per_node"]
     for course in config["gpu-commons:courses"]:
         course["guaranteed_gpus"] = 70
-    ended = {**waiver("P-PIN", RULES["P-PIN"].failing.about), "until": "2026-01-01"}
+    ended = {**waiver("P-PIN", PIN_FAILING.about), "until": "2026-01-01"}
     config["gpu-commons:policies"] = {"waivers": [ended]}
 
 
@@ -139,7 +139,9 @@ def waived(config: Config) -> None:
     rows = {rule: columns for rule, columns in RULES.items() if columns.waived is None}
     config["gpu-commons:policies"] = {
         "levels": {rule: "refuse" for rule, columns in rows.items() if columns.is_advice},
-        "waivers": [waiver(rule, columns.failing.about) for rule, columns in rows.items()],
+        "waivers": [
+            waiver(rule, row.about) for rule, columns in rows.items() if isinstance(row := columns.failing, Row)
+        ],
     }
 
 
@@ -147,9 +149,18 @@ def waiver(rule: str, resource: str) -> dict[str, str]:
     return {"rule": rule, "resource": resource, "reason": "a test", "owner": "nobody", "until": "2999-12-31"}
 
 
+PIN_FAILING: Final = pod("pin-failing", image="docker.io/library/busybox:1.36")
 IN_THE_FILE: Final = Never("everything that it looks at stands in the stack file, where nothing is unknown")
 
+RELEASE: Final = {"type": "kubernetes:helm.sh/v3:Release", "name": "read-unknown", "inputs": {"chart": "c"}}
+
 RULES: Final[Mapping[str, Columns]] = {
+    "P-READ": Columns(
+        pod("read-passing"),
+        Never("what cannot be seen is not proved, and no refusal by itself"),
+        Row("Release read-unknown", RELEASE),
+        waived=Never("there is no refusal to waive, unless the stack file refuses whatever is not proved"),
+    ),
     "P-GPU": Columns(
         pod("gpu-passing", **gpus("1")),
         pod("gpu-failing", container={"securityContext": {"privileged": True}}),
@@ -157,7 +168,7 @@ RULES: Final[Mapping[str, Columns]] = {
     ),
     "P-PIN": Columns(
         pod("pin-passing"),
-        pod("pin-failing", image="docker.io/library/busybox:1.36"),
+        PIN_FAILING,
         pod("pin-unknown", container={"image": UNKNOWN}),
     ),
     "P-HOST": Columns(

@@ -30,8 +30,8 @@ def deployments(names: Sequence[str]) -> list[Resource]:
 
 
 @pytest.fixture
-def stack(lab: RunningLab, tmp_path: Path) -> PlainStack:
-    made = plain_stack(lab, tmp_path)
+def stack(servers: RunningLab, tmp_path: Path) -> PlainStack:
+    made = plain_stack(servers, tmp_path)
     made.settings(lambda _: None)
     return made
 

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable
 
 import pytest
 from plain_stack import Config, Previewed, plain_stack
-from rule_rows import RULES, Never, Row, broken, sound, waived
+from rule_rows import PIN_FAILING, RULES, Never, Row, broken, sound, waived
 from running_lab import RunningLab
 
 from cli.review.findings import Finding, Level
@@ -27,11 +27,11 @@ def rows(*columns: str) -> Iterable[tuple[str, Row]]:
 
 
 @pytest.fixture(scope="module")
-def previews(lab: RunningLab, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Previewed]:
+def previews(servers: RunningLab, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Previewed]:
     """By the name of the stack file."""
 
     def preview(change: Callable[[Config], None], *columns: str) -> Previewed:
-        stack = plain_stack(lab, tmp_path_factory.mktemp(change.__name__))
+        stack = plain_stack(servers, tmp_path_factory.mktemp(change.__name__))
         stack.settings(change)
         shown = [each for _, row in rows(*columns) for each in (row, *row.beside)]
         stack.keep(facts for row in shown for facts in row.facts)
@@ -63,7 +63,9 @@ def test_what_is_right_passes(previews: dict[str, Previewed], rule: str) -> None
 
 @pytest.mark.parametrize("rule", [rule for rule, _ in rows("failing")])
 def test_what_is_wrong_is_refused_or_where_a_rule_only_advises_told(previews: dict[str, Previewed], rule: str) -> None:
-    found = said(previews["broken"], rule, RULES[rule].failing)
+    row = RULES[rule].failing
+    assert isinstance(row, Row)
+    found = said(previews["broken"], rule, row)
     assert [each.level for each in found] == [Level.ADVICE if RULES[rule].is_advice else Level.REFUSED]
 
 
@@ -76,7 +78,9 @@ def test_what_a_preview_cannot_know_is_not_decided(previews: dict[str, Previewed
 
 @pytest.mark.parametrize("rule", [rule for rule, columns in RULES.items() if columns.waived is None])
 def test_what_is_waived_is_told_and_lets_the_preview_pass(previews: dict[str, Previewed], rule: str) -> None:
-    (finding,) = said(previews["waived"], rule, RULES[rule].failing)
+    row = RULES[rule].failing
+    assert isinstance(row, Row)
+    (finding,) = said(previews["waived"], rule, row)
     assert finding.level is Level.ADVICE
     assert finding.text.startswith("waived until 2999-12-31 by nobody: a test; ")
 
@@ -95,14 +99,16 @@ def test_waivers_and_softened_rules_are_told_in_every_preview_that_has_them(prev
 
     assert told("sound", "P-WAIVER") == []
     (ended,) = told("broken", "P-WAIVER")
-    assert ended.startswith(f"P-WAIVER: stack: no longer waived: P-PIN of {RULES['P-PIN'].failing.about}")
+    assert ended.startswith(f"P-WAIVER: stack: no longer waived: P-PIN of {PIN_FAILING.about}")
     assert len(told("waived", "P-WAIVER")) == sum(columns.waived is None for columns in RULES.values())
     assert told("sound", "P-LEVEL") == ["P-LEVEL: stack: of what P-TERM refuses the site only warns."]
     assert told("broken", "P-LEVEL") == []
 
 
-def test_without_a_site_every_workload_is_refused(lab: RunningLab, tmp_path_factory: pytest.TempPathFactory) -> None:
-    stack = plain_stack(lab, tmp_path_factory.mktemp("without"))
+def test_without_a_site_every_workload_is_refused(
+    servers: RunningLab, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    stack = plain_stack(servers, tmp_path_factory.mktemp("without"))
     (stack.project / "stacks" / "Pulumi.plain.yaml").write_text("config: {}\n")
     shown = [row.resource for _, row in rows("passing") if row.resource]
     previewed = stack.preview(shown)

@@ -100,13 +100,13 @@ def test_what_names_an_image_or_gpus_and_is_no_pod_template_could_not_be_proved(
 ) -> None:
     (message,) = said(token, {"spec": spec})
     kind = token.rpartition(":")[2]
-    assert message.startswith(f"P-GPU: {kind} x: could not be proved: {place} names an image or GPUs")
+    assert message.startswith(f"P-READ: {kind} x: could not be proved: {place} names an image or GPUs")
 
 
 @pytest.mark.parametrize("spec", [UNKNOWN, {"template": UNKNOWN}, {"template": {"spec": UNKNOWN}}])
 def test_a_template_that_is_not_known_yet_could_not_be_proved(spec: Any) -> None:
     (message,) = said("serving.knative.dev/v1:Service", {"spec": spec})
-    assert message.startswith("P-GPU: Service x: could not be proved: spec")
+    assert message.startswith("P-READ: Service x: could not be proved: spec")
     assert "is not known yet" in message
 
 
@@ -116,7 +116,7 @@ def test_a_template_that_is_not_known_yet_could_not_be_proved(spec: Any) -> None
 def test_what_is_made_out_of_sight_could_not_be_proved(token: str) -> None:
     (message,) = said(token, {"chart": "gpu-operator", "values": {"image": "x"}})
     kind = token.rpartition(":")[2]
-    assert message.startswith(f"P-GPU: {kind} x: could not be proved: what it makes does not pass through Pulumi")
+    assert message.startswith(f"P-READ: {kind} x: could not be proved: what it makes does not pass through Pulumi")
 
 
 @pytest.mark.parametrize(
