@@ -157,9 +157,6 @@ def hub_args(stack: Stack, hub: Hub, refs: Refs) -> NotebookHubArgs:
     authenticator = stack.site.authenticator
     if authenticator is None:  # settings refuse it
         raise AssertionError(hub.name)
-    who = authenticator.model_dump(exclude_none=True, exclude={"allow_all", "allowed_users", "admins"})
-    if "client_secret" in who:
-        who["client_secret"] = {"name": who["client_secret"]["secret"], "key": who["client_secret"]["key"]}
     args: dict[str, Any] = {
         "hub_image": refs[hub.hub_image],
         "hub_image_name": hub.hub_image,
@@ -173,7 +170,10 @@ def hub_args(stack: Stack, hub: Hub, refs: Refs) -> NotebookHubArgs:
         ]
         or None,
         "expose": {"kind": hub.expose.kind, "port": hub.expose.port},
-        "authenticator": _plain(who),
+        # As the component has it, key for key: a list without entries is one that nobody wrote.
+        "authenticator": {
+            key: value for key, value in _plain(authenticator.model_dump(exclude_none=True)).items() if value != []
+        },
         "cull": hub.cull.model_dump(exclude_none=True),
         "start_timeout_s": hub.start_timeout_s,
         "http_timeout_s": hub.http_timeout_s,
@@ -183,9 +183,6 @@ def hub_args(stack: Stack, hub: Hub, refs: Refs) -> NotebookHubArgs:
         "core_pool": stack.site.core_pool,
         "public_url": hub.public_url,
         "storage_class": hub.storage_class,
-        "allow_all": getattr(authenticator, "allow_all", None),
-        "allowed_users": list(getattr(authenticator, "allowed_users", ())) or None,
-        "admins": list(getattr(authenticator, "admins", ())) or None,
     }
     return cast("NotebookHubArgs", {key: value for key, value in args.items() if value is not None})
 

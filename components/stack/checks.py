@@ -43,6 +43,7 @@ def check(raw: Raw) -> Iterator[Fault]:
     yield from _doubles(raw, ("jobs",), key=lambda job: (str(job.get("namespace", "batch")), job.get("name")))
     for loc, job in _items(raw, "jobs"):
         yield from _workload(raw, loc, job, pools, elsewhere=None)
+        yield from _job_namespace(raw, loc, job)
     yield from _courses(raw)
     for loc, part in _assuming(raw):
         yield from _assumptions(loc, part)
@@ -223,6 +224,14 @@ def _workload(raw: Raw, loc: Loc, workload: Raw, pools: list[_Pool], *, elsewher
         instead = f", or choose pool {' or '.join(enough)}" if enough else ""
         fix = f"one pod runs on one node: ask for at most {most}{instead}"
         yield Fault((*loc, "gpus"), f"is more than any node of {where} has ({most})", fix, gpus)
+
+
+def _job_namespace(raw: Raw, loc: Loc, job: Raw) -> Iterator[Fault]:
+    """A job's namespace is this stack's to create and to delete, so it must hold nothing that others need."""
+    name = job.get("namespace", "batch")
+    if name in (_known(raw, "hubs") or ()):
+        fix = "choose a namespace that only jobs use, such as batch: it is deleted with the last job in it"
+        yield Fault((*loc, "namespace"), f"is the namespace of hub {name}, which holds people's homes", fix, name)
 
 
 def _image(raw: Raw, loc: Loc, name: object) -> Iterator[Fault]:

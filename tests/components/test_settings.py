@@ -383,6 +383,25 @@ ONE_PROBLEM = {
         [("    authenticator:\n" + LTI, ""), ("core_pool, authenticator]", "core_pool]")],
         ("site.authenticator", "", "is missing", "oauth or lti13"),
     ),
+    "a job in the namespace of a hub": (
+        [("namespace: batch", "namespace: datahub")],
+        (
+            "jobs[0].namespace",
+            '"datahub"',
+            "is the namespace of hub datahub, which holds people's homes",
+            "choose a namespace that only jobs use, such as batch",
+        ),
+    ),
+    "a job that leaves its namespace out, where a hub has that name": (
+        [
+            ("- name: datahub\n", "- name: batch\n"),
+            ("hub: datahub\n      profiles: [cpu", "hub: batch\n      profiles: [cpu"),
+            ("hub: datahub\n      profiles: [gtx", "hub: batch\n      profiles: [gtx"),
+            ("      namespace: batch\n", ""),
+            ("assumptions: [name, namespace, image, pool", "assumptions: [name, image, pool"),
+        ],
+        ("jobs[0].namespace", '"batch"', "is the namespace of hub batch", "only jobs use"),
+    ),
     "login for nobody": (
         [(LTI, OAUTH.replace("      allowed_users: [ada]\n", "").lstrip("\n"))],
         ("site.authenticator", "", "lets nobody log in", "allowed_users"),

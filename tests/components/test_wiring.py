@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from components import wiring
+from components.manifests.hub_model import parse_hub
+from components.manifests.hub_options import render_options
 from components.settings import SettingsError, Stack, load_stack
 from components.stack.models import Image, Substitute
 from images.load import SpecError, load_family
@@ -66,6 +69,59 @@ def test_a_hub_gets_its_profiles_with_the_images_that_were_pushed(stack: Stack, 
     assert args["profiles"][1]["gpus"] == 1
     assert args["authenticator"]["kind"] == "lti13"
     assert args["core_pool"] == "gtx1080ti"
+
+
+LTI = """      kind: lti13
+      issuer: https://canvas.example.edu
+      authorize_url: https://canvas.example.edu/authorize
+      jwks_endpoint: https://canvas.example.edu/jwks
+      client_ids: ["1"]
+"""
+OAUTH = """      kind: oauth
+      client_id: hub
+      client_secret: {secret: datahub-oauth, key: client-secret}
+      callback_url: https://hub.example.edu/hub/oauth_callback
+      authorize_url: https://login.example.edu/authorize
+      token_url: https://login.example.edu/token
+      userdata_url: https://login.example.edu/userinfo
+"""
+LISTED = "      allowed_users: [grace, ada]\n      admins: [barbara]\n"
+EVERYBODY: dict[str, Any] = {"admin_users": [], "allow_all": True, "allowed_users": []}
+SOME: dict[str, Any] = {"admin_users": ["barbara"], "allow_all": False, "allowed_users": ["ada", "grace"]}
+
+
+@pytest.mark.parametrize(
+    ("login", "class_name", "who"),
+    [
+        pytest.param("      kind: dummy\n", "dummy", EVERYBODY, id="dummy"),
+        pytest.param(LTI, "ltiauthenticator.lti13.auth.LTI13Authenticator", EVERYBODY, id="lti13"),
+        pytest.param(
+            LTI + "      allow_all: false\n" + LISTED,
+            "ltiauthenticator.lti13.auth.LTI13Authenticator",
+            SOME,
+            id="lti13 for some",
+        ),
+        pytest.param(
+            OAUTH + "      allow_all: true\n", "oauthenticator.generic.GenericOAuthenticator", EVERYBODY, id="oauth"
+        ),
+        pytest.param(OAUTH + LISTED, "oauthenticator.generic.GenericOAuthenticator", SOME, id="oauth for some"),
+    ],
+)
+def test_every_login_of_a_stack_file_becomes_the_configuration_of_a_hub(
+    login: str, class_name: str, who: dict[str, Any], tmp_path: Path
+) -> None:
+    text = STACK.read_text()
+    given = text[text.index("      kind: lti13") : text.index("    assumptions: [name, registry")]
+    file = tmp_path / "Pulumi.login.yaml"
+    file.write_text(text.replace(given, login).replace("    name: dsmlp\n", "    name: dsmlp\n    lab: true\n"))
+    stack = load_stack(file)
+    images = {image.name: f"registry.example.edu/{image.name}@sha256:{'0' * 64}" for image in stack.images}
+    hub = parse_hub("datahub", wiring.hub_args(stack, stack.hubs[0], images))
+    options = json.loads(render_options(hub))
+    assert options["JupyterHub"]["authenticator_class"] == class_name
+    assert options["Authenticator"] == who
+    secret = hub.authenticator.client_secret
+    assert (secret and (secret.name, secret.key)) == (("datahub-oauth", "client-secret") if "oauth" in login else None)
 
 
 def test_a_hub_is_told_the_courses_that_use_it_for_those_who_review_a_change(
