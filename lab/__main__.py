@@ -11,7 +11,7 @@ from typing import Any
 
 import click
 
-from lab import engine, steps, summary
+from lab import engine, health, steps, summary
 from lab.instance import Instance, LabError, find_instance, forget_instance, open_instance
 from lab.toolchain import Toolchain
 
@@ -62,16 +62,21 @@ def up(name: str, stack: str, without_stack: bool, simulated: bool) -> None:  # 
     steps.start(instance, tools, _stack_file(stack), nodes, report)
     engine.prepare(instance, tools, report)
     if without_stack:
+        report(f"checked: {health.check(instance)}")
         return
-    verdict = _deploy(instance, tools, stack)
-    click.echo(summary.text(instance, tools, stack, _stack_file(stack), verdict))
+    click.echo(_deploy(instance, tools, stack))
 
 
-def _deploy(instance: Instance, tools: Toolchain, stack: str) -> engine.Verdict:
+def _deploy(instance: Instance, tools: Toolchain, stack: str) -> str:
+    """`pulumi up`, and a look at what it brought up; returns the summary."""
     engine.select_stack(instance, tools, stack)
     engine.settle(instance, tools, stack, report)
     report(f"pulumi up --stack {stack}")
-    return engine.up(instance, tools, stack)
+    verdict = engine.up(instance, tools, stack)
+    outputs = engine.outputs(instance, tools, stack)
+    report("servers and hubs answer …")
+    checked = health.check(instance, outputs.get("hubs") or ())
+    return summary.text(instance, summary.Deployed(stack, _stack_file(stack), outputs, verdict, checked))
 
 
 @main.command()

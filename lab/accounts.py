@@ -6,14 +6,13 @@ They get the rights that their publishers' manifests give them, and a kubeconfig
 from __future__ import annotations
 
 import base64
-import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import yaml
 
-from lab import certificates
+from lab import certificates, files
 from lab.cluster import wait_until
 
 if TYPE_CHECKING:
@@ -52,12 +51,7 @@ def ensure(instance: Instance, cluster: Cluster, account: Account) -> Path:
     }
     target = instance.config / "kubeconfigs" / account.name
     target.parent.mkdir(exist_ok=True, mode=0o700)
-    draft = target.with_name(f".{target.name}.draft")
-    draft.unlink(missing_ok=True)
-    with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as sink:
-        yaml.safe_dump(kubeconfig, sink, sort_keys=False)
-    draft.replace(target)
-    return target
+    return files.write(target, yaml.safe_dump(kubeconfig, sort_keys=False), mode=0o600)
 
 
 def objects(account: Account) -> list[tuple[str, dict[str, Any]]]:

@@ -7,7 +7,6 @@ certificate reaches running clients without a restart.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -21,6 +20,7 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
+from lab.files import write
 from lab.instance import Instance
 
 AUTHORITY_LIFETIME = timedelta(days=3650)
@@ -122,7 +122,7 @@ def ensure(instance: Instance, *, real_node: str | None, now: datetime | None = 
     for client in clients:
         path = kubeconfig(instance, client)
         path.parent.mkdir(exist_ok=True, mode=0o700)
-        _write(path, render_kubeconfig(instance, client).encode(), mode=0o600)
+        write(path, render_kubeconfig(instance, client), mode=0o600)
     return tuple(name for name in written if name)
 
 
@@ -184,8 +184,8 @@ def _ensure_service_account_key(instance: Instance) -> str:
         return ""
     key = ec.generate_private_key(ec.SECP256R1())
     public = key.public_key().public_bytes(serialization.Encoding.PEM, serialization.PublicFormat.SubjectPublicKeyInfo)
-    _write(files.key, _private_pem(key), mode=0o600)
-    _write(files.certificate, public, mode=0o644)
+    write(files.key, _private_pem(key), mode=0o600)
+    write(files.certificate, public, mode=0o644)
     return "service-account"
 
 
@@ -294,17 +294,5 @@ def _private_pem(key: ec.EllipticCurvePrivateKey) -> bytes:
 
 
 def _write_pair(files: Pair, key: ec.EllipticCurvePrivateKey, certificate: x509.Certificate) -> None:
-    _write(files.key, _private_pem(key), mode=0o600)
-    _write(files.certificate, certificate.public_bytes(serialization.Encoding.PEM), mode=0o644)
-
-
-def _write(path: Path, content: bytes, mode: int) -> None:
-    """Replace the file in one step; a private key is never readable by others, not even for a moment."""
-    if path.exists() and path.read_bytes() == content:
-        path.chmod(mode)
-        return
-    draft = path.with_name(f".{path.name}.draft")
-    draft.unlink(missing_ok=True)
-    with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode), "wb") as sink:
-        sink.write(content)
-    draft.replace(path)
+    write(files.key, _private_pem(key), mode=0o600)
+    write(files.certificate, certificate.public_bytes(serialization.Encoding.PEM), mode=0o644)

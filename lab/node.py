@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import httpx
 import psutil
 
-from lab import accounts, cri, mounts, network, processes, traces
+from lab import accounts, cri, files, mounts, network, processes, traces
 from lab.cluster import Cluster, is_ready, name_of, wait_until
 from lab.instance import LabError
 from lab.servers import containerd, coredns, kube_proxy, kubelet, local_path
@@ -97,8 +97,7 @@ def start(instance: Instance, tools: Tools, node: RealNode, report: Callable[[st
 
 def set_gpus(count: int) -> None:
     """How many GPUs the device plugin's stand-in reports; it notices a change within seconds."""
-    kubelet.GPU_COUNT_FILE.parent.mkdir(parents=True, exist_ok=True)
-    kubelet.GPU_COUNT_FILE.write_text(f"{count}\n")
+    files.write(kubelet.GPU_COUNT_FILE, f"{count}\n")
 
 
 def settle(instance: Instance, node_name: str, *, within_s: float = 120) -> None:
@@ -158,7 +157,7 @@ def own_kubelet_folder(instance: Instance) -> None:
         raise LabError(f"the lab at {home} has a real node on this machine, and there can be one: `make down` there")
     traces.record(instance, Trace(Kind.FOLDER, str(root)))
     root.mkdir(parents=True, exist_ok=True, mode=0o750)
-    owner.write_text(f"{instance.home}\n")
+    files.write(owner, f"{instance.home}\n")
     saved = _saved_checkpoint(instance)
     if saved.exists() and not CHECKPOINT.exists():
         CHECKPOINT.parent.mkdir(exist_ok=True)

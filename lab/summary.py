@@ -4,26 +4,37 @@ from __future__ import annotations
 
 import base64
 import json
+from collections.abc import Mapping
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from components.settings import load_stack
-from lab import engine, fleet, processes, site
+from lab import engine, fleet, health, processes, site
 from lab.cluster import Cluster
 from lab.instance import Instance
-from lab.toolchain import Toolchain
 
 CREDENTIALS = "hub-credentials"
 PASSWORD = "dummy-password"  # noqa: S105 - the key, not the password
 
 
-def text(instance: Instance, tools: Toolchain, stack: str, stack_file: Path, verdict: engine.Verdict) -> str:
+@dataclass(frozen=True, slots=True)
+class Deployed:
+    """What `make up` has just brought up."""
+
+    stack: str
+    stack_file: Path
+    outputs: Mapping[str, Any]
+    verdict: engine.Verdict
+    checked: health.Checked
+
+
+def text(instance: Instance, deployed: Deployed) -> str:
     """Hub, login, nodes and GPUs, and what is not real here."""
-    settings = load_stack(stack_file, site=site.path(instance))
-    outputs = engine.outputs(instance, tools, stack)
-    lines = ["", f"{stack} is up."]
-    for name, url in (outputs.get("hubs") or {}).items():
+    settings = load_stack(deployed.stack_file, site=site.path(instance))
+    lines = ["", f"{deployed.stack} is up."]
+    for name, url in (deployed.outputs.get("hubs") or {}).items():
         lines += ["", f"  hub {name}: {url}", f"    {_login(instance, name)}"]
     if settings.fleet.pools:
         found = fleet.summary(instance)
@@ -42,7 +53,7 @@ def text(instance: Instance, tools: Toolchain, stack: str, stack_file: Path, ver
     stand_ins = [name for name, origin in plugins.items() if origin == "stand-in"]
     if stand_ins:
         lines.append(f"  provider plugins that are stand-ins of this project: {', '.join(stand_ins)}")
-    lines += ["", f"  policies: {verdict}"]
+    lines += ["", f"  checked: {deployed.checked}", f"  policies: {deployed.verdict}"]
     lines += ["", '  next: eval "$(make -s env)"; pulumi preview; kubectl get nodes; make down']
     return "\n".join(lines)
 

@@ -10,6 +10,7 @@ import json
 import socket
 from typing import TYPE_CHECKING
 
+from lab import files
 from lab.instance import LabError
 from lab.processes import Server
 
@@ -33,8 +34,7 @@ def server(instance: Instance, tools: Tools) -> Server:
             f"{path} is too long for a socket ({MAX_SOCKET_PATH} bytes at most): "
             "set XDG_STATE_HOME to a shorter folder, or give the instance a shorter name"
         )
-    config = instance.config / "buildkitd.toml"
-    config.write_text(configuration(instance, runc=tools.path("runc")))
+    config = files.write(instance.config / "buildkitd.toml", configuration(instance, runc=tools.path("runc")))
     write_docker_config(instance)
     scratch = instance.data / "buildkit-tmp"  # each build leaves empty mount points: not in everybody's folder
     scratch.mkdir(parents=True, exist_ok=True)
@@ -42,6 +42,7 @@ def server(instance: Instance, tools: Tools) -> Server:
         name="buildkitd",
         argv=[str(tools.path("buildkitd")), "--config", str(config)],
         env={"TMPDIR": str(scratch)},
+        files=[config],
         ready=lambda: _listens(path),
         ready_within_s=30,
         stop_within_s=30,  # a running build is ended and its mounts are taken away
@@ -91,13 +92,10 @@ root = "{instance.data / "buildkit"}"
 
 def write_docker_config(instance: Instance) -> None:
     """The folder that makes the builder known by name, to the official plugin (buildx) and to the stand-in alike."""
-    instances = docker_config(instance) / "buildx" / "instances"
-    instances.mkdir(parents=True, exist_ok=True)
     node = {"Name": f"{BUILDER}0", "Endpoint": f"unix://{socket_path(instance)}"}
-    (instances / BUILDER).write_text(
-        json.dumps({"Name": BUILDER, "Driver": "remote", "Nodes": [node]}, indent=2) + "\n"
-    )
-    (docker_config(instance) / "config.json").write_text("{}\n")
+    builder = json.dumps({"Name": BUILDER, "Driver": "remote", "Nodes": [node]}, indent=2) + "\n"
+    files.write(docker_config(instance) / "buildx" / "instances" / BUILDER, builder)
+    files.write(docker_config(instance) / "config.json", "{}\n")
 
 
 def _listens(path: Path) -> bool:

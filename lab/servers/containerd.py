@@ -6,14 +6,13 @@ line for each container, adds no device, and leaves the rest to runc.
 
 from __future__ import annotations
 
-import hashlib
 import json
 import shlex
 import socket
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from lab import network
+from lab import files, network
 from lab.instance import LabError
 from lab.processes import Server, log_path
 
@@ -48,11 +47,8 @@ def server(instance: Instance, tools: Tools) -> Server:
         argv=[str(tools.path("containerd")), "--config", str(config)],
         ready=lambda: _listens(path),
         ready_within_s=40,
-        env={
-            "NO_PROXY": f"127.0.0.1,localhost,{instance.networks.node_address}",
-            # In the environment only so that the pin holds it: another configuration restarts the server.
-            "GPU_COMMONS_CONFIGURATION": hashlib.sha256(config.read_bytes()).hexdigest()[:16],
-        },
+        env={"NO_PROXY": f"127.0.0.1,localhost,{instance.networks.node_address}"},
+        files=[config],
         stop_within_s=20,
     )
 
@@ -60,15 +56,12 @@ def server(instance: Instance, tools: Tools) -> Server:
 def configure(instance: Instance, tools: Tools, pause_image: str) -> None:
     """Write everything that the runtime reads. `pause_image` must be in the lab's registry before the first pod."""
     folder = instance.config / "containerd"
-    (folder / "cni").mkdir(parents=True, exist_ok=True)
-    (folder / "cni" / "10-lab.conflist").write_text(json.dumps(cni_configuration(instance), indent=2) + "\n")
-    hosts = folder / "registries" / instance.registry_address / "hosts.toml"
-    hosts.parent.mkdir(parents=True, exist_ok=True)
-    hosts.write_text(registry_hosts(instance))
-    handler = folder / "nvidia-runtime"
-    handler.write_text(render_handler(runc=tools.path("runc"), log=log_path(instance, "nvidia-runtime")))
-    handler.chmod(0o755)
-    (folder / "config.toml").write_text(configuration(instance, tools, pause_image))
+    # Network and registry are read anew for each pod and each pull.
+    files.write(folder / "cni" / "10-lab.conflist", json.dumps(cni_configuration(instance), indent=2) + "\n")
+    files.write(folder / "registries" / instance.registry_address / "hosts.toml", registry_hosts(instance))
+    handler = render_handler(runc=tools.path("runc"), log=log_path(instance, "nvidia-runtime"))
+    files.write(folder / "nvidia-runtime", handler, mode=0o755)
+    files.write(folder / "config.toml", configuration(instance, tools, pause_image))
 
 
 def socket_path(instance: Instance) -> Path:

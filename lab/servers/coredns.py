@@ -11,7 +11,7 @@ import socket
 import struct
 from typing import TYPE_CHECKING
 
-from lab import network
+from lab import files, network
 from lab.accounts import Account
 from lab.instance import LabError
 from lab.processes import Server, is_running
@@ -49,18 +49,17 @@ def server(instance: Instance, tools: Tools, kubeconfig: Path) -> Server:
             f"port {PORT} of {address} is taken, so pods could not resolve names: "
             "a name server of this machine listens on every address; tell it to listen on its own only"
         )
-    corefile = instance.config / "Corefile"
     servers = [one for one in network.name_servers(network.resolv_conf()) if one != address]
     upstreams = [one for one in servers[:MAX_UPSTREAMS] if does_answer(one)]
-    corefile.write_text(render_corefile(instance, kubeconfig, upstreams))
+    corefile = files.write(instance.config / "Corefile", render_corefile(instance, kubeconfig, upstreams))
     health = f"http://127.0.0.1:{instance.ports['coredns_health']}/ready"
     return Server(
         name="coredns",
         argv=[str(tools.path("coredns")), "-conf", str(corefile)],
         ready=lambda: answers(health),
         ready_within_s=30,
-        # In the environment only so that the pin holds them: on another network the server is restarted.
-        env={"NO_PROXY": "*", "GPU_COMMONS_UPSTREAMS": " ".join(upstreams)},
+        env={"NO_PROXY": "*"},
+        files=[corefile, kubeconfig],
     )
 
 

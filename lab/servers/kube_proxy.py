@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import yaml
 
-from lab import certificates
+from lab import certificates, files
 from lab.processes import Server
 from lab.servers.kubelet import answers
 
@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 
 def server(instance: Instance, tools: Tools, node_name: str) -> Server:
     """The proxy of that node; writes its configuration."""
-    config = instance.config / "kube-proxy.yaml"
-    config.write_text(yaml.safe_dump(configuration(instance, node_name), sort_keys=False))
+    settings = yaml.safe_dump(configuration(instance, node_name), sort_keys=False)
+    config = files.write(instance.config / "kube-proxy.yaml", settings)
     health = f"http://127.0.0.1:{instance.ports['kube_proxy_health']}/healthz"
     return Server(
         name="kube-proxy",
@@ -26,6 +26,7 @@ def server(instance: Instance, tools: Tools, node_name: str) -> Server:
         ready=lambda: answers(health),
         ready_within_s=60,
         env={"NO_PROXY": "*"},
+        files=[config],
     )
 
 

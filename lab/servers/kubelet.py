@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import yaml
 
-from lab import certificates
+from lab import certificates, files
 from lab.cluster import REAL_NODE
 from lab.processes import Server
 from lab.servers import containerd
@@ -29,10 +29,9 @@ GPU_COUNT_FILE = ROOT / "device-plugins" / "gpu-commons" / "gpus"
 
 def server(instance: Instance, tools: Tools, node_name: str) -> Server:
     """The kubelet that joins as `node_name`; writes its configuration."""
-    config = instance.config / "kubelet.yaml"
-    config.write_text(yaml.safe_dump(configuration(instance), sort_keys=False))
+    config = files.write(instance.config / "kubelet.yaml", yaml.safe_dump(configuration(instance), sort_keys=False))
     # The machine's own may name a server that pods cannot reach, and its search domains are nobody's business here.
-    resolv_conf(instance).write_text(f"nameserver {instance.networks.node_address}\n")
+    files.write(resolv_conf(instance), f"nameserver {instance.networks.node_address}\n")
     health = f"http://127.0.0.1:{instance.ports['kubelet_health']}/healthz"
     return Server(
         name="kubelet",
@@ -48,6 +47,7 @@ def server(instance: Instance, tools: Tools, node_name: str) -> Server:
         ready=lambda: answers(health),
         ready_within_s=60,
         env={"NO_PROXY": "*"},
+        files=[config, resolv_conf(instance), certificates.authority(instance)],
     )
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import yaml
 
-from lab import certificates
+from lab import certificates, files
 from lab.cluster import SIMULATED_NODE, Cluster, answers, name_of
 from lab.instance import Instance
 from lab.processes import Server
@@ -64,10 +64,8 @@ def take_over(cluster: Cluster) -> None:
 def server(instance: Instance, tools: Tools) -> Server:
     serving = certificates.pair(instance, "kwok-serving")
     address, port = instance.networks.node_address, instance.ports["kwok"]
-    log = instance.config / "simulated-pod.log"
-    log.write_text(SIMULATED_LOG)
-    settings = instance.config / "kwok.yaml"
-    settings.write_text(render_configuration(log))
+    log = files.write(instance.config / "simulated-pod.log", SIMULATED_LOG)
+    settings = files.write(instance.config / "kwok.yaml", render_configuration(log))
     return Server(
         "kwok",
         argv=[

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
+from lab import files
 from lab.accounts import Account
 from lab.processes import Server, log_path, tail
 
@@ -51,17 +52,16 @@ def server(instance: Instance, tools: Tools, kubeconfig: Path, helper_image: str
     """The provisioner, with the kubeconfig of ACCOUNT. `helper_image` needs sh, mkdir and rm."""
     volumes(instance).mkdir(exist_ok=True)
     folder = instance.config / "local-path"
-    folder.mkdir(exist_ok=True)
     paths = [{"node": "DEFAULT_PATH_FOR_NON_LISTED_NODES", "paths": [str(volumes(instance))]}]
-    (folder / "config.json").write_text(json.dumps({"nodePathMap": paths}, indent=2) + "\n")
-    (folder / "helper-pod.yaml").write_text(helper_pod(helper_image))
+    config = files.write(folder / "config.json", json.dumps({"nodePathMap": paths}, indent=2) + "\n")
+    helper = files.write(folder / "helper-pod.yaml", helper_pod(helper_image))
     return Server(
         name="local-path-provisioner",
         argv=[
             str(tools.path("local-path-provisioner")),
             "start",
-            f"--config={folder / 'config.json'}",
-            f"--helper-pod-file={folder / 'helper-pod.yaml'}",
+            f"--config={config}",
+            f"--helper-pod-file={helper}",
             f"--helper-image={helper_image}",
             f"--kubeconfig={kubeconfig}",
             f"--namespace={ACCOUNT.namespace}",
@@ -70,6 +70,7 @@ def server(instance: Instance, tools: Tools, kubeconfig: Path, helper_image: str
         ready=lambda: has_started(tail(log_path(instance, "local-path-provisioner"), lines=50)),
         ready_within_s=30,
         env={"NO_PROXY": "*"},
+        files=[config, helper, kubeconfig],
     )
 
 

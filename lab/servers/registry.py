@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import yaml
 
+from lab import files
 from lab.processes import Server
 
 if TYPE_CHECKING:
@@ -18,8 +19,7 @@ HTTP_OK = 200
 
 def server(instance: Instance, tools: Tools) -> Server:
     """The registry of `instance`; writes its configuration file."""
-    config = instance.config / "registry.yaml"
-    config.write_text(yaml.safe_dump(configuration(instance), sort_keys=False))
+    config = files.write(instance.config / "registry.yaml", yaml.safe_dump(configuration(instance), sort_keys=False))
     url = f"http://{instance.registry_address}/v2/"
     return Server(
         name="registry",
@@ -27,6 +27,7 @@ def server(instance: Instance, tools: Tools) -> Server:
         ready=lambda: _answers(url),
         ready_within_s=20,
         env={"OTEL_TRACES_EXPORTER": "none"},  # later releases would look for a collector on localhost
+        files=[config],
     )
 
 

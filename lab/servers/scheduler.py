@@ -9,7 +9,7 @@ from typing import Any
 
 import yaml
 
-from lab import certificates
+from lab import certificates, files
 from lab.cluster import REAL_NODE, answers
 from lab.instance import Instance
 from lab.processes import Server
@@ -61,8 +61,7 @@ def server(instance: Instance, tools: Tools) -> Server:
     serving = certificates.pair(instance, "loopback")
     authority = certificates.authority(instance)
     port = instance.ports["scheduler"]
-    settings = instance.config / "scheduler.yaml"
-    settings.write_text(yaml.safe_dump(configuration(instance), sort_keys=False))
+    settings = files.write(instance.config / "scheduler.yaml", yaml.safe_dump(configuration(instance), sort_keys=False))
     return Server(
         "kube-scheduler",
         argv=[

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import psutil
 import pytest
 
-from lab import processes
+from lab import files, processes
 from lab.instance import Instance, LabError, open_instance
 from lab.processes import Server
 
@@ -51,6 +52,17 @@ def test_a_changed_command_line_restarts_the_server(instance: Instance) -> None:
     processes.start(instance, sleeper())
     first = pid(instance)
     processes.start(instance, Server("sleeper", (*SLEEPER, "other"), ready=lambda: True))
+    assert pid(instance) != first
+    processes.stop(instance, "sleeper")
+
+
+def test_a_file_with_another_content_restarts_the_server(instance: Instance) -> None:
+    settings = files.write(instance.config / "settings", "one")
+    processes.start(instance, replace(sleeper(), files=[settings]))
+    first = pid(instance)
+    processes.start(instance, replace(sleeper(), files=[files.write(settings, "one")]))
+    assert pid(instance) == first
+    processes.start(instance, replace(sleeper(), files=[files.write(settings, "two")]))
     assert pid(instance) != first
     processes.stop(instance, "sleeper")
 

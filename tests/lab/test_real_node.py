@@ -14,12 +14,12 @@ import httpx
 import psutil
 import pytest
 
-from lab import control_plane, iptables, mounts, network, node, processes, pushes, traces
+from lab import control_plane, health, iptables, mounts, network, node, processes, pushes, traces
 from lab.cluster import REAL_NODE, Cluster, wait_until
 from lab.instance import PREFERRED_PORTS, Instance, LabError
 from lab.node import RealNode
 from lab.processes import Server
-from lab.servers import buildkit, containerd, kubelet, local_path, registry
+from lab.servers import buildkit, containerd, kube_proxy, kubelet, local_path, registry
 from lab.stand_ins import images
 from lab.toolchain import Toolchain
 
@@ -139,6 +139,17 @@ def run(lab: Lab, body: dict[str, Any], phase: str = "Running") -> None:
     eventually(f"{name} is {phase}", lambda: (lab.cluster.get(f"{PODS}/{name}") or {})["status"]["phase"] == phase)
 
 
+def service(name: str, node_port: int) -> dict[str, Any]:
+    """A Service of the web server."""
+    ports = [{"port": 80, "targetPort": 8080, "nodePort": node_port}]
+    return {
+        "apiVersion": "v1",
+        "kind": "Service",
+        "metadata": {"name": name},
+        "spec": {"type": "NodePort", "selector": {"app": "web"}, "ports": ports},
+    }
+
+
 @pytest.fixture(scope="module")
 def web(lab: Lab) -> dict[str, Any]:
     """A web server with a volume, behind a Service with a node port."""
@@ -151,14 +162,7 @@ def web(lab: Lab) -> dict[str, Any]:
         "spec": {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}},
     }
     lab.cluster.apply("/api/v1/namespaces/default/persistentvolumeclaims/web", claim)
-    ports = [{"port": 80, "targetPort": 8080, "nodePort": 30089}]
-    service = {
-        "apiVersion": "v1",
-        "kind": "Service",
-        "metadata": {"name": "web"},
-        "spec": {"type": "NodePort", "selector": {"app": "web"}, "ports": ports},
-    }
-    made: dict[str, Any] = lab.cluster.apply("/api/v1/namespaces/default/services/web", service)
+    made: dict[str, Any] = lab.cluster.apply("/api/v1/namespaces/default/services/web", service("web", 30089))
     body = pod(
         "web",
         lab.image(images.BUSYBOX),
@@ -219,9 +223,9 @@ def test_a_node_port_is_open_on_127_0_0_1_and_not_on_other_addresses(lab: Lab, w
             httpx.get(f"http://{address}:30089", timeout=3, trust_env=False)
 
 
-def answer(address: str) -> str:
+def answer(address: str, port: int = 30089) -> str:
     try:
-        return httpx.get(f"http://{address}:30089", timeout=3, trust_env=False).text
+        return httpx.get(f"http://{address}:{port}", timeout=3, trust_env=False).text
     except httpx.HTTPError as error:
         return str(error)
 
@@ -329,6 +333,62 @@ def test_the_persistence_daemon_says_what_it_is(lab: Lab) -> None:
     assert "stands for nvidia-persistenced" in log
     assert '["--persistence-mode"]' in log
     assert "no driver" in log
+
+
+def settings_of(lab: Lab) -> dict[str, tuple[int, int]]:
+    """Every file that the lab wrote for its servers: which one it is and when it was written."""
+    found = [path for path in lab.instance.config.rglob("*") if path.is_file()]
+    return {str(path): (path.stat().st_ino, path.stat().st_mtime_ns) for path in found}
+
+
+def pids(lab: Lab) -> dict[str, int]:
+    return {record.name: record.pid for record in processes.records(lab.instance) if record.process()}
+
+
+def test_a_second_start_touches_no_file_and_no_server(lab: Lab, web: dict[str, Any]) -> None:
+    assert web
+    files, servers = settings_of(lab), pids(lab)
+    assert len(servers) == 12
+    start_everything(lab.instance, lab.tools)
+    time.sleep(2)  # kube-proxy would need a moment to notice a change, and to end itself
+    assert settings_of(lab) == files
+    assert pids(lab) == servers
+    assert str(health.check(lab.instance)) == "12 servers run"
+
+
+@pytest.mark.parametrize("broken", ["killed", "its file was changed"])
+def test_a_kube_proxy_that_ended_is_named_and_comes_back(lab: Lab, web: dict[str, Any], broken: str) -> None:
+    assert web
+    before = pids(lab)
+    if broken == "killed":
+        psutil.Process(before["kube-proxy"]).kill()
+    else:
+        (lab.instance.config / "kube-proxy.yaml").write_text("mode: none\n")  # it watches its file, and ends itself
+    eventually("kube-proxy has ended", lambda: "kube-proxy" not in pids(lab))
+    with pytest.raises(LabError, match="kube-proxy ended after the start"):
+        health.check(lab.instance)
+    node.start(lab.instance, lab.tools, NODE)
+    after = pids(lab)
+    assert {name for name in after if after[name] != before[name]} == {"kube-proxy"}
+    assert str(health.check(lab.instance)) == "12 servers run"
+    # It really serves again: a Service that it has never seen before answers.
+    again = lab.cluster.apply("/api/v1/namespaces/default/services/again", service("again", 30090))
+    try:
+        eventually("the new node port answers", lambda: answer("127.0.0.1", 30090) == "hello\n")
+        assert again["spec"]["clusterIP"]
+    finally:
+        lab.cluster.delete("/api/v1/namespaces/default/services/again")
+
+
+def test_another_setting_restarts_the_server_that_reads_it(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
+    before = pids(lab)
+    usual = kube_proxy.configuration
+    with monkeypatch.context() as changed:
+        changed.setattr(kube_proxy, "configuration", lambda *given: {**usual(*given), "configSyncPeriod": "10m0s"})
+        node.start(lab.instance, lab.tools, NODE)
+    after = pids(lab)
+    assert {name for name in after if after[name] != before[name]} == {"kube-proxy"}
+    node.start(lab.instance, lab.tools, NODE)
 
 
 def test_killed_servers_come_back_and_pods_never_noticed(lab: Lab, web: dict[str, Any]) -> None:

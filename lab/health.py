@@ -1,0 +1,114 @@
+"""What `make up` looks at before it says that something is up: every server, and every hub through its Service.
+
+A hub is asked the way a browser reaches it: the node port that kube-proxy serves leads to the hub's proxy, and from
+there the Service `hub` leads to the hub. An answer of the pod alone would say nothing about either.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import httpx
+
+from lab import processes
+from lab.cluster import SIMULATED_NODE, Cluster, name_of
+from lab.instance import LabError
+
+if TYPE_CHECKING:
+    from lab.cluster import Object
+    from lab.instance import Instance
+
+WITHIN_S = 180  # a machine that has just booted starts hub and proxy anew
+PAUSE_S = 0.5
+PUBLIC_SERVICE = "proxy-public"
+HUB_POD = "hub-0"
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """What was found to be well."""
+
+    servers: int
+    answering: Sequence[str] = ()  # hubs
+    simulated: Sequence[str] = ()  # hubs whose pods nobody runs
+
+    def __str__(self) -> str:
+        parts = ["1 server runs" if self.servers == 1 else f"{self.servers} servers run"]
+        parts += [f"hub {name} answers through its Service" for name in self.answering]
+        parts += [f"hub {name} is only simulated, and nothing answers there" for name in self.simulated]
+        return ", ".join(parts)
+
+
+def check(instance: Instance, hubs: Iterable[str] = (), *, within_s: float = WITHIN_S) -> Checked:
+    """Every server that was started still runs, and every hub (each fills the namespace of its name) answers in time.
+
+    Raises LabError that names what does not, with its log.
+    """
+    answering: list[str] = []
+    simulated: list[str] = []
+    _check_servers(instance)  # first: a hub without kube-proxy would be waited for in vain
+    with Cluster(instance) as cluster:
+        for hub in hubs:
+            if _is_simulated(cluster, hub):
+                simulated.append(hub)
+            else:
+                _wait_for_hub(instance, cluster, hub, within_s)
+                answering.append(hub)
+    return Checked(_check_servers(instance), answering, simulated)
+
+
+def _check_servers(instance: Instance) -> int:
+    records = processes.records(instance)
+    ended = [record.name for record in records if record.process() is None]
+    if ended:
+        logs = [processes.log_path(instance, name) for name in ended]
+        last = "\n".join(f"the last lines of {log}:\n{processes.tail(log)}" for log in logs)
+        raise LabError(f"{', '.join(ended)} ended after the start; `make up` starts it again\n{last}")
+    return len(records)
+
+
+def _is_simulated(cluster: Cluster, namespace: str) -> bool:
+    pod = cluster.get(f"/api/v1/namespaces/{namespace}/pods/{HUB_POD}")
+    node = (pod or {}).get("spec", {}).get("nodeName")
+    return node is not None and node in {name_of(each) for each in cluster.nodes(labels=SIMULATED_NODE)}
+
+
+def _wait_for_hub(instance: Instance, cluster: Cluster, hub: str, within_s: float) -> None:
+    deadline = time.monotonic() + within_s
+    while reason := _reason(cluster, hub):
+        if time.monotonic() > deadline:
+            pods = instance.logs / "pods" / f"{hub}_{HUB_POD}_*"
+            raise LabError(
+                f"hub {hub} does not answer through its Service {hub}/{PUBLIC_SERVICE} "
+                f"after {within_s:.0f} s: {reason}\n"
+                f"the hub's log: kubectl logs --namespace {hub} {HUB_POD} (files: {pods})\n"
+                f"kube-proxy's log: {processes.log_path(instance, 'kube-proxy')}"
+            )
+        _check_servers(instance)
+        time.sleep(PAUSE_S)
+
+
+def _reason(cluster: Cluster, namespace: str) -> str:
+    """Why the hub does not answer; empty when it does."""
+    service = cluster.get(f"/api/v1/namespaces/{namespace}/services/{PUBLIC_SERVICE}")
+    if service is None:
+        return "there is no such Service"
+    url = f"http://{_address(service)}/hub/api/"
+    try:
+        answer = httpx.get(url, timeout=5, trust_env=False)
+    except httpx.HTTPError as error:
+        return f"{url}: {error or type(error).__name__}"
+    if answer.status_code != httpx.codes.OK or "version" not in answer.text:
+        return f"{url} answers {answer.status_code} {answer.reason_phrase}"
+    return ""
+
+
+def _address(service: Object) -> str:
+    """Where kube-proxy listens for it: the node port where it has one, else its cluster address."""
+    (port,) = service["spec"]["ports"]
+    if "nodePort" in port:
+        return f"127.0.0.1:{port['nodePort']}"
+    return f"{service['spec']['clusterIP']}:{port['port']}"
