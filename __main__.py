@@ -7,6 +7,7 @@ import pulumi
 from components import wiring
 from components.gpu_image import GpuImage
 from components.own_outputs import own_output
+from components.sdks import missing_sdk
 from components.settings import SettingsError, Stack, from_pulumi
 from images.load import SpecError
 
@@ -78,4 +79,9 @@ if __name__ == "__main__":
     except (SettingsError, SpecError) as error:
         # The whole message is the problem and its fix: a traceback would only hide it.
         pulumi.log.error(str(error))
+        sys.exit(ALREADY_SAID)
+    except ModuleNotFoundError as error:
+        if not (problem := missing_sdk(error, pulumi.get_stack())):
+            raise
+        pulumi.log.error(str(problem))
         sys.exit(ALREADY_SAID)

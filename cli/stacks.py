@@ -35,9 +35,8 @@ def stack_file(stack: str) -> Path:
     found = next((path for path in named if path.is_file()), None)
     if found is None:
         known = sorted({stack_name(str(path)) for path in stack_files()})
-        raise InputError(
-            f'--stack: there is no stack "{stack}" in {_folders()[0]}; give a path, or one of {", ".join(known)}'
-        )
+        choice = f"a path, or one of {', '.join(known)}" if known else "the path of a stack file"
+        raise InputError(f'--stack: there is no stack "{stack}" in {_folders()[0]}; give {choice}')
     return found
 
 

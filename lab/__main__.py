@@ -11,7 +11,7 @@ from typing import Any
 
 import click
 
-from lab import engine, health, steps, summary
+from lab import engine, health, sdks, steps, summary
 from lab.instance import Instance, LabError, find_instance, forget_instance, open_instance
 from lab.toolchain import Toolchain
 
@@ -57,6 +57,7 @@ def up(name: str, stack: str, without_stack: bool, simulated: bool) -> None:  # 
     """Tools, servers, the fleet's machines, the engine's plugins, then `pulumi up`."""
     tools = Toolchain()
     tools.ensure(report)
+    sdks.ensure(_stack_file(stack), report)
     instance = open_instance(name)
     nodes = steps.Nodes.SIMULATED if simulated else steps.Nodes.ONE_REAL
     steps.start(instance, tools, _stack_file(stack), nodes, report)
@@ -90,7 +91,7 @@ def _deploy(instance: Instance, tools: Toolchain, stack: str) -> str:
 @_plain_errors
 def preview(name: str, stack: str, events: Path | None) -> None:
     """What `up` would change; the servers must run. The stack need not have been deployed."""
-    _stack_file(stack)
+    sdks.ensure(_stack_file(stack), report)
     instance, tools = find_instance(name), Toolchain()
     engine.prepare(instance, tools, report)
     engine.select_stack(instance, tools, stack)

@@ -16,9 +16,9 @@ from typing import Any
 import httpx
 import psutil
 
-from lab import processes
+from lab import processes, sdks
 from lab.cluster import SIMULATED_NODE
-from lab.instance import Instance, LabError, cache_home
+from lab.instance import Instance, LabError
 from lab.language_host import launcher as language_host
 from lab.providers import plugin
 from lab.servers import buildkit
@@ -41,8 +41,9 @@ def environment(instance: Instance, tools: Toolchain) -> dict[str, str]:
     """Every variable that a bare `pulumi` needs to work on this lab."""
     folders = [str(bin_folder(instance)), *(str(folder) for folder in tools.bin_folders() if folder.exists())]
     inherited = [part for part in os.environ.get("PATH", "").split(":") if part not in folders]
+    uv = [str(folder) for folder in sdks.uv_folders()]  # last on PATH: a Python lies there too
     return {
-        "PATH": ":".join([*folders, *inherited, *(part for part in _uv_folders() if part not in inherited)]),
+        "PATH": ":".join([*folders, *inherited, *(part for part in uv if part not in inherited)]),
         "PULUMI_HOME": str(instance.config / "pulumi"),
         "PULUMI_BACKEND_URL": f"file://{instance.data / 'state'}",
         "PULUMI_CONFIG_PASSPHRASE": "",
@@ -57,11 +58,6 @@ def environment(instance: Instance, tools: Toolchain) -> dict[str, str]:
         # The lab's own addresses are never a proxy's business.
         "NO_PROXY": ",".join(filter(None, [os.environ.get("NO_PROXY"), "127.0.0.1", instance.networks.node_address])),
     }
-
-
-def _uv_folders() -> list[str]:
-    """Where `make` put uv, which language hosts call to make environments. Last on PATH: a Python lies there too."""
-    return [str(found.parent) for found in sorted(cache_home().glob("uv-*/bin/uv"))]
 
 
 def _pulumi(instance: Instance, tools: Toolchain) -> str:

@@ -1,0 +1,38 @@
+"""Brings the SDKs of providers that a stack needs beyond those that every stack needs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from components.problems import SettingsError
+from components.sdks import extras_of
+from components.stack.document import read_yaml
+from lab import processes
+from lab.instance import LabError, cache_home
+from lab.toolchain import Report
+
+PROJECT = Path(__file__).parent.parent
+
+
+def uv_folders() -> list[Path]:
+    """Where `make` put uv, which language hosts call to make environments."""
+    return [found.parent for found in sorted(cache_home().glob("uv-*/bin/uv"))]
+
+
+def ensure(stack_file: Path, report: Report) -> None:
+    """Install what this stack's site needs, into the environment of the clone. Safe to repeat.
+
+    Raises LabError where the file cannot be read, or a package cannot be had.
+    """
+    try:
+        data = read_yaml(stack_file, called="--stack").data
+    except SettingsError as error:
+        raise LabError(str(error)) from None
+    extras = extras_of(data.get("config") if isinstance(data, dict) else None)
+    if not extras:
+        return
+    report(f"Python packages for this site: {', '.join(f'pulumi-{extra}' for extra in extras)} …")
+    uv = uv_folders()[-1] / "uv" if uv_folders() else Path("uv")
+    asked = [word for extra in extras for word in ("--extra", extra)]
+    # Inexact: what another stack needed stays.
+    processes.run([str(uv), "sync", "--frozen", "--inexact", "--compile-bytecode", "--quiet", *asked], cwd=PROJECT)

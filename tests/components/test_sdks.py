@@ -1,0 +1,70 @@
+"""Which SDKs a stack needs beyond those of every stack, and what a stack without its own is told."""
+
+from __future__ import annotations
+
+import runpy
+import tomllib
+from pathlib import Path
+
+import pytest
+import yaml
+
+from components import settings
+from components.sdks import EXTRAS, MODULES, extras_of, missing_sdk
+
+PROJECT = Path(__file__).parents[2]
+
+
+@pytest.mark.parametrize(
+    ("config", "extras"),
+    [
+        ({"gpu-commons:site": {"kind": "eks"}}, ("aws",)),
+        ({"gpu-commons:site": {"kind": "docker"}}, ("docker",)),
+        ({"gpu-commons:site": {"kind": "kubernetes"}}, ()),
+        ({"gpu-commons:site": {"kind": "slurm"}}, ()),
+        ({"gpu-commons:site": {"registry": "registry.example.edu"}}, ()),
+        ({"gpu-commons:site": {"kind": ["eks"]}}, ()),
+        ({"gpu-commons:site": {"kind": "mainframe"}}, ()),
+        ({"gpu-commons:site": "eks"}, ()),
+        (None, ()),
+    ],
+)
+def test_the_kind_of_a_site_says_which_sdks_a_stack_needs(config: object, extras: tuple[str, ...]) -> None:
+    assert extras_of(config) == extras
+
+
+@pytest.mark.parametrize("stack", sorted((PROJECT / "stacks").glob("Pulumi.*.yaml")), ids=lambda path: path.stem)
+def test_no_stack_on_premises_needs_an_sdk_of_another_site(stack: Path) -> None:
+    assert extras_of(yaml.safe_load(stack.read_text())["config"]) == ()
+
+
+def test_every_extra_that_is_named_exists_and_every_extra_is_named() -> None:
+    extras = tomllib.loads((PROJECT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
+    assert set(extras) == set(MODULES.values()) == {name for names in EXTRAS.values() for name in names}
+    brought = {module: requirement for module, extra in MODULES.items() for requirement in extras[extra]}
+    assert all(requirement.startswith(module.replace("_", "-")) for module, requirement in brought.items())
+
+
+def test_a_stack_without_its_sdk_is_told_the_command_that_installs_it() -> None:
+    with pytest.raises(ModuleNotFoundError) as caught:
+        raise ModuleNotFoundError("No module named 'pulumi_aws'", name="pulumi_aws.ec2")
+    assert str(missing_sdk(caught.value, "eks-lab")) == (
+        "stack eks-lab: needs the Python package pulumi-aws, which is not installed\n"
+        "    run: make up STACK=eks-lab (or, without the lab: uv sync --inexact --extra aws)"
+    )
+    assert missing_sdk(ModuleNotFoundError("No module named 'x'", name="x"), "eks-lab") is None
+    assert missing_sdk(ModuleNotFoundError("of nothing"), "eks-lab") is None
+
+
+def test_the_program_ends_with_that_message_and_no_traceback(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def wants_an_sdk() -> None:
+        raise ModuleNotFoundError("No module named 'pulumi_docker'", name="pulumi_docker")
+
+    monkeypatch.setenv("PULUMI_OPTION_POLICY_PACK", "policies")
+    monkeypatch.setattr(settings, "from_pulumi", wants_an_sdk)
+    with pytest.raises(SystemExit) as ended:
+        runpy.run_path(str(PROJECT / "__main__.py"), run_name="__main__")
+    assert ended.value.code == 32
+    assert "needs the Python package pulumi-docker, which is not installed" in capsys.readouterr().err
