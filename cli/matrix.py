@@ -13,7 +13,7 @@ import click
 
 from cli.listed import ListError, read_images, read_pools
 from cli.reports.grid import Grid, grid_data, grid_of
-from cli.stacks import pool_of, read_stack, stack_name
+from cli.stacks import pools_of, read_stack, stack_name
 from cli.terminal import InputError, as_json, has_colours, json_text
 from components.compat import CaseError, Image, Pool
 from components.compat import matrix as solve
@@ -95,7 +95,7 @@ def of_stack(stack: str) -> tuple[Sequence[Image], Sequence[Pool]]:
         ]
     except SpecError as error:
         raise InputError(str(error)) from None
-    return images, [pool_of(pool) for pool in settings.fleet.pools]
+    return images, [column for pool in settings.fleet.pools for column in pools_of(pool)]
 
 
 def _of_lists(images: BinaryIO, pools: BinaryIO) -> tuple[Sequence[Image], Sequence[Pool]]:

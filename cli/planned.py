@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from cli.reports.plan import Fit, Page, Place
-from cli.stacks import pool_of, read_stack, stack_files, stack_name
+from cli.stacks import pools_of, read_stack, stack_files, stack_name
 from cli.terminal import InputError
 from components.compat import CaseError, check
 from components.compat.ceiling import ceiling
@@ -26,9 +26,10 @@ def page_of(family: Sequence[ImageSpec], images: Path, stack: str | None) -> Pag
     uses = uses_of(family)
     stacks, remark = _stacks_of(family[0].full_name, stack)
     places = tuple(
-        Place(pool.name if len(stacks) == 1 else f"{name}/{pool.name}", pool_of(pool).case, machine_of(pool))
+        Place(nodes.name if len(stacks) == 1 else f"{name}/{nodes.name}", nodes.case, machine_of(pool))
         for name, settings in stacks.items()
         for pool in settings.fleet.pools
+        for nodes in pools_of(pool)
     )
     return Page(
         plan=plan_image(family),

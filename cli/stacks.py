@@ -51,11 +51,11 @@ def stack_name(stack: str) -> str:
     return Path(stack).name.removeprefix("Pulumi.").removesuffix(".yaml").removesuffix(".yml")
 
 
-def pool_of(pool: StackPool) -> Pool:
-    """A pool of a stack as the engine of `check` takes it."""
-    from policies.pools import case_of  # noqa: PLC0415 - see above
+def pools_of(pool: StackPool) -> tuple[Pool, ...]:
+    """A pool of a stack as the engine of `check` takes it: nodes that are alike. Nodes without GPUs are none."""
+    from policies.pools import cases_of  # noqa: PLC0415 - see above
 
-    return Pool(pool.name, case_of(pool))
+    return tuple(Pool(name, case) for name, case in cases_of(pool).items())
 
 
 def _folders() -> tuple[Path, Path]:

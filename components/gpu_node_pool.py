@@ -1,4 +1,4 @@
-"""GpuNodePool: what an on-premises pool of GPU nodes is supposed to be, as labels and taints of named nodes."""
+"""GpuNodePool: what an on-premises pool of nodes is supposed to be, as labels and taints of named nodes."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, NotRequired, TypedDict
@@ -19,19 +19,23 @@ class Taint(TypedDict):
 
 
 class GpuNodePoolArgs(TypedDict):
-    """Arguments of GpuNodePool. Plain values decide which resources exist; inputs flow through."""
+    """Arguments of GpuNodePool. Plain values decide which resources exist; inputs flow through.
+
+    `gpu`, `gpus_per_node`, `driver_version` and `container_toolkit_version` come together: a pool without them has
+    nodes without GPUs.
+    """
 
     pool: str
     """Name of the pool; the value of the label `gpu-commons.org/pool`."""
     node_names: Sequence[str]
     """Names of the nodes, as the API server knows them."""
-    gpu: str
-    """GPU model, such as "GeForce GTX 1080 Ti"."""
-    gpus_per_node: int
-    """GPUs in each node."""
-    driver_version: pulumi.Input[str]
+    gpu: NotRequired[str]
+    """GPU model, such as "GeForce GTX 1080 Ti"; none: the nodes have no GPU, and get no GPU taint."""
+    gpus_per_node: NotRequired[int]
+    """GPUs in each node; 0 without gpu."""
+    driver_version: NotRequired[pulumi.Input[str]]
     """NVIDIA driver that the nodes are supposed to run, such as "418.88"."""
-    container_toolkit_version: pulumi.Input[str]
+    container_toolkit_version: NotRequired[pulumi.Input[str]]
     """NVIDIA container toolkit that the nodes are supposed to run."""
     labels: NotRequired[Mapping[str, str]]
     """Further labels of the site."""
@@ -40,7 +44,7 @@ class GpuNodePoolArgs(TypedDict):
 
 
 class GpuNodePool(pulumi.ComponentResource):
-    """Labels and taints of named GPU nodes, one NodePatch each. The nodes themselves stay yours.
+    """Labels and taints of named nodes, one NodePatch each. The nodes themselves stay yours.
 
     The driver is a property: a change is one visible line in a preview. Nobody's driver is installed by it: who
     installs drivers (image, configuration management, GPU operator) does so, and this component compares the declared
@@ -57,12 +61,16 @@ class GpuNodePool(pulumi.ComponentResource):
     """Nodes that report another driver than the declared one."""
 
     def __init__(self, name: str, args: GpuNodePoolArgs, opts: pulumi.ResourceOptions | None = None) -> None:
-        if not args["node_names"]:
-            raise ValueError(f'pool "{args["pool"]}": node_names is empty; name at least one node')
+        if found_wrong := manifest.problems(args):
+            raise ValueError("; ".join(f'pool "{args["pool"]}": {each}' for each in found_wrong))
+        driver = args.get("driver_version")
         node_labels = manifest.node_labels(
-            args["pool"], args["driver_version"], args["container_toolkit_version"], args.get("labels") or {}
+            args["pool"], driver, args.get("container_toolkit_version"), args.get("labels") or {}
         )
-        spec: Any = {"taints": manifest.node_taints([_taint(taint) for taint in args.get("taints") or ()])}
+        taints = manifest.node_taints(
+            [_taint(taint) for taint in args.get("taints") or ()], has_gpus=driver is not None
+        )
+        spec: Any = {"taints": taints} if taints else None
         super().__init__("gpu-commons:index:GpuNodePool", name, {**args}, opts)
         reported: dict[str, pulumi.Output[str | None]] = {}
         for node_name in args["node_names"]:
@@ -80,8 +88,8 @@ class GpuNodePool(pulumi.ComponentResource):
                 opts=pulumi.ResourceOptions(parent=self, depends_on=[found]),
             )
         self.node_names = pulumi.Output.from_input(list(args["node_names"]))
-        self.gpus = pulumi.Output.from_input(len(args["node_names"]) * int(args["gpus_per_node"]))
-        self.drifted_nodes = pulumi.Output.all(declared=args["driver_version"], reported=reported).apply(self._compare)
+        self.gpus = pulumi.Output.from_input(len(args["node_names"]) * int(args.get("gpus_per_node") or 0))
+        self.drifted_nodes = pulumi.Output.all(declared=driver, reported=reported).apply(self._compare)
         self.register_outputs({"node_names": self.node_names, "gpus": self.gpus, "drifted_nodes": self.drifted_nodes})
 
     def _compare(self, values: Mapping[str, Any]) -> Sequence[str]:

@@ -82,6 +82,12 @@ def gfd_labels(model: GpuModel, gpus: int, driver: DriverVersion) -> dict[str, s
     return {NVIDIA_PREFIX + word: value for word, value in words.items()}
 
 
-def pool_labels(pool: str, driver: DriverVersion | str, container_toolkit: str) -> dict[str, str]:
-    """Labels that we set on every node of a pool: what the stack declares, not what the node reports."""
-    return {POOL: pool, DRIVER: str(driver), TOOLKIT: container_toolkit}
+def pool_labels(
+    pool: str, driver: DriverVersion | str | None = None, container_toolkit: str | None = None
+) -> dict[str, str]:
+    """Labels that we set on a node of a pool: what the stack declares, not what the node reports.
+
+    Nodes without GPUs have neither driver nor container toolkit.
+    """
+    found = {POOL: pool, DRIVER: driver, TOOLKIT: container_toolkit}
+    return {key: str(value) for key, value in found.items() if value is not None}

@@ -1,5 +1,6 @@
 """NvidiaRuntime: what a Kubernetes cluster needs besides the driver so that pods can ask for GPUs."""
 
+from collections.abc import Sequence
 from typing import Any, NotRequired, TypedDict
 
 import pulumi
@@ -17,12 +18,14 @@ class NvidiaRuntimeArgs(TypedDict):
     """Image of NVIDIA's device plugin, by digest."""
     persistence_daemon_image: pulumi.Input[str]
     """Image with a shell and chroot; the daemon itself comes from the driver on the host."""
+    pools: NotRequired[Sequence[str]]
+    """Pools whose nodes have GPUs, for a fleet that also has others; default: every node of a GpuNodePool."""
     namespace: NotRequired[str]
     """Namespace of the daemons, made by the component; default `gpu-runtime`."""
 
 
 class NvidiaRuntime(pulumi.ComponentResource):
-    """RuntimeClass `nvidia`, device plugin and persistence daemon on every node of a GpuNodePool.
+    """RuntimeClass `nvidia`, device plugin and persistence daemon on the nodes of GpuNodePools.
 
     The container runtime's handler `nvidia` (NVIDIA container toolkit) is configured on the nodes by who installs them.
     """
@@ -31,6 +34,9 @@ class NvidiaRuntime(pulumi.ComponentResource):
     """Name of the RuntimeClass for pods that use GPUs."""
 
     def __init__(self, name: str, args: NvidiaRuntimeArgs, opts: pulumi.ResourceOptions | None = None) -> None:
+        pools = args.get("pools")
+        if pools is not None and not pools:
+            raise ValueError(f"{name}.pools is empty: name a pool with GPUs, or leave it out for all pools")
         super().__init__("gpu-commons:index:NvidiaRuntime", name, {**args}, opts)
         child = pulumi.ResourceOptions(parent=self)
         runtime_class = RuntimeClass(
@@ -49,8 +55,8 @@ class NvidiaRuntime(pulumi.ComponentResource):
             opts=child,
         )
         daemons: dict[str, dict[str, Any]] = {
-            "device-plugin": manifest.device_plugin_pod(args["device_plugin_image"]),
-            "persistence-daemon": manifest.persistence_pod(args["persistence_daemon_image"]),
+            "device-plugin": manifest.device_plugin_pod(args["device_plugin_image"], pools),
+            "persistence-daemon": manifest.persistence_pod(args["persistence_daemon_image"], pools),
         }
         for component, pod in daemons.items():
             spec: Any = manifest.daemon_set_spec(component, pod)

@@ -51,6 +51,12 @@ class Node:
     is_cordoned: bool = False
     open_labels: str | None = None  # labels with this prefix may be there too, with any value
     is_amount_open: bool = False  # it may have any amount of other resources
+    variant: str = ""  # nodes of its pool with the same facts, where not all have the same
+
+    @property
+    def alike(self) -> str:
+        """The nodes that have the same facts as this one, by name: its pool, or a part of it."""
+        return self.variant or self.pool
 
     def label(self, key: str) -> str | Unknown | None:
         """Its value; None where the node has none."""

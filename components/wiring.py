@@ -127,14 +127,13 @@ def managed_pools(stack: Stack) -> tuple[Pool, ...]:
 
 def pool_args(pool: Pool) -> GpuNodePoolArgs:
     """Arguments of the GpuNodePool of a pool."""
-    args: GpuNodePoolArgs = {
-        "pool": pool.name,
-        "node_names": list(pool.node_names),
-        "gpu": pool.gpu.name,
-        "gpus_per_node": pool.gpus_per_node,
-        "driver_version": str(pool.driver),
-        "container_toolkit_version": str(pool.container_toolkit),
-    }
+    args: GpuNodePoolArgs = {"pool": pool.name, "node_names": list(pool.node_names)}
+    gpus = pool.gpus_of_node
+    if gpus is not None:
+        args["gpu"] = gpus.model.name
+        args["gpus_per_node"] = gpus.count
+        args["driver_version"] = str(gpus.driver)
+        args["container_toolkit_version"] = gpus.container_toolkit
     if pool.labels:
         args["labels"] = dict(pool.labels)
     if pool.taints:
@@ -146,10 +145,14 @@ def runtime_args(stack: Stack) -> NvidiaRuntimeArgs | None:
     """Arguments of the NvidiaRuntime, or None where the site has its own."""
     if stack.runtime is None:
         return None
-    return {
+    args: NvidiaRuntimeArgs = {
         "device_plugin_image": stack.substitute(str(stack.runtime.device_plugin))[0],
         "persistence_daemon_image": stack.substitute(str(stack.runtime.persistence_daemon))[0],
     }
+    with_gpus = [pool.name for pool in stack.fleet.pools if pool.gpus_of_node]
+    if len(with_gpus) < len(stack.fleet.pools):
+        args["pools"] = with_gpus
+    return args
 
 
 def hub_args(stack: Stack, hub: Hub, refs: Refs) -> NotebookHubArgs:

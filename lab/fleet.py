@@ -16,8 +16,7 @@ from lab.cluster import REAL_NODE, SIMULATED_NODE, Cluster, is_ready, name_of, w
 from lab.instance import Instance, LabError
 
 if TYPE_CHECKING:
-    from components.compat.tables import GpuModel
-    from components.compat.versions import DriverVersion
+    from components.stack.variants import NodeGpus, Variant
 
 PODS_PER_NODE = 110  # the kubelet's own default
 FINISHED = ("Succeeded", "Failed")
@@ -26,14 +25,7 @@ FINISHED = ("Succeeded", "Failed")
 class Pool(Protocol):
     """What the lab needs to know of a node pool; a pool of `components.settings` has it."""
 
-    @property
-    def gpu(self) -> GpuModel: ...
-    @property
-    def gpus_per_node(self) -> int: ...
-    @property
-    def node_names(self) -> Sequence[str]: ...
-    @property
-    def driver(self) -> DriverVersion: ...
+    def variants(self) -> Sequence[Variant]: ...
     @property
     def cpu(self) -> float: ...
     @property
@@ -80,22 +72,23 @@ def join(instance: Instance, fleet: Fleet, real_node: str | None, *, within_s: f
     Nodes that left the fleet are removed. Running it again changes nothing.
     Raises LabError when `real_node` is none of the fleet's or does not register in time.
     """
-    pools = {node: pool for pool in fleet.pools for node in pool.node_names}
-    if real_node is not None and real_node not in pools:
-        raise LabError(f"real node: {real_node!r} is not a node of the fleet; name one of {', '.join(sorted(pools))}")
-    simulated = set(pools) - {real_node}
+    nodes = {name: (pool, each.gpus) for pool in fleet.pools for each in pool.variants() for name in each.node_names}
+    if real_node is not None and real_node not in nodes:
+        raise LabError(f"real node: {real_node!r} is not a node of the fleet; name one of {', '.join(sorted(nodes))}")
+    simulated = set(nodes) - {real_node}
     with Cluster(instance) as cluster:
-        for name in _lab_nodes(cluster) - set(pools):
+        for name in _lab_nodes(cluster) - set(nodes):
             cluster.delete(f"/api/v1/nodes/{name}")
         for name in sorted(simulated):
-            cluster.apply(f"/api/v1/nodes/{name}", simulated_node(name, pools[name]))
-            cluster.apply(f"/api/v1/nodes/{name}/status", simulated_status(name, pools[name]))
+            pool, gpus = nodes[name]
+            cluster.apply(f"/api/v1/nodes/{name}", simulated_node(name, gpus))
+            cluster.apply(f"/api/v1/nodes/{name}/status", simulated_status(name, pool, gpus))
         if real_node is not None:
-            _label_real_node(cluster, real_node, pools[real_node], within_s=within_s)
+            _label_real_node(cluster, real_node, nodes[real_node][1], within_s=within_s)
         cluster.wait_for_nodes(simulated, within_s=within_s)
 
 
-def simulated_node(name: str, pool: Pool) -> dict[str, Any]:
+def simulated_node(name: str, gpus: NodeGpus | None) -> dict[str, Any]:
     """A node for kwok: what a kubelet and GPU feature discovery would say of themselves."""
     return _node(
         name,
@@ -104,19 +97,19 @@ def simulated_node(name: str, pool: Pool) -> dict[str, Any]:
             "kubernetes.io/os": "linux",
             "kubernetes.io/arch": "amd64",
             SIMULATED_NODE[0]: SIMULATED_NODE[1],
-            **gfd_labels(pool.gpu, pool.gpus_per_node, pool.driver),
+            **_discovered(gpus),
         },
     )
 
 
-def simulated_status(name: str, pool: Pool) -> dict[str, Any]:
+def simulated_status(name: str, pool: Pool, gpus: NodeGpus | None) -> dict[str, Any]:
     """Its capacity, all of it for pods: nothing else runs there."""
     capacity = {
         "cpu": f"{pool.cpu:g}",
         "memory": f"{pool.memory_gib:g}Gi",
         "ephemeral-storage": f"{pool.root_disk_gib:g}Gi",
         "pods": str(PODS_PER_NODE),
-        GPU_RESOURCE: str(pool.gpus_per_node),
+        **({GPU_RESOURCE: str(gpus.count)} if gpus else {}),
     }
     return {**_node(name, {}), "status": {"capacity": capacity, "allocatable": capacity}}
 
@@ -136,7 +129,12 @@ def _lab_nodes(cluster: Cluster) -> set[str]:
     return {name_of(node) for labels in (SIMULATED_NODE, REAL_NODE) for node in cluster.nodes(labels=labels)}
 
 
-def _label_real_node(cluster: Cluster, name: str, pool: Pool, *, within_s: float) -> None:
+def _discovered(gpus: NodeGpus | None) -> dict[str, str]:
+    """What GPU feature discovery says; of a node without GPUs nothing."""
+    return gfd_labels(gpus.model, gpus.count, gpus.driver) if gpus else {}
+
+
+def _label_real_node(cluster: Cluster, name: str, gpus: NodeGpus | None, *, within_s: float) -> None:
     # A node that kwok played until now is one of those that have yet to register themselves.
     def missing() -> set[str]:
         node = cluster.get(f"/api/v1/nodes/{name}")
@@ -144,7 +142,7 @@ def _label_real_node(cluster: Cluster, name: str, pool: Pool, *, within_s: float
         return set() if version.startswith("v") else {name}
 
     wait_until(missing, within_s=within_s, what="the kubelet has not registered its node")
-    labels = {REAL_NODE[0]: REAL_NODE[1], **gfd_labels(pool.gpu, pool.gpus_per_node, pool.driver)}
+    labels = {REAL_NODE[0]: REAL_NODE[1], **_discovered(gpus)}
     cluster.apply(f"/api/v1/nodes/{name}", _node(name, labels))
 
 

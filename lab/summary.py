@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from components.settings import load_stack
+from components.stack.variants import Variant
 from lab import engine, fleet, health, processes, site
 from lab.cluster import Cluster
 from lab.instance import Instance
@@ -40,8 +41,7 @@ def text(instance: Instance, deployed: Deployed) -> str:
         found = fleet.summary(instance)
         lines += ["", f"  {len(found.nodes)} nodes, {found.gpus} GPUs:"]
         for pool in settings.fleet.pools:
-            gpus = f"{len(pool.node_names):>3} x {pool.gpus_per_node} {pool.gpu.name}"
-            lines.append(f"    {pool.name:<12} {gpus}, driver {pool.driver}: {', '.join(pool.node_names)}")
+            lines += [f"    {pool.name:<12} {_nodes(each)}" for each in pool.variants()]
         real = ", ".join(node.name for node in found.nodes if not node.is_simulated) or "no node"
         pods = f"{found.simulated_pods} of {found.pods} pods are only simulated"
         lines += [
@@ -56,6 +56,13 @@ def text(instance: Instance, deployed: Deployed) -> str:
     lines += ["", f"  checked: {deployed.checked}", f"  policies: {deployed.verdict}"]
     lines += ["", '  next: eval "$(make -s env)"; pulumi preview; kubectl get nodes; make down']
     return "\n".join(lines)
+
+
+def _nodes(alike: Variant) -> str:
+    """`  4 x 8 GeForce RTX 2080 Ti, driver 418.88: n18, n21, n22, n24`"""
+    gpus = alike.gpus
+    each = f"{gpus.count} {gpus.model.name}, driver {gpus.driver}" if gpus else "no GPU"
+    return f"{len(alike.node_names):>3} x {each}: {', '.join(alike.node_names)}"
 
 
 def _login(instance: Instance, namespace: str) -> str:

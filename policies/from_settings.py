@@ -13,6 +13,7 @@ from components import labels
 from components.placement import Node
 from components.settings import Stack
 from components.stack.models import ImageLimits, Policies, Pool
+from components.stack.variants import Variant
 from images.cases import Use, uses_of
 from images.estimate import GB
 from images.inspection.facts import ImageContents
@@ -23,7 +24,7 @@ from policies.finding import Level
 from policies.machines import machine_of
 from policies.model import Coverage, Limits, Site, SizeWaiver
 from policies.plans import planner
-from policies.pools import courses, pool_gpus, usages
+from policies.pools import courses, pools_gpus, usages
 from policies.strictness import Strictness, Waiver
 
 GIB = 1024**3
@@ -43,7 +44,7 @@ def site_of(stack: Stack, images: Path = IMAGES) -> Site:
         contents_of=_remembering(known),
         own_images=frozenset(image.full_name for image in stack.images),
         planned_of=planner(stack, images),
-        gpus={pool.name: pool_gpus(pool) for pool in stack.fleet.pools},
+        gpus=pools_gpus(stack.fleet.pools),
         room={pool.name: pool.gpus for pool in stack.fleet.pools},
         courses=tuple(courses(stack)),
         usages=tuple(usages(stack)),
@@ -67,7 +68,7 @@ def site_of_configuration(given: Configuration) -> Site:
         machines={pool.name: machine_of(pool) for pool in pools},
         limits=_limits(given.site.image_limits),
         contents_of=_remembering(known),
-        gpus={pool.name: pool_gpus(pool) for pool in pools},
+        gpus=pools_gpus(pools),
         room={pool.name: pool.gpus for pool in pools},
         strictness=_strictness(given.policies),
         today=_today(),
@@ -79,21 +80,21 @@ def _nodes(pools: Sequence[Pool], gpu_taint: labels.Taint | None) -> tuple[Node,
         Node(
             name=name,
             pool=pool.name,
+            variant=variant.name,
             labels={
                 "kubernetes.io/hostname": name,
                 "kubernetes.io/os": "linux",
                 "kubernetes.io/arch": "amd64",
-                **labels.gfd_labels(pool.gpu, pool.gpus_per_node, pool.driver),
-                **labels.pool_labels(pool.name, pool.driver, str(pool.container_toolkit)),
+                **_gpu_labels(variant),
                 **pool.labels,
             },
             taints=[
                 {"key": taint.key, "value": taint.value, "effect": taint.effect}
-                for taint in (gpu_taint, *pool.taints)
+                for taint in (gpu_taint if variant.gpus else None, *pool.taints)
                 if taint
             ],
             allocatable={
-                labels.GPU_RESOURCE: Decimal(pool.gpus_per_node),
+                labels.GPU_RESOURCE: Decimal(variant.gpus.count if variant.gpus else 0),
                 "cpu": Decimal(str(pool.cpu)),
                 "memory": Decimal(str(pool.memory_gib)) * GIB,
                 "ephemeral-storage": Decimal(str(pool.root_disk_gib)) * GIB,
@@ -101,8 +102,19 @@ def _nodes(pools: Sequence[Pool], gpu_taint: labels.Taint | None) -> tuple[Node,
             },
         )
         for pool in pools
-        for name in pool.node_names
+        for variant in pool.variants()
+        for name in variant.node_names
     )
+
+
+def _gpu_labels(nodes: Variant) -> dict[str, str]:
+    """What discovery and the pool say of their GPUs."""
+    if (gpus := nodes.gpus) is None:
+        return labels.pool_labels(nodes.pool)
+    return {
+        **labels.gfd_labels(gpus.model, gpus.count, gpus.driver),
+        **labels.pool_labels(nodes.pool, gpus.driver, gpus.container_toolkit),
+    }
 
 
 def _limits(given: ImageLimits) -> Limits:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any
@@ -57,10 +57,14 @@ class Machine:
 
 @dataclass(frozen=True, slots=True)
 class PoolGpus:
-    """A pool as the compatibility engine takes it. Assumed: what of it nobody has looked at, by field of the case."""
+    """Nodes alike as the compatibility engine takes them.
+
+    Assumed: what of it nobody has looked at, by field of the case. Pool: of which they are a part; empty: they are it.
+    """
 
     case: Case
     assumed: frozenset[str] = frozenset()
+    pool: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,7 +169,7 @@ class Site:
     contents_of: Callable[[str], ImageContents | None] = nothing_known  # of repository@digest, as it was read before
     own_images: frozenset[str] = frozenset()  # names of the images that this stack builds
     planned_of: Callable[[str], Planned | None] = nothing_planned  # of one of them, by its spec
-    gpus: Mapping[str, PoolGpus] = field(default_factory=dict)  # by pool
+    gpus: Mapping[str, PoolGpus] = field(default_factory=dict)  # by nodes that are alike: a pool, or a part of one
     room: Mapping[str, int] = field(default_factory=dict)  # GPUs by pool
     courses: tuple[Course, ...] = ()
     usages: tuple[Usage, ...] = ()  # what of this stack runs with GPUs
@@ -175,6 +179,11 @@ class Site:
     landings: dict[str, tuple[tuple[Node, ...], Landing]] = field(default_factory=dict, compare=False, repr=False)
     today: dt.date = dt.date.max
     notes: tuple[str, ...] = ()  # what is to be known of where this comes from
+
+    def alike(self, pools: Iterable[str]) -> list[str]:
+        """Nodes with GPUs of these pools, each group of alike ones by name."""
+        wanted = set(pools)
+        return [name for name, gpus in self.gpus.items() if (gpus.pool or name) in wanted]
 
 
 def _nothing(_: Workload, __: Site) -> Iterator[Finding]:

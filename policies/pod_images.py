@@ -5,7 +5,7 @@ Not `images.py`: the pack's own folder is first on its path, and that name is ou
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
 from typing import Final
 
@@ -95,9 +95,25 @@ def possible_pools(workload: Workload, site: Site) -> list[str]:
         return []
 
 
-def is_certain(bad: Collection[str], workload: Workload, site: Site) -> bool:
-    """True where the workload may land on one of `bad`: nothing unknown can keep it off them, or no pool is left."""
-    return bool(bad) and (not workload.landing(site).unknown or set(bad) == set(possible_pools(workload, site)))
+def possible_nodes(workload: Workload, site: Site) -> list[str]:
+    """The same by nodes that are alike, where those of one pool are not."""
+    try:
+        return list(dict.fromkeys(node.alike for node in workload.landing(site).possible))
+    except ValueError:
+        return []
+
+
+def is_certain(
+    bad: Collection[str],
+    workload: Workload,
+    site: Site,
+    possible: Callable[[Workload, Site], list[str]] = possible_pools,
+) -> bool:
+    """True where the workload may land on one of `bad`: nothing unknown can keep it off them, or nothing else is left.
+
+    `possible` gives the places of the kind that `bad` are: pools, or nodes that are alike.
+    """
+    return bool(bad) and (not workload.landing(site).unknown or set(bad) == set(possible(workload, site)))
 
 
 def _parsed(text: str) -> ImageReference | None:

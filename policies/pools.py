@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Final
 
 from components.compat import Case
@@ -10,21 +10,31 @@ from policies.model import Choice, Course, PoolGpus, Usage
 
 if TYPE_CHECKING:
     from components.stack.models import Pool, Stack
+    from components.stack.variants import NodeGpus
 
 # Keys of a pool in a stack file → fields that the engine's rules say they read.
 _READ_AS: Final = {"gpu": "gpu", "driver": "driver", "container_toolkit": "container_toolkit"}
 _PROMISES: Final = frozenset({"seats", "peak_share", "guaranteed_gpus", "borrowable_gpus", "first_day", "last_day"})
 
 
-def case_of(pool: Pool) -> Case:
-    """A pool as the engine takes it, without an image."""
-    toolkit = str(pool.container_toolkit)
-    return Case(gpu=str(pool.gpu), driver=str(pool.driver), container_toolkit=toolkit, host="kubernetes")
+def cases_of(pool: Pool) -> dict[str, Case]:
+    """A pool as the engine takes it, without an image: nodes that are alike by name. Nodes without GPUs are no case."""
+    return {each.name: _case(each.gpus) for each in pool.variants() if each.gpus}
 
 
-def pool_gpus(pool: Pool) -> PoolGpus:
-    """The same, and what of it is an assumption of the stack file."""
-    return PoolGpus(case_of(pool), frozenset(_READ_AS[key] for key in pool.assumptions if key in _READ_AS))
+def _case(gpus: NodeGpus) -> Case:
+    return Case(
+        gpu=str(gpus.model), driver=str(gpus.driver), container_toolkit=gpus.container_toolkit, host="kubernetes"
+    )
+
+
+def pools_gpus(pools: Iterable[Pool]) -> dict[str, PoolGpus]:
+    """The same of all pools, and what of it is an assumption of the stack file."""
+    return {
+        name: PoolGpus(case, frozenset(_READ_AS[key] for key in pool.assumptions if key in _READ_AS), pool.name)
+        for pool in pools
+        for name, case in cases_of(pool).items()
+    }
 
 
 def usages(stack: Stack) -> Iterator[Usage]:

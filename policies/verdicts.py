@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from functools import cache, lru_cache
 from typing import Final
@@ -61,7 +62,7 @@ def statements(
         pools = _in_order(each.pool for each in bad)
         fine = [pool for pool in _in_order(each.pool for each in found) if pool not in pools]
         lines = [f"{says} {_pools(pools, gpus)}", *_reasons(bad, severity, pools, gpus)]
-        if who := _who(usages, pools):
+        if who := _who(usages, {gpus[each].pool or each for each in pools}):
             lines.append(f"  who: {who}")
         about = frozenset((image, each.pool, why) for each in bad for why in _whys(each, severity) or ("",))
         yield Statement(
@@ -115,13 +116,14 @@ def _guessed(rule: str, pools: Sequence[str], gpus: Mapping[str, PoolGpus]) -> s
 
 def _pools(pools: Sequence[str], gpus: Mapping[str, PoolGpus]) -> str:
     drivers = _in_order(gpus[pool].case.driver for pool in pools)
-    driver = f" (driver {', '.join(drivers)})" if all(drivers) else ""
+    written = ", driver {}" if any(name.endswith(")") for name in pools) else " (driver {})"
+    driver = written.format(", ".join(drivers)) if all(drivers) else ""
     return f"{'pool' if len(pools) == 1 else 'pools'} {listing(pools, most=_MOST)}{driver}"
 
 
-def _who(usages: Sequence[Usage], pools: Sequence[str]) -> str:
+def _who(usages: Sequence[Usage], pools: AbstractSet[str]) -> str:
     """Profiles by hub, jobs, courses: `profiles a, b of hub h; job j; courses C (120 seats)`."""
-    hit = [usage for usage in usages if set(usage.pools) & set(pools)]
+    hit = [usage for usage in usages if pools & set(usage.pools)]
     groups: dict[tuple[str, str], list[str]] = {}
     for usage in hit:
         groups.setdefault((usage.kind, usage.hub), []).append(usage.name)

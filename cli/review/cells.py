@@ -128,7 +128,8 @@ class _Reader:
         return [row for image in images if (row := self._row(image)) is not None]
 
     def columns(self, pools: Iterable[Pool]) -> list[compat.Pool]:
-        return [column for pool in pools if (column := self._column(pool)) is not None]
+        """Of nodes without GPUs there is nothing to say."""
+        return [each for pool in pools if pool.gpus_per_node != 0 and (each := self._column(pool)) is not None]
 
     def _row(self, image: Image) -> compat.Image | None:
         try:

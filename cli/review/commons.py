@@ -217,11 +217,16 @@ def _pool(name: str, inputs: Mapping[str, Any]) -> Pool:
     return Pool(
         name=known_text(inputs.get("pool")) or name,
         gpu=known_text(inputs.get("gpu")),
-        gpus_per_node=whole(inputs.get("gpus_per_node")),
+        gpus_per_node=_gpus_per_node(inputs),
         nodes=texts(inputs.get("node_names")),
         driver=known_text(inputs.get("driver_version")),
         toolkit=known_text(inputs.get("container_toolkit_version")),
     )
+
+
+def _gpus_per_node(pool: Mapping[str, Any]) -> int | None:
+    """A pool of nodes without GPUs names no model."""
+    return whole(pool.get("gpus_per_node")) if "gpu" in pool else 0
 
 
 def _pools_of_settings(config: Mapping[str, str]) -> Iterator[Pool]:
@@ -231,7 +236,7 @@ def _pools_of_settings(config: Mapping[str, str]) -> Iterator[Pool]:
         yield Pool(
             words["name"],
             words["gpu"],
-            whole(pool.get("gpus_per_node")),
+            _gpus_per_node(pool),
             (),
             words["driver"],
             words["container_toolkit"],

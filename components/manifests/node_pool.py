@@ -8,6 +8,18 @@ from typing import Any
 
 from components import labels
 
+# What a pool has with GPUs, and no other has.
+_WITH_GPUS = ("gpu", "gpus_per_node", "driver_version", "container_toolkit_version")
+
+
+def problems(args: Mapping[str, Any]) -> list[str]:
+    """What is wrong with the arguments of a pool, each as one sentence with its remedy."""
+    found = [] if args["node_names"] else ["node_names is empty; name at least one node"]
+    given = [key for key in _WITH_GPUS if args.get(key)]  # an output counts: it is an object
+    if missing := [key for key in _WITH_GPUS if given and key not in given]:
+        found.append(f"{missing[0]} is missing beside {given[0]}; a pool has {', '.join(_WITH_GPUS)}, or none of them")
+    return found
+
 
 def node_labels(pool: str, driver: Any, toolkit: Any, extra: Mapping[str, str]) -> dict[str, Any]:
     """Labels this project owns on a node; a site's own come after and may not take ours over.
@@ -17,14 +29,17 @@ def node_labels(pool: str, driver: Any, toolkit: Any, extra: Mapping[str, str]) 
     for key in extra:
         if key.startswith((labels.OWN_PREFIX, labels.NVIDIA_PREFIX)):
             raise ValueError(f'label "{key}" has another owner: {labels.OWN_PREFIX} is ours, nvidia.com/ is discovered')
-    return {labels.POOL: pool, labels.DRIVER: driver, labels.TOOLKIT: toolkit, **extra}
+    ours = {labels.POOL: pool, labels.DRIVER: driver, labels.TOOLKIT: toolkit}
+    return {**{key: value for key, value in ours.items() if value is not None}, **extra}
 
 
-def node_taints(extra: Sequence[Mapping[str, str]]) -> list[dict[str, str]]:
-    """The GPU taint, then the site's own, as NodeSpec.taints."""
-    return [asdict(labels.GPU_TAINT), *(dict(taint) for taint in extra)]
+def node_taints(extra: Sequence[Mapping[str, str]], *, has_gpus: bool) -> list[dict[str, str]]:
+    """The GPU taint of nodes with GPUs, then the site's own, as NodeSpec.taints."""
+    return [*([asdict(labels.GPU_TAINT)] if has_gpus else []), *(dict(taint) for taint in extra)]
 
 
-def differing_nodes(declared: str, reported: Mapping[str, str | None]) -> list[str]:
+def differing_nodes(declared: str | None, reported: Mapping[str, str | None]) -> list[str]:
     """Nodes that report another driver than the declared one; a node that reports none is not accused."""
+    if declared is None:
+        return []
     return sorted(node for node, driver in reported.items() if driver is not None and driver != declared)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from components import labels
@@ -24,10 +25,10 @@ exit 1
 """
 
 
-def device_plugin_pod(image: Any) -> dict[str, Any]:
+def device_plugin_pod(image: Any, pools: Sequence[str] | None = None) -> dict[str, Any]:
     """Pod spec of the device plugin: it reports `nvidia.com/gpu` to the kubelet and names the GPUs given to a pod."""
     return {
-        **_daemon_pod(),
+        **_daemon_pod(pools),
         "runtimeClassName": RUNTIME_CLASS,
         "containers": [
             {
@@ -48,10 +49,10 @@ def device_plugin_pod(image: Any) -> dict[str, Any]:
     }
 
 
-def persistence_pod(image: Any) -> dict[str, Any]:
+def persistence_pod(image: Any, pools: Sequence[str] | None = None) -> dict[str, Any]:
     """Pod spec of the persistence daemon. Privileged: it opens every GPU device of the host."""
     return {
-        **_daemon_pod(),
+        **_daemon_pod(pools),
         "containers": [
             {
                 "name": "persistence-daemon",
@@ -79,9 +80,10 @@ def daemon_set_spec(component: str, pod: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _daemon_pod() -> dict[str, Any]:
-    """Every node of a pool, whatever keeps other pods away from it."""
-    in_a_pool = {"matchExpressions": [{"key": labels.POOL, "operator": "Exists"}]}
+def _daemon_pod(pools: Sequence[str] | None) -> dict[str, Any]:
+    """Every node of these pools, None: of any pool, whatever keeps other pods away from it."""
+    chosen: dict[str, Any] = {"operator": "Exists"} if pools is None else {"operator": "In", "values": list(pools)}
+    in_a_pool = {"matchExpressions": [{"key": labels.POOL, **chosen}]}
     return {
         "priorityClassName": "system-node-critical",
         "automountServiceAccountToken": False,

@@ -103,7 +103,7 @@ def _registry(site: Raw) -> Iterator[Fault]:
 
 
 def _outline(loc: Loc, pool: Raw) -> _Pool:
-    per_node = pool.get("gpus_per_node")
+    per_node = pool.get("gpus_per_node", 0 if pool.get("gpu") is None else None)
     return _Pool(
         loc=loc,
         name=pool["name"] if isinstance(pool.get("name"), str) else None,
@@ -124,8 +124,40 @@ def _fleet(raw: Raw, pools: list[_Pool]) -> Iterator[Fault]:
         if pool.nodes is not None and not pool.nodes:
             yield Fault((*pool.loc, "nodes"), "leaves the pool without a node", "list at least one, or drop the pool")
         yield from _owned_once(pool, owners)
+    for loc, each in _items(raw, "fleet", "pools"):
+        yield from _gpus_of_pool(loc, each)
     yield from _total(_mapping(raw, "fleet").get("total_gpus"), pools)
     yield from _managed(_mapping(raw, "fleet").get("managed_by"), raw.get("runtime"))
+    if raw.get("runtime") is not None and pools and all(pool.gpus_per_node == 0 for pool in pools):
+        yield Fault(("runtime",), "has no node to run on", "leave it out: no pool of the fleet has a gpu")
+
+
+_WITH_GPUS: Final = {  # keys that a pool has with `gpu` and not without
+    "driver": 'NVIDIA driver on these nodes, quoted: "418.88"',
+    "container_toolkit": 'NVIDIA container toolkit on these nodes, quoted: "1.17.8"',
+}
+
+
+def _gpus_of_pool(loc: Loc, pool: Raw) -> Iterator[Fault]:
+    """A pool says all of its GPUs, or nothing of any."""
+    gpu, per_node = pool.get("gpu"), pool.get("gpus_per_node")
+    if gpu is not None:
+        if per_node is None:
+            yield Fault((*loc, "gpus_per_node"), "is missing", "add gpus_per_node: GPUs on each node of this pool")
+        elif per_node == 0:
+            fix = "write how many GPUs each node has; for nodes without GPUs leave gpu out as well"
+            yield Fault((*loc, "gpus_per_node"), "is out of range: 1 or more is allowed with gpu", fix, per_node)
+        for key, what in _WITH_GPUS.items():
+            if pool.get(key) is None:
+                yield Fault((*loc, key), "is missing", f"add {key}: {what}")
+    elif _is_count(per_node) and per_node > 0:
+        fix = "add gpu: GPU model, as people write it: GeForce GTX 1080 Ti; for nodes without GPUs leave gpus_per_node"
+        yield Fault((*loc, "gpu"), "is missing", f"{fix} out")
+    else:
+        for key in _WITH_GPUS:
+            if pool.get(key) is not None:
+                fix = f"add gpu and gpus_per_node, or leave {key} out: nodes without GPUs have none"
+                yield Fault((*loc, key), "is given for a pool without gpu", fix, pool[key])
 
 
 def _owned_once(pool: _Pool, owners: dict[str, _Pool]) -> Iterator[Fault]:
@@ -144,13 +176,14 @@ def _owned_once(pool: _Pool, owners: dict[str, _Pool]) -> Iterator[Fault]:
 def _total(declared: object, pools: list[_Pool]) -> Iterator[Fault]:
     counts = [(pool, pool.nodes, pool.gpus_per_node) for pool in pools]
     known = [(pool, nodes, gpus) for pool, nodes, gpus in counts if nodes is not None and gpus is not None]
+    with_gpus = [each for each in known if each[2]]
     total = sum(len(nodes) * gpus for _, nodes, gpus in known)
     if not _is_count(declared) or declared == total or len(known) < len(pools) or not all(pool.nodes for pool in pools):
         return  # or it follows from what is reported already
-    usual = Counter(chain.from_iterable([gpus] * len(nodes) for _, nodes, gpus in known)).most_common(1)
+    usual = Counter(chain.from_iterable([gpus] * len(nodes) for _, nodes, gpus in with_gpus)).most_common(1)
     odd = [
         f"{listing(nodes)} of pool {pool.name} {'has' if len(nodes) == 1 else 'each have'} {gpus}"
-        for pool, nodes, gpus in known
+        for pool, nodes, gpus in with_gpus
         if usual and gpus != usual[0][0]
     ]
     reason = f"contradicts the pools, which have {total}, not {declared}" + (f": {'; '.join(odd)}" if odd else "")
@@ -221,8 +254,9 @@ def _workload(raw: Raw, loc: Loc, workload: Raw, pools: list[_Pool], *, elsewher
     if _is_count(gpus) and candidates and gpus > most and all(pool.gpus_per_node is not None for pool in candidates):
         where = f"pool {lands_on}" if lands_on else "the fleet"
         enough = [str(pool.name) for pool in pools if (pool.gpus_per_node or 0) >= gpus]
-        instead = f", or choose pool {' or '.join(enough)}" if enough else ""
-        fix = f"one pod runs on one node: ask for at most {most}{instead}"
+        instead = f"choose pool {' or '.join(enough)}" if enough else ""
+        fewer = f"one pod runs on one node: ask for at most {most}" if most else ""
+        fix = ", or ".join(filter(None, (fewer, instead))) or "ask for no GPU: gpus: 0"
         yield Fault((*loc, "gpus"), f"is more than any node of {where} has ({most})", fix, gpus)
 
 

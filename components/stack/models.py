@@ -31,6 +31,7 @@ from components.stack.values import (
     ToolkitVersion,
     Url,
 )
+from components.stack.variants import NodeGpus, Variant
 
 _FORM: Final = ConfigDict(extra="forbid", strict=True, frozen=True, allow_inf_nan=False)
 
@@ -149,7 +150,7 @@ class Site(BaseModel):
 
 
 class Taint(BaseModel):
-    """A taint of the site's own, beside the one for GPUs that every GPU node gets."""
+    """A taint of the site's own, beside the one for GPUs that every node with GPUs gets."""
 
     model_config = _FORM
     key: SiteKey = Field(description="Taint key, such as example.edu/course.")
@@ -158,16 +159,24 @@ class Taint(BaseModel):
 
 
 class Pool(BaseModel):
-    """Nodes that are alike."""
+    """Nodes that are alike, with GPUs or without."""
 
     model_config = _FORM
     name: Name = Field(description="Name of the pool; becomes the label gpu-commons.org/pool.")
-    gpu: Gpu = Field(description="GPU model, as people write it: GeForce GTX 1080 Ti.")
-    gpus_per_node: int = Field(ge=1, le=64, description="GPUs on each node of this pool.")
+    gpu: Gpu | None = Field(
+        None,
+        description="GPU model, as people write it: GeForce GTX 1080 Ti; none: these nodes have no GPU, and need "
+        "neither driver nor container_toolkit.",
+    )
+    gpus_per_node: int = Field(0, ge=0, le=64, description="GPUs on each node of this pool; 0 without gpu.")
     nodes: tuple[Nodes, ...] = Field(description="Node names and ranges such as n01-n12.")
     nodes_except: tuple[Nodes, ...] = Field((), description="Names in the ranges that do not belong to this pool.")
-    driver: Driver = Field(description='NVIDIA driver on these nodes, quoted: "418.88".')
-    container_toolkit: ToolkitVersion = Field(description='NVIDIA container toolkit on these nodes, quoted: "1.17.8".')
+    driver: Driver | None = Field(
+        None, description='NVIDIA driver on these nodes, quoted: "418.88"; needed with gpu, refused without.'
+    )
+    container_toolkit: ToolkitVersion | None = Field(
+        None, description='NVIDIA container toolkit on these nodes, quoted: "1.17.8"; needed with gpu, refused without.'
+    )
     cpu: Amount = Field(description="CPU cores of one node.")
     memory_gib: Amount = Field(description="Memory of one node in GiB.")
     root_disk_gib: Amount = Field(description="Disk of one node that holds images and containers, in GiB.")
@@ -186,6 +195,17 @@ class Pool(BaseModel):
         """Names in the order of the file: ranges expanded, exceptions taken out."""
         excepted = set(expand_all(self.nodes_except))
         return tuple(name for name in expand_all(self.nodes) if name not in excepted)
+
+    def variants(self) -> tuple[Variant, ...]:
+        """Groups of nodes with the same facts, in the order of the file."""
+        return (Variant(self.name, self.name, self.node_names, self.gpus_of_node),)
+
+    @property
+    def gpus_of_node(self) -> NodeGpus | None:
+        """What the pool says of the GPUs of each of its nodes; None where they have none."""
+        if self.gpu is None or self.driver is None or self.container_toolkit is None:
+            return None  # all three or none: the checks of a stack file see to it
+        return NodeGpus(self.gpu, self.gpus_per_node, self.driver, str(self.container_toolkit))
 
     @property
     def taints(self) -> tuple[NodeTaint, ...]:

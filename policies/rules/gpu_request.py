@@ -34,12 +34,13 @@ def check(workload: Workload, site: Site) -> Iterator[Finding]:
 def _comes_to_gpus(workload: Workload, site: Site) -> bool | None:
     """Whether it may land on a node with GPUs; None where what is not known may keep it off them all.
 
-    Only a site that knows all nodes with GPUs can tell. Labels that nobody described may be there: a taint or another
-    value keeps a pod away, a label that is missing in the description does not.
+    Only a site that knows all nodes with GPUs can tell, and of a stack of ours only where some nodes have none. Labels
+    that nobody described may be there: a taint or another value keeps a pod away, a label that is missing in the
+    description does not.
     """
-    if site.coverage is not Coverage.WITH_GPUS:
+    nodes = [replace(node, open_labels="") for node in site.nodes if node.amount(GPU_RESOURCE) != 0]
+    if site.coverage is Coverage.SOME or (site.coverage is Coverage.ALL and len(nodes) == len(site.nodes)):
         return True  # where no node takes a pod of a stack of ours, P-HOST refuses it
-    nodes = [replace(node, open_labels="") for node in site.nodes]
     try:
         found = landing(workload.pod, nodes, runtime_classes=site.runtime_classes, is_daemon=workload.is_daemon)
     except ValueError:  # an amount that is none: P-HOST refuses it

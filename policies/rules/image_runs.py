@@ -9,14 +9,14 @@ from components.compat import Case
 from images.cases import Use
 from policies.finding import Finding, Level
 from policies.model import Rule, Site, Workload
-from policies.pod_images import PodImage, is_certain, pod_images, possible_pools
+from policies.pod_images import PodImage, is_certain, pod_images, possible_nodes
 from policies.verdicts import outcomes, statements, uses_read
 from policies.workloads import asks_for_gpus, containers
 
 
 def check(workload: Workload, site: Site) -> Iterator[Finding]:
     """Containers that ask for GPUs: what was read of the image counts, else its spec, else its name."""
-    pools = possible_pools(workload, site)
+    pools = possible_nodes(workload, site)
     for container, image in zip(containers(workload.pod), pod_images(workload, site), strict=True):
         asks = asks_for_gpus(container.spec)
         is_no_reference = image.text is not None and image.reference is None
@@ -24,7 +24,7 @@ def check(workload: Workload, site: Site) -> Iterator[Finding]:
             continue
         for finding in statements(image.name, outcomes(_uses(image, site), pools, site.gpus), site.gpus):
             bad = {pool for _, pool, _ in finding.about}
-            is_sure = asks is True and is_certain(bad, workload, site)
+            is_sure = asks is True and is_certain(bad, workload, site, possible_nodes)
             level = finding.level if is_sure else Level.UNPROVED
             yield replace(finding, message=f"{image.text or image.name} {finding.message}", level=level)
         deep = image.contents.deep if image.contents else None
@@ -39,8 +39,7 @@ def check(workload: Workload, site: Site) -> Iterator[Finding]:
 def check_image(name: str, site: Site) -> Iterator[Finding]:
     """An image of the stack by its spec, for all that uses it: before it is built, and once for all."""
     usages = [usage for usage in site.usages if usage.image == name]
-    pools = dict.fromkeys(pool for usage in usages for pool in usage.pools)
-    if pools:
+    if pools := site.alike(pool for usage in usages for pool in usage.pools):
         yield from statements(name, outcomes(site.uses_of(name), pools, site.gpus), site.gpus, usages)
 
 

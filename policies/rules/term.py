@@ -44,7 +44,7 @@ def _runs(course: Course, site: Site) -> bool:
     return all(
         each.answer.verdict is not Verdict.INCOMPATIBLE
         for choice in course.choices
-        for each in outcomes(site.uses_of(choice.image), choice.pools, site.gpus)
+        for each in outcomes(site.uses_of(choice.image), site.alike(choice.pools), site.gpus)
     )
 
 

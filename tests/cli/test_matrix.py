@@ -44,6 +44,11 @@ def test_a_stack_is_found_by_name_and_by_path(run: Run, stack: str) -> None:
     assert len(data["answers"]) == 12
 
 
+def test_a_pool_without_gpus_is_no_column(run: Run) -> None:
+    data = json.loads(run("matrix", "--stack", str(PROJECT / "tests/stacks/Pulumi.mixed.yaml"), "--json").stdout)
+    assert [pool["name"] for pool in data["pools"]] == ["gtx1080ti", "rtx2080ti"]
+
+
 def test_the_stack_of_the_site_runs_everywhere(run: Run) -> None:
     result = run("matrix", "--stack", "dsmlp-fall")
     assert result.exit_code == 0

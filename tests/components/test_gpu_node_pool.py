@@ -62,6 +62,34 @@ def test_a_label_with_another_owner_is_refused(recorded: Callable[..., Any], key
         recorded(lambda: GpuNodePool("p", {**N10, "labels": {key: "x"}}) and None)
 
 
+def test_nodes_without_gpus_get_the_label_of_their_pool_and_no_taint(
+    recorded: Callable[..., Any], preview: bool
+) -> None:
+    def program() -> dict[str, pulumi.Output[Any]]:
+        pool = GpuNodePool("cpu", {"pool": "cpu", "node_names": ["c01"]})
+        return {"gpus": pool.gpus, "drifted": pool.drifted_nodes}
+
+    run = recorded(program, preview=preview, existing={"c01": node("c01", None)})
+    patch = run.only("NodePatch")
+    assert patch.inputs["metadata"]["labels"] == {"gpu-commons.org/pool": "cpu"}
+    assert "spec" not in patch.inputs
+    assert run.outputs == {"gpus": 0, "drifted": []}
+
+
+def test_a_site_may_taint_its_nodes_without_gpus(recorded: Callable[..., Any]) -> None:
+    taint = {"key": "example.edu/hubs", "value": "only", "effect": "NoSchedule"}
+    args: GpuNodePoolArgs = {"pool": "cpu", "node_names": ["c01"], "taints": [taint]}
+    patch = recorded(lambda: GpuNodePool("cpu", args) and None, existing={"c01": node("c01", None)}).only("NodePatch")
+    assert patch.inputs["spec"]["taints"] == [taint]
+
+
+@pytest.mark.parametrize("missing", ["gpu", "gpus_per_node", "driver_version", "container_toolkit_version"])
+def test_a_pool_that_says_its_gpus_by_half_is_refused(recorded: Callable[..., Any], missing: str) -> None:
+    args = {key: value for key, value in N10.items() if key != missing}
+    with pytest.raises(ValueError, match=rf'pool "gtx1070ti": {missing} is missing beside'):
+        recorded(lambda: GpuNodePool("p", args) and None)
+
+
 def test_a_pool_without_nodes_is_refused(recorded: Callable[..., Any]) -> None:
     with pytest.raises(ValueError, match=r'pool "gtx1070ti": node_names is empty'):
         recorded(lambda: GpuNodePool("p", {**N10, "node_names": []}) and None)

@@ -30,6 +30,22 @@ def test_the_two_daemons_run_on_every_node_of_a_pool_whatever_its_taints(daemons
         assert pod["tolerations"] == [{"operator": "Exists"}]
 
 
+def test_in_a_fleet_with_nodes_without_gpus_the_daemons_run_on_the_pools_that_are_named(
+    recorded: Callable[..., Any],
+) -> None:
+    run = recorded(lambda: NvidiaRuntime("nvidia", {**IMAGES, "pools": ["gtx1080ti", "rtx2080ti"]}) and None)
+    wanted = {"key": "gpu-commons.org/pool", "operator": "In", "values": ["gtx1080ti", "rtx2080ti"]}
+    for daemon in run.of_type("DaemonSet"):
+        affinity = daemon.inputs["spec"]["template"]["spec"]["affinity"]["nodeAffinity"]
+        terms = affinity["requiredDuringSchedulingIgnoredDuringExecution"]["nodeSelectorTerms"]
+        assert terms == [{"matchExpressions": [wanted]}]
+
+
+def test_daemons_for_no_pool_are_refused(recorded: Callable[..., Any]) -> None:
+    with pytest.raises(ValueError, match=r"nvidia\.pools is empty: name a pool with GPUs"):
+        recorded(lambda: NvidiaRuntime("nvidia", {**IMAGES, "pools": []}) and None)
+
+
 def test_only_the_persistence_daemon_is_privileged(daemons: dict[str, dict[str, Any]]) -> None:
     rights = {
         name: daemon["spec"]["template"]["spec"]["containers"][0]["securityContext"].get("privileged", False)

@@ -25,6 +25,15 @@ DSMLP = ROOT / "stacks" / "Pulumi.dsmlp-fall.yaml"
 NEXT = ROOT / "stacks" / "Pulumi.dsmlp-next.yaml"
 CUDA_12 = "scipy-ml-notebook-cu126"
 TEXT = DSMLP.read_text(encoding="utf-8")
+CPU_POOL = """\
+      - name: cpu
+        nodes: [c01]
+        cpu: 64
+        memory_gib: 256
+        root_disk_gib: 480
+"""
+WITH_CPU_POOL = ("    pools:\n", f"    pools:\n{CPU_POOL}")
+MIXED = ROOT / "tests" / "stacks" / "Pulumi.mixed.yaml"
 Write = Callable[..., Path]
 
 OAUTH = """
@@ -186,6 +195,26 @@ def test_a_pool_carries_the_labels_and_taints_of_its_site(write: Write) -> None:
     assert pool.taints == (Taint("example.edu/course", "cs101", "NoSchedule"),)
 
 
+def test_a_pool_without_gpus_has_nodes_and_counts_no_gpu() -> None:
+    stack = load_stack(MIXED)
+    cpu, *others = stack.fleet.pools
+    assert (cpu.node_names, cpu.gpus, cpu.gpus_of_node) == (("c01", "c02"), 0, None)
+    assert [(each.name, each.node_names, each.gpus) for each in cpu.variants()] == [("cpu", ("c01", "c02"), None)]
+    assert stack.fleet.total_gpus == sum(pool.gpus for pool in others) == 28
+    assert stack.site.core_pool == "cpu"
+
+
+def test_daemons_for_gpus_are_refused_on_a_fleet_that_has_none(write: Write) -> None:
+    pools = TEXT[TEXT.index("      - name: gtx1080ti\n") : TEXT.index("  gpu-commons:runtime:")]
+    hubs = TEXT[TEXT.index("  gpu-commons:hubs:") :]
+    file = write(
+        (hubs, ""), (pools, "\n"), WITH_CPU_POOL, ("total_gpus: 119", "total_gpus: 0"), ("pool: gtx1080ti", "pool: cpu")
+    )
+    (problem,) = problems(file)
+    assert (problem.path, problem.reason) == ("runtime", "has no node to run on")
+    assert "no pool of the fleet has a gpu" in problem.fix
+
+
 def test_a_stack_on_a_fleet_of_somebody_else_knows_the_same_pools(write: Write) -> None:
     runtime = TEXT[TEXT.index("  gpu-commons:runtime:") : TEXT.index("  gpu-commons:images:")]
     stack = load_stack(write((runtime, ""), ("    total_gpus: 119", "    managed_by: dsmlp-core\n    total_gpus: 119")))
@@ -281,7 +310,48 @@ ONE_PROBLEM = {
     ),
     "no GPUs on a node": (
         [("gpus_per_node: 7", "gpus_per_node: 0"), ("total_gpus: 119", "total_gpus: 112")],
-        ("fleet.pools[2].gpus_per_node", "0", "is out of range: 1 or more is allowed", "GPUs on each node"),
+        ("fleet.pools[2].gpus_per_node", "0", "1 or more is allowed with gpu", "leave gpu out as well"),
+    ),
+    "nobody says how many GPUs": (
+        [("        gpus_per_node: 7\n", ""), ("total_gpus: 119", "total_gpus: 112")],
+        ("fleet.pools[2].gpus_per_node", "", "is missing", "GPUs on each node"),
+    ),
+    "GPUs of no model": (
+        [("        gpu: GeForce GTX 1070 Ti\n", "")],
+        ("fleet.pools[2].gpu", "", "is missing", "for nodes without GPUs leave gpus_per_node out"),
+    ),
+    "GPUs without a driver": (
+        [('nodes: [n10]\n        driver: "418.88"\n', "nodes: [n10]\n")],
+        ("fleet.pools[2].driver", "", "is missing", 'add driver: NVIDIA driver on these nodes, quoted: "418.88"'),
+    ),
+    "GPUs without a container toolkit": (
+        [
+            ('        container_toolkit: "1.7.0" # the oldest that the device plugin accepts\n', ""),
+            ("assumptions: [container_toolkit, cpu,", "assumptions: [cpu,"),
+        ],
+        ("fleet.pools[0].container_toolkit", "", "is missing", "add container_toolkit: NVIDIA container toolkit"),
+    ),
+    "a driver for no GPU": (
+        [WITH_CPU_POOL, ("nodes: [c01]", 'nodes: [c01]\n        driver: "418.88"')],
+        ("fleet.pools[0].driver", '"418.88"', "is given for a pool without gpu", "or leave driver out"),
+    ),
+    "a container toolkit for no GPU": (
+        [WITH_CPU_POOL, ("nodes: [c01]", 'nodes: [c01]\n        container_toolkit: "1.17.8"')],
+        (
+            "fleet.pools[0].container_toolkit",
+            '"1.17.8"',
+            "is given for a pool without gpu",
+            "or leave container_toolkit out",
+        ),
+    ),
+    "a profile with a GPU on a pool without": (
+        [WITH_CPU_POOL, ("pool: rtx2080ti", "pool: cpu")],
+        (
+            "hubs[0].profiles[2].gpus",
+            "1",
+            "is more than any node of pool cpu has (0)",
+            "choose pool gtx1080ti or rtx2080ti or gtx1070ti",
+        ),
     ),
     "missing key": (
         [("        root_disk_gib: 480\n", ""), ("memory_gib, root_disk_gib]", "memory_gib]")],

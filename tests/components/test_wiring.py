@@ -19,6 +19,9 @@ from images.spec import ImageSpec, Runtime
 STACK = Path(__file__).parents[2] / "stacks" / "Pulumi.dsmlp-fall.yaml"
 
 
+MIXED = Path(__file__).parents[1] / "stacks" / "Pulumi.mixed.yaml"
+
+
 @pytest.fixture(scope="module")
 def stack() -> Stack:
     return load_stack(STACK)
@@ -54,6 +57,16 @@ def test_the_odd_pool_keeps_its_seven_gpus(stack: Stack) -> None:
     assert args["gpus_per_node"] == 7
     assert args["gpu"] == "GeForce GTX 1070 Ti"
     assert args["driver_version"] == "418.88"
+
+
+def test_a_pool_without_gpus_is_labelled_and_gets_no_daemon_for_gpus() -> None:
+    mixed = load_stack(MIXED)
+    assert wiring.pool_args(mixed.fleet.pool("cpu")) == {"pool": "cpu", "node_names": ["c01", "c02"]}
+    assert (wiring.runtime_args(mixed) or {}).get("pools") == ["gtx1080ti", "rtx2080ti"]
+
+
+def test_a_fleet_with_gpus_everywhere_names_no_pools_to_the_runtime(stack: Stack) -> None:
+    assert "pools" not in (wiring.runtime_args(stack) or {"pools": None})
 
 
 def test_a_stack_labels_the_nodes_of_its_fleet_and_none_of_a_fleet_that_somebody_else_manages(stack: Stack) -> None:

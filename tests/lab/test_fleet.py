@@ -14,6 +14,7 @@ import pytest
 from components.compat.names import find_gpu
 from components.compat.tables import GpuModel
 from components.compat.versions import DriverVersion
+from components.stack.variants import NodeGpus, Variant
 from lab import control_plane, fleet, network, processes
 from lab.cluster import Cluster, is_ready, name_of, wait_until
 from lab.instance import PREFERRED_PORTS, Instance, LabError
@@ -28,13 +29,17 @@ DRIVER = DriverVersion.parse("418.88")
 
 @dataclass(frozen=True)
 class Pool:
-    gpu: GpuModel
+    gpu: GpuModel | None
     gpus_per_node: int
     node_names: tuple[str, ...]
     driver: DriverVersion = DRIVER
     cpu: float = 32.0
     memory_gib: float = 192.0
     root_disk_gib: float = 480.0
+
+    def variants(self) -> tuple[Variant, ...]:
+        gpus = NodeGpus(self.gpu, self.gpus_per_node, self.driver, "1.7.0") if self.gpu else None
+        return (Variant("pool", "pool", self.node_names, gpus),)
 
 
 @dataclass(frozen=True)
@@ -115,6 +120,22 @@ def test_n10_has_what_gpu_feature_discovery_and_a_kubelet_would_say(cluster: Clu
     assert labels["nvidia.com/gpu.product"] == "GeForce-GTX-1070-Ti"
     assert labels["nvidia.com/gpu.count"] == "7"
     assert labels["nvidia.com/cuda.driver-version.full"] == "418.88"
+
+
+@pytest.mark.lab
+def test_a_node_without_gpus_says_nothing_of_any_and_takes_only_pods_that_ask_for_none(
+    instance: Instance, cluster: Cluster
+) -> None:
+    fleet.join(instance, Fleet((Pool(None, 0, ("c01",)),)), None)
+    node = cluster.get("/api/v1/nodes/c01")
+    assert node is not None
+    assert "nvidia.com/gpu" not in node["status"]["capacity"]
+    assert not [label for label in node["metadata"]["labels"] if label.startswith("nvidia.com/")]
+    assert fleet.summary(instance).gpus == 0
+    create_pod(cluster, "plain")
+    create_pod(cluster, "hopes", gpus=1)
+    wait_until(lambda: set() if landed(cluster, "plain") == "c01" else {"plain"}, within_s=20, what="not scheduled")
+    wait_until(lambda: set() if "Unschedulable" in reasons(cluster, "hopes") else {"hopes"}, within_s=20, what="landed")
 
 
 @pytest.mark.lab

@@ -136,6 +136,19 @@ def test_registries_that_are_not_given_are_refused(give: Give) -> None:
     assert message.startswith(f"P-PIN: Job train: containers[0].image {CUDA} is not from an allowed registry")
 
 
+def test_nodes_without_gpus_take_no_pod_that_asks_for_one_and_what_stays_there_takes_none(give: Give) -> None:
+    small = {"name": "cpu", "nodes": ["c1"], "cpu": 64, "memory_gib": 256, "root_disk_gib": 500}
+    pack = give({"site": SITE, "fleet": fleet(POOL, small, total_gpus=8)})
+    there = {"gpu-commons.org/pool": "cpu"}
+    (message,) = pack.says(JOB, inputs=job(nodeSelector=there))
+    assert message.startswith("P-HOST: Job train: no pool can host it (")
+    assert "cpu: it asks for 1 nvidia.com/gpu, a node of the pool has 0" in message
+    assert pack.says(JOB, inputs=job()) == []
+    devices = {"volumes": [{"name": "dev", "hostPath": {"path": "/dev"}}]}
+    assert [message for message in pack.says(JOB, inputs=job(gpus=0, **devices)) if message.startswith("P-GPU")]
+    assert not pack.says(JOB, inputs=job(gpus=0, nodeSelector=there, **devices))
+
+
 def test_pods_without_gpus_may_run_on_nodes_that_no_pool_has(give: Give) -> None:
     pack = give({"site": SITE, "fleet": fleet()})
     assert pack.says(JOB, inputs=job(gpus=0, tolerations=[], nodeSelector={"role": "web"})) == []
@@ -367,8 +380,8 @@ MISTAKES: dict[str, tuple[Object, str]] = {
         (
             "fleet.total_gpus: -8 is out of range: 0 or more is allowed\n"
             "    GPUs of the whole fleet; must be the sum of the pools\n"
-            "  fleet.pools[0].gpus_per_node: -4 is out of range: 1 or more is allowed\n"
-            "    GPUs on each node of this pool"
+            "  fleet.pools[0].gpus_per_node: -4 is out of range: 0 or more is allowed\n"
+            "    GPUs on each node of this pool; 0 without gpu"
         ),
     ),
     "a part of a GPU": (
