@@ -17,6 +17,7 @@ COMMANDS: Final[Mapping[str, str]] = MappingProxyType(
         "matrix": "Every image of a stack on every pool: table, Markdown, JSON or one HTML page.",
         "inspect": "What is in an image: registry, OCI layout, docker archive or SIF file.",
         "image": "What goes into an image, its Dockerfile, its build, mistakes in any Dockerfile, locks.",
+        "stack": "What can be said of a stack file offline: settings, placement, images on pools, promises.",
         "comment": "What a preview changes and for whom: one comment on a pull request.",
         "explain": "A rule: what it says, its sources, its examples.",
         "facts": "The tables that answers rest on, with their sources.",

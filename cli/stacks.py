@@ -26,8 +26,8 @@ def read_stack(stack: str) -> Stack:
         raise InputError(str(error)) from None
 
 
-def stack_file(stack: str) -> Path:
-    """The file of a stack by its name or path. Raises InputError that lists those there are."""
+def stack_file(stack: str, *, option: str = "--stack: ") -> Path:
+    """The file of a stack by its name or path; `option` names it in the InputError that lists those there are."""
     given = Path(stack)
     if given.suffix in {".yaml", ".yml"} or given.is_file():
         return given
@@ -36,7 +36,7 @@ def stack_file(stack: str) -> Path:
     if found is None:
         known = sorted({stack_name(str(path)) for path in stack_files()})
         choice = f"a path, or one of {', '.join(known)}" if known else "the path of a stack file"
-        raise InputError(f'--stack: there is no stack "{stack}" in {_folders()[0]}; give {choice}')
+        raise InputError(f'{option}there is no stack "{stack}" in {_folders()[0]}; give {choice}')
     return found
 
 

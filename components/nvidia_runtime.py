@@ -49,7 +49,7 @@ class NvidiaRuntime(pulumi.ComponentResource):
         namespace = Namespace(
             f"{name}-namespace",
             metadata={
-                "name": args.get("namespace") or "gpu-runtime",
+                "name": args.get("namespace") or manifest.NAMESPACE,
                 "labels": {"pod-security.kubernetes.io/enforce": "privileged"},
             },
             opts=child,

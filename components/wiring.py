@@ -1,23 +1,27 @@
 """From settings to the arguments of components: the one place that knows both. Reads image specs, nothing else."""
 
+from __future__ import annotations  # nothing reads these types while it runs, and so Pulumi is not imported here
+
 import os
 from collections.abc import Iterator, Mapping
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
-import pulumi
-
-from components.gpu_image import GpuImageArgs, ImagePool
-from components.gpu_job import GpuJobArgs
-from components.gpu_node_pool import GpuNodePoolArgs
-from components.notebook_hub import NotebookHubArgs
-from components.nvidia_runtime import NvidiaRuntimeArgs
-from components.pre_puller import PrePullerArgs
 from components.problems import Problem, SettingsError
 from components.settings import Stack
 from components.stack.models import Hub, Image, Job, Pool, Profile
 from images.load import load_family
 
-Refs = Mapping[str, pulumi.Output[str]]  # image name → repository@digest
+if TYPE_CHECKING:
+    import pulumi
+
+    from components.gpu_image import GpuImageArgs, ImagePool
+    from components.gpu_job import GpuJobArgs
+    from components.gpu_node_pool import GpuNodePoolArgs
+    from components.notebook_hub import NotebookHubArgs
+    from components.nvidia_runtime import NvidiaRuntimeArgs
+    from components.pre_puller import PrePullerArgs
+
+    Refs = Mapping[str, pulumi.Output[str]]  # image name → repository@digest
 
 PACK = "PULUMI_OPTION_POLICY_PACK"
 NO_PACK = "GPU_COMMONS_WITHOUT_POLICIES"

@@ -14,11 +14,12 @@ from policies.custom_resources import is_custom
 from policies.finding import Level
 from policies.judging import IMAGE_TOKEN, STACK_TOKEN, Seen, Told, findings, judged, message, read
 from policies.model import Site, Workload
+from policies.phase import is_surely_preview
 from policies.proxies import plain
 from policies.redaction import hiding
 from policies.repeated import Repeated
 from policies.rules.index import ALL_RULES
-from policies.run import is_surely_preview, secrets_of
+from policies.run import secrets_of
 from policies.stack_nodes import NODE_TOKEN, StackNode, stack_node, with_nodes
 from policies.workloads import holds_pods
 

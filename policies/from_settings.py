@@ -18,7 +18,6 @@ from images.cases import Use, uses_of
 from images.estimate import GB
 from images.inspection.facts import ImageContents
 from images.load import IMAGES, load_named
-from images.pushed import known
 from policies.configuration import Configuration
 from policies.finding import Level
 from policies.machines import machine_of
@@ -41,7 +40,7 @@ def site_of(stack: Stack, images: Path = IMAGES) -> Site:
         own_registry=str(stack.site.registry),
         machines={pool.name: machine_of(pool) for pool in stack.fleet.pools},
         limits=replace(_limits(stack.site.image_limits), waivers=_size_waivers(stack)),
-        contents_of=_remembering(known),
+        contents_of=_remembering(_known),
         own_images=frozenset(image.full_name for image in stack.images),
         planned_of=planner(stack, images),
         gpus=pools_gpus(stack.fleet.pools),
@@ -67,7 +66,7 @@ def site_of_configuration(given: Configuration) -> Site:
         runtime_images=tuple(str(image) for image in given.site.runtime_images),
         machines={pool.name: machine_of(pool) for pool in pools},
         limits=_limits(given.site.image_limits),
-        contents_of=_remembering(known),
+        contents_of=_remembering(_known),
         gpus=pools_gpus(pools),
         room={pool.name: pool.gpus for pool in pools},
         strictness=_strictness(given.policies),
@@ -149,6 +148,12 @@ def _strictness(given: Policies) -> Strictness:
 @functools.cache
 def _uses_of(folder: Path, image: str) -> tuple[Use, ...]:
     return uses_of(load_named(image, images=folder))
+
+
+def _known(reference: str) -> ImageContents | None:
+    from images.pushed import known  # noqa: PLC0415 - reads registries as well, and not everybody asks
+
+    return known(reference)
 
 
 def _remembering(ask: Callable[[str], ImageContents | None]) -> Callable[[str], ImageContents | None]:

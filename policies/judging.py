@@ -10,9 +10,9 @@ from typing import Any
 from components.placement import UNKNOWN
 from policies.finding import Finding, Level
 from policies.model import Rule, Site, Workload
+from policies.phase import is_preview
 from policies.rules import image_runs, pods_read
 from policies.rules.index import ALL_RULES
-from policies.run import is_preview
 from policies.workloads import workloads
 
 NOT_PROVED = "could not be proved: "  # what such a message begins with, after the rule and whom it is about

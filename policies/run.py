@@ -18,11 +18,11 @@ from pulumi.runtime.proto import analyzer_pb2
 from pulumi_policy import policy as sdk
 
 from components.problems import SettingsError
+from policies import phase
 from policies.configuration import Given
 from policies.proxies import plain
 from policies.redaction import secret_words
 
-_said: dict[str, bool] = {}
 _secrets: ContextVar[Mapping[str, frozenset[str]]] = ContextVar("secrets")
 
 
@@ -48,7 +48,7 @@ def listen(configure: Callable[[Mapping[str, Given]], None], looks_at: Callable[
         return configured(self, request, context)
 
     def remembering(self: Any, request: Any, context: Any) -> Any:
-        _said["is_preview"] = bool(request.dry_run)
+        phase.remember(is_preview=bool(request.dry_run))
         return configured_stack(self, request, context)
 
     servicer.Configure = configuring  # type: ignore[method-assign]
@@ -88,13 +88,3 @@ def secrets_of(urn: str) -> frozenset[str]:
 def _given(config: Any) -> Given:
     level = analyzer_pb2.EnforcementLevel.Name(config.enforcementLevel).lower()
     return Given(level, plain(MessageToDict(config.properties)))
-
-
-def is_preview() -> bool:
-    """True also where nobody said: what cannot be known in a preview then warns."""
-    return _said.get("is_preview", True)
-
-
-def is_surely_preview() -> bool:
-    """True only where the engine said so: then nothing is made, whatever a policy lets pass."""
-    return _said.get("is_preview", False)

@@ -39,7 +39,7 @@ def configure(given: Mapping[str, Given]) -> None:
     _configured.clear()
     site_of_stack.cache_clear()
     if (found := read_configuration(given)) is not None:
-        _configured.append(_consistent(site_of_configuration(found), CALLED))
+        _configured.append(consistent(site_of_configuration(found), CALLED))
 
 
 @functools.cache
@@ -65,10 +65,11 @@ def _read(file: Path, folder: Path) -> Site:
     overlay = os.environ.get(OVERLAY)
     beside = folder.parent / IMAGES.name  # a project has its images beside its stacks
     settings = load_stack(file, site=Path(overlay) if overlay else None)
-    return _consistent(site_of(settings, beside if beside.is_dir() else IMAGES), str(file))
+    return consistent(site_of(settings, beside if beside.is_dir() else IMAGES), str(file))
 
 
-def _consistent(site: Site, called: str) -> Site:
+def consistent(site: Site, called: str) -> Site:
+    """The site, whose levels and waivers name rules that there are. Raises SettingsError."""
     advice = {rule.id for rule in ALL_RULES if rule.check_together}
     if problems := list(site.strictness.problems({rule.id for rule in ALL_RULES} - advice, advice)):
         raise SettingsError(replace(problem, file=called) for problem in problems)

@@ -7,6 +7,7 @@ from typing import Any
 
 from components import labels
 
+NAMESPACE = "gpu-runtime"  # unless a program says otherwise
 RUNTIME_CLASS = "nvidia"
 
 # The driver's own daemon runs from the host: its version is then the driver's by construction. It keeps the GPUs

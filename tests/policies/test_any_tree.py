@@ -33,7 +33,7 @@ from components.compat import Case
 from components.placement import Node
 from images.estimate import Rates
 from images.inspection.facts import DriverPart
-from policies import run
+from policies import phase, run
 from policies.adapter import pack_policies
 from policies.judging import NOT_PROVED
 from policies.model import Machine, PoolGpus, Site
@@ -90,7 +90,7 @@ def ask(monkeypatch: pytest.MonkeyPatch) -> Callable[[str, Any], Answer]:
     kind = sdk._PolicyAnalyzerServicer  # noqa: SLF001 - what the engine calls
     for handler in ("Configure", "ConfigureStack", "Analyze", "AnalyzeStack"):
         monkeypatch.setattr(kind, handler, getattr(kind, handler))  # put back after the test
-    monkeypatch.setattr(run, "_said", {})
+    monkeypatch.setattr(phase, "_said", {})
     run.listen(lambda _: None)
 
     def asked(token: str, inputs: Any) -> Answer:

@@ -7,7 +7,7 @@ from pulumi.runtime import proto
 from pulumi_policy import EnforcementLevel, ResourceValidationPolicy, StackValidationPolicy
 from pulumi_policy import policy as sdk
 
-from policies import run
+from policies import phase, run
 
 
 @pytest.fixture
@@ -15,7 +15,7 @@ def servicer(monkeypatch: pytest.MonkeyPatch) -> sdk._PolicyAnalyzerServicer:
     kind = sdk._PolicyAnalyzerServicer  # noqa: SLF001 - what the engine calls
     for handler in ("Configure", "ConfigureStack", "Analyze", "AnalyzeStack"):
         monkeypatch.setattr(kind, handler, getattr(kind, handler))  # put back after the test
-    monkeypatch.setattr(run, "_said", {})
+    monkeypatch.setattr(phase, "_said", {})
     run.listen(lambda _: None)
     level = EnforcementLevel.ADVISORY
     return kind("pack", "1.0.0", [ResourceValidationPolicy("p", "A policy.", lambda _, __: None, level)], level)
@@ -25,12 +25,12 @@ def servicer(monkeypatch: pytest.MonkeyPatch) -> sdk._PolicyAnalyzerServicer:
 def test_the_engine_says_whether_the_run_is_a_preview(servicer: sdk._PolicyAnalyzerServicer, *, dry_run: bool) -> None:
     answer = servicer.ConfigureStack(proto.AnalyzerStackConfigureRequest(stack="s", dry_run=dry_run), None)
     assert isinstance(answer, proto.AnalyzerStackConfigureResponse)
-    assert run.is_preview() is dry_run
+    assert phase.is_preview() is dry_run
 
 
 def test_what_nobody_said_counts_as_a_preview(servicer: sdk._PolicyAnalyzerServicer) -> None:
     assert servicer is not None
-    assert run.is_preview()
+    assert phase.is_preview()
 
 
 def test_what_no_policy_looks_at_passes_without_being_converted(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,0 +1,133 @@
+"""What can be said of a stack file before anything is built or asked: settings, images on pools, the pack's rules."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Final
+
+from components import wiring
+from components.compat import Image, Matrix, Pool, matrix
+from components.manifests import hub_pods, pre_puller, runtime
+from components.manifests.hub_model import parse_hub
+from components.manifests.job import JobShape, job_spec
+from components.placement import UNKNOWN
+from components.problems import Problem, SettingsError
+from components.settings import Stack, load_stack
+from images.cases import cases_of
+from images.load import IMAGES, SpecError, load_family
+from policies.finding import Level
+from policies.from_settings import site_of
+from policies.judging import IMAGE_TOKEN, STACK_TOKEN, Message, Seen, Told, judged, message
+from policies.judging import findings as asked
+from policies.model import Site, Workload, nothing_known
+from policies.pools import cases_of as pool_cases
+from policies.rules.index import ALL_RULES
+from policies.stacks import consistent
+from policies.workloads import HUB_TOKEN
+
+Resource = tuple[str, str, Mapping[str, Any]]  # type token, logical name, inputs
+
+_SET: Final = "kubernetes:apps/v1:DaemonSet"
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """A stack that can be read, and what is said of it. `left` is what only a preview or an update can tell."""
+
+    stack: Stack
+    images: tuple[Image, ...]
+    pools: tuple[Pool, ...]  # those with GPUs
+    matrix: Matrix
+    said: tuple[Message, ...]
+    left: tuple[Message, ...]
+
+    @property
+    def refused(self) -> tuple[Message, ...]:
+        """What the pack would refuse."""
+        return tuple(each for each in self.said if each.level is Level.REFUSE)
+
+
+def check_stack(file: Path, *, site: Path | None = None, images: Path = IMAGES) -> Checked | tuple[Problem, ...]:
+    """Everything that is said of a stack file without a network, a cluster or the engine; its mistakes if it has any.
+
+    `site` is an overlay. The rules are those of the policy pack, asked about the objects that the stack would make,
+    whose images are not known yet.
+    """
+    try:
+        stack = load_stack(file, site=site)
+        # What this machine has read of images before would make the answer another one elsewhere.
+        place = replace(consistent(site_of(stack, images), str(file)), contents_of=nothing_known)
+        families = _families(stack, images)
+        resources = [*offline_resources(stack)]
+    except (SettingsError, SpecError) as error:
+        return error.problems
+    uses = tuple(Image(name, cases) for name, cases in families)
+    pools = tuple(Pool(name, case) for pool in stack.fleet.pools for name, case in pool_cases(pool).items())
+    said, left = _judged(resources, place)
+    return Checked(stack, uses, pools, matrix(uses, pools), said, left)
+
+
+def _families(stack: Stack, images: Path) -> list[tuple[str, Any]]:
+    """Every image with its cases. Raises SpecError with the mistakes of all specs."""
+    found, problems = [], []
+    for image in stack.images:
+        try:
+            found.append((image.full_name, cases_of(load_family(image.name, images=images, target=image.target))))
+        except SpecError as error:
+            problems += [problem for problem in error.problems if problem not in problems]
+    if problems:
+        raise SpecError(problems)
+    return found
+
+
+def offline_resources(stack: Stack) -> Iterator[Resource]:
+    """What the program would register and the rules look at, in its order. Raises SettingsError."""
+    yield STACK_TOKEN, "stack", {}
+    for name, _ in wiring.images_in_order(stack):
+        yield IMAGE_TOKEN, name, {**wiring.image_args(stack, name, None)}
+    if args := wiring.runtime_args(stack):
+        daemons = {
+            "device-plugin": runtime.device_plugin_pod(args["device_plugin_image"]),
+            "persistence-daemon": runtime.persistence_pod(args["persistence_daemon_image"]),
+        }
+        for name, pod in daemons.items():
+            metadata = {"namespace": runtime.NAMESPACE, "name": name}
+            yield _SET, name, {"metadata": metadata, "spec": runtime.daemon_set_spec(name, pod)}
+    unknown: Any = {image.full_name: UNKNOWN for image in stack.images}
+    for hub in stack.hubs:
+        given = {**wiring.hub_args(stack, hub, unknown)}
+        yield HUB_TOKEN, hub.name, given
+        shape = parse_hub(hub.name, given)
+        yield "kubernetes:batch/v1:Job", f"{hub.name}-credentials", hub_pods.credentials_job(shape, script="")
+        yield "kubernetes:apps/v1:Deployment", f"{hub.name}-proxy", hub_pods.proxy_deployment(shape)
+        yield "kubernetes:apps/v1:StatefulSet", hub.name, hub_pods.hub_stateful_set(shape, config_checksum=UNKNOWN)
+        for name, pulled in wiring.pre_puller_args(stack, hub, unknown, hub.name).items():
+            spec = pre_puller.daemon_set_spec(name, str(pulled["pool"]), pulled["images"])
+            yield _SET, name, {"metadata": {"namespace": hub.name, "name": name}, "spec": spec}
+    for job in stack.jobs:
+        asked_for: dict[str, Any] = {**wiring.job_args(stack, job, unknown, job.namespace)}
+        made = job_spec(job.name, JobShape(**{key: asked_for[key] for key in asked_for if key != "namespace"}))
+        metadata = {"namespace": job.namespace, "name": job.name}
+        yield "kubernetes:batch/v1:Job", job.name, {"metadata": metadata, "spec": made}
+
+
+def _judged(resources: Sequence[Resource], site: Site) -> tuple[tuple[Message, ...], tuple[Message, ...]]:
+    """What is said for sure, and what is left to a preview or an update; a stack's own findings are never left."""
+    told = Told()
+    workloads: list[Workload] = []
+    said: list[Message] = []
+    left: list[Message] = []
+    for token, name, inputs in resources:
+        seen: Seen = judged(token, name, inputs, site, told)
+        workloads += seen.workloads
+        for each in seen.said:
+            is_left = each.level is Level.UNPROVED and token not in {IMAGE_TOKEN, STACK_TOKEN}
+            (left if is_left else said).append(each)
+    for rule in ALL_RULES:
+        for finding in asked(lambda rule=rule: rule.check_together(workloads, site)) if rule.check_together else ():  # type: ignore[misc]
+            (left if finding.level is Level.UNPROVED else said).append(
+                message(rule, finding.subject or "stack", finding)
+            )
+    return tuple(dict.fromkeys(said)), tuple(dict.fromkeys(left))
