@@ -82,7 +82,7 @@ class HubAuthenticator(TypedDict):
     """Who says who somebody is."""
 
     kind: str
-    """oauth, lti13, or dummy: anybody who knows one password can be anybody. For labs only."""
+    """oauth, lti13, or dummy: whoever knows one password can be any user but an administrator. For labs only."""
     authorize_url: NotRequired[str]
     """oauth, lti13."""
     client_id: NotRequired[str]
@@ -114,7 +114,7 @@ class HubAuthenticator(TypedDict):
     allow_all: NotRequired[bool]
     """Everybody whom the authenticator knows may log in."""
     admins: NotRequired[Sequence[str]]
-    """They may log in, and see and stop everybody's servers."""
+    """They may log in, and see and stop everybody's servers. With dummy they have a password of their own."""
 
 
 class HubCull(TypedDict):
@@ -152,7 +152,7 @@ class NotebookHubArgs(TypedDict):
     namespace: NotRequired[str]
     """Default: the component's name. One hub fills one namespace."""
     hub_image: pulumi.Input[str]
-    """Has on its PATH jupyterhub 5 and python3 with kubespawner 7, the idle culler and the authenticators."""
+    """Has on its PATH jupyterhub (5.3 or later) and python3 with kubespawner 7, the idle culler, the authenticators."""
     hub_image_name: NotRequired[str]
     """Default hub."""
     proxy_image: pulumi.Input[str]
@@ -197,7 +197,8 @@ class NotebookHub(pulumi.ComponentResource):
     """Where people open it."""
     namespace: pulumi.Output[str]
     credentials_secret: pulumi.Output[str]
-    """Name of the Secret that was born in the cluster; with the dummy authenticator its key dummy-password logs in."""
+    """Name of the Secret that was born in the cluster. With the dummy authenticator its key dummy-password logs users
+    in; administrators have the key admin-password of the Secret hub-admin beside it."""
 
     def __init__(self, name: str, args: NotebookHubArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         hub = _parsed(name, args)

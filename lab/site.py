@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from lab.bases import Substitute
     from lab.instance import Instance
 
+ADMIN: Final = "admin"  # logs in to hubs with a password of its own
 FOLDER: Final = "gpu-commons"  # of our images in the lab's registry
 # Where people whose registries are behind a private authority name its certificates; the first that is a file counts.
 CA_VARIABLES: Final = ("PIP_CERT", "SSL_CERT_FILE", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE", "NODE_EXTRA_CA_CERTS")
@@ -47,7 +48,7 @@ def overlay(instance: Instance, substitutes: Iterable[Substitute], *, ca_bundle:
         "allowed_registries": [instance.registry_address],
         "builder": buildkit.BUILDER,
         **({"ca_bundle": str(ca_bundle)} if ca_bundle else {}),
-        "authenticator": {"kind": "dummy"},
+        "authenticator": {"kind": "dummy", "admins": [ADMIN]},
         "kubeconfig": str(instance.kubeconfig),
         **_context(instance.kubeconfig),
         "substitutes": [each.as_setting() for each in substitutes],

@@ -16,8 +16,9 @@ from lab import engine, fleet, health, processes, site
 from lab.cluster import Cluster
 from lab.instance import Instance
 
-CREDENTIALS = "hub-credentials"
-PASSWORD = "dummy-password"  # noqa: S105 - the key, not the password
+# Secret and key of a password in a hub's namespace.
+USERS = ("hub-credentials", "dummy-password")
+ADMINS = ("hub-admin", "admin-password")
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +37,7 @@ def text(instance: Instance, deployed: Deployed) -> str:
     settings = load_stack(deployed.stack_file, site=site.path(instance))
     lines = ["", f"{deployed.stack} is up."]
     for name, url in (deployed.outputs.get("hubs") or {}).items():
-        lines += ["", f"  hub {name}: {url}", f"    {_login(instance, name)}"]
+        lines += ["", f"  hub {name}: {url}", *(f"    {line}" for line in _logins(instance, name, url))]
     if settings.fleet.pools:
         found = fleet.summary(instance)
         lines += ["", f"  {len(found.nodes)} nodes, {found.gpus} GPUs:"]
@@ -65,13 +66,22 @@ def _nodes(alike: Variant) -> str:
     return f"{len(alike.node_names):>3} x {each}: {', '.join(alike.node_names)}"
 
 
-def _login(instance: Instance, namespace: str) -> str:
+def _logins(instance: Instance, hub: str, url: str) -> list[str]:
+    """How people and the administrator log in to a hub; what the Secrets do not hold is somebody else's to say."""
     with Cluster(instance) as cluster:
-        secret = cluster.get(f"/api/v1/namespaces/{namespace}/secrets/{CREDENTIALS}")
-    encoded = ((secret or {}).get("data") or {}).get(PASSWORD)
-    if encoded is None:
-        return "log in with your account"
-    return f"log in with any user name and the password {base64.b64decode(encoded).decode()}"
+        users, admins = (_password(cluster, hub, *where) for where in (USERS, ADMINS))
+    if users is None:
+        return ["log in with your account"]
+    lines = [f"log in with any user name and the password {users}"]
+    if admins is not None:
+        lines.append(f"as administrator: user {site.ADMIN}, password {admins} (page: {url}hub/admin)")
+    return lines
+
+
+def _password(cluster: Cluster, namespace: str, secret: str, key: str) -> str | None:
+    found = cluster.get(f"/api/v1/namespaces/{namespace}/secrets/{secret}")
+    encoded = ((found or {}).get("data") or {}).get(key)
+    return None if encoded is None else base64.b64decode(encoded).decode()
 
 
 def status_rows(instance: Instance) -> list[dict[str, Any]]:

@@ -16,6 +16,7 @@ from components.manifests.hub_options import render_options
 HUB = "hub"
 PROXY = "proxy"
 CREDENTIALS = "hub-credentials"
+ADMIN_CREDENTIALS = "hub-admin"
 CONFIG = "hub-config"
 USER_COMPONENT = "singleuser-server"  # KubeSpawner's word
 

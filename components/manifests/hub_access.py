@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from components.manifests.hub import (
+    ADMIN_CREDENTIALS,
     CREDENTIALS,
     HUB,
     HUB_PORT,
@@ -48,15 +49,20 @@ def hub_role(hub: Hub) -> dict[str, Any]:
     return {"metadata": metadata(hub, HUB, HUB), "rules": rules}
 
 
+def credentials_names(hub: Hub) -> list[str]:
+    """The Secrets that are born in the cluster."""
+    return [CREDENTIALS, *([ADMIN_CREDENTIALS] if hub.authenticator.has_admin_password else [])]
+
+
 def credentials_role(hub: Hub) -> dict[str, Any]:
-    """Rights on one Secret by name.
+    """Rights on the hub's own Secrets by name.
 
     `create` can be bound to a name here because the step creates by server-side apply, which names the object in the
     request's path; a plain POST has no name to compare and is refused.
     """
     rule = {
         "apiGroups": [""],
-        "resourceNames": [CREDENTIALS],
+        "resourceNames": credentials_names(hub),
         "resources": ["secrets"],
         "verbs": ["create", "get", "patch"],
     }

@@ -12,6 +12,7 @@ from typing import Any
 from components.manifests.hub_arguments import Arguments
 
 AUTHENTICATOR_KINDS = ("dummy", "lti13", "oauth")
+SHARED_PASSWORD = "shared-password"  # noqa: S105 - a class of JupyterHub 5.3 and later
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +34,11 @@ class Authenticator:
     allowed_users: Sequence[str]
     admins: Sequence[str]
     client_secret: SecretKey | None = None
+
+    @property
+    def has_admin_password(self) -> bool:
+        """Whether administrators have a password that the other users do not know."""
+        return self.class_name == SHARED_PASSWORD and bool(self.admins)
 
 
 def parse_authenticator(read: Arguments) -> Authenticator:
@@ -62,7 +68,8 @@ def parse_authenticator(read: Arguments) -> Authenticator:
 
 
 def _dummy(_read: Arguments) -> tuple[str, dict[str, Any]]:
-    return "dummy", {}
+    # Not JupyterHub's class of that name: there the password of everybody is also the administrators'.
+    return SHARED_PASSWORD, {}
 
 
 def _lti13(read: Arguments) -> tuple[str, dict[str, Any]]:

@@ -1,7 +1,8 @@
-"""Creates the credentials of a hub, once. Runs inside the cluster, as `python3 -c <this file> NAMESPACE NAME`.
+"""Creates the credentials of a hub, once. Runs inside the cluster, as `python3 -c <this file> NAMESPACE NAME [NAME]`.
 
-The values are born here and go nowhere but into one immutable Secret: Pulumi never sees them, and nothing, this step
-included, can change them later. Standard library only.
+The second name is that of the administrators' password, a Secret of its own: a hub that gets administrators later
+keeps its other credentials. The values are born here and go nowhere but into immutable Secrets: Pulumi never sees
+them, and nothing, this step included, can change them later. Standard library only.
 """
 
 from __future__ import annotations
@@ -19,7 +20,6 @@ from pathlib import Path
 from typing import Any
 
 ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")
-KEYS = ("cookie-secret", "dummy-password", "proxy-token")
 
 
 def new_values() -> dict[str, str]:
@@ -31,7 +31,12 @@ def new_values() -> dict[str, str]:
     }
 
 
-def ensure(server: str, namespace: str, name: str, account: Path = ACCOUNT) -> str:
+def admin_values() -> dict[str, str]:
+    """The password of administrators. JupyterHub wants 32 characters or more."""
+    return {"admin-password": secrets.token_urlsafe(27)}
+
+
+def ensure(server: str, namespace: str, name: str, values: dict[str, str], account: Path = ACCOUNT) -> str:
     """Makes sure that the Secret is there with every key, and says what was done.
 
     Raises SystemExit for a Secret that lacks a key, OSError when the API server refuses or cannot be reached: the Job
@@ -46,13 +51,13 @@ def ensure(server: str, namespace: str, name: str, account: Path = ACCOUNT) -> s
             "metadata": {"name": name, "namespace": namespace, "labels": {"app.kubernetes.io/name": "jupyterhub"}},
             "type": "Opaque",
             "immutable": True,
-            "data": {key: base64.b64encode(value.encode()).decode() for key, value in new_values().items()},
+            "data": {key: base64.b64encode(value.encode()).decode() for key, value in values.items()},
         }
         # Server-side apply names the Secret in the path, so that rights can be bound to that name. Should another run
         # have been faster, the server refuses: the Secret is immutable.
         _call("PATCH", f"{url}?fieldManager={name}", account, secret)
         return f"created Secret {namespace}/{name}"
-    missing = [key for key in KEYS if key not in (found.get("data") or {})]
+    missing = [key for key in values if key not in (found.get("data") or {})]
     if missing:
         sys.exit(f"Secret {namespace}/{name} lacks {', '.join(missing)}: delete it, or make it again with all keys")
     return f"Secret {namespace}/{name} is already there: nothing changed"
@@ -79,7 +84,9 @@ def _call(method: str, url: str, account: Path, body: dict[str, Any] | None = No
 if __name__ == "__main__":
     host = os.environ["KUBERNETES_SERVICE_HOST"]
     address = f"[{host}]" if ":" in host else host
+    api = f"https://{address}:{os.environ['KUBERNETES_SERVICE_PORT']}"
     try:
-        print(ensure(f"https://{address}:{os.environ['KUBERNETES_SERVICE_PORT']}", sys.argv[1], sys.argv[2]))  # noqa: T201
+        for secret_name, wanted in zip(sys.argv[2:], (new_values(), admin_values()), strict=False):
+            print(ensure(api, sys.argv[1], secret_name, wanted))  # noqa: T201
     except OSError as error:
         sys.exit(str(error))

@@ -7,6 +7,7 @@ from typing import Any
 
 from components import labels
 from components.manifests.hub import (
+    ADMIN_CREDENTIALS,
     CONFIG,
     CONFIG_FILE,
     CREDENTIALS,
@@ -18,7 +19,7 @@ from components.manifests.hub import (
     component_labels,
     metadata,
 )
-from components.manifests.hub_access import network_access
+from components.manifests.hub_access import credentials_names, network_access
 from components.manifests.hub_model import Hub
 
 CONFIG_ANNOTATION = labels.OWN_PREFIX + "config"
@@ -133,11 +134,11 @@ def proxy_deployment(hub: Hub) -> dict[str, Any]:
 
 
 def credentials_job(hub: Hub, *, script: str) -> dict[str, Any]:
-    """The step that creates the Secret, once; with the Secret there it changes nothing and succeeds."""
+    """The step that creates the Secrets, once; of those that are there it changes nothing and succeeds."""
     container = {
         "name": "credentials",
         "image": hub.hub_image,
-        "command": ["python3", "-c", script, hub.namespace, CREDENTIALS],
+        "command": ["python3", "-c", script, hub.namespace, *credentials_names(hub)],
         "resources": {"requests": {"cpu": "50m", "memory": "64Mi"}},
         "securityContext": {**_CONTAINER_SECURITY, "readOnlyRootFilesystem": True},
     }
@@ -171,6 +172,8 @@ def _hub_environment(hub: Hub) -> list[dict[str, Any]]:
     ]
     if hub.authenticator.kind == "dummy":
         variables.append(_secret_variable("DUMMY_PASSWORD", CREDENTIALS, "dummy-password"))
+    if hub.authenticator.has_admin_password:
+        variables.append(_secret_variable("ADMIN_PASSWORD", ADMIN_CREDENTIALS, "admin-password"))
     if secret := hub.authenticator.client_secret:
         variables.append(_secret_variable("OAUTH_CLIENT_SECRET", secret.name, secret.key))
     return variables

@@ -24,8 +24,10 @@ for profile in c.KubeSpawner.profile_list:
     override["image"] = images[override["image"]]
 
 # JupyterHub itself reads JPY_COOKIE_SECRET and CONFIGPROXY_AUTH_TOKEN, the OAuth authenticator OAUTH_CLIENT_SECRET.
-if c.JupyterHub.authenticator_class == "dummy":
-    c.DummyAuthenticator.password = os.environ["DUMMY_PASSWORD"]
+if c.JupyterHub.authenticator_class == "shared-password":
+    c.SharedPasswordAuthenticator.user_password = os.environ["DUMMY_PASSWORD"]
+    # Without it nobody is an administrator: the users' password never makes one.
+    c.SharedPasswordAuthenticator.admin_password = os.environ.get("ADMIN_PASSWORD")
 
 
 def owned_by_the_hub(_spawner: Any, pod: Any) -> Any:

@@ -48,10 +48,11 @@ class SecretKey(BaseModel):
 
 
 class DummyAuthenticator(BaseModel):
-    """Everybody gets in. For the lab alone."""
+    """Everybody gets in who knows the hub's one password (SharedPasswordAuthenticator). For the lab alone."""
 
     model_config = _FORM
-    kind: Literal["dummy"] = Field(description="Lets everybody in; lab only.")
+    kind: Literal["dummy"] = Field(description="Lets everybody in who knows the hub's one password; lab only.")
+    admins: tuple[Text, ...] = Field((), description="Administrators of the hub, who have a password of their own.")
 
 
 class OAuthAuthenticator(BaseModel):

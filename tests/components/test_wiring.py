@@ -106,7 +106,13 @@ SOME: dict[str, Any] = {"admin_users": ["barbara"], "allow_all": False, "allowed
 @pytest.mark.parametrize(
     ("login", "class_name", "who"),
     [
-        pytest.param("      kind: dummy\n", "dummy", EVERYBODY, id="dummy"),
+        pytest.param("      kind: dummy\n", "shared-password", EVERYBODY, id="dummy"),
+        pytest.param(
+            "      kind: dummy\n      admins: [barbara]\n",
+            "shared-password",
+            {**EVERYBODY, "admin_users": ["barbara"]},
+            id="dummy with an administrator",
+        ),
         pytest.param(LTI, "ltiauthenticator.lti13.auth.LTI13Authenticator", EVERYBODY, id="lti13"),
         pytest.param(
             LTI + "      allow_all: false\n" + LISTED,

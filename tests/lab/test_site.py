@@ -25,7 +25,7 @@ def test_the_overlay_names_registry_builder_and_substitutes(tmp_path: Path) -> N
         "registry": "127.0.0.1:5001/gpu-commons",
         "allowed_registries": ["127.0.0.1:5001"],
         "builder": "gpu-commons",
-        "authenticator": {"kind": "dummy"},
+        "authenticator": {"kind": "dummy", "admins": ["admin"]},
         "kubeconfig": f"{tmp_path}/config/kubeconfig",
         "substitutes": [
             {

@@ -67,6 +67,7 @@ OAUTH = {
     "client_secret": {"secret": "login", "key": "client-secret"},
     "allowed_users": ["ada"],
 }
+WITH_ADMIN = {"kind": "dummy", "admins": ["root"]}
 LTI = {
     "kind": "lti13",
     "authorize_url": "https://lms.example.edu/auth",
@@ -305,8 +306,33 @@ def test_profiles_start_the_image_that_was_pushed(started: Callable[..., dict[st
 
 
 def test_only_the_dummy_authenticator_has_the_password(started: Callable[..., dict[str, Any]]) -> None:
-    assert started()["c"].DummyAuthenticator.password == "born in the cluster"  # noqa: S105 - not a password
-    assert "DummyAuthenticator" not in started(authenticator=LTI)["c"]
+    section = started()["c"].SharedPasswordAuthenticator
+    assert (section.user_password, section.admin_password) == ("born in the cluster", None)
+    assert "SharedPasswordAuthenticator" not in started(authenticator=LTI)["c"]
+
+
+def test_an_administrator_has_a_password_that_users_do_not_know(
+    started: Callable[..., dict[str, Any]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ADMIN_PASSWORD", "another one")
+    section = started(authenticator=WITH_ADMIN)["c"].SharedPasswordAuthenticator
+    assert (section.user_password, section.admin_password) == ("born in the cluster", "another one")
+
+
+def test_the_administrators_password_is_a_secret_of_its_own_where_there_are_administrators() -> None:
+    for authenticator, secrets in (
+        ({"kind": "dummy"}, ["hub-credentials"]),
+        (WITH_ADMIN, ["hub-credentials", "hub-admin"]),
+        ({**LTI, "admins": ["root"]}, ["hub-credentials"]),
+    ):
+        one = hub(authenticator=authenticator)
+        (rule,) = hub_access.credentials_role(one)["rules"]
+        assert rule["resourceNames"] == secrets
+        job = hub_pods.credentials_job(one, script="")["spec"]["template"]["spec"]["containers"][0]
+        assert job["command"][3:] == ["datahub", *secrets]
+        variables = hub_pods.hub_stateful_set(one, config_checksum="")["spec"]["template"]["spec"]["containers"][0]
+        named = [variable["name"] for variable in variables["env"]]
+        assert ("ADMIN_PASSWORD" in named) is ("hub-admin" in secrets)
 
 
 def test_servers_belong_to_the_account_that_destroy_removes(

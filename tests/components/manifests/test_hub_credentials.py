@@ -22,6 +22,7 @@ class ApiServer(ThreadingHTTPServer):
 
     secrets: dict[str, dict[str, Any]]
     requests: list[tuple[str, str, str]]
+    comes_between: dict[str, dict[str, Any]]  # made by another run, after our first look
 
 
 class Handler(BaseHTTPRequestHandler):
@@ -31,6 +32,7 @@ class Handler(BaseHTTPRequestHandler):
         self._note()
         found = self.server.secrets.get(self.path)
         self._answer(200 if found else 404, found or {"message": "not found"})
+        self.server.secrets.update(self.server.comes_between)
 
     def do_PATCH(self) -> None:
         self._note()
@@ -57,7 +59,7 @@ class Handler(BaseHTTPRequestHandler):
 @pytest.fixture
 def api() -> Iterator[ApiServer]:
     server = ApiServer(("127.0.0.1", 0), Handler)
-    server.secrets, server.requests = {}, []
+    server.secrets, server.requests, server.comes_between = {}, [], {}
     thread = threading.Thread(target=server.serve_forever, daemon=True)
     thread.start()
     yield server
@@ -72,8 +74,9 @@ def account(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def ensure(api: ApiServer, account: Path) -> str:
-    return hub_credentials.ensure(f"http://127.0.0.1:{api.server_port}", "datahub", "hub-credentials", account)
+def ensure(api: ApiServer, account: Path, name: str = "hub-credentials", values: dict[str, str] | None = None) -> str:
+    wanted = values or hub_credentials.new_values()
+    return hub_credentials.ensure(f"http://127.0.0.1:{api.server_port}", "datahub", name, wanted, account)
 
 
 def test_the_first_run_creates_every_key_in_an_immutable_secret(api: ApiServer, account: Path) -> None:
@@ -113,17 +116,23 @@ def test_a_secret_without_a_key_is_left_alone_and_the_key_is_named(api: ApiServe
     assert [method for method, _, _ in api.requests] == ["GET"]
 
 
-def test_a_run_that_was_overtaken_fails_without_changing_the_secret(
-    api: ApiServer, account: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_run_that_was_overtaken_fails_without_changing_the_secret(api: ApiServer, account: Path) -> None:
     theirs = {"immutable": True, "data": {"cookie-secret": "theirs"}}
-
-    def slow() -> dict[str, str]:
-        api.secrets[PATH] = theirs
-        return {"cookie-secret": "ours"}
-
-    monkeypatch.setattr(hub_credentials, "new_values", slow)
+    api.comes_between = {PATH: theirs}
     with pytest.raises(OSError, match="422") as caught:
-        ensure(api, account)
+        ensure(api, account, values={"cookie-secret": "ours"})
     assert api.secrets[PATH] is theirs
     assert "ours" not in str(caught.value)
+
+
+def test_the_administrators_password_comes_later_and_leaves_the_other_credentials_alone(
+    api: ApiServer, account: Path
+) -> None:
+    ensure(api, account)
+    before = dict(api.secrets[PATH])
+    said = ensure(api, account, "hub-admin", hub_credentials.admin_values())
+    assert said == "created Secret datahub/hub-admin"
+    assert api.secrets[PATH] == before
+    data = api.secrets["/api/v1/namespaces/datahub/secrets/hub-admin"]["data"]
+    # JupyterHub refuses a shorter one.
+    assert len(base64.b64decode(data["admin-password"])) >= 32
