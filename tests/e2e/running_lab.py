@@ -88,10 +88,10 @@ class RunningLab:
         stream = {"PULUMI_ENABLE_STREAMING_JSON_PREVIEW": "true"}
         return self.run(*argv, cwd=cwd, without=without, **stream, **variables)
 
-    def credentials(self, hub: str) -> dict[str, str]:
+    def credentials(self, hub: str, name: str = "hub-credentials") -> dict[str, str]:
         """Keys and values of a hub's Secret, in clear text."""
-        secret = self.cluster.get(f"/api/v1/namespaces/{hub}/secrets/hub-credentials")
-        assert secret is not None, f"Secret hub-credentials is not in {hub}: did the stack come up?"
+        secret = self.cluster.get(f"/api/v1/namespaces/{hub}/secrets/{name}")
+        assert secret is not None, f"Secret {name} is not in {hub}: did the stack come up?"
         return {key: base64.b64decode(value).decode() for key, value in secret["data"].items()}
 
     def pods(self, namespace: str) -> list[Object]:

@@ -228,6 +228,28 @@ def test_a_wrong_password_leads_back_to_the_login_page_and_says_why(page: Page, 
 
 
 @pytest.mark.browser
+def test_neither_password_works_in_the_place_of_the_other(lab: RunningLab, page: Page, hub: str, user: str) -> None:
+    users, admins = lab.credentials(HUB)["dummy-password"], lab.credentials(HUB, "hub-admin")["admin-password"]
+    for name, password in ((user, admins), ("admin", users)):
+        log_in(page, hub, name, password)
+        expect(page.get_by_text("Invalid username or password")).to_be_visible()
+
+
+@pytest.mark.browser
+def test_an_administrator_sees_everybody_on_the_admin_page(
+    lab: RunningLab, page: Page, hub: str, user: str, artefacts: Path
+) -> None:
+    log_in(page, hub, user, lab.credentials(HUB)["dummy-password"])
+    expect(page.get_by_role("link", name="Admin")).to_have_count(0)
+    page.context.clear_cookies()
+    log_in(page, hub, "admin", lab.credentials(HUB, "hub-admin")["admin-password"])
+    page.goto(f"{hub}hub/admin")
+    expect(page.get_by_role("cell", name=user, exact=True)).to_be_visible()
+    expect(page.get_by_role("link", name="Admin")).to_be_visible()
+    page.screenshot(path=artefacts / "5-admin.png")
+
+
+@pytest.mark.browser
 def test_a_student_runs_a_cell_on_a_node_with_one_gpu_requested(
     lab: RunningLab, own: Deployed, page: Page, hub: str, user: str, artefacts: Path
 ) -> None:

@@ -166,8 +166,8 @@ def test_the_engine_refuses_a_workload_that_takes_gpus_and_is_not_pinned(lab: Ru
 
 
 def test_the_state_holds_no_credential_of_the_hub(lab: RunningLab) -> None:
-    credentials = lab.credentials(HUB_NAMESPACE)
-    assert set(credentials) == {"proxy-token", "cookie-secret", "dummy-password"}
+    credentials = {**lab.credentials(HUB_NAMESPACE), **lab.credentials(HUB_NAMESPACE, "hub-admin")}
+    assert set(credentials) == {"proxy-token", "cookie-secret", "dummy-password", "admin-password"}
     export = lab.run(lab.pulumi, "stack", "export", "--stack", STACK, "--show-secrets")
     assert export.code == 0, export.err
     assert "hub-credentials" in export.out  # the search below looks at the right thing
