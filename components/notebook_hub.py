@@ -27,6 +27,25 @@ class HubToleration(TypedDict):
     toleration_seconds: NotRequired[int]
 
 
+class HubContents(TypedDict):
+    """What people read about an image before they choose it."""
+
+    title: NotRequired[str]
+    """What the image is."""
+    cuda_lines: NotRequired[Sequence[str]]
+    """CUDA lines in it: "10.1"."""
+    frameworks: NotRequired[Sequence[str]]
+    """With versions: TensorFlow 2.3.4."""
+    packages: NotRequired[Sequence[str]]
+    """With versions: NumPy 2.4.6."""
+    stands_on: NotRequired[str]
+    """A base that brings programs of its own: jupyter/datascience-notebook."""
+    missing: NotRequired[Sequence[str]]
+    """What should be in it and could not be had at this site."""
+    missing_reason: NotRequired[str]
+    """Why."""
+
+
 class HubProfile(TypedDict):
     """One choice on the spawn page. CPU in cores, memory in GiB."""
 
@@ -35,7 +54,7 @@ class HubProfile(TypedDict):
     title: str
     """What people read."""
     description: NotRequired[str]
-    """Second line on the spawn page; default: pool, GPUs, cores and memory."""
+    """Second line on the spawn page; default: GPUs, cores and memory."""
     image: pulumi.Input[str]
     """Image by digest, such as the `ref` of a GpuImage."""
     image_name: str
@@ -59,6 +78,12 @@ class HubProfile(TypedDict):
     tolerations: NotRequired[Sequence[HubToleration]]
     """Default: the GPU taint nvidia.com/gpu."""
     is_default: NotRequired[bool]
+    gpu: NotRequired[str]
+    """GPU model, for the spawn page: GeForce GTX 1080 Ti."""
+    gpu_memory_gb: NotRequired[float]
+    """Memory of one such GPU, for the spawn page."""
+    contents: NotRequired[HubContents]
+    """What is in the image, for the spawn page."""
 
 
 class HubExpose(TypedDict):
@@ -160,7 +185,12 @@ class NotebookHubArgs(TypedDict):
     proxy_image_name: NotRequired[str]
     """Default proxy."""
     profiles: Sequence[HubProfile]
-    """In the order of the spawn page; without `is_default` the first is chosen."""
+    """In the order of the spawn page; without `is_default` the first is chosen. Those that share image and nodes, and
+    differ only in their size, are one card there."""
+    site_name: NotRequired[str]
+    """Heads the spawn page; default JupyterHub."""
+    help_url: NotRequired[str]
+    """Where people get help; a link on the spawn page."""
     expose: HubExpose
     public_url: NotRequired[str]
     """Where people open the hub, when something in front of it has the name and the certificate."""
@@ -224,7 +254,7 @@ class NotebookHub(pulumi.ComponentResource):
         credentials = self._credentials(name, hub, inside, policies)
 
         images = pulumi.Output.from_input(dict(hub.images)).apply(objects.image_table)
-        data = objects.config_data(hub, config=_text("jupyterhub_config.py"), images=images)
+        data = objects.config_data(hub, files=hub_files(), images=images)
         config = ConfigMap(f"{name}-config", **objects.config_map(hub, data), opts=inside)
 
         # Services are not among the dependencies of pods: an update waits for a service until pods answer behind it.
@@ -283,6 +313,13 @@ def _parsed(name: str, args: NotebookHubArgs) -> Hub:
 def _text(file: str) -> str:
     """A file that runs in the cluster."""
     return resources.files("components.manifests").joinpath(file).read_text()
+
+
+def hub_files() -> dict[str, str]:
+    """Files of every hub by name: its configuration, and what lies in hub_files for its Python and its pages."""
+    folder = resources.files("components.manifests").joinpath("hub_files")
+    names = sorted(each.name for each in folder.iterdir() if each.name.endswith((".py", ".html")))
+    return {objects.CONFIG_FILE: _text(objects.CONFIG_FILE), **{name: _text(f"hub_files/{name}") for name in names}}
 
 
 def _python(manifest: Mapping[str, Any]) -> dict[str, Any]:

@@ -4,12 +4,15 @@ from __future__ import annotations  # nothing reads these types while it runs, a
 
 import os
 from collections.abc import Iterator, Mapping
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, cast
 
 from components.problems import Problem, SettingsError
 from components.settings import Stack
 from components.stack.models import Hub, Image, Job, Pool, Profile
+from images.contents import contents
 from images.load import load_family
+from images.plan import Substitute, plan_image
 
 if TYPE_CHECKING:
     import pulumi
@@ -189,6 +192,8 @@ def hub_args(stack: Stack, hub: Hub, refs: Refs) -> NotebookHubArgs:
         "database_gib": hub.database_gib,
         "core_pool": stack.site.core_pool,
         "public_url": hub.public_url,
+        "site_name": stack.site.name,
+        "help_url": hub.help_url,
         "storage_class": hub.storage_class,
     }
     return cast("NotebookHubArgs", {key: value for key, value in args.items() if value is not None})
@@ -198,7 +203,26 @@ def _profile(stack: Stack, profile: Profile, refs: Refs) -> dict[str, Any]:
     said = profile.model_dump(exclude_none=True, exclude={"image", "assumptions"})
     if "shm_gib" not in said and (shm_gib := _shm_gib(stack, profile.image)):
         said["shm_gib"] = shm_gib
-    return {**said, "image": refs[profile.image], "image_name": profile.image}
+    return {**said, **_shown(stack, profile), "image": refs[profile.image], "image_name": profile.image}
+
+
+def _shown(stack: Stack, profile: Profile) -> dict[str, Any]:
+    """What people read of a profile's GPU and image; nothing that was not found out."""
+    told: dict[str, Any] = {"contents": _contents(stack, profile.image)}
+    pool = profile.pool or stack.site.core_pool
+    if profile.gpus and pool and (gpu := stack.fleet.pool(pool).gpu):
+        told["gpu"] = gpu.name
+        if gpu.memory_mib:
+            told["gpu_memory_gb"] = gpu.memory_mib / 1024  # makers say GB and count in GiB
+    return told
+
+
+def _contents(stack: Stack, name: str) -> dict[str, Any]:
+    image = _image(stack, name)
+    family = load_family(image.name, target=image.target)
+    replaced = [Substitute(each.reference, each.replacement, each.reason) for each in stack.site.substitutes]
+    found = asdict(contents(family, plan_image(family, substitutes=replaced)))
+    return {key: _plain(value) for key, value in found.items() if value}
 
 
 def pre_puller_args(stack: Stack, hub: Hub, refs: Refs, namespace: pulumi.Input[str]) -> dict[str, PrePullerArgs]:

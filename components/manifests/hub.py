@@ -12,6 +12,7 @@ from typing import Any
 
 from components.manifests.hub_model import Hub
 from components.manifests.hub_options import render_options
+from components.manifests.hub_page import PAGE_FILE, render_page
 
 HUB = "hub"
 PROXY = "proxy"
@@ -61,9 +62,12 @@ def image_table(images: Mapping[str, Any]) -> str:
     return json.dumps(dict(images), indent=2, sort_keys=True) + "\n"
 
 
-def config_data(hub: Hub, *, config: str, images: Any) -> dict[str, Any]:
-    """Files of the hub. `images`, the text of `images.json`, is kept apart: a preview that builds cannot know it."""
-    return {CONFIG_FILE: config, IMAGES_FILE: images, OPTIONS_FILE: render_options(hub)}
+def config_data(hub: Hub, *, files: Mapping[str, str], images: Any) -> dict[str, Any]:
+    """Files of the hub: what is rendered for it, and `files`, those of every hub.
+
+    `images`, the text of `images.json`, is kept apart: a preview that builds cannot know it.
+    """
+    return {**files, IMAGES_FILE: images, OPTIONS_FILE: render_options(hub), PAGE_FILE: render_page(hub)}
 
 
 def checksum(data: Mapping[str, str]) -> str:

@@ -9,6 +9,7 @@ from typing import Any
 from components import labels
 from components.manifests.hub_arguments import Arguments
 from components.manifests.hub_authenticator import Authenticator, parse_authenticator
+from components.manifests.hub_shown import Shown, parse_shown
 
 EXPOSE_KINDS = ("cluster_ip", "load_balancer", "node_port")
 
@@ -39,6 +40,7 @@ class Profile:
     node_selector: Mapping[str, str]
     tolerations: Sequence[Mapping[str, Any]]
     is_default: bool
+    shown: Shown
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +83,8 @@ class Hub:
     runtime_class: str
     core_node_selector: Mapping[str, str]
     core_tolerations: Sequence[Mapping[str, Any]]
+    site_name: str
+    help_url: str | None
     images: Mapping[str, Any] = field(default_factory=dict)
     """Image of each image name that a profile uses."""
 
@@ -112,6 +116,8 @@ def parse_hub(name: str, args: Mapping[str, Any]) -> Hub:
         runtime_class=read.text("runtime_class", "nvidia"),
         core_node_selector=_selector(core_pool, read.pairs("core_node_selector")),
         core_tolerations=_tolerations(read, "core_tolerations"),
+        site_name=read.text("site_name", "JupyterHub"),
+        help_url=read.url("help_url") if read.has("help_url") else None,
         images={profile.image_name: profile.image for profile in profiles},
     )
     # Told to policies and to reviewers: nothing of the hub depends on these.
@@ -173,7 +179,7 @@ def _profile(read: Arguments, core_pool: str | None) -> Profile:
     profile = Profile(
         name=read.name("name"),
         title=read.text("title"),
-        description=read.text("description", _description(pool or core_pool, gpus, cpu, memory_gib)),
+        description=read.text("description", size_words(gpus, cpu, memory_gib)),
         image=read.flowing("image"),
         image_name=read.name("image_name"),
         pool=pool,
@@ -186,6 +192,7 @@ def _profile(read: Arguments, core_pool: str | None) -> Profile:
         node_selector=_selector(pool or core_pool, read.pairs("node_selector")),
         tolerations=_tolerations(read, "tolerations"),
         is_default=read.claim("is_default"),
+        shown=parse_shown(read),
     )
     if profile.cpu_guarantee > cpu:
         read.note("cpu_guarantee", f"is above cpu: {cpu:g}", "lower it")
@@ -197,10 +204,10 @@ def _profile(read: Arguments, core_pool: str | None) -> Profile:
     return profile
 
 
-def _description(pool: str | None, gpus: int, cpu: float, memory_gib: float) -> str:
-    cards = "no GPU" if not gpus else f"{gpus} GPU{'s' if gpus > 1 else ''}"
-    place = [f"pool {pool}"] if pool else []
-    return ", ".join([*place, cards, f"{cpu:g} CPU core{'' if cpu == 1 else 's'}", f"{memory_gib:g} GiB memory"])
+def size_words(gpus: int, cpu: float, memory_gib: float) -> str:
+    """What people read of a server's size: 1 GPU, 4 CPU cores, 16 GiB memory."""
+    cards = "No GPU" if not gpus else f"{gpus} GPU{'s' if gpus > 1 else ''}"
+    return ", ".join([cards, f"{cpu:g} CPU core{'' if cpu == 1 else 's'}", f"{memory_gib:g} GiB memory"])
 
 
 def _expose(read: Arguments) -> Expose:

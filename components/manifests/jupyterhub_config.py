@@ -1,4 +1,4 @@
-"""Start of every hub: the options of one hub lie beside this file, its secrets in the environment.
+"""Start of every hub: its options, pages and spawner lie beside this file, its secrets are in the environment.
 
 Read by JupyterHub inside the hub's pod, never imported by this project.
 """
@@ -6,6 +6,7 @@ Read by JupyterHub inside the hub's pod, never imported by this project.
 import base64
 import json
 import os
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,9 @@ c = get_config()  # type: ignore[name-defined]  # noqa: F821 - traitlets puts it
 
 HERE = Path(__file__).parent
 SERVICE_ACCOUNT_TOKEN = Path("/var/run/secrets/kubernetes.io/serviceaccount/token")
+
+sys.path.insert(0, str(HERE.parent))  # options.json names classes as hub_files.spawner.CommonsSpawner
+c.JupyterHub.template_paths = [str(HERE)]
 
 for section, options in json.loads((HERE / "options.json").read_text()).items():
     for option, value in options.items():
@@ -22,6 +26,8 @@ images = json.loads((HERE / "images.json").read_text())
 for profile in c.KubeSpawner.profile_list:
     override = profile["kubespawner_override"]
     override["image"] = images[override["image"]]
+
+c.JupyterHub.template_vars = {"gpu_commons": json.loads((HERE / "page.json").read_text())}
 
 # JupyterHub itself reads JPY_COOKIE_SECRET and CONFIGPROXY_AUTH_TOKEN, the OAuth authenticator OAUTH_CLIENT_SECRET.
 if c.JupyterHub.authenticator_class == "shared-password":

@@ -356,6 +356,7 @@ class Hub(BaseModel):
         description="How people reach the hub."
     )
     public_url: Url | None = Field(None, description="Address that people open, if a proxy of the site's leads here.")
+    help_url: Url | None = Field(None, description="Where people get help: a link on the page that starts servers.")
     pre_pull: bool = Field(
         default=False, description="Bring each profile's image to all nodes of its pool before anybody starts a server."
     )

@@ -143,6 +143,26 @@ def test_every_login_of_a_stack_file_becomes_the_configuration_of_a_hub(
     assert (secret and (secret.name, secret.key)) == (("datahub-oauth", "client-secret") if "oauth" in login else None)
 
 
+def test_the_spawn_page_is_told_the_site_the_gpus_and_what_is_in_the_images(stack: Stack, refs: dict[str, Any]) -> None:
+    hub = stack.hubs[0].model_copy(update={"help_url": "https://help.example.edu/gpus"})
+    args = wiring.hub_args(stack, hub, refs)
+    assert (args["site_name"], args["help_url"]) == ("dsmlp", "https://help.example.edu/gpus")
+    cpu, gpu, _ = args["profiles"]
+    assert (gpu["gpu"], gpu["gpu_memory_gb"]) == ("GeForce GTX 1080 Ti", 11)
+    assert gpu["contents"]["frameworks"] == ["TensorFlow 2.3.4", "PyTorch 1.7.1"]
+    assert "missing" not in gpu["contents"]
+    assert not {"gpu", "gpu_memory_gb"} & cpu.keys(), "it lands on a node with GPUs, and gets none"
+
+
+def test_the_spawn_page_of_a_site_with_substitutes_says_what_is_missing(stack: Stack, refs: dict[str, Any]) -> None:
+    nothing = Substitute.model_validate({"reference": "conda-forge", "with": "nothing", "reason": "no way out"})
+    site = stack.site.model_copy(update={"substitutes": (nothing,)})
+    gpu = wiring.hub_args(stack.model_copy(update={"site": site}), stack.hubs[0], refs)["profiles"][1]
+    assert gpu["contents"]["missing"][:2] == ["TensorFlow 2.3.4", "PyTorch 1.7.1"]
+    assert gpu["contents"]["missing_reason"] == "no way out"
+    assert "frameworks" not in gpu["contents"]
+
+
 def test_a_hub_is_told_the_courses_that_use_it_for_those_who_review_a_change(
     stack: Stack, refs: dict[str, Any]
 ) -> None:

@@ -19,6 +19,7 @@ from components.manifests import hub as objects
 from components.manifests import hub_access, hub_pods
 from components.manifests.hub_model import Hub, parse_hub
 from components.manifests.hub_options import render_options
+from components.manifests.hub_page import render_page
 
 GOLDEN = Path(__file__).parents[2] / "golden" / "hub"
 CONFIG = Path(objects.__file__).with_name("jupyterhub_config.py")
@@ -47,6 +48,17 @@ GPU: dict[str, Any] = {
     "gpus": 1,
     "cpu": 4,
     "memory_gib": 16,
+    "gpu": "GeForce RTX 2080 Ti",
+    "gpu_memory_gb": 11,
+    "contents": {
+        "title": "SciPy and machine learning notebook",
+        "cuda_lines": ["10.1"],
+        "frameworks": ["TensorFlow 2.3.4", "PyTorch 1.7.1"],
+        "packages": ["NumPy 2.4.6", "SciPy 1.17.1"],
+        "stands_on": "jupyter/datascience-notebook",
+        "missing": ["nbgitpuller 1.3.0"],
+        "missing_reason": "not reachable from here",
+    },
 }
 ARGS: dict[str, Any] = {
     "hub_image": image("hub"),
@@ -111,6 +123,10 @@ def as_yaml(*manifests: Mapping[str, Any]) -> str:
 
 def test_the_options_of_a_hub_with_a_cpu_and_a_gpu_profile() -> None:
     same_as_golden("options.json", render_options(hub()))
+
+
+def test_the_page_of_a_hub_with_a_cpu_and_a_gpu_profile() -> None:
+    same_as_golden("page.json", render_page(hub(site_name="dsmlp", help_url="https://help.example.edu/gpus")))
 
 
 def test_the_pods_of_a_hub() -> None:
@@ -213,8 +229,8 @@ def test_a_gpu_profile_has_shared_memory_for_data_loaders() -> None:
     assert "volumes" not in profile(shm_gib=0)["kubespawner_override"]
 
 
-def test_people_read_pool_gpus_and_memory_on_the_spawn_page() -> None:
-    assert profile()["description"] == "pool rtx2080ti, 1 GPU, 4 CPU cores, 16 GiB memory"
+def test_people_read_gpus_cores_and_memory_and_no_name_of_a_pool() -> None:
+    assert profile()["description"] == "1 GPU, 4 CPU cores, 16 GiB memory"
     assert profile(title="<b>big</b>")["display_name"] == "&lt;b&gt;big&lt;/b&gt;"
 
 
@@ -289,7 +305,8 @@ def started(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., di
 
     def start(**changes: Any) -> dict[str, Any]:
         one = hub(**changes)
-        data = objects.config_data(one, config=CONFIG.read_text(), images=objects.image_table(one.images))
+        files = {objects.CONFIG_FILE: CONFIG.read_text()}
+        data = objects.config_data(one, files=files, images=objects.image_table(one.images))
         for name, text in data.items():
             (tmp_path / name).write_text(text)
         return runpy.run_path(str(tmp_path / objects.CONFIG_FILE), init_globals={"get_config": Sections})
