@@ -263,7 +263,7 @@ def _workload(raw: Raw, loc: Loc, workload: Raw, pools: list[_Pool], *, elsewher
 def _job_namespace(raw: Raw, loc: Loc, job: Raw) -> Iterator[Fault]:
     """A job's namespace is this stack's to create and to delete, so it must hold nothing that others need."""
     name = job.get("namespace", "batch")
-    if name in (_known(raw, "hubs") or ()):
+    if isinstance(name, str) and name in (_known(raw, "hubs") or ()):
         fix = "choose a namespace that only jobs use, such as batch: it is deleted with the last job in it"
         yield Fault((*loc, "namespace"), f"is the namespace of hub {name}, which holds people's homes", fix, name)
 
