@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeVar
@@ -13,14 +12,10 @@ import click
 from cli.terminal import InputError, as_json, json_text, painter, width
 
 if TYPE_CHECKING:  # pydantic and tree-sitter cost more than most commands take: each command imports its own
-    from images.lint.check import Report
-    from images.lint.model import Kind, Setting
-    from images.lint.waivers import Waiver
     from images.spec import ImageSpec
     from images.wheels import Wanted, WheelSize
 
 Read = TypeVar("Read")
-STDIN: Final = "-"
 FINDINGS: Final = 1
 USAGE: Final = 2
 _AT_ONCE: Final = 8  # questions to the index
@@ -64,6 +59,9 @@ def image() -> None:
 @click.option(
     "--format", "form", type=click.Choice(["text", "json", "sarif"]), default="text", show_default=True, help="Output."
 )
+@click.option(
+    "--hadolint/--no-hadolint", default=True, show_default=True, help="Ask hadolint too, where it is installed."
+)
 @as_json
 @click.pass_context
 def lint(  # noqa: PLR0913 - one argument for each option
@@ -76,12 +74,14 @@ def lint(  # noqa: PLR0913 - one argument for each option
     context: str | None,
     ignored: tuple[str, ...],
     form: str,
+    hadolint: bool,
     is_json: bool,
 ) -> None:
     """Mistakes in Dockerfiles, Apptainer definition files and job scripts that cost GPUs, bytes or reproducibility.
 
-    FILE - reads standard input. Each finding has the file, the line, the rule, the number of the mistake and the fix.
-    A comment above a line waives a rule there:
+    FILE - reads standard input. Each finding has the file, the line, the rule and the fix; a mistake that has to do
+    with GPUs has its number too. hadolint is asked about Dockerfiles where it is installed.
+    A comment above a line waives a rule there, DL… and SC… of hadolint as well:
 
     \b
       # gpu-commons lint ignore=D-ROOT reason="the driver container needs it"
@@ -92,88 +92,14 @@ def lint(  # noqa: PLR0913 - one argument for each option
       gpu-commons image lint --role batch train/Dockerfile train/job.sbatch
       gpu-commons image lint --format sarif Dockerfile > lint.sarif
     """  # noqa: D301 - \b is click's: it keeps the lines
-    from images.lint.model import Kind, LintError, Role  # noqa: PLC0415 - see above
-    from images.lint.waivers import waiver_from  # noqa: PLC0415
+    from cli.linted import Asked, lint_files  # noqa: PLC0415 - see above
 
     if is_json and form == "sarif":
         raise click.UsageError("give --json or --format sarif, not both")
     if context is not None and not Path(context).is_dir():
         raise InputError(f"--context {context}: is not a folder; name the folder that is built")
-    try:
-        waivers = tuple(waiver_from(option) for option in ignored)
-    except LintError as error:
-        raise InputError(str(error)) from None
-    reports: list[Report] = []
-    problems: list[str] = []
-    for path in dict.fromkeys(files):
-        try:
-            reports.append(_linted(path, Role(role), Kind(kind) if kind else None, context, waivers))
-        except LintError as error:
-            problems.append(str(error))
-    _print(reports, "json" if is_json else form)
-    for problem in problems:
-        click.echo(f"error: {problem}", err=True)
-    ctx.exit(USAGE if problems else FINDINGS if any(report.findings for report in reports) else 0)
-
-
-def _linted(path: str, role: Any, kind: Kind | None, context: str | None, waivers: tuple[Waiver, ...]) -> Report:
-    from images.lint.check import lint as lint_file  # noqa: PLC0415 - see above
-    from images.lint.model import Setting  # noqa: PLC0415
-
-    setting: Setting = Setting(role, _has_ignore_file(path, context))
-    return lint_file(_content(path), path, setting, kind=kind, waivers=waivers)
-
-
-def _content(path: str) -> bytes:
-    """No more than one byte above the limit: the linter says that it is too much."""
-    from images.lint.model import LintError  # noqa: PLC0415 - see above
-    from images.lint.reading import LARGEST_BYTES  # noqa: PLC0415
-
-    if path == STDIN:
-        return sys.stdin.buffer.read(LARGEST_BYTES + 1)
-    if Path(path).is_dir():
-        raise LintError(f"{path}: is a folder; name the file, such as {Path(path) / 'Dockerfile'}")
-    try:
-        with Path(path).open("rb") as file:
-            return file.read(LARGEST_BYTES + 1)
-    except (OSError, ValueError) as error:
-        raise LintError(f"{path}: {getattr(error, 'strerror', None) or error}; name a file that can be read") from None
-
-
-def _has_ignore_file(path: str, context: str | None) -> bool | None:
-    """Beside the Dockerfile under its own name, or in the context. None: of standard input nobody knows the context."""
-    if path == STDIN and context is None:
-        return None
-    folder = Path(context) if context is not None else Path(path).parent
-    names = [folder / ".dockerignore", folder / ".containerignore"]
-    own = [] if path == STDIN else [Path(f"{path}.dockerignore")]
-    return any(name.is_file() for name in [*names, *own])
-
-
-def _print(reports: list[Report], form: str) -> None:
-    from cli.reports import lint as report_text  # noqa: PLC0415 - it needs the rules
-    from cli.reports.lint_sarif import sarif  # noqa: PLC0415
-
-    if form == "json":
-        click.echo(json_text(report_text.lint_data(reports)))
-    elif form == "sarif":
-        click.echo(json_text(sarif(reports, _version())))
-    else:
-        click.echo(report_text.lint_text(reports, paint=painter()), nl=False)
-    for report in reports:
-        for remark in report_text.remarks(report):
-            click.echo(f"note: {remark}", err=True)
-    if form == "text" and any(report.findings or report.waived for report in reports):
-        click.echo(report_text.summary(reports), err=True)
-
-
-def _version() -> str:
-    from importlib.metadata import PackageNotFoundError, version  # noqa: PLC0415 - for SARIF alone
-
-    try:
-        return version("gpu-commons")
-    except PackageNotFoundError:
-        return "0"
+    asked = Asked(role, kind, context, ignored, with_hadolint=hadolint)
+    ctx.exit(lint_files(files, asked, "json" if is_json else form))
 
 
 @image.command(

@@ -20,6 +20,8 @@ from components.compat.facts import facts
 from components.compat.rules.index import ALL_RULES as COMPAT_RULES
 from components.compat.rules.rule import Rule
 from components.settings import NAMESPACE, json_schema
+from images.lint.hadolint import page_of
+from images.lint.hadolint_rules import BEATEN_BY, FIXES, LEFT_OUT, OURS, SAFE_FEEDERS
 from images.lint.rules.index import ALL_RULES as LINT_RULES
 from policies.configuration import json_schema as pack_schema
 from policies.model import Rule as PolicyRule
@@ -372,11 +374,13 @@ def lint_rules_page() -> str:
     blocks = [
         "# Rules of the linter\n",
         "`gpu-commons image lint` names the rule of each finding, and the number of the mistake behind it.",
+        "A rule without a number has nothing to do with GPUs: JSON has what it finds under `general`.",
+        "So does what hadolint adds; [below](#hadolint) is what is taken from it.",
         "How to ask, and how to waive a rule: [lint a Dockerfile](../lint-a-dockerfile.md).\n",
         "| rule | mistake | number | at worst | asked of |\n|---|---|---|---|---|",
         *(
-            f"| [`{rule.id}`](#{rule.id.lower()}) | {_cell(rule.title)} | {rule.number} | {rule.severity.value} "
-            f"| {', '.join(sorted(kind.value for kind in rule.kinds))} |"
+            f"| [`{rule.id}`](#{rule.id.lower()}) | {_cell(rule.title)} | {rule.number or 'none'} "
+            f"| {rule.severity.value} | {', '.join(sorted(kind.value for kind in rule.kinds))} |"
             for rule in LINT_RULES
         ),
     ]
@@ -393,7 +397,30 @@ def lint_rules_page() -> str:
             beside = {True: ", beside a .dockerignore", False: ", beside no .dockerignore", None: ""}
             blocks.append(f"\n{title} ({example.kind.value}{role}{beside[example.has_ignore_file]}):\n")
             blocks.append(f"```text\n{re.sub(r'sha256:4{64}', 'sha256:444…', example.text).rstrip()}\n```")
-    return HEAD.format(source="images/lint/rules") + "\n".join(blocks) + "\n"
+    return HEAD.format(source="images/lint/rules") + "\n".join([*blocks, *_hadolint_section()]) + "\n"
+
+
+def _hadolint_section() -> Iterator[str]:
+    """What is taken from hadolint, in whose words, and what is not, with the reason."""
+    yield "\n## hadolint\n"
+    yield "Its errors and warnings, and those of ShellCheck, keep their ids: `DL4006`, `SC2046`."
+    yield f"Each has a page: <{page_of('DL4006')}>, <{page_of('SC2046')}>."
+    yield "Its levels info and style are taste, and are left out; so are these:\n"
+    yield "| rule | why it is left out |\n|---|---|"
+    yield from (f"| `{rule}` | {f'`{own}` finds it' if own else _cell(why)} |" for rule, own, why in _not_passed_on())
+    yield "\nThese count only where no rule of ours has found something in the same instruction:\n"
+    yield "| rule | gives way to |\n|---|---|"
+    yield from (f"| `{rule}` | {', '.join(f'`{own}`' for own in ours)} |" for rule, ours in BEATEN_BY.items())
+    feeders = ", ".join(f"`{name}`" for name in sorted(SAFE_FEEDERS))
+    yield f"\n`DL4006` counts only where something else than {feeders} begins the pipe.\n"
+    yield "These come with a fix of ours; all others with their page:\n"
+    yield "| rule | instead |\n|---|---|"
+    yield from (f"| `{rule}` | {_cell(fix)} |" for rule, fix in FIXES.items())
+
+
+def _not_passed_on() -> list[tuple[str, str, str]]:
+    ours = [(rule, own, "") for rule, own in OURS.items()]
+    return sorted([*ours, *((rule, "", why) for rule, why in LEFT_OUT.items())])
 
 
 def _cell(text: str) -> str:

@@ -65,6 +65,12 @@ def release_in(text: str) -> Release | None:
     return next((_table()[1][word] for word in words if word in _table()[1]), None)
 
 
+def supported_releases(system: str, today: dt.date) -> tuple[Release, ...]:
+    """Releases of a system that are still supported, the one that ends first is first."""
+    known = (each for (name, _), each in _table()[0].items() if name == system)
+    return tuple(sorted((each for each in known if each.ends >= today), key=lambda each: each.ends))
+
+
 @cache
 def _table() -> tuple[Mapping[tuple[str, str], Release], Mapping[str, Release]]:
     """Releases by system and number, and by codename."""

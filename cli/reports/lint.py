@@ -7,6 +7,7 @@ from typing import Any
 
 from cli.reports.words import Paint, counted, plain
 from images.lint.check import Report
+from images.lint.hadolint import page_of
 from images.lint.model import Finding, Severity
 from images.lint.rules.index import BY_ID
 
@@ -19,10 +20,11 @@ def lint_text(reports: Sequence[Report], *, paint: Paint = plain) -> str:
 
 
 def _lines(report: Report, paint: Paint) -> Iterator[str]:
-    for finding in report.findings:
+    for finding in report.all:
         severity = paint(finding.severity.value, TONES[finding.severity])
-        number = BY_ID[finding.rule].number
-        yield f"{report.path}:{finding.line} {finding.rule} {severity}: {finding.message} [{number}]"
+        number = _number(finding)
+        mark = f" [{number}]" if number else ""
+        yield f"{report.path}:{finding.line} {finding.rule} {severity}: {finding.message}{mark}"
         yield paint(f"    fix: {finding.fix}", "quiet")
 
 
@@ -30,13 +32,15 @@ def remarks(report: Report) -> Iterator[str]:
     """What is no finding but has to be said, for standard error."""
     for line in report.unread:
         yield f"{report.path}:{line}: a part of this line cannot be read, and is not checked"
+    if report.heard.problem:
+        yield f"{report.path}: {report.heard.problem}"
     for waiver in report.unused:
         yield f"{report.path}:{waiver.line}: the waiver of {waiver.rule} covers nothing; take it out"
 
 
 def summary(reports: Sequence[Report]) -> str:
     """`7 findings in 2 files, 1 waived`."""
-    found = sum(len(report.findings) for report in reports)
+    found = sum(len(report.all) for report in reports)
     waived = sum(len(report.waived) for report in reports)
     text = f"{counted(found, 'finding')} in {counted(len(reports), 'file')}"
     return f"{text}, {waived} waived" if waived else text
@@ -53,19 +57,25 @@ def _report_data(report: Report) -> dict[str, Any]:
         "file": report.path,
         "kind": report.kind.value,
         "findings": [_finding_data(finding) for finding in report.findings],
+        "general": [_finding_data(finding) for finding in report.general],
+        "hadolint": report.heard.was_asked,
         "waived": waived,
         "unread_lines": list(report.unread),
     }
 
 
 def _finding_data(finding: Finding) -> dict[str, Any]:
-    rule = BY_ID[finding.rule]
     return {
         "rule": finding.rule,
-        "reference": rule.number,
+        "reference": _number(finding),
         "line": finding.line,
         "severity": finding.severity.value,
         "message": finding.message,
         "fix": finding.fix,
-        "sources": list(rule.sources),
+        "sources": list(BY_ID[finding.rule].sources) if finding.rule in BY_ID else [page_of(finding.rule)],
     }
+
+
+def _number(finding: Finding) -> str:
+    """Of the mistake in the project's list; empty for one that has nothing to do with GPUs."""
+    return BY_ID[finding.rule].number if finding.rule in BY_ID else ""

@@ -5,32 +5,37 @@ Source: https://docs.oasis-open.org/sarif/sarif/v2.1.0/sarif-v2.1.0.html
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 from urllib.parse import quote
 
 from images.lint.check import Report
+from images.lint.hadolint import page_of
 from images.lint.model import Finding, Severity
 from images.lint.rules.index import ALL_RULES
 from images.lint.rules.rule import Rule
 
 SCHEMA: Final = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
-_INDEX: Final = {rule.id: index for index, rule in enumerate(ALL_RULES)}
 _LEVELS: Final = {Severity.ERROR: "error", Severity.WARNING: "warning"}
 
 
 def sarif(reports: Sequence[Report], version: str) -> dict[str, Any]:
     """One run with every rule, so that a viewer can explain what was looked for; waived findings are suppressed."""
-    results = [_result(report, finding) for report in reports for finding in report.findings]
+    told = [finding for report in reports for finding in (*report.all, *(each for each, _ in report.waived))]
+    ours = [rule.id for rule in ALL_RULES]
+    hadolints = sorted({finding.rule for finding in told} - set(ours))
+    index = {rule: number for number, rule in enumerate([*ours, *hadolints])}
+    results = [_result(report, finding, index) for report in reports for finding in report.all]
     results += [
         {
-            **_result(report, finding),
+            **_result(report, finding, index),
             "suppressions": [{"kind": "inSource" if waiver.line else "external", "justification": waiver.reason}],
         }
         for report in reports
         for finding, waiver in report.waived
     ]
-    driver = {"name": "gpu-commons image lint", "version": version, "rules": [_rule(rule) for rule in ALL_RULES]}
+    rules = [*map(_rule, ALL_RULES), *map(_hadolints, hadolints)]
+    driver = {"name": "gpu-commons image lint", "version": version, "rules": rules}
     run = {"tool": {"driver": driver}, "columnKind": "unicodeCodePoints", "results": results}
     return {"$schema": SCHEMA, "version": "2.1.0", "runs": [run]}
 
@@ -43,19 +48,32 @@ def _rule(rule: Rule) -> dict[str, Any]:
         "fullDescription": {"text": f"{rule.says} {rule.why}"},
         "help": {"text": f"{rule.fix} Sources: {', '.join(rule.sources)}"},
         "defaultConfiguration": {"level": _LEVELS[rule.severity]},
-        "properties": {"reference": rule.number},
+        "properties": {"reference": rule.number} if rule.number else {"tags": ["general"]},
     }
     return data | {"helpUri": rule.sources[0]}
 
 
-def _result(report: Report, finding: Finding) -> dict[str, Any]:
+def _hadolints(rule: str) -> dict[str, Any]:
+    """A rule of hadolint's that has found something. Its sentence is in the result: it depends on the place."""
+    by = "hadolint" if rule.startswith("DL") else "ShellCheck, asked by hadolint"
+    return {
+        "id": rule,
+        "name": rule,
+        "shortDescription": {"text": f"{rule} of {by}"},
+        "help": {"text": f"See {page_of(rule)}"},
+        "properties": {"tags": ["general", "hadolint"]},
+        "helpUri": page_of(rule),
+    }
+
+
+def _result(report: Report, finding: Finding, index: Mapping[str, int]) -> dict[str, Any]:
     place = {
         "artifactLocation": {"uri": quote(report.path.removeprefix("./"))},
         "region": {"startLine": finding.line},
     }
     return {
         "ruleId": finding.rule,
-        "ruleIndex": _INDEX[finding.rule],
+        "ruleIndex": index[finding.rule],
         "level": _LEVELS[finding.severity],
         "message": {"text": f"{finding.message}. Fix: {finding.fix}"},
         "locations": [{"physicalLocation": place}],

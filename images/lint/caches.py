@@ -98,9 +98,10 @@ _BY_MANAGER: Final[Mapping[Manager, Cache]] = {
     Manager.NPM: NPM,
 }
 ALL: Final = (PIP, UV, CONDA, APT, RPM, APK, NPM)
-# What weighs in a GPU image. A distribution's lists are some tens of MB, and hadolint's business (DL3009, DL3032,
-# DL3018); a cleanup in a later layer is a mistake for every manager.
+# What weighs in a GPU image is D-CACHE's. A distribution's lists are some tens of MB, and have nothing to do with GPUs:
+# D-LISTS. A cleanup in a later layer is a mistake for every manager.
 HEAVY: Final = frozenset({PIP, UV, CONDA, NPM})
+LIGHT: Final = frozenset({APT, RPM, APK})
 
 
 def filled_by(command: Command) -> Cache | None:
@@ -138,6 +139,18 @@ def is_covered(
     ):
         return True
     return any(clears(cache, each) for each in later)
+
+
+def left_by(run: Instruction, asked: frozenset[Cache], known: Mapping[str, str]) -> dict[Cache, int]:
+    """Which of these caches a RUN leaves, each with the first line that fills it."""
+    found: dict[Cache, int] = {}
+    for index, command in enumerate(run.commands):
+        cache = filled_by(command)
+        if cache not in asked or cache is None or cache in found:
+            continue
+        if not is_covered(cache, command, run, run.commands[index:], known):
+            found[cache] = command.line
+    return found
 
 
 def clears(cache: Cache, command: Command) -> bool:

@@ -1,14 +1,18 @@
-"""One file → findings. Pure: bytes and settings in, a report out."""
+"""One file → findings. Pure: bytes, settings and what another linter said in, a report out."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
 
+from images.lint.hadolint import Heard, is_hadolints, told_once
 from images.lint.model import Finding, Kind, Recipe, Setting
 from images.lint.reading import read_recipe
-from images.lint.rules.index import ALL_RULES
+from images.lint.rules.index import ALL_RULES, BY_ID
 from images.lint.waivers import Waiver, read_waivers, waived_by
+
+# Asks hadolint: the text and its recipe in, what it said out. The edge gives one where the program is there.
+Ask = Callable[[str, Recipe], Heard]
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,33 +21,61 @@ class Report:
 
     path: str
     kind: Kind
-    findings: tuple[Finding, ...]  # by line
+    findings: tuple[Finding, ...]  # of the numbered list, by line: they cost GPUs, bytes or reproducibility
     waived: tuple[tuple[Finding, Waiver], ...] = ()
     unused: tuple[Waiver, ...] = ()  # of comments: they cover nothing
     unread: tuple[int, ...] = ()  # lines that the grammar could not read
+    general: tuple[Finding, ...] = ()  # by line: mistakes in any image, ours and hadolint's
+    heard: Heard = field(default_factory=Heard)
+
+    @property
+    def all(self) -> tuple[Finding, ...]:
+        """Both lists as one, by line."""
+        return tuple(sorted((*self.findings, *self.general), key=lambda finding: finding.line))
 
 
-def lint(
-    data: bytes, path: str, setting: Setting, *, kind: Kind | None = None, waivers: Sequence[Waiver] = ()
+def lint(  # noqa: PLR0913 - one file, and everything that it does not say itself
+    data: bytes,
+    path: str,
+    setting: Setting,
+    *,
+    kind: Kind | None = None,
+    waivers: Sequence[Waiver] = (),
+    ask: Ask | None = None,
 ) -> Report:
     """Read one file and ask every rule. Raises LintError for a file that cannot be read."""
     recipe = read_recipe(data, path, kind)
-    comments = tuple(read_waivers(data.decode("utf-8-sig"), recipe))
-    found = findings(recipe, setting)
+    text = data.decode("utf-8-sig")
+    comments = tuple(read_waivers(text, recipe))
+    own = findings(recipe, setting)
+    heard = ask(text.replace("\r\n", "\n"), recipe) if ask and recipe.kind is Kind.DOCKERFILE else Heard()
+    found = [*own, *told_once(heard.findings, own, recipe)]
     sorted_out = [(finding, waived_by(finding, (*comments, *waivers))) for finding in found]
     used = {waiver for _, waiver in sorted_out if waiver}
+    left = [finding for finding, waiver in sorted_out if waiver is None]
     return Report(
         path,
         recipe.kind,
-        tuple(finding for finding, waiver in sorted_out if waiver is None),
+        tuple(finding for finding in left if is_numbered(finding)),
         tuple((finding, waiver) for finding, waiver in sorted_out if waiver is not None),
-        tuple(waiver for waiver in comments if waiver not in used),
+        # Where hadolint was not asked, nobody knows whether a waiver of one of its rules is still needed.
+        tuple(
+            waiver for waiver in comments if waiver not in used and (heard.was_asked or not is_hadolints(waiver.rule))
+        ),
         recipe.unread,
+        tuple(sorted((finding for finding in left if not is_numbered(finding)), key=lambda finding: finding.line)),
+        heard,
     )
 
 
+def is_numbered(finding: Finding) -> bool:
+    """Is it a mistake of the project's list, which is about GPUs?"""
+    rule = BY_ID.get(finding.rule)
+    return rule is not None and bool(rule.number)
+
+
 def findings(recipe: Recipe, setting: Setting) -> list[Finding]:
-    """What every rule says, by line; the same said twice is said once."""
+    """What every rule of ours says, by line; the same said twice is said once."""
     found: Iterable[Finding] = (
         finding for rule in ALL_RULES if recipe.kind in rule.kinds for finding in rule.check(recipe, setting)
     )

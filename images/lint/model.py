@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from datetime import date
 from enum import StrEnum
 
 
@@ -58,6 +59,7 @@ class Command:
     environment: str = ""  # conda or virtual environment that it runs in; empty: that of the image
     folder: str = "/"  # where it runs, as far as WORKDIR and cd say
     variables: tuple[tuple[str, Word], ...] = ()  # set for it or exported by it
+    fed_by: tuple[Word, ...] = ()  # the programs before it in its pipeline: what they print is what it reads
 
     @property
     def program(self) -> str:
@@ -150,6 +152,7 @@ class Setting:
 
     role: Role = Role.APPLICATION
     has_ignore_file: bool | None = None  # None: nobody knows the build context
+    today: date | None = None  # None: whether a release is still supported is not asked
 
 
 @dataclass(frozen=True, slots=True)

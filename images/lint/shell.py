@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
 from itertools import accumulate
@@ -16,6 +16,7 @@ from posixpath import join, normpath
 from typing import TYPE_CHECKING, Final
 
 from images.lint.model import Command, Word, expand
+from images.lint.statements import CALLS, statements
 
 if TYPE_CHECKING:
     from tree_sitter import Node, Parser
@@ -78,6 +79,7 @@ class _State:
     known: Mapping[str, str]
     depth: int = 0
     found: list[Command] = field(default_factory=list)
+    calls: dict[int, Command] = field(default_factory=dict)  # by the id of their node
 
 
 def parse_shell(
@@ -91,8 +93,8 @@ def parse_shell(
     """All commands of a shell text in order, those in substitutions, functions and branches included."""
     state = _State(folder, environment, known or {}, depth)
     tree = _parser().parse(source.text)
-    for node in _statements(tree.root_node):
-        _read(node, source, state)
+    for node, fed_by in statements(tree.root_node):
+        _read(node, source, state, fed_by)
     return tuple(state.found)
 
 
@@ -113,24 +115,11 @@ def _parser() -> Parser:
     return Parser(Language(tree_sitter_bash.language()))
 
 
-_CALLS: Final = frozenset({"command", "declaration_command", "unset_command"})
-
-
-def _statements(root: Node) -> Iterator[Node]:
-    """Calls, bare assignments and here-documents, in the order of the text. Without recursion: nesting is unlimited."""
-    waiting = [root]
-    while waiting:
-        node = waiting.pop()
-        if node.type in _CALLS or node.type in {"variable_assignment", "heredoc_body"}:
-            yield node
-        waiting += reversed(node.named_children)
-
-
-def _read(node: Node, source: ShellText, state: _State) -> None:
+def _read(node: Node, source: ShellText, state: _State, fed_by: tuple[Node, ...]) -> None:
     if node.type == "heredoc_body":
         _read_heredoc(node, source, state)
     elif node.type == "variable_assignment":
-        if node.parent is not None and node.parent.type not in _CALLS:
+        if node.parent is not None and node.parent.type not in CALLS:
             pair = _assignment(node, source, state)
             state.found.append(
                 Command((), pair[1].line, state.environment, state.folder, (pair,)),
@@ -149,7 +138,11 @@ def _read(node: Node, source: ShellText, state: _State) -> None:
                 Word(source.text[node.start_byte :].split(None, 1)[0].decode(), source.line(node.start_byte)),
                 *words,
             )
-        _add(state, words, variables)
+        before = len(state.found)
+        calls = (state.calls[call.id] for call in fed_by if call.id in state.calls)
+        _add(state, words, variables, tuple(call.words[0] for call in calls if call.words))
+        if len(state.found) > before:
+            state.calls[node.id] = state.found[before]
 
 
 def _read_heredoc(node: Node, source: ShellText, state: _State) -> None:
@@ -171,7 +164,12 @@ def _read_heredoc(node: Node, source: ShellText, state: _State) -> None:
         )
 
 
-def _add(state: _State, words: tuple[Word, ...], variables: tuple[tuple[str, Word], ...]) -> None:
+def _add(
+    state: _State,
+    words: tuple[Word, ...],
+    variables: tuple[tuple[str, Word], ...],
+    fed_by: tuple[Word, ...] = (),
+) -> None:
     """One call: take off what stands in front, follow `cd` and `activate`, look into `sh -c`."""
     environment = state.environment
     for _ in range(_DEEPEST):
@@ -183,7 +181,7 @@ def _add(state: _State, words: tuple[Word, ...], variables: tuple[tuple[str, Wor
     if not words and not variables:
         return
     line = words[0].line if words else variables[0][1].line
-    command = Command(words, line, environment, state.folder, variables)
+    command = Command(words, line, environment, state.folder, variables, fed_by)
     state.found.append(command)
     if command.program in SHELLS and state.depth < _DEEPEST and (script := _script_of(command)) is not None:
         state.found += parse_shell(

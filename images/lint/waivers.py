@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Final
 
+from images.lint.hadolint import is_hadolints
 from images.lint.model import Finding, LintError, Recipe
 from images.lint.rules.index import BY_ID
 
@@ -63,11 +64,14 @@ def waived_by(finding: Finding, waivers: Iterable[Waiver]) -> Waiver | None:
 def known_rule(text: str, where: str) -> str:
     """The id of a rule as it is listed; raises LintError with the nearest one."""
     rule = text.strip().upper()
-    if rule in BY_ID:
+    if rule in BY_ID or is_hadolints(rule):
         return rule
     near = get_close_matches(rule, BY_ID, n=2)
     likely = f"did you mean {' or '.join(near)}? " if near else ""
-    raise LintError(f'{where}: "{text.strip()[:40]}" is not a rule; {likely}rules are {", ".join(BY_ID)}')
+    raise LintError(
+        f'{where}: "{text.strip()[:40]}" is not a rule; {likely}rules are {", ".join(BY_ID)}, and DL… and SC… '
+        "for those of hadolint"
+    )
 
 
 def _parsed(text: str, where: str) -> tuple[list[str], str]:

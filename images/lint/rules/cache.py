@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from images.lint import caches
-from images.lint.model import Finding, Instruction, Recipe, Setting, Severity
+from images.lint.model import Finding, Recipe, Setting, Severity
 from images.lint.rules import cleanup
 from images.lint.rules.rule import DIGEST, Example, Rule
 
@@ -21,22 +21,10 @@ def check(recipe: Recipe, setting: Setting) -> Iterator[Finding]:
         if instruction.keyword in {"ENV", "ARG"}:
             known |= {name: word.text for name, word in instruction.variables}
         if instruction.keyword == "RUN":
-            for cache, line in _left(instruction, known).items():
+            for cache, line in caches.left_by(instruction, caches.HEAVY, known).items():
                 if not any(caches.clears(cache, command) for command in late):
                     message = f"{cache.leaves} stays in this layer: bytes that every node pulls and nobody reads"
                     yield Finding(ID, Severity.WARNING, line, message, cache.fix)
-
-
-def _left(run: Instruction, known: dict[str, str]) -> dict[caches.Cache, int]:
-    """Caches that this RUN leaves, each with the first line that fills it."""
-    found: dict[caches.Cache, int] = {}
-    for index, command in enumerate(run.commands):
-        cache = caches.filled_by(command)
-        if cache not in caches.HEAVY or cache is None or cache in found:
-            continue
-        if not caches.is_covered(cache, command, run, run.commands[index:], known):
-            found[cache] = command.line
-    return found
 
 
 RULE = Rule(

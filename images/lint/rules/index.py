@@ -1,4 +1,7 @@
-"""All rules of the linter, by hand, in the order of the list of mistakes. A retired id stays, with its successor."""
+"""All rules of the linter, by hand. A retired id stays, with its successor.
+
+First those about GPUs, in the order of the list of mistakes, then those about any image.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +12,7 @@ from images.lint.rules import (
     archive,
     base,
     cache,
+    checksum,
     cleanup,
     command,
     context,
@@ -22,22 +26,25 @@ from images.lint.rules import (
     kmod,
     latest,
     libraries,
+    lists,
     name,
     nv,
     order,
     pci,
+    pipe,
     port,
     requirements,
     root,
     secret,
     sources,
+    support,
     tensorflow,
     twice,
     visible,
 )
 from images.lint.rules.rule import Rule
 
-ALL_RULES: Final[tuple[Rule, ...]] = (
+GPU_RULES: Final[tuple[Rule, ...]] = (
     base.RULE,
     latest.RULE,
     deleted.RULE,
@@ -67,5 +74,12 @@ ALL_RULES: Final[tuple[Rule, ...]] = (
     archive.RULE,
     kernel.RULE,
 )
+GENERAL_RULES: Final[tuple[Rule, ...]] = (
+    pipe.RULE,
+    checksum.RULE,
+    support.RULE,
+    lists.RULE,
+)
+ALL_RULES: Final = (*GPU_RULES, *GENERAL_RULES)
 
 BY_ID: Final = MappingProxyType({rule.id: rule for rule in ALL_RULES})

@@ -29,7 +29,6 @@ class Rule:
     """One mistake. `passing` must be clean for every rule, `failing` must have it."""
 
     id: str
-    number: str  # of the mistake in the project's list: E7
     title: str
     says: str
     why: str
@@ -40,3 +39,4 @@ class Rule:
     passing: Example
     failing: Example
     kinds: frozenset[Kind] = frozenset({Kind.DOCKERFILE})
+    number: str = ""  # of the mistake in the project's list: E7; empty for one that has nothing to do with GPUs

