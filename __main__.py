@@ -9,6 +9,7 @@ from components.gpu_image import GpuImage
 from components.own_outputs import own_output
 from components.sdks import missing_sdk
 from components.settings import SettingsError, Stack, from_pulumi
+from components.stack_record import StackRecord
 from images.load import SpecError
 
 # The code by which the engine's language host knows that the user has read why; others get a second error line.
@@ -17,6 +18,7 @@ ALREADY_SAID = 32
 
 def deploy(stack: Stack) -> None:
     """Register everything that the stack's settings ask for."""
+    StackRecord("stack-file", wiring.record_args(stack))
     images: dict[str, GpuImage] = {}
     deployed = own_output("image_sizes")
     for name, parent in wiring.images_in_order(stack):

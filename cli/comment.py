@@ -30,8 +30,14 @@ from components.compat import Case
     help="A comment, lines for a terminal, or the same as data.",
 )  # fmt: skip
 @click.option("--stack", default="", metavar="NAME", help="Stack that the events must be about.")
+@click.option(
+    "--date", "day", type=click.DateTime(["%Y-%m-%d"]), metavar="YYYY-MM-DD",
+    help="Day that courses and waivers are told for; today where it is not given.",
+)  # fmt: skip
 @click.pass_context
-def comment(ctx: click.Context, events: BinaryIO, base: BinaryIO | None, form: str, stack: str) -> None:
+def comment(  # noqa: PLR0913, PLR0917 - what click hands over
+    ctx: click.Context, events: BinaryIO, base: BinaryIO | None, form: str, stack: str, day: dt.datetime | None
+) -> None:
     """What a preview changes, for whom, and whether the policies allow it: one comment.
 
     Reads the engine's events as a preview streams them; text between them is passed over. The comment is shorter than
@@ -42,7 +48,7 @@ def comment(ctx: click.Context, events: BinaryIO, base: BinaryIO | None, form: s
       PULUMI_ENABLE_STREAMING_JSON_PREVIEW=true pulumi preview --json > events.jsonl
       gpu-commons comment events.jsonl > comment.md
     """  # noqa: D301 - \b is click's: it keeps the lines
-    today = dt.datetime.now(tz=dt.UTC).date()
+    today = (day or dt.datetime.now(tz=dt.UTC)).date()
     try:
         stream = _read(events, stack)
         review = review_of(stream, _base(base, stream), Sources(_spec_cases, _price, today), stack)

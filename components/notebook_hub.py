@@ -163,6 +163,16 @@ class HubCourse(TypedDict):
     seats: int
     profiles: Sequence[str]
     """Profiles that the course may choose, by name."""
+    peak_share: NotRequired[float]
+    """Share of the seats that hold a server with GPUs at the busiest time: above 0, 1 at most."""
+    guaranteed_gpus: NotRequired[int]
+    """GPUs that the course always gets."""
+    borrowable_gpus: NotRequired[int]
+    """GPUs beyond them that it may take while they are free; default: any."""
+    first_day: NotRequired[str]
+    """YYYY-MM-DD."""
+    last_day: NotRequired[str]
+    """YYYY-MM-DD. A course whose last day is over counts for nothing in a review."""
 
 
 class NotebookHubArgs(TypedDict):

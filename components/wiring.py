@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any, cast
 
 from components.problems import Problem, SettingsError
 from components.settings import Stack
-from components.stack.models import Hub, Image, Job, Pool, Profile
+from components.stack.models import Course, Hub, Image, Job, Pool, Profile
+from components.stack.record import decisions
 from images.contents import contents
 from images.load import load_family
 from images.plan import Substitute, plan_image
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from components.notebook_hub import NotebookHubArgs
     from components.nvidia_runtime import NvidiaRuntimeArgs
     from components.pre_puller import PrePullerArgs
+    from components.stack_record import StackRecordArgs
 
     Refs = Mapping[str, pulumi.Output[str]]  # image name → repository@digest
 
@@ -101,6 +103,11 @@ def image_args(
     return args
 
 
+def record_args(stack: Stack) -> StackRecordArgs:
+    """Arguments of the StackRecord: what a person decided and nothing else of the stack records."""
+    return cast("StackRecordArgs", decisions(stack))
+
+
 def image_pools(stack: Stack, image: str) -> list[ImagePool]:
     """Pools whose nodes start the image, for profiles and for jobs, in the order of the fleet."""
     profiles = [profile for hub in stack.hubs for profile in hub.profiles if profile.image == image]
@@ -173,12 +180,7 @@ def hub_args(stack: Stack, hub: Hub, refs: Refs) -> NotebookHubArgs:
         "proxy_image": refs[hub.proxy_image],
         "proxy_image_name": hub.proxy_image,
         "profiles": [_profile(stack, profile, refs) for profile in hub.profiles],
-        "courses": [
-            {"name": each.name, "title": each.title, "seats": each.seats, "profiles": list(each.profiles)}
-            for each in stack.courses
-            if each.hub == hub.name
-        ]
-        or None,
+        "courses": [_course(each) for each in stack.courses if each.hub == hub.name] or None,
         "expose": {"kind": hub.expose.kind, "port": hub.expose.port},
         # As the component has it, key for key: a list without entries is one that nobody wrote.
         "authenticator": {
@@ -197,6 +199,12 @@ def hub_args(stack: Stack, hub: Hub, refs: Refs) -> NotebookHubArgs:
         "storage_class": hub.storage_class,
     }
     return cast("NotebookHubArgs", {key: value for key, value in args.items() if value is not None})
+
+
+def _course(course: Course) -> dict[str, Any]:
+    said = course.model_dump(mode="json", exclude_none=True, exclude={"hub", "assumptions"})
+    share = said["peak_share"]
+    return {**said, "peak_share": int(share) if share == 1 else share}
 
 
 def _profile(stack: Stack, profile: Profile, refs: Refs) -> dict[str, Any]:

@@ -29,8 +29,13 @@ from policies.strictness import Strictness, Waiver
 GIB = 1024**3
 
 
-def site_of(stack: Stack, images: Path = IMAGES) -> Site:
-    """What the rules know of the place, from the stack's own settings and the folder with its images' specs."""
+def site_of(stack: Stack, images: Path = IMAGES, today: dt.date | None = None) -> Site:
+    """What the rules know of the place, from the stack's own settings and the folder with its images' specs.
+
+    Courses whose last day is over count for nothing: a term of last year promises nobody a GPU.
+    """
+    today = today or _today()
+    stack = stack.model_copy(update={"courses": tuple(each for each in stack.courses if each.last_day >= today)})
     runtime = stack.runtime
     daemons = (runtime.device_plugin, runtime.persistence_daemon) if runtime else ()
     return Site(
@@ -49,7 +54,7 @@ def site_of(stack: Stack, images: Path = IMAGES) -> Site:
         usages=tuple(usages(stack)),
         strictness=_strictness(stack.policies),
         uses_of=functools.partial(_uses_of, images),
-        today=_today(),
+        today=today,
     )
 
 

@@ -15,7 +15,7 @@ import pytest
 import yaml
 
 ROOT = Path(__file__).parent.parent
-COMPONENTS = ["GpuImage", "GpuJob", "GpuNodePool", "NotebookHub", "NvidiaRuntime", "PrePuller"]
+COMPONENTS = ["GpuImage", "GpuJob", "GpuNodePool", "NotebookHub", "NvidiaRuntime", "PrePuller", "StackRecord"]
 ENGINE = ("pulumi", "pulumi_kubernetes", "pulumi_docker_build", "pulumi_policy", "grpc")
 # Registries and sites that everybody can reach; a lock file that names another one works on one machine only.
 PUBLIC_HOSTS = {"pypi.org", "files.pythonhosted.org", "registry.npmjs.org"}

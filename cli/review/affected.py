@@ -5,14 +5,14 @@ What follows from the stack is told as it is. What depends on how a site works i
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
 from cli.reports.words import counted
 from cli.review.cells import Cell
-from cli.review.changes import Change
 from cli.review.commons import HUB, OURS, Commons, Job, Pool, Profile
+from cli.review.details import Change
 from cli.review.stream import Step, Stream
 from cli.review.values import known_text, mapping, names_of
 
@@ -40,21 +40,48 @@ class Consequence:
 
 def affected_by(change: Change, old: Commons, new: Commons) -> Affected:
     """Everybody whose profile or job uses what changes, before or after."""
-    if change.kind == "pool":
-        named = _pool_of(change.name, old, new).name
-        return _together(
-            (*old.profiles_on(named), *new.profiles_on(named)), (*old.jobs_on(named), *new.jobs_on(named)), old, new
-        )
-    if change.kind == "image":
-        return _by_image(change.name, old, new)
-    if change.kind == "hub":
-        return _together(_touched_profiles(change, old, new), (), old, new)
-    if change.kind == "job":
-        return Affected(jobs=(change.name,))
-    return Affected()
+    find = _AFFECTED.get(change.kind)
+    return find(change, old, new) if find else Affected()
 
 
-def _by_image(name: str, old: Commons, new: Commons) -> Affected:
+def _on_pool(change: Change, old: Commons, new: Commons) -> Affected:
+    named = _pool_of(change.name, old, new).name
+    return _together(
+        (*old.profiles_on(named), *new.profiles_on(named)), (*old.jobs_on(named), *new.jobs_on(named)), old, new
+    )
+
+
+def _on_hub(change: Change, old: Commons, new: Commons) -> Affected:
+    return _together(_touched_profiles(change, old, new), (), old, new)
+
+
+def _by_job(change: Change, old: Commons, new: Commons) -> Affected:  # noqa: ARG001 - as the others
+    return Affected(jobs=(change.name,))
+
+
+def _everybody(change: Change, old: Commons, new: Commons) -> Affected:  # noqa: ARG001 - as the others
+    return _together((*old.profiles, *new.profiles), (*old.jobs, *new.jobs), old, new)
+
+
+def _in_course(change: Change, old: Commons, new: Commons) -> Affected:
+    """Nobody, where it is over."""
+    found = [(side, course) for side in (old, new) for course in side.courses if course.name == change.name]
+    chosen = {
+        (each.hub, each.name): each
+        for side, course in found
+        for each in side.profiles
+        if each.hub == course.hub and (not course.profiles or each.name in course.profiles)
+    }
+    titles = dict.fromkeys(course.title or course.name for _, course in found)
+    return Affected(
+        profiles=tuple(chosen.values()),
+        courses=tuple(titles),
+        seats=max((course.seats for _, course in found), default=0),
+    )
+
+
+def _by_image(change: Change, old: Commons, new: Commons) -> Affected:
+    name = change.name
     profiles: list[Profile] = []
     jobs: list[Job] = []
     own: list[str] = []
@@ -73,9 +100,20 @@ def _touched_profiles(change: Change, old: Commons, new: Commons) -> tuple[Profi
     """Those that differ, where only profiles and images do; else all of the hub."""
     both = [{each.name: each for each in side.profiles if each.hub == change.name} for side in (old, new)]
     every = {**both[0], **both[1]}
-    if not change.details or not all(detail.label.startswith("profiles.") for detail in change.details if detail.label):
+    if not change.details or not all(detail.label.startswith("profile ") for detail in change.details if detail.label):
         return tuple(every.values())
     return tuple(profile for name, profile in every.items() if both[0].get(name) != both[1].get(name))
+
+
+_AFFECTED: Final[Mapping[str, Callable[[Change, Commons, Commons], Affected]]] = {
+    "course": _in_course,
+    "pool": _on_pool,
+    "image": _by_image,
+    "hub": _on_hub,
+    "job": _by_job,
+    "site": _everybody,
+    "policies": _everybody,
+}
 
 
 def _pool_of(name: str, old: Commons, new: Commons) -> Pool:

@@ -5,91 +5,62 @@ Objects that a component of ours makes are told by the component; they are in th
 
 from __future__ import annotations
 
-import re
+import datetime as dt
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import replace
 from typing import Any, Final
 
 from packaging.requirements import InvalidRequirement, Requirement
 
 from cli.reports.words import counted
-from cli.review.commons import HUB, IMAGE, JOB, OURS, POOL, PULLER, RUNTIME, Commons, Image
+from cli.review.commons import HUB, IMAGE, JOB, OURS, POOL, PULLER, RECORD, RUNTIME, Commons, Image
+from cli.review.details import Change, Detail, details, joined, members, of_inputs, word
+from cli.review.promises import merged, promises
 from cli.review.stream import Step, Stream
-from cli.review.values import (
-    NOTHING,
-    Loc,
-    differences,
-    elided,
-    items,
-    known_text,
-    leaves,
-    mapping,
-    names_of,
-    place,
-    shown,
-    texts,
-)
+from cli.review.values import items, known_text, mapping, names_of, texts, whole
 
 _QUOTAS: Final = ("ResourceQuota", "ClusterQueue", "LocalQueue", "Cohort", "LimitRange")
-_MOST_DETAILS: Final = 8
 _MOST_NAMES: Final = 6
-_LONGEST: Final = 90
-_MOST_CHARACTERS: Final = 1000
 
 
-@dataclass(frozen=True, slots=True)
-class Detail:
-    """One property. `before` is empty for what comes, `after` for what goes."""
-
-    label: str
-    before: str
-    after: str
-    is_list: bool = False  # `before` leaves it and `after` joins it
-
-
-@dataclass(frozen=True, slots=True)
-class Change:
-    """One thing that changes. `op`: create, update, replace, delete."""
-
-    kind: str  # pool, image, hub, job, quota, runtime, component
-    name: str
-    op: str
-    details: tuple[Detail, ...]
-
-    def has(self, *labels: str) -> bool:
-        return any(detail.label in labels for detail in self.details)
-
-
-def changes_of(stream: Stream, old: Commons, new: Commons) -> tuple[Change, ...]:
-    """Changes that people of a GPU commons talk about: pools, images, hubs, jobs, others, each by name.
+def changes_of(stream: Stream, old: Commons, new: Commons, today: dt.date) -> tuple[Change, ...]:
+    """Changes that people of a GPU commons talk about: courses, pools, images, hubs, jobs, others, each by name.
 
     The engine reports in no order that is the same twice.
     """
     changed = [step.name for step in stream.changed if step.type == IMAGE]
     rebuilt = frozenset(side.images[name].name for side in (old, new) for name in changed if name in side.images)
     found = [change for step in stream.changed if (change := _told_of(step, old, new, rebuilt))]
-    order = list(_KINDS.values())
+    found = merged([*found, *promises(stream, today)])
+    order = ["course", *_KINDS.values()]
     place_of = {kind: number for number, kind in enumerate(order)}
     return tuple(sorted(found, key=lambda each: (place_of.get(each.kind, len(order)), each.kind, each.name)))
 
 
+# What a resource of ours is; a record is told by what it records.
 _KINDS: Final = {POOL: "pool", IMAGE: "image", HUB: "hub", JOB: "job", RUNTIME: "runtime", PULLER: "pre-puller"}
 
 
 def _told_of(step: Step, old: Commons, new: Commons, rebuilt: frozenset[str]) -> Change | None:
     kind = _KINDS.get(step.type)
-    details: Iterable[Detail]
+    found: Iterable[Detail]
+    if step.type == RECORD:
+        return None
     if kind == "pool":
-        details = _pool(step)
+        found = _pool(step)
     elif kind == "image":
-        details = _image(step, old.images.get(step.name), new.images.get(step.name))
+        found = _image(step, old.images.get(step.name), new.images.get(step.name))
+    elif kind == "hub":
+        found = tuple(_with_images(_without_courses(step), rebuilt))
+        if not found and step.op == "update" and (step.old or {}) != (step.new or {}):
+            return None  # its courses are told each for itself
     elif kind is not None:
-        details = _with_images(step, rebuilt)
+        found = _with_images(step, rebuilt)
     elif step.type.startswith(OURS) or (OURS not in step.parents and step.type.rpartition(":")[2] in _QUOTAS):
-        kind, details = _words(step.type.rpartition(":")[2]), _of_inputs(step)
+        kind, found = _words(step.type.rpartition(":")[2]), of_inputs(step)
     else:
         return None
-    return Change(kind, step.name, step.op, tuple(details))
+    return Change(kind, step.name, step.op, tuple(found))
 
 
 def _words(token: str) -> str:
@@ -102,8 +73,8 @@ def _pool(step: Step) -> Iterator[Detail]:
     if step.old is None or step.new is None:
         known = new or old
         nodes = counted(len(texts(known.get("node_names"))), "node")
-        gpus = f"{_word(known.get('gpus_per_node'))} {_word(known.get('gpu'))}"
-        told = f"{nodes} with {gpus} each, driver {_word(known.get('driver_version'))}"
+        gpus = f"{word(known.get('gpus_per_node'))} {word(known.get('gpu'))}"
+        told = f"{nodes} with {gpus} each, driver {word(known.get('driver_version'))}"
         yield Detail("", "" if new else told, told if new else "")
         return
     labels = {
@@ -113,13 +84,21 @@ def _pool(step: Step) -> Iterator[Detail]:
         "container_toolkit_version": "container toolkit",
     }
     for key, label in labels.items():
-        before, after = _word(old.get(key)), _word(new.get(key))
+        before, after = word(old.get(key)), word(new.get(key))
         if before != after:
             yield Detail(label, before, after)
-    yield from _members("nodes", texts(old.get("node_names")), texts(new.get("node_names")))
-    yield from _members("taints", _taints(old), _taints(new))
+    yield from members("nodes", texts(old.get("node_names")), texts(new.get("node_names")))
+    had, has = _gpus(old), _gpus(new)
+    if had is not None and has is not None and had != has:
+        yield Detail("GPUs", f"{had:,}", f"{has:,}")
+    yield from members("taints", _taints(old), _taints(new))
     rest = {*old, *new} - {*labels, "node_names", "pool", "taints"}
-    yield from _details({key: old[key] for key in rest & {*old}}, {key: new[key] for key in rest & {*new}})
+    yield from details({key: old[key] for key in rest & {*old}}, {key: new[key] for key in rest & {*new}})
+
+
+def _gpus(inputs: Mapping[str, Any]) -> int | None:
+    each = whole(inputs.get("gpus_per_node"))
+    return None if each is None else each * len(texts(inputs.get("node_names")))
 
 
 def _taints(inputs: Mapping[str, Any]) -> tuple[str, ...]:
@@ -142,22 +121,22 @@ def _image(step: Step, old: Image | None, new: Image | None) -> Iterator[Detail]
     before, after = old.facts, new.facts
     for key, label in (("version", "version"), ("base", "base")):
         if before.get(key) != after.get(key):
-            yield Detail(label, _word(before.get(key)), _word(after.get(key)))
-    if (lines := _joined(before.get("cuda_lines"))) != (now := _joined(after.get("cuda_lines"))):
+            yield Detail(label, word(before.get(key)), word(after.get(key)))
+    if (lines := joined(before.get("cuda_lines"))) != (now := joined(after.get("cuda_lines"))):
         yield Detail("CUDA line", lines, now)
     yield from _contents(before, after)
     yield from _size(old, new)
     told_above = {"facts", "base"}  # the input `base` is the parent's reference
     sides = (side or {} for side in (step.old, step.new))
-    rest = ({key: value for key, value in side.items() if key not in told_above} for side in sides)
-    yield from _details(*rest)
+    was, is_ = ({key: value for key, value in side.items() if key not in told_above} for side in sides)
+    yield from details(was, is_)
 
 
 def _whole_image(image: Image) -> str:
-    facts, cuda = image.facts, _joined(image.facts.get("cuda_lines"))
+    facts, cuda = image.facts, joined(image.facts.get("cuda_lines"))
     words = (
-        f"version {_word(facts.get('version'))}" if facts.get("version") else "",
-        f"on {_word(facts.get('base'))}" if facts.get("base") else "",
+        f"version {word(facts.get('version'))}" if facts.get("version") else "",
+        f"on {word(facts.get('base'))}" if facts.get("base") else "",
         f"CUDA {cuda}" if cuda else "",
         _megabytes(image.size, image.expected),
     )
@@ -167,7 +146,7 @@ def _whole_image(image: Image) -> str:
 def _contents(before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator[Detail]:
     yield from _packages("", texts(before.get("packages")), texts(after.get("packages")))
     old, new = _kernels(before), _kernels(after)
-    yield from _members("kernels", tuple(old), tuple(new))
+    yield from members("kernels", tuple(old), tuple(new))
     for name in old:
         if name in new:
             yield from _packages(f"kernel {name}: ", old[name], new[name])
@@ -202,10 +181,10 @@ def _packages(label: str, old: Sequence[str], new: Sequence[str]) -> Iterator[De
     before, after = {_package(pin): pin for pin in old}, {_package(pin): pin for pin in new}
     moved = [name for name in before if name in after and before[name] != after[name]]
     for name in moved[:_MOST_NAMES]:
-        yield Detail(f"{label}{name}", _word(_version(before[name])), _word(_version(after[name])))
+        yield Detail(f"{label}{name}", word(_version(before[name])), word(_version(after[name])))
     if len(moved) > _MOST_NAMES:
         yield Detail("", "", f"{label}{len(moved) - _MOST_NAMES} more versions change")
-    yield from _members(
+    yield from members(
         f"{label}packages",
         tuple(pin for name, pin in before.items() if name not in after),
         tuple(pin for name, pin in after.items() if name not in before),
@@ -224,11 +203,10 @@ def _version(pin: str) -> str:
     return pin[len(_package(pin)) :].lstrip("=@[") or pin
 
 
-def _members(label: str, old: Sequence[str], new: Sequence[str]) -> Iterator[Detail]:
-    """What leaves a list and what joins it."""
-    gone, come = [each for each in old if each not in set(new)], [each for each in new if each not in set(old)]
-    if gone or come:
-        yield Detail(label, names_of(gone), names_of(come), is_list=True)
+def _without_courses(step: Step) -> Step:
+    sides = (side and {key: value for key, value in side.items() if key != "courses"} for side in (step.old, step.new))
+    old, new = sides
+    return replace(step, old=old, new=new)
 
 
 def _with_images(step: Step, rebuilt: frozenset[str]) -> Iterator[Detail]:
@@ -247,7 +225,7 @@ def _with_images(step: Step, rebuilt: frozenset[str]) -> Iterator[Detail]:
             inputs["profiles"] = profiles
     if names := list(dict.fromkeys(taken)):
         yield Detail("", "", f"takes the new {names_of(names)}")
-    yield from _details(old, new)
+    yield from details(old, new)
 
 
 def _taken(old: dict[str, Any], new: dict[str, Any], key: str, rebuilt: frozenset[str]) -> Iterator[str]:
@@ -259,53 +237,3 @@ def _taken(old: dict[str, Any], new: dict[str, Any], key: str, rebuilt: frozense
     new.pop(key, None)
     if before == after:
         yield after
-
-
-def _of_inputs(step: Step) -> Iterator[Detail]:
-    """Inputs that differ; of what comes or goes whole, none: there is nothing to compare."""
-    if step.old is not None and step.new is not None:
-        yield from _details(step.old, step.new)
-
-
-def _details(old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[Detail]:
-    found = list(_together(old, new))
-    yield from found[:_MOST_DETAILS]
-    if len(found) > _MOST_DETAILS:
-        yield Detail("", "", f"{len(found) - _MOST_DETAILS} more in the whole diff")
-
-
-def _together(old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[Detail]:
-    """Differences; an item of a list that comes or goes whole, such as a profile, is one."""
-    before, after = ({loc[:2] for loc, _ in leaves(side) if len(loc) > 2} for side in (old, new))
-    whole: dict[Loc, list[str]] = {}
-    for loc, left, right in differences(old, new):
-        item = loc[:2]
-        if len(loc) > 2 and (item in before) is not (item in after):
-            value = right if left is NOTHING else left
-            if value is False:  # what an item has not says little of it
-                continue
-            whole.setdefault(item, []).append(f"{place(loc[2:])} {_told(value, loc)}")
-        else:
-            yield Detail(place(loc), _told(left, loc), _told(right, loc))
-    for item, told in whole.items():
-        words = ", ".join(word for word in told if "sha256:" not in word and not word.startswith("name "))
-        yield Detail(place(item), words if item in before else "", words if item in after else "")
-
-
-def _told(value: object, loc: Loc) -> str:
-    if value is NOTHING:
-        return ""
-    return elided(_DIGEST.sub(r"\1…", shown(value, loc, longest=_MOST_CHARACTERS)).strip('"'), _LONGEST)
-
-
-_DIGEST: Final = re.compile(r"(@sha256:[0-9a-f]{12})[0-9a-f]{52}")
-
-
-def _word(value: object) -> str:
-    if value is None:
-        return ""
-    return _told(value, ())
-
-
-def _joined(value: object) -> str:
-    return names_of(texts(value))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -19,6 +20,7 @@ HUB: Final = f"{OURS}NotebookHub"
 JOB: Final = f"{OURS}GpuJob"
 PULLER: Final = f"{OURS}PrePuller"
 RUNTIME: Final = f"{OURS}NvidiaRuntime"
+RECORD: Final = f"{OURS}StackRecord"
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +79,7 @@ class Course:
     title: str
     seats: int
     profiles: tuple[str, ...]  # none: every profile of the hub
+    guaranteed: int = 0  # GPUs
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,16 +166,16 @@ def _is_on(image: Image, bases: Mapping[str, Image]) -> bool:
     return any(base.name == image.facts.get("base") for base in bases.values())
 
 
-def before(stream: Stream, config: Mapping[str, str]) -> Commons:
+def before(stream: Stream, config: Mapping[str, str], today: dt.date) -> Commons:
     """As it was deployed. `config` is the configuration of that time, as far as somebody knows it."""
     states = ((step, step.old) for step in stream.steps.values())
-    return _commons(states, {} if _has_pools(stream) else config, stream.old_outputs)
+    return _commons(states, {} if _has_pools(stream) else config, stream.old_outputs, today)
 
 
-def after(stream: Stream) -> Commons:
+def after(stream: Stream, today: dt.date) -> Commons:
     """As the change wants it."""
     states = ((step, step.new) for step in stream.steps.values())
-    return _commons(states, {} if _has_pools(stream) else stream.config, stream.new_outputs)
+    return _commons(states, {} if _has_pools(stream) else stream.config, stream.new_outputs, today)
 
 
 def _has_pools(stream: Stream) -> bool:
@@ -189,7 +192,10 @@ def settings(config: Mapping[str, str], key: str) -> Any:
 
 
 def _commons(
-    states: Iterable[tuple[Step, Mapping[str, Any] | None]], config: Mapping[str, str], outputs: Mapping[str, Any]
+    states: Iterable[tuple[Step, Mapping[str, Any] | None]],
+    config: Mapping[str, str],
+    outputs: Mapping[str, Any],
+    today: dt.date,
 ) -> Commons:
     found: dict[str, list[tuple[str, Mapping[str, Any]]]] = {}
     for step, inputs in states:
@@ -203,7 +209,7 @@ def _commons(
         images={name: _image(name, inputs, sizes) for name, inputs in found.get(IMAGE, ())},
         hubs={name: _own_images(inputs) for name, inputs in hubs},
         profiles=tuple(profile for name, inputs in hubs for profile in _profiles(name, inputs)),
-        courses=tuple(course for name, inputs in hubs for course in _courses(name, inputs)),
+        courses=tuple(course for name, inputs in hubs for course in _courses(name, inputs, today)),
         jobs=tuple(_job(name, inputs) for name, inputs in found.get(JOB, ())),
         pulled=frozenset(
             (known_text(inputs.get("pool")), image)
@@ -291,11 +297,21 @@ def _profiles(hub: str, inputs: Mapping[str, Any]) -> Iterator[Profile]:
         )
 
 
-def _courses(hub: str, inputs: Mapping[str, Any]) -> Iterator[Course]:
+def _courses(hub: str, inputs: Mapping[str, Any], today: dt.date) -> Iterator[Course]:
+    """Those that are not over: nobody sits in the others."""
     for course in items(inputs.get("courses")):
-        if name := known_text(course.get("name")):
+        if (name := known_text(course.get("name"))) and not is_over(course, today):
             seats, title = whole(course.get("seats")) or 0, known_text(course.get("title"))
-            yield Course(hub, name, title, seats, texts(course.get("profiles")))
+            promised = whole(course.get("guaranteed_gpus")) or 0
+            yield Course(hub, name, title, seats, texts(course.get("profiles")), promised)
+
+
+def is_over(course: Mapping[str, Any], today: dt.date) -> bool:
+    """Its last day was before today; one without a last day goes on."""
+    try:
+        return dt.date.fromisoformat(known_text(course.get("last_day"))) < today
+    except ValueError:
+        return False
 
 
 def _job(name: str, inputs: Mapping[str, Any]) -> Job:

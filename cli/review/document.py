@@ -10,10 +10,12 @@ from typing import Any, Final
 
 from cli.review.affected import Affected, Consequence, affected_by, consequences, waits_for_nodes
 from cli.review.cells import Cells, SpecCases, broken, cells_of
-from cli.review.changes import Change, changes_of
+from cli.review.changes import changes_of
 from cli.review.commons import after, before
 from cli.review.costs import Cost, Prices, costs_of
+from cli.review.details import Change
 from cli.review.findings import Finding, compared, findings_of, is_refusal
+from cli.review.promises import is_first_record
 from cli.review.stream import STACK, Diagnostic, Step, Stream
 from cli.review.values import without_secrets
 from cli.review.verdict import Outcome, Verdict, verdict_of
@@ -86,14 +88,20 @@ def review_of(stream: Stream, base: Stream | None, sources: Sources, stack: str 
         stream, compared_with = from_base(stream, base), "the base branch"
     elif _is_first(stream):
         compared_with = "nothing: no state is deployed"
-    old, new = before(stream, base.config if base is not None else stream.config), after(stream)
+    today = sources.today
+    old, new = before(stream, base.config if base is not None else stream.config, today), after(stream, today)
+    if is_first_record(stream) and compared_with != "nothing: no state is deployed":
+        remarks.append(
+            "The deployed state does not record what the stack file promises and limits; "
+            "changes of those are told from the next update on."
+        )
     # Of a preview that ended early nobody knows what it would still have said: who uses a pool, for one.
     is_complete = (
         stream.is_whole
         and bool(stream.resources)
         and (stream.result == "succeeded" or any(is_refusal(each) for each in findings))
     )
-    changes = changes_of(stream, old, new) if is_complete else ()
+    changes = changes_of(stream, old, new, today) if is_complete else ()
     cells = cells_of(old, new, sources.spec_cases) if is_complete else Cells()
     noticed = (*waits_for_nodes(cells.early, old, new), *consequences(stream, changes, old, new)) if is_complete else ()
     verdict = verdict_of(stream, findings, broken(cells.changed))

@@ -11,8 +11,8 @@ from typing import Final
 from cli.reports.words import counted
 from cli.review.affected import Affected
 from cli.review.cells import Cell
-from cli.review.changes import Detail
 from cli.review.costs import HOURS_PER_MONTH
+from cli.review.details import Detail
 from cli.review.diff import diff_groups
 from cli.review.document import Review, Told
 from cli.review.findings import Finding, Level, Since, is_refusal
@@ -192,7 +192,7 @@ def _change_row(told: Told) -> tuple[Inline, ...]:
 
 
 def _detail(detail: Detail) -> Inline:
-    label = f"{_words(detail.label)}: " if detail.label else ""
+    label = f"{detail.label}: " if detail.label else ""
     if detail.is_list:
         gone: Inline = ("− ", Code(detail.before)) if detail.before else ()  # noqa: RUF001
         come: Inline = ("+ ", Code(detail.after)) if detail.after else ()
@@ -202,13 +202,6 @@ def _detail(detail: Detail) -> Inline:
     if not detail.label:
         return (detail.after or detail.before,)
     return (label, "− " if detail.before else "+ ", Code(detail.before or detail.after))  # noqa: RUF001
-
-
-def _words(label: str) -> str:
-    """`profile ml, image` of `profiles.ml.image_name`."""
-    if label.startswith("profiles."):
-        label = label.replace("profiles.", "profile ", 1).replace(".", ", ", 1)
-    return label.removesuffix("_name") if label.endswith("image_name") else label
 
 
 def _affected(affected: Affected) -> Inline:

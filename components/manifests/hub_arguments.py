@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import math
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -71,6 +72,20 @@ class Arguments:
             "write it in full, such as https://login.example.edu/authorize",
         )
         return self._read(key, default, "http://invalid", want)
+
+    def day(self, key: str) -> str:
+        """A date as text, YYYY-MM-DD: such texts have the order of their days. Empty when missing or wrong."""
+
+        def fits(value: object) -> bool:
+            if not isinstance(value, str) or len(value) != len("2020-10-01"):
+                return False
+            try:
+                dt.date.fromisoformat(value)
+            except ValueError:
+                return False
+            return True
+
+        return self._read(key, "", "", _Want(fits, "is not a day", 'write YYYY-MM-DD, quoted: "2020-10-01"'))
 
     def whole(self, key: str, default: int | None = None, *, least: int = 0, most: int | None = None) -> int:
         """A whole number. 3.0 counts: hosted components receive every number as a float."""

@@ -134,6 +134,13 @@ def _course(read: Arguments, profiles: Sequence[str]) -> None:
     read.name("name")
     read.text("title")
     read.whole("seats", least=1)
+    if read.has("peak_share") and read.amount("peak_share") > 1:
+        read.note("peak_share", "is above 1", "write a share of the seats, such as 0.25")
+    read.whole("guaranteed_gpus", 0)
+    read.whole("borrowable_gpus", 0)
+    first, last = read.day("first_day"), read.day("last_day")
+    if first and last and last < first:
+        read.note("last_day", "is before first_day", "write a day that is not before it")
     for name in read.texts("profiles"):
         if name not in profiles:
             read.note("profiles", f"has {name}, which is not a profile of this hub", f"choose of {', '.join(profiles)}")

@@ -24,8 +24,12 @@ Run = Callable[..., Result]
 RECORDINGS = sorted(path.name.removesuffix(".jsonl.gz") for path in previews.RECORDINGS.iterdir())
 
 
+IN_TERM = ("--date", "2020-11-16")  # the courses of dsmlp-fall are over since that winter
+
+
 def data(run: Run, name: str, *options: str) -> dict[str, Any]:
-    return dict(json.loads(run("comment", "-", "--format", "json", *options, given=previews.recorded(name)).stdout))
+    called = ("comment", "-", "--format", "json", *IN_TERM, *options)
+    return dict(json.loads(run(*called, given=previews.recorded(name)).stdout))
 
 
 def test_a_preview_that_changes_nothing_is_one_line(run: Run) -> None:
@@ -39,14 +43,14 @@ def test_a_preview_that_changes_nothing_is_one_line(run: Run) -> None:
 
 @pytest.mark.parametrize("name", [name for name in RECORDINGS if name not in {"nothing", "next", "first-driver"}])
 def test_the_comment_of_a_recorded_preview(run: Run, golden: Callable[[str], Any], name: str) -> None:
-    result = run("comment", "-", given=previews.recorded(name))
-    golden(f"comment/{name}.md").equals(re.sub(r"\d+(?= days?\b)", "N", result.stdout))
+    result = run("comment", "-", *IN_TERM, given=previews.recorded(name))
+    golden(f"comment/{name}.md").equals(result.stdout)
 
 
 def test_the_upgrade_of_a_site_against_its_base_branch(run: Run, golden: Callable[[str], Any], tmp_path: Path) -> None:
     base = tmp_path / "base.jsonl"
     base.write_bytes(previews.recorded("nothing"))
-    result = run("comment", "-", "--base", str(base), given=previews.recorded("next"))
+    result = run("comment", "-", *IN_TERM, "--base", str(base), given=previews.recorded("next"))
     golden("comment/next.md").equals(result.stdout)
 
 

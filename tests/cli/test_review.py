@@ -303,11 +303,11 @@ def test_a_node_that_moves_a_profile_that_comes_and_a_pool_that_goes_are_each_on
         step(POOL, "right", previews.pool("right", nodes=["n2"]), None),
         step(HUB, "datahub", old, new),
     )
-    assert "| pool `left` | nodes: \\+ `n2` |" in text
+    assert "| pool `left` | nodes: \\+ `n2`<br>GPUs: `8` → `16` |" in text
     assert (
         "| pool `right` (goes) | 1 node with 8 GeForce RTX 2080 Ti each, driver 418.88 | nobody in this stack |" in text
     )
-    assert "profile b: \\+ `title B, image_name ml, gpus 2, pool left`" in text
+    assert "profile b: \\+ `title: B, image: ml, GPUs: 2, pool: left`" in text
     assert "n2 moves from pool right to left." in text
 
 
@@ -341,7 +341,7 @@ def test_a_profile_whose_pool_goes_is_told() -> None:
 @pytest.mark.parametrize(
     ("kind", "old", "new", "told"),
     [
-        ("gpu-commons:index:CourseQuota", {"gpus": 8}, {"gpus": 16}, "| course quota `ml` | gpus: `8` → `16` |"),
+        ("gpu-commons:index:CourseQuota", {"gpus": 8}, {"gpus": 16}, "| course quota `ml` | GPUs: `8` → `16` |"),
         (
             "kubernetes:core/v1:ResourceQuota", {"spec": {"hard": {"requests.nvidia.com/gpu": "8"}}},
             {"spec": {"hard": {"requests.nvidia.com/gpu": "16"}}}, "| resource quota `ml` |",

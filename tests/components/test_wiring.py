@@ -173,8 +173,21 @@ def test_a_hub_is_told_the_courses_that_use_it_for_those_who_review_a_change(
             "title": "Introduction to machine learning",
             "seats": 180,
             "profiles": ["cpu", "gtx1080ti"],
+            "peak_share": 0.2,
+            "guaranteed_gpus": 36,
+            "first_day": "2020-10-01",
+            "last_day": "2020-12-18",
         },
-        {"name": "deep-learning", "title": "Deep learning", "seats": 120, "profiles": ["gtx1080ti", "rtx2080ti"]},
+        {
+            "name": "deep-learning",
+            "title": "Deep learning",
+            "seats": 120,
+            "profiles": ["gtx1080ti", "rtx2080ti"],
+            "peak_share": 0.4,
+            "guaranteed_gpus": 48,
+            "first_day": "2020-10-01",
+            "last_day": "2020-12-18",
+        },
     ]
     alone = stack.model_copy(update={"courses": ()})
     assert "courses" not in wiring.hub_args(alone, alone.hubs[0], refs)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import re
 import sys
 from collections.abc import Iterator
@@ -419,3 +420,12 @@ def test_an_image_of_the_stack_whose_name_is_not_known_yet_is_not_proved() -> No
     unproved = frozenset({Level.UNPROVED})
     (message,) = evaluate(IMAGE_TOKEN, "ml", {"image": UNKNOWN}, SITE, unproved)
     assert message == "P-RUN: image ml: could not be proved: which image of the stack it is, is not known yet."
+
+
+def test_a_course_whose_last_day_is_over_is_promised_nothing_and_starts_nothing() -> None:
+    stack = load_stack(DEFAULT_STACKS / "Pulumi.dsmlp-fall.yaml")
+    last, after = dt.date(2020, 12, 18), dt.date(2020, 12, 19)
+    assert [course.name for course in site_of(stack, today=last).courses] == ["ml-intro", "deep-learning"]
+    assert any(usage.courses for usage in site_of(stack, today=last).usages)
+    assert site_of(stack, today=after).courses == ()
+    assert not any(usage.courses for usage in site_of(stack, today=after).usages)

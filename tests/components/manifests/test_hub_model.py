@@ -134,6 +134,15 @@ def test_a_course_is_told_to_reviewers_and_names_profiles_that_are_there() -> No
     (profile,) = messages(courses=[{**course, "profiles": ["gpu", "gqu"]}])
     assert profile.startswith("hub.courses[0].profiles")
     assert "has gqu, which is not a profile of this hub" in profile
+    promised = {"peak_share": 0.25, "guaranteed_gpus": 8, "borrowable_gpus": 4}
+    days = {"first_day": "2026-10-01", "last_day": "2026-12-18"}
+    parse_hub("hub", {**ARGS, "courses": [{**course, **promised, **days}]})
+    (share,) = messages(courses=[{**course, "peak_share": 25}])
+    assert "hub.courses[0].peak_share: 25 is above 1" in share
+    (day,) = messages(courses=[{**course, "first_day": "October"}])
+    assert 'hub.courses[0].first_day: "October" is not a day' in day
+    (end,) = messages(courses=[{**course, **days, "last_day": "2026-09-01"}])
+    assert 'hub.courses[0].last_day: "2026-09-01" is before first_day' in end
     (seats,) = messages(courses=[{**course, "seats": 0}])
     assert seats.startswith("hub.courses[0].seats")
 

@@ -1,0 +1,107 @@
+"""Properties of one thing that changes, before and after, in the words of people."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from cli.review import words
+from cli.review.stream import Step
+from cli.review.values import NOTHING, Loc, differences, elided, leaves, names_of, shown, texts
+from components.problems import is_secretive
+
+_MOST_DETAILS: Final = 8
+_LONGEST: Final = 90
+_MOST_CHARACTERS: Final = 1000
+_DIGEST: Final = re.compile(r"(@sha256:[0-9a-f]{12})[0-9a-f]{52}")
+
+
+@dataclass(frozen=True, slots=True)
+class Detail:
+    """One property. `before` is empty for what comes, `after` for what goes."""
+
+    label: str
+    before: str
+    after: str
+    is_list: bool = False  # `before` leaves it and `after` joins it
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One thing that changes. `op`: create, update, replace, delete."""
+
+    kind: str  # course, pool, image, hub, job, site, policies, quota, runtime, component
+    name: str
+    op: str
+    details: tuple[Detail, ...]
+
+    def has(self, *labels: str) -> bool:
+        return any(detail.label in labels for detail in self.details)
+
+
+def members(label: str, old: Sequence[str], new: Sequence[str]) -> Iterator[Detail]:
+    """What leaves a list and what joins it."""
+    gone, come = [each for each in old if each not in set(new)], [each for each in new if each not in set(old)]
+    if gone or come:
+        yield Detail(label, names_of(gone), names_of(come), is_list=True)
+
+
+def of_inputs(step: Step) -> Iterator[Detail]:
+    """Inputs that differ; of what comes or goes whole, none: there is nothing to compare."""
+    if step.old is not None and step.new is not None:
+        yield from details(step.old, step.new)
+
+
+def details(old: Mapping[str, Any], new: Mapping[str, Any], at: Loc = ()) -> Iterator[Detail]:
+    """Differences, the first few. `at`: where both lie."""
+    found = list(_together(old, new, at))
+    yield from found[:_MOST_DETAILS]
+    if len(found) > _MOST_DETAILS:
+        yield Detail("", "", f"{len(found) - _MOST_DETAILS} more in the whole diff")
+
+
+def _together(old: Mapping[str, Any], new: Mapping[str, Any], at: Loc) -> Iterator[Detail]:
+    """Differences; an item of a list that comes or goes whole, such as a profile, is one."""
+    before, after = ({loc[:2] for loc, _ in leaves(side) if len(loc) > 2} for side in (old, new))
+    whole: dict[Loc, list[str]] = {}
+    for loc, left, right in differences(old, new):
+        item = loc[:2]
+        if len(loc) > 2 and (item in before) is not (item in after):
+            value = right if left is NOTHING else left
+            if value is False:  # what an item has not says little of it
+                continue
+            whole.setdefault(item, []).append(f"{words.label(loc[2:])}: {told(value, loc)}")
+        else:
+            yield from _one((*at, *loc), left, right)
+    for item, said in whole.items():
+        line = ", ".join(word for word in said if "sha256:" not in word and not word.startswith("name: "))
+        yield Detail(words.label((*at, *item)), line if item in before else "", line if item in after else "")
+
+
+def _one(loc: Loc, left: object, right: object) -> Iterator[Detail]:
+    if isinstance(left, list | tuple) and isinstance(right, list | tuple) and not is_secretive(loc):
+        joined = list(members(words.label(loc), texts(left), texts(right)))
+        yield from joined or [Detail(words.label(loc), told(left, loc), told(right, loc))]
+        return
+    yield Detail(words.label(loc), told(left, loc), told(right, loc))
+
+
+def told(value: object, loc: Loc) -> str:
+    """A value as a reader of the table sees it."""
+    if value is NOTHING:
+        return words.absent(loc)
+    if not is_secretive(loc) and (said := words.value(value, loc)) is not None:
+        return said
+    return elided(_DIGEST.sub(r"\1…", shown(value, loc, longest=_MOST_CHARACTERS)).strip('"'), _LONGEST)
+
+
+def word(value: object) -> str:
+    """The same of a value that stands alone."""
+    return "" if value is None else told(value, ())
+
+
+def joined(value: object) -> str:
+    """Texts of a list."""
+    return names_of(texts(value))

@@ -1,0 +1,111 @@
+"""Keys of settings and their values as people say them: `start_timeout_s: 600` is `start time-out: 10 min`."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from cli.review.values import Loc, place
+
+# Keys whose own words would not do. Others lose their unit and their underscores.
+_KEYS: Final = {
+    "allow_all": "everybody may log in",
+    "allowed_users": "who may log in",
+    "authorize_url": "authorization address",
+    "borrowable_gpus": "GPUs to borrow",
+    "compressed_gb": "compressed size",
+    "container_toolkit": "container toolkit",
+    "core_pool": "pool of hub and proxy",
+    "cpu": "CPU cores",
+    "cpu_guarantee": "CPU cores set aside",
+    "database_gib": "the hub's own volume",
+    "deadline_s": "ended after",
+    "disk_mb_per_s": "disk speed",
+    "every_s": "time between two looks for idle servers",
+    "gpu": "GPU",
+    "gpus": "GPUs",
+    "gpus_per_node": "GPUs per node",
+    "guaranteed_gpus": "guaranteed GPUs",
+    "http_timeout_s": "time for a started server to answer",
+    "idle_s": "idle servers end after",
+    "image_name": "image",
+    "images_are_pre_pulled": "images are pulled ahead of time",
+    "is_default": "chosen by default",
+    "kernel_idle_s": "idle kernels end after",
+    "lab": "is the lab",
+    "managed_by": "who manages the fleet",
+    "max_age_s": "servers end at the latest after",
+    "memory_gib": "memory",
+    "memory_guarantee_gib": "memory set aside",
+    "node_names": "nodes",
+    "peak_share": "share of the seats at the busiest time",
+    "pull_mb_per_s": "pull speed",
+    "refuse_compressed_gb": "images are refused above",
+    "refuse_unsupported_base": "images without security fixes are refused",
+    "root_disk_gib": "disk of a node",
+    "shm_gib": "shared memory",
+    "start_timeout_s": "start time-out",
+    "unpacked_disk_share": "share of a disk that an image may take",
+    "unproved": "what could not be proved",
+    "until": "last day",
+    "volume_gib": "size of a home",
+    "warn_compressed_gb": "images are warned about above",
+}
+_ABSENT: Final = {"borrowable_gpus": "any"}
+_ZERO: Final = {"max_age_s": "never"}
+_UNITS: Final = {"_mb_per_s": " MB/s", "_gib": " GiB", "_gb": " GB", "_mb": " MB"}
+# Sections whose keys say enough.
+_TRANSPARENT: Final = frozenset({"cull", "image_limits", "policies", "site", "fleet", "facts"})
+_SINGULAR: Final = {"profiles": "profile", "levels": "level of", "waivers": "waiver", "substitutes": "substitute"}
+
+
+def label(loc: Loc) -> str:
+    """`profile ml, memory` of `profiles.ml.memory_gib`."""
+    steps = [step for step in loc if step not in _TRANSPARENT] or list(loc)
+    told: list[str] = []
+    while steps:
+        step, *steps = steps
+        if step in _SINGULAR and steps:
+            name, *steps = steps
+            told.append(f"{_SINGULAR[str(step)]} {name if isinstance(name, str) else name + 1}")
+        else:
+            told.append(_key(step) if isinstance(step, str) else place((step,)))
+    return ", ".join(told)
+
+
+def _key(key: str) -> str:
+    if key in _KEYS:
+        return _KEYS[key]
+    if not key.replace("_", "").isalnum():
+        return key
+    unit = next((unit for unit in (*_UNITS, "_s") if key.endswith(unit)), "")
+    return key.removesuffix(unit).replace("_", " ")
+
+
+def value(given: object, loc: Loc) -> str | None:
+    """A number with its unit, a claim as yes or no, nothing given as what that means; None: it is as it stands."""
+    key = next((step for step in reversed(loc) if isinstance(step, str)), "")
+    if isinstance(given, bool):
+        return "yes" if given else "no"
+    if not isinstance(given, int | float) or given != given or abs(given) > 2**53:  # noqa: PLR0124 - not a number
+        return None
+    if given == 0 and key in _ZERO:
+        return _ZERO[key]
+    if key.endswith("_share"):
+        return f"{round(given * 100, 2):g}%"
+    for end, unit in _UNITS.items():
+        if key.endswith(end):
+            return f"{given:,g}{unit}"
+    return duration(given) if key.endswith("_s") else None
+
+
+def absent(loc: Loc) -> str:
+    """What it means that nothing is given, where that is a decision too."""
+    return _ABSENT.get(str(loc[-1]), "") if loc else ""
+
+
+def duration(seconds: float) -> str:
+    """`10 min`, `1 h 30 min`, `90 s`."""
+    if seconds < 60 or seconds % 60:
+        return f"{seconds:g} s"
+    hours, minutes = divmod(int(seconds) // 60, 60)
+    return " ".join(filter(None, (f"{hours} h" if hours else "", f"{minutes} min" if minutes else "")))
