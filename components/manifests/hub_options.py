@@ -51,7 +51,7 @@ def _jupyterhub(hub: Hub) -> dict[str, Any]:
             }
         ],
         "services": [{"command": _culler(hub), "name": "idle-culler"}],
-        "spawner_class": "kubespawner.KubeSpawner",
+        "spawner_class": "hub_files.spawner.CommonsSpawner",
         # Show the progress page at once: a GPU pod takes longer than the ten seconds a blank page would wait.
         "tornado_settings": {"slow_spawn_timeout": 0},
         "upgrade_db": True,

@@ -23,7 +23,7 @@ from components.manifests.hub_access import credentials_names, network_access
 from components.manifests.hub_model import Hub
 
 CONFIG_ANNOTATION = labels.OWN_PREFIX + "config"
-CONFIG_FOLDER = "/usr/local/etc/jupyterhub"
+CONFIG_FOLDER = "/usr/local/etc/hub_files"  # the name of a package: see hub_files
 STATE_FOLDER = "/srv/jupyterhub"
 HUB_UID = 1000
 PROXY_UID = 65534
