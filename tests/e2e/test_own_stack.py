@@ -6,6 +6,7 @@ Tests run in the order of the file: the last ones take the stack away.
 
 from __future__ import annotations
 
+import os
 import re
 import secrets
 import shutil
@@ -17,12 +18,15 @@ from typing import Any
 import own_stack
 import pytest
 import users_stack
+from hub_users import administrator
 from own_stack import HUB, JOBS, OwnStack
 from playwright.sync_api import Browser, Page, expect, sync_playwright
 from running_lab import Object, RunningLab, wait_for
 from users_stack import UsersStack
 
+from lab import health
 from lab.cluster import name_of
+from lab.instance import open_instance
 
 FLAGS = (
     "--no-sandbox",  # Chromium refuses to run as root with it
@@ -157,6 +161,21 @@ def test_its_job_runs_on_a_node_of_the_shared_fleet(lab: RunningLab, own: Deploy
     assert pod["spec"]["containers"][0]["resources"]["limits"]["nvidia.com/gpu"] == "1"
 
 
+# --- its hub
+
+
+def test_a_hub_whose_pod_was_deleted_comes_back_and_answers_through_its_service(lab: RunningLab, own: Deployed) -> None:
+    instance = open_instance(os.environ["GPU_COMMONS_LAB"])
+    assert own.outputs["hubs"] == {HUB: "http://127.0.0.1:30081/"}
+    assert list(health.check(instance, [HUB]).answering) == [HUB]
+    pod = f"{USER_PODS}/hub-0"
+    before = (lab.cluster.get(pod) or {})["metadata"]["uid"]
+    lab.cluster.delete(pod)
+    wait_for(lambda: not (now := lab.cluster.get(pod)) or now["metadata"]["uid"] != before, what="the pod is gone")
+    assert list(health.check(instance, [HUB]).answering) == [HUB]
+    assert (lab.cluster.get(pod) or {})["metadata"]["uid"] != before
+
+
 # --- its students
 
 
@@ -193,9 +212,14 @@ def of_user(lab: RunningLab, path: str, user: str) -> list[Object]:
 
 
 @pytest.fixture
-def user() -> str:
-    """Somebody who was never here before."""
-    return f"{users_stack.TEST_USERS}{secrets.token_hex(4)}"
+def user(lab: RunningLab, hub: str) -> Iterator[str]:
+    """Somebody who was never here before, and is not afterwards."""
+    name = f"{users_stack.TEST_USERS}{secrets.token_hex(4)}"
+    yield name
+    with administrator(lab, hub) as admin:
+        admin.remove(name)
+    for claim in of_user(lab, USER_VOLUMES, name):
+        lab.cluster.delete(f"{USER_VOLUMES}/{name_of(claim)}")
 
 
 def log_in(page: Page, hub: str, user: str, password: str) -> None:
@@ -316,6 +340,15 @@ def test_a_student_on_another_node_waits_on_the_pending_page(
 
     assert wait_for(reason, what="the simulated node says why the server does not run") == "ContainerCreating"
     page.screenshot(path=artefacts / "4-pending.png")
+
+
+@pytest.mark.browser
+def test_nobody_whom_a_test_logged_in_is_left_and_no_volume_of_theirs(lab: RunningLab, hub: str) -> None:
+    with administrator(lab, hub) as admin:
+        assert admin.users() == {"admin"}
+    claims = {name_of(claim) for claim in lab.cluster.items(USER_VOLUMES)}
+    assert claims == {"database-hub-0"}
+    wait_for(lambda: len(own_stack.volumes(lab)) == 1, what="the volumes of the tests' users are gone")
 
 
 # --- the end of it
