@@ -8,15 +8,16 @@ UV_VERSION := 0.13.8
 UV := $(CACHE)/uv-$(UV_VERSION)/bin/uv
 PY := .venv/bin/python
 LAB := $(PY) -m lab --instance $(INSTANCE)
+DETAIL := $(if $(V),-v)
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-10s %s\n", $$1, $$2}'
 
 up: .venv/synced ## tools, one-machine lab, then `pulumi up` of STACK=dsmlp-fall
-	@$(LAB) up --stack $(STACK)
+	@$(LAB) up --stack $(STACK) $(DETAIL)
 
 preview: .venv/synced ## what `make up` would change in the stack
-	@$(LAB) preview --stack $(STACK)
+	@$(LAB) preview --stack $(STACK) $(DETAIL)
 
 down: .venv/synced ## end every server; keeps data
 	@$(LAB) down

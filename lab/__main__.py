@@ -11,7 +11,7 @@ from typing import Any
 
 import click
 
-from lab import engine, health, sdks, steps, summary
+from lab import engine, health, operations, sdks, steps, summary
 from lab.instance import Instance, LabError, find_instance, forget_instance, open_instance
 from lab.toolchain import Toolchain
 
@@ -36,6 +36,20 @@ def _plain_errors(command: Callable[..., Any]) -> Callable[..., Any]:
     return wrapped
 
 
+def _detail(_context: click.Context, _parameter: click.Parameter, given: bool) -> operations.Detail:  # noqa: FBT001 - click's
+    return operations.Detail.EVERYTHING if given else operations.Detail.CHANGES
+
+
+VERBOSE = click.option(
+    "-v",
+    "--verbose",
+    "detail",
+    is_flag=True,
+    callback=_detail,
+    help="Show everything that the engine shows: unchanged resources, reads, each line of a build.",
+)
+
+
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
 @click.option("--instance", "name", default="default", show_default=True, help="Which lab: each has its own folder.")
 @click.pass_context
@@ -51,9 +65,10 @@ def main(context: click.Context, name: str) -> None:
 @click.option("--stack", default=STACK, show_default=True, help="Stack to bring up.")
 @click.option("--without-stack", is_flag=True, help="Start the servers and join the machines, but run no `pulumi up`.")
 @click.option("--simulated", is_flag=True, help="No real node: every machine of the fleet is simulated.")
+@VERBOSE
 @click.pass_obj
 @_plain_errors
-def up(name: str, stack: str, without_stack: bool, simulated: bool) -> None:  # noqa: FBT001 - click's flags
+def up(name: str, stack: str, without_stack: bool, simulated: bool, detail: operations.Detail) -> None:  # noqa: FBT001 - click's flags
     """Tools, servers, the fleet's machines, the engine's plugins, then `pulumi up`."""
     tools = Toolchain()
     tools.ensure(report)
@@ -65,19 +80,19 @@ def up(name: str, stack: str, without_stack: bool, simulated: bool) -> None:  # 
     if without_stack:
         report(f"checked: {health.check(instance)}")
         return
-    click.echo(_deploy(instance, tools, stack))
+    click.echo(_deploy(instance, tools, stack, detail))
 
 
-def _deploy(instance: Instance, tools: Toolchain, stack: str) -> str:
+def _deploy(instance: Instance, tools: Toolchain, stack: str, detail: operations.Detail) -> str:
     """`pulumi up`, and a look at what it brought up; returns the summary."""
     engine.select_stack(instance, tools, stack)
     engine.settle(instance, tools, stack, report)
     report(f"pulumi up --stack {stack}")
-    verdict = engine.up(instance, tools, stack)
+    verdict, notices = operations.up(instance, tools, stack, detail)
     outputs = engine.outputs(instance, tools, stack)
     report("servers and hubs answer …")
     checked = health.check(instance, outputs.get("hubs") or ())
-    return summary.text(instance, summary.Deployed(stack, _stack_file(stack), outputs, verdict, checked))
+    return summary.text(instance, summary.Deployed(stack, _stack_file(stack), outputs, verdict, checked, notices))
 
 
 @main.command()
@@ -87,17 +102,19 @@ def _deploy(instance: Instance, tools: Toolchain, stack: str) -> str:
     type=click.Path(dir_okay=False, path_type=Path),
     help="Write the events for `gpu-commons comment` there.",
 )
+@VERBOSE
 @click.pass_obj
 @_plain_errors
-def preview(name: str, stack: str, events: Path | None) -> None:
+def preview(name: str, stack: str, events: Path | None, detail: operations.Detail) -> None:
     """What `up` would change; the servers must run. The stack need not have been deployed."""
     sdks.ensure(_stack_file(stack), report)
     instance, tools = find_instance(name), Toolchain()
     engine.prepare(instance, tools, report)
     engine.select_stack(instance, tools, stack)
-    if events is None:
-        sys.exit(engine.pulumi(instance, tools, ["preview", "--diff", "--stack", stack]))
-    sys.exit(engine.preview_events(instance, tools, stack, events))
+    ended = operations.preview(instance, tools, stack, detail, events)
+    for line in summary.notices(ended.notices):
+        click.echo(line)
+    sys.exit(ended.code)
 
 
 @main.command()
@@ -171,7 +188,7 @@ def test(name: str, args: tuple[str, ...]) -> None:
     try:
         if not was_up:
             steps.start(instance, toolchain, _stack_file(STACK), steps.Nodes.ONE_REAL, report)
-            _deploy(instance, toolchain, STACK)
+            _deploy(instance, toolchain, STACK, operations.Detail.CHANGES)
         codes += [engine.run_suite(instance, toolchain, suite) for suite in engine.TESTS_ON_THE_LAB]
     finally:
         if not was_up:

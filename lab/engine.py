@@ -18,7 +18,7 @@ import psutil
 
 from lab import processes, sdks
 from lab.cluster import SIMULATED_NODE
-from lab.instance import Instance, LabError
+from lab.instance import Instance
 from lab.language_host import launcher as language_host
 from lab.providers import plugin
 from lab.servers import buildkit
@@ -60,7 +60,8 @@ def environment(instance: Instance, tools: Toolchain) -> dict[str, str]:
     }
 
 
-def _pulumi(instance: Instance, tools: Toolchain) -> str:
+def program(instance: Instance, tools: Toolchain) -> str:
+    """The `pulumi` of that lab."""
     placed = bin_folder(instance) / "pulumi"
     return str(placed if placed.exists() else tools.path("pulumi"))
 
@@ -106,7 +107,7 @@ def installed_plugins(instance: Instance) -> dict[str, str]:
 
 
 def _install_plugin(instance: Instance, tools: Toolchain, name: str, version: str, report: Report) -> str:
-    command = [_pulumi(instance, tools), "plugin", "install", "resource", name, version]
+    command = [program(instance, tools), "plugin", "install", "resource", name, version]
     env = environment(instance, tools)
     if name not in installed_plugins(instance) and _answers(PUBLISHER):
         report(f"Pulumi plugin {name} {version}: official download …")
@@ -145,7 +146,7 @@ def run_tests(instance: Instance, tools: Toolchain, args: Sequence[str]) -> int:
     variables = {
         **environment(instance, tools),
         "GPU_COMMONS_LAB": instance.name,
-        "GPU_COMMONS_PULUMI": _pulumi(instance, tools),
+        "GPU_COMMONS_PULUMI": program(instance, tools),
         "GPU_COMMONS_TEST_KUBECONFIG": str(instance.kubeconfig),
         # Conformance cases name images that nobody pulls: their pods belong on simulated nodes.
         "GPU_COMMONS_TEST_NODE_SELECTOR": "=".join(SIMULATED_NODE),
@@ -171,7 +172,7 @@ def _plugins_record(instance: Instance) -> Path:
 
 def select_stack(instance: Instance, tools: Toolchain, stack: str) -> None:
     processes.run(
-        [_pulumi(instance, tools), "stack", "select", "--create", "--non-interactive", stack],
+        [program(instance, tools), "stack", "select", "--create", "--non-interactive", stack],
         cwd=PROJECT,
         env=environment(instance, tools),
     )
@@ -189,7 +190,7 @@ def settle(instance: Instance, tools: Toolchain, stack: str, report: Report) -> 
     report(f"the last pulumi of stack {stack} was killed: taking away its lock and what it left half done")
     for command in (["cancel", "--yes"], ["refresh", "--clear-pending-creates", "--yes", "--skip-preview"]):
         processes.run(
-            [_pulumi(instance, tools), *command, "--non-interactive", "--stack", stack],
+            [program(instance, tools), *command, "--non-interactive", "--stack", stack],
             cwd=PROJECT,
             env=environment(instance, tools),
         )
@@ -213,78 +214,13 @@ def pulumi(instance: Instance, tools: Toolchain, args: Sequence[str], **variable
     env = {**environment(instance, tools), **variables}
     if not sys.stdout.isatty() and args[0] in PROGRESS:
         args = [*args, "--suppress-progress"]  # a log wants results, not every step of a display
-    return processes.call([_pulumi(instance, tools), *args], cwd=PROJECT, env=env)
-
-
-def preview_events(instance: Instance, tools: Toolchain, stack: str, events: Path) -> int:
-    """A preview on our terminal that writes the engine's events to a file; returns its exit code."""
-    events.unlink(missing_ok=True)  # the engine appends
-    return pulumi(
-        instance,
-        tools,
-        ["preview", "--stack", stack, "--event-log", str(events.absolute())],
-        PULUMI_DEBUG_COMMANDS="true",  # the engine's switch for --event-log
-    )
-
-
-@dataclass(frozen=True, slots=True)
-class Verdict:
-    """What the policy pack did in one operation."""
-
-    packs: tuple[str, ...]  # name and version of each pack that was loaded
-    resources: int  # resources it looked at
-    advice: int  # messages that refuse nothing
-
-    def __str__(self) -> str:
-        hints = "hint" if self.advice == 1 else "hints"
-        advice = f", {self.advice} {hints} above" if self.advice else ""
-        return f"{', '.join(self.packs)} looked at {self.resources} resources and refused none{advice}"
-
-
-def up(instance: Instance, tools: Toolchain, stack: str) -> Verdict:
-    """`pulumi up`, with proof that the policy pack took part.
-
-    Raises LabError when the update fails, and when no pack looked at any resource.
-    """
-    events = instance.run / "events.json"
-    events.unlink(missing_ok=True)
-    try:
-        code = pulumi(
-            instance,
-            tools,
-            ["up", "--yes", "--skip-preview", "--stack", stack, "--event-log", str(events)],
-            PULUMI_DEBUG_COMMANDS="true",  # the engine's switch for --event-log
-        )
-        if code != 0:
-            raise LabError(
-                f"pulumi up ended with exit code {code}; what is said above is the reason.\n"
-                f"Servers keep running. Try again: make up. Logs: {instance.logs}"
-            )
-        return read_verdict(events.read_text())
-    finally:
-        events.unlink(missing_ok=True)  # it holds inputs of resources: nobody needs them after the verdict
-
-
-def read_verdict(event_log: str) -> Verdict:
-    """The pack's part in an engine's event log (one JSON object a line). Raises LabError when it took none."""
-    looked_at: set[str] = set()
-    packs: set[str] = set()
-    advice = 0
-    for line in event_log.splitlines():
-        event = json.loads(line)
-        if seen := event.get("policyAnalyzeSummaryEvent"):
-            packs.add(f"{seen['policyPackName']} {seen.get('policyPackVersion', '')}".strip())
-            looked_at.add(seen.get("resourceUrn", ""))
-        advice += "policyEvent" in event
-    if not looked_at:
-        raise LabError("the update ran, but no policy pack looked at any resource: nothing was proved")
-    return Verdict(tuple(sorted(packs)), len(looked_at), advice)
+    return processes.call([program(instance, tools), *args], cwd=PROJECT, env=env)
 
 
 def outputs(instance: Instance, tools: Toolchain, stack: str) -> dict[str, Any]:
     """Outputs of the stack as it was last deployed; secrets stay hidden."""
     text = processes.run(
-        [_pulumi(instance, tools), "stack", "output", "--json", "--stack", stack],
+        [program(instance, tools), "stack", "output", "--json", "--stack", stack],
         cwd=PROJECT,
         env=environment(instance, tools),
     )

@@ -173,6 +173,51 @@ def call(argv: Sequence[str], *, cwd: Path, env: Mapping[str, str]) -> int:
             return child.wait()
 
 
+def follow(  # noqa: PLR0913 - a command, where it runs, what it writes, who reads it
+    argv: Sequence[str],
+    *,
+    cwd: Path,
+    env: Mapping[str, str],
+    outputs: tuple[Path, Path],
+    lines_of: Path,
+    take: Callable[[Sequence[str]], None],
+) -> int:
+    """Run a command to its end and hand over the lines that it appends to a file, a few times a second.
+
+    Its two output streams go to files; `take` is also called when there is nothing new. Returns its exit code.
+    """
+    with outputs[0].open("wb") as out, outputs[1].open("wb") as err:
+        child = subprocess.Popen(
+            list(argv), cwd=cwd, env={**os.environ, **env}, stdin=subprocess.DEVNULL, stdout=out, stderr=err
+        )
+        reader = _NewLines(lines_of)
+        while True:
+            with contextlib.suppress(KeyboardInterrupt):  # the command got the same Ctrl-C and ends by itself
+                code = child.poll()
+                take(reader.read())
+                if code is not None:
+                    return code
+                time.sleep(0.2)
+
+
+@dataclass(slots=True)
+class _NewLines:
+    """Whole lines of a file that another process appends to, each once."""
+
+    path: Path
+    offset: int = 0
+
+    def read(self) -> list[str]:
+        try:
+            with self.path.open("rb") as source:
+                source.seek(self.offset)
+                whole = source.read().rpartition(b"\n")
+        except FileNotFoundError:
+            return []
+        self.offset += len(whole[0]) + len(whole[1])
+        return whole[0].decode(errors="replace").splitlines()
+
+
 def log_path(instance: Instance, name: str) -> Path:
     return instance.logs / f"{name}.log"
 

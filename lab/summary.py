@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -12,7 +12,7 @@ from typing import Any
 
 from components.settings import load_stack
 from components.stack.variants import Variant
-from lab import engine, fleet, health, processes, site
+from lab import engine, fleet, health, operations, processes, site
 from lab.cluster import Cluster
 from lab.instance import Instance
 
@@ -28,8 +28,9 @@ class Deployed:
     stack: str
     stack_file: Path
     outputs: Mapping[str, Any]
-    verdict: engine.Verdict
+    verdict: operations.Verdict
     checked: health.Checked
+    notices: Sequence[str] = ()
 
 
 def text(instance: Instance, deployed: Deployed) -> str:
@@ -55,6 +56,7 @@ def text(instance: Instance, deployed: Deployed) -> str:
     if stand_ins:
         lines.append(f"  provider plugins that are stand-ins of this project: {', '.join(stand_ins)}")
     lines += ["", f"  checked: {deployed.checked}", f"  policies: {deployed.verdict}"]
+    lines += notices(deployed.notices)
     lines += ["", '  next: eval "$(make -s env)"; pulumi preview; kubectl get nodes; make down']
     return "\n".join(lines)
 
@@ -64,6 +66,13 @@ def _nodes(alike: Variant) -> str:
     gpus = alike.gpus
     each = f"{gpus.count} {gpus.model.name}, driver {gpus.driver}" if gpus else "no GPU"
     return f"{len(alike.node_names):>3} x {each}: {', '.join(alike.node_names)}"
+
+
+def notices(about_images: Sequence[str]) -> list[str]:
+    """What differs from the specs of the images, a line for each image."""
+    if not about_images:
+        return []
+    return ["", "  images that are not what their specs ask for:", *(f"    {each}" for each in sorted(about_images))]
 
 
 def _logins(instance: Instance, hub: str, url: str) -> list[str]:

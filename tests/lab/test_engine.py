@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from lab import engine
+from lab import engine, operations
 from lab.instance import Instance, LabError, open_instance
 from lab.toolchain import Toolchain
 
@@ -28,7 +28,7 @@ def looked_at(name: str) -> str:
 
 def test_the_verdict_counts_what_the_pack_looked_at_and_said() -> None:
     log = "\n".join([looked_at("a"), looked_at("b"), looked_at("b"), json.dumps({"policyEvent": {"message": "hm"}})])
-    verdict = engine.read_verdict(log)
+    verdict = operations.read_verdict(log)
     assert (verdict.packs, verdict.resources, verdict.advice) == (("gpu-commons 0.1.0",), 2, 1)
     assert str(verdict) == "gpu-commons 0.1.0 looked at 2 resources and refused none, 1 hint above"
 
@@ -36,7 +36,7 @@ def test_the_verdict_counts_what_the_pack_looked_at_and_said() -> None:
 @pytest.mark.parametrize("log", ["", json.dumps({"policyLoadEvent": {}}), json.dumps({"summaryEvent": {}})])
 def test_an_update_without_the_pack_is_an_error(log: str) -> None:
     with pytest.raises(LabError, match="no policy pack looked at any resource: nothing was proved"):
-        engine.read_verdict(log)
+        operations.read_verdict(log)
 
 
 def test_the_environment_names_the_pack_the_state_and_the_site_of_this_instance(instance: Instance) -> None:

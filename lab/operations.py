@@ -1,0 +1,143 @@
+"""Previews and updates of a stack: told in lines while they run, with proof that the policy pack took part."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import Enum
+from typing import TYPE_CHECKING, Final
+
+from lab import engine, processes
+from lab.instance import LabError
+from lab.progress import Mode, Progress
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from lab.instance import Instance
+    from lab.toolchain import Toolchain
+
+EVENT_LOG: Final = {"PULUMI_DEBUG_COMMANDS": "true"}  # the engine's switch for --event-log
+QUIET_FOR_S: Final = 30
+
+
+class Detail(Enum):
+    """How much of an operation is shown."""
+
+    CHANGES = "changes"  # a line for each resource that changes
+    EVERYTHING = "everything"  # what the engine itself shows
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """An operation that has ended: its exit code, and what to say at the very end."""
+
+    code: int
+    notices: Sequence[str] = ()
+
+
+def preview(instance: Instance, tools: Toolchain, stack: str, detail: Detail, events: Path | None) -> Ended:
+    """A preview on our terminal; writes the engine's events to a file when one is given."""
+    log = (events or instance.run / "events.json").absolute()
+    log.unlink(missing_ok=True)  # the engine appends
+    args = ["preview", "--stack", stack, "--event-log", str(log)]
+    try:
+        if detail is Detail.EVERYTHING:
+            shown = args if events else [*args, "--diff"]
+            return Ended(engine.pulumi(instance, tools, shown, **EVENT_LOG))
+        return _told(instance, tools, args, log, Progress(Mode.PREVIEW))
+    finally:
+        if events is None:
+            log.unlink(missing_ok=True)
+
+
+def _told(instance: Instance, tools: Toolchain, args: Sequence[str], events: Path, progress: Progress) -> Ended:
+    """Run an operation and print the lines that its events are worth."""
+    outputs = (processes.log_path(instance, "pulumi"), processes.log_path(instance, "pulumi-errors"))
+    last_said = time.time()
+
+    def take(lines: Sequence[str]) -> None:
+        nonlocal last_said
+        said = [line for event in lines for line in progress.take(json.loads(event))]
+        if not said and time.time() - last_said > QUIET_FOR_S:
+            said = [waits] if (waits := progress.waits_for(time.time())) else []
+        if said:
+            last_said = time.time()
+            print("\n".join(said), flush=True)
+
+    code = processes.follow(
+        [engine.program(instance, tools), *args, "--non-interactive", "--color", "never"],
+        cwd=engine.PROJECT,
+        env={**engine.environment(instance, tools), **EVENT_LOG},
+        outputs=outputs,
+        lines_of=events,
+        take=take,
+    )
+    # Before its first event and after its last one the engine speaks to its error stream alone.
+    told = "\n".join(progress.told)
+    errors = outputs[1].read_text(errors="replace")
+    if others := [line for line in errors.splitlines() if _plain(line) and _plain(line) not in told]:
+        print("\n".join(others), flush=True)
+    if code and not progress.has_error and not errors.strip():
+        print(processes.tail(outputs[0]), flush=True)
+    return Ended(code, tuple(progress.notices))
+
+
+def _plain(line: str) -> str:
+    """A line of the error stream as an event would say it."""
+    return line.strip().removeprefix("error: ").removeprefix("warning: ")
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What the policy pack did in one operation."""
+
+    packs: tuple[str, ...]  # name and version of each pack that was loaded
+    resources: int  # resources it looked at
+    advice: int  # messages that refuse nothing
+
+    def __str__(self) -> str:
+        hints = "hint" if self.advice == 1 else "hints"
+        advice = f", {self.advice} {hints} above" if self.advice else ""
+        return f"{', '.join(self.packs)} looked at {self.resources} resources and refused none{advice}"
+
+
+def up(instance: Instance, tools: Toolchain, stack: str, detail: Detail) -> tuple[Verdict, Sequence[str]]:
+    """`pulumi up`, with proof that the policy pack took part, and what to say at the very end.
+
+    Raises LabError when the update fails, and when no pack looked at any resource.
+    """
+    events = instance.run / "events.json"
+    events.unlink(missing_ok=True)
+    args = ["up", "--yes", "--skip-preview", "--stack", stack, "--event-log", str(events)]
+    try:
+        if detail is Detail.EVERYTHING:
+            ended = Ended(engine.pulumi(instance, tools, args, **EVENT_LOG))
+        else:
+            ended = _told(instance, tools, args, events, Progress(Mode.UPDATE))
+        if ended.code != 0:
+            raise LabError(
+                f"pulumi up ended with exit code {ended.code}; what is said above is the reason.\n"
+                f"Servers keep running. Try again: make up (make up V=1 shows everything). Logs: {instance.logs}"
+            )
+        return read_verdict(events.read_text()), ended.notices
+    finally:
+        events.unlink(missing_ok=True)  # it holds inputs of resources: nobody needs them after the verdict
+
+
+def read_verdict(event_log: str) -> Verdict:
+    """The pack's part in an engine's event log (one JSON object a line). Raises LabError when it took none."""
+    looked_at: set[str] = set()
+    packs: set[str] = set()
+    advice = 0
+    for line in event_log.splitlines():
+        event = json.loads(line)
+        if seen := event.get("policyAnalyzeSummaryEvent"):
+            packs.add(f"{seen['policyPackName']} {seen.get('policyPackVersion', '')}".strip())
+            looked_at.add(seen.get("resourceUrn", ""))
+        advice += "policyEvent" in event
+    if not looked_at:
+        raise LabError("the update ran, but no policy pack looked at any resource: nothing was proved")
+    return Verdict(tuple(sorted(packs)), len(looked_at), advice)

@@ -1,0 +1,148 @@
+"""What `make up` and `make preview` print: an engine that plays recorded events back, on a log or a terminal."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from lab import engine, operations
+from lab.instance import Instance, LabError, open_instance
+from lab.operations import Detail
+from lab.toolchain import Toolchain
+
+RECORDED = Path(__file__).parent / "engine_events"
+# A program that takes the place of the engine: it appends events as that does, speaks, and ends as it is told.
+PLAYER = """\
+#!{python}
+import json, os, sys, time
+asked = json.loads(open({asked!r}).read())
+with open({called!r}, "w") as called:
+    json.dump([sys.argv[1:], os.environ.get("PULUMI_DEBUG_COMMANDS")], called)
+log = open(sys.argv[sys.argv.index("--event-log") + 1], "a")
+for line in asked["events"]:
+    half = len(line) // 2
+    log.write(line[:half]); log.flush(); time.sleep(0.01)
+    log.write(line[half:] + "\\n"); log.flush()
+print(asked["out"])
+print(asked["err"], file=sys.stderr)
+sys.exit(asked["code"])
+"""
+
+
+@pytest.fixture
+def instance(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Instance:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    return open_instance("operations")
+
+
+class Player:
+    """Plays an operation back, and knows with which arguments it was called."""
+
+    def __init__(self, folder: Path) -> None:
+        self._asked, self._called = folder / "asked.json", folder / "called.json"
+        self.program = folder / "pulumi"
+        self.program.write_text(PLAYER.format(python=sys.executable, asked=str(self._asked), called=str(self._called)))
+        self.program.chmod(0o755)
+        self.plays([])
+
+    def plays(self, events: list[str], *, code: int = 0, out: str = "", err: str = "") -> None:
+        self._asked.write_text(json.dumps({"events": events, "code": code, "out": out, "err": err}))
+
+    def arguments(self) -> list[str]:
+        given, switch = json.loads(self._called.read_text())
+        assert switch == "true"
+        return list(given)
+
+
+@pytest.fixture
+def player(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Player:
+    player = Player(tmp_path)
+    monkeypatch.setattr(engine, "program", lambda *_: player.program)
+    monkeypatch.setattr(engine, "PROJECT", tmp_path)
+    return player
+
+
+def recorded(name: str) -> list[str]:
+    return (RECORDED / f"{name}.jsonl").read_text().splitlines()
+
+
+def looked_at() -> str:
+    look: dict[str, Any] = {"resourceUrn": "urn", "policyPackName": "gpu-commons", "policyPackVersion": "0.1.0"}
+    return json.dumps({"policyAnalyzeSummaryEvent": look})
+
+
+def test_an_update_prints_its_lines_and_keeps_notices_for_the_end(
+    instance: Instance, player: Player, capfd: pytest.CaptureFixture[str]
+) -> None:
+    player.plays([*recorded("up-nothing"), looked_at()], out="Updating (dsmlp-fall): many lines")
+    verdict, notices = operations.up(instance, Toolchain(), "dsmlp-fall", Detail.CHANGES)
+    shown = capfd.readouterr().out
+    assert "55 unchanged in 4 s" in shown
+    assert "many lines" not in shown
+    assert len(shown.splitlines()) == 3
+    assert len(notices) == 4
+    assert verdict.resources == 1
+    assert not (instance.run / "events.json").exists()
+
+
+def test_an_error_before_the_first_event_is_shown(
+    instance: Instance, player: Player, capfd: pytest.CaptureFixture[str]
+) -> None:
+    locked = "error: the stack is currently locked by 1 lock(s)"
+    player.plays([], code=255, err=locked)
+    with pytest.raises(LabError, match="pulumi up ended with exit code 255"):
+        operations.up(instance, Toolchain(), "dsmlp-fall", Detail.CHANGES)
+    assert locked in capfd.readouterr().out
+
+
+def test_an_engine_that_fails_without_a_word_of_its_own_has_its_output_shown(
+    instance: Instance, player: Player, capfd: pytest.CaptureFixture[str]
+) -> None:
+    player.plays([], code=1, out="panic: something is nil")
+    with pytest.raises(LabError):
+        operations.up(instance, Toolchain(), "dsmlp-fall", Detail.CHANGES)
+    assert "panic: something is nil" in capfd.readouterr().out
+
+
+def test_what_an_event_has_told_is_not_told_again(
+    instance: Instance, player: Player, capfd: pytest.CaptureFixture[str]
+) -> None:
+    error = {"diagnosticEvent": {"severity": "error", "message": "two problems\n  one\n  two", "urn": ""}}
+    player.plays([json.dumps(error)], code=1, err="error: two problems\n  one\n  two\nerror: update failed")
+    with pytest.raises(LabError):
+        operations.up(instance, Toolchain(), "dsmlp-fall", Detail.CHANGES)
+    assert capfd.readouterr().out.splitlines() == [
+        "  error: two problems",
+        "      one",
+        "      two",
+        "error: update failed",
+    ]
+
+
+def test_a_preview_hands_the_engines_exit_code_on_and_keeps_the_events_it_was_asked_for(
+    instance: Instance, player: Player, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    events = tmp_path / "kept.json"
+    events.write_text("of an earlier preview\n")
+    player.plays(recorded("up-nothing"), code=7)
+    ended = operations.preview(instance, Toolchain(), "dsmlp-fall", Detail.CHANGES, events)
+    assert (ended.code, len(ended.notices)) == (7, 4)
+    assert events.read_text().splitlines() == recorded("up-nothing")
+    assert "55 unchanged" in capfd.readouterr().out
+
+
+def test_everything_is_what_the_engine_itself_shows(
+    instance: Instance, player: Player, capfd: pytest.CaptureFixture[str]
+) -> None:
+    player.plays([*recorded("up-nothing"), looked_at()], out="Updating (dsmlp-fall): many lines")
+    operations.up(instance, Toolchain(), "dsmlp-fall", Detail.EVERYTHING)
+    shown = capfd.readouterr().out
+    assert "many lines" in shown
+    assert "unchanged in" not in shown
+    player.plays(recorded("up-nothing"))
+    operations.preview(instance, Toolchain(), "dsmlp-fall", Detail.EVERYTHING, None)
+    assert "--diff" in player.arguments()
