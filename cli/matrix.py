@@ -13,6 +13,7 @@ import click
 
 from cli.listed import ListError, read_images, read_pools
 from cli.reports.grid import Grid, grid_data, grid_of
+from cli.reports.uses import NO_USES, Uses
 from cli.stacks import pools_of, read_stack, stack_name
 from cli.terminal import InputError, as_json, has_colours, json_text
 from components.compat import CaseError, Image, Pool
@@ -56,8 +57,9 @@ def matrix(  # noqa: PLR0913 - click hands over every option
 ) -> None:
     """Every image on every pool: which runs, which does not, why, and what to change.
 
-    With --stack: the images and the pools that the stack names. With --images and --pools: two lists of yours; lines of
-    one image with the same name are things in it that use the GPU, and it runs as well as the worst of them.
+    With --stack: the images and the pools that the stack names, and its hubs, profiles, jobs and courses that use an
+    image on a pool. With --images and --pools: two lists of yours; lines of one image with the same name are things in
+    it that use the GPU, and it runs as well as the worst of them.
 
     \b
     Examples:
@@ -69,12 +71,11 @@ def matrix(  # noqa: PLR0913 - click hands over every option
     if html is not None and str(html) == "-" and (markdown or is_json):
         raise click.UsageError("--html - takes the place of what is printed: give it alone, or a file")
     if stack is not None and images is None and pools is None:
-        title, found = f"{stack_name(stack)}: which image runs where", of_stack(stack)
+        grid = _of_stack(stack)
     elif stack is None and images is not None and pools is not None:
-        title, found = "Which image runs where", _of_lists(images, pools)
+        grid = _grid("Which image runs where", *_of_lists(images, pools))
     else:
         raise click.UsageError("give either --stack, or --images and --pools")
-    grid = _grid(title, *found)
     if html is not None:
         _write_html(grid, html)
     if html is None or str(html) != "-":
@@ -82,9 +83,10 @@ def matrix(  # noqa: PLR0913 - click hands over every option
     ctx.exit(0 if grid.is_fine else 1)
 
 
-def of_stack(stack: str) -> tuple[Sequence[Image], Sequence[Pool]]:
-    """Images and pools of a stack file."""
+def _of_stack(stack: str) -> Grid:
+    """Images, pools, and who uses which image where, of a stack file."""
     # Here, because pydantic alone costs a quarter of a second at start.
+    from cli.uses import uses_of  # noqa: PLC0415
     from images.cases import cases_of  # noqa: PLC0415
     from images.load import SpecError, load_family  # noqa: PLC0415
 
@@ -95,7 +97,8 @@ def of_stack(stack: str) -> tuple[Sequence[Image], Sequence[Pool]]:
         ]
     except SpecError as error:
         raise InputError(str(error)) from None
-    return images, [column for pool in settings.fleet.pools for column in pools_of(pool)]
+    pools = [column for pool in settings.fleet.pools for column in pools_of(pool)]
+    return _grid(f"{stack_name(stack)}: which image runs where", images, pools, uses_of(settings))
 
 
 def _of_lists(images: BinaryIO, pools: BinaryIO) -> tuple[Sequence[Image], Sequence[Pool]]:
@@ -111,9 +114,9 @@ def _of_lists(images: BinaryIO, pools: BinaryIO) -> tuple[Sequence[Image], Seque
     return found[0], found[1]  # type: ignore[return-value]  # in the order that they were read
 
 
-def _grid(title: str, images: Sequence[Image], pools: Sequence[Pool]) -> Grid:
+def _grid(title: str, images: Sequence[Image], pools: Sequence[Pool], uses: Uses = NO_USES) -> Grid:
     try:
-        return grid_of(title, images, pools, solve(images, pools))
+        return grid_of(title, images, pools, solve(images, pools), uses)
     except CaseError as error:
         raise InputError(str(error)) from None
 

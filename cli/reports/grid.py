@@ -8,7 +8,8 @@ from dataclasses import dataclass, fields
 from typing import Any
 
 from cli.reports.answers import body_data
-from cli.reports.words import ALL_SIGNS, NO_GPU, SIGNS, Sign, counted
+from cli.reports.uses import NO_USES, Use, Uses, uses_data
+from cli.reports.words import ALL_SIGNS, NO_GPU, SIGNS, Sign, counted, is_fine
 from components.compat import Answer, Case, Image, Matrix, Pool, Verdict
 from components.compat.case import POOL_FIELDS
 
@@ -39,6 +40,7 @@ class Reason:
     pools: tuple[str, ...]
     sign: Sign
     answer: Answer
+    uses: tuple[Use, ...] = ()  # of the image on these pools, each once
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,18 +59,39 @@ class Grid:
     rows: tuple[Row, ...]
     columns: tuple[Column, ...]
     matrix: Matrix
+    uses: Uses  # who uses an image on a pool; of two lists nobody knows
+
+    def used_by(self, row: Row, *pools: str) -> tuple[Use, ...]:
+        """Who uses an image on these pools, each once."""
+        return tuple(dict.fromkeys(use for pool in pools for use in self.uses.get((row.name, pool), ())))
+
+    def pools_by_use(self, row: Row) -> tuple[tuple[tuple[Use, ...], tuple[str, ...]], ...]:
+        """Pools with the same uses together."""
+        groups: dict[tuple[Use, ...], list[str]] = {}
+        for column in self.columns:
+            groups.setdefault(self.used_by(row, column.name), []).append(column.name)
+        return tuple((uses, tuple(pools)) for uses, pools in groups.items())
 
     def sign(self, row: Row, column: Column) -> Sign:
         """What stands in a cell."""
         return SIGNS[self.matrix.verdict(row.name, column.name)] if row.uses else NO_GPU
 
     def reasons(self, row: Row, number: int = 0) -> RowReasons:
-        """Pools with the same answer together, the worst first; `number` is the row's, from 1 on."""
+        """Pools with the same answer together, the worst first; `number` is the row's, from 1 on.
+
+        What simply runs is one place on a page, whatever makes it run.
+        """
         groups: dict[Answer, list[str]] = {}
         for column in self.columns:
             groups.setdefault(self.matrix.answers[row.name, column.name], []).append(column.name)
         reasons = tuple(
-            Reason(f"{number}-{index}", tuple(pools), SIGNS[answer.verdict] if row.uses else NO_GPU, answer)
+            Reason(
+                f"{number}-runs" if is_fine(answer) else f"{number}-{index}",
+                tuple(pools),
+                SIGNS[answer.verdict] if row.uses else NO_GPU,
+                answer,
+                self.used_by(row, *pools),
+            )
             for index, (answer, pools) in enumerate(sorted(groups.items(), key=_worst_first), 1)
         )
         return RowReasons(reasons, {pool: reason for reason in reasons for pool in reason.pools})
@@ -104,10 +127,10 @@ def _worst_first(group: tuple[Answer, object]) -> int:
     return -group[0].verdict.rank
 
 
-def grid_of(title: str, images: Sequence[Image], pools: Sequence[Pool], matrix: Matrix) -> Grid:
+def grid_of(title: str, images: Sequence[Image], pools: Sequence[Pool], matrix: Matrix, uses: Uses = NO_USES) -> Grid:
     """What the pages show of a matrix and its inputs."""
     rows = tuple(Row(image.name, tuple(dict.fromkeys(map(what, image.cases)))) for image in images)
-    return Grid(title, rows, tuple(map(_column, pools)), matrix)
+    return Grid(title, rows, tuple(map(_column, pools)), matrix, uses)
 
 
 def grid_data(grid: Grid) -> dict[str, Any]:
@@ -130,7 +153,8 @@ def _answers(grid: Grid) -> Iterator[dict[str, Any]]:
             answer = grid.matrix.answers[row.name, column.name]
             if answer not in bodies:
                 bodies[answer] = body_data(answer)
-            yield {"image": row.name, "pool": column.name, **bodies[answer]}
+            used_by = uses_data(grid.used_by(row, column.name))
+            yield {"image": row.name, "pool": column.name, **bodies[answer], "used_by": used_by}
 
 
 def what(case: Case) -> str:

@@ -6,16 +6,19 @@ Each cell leads to its reason below. Signs and words say what colours say, so it
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from html import escape
 from typing import Final
 
 from cli.reports.grid import Column, Grid, Reason, Row
 from cli.reports.matrix_style import STYLE
-from cli.reports.words import ALL_SIGNS, NO_GPU, Sign, counted
-from components.compat import Change, Finding, Remedy
+from cli.reports.uses import Use, seats_of, told_uses, users_of
+from cli.reports.words import ALL_SIGNS, NO_GPU, Sign, counted, is_fine
+from components.compat import Change, Finding, Remedy, Severity
+from components.compat.model import Fact
 
 _MANY: Final = 8  # pools from which on heads stand upright and cells hold the sign alone
+_BACK: Final = '<p class="back"><a href="#matrix">Back to the table</a></p>\n</article>\n'
 _LABELS: Final = {
     "compute_capability": "compute capability",
     "gpu_class": "class",
@@ -61,9 +64,9 @@ def _legend(grid: Grid) -> Iterator[str]:
     counts = dict(grid.counts)
     yield '<dl class="legend">\n'
     for sign in ALL_SIGNS:
-        if sign is NO_GPU and sign not in counts:
+        if sign not in counts:
             continue
-        number = f'<span class="count">{counts.get(sign, 0):,}</span>'
+        number = f'<span class="count">{counts[sign]:,}</span>'
         yield f"<div><dt>{_mark(sign)} {number}</dt><dd>{escape(sign.meaning)}</dd></div>\n"
     yield "</dl>\n"
 
@@ -94,7 +97,8 @@ def _table(grid: Grid) -> Iterator[str]:
         for column in grid.columns:
             reason = by_pool[column.name]
             target = f"why-{reason.place}" if row.uses else f"image-{number}"
-            yield f'<td class="{reason.sign.tone}"><a href="#{target}">{_cell(reason.sign)}</a></td>'
+            users = _users(grid.used_by(row, column.name), is_asked=bool(grid.uses and row.uses))
+            yield f'<td class="{reason.sign.tone}"><a href="#{target}">{_cell(reason.sign)}{users}</a></td>'
         yield "</tr>\n"
     yield "</tbody>\n</table>\n</div>\n"
 
@@ -108,6 +112,14 @@ def _cell(sign: Sign) -> str:
     return f'<span class="symbol" aria-hidden="true">{sign.symbol}</span> <span class="word">{sign.word}</span>'
 
 
+def _users(uses: Sequence[Use], *, is_asked: bool) -> str:
+    """Who uses this cell, in a line or two; that nobody does is said where that could cost a GPU."""
+    if not uses:
+        return ' <span class="users">not used</span>' if is_asked else ""
+    lines = filter(None, (users_of(uses), seats_of(uses)))
+    return "".join(f' <span class="users">{escape(line)}</span>' for line in lines)
+
+
 # --- reasons
 
 
@@ -116,9 +128,29 @@ def _row_reasons(grid: Grid, row: Row, number: int) -> Iterator[str]:
         f'<section aria-labelledby="image-{number}">\n<h3 id="image-{number}">{escape(row.name)}</h3>\n'
         f'<p class="quiet">Uses a GPU: {"; ".join(map(escape, row.uses))}.</p>\n<div class="cards">\n'
     )
-    for reason in grid.reasons(row, number).reasons:
-        yield from _reason(reason, len(grid.columns))
+    reasons = grid.reasons(row, number).reasons
+    for reason in reasons:
+        if not is_fine(reason.answer):
+            yield from _reason(reason, grid, row)
+    if running := [reason for reason in reasons if is_fine(reason.answer)]:
+        yield from _running(running, grid, row)
     yield "</div>\n</section>\n"
+
+
+def _running(reasons: Sequence[Reason], grid: Grid, row: Row) -> Iterator[str]:
+    """What simply runs, in one place: the facts behind it are told once, and folded away."""
+    pools = tuple(pool for reason in reasons for pool in reason.pools)
+    yield from _head_of(reasons[0], pools, len(grid.columns))
+    yield from _used_by(grid, row, pools)
+    facts: dict[tuple[str, Fact], dict[str, None]] = {}
+    for finding in (finding for reason in reasons for finding in reason.answer.findings):
+        facts.setdefault((finding.rule, finding.fact), {})[finding.message] = None
+    if facts:
+        yield f"<details>\n<summary>Why: {counted(len(facts), 'fact')}</summary>\n<ul>\n"
+        for (rule, fact), messages in facts.items():
+            yield (f"<li><p><code>{escape(rule)}</code> {escape('; '.join(messages))}</p>{_fact(fact)}</li>\n")
+        yield "</ul>\n</details>\n"
+    yield _BACK
 
 
 def _without_gpu(grid: Grid) -> Iterator[str]:
@@ -128,36 +160,64 @@ def _without_gpu(grid: Grid) -> Iterator[str]:
             f'<section aria-labelledby="no-gpu">\n<h3 id="no-gpu">Images that use no GPU</h3>\n'
             f'<p>{_mark(NO_GPU)} {escape(NO_GPU.meaning)}</p>\n<ul class="names">\n'
         )
-        yield from (f'<li id="image-{number}">{escape(name)}</li>\n' for number, name in names)
+        for number, name in names:
+            row = grid.rows[number - 1]
+            uses = grid.used_by(row, *(column.name for column in grid.columns))
+            used = f' <span class="quiet">{escape("; ".join(told_uses(uses)))}</span>' if uses else ""
+            yield f'<li id="image-{number}">{escape(name)}{used}</li>\n'
         yield "</ul>\n</section>\n"
 
 
-def _reason(reason: Reason, all_: int) -> Iterator[str]:
-    named = ", ".join(f'<span class="whole">{escape(pool)}</span>' for pool in reason.pools)
-    where = "every pool" if len(reason.pools) == all_ > 1 else named
+def _reason(reason: Reason, grid: Grid, row: Row) -> Iterator[str]:
+    yield from _head_of(reason, reason.pools, len(grid.columns))
+    yield from _used_by(grid, row, reason.pools)
+    if reason.answer.remedy:
+        yield from _remedy(reason.answer.remedy)
+    told = [each for each in reason.answer.findings if each.severity is not Severity.NOTE]
+    notes = [each for each in reason.answer.findings if each.severity is Severity.NOTE]
+    if told:
+        yield f"<ul>\n{''.join(map(_finding, told))}</ul>\n"
+    if notes:
+        yield f"<details>\n<summary>What holds: {counted(len(notes), 'fact')}</summary>\n"
+        yield f"<ul>\n{''.join(map(_finding, notes))}</ul>\n</details>\n"
+    yield _BACK
+
+
+def _head_of(reason: Reason, pools: Sequence[str], all_: int) -> Iterator[str]:
+    named = ", ".join(f'<span class="whole">{escape(pool)}</span>' for pool in pools)
+    where = "every pool" if len(pools) == all_ > 1 else named
     yield (
         f'<article class="why {reason.sign.tone}" id="why-{reason.place}" tabindex="-1">\n'
         f"<h4>{_mark(reason.sign)} <span>on {where}</span></h4>\n"
     )
-    if reason.answer.remedy:
-        yield from _remedy(reason.answer.remedy)
-    if reason.answer.findings:
-        yield "<ul>\n"
-        for finding in reason.answer.findings:
-            yield _finding(finding)
-        yield "</ul>\n"
-    yield '<p class="back"><a href="#matrix">Back to the table</a></p>\n</article>\n'
+
+
+def _used_by(grid: Grid, row: Row, pools: Sequence[str]) -> Iterator[str]:
+    """Who uses an image on these pools, each in a line, with the pools where there are several."""
+    used = grid.used_by(row, *pools)
+    if not used:
+        return
+    yield '<p class="used">Used by</p>\n<ul class="used">\n'
+    for use in used:
+        on = [pool for pool in pools if use in grid.used_by(row, pool)] if len(pools) > 1 else []
+        where = f' <span class="quiet">on {escape(", ".join(on))}</span>' if on else ""
+        (told,) = told_uses([use])
+        yield f"<li>{escape(told)}{where}</li>\n"
+    yield "</ul>\n"
 
 
 def _finding(finding: Finding) -> str:
-    fact = finding.fact
-    read = f', <span class="nowrap">read {escape(fact.date)}</span>' if fact.date else ""
-    told = ". ".join(filter(None, (escape(fact.text), f"Source: {_sources(fact.source)}{read}" if fact.source else "")))
     places = f'<p class="quiet">At {escape(", ".join(finding.places))}.</p>' if finding.places else ""
     return (
         f'<li><p><code>{escape(finding.rule)}</code> <span class="severity">{finding.severity.value}</span> '
-        f"{escape(finding.message)}</p>" + (f'<p class="quiet">{told}</p>' if told else "") + f"{places}</li>\n"
+        f"{escape(finding.message)}</p>{_fact(finding.fact)}{places}</li>\n"
     )
+
+
+def _fact(fact: Fact) -> str:
+    read = f', <span class="nowrap">read {escape(fact.date)}</span>' if fact.date else ""
+    told = ". ".join(filter(None, (escape(fact.text), f"Source: {_sources(fact.source)}{read}" if fact.source else "")))
+    return f'<p class="quiet">{told}</p>' if told else ""
 
 
 def _sources(source: str) -> str:

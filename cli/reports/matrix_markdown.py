@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from cli.reports.grid import Grid, Reason
+from cli.reports.grid import Column, Grid, Reason, Row
 from cli.reports.markdown_words import escaped
+from cli.reports.uses import seats_of, told_uses, users_of
 from cli.reports.words import is_fine, source_and_date
 
 
@@ -21,15 +22,23 @@ def _lines(grid: Grid) -> Iterator[str]:
     heads = [f"{escaped(each.name)}<br>{escaped(each.gpu)}<br>{escaped(each.driver or '?')}" for each in grid.columns]
     yield "\n| image | " + " | ".join(heads) + " |\n|---|" + "---|" * len(heads)
     for row in grid.rows:
-        yield f"| {escaped(row.name)} | " + " | ".join(str(grid.sign(row, column)) for column in grid.columns) + " |"
+        yield f"| {escaped(row.name)} | " + " | ".join(_cell(grid, row, column) for column in grid.columns) + " |"
     for row in grid.rows:
         for reason in grid.reasons(row).reasons:
             if row.uses and not is_fine(reason.answer):
                 yield from _reason(row.name, reason)
 
 
+def _cell(grid: Grid, row: Row, column: Column) -> str:
+    """The sign, who uses it, and how many are behind that."""
+    uses = grid.used_by(row, column.name)
+    return "<br>".join(filter(None, (str(grid.sign(row, column)), escaped(users_of(uses)), seats_of(uses))))
+
+
 def _reason(image: str, reason: Reason) -> Iterator[str]:
     yield f"\n## {reason.sign}: {escaped(image)} on {escaped(', '.join(reason.pools))}\n"
+    if reason.uses:
+        yield f"Used by {escaped('; '.join(told_uses(reason.uses)))}.\n"
     for finding in reason.answer.findings:
         yield f"- **{finding.rule}** ({finding.severity.value}): {escaped(finding.message)}"
         fact = " · ".join(filter(None, (finding.fact.text, source_and_date(finding.fact.source, finding.fact.date))))

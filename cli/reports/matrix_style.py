@@ -45,7 +45,7 @@ code { font: .92em ui-monospace, SFMono-Regular, Menlo, Consolas, "DejaVu Sans M
 .none { --tone: var(--none); --tint: var(--none-bg); }
 
 .legend {
-  display: grid; grid-template-columns: repeat(auto-fit, minmax(11.5rem, 1fr)); gap: .9rem 1.6rem;
+  display: grid; grid-template-columns: repeat(auto-fill, minmax(11.5rem, 1fr)); gap: .9rem 1.6rem;
   margin: 1.6rem 0 0;
 }
 .legend dt { display: flex; align-items: baseline; gap: .5rem; }
@@ -77,6 +77,9 @@ tbody th { font-weight: 600; vertical-align: middle; }
 }
 .matrix td a:hover .word, .matrix td a:focus-visible .word { text-decoration: underline; }
 .matrix td a:focus-visible { outline-offset: -3px; }
+.users { display: block; max-width: 16rem; color: var(--soft); font-size: .8rem; font-weight: 400; }
+.matrix .users { white-space: normal; }
+.symbol + .word + .users { margin-top: .15rem; }
 .symbol { display: inline-block; width: 1.15em; text-align: center; }
 .dense thead th { padding: .5rem .2rem; }
 .dense thead th + th { height: 9.5rem; text-align: left; }
@@ -87,6 +90,7 @@ tbody th { font-weight: 600; vertical-align: middle; }
 .dense thead span { position: absolute; width: 1px; height: 1px; overflow: hidden; clip-path: inset(50%); }
 .dense td a { padding: .45rem .2rem; text-align: center; }
 .dense .word { position: absolute; width: 1px; height: 1px; overflow: hidden; clip-path: inset(50%); }
+.dense .users { position: absolute; width: 1px; height: 1px; overflow: hidden; clip-path: inset(50%); }
 .dense td { position: relative; min-width: 1.9rem; }
 .pools th, .pools td { vertical-align: top; }
 .pools th:first-child { padding-left: 0; }
@@ -94,7 +98,7 @@ tr:target > * { background: var(--open-bg); }
 
 .cards {
   display: grid; grid-template-columns: repeat(auto-fit, minmax(min(100%, 30rem), 1fr));
-  gap: .9rem; margin-top: .8rem;
+  gap: .9rem; margin-top: .8rem; align-items: start;
 }
 .why {
   min-width: 0; padding: .8rem 1.1rem .7rem; border: 1px solid var(--line); border-left: 4px solid var(--tone);
@@ -104,6 +108,12 @@ tr:target > * { background: var(--open-bg); }
 .why ul { margin: .7rem 0 0; padding: 0; list-style: none; }
 .why li { padding: .45rem 0; border-top: 1px solid var(--line); }
 .severity { padding: 0 .35em; color: var(--soft); font-size: .85em; }
+.used { margin: .5rem 0 0; font-size: .92rem; }
+.why ul.used, ul.used { margin: 0 0 .3rem; padding-left: 1.1rem; list-style: disc; }
+.why ul.used li { padding: .1rem 0; border: 0; }
+details { margin-top: .5rem; }
+summary { color: var(--link); font-size: .9rem; cursor: pointer; }
+summary:focus-visible { outline: 3px solid var(--link); outline-offset: 2px; border-radius: 2px; }
 .remedy { margin: .7rem 0; padding: .5rem .7rem; border-radius: 4px; background: var(--tint); }
 .nowrap { white-space: nowrap; }
 .whole { display: inline-block; }
@@ -148,12 +158,13 @@ footer {
   thead { display: table-header-group; }
   tr, li, h4 { break-inside: avoid; }
   h2, h3, h4 { break-after: avoid; }
-  .cards { display: block; columns: 2; column-gap: 1.2rem; }
-  .why { margin: 0 0 .7rem; padding: .5rem .8rem; font-size: .9rem; line-height: 1.4; }
+  .cards { display: block; }
+  .why { margin: 0 0 .7rem; padding: .5rem .8rem; break-inside: avoid; font-size: .9rem; line-height: 1.4; }
+  details { display: none; }
   .why li { padding: .3rem 0; }
   section > .quiet { break-after: avoid; }
   .remedy { padding: 0; }
-  p { orphans: 3; widows: 3; }
+  p { max-width: none; orphans: 3; widows: 3; }
   .bad .symbol, .bad .word { font-weight: 800; }
   .back { display: none; }
   a { text-decoration: none; }

@@ -15,7 +15,8 @@ from rich.text import Text
 
 from cli.reports.answers import reasons_text
 from cli.reports.grid import Column, Grid
-from cli.reports.words import ALL_SIGNS, Sign, is_fine
+from cli.reports.uses import told_uses
+from cli.reports.words import ALL_SIGNS, Sign, folded, is_fine
 from components.compat import Answer, Severity
 
 _STYLES: Final = {"good": "green", "warn": "yellow", "open": "cyan", "bad": "bold red", "none": "dim"}
@@ -40,7 +41,7 @@ def matrix_text(grid: Grid, *, width: int, has_colours: bool = False) -> str:
         else:
             for line in _list(grid, width):
                 console.print(line)
-    for line in _reasons(grid, width):
+    for line in (*_reasons(grid, width), *_uses(grid, width)):
         console.print(line, soft_wrap=True)
     return "\n".join(line.rstrip() for line in out.getvalue().splitlines()) + "\n"
 
@@ -94,8 +95,30 @@ def _reasons(grid: Grid, width: int) -> Iterator[Text]:
                 head.stylize(_STYLES[reason.sign.tone], 0, len(sign))
                 yield head
                 yield from map(Text, more)
+                if reason.uses:
+                    yield from _folded(f"used by {'; '.join(told_uses(reason.uses))}", width)
                 for line in reasons_text(_without_notes(reason.answer), width=width):
                     yield Text(line)
+
+
+def _uses(grid: Grid, width: int) -> Iterator[Text]:
+    """Who uses what runs, as far as no reason has said it; of two lists nobody knows."""
+    if not grid.uses:
+        return
+    yield Text()
+    yield Text("Used by", style="bold")
+    for row in grid.rows:
+        if row.uses and not grid.used_by(row, *(column.name for column in grid.columns)):
+            yield from _folded(f"{row.name}: nothing of this stack", width)
+        fine = {pool for reason in grid.reasons(row).reasons if is_fine(reason.answer) for pool in reason.pools}
+        for uses, pools in grid.pools_by_use(row):
+            if uses and (where := tuple(pool for pool in pools if pool in fine)):
+                on = _pools(where, len(grid.columns))
+                yield from _folded(f"{row.name} on {on}: {'; '.join(told_uses(uses))}", width)
+
+
+def _folded(text: str, width: int) -> Iterator[Text]:
+    yield from map(Text, folded(text, "  ", "    ", width))
 
 
 def _without_notes(answer: Answer) -> Answer:

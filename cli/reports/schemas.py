@@ -66,10 +66,33 @@ def matrix_schema() -> dict[str, Any]:
                 "title": _TEXT,
                 "images": {"type": "array", "items": _object(image)},
                 "pools": {"type": "array", "items": {**_object(pool), "required": ["name", "gpu", "driver"]}},
-                "answers": {"type": "array", "items": _object({"image": _TEXT, "pool": _TEXT, **_body()})},
+                "answers": {
+                    "type": "array",
+                    "items": _object({"image": _TEXT, "pool": _TEXT, **_body(), "used_by": _uses()}),
+                },
             }
         ),
         "$defs": _definitions(),
+    }
+
+
+def _uses() -> dict[str, Any]:
+    course = {
+        "name": _TEXT,
+        "title": _TEXT,
+        "seats": {"type": "integer"},
+        "last_day": {**_TEXT, "description": "YYYY-MM-DD."},
+    }
+    use = {
+        "kind": {"enum": ["hub", "proxy", "profile", "job"]},
+        "name": _TEXT,
+        "hub": {**_TEXT, "description": "Hub of a profile; empty for the others."},
+        "courses": {"type": "array", "items": _object(course), "description": "Courses that may choose the profile."},
+    }
+    return {
+        "type": "array",
+        "items": _object(use),
+        "description": "What of the stack starts this image on this pool; empty where nothing does.",
     }
 
 

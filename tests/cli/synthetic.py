@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import datetime as dt
+
 from cli.reports.grid import Grid, grid_of
+from cli.reports.uses import Use, UsingCourse
 from components.compat import Answer, Case, Change, Finding, Image, Matrix, Pool, Remedy, Severity, Verdict
 from components.compat.model import Fact
 
@@ -45,6 +48,14 @@ POOLS = (
 )
 CELLS = ((FAILS, RUNS, OPEN), (SLOW, SLOW, FAILS), (NOTHING, NOTHING, NOTHING))
 
+INTRO = UsingCourse("intro", "Intro & more", 180, dt.date(2027, 3, 31))
+DEEP = UsingCourse("deep", "Deep learning", 1, dt.date(2027, 3, 31))
+USES = {
+    ("teaching", "old"): (Use("profile", "gpu", "lab", (INTRO, DEEP)), Use("job", "nightly")),
+    ("teaching", "new"): (Use("profile", "gpu", "lab", (INTRO, DEEP)),),
+    ("docs", "new"): (Use("hub", "lab"),),
+}
+
 
 def grid() -> Grid:
     """Three images on three pools, with every kind of cell."""
@@ -54,7 +65,7 @@ def grid() -> Grid:
         for pool, cell in zip(POOLS, row, strict=True)
     }
     names = tuple(image.name for image in IMAGES), tuple(pool.name for pool in POOLS)
-    return grid_of("fall: which image runs where", IMAGES, POOLS, Matrix(*names, answers))
+    return grid_of("fall: which image runs where", IMAGES, POOLS, Matrix(*names, answers), USES)
 
 
 def big_grid(rows: int, columns: int) -> Grid:
@@ -69,3 +80,16 @@ def big_grid(rows: int, columns: int) -> Grid:
     }
     names = tuple(image.name for image in images), tuple(pool.name for pool in pools)
     return grid_of("big", images, pools, Matrix(*names, answers))
+
+
+def many_that_run(columns: int) -> Grid:
+    """One image that simply runs on every pool, each time for a reason of its own."""
+    pools = [Pool(f"pool-{index}", Case(gpu="Tesla T4", driver="535.54.03")) for index in range(columns)]
+    answers = {
+        ("image", pool.name): answer(
+            Verdict.COMPATIBLE, Finding("R-ARCH", Severity.NOTE, f"has code for GPU {index}", FLOOR)
+        )
+        for index, pool in enumerate(pools)
+    }
+    images = [Image("image", (Case(cuda="12.4"),))]
+    return grid_of("fine", images, pools, Matrix(("image",), tuple(pool.name for pool in pools), answers))

@@ -56,6 +56,39 @@ def test_the_stack_of_the_site_runs_everywhere(run: Run) -> None:
     assert result.stdout.count("no GPU use") == 9
 
 
+def test_a_stack_says_who_uses_an_image_on_a_pool(run: Run) -> None:
+    data = json.loads(run("matrix", "--stack", "dsmlp-fall", "--json").stdout)
+    used = {
+        (each["image"], each["pool"]): [(use["kind"], use["name"]) for use in each["used_by"]]
+        for each in data["answers"]
+    }
+    assert {place: uses for place, uses in used.items() if uses} == {
+        ("hub", "gtx1080ti"): [("hub", "datahub")],
+        ("proxy", "gtx1080ti"): [("proxy", "datahub")],
+        ("datahub-base-notebook", "gtx1080ti"): [("profile", "cpu")],
+        ("scipy-ml-notebook", "gtx1080ti"): [("profile", "gtx1080ti"), ("job", "gpu-smoke")],
+        ("scipy-ml-notebook", "rtx2080ti"): [("profile", "rtx2080ti")],
+    }
+    (course,) = data["answers"][-2]["used_by"][0]["courses"]
+    assert course == {"name": "deep-learning", "title": "Deep learning", "seats": 120, "last_day": "2020-12-18"}
+
+
+def test_what_runs_on_a_pool_without_gpus_uses_no_cell(run: Run) -> None:
+    data = json.loads(run("matrix", "--stack", str(PROJECT / "tests/stacks/Pulumi.mixed.yaml"), "--json").stdout)
+    assert {each["image"] for each in data["answers"] if each["used_by"]} == {"scipy-ml-notebook"}
+
+
+def test_a_job_without_a_pool_uses_every_pool_that_has_enough_gpus(run: Run, tmp_path: Path) -> None:
+    stack = tmp_path / "Pulumi.free.yaml"
+    text = STACK.read_text()
+    job = text.index("- name: gpu-smoke")
+    free = text[job:].replace("      pool: gtx1080ti\n", "", 1).replace("gpus: 1", "gpus: 8", 1)
+    stack.write_text(text[:job] + free.replace("image, pool, gpus", "image, gpus", 1))
+    data = json.loads(run("matrix", "--stack", str(stack), "--json").stdout)
+    uses = {each["pool"]: [use["name"] for use in each["used_by"]] for each in data["answers"][-3:]}
+    assert [pool for pool, names in uses.items() if "gpu-smoke" in names] == ["gtx1080ti", "rtx2080ti"]
+
+
 def test_the_page_is_written_beside_the_table(run: Run, tmp_path: Path) -> None:
     page = tmp_path / "out.html"
     result = run("matrix", "--stack", "dsmlp-fall", "--html", str(page))

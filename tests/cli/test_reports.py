@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 import sys
 from collections import Counter
 from collections.abc import Callable
 from html.parser import HTMLParser
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 
@@ -168,6 +169,69 @@ def test_every_pair_leads_to_a_reason_that_names_its_pool() -> None:
         for column in grid.columns:
             assert column.name in told.by_pool[column.name].pools
             assert told.by_pool[column.name].answer == grid.matrix.answers[row.name, column.name]
+
+
+def test_what_simply_runs_is_one_place_and_its_facts_are_told_once() -> None:
+    text = matrix_html(synthetic.many_that_run(6))
+    assert text.count('<article class="why good"') == 1
+    assert text.count("CUDA 12.4 asks for driver 525.60.13") == 1
+    assert text.count("<span>on every pool</span>") == 1
+    cells = re.findall(r'<td class="good"><a href="([^"]+)"', text)
+    assert cells == ["#why-1-runs"] * 6
+
+
+def test_a_cell_says_who_uses_it_and_that_nobody_does() -> None:
+    grid = synthetic.grid()
+    cells = re.findall(r"<td.*?</td>", matrix_html(grid))
+    assert "profile gpu, job nightly" in cells[0]
+    assert "2 courses, 181 seats" in cells[0]
+    assert "not used" in cells[2]
+    assert "not used" not in cells[6]  # it needs no GPU: nobody misses it there
+    assert "hub lab" in cells[7]
+
+
+def test_a_cell_of_two_lists_says_nothing_of_uses() -> None:
+    for text in (matrix_html(synthetic.big_grid(2, 2)), matrix_text(synthetic.big_grid(2, 2), width=120)):
+        assert not re.search(r"not used|[Uu]sed by", text)
+
+
+def test_a_reason_says_whom_it_concerns() -> None:
+    grid = synthetic.grid()
+    told = (
+        "profile gpu of hub lab: Intro & more (180 seats, until 2027-03-31), Deep learning (1 seat, until 2027-03-31)"
+    )
+    text = matrix_text(grid, width=200)
+    assert f"used by {told}; job nightly\n" in text
+    assert f"  teaching on new: {told}\n" in text
+    assert "<script>alert(1)</script>: nothing of this stack\n" in text
+    assert f"Used by {told.replace('&', '&amp;')}; job nightly." in matrix_markdown(grid)
+    assert "profile gpu, job nightly<br>2 courses, 181 seats" in matrix_markdown(grid)
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize(("media", "width"), [("screen", 1400), ("screen", 390), ("print", 1060)])
+def test_no_card_of_the_page_is_cut_or_has_room_for_nothing(media: Literal["screen", "print"], width: int) -> None:
+    playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+    if not (chromium := shutil.which("chromium") or shutil.which("google-chrome")):
+        pytest.skip("no Chromium is installed")
+    with playwright.sync_playwright() as driver:
+        browser = driver.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
+        page = browser.new_page(viewport={"width": width, "height": 600})
+        page.emulate_media(media=media)
+        page.set_content(matrix_html(synthetic.grid(), made=MADE))
+        cards = page.evaluate(
+            """() => [...document.querySelectorAll('.why')].map(card => {
+                const shown = [...card.children].filter(child => child.getClientRects().length)
+                const box = card.getBoundingClientRect()
+                return {pieces: card.getClientRects().length,
+                        left: box.bottom - Math.max(...shown.map(child => child.getBoundingClientRect().bottom)),
+                        wide: document.documentElement.scrollWidth - innerWidth}
+            })"""
+        )
+        browser.close()
+    assert len(cards) == 5
+    assert [card["pieces"] for card in cards] == [1] * 5
+    assert all(card["left"] < 25 and card["wide"] <= 0 for card in cards), cards
 
 
 def test_an_empty_matrix_is_said_to_be_empty() -> None:
