@@ -28,6 +28,8 @@ class GpuJobArgs(TypedDict):
     """Shared memory at /dev/shm, taken from the memory; data loaders of PyTorch need it."""
     pool: NotRequired[str]
     """Pool it runs on; without one, any node that has room."""
+    pools: NotRequired[Sequence[str]]
+    """Several pools, in place of `pool`: it runs on a node of any of them."""
     retries: NotRequired[int]
     """How often a failed pod is tried again; default 0."""
     deadline_s: NotRequired[int]
@@ -56,6 +58,7 @@ class GpuJob(pulumi.ComponentResource):
             retries=int(args.get("retries") or 0),
             deadline_s=int(args["deadline_s"]) if args.get("deadline_s") else None,
             pool=args.get("pool"),
+            pools=args.get("pools"),
             queue=args.get("queue"),
             env=args.get("env") or {},
         )

@@ -73,6 +73,8 @@ class HubProfile(TypedDict):
     """Shared memory at /dev/shm, part of the memory; default a quarter of it in profiles with GPUs, else none."""
     pool: NotRequired[str]
     """Pool it runs on; default: the hub's core pool, and without one any node."""
+    pools: NotRequired[Sequence[str]]
+    """Several pools, in place of `pool`: a server runs on a node of any of them."""
     node_selector: NotRequired[Mapping[str, str]]
     """Further labels that a node must have."""
     tolerations: NotRequired[Sequence[HubToleration]]

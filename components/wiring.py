@@ -111,7 +111,7 @@ def record_args(stack: Stack) -> StackRecordArgs:
 def image_pools(stack: Stack, image: str) -> list[ImagePool]:
     """Pools whose nodes start the image, for profiles and for jobs, in the order of the fleet."""
     profiles = [profile for hub in stack.hubs for profile in hub.profiles if profile.image == image]
-    wanted = {profile.pool or stack.site.core_pool for profile in profiles}
+    wanted = {name for profile in profiles for name in stack.profile_pools(profile)}
     wanted |= {name for job in stack.jobs if job.image == image for name in _job_pools(stack, job)}
     return [
         cast(
@@ -124,10 +124,8 @@ def image_pools(stack: Stack, image: str) -> list[ImagePool]:
 
 
 def _job_pools(stack: Stack, job: Job) -> list[str]:
-    """The pool that a job names; without one, those whose empty nodes have room for it."""
-    if job.pool:
-        return [job.pool]
-    return [
+    """The pools that a job names; without one, those whose empty nodes have room for it."""
+    return list(job.named_pools) or [
         pool.name
         for pool in stack.fleet.pools
         if job.gpus <= pool.gpus_per_node and job.cpu <= pool.cpu and job.memory_gib <= pool.memory_gib
@@ -211,17 +209,18 @@ def _profile(stack: Stack, profile: Profile, refs: Refs) -> dict[str, Any]:
     said = profile.model_dump(exclude_none=True, exclude={"image", "assumptions"})
     if "shm_gib" not in said and (shm_gib := _shm_gib(stack, profile.image)):
         said["shm_gib"] = shm_gib
-    return {**said, **_shown(stack, profile), "image": refs[profile.image], "image_name": profile.image}
+    return {**_plain(said), **_shown(stack, profile), "image": refs[profile.image], "image_name": profile.image}
 
 
 def _shown(stack: Stack, profile: Profile) -> dict[str, Any]:
     """What people read of a profile's GPU and image; nothing that was not found out."""
     told: dict[str, Any] = {"contents": _contents(stack, profile.image)}
-    pool = profile.pool or stack.site.core_pool
-    if profile.gpus and pool and (gpu := stack.fleet.pool(pool).gpu):
-        told["gpu"] = gpu.name
-        if gpu.memory_mib:
-            told["gpu_memory_gb"] = gpu.memory_mib / 1024  # makers say GB and count in GiB
+    pools = [stack.fleet.pool(name) for name in stack.profile_pools(profile)] if profile.gpus else []
+    if gpus := list(dict.fromkeys(pool.gpu for pool in pools if pool.gpu)):
+        told["gpu"] = " or ".join(gpu.name for gpu in gpus)
+        sizes = {gpu.memory_mib for gpu in gpus}
+        if len(sizes) == 1 and gpus[0].memory_mib:
+            told["gpu_memory_gb"] = gpus[0].memory_mib / 1024  # makers say GB and count in GiB
     return told
 
 
@@ -237,7 +236,7 @@ def pre_puller_args(stack: Stack, hub: Hub, refs: Refs, namespace: pulumi.Input[
     """Arguments of the PrePullers of a hub by name, one for each pool that its profiles land on."""
     pools: dict[str, dict[str, pulumi.Input[str]]] = {}
     for profile in hub.profiles if hub.pre_pull else ():
-        if pool := profile.pool or stack.site.core_pool:
+        for pool in stack.profile_pools(profile):
             pools.setdefault(pool, {})[profile.image] = refs[profile.image]
     return {
         f"{hub.name}-{pool}": {"namespace": namespace, "pool": pool, "images": images} for pool, images in pools.items()
@@ -267,6 +266,7 @@ def job_args(stack: Stack, job: Job, refs: Refs, namespace: pulumi.Input[str]) -
         "memory_gib": job.memory_gib,
         "shm_gib": job.shm_gib or _shm_gib(stack, job.image),
         "pool": job.pool,
+        "pools": list(job.pools) if job.pools else None,
         "retries": job.retries,
         "deadline_s": job.deadline_s,
     }

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from typing import TYPE_CHECKING, Final
 
 from components.compat import Case
@@ -47,11 +47,11 @@ def usages(stack: Stack) -> Iterator[Usage]:
                     for course in stack.courses
                     if course.hub == hub.name and profile.name in course.profiles
                 )
-                pools = _pools(stack, profile.pool or stack.site.core_pool, profile.gpus)
+                pools = _pools(stack, stack.profile_pools(profile), profile.gpus)
                 yield Usage(profile.image, "profile", profile.name, hub.name, pools, courses)
     for job in stack.jobs:
         if job.gpus:
-            yield Usage(job.image, "job", job.name, "", _pools(stack, job.pool, job.gpus))
+            yield Usage(job.image, "job", job.name, "", _pools(stack, job.named_pools, job.gpus))
 
 
 def courses(stack: Stack) -> Iterator[Course]:
@@ -70,12 +70,13 @@ def courses(stack: Stack) -> Iterator[Course]:
             gpus_per_session=max((each.gpus for each in chosen), default=0),
             first_day=course.first_day,
             last_day=course.last_day,
-            choices=tuple(
-                Choice(each.image, _pools(stack, each.pool or stack.site.core_pool, each.gpus)) for each in chosen
-            ),
+            choices=tuple(Choice(each.image, _pools(stack, stack.profile_pools(each), each.gpus)) for each in chosen),
             is_assumed=bool(set(course.assumptions) & _PROMISES),
         )
 
 
-def _pools(stack: Stack, name: str | None, gpus: int) -> tuple[str, ...]:
-    return tuple(pool.name for pool in stack.fleet.pools if (name in (None, pool.name)) and pool.gpus_per_node >= gpus)
+def _pools(stack: Stack, named: Collection[str], gpus: int) -> tuple[str, ...]:
+    """Pools of those that are named, of all where none is, with enough GPUs."""
+    return tuple(
+        pool.name for pool in stack.fleet.pools if (not named or pool.name in named) and pool.gpus_per_node >= gpus
+    )

@@ -14,6 +14,7 @@ from components.manifests.hub_model import (
     DEFAULT_MEMORY_GUARANTEE_GIB,
     DEFAULT_START_TIMEOUT_S,
 )
+from components.manifests.pools import one_of, required
 from components.manifests.runtime import RUNTIME_CLASS
 from components.placement import UNKNOWN, Unknown
 from components.problems import listing
@@ -233,6 +234,11 @@ def _profiles(hub: str, inputs: Mapping[str, Any]) -> Iterator[Workload]:
         )
 
 
+def _affinity(pools: Any) -> Any:
+    is_list = isinstance(pools, Sequence) and not isinstance(pools, str)
+    return required(one_of(pools)) if is_list else UNKNOWN
+
+
 def _profile_pod(profile: Mapping[str, Any], hub: Mapping[str, Any]) -> dict[str, Any]:
     gpus = profile.get("gpus") or 0
     limits = {GPU_RESOURCE: gpus if gpus is UNKNOWN else str(gpus)} if gpus else {}
@@ -246,12 +252,13 @@ def _profile_pod(profile: Mapping[str, Any], hub: Mapping[str, Any]) -> dict[str
     further = profile.get("node_selector") or {}
     # Its labels are not known, and that there may be some is: the pool still counts.
     selector = dict(further) if isinstance(further, Mapping) else {"(further labels)": UNKNOWN}
-    pool = profile.get("pool") or hub.get("core_pool")
-    if pool:
+    pools = profile.get("pools")
+    if not pools and (pool := profile.get("pool") or hub.get("core_pool")):
         selector[POOL] = pool
     container = {"image": profile.get("image"), "resources": {"limits": limits, "requests": requests}}
     return {
         "nodeSelector": selector,
+        **({"affinity": _affinity(pools)} if pools else {}),
         "tolerations": profile.get("tolerations") or [{"key": GPU_TAINT.key, "operator": "Exists"}],
         "containers": [container],
         **({"runtimeClassName": hub.get("runtime_class") or RUNTIME_CLASS} if gpus else {}),

@@ -10,6 +10,7 @@ from components import labels
 from components.manifests.hub_arguments import Arguments
 from components.manifests.hub_authenticator import Authenticator, parse_authenticator
 from components.manifests.hub_shown import Shown, parse_shown
+from components.manifests.pools import problem
 
 EXPOSE_KINDS = ("cluster_ip", "load_balancer", "node_port")
 
@@ -30,7 +31,7 @@ class Profile:
     description: str
     image: Any
     image_name: str
-    pool: str | None
+    pools: Sequence[str]  # it may land on any of them; none: on any node
     gpus: int
     cpu: float
     cpu_guarantee: float
@@ -180,7 +181,7 @@ def _profile(read: Arguments, core_pool: str | None) -> Profile:
     gpus = read.whole("gpus", 0)
     cpu = read.amount("cpu")
     memory_gib = read.amount("memory_gib")
-    pool = read.name("pool") if read.has("pool") else None
+    pools = _pools(read, core_pool)
     # Data loaders pass batches through /dev/shm; the 64 MiB of a container's default end them with a bus error.
     shm_gib = read.amount("shm_gib", memory_gib / 4 if gpus else 0, none_is_fine=True)
     profile = Profile(
@@ -189,14 +190,14 @@ def _profile(read: Arguments, core_pool: str | None) -> Profile:
         description=read.text("description", size_words(gpus, cpu, memory_gib)),
         image=read.flowing("image"),
         image_name=read.name("image_name"),
-        pool=pool,
+        pools=pools,
         gpus=gpus,
         cpu=cpu,
         cpu_guarantee=read.amount("cpu_guarantee", min(cpu, DEFAULT_CPU_GUARANTEE)),
         memory_gib=memory_gib,
         memory_guarantee_gib=read.amount("memory_guarantee_gib", min(memory_gib, DEFAULT_MEMORY_GUARANTEE_GIB)),
         shm_gib=shm_gib,
-        node_selector=_selector(pool or core_pool, read.pairs("node_selector")),
+        node_selector=_selector(pools[0] if len(pools) == 1 else None, read.pairs("node_selector")),
         tolerations=_tolerations(read, "tolerations"),
         is_default=read.claim("is_default"),
         shown=parse_shown(read),
@@ -215,6 +216,15 @@ def size_words(gpus: int, cpu: float, memory_gib: float) -> str:
     """What people read of a server's size: 1 GPU, 4 CPU cores, 16 GiB memory."""
     cards = "No GPU" if not gpus else f"{gpus} GPU{'s' if gpus > 1 else ''}"
     return ", ".join([cards, f"{cpu:g} CPU core{'' if cpu == 1 else 's'}", f"{memory_gib:g} GiB memory"])
+
+
+def _pools(read: Arguments, core_pool: str | None) -> tuple[str, ...]:
+    """Where a profile lands: what it names, else the hub's core pool, else (none) on any node."""
+    pool = read.name("pool") if read.has("pool") else None
+    if wrong := problem(pool, read.values.get("pools")):
+        read.note("pools", *wrong)
+        return ()
+    return read.texts("pools") or tuple(filter(None, [pool or core_pool]))
 
 
 def _expose(read: Arguments) -> Expose:

@@ -11,6 +11,7 @@ from typing import Any
 
 from components import labels
 from components.manifests.hub_model import Hub, Profile
+from components.manifests.pools import one_of
 
 HOME = "/home/jovyan"
 HOME_VOLUME = "home"
@@ -138,6 +139,8 @@ def _profile(hub: Hub, profile: Profile) -> dict[str, Any]:
         "node_selector": dict(profile.node_selector),
         "tolerations": [dict(toleration) for toleration in profile.tolerations],
     }
+    if len(profile.pools) > 1:
+        override["node_affinity_required"] = [one_of(profile.pools)]
     if profile.gpus:
         amount = {labels.GPU_RESOURCE: str(profile.gpus)}
         override["extra_pod_config"] = {"runtimeClassName": hub.runtime_class}

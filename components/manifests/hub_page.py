@@ -50,7 +50,8 @@ def _grouped(profiles: Iterable[Profile]) -> Iterable[list[Profile]]:
     for profile in profiles:
         tolerations = json.dumps([dict(each) for each in profile.tolerations], sort_keys=True)
         # A choice between a GPU and none is no choice of size.
-        same = (profile.image_name, tuple(sorted(profile.node_selector.items())), tolerations, bool(profile.gpus))
+        nodes = (tuple(profile.pools), tuple(sorted(profile.node_selector.items())), tolerations)
+        same = (profile.image_name, nodes, bool(profile.gpus))
         groups.setdefault(same, []).append(profile)
     return groups.values()
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from components import labels
+from components.manifests.pools import one_of, problem, required
 from components.manifests.runtime import RUNTIME_CLASS
 
 # Whoever sets these chooses GPUs behind the scheduler's back.
@@ -27,6 +28,7 @@ class JobShape:
     retries: int = 0
     deadline_s: int | None = None
     pool: str | None = None
+    pools: Sequence[str] | None = None
     queue: str | None = None
     env: Mapping[str, str] = field(default_factory=dict)
 
@@ -40,6 +42,8 @@ def problems(name: str, shape: JobShape) -> list[str]:
         found.append(f"{name}.gpus is {shape.gpus}: a whole number of GPUs, 0 for none")
     amounts = {"cpu": shape.cpu, "memory_gib": shape.memory_gib}
     found.extend(f"{name}.{key} is {amount}: must be above 0" for key, amount in amounts.items() if amount <= 0)
+    if wrong := problem(shape.pool, shape.pools):
+        found.append(f"{name}.pools {wrong[0]}: {wrong[1]}")
     if not 0 <= shape.retries <= 20:
         found.append(f"{name}.retries is {shape.retries}: 0 to 20")
     found.extend(
@@ -77,6 +81,8 @@ def job_spec(name: str, shape: JobShape) -> dict[str, Any]:
         container["env"] = env
     if shape.pool:
         pod["nodeSelector"] = {labels.POOL: shape.pool}
+    if shape.pools:
+        pod["affinity"] = required(one_of(shape.pools))
     if shape.shm_gib:
         container["volumeMounts"] = [{"name": "shm", "mountPath": "/dev/shm"}]  # noqa: S108 - shared memory, not a file
         pod["volumes"] = [{"name": "shm", "emptyDir": {"medium": "Memory", "sizeLimit": f"{shape.shm_gib:g}Gi"}}]

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from components import labels
+from components.manifests.pools import one_of, required
 
 NAMESPACE = "gpu-runtime"  # unless a program says otherwise
 RUNTIME_CLASS = "nvidia"
@@ -83,14 +84,11 @@ def daemon_set_spec(component: str, pod: dict[str, Any]) -> dict[str, Any]:
 
 def _daemon_pod(pools: Sequence[str] | None) -> dict[str, Any]:
     """Every node of these pools, None: of any pool, whatever keeps other pods away from it."""
-    chosen: dict[str, Any] = {"operator": "Exists"} if pools is None else {"operator": "In", "values": list(pools)}
-    in_a_pool = {"matchExpressions": [{"key": labels.POOL, **chosen}]}
+    in_a_pool = {"matchExpressions": [{"key": labels.POOL, "operator": "Exists"}]}
     return {
         "priorityClassName": "system-node-critical",
         "automountServiceAccountToken": False,
-        "affinity": {
-            "nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [in_a_pool]}}
-        },
+        "affinity": required(in_a_pool if pools is None else one_of(pools)),
         "tolerations": [{"operator": "Exists"}],
     }
 

@@ -248,6 +248,9 @@ def _workload(raw: Raw, loc: Loc, workload: Raw, pools: list[_Pool], *, elsewher
     """Image, pool and GPUs of a profile or job; without a pool it lands `elsewhere`, or (None) on any pool."""
     yield from _image(raw, (*loc, "image"), workload.get("image"))
     yield from _pool_named(raw, (*loc, "pool"), workload.get("pool"))
+    if workload.get("pools") is not None:
+        yield from _several_pools(raw, loc, workload, pools)
+        return
     gpus, lands_on = workload.get("gpus"), workload.get("pool") or elsewhere
     candidates = [pool for pool in pools if lands_on in (None, pool.name)]
     most = max((pool.gpus_per_node or 0 for pool in candidates), default=0)
@@ -266,6 +269,23 @@ def _job_namespace(raw: Raw, loc: Loc, job: Raw) -> Iterator[Fault]:
     if isinstance(name, str) and name in (_known(raw, "hubs") or ()):
         fix = "choose a namespace that only jobs use, such as batch: it is deleted with the last job in it"
         yield Fault((*loc, "namespace"), f"is the namespace of hub {name}, which holds people's homes", fix, name)
+
+
+def _several_pools(raw: Raw, loc: Loc, workload: Raw, pools: list[_Pool]) -> Iterator[Fault]:
+    """Pools that a profile or job names beside each other: each once, each with enough GPUs."""
+    named, gpus = workload["pools"], workload.get("gpus")
+    if workload.get("pool") is not None:
+        fix = "keep one of the two: pool for one pool, pools for several"
+        yield Fault((*loc, "pools"), "is given beside pool", fix)
+    per_node = {pool.name: pool.gpus_per_node for pool in pools}
+    for index, name in enumerate(named if isinstance(named, list) else ()):
+        yield from _pool_named(raw, (*loc, "pools", index), name)
+        has = per_node.get(name) if isinstance(name, str) else None
+        if name in named[:index]:
+            yield Fault((*loc, "pools", index), "is listed twice", "name each pool once", name)
+        elif _is_count(gpus) and has is not None and has < gpus:
+            fix = f"one pod runs on one node: take {name} out, or ask for at most {has}"
+            yield Fault((*loc, "pools", index), f"has {has} GPUs on each node, and {gpus} are asked for", fix, name)
 
 
 def _image(raw: Raw, loc: Loc, name: object) -> Iterator[Fault]:

@@ -265,6 +265,8 @@ class Runtime(BaseModel):
 
 # --- workloads
 
+Pools = Annotated[tuple[Name, ...], Field(min_length=1)]
+
 
 class ImageWaiver(BaseModel):
     """A bigger limit for one image, for a reason and for a time."""
@@ -337,12 +339,18 @@ class Profile(BaseModel):
     title: Text = Field(description="What users read.")
     description: Text | None = Field(None, description="Second line of the choice.")
     image: Name = Field(description="Image of this stack.")
-    pool: Name | None = Field(None, description="Pool it runs on; none: the site's core_pool.")
+    pool: Name | None = Field(None, description="Pool it runs on; none, and no pools: the site's core_pool.")
+    pools: Pools | None = Field(None, description="Several pools in place of pool: it runs on a node of any of them.")
     gpus: Count = Field(0, description="GPUs of one server.")
     cpu: Amount = Field(description="CPU cores of one server.")
     memory_gib: Amount = Field(description="Memory of one server in GiB.")
     shm_gib: Amount | None = Field(None, description="Shared memory at /dev/shm in GiB, part of the memory.")
     is_default: bool = Field(default=False, description="Chosen when the user chooses nothing; one per hub.")
+
+    @property
+    def named_pools(self) -> tuple[str, ...]:
+        """Pools that it names, by pool or by pools."""
+        return self.pools or tuple(filter(None, [self.pool]))
 
 
 class Hub(BaseModel):
@@ -379,7 +387,8 @@ class Job(BaseModel):
     name: Name = Field(description="Name of the job.")
     namespace: Namespace = Field("batch", description="Namespace it runs in.")
     image: Name = Field(description="Image of this stack.")
-    pool: Name | None = Field(None, description="Pool it runs on; none: any node that has room.")
+    pool: Name | None = Field(None, description="Pool it runs on; none, and no pools: any node that has room.")
+    pools: Pools | None = Field(None, description="Several pools in place of pool: it runs on a node of any of them.")
     gpus: Count = Field(0, description="GPUs of the job.")
     cpu: Amount = Field(description="CPU cores of the job.")
     memory_gib: Amount = Field(description="Memory of the job in GiB.")
@@ -388,6 +397,11 @@ class Job(BaseModel):
     retries: Count = Field(0, description="How often a failed run is repeated.")
     deadline_s: Seconds | None = Field(None, description="Seconds after which the job is ended; none: never.")
     assumptions: Assumptions = ()
+
+    @property
+    def named_pools(self) -> tuple[str, ...]:
+        """Pools that it names, by pool or by pools."""
+        return self.pools or tuple(filter(None, [self.pool]))
 
 
 class Course(BaseModel):
@@ -452,6 +466,10 @@ class Stack(BaseModel):
     jobs: tuple[Job, ...] = Field((), description="Batch jobs of this stack.")
     courses: tuple[Course, ...] = Field((), description="Courses of the term that use the hubs.")
     policies: Policies = Field(Policies(), description="How strict the policies are.")
+
+    def profile_pools(self, profile: Profile) -> tuple[str, ...]:
+        """Pools that a profile may land on."""
+        return profile.named_pools or tuple(filter(None, [self.site.core_pool]))
 
     def substitute(self, reference: str) -> tuple[str, str | None]:
         """What is pulled for `reference` here, and why; the reference itself and None where nothing replaces it."""

@@ -36,6 +36,15 @@ def test_a_gpu_job_asks_for_its_gpus_and_lands_on_its_pool(recorded: Callable[..
     assert "env" not in container
 
 
+def test_a_job_of_several_pools_lands_on_a_node_of_any_of_them(recorded: Callable[..., Any]) -> None:
+    args = {key: value for key, value in SMOKE.items() if key != "pool"}
+    pod = pod_of(recorded, {**args, "pools": ["gtx1080ti", "rtx2080ti"]})
+    assert "nodeSelector" not in pod
+    required = pod["affinity"]["nodeAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"]
+    term = {"key": "gpu-commons.org/pool", "operator": "In", "values": ["gtx1080ti", "rtx2080ti"]}
+    assert required == {"nodeSelectorTerms": [{"matchExpressions": [term]}]}
+
+
 def test_a_job_without_gpus_sees_none(recorded: Callable[..., Any]) -> None:
     pod = pod_of(recorded, {**SMOKE, "gpus": 0})
     (container,) = pod["containers"]
@@ -65,9 +74,10 @@ def test_a_queued_job_waits_for_its_turn_and_the_update_does_not(recorded: Calla
 
 
 def test_all_mistakes_are_named_at_once(recorded: Callable[..., Any]) -> None:
-    wrong = {**SMOKE, "command": [], "cpu": 0, "retries": 21, "env": {"NVIDIA_VISIBLE_DEVICES": "all"}}
+    wrong = {**SMOKE, "command": [], "cpu": 0, "retries": 21, "pools": ["a"], "env": {"NVIDIA_VISIBLE_DEVICES": "all"}}
     with pytest.raises(ValueError, match=r"smoke\.command is empty") as caught:
         recorded(lambda: GpuJob("smoke", wrong) and None)
     assert "smoke.cpu is 0: must be above 0" in str(caught.value)
     assert "smoke.retries is 21: 0 to 20" in str(caught.value)
+    assert "smoke.pools is given beside pool: keep one of the two" in str(caught.value)
     assert "smoke.env.NVIDIA_VISIBLE_DEVICES is set by the device plugin" in str(caught.value)

@@ -204,6 +204,16 @@ def test_a_pool_without_gpus_has_nodes_and_counts_no_gpu() -> None:
     assert stack.site.core_pool == "cpu"
 
 
+def test_profiles_and_jobs_may_name_several_pools_and_the_core_pool_carries_those_that_name_none() -> None:
+    stack = load_stack(MIXED)
+    assert {each.name: stack.profile_pools(each) for each in stack.hubs[0].profiles} == {
+        "cpu": ("cpu",),
+        "gpu": ("gtx1080ti",),
+        "any-gpu": ("gtx1080ti", "rtx2080ti"),
+    }
+    assert [job.named_pools for job in stack.jobs] == [("gtx1080ti", "rtx2080ti"), ("cpu",)]
+
+
 def test_daemons_for_gpus_are_refused_on_a_fleet_that_has_none(write: Write) -> None:
     pools = TEXT[TEXT.index("      - name: gtx1080ti\n") : TEXT.index("  gpu-commons:runtime:")]
     hubs = TEXT[TEXT.index("  gpu-commons:hubs:") :]
@@ -395,6 +405,34 @@ ONE_PROBLEM = {
     "core pool that is none": (
         [("core_pool: gtx1080ti", "core_pool: gtx1080")],
         ("site.core_pool", '"gtx1080"', "is not a pool of the fleet", "did you mean gtx1080ti"),
+    ),
+    "a pool and several": (
+        [("pool: rtx2080ti", "pool: rtx2080ti\n          pools: [rtx2080ti, gtx1080ti]")],
+        ("hubs[0].profiles[2].pools", "", "is given beside pool", "keep one of the two"),
+    ),
+    "several pools of none": (
+        [("pool: rtx2080ti", "pools: []")],
+        ("hubs[0].profiles[2].pools", "a list of 0", "is empty", "Several pools in place of pool"),
+    ),
+    "several pools that are no list": (
+        [("pool: rtx2080ti", "pools: rtx2080ti")],
+        ("hubs[0].profiles[2].pools", '"rtx2080ti"', "is not a list", "Several pools in place of pool"),
+    ),
+    "one of several pools that is none": (
+        [("pool: rtx2080ti", "pools: [rtx2080ti, gtx1080]")],
+        ("hubs[0].profiles[2].pools[1]", '"gtx1080"', "is not a pool of the fleet", "did you mean gtx1080ti"),
+    ),
+    "one of several pools twice": (
+        [("pool: rtx2080ti", "pools: [rtx2080ti, gtx1080ti, rtx2080ti]")],
+        ("hubs[0].profiles[2].pools[2]", '"rtx2080ti"', "is listed twice", "name each pool once"),
+    ),
+    "one of several pools with too few GPUs": (
+        [("pool: rtx2080ti\n          gpus: 1", "pools: [rtx2080ti, gtx1070ti]\n          gpus: 8")],
+        ("hubs[0].profiles[2].pools[1]", '"gtx1070ti"', "has 7 GPUs on each node, and 8 are asked for", "at most 7"),
+    ),
+    "a job with a pool and several": (
+        [("      pool: gtx1080ti\n      gpus: 1", "      pool: gtx1080ti\n      pools: [gtx1080ti]\n      gpus: 1")],
+        ("jobs[0].pools", "", "is given beside pool", "keep one of the two"),
     ),
     "no core pool": (
         [("    core_pool: gtx1080ti", "    #"), ("allowed_registries, core_pool,", "allowed_registries,")],

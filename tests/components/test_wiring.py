@@ -65,6 +65,45 @@ def test_a_pool_without_gpus_is_labelled_and_gets_no_daemon_for_gpus() -> None:
     assert (wiring.runtime_args(mixed) or {}).get("pools") == ["gtx1080ti", "rtx2080ti"]
 
 
+@pytest.fixture
+def mixed() -> Stack:
+    return load_stack(MIXED)
+
+
+def test_a_profile_and_a_job_of_several_pools_name_them_all(mixed: Stack, refs: dict[str, Any]) -> None:
+    args = wiring.hub_args(mixed, mixed.hubs[0], refs)
+    assert [(each.get("pool"), each.get("pools")) for each in args["profiles"]] == [
+        (None, None),
+        ("gtx1080ti", None),
+        (None, ["gtx1080ti", "rtx2080ti"]),
+    ]
+    jobs = [wiring.job_args(mixed, job, refs, job.namespace) for job in mixed.jobs]
+    assert [(args.get("pool"), args.get("pools")) for args in jobs] == [
+        (None, ["gtx1080ti", "rtx2080ti"]),
+        ("cpu", None),
+    ]
+
+
+def test_people_read_every_gpu_that_a_profile_may_get_and_a_size_that_all_have(
+    mixed: Stack, refs: dict[str, Any]
+) -> None:
+    any_gpu = wiring.hub_args(mixed, mixed.hubs[0], refs)["profiles"][2]
+    assert (any_gpu["gpu"], any_gpu["gpu_memory_gb"]) == ("GeForce GTX 1080 Ti or GeForce RTX 2080 Ti", 11)
+
+
+def test_every_pool_of_a_profile_gets_its_image_ahead_of_time_and_counts_for_its_start(
+    mixed: Stack, refs: dict[str, Any]
+) -> None:
+    hub = mixed.hubs[0].model_copy(update={"pre_pull": True})
+    pullers = wiring.pre_puller_args(mixed, hub, refs, "datahub")
+    assert {name: list(args["images"]) for name, args in pullers.items()} == {
+        "datahub-cpu": ["datahub-base-notebook"],
+        "datahub-gtx1080ti": ["scipy-ml-notebook"],
+        "datahub-rtx2080ti": ["scipy-ml-notebook"],
+    }
+    assert [each["pool"] for each in wiring.image_pools(mixed, "scipy-ml-notebook")] == ["gtx1080ti", "rtx2080ti"]
+
+
 def test_a_fleet_with_gpus_everywhere_names_no_pools_to_the_runtime(stack: Stack) -> None:
     assert "pools" not in (wiring.runtime_args(stack) or {"pools": None})
 

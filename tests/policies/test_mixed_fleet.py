@@ -9,8 +9,10 @@ from typing import Any
 import pytest
 
 from components import wiring
+from components.compat.versions import DriverVersion
 from components.manifests import runtime
 from components.manifests.job import JobShape, job_spec
+from components.placement import UNKNOWN
 from components.settings import Stack, load_stack
 from policies.finding import Level
 from policies.from_settings import site_of
@@ -52,7 +54,11 @@ def job(stack: Stack, *, gpus: int = 0, pool: str | None = None, **pod: Any) -> 
 
 def test_a_profile_without_gpus_lands_on_the_core_pool_and_one_with_gpus_on_its_own(stack: Stack, site: Site) -> None:
     landed = {each.name: possible_pools(each, site) for each in workloads(HUB_TOKEN, "datahub", hub_inputs(stack))}
-    assert landed == {"profile cpu of hub datahub": ["cpu"], "profile gpu of hub datahub": ["gtx1080ti"]}
+    assert landed == {
+        "profile cpu of hub datahub": ["cpu"],
+        "profile gpu of hub datahub": ["gtx1080ti"],
+        "profile any-gpu of hub datahub": ["gtx1080ti", "rtx2080ti"],
+    }
     assert list(evaluate(HUB_TOKEN, "datahub", hub_inputs(stack), site, SAID)) == []
 
 
@@ -105,3 +111,30 @@ def test_a_course_counts_the_gpus_of_the_pools_that_have_some(stack: Stack) -> N
     assert message.startswith(
         "P-TERM: stack: Machine learning is promised 25 GPUs, and the pools that run its images (gtx1080ti) have 24"
     )
+
+
+def test_a_course_counts_every_pool_that_its_profiles_may_land_on(stack: Stack) -> None:
+    course = stack.courses[0].model_copy(update={"profiles": ("any-gpu",), "guaranteed_gpus": 29})
+    site = site_of(stack.model_copy(update={"courses": (course,)}))
+    (message,) = evaluate(STACK_TOKEN, "mixed", {}, site, frozenset({Level.REFUSE}))
+    assert "promised 29 GPUs, and the pools that run its images (gtx1080ti, rtx2080ti) have 28" in message
+
+
+def test_an_image_is_proved_on_every_pool_that_its_profile_names(stack: Stack) -> None:
+    """Driver 396 knows the GTX 1080 Ti and not the RTX 2080 Ti."""
+    pools = [pool.model_copy(update={"driver": DriverVersion.parse("396.37")}) for pool in stack.fleet.pools[1:]]
+    fleet = stack.fleet.model_copy(update={"pools": (stack.fleet.pools[0], stack.fleet.pools[1], pools[1])})
+    older = stack.model_copy(update={"fleet": fleet})
+    found = list(evaluate(HUB_TOKEN, "datahub", hub_inputs(older), site_of(older), frozenset({Level.REFUSE})))
+    (message,) = [each for each in found if "P-RUN" in each]
+    assert "profile any-gpu of hub datahub: " in message
+    assert "does not run on pool rtx2080ti (driver 396.37)" in message
+    assert "Or keep it to pool gtx1080ti." in message
+
+
+def test_pools_of_a_profile_that_are_not_known_yet_leave_every_pool_open(stack: Stack, site: Site) -> None:
+    inputs = hub_inputs(stack)
+    inputs["profiles"] = [{**inputs["profiles"][2], "pools": UNKNOWN}]
+    (found,) = workloads(HUB_TOKEN, "datahub", inputs)
+    assert possible_pools(found, site) == ["gtx1080ti", "rtx2080ti"]
+    assert "affinity" in found.landing(site).unknown

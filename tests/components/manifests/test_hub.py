@@ -214,6 +214,14 @@ def test_a_gpu_profile_asks_for_its_gpus_on_its_pool() -> None:
     assert "environment" not in override
 
 
+def test_a_profile_of_several_pools_lands_on_a_node_of_any_of_them() -> None:
+    override = profile(pool=None, pools=["rtx2080ti", "gtx1080ti"])["kubespawner_override"]
+    term = {"key": "gpu-commons.org/pool", "operator": "In", "values": ["rtx2080ti", "gtx1080ti"]}
+    assert override["node_affinity_required"] == [{"matchExpressions": [term]}]
+    assert override["node_selector"] == {}
+    assert "node_affinity_required" not in profile(pool=None, pools=["rtx2080ti"])["kubespawner_override"]
+
+
 def test_a_profile_without_gpus_sees_none_and_lands_on_the_core_pool() -> None:
     override = options(profiles=[CPU])["KubeSpawner"]["profile_list"][0]["kubespawner_override"]
     assert override["environment"] == {"NVIDIA_VISIBLE_DEVICES": "void"}

@@ -107,6 +107,25 @@ PROFILE_CASES: list[tuple[dict[str, Any], str]] = [
         {"shm_gib": 17},
         "hub.profiles[0].shm_gib: 17 is above memory_gib: 16; shared memory is part of the memory: lower it",
     ),
+    (
+        {"pool": "a", "pools": ["a"]},
+        (
+            "hub.profiles[0].pools: a list of 1 is given beside pool; "
+            "keep one of the two: pool for one pool, pools for several"
+        ),
+    ),
+    (
+        {"pools": "a"},
+        'hub.profiles[0].pools: "a" is not a list of pools; write their names, such as [gtx1080ti, rtx2080ti]',
+    ),
+    (
+        {"pools": []},
+        "hub.profiles[0].pools: a list of 0 is empty; name at least one pool, or leave it out",
+    ),
+    (
+        {"pools": ["a", "b", "a"]},
+        "hub.profiles[0].pools: a list of 3 has a twice; name each pool once",
+    ),
 ]
 
 

@@ -85,6 +85,14 @@ def test_profiles_that_differ_in_more_are_cards_of_their_own(other: dict[str, An
     assert [len(card["choices"]) for card in page(ONE, {**TWO, **other})["cards"]] == [1, 1]
 
 
+def test_profiles_of_several_pools_are_one_card_where_the_pools_are_the_same() -> None:
+    def on(profile: dict[str, Any], *pools: str) -> dict[str, Any]:
+        return {**{key: value for key, value in profile.items() if key != "pool"}, "pools": list(pools)}
+
+    assert len(page(on(ONE, "pool-a", "pool-b"), on(TWO, "pool-a", "pool-b"))["cards"]) == 1
+    assert len(page(on(ONE, "pool-a", "pool-b"), on(TWO, "pool-a", "pool-c"))["cards"]) == 2
+
+
 def test_pools_and_names_of_images_are_not_on_the_page() -> None:
     text = json.dumps(page(ONE, {**TWO, "pool": "pool-b"}))
     assert not [name for name in ("pool-a", "pool-b", "pool-core", "ml-image", "registry") if name in text]
