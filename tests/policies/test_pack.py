@@ -219,7 +219,7 @@ def test_what_was_read_of_an_image_without_its_layers_does_not_hide_the_layers_f
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     store = iter([contents(1), contents(1, 2)])
-    monkeypatch.setattr("policies.from_settings.known", lambda _: next(store))
+    monkeypatch.setattr("policies.from_settings._known", lambda _: next(store))
     ask = site_of(load_stack(DEFAULT_STACKS / "Pulumi.dsmlp-fall.yaml")).contents_of
     assert [found.deep is not None for found in (ask(ML), ask(ML), ask(ML)) if found] == [False, True, True]
 

@@ -6,11 +6,13 @@ import datetime as dt
 from typing import Any
 
 from components.compat import Case
+from components.settings import load_stack
 from images.cases import Use
 from policies.finding import Level
+from policies.from_settings import site_of
 from policies.judging import evaluate
 from policies.model import Choice, Course, PoolGpus, Site
-from policies.stacks import site_of_stack
+from policies.stacks import DEFAULT_STACKS
 
 POOLS = {"gtx": "GeForce GTX 1080 Ti", "rtx": "GeForce RTX 2080 Ti"}
 
@@ -103,7 +105,8 @@ def test_what_is_assumed_is_called_so() -> None:
 
 
 def test_the_reference_stacks_term_fits_its_fleet() -> None:
-    where = site_of_stack("dsmlp-fall")
+    in_term = dt.date(2020, 10, 5)
+    where = site_of(load_stack(DEFAULT_STACKS / "Pulumi.dsmlp-fall.yaml"), today=in_term)
     assert [each.guaranteed for each in where.courses] == [36, 48]
     assert [each.gpus_per_session for each in where.courses] == [1, 1]
     found = evaluate("pulumi:pulumi:Stack", "s", {}, where, frozenset(Level))
