@@ -9,6 +9,7 @@ import asyncio
 import html
 import json
 import re
+import time
 from collections.abc import AsyncIterator, Awaitable
 from datetime import UTC, datetime
 from typing import Any
@@ -23,6 +24,7 @@ from .start_refusals import refused, unanswered, unexpected
 
 LOOK_EVERY_S = 1
 SAY_EVERY_S = 5  # how often a line that only grows older is said again
+GONE_AFTER_S = 5  # a list from the API server's cache may lack a pod that is there
 SPARE_S = 30  # so that it is ours, and not JupyterHub, who ends a start: JupyterHub has no words for it
 
 
@@ -30,8 +32,7 @@ class StartError(HTTPError):
     """A start that failed, with its sentence. As an HTTPError it is one line in the log, without a traceback."""
 
     def __init__(self, sentence: str) -> None:
-        # %: the message is a format string.
-        super().__init__(503, sentence.replace("%", "%%"))
+        super().__init__(503, sentence)
         self.jupyterhub_message = sentence
         self.jupyterhub_html_message = html.escape(sentence)
 
@@ -46,7 +47,7 @@ class CommonsSpawner(KubeSpawner):
         self.start_timeout = self._pod_may_take_s + self.http_timeout + SPARE_S
         self._uid_before: str | None = None
         self._uid: str | None = None
-        self._cancelled = False
+        self._seen_at = 0.0
 
     @property
     def title(self) -> str:
@@ -65,9 +66,10 @@ class CommonsSpawner(KubeSpawner):
         """Where the start stands."""
         pod = self._pod()
         if pod is not None:
-            self._uid = pod["metadata"]["uid"]
+            self._uid, self._seen_at = pod["metadata"]["uid"], time.monotonic()
+        is_gone = self._uid is not None and time.monotonic() - self._seen_at >= GONE_AFTER_S
         events = [each for each in self.events if each["involvedObject"].get("uid") == self._uid]
-        return situation(pod, events, self.title, was_there=self._uid is not None)
+        return situation(pod, events, self.title, was_there=is_gone)
 
     def _pod(self) -> dict[str, Any] | None:
         """The pod of this start: one that was there before is being removed."""
@@ -77,15 +79,10 @@ class CommonsSpawner(KubeSpawner):
 
     def start(self) -> Awaitable[str]:
         self._uid = self._uid_before = None
-        self._cancelled = False
         if old := self._pod():
             self._uid_before = old["metadata"]["uid"]
         self._start_future = asyncio.ensure_future(self._start_or_say_why())
         return self._start_future
-
-    async def cancel_start(self) -> None:
-        """End a start that still waits; JupyterHub then removes the pod."""
-        self._cancelled = True
 
     async def progress(self) -> AsyncIterator[dict[str, Any]]:
         """Events of the waiting page: `line` names the line of the log that `message` replaces."""
@@ -117,15 +114,13 @@ class CommonsSpawner(KubeSpawner):
         return url
 
     async def _watched(self, work: Awaitable[Any], limit_s: float) -> Any:
-        """The result of the work, unless the start fails, is cancelled, or takes longer."""
+        """The result of the work, unless the start fails or takes longer."""
         loop = asyncio.get_running_loop()
         deadline = loop.time() + limit_s
         task = asyncio.ensure_future(work)
         try:
             while not (await asyncio.wait([task], timeout=LOOK_EVERY_S))[0]:
                 now = self.situation()
-                if self._cancelled:
-                    raise StartError("You cancelled this start.")
                 if now.is_final or loop.time() >= deadline:
                     self._log_what_was_seen()
                     raise StartError(now.given_up_at(datetime.now(UTC), limit_s))
