@@ -17,7 +17,7 @@ def uses_of(stack: Stack) -> dict[tuple[str, str], tuple[Use, ...]]:
     found: dict[tuple[str, str], dict[Use, None]] = {}
     for image, use, pools in _uses(stack):
         for pool in pools:
-            for column in columns.get(pool, ()):
+            for column in columns.get(pool, (pool,)):
                 found.setdefault((image, column), {})[use] = None
     return {place: tuple(uses) for place, uses in found.items()}
 
@@ -39,12 +39,8 @@ def _uses(stack: Stack) -> Iterator[tuple[str, Use, tuple[str, ...]]]:
                 for course in stack.courses
                 if course.hub == hub.name and profile.name in course.profiles
             )
-            pools = with_gpus.get(("profile", hub.name, profile.name)) or _pools(profile.pool, core)
+            pools = with_gpus.get(("profile", hub.name, profile.name)) or stack.profile_pools(profile) or everywhere
             yield profile.image, Use("profile", profile.name, hub.name, courses), pools
     for job in stack.jobs:
-        pools = with_gpus.get(("job", "", job.name)) or _pools(job.pool, everywhere)
+        pools = with_gpus.get(("job", "", job.name)) or job.named_pools or everywhere
         yield job.image, Use("job", job.name), pools
-
-
-def _pools(given: str | None, otherwise: tuple[str, ...]) -> tuple[str, ...]:
-    return (given,) if given else otherwise

@@ -89,6 +89,24 @@ def test_a_job_without_a_pool_uses_every_pool_that_has_enough_gpus(run: Run, tmp
     assert [pool for pool, names in uses.items() if "gpu-smoke" in names] == ["gtx1080ti", "rtx2080ti"]
 
 
+def test_a_profile_of_several_pools_uses_each_of_them(run: Run, tmp_path: Path) -> None:
+    stack = tmp_path / "Pulumi.both.yaml"
+    text = STACK.read_text()
+    for given in ("pool: rtx2080ti\n          gpus: 1", "image: datahub-base-notebook\n"):
+        assert text.count(given) == 1
+    text = text.replace("pool: rtx2080ti\n          gpus: 1", "pools: [rtx2080ti, gtx1070ti]\n          gpus: 1")
+    text = text.replace(
+        "image: datahub-base-notebook\n", "image: datahub-base-notebook\n          pools: [gtx1080ti, gtx1070ti]\n"
+    )
+    stack.write_text(text)
+    data = json.loads(run("matrix", "--stack", str(stack), "--json").stdout)
+    used = {(each["pool"], use["name"]) for each in data["answers"] for use in each["used_by"] if use["hub"]}
+    assert used == {
+        ("gtx1080ti", "cpu"), ("gtx1070ti", "cpu"), ("gtx1080ti", "gtx1080ti"), ("rtx2080ti", "rtx2080ti"),
+        ("gtx1070ti", "rtx2080ti"),
+    }  # fmt: skip
+
+
 def test_the_page_is_written_beside_the_table(run: Run, tmp_path: Path) -> None:
     page = tmp_path / "out.html"
     result = run("matrix", "--stack", "dsmlp-fall", "--html", str(page))

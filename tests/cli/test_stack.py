@@ -19,6 +19,8 @@ from cli.reports.words import NO_GPU
 Run = Callable[..., Result]
 PROJECT = Path(__file__).resolve().parents[2]
 DSMLP = PROJECT / "stacks" / "Pulumi.dsmlp-fall.yaml"
+TERM = 'guaranteed_gpus: 48\n      first_day: "2020-10-01"\n      last_day: "2020-12-18"'  # over: promised nothing
+TOO_MANY = TERM.replace("48", "113").replace("2020-12", "2099-12")
 RTX = 'nodes: [n18, n21, n22, n24]\n        driver: "418.88"'
 JOB = "cpu: 1\n      memory_gib: 2\n      command"
 LIMIT_S = 1.0  # of processor time: what a user waits on a machine that does nothing else
@@ -69,7 +71,7 @@ def test_a_stack_of_images_alone_is_fine(run: Run) -> None:
     [
         ('driver: "418.88"', 'driver: "390.77"', "P-RUN", "image scipy-ml-notebook", "CUDA 10.1 needs driver 418.39"),
         (RTX, RTX.replace("418.88", "390.77"), "P-DRIVER", "stack", "does not know GeForce RTX 2080 Ti yet"),
-        ("guaranteed_gpus: 48", "guaranteed_gpus: 113", "P-TERM", "stack", "Deep learning is promised 113 GPUs"),
+        (TERM, TOO_MANY, "P-TERM", "stack", "Deep learning is promised 113 GPUs"),
         (JOB, JOB.replace("cpu: 1", "cpu: 33"), "P-HOST", "Job batch/gpu-smoke", "no pool can host it"),
         (", docker.io]", "]", "P-PIN", "DaemonSet gpu-runtime/persistence-daemon", "is not from an allowed registry"),
     ],
@@ -97,7 +99,7 @@ def test_a_waiver_lets_it_through_and_is_told(run: Run, changed: Callable[..., s
         "config:\n  gpu-commons:policies:\n    waivers:\n      - {rule: P-TERM, resource: stack, reason: the term is"
         ' small, owner: ada, until: "2999-01-01"}\n'
     )
-    result = run("stack", "check", changed(("config:\n", waiver), ("guaranteed_gpus: 48", "guaranteed_gpus: 113")))
+    result = run("stack", "check", changed(("config:\n", waiver), (TERM, TOO_MANY)))
     assert result.exit_code == 0
     assert "warn    P-TERM stack: waived until 2999-01-01 by ada: the term is small" in result.stdout
     assert "warn    P-WAIVER stack: waived: P-TERM of stack" in result.stdout
