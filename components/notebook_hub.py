@@ -128,6 +128,8 @@ class HubAuthenticator(TypedDict):
     """oauth; default openid."""
     login_service: NotRequired[str]
     """oauth: name on the button."""
+    ca_certificates: NotRequired[str]
+    """oauth: PEM certificates of the authority that signed the provider's; default: the public ones."""
     client_ids: NotRequired[Sequence[str]]
     """lti13."""
     issuer: NotRequired[str]

@@ -101,7 +101,7 @@ def show(value: object, loc: Loc = ()) -> str:
         return "a mapping"
     if isinstance(value, Sequence) and not isinstance(value, str):
         return f"a list of {len(value)}"
-    if is_secretive(loc):
+    if is_secretive(loc) or (isinstance(value, str) and "PRIVATE KEY" in value):
         return "the value (not shown)"
     if value is None:
         return "null"

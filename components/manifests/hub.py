@@ -27,6 +27,7 @@ PROXY_PORT = 8000
 NOTEBOOK_PORT = 8888
 
 CONFIG_FILE = "jupyterhub_config.py"
+LOGIN_CA_FILE = "login-ca.pem"
 OPTIONS_FILE = "options.json"
 IMAGES_FILE = "images.json"
 
@@ -67,7 +68,14 @@ def config_data(hub: Hub, *, files: Mapping[str, str], images: Any) -> dict[str,
 
     `images`, the text of `images.json`, is kept apart: a preview that builds cannot know it.
     """
-    return {**files, IMAGES_FILE: images, OPTIONS_FILE: render_options(hub), PAGE_FILE: render_page(hub)}
+    trusted = hub.authenticator.ca_certificates
+    return {
+        **files,
+        IMAGES_FILE: images,
+        **({LOGIN_CA_FILE: trusted} if trusted else {}),
+        OPTIONS_FILE: render_options(hub),
+        PAGE_FILE: render_page(hub),
+    }
 
 
 def checksum(data: Mapping[str, str]) -> str:

@@ -34,6 +34,8 @@ class Authenticator:
     allowed_users: Sequence[str]
     admins: Sequence[str]
     client_secret: SecretKey | None = None
+    ca_certificates: str | None = None
+    """PEM text: whom the hub trusts when it asks the provider. None: the public authorities."""
 
     @property
     def has_admin_password(self) -> bool:
@@ -62,6 +64,7 @@ def parse_authenticator(read: Arguments) -> Authenticator:
         allowed_users=allowed_users,
         admins=admins,
         client_secret=_secret_key(read.nested("client_secret")) if kind == "oauth" else None,
+        ca_certificates=read.text("ca_certificates") if kind == "oauth" and read.has("ca_certificates") else None,
     )
     read.refuse_unknown()
     return authenticator

@@ -34,6 +34,8 @@ if c.JupyterHub.authenticator_class == "shared-password":
     c.SharedPasswordAuthenticator.user_password = os.environ["DUMMY_PASSWORD"]
     # Without it nobody is an administrator: the users' password never makes one.
     c.SharedPasswordAuthenticator.admin_password = os.environ.get("ADMIN_PASSWORD")
+if (trusted := HERE / "login-ca.pem").exists():
+    c.GenericOAuthenticator.http_request_kwargs = {"ca_certs": str(trusted)}
 
 
 def owned_by_the_hub(_spawner: Any, pod: Any) -> Any:

@@ -13,6 +13,7 @@ from components.stack.node_names import expand_all
 from components.stack.values import (
     Amount,
     Assumptions,
+    Certificates,
     Count,
     Day,
     Driver,
@@ -71,6 +72,9 @@ class OAuthAuthenticator(BaseModel):
     username_claim: Text = Field("preferred_username", description="Field of the answer that becomes the user name.")
     scopes: tuple[Text, ...] = Field(("openid",), min_length=1, description="Scopes to ask for.")
     login_service: Text | None = Field(None, description="Name on the login button.")
+    ca_certificates: Certificates | None = Field(
+        None, description="PEM certificates of the authority that signed the provider's; none: the public ones."
+    )
     allow_all: bool = Field(default=False, description="Everybody with an account at the provider may log in.")
     allowed_users: tuple[Text, ...] = Field((), description="Who may log in, if not everybody.")
     admins: tuple[Text, ...] = Field((), description="Administrators of the hub.")

@@ -111,6 +111,19 @@ def _https(value: str) -> str:
     return value
 
 
+def _certificates(value: str) -> str:
+    import ssl  # noqa: PLC0415 - few stacks have certificates
+
+    if "PRIVATE KEY" in value:
+        raise Misfit("holds a private key", "take it out of the file, and out of its history: only certificates belong")
+    try:
+        ssl.create_default_context(cadata=value)
+    except ssl.SSLError:
+        fix = "write the text with its lines BEGIN CERTIFICATE and END CERTIFICATE as a block: ca_certificates: |"
+        raise Misfit("is not a list of PEM certificates", fix) from None
+    return value
+
+
 def _day(value: object) -> date:
     # An engine that reads a day without quotes takes it for a time, and hands it over as Go prints times.
     text = str(value).removesuffix(" 00:00:00 +0000 UTC")
@@ -161,6 +174,7 @@ Reference = Annotated[str, AfterValidator(_image_reference)]
 Replaceable = Annotated[str, AfterValidator(_replaceable)]
 Registry = Annotated[str, AfterValidator(_registry)]
 Url = Annotated[str, AfterValidator(_https)]
+Certificates = Annotated[Text, AfterValidator(_certificates)]
 RuleId = Annotated[str, AfterValidator(_rule_id), WithJsonSchema({"type": "string", "pattern": "^P-[A-Z]+$"})]
 SiteKey = Annotated[str, AfterValidator(_site_key)]
 LabelValue = Annotated[str, AfterValidator(_label_value)]

@@ -510,6 +510,19 @@ ONE_PROBLEM = {
         ],
         ("jobs[0].namespace", '"batch"', "is the namespace of hub batch", "only jobs use"),
     ),
+    "certificates that are none": (
+        [(LTI, OAUTH.lstrip("\n") + "      ca_certificates: /etc/ssl/ca.pem\n")],
+        (
+            "site.authenticator.ca_certificates",
+            '"/etc/ssl/ca.pem"',
+            "is not a list of PEM certificates",
+            "as a block: ca_certificates: |",
+        ),
+    ),
+    "a private key among the certificates": (
+        [(LTI, OAUTH.lstrip("\n") + '      ca_certificates: "-----BEGIN PRIVATE KEY-----\\nhunter2"\n')],
+        ("site.authenticator.ca_certificates", "the value (not shown)", "holds a private key", "out of its history"),
+    ),
     "login for nobody": (
         [(LTI, OAUTH.replace("      allowed_users: [ada]\n", "").lstrip("\n"))],
         ("site.authenticator", "", "lets nobody log in", "allowed_users"),

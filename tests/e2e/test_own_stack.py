@@ -9,7 +9,6 @@ from __future__ import annotations
 import os
 import re
 import secrets
-import shutil
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,7 +19,7 @@ import pytest
 import users_stack
 from hub_users import administrator
 from own_stack import HUB, JOBS, OwnStack
-from playwright.sync_api import Browser, Page, expect, sync_playwright
+from playwright.sync_api import Page, expect
 from running_lab import Object, RunningLab, wait_for
 from users_stack import UsersStack
 
@@ -28,16 +27,6 @@ from lab import health
 from lab.cluster import name_of
 from lab.instance import open_instance
 
-FLAGS = (
-    "--no-sandbox",  # Chromium refuses to run as root with it
-    "--disable-gpu",
-    # Nothing leaves the machine.
-    "--disable-quic",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-    "--no-first-run",
-)
 USER_PODS = f"/api/v1/namespaces/{HUB}/pods"
 USER_VOLUMES = f"/api/v1/namespaces/{HUB}/persistentvolumeclaims"
 SERVER_LABEL = ("app.kubernetes.io/component", "singleuser-server")
@@ -177,28 +166,6 @@ def test_a_hub_whose_pod_was_deleted_comes_back_and_answers_through_its_service(
 
 
 # --- its students
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    chromium = shutil.which("chromium")
-    if chromium is None:
-        pytest.fail("chromium is not on PATH: run `make test`, or as root: apt-get install -y chromium", pytrace=False)
-    with sync_playwright() as playwright:
-        launched = playwright.chromium.launch(executable_path=chromium, args=list(FLAGS))
-        yield launched
-        launched.close()
-
-
-@pytest.fixture
-def page(browser: Browser, artefacts: Path, request: pytest.FixtureRequest) -> Iterator[Page]:
-    """A browser window of somebody who has no cookies. What it showed last is kept, for the reader of a failure."""
-    context = browser.new_context(viewport={"width": 1280, "height": 800})
-    context.set_default_timeout(30_000)
-    first = context.new_page()
-    yield first
-    first.screenshot(path=artefacts / f"last-{request.node.name}.png")
-    context.close()
 
 
 @pytest.fixture

@@ -360,6 +360,16 @@ def test_the_administrators_password_is_a_secret_of_its_own_where_there_are_admi
         assert ("ADMIN_PASSWORD" in named) is ("hub-admin" in secrets)
 
 
+def test_a_hub_trusts_the_authority_that_signed_its_identity_provider_and_no_other_hub_does(
+    started: Callable[..., dict[str, Any]], tmp_path: Path
+) -> None:
+    assert not hasattr(started(authenticator=OAUTH)["c"].GenericOAuthenticator, "http_request_kwargs")
+    pem = "-----BEGIN CERTIFICATE-----"
+    section = started(authenticator={**OAUTH, "ca_certificates": pem})["c"].GenericOAuthenticator
+    trusted = Path(section.http_request_kwargs["ca_certs"])
+    assert (trusted.parent, trusted.read_text()) == (tmp_path, pem)
+
+
 def test_servers_belong_to_the_account_that_destroy_removes(
     started: Callable[..., dict[str, Any]], tmp_path: Path
 ) -> None:
