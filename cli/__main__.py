@@ -19,7 +19,7 @@ COMMANDS: Final[Mapping[str, str]] = MappingProxyType(
         "image": "What goes into an image, its Dockerfile, its build, mistakes in any Dockerfile, locks.",
         "stack": "What can be said of a stack file offline: settings, placement, images on pools, promises.",
         "comment": "What a preview changes and for whom: one comment on a pull request.",
-        "explain": "A rule: what it says, its sources, its examples.",
+        "explain": "What an id in an output means: what the rule says, its sources, its examples.",
         "facts": "The tables that answers rest on, with their sources.",
         "schema": "JSON Schemas: case, answer, matrix, comment, stack, pack.",
     }

@@ -15,12 +15,14 @@ from components.compat.many import worst
 from components.compat.model import Fact
 from components.compat.pools import read_pools
 from components.compat.resolve import worst_first
+from components.compat.rules.framework import NO_GPU_USE, for_cpu
 
 if TYPE_CHECKING:
     from images.inspection.facts import ImageContents
     from images.inspection.judge import Judgement, Program
 
 _RULE: Final = "R-FRAMEWORK"  # which of several CUDAs counts
+_WITHOUT_GPU_USE: Final = "ubuntu:22.04"
 _SAY_NOTHING: Final = frozenset({*POOL_FIELDS, "id", "cuda_compat", "image_glibc"})  # of what shall run
 
 
@@ -72,20 +74,17 @@ def _answer(reference: str, program: Program, given: Mapping[str, str], digest: 
 def _without_program(reference: str, judged: Judgement, given: Mapping[str, str], found: ImageContents) -> Answer:
     """Nothing in it uses a GPU; what the call says, and requirements that a container toolkit reads, still count."""
     asked = {**judged.around, **given}
-    answer = Answer(reference, Verdict.COMPATIBLE, ())
+    # As an image whose name says the same: whether the driver drives the GPU does not depend on the image.
+    answer = check(Case(**{**given, "image": _WITHOUT_GPU_USE, "id": reference}))
+    answer = replace(answer, findings=tuple(each for each in answer.findings if each.rule != _RULE))
     if any(value for name, value in asked.items() if name not in _SAY_NOTHING):
         answer = check(Case(**{**asked, "id": reference}))
     if not given.keys() <= _SAY_NOTHING:
         return answer
     read = Fact(f"{found.deep.files if found.deep else 0:,} files of its layers", found.digest, "")
     if judged.for_cpu:
-        told = f"{', '.join(judged.for_cpu)}: built for the CPU only; the image runs anywhere, and uses no GPU"
-        return _with(answer, [Finding(_RULE, Severity.WARN, told, read)])
-    told = (
-        "nothing in the image uses a GPU: it has no framework, no CUDA library and no device code, so it runs with any "
-        "GPU and driver; what it installs while it runs is not known"
-    )
-    return _with(answer, [Finding(_RULE, Severity.NOTE, told, read)])
+        return _with(answer, [Finding(_RULE, Severity.WARN, for_cpu(", ".join(judged.for_cpu)), read)])
+    return _with(answer, [Finding(_RULE, Severity.NOTE, NO_GPU_USE, read)])
 
 
 def _left_open(found: ImageContents) -> list[Finding]:

@@ -9,6 +9,7 @@ import json
 import os
 import sys
 from collections.abc import Iterator, Mapping
+from difflib import get_close_matches
 from functools import cache
 from pathlib import Path
 from typing import Any, Final, TypeVar
@@ -57,6 +58,9 @@ def from_pulumi() -> Stack:
     faults: list[Fault] = list(_passphrase(secret))
     for key, text in get_config_env().items():
         namespace, _, section = key.partition(":")
+        if meant := _meant(key, get_config_env()):
+            faults.append(_misspelt(key, meant))
+            namespace, section = NAMESPACE, meant
         if namespace != NAMESPACE:
             continue
         if key in secret:
@@ -121,12 +125,29 @@ def _sections(file: Document) -> tuple[dict[str, Any], list[Fault]]:
         if not colon:
             fix = f"keys have a namespace: {NAMESPACE}:{key}" if key in Stack.model_fields else "write namespace:key"
             faults.append(Fault(("config", str(key)), "has no namespace", fix))
+        elif meant := _meant(str(key), top["config"]):
+            faults.append(_misspelt(str(key), meant))
+            raw[meant] = value  # what is in it is read all the same, and is not missing
         elif namespace == NAMESPACE and section not in Stack.model_fields:
             faults.append(_unknown_section(section))
         elif namespace == NAMESPACE:
             raw[section] = value
             faults += [_encrypted(loc) for loc in _secure(value, (section,))]
     return raw, faults
+
+
+def _meant(key: str, config: Mapping[str, Any]) -> str | None:
+    """The section that was meant by a key whose namespace is nearly ours; None for one that is, or is another's."""
+    namespace, _, section = key.partition(":")
+    near = get_close_matches(namespace.lower().replace("_", "-"), [NAMESPACE], cutoff=0.8)
+    if namespace == NAMESPACE or not near:
+        return None
+    found = get_close_matches(section.lower(), Stack.model_fields, n=1, cutoff=0.6)
+    return found[0] if found and f"{NAMESPACE}:{found[0]}" not in config else None
+
+
+def _misspelt(key: str, meant: str) -> Fault:
+    return Fault((key,), "is in no namespace of ours, so nothing would read it", f"did you mean {NAMESPACE}:{meant}?")
 
 
 def _unknown_section(section: str) -> Fault:

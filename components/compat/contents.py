@@ -218,7 +218,10 @@ def _each_of(reader: Reader, cudas: tuple[CudaVersion, ...]) -> tuple[CudaVersio
 
 
 def _of_framework(reader: Reader, given: Given, wish: Wish) -> tuple[ImageFacts, ...]:
-    if wish.cpu_only or _has_no_gpu(given):
+    if _has_no_gpu(given):
+        assert given.named is not None  # noqa: S101 - asked by `_has_no_gpu`
+        return (replace(_gpu_free(given, wish, given.named.fact), is_whole=True),)
+    if wish.cpu_only:
         return (_gpu_free(given, wish, AS_GIVEN),)
     if _is_from_pypi_on_windows(given, wish):
         if wish.from_index == "pypi":
@@ -366,12 +369,14 @@ def _image(given: Given, cuda: CudaVersion | None) -> ImageFacts:
     )
     if named is None:
         return plain
+    is_gpu_free = named.gpu_free and cuda is None and given.code is None
     told = Code(named.targets.cubins, named.targets.ptx, named.fact) if named.targets else None
     return replace(
         plain,
-        cuda_fact=AS_GIVEN if given.cudas or not named.cudas else named.fact,
+        cuda_fact=named.fact if is_gpu_free or (named.cudas and not given.cudas) else AS_GIVEN,
         code=given.code or told,
-        gpu_free=named.gpu_free and cuda is None and given.code is None,
+        gpu_free=is_gpu_free,
+        is_whole=is_gpu_free,
         cudnn=given.cudnn or _maybe_release(named.cudnn),
         nccl=_maybe_release(named.nccl),
         compat_package=plain.compat_package if given.compat or named.compat_package is not Present.YES else Present.YES,

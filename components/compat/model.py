@@ -202,6 +202,7 @@ class ImageFacts:
     built_with: CudaVersion | None = None  # toolkit that made its PTX, where it is not `cuda`
     code: Code | None = None
     gpu_free: bool = False  # holds nothing that uses a GPU
+    is_whole: bool = False  # `gpu_free` is said of a whole image, and not of one build of a framework
     framework: str = ""
     framework_version: Version | None = None
     build: str = ""  # variant: cu118, cuda12

@@ -6,7 +6,8 @@ from typing import Any
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
-from components.problems import NOT_GIVEN, Fault, Loc, nearest
+from components.problems import NOT_GIVEN, Fault, Loc, is_secretive, nearest
+from components.stack.converted import converted, is_bare
 
 Schema = Mapping[str, Any]
 
@@ -70,11 +71,24 @@ def _reason(details: ErrorDetails, here: Schema, about: str) -> tuple[str, str]:
     if kind in {"too_short", "string_too_short"}:
         return "is empty", f"give at least one: {about}"
     if limit := _limit(context):
-        return f"is out of range: {limit} is allowed", about or limit
+        return f"is out of range: {limit} is allowed", _instead(details, here) or about or limit
     if kind.endswith(("_type", "_parsing", "_from_float", "_attributes_type")):
         wanted = _EXPECTED.get(str(here.get("type")), "something else")
-        return f"is not {wanted}", _retype(value, str(here.get("type"))) or about or f"write {wanted}"
+        return f"is not {wanted}", _instead(details, here) or _retype(
+            value, str(here.get("type"))
+        ) or about or f"write {wanted}"
     return details["msg"][:1].lower() + details["msg"][1:], about
+
+
+def _instead(details: ErrorDetails, here: Schema) -> str:
+    """`write peak_share: 0.2`, where what was written leaves no doubt."""
+    loc, value = details["loc"], details["input"]
+    key = next((step for step in reversed(loc) if isinstance(step, str)), "")
+    found = None if is_secretive(loc) else converted(key, str(here.get("type")), value)
+    if found is None:
+        return ""
+    written = f"{key}: {found}" if loc[-1:] == (key,) else found
+    return f"write {written}" + (", without quotes" if is_bare(value) else "")
 
 
 def _limit(context: Mapping[str, Any]) -> str:
@@ -84,7 +98,7 @@ def _limit(context: Mapping[str, Any]) -> str:
 
 def _retype(value: object, wanted: str) -> str:
     if wanted == "string" and isinstance(value, int | float):
-        return "put it in quotes"
+        return f'put it in quotes: "{value}"' if type(value) is int else "put it in quotes"
     if wanted in {"integer", "number", "boolean"} and isinstance(value, str):
         return f"write {_EXPECTED[wanted]}, without quotes"
     return ""

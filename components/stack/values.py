@@ -22,6 +22,7 @@ from components.compat.tables import GpuModel, UnknownFact, native_cuda
 from components.compat.versions import DriverVersion, VersionError
 from components.labels import NVIDIA_PREFIX, OWN_PREFIX
 from components.references import ImageReference
+from components.stack.converted import days
 from components.stack.faults import Misfit
 from components.stack.node_names import NodeNameError, expand
 
@@ -39,7 +40,9 @@ def _driver(value: object, info: ValidationInfo) -> DriverVersion:
         driver = DriverVersion.parse(str(value))
         native_cuda(driver)
     except VersionError as error:
-        raise Misfit(error.reason, 'write it as nvidia-smi does: driver: "418.88"') from None
+        meant = re.search(r"(?<![\d.])\d{3}\.\d{2,3}(?:\.\d{2})?(?![\d.])", str(value))
+        fix = f'write driver: "{meant[0]}"' if meant else 'write it as nvidia-smi does: driver: "418.88"'
+        raise Misfit(error.reason, fix) from None
     except UnknownFact:
         fix = "correct it: gpu-commons facts driver_branch lists the branches"
         raise Misfit("is older than every CUDA of the tables", fix) from None
@@ -70,7 +73,9 @@ def _namespace(value: str) -> str:
 
 def _toolkit(value: str) -> str:
     if not re.fullmatch(r"\d+\.\d+\.\d+(-rc\.\d+)?", value, re.ASCII):
-        raise Misfit("is not a container toolkit version such as 1.17.8", "write what nvidia-ctk --version prints")
+        meant = re.search(r"(?<![\d.])\d+\.\d+\.\d+(?![\d.])", value)
+        fix = f'write container_toolkit: "{meant[0]}"' if meant else "write what nvidia-ctk --version prints"
+        raise Misfit("is not a container toolkit version such as 1.17.8", fix)
     return value
 
 
@@ -130,7 +135,8 @@ def _day(value: object) -> date:
     try:
         return datetime.strptime(text, "%Y-%m-%d").date()  # noqa: DTZ007 - a day has no zone
     except ValueError:
-        raise Misfit("is not a day", "write year, month and day: 2027-06-30") from None
+        meant = " or ".join(f'"{day}"' for day in days(text))
+        raise Misfit("is not a day", f"write {meant or 'year, month and day: 2027-06-30'}") from None
 
 
 def _label_value(value: str) -> str:

@@ -176,8 +176,40 @@ def test_check_says_that_an_image_uses_no_gpu_and_how_far_that_is_known(run: Run
     answer = checked(run, registry.push(image({"a": b"1"})))
     assert answer["verdict"] == "compatible"
     assert "nothing in the image uses a GPU" in messages(answer, "note")
-    assert "what it installs while it runs is not known" in messages(answer, "note")
-    assert answer["findings"][0]["fact"] == "1 files of its layers"
+    assert "what is installed on top of it, or while it runs, is not known" in messages(answer, "note")
+    assert "1 files of its layers" in [each["fact"] for each in answer["findings"]]
+
+
+@pytest.mark.parametrize("name", ["ubuntu:22.04", "docker.io/library/debian:12-slim", "python:3.12"])
+@pytest.mark.parametrize(("gpu", "driver"), [("T4", "418.88"), ("T4", "580.95.05"), ("RTX 2080 Ti", "390.77")])
+def test_an_image_without_gpu_use_gets_the_same_answer_by_its_name_and_by_its_content(
+    run: Run, registry: Registry, name: str, gpu: str, driver: str
+) -> None:
+    pushed = registry.push(image({"etc/os-release": 'PRETTY_NAME="Ubuntu 22.04"\n'}))
+    answers = []
+    for source in (("--image", name), ("--inspect", pushed)):
+        result = run("check", "--gpu", gpu, "--driver", driver, *source, "--json")
+        answer = json.loads(result.stdout)
+        said = sorted((each["rule"], each["severity"], each["message"]) for each in answer["findings"])
+        answers.append((result.exit_code, answer["verdict"], said))
+    assert answers[0] == answers[1]
+    code, verdict, said = answers[0]
+    assert (code, verdict) == ((1, "incompatible") if gpu == "RTX 2080 Ti" else (0, "compatible"))
+    assert ["nothing in the image uses a GPU" in message for rule, _, message in said if rule == "R-FRAMEWORK"] == [
+        True
+    ]
+
+
+def test_an_image_whose_framework_is_for_the_cpu_gets_the_same_answer_by_its_name_and_by_its_content(
+    run: Run, registry: Registry
+) -> None:
+    wheel = f"{SITE}/tensorflow_cpu-2.15.0.dist-info/METADATA"
+    by_content = checked(run, registry.push(image({wheel: "Name: tensorflow-cpu\n\n"})))
+    given = ("check", "--gpu", "T4", "--driver", "418.88", "--image", "tensorflow/tensorflow:2.15.0", "--json")
+    by_name = json.loads(run(*given).stdout)
+    assert by_name["verdict"] == by_content["verdict"] == "compatible_with_warning"
+    for answer in (by_name, by_content):
+        assert "built for the CPU only; the image runs anywhere, and uses no GPU" in messages(answer, "warn")
 
 
 @pytest.mark.parametrize("seen", [{"a": b"1"}, CUPY], ids=["no program", "a program"])
@@ -191,7 +223,7 @@ def test_check_does_not_know_what_lies_in_layers_that_could_not_be_read(
     answer = json.loads(result.stdout)
     assert (answer["verdict"], result.exit_code) == ("unknown", 1)
     assert "was not read, it is foreign" in messages(answer, "unknown")
-    assert "nothing in the image uses a GPU: it has no framework" not in messages(answer, "unknown")
+    assert "nothing in the image uses a GPU" not in messages(answer, "unknown")
 
 
 def test_what_does_not_run_stays_so_whatever_an_unread_layer_holds(run: Run, registry: Registry) -> None:

@@ -121,7 +121,7 @@ def test_of_two_wheels_in_one_program_both_must_have_code() -> None:
         ("86-1.2", "A100", "incompatible"),
         ("86-1.2", "A10G", "compatible"),
         ("hopper-1.5", "H100", "compatible"),
-        ("cpu-1.5", "A100", "incompatible"),
+        ("cpu-1.5", "A100", "compatible_with_warning"),
     ],
 )
 def test_a_tag_may_name_the_one_gpu_that_its_code_is_for(tag: str, gpu: str, verdict: str) -> None:

@@ -416,7 +416,7 @@ ONE_PROBLEM = {
     ),
     "several pools that are no list": (
         [("pool: rtx2080ti", "pools: rtx2080ti")],
-        ("hubs[0].profiles[2].pools", '"rtx2080ti"', "is not a list", "Several pools in place of pool"),
+        ("hubs[0].profiles[2].pools", '"rtx2080ti"', "is not a list", "write pools: [rtx2080ti]"),
     ),
     "one of several pools that is none": (
         [("pool: rtx2080ti", "pools: [rtx2080ti, gtx1080]")],

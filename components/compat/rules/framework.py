@@ -11,7 +11,7 @@ from packaging.version import Version
 from components.compat import tables
 from components.compat.builds import parts_asked
 from components.compat.model import Change, Fact, Finding, ImageFacts, Platform, PoolFacts, Severity
-from components.compat.rules.rule import Rule, refuse, warn
+from components.compat.rules.rule import Rule, note, refuse, warn
 from components.compat.tables import FrameworkFloor, FrameworkLibrary
 from components.compat.versions import ComputeCapability
 
@@ -30,6 +30,8 @@ def check(image: ImageFacts, pool: PoolFacts) -> tuple[Finding, ...]:
     if image.gpu_free:
         fact = image.cuda_fact or Fact("a build without CUDA", "the case", "")
         shown = " ".join(filter(None, (image.framework, str(image.framework_version or "")))) or image.name
+        if image.is_whole:
+            return (warn(ID, for_cpu(shown), fact) if image.framework else note(ID, NO_GPU_USE, fact),)
         return (
             refuse(
                 ID,
@@ -52,6 +54,17 @@ def check(image: ImageFacts, pool: PoolFacts) -> tuple[Finding, ...]:
     found += _libraries_around(image)
     found += _c_library(image, pool)
     return tuple(found)
+
+
+NO_GPU_USE = (
+    "nothing in the image uses a GPU, so it runs with any GPU and driver; what is installed on top of it, or while it "
+    "runs, is not known"
+)
+
+
+def for_cpu(builds: str) -> str:
+    """What is said of an image whose frameworks are builds for the CPU."""
+    return f"{builds}: built for the CPU only; the image runs anywhere, and uses no GPU"
 
 
 class Asked(NamedTuple):
@@ -236,6 +249,7 @@ RULE = Rule(
     of_image=(
         "own_build",
         "gpu_free",
+        "is_whole",
         "cuda_fact",
         "framework",
         "framework_version",

@@ -1,0 +1,88 @@
+"""Every id that an output of ours names, with what it means: the engine's rules, the pack's, the linter's, the rest."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final
+
+FAMILIES: Final = {
+    "compatibility": "Rules of `check` and `matrix`",
+    "policy": "Rules of the policy pack, in previews, updates and `stack check`",
+    "lint": "Rules of `image lint`",
+    "hadolint": "Rules of hadolint and ShellCheck, which `image lint` asks",
+    "remark": "Remarks of `inspect`",
+    "batch": "In place of a rule, in answers of `check --batch`",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One id. Rules of the engine have more to tell than this: see `cli.explain`."""
+
+    id: str
+    family: str
+    title: str
+    says: str
+    severity: str = ""  # the worst that it can do
+    why: str = ""
+    remedy: str = ""
+    sources: tuple[str, ...] = ()
+    passing: str = ""  # a file that it has nothing against
+    failing: str = ""
+    number: str = ""  # of a mistake in the linter's list: an id too, because findings name it
+    page: str = ""
+
+
+def entries() -> Iterator[Entry]:
+    """All of them but the engine's rules, family by family in the order of their indexes."""
+    # Here, because models and parsers cost a quarter of a second: `explain R-MINOR` needs none of them.
+    from images.inspection.remarks import REMARKS  # noqa: PLC0415
+    from images.lint.rules.index import ALL_RULES as LINT_RULES  # noqa: PLC0415
+    from policies.rules.index import ABOUT_THE_PACK, ALL_RULES  # noqa: PLC0415
+
+    for rule in ALL_RULES:
+        worst = "warn" if rule.check_together else "refuse"
+        says = f"{rule.says[0].upper()}{rule.says[1:]}."
+        title = rule.says.partition(":")[0]
+        yield Entry(rule.id, "policy", title, says, worst, remedy=rule.remedy, page="docs/reference/policies.md")
+    for name, when in ABOUT_THE_PACK.items():
+        yield Entry(name, "policy", when.partition(":")[0], when, page="docs/reference/policies.md")
+    for lint in LINT_RULES:
+        yield Entry(
+            id=lint.id,
+            family="lint",
+            title=lint.title,
+            says=lint.says,
+            severity=lint.severity.value,
+            why=lint.why,
+            remedy=lint.fix,
+            sources=lint.sources,
+            passing=lint.passing.text,
+            failing=lint.failing.text,
+            number=lint.number,
+            page="docs/reference/lint-rules.md",
+        )
+    for name, says in REMARKS.items():
+        yield Entry(name, "remark", says.partition(":")[0].removesuffix("."), says, page="docs/inspect-an-image.md")
+    unreadable = (
+        "A line of a batch is not a case. Its answer is unknown, and standard error says what is wrong with it."
+    )
+    yield Entry("CASE", "batch", "A line that cannot be read", unreadable, page="docs/check-an-image.md")
+
+
+def of_hadolint(rule: str) -> Entry | None:
+    """A rule of hadolint (DL3059) or ShellCheck (SC2086); None for what is none. Their own pages explain them."""
+    from images.lint.hadolint import is_hadolints, page_of  # noqa: PLC0415 - see above
+    from images.lint.hadolint_rules import FIXES, LEFT_OUT, OURS  # noqa: PLC0415
+
+    if not is_hadolints(rule):
+        return None
+    title, page = f"A rule of {'hadolint' if rule.startswith('DL') else 'ShellCheck'}", page_of(rule)
+    if rule in OURS:
+        says = f"It is the mistake that {OURS[rule]} is about: image lint tells it under that id."
+    elif rule in LEFT_OUT:
+        says = f"image lint leaves it out: {LEFT_OUT[rule]}."
+    else:
+        says = "image lint asks hadolint, and passes on what it says."
+    return Entry(rule, "hadolint", title, says, remedy=FIXES.get(rule, ""), page=page)
