@@ -69,6 +69,7 @@ class Progress:
     _images: dict[str, Mapping[str, Any]] = field(default_factory=dict)  # inputs, of those not yet noticed
     _failed: dict[str, _Resource] = field(default_factory=dict)
     _replaced: dict[str, _Resource] = field(default_factory=dict)
+    _remarks: dict[str, list[str]] = field(default_factory=dict)  # about builds
 
     def take(self, event: Mapping[str, Any]) -> list[str]:
         """The lines that this event is worth."""
@@ -115,12 +116,16 @@ class Progress:
 
     def _line(self, resource: _Resource, at: float) -> str:
         sign, done, would = _WORDS[resource.op]
-        if resource.type == BUILD and resource.op in _BUILDS:
+        is_build = resource.type == BUILD and resource.op in _BUILDS
+        if is_build:
             done, would = "built", "build"
         word = done if self.mode is Mode.UPDATE else would
         took = at - resource.started
-        seconds = f" ({took:.0f} s)" if self.mode is Mode.UPDATE and took >= WORTH_TELLING_S else ""
+        is_told = self.mode is Mode.UPDATE and (is_build or took >= WORTH_TELLING_S)
+        seconds = f" ({took:.0f} s)" if is_told else ""
+        remarks = self._remarks.pop(text(resource.metadata.get("urn")), [])
         changed = _changed(resource) if resource.op in ("update", "replace") else ""
+        changed = _as_far_as_it_fits(remarks) or changed
         return f"  {sign} {word:<8} {_kind(resource.type)} {resource.name}{seconds}{changed and f': {changed}'}"
 
     def _fails(self, metadata: Mapping[str, Any], at: float) -> list[str]:
@@ -145,6 +150,9 @@ class Progress:
             if urn in self._images and _is_about(message, self._images[urn]):
                 self.notices.append(_notice(urn.rpartition("::")[2], self._images.pop(urn)))
                 return []
+            if urn.count("::") >= 3 and urn.split("::")[2].endswith(BUILD):
+                self._remarks.setdefault(urn, []).extend(message.splitlines())  # why it is built: before it begins
+                return []
             return _block(_named(urn), message)
         self.has_error |= severity == "error"
         self.told.append(message)
@@ -161,6 +169,8 @@ class Progress:
     def _is_over(self, body: Mapping[str, Any]) -> list[str]:
         lines = [self._line(resource, resource.started) for resource in self._replaced.values()]
         self._replaced.clear()
+        lines += [line for urn, remarks in self._remarks.items() for line in _block(_named(urn), "\n".join(remarks))]
+        self._remarks.clear()
         for urn in list(self._failed):
             lines += self._last_words(urn, "")
         counts = mapping(body.get("resourceChanges"))

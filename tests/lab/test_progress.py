@@ -100,6 +100,15 @@ def test_a_build_is_one_line_with_its_duration() -> None:
     assert told(events) == ["  + built    Image hub-build (61 s)"]
 
 
+def test_why_something_is_built_stands_in_the_line_of_the_build_and_is_not_lost_without_one() -> None:
+    why = says("info", "the files it is built from changed: 1ab → 2cd", IMAGE)
+    sides = {"old": {"inputs": {"tags": ["a"]}}, "new": {"inputs": {"tags": ["b"]}}}
+    build = [step("resourcePreEvent", "update", IMAGE, **sides), step("resOutputsEvent", "update", IMAGE, at=9)]
+    assert told([why, *build]) == ["  ~ built    Image hub-build (9 s): the files it is built from changed: 1ab → 2cd"]
+    summary = {"summaryEvent": {"resourceChanges": {"same": 1}, "durationSeconds": 1}}
+    assert told([why, summary])[0] == "  Image hub-build: the files it is built from changed: 1ab → 2cd"
+
+
 def test_a_build_that_failed_shows_its_last_lines_where_the_error_does_not() -> None:
     output = [says("info", f"#7 line {number}", IMAGE, ephemeral=True) for number in range(40)]
     failed = step("resOpFailedEvent", "create", IMAGE, at=12)
