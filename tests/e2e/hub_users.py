@@ -26,7 +26,8 @@ class Administrator:
         """End the user's server and forget the user; homes are not the hub's to remove. Safe to repeat."""
 
         def gone() -> bool:
-            # While a server starts or stops the hub asks to come again.
+            # A user whose server starts or stops cannot be removed; a start is interrupted, an end takes its time.
+            self._api("DELETE", f"users/{name}/server")
             return self._api("DELETE", f"users/{name}").status_code in (httpx.codes.NO_CONTENT, httpx.codes.NOT_FOUND)
 
         wait_for(gone, what=f"the user {name} is removed", within_s=120)
