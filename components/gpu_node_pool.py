@@ -37,6 +37,11 @@ class GpuNodePoolArgs(TypedDict):
     """NVIDIA driver that the nodes are supposed to run, such as "418.88"."""
     container_toolkit_version: NotRequired[pulumi.Input[str]]
     """NVIDIA container toolkit that the nodes are supposed to run."""
+    node_drivers: NotRequired[Mapping[str, pulumi.Input[str]]]
+    """Nodes of the pool that are supposed to run another driver, such as {"n07": "580.95.05"}: one change of a driver,
+    node by node."""
+    node_container_toolkits: NotRequired[Mapping[str, pulumi.Input[str]]]
+    """The same for the container toolkit."""
     labels: NotRequired[Mapping[str, str]]
     """Further labels of the site."""
     taints: NotRequired[Sequence[Taint]]
@@ -63,13 +68,14 @@ class GpuNodePool(pulumi.ComponentResource):
     def __init__(self, name: str, args: GpuNodePoolArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         if found_wrong := manifest.problems(args):
             raise ValueError("; ".join(f'pool "{args["pool"]}": {each}' for each in found_wrong))
-        driver = args.get("driver_version")
-        node_labels = manifest.node_labels(
-            args["pool"], driver, args.get("container_toolkit_version"), args.get("labels") or {}
-        )
-        taints = manifest.node_taints(
-            [_taint(taint) for taint in args.get("taints") or ()], has_gpus=driver is not None
-        )
+        has_gpus = bool(args.get("gpu"))
+        drivers: dict[str, Any] = _by_node(args, "driver_version", "node_drivers")
+        toolkits = _by_node(args, "container_toolkit_version", "node_container_toolkits")
+        node_labels = {
+            node: manifest.node_labels(args["pool"], drivers[node], toolkits[node], args.get("labels") or {})
+            for node in args["node_names"]
+        }
+        taints = manifest.node_taints([_taint(taint) for taint in args.get("taints") or ()], has_gpus=has_gpus)
         spec: Any = {"taints": taints} if taints else None
         super().__init__("gpu-commons:index:GpuNodePool", name, {**args}, opts)
         reported: dict[str, pulumi.Output[str | None]] = {}
@@ -80,7 +86,7 @@ class GpuNodePool(pulumi.ComponentResource):
                 f"{name}-{node_name}",
                 metadata={
                     "name": node_name,
-                    "labels": node_labels,
+                    "labels": node_labels[node_name],
                     # The node controller adds and removes taints of its own, and the list has one owner at a time.
                     "annotations": {"pulumi.com/patchForce": "true"},
                 },
@@ -89,15 +95,23 @@ class GpuNodePool(pulumi.ComponentResource):
             )
         self.node_names = pulumi.Output.from_input(list(args["node_names"]))
         self.gpus = pulumi.Output.from_input(len(args["node_names"]) * int(args.get("gpus_per_node") or 0))
-        self.drifted_nodes = pulumi.Output.all(declared=driver, reported=reported).apply(self._compare)
+        self.drifted_nodes = pulumi.Output.all(declared=drivers, reported=reported).apply(self._compare)
         self.register_outputs({"node_names": self.node_names, "gpus": self.gpus, "drifted_nodes": self.drifted_nodes})
 
     def _compare(self, values: Mapping[str, Any]) -> Sequence[str]:
         declared, reported = values["declared"], values["reported"]
         drifted = manifest.differing_nodes(declared, reported)
-        if drifted:
-            pulumi.log.warn(f"driver {declared} is declared, but {_seen(drifted, reported)}", resource=self)
+        for driver in dict.fromkeys(declared[node] for node in drifted):
+            nodes = [node for node in drifted if declared[node] == driver]
+            pulumi.log.warn(f"driver {driver} is declared, but {_seen(nodes, reported)}", resource=self)
         return drifted
+
+
+def _by_node(args: GpuNodePoolArgs, key: str, by_node: str) -> dict[str, Any]:
+    """What each node is supposed to have: its own, else the pool's."""
+    given: Mapping[str, Any] = {**args}
+    own = given.get(by_node) or {}
+    return {node: own.get(node, given.get(key)) for node in args["node_names"]}
 
 
 def _seen(nodes: Sequence[str], reported: Mapping[str, str]) -> str:

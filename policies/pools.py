@@ -31,10 +31,19 @@ def _case(gpus: NodeGpus) -> Case:
 def pools_gpus(pools: Iterable[Pool]) -> dict[str, PoolGpus]:
     """The same of all pools, and what of it is an assumption of the stack file."""
     return {
-        name: PoolGpus(case, frozenset(_READ_AS[key] for key in pool.assumptions if key in _READ_AS), pool.name)
+        name: PoolGpus(case, frozenset(_assumed(pool, case, cases[pool.name])), pool.name)
         for pool in pools
-        for name, case in cases_of(pool).items()
+        for cases in (cases_of(pool),)
+        for name, case in cases.items()
     }
+
+
+def _assumed(pool: Pool, case: Case, own: Case) -> Iterator[str]:
+    """Fields that nobody has looked at. What a node has of its own is as sure as the overrides are."""
+    for key, field in _READ_AS.items():
+        is_own = getattr(case, field) == getattr(own, field)
+        if (key if is_own else "node_overrides") in pool.assumptions:
+            yield field
 
 
 def usages(stack: Stack) -> Iterator[Usage]:

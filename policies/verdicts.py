@@ -60,14 +60,20 @@ def statements(
         if not bad:
             continue
         pools = _in_order(each.pool for each in bad)
-        fine = [pool for pool in _in_order(each.pool for each in found) if pool not in pools]
+        refused = {_whole(each, gpus) for each in pools}
+        fine = [pool for pool in _in_order(_whole(each.pool, gpus) for each in found) if pool not in refused]
         lines = [f"{says} {_pools(pools, gpus)}", *_reasons(bad, severity, pools, gpus)]
-        if who := _who(usages, {gpus[each].pool or each for each in pools}):
+        if who := _who(usages, refused):
             lines.append(f"  who: {who}")
         about = frozenset((image, each.pool, why) for each in bad for why in _whys(each, severity) or ("",))
         yield Statement(
             "\n".join(lines), level, _remedy(bad, fine) if verdict is Verdict.INCOMPATIBLE else "", about=about
         )
+
+
+def _whole(nodes: str, gpus: Mapping[str, PoolGpus]) -> str:
+    """The pool of nodes that are alike: a profile names no less."""
+    return gpus[nodes].pool or nodes
 
 
 def cited(source: str) -> str:

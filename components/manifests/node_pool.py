@@ -11,6 +11,8 @@ from components import labels
 # What a pool has with GPUs, and no other has.
 _WITH_GPUS = ("gpu", "gpus_per_node", "driver_version", "container_toolkit_version")
 
+_BY_NODE = ("node_drivers", "node_container_toolkits")
+
 
 def problems(args: Mapping[str, Any]) -> list[str]:
     """What is wrong with the arguments of a pool, each as one sentence with its remedy."""
@@ -18,6 +20,11 @@ def problems(args: Mapping[str, Any]) -> list[str]:
     given = [key for key in _WITH_GPUS if args.get(key)]  # an output counts: it is an object
     if missing := [key for key in _WITH_GPUS if given and key not in given]:
         found.append(f"{missing[0]} is missing beside {given[0]}; a pool has {', '.join(_WITH_GPUS)}, or none of them")
+    for key in _BY_NODE:
+        if others := [node for node in args.get(key) or {} if node not in args["node_names"]]:
+            found.append(f"{key} names {others[0]}, which is none of node_names; name nodes of the pool")
+        if args.get(key) and "driver_version" not in given:
+            found.append(f"{key} is given for nodes without GPUs; leave it out, or give {', '.join(_WITH_GPUS)}")
     return found
 
 
@@ -38,8 +45,6 @@ def node_taints(extra: Sequence[Mapping[str, str]], *, has_gpus: bool) -> list[d
     return [*([asdict(labels.GPU_TAINT)] if has_gpus else []), *(dict(taint) for taint in extra)]
 
 
-def differing_nodes(declared: str | None, reported: Mapping[str, str | None]) -> list[str]:
-    """Nodes that report another driver than the declared one; a node that reports none is not accused."""
-    if declared is None:
-        return []
-    return sorted(node for node, driver in reported.items() if driver is not None and driver != declared)
+def differing_nodes(declared: Mapping[str, str | None], reported: Mapping[str, str | None]) -> list[str]:
+    """Nodes that report another driver than the declared one; where one of the two is none, nobody is accused."""
+    return sorted(node for node, driver in reported.items() if driver and declared[node] and driver != declared[node])

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from itertools import chain
 from typing import Any, Final, TypeGuard
 
+from components.compat.versions import DriverVersion, VersionError
 from components.problems import Fault, Loc, listing, nearest
 from components.stack.node_names import NodeNameError, expand_all
 
@@ -126,6 +127,8 @@ def _fleet(raw: Raw, pools: list[_Pool]) -> Iterator[Fault]:
         yield from _owned_once(pool, owners)
     for loc, each in _items(raw, "fleet", "pools"):
         yield from _gpus_of_pool(loc, each)
+    for pool, (_, each) in zip(pools, _items(raw, "fleet", "pools"), strict=True):
+        yield from _overrides(pool, each)
     yield from _total(_mapping(raw, "fleet").get("total_gpus"), pools)
     yield from _managed(_mapping(raw, "fleet").get("managed_by"), raw.get("runtime"))
     if raw.get("runtime") is not None and pools and all(pool.gpus_per_node == 0 for pool in pools):
@@ -158,6 +161,41 @@ def _gpus_of_pool(loc: Loc, pool: Raw) -> Iterator[Fault]:
             if pool.get(key) is not None:
                 fix = f"add gpu and gpus_per_node, or leave {key} out: nodes without GPUs have none"
                 yield Fault((*loc, key), "is given for a pool without gpu", fix, pool[key])
+
+
+def _overrides(pool: _Pool, raw: Raw) -> Iterator[Fault]:
+    """Nodes that differ from the rest of their pool: each is of the pool, said once, and does differ."""
+    overrides = _items(raw, "node_overrides", at=pool.loc)
+    if overrides and raw.get("gpu") is None:
+        fix = "leave it out: nodes without GPUs have neither driver nor container toolkit"
+        yield Fault((*pool.loc, "node_overrides"), "is given for a pool without gpu", fix)
+        return
+    said: set[str] = set()
+    for loc, each in overrides:
+        for node in _expanded(each.get("nodes")) or ():
+            if pool.nodes is not None and node not in pool.nodes:
+                fix = f"{_called(pool)} has {listing(pool.nodes, most=12)}: correct it, or the nodes of the pool"
+                yield Fault((*loc, "nodes"), "is not among the nodes of its pool", fix, node)
+            elif node in said:
+                yield Fault((*loc, "nodes"), "is overridden twice", "say once what the node has", node)
+            said.add(node)
+        given = [key for key in _WITH_GPUS if each.get(key) is not None]
+        if not given:
+            yield Fault(loc, "overrides nothing", "give the driver or the container_toolkit that these nodes have")
+        elif same := [key for key in given if _same_version(each[key], raw.get(key))]:
+            fix = f"write the {same[0]} that these nodes have, or leave it out"
+            yield Fault((*loc, same[0]), f"is the {same[0]} of {_called(pool)}", fix, each[same[0]])
+    if pool.nodes and said >= set(pool.nodes):
+        fix = "change the pool itself; an override is for some of its nodes"
+        yield Fault((*pool.loc, "node_overrides"), f"overrides every node of {_called(pool)}", fix)
+
+
+def _same_version(one: object, other: object) -> bool:
+    """418.88.00 is 418.88."""
+    try:
+        return DriverVersion.parse(str(one)) == DriverVersion.parse(str(other))
+    except VersionError:
+        return one == other
 
 
 def _owned_once(pool: _Pool, owners: dict[str, _Pool]) -> Iterator[Fault]:

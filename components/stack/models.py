@@ -3,12 +3,14 @@
 What keys must agree on among themselves (sums, names, limits) is in `checks`.
 """
 
+from dataclasses import replace
 from typing import Annotated, Final, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from components.labels import Taint as NodeTaint
 from components.manifests.hub_model import DEFAULT_START_TIMEOUT_S
+from components.problems import listing
 from components.stack.node_names import expand_all
 from components.stack.values import (
     Amount,
@@ -163,6 +165,17 @@ class Taint(BaseModel):
     effect: Literal["NoSchedule", "PreferNoSchedule", "NoExecute"] = Field(description="What it does to pods.")
 
 
+class NodeOverride(BaseModel):
+    """What some nodes of a pool have in place of what the pool says, while a driver is changed node by node."""
+
+    model_config = _FORM
+    nodes: tuple[Nodes, ...] = Field(min_length=1, description="Nodes of this pool: names and ranges such as n01-n02.")
+    driver: Driver | None = Field(None, description="NVIDIA driver on these nodes; none: the pool's.")
+    container_toolkit: ToolkitVersion | None = Field(
+        None, description="NVIDIA container toolkit on these nodes; none: the pool's."
+    )
+
+
 class Pool(BaseModel):
     """Nodes that are alike, with GPUs or without."""
 
@@ -181,6 +194,9 @@ class Pool(BaseModel):
     )
     container_toolkit: ToolkitVersion | None = Field(
         None, description='NVIDIA container toolkit on these nodes, quoted: "1.17.8"; needed with gpu, refused without.'
+    )
+    node_overrides: tuple[NodeOverride, ...] = Field(
+        (), description="Nodes of this pool that have another driver or container toolkit than the others."
     )
     cpu: Amount = Field(description="CPU cores of one node.")
     memory_gib: Amount = Field(description="Memory of one node in GiB.")
@@ -202,8 +218,22 @@ class Pool(BaseModel):
         return tuple(name for name in expand_all(self.nodes) if name not in excepted)
 
     def variants(self) -> tuple[Variant, ...]:
-        """Groups of nodes with the same facts, in the order of the file."""
-        return (Variant(self.name, self.name, self.node_names, self.gpus_of_node),)
+        """Groups of nodes with the same facts: those that have what the pool says, then the others."""
+        own = self.gpus_of_node
+        if own is None or not self.node_overrides:
+            return (Variant(self.name, self.name, self.node_names, own),)
+        said = {name: each for each in self.node_overrides for name in expand_all(each.nodes)}
+        groups: dict[NodeGpus, list[str]] = {own: []}
+        for name in self.node_names:
+            each = said.get(name)
+            toolkit = str((each and each.container_toolkit) or own.container_toolkit)
+            gpus = replace(own, driver=(each and each.driver) or own.driver, container_toolkit=toolkit)
+            groups.setdefault(gpus, []).append(name)
+        return tuple(
+            Variant(self.name if gpus == own else f"{self.name} ({listing(names, most=4)})", self.name, (*names,), gpus)
+            for gpus, names in groups.items()
+            if names
+        )
 
     @property
     def gpus_of_node(self) -> NodeGpus | None:

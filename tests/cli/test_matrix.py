@@ -44,9 +44,10 @@ def test_a_stack_is_found_by_name_and_by_path(run: Run, stack: str) -> None:
     assert len(data["answers"]) == 12
 
 
-def test_a_pool_without_gpus_is_no_column(run: Run) -> None:
+def test_a_pool_without_gpus_is_no_column_and_nodes_with_another_driver_are_one(run: Run) -> None:
     data = json.loads(run("matrix", "--stack", str(PROJECT / "tests/stacks/Pulumi.mixed.yaml"), "--json").stdout)
-    assert [pool["name"] for pool in data["pools"]] == ["gtx1080ti", "rtx2080ti"]
+    assert [pool["name"] for pool in data["pools"]] == ["gtx1080ti", "gtx1080ti (n02)", "rtx2080ti"]
+    assert [pool["driver"] for pool in data["pools"]] == ["418.88", "580.95.05", "418.88"]
 
 
 def test_the_stack_of_the_site_runs_everywhere(run: Run) -> None:

@@ -90,6 +90,51 @@ def test_a_pool_that_says_its_gpus_by_half_is_refused(recorded: Callable[..., An
         recorded(lambda: GpuNodePool("p", args) and None)
 
 
+PAIR: GpuNodePoolArgs = {**N10, "node_names": ["n10", "n11"], "node_drivers": {"n11": "580.95.05"}}
+
+
+def test_a_node_with_a_driver_of_its_own_is_labelled_so_and_the_pool_records_it(
+    recorded: Callable[..., Any], preview: bool
+) -> None:
+    args = {**PAIR, "node_container_toolkits": {"n11": "1.17.8"}}
+    nodes = {"n10": node("n10", "418.88"), "n11": node("n11", "418.88")}
+    run = recorded(lambda: GpuNodePool("p", args) and None, preview=preview, existing=nodes)
+    found = {patch.inputs["metadata"]["name"]: patch.inputs["metadata"]["labels"] for patch in run.of_type("NodePatch")}
+    assert [found["n10"][f"gpu-commons.org/{key}"] for key in ("driver", "container-toolkit")] == ["418.88", "1.7.0"]
+    assert [found["n11"][f"gpu-commons.org/{key}"] for key in ("driver", "container-toolkit")] == [
+        "580.95.05",
+        "1.17.8",
+    ]
+    assert run.only("GpuNodePool").inputs["node_drivers"] == {"n11": "580.95.05"}
+
+
+def test_each_node_is_compared_with_the_driver_that_it_is_supposed_to_run(
+    recorded: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told: list[str] = []
+    monkeypatch.setattr(pulumi.log, "warn", lambda text, **_: told.append(text))
+    nodes = {"n10": node("n10", "418.88"), "n11": node("n11", "418.88")}
+    run = recorded(lambda: {"drifted": GpuNodePool("p", PAIR).drifted_nodes}, existing=nodes)
+    assert run.outputs["drifted"] == ["n11"]
+    assert told == ["driver 580.95.05 is declared, but n11 reports 418.88"]
+
+
+@pytest.mark.parametrize(
+    ("args", "message"),
+    [
+        ({**N10, "node_drivers": {"n11": "580.95.05"}}, "node_drivers names n11, which is none of node_names"),
+        (
+            {"pool": "cpu", "node_names": ["c1"], "node_drivers": {"c1": "580.95.05"}},
+            "node_drivers is given for nodes without GPUs",
+        ),
+    ],
+    ids=["no node of the pool", "no GPUs"],
+)
+def test_a_driver_of_a_node_that_has_none_is_refused(recorded: Callable[..., Any], args: Any, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        recorded(lambda: GpuNodePool("p", args) and None)
+
+
 def test_a_pool_without_nodes_is_refused(recorded: Callable[..., Any]) -> None:
     with pytest.raises(ValueError, match=r'pool "gtx1070ti": node_names is empty'):
         recorded(lambda: GpuNodePool("p", {**N10, "node_names": []}) and None)

@@ -34,6 +34,11 @@ CPU_POOL = """\
 """
 WITH_CPU_POOL = ("    pools:\n", f"    pools:\n{CPU_POOL}")
 MIXED = ROOT / "tests" / "stacks" / "Pulumi.mixed.yaml"
+OVERRIDE = """
+        node_overrides:
+          - nodes: [n07]
+            driver: "580.95.05\""""
+WITH_OVERRIDE = ('driver: "418.88"', f'driver: "418.88"{OVERRIDE}')
 Write = Callable[..., Path]
 
 OAUTH = """
@@ -202,6 +207,27 @@ def test_a_pool_without_gpus_has_nodes_and_counts_no_gpu() -> None:
     assert [(each.name, each.node_names, each.gpus) for each in cpu.variants()] == [("cpu", ("c01", "c02"), None)]
     assert stack.fleet.total_gpus == sum(pool.gpus for pool in others) == 28
     assert stack.site.core_pool == "cpu"
+
+
+def test_nodes_of_a_pool_with_another_driver_are_a_part_of_it_that_is_named() -> None:
+    pool = load_stack(MIXED).fleet.pool("gtx1080ti")
+    found = [
+        (each.name, each.node_names, str(each.gpus.driver), each.gpus.container_toolkit)
+        for each in pool.variants()
+        if each.gpus
+    ]
+    assert found == [
+        ("gtx1080ti", ("n01", "n03"), "418.88", "1.7.0"),
+        ("gtx1080ti (n02)", ("n02",), "580.95.05", "1.17.8"),
+    ]
+    assert {each.pool for each in pool.variants()} == {"gtx1080ti"}
+    assert pool.gpus == 24
+
+
+def test_nodes_that_got_the_same_driver_one_after_the_other_are_one_part(write: Write) -> None:
+    more = OVERRIDE.removeprefix("\n        node_overrides:").replace("n07", "n01")
+    pool = load_stack(write(('driver: "418.88"', f'driver: "418.88"{OVERRIDE}{more}'))).fleet.pool("gtx1080ti")
+    assert [each.name for each in pool.variants()] == ["gtx1080ti", "gtx1080ti (n01, n07)"]
 
 
 def test_profiles_and_jobs_may_name_several_pools_and_the_core_pool_carries_those_that_name_none() -> None:
@@ -405,6 +431,38 @@ ONE_PROBLEM = {
     "core pool that is none": (
         [("core_pool: gtx1080ti", "core_pool: gtx1080")],
         ("site.core_pool", '"gtx1080"', "is not a pool of the fleet", "did you mean gtx1080ti"),
+    ),
+    "an override of a node of another pool": (
+        [WITH_OVERRIDE, ("nodes: [n07]", "nodes: [n10]")],
+        ("fleet.pools[0].node_overrides[0].nodes", '"n10"', "is not among the nodes of its pool", "n01, n02"),
+    ),
+    "an override of no node": (
+        [WITH_OVERRIDE, ("nodes: [n07]", "nodes: []")],
+        ("fleet.pools[0].node_overrides[0].nodes", "a list of 0", "is empty", "Nodes of this pool"),
+    ),
+    "an override of a node twice": (
+        [WITH_OVERRIDE, ("nodes: [n07]", "nodes: [n07-n08, n07]")],
+        ("fleet.pools[0].node_overrides[0].nodes", '"n07"', "is overridden twice", "say once"),
+    ),
+    "an override with what the pool has": (
+        [WITH_OVERRIDE, ('driver: "580.95.05"', 'driver: "418.88.00"')],
+        ("fleet.pools[0].node_overrides[0].driver", '"418.88.00"', "is the driver of pool gtx1080ti", "leave it out"),
+    ),
+    "an override with nothing": (
+        [WITH_OVERRIDE, ('            driver: "580.95.05"', "")],
+        ("fleet.pools[0].node_overrides[0]", "", "overrides nothing", "give the driver or the container_toolkit"),
+    ),
+    "an override with a driver that is none": (
+        [WITH_OVERRIDE, ('driver: "580.95.05"', "driver: 580.95")],
+        ("fleet.pools[0].node_overrides[0].driver", "580.95", "is a number", 'quote it: driver: "580.95"'),
+    ),
+    "an override of every node": (
+        [WITH_OVERRIDE, ("nodes: [n07]", "nodes: [n01-n08, n11-n12]")],
+        ("fleet.pools[0].node_overrides", "", "overrides every node of pool gtx1080ti", "change the pool itself"),
+    ),
+    "an override for no GPU": (
+        [WITH_CPU_POOL, ("nodes: [c01]", f"nodes: [c01]{OVERRIDE}")],
+        ("fleet.pools[0].node_overrides", "", "is given for a pool without gpu", "leave it out"),
     ),
     "a pool and several": (
         [("pool: rtx2080ti", "pool: rtx2080ti\n          pools: [rtx2080ti, gtx1080ti]")],

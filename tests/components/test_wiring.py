@@ -104,6 +104,14 @@ def test_every_pool_of_a_profile_gets_its_image_ahead_of_time_and_counts_for_its
     assert [each["pool"] for each in wiring.image_pools(mixed, "scipy-ml-notebook")] == ["gtx1080ti", "rtx2080ti"]
 
 
+def test_only_the_nodes_that_differ_get_a_driver_of_their_own(mixed: Stack) -> None:
+    args = wiring.pool_args(mixed.fleet.pool("gtx1080ti"))
+    assert (args["driver_version"], args["node_names"]) == ("418.88", ["n01", "n02", "n03"])
+    assert args["node_drivers"] == {"n02": "580.95.05"}
+    assert args["node_container_toolkits"] == {"n02": "1.17.8"}
+    assert not {"node_drivers", "node_container_toolkits"} & wiring.pool_args(mixed.fleet.pool("rtx2080ti")).keys()
+
+
 def test_a_fleet_with_gpus_everywhere_names_no_pools_to_the_runtime(stack: Stack) -> None:
     assert "pools" not in (wiring.runtime_args(stack) or {"pools": None})
 

@@ -14,15 +14,17 @@ from components.manifests import runtime
 from components.manifests.job import JobShape, job_spec
 from components.placement import UNKNOWN
 from components.settings import Stack, load_stack
+from components.stack.models import NodeOverride
 from policies.finding import Level
 from policies.from_settings import site_of
-from policies.judging import STACK_TOKEN, evaluate
+from policies.judging import IMAGE_TOKEN, STACK_TOKEN, evaluate
 from policies.model import Site
-from policies.pod_images import possible_pools
+from policies.pod_images import possible_nodes, possible_pools
 from policies.workloads import HUB_TOKEN, workloads
 
 FILE = Path(__file__).parents[1] / "stacks" / "Pulumi.mixed.yaml"
 SAID = frozenset({Level.REFUSE, Level.WARN})
+ML = "scipy-ml-notebook"
 JOB, DAEMON_SET = "kubernetes:batch/v1:Job", "kubernetes:apps/v1:DaemonSet"
 
 
@@ -82,6 +84,7 @@ def test_nothing_is_asked_of_the_driver_of_nodes_without_gpus(site: Site) -> Non
     said = list(evaluate(STACK_TOKEN, "mixed", {}, site, frozenset(Level)))
     assert said
     assert all(message.startswith("P-DRIVER: stack: pools gtx1080ti, rtx2080ti: ") for message in said)
+    assert "(n02)" not in "".join(said), "its driver is mended"
 
 
 def test_the_daemons_of_the_runtime_land_on_nodes_with_gpus_alone(stack: Stack, site: Site) -> None:
@@ -91,6 +94,59 @@ def test_the_daemons_of_the_runtime_land_on_nodes_with_gpus_alone(stack: Stack, 
     inputs = {"spec": runtime.daemon_set_spec("device-plugin", pod)}
     (daemon,) = workloads(DAEMON_SET, "device-plugin", inputs)
     assert possible_pools(daemon, site) == ["gtx1080ti", "rtx2080ti"]
+
+
+def with_driver(stack: Stack, name: str, node: str, driver: str) -> Stack:
+    """The stack with this driver on one node of a pool."""
+    override = NodeOverride.model_validate({"nodes": (node,), "driver": driver})
+    pools = [
+        pool.model_copy(update={"node_overrides": (override,)}) if pool.name == name else pool
+        for pool in stack.fleet.pools
+    ]
+    return stack.model_copy(update={"fleet": stack.fleet.model_copy(update={"pools": tuple(pools)})})
+
+
+def test_an_image_must_run_on_every_node_of_its_pool_and_the_finding_names_those_where_it_does_not(
+    stack: Stack,
+) -> None:
+    newer = with_driver(stack, "gtx1080ti", "n02", "595.71.05")  # the branch that dropped these GPUs
+    found = list(evaluate(HUB_TOKEN, "datahub", hub_inputs(newer), site_of(newer), frozenset({Level.REFUSE})))
+    messages = [each for each in found if each.startswith("P-RUN: profile gpu of hub datahub: ")]
+    (message,) = messages
+    assert "does not run on pool gtx1080ti (n02), driver 595.71.05" in message
+    assert "Or keep it to" not in message, "a profile cannot name nodes of a pool"
+    (image,) = evaluate(IMAGE_TOKEN, ML, {"image": ML}, site_of(newer), frozenset({Level.REFUSE}))
+    assert "does not run on pool gtx1080ti (n02), driver 595.71.05" in image
+    assert "profiles gpu, any-gpu of hub datahub" in image
+    assert "Or keep it to pool rtx2080ti." in image
+
+
+def test_a_pod_that_asks_for_a_driver_lands_on_the_nodes_that_have_it(stack: Stack, site: Site) -> None:
+    (found,) = workloads(JOB, "train", job(stack, gpus=1, nodeSelector={"gpu-commons.org/driver": "580.95.05"}))
+    assert possible_nodes(found, site) == ["gtx1080ti (n02)"]
+    assert possible_pools(found, site) == ["gtx1080ti"]
+
+
+def test_the_driver_of_one_node_that_dropped_its_gpus_is_refused_by_its_name(stack: Stack) -> None:
+    newer = with_driver(stack, "gtx1080ti", "n02", "595.71.05")
+    (message,) = evaluate(STACK_TOKEN, "mixed", {}, site_of(newer), frozenset({Level.REFUSE}))
+    assert message.startswith("P-DRIVER: stack: pool gtx1080ti (n02): driver 595.71.05 no longer drives")
+
+
+def test_what_the_disk_of_a_pool_holds_is_told_once_whatever_its_drivers(stack: Stack, site: Site) -> None:
+    (found,) = workloads(JOB, "tidy", job(stack))
+    assert possible_pools(found, site) == ["cpu", "gtx1080ti", "rtx2080ti"]
+    assert set(site.machines) == set(site.room) == {"cpu", "gtx1080ti", "rtx2080ti"}
+
+
+def test_a_driver_that_is_assumed_of_a_node_is_told_as_such_of_this_node_alone(stack: Stack) -> None:
+    pools = [pool.model_copy(update={"assumptions": ("node_overrides",)}) for pool in stack.fleet.pools]
+    site = site_of(stack.model_copy(update={"fleet": stack.fleet.model_copy(update={"pools": tuple(pools)})}))
+    assert {name: sorted(gpus.assumed) for name, gpus in site.gpus.items()} == {
+        "gtx1080ti": [],
+        "gtx1080ti (n02)": ["container_toolkit", "driver"],
+        "rtx2080ti": [],
+    }
 
 
 def test_a_pod_that_stays_on_nodes_without_gpus_takes_none_whatever_it_mounts(stack: Stack, site: Site) -> None:
