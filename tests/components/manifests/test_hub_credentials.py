@@ -31,8 +31,8 @@ class Handler(BaseHTTPRequestHandler):
     def do_GET(self) -> None:
         self._note()
         found = self.server.secrets.get(self.path)
+        self.server.secrets.update(self.server.comes_between)  # before the answer: after it, it would be a race
         self._answer(200 if found else 404, found or {"message": "not found"})
-        self.server.secrets.update(self.server.comes_between)
 
     def do_PATCH(self) -> None:
         self._note()
