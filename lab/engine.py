@@ -16,7 +16,7 @@ from typing import Any
 import httpx
 import psutil
 
-from lab import processes, sdks
+from lab import files, processes, sdks
 from lab.cluster import SIMULATED_NODE
 from lab.instance import Instance
 from lab.language_host import launcher as language_host
@@ -83,7 +83,7 @@ def prepare(instance: Instance, tools: Toolchain, report: Report) -> None:
     for name, version in PLUGINS.items():
         if origins.get(name) != "official":
             origins[name] = _install_plugin(instance, tools, name, version, report)
-    _plugins_record(instance).write_text(json.dumps(origins, indent=2) + "\n")
+    files.write(_plugins_record(instance), json.dumps(origins, indent=2) + "\n")
 
 
 def _place(program: Path, folder: Path) -> None:

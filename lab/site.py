@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import yaml
 
+from lab import files
 from lab.servers import buildkit
 
 if TYPE_CHECKING:
@@ -30,10 +31,8 @@ def path(instance: Instance) -> Path:
 def write(instance: Instance, substitutes: Iterable[Substitute]) -> Path:
     """Write the overlay of `instance`; registry, kubeconfig and substitutes must be known by now."""
     values = overlay(instance, substitutes, ca_bundle=ca_bundle(os.environ))
-    draft = path(instance).with_suffix(".tmp")
-    draft.write_text(HEAD + yaml.safe_dump(values, sort_keys=False, allow_unicode=True, width=120))
-    draft.replace(path(instance))
-    return path(instance)
+    text = HEAD + yaml.safe_dump(values, sort_keys=False, allow_unicode=True, width=120)
+    return files.write(path(instance), text)
 
 
 HEAD: Final = "# Written by `make up`: what is different in this lab. Changes are lost at the next `make up`.\n"

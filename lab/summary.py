@@ -38,7 +38,7 @@ def text(instance: Instance, deployed: Deployed) -> str:
     settings = load_stack(deployed.stack_file, site=site.path(instance))
     lines = ["", f"{deployed.stack} is up."]
     for name, url in (deployed.outputs.get("hubs") or {}).items():
-        lines += ["", f"  hub {name}: {url}", *(f"    {line}" for line in _logins(instance, name, url))]
+        lines += ["", f"  hub {name}: {url}", *(f"    {line}" for line in logins(instance, name, url))]
     if settings.fleet.pools:
         found = fleet.summary(instance)
         lines += ["", f"  {len(found.nodes)} nodes, {found.gpus} GPUs:"]
@@ -75,7 +75,7 @@ def notices(about_images: Sequence[str]) -> list[str]:
     return ["", "  images that are not what their specs ask for:", *(f"    {each}" for each in sorted(about_images))]
 
 
-def _logins(instance: Instance, hub: str, url: str) -> list[str]:
+def logins(instance: Instance, hub: str, url: str) -> list[str]:
     """How people and the administrator log in to a hub; what the Secrets do not hold is somebody else's to say."""
     with Cluster(instance) as cluster:
         users, admins = (_password(cluster, hub, *where) for where in (USERS, ADMINS))

@@ -8,13 +8,15 @@ from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Final
 
-from cli.review.affected import Affected, Consequence, affected_by, consequences, waits_for_nodes
+from cli.review.affected import Affected, affected_by
 from cli.review.cells import Cells, SpecCases, broken, cells_of
 from cli.review.changes import changes_of
-from cli.review.commons import after, before
+from cli.review.commons import IMAGE, after, before
+from cli.review.consequences import Consequence, consequences
 from cli.review.costs import Cost, Prices, costs_of
 from cli.review.details import Change
-from cli.review.findings import Finding, compared, findings_of, is_refusal
+from cli.review.findings import Finding, compared, findings_of, is_refusal, with_routine
+from cli.review.headline import Impact, Sign, headline_of, sign_of
 from cli.review.promises import is_first_record
 from cli.review.stream import STACK, Diagnostic, Step, Stream
 from cli.review.values import without_secrets
@@ -39,6 +41,7 @@ class Review:
 
     stack: str
     verdict: Verdict
+    sign: Sign = Sign.NO_PROOF
     packs: tuple[str, ...] = ()
     looked_at: int = 0
     resources: int = 0
@@ -76,7 +79,7 @@ def review_of(stream: Stream, base: Stream | None, sources: Sources, stack: str 
     A preview without any deployed state (nothing but creations, as on a fork without credentials) is compared with
     the base branch's, where that has no state either.
     """
-    findings = findings_of(stream)
+    findings = with_routine(findings_of(stream), stream, frozenset({IMAGE}))
     remarks: list[str] = []
     is_known = base is not None and base.is_whole and bool(base.looked_at)
     if base is not None and not is_known:
@@ -103,21 +106,24 @@ def review_of(stream: Stream, base: Stream | None, sources: Sources, stack: str 
     )
     changes = changes_of(stream, old, new, today) if is_complete else ()
     cells = cells_of(old, new, sources.spec_cases) if is_complete else Cells()
-    noticed = (*waits_for_nodes(cells.early, old, new), *consequences(stream, changes, old, new)) if is_complete else ()
+    noticed = tuple(dict.fromkeys(consequences(stream, changes, old, new, cells.early))) if is_complete else ()
     verdict = verdict_of(stream, findings, broken(cells.changed))
+    told = tuple(Told(change, affected_by(change, old, new)) for change in changes)
+    impact = Impact([(each.change, each.affected) for each in told], noticed, findings, broken(cells.changed))
     # What goes is looked at by no policy, and what is only read is nobody's business.
     judged = [step for step in stream.steps.values() if step.type != STACK and step.op not in _NOT_JUDGED]
     return Review(
         stack=stream.stack or stack,
-        verdict=verdict,
+        verdict=replace(verdict, headline=headline_of(verdict, impact)),
+        sign=sign_of(verdict.outcome, impact),
         packs=tuple(f"{name} {version}".strip() for name, version in sorted(stream.packs.items())),
         looked_at=sum(step.urn in stream.looked_at for step in judged),
         resources=len(judged),
         counts=_counts(stream),
         compared_with=compared_with,
         remarks=tuple(remarks),
-        changes=tuple(Told(change, affected_by(change, old, new)) for change in changes),
-        consequences=tuple(dict.fromkeys(noticed)),
+        changes=told,
+        consequences=noticed,
         cells=cells,
         findings=findings,
         knows_base=is_known,
@@ -176,6 +182,7 @@ def review_data(review: Review) -> dict[str, Any]:
         "stack": review.stack,
         "verdict": review.verdict.outcome.value,
         "headline": review.verdict.headline,
+        "sign": review.sign.value,
         "reasons": list(review.verdict.reasons),
         "errors": list(review.verdict.errors),
         "policy_packs": list(review.packs),

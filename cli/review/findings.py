@@ -11,7 +11,7 @@ from itertools import chain
 from typing import Final
 
 from cli.review.stream import STACK, PolicyMessage, Stream
-from cli.review.values import without_secrets
+from cli.review.values import has_unknown, without_secrets
 
 PACK: Final = "gpu-commons"
 # Our messages, after the policy's own description: `P-HOST: profile ml of hub datahub: no pool can host it. Change …`
@@ -58,6 +58,7 @@ class Finding:
     text: str
     urn: str
     since: Since = Since.NOT_TOLD
+    is_routine: bool = False  # open until the build of an image is done, as after every build
 
     @property
     def key(self) -> Key:
@@ -143,7 +144,29 @@ def _left(base: Iterable[Finding], now: Counter[Key]) -> Iterator[Finding]:
 
 
 def _with(finding: Finding, since: Since) -> Finding:
-    return Finding(finding.level, finding.rule, finding.about, finding.text, finding.urn, since)
+    return replace(finding, since=since)
+
+
+# Rules that rest on the image as it was pushed: before the build nobody can decide them.
+_OF_BUILT_IMAGES: Final = frozenset(
+    {"P-PIN", "P-SIZE", "P-DISK", "P-START", "P-NODRIVER", "P-ONECUDA", "P-BASE", "P-ROOM"}
+)
+
+
+def with_routine(findings: Iterable[Finding], stream: Stream, builds: frozenset[str]) -> tuple[Finding, ...]:
+    """The same, told apart: what is open for no other reason than that an image is built first.
+
+    `builds`: types of the resources that build one. A finding of a workload whose values are all known is none of it.
+    """
+    is_building = any(step.type in builds for step in stream.changed)
+
+    def waits(finding: Finding) -> bool:
+        if finding.level is not Level.UNDECIDED or finding.rule not in _OF_BUILT_IMAGES or not is_building:
+            return False
+        step = stream.steps.get(finding.urn)
+        return f"::{STACK}::" in finding.urn or (step is not None and has_unknown(step.new))
+
+    return tuple(replace(each, is_routine=waits(each)) for each in findings)
 
 
 def _gist(text: str) -> tuple[str, ...]:

@@ -11,11 +11,13 @@ from typing import Final
 from cli.reports.words import counted
 from cli.review.affected import Affected
 from cli.review.cells import Cell
+from cli.review.consequences import Consequence
 from cli.review.costs import HOURS_PER_MONTH
 from cli.review.details import Detail
 from cli.review.diff import diff_groups
 from cli.review.document import Review, Told
 from cli.review.findings import Finding, Level, Since, is_refusal
+from cli.review.headline import Sign
 from cli.review.stream import STACK
 from cli.review.values import names_of
 from cli.review.verdict import Outcome, statements
@@ -89,15 +91,7 @@ class Diff:
 
 Block = Heading | Paragraph | Quote | Bullets | Table | Fold | Diff
 
-ICONS: Final = {
-    Outcome.UNCHANGED: "✅",
-    Outcome.FINE: "✅",
-    Outcome.UNDECIDED: "🟡",
-    Outcome.REFUSED: "❌",
-    Outcome.FAILED: "❌",
-    Outcome.NOT_PROVED: "⛔",
-    Outcome.UNREADABLE: "⛔",
-}
+ICONS: Final = {Sign.NOTHING_TO_DO: "✅", Sign.ATTENTION: "⚠️", Sign.STOPPED: "❌", Sign.NO_PROOF: "⛔"}
 _DONE: Final = {
     "create": "to create",
     "update": "to update",
@@ -111,12 +105,12 @@ _MOST_NAMES: Final = 6
 
 def title(review: Review) -> str:
     """`❌ dsmlp-fall: refused`"""
-    return f"{ICONS[review.verdict.outcome]} {review.stack or 'preview'}: {review.verdict.headline}"
+    return f"{ICONS[review.sign]} {review.stack or 'preview'}: {review.verdict.headline}"
 
 
 def one_line(review: Review) -> str | None:
     """The whole comment where nothing changes and nothing is to be told; else None."""
-    if review.verdict.outcome is not Outcome.UNCHANGED or review.remarks:
+    if review.verdict.outcome is not Outcome.UNCHANGED or review.remarks or review.sign is not Sign.NOTHING_TO_DO:
         return None
     advice = statements(finding for finding in review.findings if finding.since is not Since.RESOLVED)
     standing = f"; {counted(advice, 'finding')} {'stands' if advice == 1 else 'stand'}" if advice else ""
@@ -125,6 +119,9 @@ def one_line(review: Review) -> str | None:
 
 def blocks_of(review: Review, today: dt.date) -> Iterator[Block]:
     """What follows the title."""
+    if to_do := [each for each in review.consequences if each.before_update]:
+        yield Heading("Before the update")
+        yield Bullets(tuple(map(_noticed, to_do)))
     for reason in review.verdict.reasons:
         yield Paragraph((reason,), is_strong=reason is review.verdict.reasons[0])
     for error in review.verdict.errors:
@@ -170,14 +167,13 @@ def _changes(review: Review) -> Iterator[Block]:
         yield Table(("what", "change", "who is affected"), tuple(_change_row(told) for told in review.changes))
     elif any(step.type != STACK for step in review.steps):
         yield Paragraph(("No pool, image, quota, hub or job changes; what does is in the whole diff.",))
-    if review.consequences:
+    if noticed := [each for each in review.consequences if not each.before_update]:
         yield Heading("What people will notice")
-        yield Bullets(
-            tuple(
-                Bullet((each.known,), ((f"Assumed: {each.assumed}",),) if each.assumed else ())
-                for each in review.consequences
-            )
-        )
+        yield Bullets(tuple(map(_noticed, noticed)))
+
+
+def _noticed(each: Consequence) -> Bullet:
+    return Bullet((each.known,), ((f"Assumed: {each.assumed}",),) if each.assumed else ())
 
 
 def _change_row(told: Told) -> tuple[Inline, ...]:
@@ -299,7 +295,18 @@ def _findings(review: Review) -> Iterator[Block]:
     now = [finding for finding in review.findings if finding.since is not Since.RESOLVED]
     if not review.findings:
         return
-    yield Heading("Findings")
+    routine = [finding for finding in now if finding.is_routine and finding.since is not Since.STANDING]
+    now = [finding for finding in now if finding not in routine]
+    if now or len(review.findings) > len(routine):
+        yield Heading("Findings")
+        yield from _told_findings(review, now)
+    if routine:
+        number = statements(routine)
+        title_ = f"{counted(number, 'check')} {'waits' if number == 1 else 'wait'} for a build; the update decides"
+        yield Fold(f"{title_} before it touches what depends on it", (Bullets(tuple(_finding_items(routine))),))
+
+
+def _told_findings(review: Review, now: Sequence[Finding]) -> Iterator[Block]:
     if not review.knows_base:
         yield Bullets(tuple(_finding_items(now)))
         return

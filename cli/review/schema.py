@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from cli.review.findings import Level, Since
+from cli.review.headline import Sign
 from cli.review.verdict import Outcome
 from components.compat import Verdict
 
@@ -24,7 +25,8 @@ def comment_schema() -> Schema:
             {
                 "stack": _TEXT,
                 "verdict": {"enum": [each.value for each in Outcome], "description": "Best first."},
-                "headline": {**_TEXT, "description": "The verdict for people."},
+                "headline": {**_TEXT, "description": "The impact in one sentence."},
+                "sign": {"enum": [each.value for each in Sign], "description": "Whether somebody has to do something."},
                 "reasons": _texts("Why; what weighs most comes first."),
                 "errors": _texts("Of a preview that failed: what the program and the engine said."),
                 "policy_packs": _texts("Name and version of each that looked at a resource."),
@@ -38,7 +40,7 @@ def comment_schema() -> Schema:
                 "remarks": _texts("What limits the comparison."),
                 "changes": _list(_change(), "Pools, images, hubs, jobs, quotas, in the words of the field."),
                 "consequences": _list(
-                    _object({"known": _TEXT, "assumed": _TEXT}), "What people notice: what follows, and what is likely."
+                    _consequence(), "What people notice, what weighs most first: what follows, and what is likely."
                 ),
                 "cells": _list(_cell(), "Image and pool whose verdict changed."),
                 "cells_not_told": _texts("What could not be compared, and why."),
@@ -50,6 +52,16 @@ def comment_schema() -> Schema:
             }
         ),
     }
+
+
+def _consequence() -> Schema:
+    claims = {
+        "to_do": "Somebody has to do something about it.",
+        "before_update": "And has to do it before the update.",
+        "is_heavy": "Sessions end, or people lose what they had.",
+    }
+    words = {"known": _TEXT, "assumed": _TEXT, "short": {**_TEXT, "description": "For the headline; may be empty."}}
+    return _object({**words, **{key: {"type": "boolean", "description": said} for key, said in claims.items()}})
 
 
 def _change() -> Schema:
@@ -86,8 +98,19 @@ def _finding() -> Schema:
         "enum": [*(each.value for each in Since if each.value), None],
         "description": "Against the base branch; null without one.",
     }
+    routine = {"type": "boolean", "description": "Open only because an image is built first, as after every build."}
     level = {"enum": [each.value for each in Level], "description": "Worst first."}
-    return _object({"level": level, "rule": _TEXT, "about": _TEXT, "text": _TEXT, "urn": _TEXT, "since": since})
+    return _object(
+        {
+            "level": level,
+            "rule": _TEXT,
+            "about": _TEXT,
+            "text": _TEXT,
+            "urn": _TEXT,
+            "since": since,
+            "is_routine": routine,
+        }
+    )
 
 
 def _waiver() -> Schema:

@@ -86,6 +86,15 @@ def is_unknown(value: object) -> bool:
     return isinstance(value, str) and value in _UNKNOWNS
 
 
+def has_unknown(value: object) -> bool:
+    """Is something in it not known yet?"""
+    if isinstance(value, Mapping):
+        return any(map(has_unknown, value.values()))
+    if isinstance(value, list | tuple):
+        return any(map(has_unknown, value))
+    return is_unknown(value)
+
+
 def is_secret(value: object) -> bool:
     """Hidden by the engine."""
     if isinstance(value, str):

@@ -71,8 +71,10 @@ def statements(findings: Iterable[Finding]) -> int:
 
 def _of_what_is_allowed(stream: Stream, findings: Sequence[Finding]) -> Verdict:
     # What the base branch leaves open as well is not this change's.
-    open_ = statements(each for each in findings if each.level is Level.UNDECIDED and each.since is not Since.STANDING)
-    if open_:
+    left = [each for each in findings if each.level is Level.UNDECIDED and each.since is not Since.STANDING]
+    if left and all(each.is_routine for each in left):
+        return Verdict(Outcome.UNDECIDED, "nothing is refused")
+    if open_ := statements(each for each in left if not each.is_routine):
         said = (
             f"Nothing is refused, but {counted(open_, 'finding')} could not be decided in a preview. "
             "The update decides each before it touches what depends on it."

@@ -11,7 +11,17 @@ from components.stack.models import Stack
 
 # Inputs of the resources that they are about: a change of them shows there.
 _OF_POOLS: Final = frozenset(
-    {"gpu", "gpus_per_node", "nodes", "nodes_except", "driver", "container_toolkit", "labels", "taints"}
+    {
+        "gpu",
+        "gpus_per_node",
+        "nodes",
+        "nodes_except",
+        "driver",
+        "container_toolkit",
+        "node_overrides",
+        "labels",
+        "taints",
+    }
 )
 _OF_IMAGES: Final = frozenset({"registry", "substitutes", "builder", "ca_bundle"})
 _OF_HUBS: Final = frozenset({"core_pool", "authenticator"})

@@ -145,7 +145,8 @@ def test_what_a_rule_could_not_prove_is_undecided_whatever_its_words(text: str) 
     changed = step(POOL, "a", previews.pool("a"), previews.pool("a", "580.95.05"))
     told = review(changed, previews.message(text, "advisory"))
     assert [finding.level.value for finding in told.findings] == ["undecided"]
-    assert told.verdict.headline == "not decided yet"
+    assert told.verdict.headline.endswith("1 finding could not be decided")
+    assert told.sign == "attention"
     rule, about, said = re.fullmatch(r"(\S+): (.*?): could not be proved: (.*)", text, re.DOTALL).groups()  # type: ignore[union-attr]
     assert f"- Not decided: `{rule}` {about}: {escaped(said.splitlines()[0])}\n" in review_markdown(told, TODAY)
 
@@ -178,7 +179,8 @@ def test_a_finding_of_forty_places_is_one_refusal_with_all_of_them() -> None:
     assert sorted(finding.about for finding in told.findings) == PLACES
     assert {finding.level.value for finding in told.findings} == {"refused"}
     assert "**1 finding refuses this change.**" in review_markdown(told, TODAY)
-    (bullet,) = [line for line in review_markdown(told, TODAY).splitlines() if "P-PIN" in line]
+    lines = review_markdown(told, TODAY).splitlines()
+    (bullet,) = [line for line in lines if line.startswith("- ") and "P-PIN" in line]
     assert bullet.startswith("- Refused: `P-PIN` Deployment web-00, ")
     assert bullet.endswith(f" more: {NO_DIGEST}. Write a digest.")
 
@@ -426,7 +428,7 @@ def test_an_image_stops_running_on_a_pool_whose_driver_goes_back() -> None:
     )  # fmt: skip
     (cell,) = told.cells.changed
     assert (cell.before, cell.after, cell.uses) == ("compatible", "incompatible", ("profile a of datahub",))
-    assert told.verdict.headline == "will not run where it is used"
+    assert told.verdict.headline.startswith("ml will not run where this stack starts it; 8 GPUs in 1 node restart")
     assert told.verdict.reasons[0] == "ml will not run on pool, where this stack starts it."
 
 
@@ -521,6 +523,7 @@ def test_an_image_that_needs_the_new_driver_says_that_nodes_need_it_first() -> N
     users = previews.hub(previews.profile("a", "pool"))
     text = markdown(UPGRADE, step(IMAGE, "ml", None, new), step(HUB, "h", users, users))
     assert (
+        "#### Before the update\n\n"
         "- Before this update the nodes of pool need driver 580.95.05: until then ml does not run there (CUDA 12.4 "
         "needs driver 525.60.13 or newer; this one is 418.88), and profile a of h will start it.\n"
     ) in text

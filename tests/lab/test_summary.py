@@ -1,0 +1,69 @@
+"""How the summary of `make up` says to log in, and what it says of images at the end."""
+
+from __future__ import annotations
+
+import base64
+from pathlib import Path
+from typing import Any, Self
+
+import pytest
+
+from lab import summary
+from lab.instance import Instance, open_instance
+
+URL = "http://127.0.0.1:30080/"
+
+
+@pytest.fixture
+def instance(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Instance:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    return open_instance("summary")
+
+
+def with_secrets(monkeypatch: pytest.MonkeyPatch, **secrets: dict[str, str]) -> None:
+    """A cluster whose namespace datahub has those Secrets."""
+
+    class FakeCluster:
+        def __init__(self, _: Instance) -> None:
+            pass
+
+        def __enter__(self) -> Self:
+            return self
+
+        def __exit__(self, *_: object) -> None:
+            pass
+
+        def get(self, path: str) -> dict[str, Any] | None:
+            found = secrets.get(path.removeprefix("/api/v1/namespaces/datahub/secrets/").replace("-", "_"))
+            return found and {"data": {key: base64.b64encode(text.encode()) for key, text in found.items()}}
+
+    monkeypatch.setattr(summary, "Cluster", FakeCluster)
+
+
+def test_users_and_the_administrator_have_a_line_each(instance: Instance, monkeypatch: pytest.MonkeyPatch) -> None:
+    users, admins = {"dummy-password": "one-word"}, {"admin-password": "another-word"}
+    with_secrets(monkeypatch, hub_credentials=users, hub_admin=admins)
+    assert summary.logins(instance, "datahub", URL) == [
+        "log in with any user name and the password one-word",
+        "as administrator: user admin, password another-word (page: http://127.0.0.1:30080/hub/admin)",
+    ]
+
+
+def test_a_hub_without_administrators_promises_none(instance: Instance, monkeypatch: pytest.MonkeyPatch) -> None:
+    with_secrets(monkeypatch, hub_credentials={"dummy-password": "one-word"})
+    assert summary.logins(instance, "datahub", URL) == ["log in with any user name and the password one-word"]
+
+
+def test_a_hub_with_accounts_of_its_own_shows_no_password(instance: Instance, monkeypatch: pytest.MonkeyPatch) -> None:
+    with_secrets(monkeypatch, hub_credentials={"proxy-token": "not for people"})
+    assert summary.logins(instance, "datahub", URL) == ["log in with your account"]
+
+
+def test_images_are_listed_by_name_and_only_where_something_differs() -> None:
+    assert summary.notices([]) == []
+    assert summary.notices(["proxy: a stand-in for debian", "hub: a stand-in for debian"]) == [
+        "",
+        "  images that are not what their specs ask for:",
+        "    hub: a stand-in for debian",
+        "    proxy: a stand-in for debian",
+    ]
