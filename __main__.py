@@ -6,7 +6,7 @@ import pulumi
 
 from components import wiring
 from components.gpu_image import GpuImage
-from components.own_outputs import own_output
+from components.own_outputs import own_output, own_output_now
 from components.sdks import missing_sdk
 from components.settings import SettingsError, Stack, from_pulumi
 from components.stack_record import StackRecord
@@ -77,7 +77,7 @@ if __name__ == "__main__":
     try:
         if reason := wiring.require_policies():
             pulumi.log.warn(f"no policy pack proves this stack: {reason}")
-        deploy(from_pulumi())
+        deploy(from_pulumi(lambda: own_output_now("nodes")))
     except (SettingsError, SpecError) as error:
         # The whole message is the problem and its fix: a traceback would only hide it.
         pulumi.log.error(str(error))

@@ -14,11 +14,24 @@ def own_output(name: str) -> pulumi.Output[Mapping[str, Any]]:
     """
     # The function behind `pulumi.StackReference`. That one is a resource: its state is a copy of all outputs, so after
     # each change of them a refresh would tell of drift.
-    stack = f"{pulumi.get_organization()}/{pulumi.get_project()}/{pulumi.get_stack()}"
+    function, asked = _question()
 
     async def read() -> Mapping[str, Any]:
-        answer = await pulumi.runtime.invoke_async("pulumi:pulumi:readStackOutputs", {"name": stack})
-        found = (answer.get("outputs") or {}).get(name)
-        return found if isinstance(found, Mapping) else {}
+        return _of_answer(await pulumi.runtime.invoke_async(function, asked), name)
 
     return pulumi.Output.from_input(read())
+
+
+def own_output_now(name: str) -> Mapping[str, Any]:
+    """The same at once, for a program that is about to end."""
+    return _of_answer(pulumi.runtime.invoke(*_question()).value, name)
+
+
+def _question() -> tuple[str, dict[str, str]]:
+    stack = f"{pulumi.get_organization()}/{pulumi.get_project()}/{pulumi.get_stack()}"
+    return "pulumi:pulumi:readStackOutputs", {"name": stack}
+
+
+def _of_answer(answer: Mapping[str, Any] | None, name: str) -> Mapping[str, Any]:
+    found = ((answer or {}).get("outputs") or {}).get(name)
+    return found if isinstance(found, Mapping) else {}

@@ -8,7 +8,8 @@ program or a policy pack. Both end in the same `Stack` or in one `SettingsError`
 import json
 import os
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import replace
 from difflib import get_close_matches
 from functools import cache
 from pathlib import Path
@@ -45,10 +46,11 @@ def load_stack(path: Path, *, site: Path | None = None) -> Stack:
     return _stack(Document(file.file, raw, lines), _overlay(site), faults)
 
 
-def from_pulumi() -> Stack:
+def from_pulumi(deployed_nodes: Callable[[], Mapping[str, Any]] = dict) -> Stack:
     """The settings that the engine hands to a program or a policy pack, with the overlay that GPU_COMMONS_SITE names.
 
-    Raises SettingsError with every mistake.
+    `deployed_nodes`: nodes by pool as they were deployed last; asked only where the GPUs do not add up, to name what
+    left. Raises SettingsError with every mistake.
     """
     # Here and nowhere else, so that the CLI, the lab and the tests read stack files without Pulumi.
     from pulumi.runtime.config import get_config_env, get_config_secret_keys_env  # noqa: PLC0415
@@ -73,7 +75,21 @@ def from_pulumi() -> Stack:
         except ValueError:  # a bare word: Pulumi hands it over as it is
             raw[section] = text
     overlay = os.environ.get(OVERLAY)
-    return _stack(Document("stack configuration", raw), _overlay(Path(overlay) if overlay else None), faults)
+    try:
+        return _stack(Document("stack configuration", raw), _overlay(Path(overlay) if overlay else None), faults)
+    except SettingsError as error:
+        raise SettingsError(_with_what_left(error.problems, raw, deployed_nodes)) from None
+
+
+def _with_what_left(
+    problems: Iterable[Problem], raw: Mapping[str, Any], deployed_nodes: Callable[[], Mapping[str, Any]]
+) -> Iterator[Problem]:
+    """A sum that was forgotten names the nodes that were taken out of their pools since the last update."""
+    for problem in problems:
+        if problem.path == "fleet.total_gpus" and (left := checks.left_nodes(raw, deployed_nodes())):
+            yield replace(problem, reason=f"{problem.reason}; since the last update {left}")
+        else:
+            yield problem
 
 
 @cache

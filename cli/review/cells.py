@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from cli.review.commons import Commons, Image, Pool
-from cli.review.values import known_text, texts, without_secrets
+from cli.review.values import known_text, names_of, texts, without_secrets
 from components import compat
 from components.compat import Answer, Case, CaseError, Severity, Verdict
 from components.compat.images import read_image
@@ -29,6 +29,7 @@ class Cell:
     reason: str
     remedy: str
     uses: tuple[str, ...]  # profiles and jobs that may start it there
+    back: str = ""  # what the image has as deployed, with which it runs there; empty where that is no way out
 
     @property
     def is_broken(self) -> bool:
@@ -60,7 +61,9 @@ def cells_of(old: Commons, new: Commons, spec_cases: SpecCases) -> Cells:
     before = compat.matrix(reader.rows(old.images.values()), reader.columns(old.pools.values())).answers
     as_they_are = [old.pools[pool.name] for pool in moved if pool.name in old.pools]
     early = compat.matrix(rows, reader.columns(as_they_are)).answers
-    found = list(_changed(before, after, new))
+    # A change of the image is undone before anything else is looked for: what it had ran on these very pools.
+    ran = compat.matrix(reader.rows(old.images.values()), reader.columns(new.pools.values())).answers
+    found = [_with_way_back(cell, ran, old, new) for cell in _changed(before, after, new)]
     order = [Verdict.INCOMPATIBLE, Verdict.UNKNOWN, Verdict.WITH_WARNING, Verdict.COMPATIBLE]
     found.sort(key=lambda cell: (not cell.is_broken, order.index(cell.after), cell.image, cell.pool))
     problems = tuple(dict.fromkeys(map(without_secrets, reader.problems)))
@@ -92,6 +95,29 @@ def _changed(before: Answers, after: Answers, new: Commons) -> Iterator[Cell]:
             continue
         reason, remedy = map(without_secrets, (_reason(answer), answer.remedy.text if answer.remedy else ""))
         yield Cell(*pair, was, answer.verdict, reason, remedy, _uses(*pair, new))
+
+
+def _with_way_back(cell: Cell, ran: Answers, old: Commons, new: Commons) -> Cell:
+    """The nearest remedy of an image that this change broke is the image as it is deployed."""
+    there = ran.get((cell.image, cell.pool))
+    if not cell.is_broken or there is None or not there.verdict.runs:
+        return cell
+    images = [next((each for each in side.images.values() if each.label == cell.image), None) for side in (old, new)]
+    if None in images or images[0].facts == images[1].facts:  # type: ignore[union-attr]
+        return cell
+    return replace(cell, back=without_secrets(_as_it_was(images[0], images[1])))  # type: ignore[arg-type]
+
+
+def _as_it_was(old: Image, new: Image) -> str:
+    """`go back to torch==1.7.1+cu101 (CUDA 10.1, version 1.0.0), which is deployed and runs there`."""
+    had, has = (texts(side.facts.get("frameworks")) for side in (old, new))
+    lines = texts(old.facts.get("cuda_lines"))
+    version = known_text(old.facts.get("version"))
+    what = [each for each in had if each not in has] or [f"version {version}" if version else "what it had"]
+    beside = [f"CUDA {names_of(lines)}"] if lines else []
+    if version and len(beside) + len(what) and what[0] != f"version {version}":
+        beside.append(f"version {version} of the image")
+    return f"go back to {names_of(what)}" + (f" ({', '.join(beside)})" if beside else "") + ", as deployed"
 
 
 def _early(now: Answers, after: Answers, new: Commons) -> Iterator[Cell]:

@@ -226,8 +226,8 @@ def _cells(review: Review) -> Iterator[Block]:
         yield Table(("image", "pools", "change", "why"), tuple(_cell_rows(cells.changed)))
         # Where a policy refuses the image, it says as well what to change.
         said = {finding.about.rpartition(" ")[2] for finding in review.findings if finding.rule == _RUN_RULE}
-        ways = {cell.image: cell.remedy for cell in reversed(cells.changed) if cell.is_broken and cell.remedy}
-        if told := tuple(Bullet((Code(name), f": {way}")) for name, way in ways.items() if name not in said):
+        ways = {cell.image: _way(cell, said) for cell in reversed(cells.changed) if cell.is_broken}
+        if told := tuple(Bullet((Code(name), f": {way}")) for name, way in ways.items() if way):
             yield Paragraph(("What would make it run:",))
             yield Bullets(told)
     elif cells.pairs:
@@ -240,6 +240,15 @@ def _cells(review: Review) -> Iterator[Block]:
         yield Paragraph((f"New: {'; '.join(_fresh(cells.fresh))}.",))
     if cells.not_told:
         yield Paragraph((f"Not compared: {'; '.join(cells.not_told)}.",))
+
+
+def _way(cell: Cell, said: set[str]) -> str:
+    """What is nearest first: as it was. Another way is told where no finding has it."""
+    other = "" if cell.image in said else cell.remedy
+    back = f"{cell.back[:1].upper()}{cell.back[1:]}"
+    if not back or not other:
+        return f"{back}." if back else other
+    return f"{back}, or {other[:1].lower()}{other[1:]}"
 
 
 _RUN_RULE: Final = "P-RUN"

@@ -89,6 +89,7 @@ def _cell() -> Schema:
             "reason": _TEXT,
             "remedy": _TEXT,
             "uses": _texts("Profiles and jobs that may start it there."),
+            "back": {**_TEXT, "description": "What the image has as deployed, with which it runs there; else empty."},
         }
     )
 

@@ -230,6 +230,18 @@ def _total(declared: object, pools: list[_Pool]) -> Iterator[Fault]:
     yield Fault(("fleet", "total_gpus"), reason, fix, declared)
 
 
+def left_nodes(raw: Raw, deployed: Mapping[str, Any]) -> str:
+    """`n24 left pool rtx2080ti`: nodes that were deployed in a pool and are in none now; empty where nothing left."""
+    pools = [_outline(loc, pool) for loc, pool in _items(raw, "fleet", "pools")]
+    there = {node for pool in pools for node in pool.nodes or ()}
+    gone = {
+        name: [node for node in nodes if isinstance(node, str) and node not in there]
+        for name, nodes in deployed.items()
+        if isinstance(nodes, list | tuple)
+    }
+    return "; ".join(f"{listing(nodes)} left pool {name}" for name, nodes in gone.items() if nodes)
+
+
 def _managed(manager: object, runtime: object) -> Iterator[Fault]:
     """The daemons of one fleet have one owner: it removes them when it is destroyed, whoever else counts on them."""
     if isinstance(manager, str) and manager and runtime is not None:

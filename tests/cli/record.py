@@ -1,10 +1,11 @@
-"""Records previews for the tests of `gpu-commons comment`, from a lab, as an engine with the pack streams them.
+r"""Records previews for the tests of `gpu-commons comment`, from a lab, as an engine with the pack streams them.
 
 .venv/bin/python -m lab --instance record up --simulated --without-stack
 eval "$(.venv/bin/python -m lab --instance record env)"
 .venv/bin/python tests/cli/record.py first first-driver
 .venv/bin/python -m lab --instance record up
-.venv/bin/python tests/cli/record.py destroy driver failed fleet image next no-pack nothing refused
+.venv/bin/python tests/cli/record.py destroy driver failed fleet forgotten image next no-pack nothing promises \
+  refused smaller
 
 A recording is what the engine wrote, but for the names of this machine: paths and the registry's address.
 `--folder` writes elsewhere. Afterwards `make golden`, and read the diff.
@@ -85,6 +86,27 @@ def fleet(config: Config) -> None:
     profiles.append({**copy.deepcopy(profiles[1]), "name": "gtx1080ti-2", "title": "Two GTX 1080 Ti", "gpus": 2})
 
 
+def promises(config: Config) -> None:
+    """What is promised and limited, and nothing else."""
+    courses = config["gpu-commons:courses"]
+    courses[0]["guaranteed_gpus"], courses[1]["seats"] = 24, 150
+    hub = config["gpu-commons:hubs"][0]
+    hub["start_timeout_s"], hub["cull"]["idle_s"] = 900, 1800
+    config["gpu-commons:site"]["image_limits"] = {"refuse_compressed_gb": 5}
+    config["gpu-commons:site"]["allowed_registries"].remove("quay.io")
+
+
+def smaller(config: Config) -> None:
+    """A node goes."""
+    config["gpu-commons:fleet"]["total_gpus"] = 111
+    config["gpu-commons:fleet"]["pools"][1]["nodes"].remove("n24")
+
+
+def forgotten(config: Config) -> None:
+    """A node goes, and nobody corrects the sum."""
+    config["gpu-commons:fleet"]["pools"][1]["nodes"].remove("n24")
+
+
 @dataclass(frozen=True)
 class Case:
     """One preview. `is_first`: of a stack that is not deployed, on a lab without one."""
@@ -103,11 +125,14 @@ CASES = {
     "first": Case(is_first=True),
     "first-driver": Case(driver("580.95.05"), is_first=True),
     "fleet": Case(fleet),
+    "forgotten": Case(forgotten),
     "image": Case(spec=TORCH_1_8),
     "next": Case(upgraded),
     "no-pack": Case(environment={"PULUMI_OPTION_POLICY_PACK": "", "GPU_COMMONS_WITHOUT_POLICIES": "a recording"}),
     "nothing": Case(),
+    "promises": Case(promises),
     "refused": Case(taint),
+    "smaller": Case(smaller),
 }
 
 

@@ -432,6 +432,26 @@ def test_an_image_stops_running_on_a_pool_whose_driver_goes_back() -> None:
     assert told.verdict.reasons[0] == "ml will not run on pool, where this stack starts it."
 
 
+def test_an_image_that_this_change_broke_is_told_to_go_back_to_what_it_has() -> None:
+    old, new = previews.image("torch==1.7.1+cu101", cuda=["10.1"]), previews.image("torch==1.8.1+cu111", cuda=["11.1"])
+    users = previews.hub(previews.profile("a", "pool"))
+    pool = previews.pool("pool")
+    text = markdown(step(POOL, "pool", pool, pool), step(IMAGE, "ml", old, new), step(HUB, "h", users, users))
+    (way,) = [line for line in text.splitlines() if line.startswith("- `ml`: ")]
+    assert way.startswith(
+        "- `ml`: Go back to torch==1.7.1+cu101 (CUDA 10.1, version 1.0.0 of the image), as deployed, or use torch "
+    )
+
+
+def test_what_never_ran_there_is_no_way_back() -> None:
+    old, new = previews.image("torch==2.4.0+cu124", cuda=["12.4"]), previews.image("torch==2.4.1+cu124", cuda=["12.4"])
+    users = previews.hub(previews.profile("a", "pool"))
+    sides = previews.pool("pool", "580.95.05"), previews.pool("pool")
+    text = markdown(step(POOL, "pool", *sides), step(IMAGE, "ml", old, new), step(HUB, "h", users, users))
+    assert "does not run" in text
+    assert "Go back to" not in text
+
+
 def test_a_fleet_of_another_stack_is_read_from_the_configuration() -> None:
     def fleet(driver: str) -> dict[str, Any]:
         pool = {"name": "a", "gpu": "GeForce RTX 2080 Ti", "gpus_per_node": 8, "driver": driver}

@@ -11,7 +11,7 @@ import pytest
 from pulumi.runtime.settings import reset_options
 from pulumi.runtime.stack import run_pulumi_func
 
-from components.own_outputs import own_output
+from components.own_outputs import own_output, own_output_now
 
 
 class State(pulumi.runtime.Mocks):
@@ -54,3 +54,16 @@ def test_the_last_outputs_are_asked_of_the_engine_and_are_no_resource() -> None:
 @pytest.mark.parametrize("answer", [{}, {"outputs": {}}, {"outputs": {"image_sizes": 7}}])
 def test_a_stack_without_that_output_has_an_empty_one(answer: Mapping[str, Any]) -> None:
     assert read(State(answer)) == {}
+
+
+def test_they_can_be_read_at_once_where_a_program_is_about_to_end() -> None:
+    found: list[Any] = []
+
+    async def run() -> None:
+        reset_options()
+        state = State({"outputs": {"nodes": {"rtx2080ti": ["n18", "n24"]}}})
+        pulumi.runtime.set_mocks(state, project="gpu-commons", stack="dsmlp-fall", preview=True)
+        await run_pulumi_func(lambda: found.append(own_output_now("nodes")))
+
+    asyncio.run(run())
+    assert found == [{"rtx2080ti": ["n18", "n24"]}]

@@ -991,6 +991,29 @@ def test_the_engines_configuration_gives_the_same_stack_as_the_file(monkeypatch:
     assert from_pulumi() == load_stack(DSMLP)
 
 
+def test_a_sum_that_was_forgotten_names_the_node_that_was_removed(monkeypatch: pytest.MonkeyPatch) -> None:
+    first, rtx, last = CONFIG["gpu-commons:fleet"]["pools"]
+    pools = [first, {**rtx, "nodes": ["n18", "n21", "n22"]}, last]
+    config(monkeypatch, {**CONFIG, "gpu-commons:fleet": {**CONFIG["gpu-commons:fleet"], "pools": pools}})
+    deployed = {"rtx2080ti": ["n18", "n21", "n22", "n24"], "gtx1070ti": ["n10"]}
+    with pytest.raises(SettingsError) as caught:
+        from_pulumi(lambda: deployed)
+    (problem,) = caught.value.problems
+    assert problem.reason.startswith("contradicts the pools, which have 111, not 119")
+    assert problem.reason.endswith("; since the last update n24 left pool rtx2080ti")
+    with pytest.raises(SettingsError) as caught:
+        from_pulumi()  # nothing is deployed
+    assert "since the last update" not in str(caught.value)
+
+
+def test_the_deployed_nodes_are_asked_only_where_the_gpus_do_not_add_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    def asked() -> dict[str, Any]:
+        raise AssertionError
+
+    config(monkeypatch, CONFIG)
+    assert from_pulumi(asked)
+
+
 def test_a_day_that_the_engine_took_for_a_time_is_that_day(monkeypatch: pytest.MonkeyPatch) -> None:
     limit = {"compressed_gb": 9, "reason": "CUDA 13"}
     for told in ("2027-06-30", "2027-06-30 00:00:00 +0000 UTC"):
