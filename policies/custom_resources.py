@@ -1,32 +1,49 @@
 """What of a custom resource makes pods: the pod templates in it, and places where something else may. Pure.
 
-Nobody knows all kinds that make pods. A pod template has one shape wherever it stands, and what names an image or a
-GPU outside of one is told, because it cannot be judged.
+Nobody knows all kinds that make pods. A pod template has one shape wherever it stands, and what names an image, a GPU
+or a template elsewhere is told, because it cannot be judged.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
 from components.labels import NVIDIA_PREFIX
 from components.placement import UNKNOWN, Unknown
+from policies.api_groups import BUILT_IN, OUT_OF_SIGHT, PATTERNS, WITHOUT_PODS
 
-# Kinds whose objects are made by a controller in the cluster, from a chart or a repository.
-OUT_OF_SIGHT: Final[Mapping[str, str]] = {
-    "helm.sh:Release": "its chart is rendered inside the provider; a Chart of kubernetes.helm.v4 shows each object",
-    "helm.toolkit.fluxcd.io:HelmRelease": "Flux renders its chart in the cluster",
-    "kustomize.toolkit.fluxcd.io:Kustomization": "Flux applies it in the cluster",
-    "helm.cattle.io:HelmChart": "its chart is rendered in the cluster",
-    "argoproj.io:Application": "Argo CD applies it in the cluster",
-    "argoproj.io:ApplicationSet": "Argo CD applies it in the cluster",
-}
-_COMPONENTS: Final = "helm.sh"  # the engine's own group for charts: what a Chart makes is shown by itself
 _ABOUT: Final = frozenset({"apiVersion", "kind", "metadata", "status"})  # of an object, not what it wants
 # Keys below which pod templates stand: spec, template, pytorchReplicaSpecs, workerGroupSpecs, replicatedJobs, tasks.
 _HOLDER: Final = re.compile(r"(?:spec|template|container|group|task|job|pod)s?(?:\[\d+\])?$", re.IGNORECASE)
+# image, imageName, containerImage, driverImage; not imagePullPolicy, and not the `images` that somebody may watch.
+_IMAGE: Final = re.compile(r"(?:^i|I|_i)mage(?:Name|Ref|_name|_ref)?$")
+_IMAGE_PARTS: Final = ("repository", "name", "tag", "digest", "registry")
+# Templates of pods that stand in another object, of the cluster or of a bundle.
+_REFERENCES: Final = frozenset(
+    {
+        "clusterWorkflowTemplateRef",
+        "jobTemplateRef",
+        "pipelineRef",
+        "podTemplateRef",
+        "runtimeRef",
+        "taskRef",
+        "templateRef",
+        "workflowTemplateRef",
+        "workloadRef",
+    }
+)
+# Templates and patches of pods, or whole objects, that are written as text.
+_TEXTS: Final = re.compile(r"^(?:pod_?(?:spec|template)(?:_?(?:patch|yaml|file))?|manifest)$", re.IGNORECASE)
+_CONTAINERS: Final = ("container", "containers", "initContainers", "sidecars")
+_POD_LISTS: Final = ("containers", "initContainers", "ephemeralContainers")
+
+NAMES: Final = "names an image or GPUs"
+REFERS: Final = "refers to a template that stands elsewhere"
+TEXT: Final = "is a text from which pods are made"
+NO_IMAGE: Final = "is a container without an image"
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,66 +51,124 @@ class Place:
     """One place in a resource, as a path of keys: `spec.pytorchReplicaSpecs.Worker.template`.
 
     `template` is a pod template there, UNKNOWN where what stands there is not known yet, and None where it is something
-    else that names an image or a GPU.
+    else that may make pods: `why` says what.
     """
 
     path: str
     template: Mapping[str, Any] | Unknown | None
+    why: str = NAMES
 
 
 def is_custom(token: str) -> bool:
     """True for kinds that Kubernetes itself does not have, charts that are rendered elsewhere among them."""
     package, _, rest = token.partition(":")
     group = rest.partition("/")[0]
-    if package != "kubernetes" or "." not in group:
+    if package != "kubernetes" or "/" not in rest:
         return False
-    is_of_kubernetes = group.endswith(".k8s.io") and not group.endswith(".x-k8s.io")
-    return out_of_sight(token) is not None or not (is_of_kubernetes or group == _COMPONENTS)
+    return out_of_sight(token) is not None or group not in BUILT_IN
 
 
 def out_of_sight(token: str) -> str | None:
     """Why what this kind makes does not pass through the engine; None for all others."""
+    return OUT_OF_SIGHT.get("".join(_group_and_kind(token)))
+
+
+def _group_and_kind(token: str) -> tuple[str, str]:
     rest = token.partition(":")[2]
-    return OUT_OF_SIGHT.get(f"{rest.partition('/')[0]}:{rest.rpartition(':')[2].removesuffix('Patch')}")
+    return f"{rest.partition('/')[0]}:", rest.rpartition(":")[2].removesuffix("Patch")
 
 
-def places(inputs: Mapping[str, Any]) -> Iterator[Place]:
+def places(token: str, inputs: Mapping[str, Any]) -> Iterator[Place]:
     """Every pod template of a resource, and every other place that may make pods."""
+    group, kind = _group_and_kind(token)
+    if group in WITHOUT_PODS or f"{group}{kind}" in WITHOUT_PODS:
+        return
+    patterns = PATTERNS.get(group, frozenset())
     for key, value in inputs.items():
         if key not in _ABOUT:
-            yield from _places(value, str(key))
+            yield from _places(value, str(key), patterns)
 
 
-def _places(value: Any, path: str) -> Iterator[Place]:
+def _places(value: Any, path: str, patterns: Collection[str]) -> Iterator[Place]:
     if value is UNKNOWN:
         if _HOLDER.search(path):
             yield Place(path, UNKNOWN)
     elif isinstance(value, Mapping):
-        if _is_template(value):
-            yield Place(path, value)
-        elif _may_make_pods(value):
-            yield Place(path, None)
-        else:
-            for key, inner in value.items():
-                yield from _places(inner, f"{path}.{key}")
+        yield from _of_mapping(value, path, patterns)
     elif isinstance(value, Sequence) and not isinstance(value, str):
         for index, inner in enumerate(value):
-            yield from _places(inner, f"{path}[{index}]")
+            yield from _places(inner, f"{path}[{index}]", patterns)
+
+
+def _of_mapping(value: Mapping[str, Any], path: str, patterns: Collection[str]) -> Iterator[Place]:
+    judged: Collection[str] = ()
+    if _is_template(value):
+        yield Place(path, value)
+        yield from _beside(value["spec"], f"{path}.spec", patterns)
+        judged = ("metadata", "spec")
+    elif _is_pod(value):
+        yield Place(path, {"spec": value})
+        judged = _POD_LISTS
+    elif why := _makes_pods(value, path):
+        yield Place(path, None, why)
+    for key, inner in value.items():
+        if key not in judged and key not in patterns:
+            yield from _inner(key, inner, f"{path}.{key}", patterns)
+
+
+def _beside(pod: Mapping[str, Any], path: str, patterns: Collection[str]) -> Iterator[Place]:
+    """What else stands in a pod template of a kind whose template is more than a pod."""
+    for key, inner in pod.items():
+        if key not in _POD_LISTS and key not in patterns and key != "volumes":
+            yield from _inner(key, inner, f"{path}.{key}", patterns)
+
+
+def _inner(key: str, value: Any, path: str, patterns: Collection[str]) -> Iterator[Place]:
+    if key in _REFERENCES and value:
+        yield Place(path, UNKNOWN if value is UNKNOWN else None, REFERS)
+    elif isinstance(value, str) and value and _TEXTS.match(key):
+        yield Place(path, None, TEXT)
+    else:
+        yield from _places(value, path, patterns)
 
 
 def _is_template(value: Mapping[str, Any]) -> bool:
     spec = value.get("spec")
-    return isinstance(spec, Mapping) and _is_list(spec.get("containers"))
+    return isinstance(spec, Mapping) and _is_list(spec.get("containers")) and not _is_texts(spec["containers"])
 
 
-def _may_make_pods(value: Mapping[str, Any]) -> bool:
-    """It names an image or asks for GPUs: a container of another shape, or what a controller makes one from."""
-    image = value.get("image")
-    return image is UNKNOWN or (isinstance(image, str) and bool(image)) or _asks(value)
+def _is_pod(value: Mapping[str, Any]) -> bool:
+    """A pod spec without the template around it, as KServe and the Prometheus operator have it."""
+    found = value.get("containers")
+    is_list = isinstance(found, Sequence) and not isinstance(found, str)
+    return bool(is_list and found) and all(isinstance(each, Mapping) for each in found or ())
+
+
+def _makes_pods(value: Mapping[str, Any], path: str) -> str | None:
+    """Why pods may come of it: a container of another shape, or what a controller makes one from."""
+    if any(_is_image(each) for key, each in value.items() if _IMAGE.search(str(key))) or _asks(value):
+        return NAMES
+    holder = path.rpartition(".")[2].partition("[")[0]
+    if holder in _CONTAINERS and value and not any(_IMAGE.search(str(key)) for key in value):
+        return NO_IMAGE
+    return None
+
+
+def _is_image(value: Any) -> bool:
+    if isinstance(value, Mapping):
+        return any(
+            value.get(key) is UNKNOWN or (value.get(key) and isinstance(value[key], str)) for key in _IMAGE_PARTS
+        )
+    return value is UNKNOWN or (isinstance(value, str) and bool(value))
 
 
 def _asks(value: Mapping[str, Any]) -> bool:
-    """`resources`, or as Kubeflow's trainer has it `resourcesPerNode`, with amounts of an NVIDIA device."""
+    """`resources`, or as Kubeflow's trainer has it `resourcesPerNode`, with amounts of an NVIDIA device.
+
+    Or as Spark has it: `gpu: {name: nvidia.com/gpu, quantity: 1}`.
+    """
+    if str(value.get("name", "")).startswith(NVIDIA_PREFIX) and "quantity" in value:
+        return True
     amounts = [
         each.get(kind)
         for key, each in value.items()
@@ -105,3 +180,7 @@ def _asks(value: Mapping[str, Any]) -> bool:
 
 def _is_list(value: Any) -> bool:
     return value is UNKNOWN or (isinstance(value, Sequence) and not isinstance(value, str))
+
+
+def _is_texts(value: Any) -> bool:
+    return value is not UNKNOWN and bool(value) and all(isinstance(each, str) for each in value)

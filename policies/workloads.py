@@ -104,7 +104,7 @@ def holds_pods(token: str) -> bool:
 def _is_known(token: str) -> bool:
     package, _, rest = token.partition(":")
     group, _, _ = rest.partition("/")
-    return package == "kubernetes" and group in GROUPS and _kind(token) in POD_PATHS
+    return package == "kubernetes" and group in GROUPS and _kind(token).removesuffix("List") in POD_PATHS
 
 
 def _kind(token: str) -> str:
@@ -135,12 +135,25 @@ def workloads(token: str, name: str, inputs: Mapping[str, Any]) -> Iterator[Work
         return
     kind = _kind(token)
     label = f"{kind} {_object_name(name, inputs)}"
-    if _is_known(token):
+    if kind.removesuffix("List") in POD_PATHS and kind not in POD_PATHS and _is_known(token):
+        yield from _of_list(token, name, inputs)
+    elif _is_known(token):
         *outer, last = POD_PATHS[kind]
         owner = _at(inputs, outer)
         yield _workload(token, label, owner.get(last, {}) if isinstance(owner, Mapping) else owner, _metadata(owner))
     elif is_custom(token):
         yield from _of_custom_resource(token, label, inputs)
+
+
+def _of_list(token: str, name: str, inputs: Mapping[str, Any]) -> Iterator[Workload]:
+    """Each object of a DeploymentList or PodList, as if it were a resource of its own."""
+    items = inputs.get("items")
+    listed = items if isinstance(items, Sequence) and not isinstance(items, str) else ()
+    if items is UNKNOWN or UNKNOWN in listed:
+        yield Workload(f"{_kind(token)} {name}", {}, unread="which objects it lists is not known yet")
+    for index, each in enumerate(listed):
+        if isinstance(each, Mapping):
+            yield from workloads(token.removesuffix("List"), f"{name}[{index}]", each)
 
 
 def _of_custom_resource(token: str, label: str, inputs: Mapping[str, Any]) -> Iterator[Workload]:
@@ -151,14 +164,12 @@ def _of_custom_resource(token: str, label: str, inputs: Mapping[str, Any]) -> It
         )
         return
     others: list[str] = []
-    for place in places(inputs):
+    for place in places(token, inputs):
         if isinstance(place.template, Mapping):
             pod = _with_images(place.template["spec"])
             yield _workload(token, f"{place.path} of {label}", pod, place.template.get("metadata"))
         else:
-            others.append(
-                f"{place.path} {'is not known yet' if place.template is UNKNOWN else 'names an image or GPUs'}"
-            )
+            others.append(f"{place.path} {'is not known yet' if place.template is UNKNOWN else place.why}")
     if others:
         what = "of such a resource the pod templates are judged and nothing else"
         yield Workload(label, {}, unread=f"{listing(others, most=3)}, and what pods come of it is not known: {what}")

@@ -1,0 +1,105 @@
+"""Which kinds are Kubernetes' own, which are rendered out of sight, and which only look as if they made pods. Data."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+# Groups of kubernetes/api v0.34 and earlier, as Pulumi writes them, and Pulumi's own for what it renders itself.
+# Every other one belongs to a custom resource, `sparkoperator.k8s.io` and `snapshot.storage.k8s.io` too.
+BUILT_IN: Final = frozenset(
+    {
+        "core",
+        "apps",
+        "autoscaling",
+        "batch",
+        "extensions",
+        "meta",
+        "policy",
+        "admissionregistration.k8s.io",
+        "apiextensions.k8s.io",
+        "apiregistration.k8s.io",
+        "auditregistration.k8s.io",
+        "authentication.k8s.io",
+        "authorization.k8s.io",
+        "certificates.k8s.io",
+        "coordination.k8s.io",
+        "discovery.k8s.io",
+        "events.k8s.io",
+        "flowcontrol.apiserver.k8s.io",
+        "imagepolicy.k8s.io",
+        "internal.apiserver.k8s.io",
+        "networking.k8s.io",
+        "node.k8s.io",
+        "rbac.authorization.k8s.io",
+        "resource.k8s.io",
+        "scheduling.k8s.io",
+        "settings.k8s.io",
+        "storage.k8s.io",
+        "storagemigration.k8s.io",
+        "helm.sh",
+        "index",
+        "kustomize",
+        "yaml",
+    }
+)
+
+_APPLIED: Final = "it is applied in the cluster"
+# Kinds whose objects are made by a controller in the cluster, from a chart or a repository.
+OUT_OF_SIGHT: Final[Mapping[str, str]] = {
+    "helm.sh:Release": "its chart is rendered inside the provider; a Chart of kubernetes.helm.v4 shows each object",
+    "helm.toolkit.fluxcd.io:HelmRelease": "Flux renders its chart in the cluster",
+    "kustomize.toolkit.fluxcd.io:Kustomization": "Flux applies it in the cluster",
+    "helm.cattle.io:HelmChart": "its chart is rendered in the cluster",
+    "helm.crossplane.io:Release": "its chart is rendered in the cluster",
+    "argoproj.io:Application": "Argo CD applies it in the cluster",
+    "argoproj.io:ApplicationSet": "Argo CD applies it in the cluster",
+    "fleet.cattle.io:Bundle": _APPLIED,
+    "fleet.cattle.io:GitRepo": _APPLIED,
+    "kappctrl.k14s.io:App": _APPLIED,
+    "packaging.carvel.dev:PackageInstall": _APPLIED,
+    "operators.coreos.com:Subscription": "its operator is installed in the cluster",
+    "pkg.crossplane.io:Provider": "its package is installed in the cluster",
+    "pkg.crossplane.io:Function": "its package is installed in the cluster",
+    "pulumi.com:Stack": "another Pulumi program makes it",
+}
+
+# Images, containers and pod templates in these are patterns, addresses or rules: no pod comes of them.
+# A trailing ":" stands for every kind of the group.
+WITHOUT_PODS: Final = frozenset(
+    {
+        "config.gatekeeper.sh:",
+        "constraints.gatekeeper.sh:",
+        "expansion.gatekeeper.sh:",
+        "mutations.gatekeeper.sh:",
+        "status.gatekeeper.sh:",
+        "templates.gatekeeper.sh:",
+        "image.toolkit.fluxcd.io:",
+        "notification.toolkit.fluxcd.io:",
+        "source.toolkit.fluxcd.io:",
+        "monitoring.coreos.com:AlertmanagerConfig",
+        "monitoring.coreos.com:PodMonitor",
+        "monitoring.coreos.com:Probe",
+        "monitoring.coreos.com:PrometheusRule",
+        "monitoring.coreos.com:ScrapeConfig",
+        "monitoring.coreos.com:ServiceMonitor",
+        "aquasecurity.github.io:",
+        "autoscaling.k8s.io:",
+        "cert-manager.io:",
+        "cluster.x-k8s.io:",
+        "config.openshift.io:",
+        "gateway.networking.k8s.io:",
+        "image.openshift.io:",
+        "kargo.akuity.io:",
+        "policies.kyverno.io:",
+        "policy.sigstore.dev:",
+        "reports.kyverno.io:",
+        "wgpolicyk8s.io:",
+    }
+)
+# What of a kind is a pattern, where the rest of it may make pods: Kyverno's `generate` makes objects.
+PATTERNS: Final[Mapping[str, frozenset[str]]] = {
+    "kyverno.io:": frozenset(
+        {"context", "exclude", "imageExtractors", "match", "mutate", "preconditions", "validate", "verifyImages"}
+    ),
+}

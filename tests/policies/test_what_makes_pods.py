@@ -1,0 +1,163 @@
+"""Custom resources: whatever may make pods is judged or told, and what only looks like it is passed over."""
+
+from __future__ import annotations
+
+import sys
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parent))  # for shown.py: folders of tests are no packages here
+from shown import IMAGE, REFUSED, UNPROVED, shown, texts
+
+from components.placement import Node
+from policies.api_groups import BUILT_IN
+from policies.model import Site
+
+SITE = Site(
+    nodes=(Node("n01", "gtx", {}, [], {"nvidia.com/gpu": Decimal(8), "cpu": Decimal(8)}),),
+    allowed_registries=("registry.example.edu",),
+)
+BAD = {"containers": [{"name": "c", "image": IMAGE, "securityContext": {"privileged": True}}]}
+TEMPLATE = {"spec": BAD}
+GOOD = {"spec": {"containers": [{"name": "c", "image": IMAGE}]}}
+
+
+def said(token: str, spec: Any) -> list[tuple[str, str]]:
+    return shown(SITE, f"kubernetes:{token}", {"metadata": {"name": "x"}, "spec": spec})
+
+
+@pytest.mark.parametrize(
+    ("token", "spec", "path"),
+    [
+        (
+            "sparkoperator.k8s.io/v1beta2:SparkApplication",
+            {"image": IMAGE, "executor": {"template": TEMPLATE}},
+            "spec.executor.template",
+        ),
+        ("flink.apache.org/v1beta1:FlinkDeployment", {"image": "flink", "podTemplate": TEMPLATE}, "spec.podTemplate"),
+        ("metrics.k8s.io/v1:Thing", {"template": TEMPLATE}, "spec.template"),
+        (
+            "kubeflow.org/v1:MPIJob",
+            {"launcher": {"image": IMAGE, "resources": {}, "template": TEMPLATE}},
+            "spec.launcher.template",
+        ),
+        ("example.org/v1:Two", {"template": GOOD, "worker": {"template": TEMPLATE}}, "spec.worker.template"),
+        ("example.org/v1:Nested", {"template": {**GOOD, "worker": {"template": TEMPLATE}}}, "spec.template.worker"),
+        ("example.org/v1:Inside", {"template": {"spec": {**GOOD["spec"], "other": TEMPLATE}}}, "spec.template.spec"),
+        ("serving.kserve.io/v1beta1:InferenceService", {"predictor": BAD}, "spec.predictor"),
+        ("monitoring.coreos.com/v1:Prometheus", BAD, "spec"),
+        ("work.open-cluster-management.io/v1:ManifestWork", {"workload": {"manifests": [TEMPLATE]}}, "spec.workload"),
+        ("kyverno.io/v1:ClusterPolicy", {"rules": [{"generate": {"data": TEMPLATE}}]}, "spec.rules[0].generate"),
+    ],
+)
+def test_every_pod_template_is_judged_not_only_the_first(token: str, spec: Any, path: str) -> None:
+    (message,) = [each for each in texts(said(token, spec), REFUSED) if "is privileged" in each]
+    assert message.startswith(f"P-GPU: {path}")
+
+
+@pytest.mark.parametrize("kind", ["apps/v1:DeploymentList", "core/v1:PodList"])
+def test_each_object_of_a_list_is_judged(kind: str) -> None:
+    item = {"spec": {"template": TEMPLATE}} if "Deployment" in kind else TEMPLATE
+    found = shown(SITE, f"kubernetes:{kind}", {"items": [{"spec": {}}, item]})
+    (message,) = texts(found, REFUSED, "P-GPU")
+    assert " x[1]: containers[0] is privileged" in message
+
+
+@pytest.mark.parametrize(
+    ("token", "spec", "place"),
+    [
+        ("sparkoperator.k8s.io/v1beta2:SparkApplication", {"image": "spark:3"}, "spec names an image or GPUs"),
+        (
+            "sparkoperator.k8s.io/v1beta2:SparkApplication",
+            {"executor": {"gpu": {"name": "nvidia.com/gpu", "quantity": 1}}},
+            "spec.executor.gpu names an image or GPUs",
+        ),
+        ("example.org/v1:Db", {"image": {"repository": "x/y", "tag": "1"}}, "spec names an image"),
+        ("postgresql.cnpg.io/v1:Cluster", {"imageName": "ghcr.io/x/postgresql:16"}, "spec names an image"),
+        ("example.org/v1:Db", {"sidecar": {"containerImage": "x"}}, "spec.sidecar names an image"),
+        ("example.org/v1:Db", {"executorImage": "x"}, "spec names an image"),
+        (
+            "argoproj.io/v1alpha1:Workflow",
+            {"templates": [{"container": {"command": ["sh"]}}]},
+            "spec.templates[0].container is a container without an image",
+        ),
+        (
+            "argoproj.io/v1alpha1:Workflow",
+            {"workflowTemplateRef": {"name": "train"}},
+            "spec.workflowTemplateRef refers to a template",
+        ),
+        (
+            "argoproj.io/v1alpha1:Workflow",
+            {"templates": [{"dag": {"tasks": [{"templateRef": {"name": "t", "template": "x"}}]}}]},
+            "spec.templates[0].dag.tasks[0].templateRef refers",
+        ),
+        ("tekton.dev/v1:PipelineRun", {"pipelineRef": {"name": "p"}}, "spec.pipelineRef refers"),
+        ("tekton.dev/v1:TaskRun", {"taskRef": {"name": "p"}}, "spec.taskRef refers"),
+        ("trainer.kubeflow.org/v1alpha1:TrainJob", {"runtimeRef": {"name": "torch"}}, "spec.runtimeRef refers"),
+        (
+            "argoproj.io/v1alpha1:Workflow",
+            {"podSpecPatch": "containers: [{name: main, securityContext: {privileged: true}}]"},
+            "spec.podSpecPatch is a text",
+        ),
+        (
+            "argoproj.io/v1alpha1:Workflow",
+            {"templates": [{"resource": {"action": "create", "manifest": "kind: Pod"}}]},
+            "spec.templates[0].resource.manifest is a text",
+        ),
+    ],
+)
+def test_what_makes_pods_in_another_shape_could_not_be_proved(token: str, spec: Any, place: str) -> None:
+    found = said(token, spec)
+    assert texts(found, REFUSED) == []
+    (message,) = texts(found, UNPROVED, "P-READ")
+    assert f"could not be proved: {place}" in message
+
+
+PATTERN = {"spec": {"containers": [{"name": "*", "image": "*:latest", "securityContext": {"privileged": "false"}}]}}
+
+
+@pytest.mark.parametrize(
+    ("token", "spec"),
+    [
+        (
+            "kyverno.io/v1:ClusterPolicy",
+            {"rules": [{"match": {"any": []}, "validate": {"pattern": PATTERN}, "verifyImages": [{"image": "x"}]}]},
+        ),
+        ("kyverno.io/v1:Policy", {"rules": [{"mutate": {"patchStrategicMerge": PATTERN}}]}),
+        ("policies.kyverno.io/v1alpha1:ImageValidatingPolicy", {"matchImageReferences": [{"image": "x"}]}),
+        ("constraints.gatekeeper.sh/v1beta1:K8sAllowedRepos", {"parameters": {"image": "x", "containers": [{}]}}),
+        ("image.toolkit.fluxcd.io/v1:ImageRepository", {"image": "ghcr.io/x/y", "interval": "1m"}),
+        (
+            "monitoring.coreos.com/v1:PrometheusRule",
+            {"groups": [{"rules": [{"labels": {"image": "x", "container": "c"}}]}]},
+        ),
+        ("keda.sh/v1alpha1:ScaledObject", {"scaleTargetRef": {"name": "web"}, "triggers": [{"type": "cpu"}]}),
+        ("autoscaling.k8s.io/v1:VerticalPodAutoscaler", {"resourcePolicy": {"containerPolicies": [{}]}}),
+        ("snapshot.storage.k8s.io/v1:VolumeSnapshot", {"source": {"persistentVolumeClaimName": "x"}}),
+        ("kueue.x-k8s.io/v1beta1:ClusterQueue", {"resourceGroups": [{"coveredResources": ["nvidia.com/gpu"]}]}),
+        ("example.org/v1:Thing", {"imagePullPolicy": "Always", "imagePullSecrets": [{"name": "x"}], "image": ""}),
+        ("example.org/v1:Thing", {"containers": ["app", "sidecar"], "container": "app", "manifest": {"a": 1}}),
+        ("networking.k8s.io/v1:Ingress", {"rules": [{"image": "x"}]}),
+        ("rbac.authorization.k8s.io/v1:Role", {"image": "x"}),
+    ],
+)
+def test_what_only_looks_like_pods_is_passed_over(token: str, spec: Any) -> None:
+    assert said(token, spec) == []
+
+
+def test_good_templates_of_operators_pass() -> None:
+    assert said("sparkoperator.k8s.io/v1beta2:SparkApplication", {"executor": {"template": GOOD}}) == []
+    assert said("flink.apache.org/v1beta1:FlinkDeployment", {"podTemplate": GOOD}) == []
+
+
+def test_the_groups_that_count_as_kubernetes_own_are_those_of_the_sdk() -> None:
+    import pulumi_kubernetes  # noqa: PLC0415 - for its folder alone
+
+    folder = Path(pulumi_kubernetes.__file__).parent
+    groups = {each.name for each in folder.iterdir() if each.is_dir() and (each / "v1").is_dir()}
+    assert {"apps", "batch", "networking"} <= groups
+    short = {each.partition(".")[0] for each in BUILT_IN}
+    assert groups - short == set()
