@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from components import wiring
 from components.compat import Image, Matrix, Pool, matrix
-from components.manifests import hub_pods, pre_puller, runtime
+from components.manifests import hub_availability, hub_pods, pre_puller, runtime
 from components.manifests.hub_model import parse_hub
 from components.manifests.job import JobShape, job_spec
 from components.placement import UNKNOWN
@@ -102,6 +102,9 @@ def offline_resources(stack: Stack) -> Iterator[Resource]:
         shape = parse_hub(hub.name, given)
         yield "kubernetes:batch/v1:Job", f"{hub.name}-credentials", hub_pods.credentials_job(shape, script="")
         yield "kubernetes:apps/v1:Deployment", f"{hub.name}-proxy", hub_pods.proxy_deployment(shape)
+        if shape.availability:
+            counting = hub_availability.deployment(shape, program="")
+            yield "kubernetes:apps/v1:Deployment", f"{hub.name}-availability", counting
         yield "kubernetes:apps/v1:StatefulSet", hub.name, hub_pods.hub_stateful_set(shape, config_checksum=UNKNOWN)
         for name, pulled in wiring.pre_puller_args(stack, hub, unknown, hub.name).items():
             spec = pre_puller.daemon_set_spec(name, str(pulled["pool"]), pulled["images"])

@@ -9,10 +9,10 @@ from pulumi_kubernetes.apps.v1 import Deployment, StatefulSet
 from pulumi_kubernetes.batch.v1 import Job
 from pulumi_kubernetes.core.v1 import ConfigMap, NamespacePatch, Service, ServiceAccount
 from pulumi_kubernetes.networking.v1 import NetworkPolicy
-from pulumi_kubernetes.rbac.v1 import Role, RoleBinding
+from pulumi_kubernetes.rbac.v1 import ClusterRole, ClusterRoleBinding, Role, RoleBinding
 
 from components.manifests import hub as objects
-from components.manifests import hub_access, hub_pods
+from components.manifests import hub_access, hub_availability, hub_options, hub_pods
 from components.manifests.hub_model import Hub, parse_hub
 from components.problems import SettingsError
 
@@ -205,6 +205,9 @@ class NotebookHubArgs(TypedDict):
     """Heads the spawn page; default JupyterHub."""
     help_url: NotRequired[str]
     """Where people get help; a link on the spawn page."""
+    availability: NotRequired[bool]
+    """Tell how many servers of each profile fit now. A service of its own counts them; its account may list nodes and
+    pods of the whole cluster, and nothing else. Default true; it needs the right to create a ClusterRole."""
     expose: HubExpose
     public_url: NotRequired[str]
     """Where people open the hub, when something in front of it has the name and the certificate."""
@@ -283,6 +286,9 @@ class NotebookHub(pulumi.ComponentResource):
             opts=self._child(credentials, binding, config, proxy, *policies),
         )
 
+        if hub.availability:
+            self._availability(name, hub, inside, config)
+
         self.url = _url(hub, public)
         self.namespace = namespace.metadata.apply(lambda _: hub.namespace)
         self.credentials_secret = credentials.metadata.apply(lambda _: objects.CREDENTIALS)
@@ -311,6 +317,23 @@ class NotebookHub(pulumi.ComponentResource):
             opts=pulumi.ResourceOptions.merge(
                 self._child(binding, *policies), pulumi.ResourceOptions(delete_before_replace=True)
             ),
+        )
+
+    def _availability(self, name: str, hub: Hub, inside: pulumi.ResourceOptions, config: ConfigMap) -> None:
+        """Nothing of the hub waits for it: without its answer the pages say nothing of what is free."""
+        word = hub_options.AVAILABILITY
+        name = f"{name}-{word}"
+        account = ServiceAccount(name, **_python(hub_access.service_account(hub, word, word)), opts=inside)
+        role = ClusterRole(name, **hub_availability.cluster_role(hub), opts=self._child())
+        binding = ClusterRoleBinding(
+            name, **_python(hub_availability.cluster_role_binding(hub)), opts=self._child(account, role)
+        )
+        policy = NetworkPolicy(name, **hub_availability.network_policy(hub), opts=inside)
+        Service(name, **hub_availability.service(hub), opts=inside)
+        Deployment(
+            name,
+            **hub_availability.deployment(hub, program=_text(f"hub_files/{hub_availability.PROGRAM}")),
+            opts=self._child(binding, policy, config),
         )
 
     def _child(self, *after: pulumi.Resource) -> pulumi.ResourceOptions:

@@ -203,6 +203,7 @@ def hub_args(stack: Stack, hub: Hub, refs: Refs) -> NotebookHubArgs:
         "public_url": hub.public_url,
         "site_name": stack.site.name,
         "help_url": hub.help_url,
+        "availability": hub.availability,
         "storage_class": hub.storage_class,
     }
     return cast("NotebookHubArgs", {key: value for key, value in args.items() if value is not None})

@@ -60,6 +60,7 @@ def test_settings_and_images_are_read_without_the_engine() -> None:
 def test_every_module_can_be_imported() -> None:
     run_in_the_cluster = {  # need JupyterHub and its `get_config`
         "components.manifests.jupyterhub_config",
+        "components.manifests.hub_files.pages",
         "components.manifests.hub_files.spawner",
     }
     packages = sorted({path.parent for top in ("components", "images", "policies", "lab") for path in sources(top)})

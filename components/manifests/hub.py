@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from components.manifests.hub_model import Hub
-from components.manifests.hub_options import render_options
+from components.manifests.hub_options import render_availability, render_options
 from components.manifests.hub_page import PAGE_FILE, render_page
 
 HUB = "hub"
@@ -30,6 +30,7 @@ CONFIG_FILE = "jupyterhub_config.py"
 LOGIN_CA_FILE = "login-ca.pem"
 OPTIONS_FILE = "options.json"
 IMAGES_FILE = "images.json"
+AVAILABILITY_FILE = "availability.json"
 
 
 def component_labels(component: str) -> dict[str, str]:
@@ -71,6 +72,7 @@ def config_data(hub: Hub, *, files: Mapping[str, str], images: Any) -> dict[str,
     trusted = hub.authenticator.ca_certificates
     return {
         **files,
+        AVAILABILITY_FILE: render_availability(hub),
         IMAGES_FILE: images,
         **({LOGIN_CA_FILE: trusted} if trusted else {}),
         OPTIONS_FILE: render_options(hub),

@@ -81,41 +81,46 @@ def role_binding(hub: Hub, name: str, component: str) -> dict[str, Any]:
 def network_policies(hub: Hub) -> dict[str, dict[str, Any]]:
     """Policy of each kind of pod by its name. They hold only where the cluster's network plugin enforces them."""
     return {
-        HUB: _policy(
+        HUB: policy(
             hub,
             HUB,
             HUB,
             ingress=[_from("hub", HUB_PORT)],
-            # The API server's address is not known here, an identity provider's neither.
-            egress=[{"to": _everything_but(METADATA_IPV4, METADATA_IPV6)}],
+            egress=anywhere_but_metadata(),  # and an identity provider's address is not known here either
         ),
-        PROXY: _policy(
+        PROXY: policy(
             hub,
             PROXY,
             PROXY,
             ingress=[{"ports": _tcp(PROXY_PORT)}, _from("proxy-api", PROXY_API_PORT)],
             egress=[_to(HUB, HUB_PORT), _to(USER_COMPONENT, NOTEBOOK_PORT), _dns()],
         ),
-        "singleuser": _policy(
+        "singleuser": policy(
             hub,
             "singleuser",
             USER_COMPONENT,
             ingress=[_from("singleuser", NOTEBOOK_PORT)],
             egress=[_to(HUB, HUB_PORT), _dns(), {"to": _everything_but(PRIVATE_IPV4, PRIVATE_IPV6)}],
         ),
-        CREDENTIALS: _policy(
+        CREDENTIALS: policy(
             hub,
             CREDENTIALS,
             CREDENTIALS,
             ingress=[],
-            egress=[{"to": _everything_but(METADATA_IPV4, METADATA_IPV6)}],
+            egress=anywhere_but_metadata(),
         ),
     }
 
 
-def _policy(
+def anywhere_but_metadata() -> list[dict[str, Any]]:
+    """Egress of those that ask the API server, whose address is not known here."""
+    return [{"to": _everything_but(METADATA_IPV4, METADATA_IPV6)}]
+
+
+def policy(
     hub: Hub, name: str, component: str, *, ingress: list[dict[str, Any]], egress: list[dict[str, Any]]
 ) -> dict[str, Any]:
+    """Policy of the pods of one component, in both directions."""
     return {
         "metadata": metadata(hub, name, component),
         "spec": {

@@ -86,6 +86,7 @@ class Hub:
     core_tolerations: Sequence[Mapping[str, Any]]
     site_name: str
     help_url: str | None
+    availability: bool
     images: Mapping[str, Any] = field(default_factory=dict)
     """Image of each image name that a profile uses."""
 
@@ -119,6 +120,7 @@ def parse_hub(name: str, args: Mapping[str, Any]) -> Hub:
         core_tolerations=_tolerations(read, "core_tolerations"),
         site_name=read.text("site_name", "JupyterHub"),
         help_url=read.url("help_url") if read.has("help_url") else None,
+        availability=read.claim("availability", default=True),
         images={profile.image_name: profile.image for profile in profiles},
     )
     # Told to policies and to reviewers: nothing of the hub depends on these.

@@ -11,7 +11,11 @@ from typing import Any
 
 from components import labels
 from components.manifests.hub_model import Hub, Profile
-from components.manifests.pools import one_of
+from components.manifests.pools import one_of, required
+
+AVAILABILITY = "availability"
+AVAILABILITY_PORT = 8082
+AVAILABILITY_URL = f"http://{AVAILABILITY}:{AVAILABILITY_PORT}/counts"
 
 HOME = "/home/jovyan"
 HOME_VOLUME = "home"
@@ -30,6 +34,25 @@ def render_options(hub: Hub) -> str:
         "KubeSpawner": _kubespawner(hub),
     }
     return json.dumps(sections, indent=2, sort_keys=True, ensure_ascii=False) + "\n"
+
+
+def render_availability(hub: Hub) -> str:
+    """Text of `availability.json`: what the scheduler sets aside for one server, and where it may land."""
+    profiles = {profile.name: _counted(profile) for profile in hub.profiles}
+    return json.dumps({"profiles": profiles}, indent=2, sort_keys=True) + "\n"
+
+
+def _counted(profile: Profile) -> dict[str, Any]:
+    return {
+        **({"affinity": required(one_of(profile.pools))} if len(profile.pools) > 1 else {}),
+        "nodeSelector": dict(profile.node_selector),
+        "requests": {
+            "cpu": profile.cpu_guarantee,
+            "memory": round(profile.memory_guarantee_gib * 2**30),
+            labels.GPU_RESOURCE: profile.gpus,
+        },
+        "tolerations": [dict(toleration) for toleration in profile.tolerations],
+    }
 
 
 def _jupyterhub(hub: Hub) -> dict[str, Any]:

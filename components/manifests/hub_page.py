@@ -10,6 +10,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from components.manifests.hub_model import Cull, Hub, Profile, size_words
+from components.manifests.hub_options import AVAILABILITY_URL
 
 PAGE_FILE = "page.json"
 _UNITS = (("day", 86400), ("hour", 3600), ("minute", 60), ("second", 1))
@@ -19,6 +20,7 @@ def render_page(hub: Hub) -> str:
     """Text of `page.json`."""
     default = next((profile for profile in hub.profiles if profile.is_default), hub.profiles[0])
     page = {
+        "availability_url": AVAILABILITY_URL if hub.availability else None,
         "cards": [_card(profiles) for profiles in _grouped(hub.profiles)],
         "default": default.name,
         "ends": ends_words(hub.cull),
@@ -95,5 +97,7 @@ def _choice(profile: Profile) -> dict[str, Any]:
         "title": profile.title,
         "size": size,
         # What the operator says beyond the size.
+        "gpus": profile.gpus,
+        "gpu": profile.shown.gpu,
         "note": "" if profile.description == size else profile.description,
     }

@@ -28,7 +28,7 @@ STATE_FOLDER = "/srv/jupyterhub"
 HUB_UID = 1000
 PROXY_UID = 65534
 
-_CONTAINER_SECURITY = {"allowPrivilegeEscalation": False, "capabilities": {"drop": ["ALL"]}}
+CONTAINER_SECURITY = {"allowPrivilegeEscalation": False, "capabilities": {"drop": ["ALL"]}}
 
 
 def hub_stateful_set(hub: Hub, *, config_checksum: Any) -> dict[str, Any]:
@@ -50,14 +50,14 @@ def hub_stateful_set(hub: Hub, *, config_checksum: Any) -> dict[str, Any]:
         "readinessProbe": {**_probe("/hub/health"), "periodSeconds": 5, "timeoutSeconds": 3},
         "livenessProbe": {**_probe("/hub/health"), "periodSeconds": 10, "timeoutSeconds": 5, "failureThreshold": 6},
         "resources": {"requests": {"cpu": "100m", "memory": "256Mi"}},
-        "securityContext": _CONTAINER_SECURITY,
+        "securityContext": CONTAINER_SECURITY,
         "volumeMounts": [
             {"name": "config", "mountPath": CONFIG_FOLDER, "readOnly": True},
             {"name": "database", "mountPath": STATE_FOLDER},
         ],
     }
     pod = {
-        **_pod(hub, uid=HUB_UID),
+        **core_pod(hub, uid=HUB_UID),
         "serviceAccountName": HUB,
         "automountServiceAccountToken": True,
         "containers": [container],
@@ -109,7 +109,7 @@ def proxy_deployment(hub: Hub) -> dict[str, Any]:
         "readinessProbe": {**_probe("/_chp_healthz"), "periodSeconds": 2, "failureThreshold": 30},
         "livenessProbe": {**_probe("/_chp_healthz"), "initialDelaySeconds": 60, "periodSeconds": 10},
         "resources": {"requests": {"cpu": "50m", "memory": "128Mi"}},
-        "securityContext": {**_CONTAINER_SECURITY, "readOnlyRootFilesystem": True},
+        "securityContext": {**CONTAINER_SECURITY, "readOnlyRootFilesystem": True},
     }
     return {
         "metadata": metadata(hub, PROXY, PROXY),
@@ -124,7 +124,7 @@ def proxy_deployment(hub: Hub) -> dict[str, Any]:
                     "labels": {**component_labels(PROXY), **network_access("hub", "singleuser")},
                 },
                 "spec": {
-                    **_pod(hub, uid=PROXY_UID),
+                    **core_pod(hub, uid=PROXY_UID),
                     "automountServiceAccountToken": False,
                     "containers": [container],
                 },
@@ -140,10 +140,10 @@ def credentials_job(hub: Hub, *, script: str) -> dict[str, Any]:
         "image": hub.hub_image,
         "command": ["python3", "-c", script, hub.namespace, *credentials_names(hub)],
         "resources": {"requests": {"cpu": "50m", "memory": "64Mi"}},
-        "securityContext": {**_CONTAINER_SECURITY, "readOnlyRootFilesystem": True},
+        "securityContext": {**CONTAINER_SECURITY, "readOnlyRootFilesystem": True},
     }
     pod = {
-        **_pod(hub, uid=HUB_UID),
+        **core_pod(hub, uid=HUB_UID),
         "serviceAccountName": CREDENTIALS,
         "automountServiceAccountToken": True,
         "restartPolicy": "Never",
@@ -187,7 +187,8 @@ def _probe(path: str) -> dict[str, Any]:
     return {"httpGet": {"path": path, "port": "http"}}
 
 
-def _pod(hub: Hub, *, uid: int) -> dict[str, Any]:
+def core_pod(hub: Hub, *, uid: int) -> dict[str, Any]:
+    """What all pods of the hub have that are not people's: where they stand, and as whom they run."""
     selector: Mapping[str, str] = hub.core_node_selector
     return {
         # Without it every service of the namespace becomes variables, and HUB_… or PROXY_… mean something to programs.

@@ -27,7 +27,11 @@ for profile in c.KubeSpawner.profile_list:
     override = profile["kubespawner_override"]
     override["image"] = images[override["image"]]
 
-c.JupyterHub.template_vars = {"gpu_commons": json.loads((HERE / "page.json").read_text())}
+from hub_files.pages import HANDLERS, page_variables  # type: ignore[import-not-found]  # noqa: E402 - found by the path above
+
+c.JupyterHub.template_vars = {"gpu_commons": page_variables(json.loads((HERE / "page.json").read_text()))}
+# JupyterHub would rather have a service; one would need every user's right to end servers, and a login of its own.
+c.JupyterHub.extra_handlers = HANDLERS
 
 # JupyterHub itself reads JPY_COOKIE_SECRET and CONFIGPROXY_AUTH_TOKEN, the OAuth authenticator OAUTH_CLIENT_SECRET.
 if c.JupyterHub.authenticator_class == "shared-password":

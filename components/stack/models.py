@@ -399,6 +399,11 @@ class Hub(BaseModel):
     )
     public_url: Url | None = Field(None, description="Address that people open, if a proxy of the site's leads here.")
     help_url: Url | None = Field(None, description="Where people get help: a link on the page that starts servers.")
+    availability: bool = Field(
+        default=True,
+        description="Tell on the pages how many servers of each profile fit now: a service of its own counts nodes and "
+        "pods of the whole cluster, with an account that may list these and nothing else.",
+    )
     pre_pull: bool = Field(
         default=False, description="Bring each profile's image to all nodes of its pool before anybody starts a server."
     )

@@ -64,28 +64,37 @@ def run(recorded: Callable[..., Any], args: NotebookHubArgs = ARGS, *, preview: 
 
 
 def template(recording: Any, kind: str) -> dict[str, Any]:
-    return dict(recording.only(kind).inputs["spec"]["template"])
+    """Of the only one of a kind; of Deployments, of the one with this name."""
+    kinds = [each for each in recording.resources if "template" in (each.inputs.get("spec") or {})]
+    (only,) = (each for each in kinds if kind in (each.name, each.type.rpartition(":")[2]))
+    return dict(only.inputs["spec"]["template"])
 
 
 @pytest.mark.parametrize("preview", [False, True], ids=["update", "preview"])
 def test_a_hub_is_these_objects_and_no_other(recorded: Callable[..., Any], *, preview: bool) -> None:
     recording = run(recorded, preview=preview)
     assert sorted((each.type.split(":", 1)[1], each.name) for each in recording.resources) == [
+        ("apps/v1:Deployment", "datahub-availability"),
         ("apps/v1:Deployment", "datahub-proxy"),
         ("apps/v1:StatefulSet", "datahub-hub"),
         ("batch/v1:Job", "datahub-credentials"),
         ("core/v1:ConfigMap", "datahub-config"),
         ("core/v1:NamespacePatch", "datahub-namespace"),
+        ("core/v1:Service", "datahub-availability"),
         ("core/v1:Service", "datahub-hub"),
         ("core/v1:Service", "datahub-proxy-api"),
         ("core/v1:Service", "datahub-proxy-public"),
+        ("core/v1:ServiceAccount", "datahub-availability"),
         ("core/v1:ServiceAccount", "datahub-credentials"),
         ("core/v1:ServiceAccount", "datahub-hub"),
         ("index:NotebookHub", "datahub"),
+        ("networking.k8s.io/v1:NetworkPolicy", "datahub-availability"),
         ("networking.k8s.io/v1:NetworkPolicy", "datahub-hub"),
         ("networking.k8s.io/v1:NetworkPolicy", "datahub-hub-credentials"),
         ("networking.k8s.io/v1:NetworkPolicy", "datahub-proxy"),
         ("networking.k8s.io/v1:NetworkPolicy", "datahub-singleuser"),
+        ("rbac.authorization.k8s.io/v1:ClusterRole", "datahub-availability"),
+        ("rbac.authorization.k8s.io/v1:ClusterRoleBinding", "datahub-availability"),
         ("rbac.authorization.k8s.io/v1:Role", "datahub-credentials"),
         ("rbac.authorization.k8s.io/v1:Role", "datahub-hub"),
         ("rbac.authorization.k8s.io/v1:RoleBinding", "datahub-credentials"),
@@ -105,11 +114,21 @@ def test_objects_reach_the_provider_as_kubernetes_writes_them(recorded: Callable
     assert hub["template"]["metadata"]["labels"]["hub.jupyter.org/network-access-proxy-api"] == "true"
     assert hub["persistentVolumeClaimRetentionPolicy"] == {"whenDeleted": "Retain", "whenScaled": "Retain"}
     bindings = {
-        each.inputs["metadata"]["name"]: each.inputs["roleRef"]["name"] for each in recording.of_type("RoleBinding")
+        each.inputs["metadata"]["name"]: each.inputs["roleRef"]["name"] for each in recording.of_type(":RoleBinding")
     }
     assert bindings == {"hub": "hub", "hub-credentials": "hub-credentials"}
+    counting = recording.only(":ClusterRoleBinding").inputs
+    assert counting["roleRef"]["name"] == recording.only(":ClusterRole").inputs["metadata"]["name"]
     accounts = recording.of_type("ServiceAccount")
-    assert [each.inputs["automountServiceAccountToken"] for each in accounts] == [False, False]
+    assert [each.inputs["automountServiceAccountToken"] for each in accounts] == [False, False, False]
+
+
+def test_a_hub_that_does_not_count_needs_no_right_outside_its_namespace(recorded: Callable[..., Any]) -> None:
+    recording = run(recorded, {**ARGS, "availability": False})
+    assert recording.of_type(":ClusterRole") == recording.of_type(":ClusterRoleBinding") == []
+    assert not [each.name for each in recording.resources if "availability" in each.name]
+    page = json.loads(recording.only("ConfigMap").inputs["data"]["page.json"])
+    assert page["availability_url"] is None
 
 
 def test_namespace_and_database_are_not_pulumis_to_delete(recorded: Callable[..., Any]) -> None:
@@ -124,7 +143,7 @@ def test_no_secret_is_registered_and_pods_only_name_one(recorded: Callable[..., 
     recording = run(recorded)
     assert recording.of_type(":Secret") == []
     for kind, variables in (
-        ("Deployment", ["CONFIGPROXY_AUTH_TOKEN"]),
+        ("datahub-proxy", ["CONFIGPROXY_AUTH_TOKEN"]),
         ("StatefulSet", ["CONFIGPROXY_AUTH_TOKEN", "JPY_COOKIE_SECRET", "DUMMY_PASSWORD"]),
     ):
         environment = template(recording, kind)["spec"]["containers"][0]["env"]
@@ -147,9 +166,9 @@ def test_pods_name_the_image_that_policies_look_up(recorded: Callable[..., Any])
     recording = run(recorded)
     named = {
         kind: template(recording, kind)["metadata"]["annotations"]["gpu-commons.org/image"]
-        for kind in ("Job", "StatefulSet", "Deployment")
+        for kind in ("Job", "StatefulSet", "datahub-proxy", "datahub-availability")
     }
-    assert named == {"Job": "hub", "StatefulSet": "hub", "Deployment": "proxy"}
+    assert named == {"Job": "hub", "StatefulSet": "hub", "datahub-proxy": "proxy", "datahub-availability": "hub"}
 
 
 def test_a_preview_that_builds_still_shows_every_profile(recorded: Callable[..., Any]) -> None:
@@ -162,7 +181,7 @@ def test_a_preview_that_builds_still_shows_every_profile(recorded: Callable[...,
     titles = [each["display_name"] for each in json.loads(data["options.json"])["KubeSpawner"]["profile_list"]]
     assert titles == ["CPU only", "GTX 1080 Ti"]
     assert not isinstance(data.get("images.json"), str)
-    assert len(recording.resources) == 19
+    assert len(recording.resources) == 25
 
 
 def test_images_reach_the_hub_once_they_are_built(recorded: Callable[..., Any]) -> None:

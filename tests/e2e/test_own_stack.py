@@ -74,12 +74,14 @@ def test_on_a_fleet_of_somebody_else_a_stack_makes_workloads_and_nothing_for_nod
         "Namespace": 1,
         "NamespacePatch": 1,
         "ConfigMap": 1,
-        "Service": 3,
-        "ServiceAccount": 2,
+        "Service": 4,
+        "ServiceAccount": 3,
         "Role": 2,
         "RoleBinding": 2,
-        "NetworkPolicy": 4,
-        "Deployment": 1,
+        "ClusterRole": 1,
+        "ClusterRoleBinding": 1,
+        "NetworkPolicy": 5,
+        "Deployment": 2,
         "StatefulSet": 1,
         "DaemonSet": 2,
         "Job": 2,
@@ -89,7 +91,7 @@ def test_on_a_fleet_of_somebody_else_a_stack_makes_workloads_and_nothing_for_nod
 
 
 def test_the_pack_proves_its_workloads_against_the_pools_of_the_shared_fleet(own: Deployed) -> None:
-    assert {"e2e-hub", "e2e-hub-hub", "e2e-hub-proxy", "gpu-smoke-job"} <= own.proved
+    assert {"e2e-hub", "e2e-hub-hub", "e2e-hub-proxy", "e2e-hub-availability", "gpu-smoke-job"} <= own.proved
     changed = own_stack.settings()
     (pool,) = [each for each in changed["config"]["gpu-commons:fleet"]["pools"] if each["name"] == "rtx2080ti"]
     pool["taints"] = [{"key": "example.edu/exam", "effect": "NoSchedule"}]

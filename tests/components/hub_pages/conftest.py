@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import socket
@@ -20,6 +21,7 @@ from playwright.sync_api import Browser, sync_playwright
 
 from components.manifests import hub as objects
 from components.manifests.hub_model import parse_hub
+from components.manifests.hub_page import PAGE_FILE
 from components.notebook_hub import hub_files
 
 sys.path.insert(0, str(Path(__file__).parent))  # for asking.py: folders of tests are no packages here
@@ -41,7 +43,7 @@ def serve(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[..., As
     """Starts hubs with these arguments of NotebookHub; they end with the module."""
     with ExitStack() as ends:
 
-        def start(args: dict[str, Any], **variables: str) -> Asker:
+        def start(args: dict[str, Any], availability_url: str | None = None) -> Asker:
             folder = tmp_path_factory.mktemp("hub")
             files = folder / "hub_files"
             files.mkdir()
@@ -49,6 +51,8 @@ def serve(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[..., As
             data = objects.config_data(one, files=hub_files(), images=objects.image_table(one.images))
             for name, text in data.items():
                 (files / name).write_text(text)
+            page = json.loads((files / PAGE_FILE).read_text())
+            (files / PAGE_FILE).write_text(json.dumps({**page, "availability_url": availability_url}))
             (folder / "kubeconfig").write_text(yaml.safe_dump(NO_CLUSTER))
             port = free_port()
             environment = {
@@ -57,7 +61,6 @@ def serve(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[..., As
                 "FILES": str(files),
                 "KUBECONFIG": str(folder / "kubeconfig"),
                 "PORT": str(port),
-                **variables,
             }
             log = (folder / "log").open("w")
             ends.callback(log.close)

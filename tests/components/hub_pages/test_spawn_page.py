@@ -5,52 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from html.parser import HTMLParser
-from typing import Any
 
 import pytest
-from asking import Asker
-from playwright.sync_api import Browser, Page, expect
+from asking import ARGS, Asker, window
+from playwright.sync_api import Browser, expect
 
-DIGEST = "sha256:" + "0" * 64
-ML: dict[str, Any] = {
-    "image": f"registry.example.edu/ml@{DIGEST}",
-    "image_name": "ml-image",
-    "gpu": "GeForce RTX 2080 Ti",
-    "gpu_memory_gb": 11,
-    "pool": "pool-b",
-    "contents": {
-        "title": "Machine learning",
-        "cuda_lines": ["10.1"],
-        "frameworks": ["TensorFlow 2.3.4", "PyTorch 1.7.1"],
-        "packages": ["NumPy 2.4.6"],
-        "missing": ["what jupyter/datascience-notebook brings"],
-        "missing_reason": "not reachable from here",
-    },
-}
-PROFILES: list[dict[str, Any]] = [
-    {
-        "name": "cpu",
-        "title": "CPU only",
-        "image": f"registry.example.edu/base@{DIGEST}",
-        "image_name": "base-image",
-        "cpu": 1,
-        "memory_gib": 2,
-    },
-    {**ML, "name": "one", "title": "One RTX 2080 Ti", "gpus": 1, "cpu": 4, "memory_gib": 16},
-    {**ML, "name": "two", "title": "Two RTX 2080 Ti", "gpus": 2, "cpu": 8, "memory_gib": 32},
-    {**ML, "name": "odd", "title": "{{ 7 * 6 }} <b>&", "gpus": 1, "cpu": 4, "memory_gib": 16, "pool": "pool-c"},
-]
-ARGS: dict[str, Any] = {
-    "hub_image": f"registry.example.edu/hub@{DIGEST}",
-    "proxy_image": f"registry.example.edu/proxy@{DIGEST}",
-    "profiles": PROFILES,
-    "expose": {"kind": "cluster_ip"},
-    "authenticator": {"kind": "dummy"},
-    "core_pool": "pool-a",
-    "cull": {"idle_s": 3600, "max_age_s": 43200},
-    "site_name": "dsmlp",
-    "help_url": "https://help.example.edu/gpus",
-}
 # Of a text and of what it stands on, as WCAG 2.1 counts it (4.5 is level AA).
 CONTRASTS = """() => {
   const luminance = ([r, g, b]) => [r, g, b].map(v => v / 255)
@@ -78,14 +37,6 @@ CONTRASTS = """() => {
 @pytest.fixture(scope="module")
 def hub(serve: Callable[..., Asker]) -> Asker:
     return serve(ARGS)
-
-
-def window(browser: Browser, hub: Asker, user: str, **options: Any) -> Page:
-    """The spawn page in a window of somebody who has just logged in."""
-    page = browser.new_context(**options).new_page()
-    hub.log_in(page, user)
-    page.goto(f"{hub.url}/hub/spawn")
-    return page
 
 
 class Fields(HTMLParser):

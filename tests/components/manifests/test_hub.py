@@ -16,9 +16,10 @@ import pytest
 import yaml
 
 from components.manifests import hub as objects
-from components.manifests import hub_access, hub_pods
+from components.manifests import hub_access, hub_availability, hub_pods
+from components.manifests.hub_files.availability import count
 from components.manifests.hub_model import Hub, parse_hub
-from components.manifests.hub_options import render_options
+from components.manifests.hub_options import render_availability, render_options
 from components.manifests.hub_page import render_page
 
 GOLDEN = Path(__file__).parents[2] / "golden" / "hub"
@@ -102,6 +103,10 @@ def profile(**changes: Any) -> dict[str, Any]:
     return dict(only)
 
 
+def options_page(**changes: Any) -> dict[str, Any]:
+    return dict(json.loads(render_page(hub(**changes))))
+
+
 def same_as_golden(name: str, text: str) -> None:
     path = GOLDEN / name
     if os.environ.get("GPU_COMMONS_GOLDEN") == "write":
@@ -140,6 +145,22 @@ def test_the_pods_of_a_hub() -> None:
     )
 
 
+def test_the_service_that_counts_what_is_free() -> None:
+    one = hub()
+    same_as_golden(
+        "availability.yaml",
+        as_yaml(
+            hub_availability.cluster_role(one),
+            hub_availability.cluster_role_binding(one),
+            hub_access.service_account(one, "availability", "availability"),
+            hub_availability.network_policy(one),
+            hub_availability.service(one),
+            hub_availability.deployment(one, program="<availability.py>"),
+        ),
+    )
+    same_as_golden("availability.json", render_availability(one))
+
+
 def test_who_may_do_what_in_the_namespace() -> None:
     one = hub()
     same_as_golden(
@@ -167,6 +188,55 @@ def test_the_hub_can_neither_delete_homes_nor_read_secrets() -> None:
     assert options()["KubeSpawner"]["delete_pvc"] is False
 
 
+def test_the_account_that_counts_lists_nodes_and_pods_and_does_nothing_else() -> None:
+    (rule,) = hub_availability.cluster_role(hub())["rules"]
+    assert rule == {"apiGroups": [""], "resources": ["nodes", "pods"], "verbs": ["list"]}
+    (who,) = hub_availability.cluster_role_binding(hub())["subjects"]
+    assert who == {"kind": "ServiceAccount", "name": "availability", "namespace": "datahub"}
+    pods = [hub_pods.hub_stateful_set(hub(), config_checksum=""), hub_pods.proxy_deployment(hub())]
+    assert "availability" not in [pod["spec"]["template"]["spec"].get("serviceAccountName") for pod in pods]
+
+
+def test_two_hubs_of_a_cluster_have_counting_rights_of_their_own() -> None:
+    names = {hub_availability.cluster_role(hub(namespace=name))["metadata"]["name"] for name in ("one", "two")}
+    assert len(names) == 2
+
+
+def test_a_profile_of_several_pools_is_counted_on_all_of_them() -> None:
+    one = hub(profiles=[{**{key: value for key, value in GPU.items() if key != "pool"}, "pools": ["a", "b"]}])
+    nodes = [
+        {
+            "metadata": {"name": pool, "labels": {"gpu-commons.org/pool": pool}},
+            "status": {
+                "allocatable": {"cpu": "8", "memory": "64Gi", "pods": "110", "nvidia.com/gpu": "2"},
+                "conditions": [{"type": "Ready", "status": "True"}],
+            },
+        }
+        for pool in ("a", "b", "c")
+    ]
+    assert count(json.loads(render_availability(one))["profiles"], nodes, [])["rtx2080ti"].servers == 4
+
+
+def test_only_the_hub_may_ask_what_is_free() -> None:
+    (ingress,) = hub_availability.network_policy(hub())["spec"]["ingress"]
+    (who,) = ingress["from"]
+    template = hub_pods.hub_stateful_set(hub(), config_checksum="")["spec"]["template"]["metadata"]["labels"]
+    assert who["podSelector"]["matchLabels"].items() <= template.items()
+    proxy = hub_pods.proxy_deployment(hub())["spec"]["template"]["metadata"]["labels"]
+    assert not who["podSelector"]["matchLabels"].items() <= proxy.items()
+    url = options_page()["availability_url"]
+    service = hub_availability.service(hub())
+    assert url == f"http://{service['metadata']['name']}:{service['spec']['ports'][0]['port']}/counts"
+
+
+def test_a_changed_profile_restarts_the_service_that_counts_it_and_a_title_does_not() -> None:
+    def fingerprint(**changes: Any) -> str:
+        made = hub_availability.deployment(hub(profiles=[{**GPU, **changes}]), program="")
+        return str(made["spec"]["template"]["metadata"]["annotations"]["gpu-commons.org/config"])
+
+    assert fingerprint(gpus=2) != fingerprint() == fingerprint(title="Another")
+
+
 def test_the_step_that_creates_credentials_has_rights_on_one_secret_by_name() -> None:
     (rule,) = hub_access.credentials_role(hub())["rules"]
     assert rule["resources"] == ["secrets"]
@@ -180,8 +250,9 @@ def test_the_step_that_creates_credentials_has_rights_on_one_secret_by_name() ->
         hub_pods.hub_stateful_set(hub(), config_checksum="")["spec"]["template"]["spec"],
         hub_pods.proxy_deployment(hub())["spec"]["template"]["spec"],
         hub_pods.credentials_job(hub(), script="")["spec"]["template"]["spec"],
+        hub_availability.deployment(hub(), program="")["spec"]["template"]["spec"],
     ],
-    ids=["hub", "proxy", "credentials"],
+    ids=["hub", "proxy", "credentials", "availability"],
 )
 def test_core_pods_keep_to_the_core_pool_and_tolerate_its_gpu_taint(pod: dict[str, Any]) -> None:
     assert pod["nodeSelector"] == {"gpu-commons.org/pool": "gtx1080ti"}
@@ -310,6 +381,7 @@ class Sections(defaultdict[str, SimpleNamespace]):
 def started(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., dict[str, Any]]:
     """Runs jupyterhub_config.py on the files of one hub: its globals, with the configuration as `c`."""
     monkeypatch.setenv("DUMMY_PASSWORD", "born in the cluster")
+    monkeypatch.syspath_prepend(str(CONFIG.parent))  # the package hub_files: in the cluster it is the file's own folder
 
     def start(**changes: Any) -> dict[str, Any]:
         one = hub(**changes)

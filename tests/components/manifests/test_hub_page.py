@@ -57,6 +57,8 @@ def test_a_card_has_the_gpu_with_its_memory_the_image_and_the_size() -> None:
         "name": "one",
         "title": "One GTX 1080 Ti",
         "size": "1 GPU, 4 CPU cores, 16 GiB memory",
+        "gpu": "GeForce GTX 1080 Ti",
+        "gpus": 1,
         "note": "",
     }
 
