@@ -60,7 +60,7 @@ def test_a_stack_without_its_sdk_is_told_the_command_that_installs_it() -> None:
 def test_the_program_ends_with_that_message_and_no_traceback(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    def wants_an_sdk() -> None:
+    def wants_an_sdk(*_: object) -> None:
         raise ModuleNotFoundError("No module named 'pulumi_docker'", name="pulumi_docker")
 
     monkeypatch.setenv("PULUMI_OPTION_POLICY_PACK", "policies")
