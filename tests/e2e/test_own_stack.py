@@ -290,25 +290,24 @@ def test_a_student_runs_a_cell_on_a_node_with_one_gpu_requested(
 
 
 @pytest.mark.browser
-def test_a_student_on_another_node_waits_on_the_pending_page(
+def test_a_student_on_a_simulated_node_reads_within_seconds_that_nothing_runs_there(
     lab: RunningLab, page: Page, hub: str, user: str, artefacts: Path
 ) -> None:
     log_in(page, hub, user, lab.credentials(HUB)["dummy-password"])
     choose(page, "One RTX 2080 Ti")
     expect(page).to_have_url(re.compile(rf"/hub/spawn-pending/{user}"))
-    expect(page.get_by_text("Your server is starting up")).to_be_visible()
+    expect(page.get_by_role("heading", name="Your server is starting up")).to_be_visible()
     pod = server_of(lab, user)
     assert pod["spec"]["nodeName"] in {"n18", "n21", "n22", "n24"}
     assert pod["spec"]["containers"][0]["resources"]["requests"]["nvidia.com/gpu"] == "1"
-    # These nodes are simulated: nobody pulls an image or starts a process there.
-    path = f"{USER_PODS}/{pod['metadata']['name']}"
-
-    def reason() -> str | None:
-        statuses = ((lab.cluster.get(path) or {}).get("status") or {}).get("containerStatuses") or ()
-        return next((each["state"].get("waiting", {}).get("reason") for each in statuses), None)
-
-    assert wait_for(reason, what="the simulated node says why the server does not run") == "ContainerCreating"
     page.screenshot(path=artefacts / "4-pending.png")
+    expect(page.get_by_role("heading", name="Your server could not start")).to_be_visible(timeout=30_000)
+    why = f"node {pod['spec']['nodeName']} is simulated, so nothing runs there. Choose another option."
+    expect(page.get_by_role("status")).to_have_text(f"The machine that was chosen did not run your server: {why}")
+    page.screenshot(path=artefacts / "4-pending-failed.png")
+    wait_for(lambda: not of_user(lab, USER_PODS, user), what=f"the server of {user} is removed, its GPU is free")
+    page.get_by_role("link", name="Choose again").click()
+    expect(page.get_by_role("radio", name="CPU only")).to_be_visible()
 
 
 @pytest.mark.browser

@@ -219,7 +219,9 @@ def test_a_pod_that_asks_for_more_gpus_than_a_node_has_lands_nowhere(cluster: Cl
 
 
 @pytest.mark.lab
-def test_a_notebook_is_not_ready_on_a_simulated_node_unless_asked_for(cluster: Cluster) -> None:
+def test_a_notebook_on_a_simulated_node_waits_and_then_says_that_nothing_runs_there_unless_asked_for(
+    cluster: Cluster,
+) -> None:
     notebook = {"labels": {"component": "singleuser-server"}}
     create_pod(cluster, "waits", notebook)
     create_pod(cluster, "runs", {**notebook, "annotations": {"gpu-commons.org/simulate": "ready"}})
@@ -229,10 +231,18 @@ def test_a_notebook_is_not_ready_on_a_simulated_node_unless_asked_for(cluster: C
         within_s=20,
         what="not simulated",
     )
-    status = pod(cluster, "waits")["status"]
-    assert status["phase"] == "Pending"
-    assert status["containerStatuses"][0]["state"]["waiting"]["reason"] == "ContainerCreating"
-    assert not is_ready(pod(cluster, "waits"))
+    (container,) = pod(cluster, "waits")["status"]["containerStatuses"]
+    assert container["state"]["waiting"]["reason"] == "ContainerCreating"
+
+    def going_on() -> set[str]:
+        return set() if pod(cluster, "waits")["status"]["phase"] == "Failed" else {"waits"}
+
+    wait_until(going_on, within_s=10, what="still waiting")
+    failed = pod(cluster, "waits")
+    assert failed["status"]["reason"] == "Simulated"
+    assert failed["status"]["message"] == f"node {failed['spec']['nodeName']} is simulated, so nothing runs there"
+    assert is_ready(pod(cluster, "runs"))
+    assert not is_ready(failed)
 
 
 @pytest.mark.lab
