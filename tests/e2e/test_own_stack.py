@@ -284,6 +284,7 @@ def test_a_student_runs_a_cell_on_a_node_with_one_gpu_requested(
     # Stopping gives the GPU back and keeps the home. From a second page: the first one has unsaved work.
     home = page.context.new_page()
     home.goto(f"{hub}hub/home")
+    home.wait_for_function("window._jupyterhub_page_loaded")  # before that the button does nothing
     home.get_by_role("button", name="Stop My Server").click()
     wait_for(lambda: not of_user(lab, USER_PODS, user), what=f"the server of {user} has ended")
     assert len(of_user(lab, USER_VOLUMES, user)) == 1
