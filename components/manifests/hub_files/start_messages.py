@@ -235,7 +235,7 @@ class _Seen:
             return self._not_pulled(reason, waiting.get("message", ""))
         if reason in ("CreateContainerConfigError", "CreateContainerError", "RunContainerError"):
             why = shortened(waiting.get("message", ""))
-            return _final("failed", f"Its machine could not start “{self.title}”: {why}. {NO_USE}")
+            return _final("failed", f"The machine could not start “{self.title}”: {why}. {NO_USE}")
         return self.preparing()
 
     def _not_pulled(self, reason: str, message: str) -> Situation:
@@ -255,6 +255,9 @@ class _Seen:
 
     def _crashed(self, ended: Object, *, is_last: bool) -> Situation:
         code, reason = ended.get("exitCode"), ended.get("reason", "")
+        message = ended.get("message", "")
+        if reason in ("StartError", "ContainerCannotRun") and "exec: " not in message:
+            return _final("failed", f"The machine could not start “{self.title}”: {shortened(message)}. {AGAIN}")
         if reason in ("StartError", "ContainerCannotRun") or code == 127:
             return _final("failed", f"The image {self.image} has no notebook server that can be started. {NO_USE}")
         if reason == "OOMKilled":
@@ -300,8 +303,8 @@ def _storage(message: str) -> str:
 
 def _gib(amount: str) -> str:
     """`2 GiB` of `2147483648` or `2Gi`; nothing of anything else."""
-    if found := re.fullmatch(r"(\d+)Gi", amount):
-        return f"{found[1]} GiB"
+    if found := re.fullmatch(r"(\d+)([GM]i)", amount):
+        return f"{found[1]} {found[2]}B"
     return f"{int(amount) / 2**30:.3g} GiB" if amount.isdigit() else ""
 
 

@@ -21,8 +21,10 @@ class PullProblem:
     is_lasting: bool
 
 
+_BAD_NAME = PullProblem("its name is not valid", is_lasting=True)
 # In this order: a registry that does not answer a request for a token is no refusal.
 _PULL: tuple[tuple[str, PullProblem], ...] = (
+    (r"invalid reference format", _BAD_NAME),
     (r"no space left on device", PullProblem("the machine has no room left for it", is_lasting=False)),
     (r"toomanyrequests|too many requests|rate limit", PullProblem("the registry limits requests", is_lasting=False)),
     (r"HTTP response to HTTPS client", PullProblem("the registry does not speak HTTPS", is_lasting=True)),
@@ -54,7 +56,7 @@ _PULL: tuple[tuple[str, PullProblem], ...] = (
     ),
 )
 _PULL_BY_REASON = {
-    "InvalidImageName": PullProblem("its name is not valid", is_lasting=True),
+    "InvalidImageName": _BAD_NAME,
     "ErrImageNeverPull": PullProblem("it is not on the machine, and must not be downloaded", is_lasting=True),
     "SignatureValidationFailed": PullProblem("its signature is not valid", is_lasting=True),
 }
@@ -74,7 +76,8 @@ def pull_problem(reason: str, text: str) -> PullProblem:
 def shortened(text: str) -> str:
     """One line of somebody else's text: its last clause, without addresses and what may be in them."""
     one_line = " ".join(re.sub(r"\S*(?:://|[?&]\w+=|@)\S*?(?=:?(?:\s|$))", "…", text).split())
-    clause = re.split(r": (?=\S)", one_line)[-1].strip(' ."')
+    # The runtime ends what it cannot classify with ": unknown".
+    clause = re.split(r": (?=\S)", one_line.removesuffix(": unknown"))[-1].strip(' ."')
     return clause if len(clause) <= SHORT else clause[: SHORT - 1].rstrip() + "…"
 
 

@@ -5,7 +5,9 @@ Texts of pods and events are those of Kubernetes 1.34 and containerd, as their d
 
 from __future__ import annotations
 
+import json
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -415,16 +417,27 @@ def test_memory_that_did_not_suffice_is_told_with_its_limit() -> None:
 
 
 def test_an_image_without_a_notebook_server_is_told_at_once() -> None:
-    found = seen(container(terminated(128, "StartError")))
+    message = 'runc create failed: exec: "jupyterhub-singleuser": executable file not found in $PATH: unknown'
+    ended = terminated(128, "StartError")
+    ended["terminated"]["message"] = message
+    found = seen(container(ended))
     assert found.is_final
     assert end(found) == f"The image scipy-ml-notebook has no notebook server that can be started. {NO_USE}"
+
+
+def test_a_machine_that_cannot_start_a_container_is_not_taken_for_a_broken_image() -> None:
+    ended = terminated(128, "StartError")
+    ended["terminated"]["message"] = (
+        "error running hook: nvidia-container-cli: initialization error: nvml error: driver not loaded: unknown"
+    )
+    assert end(seen(container(ended))) == f"The machine could not start “{TITLE}”: driver not loaded. {AGAIN}"
 
 
 def test_a_container_that_cannot_be_made_says_why_shortly() -> None:
     text = 'failed to generate container "8f" spec: failed to inject devices: unresolvable CDI devices nvidia.com/gpu=3'
     found = seen(waits("CreateContainerError", text))
     assert found.is_final
-    assert end(found) == (f"Its machine could not start “{TITLE}”: unresolvable CDI devices nvidia.com/gpu=3. {NO_USE}")
+    assert end(found) == (f"The machine could not start “{TITLE}”: unresolvable CDI devices nvidia.com/gpu=3. {NO_USE}")
 
 
 def test_a_server_that_ended_with_its_pod_says_its_exit_code() -> None:
@@ -437,6 +450,28 @@ def test_a_server_that_runs_and_does_not_answer_is_told_after_its_own_time() -> 
     found = seen(container({"running": {"startedAt": "2026-11-22T15:09:30Z"}}))
     assert found.waiting_at(NOW) == "Your server runs and is getting ready (30 seconds so far)."
     assert found.given_up_at(NOW, 120) == f"Your server runs, but did not answer within 2 minutes. {AGAIN}"
+
+
+# What the lab's real node said, with kubelet 1.34 and containerd: starts_of_the_lab.json
+
+
+@pytest.mark.parametrize(
+    ("name", "is_final", "sentence"),
+    [
+        ("badname", True, "The image probe-image of “Probe” cannot be downloaded: its name is not valid."),
+        ("missing", True, "The image probe-image of “Probe” cannot be downloaded: the registry does not have it."),
+        ("nohost", False, "The image probe-image could not be downloaded yet: the registry's name is not known."),
+        ("refused", False, "The image probe-image could not be downloaded yet: the registry does not answer."),
+        ("crash", True, "Your server ended as it started (exit code 3)."),
+        ("oom", True, "Your server ran out of memory as it started (it may use 64 MiB)."),
+        ("nocmd", True, "The image probe-image has no notebook server that can be started."),
+    ],
+)
+def test_what_a_real_node_says_becomes_a_sentence(name: str, is_final: bool, sentence: str) -> None:
+    recorded = json.loads(Path(__file__).with_name("starts_of_the_lab.json").read_text())[name]
+    found = situation(recorded["pod"], recorded["events"], "Probe")
+    assert found.is_final == is_final
+    assert found.waiting_at(NOW).startswith(sentence)
 
 
 # What the API server does not take
