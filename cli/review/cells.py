@@ -52,14 +52,18 @@ class Cells:
 
 def cells_of(old: Commons, new: Commons, spec_cases: SpecCases) -> Cells:
     """Cells whose verdict changed, and those of new images and pools that do not simply run."""
-    moved = [pool for pool in new.pools.values() if not _is_alike(old.pools.get(pool.name), pool)]
+    was = {part.name: was_part(part, old) for part in new.parts.values()}
+    moved = [part for part in new.parts.values() if not _is_alike(was[part.name], part)]
     if not moved and not any(_differs(old.images.get(key), image) for key, image in new.images.items()):
         return Cells()
     reader = _Reader(spec_cases)
     rows = reader.rows(new.images.values())
-    after = compat.matrix(rows, reader.columns(new.pools.values())).answers
-    before = compat.matrix(reader.rows(old.images.values()), reader.columns(old.pools.values())).answers
-    as_they_are = [old.pools[pool.name] for pool in moved if pool.name in old.pools]
+    after = compat.matrix(rows, reader.columns(new.parts.values())).answers
+    before = compat.matrix(reader.rows(old.images.values()), reader.columns(old.parts.values())).answers
+    # Nodes that are a part of their pool from now on were something before as well.
+    known = {(image, name): before.get((image, part.name)) for name, part in was.items() if part for image, _ in before}
+    before = {**before, **{pair: answer for pair, answer in known.items() if answer is not None}}
+    as_they_are = [replace(part, name=each.name) for each in moved if (part := was[each.name])]
     early = compat.matrix(rows, reader.columns(as_they_are)).answers
     # A change of the image is undone before anything else is looked for: what it had ran on these very pools.
     ran = compat.matrix(reader.rows(old.images.values()), reader.columns(new.pools.values())).answers
@@ -78,6 +82,15 @@ def cells_of(old: Commons, new: Commons, spec_cases: SpecCases) -> Cells:
         fresh=tuple(sorted(fresh)),
         has_before=bool(before),
     )
+
+
+def was_part(part: Pool, old: Commons) -> Pool | None:
+    """What these nodes of a pool were before: what has their name and one of them, else what has the first of them."""
+    named = old.parts.get(part.name)
+    if named is not None and (set(named.nodes) & set(part.nodes) or not (named.nodes and part.nodes)):
+        return named
+    same = (each for each in old.parts.values() if each.whole == part.whole and {*part.nodes[:1]} & {*each.nodes})
+    return next(same, named)
 
 
 def _is_alike(old: Pool | None, new: Pool) -> bool:
@@ -132,7 +145,7 @@ def _early(now: Answers, after: Answers, new: Commons) -> Iterator[Cell]:
 
 def _uses(label: str, pool: str, commons: Commons) -> tuple[str, ...]:
     found = (image for image in commons.images.values() if image.label == label)
-    return tuple(use for image in found for use in commons.uses(image, commons.pools[pool]))
+    return tuple(use for image in found for use in commons.uses(image, commons.parts[pool]))
 
 
 def _reason(answer: Answer) -> str:

@@ -75,6 +75,8 @@ def _pool(step: Step) -> Iterator[Detail]:
         nodes = counted(len(texts(known.get("node_names"))), "node")
         gpus = f"{word(known.get('gpus_per_node'))} {word(known.get('gpu'))}"
         told = f"{nodes} with {gpus} each, driver {word(known.get('driver_version'))}"
+        if "gpu" not in known:
+            told = f"{nodes} without GPUs"
         yield Detail("", "" if new else told, told if new else "")
         return
     labels = {
@@ -87,16 +89,40 @@ def _pool(step: Step) -> Iterator[Detail]:
         before, after = word(old.get(key)), word(new.get(key))
         if before != after:
             yield Detail(label, before, after)
+    yield from _of_nodes(old, new)
     yield from members("nodes", texts(old.get("node_names")), texts(new.get("node_names")))
     had, has = _gpus(old), _gpus(new)
     if had is not None and has is not None and had != has:
         yield Detail("GPUs", f"{had:,}", f"{has:,}")
     yield from members("taints", _taints(old), _taints(new))
-    rest = {*old, *new} - {*labels, "node_names", "pool", "taints"}
+    rest = {*old, *new} - {*labels, *(by_node for _, by_node, _ in _BY_NODE), "node_names", "pool", "taints"}
     yield from details({key: old[key] for key in rest & {*old}}, {key: new[key] for key in rest & {*new}})
 
 
+# What nodes may have of their own: what the pool has, by node, and how people call it.
+_BY_NODE: Final = (
+    ("driver_version", "node_drivers", "driver"),
+    ("container_toolkit_version", "node_container_toolkits", "container toolkit"),
+)
+
+
+def _of_nodes(old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[Detail]:
+    """Nodes with a driver or container toolkit of their own, before or after: those that get another one."""
+    for key, by_node, label in _BY_NODE:
+        had, has = mapping(old.get(by_node)), mapping(new.get(by_node))
+        groups: dict[tuple[str, str], list[str]] = {}
+        for node in texts(new.get("node_names")):
+            if node in texts(old.get("node_names")) and (node in had or node in has):
+                change = word(had.get(node, old.get(key))), word(has.get(node, new.get(key)))
+                groups.setdefault(change, []).append(node)
+        for (before, after), nodes in groups.items():
+            if before != after:
+                yield Detail(f"{label} of {names_of(nodes)}", before, after)
+
+
 def _gpus(inputs: Mapping[str, Any]) -> int | None:
+    if "gpu" not in inputs:
+        return 0
     each = whole(inputs.get("gpus_per_node"))
     return None if each is None else each * len(texts(inputs.get("node_names")))
 

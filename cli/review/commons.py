@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Final
 
@@ -12,6 +12,8 @@ import orjson
 
 from cli.review.stream import Step, Stream
 from cli.review.values import items, known_text, mapping, texts, whole
+from components.problems import listing
+from components.stack.node_names import NodeNameError, expand
 
 OURS: Final = "gpu-commons:index:"
 POOL: Final = f"{OURS}GpuNodePool"
@@ -33,10 +35,35 @@ class Pool:
     nodes: tuple[str, ...]
     driver: str
     toolkit: str
+    own: Mapping[str, tuple[str, str]] = field(default_factory=dict, hash=False)  # node → its own driver and toolkit
+    whole: str = ""  # the pool, of nodes that are a part of one
 
     @property
     def gpus(self) -> int | None:
         return self.gpus_per_node * len(self.nodes) if self.gpus_per_node is not None else None
+
+    def of_node(self, node: str) -> tuple[str, str]:
+        """Driver and container toolkit that a node is supposed to have."""
+        return self.own.get(node, (self.driver, self.toolkit))
+
+    def parts(self) -> tuple[Pool, ...]:
+        """Nodes alike: those that have what the pool says, then others, called after their nodes."""
+        mine = (self.driver, self.toolkit)
+        groups: dict[tuple[str, str], list[str]] = {mine: []}
+        for node in dict.fromkeys([*self.nodes, *self.own]):
+            groups.setdefault(self.of_node(node), []).append(node)
+        return tuple(
+            replace(
+                self,
+                name=self.name if facts == mine else f"{self.name} ({listing(nodes, most=4)})",
+                nodes=tuple(nodes),
+                driver=facts[0],
+                toolkit=facts[1],
+                own={},
+                whole=self.name,
+            )
+            for facts, nodes in groups.items()
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,13 +85,13 @@ class Image:
 
 @dataclass(frozen=True, slots=True)
 class Profile:
-    """One choice on the spawn page of a hub. No pool: it may land on any."""
+    """One choice on the spawn page of a hub. No pools: it may land on any."""
 
     hub: str
     name: str
     title: str
     image: str
-    pool: str
+    pools: tuple[str, ...]
     gpus: int
     repository: str  # of its image; empty where the reference is not known yet
     said: Mapping[str, Any] = field(default_factory=dict, hash=False, repr=False)  # everything
@@ -84,11 +111,11 @@ class Course:
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """A batch job. No pool: it may land on any."""
+    """A batch job. No pools: it may land on any."""
 
     name: str
     image: str
-    pool: str
+    pools: tuple[str, ...]
     gpus: int
     repository: str  # of its image; empty where the reference is not known yet
 
@@ -139,7 +166,7 @@ class Commons:
 
     def profiles_on(self, pool: str) -> tuple[Profile, ...]:
         if pool not in self._profiles_by_pool:
-            self._profiles_by_pool[pool] = tuple(each for each in self.profiles if each.pool in ("", pool))
+            self._profiles_by_pool[pool] = tuple(each for each in self.profiles if lands_on(each, pool))
         return self._profiles_by_pool[pool]
 
     @cached_property
@@ -147,7 +174,12 @@ class Commons:
         return {}
 
     def jobs_on(self, pool: str) -> tuple[Job, ...]:
-        return tuple(job for job in self.jobs if job.pool in {pool, ""})
+        return tuple(job for job in self.jobs if lands_on(job, pool))
+
+    @cached_property
+    def parts(self) -> Mapping[str, Pool]:
+        """Nodes that are alike, by name: pools, or parts of them."""
+        return {part.name: part for pool in self.pools.values() for part in pool.parts()}
 
     def uses(self, image: Image, pool: Pool) -> tuple[str, ...]:
         """Profiles and jobs that may start the image there and get GPUs, as people call them."""
@@ -158,8 +190,14 @@ class Commons:
                 return False
             return any(each is image for each in self.started_by(asks))
 
-        named = [f"profile {each.name} of {each.hub}" for each in self.profiles_on(pool.name) if gets_gpus(each)]
-        return (*named, *(f"job {each.name}" for each in self.jobs_on(pool.name) if gets_gpus(each)))
+        whole = pool.whole or pool.name
+        named = [f"profile {each.name} of {each.hub}" for each in self.profiles_on(whole) if gets_gpus(each)]
+        return (*named, *(f"job {each.name}" for each in self.jobs_on(whole) if gets_gpus(each)))
+
+
+def lands_on(asks: Profile | Job, pool: str) -> bool:
+    """Whether it may land there: it names the pool, or none."""
+    return not asks.pools or pool in asks.pools
 
 
 def _is_on(image: Image, bases: Mapping[str, Image]) -> bool:
@@ -225,9 +263,21 @@ def _pool(name: str, inputs: Mapping[str, Any]) -> Pool:
         gpu=known_text(inputs.get("gpu")),
         gpus_per_node=_gpus_per_node(inputs),
         nodes=texts(inputs.get("node_names")),
-        driver=known_text(inputs.get("driver_version")),
-        toolkit=known_text(inputs.get("container_toolkit_version")),
+        driver=(driver := known_text(inputs.get("driver_version"))),
+        toolkit=(toolkit := known_text(inputs.get("container_toolkit_version"))),
+        own=_own(
+            (mapping(inputs.get("node_drivers")), driver), (mapping(inputs.get("node_container_toolkits")), toolkit)
+        ),
     )
+
+
+def _own(*facts: tuple[Mapping[str, Any], str]) -> dict[str, tuple[str, str]]:
+    """What nodes have of their own, of driver and container toolkit: each by node, and the pool's."""
+    (drivers, driver), (toolkits, toolkit) = facts
+    return {
+        node: (known_text(drivers.get(node, driver)), known_text(toolkits.get(node, toolkit)))
+        for node in dict.fromkeys([*drivers, *toolkits])
+    }
 
 
 def _gpus_per_node(pool: Mapping[str, Any]) -> int | None:
@@ -246,7 +296,18 @@ def _pools_of_settings(config: Mapping[str, str]) -> Iterator[Pool]:
             (),
             words["driver"],
             words["container_toolkit"],
+            dict(_overridden(pool, words)),
         )
+
+
+def _overridden(pool: Mapping[str, Any], own: Mapping[str, str]) -> Iterator[tuple[str, tuple[str, str]]]:
+    for each in items(pool.get("node_overrides")):
+        driver, toolkit = (known_text(each.get(key)) or own[key] for key in ("driver", "container_toolkit"))
+        for entry in texts(each.get("nodes")):
+            try:
+                yield from ((node, (driver, toolkit)) for node in expand(entry))
+            except NodeNameError:  # the settings say so
+                continue
 
 
 def _image(name: str, inputs: Mapping[str, Any], sizes: Mapping[str, Any]) -> Image:
@@ -290,7 +351,7 @@ def _profiles(hub: str, inputs: Mapping[str, Any]) -> Iterator[Profile]:
             name=known_text(profile.get("name")) or str(index),
             title=known_text(profile.get("title")),
             image=known_text(profile.get("image_name")),
-            pool=known_text(profile.get("pool")) or core,
+            pools=_pools(profile, core),
             gpus=whole(profile.get("gpus")) or 0,
             repository=_repository(profile),
             said=profile,
@@ -315,8 +376,13 @@ def is_over(course: Mapping[str, Any], today: dt.date) -> bool:
 
 
 def _job(name: str, inputs: Mapping[str, Any]) -> Job:
-    image, pool = known_text(inputs.get("image_name")), known_text(inputs.get("pool"))
-    return Job(name, image, pool, whole(inputs.get("gpus")) or 0, _repository(inputs))
+    image = known_text(inputs.get("image_name"))
+    return Job(name, image, _pools(inputs, ""), whole(inputs.get("gpus")) or 0, _repository(inputs))
+
+
+def _pools(asks: Mapping[str, Any], otherwise: str) -> tuple[str, ...]:
+    """Pools that a profile or job names; none: it may land on any."""
+    return texts(asks.get("pools")) or tuple(filter(None, [known_text(asks.get("pool")) or otherwise]))
 
 
 def _repository(inputs: Mapping[str, Any]) -> str:

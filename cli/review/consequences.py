@@ -6,13 +6,13 @@ What follows from the stack is told as it is. What depends on how a site works i
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from cli.reports.words import counted
 from cli.review.affected import pool_of
-from cli.review.cells import Cell
-from cli.review.commons import HUB, OURS, Commons, Course, Pool, Profile
+from cli.review.cells import Cell, was_part
+from cli.review.commons import HUB, OURS, Commons, Course, Pool, Profile, lands_on
 from cli.review.details import Change
 from cli.review.stream import Step, Stream
 from cli.review.values import known_text, mapping, names_of, texts
@@ -51,16 +51,16 @@ def consequences(
 
 
 def _drains(pool_changes: Sequence[Change], old: Commons, new: Commons, early: Sequence[Cell]) -> Iterator[Consequence]:
-    changes = [each for each in pool_changes if each.has("driver", "container toolkit")]
+    changes = [each for each in pool_changes if [*_installed(each)]]
     if not changes:
         return
-    pools = [pool_of(change.name, old, new) for change in changes]
+    pools = [_moved(change, old, new) for change in changes]
     nodes = [node for pool in pools for node in pool.nodes]
     gpus = sum(pool.gpus or 0 for pool in pools)
     versions = " and ".join(dict.fromkeys(word for change in changes for word in _installed(change)))
     sessions = sum(_sessions(pool, new) for pool in pools)
     room = f"up to {sessions:,} sessions with a GPU fit there; " if sessions else ""
-    is_first = any(cell.pool in {pool.name for pool in pools} for cell in early)
+    is_first = any(new.parts[cell.pool].whole in {pool.name for pool in pools} for cell in early)
     what = f"{counted(gpus, 'GPU')} in {counted(len(nodes), 'node')}" if gpus else counted(len(nodes), "node")
     seats = _seats(pools, new)
     yield Consequence(
@@ -84,7 +84,7 @@ def _seats(pools: Sequence[Pool], commons: Commons) -> str:
 
 def _drifted(stream: Stream, changes: Sequence[Change]) -> Iterator[Consequence]:
     """Nodes that do not report the declared driver, of pools whose driver this change leaves alone."""
-    changed = {change.name for change in changes if change.has("driver")}
+    changed = {change.name for change in changes if any(each.startswith("driver ") for each in _installed(change))}
     for pool, found in sorted(mapping(stream.new_outputs.get("drifted_nodes")).items()):
         if (nodes := texts(found)) and pool not in changed:
             yield Consequence(
@@ -97,7 +97,22 @@ def _drifted(stream: Stream, changes: Sequence[Change]) -> Iterator[Consequence]
 
 
 def _installed(change: Change) -> Iterator[str]:
-    return (f"{each.label} {each.after}" for each in change.details if each.label in {"driver", "container toolkit"})
+    """`driver 580.95.05`, of the pool or of some of its nodes."""
+    labelled = ((each.label.partition(" of ")[0], each.after) for each in change.details)
+    return (f"{label} {version}" for label, version in labelled if label in {"driver", "container toolkit"} and version)
+
+
+def _moved(change: Change, old: Commons, new: Commons) -> Pool:
+    """The nodes of the pool that somebody has to touch; all of it, where nobody knows what it was."""
+    pool, before = pool_of(change.name, old, new), old.pools.get(change.name)
+    if before is None:
+        return pool
+    nodes = [
+        node
+        for node in pool.nodes
+        if (before.of_node(node) != pool.of_node(node) if node in before.nodes else before.driver != pool.driver)
+    ]
+    return replace(pool, nodes=tuple(nodes))
 
 
 def _sessions(pool: Pool, commons: Commons) -> int:
@@ -140,9 +155,11 @@ def _lost_nodes(changes: Sequence[Change], old: Commons, new: Commons) -> Iterat
             )
         if after is None:
             for profile in new.profiles:
-                if profile.pool == before.name:
+                if before.name in profile.pools:
+                    left_over = [each for each in profile.pools if each in new.pools]
+                    still = f"; it still lands on {names_of(left_over)}" if left_over else ""
                     yield Consequence(
-                        f"Profile {profile.name} of {profile.hub} asks for pool {before.name}, which goes."
+                        f"Profile {profile.name} of {profile.hub} asks for pool {before.name}, which goes{still}."
                     )
 
 
@@ -189,7 +206,7 @@ def _room(course: Course, commons: Commons) -> int:
     pools = {
         pool.name: pool.gpus or 0
         for pool in commons.pools.values()
-        if any(each.pool in {"", pool.name} for each in chosen)
+        if any(lands_on(each, pool.name) for each in chosen)
     }
     return sum(pools.values())
 
@@ -258,7 +275,7 @@ def _images(changes: Sequence[Change], old: Commons, new: Commons) -> Iterator[C
                 "the next start takes the new one.",
                 short=f"new servers get the new {image.label}{_who(used, new)}",
             )
-        pools = list(dict.fromkeys(profile.pool for profile in used))
+        pools = list(dict.fromkeys(pool for profile in used for pool in profile.pools))
         nodes = {pool: len(new.pools[pool].nodes) for pool in pools if pool in new.pools}
         pulled = [pool for pool in nodes if (pool, image.name) in new.pulled]
         waiting = [pool for pool in nodes if pool not in pulled]
@@ -280,7 +297,8 @@ def _waits_for_nodes(early: Sequence[Cell], old: Commons, new: Commons) -> Itera
     """Images that somebody may start before the nodes have what the change declares."""
     groups: dict[tuple[str, str, str], list[Cell]] = {}
     for cell in early:
-        missing = " and ".join(_declared(old.pools[cell.pool], new.pools[cell.pool]))
+        now = new.parts[cell.pool]
+        missing = " and ".join(_declared(was_part(now, old) or now, now))
         groups.setdefault((cell.image, missing, cell.reason), []).append(cell)
     for (image, missing, reason), cells in groups.items():
         why = f" ({reason.rstrip('.')})" if reason else ""
