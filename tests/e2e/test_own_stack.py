@@ -68,7 +68,7 @@ def own(lab: RunningLab, before: UsersStack, tmp_path_factory: pytest.TempPathFa
 def test_on_a_fleet_of_somebody_else_a_stack_makes_workloads_and_nothing_for_nodes(own: Deployed) -> None:
     made = own.stack.resources()
     ours = {kind.rpartition(":")[2]: count for kind, count in made.items() if kind.startswith("gpu-commons:")}
-    assert ours == {"GpuImage": 4, "NotebookHub": 1, "PrePuller": 2, "GpuJob": 1}
+    assert ours == {"GpuImage": 4, "NotebookHub": 1, "PrePuller": 2, "GpuJob": 1, "StackRecord": 1}
     objects = {kind.rpartition(":")[2]: count for kind, count in made.items() if kind.startswith("kubernetes:")}
     assert objects == {
         "Namespace": 1,
