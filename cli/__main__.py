@@ -17,6 +17,7 @@ COMMANDS: Final[Mapping[str, str]] = MappingProxyType(
         "matrix": "Every image of a stack on every pool: table, Markdown, JSON or one HTML page.",
         "inspect": "What is in an image: registry, OCI layout, docker archive or SIF file.",
         "image": "What goes into an image, its Dockerfile, its build, mistakes in any Dockerfile, locks.",
+        "init": "A first stack file for your site: asks, or takes flags.",
         "stack": "What can be said of a stack file offline: settings, placement, images on pools, promises.",
         "comment": "What a preview changes and for whom: one comment on a pull request.",
         "explain": "What an id in an output means: what the rule says, its sources, its examples.",

@@ -21,12 +21,32 @@ USAGE: Final = 2
 _AT_ONCE: Final = 8  # questions to the index
 
 
-@click.group()
+_NEW: Final = "new"
+
+
+class _Subcommands(click.Group):
+    """Those of this file, and `new` of its own file, which is imported when it is named."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """The new image comes first."""
+        return [_NEW, *super().list_commands(ctx)]
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """By its name."""
+        if cmd_name != _NEW:
+            return super().get_command(ctx, cmd_name)
+        from cli.image_new import new  # noqa: PLC0415 - its models cost more than most commands take
+
+        return new
+
+
+@click.group(cls=_Subcommands)
 def image() -> None:
     """Images: what goes into one, its Dockerfile, its build, the mistakes of any Dockerfile, its locks.
 
     \b
     Examples:
+      gpu-commons image new cuda-course --cuda 12.6
       gpu-commons image lint Dockerfile
       gpu-commons image lint --json Dockerfile job.sbatch
       gpu-commons image render scipy-ml-notebook

@@ -28,6 +28,7 @@ from images.inspection.reading import inspect
 from images.load import load_family
 from images.plan import Substitute
 from lab import debian, processes, pushes
+from lab import site as lab_site
 from lab.instance import Instance
 from lab.servers import buildkit, registry
 from lab.toolchain import Toolchain
@@ -95,7 +96,9 @@ def site() -> Iterator[Site]:
 def stack_file(home: Path, base: str) -> Path:
     substitute = {"reference": BASE, "with": base, "reason": "docker.io is not asked by tests"}
     where = {"registry": "registry.example.edu/gpu-commons", "allowed_registries": ["registry.example.edu"]}
-    settings = {**where, "builder": buildkit.BUILDER, "substitutes": [substitute]}
+    settings: dict[str, Any] = {**where, "builder": buildkit.BUILDER, "substitutes": [substitute]}
+    if bundle := lab_site.ca_bundle(os.environ):
+        settings["ca_bundle"] = str(bundle)
     path = home / "Pulumi.lessons.yaml"
     path.write_text(yaml.safe_dump({"config": {"gpu-commons:site": settings}}))
     return path
@@ -374,3 +377,20 @@ def wait_for(condition: Callable[[], bool], within_s: float = 120) -> None:
     while not condition():
         assert time.monotonic() < deadline
         time.sleep(0.02)
+
+
+@pytest.mark.timeout(900)
+@pytest.mark.parametrize(
+    "asked", [[], ["--cuda", "12.6"], ["--kind", "batch", "--package", "six==1.17.0"]], ids=["plain", "cuda", "batch"]
+)
+def test_a_new_image_locks_plans_builds_and_passes_its_check_as_it_was_written(
+    site: Site, tmp_path: Path, asked: list[str]
+) -> None:
+    folder = tmp_path / "images" / "new-course"
+    command = [sys.executable, "-m", "cli", "image"]
+    for arguments in (["new", str(folder), *asked], ["plan", str(folder), "--stack", "dsmlp-next"]):
+        done = subprocess.run([*command, *arguments], capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stdout + done.stderr
+    built = site.build(folder, "--json")
+    assert built.returncode == 0, built.stderr
+    assert json.loads(built.stdout)["image"] == "new-course"
