@@ -19,6 +19,9 @@ from running_lab import RunningLab
 
 from lab.instance import open_instance
 
+# The provider runs in this process, and authlib's next version is not its concern today.
+pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore:.*module is deprecated")
+
 NAME = "e2e-login"
 PORT = 30082
 SECRET = "single-sign-on"  # noqa: S105 - the name of a Kubernetes Secret
