@@ -69,6 +69,7 @@ class Progress:
     _images: dict[str, Mapping[str, Any]] = field(default_factory=dict)  # inputs, of those not yet noticed
     _failed: dict[str, _Resource] = field(default_factory=dict)
     _replaced: dict[str, _Resource] = field(default_factory=dict)
+    _errors: dict[str, str] = field(default_factory=dict)
     _remarks: dict[str, list[str]] = field(default_factory=dict)  # about builds
 
     def take(self, event: Mapping[str, Any]) -> list[str]:
@@ -134,7 +135,10 @@ class Progress:
         if resource is None:
             return []
         self._failed[urn] = resource
-        return [f"  ✗ failed   {_kind(resource.type)} {resource.name} ({at - resource.started:.0f} s)"]
+        self._remarks.pop(urn, None)
+        line = f"  ✗ failed   {_kind(resource.type)} {resource.name} ({at - resource.started:.0f} s)"
+        # Most plug-ins say why before the engine says that; where none has, the reason may still come.
+        return [line, *(self._last_words(urn) if urn in self._errors else [])]
 
     def _says(self, body: Mapping[str, Any]) -> list[str]:
         severity = text(body.get("severity")).partition("#")[0]
@@ -156,13 +160,14 @@ class Progress:
             return _block(_named(urn), message)
         self.has_error |= severity == "error"
         self.told.append(message)
-        lines = _block(f"{severity}: {_named(urn)}", message)
-        return [*lines, *self._last_words(urn, message)]
+        if severity == "error":
+            self._errors[urn] = f"{self._errors.get(urn, '')}\n{message}"
+        return [*_block(f"{severity}: {_named(urn)}", message), *self._last_words(urn)]
 
-    def _last_words(self, urn: str, error: str) -> list[str]:
-        """The end of a build's output, where the error does not quote it."""
+    def _last_words(self, urn: str) -> list[str]:
+        """The end of the output of a build that failed, where no error has quoted it."""
         resource = self._failed.pop(urn, None)
-        if resource is None or not resource.said or resource.said[-1].strip() in error:
+        if resource is None or not resource.said or resource.said[-1].strip() in self._errors.get(urn, ""):
             return []
         return ["    the last lines:", *(f"    | {without_secrets(line)}" for line in resource.said)]
 
@@ -172,7 +177,7 @@ class Progress:
         lines += [line for urn, remarks in self._remarks.items() for line in _block(_named(urn), "\n".join(remarks))]
         self._remarks.clear()
         for urn in list(self._failed):
-            lines += self._last_words(urn, "")
+            lines += self._last_words(urn)
         counts = mapping(body.get("resourceChanges"))
         column = 1 if self.mode is Mode.UPDATE else 2
         parts = [f"{counts[op]} {words[column]}" for op, words in _WORDS.items() if counts.get(op)]

@@ -122,6 +122,19 @@ def test_a_build_that_failed_shows_its_last_lines_where_the_error_does_not() -> 
         assert not quoted or quoted[-1] == "    | #7 line 39"
 
 
+def test_an_error_that_comes_before_the_end_of_the_build_quotes_its_last_lines_once() -> None:
+    why = says("info", "the files it is built from changed: 1ab → 2cd", IMAGE)
+    begins, last = step("resourcePreEvent", "update", IMAGE), says("info", "#7 line 39\n", IMAGE, ephemeral=True)
+    error, failed = says("error", "failed:\n#7 line 39", IMAGE), step("resOpFailedEvent", "update", IMAGE, at=5)
+    summary = {"summaryEvent": {"resourceChanges": {"same": 1}, "durationSeconds": 5}}
+    assert told([why, begins, last, error, failed, summary]) == [
+        "  error: Image hub-build: failed:",
+        "    #7 line 39",
+        "  ✗ failed   Image hub-build (5 s)",
+        "  1 unchanged in 5 s",
+    ]
+
+
 def test_a_build_that_failed_without_a_word_shows_its_last_lines_at_the_end() -> None:
     events = [
         step("resourcePreEvent", "create", IMAGE),
