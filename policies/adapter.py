@@ -14,6 +14,7 @@ from policies.custom_resources import is_custom
 from policies.finding import Level
 from policies.judging import IMAGE_TOKEN, STACK_TOKEN, Seen, Told, findings, judged, message, read
 from policies.model import Site, Workload
+from policies.openings import opens
 from policies.phase import is_surely_preview
 from policies.proxies import plain
 from policies.redaction import hiding
@@ -58,7 +59,7 @@ class Memory:
 
 def looks_at(resource_type: str) -> bool:
     """False where all policies pass by."""
-    return resource_type in _LOOKED_AT or holds_pods(resource_type)
+    return resource_type in _LOOKED_AT or holds_pods(resource_type) or opens(resource_type)
 
 
 def pack_policies(site_of_stack: SiteOf) -> list[sdk.Policy]:
@@ -100,7 +101,8 @@ def _validation(
         if args.resource_type == NODE_TOKEN:
             memory.nodes[args.urn] = stack_node(args.name, plain(args.props))
             memory.around_secrets.update(secrets_of(args.urn))
-        if args.resource_type not in {IMAGE_TOKEN, STACK_TOKEN} and not holds_pods(args.resource_type):
+        kind = args.resource_type
+        if kind not in {IMAGE_TOKEN, STACK_TOKEN} and not holds_pods(kind) and not opens(kind):
             return
         stack = _stack(args.urn)
         try:

@@ -2,34 +2,32 @@
 
 from __future__ import annotations
 
-import posixpath
+import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 from components.manifests.runtime import RUNTIME_CLASS
 from components.placement import UNKNOWN
+from policies.default_runtime import shown_by_default
 from policies.finding import Finding, Level
+from policies.host_paths import chooses_gpus, of_volume
 from policies.model import Site, Workload
+from policies.pod_images import pod_images
 from policies.workloads import asks_for_gpus, containers
 
 VISIBLE_DEVICES = "NVIDIA_VISIBLE_DEVICES"
 HIDING = {"", "void", "none"}  # values that show no GPU
 VISIBILITY_VARIABLES = {VISIBLE_DEVICES: HIDING, "CUDA_VISIBLE_DEVICES": {*HIDING, "-1", "nodevfiles"}}
-NVIDIA_DEVICES = "/dev/nvidia"
 # The names that the GPU operator and the container toolkit give to runtime classes and to their handlers.
 NVIDIA_CLASSES = {RUNTIME_CLASS, "nvidia-cdi", "nvidia-legacy", "nvidia-experimental"}
-# Annotations that make the runtime add devices: github:cncf-tags/container-device-interface pkg/cdi/annotations.go.
-CDI_ANNOTATION = "cdi.k8s.io/"
-# Whoever reaches one of these starts containers beside the scheduler, with all GPUs. /var/run is /run.
-RUNTIME_SOCKETS = (
-    "/run/docker.sock",
-    "/run/containerd/containerd.sock",
-    "/run/crio/crio.sock",
-    "/run/cri-dockerd.sock",
-    "/run/k3s/containerd/containerd.sock",
+# Annotations that make the runtime add devices. Any prefix may stand before the first: it is a setting of the toolkit,
+# and its NRI plug-in has one of its own. Sources: github:cncf-tags/container-device-interface pkg/cdi/annotations.go,
+# github:NVIDIA/nvidia-container-toolkit internal/nri, github:containerd/nri plugins/device-injector,
+# github:cri-o/cri-o pkg/annotations.
+DEVICE_ANNOTATIONS = re.compile(
+    r"cdi\.k8s\.io/|(?:^|[.-])(?:nri\.io|noderesource\.dev)/|^io\.kubernetes\.cri-o\.Devices"
 )
-DEVICE_PLUGINS = "/var/lib/kubelet/device-plugins"
 ROOT_CAPABILITIES = {"ALL", "SYS_ADMIN"}
 
 
@@ -53,6 +51,9 @@ def escapes(workload: Workload, site: Site) -> Iterator[Finding]:
             if has_class is not False:
                 name = workload.pod.get("runtimeClassName")
                 found += _shown_by_class(path, container, name, is_sure=has_class is True)
+            found += _mounts(path, container)
+            if not workload.pod.get("runtimeClassName") and not any(each.level is Level.REFUSE for each in found):
+                found += _shown_by_default(path, container, workload, site)
             yield from found if is_daemon is False else weighed(found, unless)
     if daemons != {True}:
         found = [*_device_paths(workload.pod), *_annotations(workload), *_host_processes(workload.pod)]
@@ -171,38 +172,29 @@ def _device_paths(pod: Mapping[str, Any]) -> Iterator[Finding]:
         yield Finding("volumes are not known yet: one may reach the devices of the node", Level.UNPROVED)
         return
     for index, volume in enumerate(_list(volumes)):
-        host = volume if volume is UNKNOWN else volume.get("hostPath")
-        path = host.get("path") if isinstance(host, Mapping) else host
-        if path is UNKNOWN:
-            yield Finding(f"volumes[{index}] is not known yet: it may reach the devices of the node", Level.UNPROVED)
-        elif isinstance(path, str):
-            yield from _of_path(f"volumes[{index}].hostPath {path}", _plain(path))
+        yield from of_volume(f"volumes[{index}]", volume)
 
 
-def _of_path(said: str, path: str) -> Iterator[Finding]:
-    if _reaches_devices(path):
-        yield Finding(f"{said} reaches every GPU of the node")
-    elif any(socket == path or socket.startswith(f"{path}/") for socket in RUNTIME_SOCKETS):
-        yield Finding(
-            f"{said} reaches the container runtime of the node, which starts containers with any GPU",
-            remedy="Remove the volume; what builds or watches containers has ways without the socket.",
-        )
-    elif path == DEVICE_PLUGINS or DEVICE_PLUGINS.startswith(f"{path}/"):
-        yield Finding(
-            f"{said} reaches the sockets through which GPUs are given to containers",
-            Level.WARN,
-            remedy="Remove the volume, or name the image of a device plugin in site.runtime_images.",
-        )
+def _mounts(path: str, container: Mapping[str, Any]) -> Iterator[Finding]:
+    """Places in a container whose name says which GPUs it gets."""
+    mounts = container.get("volumeMounts")
+    for index, mount in enumerate([UNKNOWN] if mounts is UNKNOWN else _list(mounts)):
+        where = mount if mount is UNKNOWN else mount.get("mountPath")
+        if where is UNKNOWN:
+            yield Finding(f"{path}.volumeMounts[{index}] is not known yet: its place may name GPUs", Level.UNPROVED)
+        elif isinstance(where, str) and chooses_gpus(where):
+            yield Finding(
+                f"{path}.volumeMounts[{index}] {where} chooses GPUs past the scheduler",
+                remedy="Remove it; ask for a GPU by resources.limits nvidia.com/gpu.",
+            )
 
 
-def _plain(path: str) -> str:
-    """//dev and /dev/./nvidia0 are the same places."""
-    plain = posixpath.normpath("/" + path.lstrip("/"))
-    return plain.removeprefix("/var") if plain == "/var/run" or plain.startswith("/var/run/") else plain
-
-
-def _reaches_devices(path: str) -> bool:
-    return path in {"/", "/dev"} or path.startswith(NVIDIA_DEVICES)
+def _shown_by_default(path: str, container: Mapping[str, Any], workload: Workload, site: Site) -> Iterator[Finding]:
+    """Under the default runtime of its node; what is not known yet of it is told under other names."""
+    if asks_for_gpus(container) is False and _hides(container) is False:
+        for image in pod_images(workload, site):
+            if image.path == f"{path}.image":
+                yield from shown_by_default(path, image, workload, site)
 
 
 def _annotations(workload: Workload) -> Iterator[Finding]:
@@ -212,11 +204,11 @@ def _annotations(workload: Workload) -> Iterator[Finding]:
             yield Finding("its annotations are not known yet: one may add devices", Level.UNPROVED)
         return
     for key, value in workload.annotations.items():
-        if not key.startswith(CDI_ANNOTATION):
+        if not DEVICE_ANNOTATIONS.search(key):
             continue
         if value is UNKNOWN:
             yield Finding(f"annotation {key} is not known yet: it may add GPUs", Level.UNPROVED)
-        elif "nvidia.com/" in str(value):
+        elif "nvidia" in str(value).lower():
             yield Finding(
                 f"annotation {key} adds GPUs past the scheduler",
                 remedy="Remove it; ask for a GPU by resources.limits nvidia.com/gpu.",

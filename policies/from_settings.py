@@ -53,6 +53,7 @@ def site_of(stack: Stack, images: Path = IMAGES, today: dt.date | None = None) -
         courses=tuple(courses(stack)),
         usages=tuple(usages(stack)),
         strictness=_strictness(stack.policies),
+        default_runtimes=_default_runtimes(stack.fleet.pools),
         uses_of=functools.partial(_uses_of, images),
         today=today,
     )
@@ -75,6 +76,7 @@ def site_of_configuration(given: Configuration) -> Site:
         gpus=pools_gpus(pools),
         room={pool.name: pool.gpus for pool in pools},
         strictness=_strictness(given.policies),
+        default_runtimes=_default_runtimes(pools),
         today=_today(),
     )
 
@@ -119,6 +121,10 @@ def _gpu_labels(nodes: Variant) -> dict[str, str]:
         **labels.gfd_labels(gpus.model, gpus.count, gpus.driver),
         **labels.pool_labels(nodes.pool, gpus.driver, gpus.container_toolkit),
     }
+
+
+def _default_runtimes(pools: Sequence[Pool]) -> dict[str, str]:
+    return {pool.name: pool.default_runtime for pool in pools if pool.default_runtime}
 
 
 def _limits(given: ImageLimits) -> Limits:

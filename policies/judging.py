@@ -10,8 +10,9 @@ from typing import Any
 from components.placement import UNKNOWN
 from policies.finding import Finding, Level
 from policies.model import Rule, Site, Workload
+from policies.openings import called, openings, opens
 from policies.phase import is_preview
-from policies.rules import image_runs, pods_read
+from policies.rules import gpu_request, image_runs, pods_read
 from policies.rules.index import ALL_RULES
 from policies.workloads import workloads
 
@@ -124,18 +125,25 @@ def _checks(token: str, name: str, inputs: Mapping[str, Any], found: Sequence[Wo
             if rule.check_stack is not None:
                 yield "stack", rule, functools.partial(rule.check_stack, site)
     elif token == IMAGE_TOKEN:
-        parts = [part for part in (inputs.get("image", name), inputs.get("target")) if part]
-        if UNKNOWN in parts:
-            unread = Finding("which image of the stack it is, is not known yet", Level.UNPROVED)
-            yield f"image {name}", image_runs.RULE, lambda: iter((unread,))
-            return
-        image = "-".join(map(str, parts))
-        for rule in ALL_RULES:
-            if rule.check_image is not None:
-                yield f"image {image}", rule, functools.partial(rule.check_image, image, site)
+        yield from _image_checks(name, inputs, site)
+    elif opens(token):
+        check = functools.partial(openings, token, name, inputs, site)
+        yield called(token, name, inputs), gpu_request.RULE, check
     for workload in found:
         for rule in (pods_read.RULE,) if workload.unread else ALL_RULES:
             yield workload.name, rule, functools.partial(rule.check, workload, site)
+
+
+def _image_checks(name: str, inputs: Mapping[str, Any], site: Site) -> Iterator[Check]:
+    parts = [part for part in (inputs.get("image", name), inputs.get("target")) if part]
+    if UNKNOWN in parts:
+        unread = Finding("which image of the stack it is, is not known yet", Level.UNPROVED)
+        yield f"image {name}", image_runs.RULE, lambda: iter((unread,))
+        return
+    image = "-".join(map(str, parts))
+    for rule in ALL_RULES:
+        if rule.check_image is not None:
+            yield f"image {image}", rule, functools.partial(rule.check_image, image, site)
 
 
 def findings(check: Callable[[], Iterator[Finding]]) -> list[Finding]:

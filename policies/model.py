@@ -177,6 +177,7 @@ class Site:
     strictness: Strictness = field(default_factory=Strictness)
     runtime_classes: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)  # objects of Kubernetes, by name
     landings: dict[str, tuple[tuple[Node, ...], Landing]] = field(default_factory=dict, compare=False, repr=False)
+    default_runtimes: Mapping[str, str] = field(default_factory=dict)  # by pool: nvidia, runc; others: nobody says
     today: dt.date = dt.date.max
     notes: tuple[str, ...] = ()  # what is to be known of where this comes from
 

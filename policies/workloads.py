@@ -16,7 +16,7 @@ from components.manifests.hub_model import (
 )
 from components.manifests.pools import one_of, required
 from components.manifests.runtime import RUNTIME_CLASS
-from components.placement import UNKNOWN, Unknown
+from components.placement import UNKNOWN, Unknown, quantity
 from components.problems import listing
 from policies.custom_resources import is_custom, out_of_sight, places
 from policies.model import Workload
@@ -76,10 +76,18 @@ def asks_for_gpus(container: Mapping[str, Any] | Unknown) -> bool | None:
     }
     if any(amount is UNKNOWN for amount in amounts.values()) or _mapping(resources, "limits") is None:
         return None
-    if any(str(amount) not in {"0", ""} for amount in amounts.values()):
+    if not all(_is_zero(amount) for amount in amounts.values()):
         return True
     # A claim names a device that its class chooses, which may be a GPU.
     return None if isinstance(resources, Mapping) and resources.get("claims") else False
+
+
+def _is_zero(amount: Any) -> bool:
+    """0, "0.0" and "0m", and what is not there; what is no quantity is P-HOST's to refuse."""
+    try:
+        return amount in (None, "") or quantity(amount) == 0
+    except ValueError:
+        return False
 
 
 def asks_somewhere(pod: Mapping[str, Any]) -> bool | None:

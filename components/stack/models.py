@@ -198,6 +198,11 @@ class Pool(BaseModel):
     node_overrides: tuple[NodeOverride, ...] = Field(
         (), description="Nodes of this pool that have another driver or container toolkit than the others."
     )
+    default_runtime: Literal["nvidia", "runc"] | None = Field(
+        None,
+        description="Runtime that a pod without a runtime class gets on these nodes: under nvidia an image of the CUDA "
+        "family sees all GPUs without asking for one; none: nobody has looked.",
+    )
     cpu: Amount = Field(description="CPU cores of one node.")
     memory_gib: Amount = Field(description="Memory of one node in GiB.")
     root_disk_gib: Amount = Field(description="Disk of one node that holds images and containers, in GiB.")

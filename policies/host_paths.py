@@ -1,0 +1,97 @@
+"""Paths of a node that lead to its GPUs: device files, sockets of runtimes, the same under other names. Pure."""
+
+from __future__ import annotations
+
+import posixpath
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+from components.placement import UNKNOWN
+from policies.finding import Finding, Level
+
+# Whoever reaches one of these starts containers beside the scheduler, with all GPUs. /var/run is /run.
+RUNTIME_SOCKETS: Final = (
+    "/run/balena-engine.sock",
+    "/run/buildkit/buildkitd.sock",
+    "/run/containerd/containerd.sock",
+    "/run/cri-dockerd.sock",
+    "/run/crio/crio.sock",
+    "/run/docker.sock",
+    "/run/docker/containerd/containerd.sock",
+    "/run/dockershim.sock",
+    "/run/frakti.sock",
+    "/run/host-containerd/host-containerd.sock",
+    "/run/isulad.sock",
+    "/run/k0s/containerd.sock",
+    "/run/k3s/containerd/containerd.sock",
+    "/run/nri/nri.sock",  # a plug-in behind it adds devices to containers
+    "/run/podman/podman.sock",
+    "/var/snap/microk8s/common/run/containerd.sock",
+)
+DEVICE_PLUGINS: Final = "/var/lib/kubelet/device-plugins"
+# A container that has something mounted here gets the GPUs that are called so: container toolkit,
+# accept-nvidia-visible-devices-as-volume-mounts. Source: github:NVIDIA/nvidia-container-toolkit
+# internal/config/image/cuda_image.go.
+DEVICES_AS_MOUNTS: Final = "/run/nvidia-container-devices"
+_EVERYTHING: Final = {"/", "/dev", "/dev/char", "/dev/kmem", "/dev/mem", "/run/nvidia"}
+# Device files of NVIDIA GPUs; 195 is their major number; nvhost and nvmap are Jetson's, dxg is that of Windows.
+_DEVICES: Final = ("/dev/nvidia", "/dev/char/195:", "/dev/dxg", "/dev/nvhost", "/dev/nvmap")
+_MAYBE_DEVICES: Final = ("/dev/dri", "/dev/vfio")  # of any maker's GPUs
+# The root of the node, or of the driver's container, under another name.
+_ROOTS: Final = re.compile(r"^(?:/proc/[^/]+(?:/task/[^/]+)?/(?:root|cwd)|/run/nvidia/driver)(?=/|$)")
+
+
+def of_path(said: str, path: str) -> Iterator[Finding]:
+    """What a mount of this path of the node reaches; `said` names it."""
+    path = plain(path)
+    if path in _EVERYTHING or path.startswith(_DEVICES):
+        yield Finding(f"{said} reaches every GPU of the node")
+    elif any(path == each or path.startswith(f"{each}/") for each in _MAYBE_DEVICES):
+        yield Finding(
+            f"{said} reaches devices of the node's GPUs, whoever made them",
+            Level.WARN,
+            remedy="Ask for a GPU by resources.limits, and remove the volume.",
+        )
+    elif any(socket == path or socket.startswith(f"{path}/") for socket in RUNTIME_SOCKETS):
+        yield Finding(
+            f"{said} reaches the container runtime of the node, which starts containers with any GPU",
+            remedy="Remove the volume; what builds or watches containers has ways without the socket.",
+        )
+    elif path == DEVICE_PLUGINS or DEVICE_PLUGINS.startswith(f"{path}/"):
+        yield Finding(
+            f"{said} reaches the sockets through which GPUs are given to containers",
+            Level.WARN,
+            remedy="Remove the volume, or name the image of a device plugin in site.runtime_images.",
+        )
+
+
+def of_volume(path: str, volume: Any, kinds: tuple[str, ...] = ("hostPath",)) -> Iterator[Finding]:
+    """A volume or PersistentVolume at `path`: what it takes of the node, by `hostPath.path` or `local.path`."""
+    for kind in kinds:
+        source = volume if volume is UNKNOWN else volume.get(kind)
+        where = source.get("path") if isinstance(source, Mapping) else source
+        if where is UNKNOWN:
+            yield Finding(f"{path} is not known yet: it may reach the devices of the node", Level.UNPROVED)
+            return
+        if isinstance(where, str):
+            yield from of_path(f"{path}.{kind} {where}", where)
+
+
+def chooses_gpus(mount_path: str) -> bool:
+    """True for a place in a container whose name tells the runtime which GPUs to give."""
+    found = _one_slash(mount_path)
+    return found == DEVICES_AS_MOUNTS or found.startswith(f"{DEVICES_AS_MOUNTS}/")
+
+
+def plain(path: str) -> str:
+    """//dev, /dev/./nvidia0, /proc/1/root/dev and /run/nvidia/driver/dev are the same places."""
+    before, found = "", path
+    while found != before:
+        before, found = found, _ROOTS.sub("", _one_slash(found))
+    return found or "/"
+
+
+def _one_slash(path: str) -> str:
+    found = posixpath.normpath("/" + path.lstrip("/"))
+    return found.removeprefix("/var") if found == "/var/run" or found.startswith("/var/run/") else found

@@ -1,0 +1,260 @@
+"""P-GPU: ways to a GPU that are no pod's request, each with its innocent neighbour."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import replace
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parent))  # for shown.py: folders of tests are no packages here
+from image_facts import contents
+from shown import ADVISED, DIGEST, IMAGE, REFUSED, UNKNOWN, UNPROVED, shown, texts
+
+from components.placement import Node
+from policies.model import Coverage, Site
+
+TAINT = {"key": "nvidia.com/gpu", "value": "present", "effect": "NoSchedule"}
+AMOUNTS = {"nvidia.com/gpu": Decimal(8), "cpu": Decimal(8)}
+SITE = Site(
+    nodes=(Node("n01", "gtx", {}, [TAINT], AMOUNTS), Node("n02", "cpu", {}, [], {"cpu": Decimal(8)})),
+    allowed_registries=("registry.example.edu", "docker.io", "nvcr.io"),
+)
+TOLERATES = [{"key": "nvidia.com/gpu", "operator": "Exists"}]
+GPU_POD = {"tolerations": TOLERATES}
+DEPLOYMENT = "kubernetes:apps/v1:Deployment"
+
+
+def said(site: Site = SITE, annotations: Any = None, **pod: Any) -> list[tuple[str, str]]:
+    container = {"name": "c", "image": IMAGE, **pod.pop("container", {})}
+    metadata = {"annotations": annotations} if annotations else {}
+    template = {"metadata": metadata, "spec": {"tolerations": TOLERATES, "containers": [container], **pod}}
+    return shown(site, DEPLOYMENT, {"metadata": {"name": "web"}, "spec": {"template": template}})
+
+
+def host(path: str) -> dict[str, Any]:
+    return {"volumes": [{"name": "v", "hostPath": {"path": path}}]}
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("nvidia.cdi.k8s.io/container.c", "nvidia.com/gpu=all"),
+        ("runtime-cdi.k8s.io/x", "management.nvidia.com/gpu=all"),
+        ("cdi.k8s.io/x", "nvidia.com/gpu=0"),
+        ("devices.nri.io/container.c", "- path: /dev/nvidia0"),
+        ("cdi-devices.nri.io/pod", "- nvidia.com/gpu=all"),
+        ("devices.noderesource.dev/container.c", "[{path: /dev/nvidiactl}]"),
+        ("io.kubernetes.cri-o.Devices", "/dev/nvidia0:/dev/nvidia0:rwm"),
+    ],
+)
+def test_an_annotation_that_adds_gpus_is_refused_whatever_stands_before_it(key: str, value: str) -> None:
+    (message,) = texts(said(annotations={key: value}), REFUSED)
+    assert message.startswith(f"P-GPU: Deployment web: annotation {key} adds GPUs past the scheduler")
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("nvidia.cdi.k8s.io/x", "example.com/nic=0"),
+        ("devices.nri.io/container.c", "- path: /dev/fuse"),
+        ("io.kubernetes.cri-o.Devices", "/dev/fuse"),
+        ("example.org/cdi", "nvidia.com/gpu=all"),
+        ("nri.io.example.org/x", "nvidia"),
+    ],
+)
+def test_an_annotation_that_adds_other_devices_or_none_passes(key: str, value: str) -> None:
+    assert said(annotations={key: value}) == []
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/proc/1/root/dev",
+        "/proc/1/root",
+        "/proc/self/cwd/dev/nvidia0",
+        "/proc/1/task/1/root/dev/nvidiactl",
+        "/run/nvidia/driver/dev",
+        "/run/nvidia/driver",
+        "/var/run/nvidia/driver/dev/nvidia0",
+        "/run/nvidia",
+        "/dev/char",
+        "/dev/char/195:0",
+        "/dev/mem",
+        "/dev/nvidia-caps",
+        "/proc/1/root/run/containerd/containerd.sock",
+        "/run/podman/podman.sock",
+        "/run/k0s/containerd.sock",
+        "/run/buildkit",
+        "/run/nri/nri.sock",
+        "/var/snap/microk8s/common/run",
+        "/run/dockershim.sock",
+    ],
+)
+def test_a_path_of_the_node_that_leads_to_gpus_is_refused(path: str) -> None:
+    (message,) = texts(said(**host(path)), REFUSED)
+    assert message.startswith(f"P-GPU: Deployment web: volumes[0].hostPath {path} reaches")
+
+
+@pytest.mark.parametrize("path", ["/dev/dri", "/dev/dri/renderD128", "/dev/vfio"])
+def test_devices_of_any_makers_gpus_are_told(path: str) -> None:
+    (message,) = texts(said(**host(path)), ADVISED)
+    assert "reaches devices of the node's GPUs" in message
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/proc",
+        "/proc/sys/net",
+        "/sys",
+        "/run/nvidia/validations",
+        "/run/nvidia-persistenced/socket",
+        "/dev/shm",
+        "/dev/fuse",
+        "/dev/infiniband",
+        "/dev/disk",
+        "/dev/memory",
+        "/dev/char-x",
+        "/var/snap/x",
+        "/run/podman-x",
+        "/run/systemd",
+    ],
+)
+def test_a_path_of_the_node_beside_them_passes(path: str) -> None:
+    assert said(**host(path)) == []
+
+
+@pytest.mark.parametrize("path", ["/var/run/nvidia-container-devices/all", "/var/run/nvidia-container-devices/cdi/x"])
+def test_a_mount_whose_place_names_gpus_is_refused(path: str) -> None:
+    mounts = {"volumeMounts": [{"name": "v", "mountPath": path}]}
+    (message,) = texts(said(container=mounts), REFUSED)
+    assert message.startswith(f"P-GPU: Deployment web: containers[0].volumeMounts[0] {path} chooses GPUs")
+
+
+@pytest.mark.parametrize("path", ["/data", "/var/run/nvidia-container-devices-x", "/var/run/secrets", UNKNOWN])
+def test_a_mount_at_another_place_is_not_refused(path: str) -> None:
+    found = said(container={"volumeMounts": [{"name": "v", "mountPath": path}]})
+    assert [kind for kind, _ in found] == ([UNPROVED] if path == UNKNOWN else [])
+
+
+@pytest.mark.parametrize("amount", ["0", "0.0", "00", "0m", "0Gi", "0e3", "+0", "-0"])
+def test_a_zero_asks_for_nothing_however_it_is_written(amount: Any) -> None:
+    container = {"resources": {"limits": {"nvidia.com/gpu": amount}}}
+    (message,) = texts(said(container=container, runtimeClassName="nvidia"), REFUSED)
+    assert "asks for no GPU under the runtime class nvidia" in message
+    assert said(container={"resources": {"limits": {"nvidia.com/gpu": "1.0"}}}, runtimeClassName="nvidia") == []
+
+
+@pytest.mark.parametrize("kind", ["hostPath", "local"])
+@pytest.mark.parametrize("path", ["/dev", "/dev/nvidia0", "/", "/proc/1/root/dev"])
+def test_a_persistent_volume_that_holds_the_devices_is_refused(kind: str, path: str) -> None:
+    volume = {"metadata": {"name": "v"}, "spec": {kind: {"path": path}}}
+    for token in ("PersistentVolume", "PersistentVolumePatch"):
+        (message,) = texts(shown(SITE, f"kubernetes:core/v1:{token}", volume), REFUSED)
+        assert message.startswith(f"P-GPU: PersistentVolume v: spec.{kind} {path} reaches every GPU")
+
+
+@pytest.mark.parametrize(
+    "spec",
+    [
+        {"local": {"path": "/mnt/disks/ssd1"}},
+        {"local": {"path": "/dev/disk/by-id/nvme-1"}},
+        {"hostPath": {"path": "/data"}},
+        {"nfs": {"server": "nfs.example.edu", "path": "/dev"}},
+        {"csi": {"driver": "ebs.csi.aws.com", "volumeHandle": "/dev/nvidia0"}},
+    ],
+)
+def test_a_persistent_volume_with_data_passes(spec: Any) -> None:
+    assert shown(SITE, "kubernetes:core/v1:PersistentVolume", {"spec": spec}) == []
+
+
+def test_a_persistent_volume_that_is_not_known_yet_is_unproved() -> None:
+    for spec in (UNKNOWN, {"local": UNKNOWN}, {"hostPath": {"path": UNKNOWN}}):
+        ((kind, _),) = shown(SITE, "kubernetes:core/v1:PersistentVolume", {"spec": spec})
+        assert kind == UNPROVED
+
+
+CLAIM, TEMPLATE = (
+    "kubernetes:resource.k8s.io/v1:ResourceClaim",
+    "kubernetes:resource.k8s.io/v1beta1:ResourceClaimTemplate",
+)
+
+
+def claim(admin: Any, of: str = "gpu.nvidia.com") -> dict[str, Any]:
+    return {"devices": {"requests": [{"name": "g", "exactly": {"deviceClassName": of, "adminAccess": admin}}]}}
+
+
+def test_a_claim_with_admin_access_to_gpus_is_refused_and_others_are_not() -> None:
+    (message,) = texts(shown(SITE, CLAIM, {"spec": claim(admin=True)}), REFUSED)
+    assert "asks for adminAccess: it gets every device of the class gpu.nvidia.com" in message
+    older = {"devices": {"requests": [{"name": "g", "deviceClassName": "gpu.nvidia.com", "adminAccess": True}]}}
+    assert len(texts(shown(SITE, TEMPLATE, {"spec": {"spec": older}}), REFUSED)) == 1
+    assert shown(SITE, CLAIM, {"spec": claim(admin=False)}) == []
+    for spec in (claim(admin=True, of="nic.example.com"), claim(admin=UNKNOWN), UNKNOWN):
+        assert [kind for kind, _ in shown(SITE, CLAIM, {"spec": spec})] == [UNPROVED]
+
+
+def patch(node: str, taints: Any) -> list[tuple[str, str]]:
+    spec = {} if taints is None else {"taints": taints}
+    return shown(SITE, "kubernetes:core/v1:NodePatch", {"metadata": {"name": node}, "spec": spec})
+
+
+SOFT = {**TAINT, "effect": "PreferNoSchedule"}
+
+
+@pytest.mark.parametrize("taints", [[], [{"key": "example.org/x", "effect": "NoSchedule"}], [SOFT]])
+def test_a_patch_of_a_node_that_removes_the_taint_for_gpus_is_refused(taints: Any) -> None:
+    (message,) = texts(patch("n01", taints), REFUSED)
+    assert message.startswith("P-GPU: NodePatch n01: it removes the taint nvidia.com/gpu:NoSchedule")
+    assert [kind for kind, _ in patch(UNKNOWN, taints)] == [UNPROVED]
+
+
+def test_a_patch_of_a_node_that_keeps_the_taint_or_is_of_another_node_passes() -> None:
+    assert patch("n01", [TAINT, {"key": "example.org/x", "effect": "NoSchedule"}]) == []
+    assert patch("n01", None) == []
+    assert patch("n02", []) == []
+    assert [kind for kind, _ in patch("n01", UNKNOWN)] == [UNPROVED]
+
+
+CUDA = f"docker.io/nvidia/cuda:12.4.1-runtime-ubuntu22.04@{DIGEST}"
+
+
+def default(runtime: str | None, **more: Any) -> Site:
+    return replace(SITE, default_runtimes={"gtx": runtime} if runtime else {}, **more)
+
+
+@pytest.mark.parametrize("image", [CUDA, f"nvcr.io/nvidia/pytorch:24.01-py3@{DIGEST}"])
+def test_a_cuda_image_without_a_request_is_judged_by_the_default_runtime_of_the_node(image: str) -> None:
+    container, on = {"image": image}, {"nodeSelector": {}}
+    gpus = replace(SITE.nodes[0], taints=())
+    assert said(default("runc"), container=container, **on) == []
+    found = said(default("nvidia"), container=container, **on)
+    assert "sees all of pool gtx: the default runtime there is nvidia" in texts(found, REFUSED)[0]
+    (message,) = texts(said(default(None), container=container, **on), UNPROVED)
+    assert "default_runtime of the pool does not say" in message
+    hides = {"image": image, "env": [{"name": "NVIDIA_VISIBLE_DEVICES", "value": "void"}]}
+    asks = {"image": image, "resources": {"limits": {"nvidia.com/gpu": 1}}}
+    for other in (hides, asks, {"image": IMAGE}):
+        assert said(replace(default("nvidia"), nodes=(gpus,)), container=other) == []
+    assert said(default("nvidia"), container=container, tolerations=[]) == []  # the taint keeps it off
+    assert said(default("nvidia"), container=container, runtimeClassName="runc") == []
+
+
+@pytest.mark.parametrize(
+    ("env", "kind"),
+    [
+        ((("NVIDIA_VISIBLE_DEVICES", "all"),), REFUSED),
+        ((("CUDA_VERSION", "10.0"),), REFUSED),
+        ((("NVIDIA_VISIBLE_DEVICES", "void"), ("CUDA_VERSION", "12.4")), None),
+        ((("PATH", "/bin"),), None),
+    ],
+)
+def test_what_was_read_of_the_image_says_whether_it_sees_gpus(env: Any, kind: str | None) -> None:
+    found = contents(0.1, 0.2)
+    facts = replace(found, settings=replace(found.settings, env=env))
+    site = default("nvidia", contents_of=lambda _: facts, coverage=Coverage.WITH_GPUS)
+    assert {each for each, text in said(site) if text.startswith("P-GPU")} == ({kind} if kind else set())
