@@ -14,8 +14,9 @@ import pytest
 from components.compat.names import find_gpu
 from components.compat.tables import GpuModel
 from components.compat.versions import DriverVersion
+from components.settings import load_stack
 from components.stack.variants import NodeGpus, Variant
-from lab import control_plane, fleet, network, processes
+from lab import control_plane, fleet, network, node, processes, steps
 from lab.cluster import Cluster, is_ready, name_of, wait_until
 from lab.instance import PREFERRED_PORTS, Instance, LabError
 from lab.toolchain import Toolchain
@@ -309,6 +310,23 @@ def test_a_real_node_that_does_not_register_is_named(instance: Instance, cluster
     with pytest.raises(LabError, match=r"the kubelet has not registered its node after 1 s: n06"):
         fleet.join(instance, DSMLP, "n06", within_s=1)
     assert cluster.get("/api/v1/nodes/n06") is not None
+
+
+def test_where_the_core_pool_has_no_gpus_the_real_node_has_none(tmp_path: Path) -> None:
+    nowhere = Instance("default", 0, tmp_path, {})
+    mixed = Path(__file__).parents[1] / "stacks" / "Pulumi.mixed.yaml"
+    context = steps.Context(nowhere, Toolchain(), mixed, steps.Nodes.ONE_REAL, lambda _: None)
+    assert context.real_node() == node.RealNode("c01", 0)
+
+
+def test_a_simulated_node_with_a_driver_of_its_own_reports_it() -> None:
+    pool = load_stack(Path(__file__).parents[1] / "stacks" / "Pulumi.mixed.yaml").fleet.pool("gtx1080ti")
+    reported = {
+        name: fleet.simulated_node(name, each.gpus)["metadata"]["labels"]["nvidia.com/cuda.driver-version.full"]
+        for each in pool.variants()
+        for name in each.node_names
+    }
+    assert reported == {"n01": "418.88", "n02": "580.95.05", "n03": "418.88"}
 
 
 def test_a_real_node_outside_the_fleet_is_refused_before_anything_is_touched(tmp_path: Path) -> None:
