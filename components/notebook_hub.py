@@ -191,7 +191,8 @@ class NotebookHubArgs(TypedDict):
     namespace: NotRequired[str]
     """Default: the component's name. One hub fills one namespace."""
     hub_image: pulumi.Input[str]
-    """Has on its PATH jupyterhub (5.3 or later) and python3 with kubespawner 7, the idle culler, the authenticators."""
+    """Has on its PATH jupyterhub (5.3 or later) and python3 (3.11 or later) with kubespawner 7, the idle culler,
+    the authenticators."""
     hub_image_name: NotRequired[str]
     """Default hub."""
     proxy_image: pulumi.Input[str]
