@@ -149,7 +149,12 @@ def test_files_that_are_named_exist(page: Path) -> None:
     folders = "components|images|policies|lab|stacks|tests|docs|\\.github|\\.ci"
     words = re.findall(rf"(?<![\w./<$-])((?:{folders})/[^\s`\"'()\[\],;:]*)", code(page))
     named = [word.rstrip("./") for word in words if not re.search(r"[<*$…]", word)]  # others have a blank to fill in
-    saved = set(re.findall(r"^<!-- file: (.*) -->$", page.read_text(), re.MULTILINE))  # by the reader, on this page
+    text = page.read_text()
+    saved = {  # by a reader of this page
+        *re.findall(r"^<!-- file: (.*) -->$", text, re.MULTILINE),
+        *(f"stacks/Pulumi.{name}.yaml" for name in re.findall(r"gpu-commons init ([a-z]+)", text)),
+        *(f"images/{name}" for name in re.findall(r"gpu-commons image new ([a-z]+)", text)),
+    }
     assert not [name for name in named if not (ROOT / name).exists() and name not in saved]
 
 
