@@ -246,7 +246,11 @@ def _with_images(step: Step, rebuilt: frozenset[str]) -> Iterator[Detail]:
     there = {known_text(each.get("name")): each for each in before}
     for profile in after:
         taken += _taken(there.get(known_text(profile.get("name")), {}), profile, "image", rebuilt)
-    for inputs, profiles in ((old, before), (new, after)):
+    for inputs, profiles, others in ((old, before, after), (new, after, before)):
+        stay = {known_text(each.get("name")) for each in others}
+        for profile in profiles:
+            if known_text(profile.get("name")) not in stay:
+                profile.pop("contents", None)  # of one that comes or goes its image says as much
         if profiles:
             inputs["profiles"] = profiles
     if names := list(dict.fromkeys(taken)):
@@ -259,7 +263,8 @@ def _taken(old: dict[str, Any], new: dict[str, Any], key: str, rebuilt: frozense
     before, after = (known_text(side.get(f"{key}_name")) for side in (old, new))
     if old.get(key) == new.get(key) or not before or not after or (before == after and after not in rebuilt):
         return
-    old.pop(key, None)
-    new.pop(key, None)
+    for side in (old, new):
+        side.pop(key, None)
+        side.pop("contents", None)  # what is in an image follows from it
     if before == after:
         yield after

@@ -12,7 +12,7 @@ from typing import Final
 from cli.reports.words import counted
 from cli.review.affected import pool_of
 from cli.review.cells import Cell, was_part
-from cli.review.commons import HUB, OURS, Commons, Course, Pool, Profile, lands_on
+from cli.review.commons import HUB, IMAGE, OURS, Commons, Course, Pool, Profile, lands_on
 from cli.review.details import Change
 from cli.review.stream import Step, Stream
 from cli.review.values import known_text, mapping, names_of, texts
@@ -45,7 +45,7 @@ def consequences(
         *_lost_nodes(pools, old, new),
         *_gone_hubs(changes, old),
         *_restarts(stream, new),
-        *_images(changes, old, new),
+        *_images(stream, changes, old, new),
         *_jobs(changes),
     )
 
@@ -263,9 +263,11 @@ def _hub_restart(name: str, hub: str, new: Commons) -> Consequence:
     )
 
 
-def _images(changes: Sequence[Change], old: Commons, new: Commons) -> Iterator[Consequence]:
+def _images(stream: Stream, changes: Sequence[Change], old: Commons, new: Commons) -> Iterator[Consequence]:
+    """A limit that somebody lifts changes no image."""
+    built = {step.name for step in stream.changed if step.type == IMAGE}
     for change in changes:
-        image = new.images.get(change.name) if change.kind == "image" else None
+        image = new.images.get(change.name) if change.kind == "image" and change.name in built else None
         if image is None or change.op == "delete":
             continue
         used = [profile for profile in new.profiles if image in new.started_by(profile)]

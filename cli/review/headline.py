@@ -109,7 +109,7 @@ def _clauses(impact: Impact, most: int) -> Iterator[str]:
     if impact.changes and all(change.op == "create" for change, _ in impact.changes):
         every = [_all_new(impact.changes), *pending]
     else:
-        every = heavy or [*_decisions(impact.changes), *pending, *light] or list(_others(impact.changes))
+        every = heavy or [*pending, *_decisions(impact.changes), *light] or list(_others(impact.changes))
     yield from islice(dict.fromkeys(every), most)
 
 
@@ -157,6 +157,8 @@ def _told(change: Change, who: Affected) -> str:
     more = len(change.details) - 1
     rest = f" and {more} more" if more > 0 else ""
     if detail.before and detail.after and not detail.is_list:
+        if detail.label == "seats":
+            seats = ""  # it is told already
         was, now = (elided(word, _LONGEST) for word in (detail.before, detail.after))
         return f"{name}: {detail.label} {was} → {now}{rest}{seats}"
     gone, come = (f"{mark} {word}" if word else "" for mark, word in (("−", detail.before), ("+", detail.after)))  # noqa: RUF001

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
+from types import MappingProxyType
 from typing import Final
 
 from cli.reports.words import counted
@@ -226,7 +227,7 @@ def _cells(review: Review) -> Iterator[Block]:
         yield Table(("image", "pools", "change", "why"), tuple(_cell_rows(cells.changed)))
         # Where a policy refuses the image, it says as well what to change.
         said = {finding.about.rpartition(" ")[2] for finding in review.findings if finding.rule == _RUN_RULE}
-        ways = {cell.image: _way(cell, said) for cell in reversed(cells.changed) if cell.is_broken}
+        ways = {cell.image: _way(cell) for cell in reversed(cells.changed) if cell.is_broken and cell.image not in said}
         if told := tuple(Bullet((Code(name), f": {way}")) for name, way in ways.items() if way):
             yield Paragraph(("What would make it run:",))
             yield Bullets(told)
@@ -242,10 +243,9 @@ def _cells(review: Review) -> Iterator[Block]:
         yield Paragraph((f"Not compared: {'; '.join(cells.not_told)}.",))
 
 
-def _way(cell: Cell, said: set[str]) -> str:
-    """What is nearest first: as it was. Another way is told where no finding has it."""
-    other = "" if cell.image in said else cell.remedy
-    back = f"{cell.back[:1].upper()}{cell.back[1:]}"
+def _way(cell: Cell) -> str:
+    """What is nearest first: as it was."""
+    back, other = f"{cell.back[:1].upper()}{cell.back[1:]}", cell.remedy
     if not back or not other:
         return f"{back}." if back else other
     return f"{back}, or {other[:1].lower()}{other[1:]}"
@@ -316,8 +316,9 @@ def _findings(review: Review) -> Iterator[Block]:
 
 
 def _told_findings(review: Review, now: Sequence[Finding]) -> Iterator[Block]:
+    ways = {f"image {cell.image}": cell.back for cell in review.cells.changed if cell.back}
     if not review.knows_base:
-        yield Bullets(tuple(_finding_items(now)))
+        yield Bullets(tuple(_finding_items(now, ways=ways)))
         return
     fresh = [finding for finding in now if finding.since is Since.NEW]
     standing = [finding for finding in now if finding.since is Since.STANDING]
@@ -326,22 +327,25 @@ def _told_findings(review: Review, now: Sequence[Finding]) -> Iterator[Block]:
     told = (f"{numbers[0]:,} new", f"{numbers[1]:,} resolved", f"{numbers[2]:,} as on the base branch")
     yield Paragraph((f"{', '.join(told)}.",))
     if fresh:
-        yield Bullets(tuple(_finding_items(fresh, "New")))
+        yield Bullets(tuple(_finding_items(fresh, "New", ways)))
     if resolved:
         yield Bullets(tuple(_finding_items(resolved, "Resolved")))
     if standing:
         yield Fold(f"{numbers[2]:,} as on the base branch", (Bullets(tuple(_finding_items(standing))),))
 
 
-def _finding_items(findings: Sequence[Finding], since: str = "") -> Iterator[Bullet]:
-    """Findings that say the same of several things are told once."""
+def _finding_items(
+    findings: Sequence[Finding], since: str = "", ways: Mapping[str, str] = MappingProxyType({})
+) -> Iterator[Bullet]:
+    """Findings that say the same of several things are told once. `ways`: how an image gets back to what ran."""
     groups: dict[tuple[Level, str, str], list[str]] = {}
     for finding in findings:
         groups.setdefault((finding.level, finding.rule, finding.text), []).append(finding.about)
     for (level, rule, said), about in groups.items():
         word = f"{since}, {_LEVELS[level]}" if since else _LEVELS[level].capitalize()
         first, *more = said.splitlines() or [""]
-        below = tuple((line.strip(),) for line in more if line.strip())
+        nearest = [f"nearest: {ways[each]}" for each in about if rule == _RUN_RULE and each in ways]
+        below = tuple((line.strip(),) for line in (*nearest, *more) if line.strip())
         yield Bullet((f"{word}: ", Code(rule), f" {names_of(list(dict.fromkeys(about)))}: {first}"), below)
 
 

@@ -22,6 +22,7 @@ _KEYS: Final = {
     "disk_mb_per_s": "disk speed",
     "every_s": "time between two looks for idle servers",
     "gpu": "GPU",
+    "gpu_memory_gb": "GPU memory",
     "gpus": "GPUs",
     "gpus_per_node": "GPUs per node",
     "guaranteed_gpus": "guaranteed GPUs",

@@ -61,6 +61,9 @@ def test_the_upgrade_of_a_site_against_its_base_branch(run: Run, golden: Callabl
         ("driver", "fine", 0),
         ("next", "undecided", 0),
         ("fleet", "fine", 0),
+        ("forgotten", "failed", 1),
+        ("promises", "fine", 0),
+        ("smaller", "fine", 0),
         ("first", "undecided", 0),
         ("image", "refused", 1),
         ("refused", "refused", 1),
@@ -96,6 +99,13 @@ def test_an_image_that_stops_running_is_a_red_cell_with_who_starts_it_there(run:
     assert "CUDA 11.1 needs driver 450.80.02 or newer" in cells["rtx2080ti"]["reason"]
     assert cells["rtx2080ti"]["uses"] == ["profile rtx2080ti of datahub"]
     assert cells["gtx1070ti"]["uses"] == []
+
+
+def test_who_refuses_an_image_that_ran_is_told_its_deployed_versions_as_the_nearest_way(run: Run) -> None:
+    text = run("comment", "-", *IN_TERM, given=previews.recorded("image")).stdout
+    refusal = text.partition("Refused: `P-RUN`")[2]
+    back = "  - nearest: go back to torch==1.7.1+cu101 (CUDA 10.1, version 1.0.0 of the image), as deployed\n"
+    assert refusal.index(back) < refusal.index("  - change: Use torch")
 
 
 def test_of_two_branches_without_a_state_only_what_differs_is_told(run: Run, tmp_path: Path) -> None:

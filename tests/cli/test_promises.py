@@ -314,6 +314,22 @@ def test_a_stack_file_that_is_the_same_changes_nothing() -> None:
     assert markdown(FALL, FALL).startswith("✅ made: nothing changes.")
 
 
+def test_a_limit_of_an_images_own_is_told_and_nobody_pulls_anything_for_it() -> None:
+    limit = ImageWaiver(compressed_gb=8, reason="exam", until=dt.date(2099, 1, 1))
+    text = markdown(FALL, put(FALL, ("images", 3, "limit"), limit))
+    assert row(text, "image `scipy-ml-notebook`").startswith(
+        "| image `scipy-ml-notebook` | limit of its own: \\+ `8 GB, exam, until 2099-01-01` | hub datahub: profiles "
+    )
+    assert "What people will notice" not in text
+
+
+def test_a_profile_that_comes_is_told_without_what_its_image_holds() -> None:
+    more = FALL.hubs[0].profiles[1].model_copy(update={"name": "two", "title": "Two"})
+    text = markdown(FALL, hub(profiles=(*FALL.hubs[0].profiles, more)))
+    assert "profile two: \\+ `title: Two, pool: gtx1080ti, GPUs: 1, CPU cores: 4" in row(text, "hub `datahub`")
+    assert "contents" not in row(text, "hub `datahub`")
+
+
 # --- courses that are over
 
 

@@ -562,6 +562,15 @@ def test_a_profile_that_takes_another_image_is_told_by_names() -> None:
     assert "| hub `h` | profile a, image: `ml` → `dl` |" in markdown(step(HUB, "h", *sides))
 
 
+def test_what_a_page_says_of_an_image_is_told_by_the_image() -> None:
+    old, new = ({**previews.image(), "facts": {"version": each}} for each in "12")
+    sides = [
+        previews.hub(previews.profile("a", "pool", reference=f"r/ml@sha256:{n}", contents={"cuda": [f"1{n}.0"]}))
+        for n in (1, 2)
+    ]
+    assert "| hub `h` | takes the new ml |" in markdown(step(IMAGE, "ml", old, new), step(HUB, "h", *sides))
+
+
 def facts_of(full_name: str, **more: Any) -> dict[str, Any]:
     spec = load_named(full_name)[0]
     lines, frameworks = list(spec.cuda_lines), list(spec.frameworks)
