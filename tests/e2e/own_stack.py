@@ -9,7 +9,10 @@ from __future__ import annotations
 import json
 import shutil
 import sys
+import tempfile
 from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -114,6 +117,45 @@ class OwnStack(Project):
             succeeded(self.pulumi("destroy", "--yes", "--skip-preview", "--suppress-progress"))
             succeeded(self.pulumi("stack", "rm", "--yes"))
         remove_namespaces(self.lab)
+
+
+@contextmanager
+def all_gpus_in_use(lab: RunningLab, pool: str) -> Iterator[None]:
+    """Pods of somebody else on every GPU of a pool: more of them than there are GPUs."""
+    toleration = {"key": "nvidia.com/gpu", "operator": "Exists"}
+    asked = {"requests": {"cpu": "10m", "memory": "16Mi"}, "limits": {"nvidia.com/gpu": "1"}}
+    container = {"name": "hold", "image": "registry.invalid/hold", "resources": asked}
+    pod = {
+        "nodeSelector": {"gpu-commons.org/pool": pool},
+        "tolerations": [toleration],
+        "containers": [container],
+        "terminationGracePeriodSeconds": 0,
+    }
+    labels = {"app": "hold"}
+    holding = {
+        "apiVersion": "apps/v1",
+        "kind": "Deployment",
+        "metadata": {"name": "hold", "namespace": JOBS},
+        "spec": {
+            "replicas": 34,
+            "selector": {"matchLabels": labels},
+            "template": {"metadata": {"labels": labels}, "spec": pod},
+        },
+    }
+    file = lab_file(holding)
+    try:
+        succeeded(lab.run("kubectl", "apply", "--filename", str(file)))
+        yield
+    finally:
+        succeeded(lab.run("kubectl", "delete", "--filename", str(file), "--wait", "--ignore-not-found"))
+        file.unlink()
+
+
+def lab_file(manifest: Object) -> Path:
+    """A file for kubectl."""
+    with tempfile.NamedTemporaryFile("w", suffix=".json", delete=False) as file:
+        json.dump(manifest, file)
+    return Path(file.name)
 
 
 def remove_namespaces(lab: RunningLab) -> None:

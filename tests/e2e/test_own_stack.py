@@ -320,6 +320,54 @@ def test_nobody_whom_a_test_logged_in_is_left_and_no_volume_of_theirs(lab: Runni
     wait_for(lambda: len(own_stack.volumes(lab)) == 1, what="the volumes of the tests' users are gone")
 
 
+@pytest.mark.browser
+def test_a_student_whose_gpus_are_all_in_use_reads_what_is_free_and_cancels(
+    lab: RunningLab, own: Deployed, page: Page, hub: str, user: str, artefacts: Path
+) -> None:
+    assert own.outputs
+    log_in(page, hub, user, lab.credentials(HUB)["dummy-password"])
+    expect(page.get_by_text(re.compile(r"^(\d+|More than 50) free now$")).first).to_be_visible()
+    with own_stack.all_gpus_in_use(lab, "rtx2080ti"):
+
+        def is_full() -> bool:
+            page.reload()
+            return page.get_by_text("None free now: all 32 GeForce RTX 2080 Ti GPUs are in use").count() > 0
+
+        wait_for(is_full, what="the page says that no RTX 2080 Ti is free", within_s=60)
+        page.screenshot(path=artefacts / "5-full.png", full_page=True)
+        choose(page, "One RTX 2080 Ti")
+        expect(page.get_by_text("All 32 GeForce RTX 2080 Ti GPUs are in use.")).to_be_visible()
+        expect(page.get_by_text(re.compile(r"You can cancel and choose .*“CPU only”"))).to_be_visible()
+        page.screenshot(path=artefacts / "6-waiting.png", full_page=True)
+        assert len(of_user(lab, USER_PODS, user)) == 1
+        page.get_by_role("button", name="Cancel this start").click()
+        expect(page.get_by_role("button", name="Start")).to_be_visible()
+        wait_for(lambda: not of_user(lab, USER_PODS, user), what=f"the server of {user} is gone")
+
+
+@pytest.mark.parametrize(
+    ("account", "verb", "resource", "answer"),
+    [
+        ("availability", "list", "pods", "yes"),
+        ("availability", "list", "nodes", "yes"),
+        ("availability", "get", "pods", "no"),
+        ("availability", "create", "pods", "no"),
+        ("availability", "delete", "pods", "no"),
+        ("availability", "list", "secrets", "no"),
+        ("availability", "get", "pods/log", "no"),
+        ("hub", "list", "nodes", "no"),
+        ("hub", "list", "pods", "no"),
+    ],
+)
+def test_who_counts_sees_nodes_and_pods_of_the_cluster_and_the_hub_does_not(
+    lab: RunningLab, own: Deployed, account: str, verb: str, resource: str, answer: str
+) -> None:
+    assert own.outputs
+    who = f"--as=system:serviceaccount:{HUB}:{account}"
+    asked = lab.run("kubectl", "auth", "can-i", verb, resource, "--all-namespaces", who)
+    assert asked.out.strip() == answer, asked.shown
+
+
 # --- the end of it
 
 
@@ -328,6 +376,9 @@ def test_after_its_removal_nothing_of_it_is_left(lab: RunningLab, own: Deployed)
     assert {HUB, JOBS} & {name_of(each) for each in lab.cluster.items("/api/v1/namespaces")} == set()
     assert own_stack.volumes(lab) == set()
     assert [pod for pod in lab.cluster.pods() if pod["metadata"]["namespace"] in {HUB, JOBS}] == []
+    for kind in ("clusterroles", "clusterrolebindings"):
+        names = {name_of(each) for each in lab.cluster.items(f"/apis/rbac.authorization.k8s.io/v1/{kind}")}
+        assert not [name for name in names if HUB in name]
     assert own.stack.pulumi("stack", "ls", "--json").out.strip() == "[]"
 
 

@@ -122,6 +122,13 @@ WAITS = {"on": None, "phase": "Pending"}
             {"busy_gpus": 2, "servers": 6},
             id="a sidecar stays",
         ),
+        pytest.param(
+            PROFILE,
+            [node()],
+            [pod(asks(gpus=1), initContainers=[asks(gpus=1, restartPolicy="Always"), asks(gpus=3)])],
+            {"busy_gpus": 4, "servers": 4},
+            id="a sidecar is there beside those that start after it",
+        ),
         pytest.param(PROFILE, [node()], [pod(asks(1), asks(1))], {"busy_gpus": 2}, id="containers side by side"),
         pytest.param(
             PROFILE, [node()], [pod({"resources": {"limits": {GPU: "3"}}})], {"busy_gpus": 3}, id="a limit asks"
