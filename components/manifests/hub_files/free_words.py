@@ -11,7 +11,7 @@ from typing import Any
 Object = Mapping[str, Any]
 Counts = Mapping[str, Object]
 
-MANY = 50  # beyond it nobody counts
+MANY = 50  # servers without a GPU, beyond which nobody counts
 OFFERED = 3  # other choices that are named to somebody who waits
 
 
@@ -23,7 +23,7 @@ def choices(page: Object) -> dict[str, Object]:
 def free_words(choice: Object, count: Object) -> str:
     """How many servers of this kind fit now: 12 free now; or why none does."""
     if count["servers"]:
-        room = _room(count)
+        room = _room(choice, count)
         return f"{room[0].upper()}{room[1:]}"
     waiting = count["waiting"]
     queue = f"; {waiting} {'server waits' if waiting == 1 else 'servers wait'}" if waiting else ""
@@ -46,7 +46,7 @@ def waiting_words(page: Object, counts: Counts, profile: str) -> Iterator[str]:
     # First those with as many GPUs, then those with GPUs.
     free.sort(key=lambda other: (abs(other["gpus"] - choice["gpus"]), -other["gpus"]))
     if free:
-        named = [f"“{other['title']}” ({_room(counts[other['name']])})" for other in free[:OFFERED]]
+        named = [f"“{other['title']}” ({_room(other, counts[other['name']])})" for other in free[:OFFERED]]
         yield f"You can cancel and choose {_either(named)}."
     else:
         yield "Nothing else is free either."
@@ -65,9 +65,9 @@ def _why(choice: Object, count: Object) -> str:
     return words.get(lack, "its machines have no room left")
 
 
-def _room(count: Object) -> str:
+def _room(choice: Object, count: Object) -> str:
     servers = count["servers"]
-    return f"{servers if servers <= MANY else f'more than {MANY}'} free now"
+    return f"{servers if servers <= MANY or choice['gpus'] else f'more than {MANY}'} free now"
 
 
 def _either(words: list[str]) -> str:

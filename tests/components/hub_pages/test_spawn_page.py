@@ -77,7 +77,8 @@ def test_the_page_names_site_gpu_software_end_and_help_and_nothing_internal(hub:
         "2 GPUs, 8 CPU cores, 32 GiB memory",
         "CUDA 10.1",
         "TensorFlow 2.3.4, PyTorch 1.7.1",
-        "Missing here: what jupyter/datascience-notebook brings (not reachable from here).",
+        "Missing here: what jupyter/datascience-notebook brings.",
+        "not reachable from here.",
         "stops after 1 hour without activity, and at the latest 12 hours after it started",
         "Help",
     ):
@@ -113,6 +114,16 @@ def test_on_a_phone_nothing_is_wider_than_the_screen_and_a_thumb_hits_the_choice
         assert box["height"] >= 44
         page.touchscreen.tap(box["x"] + box["width"] - 8, box["y"] + box["height"] - 8)  # beside the words
         expect(page.get_by_role("radio", name=name)).to_be_checked()
+
+
+@pytest.mark.browser
+def test_why_something_is_missing_is_read_on_demand_and_chooses_nothing(browser: Browser, hub: Asker) -> None:
+    page = window(browser, hub, "ines", java_script_enabled=False)
+    why = page.get_by_text("not reachable from here.").last
+    expect(why).to_be_hidden()
+    page.get_by_text("Why").last.click()
+    expect(why).to_be_visible()
+    expect(page.get_by_role("radio", name="CPU only")).to_be_checked()
 
 
 @pytest.mark.browser

@@ -317,6 +317,7 @@ def test_the_numbers_of_these_tests_are_those_of_the_service() -> None:
     [
         (ONE_CARD, numbers(servers=12), "12 free now"),
         (NO_CARD, numbers(servers=312), "More than 50 free now"),
+        (ONE_CARD, numbers(servers=72), "72 free now"),
         (ONE_CARD, numbers(), "None free now: all 80 GeForce GTX 1080 Ti GPUs are in use"),
         (ONE_CARD, numbers(waiting=1), "None free now: all 80 GeForce GTX 1080 Ti GPUs are in use; 1 server waits"),
         (
