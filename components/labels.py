@@ -20,6 +20,10 @@ GPU_RESOURCE: Final = "nvidia.com/gpu"
 NVIDIA_PREFIX: Final = "nvidia.com/"
 GFD_PRODUCT: Final = "nvidia.com/gpu.product"
 GFD_DRIVER: Final = "nvidia.com/cuda.driver-version.full"  # what a node reports; DRIVER is what its pool declares
+# What every node with a GPU has where node feature discovery and the GPU operator run, whatever its GPU is.
+ALWAYS_DISCOVERED: Final = {"nvidia.com/gpu.present": "true", "feature.node.kubernetes.io/pci-10de.present": "true"}
+# Labels that daemons and clouds set, and that no stack file repeats.
+DISCOVERED_PREFIXES: Final = (NVIDIA_PREFIX, "feature.node.kubernetes.io/", "topology.kubernetes.io/")
 
 
 @dataclass(frozen=True, slots=True)

@@ -36,6 +36,13 @@ _SUFFIXES: Final = {
 }
 
 
+# Labels of NVIDIA's operator and device plugin that some nodes have and others have not.
+SET_SOMETIMES: Final = tuple(
+    f"nvidia.com/{word}"
+    for word in ("gpu.deploy.", "gpu.machine", "gpu.present", "mig.", "mps.", "vgpu.", "gpu-driver")
+)
+
+
 @dataclass(frozen=True, slots=True)
 class Node:
     """One node, empty: its labels, taints (Kubernetes JSON) and allocatable resources. Cordoned: it takes no pods.
@@ -49,7 +56,7 @@ class Node:
     taints: Sequence[Mapping[str, str]]
     allocatable: Mapping[str, Decimal]
     is_cordoned: bool = False
-    open_labels: str | None = None  # labels with this prefix may be there too, with any value
+    open_labels: str | tuple[str, ...] | None = None  # labels with such a prefix may be there too, with any value
     is_amount_open: bool = False  # it may have any amount of other resources
     variant: str = ""  # nodes of its pool with the same facts, where not all have the same
 
@@ -77,8 +84,9 @@ class Landing:
 
     possible: tuple[Node, ...]
     refused: Mapping[str, str]  # pool → first reason, for pools none of whose nodes is possible
-    unknown: tuple[str, ...]  # values that are not known yet, and what of its nodes nobody has described
+    unknown: tuple[str, ...]  # values that are not known yet and decide, and what of its nodes nobody has described
     elsewhere: tuple[str, ...]  # what other pods or another controller decide
+    certain: tuple[Node, ...] = ()  # possible ones that nothing unknown can keep it off
 
     @property
     def undecided(self) -> tuple[str, ...]:
@@ -100,22 +108,27 @@ def landing(
     """
     name = pod.get("runtimeClassName")
     runtime_class = (runtime_classes or {}).get(name, {}) if isinstance(name, str) else {}
-    unknown = {*_unknowns(pod), *_unknown_paths(runtime_class, f"runtime class {name}")}
+    everywhere = sorted(_undecided(pod, runtime_class, f"runtime class {name}"))
     elsewhere = sorted(_others(pod))
     if is_daemon:
         pod, runtime_class = _as_daemon(pod, runtime_class)
     possible: list[Node] = []
+    certain: list[Node] = []
+    unknown = set(everywhere)
     reasons: dict[str, list[str]] = {}
     wanted = _wanted(pod, runtime_class)
     for node in nodes:
         if found := _obstacles(wanted, node):
             reasons.setdefault(node.pool, found)
-        else:
-            possible.append(node)
-            unknown.update(_open(wanted, node))
+            continue
+        possible.append(node)
+        doubts = set(_doubts(wanted, node))
+        unknown |= doubts
+        if not doubts and not everywhere:
+            certain.append(node)
     open_pools = {node.pool for node in possible}
     refused = {pool: found[0] for pool, found in reasons.items() if pool not in open_pools}
-    return Landing(tuple(possible), refused, tuple(sorted(unknown)), tuple(elsewhere))
+    return Landing(tuple(possible), refused, tuple(sorted(unknown)), tuple(elsewhere), tuple(certain))
 
 
 def shape(pod: Mapping[str, Any]) -> str:
@@ -342,17 +355,53 @@ def _resources(wanted: Amounts, node: Node) -> Iterator[str]:
             yield f"it asks for {_plain(asked)} {name}, a node of the pool has {_plain(has)}"
 
 
-def _open(wanted: _Wanted, node: Node) -> Iterator[str]:
-    """What would keep a pod off this node or let it in, and is not described of it."""
-    required = _mapping(_mapping(_mapping(wanted.pod, "affinity"), "nodeAffinity"), _REQUIRED)
-    expressions = (each for term in _list(required, "nodeSelectorTerms") for each in _list(term, "matchExpressions"))
-    keys = [
-        *_mapping(wanted.pod, "nodeSelector"),
-        *_mapping(wanted.scheduling, "nodeSelector"),
-        *(each.get("key") for each in expressions if isinstance(each, Mapping)),
+def _doubts(wanted: _Wanted, node: Node) -> Iterator[str]:
+    """What may keep a pod off this node, which is possible: values that are not known yet, labels nobody described."""
+    for selector in (wanted.pod, wanted.scheduling):
+        for key, value in _mapping(selector, "nodeSelector").items():
+            if value is UNKNOWN:
+                yield f"nodeSelector.{key}"
+            elif node.label(key) is UNKNOWN:
+                yield f"the label {key} of nodes"
+    yield from _affinity_doubts(wanted.pod, node)
+    if any(True for _ in _taints(_known_tolerations(wanted), node, is_bound=bool(wanted.pod.get("nodeName")))):
+        yield from _unknown_paths(wanted.pod.get("tolerations"), "tolerations")
+        yield from _unknown_paths(wanted.scheduling.get("tolerations"), "tolerations of its runtime class")
+    yield from (
+        f"the {name} of nodes" for name, asked in wanted.amounts.items() if asked and node.amount(name) is UNKNOWN
+    )
+
+
+def _known_tolerations(wanted: _Wanted) -> list[Any]:
+    return [each for each in wanted.tolerations or () if isinstance(each, Mapping) and not _has_unknown(each)]
+
+
+def _affinity_doubts(pod: Mapping[str, Any], node: Node) -> Iterator[str]:
+    """Terms are alternatives: where one surely matches, none of the others decides."""
+    terms = _list(_mapping(_mapping(_mapping(pod, "affinity"), "nodeAffinity"), _REQUIRED), "nodeSelectorTerms")
+    path = f"affinity.nodeAffinity.{_REQUIRED}.nodeSelectorTerms"
+    found = [
+        list(_term_doubts(term, f"{path}[{index}]", node))
+        for index, term in enumerate(terms)
+        if _term_matches(term, node)
     ]
-    yield from (f"the label {key} of nodes" for key in keys if isinstance(key, str) and node.label(key) is UNKNOWN)
-    yield from (f"the {name} of nodes" for name in wanted.amounts if node.amount(name) is UNKNOWN)
+    if all(found):
+        yield from (doubt for doubts in found for doubt in doubts)
+
+
+def _term_doubts(term: Any, path: str, node: Node) -> Iterator[str]:
+    yield from _unknown_paths(term, path)
+    for each in _list(term, "matchExpressions"):
+        if not isinstance(each, Mapping) or _has_unknown(each):
+            continue
+        key = each.get("key")
+        if isinstance(key, str) and node.label(key) is UNKNOWN and not _is_met_without(key, each.get("operator")):
+            yield f"the label {key} of nodes"
+
+
+def _is_met_without(key: str, operator: Any) -> bool:
+    """A label that nobody sets and nobody described is not there, and the expression asks for no more."""
+    return operator in {"DoesNotExist", "NotIn"} and not key.startswith(SET_SOMETIMES)
 
 
 def _container_requests(container: Any) -> Amounts:
@@ -423,18 +472,46 @@ def _others(pod: Mapping[str, Any]) -> Iterator[str]:
     yield from (key for key in (_GATES, _CLAIMS) if _list(pod, key))
 
 
-def _unknowns(pod: Mapping[str, Any]) -> Iterator[str]:
-    """Paths of values that decide about nodes and are not known yet."""
-    for key in _DECIDING:
+def _undecided(pod: Mapping[str, Any], runtime_class: Mapping[str, Any], class_path: str) -> Iterator[str]:
+    """Paths of values that decide about every node alike and are not known yet."""
+    for key in ("nodeName", "runtimeClassName", "nodeSelector", "affinity"):
+        if pod.get(key) is UNKNOWN:
+            yield key
+    yield from _undecided_affinity(_mapping(pod, "affinity"))
+    for key in ("overhead", "resources"):
         yield from _unknown_paths(pod.get(key), key)
+    for key in ("scheduling", "overhead"):
+        yield from _unknown_paths(runtime_class.get(key), f"{class_path}.{key}")
     for kind in ("initContainers", "containers"):
         if pod.get(kind) is UNKNOWN:
             yield kind
         for index, container in enumerate(_list(pod, kind)):
-            if container is UNKNOWN:
-                yield f"{kind}[{index}]"
-            elif isinstance(container, Mapping):
-                yield from _unknown_paths(container.get("resources"), f"{kind}[{index}].resources")
+            yield from _unknown_amounts(container, f"{kind}[{index}]")
+
+
+def _undecided_affinity(affinity: Mapping[str, Any]) -> Iterator[str]:
+    """What is only preferred decides nothing; single terms decide about single nodes."""
+    for kind in ("nodeAffinity", "podAffinity", "podAntiAffinity"):
+        required = _mapping(affinity, kind).get(_REQUIRED)
+        if affinity.get(kind) is UNKNOWN:
+            yield f"affinity.{kind}"
+        elif required is UNKNOWN:
+            yield f"affinity.{kind}.{_REQUIRED}"
+        elif isinstance(required, Mapping) and required.get("nodeSelectorTerms") is UNKNOWN:
+            yield f"affinity.{kind}.{_REQUIRED}.nodeSelectorTerms"
+
+
+def _unknown_amounts(container: Any, path: str) -> Iterator[str]:
+    """A limit decides nothing where the request beside it is known."""
+    if container is UNKNOWN:
+        yield path
+        return
+    resources = container.get("resources") if isinstance(container, Mapping) else None
+    requested = _mapping(resources, "requests")
+    for each in _unknown_paths(resources, f"{path}.resources"):
+        name = each.removeprefix(f"{path}.resources.limits.")
+        if name == each or requested.get(name, UNKNOWN) is UNKNOWN:
+            yield each
 
 
 def _unknown_paths(value: Any, path: str) -> Iterator[str]:

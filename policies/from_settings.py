@@ -66,7 +66,7 @@ def site_of_configuration(given: Configuration) -> Site:
     return Site(
         # A configuration cannot say what else NVIDIA's own daemons have labelled there, nor which other devices,
         # huge pages or slices of GPUs a node has.
-        nodes=tuple(replace(node, open_labels=labels.NVIDIA_PREFIX, is_amount_open=True) for node in nodes),
+        nodes=tuple(map(_open, nodes)),
         coverage=Coverage.WITH_GPUS if given.fleet else Coverage.SOME,
         allowed_registries=tuple(str(registry) for registry in given.site.allowed_registries),
         runtime_images=tuple(str(image) for image in given.site.runtime_images),
@@ -78,6 +78,14 @@ def site_of_configuration(given: Configuration) -> Site:
         strictness=_strictness(given.policies),
         default_runtimes=_default_runtimes(pools),
         today=_today(),
+    )
+
+
+def _open(node: Node) -> Node:
+    """A node of a cluster with daemons that we do not know: what each of them surely sets, and what it may set."""
+    discovered = labels.ALWAYS_DISCOVERED if node.amount(labels.GPU_RESOURCE) else {}
+    return replace(
+        node, labels={**discovered, **node.labels}, open_labels=labels.DISCOVERED_PREFIXES, is_amount_open=True
     )
 
 

@@ -109,11 +109,14 @@ def is_certain(
     site: Site,
     possible: Callable[[Workload, Site], list[str]] = possible_pools,
 ) -> bool:
-    """True where the workload may land on one of `bad`: nothing unknown can keep it off them, or nothing else is left.
+    """True where the workload may land on one of `bad`: nothing unknown can keep it off that, or nothing else is left.
 
     `possible` gives the places of the kind that `bad` are: pools, or nodes that are alike.
     """
-    return bool(bad) and (not workload.landing(site).unknown or set(bad) == set(possible(workload, site)))
+    certain = workload.landing(site).certain if bad else ()
+    return bool(bad) and (
+        any(node.pool in bad or node.alike in bad for node in certain) or set(bad) == set(possible(workload, site))
+    )
 
 
 def _parsed(text: str) -> ImageReference | None:

@@ -45,7 +45,7 @@ def _comes_to_gpus(workload: Workload, site: Site) -> bool | None:
         found = landing(workload.pod, nodes, runtime_classes=site.runtime_classes, is_daemon=workload.is_daemon)
     except ValueError:  # an amount that is none: P-HOST refuses it
         return True
-    return False if not found.possible else None if found.unknown else True
+    return True if found.certain else None if found.possible else False
 
 
 def _amounts(path: str, container: Mapping[str, Any]) -> Iterator[Finding]:

@@ -17,6 +17,7 @@ from pulumi_policy import EnforcementLevel
 from pulumi_policy import policy as sdk
 from pulumi_policy.proxy import UNKNOWN_STRING_VALUE
 
+from components.labels import ALWAYS_DISCOVERED
 from components.settings import SettingsError, load_stack
 from policies import run
 from policies.adapter import pack_policies
@@ -222,7 +223,7 @@ def test_an_image_that_runs_on_no_possible_pool_is_refused_whatever_else_a_node_
 
 @pytest.mark.parametrize("as_affinity", [False, True])
 def test_labels_of_nvidias_own_daemons_that_nobody_can_describe_are_no_refusal(give: Give, as_affinity: bool) -> None:
-    key = "nvidia.com/gpu.present"
+    key = "nvidia.com/gpu.deploy.driver"
     terms = [{"matchExpressions": [{"key": key, "operator": "In", "values": ["true"]}]}]
     required = {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": terms}}
     pod = {"affinity": {"nodeAffinity": required}} if as_affinity else {"nodeSelector": {key: "true"}}
@@ -288,7 +289,15 @@ def test_the_fleet_of_a_stack_file_is_the_fleet_of_a_configuration(give: Give, n
     stack = load_stack(DEFAULT_STACKS / f"Pulumi.{name}.yaml")
     give({"site": SITE, "fleet": json.loads(stack.fleet.model_dump_json(by_alias=True))})
     found, expected = site_of_stack("dev"), site_of(stack)
-    closed = tuple(replace(node, open_labels=None, is_amount_open=False) for node in found.nodes)
+    closed = tuple(
+        replace(
+            node,
+            labels={key: value for key, value in node.labels.items() if key not in ALWAYS_DISCOVERED},
+            open_labels=None,
+            is_amount_open=False,
+        )
+        for node in found.nodes
+    )
     assert (closed, found.gpus, found.machines) == (expected.nodes, expected.gpus, expected.machines)
 
 
