@@ -85,14 +85,7 @@ def test_a_copy_makes_its_own_environment_and_says_what_it_can_build(schema: End
     }
     pool = described["resources"]["gpu-commons:index:GpuNodePool"]
     assert pool["isComponent"]
-    assert sorted(pool["requiredInputs"]) == [
-        "containerToolkitVersion",
-        "driverVersion",
-        "gpu",
-        "gpusPerNode",
-        "nodeNames",
-        "pool",
-    ]
+    assert sorted(pool["requiredInputs"]) == ["nodeNames", "pool"]  # nodes without GPUs have no GPU and no driver
     assert set(pool["properties"]) == {"driftedNodes", "gpus", "nodeNames"}
 
 
