@@ -8,11 +8,13 @@ from collections.abc import Mapping
 from images.estimate import Size
 from images.inspection.facts import ImageContents
 from images.inspection.faults import InspectError
+from images.inspection.manifest import Platform
 from images.inspection.opening import open_session, read_reference
 from images.inspection.reading import DEFAULT_PLATFORM, from_store, inspect
 from images.inspection.store import Store, store_folder
 from images.measured import size_of
 
+_OTHER = Platform(os="linux", architecture="arm64")
 _ASKED_WITHIN_S = 3.0  # a preview does not wait for a registry that is slow or away
 
 
@@ -28,15 +30,17 @@ def read_pushed(reference: str, environment: Mapping[str, str] = os.environ) -> 
 def known(reference: str, environment: Mapping[str, str] = os.environ) -> ImageContents | None:
     """What was read before of `repository@digest`; never asks a registry. None without a digest or an entry.
 
-    Of an index it is the image for the platform of our nodes.
+    Of an index it is the image for the platform of our nodes; one that is for arm64 alone says so.
     """
     _, at, digest = reference.partition("@")
     store = Store(store_folder(environment))
-    try:
-        found = from_store(reference, store, digest, DEFAULT_PLATFORM, deep=False) if at else None
-    except InspectError:  # it is for another platform: not what our nodes run
-        return None
-    return found.contents if found else None
+    for platform in (DEFAULT_PLATFORM, _OTHER) if at else ():
+        try:
+            found = from_store(reference, store, digest, platform, deep=False)
+        except InspectError:  # it is for another platform
+            continue
+        return found.contents if found else None
+    return None
 
 
 def size_of_tag(reference: str, environment: Mapping[str, str] = os.environ) -> Size | None:

@@ -44,6 +44,10 @@ class PackSite(BaseModel):
     runtime_images: tuple[Reference, ...] = Field(
         (), description="Images of the site's own GPU daemons, as their DaemonSets name them: they may see every GPU."
     )
+    runtime_daemons: dict[str, Reference] = Field(
+        default={},
+        description="The same by DaemonSet: namespace/name and its image. No other DaemonSet with that image may.",
+    )
 
 
 class GpuTaint(BaseModel):

@@ -10,6 +10,7 @@ from typing import Any
 from components.manifests.runtime import RUNTIME_CLASS
 from components.placement import UNKNOWN
 from policies.default_runtime import shown_by_default
+from policies.exemptions import exemption
 from policies.finding import Finding, Level
 from policies.host_paths import chooses_gpus, of_volume
 from policies.model import Site, Workload
@@ -47,7 +48,8 @@ def escapes(workload: Workload, site: Site) -> Iterator[Finding]:
         is_daemon = _is_own_daemon(workload, container.get("image"), site)
         daemons.add(is_daemon)
         if is_daemon is not True:
-            found = [*_variables(path, container), *_privileges(path, container)]
+            exempted = _exemption(workload, [container.get("image")])
+            found = [*_variables(path, container), *_let_through(_privileges(path, container), exempted)]
             if has_class is not False:
                 name = workload.pod.get("runtimeClassName")
                 found += _shown_by_class(path, container, name, is_sure=has_class is True)
@@ -56,15 +58,36 @@ def escapes(workload: Workload, site: Site) -> Iterator[Finding]:
                 found += _shown_by_default(path, container, workload, site)
             yield from found if is_daemon is False else weighed(found, unless)
     if daemons != {True}:
-        found = [*_device_paths(workload.pod), *_annotations(workload), *_host_processes(workload.pod)]
+        images = [UNKNOWN if each.spec is UNKNOWN else each.spec.get("image") for each in containers(workload.pod)]
+        exempted = _exemption(workload, images)
+        found = [
+            *_let_through(_device_paths(workload.pod), exempted),
+            *_annotations(workload),
+            *_let_through(_host_processes(workload.pod), exempted),
+        ]
         yield from weighed(found, unless) if daemons and False not in daemons else found
+
+
+def _exemption(workload: Workload, images: Iterable[Any]) -> str | None:
+    return exemption(images) if workload.is_daemon else None
+
+
+def _let_through(found: Iterable[Finding], exempted: str | None) -> Iterator[Finding]:
+    """Infrastructure reaches the node for what it does; what names GPUs stays refused."""
+    for finding in found:
+        if exempted and finding.level is Level.REFUSE and "nvidia" not in finding.message:
+            said = f"{finding.message}; let through: it is infrastructure that needs it (exemption {exempted})"
+            remedy = "See Exemptions in docs/policies.md; nothing is to be done if it is what it says."
+            yield replace(finding, message=said, level=Level.WARN, remedy=remedy)
+        else:
+            yield finding
 
 
 def _is_own_daemon(workload: Workload, image: Any, site: Site) -> bool | None:
     """Whether a container is one of the runtime's own; None where its image is not known yet."""
     if not workload.is_daemon or not site.runtime_images:
         return False
-    return None if image is UNKNOWN else image in site.runtime_images
+    return None if image is UNKNOWN else site.is_runtime_daemon(workload.name, image)
 
 
 def weighed(found: Iterable[Finding], unless: str) -> Iterator[Finding]:

@@ -163,6 +163,7 @@ class Site:
     allowed_registries: tuple[str, ...]
     coverage: Coverage = Coverage.ALL
     runtime_images: tuple[str, ...] = ()  # images of the runtime's own daemons
+    runtime_daemons: Mapping[str, frozenset[str]] = field(default_factory=dict)  # names of those that an image is for
     own_registry: str | None = None  # where this stack pushes: facts of these images can always be read
     machines: Mapping[str, Machine] = field(default_factory=dict)  # by pool
     limits: Limits = field(default_factory=Limits)
@@ -180,6 +181,19 @@ class Site:
     default_runtimes: Mapping[str, str] = field(default_factory=dict)  # by pool: nvidia, runc; others: nobody says
     today: dt.date = dt.date.max
     notes: tuple[str, ...] = ()  # what is to be known of where this comes from
+
+    def is_runtime_daemon(self, name: str, image: object) -> bool:
+        """Whether the DaemonSet of this name may see every GPU with that image.
+
+        Where it is said which one an image is for, others with the same image are none. Its namespace may not be known.
+        """
+        if image not in self.runtime_images:
+            return False
+        meant = self.runtime_daemons.get(str(image))
+        called = name.partition(" ")[2]
+        return (
+            meant is None or called in meant or ("/" not in called and called in {m.rpartition("/")[2] for m in meant})
+        )
 
     def alike(self, pools: Iterable[str]) -> list[str]:
         """Nodes with GPUs of these pools, each group of alike ones by name."""

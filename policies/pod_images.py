@@ -5,7 +5,8 @@ Not `images.py`: the pack's own folder is first on its path, and that name is ou
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator
+import re
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -51,13 +52,33 @@ class PodImage:
         return self.planned.least if self.planned else None
 
 
+# Docker's official images for one processor, and the usual ends of tags and repositories.
+_NAMED = re.compile(
+    r"(?:^|/)(arm64v8|arm32v\d|ppc64le|s390x|riscv64)/|[-_.](arm64|aarch64|ppc64le|s390x|riscv64)(?:v8)?$"
+)
+_ALSO: Final = {"arm64v8": "arm64", "aarch64": "arm64"}
+
+
+def processor(image: PodImage) -> str:
+    """What it is for, as Kubernetes calls it: amd64, arm64; empty where nothing says."""
+    if image.contents is not None:
+        return image.contents.platform.split("/")[1] if image.contents.platform.count("/") else ""
+    if image.reference is None:
+        return ""
+    for text in (image.reference.repository, image.reference.tag or ""):
+        if found := _NAMED.search(text):
+            name = found[1] or found[2]
+            return _ALSO.get(name, "arm" if name.startswith("arm32") else name)
+    return ""
+
+
 def at_least(size: Size) -> str:
     """What stands before bytes that are a lower bound."""
     return "at least " if size.origin is Origin.SPEC else ""
 
 
 def pod_images(workload: Workload, site: Site) -> Iterator[PodImage]:
-    """The image of every container, in order. Several containers may have the same: see `different_images`."""
+    """The image of every container, in order, then those of volumes. Some may be the same: see `different_images`."""
     names = workload.image_names
     for number, container in enumerate(containers(workload.pod)):
         text = container.spec if container.spec is UNKNOWN else container.spec.get("image")
@@ -66,13 +87,29 @@ def pod_images(workload: Workload, site: Site) -> Iterator[PodImage]:
             name = names[min(number, len(names) - 1)] if names else ""
             is_own = name in site.own_images
             yield PodImage(path, None, None, name, is_own, None, site.planned_of(name) if is_own else None)
-        elif not isinstance(text, str) or (reference := _parsed(text)) is None:
-            yield PodImage(path, text if isinstance(text, str) else "", None, "", is_own=False, contents=None)
         else:
-            is_own = bool(site.own_registry) and reference.is_in(site.own_registry or "")
-            said = names[number] if number < len(names) and not is_own else reference.repository.rpartition("/")[2]
-            contents = site.contents_of(text) if reference.digest else None
-            yield PodImage(path, text, reference, said, is_own, contents)
+            yield _image(path, text, names[number] if number < len(names) else "", site)
+    yield from _of_volumes(workload.pod.get("volumes"), site)
+
+
+def _of_volumes(volumes: object, site: Site) -> Iterator[PodImage]:
+    """What a volume of the kind `image` mounts; of volumes that are not known yet P-GPU tells."""
+    for index, volume in enumerate(volumes if isinstance(volumes, Sequence) and not isinstance(volumes, str) else ()):
+        source = volume.get("image") if isinstance(volume, Mapping) else None
+        if source is UNKNOWN:
+            yield PodImage(f"volumes[{index}].image", None, None, "", is_own=False, contents=None)
+        elif isinstance(source, Mapping):
+            path, text = f"volumes[{index}].image.reference", source.get("reference")
+            unknown = PodImage(path, None, None, "", is_own=False, contents=None)
+            yield unknown if text is UNKNOWN else _image(path, text, "", site)
+
+
+def _image(path: str, text: object, called: str, site: Site) -> PodImage:
+    if not isinstance(text, str) or (reference := _parsed(text)) is None:
+        return PodImage(path, text if isinstance(text, str) else "", None, "", is_own=False, contents=None)
+    is_own = bool(site.own_registry) and reference.is_in(site.own_registry or "")
+    said = called if called and not is_own else reference.repository.rpartition("/")[2]
+    return PodImage(path, text, reference, said, is_own, site.contents_of(text) if reference.digest else None)
 
 
 def different_images(workload: Workload, site: Site) -> Iterator[PodImage]:

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from components.problems import listing
 from policies.finding import Finding, Level
 from policies.model import Coverage, Rule, Site, Workload
+from policies.pod_images import different_images, is_certain, processor
 from policies.workloads import asks_somewhere
 
+_PROCESSOR = "kubernetes.io/arch"
 REMEDY = "Change the node selector, add the toleration, or ask for no more than one node has."
 OR_DESCRIBE = "A label that nodes of a pool have belongs into its labels in the configuration of the pack."
 
@@ -34,13 +37,31 @@ def check(workload: Workload, site: Site) -> Iterator[Finding]:
             yield Finding(f"no pool can host it ({reasons})", remedy=f"{REMEDY} {OR_DESCRIBE}" if is_described else "")
         else:
             yield Finding(f"no pool that is described can host it ({reasons}); others may", Level.UNPROVED)
-    elif found.undecided:
+        return
+    yield from _processors(workload, site)
+    if found.undecided:
         yield Finding(f"which pools can host it depends on {', '.join(found.undecided)}", Level.UNPROVED)
+
+
+def _processors(workload: Workload, site: Site) -> Iterator[Finding]:
+    """Images that are known to be for another processor than the nodes have."""
+    for image in different_images(workload, site):
+        if not (wanted := processor(image)):
+            continue
+        nodes = [node for node in workload.landing(site).possible if node.labels.get(_PROCESSOR, wanted) != wanted]
+        if pools := list(dict.fromkeys(node.pool for node in nodes)):
+            has = ", ".join(sorted({node.labels[_PROCESSOR] for node in nodes}))
+            on = f"{'pool' if len(pools) == 1 else 'pools'} {listing(pools, most=4)}"
+            yield Finding(
+                f"{image.text} is for {wanted}, and nodes of {on} have {has}: it does not start there",
+                Level.REFUSE if is_certain(pools, workload, site) else Level.UNPROVED,
+                remedy=f"Take the image for {has}, or keep it to nodes with {_PROCESSOR}={wanted}.",
+            )
 
 
 RULE = Rule(
     id="P-HOST",
-    says="some pool of the fleet can host every workload: labels, taints, GPUs, cores and memory",
+    says="some pool of the fleet can host every workload: labels, taints, GPUs, cores, memory, processor",
     remedy=REMEDY,
     check=check,
 )

@@ -17,7 +17,7 @@ from policies.workloads import asks_for_gpus, containers
 def check(workload: Workload, site: Site) -> Iterator[Finding]:
     """Containers that ask for GPUs: what was read of the image counts, else its spec, else its name."""
     pools = possible_nodes(workload, site)
-    for container, image in zip(containers(workload.pod), pod_images(workload, site), strict=True):
+    for container, image in zip(containers(workload.pod), pod_images(workload, site), strict=False):
         asks = asks_for_gpus(container.spec)
         is_no_reference = image.text is not None and image.reference is None
         if asks is False or is_no_reference:  # P-PIN refuses that, and does not repeat it: a password may be in it

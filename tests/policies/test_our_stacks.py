@@ -60,8 +60,8 @@ def test_nothing_of_the_projects_own_manifests_takes_a_gpu() -> None:
     plugin, persistence = site.runtime_images
     asked = {"image": plugin, "image_name": "ml", "command": ["true"], "cpu": 1, "memory_gib": 1}
     pods = {
-        "DaemonSet plugin": runtime.daemon_set_spec("device-plugin", runtime.device_plugin_pod(plugin)),
-        "DaemonSet persistence": runtime.daemon_set_spec("persistence", runtime.persistence_pod(persistence)),
+        "DaemonSet device-plugin": runtime.daemon_set_spec("device-plugin", runtime.device_plugin_pod(plugin)),
+        "DaemonSet persistence-daemon": runtime.daemon_set_spec("persistence", runtime.persistence_pod(persistence)),
         "DaemonSet pre-puller": pre_puller.daemon_set_spec("pre-puller", "gtx1080ti", {"ml": "registry/ml"}),
         "Job cpu": job_spec("cpu", JobShape(**asked, gpus=0)),
         "Job gpu": job_spec("gpu", JobShape(**asked, gpus=1)),

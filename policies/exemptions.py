@@ -1,0 +1,63 @@
+"""Well-known infrastructure that needs the node itself and no GPU: daemons of the network, of storage, of monitoring.
+
+Data and one question. An exemption frees a DaemonSet of a listed image, from privileges and paths of the node alone:
+not from variables, annotations, runtime classes and device files that choose GPUs, nor from a digest.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from typing import Any, Final
+
+from components.placement import UNKNOWN
+from components.references import ImageReference
+
+# Exemption → repositories, without their registry: a site that mirrors them keeps the last steps of their names.
+# Each project sets privileged, a path such as / or a socket of the runtime in its own manifests; see docs/policies.md.
+EXEMPTIONS: Final[Mapping[str, str]] = {
+    "kube-proxy": r"kube-proxy(?:-\w+)?|eks/kube-proxy|distroless-iptables",
+    "cilium": r"cilium/(?:cilium|cilium-envoy|startup-script|tetragon)",
+    "calico": r"calico/(?:node|cni|pod2daemon-flexvol|csi|node-driver-registrar)|tigera/\w[\w-]*",
+    "cluster-network": r"(?:flannel|kube-router|weave-kube|weave-npc|antrea-agent-ubuntu|antrea-ubuntu|multus-cni"
+    r"|multus-dynamic-networks-controller|ovn-kube-u?|kube-ovn|amazon-k8s-cni|amazon-k8s-cni-init"
+    r"|aws-network-policy-agent|sriov-network-device-plugin|sriov-cni|whereabouts|install-cni|istio-cni|canal"
+    r"|flannel-cni-plugin|k8s-dns-node-cache|speaker)",
+    "csi-driver": r"(?:aws|azure|blob|gcp|gcs|vsphere|juicefs|hcloud|beegfs|seaweedfs|cert-manager|spiffe|democratic)"
+    r"[\w-]*-csi(?:-driver)?|democratic-csi|(?:azuredisk|azurefile|blob)-csi|ebs-csi-driver|nfsplugin|smbplugin|cephcsi"
+    r"|(?:cinder|manila|do)-csi-plugin|csi-node-driver-registrar|node-driver-registrar|livenessprobe"
+    r"|csi-secrets-store/driver|csi/driver|longhorn-(?:manager|instance-manager|engine)|rook/ceph"
+    r"|(?:zfs|lvm)-driver|piraeus-csi|trident",
+    "node-exporter": r"node-exporter",
+    "node-problem-detector": r"node-problem-detector(?:/node-problem-detector)?",
+    "node-feature-discovery": r"node-feature-discovery(?:-minimal)?",
+    "log-collector": r"(?:fluent-bit|fluentd|fluentd-kubernetes-daemonset|promtail|alloy|vector|filebeat"
+    r"|opentelemetry-collector(?:-contrib|-k8s)?)",
+    "runtime-security": r"(?:falco|falco-no-driver|falco-driver-loader|tracee|kubearmor)",
+    "node-maintenance": r"(?:kured|bottlerocket-update-operator|node-termination-handler|aws-node-termination-handler)",
+    "node-monitor": r"(?:cadvisor|agent|beyla|parca-agent|pixie|netdata)",
+}
+_FOLDERS: Final = {"node-monitor": re.compile(r"(?:datadog|gcr\.io/datadoghq|datadoghq|cadvisor|grafana|netdata)/")}
+_PATTERNS: Final = {name: re.compile(rf"(?:^|/)(?:{text})$") for name, text in EXEMPTIONS.items()}
+
+
+def exemption(images: Iterable[Any]) -> str | None:
+    """The one that all of these images have; None where one has none, or is not known yet."""
+    found = [_of(image) for image in images]
+    names = sorted({name for name in found if name})
+    return ", ".join(names) if names and None not in found else None
+
+
+def _of(image: Any) -> str | None:
+    if image is UNKNOWN or not isinstance(image, str):
+        return None
+    try:
+        reference = ImageReference.parse(image)
+    except ValueError:
+        return None
+    name = reference.repository_in_full
+    for exempted, pattern in _PATTERNS.items():
+        folder = _FOLDERS.get(exempted)
+        if pattern.search(name) and (folder is None or folder.search(name)):
+            return exempted
+    return None

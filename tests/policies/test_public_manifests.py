@@ -1,0 +1,54 @@
+"""Manifests as public projects set them are not refused on a fleet with GPUs, once their images are pinned."""
+
+from __future__ import annotations
+
+import sys
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parent))  # for shown.py: folders of tests are no packages here
+from public_manifests import PUBLIC, Public
+from shown import ADVISED, DIGEST, REFUSED, shown, texts
+
+from components.placement import Node
+from policies.model import Coverage, Site
+
+SITE = Site(
+    nodes=(Node("n01", "gtx", {"kubernetes.io/os": "linux"}, [], {"nvidia.com/gpu": Decimal(8), "cpu": Decimal(64)}),),
+    coverage=Coverage.WITH_GPUS,
+    default_runtimes={"gtx": "runc"},
+    allowed_registries=tuple(sorted({each.split("/")[0] for row in PUBLIC for each in row.images.split()})),
+)
+
+
+def inputs(row: Public, images: str = "") -> dict[str, Any]:
+    context = {"privileged": row.privileged, "capabilities": {"add": list(row.add)}}
+    containers = [
+        {"name": f"c{number}", "image": f"{each}@{DIGEST}", **({} if number else {"securityContext": context})}
+        for number, each in enumerate((images or row.images).split())
+    ]
+    volumes = [{"name": f"v{number}", "hostPath": {"path": path}} for number, path in enumerate(row.host.split())]
+    pod = {"containers": containers, "volumes": volumes, "tolerations": [{"operator": "Exists"}], **row.pod}
+    return {"metadata": {"name": row.name, "namespace": "kube-system"}, "spec": {"template": {"spec": pod}}}
+
+
+@pytest.mark.parametrize("row", PUBLIC, ids=lambda row: row.name)
+def test_what_a_public_project_sets_is_not_refused(row: Public) -> None:
+    found = shown(SITE, f"kubernetes:apps/v1:{row.kind}", inputs(row))
+    assert texts(found, REFUSED) == []
+    assert row.address.startswith("https://github.com/")
+
+
+def test_there_are_sixty_and_those_that_reach_the_node_would_be_refused_with_another_image() -> None:
+    assert len({row.name for row in PUBLIC}) >= 60
+    let_through = 0
+    for row in PUBLIC:
+        token = f"kubernetes:apps/v1:{row.kind}"
+        if not any("(exemption " in text for text in texts(shown(SITE, token, inputs(row)), ADVISED)):
+            continue
+        let_through += 1
+        assert texts(shown(SITE, token, inputs(row, "docker.io/somebody/tool")), REFUSED, "P-GPU") != []
+    assert let_through >= 25

@@ -1,0 +1,144 @@
+"""Images in volumes, images for another processor, daemons of the site, and infrastructure that is let through."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import replace
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parent))  # for shown.py: folders of tests are no packages here
+from image_facts import contents
+from shown import ADVISED, DIGEST, IMAGE, REFUSED, UNKNOWN, UNPROVED, shown, texts
+
+from components.placement import Node
+from policies.model import Site
+
+GPU_NODE = Node("n01", "gtx", {"kubernetes.io/arch": "amd64"}, [], {"nvidia.com/gpu": Decimal(8), "cpu": Decimal(64)})
+SITE = Site(nodes=(GPU_NODE,), allowed_registries=("registry.example.edu", "docker.io"))
+DAEMON = f"registry.example.edu/dcgm@{DIGEST}"
+PRIVILEGED = {"securityContext": {"privileged": True}}
+
+
+def said(kind: str = "Deployment", name: str = "x", site: Site = SITE, **pod: Any) -> list[tuple[str, str]]:
+    container = {"name": "c", "image": IMAGE, **pod.pop("container", {})}
+    inputs = {"metadata": {"name": name}, "spec": {"template": {"spec": {"containers": [container], **pod}}}}
+    return shown(site, f"kubernetes:apps/v1:{kind}", inputs)
+
+
+def volume(reference: Any) -> dict[str, Any]:
+    return {"volumes": [{"name": "v", "image": {"reference": reference}}]}
+
+
+@pytest.mark.parametrize(
+    ("reference", "why"),
+    [
+        ("registry.example.edu/data:1", "has no digest"),
+        (f"quay.io/x/data@{DIGEST}", "is not from an allowed registry"),
+        ("", "is missing"),
+    ],
+)
+def test_the_image_of_a_volume_is_held_to_the_same(reference: str, why: str) -> None:
+    (message,) = texts(said(**volume(reference)), REFUSED, "P-PIN")
+    assert f"volumes[0].image.reference {reference}".strip() in message
+    assert why in message
+
+
+def test_a_pinned_image_of_a_volume_passes_and_an_unknown_one_is_unproved() -> None:
+    assert said(**volume(IMAGE)) == []
+    for odd in (volume(UNKNOWN), {"volumes": [{"name": "v", "image": UNKNOWN}]}):
+        assert len(texts(said(**odd), UNPROVED, "P-PIN")) == 1
+    assert said(volumes=[{"name": "v", "emptyDir": {}}, {"name": "w", "image": "odd"}]) == []
+
+
+def test_the_image_of_a_volume_counts_for_the_limit_of_the_site() -> None:
+    data = f"registry.example.edu/data@sha256:{'b' * 64}"
+    site = replace(SITE, contents_of=lambda text: contents(9, 20) if text == data else None)
+    (message,) = texts(said(site=site, **volume(data)), REFUSED, "P-SIZE")
+    assert "data" in message
+    assert texts(said(site=site, **volume(IMAGE)), REFUSED) == []
+
+
+def test_an_image_that_is_known_to_be_for_another_processor_is_refused() -> None:
+    arm = replace(contents(0.1, 0.2), platform="linux/arm64")
+    site = replace(SITE, contents_of=lambda _: arm)
+    (message,) = texts(said(site=site), REFUSED)
+    assert message.startswith("P-HOST: Deployment x: ")
+    assert "is for arm64, and nodes of pool gtx have amd64" in message
+    on_arm = replace(site, nodes=(replace(GPU_NODE, labels={"kubernetes.io/arch": "arm64"}),))
+    assert texts(said(site=on_arm), REFUSED) == []
+    both = replace(
+        site, nodes=(GPU_NODE, replace(GPU_NODE, name="n02", pool="arm", labels={"kubernetes.io/arch": "arm64"}))
+    )
+    assert texts(said(site=both, nodeSelector={"kubernetes.io/arch": "arm64"}), REFUSED) == []
+    amd = replace(SITE, contents_of=lambda _: contents(0.1, 0.2))
+    assert texts(said(site=amd), REFUSED) == []
+
+
+@pytest.mark.parametrize(
+    ("image", "refused"),
+    [
+        (f"docker.io/arm64v8/debian:12@{DIGEST}", 1),
+        (f"docker.io/x/tool:1.2-arm64@{DIGEST}", 1),
+        (f"docker.io/x/tool-aarch64:1.2@{DIGEST}", 1),
+        (f"docker.io/x/tool:1.2-amd64@{DIGEST}", 0),
+        (f"docker.io/x/charm64:1@{DIGEST}", 0),
+        (f"docker.io/i386/debian:12@{DIGEST}", 0),
+    ],
+)
+def test_a_name_that_says_the_processor_is_believed(image: str, refused: int) -> None:
+    assert len(texts(said(container={"image": image}), REFUSED, "P-HOST")) == refused
+
+
+def test_an_image_of_the_runtime_frees_the_daemon_that_it_was_meant_for_and_no_other() -> None:
+    site = replace(SITE, runtime_images=(DAEMON,), runtime_daemons={DAEMON: frozenset({"gpu/dcgm"})})
+    pod = {"container": {"image": DAEMON, **PRIVILEGED}, "site": site}
+    assert said("DaemonSet", "dcgm", **pod) == []
+    for kind, name in (("DaemonSet", "miner"), ("Deployment", "dcgm")):
+        (message,) = texts(said(kind, name, **{**pod, "container": dict(pod["container"])}), REFUSED)
+        assert "is privileged" in message
+
+
+INFRASTRUCTURE = [
+    ("registry.example.edu/kube-proxy", "kube-proxy"),
+    ("registry.example.edu/cilium/cilium", "cilium"),
+    ("docker.io/calico/node", "calico"),
+    ("registry.example.edu/ebs-csi-driver/aws-ebs-csi-driver", "csi-driver"),
+    ("registry.example.edu/prometheus/node-exporter", "node-exporter"),
+    ("registry.example.edu/node-problem-detector/node-problem-detector", "node-problem-detector"),
+]
+
+
+@pytest.mark.parametrize(("image", "exemption"), INFRASTRUCTURE)
+def test_infrastructure_is_let_through_by_an_exemption_that_the_message_names(image: str, exemption: str) -> None:
+    pod = {"hostPID": True, "volumes": [{"name": "root", "hostPath": {"path": "/"}}]}
+    found = said("DaemonSet", container={"image": f"{image}@{DIGEST}", **PRIVILEGED}, **pod)
+    assert texts(found, REFUSED) == []
+    told = [text for text in texts(found, ADVISED) if f"(exemption {exemption})" in text]
+    assert len(told) == 2
+
+
+@pytest.mark.parametrize(
+    ("kind", "more"),
+    [
+        ("Deployment", {}),
+        ("DaemonSet", {"image": f"registry.example.edu/evil/tool@{DIGEST}"}),
+        ("DaemonSet", {"image": f"registry.example.edu/not-cilium-at-all@{DIGEST}"}),
+        ("DaemonSet", {"image": f"registry.example.edu/my-csi@{DIGEST}"}),
+        ("DaemonSet", {"image": "registry.example.edu/cilium/cilium:v1"}),
+        ("DaemonSet", {"env": [{"name": "NVIDIA_VISIBLE_DEVICES", "value": "all"}]}),
+        ("DaemonSet", {"volumeMounts": [{"name": "v", "mountPath": "/var/run/nvidia-container-devices/all"}]}),
+    ],
+)
+def test_an_exemption_is_for_its_daemons_and_not_for_gpus(kind: str, more: dict[str, Any]) -> None:
+    container = {"image": f"registry.example.edu/cilium/cilium@{DIGEST}", **PRIVILEGED, **more}
+    assert texts(said(kind, container=container), REFUSED) != []
+
+
+def test_a_device_file_of_nvidia_is_refused_beside_every_exemption() -> None:
+    pod = {"volumes": [{"name": "gpu", "hostPath": {"path": "/dev/nvidia0"}}]}
+    container = {"image": f"registry.example.edu/cilium/cilium@{DIGEST}"}
+    assert len(texts(said("DaemonSet", container=container, **pod), REFUSED)) == 1
