@@ -38,11 +38,13 @@ EXEMPTIONS: Final[Mapping[str, str]] = {
     "node-monitor": r"(?:cadvisor|agent|beyla|parca-agent|pixie|netdata)",
 }
 _FOLDERS: Final = {"node-monitor": re.compile(r"(?:datadog|gcr\.io/datadoghq|datadoghq|cadvisor|grafana|netdata)/")}
+# What stands beside them in the same pod, and is none by itself.
+_COMPANIONS: Final = re.compile(r"/(?:kube-rbac-proxy|prometheus-config-reloader|configmap-reload|pause)$")
 _PATTERNS: Final = {name: re.compile(rf"(?:^|/)(?:{text})$") for name, text in EXEMPTIONS.items()}
 
 
 def exemption(images: Iterable[Any]) -> str | None:
-    """The one that all of these images have; None where one has none, or is not known yet."""
+    """The one that these images have, companions aside; None where one has none, or is not known yet."""
     found = [_of(image) for image in images]
     names = sorted({name for name in found if name})
     return ", ".join(names) if names and None not in found else None
@@ -56,6 +58,8 @@ def _of(image: Any) -> str | None:
     except ValueError:
         return None
     name = reference.repository_in_full
+    if _COMPANIONS.search(name):
+        return ""
     for exempted, pattern in _PATTERNS.items():
         folder = _FOLDERS.get(exempted)
         if pattern.search(name) and (folder is None or folder.search(name)):

@@ -243,7 +243,7 @@ PUBLIC: Final = (
     Public(
         "node-exporter",
         GIT + "prometheus-operator/kube-prometheus/blob/main/manifests/nodeExporter-daemonset.yaml",
-        "quay.io/prometheus/node-exporter",
+        "quay.io/prometheus/node-exporter quay.io/brancz/kube-rbac-proxy",
         "/sys /",
         add=("SYS_TIME",),
         pod=PID,
