@@ -231,7 +231,7 @@ def _annotations(workload: Workload) -> Iterator[Finding]:
             continue
         if value is UNKNOWN:
             yield Finding(f"annotation {key} is not known yet: it may add GPUs", Level.UNPROVED)
-        elif "nvidia" in str(value).lower():
+        elif "nvidia" in str(value).lower() or (key.startswith("nvidia.") and "=" not in str(value)):
             yield Finding(
                 f"annotation {key} adds GPUs past the scheduler",
                 remedy="Remove it; ask for a GPU by resources.limits nvidia.com/gpu.",

@@ -27,7 +27,7 @@ EXEMPTIONS: Final[Mapping[str, str]] = {
     r"[\w-]*-csi(?:-driver)?|democratic-csi|(?:azuredisk|azurefile|blob)-csi|ebs-csi-driver|nfsplugin|smbplugin|cephcsi"
     r"|(?:cinder|manila|do)-csi-plugin|csi-node-driver-registrar|node-driver-registrar|livenessprobe"
     r"|csi-secrets-store/driver|csi/driver|longhorn-(?:manager|instance-manager|engine)|rook/ceph"
-    r"|(?:zfs|lvm)-driver|piraeus-csi|trident",
+    r"|(?:zfs|lvm)-driver|piraeus-csi|trident|csi-(?:isilon|powermax|powerstore|unity|vxflexos)",
     "node-exporter": r"node-exporter",
     "node-problem-detector": r"node-problem-detector(?:/node-problem-detector)?",
     "node-feature-discovery": r"node-feature-discovery(?:-minimal)?",

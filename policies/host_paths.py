@@ -34,6 +34,8 @@ DEVICE_PLUGINS: Final = "/var/lib/kubelet/device-plugins"
 # accept-nvidia-visible-devices-as-volume-mounts. Source: github:NVIDIA/nvidia-container-toolkit
 # internal/config/image/cuda_image.go.
 DEVICES_AS_MOUNTS: Final = "/run/nvidia-container-devices"
+# Of a user: /run/user/1000/podman/podman.sock, docker.sock, containerd.sock, and what they stand in.
+_USERS: Final = re.compile(r"^/run/user(?:/[^/]+(?:/(?:podman|containerd|docker)[^/]*(?:/.*)?)?)?$")
 _EVERYTHING: Final = {"/", "/dev", "/dev/char", "/dev/kmem", "/dev/mem", "/run/nvidia"}
 # Device files of NVIDIA GPUs; 195 is their major number; nvhost and nvmap are Jetson's, dxg is that of Windows.
 _DEVICES: Final = ("/dev/nvidia", "/dev/char/195:", "/dev/dxg", "/dev/nvhost", "/dev/nvmap")
@@ -53,7 +55,9 @@ def of_path(said: str, path: str) -> Iterator[Finding]:
             Level.WARN,
             remedy="Ask for a GPU by resources.limits, and remove the volume.",
         )
-    elif any(socket == path or socket.startswith(f"{path}/") for socket in RUNTIME_SOCKETS):
+    elif _USERS.match(path) or any(
+        path in {socket, f"{socket}.ttrpc"} or socket.startswith(f"{path}/") for socket in RUNTIME_SOCKETS
+    ):
         yield Finding(
             f"{said} reaches the container runtime of the node, which starts containers with any GPU",
             remedy="Remove the volume; what builds or watches containers has ways without the socket.",

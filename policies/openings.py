@@ -14,7 +14,12 @@ from policies.model import Coverage, Site
 
 def openings(token: str, name: str, inputs: Mapping[str, Any], site: Site) -> Iterator[Finding]:
     """What one such object opens."""
-    yield from _CHECKS[_kind(token)](name, inputs, site)
+    items = inputs.get("items") if token.endswith("List") else [inputs]
+    if items is UNKNOWN or UNKNOWN in _list(items):
+        yield Finding("which objects it lists is not known yet", Level.UNPROVED)
+    for each in _list(items):
+        if isinstance(each, Mapping):
+            yield from _CHECKS[_kind(token)](name, each, site)
 
 
 def opens(token: str) -> bool:
@@ -31,7 +36,7 @@ def called(token: str, name: str, inputs: Mapping[str, Any]) -> str:
 
 def _kind(token: str) -> str:
     kind = token.rpartition(":")[2]
-    return kind if kind == "NodePatch" else kind.removesuffix("Patch")
+    return kind if kind == "NodePatch" else kind.removesuffix("Patch").removesuffix("List")
 
 
 def _volume(_: str, inputs: Mapping[str, Any], __: Site) -> Iterator[Finding]:

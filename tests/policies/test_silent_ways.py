@@ -45,6 +45,7 @@ def host(path: str) -> dict[str, Any]:
         ("nvidia.cdi.k8s.io/container.c", "nvidia.com/gpu=all"),
         ("runtime-cdi.k8s.io/x", "management.nvidia.com/gpu=all"),
         ("cdi.k8s.io/x", "nvidia.com/gpu=0"),
+        ("nvidia.cdi.k8s.io/pod", "all"),
         ("devices.nri.io/container.c", "- path: /dev/nvidia0"),
         ("cdi-devices.nri.io/pod", "- nvidia.com/gpu=all"),
         ("devices.noderesource.dev/container.c", "[{path: /dev/nvidiactl}]"),
@@ -92,6 +93,9 @@ def test_an_annotation_that_adds_other_devices_or_none_passes(key: str, value: s
         "/run/nri/nri.sock",
         "/var/snap/microk8s/common/run",
         "/run/dockershim.sock",
+        "/run/user/1000/podman/podman.sock",
+        "/run/user/1000",
+        "/run/containerd/containerd.sock.ttrpc",
     ],
 )
 def test_a_path_of_the_node_that_leads_to_gpus_is_refused(path: str) -> None:
@@ -122,6 +126,7 @@ def test_devices_of_any_makers_gpus_are_told(path: str) -> None:
         "/var/snap/x",
         "/run/podman-x",
         "/run/systemd",
+        "/run/user/1000/pulse",
     ],
 )
 def test_a_path_of_the_node_beside_them_passes(path: str) -> None:
@@ -170,6 +175,14 @@ def test_a_persistent_volume_that_holds_the_devices_is_refused(kind: str, path: 
 )
 def test_a_persistent_volume_with_data_passes(spec: Any) -> None:
     assert shown(SITE, "kubernetes:core/v1:PersistentVolume", {"spec": spec}) == []
+
+
+def test_each_of_a_list_of_volumes_or_claims_is_judged() -> None:
+    volumes = {"items": [{"spec": {"nfs": {}}}, {"spec": {"hostPath": {"path": "/dev"}}}]}
+    assert len(texts(shown(SITE, "kubernetes:core/v1:PersistentVolumeList", volumes), REFUSED)) == 1
+    claims = {"items": [{"spec": claim(admin=True)}]}
+    assert len(texts(shown(SITE, "kubernetes:resource.k8s.io/v1:ResourceClaimList", claims), REFUSED)) == 1
+    assert shown(SITE, "kubernetes:core/v1:PersistentVolumeList", {"items": volumes["items"][:1]}) == []
 
 
 def test_a_persistent_volume_that_is_not_known_yet_is_unproved() -> None:
