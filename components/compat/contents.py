@@ -377,6 +377,7 @@ def _image(given: Given, cuda: CudaVersion | None) -> ImageFacts:
         code=given.code or told,
         gpu_free=is_gpu_free,
         is_whole=is_gpu_free,
+        build="cpu" if is_gpu_free and named.is_for_cpu else "",
         cudnn=given.cudnn or _maybe_release(named.cudnn),
         nccl=_maybe_release(named.nccl),
         compat_package=plain.compat_package if given.compat or named.compat_package is not Present.YES else Present.YES,

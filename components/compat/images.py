@@ -44,6 +44,7 @@ class ImageName:
     jetson: bool = False
     l4t: str = ""
     gpu_free: bool = False
+    is_for_cpu: bool = False  # of a program that is published for GPUs, this is the build without
     own_build: bool = False  # a publisher's own builds of frameworks: nothing that a wheel holds says what is in them
     is_moving: bool = False  # the tag is given to another image now and then, and the reference names no CUDA
     is_from_memory: bool = False  # a table names its CUDA, and nobody has checked that
@@ -92,6 +93,7 @@ def read_image(reference: str) -> ImageName:
         jetson=cells.get("kind") == "jetson",
         l4t=cells.get("l4t", ""),
         gpu_free=cells.get("cuda") == "none" or (cells.get("kind") == "cpu-only" and not cudas),
+        is_for_cpu=cells.get("cuda") == "none" and cells.get("kind") == "framework",
         own_build=repository.startswith("nvcr.io/nvidia/") or cells.get("kind") == "jetson",
         is_moving=bool(_MOVING.search(tag)) and not any(map(_NAMES_CUDA.search, (repository.rpartition("/")[2], tag))),
         is_from_memory=from_memory and bool(cudas),

@@ -31,7 +31,8 @@ def check(image: ImageFacts, pool: PoolFacts) -> tuple[Finding, ...]:
         fact = image.cuda_fact or Fact("a build without CUDA", "the case", "")
         shown = " ".join(filter(None, (image.framework, str(image.framework_version or "")))) or image.name
         if image.is_whole:
-            return (warn(ID, for_cpu(shown), fact) if image.framework else note(ID, NO_GPU_USE, fact),)
+            for_gpus_elsewhere = image.framework or image.build == "cpu"
+            return (warn(ID, for_cpu(shown), fact) if for_gpus_elsewhere else note(ID, NO_GPU_USE, fact),)
         return (
             refuse(
                 ID,
