@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import socket
 import subprocess
 import sys
@@ -23,7 +22,6 @@ TERM = 'guaranteed_gpus: 48\n      first_day: "2020-10-01"\n      last_day: "202
 TOO_MANY = TERM.replace("48", "113").replace("2020-12", "2099-12")
 RTX = 'nodes: [n18, n21, n22, n24]\n        driver: "418.88"'
 JOB = "cpu: 1\n      memory_gib: 2\n      command"
-LIMIT_S = 1.0  # of processor time: what a user waits on a machine that does nothing else
 
 
 @pytest.fixture
@@ -165,15 +163,8 @@ def test_it_asks_nobody(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     assert run("stack", "check", "dsmlp-next").exit_code == 0
 
 
-def test_from_the_shell_it_takes_less_than_a_second_and_no_engine() -> None:
+def test_from_the_shell_it_loads_nothing_of_the_engine() -> None:
     program = "import sys, cli.__main__ as it\ntry: it.main()\nfinally: print(*sorted(sys.modules), file=sys.stderr)"
     call = [sys.executable, "-c", program, "stack", "check", "dsmlp-fall"]
-    times = []
-    for _ in range(3):  # the first may write bytecode
-        before = os.times()
-        done = subprocess.run(call, capture_output=True, text=True, cwd=PROJECT, check=True)
-        after = os.times()
-        times.append(after.children_user + after.children_system - before.children_user - before.children_system)
-    is_busy = os.getloadavg()[0] > (os.cpu_count() or 1)  # then two threads share a core, and both are slower
-    assert min(times) < LIMIT_S * (2 if is_busy else 1), times
+    done = subprocess.run(call, capture_output=True, text=True, cwd=PROJECT, check=True)
     assert not {"pulumi", "pulumi_policy", "pulumi_kubernetes", "grpc", "rich"} & set(done.stderr.split())

@@ -143,13 +143,17 @@ def test_images_are_brought_to_the_nodes_of_the_pools_that_they_land_on_and_no_o
     assert all(each["state"]["terminated"]["exitCode"] == 0 for each in real["initContainerStatuses"])
 
 
-def test_its_job_runs_on_a_node_of_the_shared_fleet(lab: RunningLab, own: Deployed) -> None:
+def test_its_job_runs_on_a_node_of_the_shared_fleet_and_its_log_can_be_read(lab: RunningLab, own: Deployed) -> None:
     assert own.outputs
     (pod,) = lab.pods(JOBS)
     assert pod["metadata"]["labels"]["batch.kubernetes.io/job-name"] == "gpu-smoke"
     assert pod["status"]["phase"] == "Succeeded"
     assert pod["spec"]["nodeName"] == "n01"
     assert pod["spec"]["containers"][0]["resources"]["limits"]["nvidia.com/gpu"] == "1"
+    # Of a job that has just run: a node that was down since then has no logs of before.
+    log = lab.run("kubectl", "logs", "--namespace", JOBS, "job/gpu-smoke")
+    assert log.code == 0, log.err
+    assert log.out.splitlines()[-1] == "gpu-smoke done"
 
 
 # --- its hub

@@ -27,6 +27,7 @@ import pages
 PAGES = [PROJECT / "README.md", PROJECT / "CONTRIBUTING.md", *sorted((PROJECT / "docs").glob("*.md"))]
 WITH_COMMANDS = [page for page in PAGES if list(pages.commands(page.read_text()))]
 WITHIN_S = 240
+INSTANCES = ("department", "second")  # the pages start these labs, and remove them
 
 # What is not typed here because it has been done, or because it would change the stack of whoever runs the tests.
 SATISFIED: Mapping[str, str] = {
@@ -88,6 +89,9 @@ def clone(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def reader(lab: RunningLab, clone: Path) -> Iterator[Reader]:
     instance, tools = open_instance(os.environ["GPU_COMMONS_LAB"]), Toolchain()
+    if taken := [name for name in INSTANCES if (state_home() / name).exists()]:
+        said = f"the pages would remove your lab {taken[0]}: end it first, python -m lab --instance {taken[0]} clean"
+        pytest.fail(said, pytrace=False)
     home = clone.parent / "home"
     (home / "bin").mkdir(parents=True)
     (home / "bin" / "uv").symlink_to(sdks.uv_folders()[-1] / "uv")
