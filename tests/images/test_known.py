@@ -32,8 +32,13 @@ def test_an_index_is_known_by_the_image_that_our_nodes_run(tmp_path: Path) -> No
     assert known(f"docker.io/library/busybox@{INDEX}", stored(tmp_path)) == FACTS
 
 
-def test_a_tag_another_platform_and_what_was_never_read_are_not_known(tmp_path: Path) -> None:
+def test_an_image_for_arm64_alone_is_known_as_such(tmp_path: Path) -> None:
+    found = known(f"registry.example.edu/a@{ARM}", stored(tmp_path))
+    assert found is not None
+    assert (found.digest, found.platform) == (ARM, "linux/arm64")
+
+
+def test_a_tag_and_what_was_never_read_are_not_known(tmp_path: Path) -> None:
     environment = stored(tmp_path)
     assert known("registry.example.edu/a:1", environment) is None
-    assert known(f"registry.example.edu/a@{ARM}", environment) is None
     assert known(f"registry.example.edu/a@sha256:{'d' * 64}", environment) is None

@@ -218,6 +218,7 @@ def test_a_field_that_only_the_server_knows_to_be_immutable_replaces_the_object(
     assert found.delete_before_replace
 
 
+@pytest.mark.slow
 def test_an_absence_of_the_server_is_told_once(scripted: Callable[..., Script]) -> None:
     script = scripted(lambda _: None)
     told: list[str] = []

@@ -165,6 +165,7 @@ def test_an_interrupt_ends_the_host_without_a_word(host: Host) -> None:
     assert host.process.returncode == 0
 
 
+@pytest.mark.slow
 def test_an_interrupt_ends_programs_and_plugins_too(start_host: StartHost, tmp_path: Path) -> None:
     project = make_project(tmp_path / "project", f"trap '' TERM; echo $$ >> {tmp_path}/pids; while :; do sleep 1; done")
     (project / "__main__.py").touch()
@@ -571,6 +572,7 @@ def test_what_a_plugin_writes_arrives_while_it_runs(host: Host, tmp_path: Path) 
     stream.cancel()
 
 
+@pytest.mark.slow
 def test_closing_the_stream_ends_a_plugin_that_ignores_requests(start_host: StartHost, tmp_path: Path) -> None:
     script = f"trap '' TERM; echo $$ > {tmp_path}/pid; while :; do sleep 1; done"
     plugin = make_project(tmp_path / "plugin", script)

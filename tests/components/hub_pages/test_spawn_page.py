@@ -10,6 +10,8 @@ import pytest
 from asking import ARGS, Asker, window
 from playwright.sync_api import Browser, expect
 
+pytestmark = pytest.mark.slow  # a real JupyterHub starts
+
 # Of a text and of what it stands on, as WCAG 2.1 counts it (4.5 is level AA).
 CONTRASTS = """() => {
   const luminance = ([r, g, b]) => [r, g, b].map(v => v / 255)

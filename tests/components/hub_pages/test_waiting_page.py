@@ -15,6 +15,8 @@ from playwright.sync_api import Browser, expect
 
 from components.manifests.hub_files.availability import Counts, server
 
+pytestmark = pytest.mark.slow  # a real JupyterHub starts
+
 GPU = "nvidia.com/gpu"
 PODS: list[Any] = []  # of the cluster, for each test to say
 NEEDS = {
