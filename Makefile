@@ -39,7 +39,7 @@ check: .venv/synced ## lint, types, import contracts, generated files, fast test
 	@$(PY) -m ruff check .
 	@$(PY) -m mypy
 	@.venv/bin/lint-imports --cache-dir .import_linter_cache
-	@$(PY) -m pytest -q -n 2 -m "not lab and not browser and not slow"
+	@$(PY) -m pytest -q -n 3 -m "not lab and not browser and not slow"
 
 test: check ## every test, the end-to-end ones included
 	@$(PY) -m pytest -q -n 2 -m "slow and not lab and not browser"
