@@ -4,8 +4,8 @@ r"""Records previews for the tests of `gpu-commons comment`, from a lab, as an e
 eval "$(.venv/bin/python -m lab --instance record env)"
 .venv/bin/python tests/cli/record.py first first-driver
 .venv/bin/python -m lab --instance record up
-.venv/bin/python tests/cli/record.py destroy driver failed fleet forgotten image next no-pack nothing promises \
-  refused smaller
+.venv/bin/python tests/cli/record.py destroy driver failed fleet forgotten image next no-pack nothing one-node \
+  promises refused several-pools smaller
 
 A recording is what the engine wrote, but for the names of this machine: paths and the registry's address.
 `--folder` writes elsewhere. Afterwards `make golden`, and read the diff.
@@ -107,6 +107,18 @@ def forgotten(config: Config) -> None:
     config["gpu-commons:fleet"]["pools"][1]["nodes"].remove("n24")
 
 
+def one_node(config: Config) -> None:
+    """One node of a pool gets another driver before the others do."""
+    config["gpu-commons:fleet"]["pools"][0]["node_overrides"] = [{"nodes": ["n07"], "driver": "580.95.05"}]
+
+
+def several_pools(config: Config) -> None:
+    """A profile may start on a second pool."""
+    profile = config["gpu-commons:hubs"][0]["profiles"][2]
+    del profile["pool"]
+    profile["pools"] = ["rtx2080ti", "gtx1070ti"]
+
+
 @dataclass(frozen=True)
 class Case:
     """One preview. `is_first`: of a stack that is not deployed, on a lab without one."""
@@ -130,8 +142,10 @@ CASES = {
     "next": Case(upgraded),
     "no-pack": Case(environment={"PULUMI_OPTION_POLICY_PACK": "", "GPU_COMMONS_WITHOUT_POLICIES": "a recording"}),
     "nothing": Case(),
+    "one-node": Case(one_node),
     "promises": Case(promises),
     "refused": Case(taint),
+    "several-pools": Case(several_pools),
     "smaller": Case(smaller),
 }
 
