@@ -128,17 +128,20 @@ class Suite:
 
     folder: str
     workers: int
+    marked: str = "lab"
 
 
-# What `make check` leaves out, in two parts: a machine has one real node, and the tests of that node start their own.
-TESTS_BEFORE_THE_LAB = (Suite("tests/lab", 2), Suite("tests/faults", 0))
+# What the Makefile's two calls of pytest leave out, in two parts: a machine has one real node, and the tests of that
+# node start their own.
+TESTS_BEFORE_THE_LAB = (Suite("tests", 2, "browser and not lab"), Suite("tests/lab", 2), Suite("tests/faults", 0))
 TESTS_ON_THE_LAB = (Suite("tests/conformance", 2), Suite("tests/e2e", 2))
 MARKED = "lab or browser or slow"
 
 
 def run_suite(instance: Instance, tools: Toolchain, suite: Suite) -> int:
     """Run one suite; returns pytest's exit code."""
-    return run_tests(instance, tools, ["-n", str(suite.workers), "--dist", "loadfile", suite.folder])
+    options = ["-m", suite.marked, "-n", str(suite.workers), "--dist", "loadfile", suite.folder]
+    return run_tests(instance, tools, options)
 
 
 def run_tests(instance: Instance, tools: Toolchain, args: Sequence[str]) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import itertools
 import json
 import re
 import subprocess
@@ -13,6 +14,8 @@ from pathlib import Path
 
 import pytest
 import yaml
+
+from lab import engine
 
 ROOT = Path(__file__).parent.parent
 COMPONENTS = ["GpuImage", "GpuJob", "GpuNodePool", "NotebookHub", "NvidiaRuntime", "PrePuller", "StackRecord"]
@@ -196,3 +199,15 @@ def test_a_workflow_that_may_write_runs_the_default_branch_and_no_text_of_a_pull
 def test_no_workflow_of_a_pull_request_knows_a_secret() -> None:
     workflows = [path.read_text() for path in (ROOT / ".github" / "workflows").iterdir()]
     assert not [text for text in workflows if re.search(r"secrets\.|pull_request_target", text)]
+
+
+def test_every_test_runs_in_one_part_of_make_test_and_in_one_only() -> None:
+    called = re.findall(r'^\t@\$\(PY\) -m pytest .*-m "([^"]+)"', (ROOT / "Makefile").read_text(), re.MULTILINE)
+    suites = (*engine.TESTS_BEFORE_THE_LAB, *engine.TESTS_ON_THE_LAB)
+    parts = {*called, *(suite.marked for suite in suites)}
+    for marks in itertools.product((True, False), repeat=3):
+        names = dict(zip(("lab", "browser", "slow"), marks, strict=True))
+        assert [eval(part, {}, names) for part in parts].count(True) == 1, names  # noqa: S307 - our own expressions
+    tests = ROOT / "tests"
+    marked = {path.parent for path in tests.rglob("*.py") if "pytest.mark.lab" in path.read_text()} - {tests}
+    assert {f"tests/{path.name}" for path in marked} == {each.folder for each in suites if each.marked == "lab"}
