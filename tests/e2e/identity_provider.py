@@ -15,9 +15,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import httpx
-import oidc_provider_mock
 import trustme
-from werkzeug.serving import make_server
 
 
 @dataclass(frozen=True)
@@ -51,6 +49,9 @@ class Provider:
 @contextlib.contextmanager
 def provider(address: str) -> Iterator[Provider]:
     """A provider on a free port of `address`, which browser and hub must both reach."""
+    import oidc_provider_mock  # noqa: PLC0415 - collecting tests need not load a web framework
+    from werkzeug.serving import make_server  # noqa: PLC0415
+
     authority = trustme.CA()
     app = oidc_provider_mock.app(require_client_registration=True)
     server = make_server(address, 0, app, threaded=True, ssl_context=_context(authority, address))
