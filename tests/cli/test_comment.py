@@ -219,8 +219,8 @@ LINES: dict[str, tuple[Callable[[], bytes], int, str]] = {
         2,
         "no verdict",
     ),
-    "a value": (lambda: changed_to("word=1 " * (LONG // 7)), 0, "nothing is refused"),
-    "a text": (lambda: changed_to("a line\n" * (LONG // 8)), 0, "nothing is refused"),
+    "a value": (lambda: changed_to("word=1 " * (LONG // 7)), 0, "✅ made: pool a"),
+    "a text": (lambda: changed_to("a line\n" * (LONG // 8)), 0, "✅ made: pool a"),
     "a message": (
         lambda: previews.stream(previews.message("P-GPU: job " + "x:" * (LONG // 2))),
         1,
