@@ -1,6 +1,7 @@
 """What public projects set in the manifests that they publish, written anew: images, privileges, paths of the node.
 
-Each row has the address of the project's own file. Only what the rules look at is kept; digests stand for tags.
+Each row has the address where the project keeps such a manifest. Only what the rules look at is kept; digests stand for
+tags. Most rows are written from memory: three were compared with the file itself. Compare a row when you touch it.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from typing import Any, Final
 
 @dataclass(frozen=True)
 class Public:
-    """One workload. `host` are its paths of the node, `flags` what its pod sets beside, `env` of its first container."""  # noqa: E501 - an address is one word
+    """One workload. `host` are its paths of the node, `pod` what its pod sets beside."""
 
     name: str
     address: str
