@@ -39,6 +39,8 @@ def text(instance: Instance, deployed: Deployed) -> str:
     lines = ["", f"{deployed.stack} is up."]
     for name, url in (deployed.outputs.get("hubs") or {}).items():
         lines += ["", f"  hub {name}: {url}", *(f"    {line}" for line in logins(instance, name, url))]
+    if not (settings.hubs or settings.jobs):
+        lines += images(deployed.outputs)
     if settings.fleet.pools:
         found = fleet.summary(instance)
         lines += ["", f"  {len(found.nodes)} nodes, {found.gpus} GPUs:"]
@@ -73,6 +75,17 @@ def notices(about_images: Sequence[str]) -> list[str]:
     if not about_images:
         return []
     return ["", "  images that are not what their specs ask for:", *(f"    {each}" for each in sorted(about_images))]
+
+
+def images(outputs: Mapping[str, Any]) -> list[str]:
+    """Where the images of a stack are that does nothing else with them: reference by digest, and size."""
+    references, sizes = outputs.get("images") or {}, outputs.get("image_sizes") or {}
+    if not references:
+        return []
+    measured = {name: sizes.get(name, {}).get("compressed_mb") for name in references}
+    told = {name: f", {size:g} MB compressed" if size else "" for name, size in measured.items()}
+    count = f"{len(references)} image{'' if len(references) == 1 else 's'}"
+    return ["", f"  {count}:", *(f"    {reference}{told[name]}" for name, reference in sorted(references.items()))]
 
 
 def logins(instance: Instance, hub: str, url: str) -> list[str]:

@@ -40,6 +40,20 @@ def with_secrets(monkeypatch: pytest.MonkeyPatch, **secrets: dict[str, str]) -> 
     monkeypatch.setattr(summary, "Cluster", FakeCluster)
 
 
+def test_a_stack_of_images_says_where_they_are_and_how_big() -> None:
+    outputs = {
+        "images": {"b": "127.0.0.1:5000/gpu-commons/b@sha256:2", "a": "127.0.0.1:5000/gpu-commons/a@sha256:1"},
+        "image_sizes": {"a": {"compressed_mb": 234.1, "unpacked_mb": 780.4}, "b": {}},
+    }
+    assert summary.images(outputs) == [
+        "",
+        "  2 images:",
+        "    127.0.0.1:5000/gpu-commons/a@sha256:1, 234.1 MB compressed",
+        "    127.0.0.1:5000/gpu-commons/b@sha256:2",
+    ]
+    assert summary.images({}) == []
+
+
 def test_users_and_the_administrator_have_a_line_each(instance: Instance, monkeypatch: pytest.MonkeyPatch) -> None:
     users, admins = {"dummy-password": "one-word"}, {"admin-password": "another-word"}
     with_secrets(monkeypatch, hub_credentials=users, hub_admin=admins)
