@@ -129,6 +129,7 @@ def broken(config: Config) -> None:
     fleet["total_gpus"] += dropped["gpus_per_node"]
     for course in config["gpu-commons:courses"]:
         course["guaranteed_gpus"] = 70
+        course["last_day"] = "2099-12-18"  # a term that is over promises nothing
     ended = {**waiver("P-PIN", PIN_FAILING.about), "until": "2026-01-01"}
     config["gpu-commons:policies"] = {"waivers": [ended]}
 
