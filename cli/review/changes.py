@@ -244,8 +244,11 @@ def _with_images(step: Step, rebuilt: frozenset[str]) -> Iterator[Detail]:
         taken += _taken(old, new, key, rebuilt)
     before, after = ([dict(each) for each in items(inputs.get("profiles"))] for inputs in (old, new))
     there = {known_text(each.get("name")): each for each in before}
+    _pools_alike(old, new)
     for profile in after:
-        taken += _taken(there.get(known_text(profile.get("name")), {}), profile, "image", rebuilt)
+        earlier = there.get(known_text(profile.get("name")), {})
+        _pools_alike(earlier, profile)
+        taken += _taken(earlier, profile, "image", rebuilt)
     for inputs, profiles, others in ((old, before, after), (new, after, before)):
         stay = {known_text(each.get("name")) for each in others}
         for profile in profiles:
@@ -256,6 +259,17 @@ def _with_images(step: Step, rebuilt: frozenset[str]) -> Iterator[Detail]:
     if names := list(dict.fromkeys(taken)):
         yield Detail("", "", f"takes the new {names_of(names)}")
     yield from details(old, new)
+
+
+def _pools_alike(old: dict[str, Any], new: dict[str, Any]) -> None:
+    """One pool and several are written with different keys, and are one change. Which GPUs they have follows."""
+    if ("pools" in old) == ("pools" in new) or not old:
+        return
+    for side in (old, new):
+        if pool := side.pop("pool", None):
+            side["pools"] = [pool]
+        side.pop("gpu", None)
+        side.pop("gpu_memory_gb", None)
 
 
 def _taken(old: dict[str, Any], new: dict[str, Any], key: str, rebuilt: frozenset[str]) -> Iterator[str]:

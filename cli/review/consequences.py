@@ -256,6 +256,8 @@ def _hub_restart(name: str, hub: str, new: Commons) -> Consequence:
             f"The proxy of hub {hub} restarts: open notebooks lose their connection until it is back.",
             short=f"open notebooks of {hub} lose their connection for a moment{seats}",
         )
+    if name == "availability":
+        return Consequence(f"The pages of hub {hub} do not say for a moment how many GPUs are free.")
     return Consequence(
         f"The {name} pod of {hub} restarts: notebook sessions go on, because they are pods of their own; "
         "nobody can log in or start a server until it is back.",
