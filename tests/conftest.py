@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+import shutil
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import settings
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser
 
 settings.register_profile("gpu-commons", deadline=None)  # a busy machine is slow and not wrong
 settings.load_profile("gpu-commons")
@@ -38,3 +43,29 @@ class GoldenFile:
 def golden() -> Callable[[str], GoldenFile]:
     """`golden("renderer/case.ext").equals(text)` compares a whole rendered text with its approved form."""
     return lambda name: GoldenFile(GOLDEN / name)
+
+
+CHROMIUM_FLAGS = (
+    "--no-sandbox",  # Chromium refuses to run as root with it
+    "--disable-gpu",
+    # Nothing leaves the machine.
+    "--disable-quic",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--no-first-run",
+)
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Browser]:
+    """The system's Chromium, without a window."""
+    from playwright.sync_api import sync_playwright  # noqa: PLC0415 - few tests need it
+
+    chromium = shutil.which("chromium")
+    if chromium is None:
+        pytest.fail("chromium is not on PATH: run `make test`, or as root: apt-get install -y chromium", pytrace=False)
+    with sync_playwright() as playwright:
+        launched = playwright.chromium.launch(executable_path=chromium, args=list(CHROMIUM_FLAGS))
+        yield launched
+        launched.close()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import shutil
 import sys
 from collections import Counter
 from collections.abc import Callable
@@ -13,6 +12,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 import pytest
+from playwright.sync_api import Browser
 
 from cli.reports.answers import answer_data, answer_text
 from cli.reports.grid import Grid, grid_data
@@ -210,25 +210,22 @@ def test_a_reason_says_whom_it_concerns() -> None:
 
 @pytest.mark.browser
 @pytest.mark.parametrize(("media", "width"), [("screen", 1400), ("screen", 390), ("print", 1060)])
-def test_no_card_of_the_page_is_cut_or_has_room_for_nothing(media: Literal["screen", "print"], width: int) -> None:
-    playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
-    if not (chromium := shutil.which("chromium") or shutil.which("google-chrome")):
-        pytest.skip("no Chromium is installed")
-    with playwright.sync_playwright() as driver:
-        browser = driver.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
-        page = browser.new_page(viewport={"width": width, "height": 600})
-        page.emulate_media(media=media)
-        page.set_content(matrix_html(synthetic.grid(), made=MADE))
-        cards = page.evaluate(
-            """() => [...document.querySelectorAll('.why')].map(card => {
-                const shown = [...card.children].filter(child => child.getClientRects().length)
-                const box = card.getBoundingClientRect()
-                return {pieces: card.getClientRects().length,
-                        left: box.bottom - Math.max(...shown.map(child => child.getBoundingClientRect().bottom)),
-                        wide: document.documentElement.scrollWidth - innerWidth}
-            })"""
-        )
-        browser.close()
+def test_no_card_of_the_page_is_cut_or_has_room_for_nothing(
+    browser: Browser, media: Literal["screen", "print"], width: int
+) -> None:
+    page = browser.new_page(viewport={"width": width, "height": 600})
+    page.emulate_media(media=media)
+    page.set_content(matrix_html(synthetic.grid(), made=MADE))
+    cards = page.evaluate(
+        """() => [...document.querySelectorAll('.why')].map(card => {
+            const shown = [...card.children].filter(child => child.getClientRects().length)
+            const box = card.getBoundingClientRect()
+            return {pieces: card.getClientRects().length,
+                    left: box.bottom - Math.max(...shown.map(child => child.getBoundingClientRect().bottom)),
+                    wide: document.documentElement.scrollWidth - innerWidth}
+        })"""
+    )
+    page.close()
     assert len(cards) == 5
     assert [card["pieces"] for card in cards] == [1] * 5
     assert all(card["left"] < 25 and card["wide"] <= 0 for card in cards), cards

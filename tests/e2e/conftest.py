@@ -16,7 +16,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Browser, Page
 
 from lab import engine, steps
 from lab.cluster import Cluster
@@ -27,16 +27,6 @@ sys.path.insert(0, str(Path(__file__).parent))  # for running_lab.py: folders of
 from running_lab import PROJECT, STACK, RunningLab, environment_of
 
 HERE = Path(__file__).parent
-FLAGS = (
-    "--no-sandbox",  # Chromium refuses to run as root with it
-    "--disable-gpu",
-    # Nothing leaves the machine.
-    "--disable-quic",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-    "--no-first-run",
-)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -80,17 +70,6 @@ def artefacts() -> Path:
     folder = Path(os.environ.get("GPU_COMMONS_ARTEFACTS") or PROJECT / "artefacts")
     folder.mkdir(parents=True, exist_ok=True)
     return folder
-
-
-@pytest.fixture(scope="session")
-def browser() -> Iterator[Browser]:
-    chromium = shutil.which("chromium")
-    if chromium is None:
-        pytest.fail("chromium is not on PATH: run `make test`, or as root: apt-get install -y chromium", pytrace=False)
-    with sync_playwright() as playwright:
-        launched = playwright.chromium.launch(executable_path=chromium, args=list(FLAGS))
-        yield launched
-        launched.close()
 
 
 @pytest.fixture

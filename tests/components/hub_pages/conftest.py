@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import socket
 import subprocess
 import sys
@@ -17,7 +16,6 @@ from typing import Any
 import httpx
 import pytest
 import yaml
-from playwright.sync_api import Browser, sync_playwright
 
 from components.manifests import hub as objects
 from components.manifests.hub_model import parse_hub
@@ -91,14 +89,3 @@ def wait_for_answer(asker: Asker, process: subprocess.Popen[bytes]) -> None:
         if process.poll() is not None:
             break
     pytest.fail(f"the hub does not answer:\n{asker.log.read_text()[-4000:]}", pytrace=False)
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    chromium = shutil.which("chromium")
-    if chromium is None:
-        pytest.fail("chromium is not on PATH: run `make test`, or as root: apt-get install -y chromium", pytrace=False)
-    with sync_playwright() as playwright:
-        launched = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox", "--disable-gpu"])
-        yield launched
-        launched.close()
