@@ -27,6 +27,7 @@ CHANNEL_OPTIONS: Final = [("grpc.max_receive_message_length", 400 << 20), ("grpc
 # Most of these threads only wait (for a rollout, for a build); they are made when needed and then reused.
 # More than any sensible --parallel: a Cancel must not stand in line behind what it is to cancel.
 MAX_WORKERS: Final = 512
+STARTED_BY: Final = "GPU_COMMONS_PLUGIN_STARTED_BY"  # the engine's process id, from the launcher
 
 
 class Engine:
@@ -73,6 +74,8 @@ class Engine:
 
 def serve(version: str, make_handler: Callable[[Engine], Handler]) -> NoReturn:
     """Serve until SIGINT, SIGTERM or the end of the process that started us. Never returns."""
+    # The launcher's word, because the engine may be killed while this interpreter still starts.
+    parent = int(os.environ.get(STARTED_BY) or os.getppid())
     engine = Engine()
     ended = threading.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
@@ -84,7 +87,6 @@ def serve(version: str, make_handler: Callable[[Engine], Handler]) -> NoReturn:
     port = server.add_insecure_port("127.0.0.1:0")
     server.start()
     print(port, flush=True)
-    parent = os.getppid()
     while not ended.wait(1):
         if os.getppid() != parent:  # the engine was killed: nobody else would end us
             break
@@ -107,6 +109,7 @@ def write_launcher(target: Path, python: Path, module: str) -> Path:
     # `exec` keeps the process id that the engine signals; /bin/sh, because a shebang line may not be long.
     target.write_text(
         f"#!/bin/sh\n# {module}: a stand-in for the official plugin of this name\n"
+        f"export {STARTED_BY}=$PPID\n"
         f'exec {shlex.quote(str(python.absolute()))} -I -c {shlex.quote(start)} "$@"\n'
     )
     target.chmod(0o755)

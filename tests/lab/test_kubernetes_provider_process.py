@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import grpc
@@ -14,7 +15,7 @@ import pytest
 from google.protobuf import empty_pb2
 from pulumi.runtime.proto import provider_pb2, provider_pb2_grpc
 
-from lab.providers.plugin import write_launcher
+from lab.providers.plugin import STARTED_BY, write_launcher
 
 
 @pytest.fixture
@@ -59,6 +60,17 @@ def test_it_ends_with_the_engine_that_started_it(launcher: Path) -> None:
         (plugin,) = psutil.Process(engine.pid).children()
         engine.kill()  # as an operator would: nothing is said to the plugin
         psutil.wait_procs([plugin], timeout=10)
+        assert not plugin.is_running()
+
+
+def test_it_ends_with_an_engine_that_was_killed_before_it_served(launcher: Path) -> None:
+    starter = f"import subprocess, time; print(subprocess.Popen([{str(launcher)!r}]).pid, flush=True); time.sleep(60)"
+    with subprocess.Popen([sys.executable, "-c", starter], stdout=subprocess.PIPE, text=True) as engine:
+        plugin = psutil.Process(port_of(engine))
+        while STARTED_BY not in plugin.environ():  # the shell of the launcher has not yet become the interpreter
+            time.sleep(0.001)
+        engine.kill()
+        psutil.wait_procs([plugin], timeout=20)
         assert not plugin.is_running()
 
 
