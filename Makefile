@@ -9,6 +9,7 @@ UV := $(CACHE)/uv-$(UV_VERSION)/bin/uv
 PY := .venv/bin/python
 LAB := $(PY) -m lab --instance $(INSTANCE)
 DETAIL := $(if $(V),-v)
+TIMED = @TIMEFORMAT='[%lR] $(1)'; time
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-10s %s\n", $$1, $$2}'
@@ -35,14 +36,14 @@ tools: .venv/synced ## bring the toolchain, nothing else
 	@$(LAB) tools
 
 check: .venv/synced ## lint, types, import contracts, generated files, fast tests
-	@$(PY) -m ruff format --check .
-	@$(PY) -m ruff check .
-	@$(PY) -m mypy
-	@.venv/bin/lint-imports --cache-dir .import_linter_cache
-	@$(PY) -m pytest -q -n 3 -m "not lab and not browser and not slow"
+	$(call TIMED,format) $(PY) -m ruff format --check .
+	$(call TIMED,lint) $(PY) -m ruff check .
+	$(call TIMED,types) $(PY) -m mypy
+	$(call TIMED,import contracts) .venv/bin/lint-imports --cache-dir .import_linter_cache
+	$(call TIMED,fast tests) $(PY) -m pytest -q -n 3 -m "not lab and not browser and not slow"
 
 test: check ## every test, the end-to-end ones included
-	@$(PY) -m pytest -q -n 2 -m "slow and not lab and not browser"
+	$(call TIMED,slow tests) $(PY) -m pytest -q -n 2 -m "slow and not lab and not browser"
 	@$(LAB) test
 
 golden: .venv/synced ## rewrite golden files, for you to read as a diff

@@ -184,16 +184,25 @@ def test(name: str, args: tuple[str, ...]) -> None:
     if args:
         sys.exit(engine.run_tests(instance, toolchain, args))
     was_up = steps.is_up(instance)
-    codes = [engine.run_suite(instance, toolchain, suite) for suite in engine.TESTS_BEFORE_THE_LAB]
+    codes = [_timed(instance, toolchain, suite) for suite in engine.TESTS_BEFORE_THE_LAB]
     try:
         if not was_up:
             steps.start(instance, toolchain, _stack_file(STACK), steps.Nodes.ONE_REAL, report)
             _deploy(instance, toolchain, STACK, operations.Detail.CHANGES)
-        codes += [engine.run_suite(instance, toolchain, suite) for suite in engine.TESTS_ON_THE_LAB]
+        codes += [_timed(instance, toolchain, suite) for suite in engine.TESTS_ON_THE_LAB]
     finally:
         if not was_up:
             steps.stop(instance, toolchain, report)
     sys.exit(max(codes))
+
+
+def _timed(instance: Instance, toolchain: Toolchain, suite: engine.Suite) -> int:
+    """The exit code of pytest of one suite; says how long it took."""
+    began = time.monotonic()
+    code = engine.run_suite(instance, toolchain, suite)
+    minutes, seconds = divmod(round(time.monotonic() - began), 60)
+    report(f"{suite.name}: {'passed' if code == 0 else 'FAILED'} in {minutes} min {seconds} s")
+    return code
 
 
 def _stack_file(stack: str) -> Path:

@@ -130,6 +130,10 @@ class Suite:
     workers: int
     marked: str = "lab"
 
+    @property
+    def name(self) -> str:
+        return self.folder if self.marked == "lab" else f"{self.folder}, {self.marked}"
+
 
 # What the Makefile's two calls of pytest leave out, in two parts: a machine has one real node, and the tests of that
 # node start their own.

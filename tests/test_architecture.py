@@ -202,7 +202,9 @@ def test_no_workflow_of_a_pull_request_knows_a_secret() -> None:
 
 
 def test_every_test_runs_in_one_part_of_make_test_and_in_one_only() -> None:
-    called = re.findall(r'^\t@\$\(PY\) -m pytest .*-m "([^"]+)"', (ROOT / "Makefile").read_text(), re.MULTILINE)
+    called = re.findall(
+        r'^\t\$\(call TIMED,[a-z ]+\) \$\(PY\) -m pytest .*-m "([^"]+)"', (ROOT / "Makefile").read_text(), re.MULTILINE
+    )
     suites = (*engine.TESTS_BEFORE_THE_LAB, *engine.TESTS_ON_THE_LAB)
     parts = {*called, *(suite.marked for suite in suites)}
     for marks in itertools.product((True, False), repeat=3):

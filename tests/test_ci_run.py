@@ -1,0 +1,53 @@
+"""CI's own command, `.ci/run`: whose caches it takes. A stand-in for `make` says what it was given."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+
+RUN = Path(__file__).parents[1] / ".ci" / "run"
+MAKE = """#!/bin/sh
+echo "$@: $XDG_CACHE_HOME $(readlink "$XDG_CACHE_HOME/gpu-commons/tools") $(ls "$XDG_CACHE_HOME/gpu-commons")"
+[ "$1" != test ] || exit "${TEST_EXIT:-0}"
+"""
+
+
+def ci(tmp_path: Path, **variables: str) -> subprocess.CompletedProcess[str]:
+    folder = tmp_path / "bin"
+    folder.mkdir()
+    (folder / "make").write_text(MAKE)
+    (folder / "make").chmod(0o755)
+    environment = {
+        **os.environ,
+        "PATH": f"{folder}:{os.environ['PATH']}",
+        "XDG_CACHE_HOME": str(tmp_path / "mine"),
+        "TMPDIR": str(tmp_path),
+        **variables,
+    }
+    return subprocess.run([RUN], env=environment, capture_output=True, text=True, check=False)
+
+
+def test_ci_has_empty_caches_and_the_users_built_tools(tmp_path: Path) -> None:
+    ran = ci(tmp_path)
+    test, clean, end = ran.stdout.splitlines()
+    given, tools, held = test.removeprefix("test: ").split()
+    assert given != str(tmp_path / "mine")
+    assert (tools, held) == (str(tmp_path / "mine/gpu-commons/tools"), "tools")
+    assert clean.startswith("-s clean: ")
+    assert (end, ran.returncode) == ("CI: exit 0 after 0 min", 0)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["bin", "mine"]  # its own caches are gone
+
+
+def test_ci_can_be_told_to_take_no_tools(tmp_path: Path) -> None:
+    assert str(tmp_path / "mine") not in ci(tmp_path, GPU_COMMONS_CI_COLD="1").stdout
+    assert not (tmp_path / "mine").exists()
+
+
+@pytest.mark.parametrize("code", ["1", "2"])
+def test_ci_fails_as_the_tests_do_and_cleans_up_all_the_same(tmp_path: Path, code: str) -> None:
+    ran = ci(tmp_path, TEST_EXIT=code)
+    assert ran.returncode == int(code)
+    assert "-s clean: " in ran.stdout
