@@ -40,7 +40,9 @@ class Recording(pulumi.runtime.Mocks):
         return dict(args.args)
 
     def of_type(self, suffix: str) -> list[Registered]:
-        return [resource for resource in self.resources if resource.type.endswith(suffix)]
+        """By name: the order in which the engine heard of them is no fact of the program."""
+        found = (resource for resource in self.resources if resource.type.endswith(suffix))
+        return sorted(found, key=lambda resource: resource.name)
 
     def only(self, suffix: str) -> Registered:
         (resource,) = self.of_type(suffix)
