@@ -19,6 +19,11 @@ def uv_folders() -> list[Path]:
     return [found.parent for found in sorted(cache_home().glob("uv-*/bin/uv"))]
 
 
+def uv() -> Path:
+    """The uv that `make` put there, else the one on PATH."""
+    return uv_folders()[-1] / "uv" if uv_folders() else Path("uv")
+
+
 def ensure(stack_file: Path, report: Report) -> None:
     """Install what this stack's site needs, into the environment of the clone. Safe to repeat.
 
@@ -32,7 +37,6 @@ def ensure(stack_file: Path, report: Report) -> None:
     if not extras:
         return
     report(f"Python packages for this site: {', '.join(f'pulumi-{extra}' for extra in extras)} …")
-    uv = uv_folders()[-1] / "uv" if uv_folders() else Path("uv")
     asked = [word for extra in extras for word in ("--extra", extra)]
     # Inexact: what another stack needed stays.
-    processes.run([str(uv), "sync", "--frozen", "--inexact", "--compile-bytecode", "--quiet", *asked], cwd=PROJECT)
+    processes.run([str(uv()), "sync", "--frozen", "--inexact", "--compile-bytecode", "--quiet", *asked], cwd=PROJECT)

@@ -2,15 +2,18 @@
 configured, which values are secrets?
 
 The SDK drops the first (`ConfigureStack`), gives the second (`Configure`) to each policy for itself and only with a
-resource, and unwraps the third (`Analyze`). So its handlers are wrapped before the pack is made. It also converts each
+resource, and unwraps the third (`Analyze`). It has no public way to hear them, so its handlers are wrapped before the
+pack is made: here and nowhere else, and only after a look at whether they are those that we know. It also converts each
 resource anew for each policy, which takes longer than all rules together: what no policy looks at is left out here.
 """
 
 from __future__ import annotations
 
+import importlib.metadata
+import inspect
 from collections.abc import Callable, Iterable, Mapping
 from contextvars import ContextVar
-from typing import Any
+from typing import Any, Final
 
 import grpc
 from google.protobuf.json_format import MessageToDict
@@ -23,11 +26,31 @@ from policies.configuration import Given
 from policies.proxies import plain
 from policies.redaction import secret_words
 
+HANDLERS: Final = ("Configure", "ConfigureStack", "Analyze", "AnalyzeStack")
 _secrets: ContextVar[Mapping[str, frozenset[str]]] = ContextVar("secrets")
 
 
 def _everything(_: str) -> bool:
     return True
+
+
+def known_servicer() -> Any:
+    """The SDK's servicer, once it is sure that its handlers can be wrapped. Ends the pack with one line where not."""
+    servicer = getattr(sdk, "_PolicyAnalyzerServicer", object)
+    missing = [name for name in HANDLERS if not _takes_a_request(vars(servicer).get(name))]
+    if missing:
+        version = importlib.metadata.version("pulumi-policy")
+        raise SystemExit(
+            f"error: the policy pack does not know pulumi-policy {version}: its servicer has no "
+            f"{', '.join(f'{name}(self, request, context)' for name in missing)}, and nothing would be proved. "
+            "Install the version that uv.lock pins: make .venv/synced"
+        )
+    return servicer
+
+
+def _takes_a_request(handler: object) -> bool:
+    """Itself, a request and a context, as gRPC hands them over."""
+    return callable(handler) and len(inspect.signature(handler).parameters) == len(("self", "request", "context"))
 
 
 def listen(configure: Callable[[Mapping[str, Given]], None], looks_at: Callable[[str], bool] = _everything) -> None:
@@ -36,7 +59,7 @@ def listen(configure: Callable[[Mapping[str, Given]], None], looks_at: Callable[
     `configure` takes what was given for each policy; a SettingsError of it ends the run before the first resource.
     `looks_at` says of a type whether any policy looks at its resources; all others pass.
     """
-    servicer = sdk._PolicyAnalyzerServicer  # noqa: SLF001 - there is no other place to hear it
+    servicer = known_servicer()
     configured: Any = servicer.Configure
     configured_stack = servicer.ConfigureStack
 
@@ -51,8 +74,8 @@ def listen(configure: Callable[[Mapping[str, Given]], None], looks_at: Callable[
         phase.remember(is_preview=bool(request.dry_run))
         return configured_stack(self, request, context)
 
-    servicer.Configure = configuring  # type: ignore[method-assign]
-    servicer.ConfigureStack = remembering  # type: ignore[method-assign,assignment]
+    servicer.Configure = configuring
+    servicer.ConfigureStack = remembering
     analyzed = _with_secrets(servicer.Analyze, lambda request: (request,))
     analyzed_stack = _with_secrets(servicer.AnalyzeStack, lambda request: request.resources)
 
@@ -63,8 +86,8 @@ def listen(configure: Callable[[Mapping[str, Given]], None], looks_at: Callable[
         resources = [each for each in request.resources if looks_at(each.type)]
         return analyzed_stack(self, analyzer_pb2.AnalyzeStackRequest(resources=resources), context)
 
-    servicer.Analyze = analyzing  # type: ignore[method-assign]
-    servicer.AnalyzeStack = analyzing_stack  # type: ignore[method-assign]
+    servicer.Analyze = analyzing
+    servicer.AnalyzeStack = analyzing_stack
 
 
 def _with_secrets(analyze: Any, resources_of: Callable[[Any], Iterable[Any]]) -> Any:

@@ -26,11 +26,6 @@ def run(*argv: str | Path, cwd: Path | None = None, **environment: str) -> subpr
     return subprocess.run(command, cwd=cwd, capture_output=True, text=True, check=False, env=variables, timeout=300)
 
 
-def uv() -> Path:
-    found = sdks.uv_folders()
-    return found[-1] / "uv" if found else Path("uv")
-
-
 def packages(environment: Path) -> set[str]:
     (found,) = environment.glob("lib/python3*/site-packages")
     return {path.name for path in found.iterdir()}
@@ -61,14 +56,14 @@ def test_pip_refuses_an_environment_of_other_programs_and_says_what_works(
 
 @pytest.mark.parametrize("how", [(), ("--editable",)], ids=["install", "editable"])
 def test_uv_refuses_it_too(how: tuple[str, ...], somebodys: Path) -> None:
-    refused = run(uv(), "pip", "install", "--python", somebodys, "--directory", somebodys, *how, ROOT)
+    refused = run(sdks.uv(), "pip", "install", "--python", somebodys, "--directory", somebodys, *how, ROOT)
     assert refused.returncode != 0
     assert "is not a library" in refused.stderr
     assert not packages(somebodys) & {*OURS, "_gpu_commons.pth"}
 
 
 def test_an_archive_of_the_sources_is_refused_like_a_clone(somebodys: Path, tmp_path: Path) -> None:
-    made = run(uv(), "build", "--sdist", "--out-dir", tmp_path, ROOT)
+    made = run(sdks.uv(), "build", "--sdist", "--out-dir", tmp_path, ROOT)
     assert made.returncode == 0, made.stderr
     (archive,) = tmp_path.glob("*.tar.gz")
     refused = run(somebodys / "bin" / "pip", "install", archive)
@@ -82,7 +77,9 @@ def check(command: Path, folder: Path) -> subprocess.CompletedProcess[str]:
 
 def test_the_command_is_installed_as_a_tool_and_answers_far_from_a_clone(tmp_path: Path) -> None:
     places = {"UV_TOOL_DIR": str(tmp_path / "tools"), "UV_TOOL_BIN_DIR": str(tmp_path / "bin")}
-    made = run(uv(), "tool", "install", "--python", sys.executable, "--config-setting", "install=tool", ROOT, **places)
+    made = run(
+        sdks.uv(), "tool", "install", "--python", sys.executable, "--config-setting", "install=tool", ROOT, **places
+    )
     assert made.returncode == 0, made.stderr
     answer = check(tmp_path / "bin" / "gpu-commons", tmp_path)
     assert answer.returncode == 1
@@ -104,7 +101,9 @@ def test_a_clone_has_the_sdks_of_other_sites_only_once_a_stack_needs_them(
 ) -> None:
     clone = tmp_path / ".venv"
     here: Mapping[str, str] = {"UV_PROJECT_ENVIRONMENT": str(clone)}
-    made = run(uv(), "sync", "--project", ROOT, "--frozen", "--no-default-groups", "--python", sys.executable, **here)
+    made = run(
+        sdks.uv(), "sync", "--project", ROOT, "--frozen", "--no-default-groups", "--python", sys.executable, **here
+    )
     assert made.returncode == 0, made.stderr
     assert not packages(clone) & OPTIONAL
     assert check(clone / "bin" / "gpu-commons", tmp_path).returncode == 1
