@@ -5,14 +5,16 @@ from __future__ import annotations
 import functools
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, Final
+from typing import Any, Final, TypeGuard
 
 import pulumi_policy as sdk
 
+from components.placement import UNKNOWN
 from policies.configuration import sections
 from policies.custom_resources import is_custom
 from policies.finding import Level
 from policies.judging import IMAGE_TOKEN, STACK_TOKEN, Seen, Told, findings, judged, message, read
+from policies.kinds import Kind, kind_of, objects
 from policies.model import Site, Workload
 from policies.openings import opens
 from policies.phase import is_surely_preview
@@ -21,11 +23,11 @@ from policies.redaction import hiding
 from policies.repeated import Repeated
 from policies.rules.index import ALL_RULES
 from policies.run import secrets_of
-from policies.stack_nodes import NODE_TOKEN, StackNode, stack_node, with_nodes
+from policies.stack_nodes import StackNode, stack_node, with_nodes
 from policies.workloads import holds_pods
 
-RUNTIME_CLASS_TOKEN = "kubernetes:node.k8s.io/v1:RuntimeClass"  # noqa: S105 - a resource type
-_LOOKED_AT: Final = frozenset({IMAGE_TOKEN, STACK_TOKEN, RUNTIME_CLASS_TOKEN, NODE_TOKEN})
+_LOOKED_AT: Final = frozenset({IMAGE_TOKEN, STACK_TOKEN})
+_AROUND: Final = {("node.k8s.io", "RuntimeClass"), ("core", "Node")}  # what pods are judged against
 Report = Callable[[str, str | None], None]
 SiteOf = Callable[[str], Site]
 
@@ -46,8 +48,19 @@ class Memory:
     nodes: dict[str, StackNode] = field(default_factory=dict)  # by URN
     site_unknown: dict[str, str] = field(default_factory=dict)  # why, and the resource that was told so first
 
-    def take_class(self, inputs: Mapping[str, Any]) -> None:
-        """A runtime class with a name; one that is not known yet cannot be named by a pod either."""
+    def take(self, args: sdk.ResourceValidationArgs, kind: Kind) -> None:
+        """Runtime classes and nodes that the stack describes, alone or in a list."""
+        for index, each in objects(kind, plain(args.props)):
+            if each is UNKNOWN:
+                continue
+            if kind.name == "RuntimeClass":
+                self._take_class(each)
+            elif not kind.is_patch:
+                self.nodes[f"{args.urn}[{index}]"] = stack_node(args.name, each)
+        self.around_secrets.update(secrets_of(args.urn))
+
+    def _take_class(self, inputs: Mapping[str, Any]) -> None:
+        """One that has no name that is known cannot be named by a pod either."""
         metadata = inputs.get("metadata")
         if isinstance(metadata, Mapping) and isinstance(name := metadata.get("name"), str):
             self.runtime_classes[name] = inputs
@@ -59,7 +72,12 @@ class Memory:
 
 def looks_at(resource_type: str) -> bool:
     """False where all policies pass by."""
-    return resource_type in _LOOKED_AT or holds_pods(resource_type) or opens(resource_type)
+    around = _is_around(kind_of(resource_type))
+    return resource_type in _LOOKED_AT or holds_pods(resource_type) or opens(resource_type) or around
+
+
+def _is_around(kind: Kind | None) -> TypeGuard[Kind]:
+    return kind is not None and (kind.group, kind.name) in _AROUND
 
 
 def pack_policies(site_of_stack: SiteOf) -> list[sdk.Policy]:
@@ -95,13 +113,9 @@ def _validation(
     site_of_stack: SiteOf, levels: frozenset[Level], told: Told, memory: Memory
 ) -> Callable[[sdk.ResourceValidationArgs, Report], Awaitable[Any] | None]:
     def validate(args: sdk.ResourceValidationArgs, report: Report) -> None:
-        if args.resource_type == RUNTIME_CLASS_TOKEN:
-            memory.take_class(plain(args.props))
-            memory.around_secrets.update(secrets_of(args.urn))
-        if args.resource_type == NODE_TOKEN:
-            memory.nodes[args.urn] = stack_node(args.name, plain(args.props))
-            memory.around_secrets.update(secrets_of(args.urn))
         kind = args.resource_type
+        if _is_around(described := kind_of(kind)):
+            memory.take(args, described)
         if kind not in {IMAGE_TOKEN, STACK_TOKEN} and not holds_pods(kind) and not opens(kind):
             return
         stack = _stack(args.urn)

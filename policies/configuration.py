@@ -42,11 +42,14 @@ class PackSite(BaseModel):
     )
     image_limits: ImageLimits = Field(ImageLimits(), description="How big and how old an image may be.")
     runtime_images: tuple[Reference, ...] = Field(
-        (), description="Images of the site's own GPU daemons, as their DaemonSets name them: they may see every GPU."
+        (),
+        description="Images of the daemons of an NvidiaRuntime, which may see every GPU. Other daemons are named in "
+        "runtime_daemons.",
     )
     runtime_daemons: dict[str, Reference] = Field(
         default={},
-        description="The same by DaemonSet: namespace/name and its image. No other DaemonSet with that image may.",
+        description="The site's own GPU daemons, which may see every GPU: namespace/name and the image of each. No "
+        "other DaemonSet with that image may.",
     )
 
 

@@ -14,6 +14,7 @@ from typing import Any, Final
 from components.labels import NVIDIA_PREFIX
 from components.placement import UNKNOWN, Unknown
 from policies.api_groups import BUILT_IN, OUT_OF_SIGHT, PATTERNS, WITHOUT_PODS
+from policies.kinds import kind_of
 
 _ABOUT: Final = frozenset({"apiVersion", "kind", "metadata", "status"})  # of an object, not what it wants
 # Keys below which pod templates stand: spec, template, pytorchReplicaSpecs, workerGroupSpecs, replicatedJobs, tasks.
@@ -61,11 +62,8 @@ class Place:
 
 def is_custom(token: str) -> bool:
     """True for kinds that Kubernetes itself does not have, charts that are rendered elsewhere among them."""
-    package, _, rest = token.partition(":")
-    group = rest.partition("/")[0]
-    if package != "kubernetes" or "/" not in rest:
-        return False
-    return out_of_sight(token) is not None or group not in BUILT_IN
+    kind = kind_of(token)
+    return kind is not None and (out_of_sight(token) is not None or kind.group not in BUILT_IN)
 
 
 def out_of_sight(token: str) -> str | None:
@@ -74,8 +72,8 @@ def out_of_sight(token: str) -> str | None:
 
 
 def _group_and_kind(token: str) -> tuple[str, str]:
-    rest = token.partition(":")[2]
-    return f"{rest.partition('/')[0]}:", rest.rpartition(":")[2].removesuffix("Patch")
+    kind = kind_of(token)
+    return (f"{kind.group}:", token.rpartition(":")[2].removesuffix("Patch")) if kind else ("", "")
 
 
 def places(token: str, inputs: Mapping[str, Any]) -> Iterator[Place]:

@@ -37,15 +37,21 @@ def escapes(workload: Workload, site: Site) -> Iterator[Finding]:
 
     The runtime's own daemons may see every GPU; a container beside one of them may not.
     """
+    remedy = _who_may(workload, site)
+    for finding in _ways(workload, site):
+        yield replace(finding, remedy=remedy) if remedy and finding.level is Level.REFUSE else finding
+
+
+def _ways(workload: Workload, site: Site) -> Iterator[Finding]:
     has_class = _has_nvidia_class(workload.pod, site)
     daemons: set[bool | None] = set()
     unless = "and whether it is a daemon of the runtime, which may, is not known yet"
     for path, container in ((each.path, each.spec) for each in containers(workload.pod)):
         if container is UNKNOWN:
-            daemons.add(_is_own_daemon(workload, UNKNOWN, site))
+            daemons.add(site.is_runtime_daemon(workload.daemon, UNKNOWN))
             yield Finding(f"{path}: what may take GPUs past the scheduler is not known yet", Level.UNPROVED)
             continue
-        is_daemon = _is_own_daemon(workload, container.get("image"), site)
+        is_daemon = site.is_runtime_daemon(workload.daemon, container.get("image"))
         daemons.add(is_daemon)
         if is_daemon is not True:
             exempted = _exemption(workload, [container.get("image")])
@@ -83,11 +89,15 @@ def _let_through(found: Iterable[Finding], exempted: str | None) -> Iterator[Fin
             yield finding
 
 
-def _is_own_daemon(workload: Workload, image: Any, site: Site) -> bool | None:
-    """Whether a container is one of the runtime's own; None where its image is not known yet."""
-    if not workload.is_daemon or not site.runtime_images:
-        return False
-    return None if image is UNKNOWN else site.is_runtime_daemon(workload.name, image)
+def _who_may(workload: Workload, site: Site) -> str:
+    """What to write where a DaemonSet has an image of the site's daemons, and is none of those that it is for."""
+    daemon = workload.daemon
+    for each in containers(workload.pod):
+        image = each.spec.get("image") if each.spec is not UNKNOWN else UNKNOWN
+        if daemon and site.runtime_daemons_key and image in site.runtime_daemons:
+            row = f"{site.runtime_daemons_key}: {{{daemon.namespace}/{daemon.name}: {image}}}"
+            return f"Name it, if it is a daemon of the site that may see every GPU: {row}."
+    return ""
 
 
 def weighed(found: Iterable[Finding], unless: str) -> Iterator[Finding]:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import datetime as dt
 import functools
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from decimal import Decimal
 from pathlib import Path
 
 from components import labels
+from components.manifests.runtime import DAEMONS as RUNTIME_DAEMONS
 from components.manifests.runtime import NAMESPACE as RUNTIME_NAMESPACE
 from components.placement import Node
 from components.settings import Stack
@@ -38,13 +39,12 @@ def site_of(stack: Stack, images: Path = IMAGES, today: dt.date | None = None) -
     today = today or _today()
     stack = stack.model_copy(update={"courses": tuple(each for each in stack.courses if each.last_day >= today)})
     runtime = stack.runtime
-    own = {"device-plugin": runtime.device_plugin, "persistence-daemon": runtime.persistence_daemon} if runtime else {}
-    daemons = {f"{RUNTIME_NAMESPACE}/{name}": stack.substitute(str(image))[0] for name, image in own.items()}
+    own = zip(RUNTIME_DAEMONS, (runtime.device_plugin, runtime.persistence_daemon), strict=True) if runtime else ()
+    daemons = {_runtime_daemon(name): stack.substitute(str(image))[0] for name, image in own}
     return Site(
         nodes=_nodes(stack.fleet.pools, labels.GPU_TAINT),
         allowed_registries=tuple(str(registry) for registry in stack.site.allowed_registries),
-        runtime_images=tuple(daemons.values()),
-        runtime_daemons=_by_image(daemons),
+        runtime_daemons=_by_image(daemons.items()),
         own_registry=str(stack.site.registry),
         machines={pool.name: machine_of(pool) for pool in stack.fleet.pools},
         limits=replace(_limits(stack.site.image_limits), waivers=_size_waivers(stack)),
@@ -72,8 +72,13 @@ def site_of_configuration(given: Configuration) -> Site:
         nodes=tuple(map(_open, nodes)),
         coverage=Coverage.WITH_GPUS if given.fleet else Coverage.SOME,
         allowed_registries=tuple(str(registry) for registry in given.site.allowed_registries),
-        runtime_images=tuple(map(str, (*given.site.runtime_images, *given.site.runtime_daemons.values()))),
-        runtime_daemons=_by_image(given.site.runtime_daemons, but=set(map(str, given.site.runtime_images))),
+        runtime_daemons=_by_image(
+            [
+                *((_runtime_daemon(name), image) for image in given.site.runtime_images for name in RUNTIME_DAEMONS),
+                *given.site.runtime_daemons.items(),
+            ]
+        ),
+        runtime_daemons_key="site.runtime_daemons",
         machines={pool.name: machine_of(pool) for pool in pools},
         limits=_limits(given.site.image_limits),
         contents_of=_remembering(_known),
@@ -135,10 +140,17 @@ def _gpu_labels(nodes: Variant) -> dict[str, str]:
     }
 
 
-def _by_image(daemons: Mapping[str, object], but: Collection[str] = ()) -> dict[str, frozenset[str]]:
-    """Names of the DaemonSets of each image, `but` those that are named without one."""
-    images = {str(image) for image in daemons.values()} - set(but)
-    return {image: frozenset(name for name, each in daemons.items() if str(each) == image) for image in images}
+def _runtime_daemon(name: str) -> str:
+    """As NvidiaRuntime calls it."""
+    return f"{RUNTIME_NAMESPACE}/{name}"
+
+
+def _by_image(daemons: Iterable[tuple[str, object]]) -> dict[str, frozenset[str]]:
+    """Names of the DaemonSets of each image."""
+    found: dict[str, frozenset[str]] = {}
+    for name, image in daemons:
+        found[str(image)] = found.get(str(image), frozenset()) | {name}
+    return found
 
 
 def _default_runtimes(pools: Sequence[Pool]) -> dict[str, str]:

@@ -42,6 +42,10 @@ _DEVICES: Final = ("/dev/nvidia", "/dev/char/195:", "/dev/dxg", "/dev/nvhost", "
 _MAYBE_DEVICES: Final = ("/dev/dri", "/dev/vfio")  # of any maker's GPUs
 # The root of the node, or of the driver's container, under another name.
 _ROOTS: Final = re.compile(r"^(?:/proc/[^/]+(?:/task/[^/]+)?/(?:root|cwd)|/run/nvidia/driver)(?=/|$)")
+# What leads into a process of the node: its open files, its memory, its namespaces, and the folders that hold those.
+_PROCESS: Final = re.compile(
+    r"^/proc/(?:\d+|self|thread-self)(?:/task(?:/\d+)?)?(?:$|/(?:fd|exe|map_files|mem|ns)(?:/.*)?$)"
+)
 
 
 def of_path(said: str, path: str) -> Iterator[Finding]:
@@ -49,6 +53,14 @@ def of_path(said: str, path: str) -> Iterator[Finding]:
     path = plain(path)
     if path in _EVERYTHING or path.startswith(_DEVICES):
         yield Finding(f"{said} reaches every GPU of the node")
+    elif _PROCESS.match(path):
+        yield Finding(f"{said} reaches into a process of the node, and through it every GPU")
+    elif path == "/proc":
+        yield Finding(
+            f"{said} shows it the processes of the node, with the GPUs of others",
+            Level.WARN,
+            remedy="Mount the file below /proc that it reads.",
+        )
     elif any(path == each or path.startswith(f"{each}/") for each in _MAYBE_DEVICES):
         yield Finding(
             f"{said} reaches devices of the node's GPUs, whoever made them",
@@ -66,7 +78,7 @@ def of_path(said: str, path: str) -> Iterator[Finding]:
         yield Finding(
             f"{said} reaches the sockets through which GPUs are given to containers",
             Level.WARN,
-            remedy="Remove the volume, or name the image of a device plugin in site.runtime_images.",
+            remedy="Remove the volume, or name the image of a device plugin in site.runtime_daemons.",
         )
 
 

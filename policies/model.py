@@ -9,12 +9,25 @@ from enum import Enum
 from typing import Any
 
 from components.compat import Case
-from components.placement import Landing, Node, Unknown, landing, shape
+from components.placement import UNKNOWN, Landing, Node, Unknown, landing, shape
 from images.cases import Use
 from images.estimate import GB, Rates, Size
 from images.inspection.facts import ImageContents
 from policies.finding import Finding
 from policies.strictness import Strictness
+
+
+@dataclass(frozen=True, slots=True)
+class Daemon:
+    """Namespace and name of a DaemonSet."""
+
+    namespace: str | Unknown
+    name: str | Unknown
+
+    def may_be(self, called: str) -> bool:
+        """Whether `namespace/name` may be this one."""
+        namespace, _, name = called.rpartition("/")
+        return self.namespace in {namespace, UNKNOWN} and self.name in {name, UNKNOWN}
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,11 +38,16 @@ class Workload:
     pod: Mapping[str, Any]
     annotations: Mapping[str, Any] | Unknown = field(default_factory=dict)  # of the pod
     unread: str = ""  # why none of its pods could be looked at; the pod is then empty
-    is_daemon: bool = False  # runs on every node that takes it
+    daemon: Daemon | None = None  # of what runs on every node that takes it
     start_timeout_s: float | Unknown | None = None  # of a hub's profile: seconds in which its server must answer
     is_pre_pulled: bool = False  # something brings its image to all nodes before it is asked for
     image_names: tuple[str, ...] = ()  # what the stack calls its images, in the order of its containers
     _shapes: list[str] = field(default_factory=list, compare=False, repr=False)
+
+    @property
+    def is_daemon(self) -> bool:
+        """True where it runs on every node that takes it."""
+        return self.daemon is not None
 
     def landing(self, site: Site) -> Landing:
         """Where its pods may land. Remembered by the site: most rules ask, and most pods of a stack are alike in it."""
@@ -162,8 +180,8 @@ class Site:
     nodes: tuple[Node, ...]
     allowed_registries: tuple[str, ...]
     coverage: Coverage = Coverage.ALL
-    runtime_images: tuple[str, ...] = ()  # images of the runtime's own daemons
-    runtime_daemons: Mapping[str, frozenset[str]] = field(default_factory=dict)  # names of those that an image is for
+    runtime_daemons: Mapping[str, frozenset[str]] = field(default_factory=dict)  # namespace/name, by image: GPU daemons
+    runtime_daemons_key: str = ""  # where others are named; empty: nowhere
     own_registry: str | None = None  # where this stack pushes: facts of these images can always be read
     machines: Mapping[str, Machine] = field(default_factory=dict)  # by pool
     limits: Limits = field(default_factory=Limits)
@@ -182,18 +200,16 @@ class Site:
     today: dt.date = dt.date.max
     notes: tuple[str, ...] = ()  # what is to be known of where this comes from
 
-    def is_runtime_daemon(self, name: str, image: object) -> bool:
-        """Whether the DaemonSet of this name may see every GPU with that image.
+    def is_runtime_daemon(self, daemon: Daemon | None, image: object) -> bool | None:
+        """Whether this DaemonSet may see every GPU with that image; None where its name or image is not known yet.
 
-        Where it is said which one an image is for, others with the same image are none. Its namespace may not be known.
+        An image is for the DaemonSets that are named with it, and for no other. A namespace that a preview does not
+        know is taken for the right one: the update knows it.
         """
-        if image not in self.runtime_images:
+        named = [name for each, names in self.runtime_daemons.items() if image in {each, UNKNOWN} for name in names]
+        if daemon is None or not any(map(daemon.may_be, named)):
             return False
-        meant = self.runtime_daemons.get(str(image))
-        called = name.partition(" ")[2]
-        return (
-            meant is None or called in meant or ("/" not in called and called in {m.rpartition("/")[2] for m in meant})
-        )
+        return None if UNKNOWN in {daemon.name, image} else True
 
     def alike(self, pools: Iterable[str]) -> list[str]:
         """Nodes with GPUs of these pools, each group of alike ones by name."""

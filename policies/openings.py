@@ -5,38 +5,42 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from components.labels import GPU_RESOURCE
+from components.labels import GPU_RESOURCE, NVIDIA_PREFIX, OWN_PREFIX
 from components.placement import UNKNOWN, Node
+from components.problems import listing
 from policies.finding import Finding, Level
 from policies.host_paths import of_volume
+from policies.kinds import kind_of, objects
 from policies.model import Coverage, Site
+
+# Labels that say which GPUs a node has: those of feature discovery and of the stack.
+_ABOUT_GPUS: Final = (NVIDIA_PREFIX, OWN_PREFIX)
 
 
 def openings(token: str, name: str, inputs: Mapping[str, Any], site: Site) -> Iterator[Finding]:
     """What one such object opens."""
-    items = inputs.get("items") if token.endswith("List") else [inputs]
-    if items is UNKNOWN or UNKNOWN in _list(items):
-        yield Finding("which objects it lists is not known yet", Level.UNPROVED)
-    for each in _list(items):
+    if (kind := kind_of(token)) is None:
+        return
+    for _, each in objects(kind, inputs):
         if isinstance(each, Mapping):
-            yield from _CHECKS[_kind(token)](name, each, site)
+            yield from _CHECKS[kind.name](name, each, site)
+        else:
+            yield Finding("which objects it lists is not known yet", Level.UNPROVED)
 
 
 def opens(token: str) -> bool:
     """True for the kinds that are looked at."""
-    return token.startswith(("kubernetes:core/", "kubernetes:resource.k8s.io/")) and _kind(token) in _CHECKS
+    kind = kind_of(token)
+    return kind is not None and kind.group in {"core", "resource.k8s.io"} and kind.name in _CHECKS
 
 
 def called(token: str, name: str, inputs: Mapping[str, Any]) -> str:
     """As a person knows it: PersistentVolume scratch."""
     metadata = inputs.get("metadata")
     parts = [metadata.get("namespace"), metadata.get("name")] if isinstance(metadata, Mapping) else []
-    return f"{_kind(token)} {'/'.join(part for part in parts if isinstance(part, str) and part) or name}"
-
-
-def _kind(token: str) -> str:
-    kind = token.rpartition(":")[2]
-    return kind if kind == "NodePatch" else kind.removesuffix("Patch").removesuffix("List")
+    kind = kind_of(token)
+    known = f"{kind.name}{'Patch' * (kind.name == 'Node' and kind.is_patch)}" if kind else token
+    return f"{known} {'/'.join(part for part in parts if isinstance(part, str) and part) or name}"
 
 
 def _volume(_: str, inputs: Mapping[str, Any], __: Site) -> Iterator[Finding]:
@@ -78,13 +82,14 @@ def _requests(spec: Any, path: str) -> Iterator[Finding]:
 
 
 def _node(name: str, inputs: Mapping[str, Any], site: Site) -> Iterator[Finding]:
-    """A patch writes the whole list of taints: who leaves the one for GPUs out removes it."""
+    """It writes the whole list of taints: who leaves the one for GPUs out removes it. Labels it writes one by one."""
     spec, metadata = inputs.get("spec"), inputs.get("metadata")
     taints = spec.get("taints") if isinstance(spec, Mapping) else spec
     node_name = metadata.get("name", name) if isinstance(metadata, Mapping) else metadata
+    nodes = [node for node in site.nodes if node_name in {UNKNOWN, node.name}]
+    yield from _labels(metadata.get("labels") if isinstance(metadata, Mapping) else metadata, nodes)
     if taints is None:
         return
-    nodes = [node for node in site.nodes if node_name in {UNKNOWN, node.name}]
     for taint in {_effect(node): None for node in nodes if _effect(node)}:
         if taints is UNKNOWN or UNKNOWN in _list(taints):
             yield Finding(f"whether its taints keep {GPU_RESOURCE}:{taint} is not known yet", Level.UNPROVED)
@@ -99,6 +104,22 @@ def _node(name: str, inputs: Mapping[str, Any], site: Site) -> Iterator[Finding]
             )
     if not site.nodes and site.coverage is Coverage.SOME and not any(_is_kept(each, "") for each in _list(taints)):
         yield Finding("whether it removes the taint of a node with GPUs is not known: no fleet is", Level.UNPROVED)
+
+
+def _labels(written: Any, nodes: Sequence[Node]) -> Iterator[Finding]:
+    """By them the scheduler knows which GPUs a node has: another value brings pods to GPUs that are not theirs."""
+    if written is UNKNOWN and nodes:
+        yield Finding("whether it changes labels that say which GPUs a node has is not known yet", Level.UNPROVED)
+    for key, value in written.items() if isinstance(written, Mapping) else ():
+        known = {node.labels[key] for node in nodes if key in node.labels} if key.startswith(_ABOUT_GPUS) else ()
+        if known and value is UNKNOWN:
+            yield Finding(f"what it writes as label {key} is not known yet", Level.UNPROVED)
+        elif known and value not in known:
+            said = "removes the label" if value is None else f"writes {value} as label"
+            yield Finding(
+                f"it {said} {key}, which says which GPUs the node has: there it is {listing(sorted(known), most=3)}",
+                remedy="Leave the label to whoever sets it; change the pool in the stack file.",
+            )
 
 
 def _effect(node: Node) -> str:
@@ -117,7 +138,7 @@ def _list(found: Any) -> Sequence[Any]:
 
 
 _CHECKS: Final[Mapping[str, Callable[[str, Mapping[str, Any], Site], Iterator[Finding]]]] = {
-    "NodePatch": _node,
+    "Node": _node,
     "PersistentVolume": _volume,
     "ResourceClaim": _claim,
     "ResourceClaimTemplate": _claim_template,

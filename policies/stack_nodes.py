@@ -16,7 +16,6 @@ from components.compat import Case
 from components.placement import Node, quantity
 from policies.model import Coverage, PoolGpus, Site
 
-NODE_TOKEN: Final = "kubernetes:core/v1:Node"  # noqa: S105 - a resource type
 # The older labels of the driver's three parts, still set.
 PARTS: Final = tuple(f"{labels.NVIDIA_PREFIX}cuda.driver.{part}" for part in ("major", "minor", "rev"))
 COUNT: Final = f"{labels.NVIDIA_PREFIX}gpu.count"

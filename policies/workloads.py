@@ -5,7 +5,7 @@ with pod templates in them, and the profiles of a NotebookHub.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from components.labels import GPU_RESOURCE, GPU_TAINT, IMAGE, NVIDIA_PREFIX, POOL
@@ -19,7 +19,8 @@ from components.manifests.runtime import RUNTIME_CLASS
 from components.placement import UNKNOWN, Unknown, quantity
 from components.problems import listing
 from policies.custom_resources import is_custom, out_of_sight, places
-from policies.model import Workload
+from policies.kinds import Kind, kind_of, objects
+from policies.model import Daemon, Workload
 
 # API groups of these kinds. Another group's Job, such as Volcano's, has another shape.
 GROUPS = frozenset({"core", "apps", "extensions", "batch"})
@@ -31,10 +32,12 @@ POD_PATHS: Mapping[str, tuple[str, ...]] = {
     "DaemonSet": ("spec", "template", "spec"),
     "ReplicaSet": ("spec", "template", "spec"),
     "ReplicationController": ("spec", "template", "spec"),
+    "PodTemplate": ("template", "spec"),
     "Job": ("spec", "template", "spec"),
     "CronJob": ("spec", "jobTemplate", "spec", "template", "spec"),
 }
 CONTAINERS = ("initContainers", "containers", "ephemeralContainers")
+ANY_LIST = Kind("core", "", is_list=True)  # kubernetes:v1:List
 NOTHING_KNOWN: Mapping[str, Any] = {"containers": UNKNOWN, "tolerations": UNKNOWN}  # of a pod that a hub makes
 # What decides where a pod lands and which GPUs it gets. A patch that does not name it leaves it to whoever else does.
 DECIDING = ("tolerations", "nodeSelector", "affinity", "runtimeClassName", "containers")
@@ -106,17 +109,12 @@ def _mapping(where: Any, key: str) -> Mapping[str, Any] | None:
 
 def holds_pods(token: str) -> bool:
     """True for resources that the rules look at; most resources are none of their business."""
-    return token == HUB_TOKEN or _is_known(token) or is_custom(token)
+    kind = kind_of(token)
+    return token == HUB_TOKEN or (kind is not None and (_is_known(kind) or is_custom(token) or kind == ANY_LIST))
 
 
-def _is_known(token: str) -> bool:
-    package, _, rest = token.partition(":")
-    group, _, _ = rest.partition("/")
-    return package == "kubernetes" and group in GROUPS and _kind(token).removesuffix("List") in POD_PATHS
-
-
-def _kind(token: str) -> str:
-    return token.rpartition(":")[2].removesuffix("Patch")
+def _is_known(kind: Kind) -> bool:
+    return kind.group in GROUPS and kind.name in POD_PATHS
 
 
 def _patched(pod: Mapping[str, Any]) -> dict[str, Any]:
@@ -141,27 +139,31 @@ def workloads(token: str, name: str, inputs: Mapping[str, Any]) -> Iterator[Work
     if token == HUB_TOKEN:
         yield from _profiles(name, inputs)
         return
-    kind = _kind(token)
-    label = f"{kind} {_object_name(name, inputs)}"
-    if kind.removesuffix("List") in POD_PATHS and kind not in POD_PATHS and _is_known(token):
-        yield from _of_list(token, name, inputs)
-    elif _is_known(token):
-        *outer, last = POD_PATHS[kind]
-        owner = _at(inputs, outer)
-        yield _workload(token, label, owner.get(last, {}) if isinstance(owner, Mapping) else owner, _metadata(owner))
+    if (kind := kind_of(token)) is None:
+        return
+    called = token.rpartition(":")[2].removesuffix("Patch")
+    label = f"{called} {_object_name(name, inputs)}"
+    if kind == ANY_LIST:
+        yield Workload(label, {}, unread="it lists objects of any kind, which are judged as resources of their own")
+    elif _is_known(kind) and kind.is_list:
+        for index, each in objects(kind, inputs):
+            if isinstance(each, Mapping):
+                yield from _of_kind(replace(kind, is_list=False), f"{name}[{index}]", each)
+            else:
+                yield Workload(f"{called} {name}", {}, unread="which objects it lists is not known yet")
+    elif _is_known(kind):
+        yield from _of_kind(kind, name, inputs)
     elif is_custom(token):
         yield from _of_custom_resource(token, label, inputs)
 
 
-def _of_list(token: str, name: str, inputs: Mapping[str, Any]) -> Iterator[Workload]:
-    """Each object of a DeploymentList or PodList, as if it were a resource of its own."""
-    items = inputs.get("items")
-    listed = items if isinstance(items, Sequence) and not isinstance(items, str) else ()
-    if items is UNKNOWN or UNKNOWN in listed:
-        yield Workload(f"{_kind(token)} {name}", {}, unread="which objects it lists is not known yet")
-    for index, each in enumerate(listed):
-        if isinstance(each, Mapping):
-            yield from workloads(token.removesuffix("List"), f"{name}[{index}]", each)
+def _of_kind(kind: Kind, name: str, inputs: Mapping[str, Any]) -> Iterator[Workload]:
+    """One object of Kubernetes' own that makes pods."""
+    *outer, last = POD_PATHS[kind.name]
+    owner = _at(inputs, outer)
+    pod = owner.get(last, {}) if isinstance(owner, Mapping) else owner
+    found = _workload(f"{kind.name} {_object_name(name, inputs)}", pod, _metadata(owner), is_patch=kind.is_patch)
+    yield replace(found, daemon=_daemon(inputs) if kind.name == "DaemonSet" else None)
 
 
 def _of_custom_resource(token: str, label: str, inputs: Mapping[str, Any]) -> Iterator[Workload]:
@@ -175,7 +177,8 @@ def _of_custom_resource(token: str, label: str, inputs: Mapping[str, Any]) -> It
     for place in places(token, inputs):
         if isinstance(place.template, Mapping):
             pod = _with_images(place.template["spec"])
-            yield _workload(token, f"{place.path} of {label}", pod, place.template.get("metadata"))
+            is_patch = token.endswith("Patch")
+            yield _workload(f"{place.path} of {label}", pod, place.template.get("metadata"), is_patch=is_patch)
         else:
             others.append(f"{place.path} {'is not known yet' if place.template is UNKNOWN else place.why}")
     if others:
@@ -183,11 +186,11 @@ def _of_custom_resource(token: str, label: str, inputs: Mapping[str, Any]) -> It
         yield Workload(label, {}, unread=f"{listing(others, most=3)}, and what pods come of it is not known: {what}")
 
 
-def _workload(token: str, label: str, pod: Any, metadata: Any) -> Workload:
+def _workload(label: str, pod: Any, metadata: Any, *, is_patch: bool) -> Workload:
     """Of one pod template: its spec and its metadata, as far as they have the right shapes."""
     # A template that is not known yet hides everything that decides: rules then say what they cannot prove.
     shape = pod if isinstance(pod, Mapping) else {**NOTHING_KNOWN, "volumes": UNKNOWN}
-    if token.endswith("Patch"):
+    if is_patch:
         shape = _patched(shape)
     annotations = metadata.get("annotations") if isinstance(metadata, Mapping) else metadata
     names = annotations.get(IMAGE) if isinstance(annotations, Mapping) else None
@@ -195,13 +198,21 @@ def _workload(token: str, label: str, pod: Any, metadata: Any) -> Workload:
         label,
         shape,
         annotations=annotations if isinstance(annotations, Mapping | Unknown) else {},
-        is_daemon=_kind(token) == "DaemonSet",
         image_names=tuple(names.split(",")) if isinstance(names, str) else (),
     )
 
 
 def _metadata(owner: Any) -> Any:
     return owner.get("metadata") if isinstance(owner, Mapping) else owner
+
+
+def _daemon(inputs: Mapping[str, Any]) -> Daemon:
+    """Namespace and name of a DaemonSet; one without a name gets another with every replacement."""
+    metadata = inputs.get("metadata")
+    if metadata is UNKNOWN:
+        return Daemon(UNKNOWN, UNKNOWN)
+    found = metadata if isinstance(metadata, Mapping) else {}
+    return Daemon(found.get("namespace") or "default", found.get("name") or "")
 
 
 def _with_images(pod: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -9,6 +9,7 @@ from components import labels
 from components.manifests.pools import one_of, required
 
 NAMESPACE = "gpu-runtime"  # unless a program says otherwise
+DAEMONS = ("device-plugin", "persistence-daemon")
 RUNTIME_CLASS = "nvidia"
 
 # The driver's own daemon runs from the host: its version is then the driver's by construction. It keeps the GPUs

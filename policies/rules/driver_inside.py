@@ -25,11 +25,7 @@ def check(workload: Workload, site: Site) -> Iterator[Finding]:
             if image.is_own and image.reference is not None:
                 unread = f"whether {image.name} has parts of a driver is not known: its layers were not read"
                 yield Finding(unread, Level.UNPROVED, is_own=True)
-        elif (
-            image.contents
-            and deep.driver
-            and not (workload.is_daemon and site.is_runtime_daemon(workload.name, image.text))
-        ):
+        elif image.contents and deep.driver and not site.is_runtime_daemon(workload.daemon, image.text):
             yield _finding(image, image.contents, deep.driver)
         elif deep.left_out:
             unread = f"parts of a driver may be in what was not read of {image.name}: {deep.left_out[0]}"

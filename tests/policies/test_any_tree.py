@@ -61,7 +61,7 @@ SITE = Site(
     ),
     allowed_registries=("registry.example.edu", "docker.io"),
     own_registry="registry.example.edu",
-    runtime_images=(trees.DAEMON,),
+    runtime_daemons={trees.DAEMON: frozenset({"default/x"})},
     machines={
         "gtx1070ti": Machine(20, is_disk_assumed=True),
         "rtx2080ti": Machine(500, rates=Rates(), are_rates_planned=False),

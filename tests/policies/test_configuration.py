@@ -278,10 +278,19 @@ def test_without_a_fleet_it_is_said_of_pods_with_gpus_that_nothing_was_proved(gi
 def test_daemons_of_the_site_may_see_every_gpu(give: Give) -> None:
     daemon = f"docker.io/nvidia/dcgm:1@sha256:{'3' * 64}"
     container = {"name": "c", "image": daemon, "securityContext": {"privileged": True}}
-    inputs = {"spec": {"template": {"spec": {"containers": [container], "tolerations": TOLERATES}}}}
+    spec = {"template": {"spec": {"containers": [container], "tolerations": TOLERATES}}}
     token = "kubernetes:apps/v1:DaemonSet"  # noqa: S105 - a resource type
-    assert len(give({"site": SITE}).says(token, inputs=inputs)) == 1
-    assert give({"site": {**SITE, "runtime_images": [daemon]}}).says(token, inputs=inputs) == []
+
+    def says(site: Any, namespace: str, name: str) -> list[str]:
+        inputs = {"metadata": {"namespace": namespace, "name": name}, "spec": spec}
+        return give({"site": {**SITE, **site}}).says(token, inputs=inputs)
+
+    assert len(says({}, "gpu", "dcgm")) == 1
+    assert says({"runtime_daemons": {"gpu/dcgm": daemon}}, "gpu", "dcgm") == []
+    assert len(says({"runtime_daemons": {"gpu/dcgm": daemon}}, "gpu", "miner")) == 1
+    assert says({"runtime_images": [daemon]}, "gpu-runtime", "device-plugin") == []
+    (message,) = says({"runtime_images": [daemon]}, "gpu", "dcgm")
+    assert f"site.runtime_daemons: {{gpu/dcgm: {daemon}}}" in message
 
 
 @pytest.mark.parametrize("name", ["dsmlp-fall", "dsmlp-next"])

@@ -83,7 +83,7 @@ def test_an_image_without_a_driver_passes_every_level() -> None:
 
 
 def test_the_runtimes_own_daemons_may_have_a_driver() -> None:
-    where = site(with_driver(LIBCUDA), runtime_images=(FOREIGN,))
+    where = site(with_driver(LIBCUDA), runtime_daemons={FOREIGN: frozenset({"default/web"})})
     assert not said(where, "P-NODRIVER", Level.REFUSE, image=FOREIGN, kind="DaemonSet")
     assert said(where, "P-NODRIVER", Level.REFUSE, image=FOREIGN)
 

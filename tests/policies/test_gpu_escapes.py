@@ -12,13 +12,14 @@ from policies.judging import evaluate
 from policies.model import Site
 
 IMAGE = "registry.example.edu/x@sha256:" + "a" * 64
-SITE = Site(nodes=(), allowed_registries=("registry.example.edu",), runtime_images=(IMAGE,))
+SITE = Site(nodes=(), allowed_registries=("registry.example.edu",), runtime_daemons={IMAGE: frozenset({"site/daemon"})})
 
 
 def said(level: Level, *, kind: str = "Deployment", annotations: Any = None, **pod: Any) -> list[str]:
     spec = {"containers": [{"image": IMAGE, **pod.pop("container", {})}], **pod}
     template = {"metadata": {"annotations": annotations}, "spec": spec}
-    inputs = {"spec": {"template": template}}
+    named = {"metadata": {"namespace": "site", "name": "daemon"}} if kind == "DaemonSet" else {}
+    inputs = {**named, "spec": {"template": template}}
     return list(evaluate(f"kubernetes:apps/v1:{kind}", "web", inputs, SITE, frozenset({level})))
 
 

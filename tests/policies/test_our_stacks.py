@@ -6,6 +6,7 @@ import shutil
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
@@ -54,10 +55,14 @@ def test_of_dsmlp_fall_is_said_that_its_driver_is_past_its_end_and_of_dsmlp_next
     assert list(messages("dsmlp-next", site_of_stack("dsmlp-next"))) == []
 
 
+def named(name: str) -> dict[str, Any]:
+    return {"metadata": {"namespace": runtime.NAMESPACE, "name": name}}
+
+
 def test_nothing_of_the_projects_own_manifests_takes_a_gpu() -> None:
     """What is in the hub's golden manifests, the runtime's daemons, a pre-puller, and jobs with and without GPUs."""
     site = site_of_stack("dsmlp-fall")
-    plugin, persistence = site.runtime_images
+    plugin, persistence = site.runtime_daemons
     asked = {"image": plugin, "image_name": "ml", "command": ["true"], "cpu": 1, "memory_gib": 1}
     pods = {
         "DaemonSet device-plugin": runtime.daemon_set_spec("device-plugin", runtime.device_plugin_pod(plugin)),
@@ -72,10 +77,10 @@ def test_nothing_of_the_projects_own_manifests_takes_a_gpu() -> None:
     for label, spec in pods.items():
         kind, _, name = label.partition(" ")
         group = "batch" if kind == "Job" else "apps"
-        found = evaluate(f"kubernetes:{group}/v1:{kind}", name, {"spec": spec}, site, frozenset(Level))
+        found = evaluate(f"kubernetes:{group}/v1:{kind}", name, {**named(name), "spec": spec}, site, frozenset(Level))
         assert [message for message in found if message.startswith("P-GPU")] == [], label
     spec = runtime.daemon_set_spec("persistence", runtime.persistence_pod("registry/other"))
-    found = evaluate("kubernetes:apps/v1:DaemonSet", "x", {"spec": spec}, site, SAID)
+    found = evaluate("kubernetes:apps/v1:DaemonSet", "x", {**named("persistence-daemon"), "spec": spec}, site, SAID)
     assert len([message for message in found if message.startswith("P-GPU")]) == 2
 
 

@@ -33,7 +33,7 @@ from components.settings import load_stack
 from images.estimate import MB
 from images.inspection.facts import ImageContents
 from policies import adapter
-from policies.adapter import RUNTIME_CLASS_TOKEN, pack_policies
+from policies.adapter import pack_policies
 from policies.finding import Level
 from policies.from_settings import site_of
 from policies.judging import IMAGE_TOKEN, STACK_TOKEN, evaluate
@@ -94,7 +94,7 @@ def test_a_runtime_class_of_the_stack_keeps_its_pods_from_nodes_that_it_does_not
 
     fast = {"metadata": {"name": "fast"}, "scheduling": {"nodeSelector": {"example.edu/disk": "ssd"}}}
     assert show(arguments(pod)) == []
-    assert show(replace_type(arguments(fast), RUNTIME_CLASS_TOKEN, "fast")) == []
+    assert show(replace_type(arguments(fast), "kubernetes:node.k8s.io/v1:RuntimeClass", "fast")) == []
     assert [message.partition(" (")[0] for message in show(arguments(pod))] == ["P-HOST: Pod web: no pool can host it"]
 
 

@@ -19,6 +19,9 @@ TAINT = {"key": "nvidia.com/gpu", "value": "present", "effect": "NoSchedule"}
 TOLERATION = {"key": "nvidia.com/gpu", "operator": "Exists"}
 
 
+PLUGIN = "registry.example.edu/plugin" + DIGEST
+
+
 def node(name: str, pool: str, gpus: int) -> Node:
     amounts = {"cpu": Decimal(32), "memory": Decimal(64 * 1024**3), "nvidia.com/gpu": Decimal(gpus)}
     return Node(name, pool, {"gpu-commons.org/pool": pool, "nvidia.com/gpu.compute.major": "6"}, [TAINT], amounts)
@@ -27,7 +30,7 @@ def node(name: str, pool: str, gpus: int) -> Node:
 SITE = Site(
     nodes=(node("n01", "gtx1080ti", 8), node("n10", "gtx1070ti", 7)),
     allowed_registries=("registry.example.edu", "127.0.0.1:5000"),
-    runtime_images=("registry.example.edu/plugin" + DIGEST,),
+    runtime_daemons={PLUGIN: frozenset({"hub/web"})},
 )
 
 
@@ -90,7 +93,7 @@ def test_a_volume_that_reaches_the_devices_is_refused(path: str) -> None:
 
 def test_the_runtimes_own_daemons_may_see_every_gpu() -> None:
     container = {
-        "image": SITE.runtime_images[0],
+        "image": PLUGIN,
         "env": [{"name": "NVIDIA_VISIBLE_DEVICES", "value": "all"}],
     }
     spec = pod(container=container, volumes=[{"name": "host", "hostPath": {"path": "/"}}])
@@ -99,7 +102,7 @@ def test_the_runtimes_own_daemons_may_see_every_gpu() -> None:
 
 
 def test_what_runs_beside_one_of_the_runtimes_daemons_is_none() -> None:
-    daemon = {"image": SITE.runtime_images[0], "securityContext": {"privileged": True}}
+    daemon = {"image": PLUGIN, "securityContext": {"privileged": True}}
     beside = {"image": "registry.example.edu/ml" + DIGEST, "env": [{"name": "NVIDIA_VISIBLE_DEVICES", "value": "all"}]}
     volumes = [{"name": "host", "hostPath": {"path": "/"}}]
     spec = {"tolerations": [TOLERATION], "containers": [daemon, beside], "volumes": volumes}

@@ -86,6 +86,16 @@ def test_an_annotation_that_adds_other_devices_or_none_passes(key: str, value: s
         "/dev/char/195:0",
         "/dev/mem",
         "/dev/nvidia-caps",
+        "/proc/1",
+        "/proc/1/fd",
+        "/proc/self/fd/3",
+        "/proc/thread-self/fd",
+        "/proc/1/task",
+        "/proc/1/task/1/fd",
+        "/proc/77/map_files",
+        "/proc/1/ns/mnt",
+        "/proc/1/mem",
+        "/proc/1/root/proc/1/fd",
         "/proc/1/root/run/containerd/containerd.sock",
         "/run/podman/podman.sock",
         "/run/k0s/containerd.sock",
@@ -103,6 +113,11 @@ def test_a_path_of_the_node_that_leads_to_gpus_is_refused(path: str) -> None:
     assert message.startswith(f"P-GPU: Deployment web: volumes[0].hostPath {path} reaches")
 
 
+def test_the_processes_of_the_node_are_told() -> None:
+    (message,) = texts(said(**host("/proc")), ADVISED)
+    assert "volumes[0].hostPath /proc shows it the processes of the node" in message
+
+
 @pytest.mark.parametrize("path", ["/dev/dri", "/dev/dri/renderD128", "/dev/vfio"])
 def test_devices_of_any_makers_gpus_are_told(path: str) -> None:
     (message,) = texts(said(**host(path)), ADVISED)
@@ -112,8 +127,12 @@ def test_devices_of_any_makers_gpus_are_told(path: str) -> None:
 @pytest.mark.parametrize(
     "path",
     [
-        "/proc",
         "/proc/sys/net",
+        "/proc/1/mountinfo",
+        "/proc/1/net/dev",
+        "/proc/self/mounts",
+        "/proc/swaps",
+        "/proc/fd",
         "/sys",
         "/run/nvidia/validations",
         "/run/nvidia-persistenced/socket",
@@ -211,9 +230,12 @@ def test_a_claim_with_admin_access_to_gpus_is_refused_and_others_are_not() -> No
         assert [kind for kind, _ in shown(SITE, CLAIM, {"spec": spec})] == [UNPROVED]
 
 
-def patch(node: str, taints: Any) -> list[tuple[str, str]]:
-    spec = {} if taints is None else {"taints": taints}
-    return shown(SITE, "kubernetes:core/v1:NodePatch", {"metadata": {"name": node}, "spec": spec})
+def node(taints: Any, name: str = "n01", **metadata: Any) -> dict[str, Any]:
+    return {"metadata": {"name": name, **metadata}, "spec": {} if taints is None else {"taints": taints}}
+
+
+def patch(name: str, taints: Any) -> list[tuple[str, str]]:
+    return shown(SITE, "kubernetes:core/v1:NodePatch", node(taints, name))
 
 
 SOFT = {**TAINT, "effect": "PreferNoSchedule"}
@@ -231,6 +253,56 @@ def test_a_patch_of_a_node_that_keeps_the_taint_or_is_of_another_node_passes() -
     assert patch("n01", None) == []
     assert patch("n02", []) == []
     assert [kind for kind, _ in patch("n01", UNKNOWN)] == [UNPROVED]
+
+
+@pytest.mark.parametrize("kind", ["NodePatch", "Node", "NodeList", "NodePatchList"])
+def test_whatever_writes_a_node_is_judged(kind: str) -> None:
+    def written(*nodes: dict[str, Any]) -> list[tuple[str, str]]:
+        inputs = {"items": list(nodes)} if kind.endswith("List") else nodes[-1]
+        return shown(SITE, f"kubernetes:core/v1:{kind}", inputs)
+
+    (message,) = texts(written(node([TAINT]), node([])), REFUSED)
+    assert "it removes the taint nvidia.com/gpu:NoSchedule" in message
+    assert written(node([TAINT]), node([TAINT])) == []
+    assert written(node([], "n02"), node([], "n99")) == []
+
+
+LABELLED = replace(SITE, nodes=(replace(SITE.nodes[0], labels={"nvidia.com/gpu.product": "A"}), SITE.nodes[1]))
+
+
+@pytest.mark.parametrize(("value", "said"), [(None, "removes the label"), ("B", "writes B as label")])
+def test_a_patch_that_changes_which_gpus_a_node_is_said_to_have_is_refused(value: Any, said: str) -> None:
+    written = node(None, labels={"nvidia.com/gpu.product": value})
+    (message,) = texts(shown(LABELLED, "kubernetes:core/v1:NodePatch", written), REFUSED)
+    assert f"it {said} nvidia.com/gpu.product, which says which GPUs the node has: there it is A" in message
+
+
+@pytest.mark.parametrize(
+    "labels",
+    [{"nvidia.com/gpu.product": "A"}, {"nvidia.com/mig.config": "all-1g.5gb"}, {"example.org/x": None}, {}],
+)
+def test_a_patch_that_writes_other_labels_passes(labels: Any) -> None:
+    assert shown(LABELLED, "kubernetes:core/v1:NodePatch", node(None, labels=labels)) == []
+    assert shown(SITE, "kubernetes:core/v1:NodePatch", node(None, labels={"nvidia.com/gpu.product": "B"})) == []
+
+
+@pytest.mark.parametrize("token", ["kubernetes:v1:Pod", "kubernetes:core/v1:PodTemplate"])
+def test_a_pod_is_one_whatever_its_type_is_called(token: str) -> None:
+    pod = {"containers": [{"name": "c", "image": IMAGE, "securityContext": {"privileged": True}}], **GPU_POD}
+    inputs = {"template": {"spec": pod}} if "Template" in token else {"spec": pod}
+    assert len(texts(shown(SITE, token, inputs), REFUSED)) == 1
+    assert [kind for kind, _ in shown(SITE, "kubernetes:v1:List", {"items": [inputs]})] == [UNPROVED]
+
+
+@pytest.mark.parametrize(
+    "kind", ["v1:RuntimeClass", "v1beta1:RuntimeClass", "v1:RuntimeClassList", "v1:RuntimeClassPatch"]
+)
+def test_a_class_of_the_stack_that_gives_gpus_is_known_however_it_is_made(kind: str) -> None:
+    made = {"metadata": {"name": "fast"}, "handler": "nvidia"}
+    before = f"kubernetes:node.k8s.io/{kind}", {"items": [made]} if kind.endswith("List") else made
+    pod = {"containers": [{"name": "c", "image": IMAGE}], "runtimeClassName": "fast", **GPU_POD}
+    (message,) = texts(shown(SITE, "kubernetes:core/v1:Pod", {"spec": pod}, before), REFUSED)
+    assert "asks for no GPU under the runtime class fast" in message
 
 
 CUDA = f"docker.io/nvidia/cuda:12.4.1-runtime-ubuntu22.04@{DIGEST}"

@@ -15,7 +15,11 @@ from image_facts import contents
 from shown import ADVISED, DIGEST, IMAGE, REFUSED, UNKNOWN, UNPROVED, shown, texts
 
 from components.placement import Node
+from components.settings import load_stack
+from images.inspection.store import Store, store_folder
+from policies.from_settings import site_of
 from policies.model import Site
+from policies.stacks import DEFAULT_STACKS
 
 GPU_NODE = Node("n01", "gtx", {"kubernetes.io/arch": "amd64"}, [], {"nvidia.com/gpu": Decimal(8), "cpu": Decimal(64)})
 SITE = Site(nodes=(GPU_NODE,), allowed_registries=("registry.example.edu", "docker.io"))
@@ -78,6 +82,20 @@ def test_an_image_that_is_known_to_be_for_another_processor_is_refused() -> None
     assert texts(said(site=amd), REFUSED) == []
 
 
+def test_an_image_that_was_read_on_this_machine_for_another_processor_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    site = site_of(load_stack(DEFAULT_STACKS / "Pulumi.dsmlp-fall.yaml"))
+    image = f"{site.allowed_registries[0]}/x@sha256:{{}}"
+    for letter, platform in (("b", "linux/arm64"), ("c", "linux/amd64")):
+        facts = replace(contents(0.1, 0.2), digest=f"sha256:{letter * 64}", platform=platform)
+        Store(store_folder({"XDG_CACHE_HOME": str(tmp_path)})).keep(facts)
+        pod = {"container": {"image": image.format(letter * 64)}, "tolerations": [{"operator": "Exists"}]}
+        found = texts(said(site=site, **pod), REFUSED)
+        assert [" is for arm64, and nodes of pool" in text for text in found] == [True] * (letter == "b")
+
+
 @pytest.mark.parametrize(
     ("image", "refused"),
     [
@@ -94,12 +112,24 @@ def test_a_name_that_says_the_processor_is_believed(image: str, refused: int) ->
 
 
 def test_an_image_of_the_runtime_frees_the_daemon_that_it_was_meant_for_and_no_other() -> None:
-    site = replace(SITE, runtime_images=(DAEMON,), runtime_daemons={DAEMON: frozenset({"gpu/dcgm"})})
-    pod = {"container": {"image": DAEMON, **PRIVILEGED}, "site": site}
-    assert said("DaemonSet", "dcgm", **pod) == []
-    for kind, name in (("DaemonSet", "miner"), ("Deployment", "dcgm")):
-        (message,) = texts(said(kind, name, **{**pod, "container": dict(pod["container"])}), REFUSED)
+    key = "site.runtime_daemons"
+    site = replace(SITE, runtime_daemons={DAEMON: frozenset({"gpu/dcgm"})}, runtime_daemons_key=key)
+
+    def judged(kind: str, image: str = DAEMON, **metadata: Any) -> list[tuple[str, str]]:
+        pod = {"containers": [{"name": "c", "image": image, **PRIVILEGED}]}
+        return shown(site, f"kubernetes:apps/v1:{kind}", {"metadata": metadata, "spec": {"template": {"spec": pod}}})
+
+    assert judged("DaemonSet", namespace="gpu", name="dcgm") == []
+    assert judged("DaemonSet", namespace=UNKNOWN, name="dcgm") == []
+    for metadata in ({"namespace": "gpu", "name": "miner"}, {"namespace": "a", "name": "dcgm"}, {"name": "dcgm"}):
+        (message,) = texts(judged("DaemonSet", **metadata), REFUSED)
         assert "is privileged" in message
+        named = f"{metadata.get('namespace', 'default')}/{metadata['name']}"
+        assert f"site.runtime_daemons: {{{named}: {DAEMON}}}" in message
+    (message,) = texts(judged("Deployment", namespace="gpu", name="dcgm"), REFUSED)
+    assert "runtime_daemons" not in message
+    assert [kind for kind, _ in judged("DaemonSet", namespace="gpu", name=UNKNOWN)] == [UNPROVED]
+    assert len(texts(judged("DaemonSet", IMAGE, namespace="gpu", name="dcgm"), REFUSED)) == 1
 
 
 INFRASTRUCTURE = [

@@ -13,9 +13,7 @@ from hypothesis import strategies as st
 from pulumi_policy import proxy
 from pulumi_policy.deserialize import SPECIAL_SECRET_SIG, SPECIAL_SIG_KEY
 
-from policies.adapter import RUNTIME_CLASS_TOKEN
 from policies.judging import IMAGE_TOKEN, STACK_TOKEN
-from policies.stack_nodes import NODE_TOKEN
 from policies.workloads import GROUPS, HUB_TOKEN, POD_PATHS
 
 Path = tuple[str | int, ...]
@@ -32,14 +30,15 @@ PODS: Final = (
     "kubernetes:batch/v1:CronJob",
     "kubernetes:apps/v1:DeploymentPatch",
     "kubernetes:core/v1:PodPatch",
+    "kubernetes:core/v1:PodTemplate",
 )
 assert {token.rpartition(":")[2].removesuffix("Patch") for token in PODS} == set(POD_PATHS)
 assert {token.split(":")[1].partition("/")[0] for token in PODS} <= GROUPS
 OTHERS: Final = (
     IMAGE_TOKEN,
     STACK_TOKEN,
-    RUNTIME_CLASS_TOKEN,
-    NODE_TOKEN,
+    "kubernetes:node.k8s.io/v1:RuntimeClass",
+    "kubernetes:core/v1:Node",
     "kubernetes:core/v1:ConfigMap",
     "random:index:Password",
 )
