@@ -19,6 +19,7 @@ OWN_PREFIX: Final = "gpu-commons.org/"
 GPU_RESOURCE: Final = "nvidia.com/gpu"
 NVIDIA_PREFIX: Final = "nvidia.com/"
 GFD_PRODUCT: Final = "nvidia.com/gpu.product"
+GFD_MEMORY: Final = "nvidia.com/gpu.memory"
 GFD_DRIVER: Final = "nvidia.com/cuda.driver-version.full"  # what a node reports; DRIVER is what its pool declares
 # What every node with a GPU has where node feature discovery and the GPU operator run, whatever its GPU is.
 ALWAYS_DISCOVERED: Final = {"nvidia.com/gpu.present": "true", "feature.node.kubernetes.io/pci-10de.present": "true"}

@@ -64,6 +64,32 @@ OUT_OF_SIGHT: Final[Mapping[str, str]] = {
     "pulumi.com:Stack": "another Pulumi program makes it",
 }
 
+# Kinds whose pods come of templates that stand elsewhere, where none stands in the object itself.
+MADE_ELSEWHERE: Final = frozenset(
+    {
+        "flow.volcano.sh:JobFlow",
+        "kaito.sh:RAGEngine",
+        "kaito.sh:Workspace",
+        "kubeflow.org:Experiment",
+        "machineconfiguration.openshift.io:MachineConfig",
+        "mlops.seldon.io:Server",
+        "serving.kserve.io:InferenceService",
+    }
+)
+
+# Kinds that change pods on their way into the cluster, and below which keys; no key: all of it.
+CHANGES_PODS: Final[Mapping[str, str]] = {
+    "admissionregistration.k8s.io:MutatingAdmissionPolicy": "",
+    "kubeflow.org:PodDefault": "",
+    "kyverno.io:ClusterPolicy": "mutate",
+    "kyverno.io:Policy": "mutate",
+    "mutations.gatekeeper.sh:Assign": "",
+    "mutations.gatekeeper.sh:AssignImage": "",
+    "mutations.gatekeeper.sh:AssignMetadata": "",
+    "mutations.gatekeeper.sh:ModifySet": "",
+    "policies.kyverno.io:MutatingPolicy": "",
+}
+
 # Images, containers and pod templates in these are patterns, addresses or rules: no pod comes of them.
 # A trailing ":" stands for every kind of the group.
 WITHOUT_PODS: Final = frozenset(
@@ -91,6 +117,9 @@ WITHOUT_PODS: Final = frozenset(
         "gateway.networking.k8s.io:",
         "image.openshift.io:",
         "kargo.akuity.io:",
+        "karpenter.sh:",
+        "kueue.x-k8s.io:",
+        "nfd.k8s-sigs.io:",
         "policies.kyverno.io:",
         "policy.sigstore.dev:",
         "reports.kyverno.io:",

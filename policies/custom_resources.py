@@ -13,15 +13,16 @@ from typing import Any, Final
 
 from components.labels import NVIDIA_PREFIX
 from components.placement import UNKNOWN, Unknown
-from policies.api_groups import BUILT_IN, OUT_OF_SIGHT, PATTERNS, WITHOUT_PODS
+from policies.api_groups import BUILT_IN, CHANGES_PODS, MADE_ELSEWHERE, OUT_OF_SIGHT, PATTERNS, WITHOUT_PODS
 from policies.kinds import kind_of
+from policies.pod_fields import changes_pods, way_to_gpus
 
 _ABOUT: Final = frozenset({"apiVersion", "kind", "metadata", "status"})  # of an object, not what it wants
 # Keys below which pod templates stand: spec, template, pytorchReplicaSpecs, workerGroupSpecs, replicatedJobs, tasks.
 _HOLDER: Final = re.compile(r"(?:spec|template|container|group|task|job|pod)s?(?:\[\d+\])?$", re.IGNORECASE)
 # image, imageName, containerImage, driverImage; not imagePullPolicy, and not the `images` that somebody may watch.
-_IMAGE: Final = re.compile(r"(?:^i|I|_i)mage(?:Name|Ref|_name|_ref)?$")
-_IMAGE_PARTS: Final = ("repository", "name", "tag", "digest", "registry")
+_IMAGE: Final = re.compile(r"(?:^i|I|[_.]i)mage(?:Name|[._]?[Rr]ef|_name)?$")
+_IMAGE_PARTS: Final = ("repository", "name", "tag", "digest", "registry", "value", "ref")
 # Templates of pods that stand in another object, of the cluster or of a bundle.
 _REFERENCES: Final = frozenset(
     {
@@ -41,6 +42,7 @@ _TEXTS: Final = re.compile(r"^(?:pod_?(?:spec|template)(?:_?(?:patch|yaml|file))
 _CONTAINERS: Final = ("container", "containers", "initContainers", "sidecars")
 _POD_LISTS: Final = ("containers", "initContainers", "ephemeralContainers")
 
+CHANGES: Final = "changes pods after they were judged"
 NAMES: Final = "names an image or GPUs"
 REFERS: Final = "refers to a template that stands elsewhere"
 TEXT: Final = "is a text from which pods are made"
@@ -63,7 +65,11 @@ class Place:
 def is_custom(token: str) -> bool:
     """True for kinds that Kubernetes itself does not have, charts that are rendered elsewhere among them."""
     kind = kind_of(token)
-    return kind is not None and (out_of_sight(token) is not None or kind.group not in BUILT_IN)
+    if kind is None:
+        return False
+    return (
+        kind.group not in BUILT_IN or out_of_sight(token) is not None or "".join(_group_and_kind(token)) in CHANGES_PODS
+    )
 
 
 def out_of_sight(token: str) -> str | None:
@@ -79,12 +85,23 @@ def _group_and_kind(token: str) -> tuple[str, str]:
 def places(token: str, inputs: Mapping[str, Any]) -> Iterator[Place]:
     """Every pod template of a resource, and every other place that may make pods."""
     group, kind = _group_and_kind(token)
-    if group in WITHOUT_PODS or f"{group}{kind}" in WITHOUT_PODS:
+    called = f"{group}{kind}"
+    if called in CHANGES_PODS and changes_pods(inputs.get("spec"), CHANGES_PODS[called]):
+        yield Place("spec", None, CHANGES)
+    if group in WITHOUT_PODS or called in WITHOUT_PODS:
+        return
+    if group.removesuffix(":") in BUILT_IN:
         return
     patterns = PATTERNS.get(group, frozenset())
-    for key, value in inputs.items():
-        if key not in _ABOUT:
-            yield from _places(value, str(key), patterns)
+    found = [
+        place
+        for key, value in inputs.items()
+        if key not in _ABOUT
+        for place in _inner(str(key), value, str(key), patterns)
+    ]
+    yield from found
+    if not found and called in MADE_ELSEWHERE:
+        yield Place("spec", None, REFERS)
 
 
 def _places(value: Any, path: str, patterns: Collection[str]) -> Iterator[Place]:
@@ -95,7 +112,7 @@ def _places(value: Any, path: str, patterns: Collection[str]) -> Iterator[Place]
         yield from _of_mapping(value, path, patterns)
     elif isinstance(value, Sequence) and not isinstance(value, str):
         for index, inner in enumerate(value):
-            yield from _places(inner, f"{path}[{index}]", patterns)
+            yield from _inner("", inner, f"{path}[{index}]", patterns)
 
 
 def _of_mapping(value: Mapping[str, Any], path: str, patterns: Collection[str]) -> Iterator[Place]:
@@ -117,14 +134,16 @@ def _of_mapping(value: Mapping[str, Any], path: str, patterns: Collection[str]) 
 def _beside(pod: Mapping[str, Any], path: str, patterns: Collection[str]) -> Iterator[Place]:
     """What else stands in a pod template of a kind whose template is more than a pod."""
     for key, inner in pod.items():
-        if key not in _POD_LISTS and key not in patterns and key != "volumes":
+        if key not in _POD_LISTS and key not in patterns and key not in {"volumes", "runtimeClassName"}:
             yield from _inner(key, inner, f"{path}.{key}", patterns)
 
 
 def _inner(key: str, value: Any, path: str, patterns: Collection[str]) -> Iterator[Place]:
     if key in _REFERENCES and value:
         yield Place(path, UNKNOWN if value is UNKNOWN else None, REFERS)
-    elif isinstance(value, str) and value and _TEXTS.match(key):
+    elif way := way_to_gpus(key, value):
+        yield Place(path, None, way)
+    elif isinstance(value, str) and value and _TEXTS.match(key.rpartition(".")[2]):
         yield Place(path, None, TEXT)
     else:
         yield from _places(value, path, patterns)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from typing import Final
 
 from components.labels import GPU_RESOURCE
@@ -12,18 +12,21 @@ from images.inspection.facts import ImageContents
 from policies.finding import Finding, Level
 from policies.model import Site, Workload
 from policies.pod_images import PodImage, is_certain, possible_pools
+from policies.visibility import VISIBLE_DEVICES, is_hiding
 
-VISIBLE: Final = "NVIDIA_VISIBLE_DEVICES"
-HIDING: Final = {"", "void", "none"}
 # NVIDIA's own base, and its framework images on it, say NVIDIA_VISIBLE_DEVICES=all in every tag.
 _SURELY: Final = re.compile(r"^(?:docker\.io/)?nvidia/cuda$|^nvcr\.io/nvidia/(?:cuda|pytorch|tensorflow|tritonserver)$")
 _MAYBE: Final = re.compile(r"cuda|cu1[0-9]{2}|gpu|nvidia", re.IGNORECASE)
 
 
-def shown_by_default(path: str, image: PodImage, workload: Workload, site: Site) -> Iterator[Finding]:
-    """Of a container without a request, a class, or a variable that hides GPUs."""
-    shows = _shows(image, site)
-    if shows is False:
+def shown_by_default(
+    path: str, image: PodImage, variables: Collection[str], workload: Workload, site: Site
+) -> Iterator[Finding]:
+    """Of a container without a request, a class, or a variable that hides GPUs; `variables` are names of its own."""
+    is_legacy = "CUDA_VERSION" in variables and "NVIDIA_REQUIRE_CUDA" not in variables
+    shows = True if is_legacy else _shows(image, site)
+    is_unread = shows is False and image.contents is None and image.planned is None
+    if shows is False and not is_unread:
         return
     with_gpus = {node.pool for node in site.nodes if node.amount(GPU_RESOURCE) != 0}
     pools = [pool for pool in possible_pools(workload, site) if pool in with_gpus]
@@ -32,10 +35,11 @@ def shown_by_default(path: str, image: PodImage, workload: Workload, site: Site)
     if given and shows and is_certain(given, workload, site):
         yield Finding(
             f"{path} asks for no GPU, and its image sees all of {_of(given)}: the default runtime there is nvidia",
-            remedy=f"Ask for a GPU, or set {VISIBLE} to void.",
+            remedy=f"Ask for a GPU, or set {VISIBLE_DEVICES} to void.",
         )
-    elif given or unsaid:
+    elif given or (unsaid and not is_unread):
         why = f"its image is of the CUDA family{'' if shows else ', or may be'}"
+        why = "nobody has read what its image says" if is_unread else why
         end = "" if given else ", and default_runtime of the pool does not say which runtime gives containers GPUs"
         yield Finding(f"whether {path} sees all GPUs of {_of(given or unsaid)}: {why}{end}", Level.UNPROVED)
 
@@ -53,8 +57,13 @@ def _shows(image: PodImage, site: Site) -> bool | None:
             return True
         return None if _MAYBE.search(image.text or "") else False
     if image.planned is not None:
-        return None if _MAYBE.search(image.planned.base) or site.uses_of(image.name) else False
-    return None if image.is_own and site.uses_of(image.name) else False
+        return None if _MAYBE.search(image.planned.base) or _uses(image, site) else False
+    return None if _uses(image, site) else False
+
+
+def _uses(image: PodImage, site: Site) -> bool:
+    """Whether an image of the stack has something that uses a GPU, by its spec. Others below its registry have none."""
+    return image.is_own and image.name in site.own_images and bool(site.uses_of(image.name))
 
 
 def _says(contents: ImageContents) -> bool:
@@ -63,6 +72,6 @@ def _says(contents: ImageContents) -> bool:
     Source: github:NVIDIA/nvidia-container-toolkit internal/config/image/cuda_image.go, IsLegacy.
     """
     env = dict(contents.settings.env)
-    if VISIBLE in env:
-        return env[VISIBLE].strip().lower() not in HIDING
+    if VISIBLE_DEVICES in env:
+        return not is_hiding(env[VISIBLE_DEVICES])
     return "CUDA_VERSION" in env and "NVIDIA_REQUIRE_CUDA" not in env

@@ -3,25 +3,23 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from components.labels import GPU_RESOURCE
 from components.manifests.runtime import RUNTIME_CLASS
 from components.placement import UNKNOWN
 from policies.default_runtime import shown_by_default
-from policies.exemptions import exemption
+from policies.exemptions import WITHOUT_PRIVILEGES, exemption
 from policies.finding import Finding, Level
-from policies.host_paths import chooses_gpus, of_volume
+from policies.host_paths import DEVICE_PLUGINS, chooses_gpus, of_volume, plain, reaches
 from policies.model import Site, Workload
 from policies.pod_images import pod_images
-from policies.workloads import asks_for_gpus, containers
+from policies.privileges import enters, host_processes, privileges
+from policies.visibility import NVIDIA_CLASSES, VISIBILITY_VARIABLES, VISIBLE_DEVICES, is_hiding
+from policies.workloads import asks_for_gpus, asks_somewhere, containers
 
-VISIBLE_DEVICES = "NVIDIA_VISIBLE_DEVICES"
-HIDING = {"", "void", "none"}  # values that show no GPU
-VISIBILITY_VARIABLES = {VISIBLE_DEVICES: HIDING, "CUDA_VISIBLE_DEVICES": {*HIDING, "-1", "nodevfiles"}}
-# The names that the GPU operator and the container toolkit give to runtime classes and to their handlers.
-NVIDIA_CLASSES = {RUNTIME_CLASS, "nvidia-cdi", "nvidia-legacy", "nvidia-experimental"}
 # Annotations that make the runtime add devices. Any prefix may stand before the first: it is a setting of the toolkit,
 # and its NRI plug-in has one of its own. Sources: github:cncf-tags/container-device-interface pkg/cdi/annotations.go,
 # github:NVIDIA/nvidia-container-toolkit internal/nri, github:containerd/nri plugins/device-injector,
@@ -29,7 +27,7 @@ NVIDIA_CLASSES = {RUNTIME_CLASS, "nvidia-cdi", "nvidia-legacy", "nvidia-experime
 DEVICE_ANNOTATIONS = re.compile(
     r"cdi\.k8s\.io/|(?:^|[.-])(?:nri\.io|noderesource\.dev)/|^io\.kubernetes\.cri-o\.Devices"
 )
-ROOT_CAPABILITIES = {"ALL", "SYS_ADMIN"}
+NUMBERS = re.compile(r"\bmajor\W{1,4}195\b")  # of NVIDIA's device files, whatever they are called
 
 
 def escapes(workload: Workload, site: Site) -> Iterator[Finding]:
@@ -55,7 +53,13 @@ def _ways(workload: Workload, site: Site) -> Iterator[Finding]:
         daemons.add(is_daemon)
         if is_daemon is not True:
             exempted = _exemption(workload, [container.get("image")])
-            found = [*_variables(path, container), *_let_through(_privileges(path, container), exempted)]
+            found = [
+                *_variables(path, container),
+                *_let_through(
+                    [*privileges(path, container), *enters(path, container, workload.pod)],
+                    None if exempted in WITHOUT_PRIVILEGES else exempted,
+                ),
+            ]
             if has_class is not False:
                 name = workload.pod.get("runtimeClassName")
                 found += _shown_by_class(path, container, name, is_sure=has_class is True)
@@ -69,7 +73,9 @@ def _ways(workload: Workload, site: Site) -> Iterator[Finding]:
         found = [
             *_let_through(_device_paths(workload.pod), exempted),
             *_annotations(workload),
-            *_let_through(_host_processes(workload.pod), exempted),
+            *_gives(workload.pod),
+            *_bound(workload.pod),
+            *_let_through(host_processes(workload.pod), exempted),
         ]
         yield from weighed(found, unless) if daemons and False not in daemons else found
 
@@ -155,7 +161,7 @@ def _variable(path: str, entry: Mapping[str, Any]) -> Iterator[Finding]:
     name, value = entry["name"], entry.get("value")
     if value is UNKNOWN:
         yield Finding(f"{path}.env.{name} is not known yet", Level.UNPROVED)
-    elif entry.get("valueFrom") or not _is_hiding(value, VISIBILITY_VARIABLES[name]):
+    elif entry.get("valueFrom") or not is_hiding(value, VISIBILITY_VARIABLES[name]):
         # The value may come from a Secret: it is not repeated.
         why = "the device plugin sets it" if name == VISIBLE_DEVICES else "a program sees the GPUs that it was given"
         yield Finding(f"{path}.env.{name} chooses GPUs past the scheduler; {why}")
@@ -169,34 +175,7 @@ def _hides(container: Mapping[str, Any]) -> bool | None:
     values = [entry.get("value") for entry in entries if entry is not UNKNOWN and entry.get("name") == VISIBLE_DEVICES]
     if unread or UNKNOWN in values:
         return None
-    return bool(values) and _is_hiding(values[-1])
-
-
-def _is_hiding(value: Any, hiding: Collection[str] = HIDING) -> bool:
-    return str(value or "").strip().lower() in hiding
-
-
-def _privileges(path: str, container: Mapping[str, Any]) -> Iterator[Finding]:
-    context = container.get("securityContext")
-    privileged = context.get("privileged") if isinstance(context, Mapping) else context
-    if privileged is UNKNOWN:
-        yield Finding(f"whether {path} is privileged is not known yet", Level.UNPROVED)
-    elif privileged is True:
-        yield Finding(
-            f"{path} is privileged: it reaches every GPU of the node",
-            remedy="Remove privileged: true; ask for a GPU by resources.limits nvidia.com/gpu.",
-        )
-    capabilities = context.get("capabilities") if isinstance(context, Mapping) else None
-    added = capabilities.get("add") if isinstance(capabilities, Mapping) else capabilities
-    if added is UNKNOWN or (isinstance(added, Sequence) and UNKNOWN in added):
-        yield Finding(f"which capabilities {path} has is not known yet", Level.UNPROVED)
-    elif isinstance(added, Sequence) and not isinstance(added, str):
-        for name in sorted(ROOT_CAPABILITIES & {str(each).upper().removeprefix("CAP_") for each in added}):
-            yield Finding(
-                f"{path} has the capability {name}, with which a container can be left: then it reaches every GPU",
-                Level.WARN,
-                remedy="Add the one capability that it needs.",
-            )
+    return bool(values) and is_hiding(values[-1])
 
 
 def _device_paths(pod: Mapping[str, Any]) -> Iterator[Finding]:
@@ -205,7 +184,47 @@ def _device_paths(pod: Mapping[str, Any]) -> Iterator[Finding]:
         yield Finding("volumes are not known yet: one may reach the devices of the node", Level.UNPROVED)
         return
     for index, volume in enumerate(_list(volumes)):
-        yield from of_volume(f"volumes[{index}]", volume)
+        written = None if volume is UNKNOWN else _is_written(volume.get("name"), pod)
+        yield from of_volume(f"volumes[{index}]", volume, is_written=written)
+
+
+def _gives(pod: Mapping[str, Any]) -> Iterator[Finding]:
+    """A device plugin that gives GPUs out under another name."""
+    volumes = pod.get("volumes")
+    sources = [each.get("hostPath") for each in ([] if volumes is UNKNOWN else _list(volumes)) if each is not UNKNOWN]
+    paths = [each.get("path") for each in sources if isinstance(each, Mapping)]
+    if DEVICE_PLUGINS not in {plain(each) for each in paths if isinstance(each, str)}:
+        return
+    for path, spec in ((each.path, each.spec) for each in containers(pod)):
+        if spec is not UNKNOWN and "/dev/nvidia" in repr([spec.get("command"), spec.get("args"), spec.get("env")]):
+            yield Finding(
+                f"{path} is a device plugin that gives out /dev/nvidia* past {GPU_RESOURCE}",
+                remedy="Leave the GPUs to NVIDIA's device plugin.",
+            )
+
+
+def _bound(pod: Mapping[str, Any]) -> Iterator[Finding]:
+    name = pod.get("nodeName")
+    if isinstance(name, str) and name and asks_somewhere(pod):
+        yield Finding(
+            f"nodeName {name} goes past the scheduler, so its GPUs are not counted before it starts",
+            Level.WARN,
+            remedy="Select the node by kubernetes.io/hostname.",
+        )
+
+
+def _is_written(name: Any, pod: Mapping[str, Any]) -> bool | None:
+    """Whether some container may write to the volume; None where that is not known yet."""
+    answers: set[bool | None] = {False}
+    for each in containers(pod):
+        mounts = UNKNOWN if each.spec is UNKNOWN else each.spec.get("volumeMounts")
+        for mount in [UNKNOWN] if mounts is UNKNOWN else _list(mounts):
+            if mount is UNKNOWN or UNKNOWN in {mount.get("name"), name}:
+                answers.add(None)
+            elif mount.get("name") == name:
+                reads = mount.get("readOnly")
+                answers.add(None if reads is UNKNOWN else reads is not True)
+    return True if True in answers else None if None in answers else False
 
 
 def _mounts(path: str, container: Mapping[str, Any]) -> Iterator[Finding]:
@@ -227,7 +246,12 @@ def _shown_by_default(path: str, container: Mapping[str, Any], workload: Workloa
     if asks_for_gpus(container) is False and _hides(container) is False:
         for image in pod_images(workload, site):
             if image.path == f"{path}.image":
-                yield from shown_by_default(path, image, workload, site)
+                yield from shown_by_default(path, image, _names(container), workload, site)
+
+
+def _names(container: Mapping[str, Any]) -> set[Any]:
+    """Of its own variables."""
+    return {entry.get("name") for entry in _list(container.get("env")) if entry is not UNKNOWN}
 
 
 def _annotations(workload: Workload) -> Iterator[Finding]:
@@ -241,23 +265,17 @@ def _annotations(workload: Workload) -> Iterator[Finding]:
             continue
         if value is UNKNOWN:
             yield Finding(f"annotation {key} is not known yet: it may add GPUs", Level.UNPROVED)
-        elif "nvidia" in str(value).lower() or (key.startswith("nvidia.") and "=" not in str(value)):
+        elif _names_gpus(key, str(value)):
             yield Finding(
                 f"annotation {key} adds GPUs past the scheduler",
                 remedy="Remove it; ask for a GPU by resources.limits nvidia.com/gpu.",
             )
 
 
-def _host_processes(pod: Mapping[str, Any]) -> Iterator[Finding]:
-    shares = pod.get("hostPID")
-    if shares is UNKNOWN:
-        yield Finding("whether it sees the processes of the node is not known yet", Level.UNPROVED)
-    elif shares is True:
-        yield Finding(
-            "hostPID shows it the processes of the node, with the GPUs of others",
-            Level.WARN,
-            remedy="Remove hostPID: true.",
-        )
+def _names_gpus(key: str, value: str) -> bool:
+    """By name, by number, by a path of the node that reaches them, or by `all` under NVIDIA's own prefix."""
+    is_named = "nvidia" in value.lower() or (key.startswith("nvidia.") and "=" not in value)
+    return is_named or bool(NUMBERS.search(value)) or any(reaches(value))
 
 
 def _list(found: Any) -> list[Any]:

@@ -38,6 +38,8 @@ EXEMPTIONS: Final[Mapping[str, str]] = {
     "node-monitor": r"(?:cadvisor|agent|beyla|parca-agent|pixie|netdata)",
 }
 _FOLDERS: Final = {"node-monitor": re.compile(r"(?:datadog|gcr\.io/datadoghq|datadoghq|cadvisor|grafana|netdata)/")}
+# What needs no privileges: files of the node are enough.
+WITHOUT_PRIVILEGES: Final = frozenset({"log-collector", "node-exporter", "node-feature-discovery"})
 # What stands beside them in the same pod, and is none by itself.
 _COMPANIONS: Final = re.compile(r"/(?:kube-rbac-proxy|prometheus-config-reloader|configmap-reload|pause)$")
 _PATTERNS: Final = {name: re.compile(rf"(?:^|/)(?:{text})$") for name, text in EXEMPTIONS.items()}

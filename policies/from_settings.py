@@ -41,8 +41,9 @@ def site_of(stack: Stack, images: Path = IMAGES, today: dt.date | None = None) -
     runtime = stack.runtime
     own = zip(RUNTIME_DAEMONS, (runtime.device_plugin, runtime.persistence_daemon), strict=True) if runtime else ()
     daemons = {_runtime_daemon(name): stack.substitute(str(image))[0] for name, image in own}
+    nodes = _nodes(stack.fleet.pools, labels.GPU_TAINT)
     return Site(
-        nodes=_nodes(stack.fleet.pools, labels.GPU_TAINT),
+        nodes=tuple(map(_labelled_elsewhere, nodes)) if stack.fleet.managed_by else nodes,
         allowed_registries=tuple(str(registry) for registry in stack.site.allowed_registries),
         runtime_daemons=_by_image(daemons.items()),
         own_registry=str(stack.site.registry),
@@ -92,10 +93,13 @@ def site_of_configuration(given: Configuration) -> Site:
 
 def _open(node: Node) -> Node:
     """A node of a cluster with daemons that we do not know: what each of them surely sets, and what it may set."""
+    return replace(_labelled_elsewhere(node), is_amount_open=True)
+
+
+def _labelled_elsewhere(node: Node) -> Node:
+    """A node of a fleet that somebody else manages: what it is labelled with by daemons is theirs to say."""
     discovered = labels.ALWAYS_DISCOVERED if node.amount(labels.GPU_RESOURCE) else {}
-    return replace(
-        node, labels={**discovered, **node.labels}, open_labels=labels.DISCOVERED_PREFIXES, is_amount_open=True
-    )
+    return replace(node, labels={**discovered, **node.labels}, open_labels=labels.DISCOVERED_PREFIXES)
 
 
 def _nodes(pools: Sequence[Pool], gpu_taint: labels.Taint | None) -> tuple[Node, ...]:
@@ -108,9 +112,13 @@ def _nodes(pools: Sequence[Pool], gpu_taint: labels.Taint | None) -> tuple[Node,
                 "kubernetes.io/hostname": name,
                 "kubernetes.io/os": "linux",
                 "kubernetes.io/arch": "amd64",
+                # Under their old names too: the kubelet still sets them.
+                "beta.kubernetes.io/os": "linux",
+                "beta.kubernetes.io/arch": "amd64",
                 **_gpu_labels(variant),
                 **pool.labels,
             },
+            open_labels=labels.GFD_MEMORY if variant.gpus else None,
             taints=[
                 {"key": taint.key, "value": taint.value, "effect": taint.effect}
                 for taint in (gpu_taint if variant.gpus else None, *pool.taints)
@@ -134,8 +142,11 @@ def _gpu_labels(nodes: Variant) -> dict[str, str]:
     """What discovery and the pool say of their GPUs."""
     if (gpus := nodes.gpus) is None:
         return labels.pool_labels(nodes.pool)
+    discovered = labels.gfd_labels(gpus.model, gpus.count, gpus.driver)
+    # What a card reports as its memory is a little less than what its maker says, and differs by driver.
+    discovered = {key: value for key, value in discovered.items() if key != labels.GFD_MEMORY}
     return {
-        **labels.gfd_labels(gpus.model, gpus.count, gpus.driver),
+        **discovered,
         **labels.pool_labels(nodes.pool, gpus.driver, gpus.container_toolkit),
     }
 

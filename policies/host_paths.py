@@ -15,6 +15,11 @@ RUNTIME_SOCKETS: Final = (
     "/run/balena-engine.sock",
     "/run/buildkit/buildkitd.sock",
     "/run/containerd/containerd.sock",
+    "/run/dbus/system_bus_socket",  # so does systemd, which answers here and below
+    "/run/systemd/private",
+    "/run/incus/unix.socket",
+    "/run/libvirt/libvirt-sock",
+    "/var/snap/lxd/common/lxd/unix.socket",
     "/run/cri-dockerd.sock",
     "/run/crio/crio.sock",
     "/run/docker.sock",
@@ -34,8 +39,28 @@ DEVICE_PLUGINS: Final = "/var/lib/kubelet/device-plugins"
 # accept-nvidia-visible-devices-as-volume-mounts. Source: github:NVIDIA/nvidia-container-toolkit
 # internal/config/image/cuda_image.go.
 DEVICES_AS_MOUNTS: Final = "/run/nvidia-container-devices"
-# Of a user: /run/user/1000/podman/podman.sock, docker.sock, containerd.sock, and what they stand in.
-_USERS: Final = re.compile(r"^/run/user(?:/[^/]+(?:/(?:podman|containerd|docker)[^/]*(?:/.*)?)?)?$")
+_PATHS: Final = re.compile(r"(?<![\w.@/-])/[\w./-]*")  # in a text
+# Of a user: /run/user/1000/podman/podman.sock, docker.sock, containerd.sock, and what they stand in; of LXD.
+_OTHER_SOCKETS: Final = re.compile(
+    r"^/run/user(?:/[^/]+(?:/(?:podman|containerd|docker)[^/]*(?:/.*)?)?)?$|^/var/lib/(?:incus|lxd)(?:/unix\.socket)?$"
+)
+# What root of the node runs, or obeys: programs, settings, static pods, containers. Who writes there is root.
+_OBEYED: Final = (
+    *("/bin", "/boot", "/etc", "/lib", "/lib32", "/lib64", "/opt/bin", "/opt/cni", "/opt/nvidia", "/root", "/sbin"),
+    *("/proc/sys/fs", "/proc/sys/kernel", "/proc/sysrq-trigger", "/sys", "/usr", "/var/spool/cron"),
+    *("/run/cdi", "/run/containerd", "/run/crio", "/run/docker", "/run/k0s", "/run/k3s", "/run/systemd"),
+    *("/var/lib/containerd", "/var/lib/containers", "/var/lib/docker", "/var/lib/k0s", "/var/lib/kubelet"),
+    *("/var/lib/rancher/k3s/agent", "/var/lib/rancher/k3s/server", "/var/lib/rancher/rke2"),
+)
+# What stands among that and is data.
+_DATA: Final = (
+    *("/etc/ca-certificates", "/etc/hostname", "/etc/hosts", "/etc/localtime", "/etc/lsb-release", "/etc/machine-id"),
+    *("/etc/os-release", "/etc/pki", "/etc/resolv.conf", "/etc/ssl", "/etc/timezone", "/run/systemd/journal"),
+    *("/sys/fs/bpf", "/sys/kernel/debug", "/sys/kernel/tracing", "/usr/lib/os-release", "/usr/local/share"),
+    *("/usr/share", "/usr/src", "/var/lib/docker/containers"),
+    *("/var/lib/kubelet/plugins", "/var/lib/kubelet/plugins_registry", "/var/lib/kubelet/pod-resources"),
+    "/var/lib/kubelet/pods",
+)
 _EVERYTHING: Final = {"/", "/dev", "/dev/char", "/dev/kmem", "/dev/mem", "/run/nvidia"}
 # Device files of NVIDIA GPUs; 195 is their major number; nvhost and nvmap are Jetson's, dxg is that of Windows.
 _DEVICES: Final = ("/dev/nvidia", "/dev/char/195:", "/dev/dxg", "/dev/nvhost", "/dev/nvmap")
@@ -48,13 +73,23 @@ _PROCESS: Final = re.compile(
 )
 
 
-def of_path(said: str, path: str) -> Iterator[Finding]:
-    """What a mount of this path of the node reaches; `said` names it."""
+def of_path(said: str, path: str, *, is_written: bool | None = False) -> Iterator[Finding]:
+    """What a mount of this path of the node reaches; `said` names it.
+
+    Devices and sockets answer to who may only read them. `is_written` is None where it is not known yet.
+    """
     path = plain(path)
     if path in _EVERYTHING or path.startswith(_DEVICES):
         yield Finding(f"{said} reaches every GPU of the node")
     elif _PROCESS.match(path):
         yield Finding(f"{said} reaches into a process of the node, and through it every GPU")
+    elif is_written is not False and _is_obeyed(path):
+        doubt = "" if is_written else ", if it is mounted without readOnly, which is not known yet"
+        yield Finding(
+            f"{said} is what root of the node runs or obeys: who writes there reaches every GPU{doubt}",
+            Level.REFUSE if is_written else Level.UNPROVED,
+            remedy="Mount it with readOnly: true, or the one file that it needs.",
+        )
     elif path == "/proc":
         yield Finding(
             f"{said} shows it the processes of the node, with the GPUs of others",
@@ -67,7 +102,7 @@ def of_path(said: str, path: str) -> Iterator[Finding]:
             Level.WARN,
             remedy="Ask for a GPU by resources.limits, and remove the volume.",
         )
-    elif _USERS.match(path) or any(
+    elif _OTHER_SOCKETS.match(path) or any(
         path in {socket, f"{socket}.ttrpc"} or socket.startswith(f"{path}/") for socket in RUNTIME_SOCKETS
     ):
         yield Finding(
@@ -82,7 +117,9 @@ def of_path(said: str, path: str) -> Iterator[Finding]:
         )
 
 
-def of_volume(path: str, volume: Any, kinds: tuple[str, ...] = ("hostPath",)) -> Iterator[Finding]:
+def of_volume(
+    path: str, volume: Any, kinds: tuple[str, ...] = ("hostPath",), *, is_written: bool | None = True
+) -> Iterator[Finding]:
     """A volume or PersistentVolume at `path`: what it takes of the node, by `hostPath.path` or `local.path`."""
     for kind in kinds:
         source = volume if volume is UNKNOWN else volume.get(kind)
@@ -91,7 +128,23 @@ def of_volume(path: str, volume: Any, kinds: tuple[str, ...] = ("hostPath",)) ->
             yield Finding(f"{path} is not known yet: it may reach the devices of the node", Level.UNPROVED)
             return
         if isinstance(where, str):
-            yield from of_path(f"{path}.{kind} {where}", where)
+            yield from of_path(f"{path}.{kind} {where}", where, is_written=is_written)
+
+
+def reaches(text: str) -> Iterator[str]:
+    """Paths in a text, such as an annotation, that reach GPUs of the node."""
+    for path in _PATHS.findall(text):
+        if any(each.level is Level.REFUSE for each in of_path("", path)):
+            yield path
+
+
+def _is_obeyed(path: str) -> bool:
+    above = any(each.startswith(f"{path}/") for each in _OBEYED)
+    return above or (_is_below(path, _OBEYED) and not _is_below(path, _DATA) and path != DEVICE_PLUGINS)
+
+
+def _is_below(path: str, places: tuple[str, ...]) -> bool:
+    return any(path == each or path.startswith(f"{each}/") for each in places)
 
 
 def chooses_gpus(mount_path: str) -> bool:

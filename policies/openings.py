@@ -90,20 +90,33 @@ def _node(name: str, inputs: Mapping[str, Any], site: Site) -> Iterator[Finding]
     yield from _labels(metadata.get("labels") if isinstance(metadata, Mapping) else metadata, nodes)
     if taints is None:
         return
-    for taint in {_effect(node): None for node in nodes if _effect(node)}:
+    for value, taint in {_gpu_taint(node): None for node in nodes if any(_gpu_taint(node))}:
         if taints is UNKNOWN or UNKNOWN in _list(taints):
             yield Finding(f"whether its taints keep {GPU_RESOURCE}:{taint} is not known yet", Level.UNPROVED)
-        elif not any(_is_kept(each, taint) for each in _list(taints)):
+        elif not any(_is_kept(each, taint, value) for each in _list(taints)):
             said = f"it removes the taint {GPU_RESOURCE}:{taint}, which keeps pods without GPUs off the node"
             yield Finding(
                 said
                 if node_name is not UNKNOWN
                 else f"{said}, if its node is one with GPUs: its name is not known yet",
                 Level.REFUSE if node_name is not UNKNOWN else Level.UNPROVED,
-                remedy=f"List {GPU_RESOURCE} among spec.taints.",
+                remedy=f"List {GPU_RESOURCE}={value}:{taint} among spec.taints.",
             )
-    if not site.nodes and site.coverage is Coverage.SOME and not any(_is_kept(each, "") for each in _list(taints)):
+    if not site.nodes and site.coverage is Coverage.SOME and not any(_is_kept(each) for each in _list(taints)):
         yield Finding("whether it removes the taint of a node with GPUs is not known: no fleet is", Level.UNPROVED)
+
+
+def _binding(_: str, inputs: Mapping[str, Any], site: Site) -> Iterator[Finding]:
+    """What a scheduler writes: a pod goes to its node whatever taints and requests say."""
+    target = inputs.get("target")
+    name = target.get("name", "") if isinstance(target, Mapping) else target
+    bound = [node for node in site.nodes if name in {UNKNOWN, node.name} and node.amount(GPU_RESOURCE) != 0]
+    if bound or (not site.nodes and site.coverage is Coverage.SOME):
+        yield Finding(
+            "it binds a pod to a node with GPUs past the scheduler, its taints and what is free there",
+            Level.REFUSE if bound and name is not UNKNOWN else Level.UNPROVED,
+            remedy="Remove it; select the node by a label.",
+        )
 
 
 def _labels(written: Any, nodes: Sequence[Node]) -> Iterator[Finding]:
@@ -122,14 +135,19 @@ def _labels(written: Any, nodes: Sequence[Node]) -> Iterator[Finding]:
             )
 
 
-def _effect(node: Node) -> str:
-    found = [taint.get("effect", "") for taint in node.taints if taint.get("key") == GPU_RESOURCE]
-    return found[0] if found and node.amount(GPU_RESOURCE) != 0 else ""
+def _gpu_taint(node: Node) -> tuple[str, str]:
+    """Value and effect; nothing where it has none."""
+    found = [
+        (taint.get("value", ""), taint.get("effect", "")) for taint in node.taints if taint.get("key") == GPU_RESOURCE
+    ]
+    return found[0] if found and node.amount(GPU_RESOURCE) != 0 else ("", "")
 
 
-def _is_kept(taint: Any, effect: str) -> bool:
+def _is_kept(taint: Any, effect: str = "", value: str = "") -> bool:
     if not isinstance(taint, Mapping) or taint.get("key") not in {GPU_RESOURCE, UNKNOWN}:
         return False
+    if taint.get("value") not in {value, UNKNOWN} and effect:
+        return False  # a pod that tolerates another value comes in
     return not effect or taint.get("effect") in {effect, "NoExecute", UNKNOWN}
 
 
@@ -138,6 +156,7 @@ def _list(found: Any) -> Sequence[Any]:
 
 
 _CHECKS: Final[Mapping[str, Callable[[str, Mapping[str, Any], Site], Iterator[Finding]]]] = {
+    "Binding": _binding,
     "Node": _node,
     "PersistentVolume": _volume,
     "ResourceClaim": _claim,

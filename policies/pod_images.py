@@ -55,8 +55,17 @@ class PodImage:
 # Docker's official images for one processor, and the usual ends of tags and repositories.
 _NAMED = re.compile(
     r"(?:^|/)(arm64v8|arm32v\d|ppc64le|s390x|riscv64)/|[-_.](arm64|aarch64|ppc64le|s390x|riscv64)(?:v8)?$"
+    r"|^linux-(arm64)(?=-)|[-_.](igpu)$|/(l4t)-|-(windowsservercore|nanoserver)(?:-|$)"
 )
-_ALSO: Final = {"arm64v8": "arm64", "aarch64": "arm64"}
+_ALSO: Final = {
+    "arm64v8": "arm64",
+    "aarch64": "arm64",
+    # Jetson: its system, and NVIDIA's images for it.
+    "l4t": "arm64",
+    "igpu": "arm64",
+    "windowsservercore": "Windows",
+    "nanoserver": "Windows",
+}
 
 
 def processor(image: PodImage) -> str:
@@ -67,7 +76,7 @@ def processor(image: PodImage) -> str:
         return ""
     for text in (image.reference.repository, image.reference.tag or ""):
         if found := _NAMED.search(text):
-            name = found[1] or found[2]
+            name = next(filter(None, found.groups()))
             return _ALSO.get(name, "arm" if name.startswith("arm32") else name)
     return ""
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
+from components.placement import UNKNOWN, landing
 from components.problems import listing
 from policies.finding import Finding, Level
 from policies.model import Coverage, Rule, Site, Workload
 from policies.pod_images import different_images, is_certain, processor
+from policies.visibility import NVIDIA_CLASSES
 from policies.workloads import asks_somewhere
 
 _PROCESSOR = "kubernetes.io/arch"
@@ -30,6 +32,16 @@ def check(workload: Workload, site: Site) -> Iterator[Finding]:
     except ValueError as error:  # a quantity that is none: the text says which, and the API server refuses it too
         yield Finding(f"no pool can host it ({error})", remedy="Write every amount as Kubernetes does.")
         return
+    if (system := _system(workload)) is not None:
+        yield Finding(
+            f"spec.os.name is {system}, and the kubelet of a node with Linux refuses such a pod",
+            remedy="Leave spec.os out, or write linux.",
+        )
+    if not found.possible and _may_tolerate(workload, site):
+        name = workload.pod["runtimeClassName"]
+        why = f"which tolerations the runtime class {name} adds is not known: it is not of this stack"
+        yield Finding(f"{why}; without them no pool can host it", Level.UNPROVED)
+        return
     if not found.possible:
         reasons = "; ".join(f"{pool}: {reason}" for pool, reason in sorted(found.refused.items()))
         if site.coverage is Coverage.ALL or (site.coverage is Coverage.WITH_GPUS and asks):
@@ -41,6 +53,21 @@ def check(workload: Workload, site: Site) -> Iterator[Finding]:
     yield from _processors(workload, site)
     if found.undecided:
         yield Finding(f"which pools can host it depends on {', '.join(found.undecided)}", Level.UNPROVED)
+
+
+def _system(workload: Workload) -> str | None:
+    """What it says it needs, where that is no Linux."""
+    said = workload.pod.get("os")
+    name = said.get("name") if isinstance(said, Mapping) else None
+    return name if isinstance(name, str) and name != "linux" else None
+
+
+def _may_tolerate(workload: Workload, site: Site) -> bool:
+    """Whether tolerations of a runtime class that nobody here has seen may bring it to a node."""
+    name = workload.pod.get("runtimeClassName")
+    if not isinstance(name, str) or name in site.runtime_classes or name in NVIDIA_CLASSES or workload.is_daemon:
+        return False
+    return bool(landing({**workload.pod, "tolerations": UNKNOWN}, site.nodes).possible)
 
 
 def _processors(workload: Workload, site: Site) -> Iterator[Finding]:

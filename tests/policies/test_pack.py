@@ -28,6 +28,7 @@ sys.path.insert(0, str(Path(__file__).parent))  # for image_facts.py: folders of
 from image_facts import contents
 
 from components.compat import Case
+from components.labels import ALWAYS_DISCOVERED
 from components.placement import UNKNOWN, Node
 from components.settings import load_stack
 from images.estimate import MB
@@ -188,8 +189,38 @@ def test_the_rules_know_a_fleet_that_somebody_else_manages_as_well_as_an_own_one
     stack = load_stack(DEFAULT_STACKS / "Pulumi.dsmlp-fall.yaml")
     shared = stack.fleet.model_copy(update={"managed_by": "dsmlp-core"})
     nodes = site_of(stack.model_copy(update={"fleet": shared, "runtime": None})).nodes
-    assert nodes == site_of(stack).nodes
+    own = site_of(stack).nodes
+    assert [(node.name, node.taints, node.allocatable) for node in nodes] == [
+        (node.name, node.taints, node.allocatable) for node in own
+    ]
+    assert all(node.labels == {**own[index].labels, **ALWAYS_DISCOVERED} for index, node in enumerate(nodes))
     assert len(nodes) == 15
+
+
+@pytest.mark.parametrize(
+    "labels",
+    [
+        {"nvidia.com/gpu.present": "true"},
+        {"feature.node.kubernetes.io/pci-0302_10de.present": "true"},
+        {"nvidia.com/gpu.deploy.device-plugin": "true"},
+        {"beta.kubernetes.io/arch": "amd64", "beta.kubernetes.io/os": "linux"},
+        {"nvidia.com/gpu.memory": "11178"},
+    ],
+)
+def test_labels_that_others_set_on_a_fleet_of_theirs_are_no_reason_to_refuse(labels: dict[str, str]) -> None:
+    stack = load_stack(DEFAULT_STACKS / "Pulumi.dsmlp-fall.yaml")
+    shared = stack.fleet.model_copy(update={"managed_by": "dsmlp-core"})
+    site = site_of(stack.model_copy(update={"fleet": shared, "runtime": None}))
+    container = {"name": "c", "image": "x", "resources": {"limits": {"nvidia.com/gpu": 1}}}
+    pod = {"containers": [container], "tolerations": [{"operator": "Exists"}], "nodeSelector": labels}
+
+    def refused(spec: dict[str, Any]) -> list[str]:
+        found = evaluate("kubernetes:core/v1:Pod", "x", {"spec": spec}, site, frozenset({Level.REFUSE}))
+        return [text for text in found if text.startswith("P-HOST")]
+
+    assert refused(pod) == []
+    assert len(refused({**pod, "nodeSelector": {"beta.kubernetes.io/arch": "arm64"}})) == 1
+    assert len(refused({**pod, "nodeSelector": {"example.org/x": "y"}})) == 1
 
 
 @pytest.mark.parametrize("stack", ["dsmlp-fall", "dsmlp-next"])

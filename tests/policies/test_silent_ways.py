@@ -15,7 +15,10 @@ from image_facts import contents
 from shown import ADVISED, DIGEST, IMAGE, REFUSED, UNKNOWN, UNPROVED, shown, texts
 
 from components.placement import Node
+from components.settings import load_stack
+from policies.from_settings import site_of
 from policies.model import Coverage, Site
+from policies.stacks import DEFAULT_STACKS
 
 TAINT = {"key": "nvidia.com/gpu", "value": "present", "effect": "NoSchedule"}
 AMOUNTS = {"nvidia.com/gpu": Decimal(8), "cpu": Decimal(8)}
@@ -50,6 +53,8 @@ def host(path: str) -> dict[str, Any]:
         ("cdi-devices.nri.io/pod", "- nvidia.com/gpu=all"),
         ("devices.noderesource.dev/container.c", "[{path: /dev/nvidiactl}]"),
         ("io.kubernetes.cri-o.Devices", "/dev/nvidia0:/dev/nvidia0:rwm"),
+        ("devices.nri.io/pod", "- {path: /dev/mydev, type: c, major: 195, minor: 255}"),
+        ("mounts.nri.io/container.c", "- {source: /dev, destination: /x, type: bind}"),
     ],
 )
 def test_an_annotation_that_adds_gpus_is_refused_whatever_stands_before_it(key: str, value: str) -> None:
@@ -63,6 +68,8 @@ def test_an_annotation_that_adds_gpus_is_refused_whatever_stands_before_it(key: 
         ("nvidia.cdi.k8s.io/x", "example.com/nic=0"),
         ("devices.nri.io/container.c", "- path: /dev/fuse"),
         ("io.kubernetes.cri-o.Devices", "/dev/fuse"),
+        ("devices.nri.io/pod", "- {path: /dev/mydev, type: c, major: 10, minor: 195}"),
+        ("mounts.nri.io/container.c", "- {source: /data, destination: /dev/shm, type: bind}"),
         ("example.org/cdi", "nvidia.com/gpu=all"),
         ("nri.io.example.org/x", "nvidia"),
     ],
@@ -144,12 +151,126 @@ def test_devices_of_any_makers_gpus_are_told(path: str) -> None:
         "/dev/char-x",
         "/var/snap/x",
         "/run/podman-x",
-        "/run/systemd",
+        "/run/systemd/journal",
         "/run/user/1000/pulse",
     ],
 )
 def test_a_path_of_the_node_beside_them_passes(path: str) -> None:
     assert said(**host(path)) == []
+
+
+def mounted(path: str, **mount: Any) -> list[tuple[str, str]]:
+    return said(container={"volumeMounts": [{"name": "v", "mountPath": "/x", **mount}]}, **host(path))
+
+
+OBEYED = [
+    "/etc",
+    "/etc/kubernetes/manifests",
+    "/etc/cdi",
+    "/var/run/cdi",
+    "/etc/containerd",
+    "/etc/nvidia-container-runtime",
+    "/etc/cron.d",
+    "/root/.ssh",
+    "/usr/bin",
+    "/usr/local/nvidia/toolkit",
+    "/var/lib",
+    "/var/lib/kubelet",
+    "/var/lib/kubelet/device-plugins/kubelet_internal_checkpoint",
+    "/run/containerd/io.containerd.runtime.v2.task",
+    "/proc",
+    "/proc/sys/kernel",
+    "/sys/fs/cgroup",
+    "/sys/bus/pci/drivers/nvidia",
+    "/opt/cni/bin",
+]
+
+
+@pytest.mark.parametrize("path", OBEYED)
+def test_what_root_of_the_node_runs_or_obeys_may_be_read_and_not_written(path: str) -> None:
+    (message,) = texts(mounted(path), REFUSED)
+    assert message.startswith(f"P-GPU: Deployment web: volumes[0].hostPath {path} is what root of the node runs")
+    assert texts(mounted(path, readOnly=True), REFUSED) == []
+    assert texts(mounted(path, readOnly=UNKNOWN), UNPROVED) != []
+    volume = {"spec": {"hostPath": {"path": path}}}
+    assert len(texts(shown(SITE, "kubernetes:core/v1:PersistentVolume", volume), REFUSED)) == 1
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/data",
+        "/home",
+        "/opt/data",
+        "/srv/scratch",
+        "/mnt/disks/ssd1",
+        "/var/log",
+        "/var/lib/docker/containers",
+        "/var/lib/kubelet/pods",
+        "/var/lib/postgresql",
+        "/etc/localtime",
+        "/etc/ssl/certs",
+        "/etc/machine-id",
+        "/usr/share/zoneinfo",
+        "/sys/fs/bpf",
+        "/tmp",
+    ],
+)
+def test_data_of_a_node_may_be_written(path: str) -> None:
+    assert mounted(path) == []
+
+
+@pytest.mark.parametrize(
+    "path", ["/run/systemd/private", "/run/dbus", "/var/lib/lxd/unix.socket", "/var/lib/incus", "/run/libvirt"]
+)
+def test_a_socket_behind_which_root_starts_programs_is_refused_to_readers_too(path: str) -> None:
+    assert len(texts(mounted(path, readOnly=True), REFUSED)) == 1
+
+
+@pytest.mark.parametrize("name", ["ALL", "SYS_ADMIN", "SYS_PTRACE"])
+def test_who_sees_the_processes_of_the_node_and_may_enter_them_is_refused(name: str) -> None:
+    enters = {"securityContext": {"capabilities": {"add": [name]}}}
+    for sees in ({"hostPID": True}, host("/proc")):
+        (message,) = texts(said(container=enters, **sees), REFUSED)
+        assert "sees the processes of the node by" in message
+        assert texts(said(**sees), REFUSED) == []
+    assert texts(said(container=enters), REFUSED) == []
+    net = {"securityContext": {"capabilities": {"add": ["NET_ADMIN"]}}}
+    assert texts(said(container=net, hostPID=True), REFUSED) == []
+
+
+@pytest.mark.parametrize("name", ["NVIDIA_MIG_CONFIG_DEVICES", "NVIDIA_MIG_MONITOR_DEVICES"])
+def test_who_may_divide_the_gpus_of_the_node_is_refused(name: str) -> None:
+    assert len(texts(said(container={"env": [{"name": name, "value": "all"}]}), REFUSED)) == 1
+    assert said(container={"env": [{"name": "NVIDIA_DRIVER_CAPABILITIES", "value": "all"}]}) == []
+
+
+def test_a_device_plugin_that_gives_gpus_out_by_another_name_is_refused() -> None:
+    plugins = host("/var/lib/kubelet/device-plugins")
+    (message,) = texts(said(container={"args": ["--device", "path: /dev/nvidia0"]}, **plugins), REFUSED)
+    assert "is a device plugin that gives out /dev/nvidia* past nvidia.com/gpu" in message
+    assert texts(said(container={"args": ["--device", "path: /dev/fuse"]}, **plugins), REFUSED) == []
+    assert said(container={"args": ["ls /dev/nvidia0"]}) == []
+
+
+def test_a_pod_that_is_bound_to_its_node_is_told_where_it_asks_for_gpus() -> None:
+    asks = {"resources": {"limits": {"nvidia.com/gpu": 1}}}
+    assert "nodeName n01 goes past the scheduler" in texts(said(container=asks, nodeName="n01"), ADVISED)[0]
+    assert said(nodeName="n01") == []
+
+
+def test_a_taint_keeps_pods_away_only_where_the_scheduler_heeds_it() -> None:
+    privileged = {"container": {"securityContext": {"privileged": True}}, "tolerations": []}
+    assert said(**privileged) == []
+    assert [kind for kind, _ in said(schedulerName="mine", **privileged)] == [UNPROVED]
+    assert texts(said(schedulerName="default-scheduler", **privileged), REFUSED) == []
+
+
+def test_a_binding_to_a_node_with_gpus_is_refused() -> None:
+    token = "kubernetes:core/v1:Binding"  # noqa: S105 - a resource type
+    assert len(texts(shown(SITE, token, {"target": {"name": "n01"}}), REFUSED)) == 1
+    assert shown(SITE, token, {"target": {"name": "n02"}}) == []
+    assert [kind for kind, _ in shown(SITE, token, {"target": UNKNOWN})] == [UNPROVED]
 
 
 @pytest.mark.parametrize("path", ["/var/run/nvidia-container-devices/all", "/var/run/nvidia-container-devices/cdi/x"])
@@ -241,7 +362,10 @@ def patch(name: str, taints: Any) -> list[tuple[str, str]]:
 SOFT = {**TAINT, "effect": "PreferNoSchedule"}
 
 
-@pytest.mark.parametrize("taints", [[], [{"key": "example.org/x", "effect": "NoSchedule"}], [SOFT]])
+OTHER_VALUE = {**TAINT, "value": "no"}
+
+
+@pytest.mark.parametrize("taints", [[], [{"key": "example.org/x", "effect": "NoSchedule"}], [SOFT], [OTHER_VALUE]])
 def test_a_patch_of_a_node_that_removes_the_taint_for_gpus_is_refused(taints: Any) -> None:
     (message,) = texts(patch("n01", taints), REFUSED)
     assert message.startswith("P-GPU: NodePatch n01: it removes the taint nvidia.com/gpu:NoSchedule")
@@ -323,10 +447,33 @@ def test_a_cuda_image_without_a_request_is_judged_by_the_default_runtime_of_the_
     assert "default_runtime of the pool does not say" in message
     hides = {"image": image, "env": [{"name": "NVIDIA_VISIBLE_DEVICES", "value": "void"}]}
     asks = {"image": image, "resources": {"limits": {"nvidia.com/gpu": 1}}}
-    for other in (hides, asks, {"image": IMAGE}):
+    for other in (hides, asks):
         assert said(replace(default("nvidia"), nodes=(gpus,)), container=other) == []
+    (message,) = texts(said(default("nvidia"), container={"image": IMAGE}), UNPROVED)
+    assert "nobody has read what its image says" in message
+    for runtime in ("runc", None):
+        assert said(default(runtime), container={"image": IMAGE}) == []
     assert said(default("nvidia"), container=container, tolerations=[]) == []  # the taint keeps it off
     assert said(default("nvidia"), container=container, runtimeClassName="runc") == []
+
+
+def test_a_container_that_says_which_cuda_it_has_is_taken_for_an_old_image_of_the_family() -> None:
+    legacy = {"env": [{"name": "CUDA_VERSION", "value": "12.4"}]}
+    assert "sees all of pool gtx" in texts(said(default("nvidia"), container=legacy), REFUSED)[0]
+    newer = {"env": [*legacy["env"], {"name": "NVIDIA_REQUIRE_CUDA", "value": "cuda>=12"}]}
+    hides = {"env": [*legacy["env"], {"name": "NVIDIA_VISIBLE_DEVICES", "value": "void"}]}
+    for other in (newer, hides):
+        assert texts(said(default("nvidia"), container=other), REFUSED) == []
+    assert said(default("runc"), container=legacy) == []
+
+
+def test_an_image_below_the_stacks_registry_without_a_spec_hides_nothing() -> None:
+    own = f"registry.example.edu/gpu-commons/anything@{DIGEST}"
+    site = replace(site_of(load_stack(DEFAULT_STACKS / "Pulumi.dsmlp-fall.yaml")), own_registry="registry.example.edu")
+    site = replace(site, allowed_registries=("registry.example.edu",))
+    found = said(site, container={"image": own}, **host("/dev"))
+    assert len(texts(found, REFUSED, "P-GPU")) == 1
+    assert [text for text in texts(said(site, container={"image": own}), UNPROVED) if "the rule failed" in text] == []
 
 
 @pytest.mark.parametrize(

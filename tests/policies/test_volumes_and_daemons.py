@@ -17,6 +17,7 @@ from shown import ADVISED, DIGEST, IMAGE, REFUSED, UNKNOWN, UNPROVED, shown, tex
 from components.placement import Node
 from components.settings import load_stack
 from images.inspection.store import Store, store_folder
+from policies.exemptions import WITHOUT_PRIVILEGES
 from policies.from_settings import site_of
 from policies.model import Site
 from policies.stacks import DEFAULT_STACKS
@@ -102,6 +103,12 @@ def test_an_image_that_was_read_on_this_machine_for_another_processor_is_refused
         (f"docker.io/arm64v8/debian:12@{DIGEST}", 1),
         (f"docker.io/x/tool:1.2-arm64@{DIGEST}", 1),
         (f"docker.io/x/tool-aarch64:1.2@{DIGEST}", 1),
+        (f"quay.io/x/node-exporter:linux-arm64-v1.8.0@{DIGEST}", 1),
+        (f"registry.example.edu/nvidia/pytorch:24.06-py3-igpu@{DIGEST}", 1),
+        (f"registry.example.edu/nvidia/l4t-pytorch:r35@{DIGEST}", 1),
+        (f"docker.io/golang:1.22-windowsservercore-ltsc2022@{DIGEST}", 1),
+        (f"docker.io/x/windows-dashboards:1@{DIGEST}", 0),
+        (f"docker.io/x/cross-arm64-toolchain:1@{DIGEST}", 0),
         (f"docker.io/x/tool:1.2-amd64@{DIGEST}", 0),
         (f"docker.io/x/charm64:1@{DIGEST}", 0),
         (f"docker.io/i386/debian:12@{DIGEST}", 0),
@@ -109,6 +116,20 @@ def test_an_image_that_was_read_on_this_machine_for_another_processor_is_refused
 )
 def test_a_name_that_says_the_processor_is_believed(image: str, refused: int) -> None:
     assert len(texts(said(container={"image": image}), REFUSED, "P-HOST")) == refused
+
+
+def test_a_pod_that_says_it_is_for_windows_is_refused() -> None:
+    assert "spec.os.name is windows" in texts(said(os={"name": "windows"}), REFUSED, "P-HOST")[0]
+    assert said(os={"name": "linux"}) == []
+
+
+def test_a_runtime_class_that_nobody_here_has_seen_may_add_tolerations() -> None:
+    tainted = replace(GPU_NODE, taints=[{"key": "nvidia.com/gpu", "value": "present", "effect": "NoSchedule"}])
+    site = replace(SITE, nodes=(tainted,))
+    assert len(texts(said(site=site), REFUSED, "P-HOST")) == 1
+    assert texts(said(site=site, runtimeClassName="gvisor"), REFUSED) == []
+    assert "the runtime class gvisor" in texts(said(site=site, runtimeClassName="gvisor"), UNPROVED, "P-HOST")[0]
+    assert len(texts(said(site=site, runtimeClassName="nvidia"), REFUSED, "P-HOST")) == 1
 
 
 def test_an_image_of_the_runtime_frees_the_daemon_that_it_was_meant_for_and_no_other() -> None:
@@ -145,10 +166,11 @@ INFRASTRUCTURE = [
 @pytest.mark.parametrize(("image", "exemption"), INFRASTRUCTURE)
 def test_infrastructure_is_let_through_by_an_exemption_that_the_message_names(image: str, exemption: str) -> None:
     pod = {"hostPID": True, "volumes": [{"name": "root", "hostPath": {"path": "/"}}]}
-    found = said("DaemonSet", container={"image": f"{image}@{DIGEST}", **PRIVILEGED}, **pod)
+    privileged = {} if exemption in WITHOUT_PRIVILEGES else PRIVILEGED
+    found = said("DaemonSet", container={"image": f"{image}@{DIGEST}", **privileged}, **pod)
     assert texts(found, REFUSED) == []
     told = [text for text in texts(found, ADVISED) if f"(exemption {exemption})" in text]
-    assert len(told) == 2
+    assert len(told) == 1 + bool(privileged)
 
 
 @pytest.mark.parametrize(
@@ -159,6 +181,7 @@ def test_infrastructure_is_let_through_by_an_exemption_that_the_message_names(im
         ("DaemonSet", {"image": f"registry.example.edu/not-cilium-at-all@{DIGEST}"}),
         ("DaemonSet", {"image": f"registry.example.edu/my-csi@{DIGEST}"}),
         ("DaemonSet", {"image": "registry.example.edu/cilium/cilium:v1"}),
+        ("DaemonSet", {"image": f"docker.io/fluent/fluent-bit@{DIGEST}"}),
         ("DaemonSet", {"env": [{"name": "NVIDIA_VISIBLE_DEVICES", "value": "all"}]}),
         ("DaemonSet", {"volumeMounts": [{"name": "v", "mountPath": "/var/run/nvidia-container-devices/all"}]}),
     ],

@@ -116,6 +116,112 @@ def test_what_makes_pods_in_another_shape_could_not_be_proved(token: str, spec: 
     assert f"could not be proved: {place}" in message
 
 
+ALL_GPUS = [{"name": "NVIDIA_VISIBLE_DEVICES", "value": "all"}]
+DEVICES = [{"name": "d", "hostPath": {"path": "/dev"}}]
+
+
+@pytest.mark.parametrize(
+    ("token", "spec", "place"),
+    [
+        ("postgresql.cnpg.io/v1:Cluster", {"env": ALL_GPUS}, "spec.env[0] sets NVIDIA_VISIBLE_DEVICES"),
+        ("monitoring.coreos.com/v1:Prometheus", {"volumes": DEVICES}, "spec.volumes[0].hostPath mounts /dev"),
+        (
+            "beat.k8s.elastic.co/v1beta1:Beat",
+            {"daemonSet": {"podTemplate": {"spec": {"volumes": DEVICES}}}},
+            "spec.daemonSet.podTemplate.spec.volumes[0].hostPath mounts /dev",
+        ),
+        ("example.org/v1:Db", {"pod": {"runtimeClassName": "nvidia"}}, "has the runtime class nvidia"),
+        ("example.org/v1:Db", {"pod": {"securityContext": {"privileged": True}}}, "is privileged"),
+        (
+            "kubevirt.io/v1:VirtualMachine",
+            {"template": {"spec": {"domain": {"devices": {"gpus": [{"deviceName": "nvidia.com/GP102"}]}}}}},
+            "names the device nvidia.com/GP102",
+        ),
+        ("kubevirt.io/v1:KubeVirt", {"pci": [{"pciVendorSelector": "10DE:1B06"}]}, "names the device 10DE:1B06"),
+        (
+            "spark.apache.org/v1:SparkApplication",
+            {"sparkConf": {"spark.kubernetes.container.image": "apache/spark:4"}},
+            "names an image",
+        ),
+        (
+            "spark.apache.org/v1:SparkApplication",
+            {"sparkConf": {"spark.executorEnv.NVIDIA_VISIBLE_DEVICES": "all"}},
+            "sets NVIDIA_VISIBLE_DEVICES",
+        ),
+        (
+            "spark.apache.org/v1:SparkApplication",
+            {"sparkConf": {"spark.kubernetes.executor.volumes.hostPath.d.options.path": "/dev"}},
+            "mounts /dev of the node",
+        ),
+        (
+            "spark.apache.org/v1:SparkApplication",
+            {"sparkConf": {"spark.kubernetes.executor.podTemplateFile": "s3://x/y"}},
+            "is a text from which pods are made",
+        ),
+        (
+            "flink.apache.org/v1beta1:FlinkDeployment",
+            {"flinkConfiguration": {"kubernetes.container.image.ref": "flink:1.18"}},
+            "names an image",
+        ),
+        ("run.ai/v2alpha1:TrainingWorkload", {"image": {"value": "x:1"}}, "names an image"),
+        (
+            "serving.kserve.io/v1beta1:InferenceService",
+            {"predictor": {"model": {"storageUri": "hf://x"}}},
+            "refers to a template that stands elsewhere",
+        ),
+        ("flow.volcano.sh/v1alpha1:JobFlow", {"flows": [{"name": "a"}]}, "refers to a template that stands elsewhere"),
+    ],
+)
+def test_what_reaches_gpus_outside_a_pod_template_could_not_be_proved(token: str, spec: Any, place: str) -> None:
+    (message,) = texts(said(token, spec), UNPROVED)
+    assert message.startswith("P-READ: ")
+    assert place in message
+
+
+@pytest.mark.parametrize(
+    ("token", "spec"),
+    [
+        ("admissionregistration.k8s.io/v1:MutatingAdmissionPolicy", {"mutations": [{"expression": "NVIDIA_VISIBLE"}]}),
+        (
+            "mutations.gatekeeper.sh/v1:Assign",
+            {
+                "location": "spec.containers[name:*].securityContext.privileged",
+                "parameters": {"assign": {"value": True}},
+            },
+        ),
+        (
+            "kyverno.io/v1:ClusterPolicy",
+            {"rules": [{"mutate": {"patchStrategicMerge": {"spec": {"runtimeClassName": "nvidia"}}}}]},
+        ),
+        ("kubeflow.org/v1alpha1:PodDefault", {"env": ALL_GPUS}),
+    ],
+)
+def test_what_gives_gpus_to_pods_after_they_were_judged_could_not_be_proved(token: str, spec: Any) -> None:
+    (message,) = texts(said(token, spec), UNPROVED)
+    assert "changes pods after they were judged" in message
+
+
+@pytest.mark.parametrize(
+    ("token", "spec"),
+    [
+        ("admissionregistration.k8s.io/v1:MutatingAdmissionPolicy", {"mutations": [{"expression": "metadata.labels"}]}),
+        ("mutations.gatekeeper.sh/v1:Assign", {"location": "spec.priorityClassName"}),
+        ("kyverno.io/v1:ClusterPolicy", {"rules": [{"validate": {"pattern": {"runtimeClassName": "nvidia"}}}]}),
+        ("postgresql.cnpg.io/v1:Cluster", {"env": [{"name": "TZ", "value": "UTC"}]}),
+        ("postgresql.cnpg.io/v1:Cluster", {"env": [{"name": "NVIDIA_VISIBLE_DEVICES", "value": "void"}]}),
+        (
+            "monitoring.coreos.com/v1:Prometheus",
+            {"volumes": [{"emptyDir": {}}], "tolerations": [{"operator": "Exists"}]},
+        ),
+        ("spark.apache.org/v1:SparkApplication", {"sparkConf": {"spark.executor.memory": "4g", "spark.image.x": "y"}}),
+        ("karpenter.sh/v1:NodePool", {"template": {"spec": {"taints": [{"key": "nvidia.com/gpu"}]}}}),
+        ("cert-manager.io/v1:Certificate", {"secretName": "tls", "privileged": False}),
+    ],
+)
+def test_the_neighbours_of_those_pass(token: str, spec: Any) -> None:
+    assert said(token, spec) == []
+
+
 PATTERN = {"spec": {"containers": [{"name": "*", "image": "*:latest", "securityContext": {"privileged": "false"}}]}}
 
 

@@ -1,0 +1,74 @@
+"""Privileges with which a container reaches every GPU of its node: privileged, capabilities, processes. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from components.placement import UNKNOWN
+from policies.finding import Finding, Level
+from policies.host_paths import plain
+
+ROOT_CAPABILITIES = {"ALL", "SYS_ADMIN"}
+# With these a container enters every process that it sees.
+ENTERING_CAPABILITIES = {*ROOT_CAPABILITIES, "SYS_PTRACE"}
+
+
+def privileges(path: str, container: Mapping[str, Any]) -> Iterator[Finding]:
+    context = container.get("securityContext")
+    privileged = context.get("privileged") if isinstance(context, Mapping) else context
+    if privileged is UNKNOWN:
+        yield Finding(f"whether {path} is privileged is not known yet", Level.UNPROVED)
+    elif privileged is True:
+        yield Finding(
+            f"{path} is privileged: it reaches every GPU of the node",
+            remedy="Remove privileged: true; ask for a GPU by resources.limits nvidia.com/gpu.",
+        )
+    capabilities = context.get("capabilities") if isinstance(context, Mapping) else None
+    added = capabilities.get("add") if isinstance(capabilities, Mapping) else capabilities
+    if added is UNKNOWN or (isinstance(added, Sequence) and UNKNOWN in added):
+        yield Finding(f"which capabilities {path} has is not known yet", Level.UNPROVED)
+    for name in sorted(ROOT_CAPABILITIES & _added(container)):
+        yield Finding(
+            f"{path} has the capability {name}, with which a container can be left: then it reaches every GPU",
+            Level.WARN,
+            remedy="Add the one capability that it needs.",
+        )
+
+
+def enters(path: str, container: Mapping[str, Any], pod: Mapping[str, Any]) -> Iterator[Finding]:
+    """A container that sees the processes of the node, and may enter them: nsenter, /proc/1/root."""
+    entering = sorted(ENTERING_CAPABILITIES & _added(container))
+    sees = [name for name in ("hostPID",) if pod.get(name) is True]
+    volumes = pod.get("volumes")
+    for volume in volumes if isinstance(volumes, Sequence) and not isinstance(volumes, str) else ():
+        source = volume.get("hostPath") if isinstance(volume, Mapping) else None
+        where = source.get("path") if isinstance(source, Mapping) else None
+        sees += [f"hostPath {where}"] if isinstance(where, str) and plain(where) == "/proc" else []
+    if entering and sees:
+        yield Finding(
+            f"{path} sees the processes of the node by {sees[0]} and enters them with {entering[0]}: "
+            "it reaches every GPU",
+            remedy="Remove one of the two.",
+        )
+
+
+def host_processes(pod: Mapping[str, Any]) -> Iterator[Finding]:
+    shares = pod.get("hostPID")
+    if shares is UNKNOWN:
+        yield Finding("whether it sees the processes of the node is not known yet", Level.UNPROVED)
+    elif shares is True:
+        yield Finding(
+            "hostPID shows it the processes of the node, with the GPUs of others",
+            Level.WARN,
+            remedy="Remove hostPID: true.",
+        )
+
+
+def _added(container: Mapping[str, Any]) -> set[str]:
+    """Names of the capabilities that are known to be added."""
+    context = container.get("securityContext")
+    capabilities = context.get("capabilities") if isinstance(context, Mapping) else None
+    added = capabilities.get("add") if isinstance(capabilities, Mapping) else None
+    known = added if isinstance(added, Sequence) and not isinstance(added, str) else ()
+    return {str(each).upper().removeprefix("CAP_") for each in known}
