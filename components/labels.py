@@ -23,6 +23,8 @@ GFD_MEMORY: Final = "nvidia.com/gpu.memory"
 GFD_DRIVER: Final = "nvidia.com/cuda.driver-version.full"  # what a node reports; DRIVER is what its pool declares
 # What every node with a GPU has where node feature discovery and the GPU operator run, whatever its GPU is.
 ALWAYS_DISCOVERED: Final = {"nvidia.com/gpu.present": "true", "feature.node.kubernetes.io/pci-10de.present": "true"}
+# Runtime classes of the container toolkit and the GPU operator: none has a toleration or a node selector.
+NVIDIA_CLASSES: Final = frozenset({"nvidia", "nvidia-cdi", "nvidia-legacy", "nvidia-experimental"})
 # Labels that daemons and clouds set, and that no stack file repeats.
 DISCOVERED_PREFIXES: Final = (NVIDIA_PREFIX, "feature.node.kubernetes.io/", "topology.kubernetes.io/")
 
@@ -85,6 +87,14 @@ def gfd_labels(model: GpuModel, gpus: int, driver: DriverVersion) -> dict[str, s
         "mig.capable": "true" if model.mig_capable else "false",
     }
     return {NVIDIA_PREFIX + word: value for word, value in words.items()}
+
+
+def reported_memory(model: GpuModel) -> range:
+    """Values that `nvidia.com/gpu.memory` may have: what NVML reports, without what ECC and the driver keep.
+
+    Of the nominal 16384 MiB a T4 reports 15109, of 81920 an H100 81559. Nobody has looked at all GPUs: it is wide.
+    """
+    return range(model.memory_mib * 7 // 8, model.memory_mib * 33 // 32 + 1)
 
 
 def pool_labels(

@@ -11,10 +11,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from decimal import Decimal
 from enum import Enum
 from typing import Any, Final
+
+from components.labels import NVIDIA_CLASSES
 
 
 class Unknown(Enum):
@@ -58,6 +60,7 @@ class Node:
     is_cordoned: bool = False
     open_labels: str | tuple[str, ...] | None = None  # labels with such a prefix may be there too, with any value
     is_amount_open: bool = False  # it may have any amount of other resources
+    about: Mapping[str, range] = field(default_factory=dict)  # labels of which no more is known than a range
     variant: str = ""  # nodes of its pool with the same facts, where not all have the same
 
     @property
@@ -67,7 +70,8 @@ class Node:
 
     def label(self, key: str) -> str | Unknown | None:
         """Its value; None where the node has none."""
-        may_be_there = self.open_labels is not None and key.startswith(self.open_labels)
+        is_open = self.open_labels is not None and key.startswith(self.open_labels)
+        may_be_there = is_open or key in self.about
         return self.labels.get(key, UNKNOWN if may_be_there else None)
 
     def amount(self, name: str) -> Decimal | Unknown:
@@ -103,7 +107,8 @@ def landing(
 ) -> Landing:
     """Every node that could host `pod`, and for each pool without one the nearest reason.
 
-    `runtime_classes` are objects of Kubernetes by name; a class that is not among them asks for nothing of its own.
+    `runtime_classes` are objects of Kubernetes by name; one that is not among them and not NVIDIA's may tolerate any
+    taint, and nothing else is expected of it.
     `is_daemon`: the pod is the template of a DaemonSet.
     """
     name = pod.get("runtimeClassName")
@@ -116,7 +121,9 @@ def landing(
     certain: list[Node] = []
     unknown = set(everywhere)
     reasons: dict[str, list[str]] = {}
-    wanted = _wanted(pod, runtime_class)
+    described = {"", *NVIDIA_CLASSES, *(runtime_classes or {})}
+    foreign = name if isinstance(name, str) and name not in described and not is_daemon else ""
+    wanted = _wanted(pod, runtime_class, foreign)
     for node in nodes:
         if found := _obstacles(wanted, node):
             reasons.setdefault(node.pool, found)
@@ -156,13 +163,15 @@ class _Wanted:
     scheduling: Mapping[str, Any]
     tolerations: Sequence[Any] | None  # None: unknown, so it may tolerate all
     amounts: Amounts
+    foreign_class: str  # a runtime class that nobody has described, empty: there is none
 
 
-def _wanted(pod: Mapping[str, Any], runtime_class: Mapping[str, Any] | None) -> _Wanted:
+def _wanted(pod: Mapping[str, Any], runtime_class: Mapping[str, Any] | None, foreign_class: str = "") -> _Wanted:
     scheduling = _mapping(runtime_class, "scheduling")
     tolerations = [*_list(pod, "tolerations"), *_list(scheduling, "tolerations")]
-    is_unknown = UNKNOWN in (pod.get("tolerations"), scheduling.get("tolerations"))
-    return _Wanted(pod, scheduling, None if is_unknown else tolerations, requests(pod, runtime_class))
+    is_unknown = bool(foreign_class) or UNKNOWN in (pod.get("tolerations"), scheduling.get("tolerations"))
+    amounts = requests(pod, runtime_class)
+    return _Wanted(pod, scheduling, None if is_unknown else tolerations, amounts, foreign_class)
 
 
 def _obstacles(wanted: _Wanted, node: Node) -> list[str]:
@@ -251,7 +260,9 @@ def _name(pod: Mapping[str, Any], node: Node) -> Iterator[str]:
 def _selector(pod: Mapping[str, Any], node: Node) -> Iterator[str]:
     for key, value in _mapping(pod, "nodeSelector").items():
         has = node.label(key)
-        if value is not UNKNOWN and has is not UNKNOWN and has != value:
+        if (about := node.about.get(key)) and value is not UNKNOWN and not _number_in(value, about):
+            yield f"nodeSelector {key}={value}: the pool has between {about[0]} and {about[-1]}"
+        elif value is not UNKNOWN and has is not UNKNOWN and has != value:
             found = "has no such label" if has is None else f"has {has}"
             yield f"nodeSelector {key}={value}: the pool {found}"
 
@@ -273,9 +284,27 @@ def _term_matches(term: Any, node: Node) -> bool:
     labels, fields = _list(term, "matchExpressions"), _list(term, "matchFields")
     if not labels and not fields and not _has_unknown(term):
         return False  # Kubernetes: an empty term matches nothing
-    return all(_expression_matches(each, node.label) for each in labels) and all(
+    return all(any(_matches(each, node)) for each in labels) and all(
         _expression_matches(each, {"metadata.name": node.name}.get) for each in fields
     )
+
+
+def _matches(expression: Any, node: Node) -> Iterator[bool]:
+    """Whether it matches what the node has; one answer for each end of a range, and for each value asked for in it."""
+    about = node.about.get(str(expression.get("key", ""))) if isinstance(expression, Mapping) else None
+    if about is None:
+        yield _expression_matches(expression, node.label)
+        return
+    for number in {
+        about[0],
+        about[-1],
+        *(int(each) for each in _list(expression, "values") if _number_in(each, about)),
+    }:
+        yield _expression_matches(expression, {str(expression["key"]): str(number)}.get)
+
+
+def _number_in(value: Any, about: range) -> bool:
+    return isinstance(value, str) and bool(_INTEGER.fullmatch(value)) and len(value) < 10 and int(value) in about
 
 
 def _expression_matches(  # noqa: PLR0911 - one line per operator
@@ -352,7 +381,7 @@ def _resources(wanted: Amounts, node: Node) -> Iterator[str]:
     for name, asked in wanted.items():
         has = node.amount(name)
         if not isinstance(asked, Unknown) and not isinstance(has, Unknown) and asked > has:
-            yield f"it asks for {_plain(asked)} {name}, a node of the pool has {_plain(has)}"
+            yield f"it asks for {_plain(asked, name)} {name}, a node of the pool has {_plain(has, name)}"
 
 
 def _doubts(wanted: _Wanted, node: Node) -> Iterator[str]:
@@ -367,13 +396,16 @@ def _doubts(wanted: _Wanted, node: Node) -> Iterator[str]:
     if any(True for _ in _taints(_known_tolerations(wanted), node, is_bound=bool(wanted.pod.get("nodeName")))):
         yield from _unknown_paths(wanted.pod.get("tolerations"), "tolerations")
         yield from _unknown_paths(wanted.scheduling.get("tolerations"), "tolerations of its runtime class")
+        if wanted.foreign_class:
+            yield f"the tolerations of the runtime class {wanted.foreign_class}, which is not of this stack"
     yield from (
         f"the {name} of nodes" for name, asked in wanted.amounts.items() if asked and node.amount(name) is UNKNOWN
     )
 
 
 def _known_tolerations(wanted: _Wanted) -> list[Any]:
-    return [each for each in wanted.tolerations or () if isinstance(each, Mapping) and not _has_unknown(each)]
+    listed = [*_list(wanted.pod, "tolerations"), *_list(wanted.scheduling, "tolerations")]
+    return [each for each in listed if isinstance(each, Mapping) and not _has_unknown(each)]
 
 
 def _affinity_doubts(pod: Mapping[str, Any], node: Node) -> Iterator[str]:
@@ -395,7 +427,10 @@ def _term_doubts(term: Any, path: str, node: Node) -> Iterator[str]:
         if not isinstance(each, Mapping) or _has_unknown(each):
             continue
         key = each.get("key")
-        if isinstance(key, str) and node.label(key) is UNKNOWN and not _is_met_without(key, each.get("operator")):
+        if isinstance(key, str) and key in node.about:
+            if not all(_matches(each, node)):
+                yield f"the label {key} of nodes"
+        elif isinstance(key, str) and node.label(key) is UNKNOWN and not _is_met_without(key, each.get("operator")):
             yield f"the label {key} of nodes"
 
 
@@ -431,10 +466,17 @@ def _greater(left: Decimal | Unknown, right: Decimal | Unknown) -> Decimal | Unk
     return UNKNOWN if left is UNKNOWN or right is UNKNOWN else max(left, right)
 
 
-def _plain(amount: Decimal | Unknown) -> str:
+def _plain(amount: Decimal | Unknown, name: str) -> str:
+    if isinstance(amount, Decimal) and name in _BYTES and amount.is_finite() and amount >= _MI:
+        unit, of = ("Gi", _MI * 1024) if amount >= _MI * 1024 else ("Mi", _MI)
+        return _plain((amount / of).quantize(Decimal("0.01")), "") + unit
     return (
         f"{amount:f}".rstrip("0").rstrip(".") if isinstance(amount, Decimal) and "." in f"{amount:f}" else f"{amount}"
     )
+
+
+_BYTES: Final = frozenset({"memory", "ephemeral-storage"})
+_MI: Final = Decimal(1024**2)
 
 
 def _list(where: Any, key: str) -> Sequence[Any]:

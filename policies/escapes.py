@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from components.labels import GPU_RESOURCE
+from components.labels import GPU_RESOURCE, NVIDIA_CLASSES
 from components.manifests.runtime import RUNTIME_CLASS
 from components.placement import UNKNOWN
 from policies.default_runtime import shown_by_default
@@ -17,7 +17,7 @@ from policies.host_paths import DEVICE_PLUGINS, chooses_gpus, of_volume, plain, 
 from policies.model import Site, Workload
 from policies.pod_images import pod_images
 from policies.privileges import enters, host_processes, privileges
-from policies.visibility import NVIDIA_CLASSES, VISIBILITY_VARIABLES, VISIBLE_DEVICES, is_hiding
+from policies.visibility import VISIBILITY_VARIABLES, VISIBLE_DEVICES, is_hiding
 from policies.workloads import asks_for_gpus, asks_somewhere, containers
 
 # Annotations that make the runtime add devices. Any prefix may stand before the first: it is a setting of the toolkit,

@@ -118,7 +118,7 @@ def _nodes(pools: Sequence[Pool], gpu_taint: labels.Taint | None) -> tuple[Node,
                 **_gpu_labels(variant),
                 **pool.labels,
             },
-            open_labels=labels.GFD_MEMORY if variant.gpus else None,
+            about={labels.GFD_MEMORY: labels.reported_memory(variant.gpus.model)} if variant.gpus else {},
             taints=[
                 {"key": taint.key, "value": taint.value, "effect": taint.effect}
                 for taint in (gpu_taint if variant.gpus else None, *pool.taints)

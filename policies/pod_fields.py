@@ -9,9 +9,9 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from components.labels import NVIDIA_PREFIX
+from components.labels import NVIDIA_CLASSES, NVIDIA_PREFIX
 from policies.host_paths import reaches
-from policies.visibility import NVIDIA_CLASSES, VISIBILITY_VARIABLES, is_hiding
+from policies.visibility import VISIBILITY_VARIABLES, is_hiding
 
 _DEVICES: Final = frozenset({"deviceName", "resourceName"})  # of a virtual machine
 _MAKER: Final = re.compile(r"^10de:", re.IGNORECASE)  # NVIDIA, as PCI numbers it

@@ -55,17 +55,16 @@ class PodImage:
 # Docker's official images for one processor, and the usual ends of tags and repositories.
 _NAMED = re.compile(
     r"(?:^|/)(arm64v8|arm32v\d|ppc64le|s390x|riscv64)/|[-_.](arm64|aarch64|ppc64le|s390x|riscv64)(?:v8)?$"
-    r"|^linux-(arm64)(?=-)|[-_.](igpu)$|/(l4t)-|-(windowsservercore|nanoserver)(?:-|$)"
 )
-_ALSO: Final = {
-    "arm64v8": "arm64",
-    "aarch64": "arm64",
-    # Jetson: its system, and NVIDIA's images for it.
-    "l4t": "arm64",
-    "igpu": "arm64",
-    "windowsservercore": "Windows",
-    "nanoserver": "Windows",
-}
+# NVIDIA's images for Jetson, which is arm64: l4t-pytorch, pytorch:24.06-py3-igpu.
+_JETSON = re.compile(r"/l4t-|[-_.]igpu$")
+_IN_TAG = re.compile(r"(?:^|[-_.])(?:linux[-_.])?(arm64|aarch64|ppc64le|s390x|riscv64)(?:v8)?(?=$|[-_.])")
+# A tag that names several, or what compiles for another one.
+_SEVERAL = re.compile(r"amd64|x86|multi|cross|universal|any|qemu|to[-_.]?arm")
+_WINDOWS = re.compile(
+    r"(?:^|[-_.])(?:windowsservercore|nanoserver|windows(?=$|[-_.](?:amd64|ltsc|1809|20\d\d|servercore)))"
+)
+_ALSO: Final = {"arm64v8": "arm64", "aarch64": "arm64"}
 
 
 def processor(image: PodImage) -> str:
@@ -74,11 +73,28 @@ def processor(image: PodImage) -> str:
         return image.contents.platform.split("/")[1] if image.contents.platform.count("/") else ""
     if image.reference is None:
         return ""
-    for text in (image.reference.repository, image.reference.tag or ""):
+    tag = image.reference.tag or ""
+    if _JETSON.search(f"{image.reference.repository}:{tag}"):
+        return "arm64"
+    tag = "" if _SEVERAL.search(tag) else tag
+    named = _IN_TAG.findall(tag)
+    if len(all_named := {_ALSO.get(str(each), str(each)) for each in named}) == 1:
+        return all_named.pop()
+    for text in (image.reference.repository, tag):
         if found := _NAMED.search(text):
-            name = next(filter(None, found.groups()))
+            name = found[1] or found[2]
             return _ALSO.get(name, "arm" if name.startswith("arm32") else name)
     return ""
+
+
+def system(image: PodImage) -> str:
+    """What it is for, as Kubernetes calls it: linux, windows; empty where nothing says."""
+    if image.contents is not None:
+        return image.contents.platform.partition("/")[0]
+    if image.reference is None:
+        return ""
+    is_base = re.search(r"(?:^|/)windows/(?:servercore|nanoserver|server)(?:/|$)", image.reference.repository)
+    return "windows" if is_base or _WINDOWS.search(image.reference.tag or "") else ""
 
 
 def at_least(size: Size) -> str:

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import Any, Final
 
-from components.manifests.runtime import RUNTIME_CLASS
-
 VISIBLE_DEVICES: Final = "NVIDIA_VISIBLE_DEVICES"
 HIDING: Final = {"", "void", "none"}  # values that show no GPU
 VISIBILITY_VARIABLES: Final = {
@@ -16,8 +14,6 @@ VISIBILITY_VARIABLES: Final = {
     "NVIDIA_MIG_CONFIG_DEVICES": HIDING,
     "NVIDIA_MIG_MONITOR_DEVICES": HIDING,
 }
-# The names that the GPU operator and the container toolkit give to runtime classes and to their handlers.
-NVIDIA_CLASSES: Final = {RUNTIME_CLASS, "nvidia-cdi", "nvidia-legacy", "nvidia-experimental"}
 
 
 def is_hiding(value: Any, hiding: Collection[str] = HIDING) -> bool:

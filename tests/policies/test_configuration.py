@@ -17,7 +17,7 @@ from pulumi_policy import EnforcementLevel
 from pulumi_policy import policy as sdk
 from pulumi_policy.proxy import UNKNOWN_STRING_VALUE
 
-from components.labels import ALWAYS_DISCOVERED, GFD_MEMORY
+from components.labels import ALWAYS_DISCOVERED
 from components.settings import SettingsError, load_stack
 from policies import run
 from policies.adapter import pack_policies
@@ -302,7 +302,7 @@ def test_the_fleet_of_a_stack_file_is_the_fleet_of_a_configuration(give: Give, n
         replace(
             node,
             labels={key: value for key, value in node.labels.items() if key not in ALWAYS_DISCOVERED},
-            open_labels=GFD_MEMORY,
+            open_labels=None,
             is_amount_open=False,
         )
         for node in found.nodes
