@@ -41,7 +41,8 @@ def comment(  # noqa: PLR0913, PLR0917 - what click hands over
     """What a preview changes, for whom, and whether the policies allow it: one comment.
 
     Reads the engine's events as a preview streams them; text between them is passed over. The comment is shorter than
-    65,536 characters, has no secret in it, and begins with a marker by which the next one finds and replaces it.
+    65,536 characters, what looks like a secret is hidden in it, and it begins with a marker by which the next one
+    finds and replaces it.
 
     \b
     Example:

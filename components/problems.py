@@ -8,17 +8,12 @@ from difflib import get_close_matches
 from itertools import groupby
 from typing import Final
 
+from components.redaction.names import is_secret
+from components.redaction.texts import without_secrets
+
 Loc = tuple[str | int, ...]  # ("fleet", "pools", 2, "driver")
 
 NOT_GIVEN: Final = object()
-_SECRET_WORD = re.compile(
-    r"(?:^|_)(?:[A-Z0-9]*(?:PASSWORDS?|PASSWD|PASSPHRASE|SECRETS?|TOKEN|CREDENTIALS?|APIKEY)|PAT)(?=_|$)"
-    r"|(?:API|ACCESS|PRIVATE|SECRET|AUTH|ACCOUNT|DEPLOY|ENCRYPTION|SIGNING)_?KEY(?:_ID)?$"
-)
-# These say where a secret is, or how it is shaped, not what it is.
-_ABOUT_ONE = re.compile(
-    r"_(?:FILE|PATH|DIR|URL|URI|NAME|TYPE|LENGTH|LIMIT|COUNT|TTL|HEADER|ENDPOINT|EXPIRY|VERSION|ENABLED)$"
-)
 _MAY_HOLD_ONE = re.compile(r"private|salt|command", re.IGNORECASE)  # keys of settings whose values are anything
 _LONGEST = 60
 
@@ -79,17 +74,8 @@ def path_text(loc: Loc) -> str:
     return text
 
 
-def is_secret(name: str) -> bool:
-    """Does a variable, label, option or key of this name hold a secret? The one place that decides it.
-
-    NGC_API_KEY, clientSecret, --token and PGPASSWORD do; TOKEN_FILE, MAX_TOKENS and GPG_KEY do not.
-    """
-    words = re.sub(r"[^A-Z0-9]+", "_", re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name).upper()).strip("_")
-    return bool(_SECRET_WORD.search(words)) and not _ABOUT_ONE.search(words)
-
-
 def is_secretive(loc: Loc) -> bool:
-    """Does a value that lies there have a name of which secrets are called, or of what may hold one?"""
+    """Does a value that lies there have a name of which secrets are called, or of what may hold one? Of settings."""
     return any(isinstance(step, str) and (is_secret(step) or _MAY_HOLD_ONE.search(step)) for step in loc)
 
 
@@ -106,7 +92,7 @@ def show(value: object, loc: Loc = ()) -> str:
     if value is None:
         return "null"
     if isinstance(value, str):
-        value = re.sub(r"://[^/@\s]+@", "://…@", value)  # user and password in a URL
+        value = without_secrets(value, "…")
         value = value if len(value) <= _LONGEST else value[: _LONGEST - 1] + "…"
     return json.dumps(value, ensure_ascii=False, default=str)
 

@@ -143,7 +143,7 @@ class Progress:
     def _says(self, body: Mapping[str, Any]) -> list[str]:
         severity = text(body.get("severity")).partition("#")[0]
         urn = text(body.get("urn"))
-        message = _MARKUP.sub("", text(body.get("message"))).strip("\n")
+        message = without_secrets(_MARKUP.sub("", text(body.get("message"))).strip("\n"))
         if severity == "debug" or not message.strip():
             return []
         if body.get("ephemeral"):
@@ -207,7 +207,7 @@ def _block(head: str, message: str) -> list[str]:
 def _policy(body: Mapping[str, Any]) -> list[str]:
     level = "refused" if text(body.get("enforcementLevel")) == "mandatory" else "advice"
     pack, policy = text(body.get("policyPackName")), text(body.get("policyName"))
-    message = _MARKUP.sub("", text(body.get("message"))).strip("\n")
+    message = without_secrets(_MARKUP.sub("", text(body.get("message"))).strip("\n"))
     return _block(f"{level} ({pack}, {policy}): {_named(text(body.get('resourceUrn')))}", message)
 
 

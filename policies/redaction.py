@@ -16,6 +16,7 @@ from google.protobuf.json_format import MessageToDict
 from google.protobuf.struct_pb2 import Struct
 from pulumi_policy.deserialize import SPECIAL_SECRET_SIG, SPECIAL_SIG_KEY
 
+from components.redaction.texts import without_secrets
 from components.references import ImageReference
 
 HIDDEN: Final = "[secret]"
@@ -25,13 +26,14 @@ _SHORTEST: Final = 3
 
 @dataclass(frozen=True, slots=True)
 class Hiding:
-    """Takes words out of a text: all at once, the longest first."""
+    """Takes words out of a text, all at once, the longest first; and whatever else looks like a secret."""
 
     words: frozenset[str] = frozenset()
 
     def __call__(self, text: str) -> str:
         longest_first = sorted((re.escape(word) for word in self.words), key=lambda word: (-len(word), word))
-        return re.sub("|".join(longest_first), HIDDEN, text) if longest_first else text
+        known = re.sub("|".join(longest_first), HIDDEN, text) if longest_first else text
+        return without_secrets(known, HIDDEN)
 
 
 def hiding(words: Collection[str]) -> Hiding:

@@ -9,8 +9,18 @@ from typing import Any, Final
 
 from cli.review import words
 from cli.review.stream import Step
-from cli.review.values import NOTHING, Loc, differences, elided, leaves, names_of, shown, texts
-from components.problems import is_secretive
+from cli.review.values import (
+    NOTHING,
+    Loc,
+    differences,
+    elided,
+    is_hidden,
+    leaves,
+    names_of,
+    shown,
+    texts,
+    words_without_secrets,
+)
 
 _MOST_DETAILS: Final = 8
 _LONGEST: Final = 90
@@ -48,6 +58,16 @@ def members(label: str, old: Sequence[str], new: Sequence[str]) -> Iterator[Deta
         yield Detail(label, names_of(gone), names_of(come), is_list=True)
 
 
+def _items(label: str, old: Sequence[str], new: Sequence[str]) -> Iterator[Detail]:
+    """The same of a list that may be the arguments of a command: what follows `--password` stays hidden."""
+    gone, come = (
+        [told for each, told in zip(these, words_without_secrets(these), strict=True) if each not in set(those)]
+        for these, those in ((old, new), (new, old))
+    )
+    if gone or come:
+        yield Detail(label, names_of(gone), names_of(come), is_list=True)
+
+
 def of_inputs(step: Step) -> Iterator[Detail]:
     """Inputs that differ; of what comes or goes whole, none: there is nothing to compare."""
     if step.old is not None and step.new is not None:
@@ -81,8 +101,8 @@ def _together(old: Mapping[str, Any], new: Mapping[str, Any], at: Loc) -> Iterat
 
 
 def _one(loc: Loc, left: object, right: object) -> Iterator[Detail]:
-    if isinstance(left, list | tuple) and isinstance(right, list | tuple) and not is_secretive(loc):
-        joined = list(members(words.label(loc), texts(left), texts(right)))
+    if isinstance(left, list | tuple) and isinstance(right, list | tuple) and not is_hidden(loc):
+        joined = list(_items(words.label(loc), texts(left), texts(right)))
         yield from joined or [Detail(words.label(loc), told(left, loc), told(right, loc))]
         return
     yield Detail(words.label(loc), told(left, loc), told(right, loc))
@@ -92,7 +112,7 @@ def told(value: object, loc: Loc) -> str:
     """A value as a reader of the table sees it."""
     if value is NOTHING:
         return words.absent(loc)
-    if not is_secretive(loc) and (said := words.value(value, loc)) is not None:
+    if not is_hidden(loc) and (said := words.value(value, loc)) is not None:
         return said
     return elided(_DIGEST.sub(r"\1…", shown(value, loc, longest=_MOST_CHARACTERS)).strip('"'), _LONGEST)
 

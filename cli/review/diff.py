@@ -17,12 +17,13 @@ from cli.review.values import (
     Loc,
     differences,
     elided,
+    is_hidden,
     is_unknown,
     place,
     shown,
     without_secrets,
+    words_without_secrets,
 )
-from components.problems import is_secretive
 
 _SIGNS_OF_OPS: Final = {"create": "+", "update": "~", "replace": "±", "delete": "-", "import": "="}
 _LONGEST: Final = 200  # characters of one line of the diff
@@ -75,14 +76,20 @@ def _difference(loc: Loc, old: object, new: object, *, hides: bool) -> Iterator[
         return
     if isinstance(old, list | tuple) and isinstance(new, list | tuple):
         for sign, these, those in (("-", old, new), ("+", new, old)):
-            for each in these:
+            for each, told in zip(these, _items(these), strict=True):
                 if each not in those:
-                    yield f"{sign}   {where}: {shown(each, loc, longest=_LONGEST)}"
+                    yield f"{sign}   {where}: {shown(told, loc, longest=_LONGEST)}"
         return
     if old is not NOTHING:
         yield f"-   {where}: {shown(old, loc, longest=_LONGEST)}"
     if new is not NOTHING:
         yield f"+   {where}: {shown(new, loc, longest=_LONGEST)}"
+
+
+def _items(values: Sequence[object]) -> Sequence[object]:
+    """Items of a list; of texts, which may be arguments, those without secrets: `-p` tells of the next one."""
+    words = [each for each in values if isinstance(each, str)]
+    return words_without_secrets(words) if len(words) == len(values) else values
 
 
 def _has_lines(value: object) -> bool:
@@ -91,7 +98,7 @@ def _has_lines(value: object) -> bool:
 
 def _texts(old: str, new: str, loc: Loc) -> Iterator[str]:
     """Lines that differ between two texts. Equal beginnings and ends are no work."""
-    if is_secretive(loc):
+    if is_hidden(loc):
         yield f"  {HIDDEN}"
         return
     before, after = without_secrets(old).splitlines(), without_secrets(new).splitlines()

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from components import problems
-from components.problems import is_secretive, listing, path_text
+from components.problems import listing, path_text
+from components.redaction import texts as texts_of_all
+from components.redaction.names import is_in_secret
 
 Loc = problems.Loc
 
-HIDDEN: Final = "(secret)"
+HIDDEN: Final = texts_of_all.HIDDEN
 LATER: Final = "(known after the update)"
 _SECRET: Final = "[secret]"  # noqa: S105 - what the engine puts in the place of one
 _SIGNATURE: Final = "4dabf18193072939515e22adb298388d"  # of special values: secrets, assets, references
@@ -34,19 +35,6 @@ _LONGEST_KNOWN: Final = 10_000
 _LONGEST: Final = 160
 _LONGEST_NAME: Final = 90
 _MOST_NAMES: Final = 6
-# Texts that give themselves away: keys, tokens of known makers, passwords in addresses and assignments.
-_TELLTALE: Final = re.compile(
-    r"-----BEGIN [A-Z ]{1,40}-----.*?(?:-----END [A-Z ]{1,40}-----|$)"
-    r"|\b(?:gh[pousr]_|github_pat_|glpat-|xox[abprs]-|pul-|hf_|sk-)[\w-]{10,300}"
-    r"|\b(?:AKIA|ASIA)[0-9A-Z]{16}\b"
-    r"|\beyJ[\w-]{8,2000}\.[\w-]{8,2000}(?:\.[\w-]{,2000})?"
-    r"|(?<=://)[^/@\s]{1,300}(?=@)"
-    r"|(?i:(?<=bearer )|(?<=basic ))[\w.~+/-]{8,2000}=*",
-    re.DOTALL,
-)
-_ASSIGNED: Final = re.compile(
-    r"""(?<![\w./-])(?P<name>[\w.-]+)(?P<sign>["']?[ \t]?[=:][ \t]?)(?P<value>"[^"]*"|'[^']*'|[^\s,;"']+)"""
-)
 
 
 def mapping(value: object) -> Mapping[str, Any]:
@@ -106,18 +94,17 @@ def is_secret(value: object) -> bool:
 
 def without_secrets(said: str) -> str:
     """Free text with whatever looks like a secret taken out, and without its middle where nobody would read it all."""
+    return texts_of_all.without_secrets(elided(said, LONGEST_TEXT))
 
-    def assigned(match: re.Match[str]) -> str:
-        if not is_secretive((match["name"],)):
-            return match[0]
-        return f"{match['name']}{match['sign']}{HIDDEN}"
 
-    return _ASSIGNED.sub(assigned, _TELLTALE.sub(HIDDEN, elided(said, LONGEST_TEXT)))
+def words_without_secrets(words: Sequence[str]) -> tuple[str, ...]:
+    """The same of a list of texts, which may be the arguments of a command."""
+    return texts_of_all.words_without_secrets([elided(word, LONGEST_TEXT) for word in words])
 
 
 def shown(value: object, loc: Loc = (), *, longest: int = _LONGEST) -> str:
     """A value in one line, in JSON as a stack file has it; a long one loses its middle, so that its end still tells."""
-    if is_secret(value) or is_secretive(loc):
+    if is_secret(value) or is_hidden(loc):
         return HIDDEN
     if is_unknown(value):
         return LATER
@@ -140,13 +127,15 @@ def elided(line: str, longest: int) -> str:
 
 def _plain(value: Any, loc: Loc) -> Any:
     """The value with what is hidden or unknown named as such."""
-    if is_secret(value) or is_secretive(loc):
+    if is_secret(value) or is_hidden(loc):
         return HIDDEN
     if is_unknown(value):
         return LATER
     if isinstance(value, Mapping):
         return {key: _plain(inner, _below(loc, value, None, key)) for key, inner in value.items()}
     if isinstance(value, list | tuple):
+        if value and all(isinstance(each, str) for each in value):
+            return [*words_without_secrets([LATER if is_unknown(each) else each for each in value])]
         return [_plain(inner, (*loc, index)) for index, inner in enumerate(value)]
     return without_secrets(value) if isinstance(value, str) else value
 
@@ -194,12 +183,28 @@ def _inside(value: object) -> dict[str | int, Any] | None:
     return None
 
 
+class _OfSecret(str):
+    """A key of what a Kubernetes Secret holds, whatever it is called."""
+
+    __slots__ = ()
+
+
 def _below(loc: Loc, old: object, new: object, key: str | int) -> Loc:
     """Where a value lies. `{name: DB_PASSWORD, value: …}` lies below its name."""
+    sides = [each for each in (old, new) if isinstance(each, Mapping)]
     if key == "value":
-        names = (each.get("name") for each in (old, new) if isinstance(each, Mapping))
+        if any(is_in_secret((each["key"],)) for each in sides if isinstance(each.get("key"), str)):
+            return (*loc, _OfSecret(key))
+        names = (each.get("name") for each in sides)
         return (*loc, *(name for name in dict.fromkeys(names) if isinstance(name, str)), key)
+    if key in {"data", "stringData"} and any(each.get("kind") == "Secret" for each in sides):
+        return (*loc, _OfSecret(key))
     return (*loc, key)
+
+
+def is_hidden(loc: Loc) -> bool:
+    """Is what lies there hidden whatever it is: by its name, or as the content of a Secret?"""
+    return any(isinstance(step, _OfSecret) for step in loc) or is_in_secret(loc)
 
 
 def leaves(value: object, loc: Loc = ()) -> Iterator[tuple[Loc, object]]:

@@ -31,7 +31,7 @@ from images.inspection.manifest import (
     read_config,
     read_root,
 )
-from images.inspection.secrets import HIDDEN, hide, hide_in_command
+from images.inspection.secrets import hide, hide_in_command, hide_in_words
 from images.inspection.sources import Source, short
 from images.inspection.store import Store
 from images.inspection.tree import Tree
@@ -322,20 +322,11 @@ def _settings(config: Config) -> Settings:
         env=env,
         labels=labels,
         user=process.user or "",
-        entry_point=_hidden(process.entrypoint),
-        command=_hidden(process.cmd),
+        entry_point=hide_in_words(process.entrypoint),
+        command=hide_in_words(process.cmd),
         folder=process.working_dir or "",
         secrets=tuple(hidden),
     )
-
-
-def _hidden(words: tuple[str, ...]) -> tuple[str, ...]:
-    """Words of a command; the one after a bare `--password` is hidden too."""
-    shown: list[str] = []
-    for before, word in zip(("", *words), words, strict=False):
-        after_name = before.startswith("-") and "=" not in before and hide(before, word) != word
-        shown.append(HIDDEN if after_name else hide_in_command(word))
-    return tuple(shown)
 
 
 def _with_layers(contents: ImageContents, deep: Contents) -> ImageContents:

@@ -3,18 +3,13 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from typing import Final
 
-from components.problems import is_secret
+from components.redaction.names import is_secret
+from components.redaction.texts import without_known_forms, without_secrets, words_without_secrets
 
 HIDDEN: Final = "(not shown)"
-_VALUE: Final = re.compile(
-    r"\b(?:gh[pousr]_\w{20,}|github_pat_\w{20,}|glpat-[\w-]{15,}|hf_\w{20,}|A[KS]IA[0-9A-Z]{16}|xox[abp]-[\w-]{10,}"
-    r"|sk-[\w-]{20,}|npm_\w{30,}|pypi-\w{30,}|eyJ[\w-]{10,}\.[\w-]{10,}\.[\w-]*)|-----BEGIN [A-Z ]*PRIVATE KEY"
-)
-_IN_URL: Final = re.compile(r"(?<=://)[^/@\s:]*:(?!\$)[^/@\s]+(?=@)")
-# A name, and what follows it: `--token=…`, `ARG PASSWORD …`. What follows may be a name itself.
-_ASSIGNED: Final = re.compile(r"(?<![\w-])([\w-]+)(?=\s*[=\s]\s*(?![\s=])(\S+))")
 _HARMLESS: Final = re.compile(r"|true|false|yes|no|none|\d{1,5}|/[\w./-]*|https?://[^@\s]*", re.IGNORECASE)
 
 
@@ -29,15 +24,15 @@ def is_harmless(value: str) -> bool:
 
 
 def hide_in(text: str) -> str:
-    """A text with tokens of known forms and passwords in addresses taken out."""
-    return _IN_URL.sub("…", _VALUE.sub(HIDDEN, text))
+    """A text without tokens of known forms and passwords in addresses."""
+    return without_known_forms(text, HIDDEN)
 
 
 def hide_in_command(text: str) -> str:
     """A command line or build step, without values that follow a telling name: `--token=…`, `ARG PASSWORD=…`."""
-    plain, shown, end = hide_in(text), [], 0
-    for match in _ASSIGNED.finditer(plain):
-        if match.start(2) >= end and is_secret(match[1]) and not is_harmless(match[2]):
-            shown += [plain[end : match.start(2)], HIDDEN]
-            end = match.end(2)
-    return "".join([*shown, plain[end:]])
+    return without_secrets(text, HIDDEN)
+
+
+def hide_in_words(words: Sequence[str]) -> tuple[str, ...]:
+    """Words of a command; the one after a bare `--password` is hidden too."""
+    return words_without_secrets(words, HIDDEN)

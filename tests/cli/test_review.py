@@ -684,6 +684,14 @@ def test_what_the_engine_hides_stays_hidden(value: Any) -> None:
         ({"note": "use ghp_abcdefghijklmnop1234"}, "ghp_abcdefghijklmnop1234"),
         ({"key": "-----BEGIN RSA PRIVATE KEY-----\nMIIEhunter2xyz\n-----END RSA PRIVATE KEY-----"}, "hunter2xyz"),
         ({"nested": {"client_secret": {"value": "hunter2xyz"}}}, "hunter2xyz"),
+        ({"args": ["--user", "bob", "--password", "hunter2xyz"]}, "hunter2xyz"),
+        ({"command": ["sh", "-c", "mysql -uroot -phunter2xyz -h db"]}, "hunter2xyz"),
+        ({"text": "a: 1\nclient_secret: |\n  hunter2xyz\n"}, "hunter2xyz"),
+        ({"env": [{"name": "AWS_SECRET_ACCESS_KEY", "value": "hunter2xyz"}]}, "hunter2xyz"),
+        ({"set": [{"key": "api_key", "value": "hunter2xyz"}]}, "hunter2xyz"),
+        ({"objects": [{"kind": "Secret", "stringData": {"plain": "hunter2xyz"}}]}, "hunter2xyz"),
+        ({"values": {"auth": {"tokens": ["hunter2xyz"]}}}, "hunter2xyz"),
+        ({"log": '{"auths": {"nvcr.io": {"auth": "hunter2xyz"}}}'}, "hunter2xyz"),
     ],
 )
 def test_no_secret_reaches_a_comment(inputs: dict[str, Any], secret: str) -> None:
@@ -692,6 +700,24 @@ def test_no_secret_reaches_a_comment(inputs: dict[str, Any], secret: str) -> Non
     told = [markdown(step(thing, "x", inputs, changed)), markdown(step(thing, "x", {}, inputs))]
     assert not [text for text in told if secret in text]
     assert all("| thing `x` |" in text for text in told)
+
+
+@pytest.mark.parametrize(
+    ("inputs", "shown"),
+    [
+        ({"command": ["python", "train.py", "--epochs", "ninety1"]}, "ninety1"),
+        ({"args": ["--token-file", "/run/ninety1"]}, "/run/ninety1"),
+        ({"objects": [{"kind": "ConfigMap", "data": {"plain": "ninety1"}}]}, "ninety1"),
+        ({"ca": "-----BEGIN CERTIFICATE-----\nMIIBninety1\n-----END CERTIFICATE-----"}, "MIIBninety1"),
+        ({"auth": {"existingSecret": "ninety1"}}, "ninety1"),
+        ({"values": {"max": {"tokens": ["ninety1"]}}}, "ninety1"),
+    ],
+)
+def test_what_is_no_secret_is_told_in_a_comment(inputs: dict[str, Any], shown: str) -> None:
+    changed = json.loads(json.dumps(inputs).replace("ninety1", "ninety2"))
+    text = markdown(step("other:index:Thing", "x", changed, inputs))
+    assert shown in text
+    assert shown.replace("ninety1", "ninety2") in text
 
 
 @pytest.mark.parametrize("key", ["packages", "missing", "cuda_lines"])

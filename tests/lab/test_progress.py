@@ -187,3 +187,13 @@ def test_the_engine_that_is_busy_says_with_what() -> None:
     assert progress.waits_for(100) == "  … Image hub-build, 60 s"
     progress.take(says("info", "#9 RUN pip install", IMAGE, ephemeral=True))
     assert progress.waits_for(101) == "  … Image hub-build, 61 s: #9 RUN pip install"
+
+
+def test_a_secret_in_an_error_or_a_refusal_is_hidden() -> None:
+    error = says("error", "pulling from https://bob:hush42@nvcr.io: no access", IMAGE)
+    body = {"policyPackName": "other", "policyName": "x", "enforcementLevel": "mandatory", "resourceUrn": IMAGE}
+    refusal = {"policyEvent": {**body, "message": "variable HF_TOKEN=hush42 is refused"}}
+    text = "\n".join(told([error, refusal]))
+    assert "hush42" not in text
+    assert "https://(secret)@nvcr.io: no access" in text
+    assert "HF_TOKEN=(secret) is refused" in text

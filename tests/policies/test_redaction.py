@@ -34,6 +34,15 @@ def test_a_list_in_one_text_is_hidden_item_by_item() -> None:
     assert {"one,two", "one", "two"} <= words({"names": secret("one,two")})
 
 
+def test_what_looks_like_a_secret_is_hidden_though_no_engine_calls_it_one() -> None:
+    hide: Callable[[str], str] = hiding([])
+    assert hide("variable NGC_API_KEY=hush42 is not allowed") == "variable NGC_API_KEY=[secret] is not allowed"
+    assert hide("image https://bob:hush42@nvcr.io/a is none") == "image https://[secret]@nvcr.io/a is none"
+    assert hide("variable NVIDIA_VISIBLE_DEVICES=all is not allowed") == (
+        "variable NVIDIA_VISIBLE_DEVICES=all is not allowed"
+    )
+
+
 @pytest.mark.parametrize(
     ("secrets", "shown"),
     [

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from components.problems import is_secret
+from components.redaction.names import is_secret
 from images.inspection.secrets import hide_in, is_harmless
 from images.lint.containers import APPTAINER, DOCKER
 from images.lint.model import Command, Finding, Kind, Recipe, Setting, Severity, Word

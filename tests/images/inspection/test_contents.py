@@ -462,9 +462,9 @@ def test_values_that_look_like_secrets_are_hidden(name: str, value: str, shown: 
     [
         ("ARG NGC_API_KEY=abc def", "ARG NGC_API_KEY=(not shown) def"),
         ("RUN login --token hunter2 --port 80", "RUN login --token (not shown) --port 80"),
-        ("RUN TOKEN PASSWORD=hunter2 x", "RUN TOKEN (not shown) x"),
+        ("RUN TOKEN PASSWORD=hunter2 x", "RUN TOKEN PASSWORD=(not shown) x"),
         ("RUN A=1 TOKEN_FILE=/run/t make", "RUN A=1 TOKEN_FILE=/run/t make"),
-        ("RUN curl https://u:$P@h/x https://u:p@h/x", "RUN curl https://u:$P@h/x https://…@h/x"),
+        ("RUN curl https://u:$P@h/x https://u:p@h/x", "RUN curl https://u:$P@h/x https://(not shown)@h/x"),
     ],
 )
 def test_values_behind_telling_names_are_hidden_in_commands(text: str, shown: str) -> None:

@@ -567,7 +567,7 @@ def test_no_secret_reaches_an_error_or_the_store(
     reference = registry.push(made, "team/private")
     found = read(reference, store=store, login=lambda name: ANA, deep=True)  # noqa: ARG005
     assert dict(found.contents.settings.env) == {
-        "HF_TOKEN": "(not shown)", "TOKENIZERS_PARALLELISM": "false", "PROXY": "http://…@h:1/",
+        "HF_TOKEN": "(not shown)", "TOKENIZERS_PARALLELISM": "false", "PROXY": "http://(not shown)@h:1/",
     }  # fmt: skip
     assert set(found.contents.settings.secrets) == {"HF_TOKEN", "PROXY", "build.password"}
     assert found.contents.layers[0].made_by == "RUN |1 DB_PASSWORD=(not shown) make TOKEN_FILE=/run/secrets/t"

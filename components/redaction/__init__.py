@@ -1,0 +1,1 @@
+"""What may not be shown, and texts without it."""
