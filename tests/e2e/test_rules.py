@@ -11,6 +11,7 @@ import pytest
 from plain_stack import Config, Previewed, plain_stack
 from rule_rows import PIN_FAILING, RULES, Never, Row, broken, sound, waived
 from running_lab import RunningLab
+from way_rows import WAYS
 
 from cli.review.findings import Finding, Level
 from policies.rules.index import ALL_RULES
@@ -42,6 +43,32 @@ def previews(servers: RunningLab, tmp_path_factory: pytest.TempPathFactory) -> d
         "broken": preview(broken, "failing"),
         "waived": preview(waived, "failing"),
     }
+
+
+@pytest.fixture(scope="module")
+def ways(servers: RunningLab, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Previewed]:
+    """Previews of what takes GPUs past the scheduler, and of its neighbours."""
+
+    def preview(column: str) -> Previewed:
+        stack = plain_stack(servers, tmp_path_factory.mktemp(column))
+        stack.settings(sound)
+        rows = [getattr(way, column) for way in WAYS.values()]
+        return stack.preview(row.resource for row in rows)
+
+    return {"bad": preview("bad"), "good": preview("good")}
+
+
+@pytest.mark.parametrize("name", WAYS)
+def test_a_way_past_the_scheduler_is_refused_and_its_neighbour_is_not(ways: dict[str, Previewed], name: str) -> None:
+    way = WAYS[name]
+    found = [each for each in ways["bad"].findings if way.bad.about in each.about and way.says in each.text]
+    assert [each.level for each in found] == [way.level]
+    of_neighbour = [each for each in ways["good"].findings if way.good.about in each.about]
+    assert [each for each in of_neighbour if way.says in each.text or each.level is Level.REFUSED] == []
+
+
+def test_only_what_is_refused_ends_a_preview_of_such_ways(ways: dict[str, Previewed]) -> None:
+    assert {name: previewed.ended.code != 0 for name, previewed in ways.items()} == {"bad": True, "good": False}
 
 
 def said(previewed: Previewed, rule: str, row: Row) -> list[Finding]:
