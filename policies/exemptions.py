@@ -35,13 +35,12 @@ EXEMPTIONS: Final[Mapping[str, str]] = {
     r"|opentelemetry-collector(?:-contrib|-k8s)?)",
     "runtime-security": r"(?:falco|falco-no-driver|falco-driver-loader|tracee|kubearmor)",
     "node-maintenance": r"(?:kured|bottlerocket-update-operator|node-termination-handler|aws-node-termination-handler)",
-    "node-monitor": r"(?:cadvisor|agent|beyla|parca-agent|pixie|netdata)",
+    "node-monitor": r"cadvisor|netdata/netdata|grafana/beyla|(?:datadog|datadoghq|grafana)/agent",
 }
-_FOLDERS: Final = {"node-monitor": re.compile(r"(?:datadog|gcr\.io/datadoghq|datadoghq|cadvisor|grafana|netdata)/")}
 # What needs no privileges: files of the node are enough.
 WITHOUT_PRIVILEGES: Final = frozenset({"log-collector", "node-exporter", "node-feature-discovery"})
 # What stands beside them in the same pod, and is none by itself.
-_COMPANIONS: Final = re.compile(r"/(?:kube-rbac-proxy|prometheus-config-reloader|configmap-reload|pause)$")
+_COMPANIONS: Final = re.compile(r"/(?:kube-rbac-proxy|prometheus-config-reloader|configmap-reload|pause|busybox)$")
 _PATTERNS: Final = {name: re.compile(rf"(?:^|/)(?:{text})$") for name, text in EXEMPTIONS.items()}
 
 
@@ -62,8 +61,4 @@ def _of(image: Any) -> str | None:
     name = reference.repository_in_full
     if _COMPANIONS.search(name):
         return ""
-    for exempted, pattern in _PATTERNS.items():
-        folder = _FOLDERS.get(exempted)
-        if pattern.search(name) and (folder is None or folder.search(name)):
-            return exempted
-    return None
+    return next((exempted for exempted, pattern in _PATTERNS.items() if pattern.search(name)), None)

@@ -1,7 +1,8 @@
 """What public projects set in the manifests that they publish, written anew: images, privileges, paths of the node.
 
 Each row has the address where the project keeps such a manifest. Only what the rules look at is kept; digests stand for
-tags. Most rows are written from memory: three were compared with the file itself. Compare a row when you touch it.
+tags. A row with `compared` was compared with the file itself, as it was at that commit, which need not be the newest;
+the others are written from memory. Compare a row when you touch it.
 """
 
 from __future__ import annotations
@@ -12,16 +13,21 @@ from typing import Any, Final
 
 @dataclass(frozen=True)
 class Public:
-    """One workload. `host` are its paths of the node, `pod` what its pod sets beside."""
+    """One workload. `host` are its paths of the node, `reads` those that it only reads, `pod` what its pod sets.
+
+    Where a row does not say what is only read, everything is written: that is the harder case.
+    """
 
     name: str
     address: str
     images: str  # separated by blanks
     host: str = ""  # separated by blanks
+    reads: str = ""
     kind: str = "DaemonSet"
     privileged: bool = False
     add: tuple[str, ...] = ()  # capabilities
     pod: dict[str, Any] = field(default_factory=dict)
+    compared: str = ""  # the file's commit
 
 
 NET: Final = {"hostNetwork": True}
@@ -75,8 +81,9 @@ PUBLIC: Final = (
         "calico-csi",
         GIT + "projectcalico/calico/blob/master/manifests/csi-driver.yaml",
         "docker.io/calico/csi docker.io/calico/node-driver-registrar",
-        "/var/run /var/lib/kubelet /var/lib/kubelet/plugins/csi.tigera.io",
+        "/var/run /etc/calico /var/lib/kubelet /var/lib/kubelet/plugins/csi.tigera.io/ /var/lib/kubelet/plugins_registry/",  # noqa: E501 - paths as the file has them
         privileged=True,
+        compared="01fe1dd",
     ),
     Public(
         "calico-kube-controllers",
@@ -103,10 +110,12 @@ PUBLIC: Final = (
     Public(
         "kube-router",
         GIT + "cloudnativelabs/kube-router/blob/master/daemonset/kubeadm-kuberouter.yaml",
-        "docker.io/cloudnativelabs/kube-router",
-        "/lib/modules /etc/cni/net.d /run/xtables.lock /",
+        "docker.io/cloudnativelabs/kube-router docker.io/library/busybox",
+        "/lib/modules /etc/cni/net.d /var/lib/kube-router/kubeconfig /run/xtables.lock",
+        reads="/lib/modules /var/lib/kube-router/kubeconfig",
         privileged=True,
-        pod=PID,
+        pod=NET,
+        compared="0253e5b",
     ),
     Public(
         "antrea-agent",
@@ -120,9 +129,10 @@ PUBLIC: Final = (
         "kube-multus-ds",
         GIT + "k8snetworkplumbingwg/multus-cni/blob/master/deployments/multus-daemonset-thick.yml",
         "ghcr.io/k8snetworkplumbingwg/multus-cni",
-        "/etc/cni/net.d /opt/cni/bin / /var/lib/cni /run /var/lib/kubelet /run/k8s.cni.cncf.io",
+        "/etc/cni/net.d /opt/cni/bin / /run /var/lib/cni/multus /var/lib/kubelet /run/k8s.cni.cncf.io /run/netns/ /etc/cni/multus/net.d",  # noqa: E501 - paths as the file has them
         privileged=True,
         pod=PID,
+        compared="05517e2",
     ),
     Public(
         "node-local-dns",
@@ -150,50 +160,57 @@ PUBLIC: Final = (
         "ebs-csi-node",
         GIT + "kubernetes-sigs/aws-ebs-csi-driver/blob/master/deploy/kubernetes/base/node.yaml",
         "public.ecr.aws/ebs-csi-driver/aws-ebs-csi-driver public.ecr.aws/csi-components/csi-node-driver-registrar public.ecr.aws/csi-components/livenessprobe",  # noqa: E501 - an address is one word
-        "/var/lib/kubelet /dev /var/lib/kubelet/plugins_registry",
+        "/var/lib/kubelet /var/lib/kubelet/plugins/ebs.csi.aws.com/ /var/lib/kubelet/plugins_registry/ /dev",
         privileged=True,
+        compared="0173c8e",
     ),
     Public(
         "efs-csi-node",
         GIT + "kubernetes-sigs/aws-efs-csi-driver/blob/master/deploy/kubernetes/base/node-daemonset.yaml",
-        "public.ecr.aws/efs-csi-driver/amazon/aws-efs-csi-driver public.ecr.aws/csi-components/csi-node-driver-registrar",  # noqa: E501 - an address is one word
-        "/var/lib/kubelet /var/run/efs /etc/amazon/efs",
+        "docker.io/amazon/aws-efs-csi-driver public.ecr.aws/eks-distro/kubernetes-csi/node-driver-registrar public.ecr.aws/eks-distro/kubernetes-csi/livenessprobe",  # noqa: E501 - an address is one word
+        "/var/lib/kubelet /var/lib/kubelet/plugins/efs.csi.aws.com/ /var/lib/kubelet/plugins_registry/ /var/run/efs /var/amazon/efs /etc/amazon/efs",  # noqa: E501 - paths as the file has them
         privileged=True,
         pod=NET,
+        compared="0155253",
     ),
     Public(
         "csi-azuredisk-node",
         GIT + "kubernetes-sigs/azuredisk-csi-driver/blob/master/deploy/csi-azuredisk-node.yaml",
-        "mcr.microsoft.com/oss/v2/kubernetes-csi/azuredisk-csi mcr.microsoft.com/oss/v2/kubernetes-csi/livenessprobe",
-        "/dev /sys/bus/scsi/devices /sys/class /var/lib/kubelet",
+        "mcr.microsoft.com/k8s/csi/azuredisk-csi mcr.microsoft.com/oss/kubernetes-csi/livenessprobe mcr.microsoft.com/oss/kubernetes-csi/csi-node-driver-registrar",  # noqa: E501 - an address is one word
+        "/var/lib/kubelet/plugins/disk.csi.azure.com /var/lib/kubelet/ /var/lib/kubelet/plugins_registry/ /etc/kubernetes/ /var/lib/waagent/ManagedIdentity-Settings /dev /sys/bus/scsi/devices /sys/class/scsi_host/",  # noqa: E501 - paths as the file has them
+        reads="/var/lib/waagent/ManagedIdentity-Settings",
         privileged=True,
         pod=NET,
+        compared="02e6381",
     ),
     Public(
         "csi-gce-pd-node",
         GIT
         + "kubernetes-sigs/gcp-compute-persistent-disk-csi-driver/blob/master/deploy/kubernetes/base/node_linux/node.yaml",  # noqa: E501 - an address is one word
-        "registry.k8s.io/cloud-provider-gcp/gcp-compute-persistent-disk-csi-driver registry.k8s.io/sig-storage/csi-node-driver-registrar",  # noqa: E501 - an address is one word
-        "/var/lib/kubelet /dev /etc/udev /run/udev /sys",
+        "gke.gcr.io/gcp-compute-persistent-disk-csi-driver registry.k8s.io/sig-storage/csi-node-driver-registrar",
+        "/var/lib/kubelet/plugins_registry/ /var/lib/kubelet /var/lib/kubelet/plugins/pd.csi.storage.gke.io/ /dev /etc/udev /lib/udev /run/udev /sys /lib/modules",  # noqa: E501 - paths as the file has them
         privileged=True,
         pod=NET,
+        compared="0681d2f",
     ),
     Public(
         "csi-nfs-node",
         GIT + "kubernetes-csi/csi-driver-nfs/blob/master/deploy/csi-nfs-node.yaml",
-        "registry.k8s.io/sig-storage/nfsplugin registry.k8s.io/sig-storage/livenessprobe",
-        KUBELET,
+        "gcr.io/k8s-staging-sig-storage/nfsplugin registry.k8s.io/sig-storage/livenessprobe registry.k8s.io/sig-storage/csi-node-driver-registrar",  # noqa: E501 - an address is one word
+        "/var/lib/kubelet/plugins/csi-nfsplugin /var/lib/kubelet/pods /var/lib/kubelet/plugins_registry",
         privileged=True,
         add=("SYS_ADMIN",),
         pod=NET,
+        compared="04d52d9",
     ),
     Public(
         "csi-smb-node",
         GIT + "kubernetes-csi/csi-driver-smb/blob/master/deploy/csi-smb-node.yaml",
-        "registry.k8s.io/sig-storage/smbplugin registry.k8s.io/sig-storage/csi-node-driver-registrar",
-        KUBELET,
+        "gcr.io/k8s-staging-sig-storage/smbplugin registry.k8s.io/sig-storage/livenessprobe registry.k8s.io/sig-storage/csi-node-driver-registrar",  # noqa: E501 - an address is one word
+        "/var/lib/kubelet/plugins/smb.csi.k8s.io /var/lib/kubelet/ /var/lib/kubelet/plugins_registry/",
         privileged=True,
         pod=NET,
+        compared="023adfd",
     ),
     Public(
         "csi-nfs-controller",
@@ -206,10 +223,12 @@ PUBLIC: Final = (
         "csi-rbdplugin",
         GIT + "ceph/ceph-csi/blob/devel/deploy/rbd/kubernetes/csi-rbdplugin.yaml",
         "quay.io/cephcsi/cephcsi registry.k8s.io/sig-storage/csi-node-driver-registrar",
-        "/dev /run/mount /sys /etc/selinux /lib/modules",
+        "/var/lib/kubelet/plugins/rbd.csi.ceph.com /var/lib/kubelet/plugins /var/lib/kubelet/pods /var/log/ceph /var/lib/kubelet/plugins_registry/ /dev /sys /etc/selinux /run/mount /lib/modules",  # noqa: E501 - paths as the file has them
+        reads="/etc/selinux /lib/modules",
         privileged=True,
         add=("SYS_ADMIN",),
         pod=PID,
+        compared="004f647",
     ),
     Public(
         "longhorn-manager",
@@ -221,18 +240,21 @@ PUBLIC: Final = (
     Public(
         "openstack-cinder-csi",
         GIT + "kubernetes/cloud-provider-openstack/blob/master/manifests/cinder-csi-plugin/cinder-csi-nodeplugin.yaml",
-        "registry.k8s.io/provider-os/cinder-csi-plugin registry.k8s.io/sig-storage/livenessprobe",
-        "/dev /var/lib/kubelet",
+        "docker.io/k8scloudprovider/cinder-csi-plugin quay.io/k8scsi/csi-node-driver-registrar",
+        "/var/lib/kubelet/plugins/cinder.csi.openstack.org /var/lib/kubelet/plugins_registry/ /var/lib/kubelet /var/lib/kubelet/pods /var/lib/cloud/data /dev",  # noqa: E501 - paths as the file has them
+        reads="/var/lib/cloud/data",
         privileged=True,
         add=("SYS_ADMIN",),
         pod=NET,
+        compared="01ce7e7",
     ),
     Public(
         "csi-secrets-store",
         GIT + "kubernetes-sigs/secrets-store-csi-driver/blob/main/deploy/secrets-store-csi-driver.yaml",
-        "registry.k8s.io/csi-secrets-store/driver registry.k8s.io/sig-storage/csi-node-driver-registrar",
-        "/var/lib/kubelet/pods /var/lib/kubelet/plugins_registry",
+        "k8s.gcr.io/csi-secrets-store/driver k8s.gcr.io/sig-storage/csi-node-driver-registrar k8s.gcr.io/sig-storage/livenessprobe",  # noqa: E501 - an address is one word
+        "/var/lib/kubelet/pods /var/lib/kubelet/plugins_registry/ /var/lib/kubelet/plugins/csi-secrets-store/ /etc/kubernetes/secrets-store-csi-providers",  # noqa: E501 - paths as the file has them
         privileged=True,
+        compared="0017b46",
     ),
     Public(
         "juicefs-csi-node",
@@ -246,15 +268,19 @@ PUBLIC: Final = (
         GIT + "prometheus-operator/kube-prometheus/blob/main/manifests/nodeExporter-daemonset.yaml",
         "quay.io/prometheus/node-exporter quay.io/brancz/kube-rbac-proxy",
         "/sys /",
+        reads="/sys /",
         add=("SYS_TIME",),
         pod=PID,
+        compared="01d4f1d",
     ),
     Public(
         "node-problem-detector",
         GIT + "kubernetes/node-problem-detector/blob/master/deployment/node-problem-detector.yaml",
         "registry.k8s.io/node-problem-detector/node-problem-detector",
-        "/var/log/ /dev/kmsg /etc/localtime /var/run/dbus",
+        "/var/log/ /dev/kmsg /etc/localtime",
+        reads="/var/log/ /dev/kmsg /etc/localtime",
         privileged=True,
+        compared="13b65d0",
     ),
     Public(
         "nfd-worker",
@@ -268,12 +294,16 @@ PUBLIC: Final = (
         GIT + "fluent/fluent-bit-kubernetes-logging/blob/master/output/elasticsearch/fluent-bit-ds.yaml",
         "docker.io/fluent/fluent-bit",
         "/var/log /var/lib/docker/containers",
+        reads="/var/lib/docker/containers",
+        compared="0f9cd6c",
     ),
     Public(
         "fluentd",
         GIT + "fluent/fluentd-kubernetes-daemonset/blob/master/fluentd-daemonset-elasticsearch-rbac.yaml",
         "docker.io/fluent/fluentd-kubernetes-daemonset",
         "/var/log /var/lib/docker/containers",
+        reads="/var/lib/docker/containers",
+        compared="0680408",
     ),
     Public(
         "promtail",
@@ -284,9 +314,11 @@ PUBLIC: Final = (
     Public(
         "filebeat",
         GIT + "elastic/beats/blob/main/deploy/kubernetes/filebeat-kubernetes.yaml",
-        "docker.elastic.co/beats/filebeat",
+        "docker.elastic.co/beats/filebeat-wolfi",
         "/var/lib/docker/containers /var/log /var/lib/filebeat-data",
+        reads="/var/lib/docker/containers /var/log",
         pod=NET,
+        compared="005f19f",
     ),
     Public(
         "vector",
@@ -310,8 +342,10 @@ PUBLIC: Final = (
     Public(
         "cadvisor",
         GIT + "google/cadvisor/blob/master/deploy/kubernetes/base/daemonset.yaml",
-        "gcr.io/cadvisor/cadvisor",
-        "/ /var/run /sys /var/lib/docker /dev/disk",
+        "k8s.gcr.io/cadvisor",
+        "/ /var/run /sys /var/lib/docker",
+        reads="/ /var/run /sys /var/lib/docker",
+        compared="01ef7f1",
     ),
     Public(
         "falco",
@@ -324,9 +358,11 @@ PUBLIC: Final = (
         "kured",
         GIT + "kubereboot/kured/blob/main/kured-ds.yaml",
         "ghcr.io/kubereboot/kured",
-        "/var/run/kured",
+        "/var/run",
+        reads="/var/run",
         privileged=True,
         pod={"hostPID": True},
+        compared="001fd3a",
     ),
     Public(
         "aws-node-termination-handler",
@@ -345,14 +381,16 @@ PUBLIC: Final = (
     Public(
         "metrics-server",
         GIT + "kubernetes-sigs/metrics-server/blob/master/manifests/base/deployment.yaml",
-        "registry.k8s.io/metrics-server/metrics-server",
+        "gcr.io/k8s-staging-metrics-server/metrics-server",
         kind="Deployment",
+        compared="009ffa2",
     ),
     Public(
         "kube-state-metrics",
         GIT + "kubernetes/kube-state-metrics/blob/main/examples/standard/deployment.yaml",
-        "registry.k8s.io/kube-state-metrics/kube-state-metrics",
+        "k8s.gcr.io/kube-state-metrics/kube-state-metrics",
         kind="Deployment",
+        compared="02efa65",
     ),
     Public(
         "ingress-nginx-controller",

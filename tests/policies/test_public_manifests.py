@@ -26,11 +26,17 @@ SITE = Site(
 
 def inputs(row: Public, images: str = "") -> dict[str, Any]:
     context = {"privileged": row.privileged, "capabilities": {"add": list(row.add)}}
-    containers = [
+    containers: list[dict[str, Any]] = [
         {"name": f"c{number}", "image": f"{each}@{DIGEST}", **({} if number else {"securityContext": context})}
         for number, each in enumerate((images or row.images).split())
     ]
-    volumes = [{"name": f"v{number}", "hostPath": {"path": path}} for number, path in enumerate(row.host.split())]
+    paths = list(enumerate(row.host.split()))
+    volumes = [{"name": f"v{number}", "hostPath": {"path": path}} for number, path in paths]
+    for container in containers:
+        container["volumeMounts"] = [
+            {"name": f"v{number}", "mountPath": f"/host/{number}", "readOnly": path in row.reads.split()}
+            for number, path in paths
+        ]
     pod = {"containers": containers, "volumes": volumes, "tolerations": [{"operator": "Exists"}], **row.pod}
     return {"metadata": {"name": row.name, "namespace": "kube-system"}, "spec": {"template": {"spec": pod}}}
 
@@ -40,6 +46,11 @@ def test_what_a_public_project_sets_is_not_refused(row: Public) -> None:
     found = shown(SITE, f"kubernetes:apps/v1:{row.kind}", inputs(row))
     assert texts(found, REFUSED) == []
     assert row.address.startswith("https://github.com/")
+
+
+def test_what_a_row_says_is_only_read_is_among_its_paths() -> None:
+    assert [row.name for row in PUBLIC if not set(row.reads.split()) <= set(row.host.split())] == []
+    assert sum(bool(row.compared) for row in PUBLIC) >= 21
 
 
 def test_there_are_sixty_and_those_that_reach_the_node_would_be_refused_with_another_image() -> None:
