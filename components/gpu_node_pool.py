@@ -55,7 +55,8 @@ class GpuNodePool(pulumi.ComponentResource):
     installs drivers (image, configuration management, GPU operator) does so, and this component compares the declared
     version with the one that GPU feature discovery reports and names the nodes that differ.
     Destroying it takes its labels and taints away and leaves the nodes as they were.
-    A name that the API server does not know is an error: a patch would make such a node.
+    A name that the API server does not know is an error, because a patch makes such a node: a preview reads every node
+    and says so before anything is made; an update without a preview says so afterwards.
     """
 
     node_names: pulumi.Output[Sequence[str]]
@@ -63,7 +64,8 @@ class GpuNodePool(pulumi.ComponentResource):
     gpus: pulumi.Output[int]
     """GPUs of the pool."""
     drifted_nodes: pulumi.Output[Sequence[str]]
-    """Nodes that report another driver than the declared one."""
+    """Nodes that report another driver than the declared one. A preview reads the nodes; after an update it is what
+    they reported when their patch was last written or refreshed."""
 
     def __init__(self, name: str, args: GpuNodePoolArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         if found_wrong := manifest.problems(args):
@@ -78,11 +80,12 @@ class GpuNodePool(pulumi.ComponentResource):
         taints = manifest.node_taints([_taint(taint) for taint in args.get("taints") or ()], has_gpus=has_gpus)
         spec: Any = {"taints": taints} if taints else None
         super().__init__("gpu-commons:index:GpuNodePool", name, {**args}, opts)
-        reported: dict[str, pulumi.Output[str | None]] = {}
+        seen: dict[str, Any] = {}
         for node_name in args["node_names"]:
-            found = Node.get(f"{name}-{node_name}-found", node_name, opts=pulumi.ResourceOptions(parent=self))
-            reported[node_name] = found.metadata.labels.apply(_reported_driver)
-            NodePatch(
+            # Only in a preview: what an update reads stays in the state, and then every refresh would find it changed,
+            # by our own patch, by a heartbeat.
+            found = _read(f"{name}-{node_name}-found", node_name, self) if pulumi.runtime.is_dry_run() else None
+            patch = NodePatch(
                 f"{name}-{node_name}",
                 metadata={
                     "name": node_name,
@@ -91,20 +94,44 @@ class GpuNodePool(pulumi.ComponentResource):
                     "annotations": {"pulumi.com/patchForce": "true"},
                 },
                 spec=spec,
-                opts=pulumi.ResourceOptions(parent=self, depends_on=[found]),
+                opts=pulumi.ResourceOptions(parent=self, depends_on=[found] if found else []),
             )
+            seen[node_name] = _labels_read(found) if found else _labels_patched(patch)
         self.node_names = pulumi.Output.from_input(list(args["node_names"]))
         self.gpus = pulumi.Output.from_input(len(args["node_names"]) * int(args.get("gpus_per_node") or 0))
-        self.drifted_nodes = pulumi.Output.all(declared=drivers, reported=reported).apply(self._compare)
+        self.drifted_nodes = pulumi.Output.all(declared=drivers, seen=seen).apply(self._compare)
         self.register_outputs({"node_names": self.node_names, "gpus": self.gpus, "drifted_nodes": self.drifted_nodes})
 
     def _compare(self, values: Mapping[str, Any]) -> Sequence[str]:
-        declared, reported = values["declared"], values["reported"]
+        declared, seen = values["declared"], values["seen"]
+        if unknown := [node for node in declared if seen[node] is None]:
+            raise pulumi.RunError(manifest.unknown_nodes(unknown))
+        reported = {node: found.get(labels.GFD_DRIVER) for node, found in seen.items()}
         drifted = manifest.differing_nodes(declared, reported)
+        if not pulumi.runtime.is_dry_run():
+            return drifted  # what the state remembers is too old for a warning
         for driver in dict.fromkeys(declared[node] for node in drifted):
             nodes = [node for node in drifted if declared[node] == driver]
-            pulumi.log.warn(f"driver {driver} is declared, but {_seen(nodes, reported)}", resource=self)
+            pulumi.log.warn(f"driver {driver} is declared, but {_told(nodes, reported)}", resource=self)
         return drifted
+
+
+def _read(name: str, node_name: str, parent: pulumi.Resource) -> Node:
+    return Node.get(name, node_name, opts=pulumi.ResourceOptions(parent=parent))
+
+
+def _labels_read(node: Node) -> pulumi.Output[Mapping[str, str]]:
+    return node.metadata.labels.apply(lambda found: found or {})
+
+
+def _labels_patched(patch: NodePatch) -> pulumi.Output[Mapping[str, str] | None]:
+    """Labels of the whole node, as its patch has left it; None where the patch itself has made that node.
+
+    A kubelet says how much its machine has in its first word. What no kubelet ever spoke for has no capacity.
+    """
+    has_kubelet = patch.status.apply(lambda status: bool(status and status.capacity))
+    labels_now = patch.metadata.apply(lambda metadata: (metadata and metadata.labels) or {})
+    return pulumi.Output.all(has_kubelet, labels_now).apply(lambda each: each[1] if each[0] else None)
 
 
 def _by_node(args: GpuNodePoolArgs, key: str, by_node: str) -> dict[str, Any]:
@@ -114,7 +141,7 @@ def _by_node(args: GpuNodePoolArgs, key: str, by_node: str) -> dict[str, Any]:
     return {node: own.get(node, given.get(key)) for node in args["node_names"]}
 
 
-def _seen(nodes: Sequence[str], reported: Mapping[str, str]) -> str:
+def _told(nodes: Sequence[str], reported: Mapping[str, str]) -> str:
     """`n01, n02 report 418.88; n03 reports 470.57.02`"""
     by_driver: dict[str, list[str]] = {}
     for node in nodes:
@@ -122,10 +149,6 @@ def _seen(nodes: Sequence[str], reported: Mapping[str, str]) -> str:
     return "; ".join(
         f"{', '.join(same)} {'reports' if len(same) == 1 else 'report'} {driver}" for driver, same in by_driver.items()
     )
-
-
-def _reported_driver(node_labels: Mapping[str, str] | None) -> str | None:
-    return (node_labels or {}).get(labels.GFD_DRIVER)
 
 
 def _taint(taint: Taint) -> Mapping[str, str]:

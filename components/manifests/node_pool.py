@@ -48,3 +48,12 @@ def node_taints(extra: Sequence[Mapping[str, str]], *, has_gpus: bool) -> list[d
 def differing_nodes(declared: Mapping[str, str | None], reported: Mapping[str, str | None]) -> list[str]:
     """Nodes that report another driver than the declared one; where one of the two is none, nobody is accused."""
     return sorted(node for node, driver in reported.items() if driver and declared[node] and driver != declared[node])
+
+
+def unknown_nodes(names: Sequence[str]) -> str:
+    """What to do about nodes that only a patch has made."""
+    this, node = ("this name", "a node") if len(names) == 1 else ("these names", "nodes")
+    return (
+        f"node_names: {', '.join(names)}: no kubelet has ever registered under {this}, so the patch has made {node} "
+        f"without a machine: kubectl delete node {' '.join(names)}, then name nodes that `kubectl get nodes` lists"
+    )

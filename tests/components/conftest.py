@@ -24,17 +24,28 @@ class Registered:
 
 @dataclass
 class Recording(pulumi.runtime.Mocks):
-    """Every resource in the order of registration; reads answer from `existing`, by their id."""
+    """Every resource in the order of registration; reads answer from `existing`, by their id; patches too."""
 
     existing: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     resources: list[Registered] = field(default_factory=list)
+    reads: list[str] = field(default_factory=list)
     outputs: dict[str, Any] = field(default_factory=dict)
 
     def new_resource(self, args: pulumi.runtime.MockResourceArgs) -> tuple[str | None, dict[str, Any]]:
         if args.resource_id:
+            self.reads.append(args.name)
             return args.resource_id, dict(self.existing[args.resource_id])
-        self.resources.append(Registered(args.typ, args.name, dict(args.inputs)))
-        return f"{args.name}-id", dict(args.inputs)
+        inputs = dict(args.inputs)
+        self.resources.append(Registered(args.typ, args.name, inputs))
+        return f"{args.name}-id", self._patched(inputs) if args.typ.endswith("Patch") else inputs
+
+    def _patched(self, patch: dict[str, Any]) -> dict[str, Any]:
+        """The whole object with the patch in it; a patch of what is not there makes it."""
+        metadata = patch["metadata"]
+        before = self.existing.get(metadata["name"], {})
+        theirs = before.get("metadata", {})
+        labels = {**theirs.get("labels", {}), **metadata.get("labels", {})}
+        return {**before, **patch, "metadata": {**theirs, **metadata, "labels": labels}}
 
     def call(self, args: pulumi.runtime.MockCallArgs) -> dict[str, Any]:
         return dict(args.args)

@@ -22,7 +22,7 @@ N10: GpuNodePoolArgs = {
 
 def node(name: str, driver: str | None) -> dict[str, Any]:
     labels = {"nvidia.com/cuda.driver-version.full": driver} if driver else {}
-    return {"metadata": {"name": name, "labels": labels}}
+    return {"metadata": {"name": name, "labels": labels}, "status": {"capacity": {"cpu": "8"}}}
 
 
 @pytest.fixture(params=[False, True], ids=["update", "preview"])
@@ -114,7 +114,7 @@ def test_each_node_is_compared_with_the_driver_that_it_is_supposed_to_run(
     told: list[str] = []
     monkeypatch.setattr(pulumi.log, "warn", lambda text, **_: told.append(text))
     nodes = {"n10": node("n10", "418.88"), "n11": node("n11", "418.88")}
-    run = recorded(lambda: {"drifted": GpuNodePool("p", PAIR).drifted_nodes}, existing=nodes)
+    run = recorded(lambda: {"drifted": GpuNodePool("p", PAIR).drifted_nodes}, existing=nodes, preview=True)
     assert run.outputs["drifted"] == ["n11"]
     assert told == ["driver 580.95.05 is declared, but n11 reports 418.88"]
 
@@ -167,9 +167,8 @@ def test_nodes_that_report_the_same_driver_are_told_together(
     monkeypatch.setattr(pulumi.log, "warn", lambda text, **_: told.append(text))
     reported = {"n18": "418.67", "n21": "418.67", "n22": "418.88", "n24": "470.57.02"}
     args = {**N10, "node_names": list(reported)}
-    recorded(
-        lambda: GpuNodePool("p", args) and None, existing={name: node(name, its) for name, its in reported.items()}
-    )
+    nodes = {name: node(name, its) for name, its in reported.items()}
+    recorded(lambda: GpuNodePool("p", args) and None, existing=nodes, preview=True)
     assert told == ["driver 418.88 is declared, but n18, n21 report 418.67; n24 reports 470.57.02"]
 
 
@@ -179,3 +178,31 @@ def test_a_pool_counts_its_gpus(recorded: Callable[..., Any]) -> None:
 
     nodes = {name: node(name, "418.88") for name in ("n18", "n21")}
     assert recorded(program, existing=nodes).outputs["gpus"] == 16
+
+
+def test_an_update_reads_no_node_and_so_leaves_nothing_that_a_refresh_could_find_changed(
+    recorded: Callable[..., Any],
+) -> None:
+    run = recorded(lambda: GpuNodePool("p", N10) and None, existing={"n10": node("n10", "418.88")})
+    assert run.reads == []
+    run = recorded(lambda: GpuNodePool("p", N10) and None, existing={"n10": node("n10", "418.88")}, preview=True)
+    assert run.reads == ["p-n10-found"]
+
+
+def test_an_update_warns_of_no_driver_because_it_remembers_an_old_one(
+    recorded: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told: list[str] = []
+    monkeypatch.setattr(pulumi.log, "warn", lambda text, **_: told.append(text))
+    program = lambda: {"drifted": GpuNodePool("p", N10).drifted_nodes}  # noqa: E731 - run twice
+    assert recorded(program, existing={"n10": node("n10", "418.67")}).outputs["drifted"] == ["n10"]
+    assert told == []
+    recorded(program, existing={"n10": node("n10", "418.67")}, preview=True)
+    assert told == ["driver 418.88 is declared, but n10 reports 418.67"]
+
+
+def test_a_node_that_only_the_patch_has_made_is_an_error_of_the_update(recorded: Callable[..., Any]) -> None:
+    args = {**N10, "node_names": ["n10", "n99"]}
+    with pytest.raises(pulumi.RunError, match="n99: no kubelet has ever registered under this name") as caught:
+        recorded(lambda: GpuNodePool("p", args) and None, existing={"n10": node("n10", "418.88")})
+    assert "kubectl delete node n99, then name nodes that `kubectl get nodes` lists" in str(caught.value)

@@ -12,6 +12,8 @@ import pytest
 from conversation import landing
 from pulumi import automation
 
+from components.gpu_node_pool import GpuNodePool
+
 if TYPE_CHECKING:
     from conftest import Cluster
 
@@ -92,6 +94,30 @@ def test_a_stack_goes_up_shows_no_change_and_goes_down(
     ours.destroy()
     assert cluster.list("apps/v1", "Deployment", namespace) == []
     assert cluster.list("v1", "Secret", namespace) == []
+
+
+def test_a_refresh_straight_after_an_update_shows_no_change(
+    stack: Stack, namespace: str, unique: str, cluster: Cluster
+) -> None:
+    """Pulumi docs, "Drift": what nobody changed is none, with a pool that patches nodes of others."""
+    # As a kubelet registers it: with its capacity, and it takes no pods.
+    registered = {"spec": {"unschedulable": True}, "status": {"capacity": {"cpu": "8"}}}
+    cluster.create({"apiVersion": "v1", "kind": "Node", "metadata": {"name": unique}, **registered})
+
+    def program(provider: k8s.Provider) -> None:
+        everything(provider, namespace)
+        options = pulumi.ResourceOptions(providers=[provider])
+        GpuNodePool("pool", {"pool": "conformance", "node_names": [unique]}, options)
+
+    try:
+        ours = stack(program)
+        assert set(ours.preview().change_summary) == {"create", "read"}
+        ours.up()
+        ours.refresh(expect_no_changes=True)
+        assert set(ours.preview(expect_no_changes=True).change_summary) == {"same", "read"}
+        ours.destroy()
+    finally:
+        cluster.delete("v1", "Node", unique)
 
 
 def test_a_new_config_map_comes_before_the_old_one_goes(stack: Stack, namespace: str, cluster: Cluster) -> None:

@@ -51,6 +51,10 @@ def test_every_node_of_a_pool_gets_its_labels_and_the_gpu_taint(deployed: Lab) -
     assert all(node["spec"]["taints"] == [GPU_TAINT] for node in nodes.values())
 
 
+def test_a_refresh_straight_after_an_update_shows_no_change(deployed: Lab) -> None:
+    deployed.pulumi("refresh", "--preview-only", "--expect-no-changes").succeeded()
+
+
 def test_another_driver_of_one_pool_changes_one_label_of_one_node(deployed: Lab, stack: Settings) -> None:
     before = deployed.nodes()
     assert "31 unchanged" in deployed.pulumi("preview", "--expect-no-changes").succeeded()
