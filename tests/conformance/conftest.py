@@ -27,8 +27,9 @@ from pulumi import automation
 
 from lab.providers.plugin import write_launcher
 
-sys.path.insert(0, str(Path(__file__).parent))  # for conversation.py: folders of tests are no packages here
+sys.path.insert(0, str(Path(__file__).parent))  # for conversation.py and others: folders of tests are no packages here
 from conversation import Conversation
+from differences import Intended
 
 HERE = Path(__file__).parent
 
@@ -116,6 +117,14 @@ def executable(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return write_launcher(target, Path(sys.executable), "lab.providers.kubernetes")
 
 
+@pytest.fixture(scope="session")
+def official(executable: Path) -> Callable[[Intended], bool]:
+    """`official(Intended.X)`: whether the plugin is the official one, asked where the two differ on purpose."""
+    with executable.open("rb") as file:
+        is_binary = file.read(4) == b"\x7fELF"  # the stand-in is a script
+    return lambda difference: is_binary and difference in Intended
+
+
 Configured = Callable[..., Conversation]
 
 
@@ -142,6 +151,16 @@ def configured(executable: Path, kubeconfig: Path, tmp_path_factory: pytest.Temp
 def plugin(configured: Configured, cluster: Cluster) -> Conversation:
     del cluster  # first of all the cluster must answer
     return configured()
+
+
+@pytest.fixture
+def imports_whole(plugin: Conversation, official: Callable[[Intended], bool]) -> bool:
+    """Whether an import brings what the object has.
+
+    The official plugin looks into its schema for which fields those are. One that was built from its sources without
+    the generated schema imports metadata alone; the released one carries the schema, and the stand-in needs none.
+    """
+    return not official(Intended.DEFAULTS) or "kubernetes:core/v1:ConfigMap" in plugin.described_kinds()
 
 
 @pytest.fixture

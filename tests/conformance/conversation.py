@@ -56,9 +56,10 @@ class Checked:
 
 @dataclass
 class Difference:
-    """`changes` maps property paths to kinds such as "update" and "update-replace"."""
+    """`changes` maps property paths to kinds such as "update" and "update-replace"; `keys` are the outermost ones."""
 
     changes: dict[str, str]
+    keys: list[str]
     replaces: list[str]
     delete_before_replace: bool
 
@@ -144,6 +145,14 @@ class Conversation:
         )
         with _refusals():
             return _difference(self.stub.DiffConfig(request))
+
+    def described_kinds(self) -> set[str]:
+        """The resources of the plugin's own schema; none where it carries no schema."""
+        try:
+            response = self.stub.GetSchema(provider_pb2.GetSchemaRequest())
+        except grpc.RpcError:
+            return set()
+        return set(json.loads(response.schema or "{}").get("resources", {}))
 
     def invoke(self, token: str, arguments: Mapping[str, Any]) -> Values:
         with _refusals():
@@ -285,7 +294,8 @@ def _difference(response: provider_pb2.DiffResponse) -> Difference:
     changes = {path: KINDS[each.kind] for path, each in response.detailedDiff.items()}
     if response.changes == provider_pb2.DiffResponse.DIFF_NONE:
         assert not changes, "no change, and yet a detailed diff"
-    return Difference(changes, sorted(response.replaces), response.deleteBeforeReplace)
+        assert not response.diffs, "no change, and yet keys that changed"
+    return Difference(changes, sorted(response.diffs), sorted(response.replaces), response.deleteBeforeReplace)
 
 
 @contextlib.contextmanager

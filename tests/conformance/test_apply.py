@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import base64
+import re
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from conversation import Conversation, Refused
+from conversation import Conversation, NotReady, Refused
+from differences import Intended
 
 from lab.providers.values import Secret, has_secret, plain
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from conftest import Cluster, Configured
 
 Values = dict[str, Any]
@@ -46,9 +50,10 @@ def deployment(namespace: str, replicas: int, **annotations: str) -> Values:
     }
 
 
-def managers(live: Values | None) -> set[str]:
+def managers(cluster: Cluster, namespace: str, name: str = "settings") -> list[str]:
+    live = cluster.get("v1", "ConfigMap", name, namespace)
     assert live is not None
-    return {each["manager"] for each in live["metadata"]["managedFields"] if each["operation"] == "Apply"}
+    return [each["manager"] for each in live["metadata"]["managedFields"] if each["operation"] == "Apply"]
 
 
 @pytest.fixture
@@ -68,22 +73,33 @@ def test_a_created_object_is_there_and_its_live_fields_are_outputs(
     assert outputs["metadata"]["uid"] == live["metadata"]["uid"]
 
 
-def test_each_resource_has_a_field_manager_of_its_own(plugin: Conversation, namespace: str, cluster: Cluster) -> None:
+def test_each_resource_has_a_field_manager_of_its_own(
+    mutable: Conversation, namespace: str, cluster: Cluster, official: Callable[[Intended], bool]
+) -> None:
     """Provider docs, "Server-side apply", field managers: one for each resource."""
+    appliers = []
     for name in ("one", "two"):
-        plugin.resource("core/v1:ConfigMap", name).create(config_map(namespace, {"a": "1"}, name))
-    one, two = (managers(cluster.get("v1", "ConfigMap", name, namespace)) for name in ("one", "two"))
-    assert all(each.startswith("pulumi-kubernetes-") for each in one | two)
-    assert len(one | two) == 2
+        resource = mutable.resource("core/v1:ConfigMap", name)
+        resource.create(config_map(namespace, {"a": "1"}, name))
+        created_by = managers(cluster, namespace, name)
+        resource.update(config_map(namespace, {"a": "2"}, name))
+        appliers += managers(cluster, namespace, name)
+        assert created_by == ([] if official(Intended.CREATE) else appliers[-1:])
+    assert [each for each in appliers if not re.fullmatch(r"pulumi-kubernetes-[0-9a-f]{8}", each)] == []
+    assert len(set(appliers)) == len(appliers) == 2
 
 
-def test_the_field_manager_stays_the_same_on_update(mutable: Conversation, namespace: str, cluster: Cluster) -> None:
+def test_the_field_manager_stays_the_same_from_update_to_update(
+    mutable: Conversation, namespace: str, cluster: Cluster
+) -> None:
     """Provider docs, "Server-side apply": otherwise a removed field would stay for ever."""
     resource = mutable.resource("core/v1:ConfigMap")
     resource.create(config_map(namespace, {"a": "1"}))
-    before = managers(cluster.get("v1", "ConfigMap", "settings", namespace))
     resource.update(config_map(namespace, {"a": "2"}))
-    assert managers(cluster.get("v1", "ConfigMap", "settings", namespace)) == before
+    before = managers(cluster, namespace)
+    assert len(before) == 1
+    resource.update(config_map(namespace, {"a": "3"}))
+    assert managers(cluster, namespace) == before
 
 
 def test_an_object_that_exists_is_not_taken_over(plugin: Conversation, namespace: str, cluster: Cluster) -> None:
@@ -116,12 +132,22 @@ def test_an_invalid_field_is_named(plugin: Conversation, namespace: str, cluster
     assert cluster.get("apps/v1", "Deployment", "web", namespace) is None
 
 
-def test_a_misspelt_field_is_refused(plugin: Conversation, namespace: str) -> None:
-    """Kubernetes docs, server-side apply: a field that the schema does not declare is refused."""
+def test_a_misspelt_field_is_refused_where_an_object_is_applied(
+    plugin: Conversation, namespace: str, cluster: Cluster, official: Callable[[Intended], bool]
+) -> None:
+    """Kubernetes docs, server-side apply: an unknown field is refused; in a plain create the server drops it."""
     body = deployment(namespace, 1)
     body["spec"]["replica"] = 3
-    with pytest.raises(Refused, match="replica"):
-        plugin.resource("apps/v1:Deployment").create(body)
+    resource = plugin.resource("apps/v1:Deployment")
+    if official(Intended.MISSPELT):
+        resource.create(body)
+        live = cluster.get("apps/v1", "Deployment", "web", namespace)
+        assert live is not None
+        assert "replica" not in live["spec"]
+    else:
+        with pytest.raises(Refused, match="replica"):
+            resource.create(body)
+        assert cluster.get("apps/v1", "Deployment", "web", namespace) is None
 
 
 def test_a_field_that_the_program_drops_goes_away(mutable: Conversation, namespace: str, cluster: Cluster) -> None:
@@ -149,14 +175,19 @@ def test_fields_of_others_stay(mutable: Conversation, namespace: str, cluster: C
 def test_a_field_that_somebody_else_changed_is_a_conflict(
     mutable: Conversation, namespace: str, cluster: Cluster
 ) -> None:
-    """Provider docs, "Server-side apply", conflicts: an error that names manager and field; nothing is changed."""
+    """Provider docs, "Server-side apply", conflicts: an error that names manager and field; nothing is changed.
+
+    The plugin tells it as an initialisation that failed: the new inputs are kept, and the next update tries again.
+    """
     resource = mutable.resource("core/v1:ConfigMap")
     resource.create(config_map(namespace, {"a": "1"}))
     cluster.merge(config_map(namespace, {"a": "theirs"}), namespace)
-    with pytest.raises(Refused, match=r"onflict") as refused:
+    said = r"(?is)failed to fully initialize or become live: server-side apply field conflict detected"
+    with pytest.raises(NotReady, match=said) as refused:
         resource.update(config_map(namespace, {"a": "2"}))
     assert "somebody-else" in str(refused.value)
     assert ".data.a" in str(refused.value)
+    assert refused.value.properties["data"] == {"a": "theirs"}
     live = cluster.get("v1", "ConfigMap", "settings", namespace)
     assert live is not None
     assert live["data"] == {"a": "theirs"}
@@ -171,17 +202,16 @@ def test_a_conflict_can_be_forced(mutable: Conversation, namespace: str, cluster
     assert resource.update(forced)["data"] == {"a": "2"}
 
 
-def test_every_conflict_can_be_forced_but_the_resources_own_word_counts_more(
+def test_every_conflict_can_be_forced_whatever_a_resource_says(
     configured: Configured, namespace: str, cluster: Cluster
 ) -> None:
-    """Provider docs, `enablePatchForce`: the annotation pulumi.com/patchForce comes first, then this setting."""
+    """Provider docs, `enablePatchForce`: each conflict is forced; an annotation that says "false" is none."""
     plugin = configured(enablePatchForce=True, enableConfigMapMutable=True)
     resource = plugin.resource("core/v1:ConfigMap")
     resource.create(config_map(namespace, {"a": "1"}))
     cluster.merge(config_map(namespace, {"a": "theirs"}), namespace)
-    with pytest.raises(Refused, match="onflict"):
-        resource.update(config_map(namespace, {"a": "2"}, annotations={"pulumi.com/patchForce": "false"}))
-    assert resource.update(config_map(namespace, {"a": "2"}))["data"] == {"a": "2"}
+    modest = config_map(namespace, {"a": "2"}, annotations={"pulumi.com/patchForce": "false"})
+    assert resource.update(modest)["data"] == {"a": "2"}
 
 
 def test_an_ignored_field_is_left_to_whoever_changed_it(plugin: Conversation, namespace: str, cluster: Cluster) -> None:
@@ -195,15 +225,20 @@ def test_an_ignored_field_is_left_to_whoever_changed_it(plugin: Conversation, na
     assert outputs["metadata"]["annotations"]["team"] == "a"
 
 
-def test_an_object_that_somebody_deleted_comes_back(mutable: Conversation, namespace: str, cluster: Cluster) -> None:
-    """Kubernetes docs, server-side apply: applying an object that is not there creates it."""
+def test_an_update_of_an_object_that_somebody_deleted_is_an_error(
+    mutable: Conversation, namespace: str, cluster: Cluster
+) -> None:
+    """Provider source, Update: the live object is read first. After a refresh the next update makes it."""
     resource = mutable.resource("core/v1:ConfigMap")
     resource.create(config_map(namespace, {"a": "1"}))
     cluster.delete("v1", "ConfigMap", "settings", namespace)
-    resource.update(config_map(namespace, {"a": "2"}))
-    live = cluster.get("v1", "ConfigMap", "settings", namespace)
-    assert live is not None
-    assert live["data"] == {"a": "2"}
+    said = r'(?s)update of resource .* failed: configmaps "settings" not found.*unable to get cluster state'
+    with pytest.raises(Refused, match=said):
+        resource.update(config_map(namespace, {"a": "2"}))
+    assert cluster.get("v1", "ConfigMap", "settings", namespace) is None
+    assert not resource.read()
+    resource.create(config_map(namespace, {"a": "2"}))
+    assert cluster.get("v1", "ConfigMap", "settings", namespace) is not None
 
 
 def test_a_secret_is_sent_in_clear_and_kept_sealed(plugin: Conversation, namespace: str, cluster: Cluster) -> None:

@@ -7,7 +7,7 @@ import time
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from conversation import Conversation, Refused, landing
+from conversation import Conversation, NotReady, landing
 
 if TYPE_CHECKING:
     from conftest import Cluster
@@ -80,7 +80,7 @@ def test_deleting_waits_for_finalizers(plugin: Conversation, namespace: str, clu
 
 
 def test_an_object_that_does_not_go_away_is_an_error(plugin: Conversation, namespace: str, cluster: Cluster) -> None:
-    """Provider docs, `customTimeouts.delete`: after it, an error."""
+    """Provider docs, `customTimeouts.delete`: after it, an error. The object stays in the state."""
     resource = plugin.resource("core/v1:ConfigMap")
     resource.create(config_map(namespace))
     held = {
@@ -90,8 +90,9 @@ def test_an_object_that_does_not_go_away_is_an_error(plugin: Conversation, names
     }
     cluster.merge(held, namespace)
     try:
-        with pytest.raises(Refused):
+        with pytest.raises(NotReady, match="timed out waiting for the condition"):
             resource.delete(timeout_s=2)
+        assert resource.id
     finally:
         cluster.merge({**held, "metadata": {"name": "settings", "finalizers": None}}, namespace)
 

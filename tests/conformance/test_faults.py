@@ -13,7 +13,8 @@ import pulumi
 import pulumi_kubernetes as k8s
 import pytest
 import yaml
-from conversation import Conversation
+from conversation import Conversation, NotReady, Refused
+from differences import Intended
 from pulumi import automation
 
 if TYPE_CHECKING:
@@ -106,16 +107,27 @@ def config_map(namespace: str) -> dict[str, Any]:
 
 
 def test_a_short_absence_of_the_server_is_waited_for(
-    executable: Path, through_line: str, line: Line, tmp_path: Path, namespace: str
+    executable: Path,
+    through_line: str,
+    line: Line,
+    tmp_path: Path,
+    namespace: str,
+    official: Callable[[Intended], bool],
 ) -> None:
-    """Issue 4, faults: bounded retries for connection errors; a restart of the API server fails no update."""
+    """A restart of the API server fails no update, with the stand-in; the official plugin fails, and then goes on."""
     plugin = Conversation(executable, {"kubeconfig": through_line}, tmp_path)
     plugin.configure()
     resource = plugin.resource("core/v1:ConfigMap")
     resource.create(config_map(namespace))
     line.cut()
-    threading.Timer(2, line.mend).start()
-    resource.update({**config_map(namespace), "data": {"a": "1"}})
+    changed = {**config_map(namespace), "data": {"a": "1"}}
+    if official(Intended.ABSENCE):
+        with pytest.raises((Refused, NotReady), match="unable to get cluster state"):
+            resource.update(changed)
+        line.mend()
+    else:
+        threading.Timer(2, line.mend).start()
+    resource.update(changed)
     assert resource.outputs["data"] == {"a": "1"}
     plugin.close()
 
@@ -132,9 +144,14 @@ def many(kubeconfig: str, namespace: str) -> Callable[[], None]:
 
 
 def test_an_update_whose_server_went_away_is_finished_by_the_next_one(
-    through_line: str, line: Line, namespace: str, cluster: Cluster, workspace: automation.LocalWorkspaceOptions
+    through_line: str,
+    line: Line,
+    namespace: str,
+    cluster: Cluster,
+    workspace: automation.LocalWorkspaceOptions,
+    official: Callable[[Intended], bool],
 ) -> None:
-    """Issue 4, faults: one clear error; the next update converges, and nothing is created twice."""
+    """An error, then the next update converges. Nothing is created twice, where a create can be repeated."""
     stack = automation.create_or_select_stack(
         "dev", project_name="conformance", program=many(through_line, namespace), opts=workspace
     )
@@ -147,12 +164,16 @@ def test_an_update_whose_server_went_away_is_finished_by_the_next_one(
 
     cutting = threading.Thread(target=cut_in_the_middle)
     cutting.start()
-    with pytest.raises(automation.CommandError, match="reach"):
+    said = "connection refused|EOF|reset|unreachable" if official(Intended.ABSENCE) else "reach"
+    with pytest.raises(automation.CommandError, match=said):
         stack.up()
     cutting.join()
     line.mend()
     stack.up()
     names = [each["metadata"]["name"] for each in cluster.list("v1", "ConfigMap", namespace)]
     made = [name for name in names if name.startswith("many-")]
-    assert len(made) == OBJECTS, sorted(made)
+    if official(Intended.CREATE):  # what was posted and not answered may be there as well, under another name
+        assert len(made) >= OBJECTS, sorted(made)
+    else:
+        assert len(made) == OBJECTS, sorted(made)
     stack.preview(expect_no_changes=True)

@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from differences import Intended
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from conftest import Cluster
     from conversation import Conversation
@@ -69,14 +70,17 @@ def test_deleting_a_patch_gives_its_fields_up_and_leaves_the_object(
 
 
 def test_deleting_a_patch_of_an_object_that_is_gone_does_not_bring_it_back(
-    plugin: Conversation, theirs: str, cluster: Cluster
+    plugin: Conversation, theirs: str, cluster: Cluster, official: Callable[[Intended], bool]
 ) -> None:
-    """Provider docs, "Patch resources", destroy: the object is never made by it."""
+    """Provider docs, "Patch resources", destroy: fields are given up. The official plugin makes an object."""
     resource = plugin.resource("core/v1:ConfigMapPatch")
     resource.create(patch(theirs, {"ours": "2"}))
     cluster.delete("v1", "ConfigMap", "theirs", theirs)
     resource.delete()
-    assert cluster.get("v1", "ConfigMap", "theirs", theirs) is None
+    if official(Intended.DELETED_PATCH):
+        assert data_of(cluster, theirs) == {}
+    else:
+        assert cluster.get("v1", "ConfigMap", "theirs", theirs) is None
 
 
 def test_a_patch_of_an_object_that_is_not_there_makes_it_and_leaves_it(

@@ -303,3 +303,25 @@ def test_a_conflict_names_manager_field_and_the_two_ways_out() -> None:
     assert "ConfigMap hub/a: conflict" in said
     assert '.data.a: conflict with "kubectl"' in said
     assert "pulumi.com/patchForce" in said
+
+
+def test_a_text_of_a_secret_is_told_where_the_server_keeps_it() -> None:
+    kind = ObjectKind("v1", "Secret")
+    old = {"stringData": Secret({"a": "1", "b": Secret("2")}), "data": {"c": "Mw=="}}
+
+    def changes(new: Properties) -> dict[str, Change]:
+        return dict(difference.compare(kind, old, new, config_map_mutable=False, secret_mutable=True).changes)
+
+    assert changes({**old, "stringData": {"a": "9", "b": UNKNOWN}}) == {
+        "data.a": Change.UPDATE,
+        "data.b": Change.UPDATE,
+    }
+    assert changes({"data": {"a": "MQ==", "b": "Mg==", "c": "Mw=="}}) == {}
+    assert changes({**old, "stringData": UNKNOWN}) == {"stringData": Change.UPDATE}
+
+
+def test_an_object_that_somebody_deleted_is_named_as_the_server_names_it() -> None:
+    served = Served("apps/v1", "Deployment", "deployments", is_namespaced=True)
+    said = messages.gone(served, "web", "urn:web")
+    assert said.startswith('update of resource "urn:web" failed: deployments.apps "web" not found\n')
+    assert "`pulumi refresh`" in said

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,7 @@ from lab.instance import Instance, LabError
 from lab.stand_ins import images
 from lab.toolchain import Toolchain
 
+PROJECT = Path(__file__).parents[2]
 DEVICE_PLUGIN = (
     "nvcr.io/nvidia/k8s-device-plugin:v0.17.1@sha256:af31e2b7c7f89834c4e5219860def7ac2e49a207b3d4e8610d5a26772b7738e5"
 )
@@ -88,3 +90,15 @@ def test_a_missing_count_says_where_it_was_looked_for(tmp_path: Path) -> None:
     place = tmp_path / "gpu-commons" / "gpus"
     with pytest.raises(LabError, match=rf"neither the variable GPU_COMMONS_STAND_IN_GPUS nor the file {place}"):
         run_device_plugin(f"--kubelet-socket={tmp_path / 'kubelet.sock'}")
+
+
+def test_each_intended_difference_from_the_official_plugin_has_a_reason_and_a_case() -> None:
+    suite = PROJECT / "tests" / "conformance"
+    names = dict(re.findall(r'^    ([A-Z_]+) = "(.*)"$', (suite / "differences.py").read_text(), re.MULTILINE))
+    page = (PROJECT / "docs" / "lab.md").read_text()
+    table = page.partition("| difference | official plugin | stand-in | why it differs |\n|---|---|---|---|\n")[2]
+    rows = [line.strip("|").split("|") for line in table.partition("\n\n")[0].splitlines()]
+    assert [row[0].strip() for row in rows] == list(names.values())
+    assert [row for row in rows if len(row) != 4 or not all(each.strip() for each in row)] == []
+    cases = "".join(path.read_text() for path in suite.glob("test_*.py"))
+    assert [name for name in names if f"official(Intended.{name})" not in cases] == []

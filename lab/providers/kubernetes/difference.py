@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import re
 from collections.abc import Iterator
 from typing import Any, Final
@@ -65,13 +66,36 @@ def compare(
     kind: ObjectKind, old: Properties, new: Properties, *, config_map_mutable: bool, secret_mutable: bool
 ) -> Difference:
     """The difference of two inputs of one object. An unknown new value counts as a change."""
-    changes = dict(_changes((), without_nulls(old), without_nulls(new)))
+    sides = without_nulls(old), without_nulls(new)
+    if kind.kind == "Secret" and not kind.group and all(map(_is_readable_secret, sides)):
+        sides = _as_kept(sides[0]), _as_kept(sides[1])
+    changes = dict(_changes((), *sides))
     fixed = immutable_paths(kind, old, config_map_mutable=config_map_mutable, secret_mutable=secret_mutable)
     detailed = {
         render(path): replacing(change) if any(_overlap(path, each) for each in fixed) else change
         for path, change in changes.items()
     }
     return finished(detailed, old, new)
+
+
+def _is_readable_secret(inputs: Properties) -> bool:
+    return all(isinstance(_bare(inputs.get(key, {})), dict) for key in ("stringData", "data"))
+
+
+def _as_kept(inputs: Properties) -> Properties:
+    """A Secret's `stringData` among its `data`, in base64: so the server keeps it, and so a change of it is told."""
+    if "stringData" not in inputs:
+        return inputs
+    encoded = {
+        key: base64.b64encode(value.encode()).decode() if isinstance(value := _bare(each), str) else value
+        for key, each in _bare(inputs["stringData"]).items()
+    }
+    kept = {key: value for key, value in inputs.items() if key != "stringData"}
+    return {**kept, "data": {**_bare(inputs.get("data", {})), **encoded}}
+
+
+def _bare(value: Any) -> Any:
+    return value.value if isinstance(value, Secret) else value
 
 
 def finished(changes: dict[str, Change], old: Properties, new: Properties) -> Difference:
@@ -143,7 +167,7 @@ def parse(text: str) -> Path:
 
 
 def _changes(path: Path, old: Any, new: Any) -> Iterator[tuple[Path, Change]]:
-    old, new = (side.value if isinstance(side, Secret) else side for side in (old, new))
+    old, new = _bare(old), _bare(new)
     if isinstance(old, dict) and isinstance(new, dict):
         for key in [*old, *(key for key in new if key not in old)]:
             if key in old and key in new:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from lab.providers.kubernetes.kinds import ObjectKind
+from lab.providers.kubernetes.kinds import ObjectKind, Served
 from lab.providers.values import Properties, Secret, leaves
 
 FORCE_HINT: Final = (
@@ -54,4 +54,26 @@ def not_ready(kind: ObjectKind, place: str, missing: str, *, timeout_s: float | 
 
 def still_there(kind: ObjectKind, place: str, finalizers: list[str], *, timeout_s: float) -> str:
     held = f"; its finalizers are {', '.join(finalizers)}" if finalizers else ""
-    return f"{kind.kind} {place} is still there {timeout_s:g} s after it was deleted{held}"
+    return (
+        f"{kind.kind} {place} is still there {timeout_s:g} s after it was deleted: "
+        f"timed out waiting for the condition{held}"
+    )
+
+
+def gone(served: Served, name: str, urn: str) -> str:
+    """An update of what somebody deleted. The first words are the official plugin's."""
+    group = served.api_version.rpartition("/")[0]
+    missing = f'{served.plural}{"." if group else ""}{group} "{name}" not found'
+    return (
+        f'update of resource "{urn}" failed: {missing}\nunable to get cluster state: {missing}. Somebody deleted it: '
+        "`pulumi refresh` takes it out of the state, and the next update makes it again"
+    )
+
+
+def not_updated(place: str, refused: str, *, is_conflict: bool) -> str:
+    """An update that the server refused. The first words are the official plugin's: it speaks of its state, too."""
+    conflict = "Server-Side Apply field conflict detected. " if is_conflict else ""
+    return (
+        f'the Kubernetes API server reported that "{place}" failed to fully initialize or become live: '
+        f"{conflict}{refused}"
+    )

@@ -65,9 +65,17 @@ class Operation:
             return self._echo()
         served = served or self._served()
         body = self._body(served)
-        if request.ignore_changes:
-            body = self._without_ignored(served, body)
-        live = self._guard(lambda: self._apply(served, body, is_dry=request.is_preview))
+        before = self._live(served, body)
+        if before is None:  # an apply would make it anew; the official plugin leaves that to a refresh
+            raise PluginError(messages.gone(served, body["metadata"]["name"], request.urn))
+        body = self._without_ignored(before, body)
+        try:
+            live = self._guard(lambda: self._apply(served, body, is_dry=request.is_preview))
+        except ApiError as error:
+            if request.is_preview:
+                raise
+            reason = messages.not_updated(_place(before), str(error), is_conflict=error.status == 409)
+            raise PartialFailureError(_place(before), self._outputs(before), request.inputs, [reason]) from error
         if request.is_preview:
             return self._outputs(state.previewed(live, is_new=False))
         return self._settled(served, live)
@@ -119,7 +127,11 @@ class Operation:
                 raise
         if not waiting.skips_await(request.state):
             limit_s = waiting.timeout_of(request.state, request.timeout_s)
-            waiting.until_gone(self._target(served), path, str(live["metadata"]["uid"]), timeout_s=limit_s)
+            try:
+                waiting.until_gone(self._target(served), path, str(live["metadata"]["uid"]), timeout_s=limit_s)
+            except waiting.NotReadyError as error:
+                outputs = self._outputs(error.live)
+                raise PartialFailureError(request.identifier, outputs, request.old_inputs, error.reasons) from error
 
     def causes_of_dry_run(self) -> list[tuple[str, str]]:
         """What the server would say against the new inputs; empty when nothing, or when it cannot be asked."""
@@ -184,8 +196,8 @@ class Operation:
             raise PartialFailureError(_place(live), self._outputs(live), inputs, [str(error)]) from error
 
     def _apply(self, served: Served, body: Properties, *, is_dry: bool = False, is_forced: bool = False) -> Properties:
-        wish = annotation(body, FORCE)  # on the resource it beats the provider's setting, either way
-        forced = is_forced or (self._settings.enable_patch_force if wish is None else str(wish).lower() == "true")
+        wish = str(annotation(body, FORCE)).lower() == "true"
+        forced = is_forced or wish or self._settings.enable_patch_force
         query = {"fieldManager": self._manager, "force": str(forced).lower(), "fieldValidation": "Warn"}
         if is_dry:
             query["dryRun"] = "All"
@@ -222,11 +234,9 @@ class Operation:
         except ApiError:
             return live
 
-    def _without_ignored(self, served: Served, body: Properties) -> Properties:
-        live = self._live(served, body)
-        if live is not None:
-            for path in self._request.ignore_changes:
-                body = state.without_ignored(body, live, difference.parse(path))
+    def _without_ignored(self, live: Properties, body: Properties) -> Properties:
+        for path in self._request.ignore_changes:
+            body = state.without_ignored(body, live, difference.parse(path))
         return body
 
     def _live(self, served: Served, body: Properties) -> Properties | None:

@@ -1,8 +1,8 @@
 """The stand-in for Pulumi's Kubernetes provider: what the engine asks, answered.
 
 It follows the behaviour of pulumi-kubernetes 4.34 with server-side apply; `tests/conformance` names it case by case.
-Known differences: no Helm, no Kustomize, no client-side apply, no schema; all pods of a Deployment are waited for, not
-only enough of them; an object that an interrupted run of the same resource made is taken over.
+It has no Helm, no Kustomize, no client-side apply and no schema. Where it does something else on purpose, docs/lab.md
+says why, and the suite what each of the two does (`tests/conformance/differences.py`).
 """
 
 from __future__ import annotations
@@ -170,7 +170,9 @@ class KubernetesProvider:
             raise PluginError(f"{token}: this stand-in has no Helm and no Kustomize; it has {YAML_DECODE}")
         text = plain(arguments.get("text", ""))
         try:
-            documents = [each for each in yaml.safe_load_all(text) if each]
+            # Manifests have empty documents and half ones; the official plugin leaves both out.
+            read = [each for each in yaml.safe_load_all(text) if isinstance(each, dict)]
+            documents = [each for each in read if each.get("kind") and each.get("apiVersion")]
         except yaml.YAMLError as error:
             raise PluginError(f"{YAML_DECODE}: {error}") from error
         return {"result": documents}

@@ -110,7 +110,7 @@ def until_ready(target: Target, live: Properties, *, timeout_s: float) -> Proper
 
 
 def until_gone(target: Target, path: str, uid: str, *, timeout_s: float) -> None:
-    """Return when the object (that one, not a new one of the same name) is gone. Raises PluginError after time-out."""
+    """Return when the object (that one, not a new one of the same name) is gone. Raises NotReadyError in the end."""
     deadline = time.monotonic() + timeout_s
     for pause_s in _pauses():
         live = target.api.find(path)
@@ -118,7 +118,9 @@ def until_gone(target: Target, path: str, uid: str, *, timeout_s: float) -> None
             return
         finalizers = [str(each) for each in live["metadata"].get("finalizers", ())]
         if time.monotonic() >= deadline:
-            raise PluginError(messages.still_there(target.kind, _place(live), finalizers, timeout_s=timeout_s))
+            raise NotReadyError(
+                live, [messages.still_there(target.kind, _place(live), finalizers, timeout_s=timeout_s)]
+            )
         waiting = f"waiting for finalizers {', '.join(finalizers)}" if finalizers else "waiting until it is gone"
         target.engine.status(target.urn, waiting)
         target.engine.wait(min(pause_s, max(deadline - time.monotonic(), 0)))
