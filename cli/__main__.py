@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import importlib
-import os
-import sys
 from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Final
 
 import click
+
+from cli.entry import Guarded, run
 
 COMMANDS: Final[Mapping[str, str]] = MappingProxyType(
     {
@@ -25,12 +25,9 @@ COMMANDS: Final[Mapping[str, str]] = MappingProxyType(
         "schema": "JSON Schemas: case, answer, matrix, comment, stack, pack.",
     }
 )
-USAGE: Final = 2
-INTERRUPTED: Final = 130  # as shells say it: 128 and the number of the signal
-CLOSED_PIPE: Final = 141
 
 
-class Commands(click.Group):
+class Commands(Guarded):
     """The commands of this folder, each imported when it is needed; the list of all needs none of them."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
@@ -58,14 +55,6 @@ class Commands(click.Group):
                 raise
             raise click.UsageError(f"{error.message} Did you mean '{close[0]}'?", ctx) from None
 
-    def invoke(self, ctx: click.Context) -> object:
-        """Run the command; a reader that has gone ends it without a word."""
-        try:
-            return super().invoke(ctx)
-        except BrokenPipeError:
-            _let_go_of_stdout()
-            ctx.exit(CLOSED_PIPE)
-
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """The list, without importing what it lists."""
         with formatter.section("Commands"):
@@ -89,29 +78,7 @@ def commands() -> None:
 
 def main() -> None:
     """Run, and leave without a traceback whatever ends the command."""
-    for stream in (sys.stdout, sys.stderr):
-        if hasattr(stream, "reconfigure"):
-            stream.reconfigure(errors="replace")  # a terminal without ✓ still gets the words
-    try:
-        code = commands.main(prog_name="gpu-commons", standalone_mode=False)
-        sys.stdout.flush()
-    except click.ClickException as error:
-        error.show()
-        code = error.exit_code
-    except (click.Abort, KeyboardInterrupt):
-        code = INTERRUPTED
-    except BrokenPipeError:
-        _let_go_of_stdout()
-        code = CLOSED_PIPE
-    except OSError as error:
-        click.echo(f"error: {error.filename or 'output'}: {error.strerror}", err=True)
-        code = USAGE
-    sys.exit(code if isinstance(code, int) else 0)
-
-
-def _let_go_of_stdout() -> None:
-    """What is still in the buffer has no reader; the interpreter would complain about it while it ends."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    run(commands, "gpu-commons")
 
 
 if __name__ == "__main__":

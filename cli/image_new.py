@@ -14,6 +14,7 @@ import click
 
 from cli.terminal import InputError, as_json, json_text
 from components.problems import nearest
+from images.inspection.surroundings import network_faults
 from images.load import IMAGES, SPEC_FILE, SpecError, load_family, read_spec
 from images.lock import lock_command
 from images.pins import wheel_pin
@@ -156,6 +157,8 @@ def _lock(spec: ImageSpec, folder: Path) -> str:
     uv = _uv()
     if uv is None:
         return "there is no uv here to resolve the pins: pip install uv"
+    for fault in network_faults(os.environ):  # uv says less, or passes over it
+        return str(fault)
     click.echo(f"resolving the pins of {spec.name} …", err=True)
     environment = {**os.environ, "PATH": f"{uv.parent}{os.pathsep}{os.environ.get('PATH', '')}"}
     done = subprocess.run(

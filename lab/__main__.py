@@ -11,6 +11,7 @@ from typing import Any
 
 import click
 
+from cli.entry import Guarded, run
 from lab import engine, health, operations, sdks, steps, summary
 from lab.instance import Instance, LabError, find_instance, forget_instance, open_instance
 from lab.toolchain import Toolchain
@@ -50,7 +51,7 @@ VERBOSE = click.option(
 )
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(cls=Guarded, context_settings={"help_option_names": ["-h", "--help"]})
 @click.option("--instance", "name", default="default", show_default=True, help="Which lab: each has its own folder.")
 @click.pass_context
 def main(context: click.Context, name: str) -> None:
@@ -214,4 +215,4 @@ def _stack_file(stack: str) -> Path:
 
 
 if __name__ == "__main__":
-    main()
+    run(main, "python -m lab", failure=1)

@@ -27,6 +27,8 @@ from typing import Any
 
 import httpx
 
+from images.inspection.faults import InspectError
+from images.inspection.surroundings import check_network
 from lab import go_builds, processes
 from lab.instance import LabError, cache_home
 
@@ -220,6 +222,10 @@ def fetch(download: Download, programs: tuple[str, ...], bin_folder: Path) -> No
 
     Raises UnreachableError when a server cannot be asked, LabError when a sum is wrong: that is never overlooked.
     """
+    try:
+        check_network(os.environ)
+    except InspectError as fault:
+        raise LabError(str(fault)) from None
     with httpx.Client(timeout=httpx.Timeout(300, connect=CONNECT_WITHIN_S), follow_redirects=True) as client:
         for program in programs if "{program}" in download.url else ("",):
             url = download.url.format(program=program)

@@ -7,6 +7,7 @@ Docker Hub, NGC, GHCR, Quay, ECR, Artifact Registry and plain registries speak o
 from __future__ import annotations
 
 import logging
+import os
 import random
 import time
 from collections.abc import Callable, Generator, Iterator, Mapping
@@ -26,6 +27,7 @@ from images.inspection.credentials import Login
 from images.inspection.faults import InspectError
 from images.inspection.manifest import INDEXES, MANIFESTS, SCHEMA_1, Descriptor, Document, document
 from images.inspection.sources import Budget, check_document, checked, too_big
+from images.inspection.surroundings import check_network, proxy_variables
 
 _ACCEPT: Final = ", ".join((*INDEXES, *MANIFESTS, "application/vnd.docker.distribution.manifest.v1+prettyjws"))
 _HUB_HOST: Final = "registry-1.docker.io"
@@ -85,6 +87,7 @@ class Session:
 
     def __post_init__(self) -> None:
         """Open the pool. Certificates are always checked; SSL_CERT_FILE and the proxy variables count."""
+        check_network(os.environ)
         self._client = httpx.Client(
             timeout=httpx.Timeout(self.patience.read_s, connect=min(10.0, self.patience.read_s), pool=None),
             limits=httpx.Limits(max_connections=self.connections, max_keepalive_connections=self.connections),
@@ -421,6 +424,10 @@ def unreachable(name: str, host: str, error: httpx.HTTPError) -> InspectError:
         return InspectError(
             name, f"the certificate of {host} is not trusted", "let SSL_CERT_FILE name the authority that signed it"
         )
+    proxies = proxy_variables(os.environ)
+    way = f", and the proxy in {proxies[0]}" if proxies else ""
     return InspectError(
-        name, f"{host} cannot be reached: {str(error)[:_CODES_SHOWN] or 'no answer'}", "check the name and the network"
+        name,
+        f"{host} cannot be reached: {str(error)[:_CODES_SHOWN] or 'no answer'}",
+        f"check the name and the network{way}",
     )

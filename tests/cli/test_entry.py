@@ -1,0 +1,154 @@
+"""Commands whose surroundings are broken: one line that says what and where, the right code, and no traceback."""
+
+from __future__ import annotations
+
+import errno
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from click.testing import Result
+
+from cli.entry import explained
+from images.inspection.surroundings import network_faults
+
+Run = Callable[..., Result]
+PROJECT = Path(__file__).resolve().parents[2]
+GPU_COMMONS = (sys.executable, "-m", "cli")
+LAB = (sys.executable, "-m", "lab")
+ONE = ("check", "--gpu", "T4", "--driver", "535.54.03", "--cuda", "12.2")
+
+
+def ended(*command: str, redirected: str = "", **variables: str) -> tuple[int, str, str]:
+    """Code, output and errors of a command that a shell starts."""
+    environment = {**os.environ, "PYTHONPATH": str(PROJECT), **variables}
+    line = ["bash", "-c", f'exec "$@" {redirected}', "-", *command]
+    done = subprocess.run(line, capture_output=True, text=True, check=False, cwd=PROJECT, env=environment, timeout=60)
+    return done.returncode, done.stdout, done.stderr
+
+
+@pytest.mark.parametrize("command", [(*GPU_COMMONS, *ONE), (*GPU_COMMONS, "--help")])
+@pytest.mark.parametrize(
+    ("redirected", "why"), [(">&-", "Bad file descriptor"), (">/dev/full", "No space left on device")]
+)
+def test_an_output_that_takes_nothing_is_told_in_one_line(command: tuple[str, ...], redirected: str, why: str) -> None:
+    code, _, said = ended(*command, redirected=redirected)
+    assert code == 2
+    assert said == (
+        f"error: standard output: {why}; what was written there is not whole: let it go to a file or a pipe\n"
+    )
+
+
+def test_the_lab_ends_likewise() -> None:
+    code, _, said = ended(*LAB, "--help", redirected=">/dev/full")
+    assert code == 1
+    assert said.startswith("error: standard output: No space left on device")
+    assert "Traceback" not in said
+
+
+@pytest.mark.parametrize("program", [GPU_COMMONS, LAB])
+def test_help_that_nobody_reads_ends_without_a_word(program: tuple[str, ...]) -> None:
+    reading, writing = os.pipe()
+    os.close(reading)
+    try:
+        done = subprocess.run(
+            [*program, "--help"], stdout=writing, stderr=subprocess.PIPE, check=False, cwd=PROJECT, timeout=60
+        )
+    finally:
+        os.close(writing)
+    assert (done.returncode, done.stderr) == (141, b"")
+
+
+@pytest.mark.parametrize("redirected", ["2>&-", "2>/dev/full", "<&-"])
+def test_other_streams_that_are_closed_or_full_change_no_answer(redirected: str) -> None:
+    code, told, _ = ended(*GPU_COMMONS, *ONE, redirected=redirected)
+    assert code == 0
+    assert "compatible" in told
+
+
+def test_a_file_that_is_opened_next_does_not_become_the_closed_output(tmp_path: Path) -> None:
+    page = tmp_path / "page.html"
+    code, _, _ = ended(*GPU_COMMONS, "matrix", "--stack", "dsmlp-fall", "--html", str(page), redirected=">&-")
+    assert code in {0, 1, 2}
+    assert page.read_text().startswith("<!")
+    assert page.read_text().rstrip().endswith("</html>")
+
+
+def test_a_working_directory_that_is_gone_is_named(tmp_path: Path) -> None:
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    line = f"cd '{gone}' && rmdir '{gone}' && exec '{sys.executable}' -m cli stack check dsmlp-fall"
+    environment = {**os.environ, "PYTHONPATH": str(PROJECT)}
+    done = subprocess.run(["bash", "-c", line], capture_output=True, text=True, check=False, env=environment)
+    assert done.returncode == 2
+    assert done.stderr == "error: the working directory is gone: change to a folder that is there (cd …)\n"
+
+
+@pytest.fixture
+def surroundings(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
+    """Without proxies and certificates of this machine."""
+    for name in ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY", "SSL_CERT_FILE", "SSL_CERT_DIR"):
+        monkeypatch.delenv(name, raising=False)
+        monkeypatch.delenv(name.lower(), raising=False)
+    return monkeypatch
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "said"),
+    [
+        ("HTTPS_PROXY", "http://[::1", 'HTTPS_PROXY: "http://[::1" is not the address of a proxy'),
+        ("https_proxy", "http://proxy:http", 'https_proxy: "http://proxy:http" is not the address of a proxy'),
+        (
+            "HTTP_PROXY",
+            "http://u:hush42@x:99999",
+            'HTTP_PROXY: "http://(secret)@x:99999" is not the address of a proxy',
+        ),
+        ("HTTP_PROXY", "http://a b:1", 'HTTP_PROXY: "http://a b:1" is not the address of a proxy'),
+        ("ALL_PROXY", "ftp://x:1", 'ALL_PROXY: "ftp://x:1" has the scheme ftp, which no proxy has'),
+        ("ALL_PROXY", "socks5://127.0.0.1:1", "is a SOCKS proxy, which needs the package socksio"),
+        ("SSL_CERT_FILE", "/nonexistent/ca.pem", 'SSL_CERT_FILE: "/nonexistent/ca.pem" cannot be read: No such file'),
+        ("SSL_CERT_FILE", "/tmp", 'SSL_CERT_FILE: "/tmp" cannot be read: Is a directory'),
+        ("SSL_CERT_FILE", __file__, "holds no certificates in PEM"),
+        ("SSL_CERT_DIR", "/nonexistent", 'SSL_CERT_DIR: "/nonexistent" is no folder'),
+    ],
+)
+def test_a_broken_variable_of_the_network_is_named(
+    run: Run, surroundings: pytest.MonkeyPatch, name: str, value: str, said: str
+) -> None:
+    surroundings.setenv(name, value)
+    result = run("inspect", "127.0.0.1:1/a/b:1")
+    assert result.exit_code == 2
+    told = result.stderr or str(result.exception)
+    assert said.replace("(secret)", "…") in told.replace("(secret)", "…")
+    assert "hush42" not in told
+
+
+@pytest.mark.parametrize(
+    "value", ["http://proxy:3128", "proxy.example.edu:3128", "http://u:p@proxy:3128/", "http://[::1]:3128", "https://p"]
+)
+def test_a_proxy_that_can_be_one_is_none_of_our_business(value: str) -> None:
+    assert list(network_faults({"HTTPS_PROXY": value, "http_proxy": value})) == []
+
+
+def test_empty_variables_count_for_nothing() -> None:
+    assert list(network_faults({"HTTPS_PROXY": "", "SSL_CERT_FILE": "", "SSL_CERT_DIR": ""})) == []
+
+
+def test_a_mistake_is_told_without_the_secret_in_it() -> None:
+    code, _, said = ended(*GPU_COMMONS, "explain", "https://bob:hush42@example.edu")
+    assert code == 2
+    assert "hush42" not in said
+    assert "https://(secret)@example.edu" in said or "https://…@example.edu" in said
+
+
+def test_an_error_of_ours_is_not_taken_for_one_of_the_system() -> None:
+    assert explained(ValueError("x")) is None
+    assert explained(OSError(errno.EACCES, "Permission denied", "/x")) == "/x: Permission denied"
+    assert explained(RuntimeError("Could not determine home directory.")) == (
+        "HOME: nobody says where your home is: let HOME name a folder"
+    )
+    no_folder = FileNotFoundError(errno.ENOENT, "No usable temporary directory found in ['/x']")
+    assert str(explained(no_folder)).startswith("TMPDIR: ")
