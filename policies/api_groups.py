@@ -51,6 +51,7 @@ OUT_OF_SIGHT: Final[Mapping[str, str]] = {
     "helm.toolkit.fluxcd.io:HelmRelease": "Flux renders its chart in the cluster",
     "kustomize.toolkit.fluxcd.io:Kustomization": "Flux applies it in the cluster",
     "helm.cattle.io:HelmChart": "its chart is rendered in the cluster",
+    "helm.cattle.io:HelmChartConfig": "its chart is rendered in the cluster",
     "helm.crossplane.io:Release": "its chart is rendered in the cluster",
     "argoproj.io:Application": "Argo CD applies it in the cluster",
     "argoproj.io:ApplicationSet": "Argo CD applies it in the cluster",
@@ -61,6 +62,16 @@ OUT_OF_SIGHT: Final[Mapping[str, str]] = {
     "operators.coreos.com:Subscription": "its operator is installed in the cluster",
     "pkg.crossplane.io:Provider": "its package is installed in the cluster",
     "pkg.crossplane.io:Function": "its package is installed in the cluster",
+    "addons.cluster.x-k8s.io:HelmChartProxy": "its chart is rendered in the cluster",
+    "apps.open-cluster-management.io:HelmRelease": "its chart is rendered in the cluster",
+    "apps.open-cluster-management.io:Subscription": _APPLIED,
+    "config.projectsveltos.io:ClusterProfile": _APPLIED,
+    "config.projectsveltos.io:Profile": _APPLIED,
+    "core.oam.dev:Application": "KubeVela renders it in the cluster",
+    "gitops.kluctl.io:KluctlDeployment": _APPLIED,
+    "infra.contrib.fluxcd.io:Terraform": "Terraform makes it",
+    "olm.operatorframework.io:ClusterExtension": "its operator is installed in the cluster",
+    "pulumi.com:Program": "another Pulumi program makes it",
     "pulumi.com:Stack": "another Pulumi program makes it",
 }
 
@@ -88,6 +99,9 @@ CHANGES_PODS: Final[Mapping[str, str]] = {
     "mutations.gatekeeper.sh:AssignMetadata": "",
     "mutations.gatekeeper.sh:ModifySet": "",
     "policies.kyverno.io:MutatingPolicy": "",
+    "policies.kyverno.io:NamespacedMutatingPolicy": "",
+    "policy.karmada.io:ClusterOverridePolicy": "",
+    "policy.karmada.io:OverridePolicy": "",
 }
 
 # Images, containers and pod templates in these are patterns, addresses or rules: no pod comes of them.

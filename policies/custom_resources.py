@@ -15,7 +15,7 @@ from components.labels import NVIDIA_PREFIX
 from components.placement import UNKNOWN, Unknown
 from policies.api_groups import BUILT_IN, CHANGES_PODS, MADE_ELSEWHERE, OUT_OF_SIGHT, PATTERNS, WITHOUT_PODS
 from policies.kinds import kind_of
-from policies.pod_fields import changes_pods, way_to_gpus
+from policies.pod_fields import POD_FIELDS, changes_pods, way_to_gpus
 
 _ABOUT: Final = frozenset({"apiVersion", "kind", "metadata", "status"})  # of an object, not what it wants
 # Keys below which pod templates stand: spec, template, pytorchReplicaSpecs, workerGroupSpecs, replicatedJobs, tasks.
@@ -26,8 +26,10 @@ _IMAGE_PARTS: Final = ("repository", "name", "tag", "digest", "registry", "value
 # Templates of pods that stand in another object, of the cluster or of a bundle.
 _REFERENCES: Final = frozenset(
     {
+        "baseRefs",
         "clusterWorkflowTemplateRef",
         "jobTemplateRef",
+        "modelFormat",
         "pipelineRef",
         "podTemplateRef",
         "runtimeRef",
@@ -38,9 +40,10 @@ _REFERENCES: Final = frozenset(
     }
 )
 # Templates and patches of pods, or whole objects, that are written as text.
-_TEXTS: Final = re.compile(r"^(?:pod_?(?:spec|template)(?:_?(?:patch|yaml|file))?|manifest)$", re.IGNORECASE)
+_TEXTS: Final = re.compile(r"^(?:pod[_-]?(?:spec|template)(?:[_-]?(?:patch|yaml|file))?|manifest)$", re.IGNORECASE)
 _CONTAINERS: Final = ("container", "containers", "initContainers", "sidecars")
-_POD_LISTS: Final = ("containers", "initContainers", "ephemeralContainers")
+# Of a pod, what is judged as one.
+_JUDGED: Final = ("containers", "initContainers", "ephemeralContainers", "volumes", "runtimeClassName")
 
 CHANGES: Final = "changes pods after they were judged"
 NAMES: Final = "names an image or GPUs"
@@ -104,9 +107,26 @@ def places(token: str, inputs: Mapping[str, Any]) -> Iterator[Place]:
         yield Place("spec", None, REFERS)
 
 
+def filled_in_later(value: Any) -> Any:
+    """The same with UNKNOWN for each text that its controller writes: ${schema.spec.image}, {{inputs.parameters.x}}."""
+    if isinstance(value, str):
+        return UNKNOWN if _PLACEHOLDER.search(value) else value
+    if isinstance(value, Mapping):
+        return {key: filled_in_later(inner) for key, inner in value.items()}
+    if isinstance(value, Sequence):
+        return [filled_in_later(each) for each in value]
+    return value
+
+
+# kro, Argo, Tekton. Not $(NAME), which the kubelet fills in, nor the $NAME of a shell.
+_PLACEHOLDER: Final = re.compile(
+    r"\$\{[^}]*\.[^}]*\}|\{\{.*?\}\}|\$\((?:params|tasks|context|workspaces|inputs)[.\[]", re.DOTALL
+)
+
+
 def _places(value: Any, path: str, patterns: Collection[str]) -> Iterator[Place]:
     if value is UNKNOWN:
-        if _HOLDER.search(path):
+        if _HOLDER.search(path) or POD_FIELDS.match(_holder(path)):
             yield Place(path, UNKNOWN)
     elif isinstance(value, Mapping):
         yield from _of_mapping(value, path, patterns)
@@ -123,8 +143,8 @@ def _of_mapping(value: Mapping[str, Any], path: str, patterns: Collection[str]) 
         judged = ("metadata", "spec")
     elif _is_pod(value):
         yield Place(path, {"spec": value})
-        judged = _POD_LISTS
-    elif why := _makes_pods(value, path):
+        judged = _JUDGED
+    if why := _names_image(value) if judged else _makes_pods(value, path):
         yield Place(path, None, why)
     for key, inner in value.items():
         if key not in judged and key not in patterns:
@@ -133,8 +153,10 @@ def _of_mapping(value: Mapping[str, Any], path: str, patterns: Collection[str]) 
 
 def _beside(pod: Mapping[str, Any], path: str, patterns: Collection[str]) -> Iterator[Place]:
     """What else stands in a pod template of a kind whose template is more than a pod."""
+    if why := _names_image(pod):
+        yield Place(path, None, why)
     for key, inner in pod.items():
-        if key not in _POD_LISTS and key not in patterns and key not in {"volumes", "runtimeClassName"}:
+        if key not in _JUDGED and key not in patterns:
             yield from _inner(key, inner, f"{path}.{key}", patterns)
 
 
@@ -143,7 +165,7 @@ def _inner(key: str, value: Any, path: str, patterns: Collection[str]) -> Iterat
         yield Place(path, UNKNOWN if value is UNKNOWN else None, REFERS)
     elif way := way_to_gpus(key, value):
         yield Place(path, None, way)
-    elif isinstance(value, str) and value and _TEXTS.match(key.rpartition(".")[2]):
+    elif isinstance(value, str) and value and any(_TEXTS.match(step) for step in key.split(".")):
         yield Place(path, None, TEXT)
     else:
         yield from _places(value, path, patterns)
@@ -163,12 +185,20 @@ def _is_pod(value: Mapping[str, Any]) -> bool:
 
 def _makes_pods(value: Mapping[str, Any], path: str) -> str | None:
     """Why pods may come of it: a container of another shape, or what a controller makes one from."""
-    if any(_is_image(each) for key, each in value.items() if _IMAGE.search(str(key))) or _asks(value):
+    if _names_image(value) or _asks(value):
         return NAMES
-    holder = path.rpartition(".")[2].partition("[")[0]
-    if holder in _CONTAINERS and value and not any(_IMAGE.search(str(key)) for key in value):
+    if _holder(path) in _CONTAINERS and value and not any(_IMAGE.search(str(key)) for key in value):
         return NO_IMAGE
     return None
+
+
+def _names_image(value: Mapping[str, Any]) -> str | None:
+    return NAMES if any(_is_image(each) for key, each in value.items() if _IMAGE.search(str(key))) else None
+
+
+def _holder(path: str) -> str:
+    """The key below which a value stands, alone or in a list."""
+    return path.rpartition(".")[2].partition("[")[0]
 
 
 def _is_image(value: Any) -> bool:
@@ -180,7 +210,7 @@ def _is_image(value: Any) -> bool:
 
 
 def _asks(value: Mapping[str, Any]) -> bool:
-    """`resources`, or as Kubeflow's trainer has it `resourcesPerNode`, with amounts of an NVIDIA device.
+    """`resources`, `computeResources`, Kubeflow's `resourcesPerNode`: with amounts of an NVIDIA device.
 
     Or as Spark has it: `gpu: {name: nvidia.com/gpu, quantity: 1}`.
     """
@@ -189,7 +219,7 @@ def _asks(value: Mapping[str, Any]) -> bool:
     amounts = [
         each.get(kind)
         for key, each in value.items()
-        if key.startswith("resources") and isinstance(each, Mapping)
+        if "resource" in key.lower() and isinstance(each, Mapping)
         for kind in ("limits", "requests")
     ]
     return any(key.startswith(NVIDIA_PREFIX) for each in amounts if isinstance(each, Mapping) for key in each)

@@ -17,16 +17,9 @@ from policies.host_paths import DEVICE_PLUGINS, chooses_gpus, of_volume, plain, 
 from policies.model import Site, Workload
 from policies.pod_images import pod_images
 from policies.privileges import enters, host_processes, privileges
-from policies.visibility import VISIBILITY_VARIABLES, VISIBLE_DEVICES, is_hiding
+from policies.visibility import DEVICE_ANNOTATIONS, VISIBILITY_VARIABLES, VISIBLE_DEVICES, is_hiding
 from policies.workloads import asks_for_gpus, asks_somewhere, containers
 
-# Annotations that make the runtime add devices. Any prefix may stand before the first: it is a setting of the toolkit,
-# and its NRI plug-in has one of its own. Sources: github:cncf-tags/container-device-interface pkg/cdi/annotations.go,
-# github:NVIDIA/nvidia-container-toolkit internal/nri, github:containerd/nri plugins/device-injector,
-# github:cri-o/cri-o pkg/annotations.
-DEVICE_ANNOTATIONS = re.compile(
-    r"cdi\.k8s\.io/|(?:^|[.-])(?:nri\.io|noderesource\.dev)/|^io\.kubernetes\.cri-o\.Devices"
-)
 NUMBERS = re.compile(r"\bmajor\W{1,4}195\b")  # of NVIDIA's device files, whatever they are called
 
 

@@ -9,45 +9,100 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from components.labels import NVIDIA_CLASSES, NVIDIA_PREFIX
-from policies.host_paths import reaches
-from policies.visibility import VISIBILITY_VARIABLES, is_hiding
+from components.labels import NVIDIA_PREFIX
+from components.placement import UNKNOWN
+from policies.host_paths import chooses_gpus, reaches
+from policies.visibility import DEVICE_ANNOTATIONS, VISIBILITY_VARIABLES, is_hiding
 
+NOT_KNOWN: Final = "is not known yet"
 _DEVICES: Final = frozenset({"deviceName", "resourceName"})  # of a virtual machine
 _MAKER: Final = re.compile(r"^10de:", re.IGNORECASE)  # NVIDIA, as PCI numbers it
 # In what changes pods: what gives them GPUs.
 _CHANGES: Final = re.compile(
-    r"NVIDIA_|CUDA_VISIBLE|\b(?:runtimeClassName|hostPath|hostPID)\b|\.privileged\b|\bprivileged\W{1,4}true"
-    r"|nvidia\.com/|cdi\.k8s\.io|nri\.io",
+    r"NVIDIA_|CUDA_VISIBLE|\b(?:runtimeClassName|hostPath|hostPID|SYS_ADMIN|nodeName)\b|[./]privileged\b"
+    r"|\bprivileged\W{1,4}true|nvidia\.com/|cdi\.k8s\.io|nri\.io",
     re.IGNORECASE,
 )
+_IMAGES: Final = re.compile(r"\bimage\b")  # in the same: another image than the one that was judged
+# Fields by which GPUs can be reached; what is not known yet of one of them may do so.
+POD_FIELDS: Final = re.compile(
+    r"^(?:.*[a-z])?(?:env(?:Vars?)?|volumes?|volumeMounts|hostPath|securityContext|privileged|runtimeClass(?:Name)?"
+    r"|podAnnotations)$",
+    re.IGNORECASE,
+)
+# NAME=value in an argument, a script or a file that stands in the resource as a text.
+_SET_IN_TEXT: Final = re.compile(
+    r"\b(NVIDIA_VISIBLE_DEVICES)[\"']?\s*(?:=|:)\s*[\"']?(?!(?:void|none)\b)[\w$]", re.IGNORECASE
+)
+_GPU_CLASS: Final = re.compile(r"nvidia|gpu|cuda", re.IGNORECASE)
+_COUNT: Final = re.compile(r"^(?:num[_-]?)?gpus?(?:[_-]?(?:count|limit|request|num|amount))?$", re.IGNORECASE)
 
 
 def way_to_gpus(key: str, value: Any) -> str | None:
     """What of one field reaches GPUs past the scheduler. A key may be dotted, as Spark and Flink write theirs."""
     steps = key.split(".")
     last = steps[-1]
-    if isinstance(value, Mapping):  # {name: NVIDIA_VISIBLE_DEVICES, value: all}; hostPath: {path: /dev}
-        return _variable(value.get("name"), value.get("value")) or (
-            _path(value.get("path")) if last == "hostPath" else None
-        )
+    is_path = last.lower().endswith("hostpath") or "hostPath" in steps
+    if isinstance(value, Mapping):
+        is_asked = _COUNT.match(last) and _is_amount(value.get("value"))
+        return _entry(value) or ("asks for GPUs" if is_asked else _path(value.get("path")) if is_path else None)
+    if value is UNKNOWN:
+        return NOT_KNOWN if POD_FIELDS.match(last) or is_path or last in VISIBILITY_VARIABLES else None
+    if last == "envFrom" and value:
+        return "takes variables from elsewhere"
+    if isinstance(value, Sequence) and not isinstance(value, str):
+        return None
     text = value if isinstance(value, str) else ""
-    found = _variable(last, value)
-    if last == "privileged" and str(value).lower() == "true":
-        found = "is privileged"
-    elif last == "runtimeClassName" and text in NVIDIA_CLASSES:
-        found = f"has the runtime class {text}"
-    elif (last in _DEVICES and text.startswith(NVIDIA_PREFIX)) or _MAKER.match(text):
-        found = f"names the device {text}"
-    elif "hostPath" in steps:
-        found = _path(text)
-    return found
+    return (
+        _variable(last, value)
+        or ("is privileged" if last == "privileged" and str(value).lower() == "true" else None)
+        or _named(last, steps, text)
+        or (_path(text) if is_path else None)
+        or _said(key, text)
+        or ("asks for GPUs" if _COUNT.match(last) and _is_amount(value) else None)
+    )
+
+
+def _entry(value: Mapping[str, Any]) -> str | None:
+    """{name: NVIDIA_VISIBLE_DEVICES, value: all}, and the same from a ConfigMap; gpu: {value: 1} of Run:ai."""
+    name = value.get("name", value.get("key"))
+    if name is UNKNOWN and ("value" in value or "valueFrom" in value):
+        return NOT_KNOWN
+    given = "from elsewhere" if value.get("valueFrom") else value.get("value")
+    return _variable(name, given)
+
+
+def _named(last: str, steps: Sequence[str], text: str) -> str | None:
+    """A runtime class, a device, a resource."""
+    if last in {"runtimeClassName", "runtimeClass"} and _GPU_CLASS.search(text):
+        return f"has the runtime class {text}"
+    if (last in _DEVICES and text.startswith(NVIDIA_PREFIX)) or _MAKER.match(text) or text.startswith("/dev/nvidia"):
+        return f"names the device {text}"
+    # spark.executor.resource.gpu.vendor; external-resource.gpu.kubernetes.config-key of Flink
+    is_asked = last in {"vendor", "config-key"} and text.startswith("nvidia.com")
+    return "asks for GPUs" if is_asked and any("gpu" in step for step in steps) else None
+
+
+def _said(key: str, text: str) -> str | None:
+    """What an annotation, a place in a container or a longer text says."""
+    if DEVICE_ANNOTATIONS.search(key) and "nvidia" in (key + text).lower():
+        return "is an annotation that adds GPUs"
+    if key == "mountPath" and chooses_gpus(text):
+        return "chooses GPUs past the scheduler"
+    return f"sets {found[1]} in a text" if (found := _SET_IN_TEXT.search(text)) else None
+
+
+def _is_amount(value: Any) -> bool:
+    if isinstance(value, bool):
+        return False
+    return bool(re.fullmatch(r"[0-9]*\.?[0-9]*", str(value))) and str(value).strip("0.") != ""
 
 
 def changes_pods(value: Any, below: str = "") -> bool:
     """Whether a rule that changes pods touches what gives them GPUs; `below` names the keys of such rules."""
     if not below:
-        return bool(_CHANGES.search("\n".join(_texts(value))))
+        text = "\n".join(_texts(value))
+        return bool(_CHANGES.search(text) or _IMAGES.search(text))
     if isinstance(value, Mapping):
         return any(changes_pods(inner, "" if key == below else below) for key, inner in value.items())
     is_list = isinstance(value, Sequence) and not isinstance(value, str)
@@ -60,6 +115,8 @@ def _variable(name: Any, value: Any) -> str | None:
 
 
 def _path(path: Any) -> str | None:
+    if path is UNKNOWN:
+        return NOT_KNOWN
     return f"mounts {path} of the node" if isinstance(path, str) and any(reaches(path)) else None
 
 

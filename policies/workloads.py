@@ -18,7 +18,7 @@ from components.manifests.pools import one_of, required
 from components.manifests.runtime import RUNTIME_CLASS
 from components.placement import UNKNOWN, Unknown, quantity
 from components.problems import listing
-from policies.custom_resources import is_custom, out_of_sight, places
+from policies.custom_resources import filled_in_later, is_custom, out_of_sight, places
 from policies.kinds import Kind, kind_of, objects
 from policies.model import Daemon, Workload
 
@@ -176,7 +176,7 @@ def _of_custom_resource(token: str, label: str, inputs: Mapping[str, Any]) -> It
     others: list[str] = []
     for place in places(token, inputs):
         if isinstance(place.template, Mapping):
-            pod = _with_images(place.template["spec"])
+            pod = _with_images(filled_in_later(place.template["spec"]))
             is_patch = token.endswith("Patch")
             yield _workload(f"{place.path} of {label}", pod, place.template.get("metadata"), is_patch=is_patch)
         else:

@@ -232,7 +232,10 @@ PATTERN = {"spec": {"containers": [{"name": "*", "image": "*:latest", "securityC
             "kyverno.io/v1:ClusterPolicy",
             {"rules": [{"match": {"any": []}, "validate": {"pattern": PATTERN}, "verifyImages": [{"image": "x"}]}]},
         ),
-        ("kyverno.io/v1:Policy", {"rules": [{"mutate": {"patchStrategicMerge": PATTERN}}]}),
+        (
+            "kyverno.io/v1:Policy",
+            {"rules": [{"mutate": {"patchStrategicMerge": {"metadata": {"labels": {"a": "b"}}}}}]},
+        ),
         ("policies.kyverno.io/v1alpha1:ImageValidatingPolicy", {"matchImageReferences": [{"image": "x"}]}),
         ("constraints.gatekeeper.sh/v1beta1:K8sAllowedRepos", {"parameters": {"image": "x", "containers": [{}]}}),
         ("image.toolkit.fluxcd.io/v1:ImageRepository", {"image": "ghcr.io/x/y", "interval": "1m"}),
