@@ -12,7 +12,7 @@ _NAMED: Final = re.compile(
     r"(?<![\w/@-])(?P<name>[A-Za-z_][\w.-]{,200})(?P<sign>(?:\\*[\"'])?(?:[ \t]*(?::=|=>|=(?!=)|:(?!:))[ \t]*))(?!=)"
 )
 _OPTION: Final = re.compile(
-    r"(?<![\w-])--?(?P<name>[A-Za-z][\w.-]{1,100})(?:=|[ \t]+|\\*[\"'],\s*|[\"']?\s*\n\s*-[ \t]+)(?=[^\s-])"
+    r"(?<![\w-])--?(?P<name>[A-Za-z][\w.-]{1,100})(?:=|[ \t]+|\\*[\"'],?\s*|[\"']?\s*\n\s*-[ \t]+)(?=[^\s-])"
     r"(?P<value>\\*\"[^\"\n]*\"|\\*'[^'\n]*'|[^\s,;\"'\])}]+)"
 )
 _PAIR: Final = re.compile(
@@ -24,6 +24,9 @@ _ELEMENT: Final = re.compile(r"<(?P<name>[\w.:-]+)(?:\s[^<>]*)?>(?P<value>[^<]+)
 _SPACED: Final = re.compile(
     r"(?<![\w./-])(?=[\w-]{,60}?(?i:pass|secret|token|key|cred|pw|auth|jwt|pat))"
     r"(?P<name>[A-Za-z][\w-]{2,60})[ \t]+(?P<value>\\*\"[^\"\n]+\"|'[^'\n]+'|[^\s\"',;]+)"
+)
+_KEYED_ELEMENT: Final = re.compile(
+    r"<\w+\s[^<>]{,200}?\b(?:key|name|id)=[\"'](?P<name>[\w.-]+)[\"'][^<>]{,200}>(?P<value>[^<]+)</"
 )
 _DIRECTIVES: Final = frozenset({"requirepass", "masterauth", "bindpw", "rootpw", "bind_pw"})
 _BEFORE_A_NAME: Final = re.compile(r"(?:(?:^|[\s;&|])(?:set|setenv|configure set|config set)|(?:^|\n)[ \t]*ENV)[ \t]+$")
@@ -47,7 +50,7 @@ def assigned_spans(text: str) -> Iterator[Span]:
     for match in _PAIR.finditer(text):
         if is_secret(match["name"]) and (span := value_span(text, match.start("value"), match.end(), match["sign"])):
             yield span
-    for pattern in (_ELEMENT, _HEADER):
+    for pattern in (_ELEMENT, _KEYED_ELEMENT, _HEADER):
         for match in pattern.finditer(text):
             if (pattern is _HEADER or is_secret(match["name"])) and not is_harmless(match["value"]):
                 yield match.span("value")

@@ -16,6 +16,8 @@ _KNOWN: Final = tuple(
         rf"\b(?:mysql\w*|mariadb[\w-]*)\s{_REST}??-p(?=\S)",
         rf"\b(?:mongo\w*|ldap\w+|influx|psql|sqlcmd|cqlsh|rabbitmqadmin|mc)\s{_REST}??-(?:p|w|P) ?(?=\S)",
         rf"\bredis-cli\s{_REST}??-a ",
+        r"\becho\s+(?:-n\s+)?(?=\S+\s*\|[^\n]{,200}--password-stdin)",
+        rf"\bssh-keygen\s{_REST}??-[NP] ",
         rf"\bopenssl\s{_REST}??(?:-k |-pass(?:in|out)? pass:)",
         rf"\b(?:curl|wget|http|https)\s{_REST}??(?:-u|-U|--user|--proxy-user)[ =]?['\"]?[^\s:'\"]+:",
         r"--(?:proxy-)?user[ =]['\"]?[A-Za-z][^\s:'\"]*:(?!\d+(?:\s|$))",

@@ -7,9 +7,9 @@ from itertools import pairwise
 from typing import Final
 
 _SECRET_WORD: Final = re.compile(
-    r"(?:^|_)(?:[A-Z0-9]*(?:PASSWORDS?|PASSWD|PASSPHRASE|SECRETS?|TOKEN|CREDENTIALS?|APIKEYS?|AUTHKEY|PRIVATEKEY)|PAT)"
+    r"(?:^|_)(?:[A-Z0-9]*(?:PASS_?WORDS?|PASSWD|PASSPHRASE|SECRETS?|TOKEN|CREDENTIALS?|APIKEYS?|AUTHKEY|PRIVATEKEY)|PAT)"
     r"(?=_|$)"
-    r"|(?:API|ACCESS|PRIVATE|SECRET|AUTH|ACCOUNT|DEPLOY|ENCRYPTION|SIGNING|STORAGE|MASTER|KAGGLE|SHARED|CLIENT)"
+    r"|(?:API|ACCESS|PRIVATE|SECRET|AUTH|ACCOUNT|DEPLOY|ENCRYPTION|SIGNING|STORAGE|MASTER|KAGGLE|SHARED|CLIENT|APPLICATION|CONSUMER)"
     r"_?KEYS?(?:_ID|_DATA)?$"
     r"|(?:^|_)(?:PASS|JWT)$|_(?:PW|PWD)$|^(?:BINDPW|ROOTPW|REQUIREPASS|MASTERAUTH)$"
     r"|(?:API|AUTH|ACCESS|BEARER|REFRESH)_TOKENS$"
@@ -17,10 +17,14 @@ _SECRET_WORD: Final = re.compile(
 # These say where a secret is, or how it is shaped, not what it is.
 _ABOUT_ONE: Final = re.compile(
     r"_(?:FILE|PATH|DIR|URL|URI|NAME|NAMES|TYPE|LENGTH|LIMIT|COUNT|TTL|HEADER|ENDPOINT|EXPIRY|VERSION|ENABLED|POLICY"
-    r"|REF|CLASS|SECONDS|MODE)$"
+    r"|REF|CLASS|SECONDS|MODE|LIFETIME|EXPIRATION|DAYS|STDIN)$"
     r"|^(?:EXISTING|TLS|IMAGE_PULL|PULL)_SECRETS?$|^AUTOMOUNT_"
+    # Of a language model.
+    r"|(?:^|_)(?:EOS|BOS|PAD|UNK|SEP|CLS|MASK|STOP|IMAGE)_TOKENS?$|_TOKEN_ID$"
 )
 _SAYS_LITTLE: Final = frozenset({"key", "keys", "tokens", "pass", "pw", "pwd"})
+# Below these stands where Kubernetes finds a secret.
+_REFERENCES: Final = frozenset({"valueFrom", "secretKeyRef", "secretRef", "envFrom"})
 _RULE: Final = re.compile(r"[A-Z]-[A-Z]+")  # an id of ours: D-SECRET
 
 
@@ -30,13 +34,19 @@ def is_secret(name: str) -> bool:
 
     NGC_API_KEY, clientSecret, --token and PGPASSWORD do; TOKEN_FILE, MAX_TOKENS and GPG_KEY do not.
     """
-    words = re.sub(r"[^A-Z0-9]+", "_", re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name).upper()).strip("_")
+    words = _words(name)
     return bool(_SECRET_WORD.search(words)) and not _ABOUT_ONE.search(words) and not _RULE.fullmatch(name)
+
+
+def _words(name: str) -> str:
+    return re.sub(r"[^A-Z0-9]+", "_", re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name).upper()).strip("_")
 
 
 def is_in_secret(loc: Iterable[str | int]) -> bool:
     """Does a value that lies there belong to a secret? `auth: {tokens: …}` is one by two keys together."""
     keys = [step for step in loc if isinstance(step, str)]
+    if keys and (_ABOUT_ONE.search(_words(keys[-1])) or not _REFERENCES.isdisjoint(keys)):
+        return False
     return any(map(is_secret, keys)) or any(
         key.lower() in _SAYS_LITTLE and is_secret(f"{before}_{key}") for before, key in pairwise(keys)
     )

@@ -63,6 +63,9 @@ S = "Violet7tango42"  # in no form of a token: its place gives it away
         f'args: ["--user", "bob", "--password", "{S}"]',
         f"args:\n  - --password\n  - {S}",
         f"export HF_TOKEN={S} && python x.py",
+        f'exec ["login" "--password" "{S}"] failed',
+        f"echo {S} | docker login --password-stdin nvcr.io",
+        f'<entry key="password">{S}</entry>',
     ],
 )
 def test_a_value_is_hidden_by_its_name_or_place(text: str) -> None:
@@ -86,6 +89,7 @@ def test_a_value_is_hidden_by_its_name_or_place(text: str) -> None:
         "ssh://git@github.com/org/repo and git@github.com:org/repo.git",
         "http://host:8080/x@v1",
         "secretName: hub-tls\nexistingSecret: hub-db\nimagePullSecrets:\n- name: regcred",
+        "eos_token: </s>\npad_token_id: 50256\naccessTokenLifetime: 3600",
         "secretKeyRef:\n  name: hub-db\n  key: uri",
         "password: ${DB_PASSWORD}",
         'token: "{{ .Values.token }}"',
@@ -168,6 +172,13 @@ def test_two_keys_together_may_name_a_secret() -> None:
     assert is_in_secret(("values", "auth", "tokens", 0))
     assert not is_in_secret(("values", "max", "tokens", 0))
     assert not is_in_secret(("env", "TOKEN_FILE", "value"))
+
+
+def test_where_a_secret_is_found_is_none() -> None:
+    assert not is_in_secret(("env", "DB_PASSWORD", "valueFrom", "secretKeyRef", "name"))
+    assert not is_in_secret(("volumes", 0, "secret", "secretName"))
+    assert is_in_secret(("env", "DB_PASSWORD", "value"))
+    assert is_in_secret(("volumes", 0, "secret", "content"))
 
 
 def test_a_setting_is_quoted_without_the_secret_in_it() -> None:
