@@ -45,7 +45,7 @@ _CONTAINERS: Final = ("container", "containers", "initContainers", "sidecars")
 # Of a pod, what is judged as one.
 _JUDGED: Final = ("containers", "initContainers", "ephemeralContainers", "volumes", "runtimeClassName")
 
-CHANGES: Final = "changes pods after they were judged"
+CHANGES: Final = "changes pods after they were judged: which of them reach GPUs then is not known"
 NAMES: Final = "names an image or GPUs"
 REFERS: Final = "refers to a template that stands elsewhere"
 TEXT: Final = "is a text from which pods are made"
@@ -82,26 +82,25 @@ def out_of_sight(token: str) -> str | None:
 
 def _group_and_kind(token: str) -> tuple[str, str]:
     kind = kind_of(token)
-    return (f"{kind.group}:", token.rpartition(":")[2].removesuffix("Patch")) if kind else ("", "")
+    name = token.rpartition(":")[2].removesuffix("Patch").removesuffix("List")
+    return (f"{kind.group}:", name) if kind else ("", "")
 
 
 def places(token: str, inputs: Mapping[str, Any]) -> Iterator[Place]:
     """Every pod template of a resource, and every other place that may make pods."""
     group, kind = _group_and_kind(token)
     called = f"{group}{kind}"
-    if called in CHANGES_PODS and changes_pods(inputs.get("spec"), CHANGES_PODS[called]):
-        yield Place("spec", None, CHANGES)
+    wants = {key: value for key, value in inputs.items() if key not in _ABOUT}
+    if called in CHANGES_PODS and changes_pods(wants, CHANGES_PODS[called]):
+        yield Place("items" if "items" in wants else "spec", None, CHANGES)
+        if not CHANGES_PODS[called]:
+            return
     if group in WITHOUT_PODS or called in WITHOUT_PODS:
         return
     if group.removesuffix(":") in BUILT_IN:
         return
     patterns = PATTERNS.get(group, frozenset())
-    found = [
-        place
-        for key, value in inputs.items()
-        if key not in _ABOUT
-        for place in _inner(str(key), value, str(key), patterns)
-    ]
+    found = [place for key, value in wants.items() for place in _inner(str(key), value, str(key), patterns)]
     yield from found
     if not found and called in MADE_ELSEWHERE:
         yield Place("spec", None, REFERS)

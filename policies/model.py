@@ -38,6 +38,7 @@ class Workload:
     pod: Mapping[str, Any]
     annotations: Mapping[str, Any] | Unknown = field(default_factory=dict)  # of the pod
     unread: str = ""  # why none of its pods could be looked at; the pod is then empty
+    left_out: frozenset[str] = frozenset()  # paths of images that a controller fills in: containers[0].image
     daemon: Daemon | None = None  # of what runs on every node that takes it
     start_timeout_s: float | Unknown | None = None  # of a hub's profile: seconds in which its server must answer
     is_pre_pulled: bool = False  # something brings its image to all nodes before it is asked for

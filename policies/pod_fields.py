@@ -15,6 +15,7 @@ from policies.host_paths import chooses_gpus, reaches
 from policies.visibility import DEVICE_ANNOTATIONS, VISIBILITY_VARIABLES, is_hiding
 
 NOT_KNOWN: Final = "is not known yet"
+UNKNOWN_TEXT: Final = "\0"  # no text of a resource has it
 _DEVICES: Final = frozenset({"deviceName", "resourceName"})  # of a virtual machine
 _MAKER: Final = re.compile(r"^10de:", re.IGNORECASE)  # NVIDIA, as PCI numbers it
 # In what changes pods: what gives them GPUs.
@@ -100,9 +101,11 @@ def _is_amount(value: Any) -> bool:
 
 def changes_pods(value: Any, below: str = "") -> bool:
     """Whether a rule that changes pods touches what gives them GPUs; `below` names the keys of such rules."""
+    if value is UNKNOWN:
+        return True
     if not below:
         text = "\n".join(_texts(value))
-        return bool(_CHANGES.search(text) or _IMAGES.search(text))
+        return bool(_CHANGES.search(text) or _IMAGES.search(text)) or UNKNOWN_TEXT in text
     if isinstance(value, Mapping):
         return any(changes_pods(inner, "" if key == below else below) for key, inner in value.items())
     is_list = isinstance(value, Sequence) and not isinstance(value, str)
@@ -122,7 +125,9 @@ def _path(path: Any) -> str | None:
 
 def _texts(value: Any) -> Iterator[str]:
     """Keys and texts of a tree."""
-    if isinstance(value, str):
+    if value is UNKNOWN:
+        yield UNKNOWN_TEXT
+    elif isinstance(value, str):
         yield value
     elif isinstance(value, Mapping):
         for key, inner in value.items():

@@ -4,6 +4,7 @@ with pod templates in them, and the profiles of a NotebookHub.
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -18,7 +19,16 @@ from components.manifests.pools import one_of, required
 from components.manifests.runtime import RUNTIME_CLASS
 from components.placement import UNKNOWN, Unknown, quantity
 from components.problems import listing
-from policies.custom_resources import filled_in_later, is_custom, out_of_sight, places
+from policies.custom_resources import (
+    CHANGES,
+    NAMES,
+    NO_IMAGE,
+    REFERS,
+    filled_in_later,
+    is_custom,
+    out_of_sight,
+    places,
+)
 from policies.kinds import Kind, kind_of, objects
 from policies.model import Daemon, Workload
 
@@ -173,17 +183,22 @@ def _of_custom_resource(token: str, label: str, inputs: Mapping[str, Any]) -> It
             label, {}, unread=f"what it makes does not pass through Pulumi, so nothing of it was judged: {why}"
         )
         return
-    others: list[str] = []
+    others: list[tuple[bool, str]] = []
     for place in places(token, inputs):
         if isinstance(place.template, Mapping):
-            pod = _with_images(filled_in_later(place.template["spec"]))
-            is_patch = token.endswith("Patch")
-            yield _workload(f"{place.path} of {label}", pod, place.template.get("metadata"), is_patch=is_patch)
+            spec, metadata = place.template["spec"], place.template.get("metadata")
+            pod = _with_images(filled_in_later(spec))
+            found = _workload(f"{place.path} of {label}", pod, metadata, is_patch=token.endswith("Patch"))
+            yield replace(found, left_out=_without_image(spec))
+        elif place.why == CHANGES:
+            yield Workload(label, {}, unread=f"{place.path} {CHANGES}")
         else:
-            others.append(f"{place.path} {'is not known yet' if place.template is UNKNOWN else place.why}")
+            said = f"{place.path} {'is not known yet' if place.template is UNKNOWN else place.why}"
+            others.append((place.why in {NAMES, NO_IMAGE, REFERS}, said))
     if others:
         what = "of such a resource the pod templates are judged and nothing else"
-        yield Workload(label, {}, unread=f"{listing(others, most=3)}, and what pods come of it is not known: {what}")
+        told = [said for _, said in sorted(others, key=operator.itemgetter(0))]  # what surely reaches GPUs first
+        yield Workload(label, {}, unread=f"{listing(told, most=3)}, and what pods come of it is not known: {what}")
 
 
 def _workload(label: str, pod: Any, metadata: Any, *, is_patch: bool) -> Workload:
@@ -213,6 +228,13 @@ def _daemon(inputs: Mapping[str, Any]) -> Daemon:
         return Daemon(UNKNOWN, UNKNOWN)
     found = metadata if isinstance(metadata, Mapping) else {}
     return Daemon(found.get("namespace") or "default", found.get("name") or "")
+
+
+def _without_image(pod: Mapping[str, Any]) -> frozenset[str]:
+    """Where a template leaves the image to its controller, as paths."""
+    return frozenset(
+        f"{each.path}.image" for each in containers(pod) if each.spec is not UNKNOWN and "image" not in each.spec
+    )
 
 
 def _with_images(pod: Mapping[str, Any]) -> Mapping[str, Any]:

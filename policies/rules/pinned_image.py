@@ -12,7 +12,10 @@ from policies.pod_images import PodImage, pod_images
 def check(workload: Workload, site: Site) -> Iterator[Finding]:
     """Every container's image."""
     for image in pod_images(workload, site):
-        yield from _image(image, site)
+        if image.path in workload.left_out:
+            yield Finding(f"{image.path} is left to the controller, which chooses it in the cluster", Level.UNPROVED)
+        else:
+            yield from _image(image, site)
 
 
 def _image(image: PodImage, site: Site) -> Iterator[Finding]:

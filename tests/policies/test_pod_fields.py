@@ -142,3 +142,27 @@ def test_a_placeholder_in_a_template_is_not_known_and_not_refused(image: str) ->
 def test_a_variable_of_a_shell_is_no_placeholder() -> None:
     template = {"spec": {"containers": [{"name": "c", "image": "x:1", "args": ["${HOME}/run"]}]}}
     assert "x:1 has no digest" in "".join(texts(said("example.org/v1:Thing", {"template": template}), REFUSED, "P-PIN"))
+
+
+def test_an_image_that_a_controller_fills_in_is_told_as_such() -> None:
+    template = {"spec": {"containers": [{"name": "elasticsearch"}, {"name": "c", "image": UNKNOWN}]}}
+    found = texts(said("example.org/v1:Thing", {"template": template}), UNPROVED, "P-PIN")
+    assert "containers[0].image is left to the controller" in found[0]
+    assert "containers[1].image is not known yet" in found[1]
+
+
+def test_what_reaches_gpus_is_told_before_the_images() -> None:
+    spec = {**{f"part{number}": {"image": "x:1"} for number in range(5)}, "volumes": [{"hostPath": {"path": "/dev"}}]}
+    (message,) = texts(said(DB, spec), UNPROVED, "P-READ")
+    assert "could not be proved: spec.volumes[0].hostPath mounts /dev of the node, spec.part" in message
+
+
+@pytest.mark.parametrize(("token", "spec"), CHANGING)
+def test_a_change_of_pods_that_is_not_known_yet_could_not_be_proved(token: str, spec: Any) -> None:
+    assert "changes pods after they were judged" in texts(said(token, spec(UNKNOWN)), UNPROVED)[0]
+
+
+def test_each_policy_of_a_list_is_looked_at() -> None:
+    item = {"metadata": {"name": "x"}, "spec": {"mutations": [{"expression": "runtimeClassName"}]}}
+    found = shown(SITE, "kubernetes:admissionregistration.k8s.io/v1:MutatingAdmissionPolicyList", {"items": [item]})
+    assert "changes pods" in texts(found, UNPROVED)[0]
