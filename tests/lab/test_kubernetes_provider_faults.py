@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import threading
 from collections.abc import Callable, Iterator
@@ -18,7 +19,7 @@ from lab.providers.kubernetes.kubeconfig import Cluster, load_cluster
 from lab.providers.kubernetes.naming import field_manager
 from lab.providers.kubernetes.provider import KubernetesProvider
 from lab.providers.plugin import Engine
-from lab.providers.values import Properties, Secret
+from lab.providers.values import Properties, Secret, plain
 
 Values = dict[str, Any]
 Reply = tuple[int, Values] | None  # None: the connection is closed without an answer
@@ -115,6 +116,40 @@ def test_a_create_whose_answer_is_lost_is_kept_as_half_made(scripted: Callable[.
         provider_of(script.url).create(REQUEST)
     assert lost.value.identifier == "hub/a"
     assert "hush" not in repr(lost.value.properties) + repr(lost.value.inputs) + str(lost.value)
+
+
+def update_of(kept: Properties) -> Request:
+    return dataclasses.replace(REQUEST, identifier="hub/a", state=kept, old_inputs=INPUTS)
+
+
+def test_the_next_update_makes_what_is_half_made_after_all(scripted: Callable[..., Script]) -> None:
+    script = scripted(lambda method: NOT_FOUND if method == "GET" else None)
+    with pytest.raises(PartialFailureError) as lost:
+        provider_of(script.url).create(REQUEST)
+    made = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a", "namespace": "hub", "uid": "1"}}
+    now = scripted(lambda method: NOT_FOUND if method == "GET" else (201, made))
+    assert provider_of(now.url).update(update_of(lost.value.properties))["metadata"]["uid"] == "1"
+
+
+def test_what_somebody_deleted_is_an_error_of_the_update_and_is_not_made_anew(scripted: Callable[..., Script]) -> None:
+    script = scripted(lambda _: NOT_FOUND)
+    kept = {**INPUTS, "metadata": {**INPUTS["metadata"], "uid": "1"}}
+    with pytest.raises(PluginError, match=r'configmaps "a" not found\nunable to get cluster state: .*`pulumi refresh`'):
+        provider_of(script.url).update(update_of(kept))
+    assert [each for each in script.requests if each.startswith("PATCH")] == []
+
+
+def test_an_update_that_the_server_refuses_is_kept_with_what_is_really_there(scripted: Callable[..., Script]) -> None:
+    live = {"kind": "ConfigMap", "metadata": {"name": "a", "namespace": "hub", "uid": "1"}, "data": {"x": "theirs"}}
+    causes = [{"field": ".data.x", "message": 'conflict with "kubectl" using v1'}]
+    conflict = (409, {"message": "conflict", "details": {"causes": causes}})
+    script = scripted(lambda method: (200, live) if method == "GET" else conflict)
+    with pytest.raises(PartialFailureError) as refused:
+        provider_of(script.url).update(update_of({"metadata": {"uid": "1"}}))
+    (reason,) = refused.value.reasons
+    assert reason.startswith('the Kubernetes API server reported that "hub/a" failed to fully initialize')
+    assert '.data.x: conflict with "kubectl"' in reason
+    assert plain(refused.value.properties["data"]) == {"x": "theirs"}
 
 
 def test_a_create_that_never_arrived_is_a_plain_error(scripted: Callable[..., Script]) -> None:

@@ -66,13 +66,14 @@ class Operation:
         served = served or self._served()
         body = self._body(served)
         before = self._live(served, body)
-        if before is None:  # an apply would make it anew; the official plugin leaves that to a refresh
+        if before is None and state.was_seen(request.state):
+            # An apply would make it anew; the official plugin leaves that to a refresh.
             raise PluginError(messages.gone(served, body["metadata"]["name"], request.urn))
-        body = self._without_ignored(before, body)
+        body = self._without_ignored(before, body) if before else body
         try:
             live = self._guard(lambda: self._apply(served, body, is_dry=request.is_preview))
         except ApiError as error:
-            if request.is_preview:
+            if request.is_preview or before is None:
                 raise
             reason = messages.not_updated(_place(before), str(error), is_conflict=error.status == 409)
             raise PartialFailureError(_place(before), self._outputs(before), request.inputs, [reason]) from error

@@ -41,6 +41,12 @@ def outputs(live: Properties, inputs: Properties, *, manager: str, initial_versi
     return {**kept, MANAGER_STATE_KEY: manager, INITIAL_VERSION_STATE_KEY: initial_version}
 
 
+def was_seen(kept: Properties) -> bool:
+    """Whether the server has ever shown the object. Not where a create was sent and its answer was lost."""
+    metadata = kept.get("metadata")
+    return isinstance(metadata, dict) and bool(metadata.get("uid"))
+
+
 def _sealed(value: Any) -> Any:
     return value if value is UNKNOWN or isinstance(value, Secret) else Secret(plain(value))
 
