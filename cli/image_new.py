@@ -13,7 +13,7 @@ from pathlib import Path
 import click
 
 from cli.terminal import InputError, as_json, json_text
-from components.problems import nearest
+from components.problems import nearest, show
 from images.inspection.surroundings import network_faults
 from images.load import IMAGES, SPEC_FILE, SpecError, load_family, read_spec
 from images.lock import lock_command
@@ -98,7 +98,7 @@ def _folder(name: str) -> Path:
     folder = IMAGES / name if given.name == name else given.absolute()
     if not re.fullmatch(r"[a-z]([-a-z0-9]{0,61}[a-z0-9])?", folder.name):
         reason = "use small letters, digits and dashes, a letter first, 63 characters at most"
-        raise InputError(f'NAME: "{folder.name}" is not a name for an image; {reason}')
+        raise InputError(f"NAME: {show(folder.name)} is not a name for an image; {reason}")
     if folder.parent.name != IMAGES.name:
         raise InputError(f"NAME: {folder} is in no folder `images`; name it {folder.parent / 'images' / folder.name}")
     if folder.exists():
@@ -111,14 +111,14 @@ def _cuda(line: str | None) -> str | None:
         return line
     advice = nearest(line, cuda_lines(), what="line")
     older = "; images/scipy-ml-notebook/image.yaml shows how older ones come from conda" if line[:2] != "12" else ""
-    raise InputError(f'--cuda: "{line}" is not a CUDA line whose wheels a new image can have; {advice}{older}')
+    raise InputError(f"--cuda: {show(line)} is not a CUDA line whose wheels a new image can have; {advice}{older}")
 
 
 def _pin(text: str) -> str:
     try:
         return wheel_pin(text).text
     except ValueError as error:
-        raise InputError(f'--package: "{text}" {error}') from None
+        raise InputError(f"--package: {show(text)} {error}") from None
 
 
 def _parent(wanted: Wanted, images: Path) -> ImageSpec | None:
@@ -128,7 +128,7 @@ def _parent(wanted: Wanted, images: Path) -> ImageSpec | None:
     known = sorted(path.parent.name for path in images.glob(f"*/{SPEC_FILE}"))
     if wanted.base not in known:
         advice = nearest(wanted.base, [DEBIAN, *known], what="base")
-        raise InputError(f'--base: "{wanted.base}" is neither {DEBIAN} nor an image of ours; {advice}')
+        raise InputError(f"--base: {show(wanted.base)} is neither {DEBIAN} nor an image of ours; {advice}")
     try:
         family = load_family(wanted.base, images=images)
     except SpecError as error:

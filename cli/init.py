@@ -14,7 +14,7 @@ import click
 
 from cli.first_stack import LOGINS, PLANNED, REGISTRY, Answers, Pool, assumptions, stack_text
 from cli.terminal import InputError, as_json, json_text, painter, width
-from components.problems import nearest
+from components.problems import nearest, show
 
 if TYPE_CHECKING:
     from cli.checked import Checked
@@ -86,6 +86,12 @@ def init(  # noqa: PLR0913, PLR0917 - one argument for each option
     path = Path(_FOLDER) / f"Pulumi.{name}.yaml"
     if path.exists() and not force:
         raise InputError(f"{path} is there already: give --force to overwrite it, or choose another name")
+    _check_flags(
+        ("--registry", "registry", registry),
+        ("--managed-by", "line", managed_by),
+        ("--hub", "name", hub),
+        ("--login-url", "url", login_url),
+    )
     answers = Answers(
         name=name,
         pools=tuple(_pool(text, number) for number, text in enumerate(pools)),
@@ -119,15 +125,21 @@ def _is_terminal() -> bool:
 # --- flags
 
 
+def _check_flags(*flags: tuple[str, str, str | None]) -> None:
+    for flag, kind, given in flags:
+        if given is not None and (problem := _problem(kind, given)):
+            raise InputError(f"{flag}: {problem}")
+
+
 def _pool(text: str, number: int) -> Pool:
     where = f"--pool {number + 1}"
     given: dict[str, str] = {}
     for part in re.split(r",(?=\s*\w+\s*=)", text):
         key, equals, value = (each.strip() for each in part.partition("="))
         if not equals or not value:
-            raise InputError(f'{where}: "{part.strip()}" is not KEY=VALUE; write it as in {_POOL}')
+            raise InputError(f"{where}: {show(part.strip())} is not KEY=VALUE; write it as in {_POOL}")
         if key not in _KEYS:
-            raise InputError(f'{where}: "{key}" is not a known key; {nearest(key, _KEYS, what="key")}')
+            raise InputError(f"{where}: {show(key)} is not a known key; {nearest(key, _KEYS, what='key')}")
         if _KEYS[key] in given:
             raise InputError(f"{where}: {key} is given twice; give it once")
         given[_KEYS[key]] = value
@@ -211,17 +223,18 @@ def _problem(key: str, text: str) -> str:
     """What the reader of stack files would say of one value; empty where it takes it."""
     from pydantic import TypeAdapter, ValidationError  # noqa: PLC0415 - the list of commands needs no pydantic
 
-    from components.stack import values  # noqa: PLC0415
+    from components.stack import addresses, names, values  # noqa: PLC0415
     from components.stack.faults import Misfit  # noqa: PLC0415
 
     kinds: dict[str, Any] = {
-        "name": values.Name,
-        "nodes": values.Nodes,
+        "name": names.Name,
+        "line": names.Line,
+        "nodes": values.NodesEntry,
         "gpu": values.Gpu,
         "driver": values.Driver,
         "container_toolkit": values.ToolkitVersion,
-        "registry": values.Registry,
-        "url": values.Url,
+        "registry": addresses.Registry,
+        "url": addresses.BaseUrl,
     }
     parts = re.split(r"[,;]?[ ]+|,", text) if key == "nodes" else [text]
     for part in parts:
@@ -229,12 +242,14 @@ def _problem(key: str, text: str) -> str:
             if key in kinds:
                 TypeAdapter(kinds[key]).validate_python(part)
             elif key == "gpus_per_node" and not (re.fullmatch(r"\d{1,2}", part) and 1 <= int(part) <= 64):
-                return f'"{part}" is not a number of GPUs; write a whole number from 1 to 64'
+                return f"{show(part)} is not a number of GPUs; write a whole number from 1 to 64"
             elif key in PLANNED and not (re.fullmatch(r"\d{1,7}(\.\d+)?", part) and float(part) > 0):
-                return f'"{part}" is not an amount; write a number above 0, without a unit'
+                return f"{show(part)} is not an amount; write a number above 0, without a unit"
         except ValidationError as error:
             cause = error.errors()[0].get("ctx", {}).get("error")
-            return f'"{part}" {cause.reason}; {cause.fix}' if isinstance(cause, Misfit) else error.errors()[0]["msg"]
+            return (
+                f"{show(part)} {cause.reason}; {cause.fix}" if isinstance(cause, Misfit) else error.errors()[0]["msg"]
+            )
     return ""
 
 

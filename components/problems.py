@@ -14,8 +14,17 @@ from components.redaction.texts import without_secrets
 Loc = tuple[str | int, ...]  # ("fleet", "pools", 2, "driver")
 
 NOT_GIVEN: Final = object()
-_MAY_HOLD_ONE = re.compile(r"private|salt|command", re.IGNORECASE)  # keys of settings whose values are anything
+# Keys of settings whose values are anything.
+_MAY_HOLD_ONE = re.compile(r"private|salt|command|kubeconfig", re.IGNORECASE)
 _LONGEST = 60
+_LONGEST_READ = 10_000
+_MOST_PROBLEMS: Final = 50  # of a list for people; more are counted
+# What stands before a host: user and password of an address, of an image or of a registry. A digest is no host.
+_USER_OF_ADDRESS = re.compile(r"://.*@(?!sha256:)", re.DOTALL)
+_USER_OF_IMAGE = re.compile(r"[^\s@\"]*:[^\s@\"]*@(?!sha256:)|[^\s@/:\"]+@(?=[^\s@/]+/)")
+_QUERY = re.compile(r"(?P<key>[?&](?P<name>[^=&#\s]+)=)[^&#\s\"]+")
+# Controls, halves of characters, and what turns the direction of a line: none of them is what a reader would see.
+_UNSEEN = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,8 +66,14 @@ class SettingsError(Exception):
         for file, group in groupby(self.problems, key=lambda problem: problem.file):
             found = list(group)
             count = "1 problem" if len(found) == 1 else f"{len(found)} problems"
-            parts.append("\n".join([f"{file or 'settings'}: {count}", *(f"  {problem}" for problem in found)]))
+            parts.append("\n".join([f"{file or 'settings'}: {count}", *(f"  {each}" for each in first_ones(found))]))
         return "\n".join(parts)
+
+
+def first_ones(problems: Sequence[Problem]) -> list[str]:
+    """The first 50 as text; how many more there are is said at the end."""
+    more = len(problems) - _MOST_PROBLEMS
+    return [*map(str, problems[:_MOST_PROBLEMS]), *([f"… and {more} more"] if more > 0 else [])]
 
 
 def path_text(loc: Loc) -> str:
@@ -70,13 +85,30 @@ def path_text(loc: Loc) -> str:
         elif re.fullmatch(r"[\w-]+", step, re.ASCII):
             text += f".{step}" if text else step
         else:
-            text += f"[{json.dumps(step, ensure_ascii=False)}]"
+            text += f"[{visible(json.dumps(step, ensure_ascii=False))}]"
     return text
 
 
 def is_secretive(loc: Loc) -> bool:
     """Does a value that lies there have a name of which secrets are called, or of what may hold one? Of settings."""
     return any(isinstance(step, str) and (is_secret(step) or _MAY_HOLD_ONE.search(step)) for step in loc)
+
+
+def has_password(text: str) -> bool:
+    """Does an address, an image or a registry name a user, a password, or a secret in its query?"""
+    return without_passwords(text) != text
+
+
+def without_passwords(text: str) -> str:
+    """The text with `…` for whatever may be a password in an address, an image or a registry: rather too much."""
+    text = _USER_OF_ADDRESS.sub("://…@", text)
+    text = _USER_OF_IMAGE.sub("…@", text) if "://" not in text else text
+    return _QUERY.sub(lambda found: f"{found['key']}…" if is_secret(found["name"]) else found[0], text)
+
+
+def visible(text: str) -> str:
+    """The text with controls and halves of characters written out: a terminal would act on them."""
+    return _UNSEEN.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
 
 
 def show(value: object, loc: Loc = ()) -> str:
@@ -92,9 +124,9 @@ def show(value: object, loc: Loc = ()) -> str:
     if value is None:
         return "null"
     if isinstance(value, str):
-        value = without_secrets(value, "…")
+        value = without_passwords(without_secrets(value[:_LONGEST_READ], "…"))
         value = value if len(value) <= _LONGEST else value[: _LONGEST - 1] + "…"
-    return json.dumps(value, ensure_ascii=False, default=str)
+    return visible(json.dumps(value, ensure_ascii=False, default=str))
 
 
 def nearest(word: object, known: Iterable[str], *, what: str) -> str:

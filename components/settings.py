@@ -17,9 +17,9 @@ from typing import Any, Final, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
-from components.problems import Fault, Loc, Problem, SettingsError, nearest, path_text, show
+from components.document import Document, odd_texts, read_yaml
+from components.problems import Fault, Loc, Problem, SettingsError, nearest, path_text, show, visible, without_passwords
 from components.stack import checks
-from components.stack.document import Document, read_yaml
 from components.stack.faults import model_faults
 from components.stack.models import Stack
 
@@ -72,7 +72,7 @@ def from_pulumi(deployed_nodes: Callable[[], Mapping[str, Any]] = dict) -> Stack
             continue
         try:
             raw[section] = json.loads(text)
-        except ValueError:  # a bare word: Pulumi hands it over as it is
+        except (ValueError, RecursionError):  # a bare word: Pulumi hands it over as it is
             raw[section] = text
     overlay = os.environ.get(OVERLAY)
     try:
@@ -227,14 +227,16 @@ def read_sections(model: type[Model], raw: Mapping[str, Any], *, called: str) ->
 
 def _read(model: type[Model], raw: Mapping[str, Any], faults: list[Fault]) -> Model | None:
     """The model, None where a value is none of its; every mistake is added to `faults`."""
-    encrypted = {fault.loc for fault in faults}
+    faults += odd_texts(raw)
+    told = {fault.loc for fault in faults}
     found: Model | None = None
     try:
         # As JSON: there strict means what a writer of YAML expects, a list for a list and no text for a number.
-        found = model.model_validate_json(json.dumps(raw, default=str))
+        text = json.dumps(raw, default=str, ensure_ascii=False)
+        found = model.model_validate_json(text.encode("utf-8", "replace"))  # half of a character was told above
     except ValidationError as error:
         wrong = model_faults(error, model.model_json_schema())
-        faults += [fault for fault in wrong if not _is_inside(fault.loc, encrypted)]
+        faults += [fault for fault in wrong if not _is_inside(fault.loc, told)]
     known = {fault.loc for fault in faults}
     faults += [fault for fault in checks.check(raw) if fault.loc not in known]
     return found
@@ -254,7 +256,9 @@ def _problem(fault: Fault, main: Document, overlay: Document | None) -> Problem:
     if overlay is not None and overlay.data and loc[:1] == ("site",) and len(loc) > 1 and loc[1] in overlay.data:
         file, loc = overlay, loc[1:]
     path = str(loc[0]) if ":" in str(loc[0]) else path_text(loc)  # gpu-commons:jobs, as it stands in the file
-    return Problem(path, show(fault.value, loc), fault.reason, fault.fix, file.file, file.line(loc))
+    # Words of ours may repeat what was written: a key, or a name that somebody put an address into.
+    path, reason, fix = (visible(without_passwords(text)) for text in (path, fault.reason, fault.fix))
+    return Problem(path, show(fault.value, loc), reason, fix, file.file, file.line(loc))
 
 
 if __name__ == "__main__":

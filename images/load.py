@@ -6,18 +6,29 @@ import datetime as dt
 import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-import yaml
 from packaging.utils import canonicalize_name
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
 from components.compat.images import read_image
 from components.compat.versions import VersionError
-from components.problems import NOT_GIVEN, Loc, Problem, nearest, path_text, show
+from components.document import odd_texts, read_yaml
+from components.problems import (
+    NOT_GIVEN,
+    Loc,
+    Problem,
+    SettingsError,
+    first_ones,
+    nearest,
+    path_text,
+    show,
+    without_passwords,
+)
 from images.lock import read_lock
 from images.pins import wheel_pin
 from images.spec import CudaSource, ImageSpec, TargetKind
@@ -44,7 +55,7 @@ class SpecError(Exception):
 
     def __init__(self, problems: Iterable[Problem]) -> None:
         self.problems = tuple(problems)
-        super().__init__("\n".join(str(problem) for problem in self.problems))
+        super().__init__("\n".join(first_ones(self.problems)))
 
 
 def load_spec(folder: Path) -> ImageSpec:
@@ -64,15 +75,25 @@ def read_spec(folder: Path) -> ImageSpec:
     if not path.is_file():
         raise SpecError([_no_such_image(folder)])
     try:
-        raw = yaml.safe_load(path.read_text())
-    except yaml.YAMLError as error:
-        raise SpecError([Problem(_place(folder), "", f"is not YAML: {_one_line(error)}", "correct it")]) from error
+        document = read_yaml(path, called=_place(folder))
+    except SettingsError as error:
+        raise SpecError(_in_spec(folder, problem) for problem in error.problems) from None
+    raw = document.data
     if not isinstance(raw, dict):
         raise SpecError([Problem(_place(folder), show(raw), "is not a mapping", "start with name: …")])
+    if odd := list(odd_texts(raw)):
+        raise SpecError(
+            Problem(
+                _at(folder, each.loc), show(each.value, each.loc), each.reason, each.fix, line=document.line(each.loc)
+            )
+            for each in odd
+        )
     try:
         return ImageSpec.model_validate(raw)
     except ValidationError as error:
-        raise SpecError(_problem(folder, details) for details in _own_mistakes(error)) from error
+        raise SpecError(
+            replace(_problem(folder, details), line=document.line(details["loc"])) for details in _own_mistakes(error)
+        ) from error
 
 
 def load_family(name: str, *, images: Path = IMAGES, target: str | None = None) -> tuple[ImageSpec, ...]:
@@ -357,7 +378,7 @@ def _problem(folder: Path, details: ErrorDetails) -> Problem:
         reason, fix = f"does not look like {details['ctx']['pattern']}", "write it in that form"
     elif kind.startswith(("greater_than", "less_than")) and loc[-1:] in {("uid",), ("gid",)}:
         reason, fix = "is not a user or group that an image may run as (1 to 65535)", "take a number above 0: not root"
-    return Problem(f"{_place(folder)}: {path_text(loc)}".rstrip(": "), show(value, loc), reason, fix)
+    return Problem(_at(folder, loc), show(value, loc), without_passwords(reason), fix)
 
 
 def _no_such_image(folder: Path) -> Problem:
@@ -368,9 +389,15 @@ def _no_such_image(folder: Path) -> Problem:
     return Problem("image", show(folder.name), f"has no {SPEC_FILE} in {folder}", advice)
 
 
+def _in_spec(folder: Path, problem: Problem) -> Problem:
+    """A mistake in the form of the file, called as the spec's others are."""
+    path = problem.path if problem.path == _place(folder) else f"{_place(folder)}: {problem.path}"
+    return replace(problem, path=path, file="")
+
+
+def _at(folder: Path, loc: Loc) -> str:
+    return without_passwords(f"{_place(folder)}: {path_text(loc)}".rstrip(": "))
+
+
 def _place(folder: Path) -> str:
     return f"images/{folder.name}/{SPEC_FILE}"
-
-
-def _one_line(error: Exception) -> str:
-    return " ".join(str(error).split())

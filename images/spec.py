@@ -14,6 +14,7 @@ from typing import Annotated, ClassVar, Final, Literal, Self
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
+from components.problems import has_password
 from components.references import ImageReference
 from images.pins import Pin, conda_pin, frameworks_in, read_pin, wheel_pin
 
@@ -90,6 +91,31 @@ def _label(text: str) -> str:
     return text
 
 
+def _one_line(text: str) -> str:
+    if re.search(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]", text):
+        raise ValueError("has a line break or a control character, which is not one line of text")
+    return text
+
+
+def _index(text: str) -> str:
+    if has_password(text):
+        raise ValueError("holds a user, a password or a token: a page of wheels must be open to everybody who builds")
+    return text
+
+
+def _released(given: object) -> object:
+    """A day in quotes or without: pydantic alone would take a number for seconds."""
+    try:
+        day = dt.date.fromisoformat(given) if isinstance(given, str) else None
+    except ValueError:
+        day = None
+    if isinstance(given, dt.date) and not isinstance(given, dt.datetime):
+        day = given
+    if day is None or not 2000 <= day.year <= 2999:
+        raise ValueError("is not a day of the years 2000 to 2999, such as 2026-11-20")
+    return day
+
+
 def _variable(text: str) -> str:
     if text in VISIBILITY_VARIABLES:
         raise ValueError("chooses GPUs, which is for the GPU request of the pod and never for an image")
@@ -103,7 +129,8 @@ CondaPin = Annotated[str, AfterValidator(_conda_pin)]
 CudaLine = Annotated[str, AfterValidator(_cuda_line)]
 RelativePath = Annotated[str, AfterValidator(_relative_path)]
 Variable = Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$"), AfterValidator(_variable)]
-Text = Annotated[str, Field(min_length=1, pattern=r"^[^\n]+$")]
+Line = Annotated[str, AfterValidator(_one_line)]
+Text = Annotated[str, Field(min_length=1), AfterValidator(_one_line)]
 Port = Annotated[int, Field(ge=1, le=65535)]
 Label = Annotated[str, Field(pattern=r"^[a-z0-9]+([._/-][a-z0-9]+)*$"), AfterValidator(_label)]
 OsPackage = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9+.-]+(=[0-9A-Za-z.+~:-]+)?$")]
@@ -233,7 +260,7 @@ class Kernel(_Strict):
     """Further pins from conda-forge."""
     pypi: tuple[WheelPin, ...] = Field(default=(), strict=False)
     """Pins from PyPI."""
-    index: Annotated[str, Field(pattern=r"^https://\S+$")] | None = None
+    index: Annotated[str, Field(pattern=r"^https://\S+$"), AfterValidator(_index)] | None = None
     """A page of wheels that PyPI does not have."""
 
     @model_validator(mode="after")
@@ -286,7 +313,7 @@ class Runtime(_Strict):
 
     shm_gib: Annotated[float, Field(gt=0, le=1024, strict=False, allow_inf_nan=False)] | None = None
     """Size of /dev/shm in GiB. Data loaders pass batches through it; an engine's default is 64 MiB."""
-    memlock: Literal["unlimited"] | Annotated[int, Field(ge=0)] | None = None
+    memlock: Literal["unlimited"] | Annotated[int, Field(ge=0, lt=2**63)] | None = None
     """Bytes that a process may lock in memory, or `unlimited`; RDMA and pinned memory need it."""
     stack_mib: Annotated[int, Field(ge=1, le=1048576)] | None = None
     """Largest stack of a process in MiB."""
@@ -311,7 +338,7 @@ class Target(_Strict):
     """What it is for."""
     ports: tuple[Port, ...] | None = Field(default=None, strict=False)
     """Ports it listens on. A kernel and a batch image have none unless they are given."""
-    env: dict[Variable, str] = Field(default_factory=dict)
+    env: dict[Variable, Line] = Field(default_factory=dict)
     """Environment variables beside those of the spec."""
     entry_point: tuple[Text, ...] | None = Field(default=None, strict=False)
     """What always runs; of a batch image the spec's and then `python`."""
@@ -356,7 +383,7 @@ class ImageSpec(_Strict):
     """What it is for."""
     version: Annotated[str, Field(pattern=r"^[0-9A-Za-z][0-9A-Za-z._-]*$")]
     """Version of this spec, quoted."""
-    released: dt.date = Field(strict=False)
+    released: Annotated[dt.date, BeforeValidator(_released)]
     """Day of that version; times inside the image are this day. A new day also takes new OS updates."""
     licenses: Text | None = None
     """SPDX expression of what we add."""
@@ -380,7 +407,7 @@ class ImageSpec(_Strict):
     """What it needs of whoever runs it."""
     labels: dict[Label, Text] = Field(default_factory=dict)
     """Labels of your own; ours (org.gpu-commons.*, and the OCI ones that the spec's keys give) are refused."""
-    env: dict[Variable, str] = Field(default_factory=dict)
+    env: dict[Variable, Line] = Field(default_factory=dict)
     """Environment variables."""
     entry_point: tuple[Text, ...] = Field(default=(), strict=False)
     """What always runs; a Jupyter base keeps its own. Empty: the parent's."""

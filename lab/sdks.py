@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from components.document import read_yaml
 from components.problems import SettingsError
 from components.sdks import extras_of
-from components.stack.document import read_yaml
 from lab import processes
 from lab.instance import LabError, cache_home
 from lab.toolchain import Report

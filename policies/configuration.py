@@ -15,8 +15,9 @@ from pydantic import BaseModel, ConfigDict, Field
 from components import labels
 from components.problems import Problem, SettingsError, nearest
 from components.settings import read_sections
+from components.stack.addresses import Reference, Registry
 from components.stack.models import Fleet, ImageLimits, Policies, Pool
-from components.stack.values import LabelValue, Reference, Registry
+from components.stack.names import LabelValue
 
 POLICIES: Final = ("workloads", "workloads-advice", "fleet-advice")  # those of the pack
 SECTION: Final = POLICIES[0]  # under which it stands

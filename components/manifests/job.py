@@ -10,6 +10,7 @@ from components import labels
 from components.manifests.pools import one_of, problem, required
 from components.manifests.runtime import RUNTIME_CLASS
 
+MOST_RETRIES = 20  # of two hours: Kubernetes soon waits six minutes before each
 # Whoever sets these chooses GPUs behind the scheduler's back.
 VISIBILITY_VARIABLES = frozenset({"NVIDIA_VISIBLE_DEVICES", "CUDA_VISIBLE_DEVICES"})
 
@@ -44,8 +45,8 @@ def problems(name: str, shape: JobShape) -> list[str]:
     found.extend(f"{name}.{key} is {amount}: must be above 0" for key, amount in amounts.items() if amount <= 0)
     if wrong := problem(shape.pool, shape.pools):
         found.append(f"{name}.pools {wrong[0]}: {wrong[1]}")
-    if not 0 <= shape.retries <= 20:
-        found.append(f"{name}.retries is {shape.retries}: 0 to 20")
+    if not 0 <= shape.retries <= MOST_RETRIES:
+        found.append(f"{name}.retries is {shape.retries}: 0 to {MOST_RETRIES}")
     found.extend(
         f"{name}.env.{key} is set by the device plugin: ask for GPUs by `gpus`"
         for key in shape.env

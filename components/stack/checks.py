@@ -8,13 +8,13 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import chain
-from typing import Any, Final, TypeGuard
+from typing import Any, Final
 
 from components.compat.versions import DriverVersion, VersionError
-from components.problems import Fault, Loc, listing, nearest
-from components.stack.node_names import NodeNameError, expand_all
-
-Raw = Mapping[str, Any]
+from components.problems import Fault, Loc, has_password, listing, nearest
+from components.stack import agreements, derived
+from components.stack.converted import read_day
+from components.stack.raw import Raw, expanded, image_name, is_count, items, mapping
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,16 +36,18 @@ class _Pool:
 
 def check(raw: Raw) -> Iterator[Fault]:
     """Every disagreement in the settings of a stack (`site`, `fleet`, … as keys), in the order of the sections."""
-    pools = [_outline(loc, pool) for loc, pool in _items(raw, "fleet", "pools")]
+    pools = [_outline(loc, pool) for loc, pool in items(raw, "fleet", "pools")]
     yield from _site(raw)
     yield from _fleet(raw, pools)
-    yield from _doubles(raw, ("images",), key=_image_name)
+    yield from _doubles(raw, ("images",), key=image_name)
     yield from _hubs(raw, pools)
-    yield from _doubles(raw, ("jobs",), key=lambda job: (str(job.get("namespace", "batch")), job.get("name")))
-    for loc, job in _items(raw, "jobs"):
+    yield from _doubles(raw, ("jobs",))
+    for loc, job in items(raw, "jobs"):
         yield from _workload(raw, loc, job, pools, elsewhere=None)
         yield from _job_namespace(raw, loc, job)
     yield from _courses(raw)
+    yield from derived.check(raw)
+    yield from agreements.check(raw)
     for loc, part in _assuming(raw):
         yield from _assumptions(loc, part)
 
@@ -54,8 +56,8 @@ def check(raw: Raw) -> Iterator[Fault]:
 
 
 def _site(raw: Raw) -> Iterator[Fault]:
-    site = _mapping(raw, "site")
-    has_hubs = bool(_items(raw, "hubs"))
+    site = mapping(raw, "site")
+    has_hubs = bool(items(raw, "hubs"))
     core, names = site.get("core_pool"), _known(raw, "fleet", "pools")
     yield from _pool_named(raw, ("site", "core_pool"), core)
     if core is None and has_hubs and site:
@@ -68,7 +70,7 @@ def _site(raw: Raw) -> Iterator[Fault]:
 
 
 def _image_limits(site: Raw) -> Iterator[Fault]:
-    limits = _mapping(site, "image_limits")
+    limits = mapping(site, "image_limits")
     warn, refuse = limits.get("warn_compressed_gb", 4), limits.get("refuse_compressed_gb", 6)
     if isinstance(warn, int | float) and isinstance(refuse, int | float) and warn > refuse:
         fix = f"make it {refuse:g} or less: nothing could be warned of that is not refused"
@@ -93,7 +95,7 @@ def _authenticator(site: Raw, *, needed: bool) -> Iterator[Fault]:
 
 def _registry(site: Raw) -> Iterator[Fault]:
     registry, allowed = site.get("registry"), site.get("allowed_registries")
-    if not isinstance(registry, str) or not isinstance(allowed, list):
+    if not isinstance(registry, str) or not isinstance(allowed, list) or has_password(registry):
         return
     if not any(isinstance(entry, str) and f"{registry}/".startswith(f"{entry}/") for entry in allowed):
         fix = f"add {registry.partition('/')[0]} to site.allowed_registries, or our own images are refused"
@@ -108,9 +110,9 @@ def _outline(loc: Loc, pool: Raw) -> _Pool:
     return _Pool(
         loc=loc,
         name=pool["name"] if isinstance(pool.get("name"), str) else None,
-        gpus_per_node=per_node if _is_count(per_node) else None,
-        listed=_expanded(pool.get("nodes")),
-        excepted=_expanded(pool.get("nodes_except", [])),
+        gpus_per_node=per_node if is_count(per_node) and per_node >= 0 else None,
+        listed=expanded(pool.get("nodes")),
+        excepted=expanded(pool.get("nodes_except", [])),
     )
 
 
@@ -125,12 +127,12 @@ def _fleet(raw: Raw, pools: list[_Pool]) -> Iterator[Fault]:
         if pool.nodes is not None and not pool.nodes:
             yield Fault((*pool.loc, "nodes"), "leaves the pool without a node", "list at least one, or drop the pool")
         yield from _owned_once(pool, owners)
-    for loc, each in _items(raw, "fleet", "pools"):
+    for loc, each in items(raw, "fleet", "pools"):
         yield from _gpus_of_pool(loc, each)
-    for pool, (_, each) in zip(pools, _items(raw, "fleet", "pools"), strict=True):
+    for pool, (_, each) in zip(pools, items(raw, "fleet", "pools"), strict=True):
         yield from _overrides(pool, each)
-    yield from _total(_mapping(raw, "fleet").get("total_gpus"), pools)
-    yield from _managed(_mapping(raw, "fleet").get("managed_by"), raw.get("runtime"))
+    yield from _total(mapping(raw, "fleet").get("total_gpus"), pools)
+    yield from _managed(mapping(raw, "fleet").get("managed_by"), raw.get("runtime"))
     if raw.get("runtime") is not None and pools and all(pool.gpus_per_node == 0 for pool in pools):
         yield Fault(("runtime",), "has no node to run on", "leave it out: no pool of the fleet has a gpu")
 
@@ -153,7 +155,7 @@ def _gpus_of_pool(loc: Loc, pool: Raw) -> Iterator[Fault]:
         for key, what in _WITH_GPUS.items():
             if pool.get(key) is None:
                 yield Fault((*loc, key), "is missing", f"add {key}: {what}")
-    elif _is_count(per_node) and per_node > 0:
+    elif is_count(per_node) and per_node > 0:
         fix = "add gpu: GPU model, as people write it: GeForce GTX 1080 Ti; for nodes without GPUs leave gpus_per_node"
         yield Fault((*loc, "gpu"), "is missing", f"{fix} out")
     else:
@@ -165,14 +167,14 @@ def _gpus_of_pool(loc: Loc, pool: Raw) -> Iterator[Fault]:
 
 def _overrides(pool: _Pool, raw: Raw) -> Iterator[Fault]:
     """Nodes that differ from the rest of their pool: each is of the pool, said once, and does differ."""
-    overrides = _items(raw, "node_overrides", at=pool.loc)
+    overrides = items(raw, "node_overrides", at=pool.loc)
     if overrides and raw.get("gpu") is None:
         fix = "leave it out: nodes without GPUs have neither driver nor container toolkit"
         yield Fault((*pool.loc, "node_overrides"), "is given for a pool without gpu", fix)
         return
     said: set[str] = set()
     for loc, each in overrides:
-        for node in _expanded(each.get("nodes")) or ():
+        for node in expanded(each.get("nodes")) or ():
             if pool.nodes is not None and node not in pool.nodes:
                 fix = f"{_called(pool)} has {listing(pool.nodes, most=12)}: correct it, or the nodes of the pool"
                 yield Fault((*loc, "nodes"), "is not among the nodes of its pool", fix, node)
@@ -216,7 +218,7 @@ def _total(declared: object, pools: list[_Pool]) -> Iterator[Fault]:
     known = [(pool, nodes, gpus) for pool, nodes, gpus in counts if nodes is not None and gpus is not None]
     with_gpus = [each for each in known if each[2]]
     total = sum(len(nodes) * gpus for _, nodes, gpus in known)
-    if not _is_count(declared) or declared == total or len(known) < len(pools) or not all(pool.nodes for pool in pools):
+    if not is_count(declared) or declared == total or len(known) < len(pools) or not all(pool.nodes for pool in pools):
         return  # or it follows from what is reported already
     usual = Counter(chain.from_iterable([gpus] * len(nodes) for _, nodes, gpus in with_gpus)).most_common(1)
     odd = [
@@ -232,7 +234,7 @@ def _total(declared: object, pools: list[_Pool]) -> Iterator[Fault]:
 
 def left_nodes(raw: Raw, deployed: Mapping[str, Any]) -> str:
     """`n24 left pool rtx2080ti`: nodes that were deployed in a pool and are in none now; empty where nothing left."""
-    pools = [_outline(loc, pool) for loc, pool in _items(raw, "fleet", "pools")]
+    pools = [_outline(loc, pool) for loc, pool in items(raw, "fleet", "pools")]
     there = {node for pool in pools for node in pool.nodes or ()}
     gone = {
         name: [node for node in nodes if isinstance(node, str) and node not in there]
@@ -255,14 +257,14 @@ def _managed(manager: object, runtime: object) -> Iterator[Fault]:
 def _hubs(raw: Raw, pools: list[_Pool]) -> Iterator[Fault]:
     yield from _doubles(raw, ("hubs",))
     ports: dict[object, Loc] = {}
-    for loc, hub in _items(raw, "hubs"):
+    for loc, hub in items(raw, "hubs"):
         for key in ("hub_image", "proxy_image"):
             yield from _image(raw, (*loc, key), hub.get(key))
         yield from _expose(loc, hub, ports)
         yield from _culling(loc, hub)
         yield from _doubles(hub, ("profiles",), at=loc)
-        profiles = _items(hub, "profiles", at=loc)
-        core = _mapping(raw, "site").get("core_pool")
+        profiles = items(hub, "profiles", at=loc)
+        core = mapping(raw, "site").get("core_pool")
         for profile_loc, profile in profiles:
             yield from _workload(raw, profile_loc, profile, pools, elsewhere=core)
         yield from _default_profile(loc, [profile for _, profile in profiles])
@@ -279,17 +281,17 @@ def _default_profile(loc: Loc, profiles: list[Raw]) -> Iterator[Fault]:
 
 
 def _expose(loc: Loc, hub: Raw, ports: dict[object, Loc]) -> Iterator[Fault]:
-    expose = _mapping(hub, "expose")
+    expose = mapping(hub, "expose")
     port = expose.get("port")
-    if expose.get("kind") == "node_port" and _is_count(port) and ports.setdefault(port, loc) != loc:
+    if expose.get("kind") == "node_port" and is_count(port) and ports.setdefault(port, loc) != loc:
         fix = "node ports are shared by the whole cluster: choose another from 30000 to 32767"
         yield Fault((*loc, "expose", "port"), "is the port of another hub", fix, port)
 
 
 def _culling(loc: Loc, hub: Raw) -> Iterator[Fault]:
-    cull = _mapping(hub, "cull")
+    cull = mapping(hub, "cull")
     idle, every = cull.get("idle_s"), cull.get("every_s")
-    if _is_count(idle) and _is_count(every) and every > idle:
+    if is_count(idle) and is_count(every) and every > idle:
         fix = f"look at least once in {idle} s: servers would stay idle for longer than that"
         yield Fault((*loc, "cull", "every_s"), "is longer than idle_s", fix, every)
 
@@ -304,7 +306,7 @@ def _workload(raw: Raw, loc: Loc, workload: Raw, pools: list[_Pool], *, elsewher
     gpus, lands_on = workload.get("gpus"), workload.get("pool") or elsewhere
     candidates = [pool for pool in pools if lands_on in (None, pool.name)]
     most = max((pool.gpus_per_node or 0 for pool in candidates), default=0)
-    if _is_count(gpus) and candidates and gpus > most and all(pool.gpus_per_node is not None for pool in candidates):
+    if is_count(gpus) and candidates and gpus > most and all(pool.gpus_per_node is not None for pool in candidates):
         where = f"pool {lands_on}" if lands_on else "the fleet"
         enough = [str(pool.name) for pool in pools if (pool.gpus_per_node or 0) >= gpus]
         instead = f"choose pool {' or '.join(enough)}" if enough else ""
@@ -333,13 +335,13 @@ def _several_pools(raw: Raw, loc: Loc, workload: Raw, pools: list[_Pool]) -> Ite
         has = per_node.get(name) if isinstance(name, str) else None
         if name in named[:index]:
             yield Fault((*loc, "pools", index), "is listed twice", "name each pool once", name)
-        elif _is_count(gpus) and has is not None and has < gpus:
+        elif is_count(gpus) and has is not None and has < gpus:
             fix = f"one pod runs on one node: take {name} out, or ask for at most {has}"
             yield Fault((*loc, "pools", index), f"has {has} GPUs on each node, and {gpus} are asked for", fix, name)
 
 
 def _image(raw: Raw, loc: Loc, name: object) -> Iterator[Fault]:
-    names = _known(raw, "images", name_of=_image_name)
+    names = _known(raw, "images", name_of=image_name)
     if names is not None and isinstance(name, str) and name not in names:
         yield Fault(loc, "is not an image of this stack", nearest(name, names, what="image"), name)
 
@@ -356,15 +358,16 @@ def _pool_named(raw: Raw, loc: Loc, name: object) -> Iterator[Fault]:
 def _courses(raw: Raw) -> Iterator[Fault]:
     yield from _doubles(raw, ("courses",))
     names = _known(raw, "hubs")
-    for loc, course in _items(raw, "courses"):
+    for loc, course in items(raw, "courses"):
         hub, first, last = course.get("hub"), course.get("first_day"), course.get("last_day")
         if names is not None and isinstance(hub, str) and hub not in names:
             yield Fault((*loc, "hub"), "is not a hub of this stack", nearest(hub, names, what="hub"), hub)
-        for _, found in _items(raw, "hubs"):
+        for _, found in items(raw, "hubs"):
             if hub is not None and found.get("name") == hub:
                 yield from _chosen(found, loc, course)
-        if first is not None and last is not None and str(first) > str(last):
-            fix = f"the course begins on {first}: write a day after that, or correct first_day"
+        begin, end = read_day(first), read_day(last)
+        if begin and end and begin > end:
+            fix = f"the course begins on {begin}: write a day after that, or correct first_day"
             yield Fault((*loc, "last_day"), "is before first_day", fix, str(last))
 
 
@@ -389,7 +392,7 @@ def _doubles(
     key: Callable[[Raw], object] = lambda item: item.get("name"),
 ) -> Iterator[Fault]:
     first: dict[object, Loc] = {}
-    for loc, item in _items(raw, *path, at=at):
+    for loc, item in items(raw, *path, at=at):
         if not isinstance(item.get(label), str):
             continue
         found = key(item)
@@ -401,9 +404,9 @@ def _doubles(
 
 def _assuming(raw: Raw) -> Iterator[tuple[Loc, Raw]]:
     for section in ("site", "runtime"):
-        yield (section,), _mapping(raw, section)
+        yield (section,), mapping(raw, section)
     for path in (("fleet", "pools"), ("hubs",), ("jobs",), ("courses",)):
-        yield from _items(raw, *path)
+        yield from items(raw, *path)
 
 
 def _assumptions(loc: Loc, part: Raw) -> Iterator[Fault]:
@@ -414,34 +417,12 @@ def _assumptions(loc: Loc, part: Raw) -> Iterator[Fault]:
             yield Fault((*loc, "assumptions", index), "is not a key that is set beside it", fix, key)
 
 
-_NOTHING: Final[Raw] = {}
-
-
-def _mapping(raw: Raw, key: str) -> Raw:
-    found = raw.get(key)
-    return found if isinstance(found, Mapping) else _NOTHING
-
-
-def _items(raw: Raw, *path: str, at: Loc = ()) -> list[tuple[Loc, Raw]]:
-    for step in path[:-1]:
-        raw = _mapping(raw, step)
-    found = raw.get(path[-1])
-    items = found if isinstance(found, list) else []
-    return [((*at, *path, index), item) for index, item in enumerate(items) if isinstance(item, Mapping)]
-
-
-def _image_name(image: Raw) -> object:
-    """What profiles and jobs call an image: its name, and its target where it has one."""
-    name, target = image.get("name"), image.get("target")
-    return f"{name}-{target}" if isinstance(name, str) and isinstance(target, str) else name
-
-
 def _known(raw: Raw, *path: str, name_of: Callable[[Raw], object] = lambda item: item.get("name")) -> set[str] | None:
     """Names in a list of named things; None where its shape is so wrong that a name may be meant to be there."""
     for step in path[:-1]:
         if not isinstance(raw.get(step, {}), Mapping):
             return None
-        raw = _mapping(raw, step)
+        raw = mapping(raw, step)
     found = raw.get(path[-1], [])
     if not isinstance(found, list) or not all(isinstance(item, Mapping) for item in found):
         return None
@@ -451,16 +432,3 @@ def _known(raw: Raw, *path: str, name_of: Callable[[Raw], object] = lambda item:
 
 def _called(pool: _Pool) -> str:
     return f"pool {pool.name}" if pool.name is not None else f"pool number {pool.loc[-1]}"
-
-
-def _is_count(value: object) -> TypeGuard[int]:
-    return isinstance(value, int) and not isinstance(value, bool)
-
-
-def _expanded(entries: object) -> tuple[str, ...] | None:
-    if not isinstance(entries, list) or not all(isinstance(entry, str) for entry in entries):
-        return None
-    try:
-        return expand_all(entries)
-    except NodeNameError:
-        return None

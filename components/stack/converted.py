@@ -6,7 +6,7 @@ known for sure, and a guess would be worse than no advice.
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from datetime import datetime
+from datetime import date, datetime
 from typing import Final
 
 _NUMBER: Final = r"(?P<number>\d+(?:[.,]\d+)?|[.,]\d+)"
@@ -41,6 +41,17 @@ def converted(key: str, kind: str, value: object) -> str | None:
     if amount is None or (kind == "integer" and amount != int(amount)):
         return None
     return f"{round(amount, 6 if key.endswith('_share') else 2):g}" if amount < 1e6 else f"{amount:.0f}"
+
+
+def read_day(value: object) -> date | None:
+    """A day as a stack file has it: text, or what the engine makes of a day without quotes. None for what is none."""
+    # An engine that reads a day without quotes takes it for a time, and hands it over as Go prints times.
+    text = str(value).removesuffix(" 00:00:00 +0000 UTC")
+    match = re.fullmatch(r"(\d{4})-(\d{1,2})-(\d{1,2})", text, re.ASCII)
+    try:
+        return date(*map(int, match.groups())) if match else None
+    except ValueError:  # 2027-02-30
+        return None
 
 
 def days(text: str) -> tuple[str, ...]:

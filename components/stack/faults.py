@@ -70,14 +70,23 @@ def _reason(details: ErrorDetails, here: Schema, about: str) -> tuple[str, str]:
         return "is not allowed here", nearest(value, map(str, here.get("enum", [here.get("const")])), what="value")
     if kind in {"too_short", "string_too_short"}:
         return "is empty", f"give at least one: {about}"
-    if limit := _limit(context):
-        return f"is out of range: {limit} is allowed", _instead(details, here) or about or limit
+    if wrong := _out_of_bounds(kind, context):
+        return wrong, _instead(details, here) or about or "correct it"
     if kind.endswith(("_type", "_parsing", "_from_float", "_attributes_type")):
         wanted = _EXPECTED.get(str(here.get("type")), "something else")
         return f"is not {wanted}", _instead(details, here) or _retype(
             value, str(here.get("type"))
         ) or about or f"write {wanted}"
     return details["msg"][:1].lower() + details["msg"][1:], about
+
+
+def _out_of_bounds(kind: str, context: Mapping[str, Any]) -> str:
+    if kind == "string_too_long":
+        return f"has more than {context['max_length']} characters"
+    if kind == "finite_number":
+        return "is not a finite number"
+    limit = _limit(context)
+    return f"is out of range: {limit} is allowed" if limit else ""
 
 
 def _instead(details: ErrorDetails, here: Schema) -> str:

@@ -11,28 +11,46 @@ from pydantic import BaseModel, ConfigDict, Field
 from components.labels import Taint as NodeTaint
 from components.manifests.hub_model import DEFAULT_START_TIMEOUT_S
 from components.problems import listing
+from components.stack.addresses import BaseUrl, Endpoint, Reference, Registry, Replaceable, Url
+from components.stack.amounts import (
+    Cores,
+    Count,
+    Gib,
+    Gigabytes,
+    IdleSeconds,
+    MegabytesPerSecond,
+    Retries,
+    Seats,
+    Seconds,
+    SecondsBetween,
+    SecondsOrNever,
+    Share,
+)
+from components.stack.names import (
+    Builder,
+    Command,
+    DataKey,
+    FilePath,
+    LabelValue,
+    Line,
+    Name,
+    Namespace,
+    ObjectName,
+    Prose,
+    Scope,
+    SiteKey,
+    UserName,
+)
 from components.stack.node_names import expand_all
 from components.stack.values import (
-    Amount,
     Assumptions,
     Certificates,
-    Count,
     Day,
     Driver,
     Gpu,
-    LabelValue,
-    Name,
-    Namespace,
     Nodes,
-    Reference,
-    Registry,
-    Replaceable,
     RuleId,
-    Seconds,
-    SiteKey,
-    Text,
     ToolkitVersion,
-    Url,
 )
 from components.stack.variants import NodeGpus, Variant
 
@@ -46,8 +64,8 @@ class SecretKey(BaseModel):
     """One key of a Kubernetes Secret. The value never passes through here."""
 
     model_config = _FORM
-    secret: Name = Field(description="Name of a Kubernetes Secret in the hub's namespace.")
-    key: Text = Field(description="Key inside that Secret.")
+    secret: ObjectName = Field(description="Name of a Kubernetes Secret in the hub's namespace.")
+    key: DataKey = Field(description="Key inside that Secret.")
 
 
 class DummyAuthenticator(BaseModel):
@@ -55,7 +73,7 @@ class DummyAuthenticator(BaseModel):
 
     model_config = _FORM
     kind: Literal["dummy"] = Field(description="Lets everybody in who knows the hub's one password; lab only.")
-    admins: tuple[Text, ...] = Field((), description="Administrators of the hub, who have a password of their own.")
+    admins: tuple[UserName, ...] = Field((), description="Administrators of the hub, who have a password of their own.")
 
 
 class OAuthAuthenticator(BaseModel):
@@ -63,23 +81,23 @@ class OAuthAuthenticator(BaseModel):
 
     model_config = _FORM
     kind: Literal["oauth"] = Field(description="Log in at an OAuth provider.")
-    client_id: Text = Field(description="Client id that the provider gave to this hub; quoted.")
+    client_id: Line = Field(description="Client id that the provider gave to this hub; quoted.")
     client_secret: SecretKey = Field(
         description="Where the client secret lies, {secret: a Kubernetes Secret, key: its key}; never the value."
     )
-    callback_url: Url = Field(description="The hub's callback: https://hub.example.edu/hub/oauth_callback.")
-    authorize_url: Url = Field(description="The provider's authorization endpoint.")
-    token_url: Url = Field(description="The provider's token endpoint.")
-    userdata_url: Url = Field(description="The provider's user information endpoint.")
-    username_claim: Text = Field("preferred_username", description="Field of the answer that becomes the user name.")
-    scopes: tuple[Text, ...] = Field(("openid",), min_length=1, description="Scopes to ask for.")
-    login_service: Text | None = Field(None, description="Name on the login button.")
+    callback_url: Endpoint = Field(description="The hub's callback: https://hub.example.edu/hub/oauth_callback.")
+    authorize_url: Endpoint = Field(description="The provider's authorization endpoint.")
+    token_url: Endpoint = Field(description="The provider's token endpoint.")
+    userdata_url: Endpoint = Field(description="The provider's user information endpoint.")
+    username_claim: Line = Field("preferred_username", description="Field of the answer that becomes the user name.")
+    scopes: tuple[Scope, ...] = Field(("openid",), min_length=1, description="Scopes to ask for.")
+    login_service: Line | None = Field(None, description="Name on the login button.")
     ca_certificates: Certificates | None = Field(
         None, description="PEM certificates of the authority that signed the provider's; none: the public ones."
     )
     allow_all: bool = Field(default=False, description="Everybody with an account at the provider may log in.")
-    allowed_users: tuple[Text, ...] = Field((), description="Who may log in, if not everybody.")
-    admins: tuple[Text, ...] = Field((), description="Administrators of the hub.")
+    allowed_users: tuple[UserName, ...] = Field((), description="Who may log in, if not everybody.")
+    admins: tuple[UserName, ...] = Field((), description="Administrators of the hub.")
 
 
 class Lti13Authenticator(BaseModel):
@@ -87,14 +105,14 @@ class Lti13Authenticator(BaseModel):
 
     model_config = _FORM
     kind: Literal["lti13"] = Field(description="Users come from a learning platform by LTI 1.3.")
-    issuer: Url = Field(description="The platform's issuer identifier, an https address.")
-    authorize_url: Url = Field(description="The platform's authorization endpoint.")
-    jwks_endpoint: Url = Field(description="Where the platform publishes its keys (JWKS).")
-    client_ids: tuple[Text, ...] = Field(min_length=1, description="Client ids of this hub at the platform; quoted.")
-    username_key: Text = Field("email", description="Claim that becomes the user name; custom_… for custom claims.")
+    issuer: BaseUrl = Field(description="The platform's issuer identifier, an https address.")
+    authorize_url: Endpoint = Field(description="The platform's authorization endpoint.")
+    jwks_endpoint: Endpoint = Field(description="Where the platform publishes its keys (JWKS).")
+    client_ids: tuple[Line, ...] = Field(min_length=1, description="Client ids of this hub at the platform; quoted.")
+    username_key: Line = Field("email", description="Claim that becomes the user name; custom_… for custom claims.")
     allow_all: bool = Field(default=True, description="Whoever the platform sends may log in.")
-    allowed_users: tuple[Text, ...] = Field((), description="Who may log in, if not everybody.")
-    admins: tuple[Text, ...] = Field((), description="Administrators of the hub.")
+    allowed_users: tuple[UserName, ...] = Field((), description="Who may log in, if not everybody.")
+    admins: tuple[UserName, ...] = Field((), description="Administrators of the hub.")
 
 
 Authenticator = Annotated[
@@ -111,17 +129,17 @@ class Substitute(BaseModel):
         description="Image reference or package source (https://…) as the stack or an image spec writes it."
     )
     replacement: Replaceable = Field(alias="with", description="What is used instead.")
-    reason: Text = Field(description="Why; printed in the preview.")
+    reason: Prose = Field(description="Why; printed in the preview.")
 
 
 class ImageLimits(BaseModel):
     """What an image may be: compressed in GB (10⁹ bytes), unpacked as a share of a node's disk, its base."""
 
     model_config = _FORM
-    warn_compressed_gb: Amount = Field(4, description="Compressed GB above which a preview warns.")
-    refuse_compressed_gb: Amount = Field(6, description="Compressed GB above which an image is refused.")
-    unpacked_disk_share: float = Field(
-        0.25, gt=0, le=1, description="Share of a node's root disk that one unpacked image may take."
+    warn_compressed_gb: Gigabytes = Field(4, description="Compressed GB above which a preview warns.")
+    refuse_compressed_gb: Gigabytes = Field(6, description="Compressed GB above which an image is refused.")
+    unpacked_disk_share: Share = Field(
+        0.25, description="Share of a node's root disk that one unpacked image may take."
     )
     refuse_unsupported_base: bool = Field(
         default=False, description="Refuse images whose Linux release gets no security updates any more; else warn."
@@ -144,10 +162,10 @@ class Site(BaseModel):
         None, description="Pool that carries the hub, the proxy and profiles that name no pool."
     )
     authenticator: Authenticator | None = Field(None, description="How people log in to the hubs.")
-    builder: Text | None = Field(None, description="buildx builder that builds our images; none: the default one.")
-    ca_bundle: Text | None = Field(None, description="PEM file with the certificates that image builds must trust.")
-    kubeconfig: Text | None = Field(None, description="Kubeconfig file; none: what KUBECONFIG names.")
-    kube_context: Text | None = Field(None, description="Context of the kubeconfig; none: its current one.")
+    builder: Builder | None = Field(None, description="buildx builder that builds our images; none: the default one.")
+    ca_bundle: FilePath | None = Field(None, description="PEM file with the certificates that image builds must trust.")
+    kubeconfig: FilePath | None = Field(None, description="Kubeconfig file; none: what KUBECONFIG names.")
+    kube_context: Line | None = Field(None, description="Context of the kubeconfig; none: its current one.")
     substitutes: tuple[Substitute, ...] = Field((), description="What replaces what cannot be pulled here.")
     image_limits: ImageLimits = Field(ImageLimits(), description="How big and how old an image may be.")
     assumptions: Assumptions = ()
@@ -169,7 +187,7 @@ class NodeOverride(BaseModel):
     """What some nodes of a pool have in place of what the pool says, while a driver is changed node by node."""
 
     model_config = _FORM
-    nodes: tuple[Nodes, ...] = Field(min_length=1, description="Nodes of this pool: names and ranges such as n01-n02.")
+    nodes: Nodes = Field(min_length=1, description="Nodes of this pool: names and ranges such as n01-n02.")
     driver: Driver | None = Field(None, description="NVIDIA driver on these nodes; none: the pool's.")
     container_toolkit: ToolkitVersion | None = Field(
         None, description="NVIDIA container toolkit on these nodes; none: the pool's."
@@ -187,8 +205,8 @@ class Pool(BaseModel):
         "neither driver nor container_toolkit.",
     )
     gpus_per_node: int = Field(0, ge=0, le=64, description="GPUs on each node of this pool; 0 without gpu.")
-    nodes: tuple[Nodes, ...] = Field(description="Node names and ranges such as n01-n12.")
-    nodes_except: tuple[Nodes, ...] = Field((), description="Names in the ranges that do not belong to this pool.")
+    nodes: Nodes = Field(description="Node names and ranges such as n01-n12.")
+    nodes_except: Nodes = Field((), description="Names in the ranges that do not belong to this pool.")
     driver: Driver | None = Field(
         None, description='NVIDIA driver on these nodes, quoted: "418.88"; needed with gpu, refused without.'
     )
@@ -203,13 +221,13 @@ class Pool(BaseModel):
         description="Runtime that a pod without a runtime class gets on these nodes: under nvidia an image of the CUDA "
         "family sees all GPUs without asking for one; none: nobody has looked.",
     )
-    cpu: Amount = Field(description="CPU cores of one node.")
-    memory_gib: Amount = Field(description="Memory of one node in GiB.")
-    root_disk_gib: Amount = Field(description="Disk of one node that holds images and containers, in GiB.")
-    pull_mb_per_s: Amount | None = Field(
+    cpu: Cores = Field(description="CPU cores of one node.")
+    memory_gib: Gib = Field(description="Memory of one node in GiB.")
+    root_disk_gib: Gib = Field(description="Disk of one node that holds images and containers, in GiB.")
+    pull_mb_per_s: MegabytesPerSecond | None = Field(
         None, description="MB that one node pulls from the registry in a second; none: a planning figure, 50."
     )
-    disk_mb_per_s: Amount | None = Field(
+    disk_mb_per_s: MegabytesPerSecond | None = Field(
         None, description="MB that a node's disk writes in a second; none: a planning figure, 400."
     )
     labels: dict[SiteKey, LabelValue] = Field(default={}, description="Further labels for these nodes.")
@@ -275,7 +293,7 @@ class Fleet(BaseModel):
     model_config = _FORM
     total_gpus: Count = Field(description="GPUs of the whole fleet; must be the sum of the pools.")
     pools: tuple[Pool, ...] = Field(description="The node pools.")
-    managed_by: Text | None = Field(
+    managed_by: Line | None = Field(
         None,
         description="Who labels these nodes and runs the NVIDIA runtime on them: another stack, a team. "
         "This stack then places workloads on the pools and changes nothing about them; none: this stack manages them.",
@@ -311,8 +329,8 @@ class ImageWaiver(BaseModel):
     """A bigger limit for one image, for a reason and for a time."""
 
     model_config = _FORM
-    compressed_gb: Amount = Field(description="Compressed GB that this image may have.")
-    reason: Text = Field(description="Why; printed in every preview.")
+    compressed_gb: Gigabytes = Field(description="Compressed GB that this image may have.")
+    reason: Prose = Field(description="Why; printed in every preview.")
     until: Day = Field(description="Last day of this limit: 2027-06-30. After it the site's limit holds again.")
 
 
@@ -362,10 +380,12 @@ class Cull(BaseModel):
     """When servers that hold a GPU are ended."""
 
     model_config = _FORM
-    idle_s: Seconds = Field(3600, description="Seconds without activity after which a server is ended.")
-    max_age_s: Count = Field(0, description="Seconds after which a server is ended even if it is used; 0: never.")
-    every_s: Seconds = Field(600, description="Seconds between two looks.")
-    kernel_idle_s: Seconds | None = Field(
+    idle_s: IdleSeconds = Field(3600, description="Seconds without activity after which a server is ended.")
+    max_age_s: SecondsOrNever = Field(
+        0, description="Seconds after which a server is ended even if it is used; 0: never."
+    )
+    every_s: SecondsBetween = Field(600, description="Seconds between two looks.")
+    kernel_idle_s: IdleSeconds | None = Field(
         None, description="Seconds after which an idle kernel is ended; none: idle_s."
     )
 
@@ -375,15 +395,15 @@ class Profile(BaseModel):
 
     model_config = _FORM
     name: Name = Field(description="Short name, unique in its hub.")
-    title: Text = Field(description="What users read.")
-    description: Text | None = Field(None, description="Second line of the choice.")
+    title: Line = Field(description="What users read.")
+    description: Prose | None = Field(None, description="Second line of the choice.")
     image: Name = Field(description="Image of this stack.")
     pool: Name | None = Field(None, description="Pool it runs on; none, and no pools: the site's core_pool.")
     pools: Pools | None = Field(None, description="Several pools in place of pool: it runs on a node of any of them.")
     gpus: Count = Field(0, description="GPUs of one server.")
-    cpu: Amount = Field(description="CPU cores of one server.")
-    memory_gib: Amount = Field(description="Memory of one server in GiB.")
-    shm_gib: Amount | None = Field(None, description="Shared memory at /dev/shm in GiB, part of the memory.")
+    cpu: Cores = Field(description="CPU cores of one server.")
+    memory_gib: Gib = Field(description="Memory of one server in GiB.")
+    shm_gib: Gib | None = Field(None, description="Shared memory at /dev/shm in GiB, part of the memory.")
     is_default: bool = Field(default=False, description="Chosen when the user chooses nothing; one per hub.")
 
     @property
@@ -402,7 +422,9 @@ class Hub(BaseModel):
     expose: Annotated[NodePort | LoadBalancer | ClusterIp, Field(discriminator="kind")] = Field(
         description="How people reach the hub."
     )
-    public_url: Url | None = Field(None, description="Address that people open, if a proxy of the site's leads here.")
+    public_url: BaseUrl | None = Field(
+        None, description="Address that people open, if a proxy of the site's leads here."
+    )
     help_url: Url | None = Field(None, description="Where people get help: a link on the page that starts servers.")
     availability: bool = Field(
         default=True,
@@ -417,9 +439,11 @@ class Hub(BaseModel):
     )
     http_timeout_s: Seconds = Field(120, description="Seconds from the started pod to a server that answers.")
     cull: Cull = Field(Cull(), description="When idle and old servers are ended.")
-    volume_gib: Amount = Field(10, description="Size of each user's volume in GiB.")
-    database_gib: Amount = Field(1, description="Size of the hub's own volume in GiB.")
-    storage_class: Text | None = Field(None, description="Storage class of the volumes; none: the cluster's default.")
+    volume_gib: Gib = Field(10, description="Size of each user's volume in GiB.")
+    database_gib: Gib = Field(1, description="Size of the hub's own volume in GiB.")
+    storage_class: ObjectName | None = Field(
+        None, description="Storage class of the volumes; none: the cluster's default."
+    )
     profiles: tuple[Profile, ...] = Field(min_length=1, description="What users can choose.")
     assumptions: Assumptions = ()
 
@@ -434,11 +458,11 @@ class Job(BaseModel):
     pool: Name | None = Field(None, description="Pool it runs on; none, and no pools: any node that has room.")
     pools: Pools | None = Field(None, description="Several pools in place of pool: it runs on a node of any of them.")
     gpus: Count = Field(0, description="GPUs of the job.")
-    cpu: Amount = Field(description="CPU cores of the job.")
-    memory_gib: Amount = Field(description="Memory of the job in GiB.")
-    command: tuple[str, ...] = Field(min_length=1, description="Program and its arguments, one list item each.")
-    shm_gib: Amount | None = Field(None, description="Shared memory at /dev/shm in GiB, part of the memory.")
-    retries: Count = Field(0, description="How often a failed run is repeated.")
+    cpu: Cores = Field(description="CPU cores of the job.")
+    memory_gib: Gib = Field(description="Memory of the job in GiB.")
+    command: Command = Field(description="Program and its arguments, one list item each.")
+    shm_gib: Gib | None = Field(None, description="Shared memory at /dev/shm in GiB, part of the memory.")
+    retries: Retries = Field(0, description="How often a failed run is repeated.")
     deadline_s: Seconds | None = Field(None, description="Seconds after which the job is ended; none: never.")
     assumptions: Assumptions = ()
 
@@ -453,13 +477,11 @@ class Course(BaseModel):
 
     model_config = _FORM
     name: Name = Field(description="Short name of the course.")
-    title: Text = Field(description="What people call it.")
-    hub: Text = Field(description="Hub that the course uses.")
+    title: Line = Field(description="What people call it.")
+    hub: Line = Field(description="Hub that the course uses.")
     profiles: tuple[Name, ...] = Field(min_length=1, description="Profiles of that hub that the course may choose.")
-    seats: int = Field(ge=1, description="People in the course.")
-    peak_share: float = Field(
-        gt=0, le=1, description="Share of the seats that hold a server with GPUs at the busiest time: 0.25."
-    )
+    seats: Seats = Field(description="People in the course.")
+    peak_share: Share = Field(description="Share of the seats that hold a server with GPUs at the busiest time: 0.25.")
     guaranteed_gpus: Count = Field(0, description="GPUs that the course always gets, whoever else is there.")
     borrowable_gpus: Count | None = Field(
         None, description="GPUs beyond the guaranteed ones that it may take while they are free; none: any."
@@ -477,9 +499,9 @@ class PolicyWaiver(BaseModel):
 
     model_config = _FORM
     rule: RuleId = Field(description="Id of the rule: P-START.")
-    resource: Text = Field(description="Whom the message names: Job batch/gpu-smoke, image scipy-ml-notebook, stack.")
-    reason: Text = Field(description="Why; printed in every preview.")
-    owner: Text = Field(description="Who answers for it: a person or a team.")
+    resource: Line = Field(description="Whom the message names: Job batch/gpu-smoke, image scipy-ml-notebook, stack.")
+    reason: Prose = Field(description="Why; printed in every preview.")
+    owner: Line = Field(description="Who answers for it: a person or a team.")
     until: Day = Field(description='Last day of the waiver, quoted: "2027-06-30". After it the rule refuses again.')
 
 

@@ -33,8 +33,13 @@ def expand(entry: str) -> tuple[str, ...]:
 
 
 def expand_all(entries: Iterable[str]) -> tuple[str, ...]:
-    """Names of all entries in their order; what is listed twice comes twice."""
-    return tuple(name for entry in entries for name in expand(entry))
+    """Names of all entries in their order; what is listed twice comes twice. Raises NodeNameError."""
+    found: list[str] = []
+    for entry in entries:
+        found += expand(entry)
+        if len(found) > _MOST:
+            raise NodeNameError(entry, f"have more than {_MOST} nodes", "a cluster takes no more: check the ranges")
+    return tuple(found)
 
 
 def _range(entry: str, prefix: str, first: str, last: str) -> tuple[str, ...]:

@@ -4,8 +4,8 @@ YAML lies about versions (470.10 is the number 470.1), so they are quoted string
 """
 
 import re
-from datetime import date, datetime
-from typing import Annotated
+from datetime import date
+from typing import Annotated, Final
 
 from pydantic import (
     AfterValidator,
@@ -20,11 +20,13 @@ from pydantic import (
 from components.compat.names import UnknownGpu, find_gpu
 from components.compat.tables import GpuModel, UnknownFact, native_cuda
 from components.compat.versions import DriverVersion, VersionError
-from components.labels import NVIDIA_PREFIX, OWN_PREFIX
-from components.references import ImageReference
-from components.stack.converted import days
+from components.stack.converted import days, read_day
 from components.stack.faults import Misfit
-from components.stack.node_names import NodeNameError, expand
+from components.stack.names import Line
+from components.stack.node_names import NodeNameError, expand, expand_all
+
+_FIRST_YEAR: Final = 2000
+_LAST_YEAR: Final = 2999
 
 
 def _quoted(value: object, info: ValidationInfo) -> object:
@@ -59,20 +61,8 @@ def _gpu(value: object) -> GpuModel:
         raise Misfit(error.reason, f"{near}Known models: components/compat/data/gpu_model.csv") from None
 
 
-def _name(value: str) -> str:
-    if len(value) > 63 or not re.fullmatch(r"[a-z]([-a-z0-9]*[a-z0-9])?", value):
-        raise Misfit("is not a name", "use small letters, digits and dashes, a letter first, 63 characters at most")
-    return value
-
-
-def _namespace(value: str) -> str:
-    if value == "default" or value.startswith("kube-"):
-        raise Misfit("is a namespace of Kubernetes itself", "choose another: we make and destroy it")
-    return _name(value)
-
-
 def _toolkit(value: str) -> str:
-    if not re.fullmatch(r"\d+\.\d+\.\d+(-rc\.\d+)?", value, re.ASCII):
+    if not re.fullmatch(r"\d{1,3}\.\d{1,3}\.\d{1,3}(-rc\.\d{1,3})?", value, re.ASCII):
         meant = re.search(r"(?<![\d.])\d+\.\d+\.\d+(?![\d.])", value)
         fix = f'write container_toolkit: "{meant[0]}"' if meant else "write what nvidia-ctk --version prints"
         raise Misfit("is not a container toolkit version such as 1.17.8", fix)
@@ -87,32 +77,11 @@ def _nodes_entry(value: str) -> str:
     return value
 
 
-def _image_reference(value: str) -> str:
+def _nodes(value: tuple[str, ...]) -> tuple[str, ...]:
     try:
-        ImageReference.parse(value)
-    except ValueError as error:
-        raise Misfit(str(error), "write registry/repository:tag or registry/repository@sha256:…") from None
-    return value
-
-
-def _replaceable(value: str) -> str:
-    return value if re.fullmatch(r"https?://[^\s/@]+(/\S*)?", value) else _image_reference(value)
-
-
-def _registry(value: str) -> str:
-    head = value.partition("/")[0]
-    try:
-        reference = ImageReference.parse(f"{value}/x")
-    except ValueError:
-        reference = None
-    if reference is None or reference.registry != head or reference.tag or reference.digest:
-        raise Misfit("is not a registry", "write host[:port] and a folder: registry.example.edu/gpu-commons")
-    return value
-
-
-def _https(value: str) -> str:
-    if not re.fullmatch(r"https://[^\s/@?#]+[^\s]*", value):
-        raise Misfit("is not an https address", "write https://host/path, without user name or password")
+        expand_all(value)
+    except NodeNameError as error:
+        raise Misfit(error.reason, error.fix) from None
     return value
 
 
@@ -123,37 +92,20 @@ def _certificates(value: str) -> str:
         raise Misfit("holds a private key", "take it out of the file, and out of its history: only certificates belong")
     try:
         ssl.create_default_context(cadata=value)
-    except ssl.SSLError:
+    except (ssl.SSLError, ValueError, TypeError):  # the last two: it is not ASCII, as PEM is
         fix = "write the text with its lines BEGIN CERTIFICATE and END CERTIFICATE as a block: ca_certificates: |"
         raise Misfit("is not a list of PEM certificates", fix) from None
     return value
 
 
 def _day(value: object) -> date:
-    # An engine that reads a day without quotes takes it for a time, and hands it over as Go prints times.
-    text = str(value).removesuffix(" 00:00:00 +0000 UTC")
-    try:
-        return datetime.strptime(text, "%Y-%m-%d").date()  # noqa: DTZ007 - a day has no zone
-    except ValueError:
-        meant = " or ".join(f'"{day}"' for day in days(text))
-        raise Misfit("is not a day", f"write {meant or 'year, month and day: 2027-06-30'}") from None
-
-
-def _label_value(value: str) -> str:
-    if len(value) > 63 or not re.fullmatch(r"([A-Za-z0-9]([-\w.]*[A-Za-z0-9])?)?", value, re.ASCII):
-        raise Misfit("is not a label value", "use letters, digits, - _ and . inside, 63 characters at most")
-    return value
-
-
-def _site_key(value: str) -> str:
-    if value.startswith((NVIDIA_PREFIX, OWN_PREFIX)):
-        raise Misfit("is not yours to set", f"keys under {NVIDIA_PREFIX} and {OWN_PREFIX} have an owner: use another")
-    prefix, slash, name = value.rpartition("/")
-    if not re.fullmatch(r"[A-Za-z0-9]([-\w.]{0,61}[A-Za-z0-9])?", name, re.ASCII) or (
-        slash and not re.fullmatch(r"[a-z0-9]([-a-z0-9.]*[a-z0-9])?", prefix)
-    ):
-        raise Misfit("is not a label or taint key", "write example.edu/key")
-    return value
+    day = read_day(value)
+    if day is None:
+        meant = " or ".join(f'"{day}"' for day in days(str(value)))
+        raise Misfit("is not a day", f"write {meant or 'year, month and day: 2027-06-30'}")
+    if not _FIRST_YEAR <= day.year <= _LAST_YEAR:
+        raise Misfit("is out of range", f"write a day of the years {_FIRST_YEAR} to {_LAST_YEAR}")
+    return day
 
 
 def _rule_id(value: str) -> str:
@@ -162,28 +114,11 @@ def _rule_id(value: str) -> str:
     return value
 
 
-def _whole(value: float) -> float:
-    return int(value) if float(value).is_integer() else value  # 32, not 32.0, in manifests and messages
-
-
-Name = Annotated[
-    str, AfterValidator(_name), WithJsonSchema({"type": "string", "pattern": "^[a-z]([-a-z0-9]*[a-z0-9])?$"})
-]
-Namespace = Annotated[str, AfterValidator(_namespace)]
-Text = Annotated[str, Field(min_length=1)]
-Amount = Annotated[float, Field(gt=0), AfterValidator(_whole)]
-Count = Annotated[int, Field(ge=0)]
-Seconds = Annotated[int, Field(ge=1)]
 Day = Annotated[date, BeforeValidator(_day)]
-Nodes = Annotated[str, AfterValidator(_nodes_entry)]
-Reference = Annotated[str, AfterValidator(_image_reference)]
-Replaceable = Annotated[str, AfterValidator(_replaceable)]
-Registry = Annotated[str, AfterValidator(_registry)]
-Url = Annotated[str, AfterValidator(_https)]
-Certificates = Annotated[Text, AfterValidator(_certificates)]
+NodesEntry = Annotated[str, AfterValidator(_nodes_entry)]
+Nodes = Annotated[tuple[NodesEntry, ...], AfterValidator(_nodes)]
+Certificates = Annotated[str, Field(min_length=1, max_length=500_000), AfterValidator(_certificates)]
 RuleId = Annotated[str, AfterValidator(_rule_id), WithJsonSchema({"type": "string", "pattern": "^P-[A-Z]+$"})]
-SiteKey = Annotated[str, AfterValidator(_site_key)]
-LabelValue = Annotated[str, AfterValidator(_label_value)]
 ToolkitVersion = Annotated[str, BeforeValidator(_quoted), AfterValidator(_toolkit)]
 Driver = Annotated[
     DriverVersion,
@@ -193,6 +128,6 @@ Driver = Annotated[
 ]
 Gpu = Annotated[GpuModel, PlainValidator(_gpu), PlainSerializer(str), WithJsonSchema({"type": "string"})]
 Assumptions = Annotated[
-    tuple[Text, ...],
+    tuple[Line, ...],
     Field(description="Keys beside this one that are guesses, not facts: no policy refuses on them without saying so."),
 ]

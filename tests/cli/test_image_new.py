@@ -97,6 +97,7 @@ def test_every_mistake_is_one_message_and_nothing_is_written(run: Run, images: P
         (("scipy-ml-notebook",), "is there already"),
         ((new, "--cuda", "12.7"), '"12.7" is not a CUDA line whose wheels a new image can have; did you mean 12.'),
         ((new, "--cuda", "10.1"), "shows how older ones come from conda"),
+        ((new, "--package", "https://user:hunter2@a.edu/x"), '--package: "https://'),
         ((new, "--package", "scipy"), '--package: "scipy" is not an exact pin such as numpy==2.4.6'),
         ((new, "--base", "datahub-base"), "neither debian nor an image of ours; did you mean datahub-base-notebook"),
         ((new, "--base", "datahub-base-notebook", "--kind", "batch"), "which a batch image does not need"),

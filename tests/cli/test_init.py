@@ -147,7 +147,12 @@ def test_a_file_that_is_there_stays_without_force(run: Run) -> None:
         (("mine", "--pool", T4.replace("gpus=4", "gpus=four")), 'gpus: "four" is not a number of GPUs'),
         (("mine", "--pool", T4.replace("580.95.05", "R580")), 'driver: "R580" is not a driver version'),
         (("mine", "--pool", T4.replace("n01-n08", "n08-n01")), 'nodes: "n08-n01" runs backwards'),
-        (("mine", "--pool", CPU, "--registry", "gpu"), 'site.registry: "gpu" is not a registry'),
+        (("mine", "--pool", CPU, "--registry", "gpu"), '--registry: "gpu" is not a registry'),
+        (("mine", "--pool", CPU, "--registry", "a.edu:99999/x"), "--registry: "),
+        (("mine", "--pool", CPU, "--hub", "a: b"), '--hub: "a: b" is not a name'),
+        (("mine", "--pool", CPU, "--managed-by", "a\nb"), "--managed-by: "),
+        (("mine", "--pool", CPU, "--hub", "h", "--login-url", "https://x.edu # y"), "--login-url: "),
+        (("mine", "--pool", CPU.replace("cpu", "c\x1b[1m", 1)), r'--pool 1: name: "c\u001b[1m" is not a name'),
         (("mine", "--pool", CPU, "--pool", CPU), 'fleet.pools[1].name: "cpu" is taken by pools[0]'),
         (("mine", "--pool", CPU, "--hub", "kube-hub"), "is a namespace of Kubernetes itself"),
         (("mine", "--pool", CPU, "--hub", "h", "--login-url", "http://x"), "is not an https address"),
@@ -157,6 +162,24 @@ def test_a_mistake_is_one_message_and_nothing_is_written(run: Run, arguments: tu
     result = run("init", *arguments)
     assert (result.exit_code, result.stdout) == (2, "")
     assert says in result.stderr
+    assert not Path("stacks").exists()
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("--pool", CPU, "--registry", "user:hunter2@a.edu/x"),
+        ("--pool", CPU, "--hub", "h", "--login-url", "https://user:hunter2@a.edu"),
+        ("--pool", CPU, "--hub", "https://user:hunter2@a.edu"),
+        ("--pool", "https://user:hunter2@a.edu"),
+        ("--pool", f"{CPU},https://user:hunter2@a.edu"),
+        ("--pool", CPU.replace("nodes=", "nodes=https://user:hunter2@a.edu,nodes=")),
+    ],
+)
+def test_a_password_is_refused_and_never_echoed(run: Run, arguments: tuple[str, ...]) -> None:
+    result = run("init", "mine", *arguments)
+    assert result.exit_code == 2
+    assert "hunter2" not in result.output + result.stderr
     assert not Path("stacks").exists()
 
 
