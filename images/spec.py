@@ -98,8 +98,11 @@ def _one_line(text: str) -> str:
 
 
 def _index(text: str) -> str:
-    if has_password(text):
-        raise ValueError("holds a user, a password or a token: a page of wheels must be open to everybody who builds")
+    host, _, rest = text.removeprefix("https://").partition("/")
+    if not re.fullmatch(r"[A-Za-z0-9.-]+(:[0-9]+)?", host) or has_password("?" + rest.partition("?")[2]):
+        raise ValueError(
+            "holds a user, a password or a token, or no host: write https://host/path, open to everybody who builds"
+        )
     return text
 
 

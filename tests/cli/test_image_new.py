@@ -104,7 +104,9 @@ def test_every_mistake_is_one_message_and_nothing_is_written(run: Run, images: P
         ((new, "--kind", "hub"), "'hub' is not one of 'notebook', 'batch'"),
         ((), "Missing argument 'NAME'"),
     ]:
-        assert says in refused(run, *arguments), arguments
+        text = refused(run, *arguments)
+        assert says in text, arguments
+        assert "hunter2" not in text
     assert sorted(images.rglob("*")) == before
 
 

@@ -187,6 +187,50 @@ def test_a_lock_with_a_line_that_pins_nothing_is_one_message(tiny: Tiny, line: s
     assert f'images/tiny/requirements.lock: has the line "{line}", which pins nothing' in refusal(folder)
 
 
+ODD_LINES = {
+    "title: !!binary aGk=": "title: has the tag !!binary, which settings do not use",
+    "title: !!python/name:os.system": "title: has a tag, which settings do not use",
+    "title: !!null x": "title: has the tag !!null, which does not fit its value",
+    r'title: "\ud800"': "holds half of a character (U+D800)",
+    r'title: "a\0b"': "holds a NUL character (U+0000)",
+    r'title: "a\eb"': "has a line break or a control character",
+    "title: &a [*a]": "contains itself",
+    "env: {<<: x}": "merges what is not a mapping",
+    r'env: {A: "a\nb"}': "has a line break or a control character",
+    "ports: [" + "9" * 5000 + "]": "is a number of 5000 digits",
+    "released: 1790000000": "is not a day of the years 2000 to 2999",
+    "released: 2027-02-30": "is not a day of the years 2000 to 2999",
+    "released: 9999-12-31": "is not a day of the years 2000 to 2999",
+}
+
+
+@pytest.mark.parametrize(("line", "reason"), ODD_LINES.items(), ids=range(len(ODD_LINES)))
+def test_what_a_spec_cannot_say_is_one_mistake_with_its_line(tiny: Tiny, line: str, reason: str) -> None:
+    folder = tiny()
+    key = line.partition(":")[0]
+    lines = [each for each in (folder / "image.yaml").read_text().splitlines() if not each.startswith(f"{key}:")]
+    (folder / "image.yaml").write_text("\n".join([line, *lines]))
+    text = refusal(folder)
+    assert reason in text
+    assert "(line 1)" in text
+    assert text.count("images/tiny/image.yaml") == 1
+
+
+def test_a_spec_is_read_as_the_engine_reads_yaml(tiny: Tiny) -> None:
+    folder = tiny(env={"DEBUG": "PLAIN"})
+    path = folder / "image.yaml"
+    path.write_text(path.read_text().replace("PLAIN", "yes"))
+    assert load_spec(folder).env == {"DEBUG": "yes"}
+
+
+def test_a_page_of_wheels_with_a_password_is_refused_and_never_echoed(tiny: Tiny) -> None:
+    for index in ("user:hunter2@a.edu/x", "user:hun/hunter2@a.edu", "hunter2@a.edu", "a.edu/x?token=hunter2"):
+        text = refusal(tiny(kernels=[{**TORCH, "index": f"https://{index}"}]))
+        assert "holds a user, a password or a token" in text
+        assert "hunter2" not in text
+    assert load_spec(tiny(kernels=[{**TORCH, "index": "https://wheels.example.edu:8443/@x?page=1"}])).kernels
+
+
 @pytest.mark.parametrize("text", ["", "- a list", "name: [", "just words"])
 def test_a_file_that_is_no_spec_is_one_message(tiny: Tiny, text: str) -> None:
     folder = tiny()
