@@ -78,19 +78,24 @@ OUT_OF_SIGHT: Final[Mapping[str, str]] = {
 # Kinds whose pods come of templates that stand elsewhere, where none stands in the object itself.
 MADE_ELSEWHERE: Final = frozenset(
     {
+        "akri.sh:Configuration",
         "flow.volcano.sh:JobFlow",
         "kaito.sh:RAGEngine",
         "kaito.sh:Workspace",
+        "kubeai.org:Model",
         "kubeflow.org:Experiment",
         "machineconfiguration.openshift.io:MachineConfig",
         "mlops.seldon.io:Server",
+        "nvidia.com:ClusterPolicy",
         "serving.kserve.io:InferenceService",
     }
 )
 
-# Kinds that change pods on their way into the cluster, and below which keys; no key: all of it.
+# Kinds that change pods on their way into the cluster, or what nodes are said to have, and below which keys; no key:
+# all of it.
 CHANGES_PODS: Final[Mapping[str, str]] = {
     "admissionregistration.k8s.io:MutatingAdmissionPolicy": "",
+    "apps.kruise.io:SidecarSet": "",
     "kubeflow.org:PodDefault": "",
     "kyverno.io:ClusterPolicy": "mutate",
     "kyverno.io:Policy": "mutate",
@@ -98,10 +103,12 @@ CHANGES_PODS: Final[Mapping[str, str]] = {
     "mutations.gatekeeper.sh:AssignImage": "",
     "mutations.gatekeeper.sh:AssignMetadata": "",
     "mutations.gatekeeper.sh:ModifySet": "",
+    "nfd.k8s-sigs.io:NodeFeatureRule": "",
     "policies.kyverno.io:MutatingPolicy": "",
     "policies.kyverno.io:NamespacedMutatingPolicy": "",
     "policy.karmada.io:ClusterOverridePolicy": "",
     "policy.karmada.io:OverridePolicy": "",
+    "settings.k8s.io:PodPreset": "",
 }
 
 # Images, containers and pod templates in these are patterns, addresses or rules: no pod comes of them.

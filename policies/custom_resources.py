@@ -45,7 +45,7 @@ _CONTAINERS: Final = ("container", "containers", "initContainers", "sidecars")
 # Of a pod, what is judged as one.
 _JUDGED: Final = ("containers", "initContainers", "ephemeralContainers", "volumes", "runtimeClassName")
 
-CHANGES: Final = "changes pods after they were judged: which of them reach GPUs then is not known"
+CHANGES: Final = "changes pods after they were judged, or nodes: which of them reach GPUs then is not known"
 NAMES: Final = "names an image or GPUs"
 REFERS: Final = "refers to a template that stands elsewhere"
 TEXT: Final = "is a text from which pods are made"

@@ -7,20 +7,22 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from components.labels import GPU_RESOURCE, NVIDIA_CLASSES
+from components.labels import GPU_RESOURCE
 from components.manifests.runtime import RUNTIME_CLASS
 from components.placement import UNKNOWN
 from policies.default_runtime import shown_by_default
+from policies.device_annotations import of_annotations
 from policies.exemptions import WITHOUT_PRIVILEGES, exemption
 from policies.finding import Finding, Level
-from policies.host_paths import DEVICE_PLUGINS, chooses_gpus, of_volume, plain, reaches
+from policies.host_paths import DEVICE_PLUGINS, chooses_gpus, of_volume, plain
 from policies.model import Site, Workload
 from policies.pod_images import pod_images
 from policies.privileges import enters, host_processes, privileges
-from policies.visibility import DEVICE_ANNOTATIONS, VISIBILITY_VARIABLES, VISIBLE_DEVICES, is_hiding
+from policies.visibility import VISIBILITY_VARIABLES, VISIBLE_DEVICES, is_hiding
 from policies.workloads import asks_for_gpus, asks_somewhere, containers
 
-NUMBERS = re.compile(r"\bmajor\W{1,4}195\b")  # of NVIDIA's device files, whatever they are called
+# GPUs in the arguments of a device plugin, a pattern that takes them in among others.
+GIVEN = re.compile(r"/dev/(?:nv|dxg|\*)|\^nv|nvidia")
 
 
 def escapes(workload: Workload, site: Site) -> Iterator[Finding]:
@@ -61,11 +63,10 @@ def _ways(workload: Workload, site: Site) -> Iterator[Finding]:
                 found += _shown_by_default(path, container, workload, site)
             yield from found if is_daemon is False else weighed(found, unless)
     if daemons != {True}:
-        images = [UNKNOWN if each.spec is UNKNOWN else each.spec.get("image") for each in containers(workload.pod)]
-        exempted = _exemption(workload, images)
+        exempted = _exemption(workload, _images(workload.pod))
         found = [
-            *_let_through(_device_paths(workload.pod), exempted),
-            *_annotations(workload),
+            *_device_paths(workload),
+            *of_annotations(workload),
             *_gives(workload.pod),
             *_bound(workload.pod),
             *_let_through(host_processes(workload.pod), exempted),
@@ -114,7 +115,7 @@ def _has_nvidia_class(pod: Mapping[str, Any], site: Site) -> bool | None:
     if name is UNKNOWN:
         return None
     handler = site.runtime_classes.get(name, {}).get("handler") if isinstance(name, str) else None
-    if any(isinstance(each, str) and each in NVIDIA_CLASSES for each in (name, handler)):
+    if any(isinstance(each, str) and "nvidia" in each for each in (name, handler)):
         return True
     return None if handler is UNKNOWN else False
 
@@ -171,14 +172,33 @@ def _hides(container: Mapping[str, Any]) -> bool | None:
     return bool(values) and is_hiding(values[-1])
 
 
-def _device_paths(pod: Mapping[str, Any]) -> Iterator[Finding]:
+def _images(pod: Mapping[str, Any], volume: Any = None) -> list[Any]:
+    """Of all containers, or of those that mount a volume where some do; UNKNOWN where that is not known yet."""
+    found = [
+        (UNKNOWN, UNKNOWN) if each.spec is UNKNOWN else (each.spec.get("image"), each.spec.get("volumeMounts"))
+        for each in containers(pod)
+    ]
+    mounting = [
+        image
+        for image, mounts in found
+        if mounts is UNKNOWN or any(each is UNKNOWN or each.get("name") in {volume, UNKNOWN} for each in _list(mounts))
+    ]
+    return mounting if volume is not None and mounting else [image for image, _ in found]
+
+
+def _device_paths(workload: Workload) -> Iterator[Finding]:
+    """Whoever stands beside infrastructure without mounting what it mounts does not end its exemption."""
+    pod = workload.pod
     volumes = pod.get("volumes")
     if volumes is UNKNOWN:
         yield Finding("volumes are not known yet: one may reach the devices of the node", Level.UNPROVED)
         return
     for index, volume in enumerate(_list(volumes)):
         written = None if volume is UNKNOWN else _is_written(volume.get("name"), pod)
-        yield from of_volume(f"volumes[{index}]", volume, is_written=written)
+        images = _images(pod, None if volume is UNKNOWN else volume.get("name"))
+        yield from _let_through(
+            of_volume(f"volumes[{index}]", volume, is_written=written), _exemption(workload, images)
+        )
 
 
 def _gives(pod: Mapping[str, Any]) -> Iterator[Finding]:
@@ -189,7 +209,7 @@ def _gives(pod: Mapping[str, Any]) -> Iterator[Finding]:
     if DEVICE_PLUGINS not in {plain(each) for each in paths if isinstance(each, str)}:
         return
     for path, spec in ((each.path, each.spec) for each in containers(pod)):
-        if spec is not UNKNOWN and "/dev/nvidia" in repr([spec.get("command"), spec.get("args"), spec.get("env")]):
+        if spec is not UNKNOWN and GIVEN.search(repr([spec.get("command"), spec.get("args"), spec.get("env")])):
             yield Finding(
                 f"{path} is a device plugin that gives out /dev/nvidia* past {GPU_RESOURCE}",
                 remedy="Leave the GPUs to NVIDIA's device plugin.",
@@ -245,30 +265,6 @@ def _shown_by_default(path: str, container: Mapping[str, Any], workload: Workloa
 def _names(container: Mapping[str, Any]) -> set[Any]:
     """Of its own variables."""
     return {entry.get("name") for entry in _list(container.get("env")) if entry is not UNKNOWN}
-
-
-def _annotations(workload: Workload) -> Iterator[Finding]:
-    """Devices that annotations ask the runtime for."""
-    if workload.annotations is UNKNOWN:
-        if workload.pod.get("containers") is not UNKNOWN:
-            yield Finding("its annotations are not known yet: one may add devices", Level.UNPROVED)
-        return
-    for key, value in workload.annotations.items():
-        if not DEVICE_ANNOTATIONS.search(key):
-            continue
-        if value is UNKNOWN:
-            yield Finding(f"annotation {key} is not known yet: it may add GPUs", Level.UNPROVED)
-        elif _names_gpus(key, str(value)):
-            yield Finding(
-                f"annotation {key} adds GPUs past the scheduler",
-                remedy="Remove it; ask for a GPU by resources.limits nvidia.com/gpu.",
-            )
-
-
-def _names_gpus(key: str, value: str) -> bool:
-    """By name, by number, by a path of the node that reaches them, or by `all` under NVIDIA's own prefix."""
-    is_named = "nvidia" in value.lower() or (key.startswith("nvidia.") and "=" not in value)
-    return is_named or bool(NUMBERS.search(value)) or any(reaches(value))
 
 
 def _list(found: Any) -> list[Any]:

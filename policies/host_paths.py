@@ -42,13 +42,22 @@ DEVICES_AS_MOUNTS: Final = "/run/nvidia-container-devices"
 _PATHS: Final = re.compile(r"(?<![\w.@/-])/[\w./-]*")  # in a text
 # Of a user: /run/user/1000/podman/podman.sock, docker.sock, containerd.sock, and what they stand in; of LXD.
 _OTHER_SOCKETS: Final = re.compile(
-    r"^/run/user(?:/[^/]+(?:/(?:podman|containerd|docker)[^/]*(?:/.*)?)?)?$|^/var/lib/(?:incus|lxd)(?:/unix\.socket)?$"
+    r"^/run/user(?:/[^/]+(?:/(?:podman|containerd|docker|buildkit)[^/]*(?:/.*)?)?)?$|^/var/lib/(?:incus|lxd)(?:/unix\.socket)?$"
 )
 # What root of the node runs, or obeys: programs, settings, static pods, containers. Who writes there is root.
 _OBEYED: Final = (
     *("/bin", "/boot", "/etc", "/lib", "/lib32", "/lib64", "/opt/bin", "/opt/cni", "/opt/nvidia", "/root", "/sbin"),
     *("/proc/sys/fs", "/proc/sys/kernel", "/proc/sysrq-trigger", "/sys", "/usr", "/var/spool/cron"),
-    *("/run/cdi", "/run/containerd", "/run/crio", "/run/docker", "/run/k0s", "/run/k3s", "/run/systemd"),
+    *(
+        "/run/cdi",
+        "/run/containerd",
+        "/run/crio",
+        "/run/docker",
+        "/run/k0s",
+        "/run/k3s",
+        "/run/systemd",
+        "/var/lib/cloud",
+    ),
     *("/var/lib/containerd", "/var/lib/containers", "/var/lib/docker", "/var/lib/k0s", "/var/lib/kubelet"),
     *("/var/lib/rancher/k3s/agent", "/var/lib/rancher/k3s/server", "/var/lib/rancher/rke2"),
 )
@@ -58,12 +67,22 @@ _DATA: Final = (
     *("/etc/os-release", "/etc/pki", "/etc/resolv.conf", "/etc/ssl", "/etc/timezone", "/run/systemd/journal"),
     *("/sys/fs/bpf", "/sys/kernel/debug", "/sys/kernel/tracing", "/usr/lib/os-release", "/usr/local/share"),
     *("/usr/share", "/usr/src", "/var/lib/docker/containers"),
-    *("/var/lib/kubelet/plugins", "/var/lib/kubelet/plugins_registry", "/var/lib/kubelet/pod-resources"),
+    *("/var/lib/kubelet/plugins", "/var/lib/kubelet/pod-resources"),
     "/var/lib/kubelet/pods",
 )
 _EVERYTHING: Final = {"/", "/dev", "/dev/char", "/dev/kmem", "/dev/mem", "/run/nvidia"}
-# Device files of NVIDIA GPUs; 195 is their major number; nvhost and nvmap are Jetson's, dxg is that of Windows.
-_DEVICES: Final = ("/dev/nvidia", "/dev/char/195:", "/dev/dxg", "/dev/nvhost", "/dev/nvmap")
+# What MPS shares GPUs by, and device files of NVIDIA GPUs; 195 is their major number; nvhost and nvmap are Jetson's,
+# dxg is that of Windows.
+_DEVICES: Final = (
+    "/tmp/nvidia-mps",  # noqa: S108 - of the node
+    "/run/nvidia-mps",
+    "/run/nvidia/mps",
+    "/dev/nvidia",
+    "/dev/char/195:",
+    "/dev/dxg",
+    "/dev/nvhost",
+    "/dev/nvmap",
+)
 _MAYBE_DEVICES: Final = ("/dev/dri", "/dev/vfio")  # of any maker's GPUs
 # The root of the node, or of the driver's container, under another name.
 _ROOTS: Final = re.compile(r"^(?:/proc/[^/]+(?:/task/[^/]+)?/(?:root|cwd)|/run/nvidia/driver)(?=/|$)")
@@ -78,7 +97,7 @@ def of_path(said: str, path: str, *, is_written: bool | None = False) -> Iterato
 
     Devices and sockets answer to who may only read them. `is_written` is None where it is not known yet.
     """
-    path = plain(path)
+    path = plain(path.strip())
     if path in _EVERYTHING or path.startswith(_DEVICES):
         yield Finding(f"{said} reaches every GPU of the node")
     elif _PROCESS.match(path):
@@ -109,7 +128,12 @@ def of_path(said: str, path: str, *, is_written: bool | None = False) -> Iterato
             f"{said} reaches the container runtime of the node, which starts containers with any GPU",
             remedy="Remove the volume; what builds or watches containers has ways without the socket.",
         )
-    elif path == DEVICE_PLUGINS or DEVICE_PLUGINS.startswith(f"{path}/"):
+    elif path == DEVICE_PLUGINS:
+        yield Finding(
+            f"{said} makes it a device plugin, and which devices it gives out is not known: they may be GPUs",
+            Level.UNPROVED,
+        )
+    elif DEVICE_PLUGINS.startswith(f"{path}/"):
         yield Finding(
             f"{said} reaches the sockets through which GPUs are given to containers",
             Level.WARN,
@@ -121,6 +145,7 @@ def of_volume(
     path: str, volume: Any, kinds: tuple[str, ...] = ("hostPath",), *, is_written: bool | None = True
 ) -> Iterator[Finding]:
     """A volume or PersistentVolume at `path`: what it takes of the node, by `hostPath.path` or `local.path`."""
+    yield from _of_driver(path, volume)
     for kind in kinds:
         source = volume if volume is UNKNOWN else volume.get(kind)
         where = source.get("path") if isinstance(source, Mapping) else source
@@ -129,6 +154,15 @@ def of_volume(
             return
         if isinstance(where, str):
             yield from of_path(f"{path}.{kind} {where}", where, is_written=is_written)
+
+
+def _of_driver(path: str, volume: Any) -> Iterator[Finding]:
+    """What a driver makes of a path of the node is its own affair."""
+    for kind in ("csi", "flexVolume"):
+        source = volume.get(kind) if isinstance(volume, Mapping) else None
+        given = [source.get(key) for key in ("volumeAttributes", "options")] if isinstance(source, Mapping) else []
+        for where in (where for each in given if isinstance(each, Mapping) for where in reaches(repr(each))):
+            yield Finding(f"{path}.{kind} names {where}: what its driver mounts is not known", Level.UNPROVED)
 
 
 def reaches(text: str) -> Iterator[str]:
@@ -140,6 +174,8 @@ def reaches(text: str) -> Iterator[str]:
 
 def _is_obeyed(path: str) -> bool:
     above = any(each.startswith(f"{path}/") for each in _OBEYED)
+    if "/.ssh" in path:  # keys that open the node
+        return True
     return above or (_is_below(path, _OBEYED) and not _is_below(path, _DATA) and path != DEVICE_PLUGINS)
 
 

@@ -15,6 +15,10 @@ from policies.model import Coverage, Site
 
 # Labels that say which GPUs a node has: those of feature discovery and of the stack.
 _ABOUT_GPUS: Final = (NVIDIA_PREFIX, OWN_PREFIX)
+# Labels that NVIDIA's daemons obey.
+_STEERS: Final = tuple(
+    f"{NVIDIA_PREFIX}{name}" for name in ("device-plugin.config", "gpu.deploy.", "mig.config", "mps.", "vgpu.config")
+)
 
 
 def openings(token: str, name: str, inputs: Mapping[str, Any], site: Site) -> Iterator[Finding]:
@@ -127,6 +131,11 @@ def _labels(written: Any, nodes: Sequence[Node]) -> Iterator[Finding]:
         known = {node.labels[key] for node in nodes if key in node.labels} if key.startswith(_ABOUT_GPUS) else ()
         if known and value is UNKNOWN:
             yield Finding(f"what it writes as label {key} is not known yet", Level.UNPROVED)
+        elif not known and key.startswith(_STEERS) and any(node.amount(GPU_RESOURCE) != 0 for node in nodes):
+            yield Finding(
+                f"what NVIDIA's daemons make of the label {key} is not known: they may give its GPUs out otherwise",
+                Level.UNPROVED,
+            )
         elif known and value not in known:
             said = "removes the label" if value is None else f"writes {value} as label"
             yield Finding(

@@ -20,7 +20,7 @@ _DEVICES: Final = frozenset({"deviceName", "resourceName"})  # of a virtual mach
 _MAKER: Final = re.compile(r"^10de:", re.IGNORECASE)  # NVIDIA, as PCI numbers it
 # In what changes pods: what gives them GPUs.
 _CHANGES: Final = re.compile(
-    r"NVIDIA_|CUDA_VISIBLE|\b(?:runtimeClassName|hostPath|hostPID|SYS_ADMIN|nodeName)\b|[./]privileged\b"
+    r"NVIDIA_|CUDA_VISIBLE|\b(?:runtimeClassName|hostPath|hostPID|SYS_ADMIN|nodeName|imageOverrider)\b|[./]privileged\b"
     r"|\bprivileged\W{1,4}true|nvidia\.com/|cdi\.k8s\.io|nri\.io",
     re.IGNORECASE,
 )

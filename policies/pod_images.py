@@ -10,6 +10,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from components.labels import OWN_PREFIX
 from components.placement import UNKNOWN
 from components.references import ImageReference
 from images.estimate import Size
@@ -115,12 +116,33 @@ def pod_images(workload: Workload, site: Site) -> Iterator[PodImage]:
         else:
             yield _image(path, text, names[number] if number < len(names) else "", site)
     yield from _of_volumes(workload.pod.get("volumes"), site)
+    yield from _of_annotations(workload.annotations, site)
+
+
+# Sidecars that an injector adds: sidecar.istio.io/proxyImage, dapr.io/sidecar-image.
+_INJECTED = re.compile(r"/(?:[\w.-]*-)?image$|/\w*Image$")
+
+
+def _of_annotations(annotations: object, site: Site) -> Iterator[PodImage]:
+    """Images that annotations name; of annotations that are not known yet P-GPU tells."""
+    for key, text in annotations.items() if isinstance(annotations, Mapping) else ():
+        if _INJECTED.search(key) and not key.startswith(OWN_PREFIX) and text:
+            path = f"annotations.{key}"
+            yield (
+                PodImage(path, None, None, "", is_own=False, contents=None)
+                if text is UNKNOWN
+                else _image(path, text, "", site)
+            )
 
 
 def _of_volumes(volumes: object, site: Site) -> Iterator[PodImage]:
     """What a volume of the kind `image` mounts; of volumes that are not known yet P-GPU tells."""
     for index, volume in enumerate(volumes if isinstance(volumes, Sequence) and not isinstance(volumes, str) else ()):
         source = volume.get("image") if isinstance(volume, Mapping) else None
+        driver = volume.get("csi") if isinstance(volume, Mapping) else None
+        given = driver.get("volumeAttributes") if isinstance(driver, Mapping) else None
+        if isinstance(given, Mapping) and isinstance(text := given.get("image"), str):
+            yield _image(f"volumes[{index}].csi.volumeAttributes.image", text, "", site)
         if source is UNKNOWN:
             yield PodImage(f"volumes[{index}].image", None, None, "", is_own=False, contents=None)
         elif isinstance(source, Mapping):

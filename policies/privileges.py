@@ -14,12 +14,17 @@ ROOT_CAPABILITIES = {"ALL", "SYS_ADMIN"}
 ENTERING_CAPABILITIES = {*ROOT_CAPABILITIES, "SYS_PTRACE"}
 
 
+def is_true(value: Any) -> bool:
+    """Also as text: who reads YAML may have written it so."""
+    return value is True or (isinstance(value, str) and value.lower() == "true")
+
+
 def privileges(path: str, container: Mapping[str, Any]) -> Iterator[Finding]:
     context = container.get("securityContext")
     privileged = context.get("privileged") if isinstance(context, Mapping) else context
     if privileged is UNKNOWN:
         yield Finding(f"whether {path} is privileged is not known yet", Level.UNPROVED)
-    elif privileged is True:
+    elif is_true(privileged):
         yield Finding(
             f"{path} is privileged: it reaches every GPU of the node",
             remedy="Remove privileged: true; ask for a GPU by resources.limits nvidia.com/gpu.",
@@ -39,7 +44,7 @@ def privileges(path: str, container: Mapping[str, Any]) -> Iterator[Finding]:
 def enters(path: str, container: Mapping[str, Any], pod: Mapping[str, Any]) -> Iterator[Finding]:
     """A container that sees the processes of the node, and may enter them: nsenter, /proc/1/root."""
     entering = sorted(ENTERING_CAPABILITIES & _added(container))
-    sees = [name for name in ("hostPID",) if pod.get(name) is True]
+    sees = [name for name in ("hostPID",) if is_true(pod.get(name))]
     volumes = pod.get("volumes")
     for volume in volumes if isinstance(volumes, Sequence) and not isinstance(volumes, str) else ():
         source = volume.get("hostPath") if isinstance(volume, Mapping) else None
@@ -57,7 +62,7 @@ def host_processes(pod: Mapping[str, Any]) -> Iterator[Finding]:
     shares = pod.get("hostPID")
     if shares is UNKNOWN:
         yield Finding("whether it sees the processes of the node is not known yet", Level.UNPROVED)
-    elif shares is True:
+    elif is_true(shares):
         yield Finding(
             "hostPID shows it the processes of the node, with the GPUs of others",
             Level.WARN,

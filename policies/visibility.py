@@ -10,7 +10,7 @@ VISIBLE_DEVICES: Final = "NVIDIA_VISIBLE_DEVICES"
 HIDING: Final = {"", "void", "none"}  # values that show no GPU
 VISIBILITY_VARIABLES: Final = {
     VISIBLE_DEVICES: HIDING,
-    "CUDA_VISIBLE_DEVICES": {*HIDING, "-1", "nodevfiles"},
+    "CUDA_VISIBLE_DEVICES": {*HIDING, "-1", "NoDevFiles"},
     # They let a container divide the GPUs of the node, also those of others.
     "NVIDIA_MIG_CONFIG_DEVICES": HIDING,
     "NVIDIA_MIG_MONITOR_DEVICES": HIDING,
@@ -26,4 +26,4 @@ DEVICE_ANNOTATIONS: Final = re.compile(
 
 def is_hiding(value: Any, hiding: Collection[str] = HIDING) -> bool:
     """Whether a variable of this value shows no GPU."""
-    return str(value or "").strip().lower() in hiding
+    return value is None or (isinstance(value, str) and value in hiding)

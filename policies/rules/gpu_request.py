@@ -20,6 +20,13 @@ def check(workload: Workload, site: Site) -> Iterator[Finding]:
 
     A pod that never comes to a node with GPUs takes none, whatever it may do there.
     """
+    whole = workload.pod.get("resources")
+    for kind in ("limits", "requests"):
+        if isinstance(whole, Mapping) and any(name.startswith(NVIDIA_PREFIX) for name in _names(whole.get(kind))):
+            yield Finding(
+                f"resources.{kind} of the pod asks for GPUs, which Kubernetes takes of containers alone",
+                remedy="Ask for them in the resources of one container.",
+            )
     for container in containers(workload.pod):
         if container.spec is not UNKNOWN:
             yield from _amounts(container.path, container.spec)
@@ -70,6 +77,10 @@ def _amounts(path: str, container: Mapping[str, Any]) -> Iterator[Finding]:
                 f"{path}.resources: {name} is {limit}: Kubernetes takes whole numbers alone",
                 remedy="Ask for whole devices; slices and shared GPUs have resources of their own.",
             )
+
+
+def _names(amounts: Any) -> list[str]:
+    return [str(name) for name in amounts] if isinstance(amounts, Mapping) else []
 
 
 def _amount(amounts: Any, name: str) -> Any:

@@ -45,10 +45,14 @@ def test_a_volume_that_reaches_the_container_runtime_is_refused(path: str) -> No
     assert said(Level.REFUSE, kind="DaemonSet", **mounts(path)) == []  # the runtime's own
 
 
-@pytest.mark.parametrize("path", ["/var/lib/kubelet", "/var/lib/kubelet/device-plugins/"])
-def test_a_volume_that_reaches_the_device_plugins_is_told(path: str) -> None:
-    (message,) = said(Level.WARN, **mounts(path))
+def test_a_volume_that_reaches_the_device_plugins_is_told() -> None:
+    (message,) = said(Level.WARN, **mounts("/var/lib/kubelet"))
     assert "reaches the sockets through which GPUs are given" in message
+
+
+def test_which_devices_a_device_plugin_gives_out_is_not_known() -> None:
+    (message,) = said(Level.UNPROVED, **mounts("/var/lib/kubelet/device-plugins/"))
+    assert "makes it a device plugin" in message
 
 
 @pytest.mark.parametrize("path", ["/run/x", "/var/run/containerd/x.sock", "/var/lib/kubelet-x", "/var/log", "/data"])

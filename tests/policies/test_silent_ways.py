@@ -54,6 +54,8 @@ def host(path: str) -> dict[str, Any]:
         ("devices.noderesource.dev/container.c", "[{path: /dev/nvidiactl}]"),
         ("io.kubernetes.cri-o.Devices", "/dev/nvidia0:/dev/nvidia0:rwm"),
         ("devices.nri.io/pod", "- {path: /dev/mydev, type: c, major: 195, minor: 255}"),
+        ("devices.nri.io/pod", '[{"path": "/dev/mydev", "major": 0xc3}]'),
+        ("sidecar.istio.io/userVolume", '{"d": {"hostPath": {"path": "/dev"}}}'),
         ("mounts.nri.io/container.c", "- {source: /dev, destination: /x, type: bind}"),
     ],
 )
@@ -69,6 +71,7 @@ def test_an_annotation_that_adds_gpus_is_refused_whatever_stands_before_it(key: 
         ("devices.nri.io/container.c", "- path: /dev/fuse"),
         ("io.kubernetes.cri-o.Devices", "/dev/fuse"),
         ("devices.nri.io/pod", "- {path: /dev/mydev, type: c, major: 10, minor: 195}"),
+        ("sidecar.istio.io/userVolume", '{"d": {"hostPath": {"path": "/data"}}}'),
         ("mounts.nri.io/container.c", "- {source: /data, destination: /dev/shm, type: bind}"),
         ("example.org/cdi", "nvidia.com/gpu=all"),
         ("nri.io.example.org/x", "nvidia"),
@@ -93,6 +96,8 @@ def test_an_annotation_that_adds_other_devices_or_none_passes(key: str, value: s
         "/dev/char/195:0",
         "/dev/mem",
         "/dev/nvidia-caps",
+        "/tmp/nvidia-mps",
+        "/run/nvidia/mps",
         "/proc/1",
         "/proc/1/fd",
         "/proc/self/fd/3",
@@ -111,6 +116,8 @@ def test_an_annotation_that_adds_other_devices_or_none_passes(key: str, value: s
         "/var/snap/microk8s/common/run",
         "/run/dockershim.sock",
         "/run/user/1000/podman/podman.sock",
+        "/run/user/1000/buildkit/buildkitd.sock",
+        "/dev ",
         "/run/user/1000",
         "/run/containerd/containerd.sock.ttrpc",
     ],
@@ -172,6 +179,8 @@ OBEYED = [
     "/etc/nvidia-container-runtime",
     "/etc/cron.d",
     "/root/.ssh",
+    "/srv/admin/.ssh",
+    "/var/lib/cloud/scripts/per-boot",
     "/usr/bin",
     "/usr/local/nvidia/toolkit",
     "/var/lib",
@@ -249,8 +258,15 @@ def test_a_device_plugin_that_gives_gpus_out_by_another_name_is_refused() -> Non
     plugins = host("/var/lib/kubelet/device-plugins")
     (message,) = texts(said(container={"args": ["--device", "path: /dev/nvidia0"]}, **plugins), REFUSED)
     assert "is a device plugin that gives out /dev/nvidia* past nvidia.com/gpu" in message
+    assert len(texts(said(container={"args": ["--device", "path: /dev/nv*"]}, **plugins), REFUSED)) == 1
     assert texts(said(container={"args": ["--device", "path: /dev/fuse"]}, **plugins), REFUSED) == []
     assert said(container={"args": ["ls /dev/nvidia0"]}) == []
+
+
+def test_a_part_of_a_gpu_that_another_scheduler_gives_is_refused() -> None:
+    (message,) = texts(said(annotations={"gpu-fraction": "0.5"}), REFUSED)
+    assert "asks for a part of a GPU past nvidia.com/gpu" in message
+    assert said(annotations={"example.org/gpu-fraction-of-budget": "0.5"}) == []
 
 
 def test_a_pod_that_is_bound_to_its_node_is_told_where_it_asks_for_gpus() -> None:
@@ -403,7 +419,7 @@ def test_a_patch_that_changes_which_gpus_a_node_is_said_to_have_is_refused(value
 
 @pytest.mark.parametrize(
     "labels",
-    [{"nvidia.com/gpu.product": "A"}, {"nvidia.com/mig.config": "all-1g.5gb"}, {"example.org/x": None}, {}],
+    [{"nvidia.com/gpu.product": "A"}, {"nvidia.com/x": "y"}, {"example.org/x": None}, {}],
 )
 def test_a_patch_that_writes_other_labels_passes(labels: Any) -> None:
     assert shown(LABELLED, "kubernetes:core/v1:NodePatch", node(None, labels=labels)) == []
@@ -427,6 +443,35 @@ def test_a_class_of_the_stack_that_gives_gpus_is_known_however_it_is_made(kind: 
     pod = {"containers": [{"name": "c", "image": IMAGE}], "runtimeClassName": "fast", **GPU_POD}
     (message,) = texts(shown(SITE, "kubernetes:core/v1:Pod", {"spec": pod}, before), REFUSED)
     assert "asks for no GPU under the runtime class fast" in message
+
+
+@pytest.mark.parametrize("key", ["mig.config", "device-plugin.config", "gpu.deploy.device-plugin"])
+def test_what_a_label_that_daemons_obey_does_could_not_be_proved(key: str) -> None:
+    for name, kinds in (("n01", [UNPROVED]), ("n02", [])):
+        written = node(None, name, labels={f"nvidia.com/{key}": "all"})
+        assert [kind for kind, _ in shown(SITE, "kubernetes:core/v1:NodePatch", written)] == kinds
+
+
+@pytest.mark.parametrize("value", [0, False, "None", "all"])
+def test_only_what_the_runtime_takes_for_none_hides_gpus(value: Any) -> None:
+    env = {"env": [{"name": "NVIDIA_VISIBLE_DEVICES", "value": value}]}
+    assert len(texts(said(container=env), REFUSED)) == 1
+    assert said(container={"env": [{"name": "NVIDIA_VISIBLE_DEVICES", "value": "none"}]}) == []
+
+
+def test_what_a_driver_makes_of_a_path_of_the_node_could_not_be_proved() -> None:
+    for source in (
+        {"csi": {"driver": "x", "volumeAttributes": {"path": "/dev"}}},
+        {"flexVolume": {"options": {"p": "/dev"}}},
+    ):
+        assert [kind for kind, _ in said(volumes=[{"name": "v", **source}])] == [UNPROVED]
+    assert said(volumes=[{"name": "v", "csi": {"driver": "x", "volumeAttributes": {"path": "/data"}}}]) == []
+
+
+def test_gpus_of_a_pod_as_a_whole_are_refused() -> None:
+    asks = {"resources": {"limits": {"nvidia.com/gpu": 1}}}
+    assert "of the pod asks for GPUs" in texts(said(**asks), REFUSED)[0]
+    assert said(resources={"limits": {"cpu": 1}}) == []
 
 
 CUDA = f"docker.io/nvidia/cuda:12.4.1-runtime-ubuntu22.04@{DIGEST}"

@@ -191,6 +191,39 @@ def test_an_exemption_is_for_its_daemons_and_not_for_gpus(kind: str, more: dict[
     assert texts(said(kind, container=container), REFUSED) != []
 
 
+def test_who_stands_beside_infrastructure_and_mounts_nothing_of_the_node_does_not_end_its_exemption() -> None:
+    def daemon(*mounting: str) -> list[tuple[str, str]]:
+        images = {"falco": f"docker.io/falcosecurity/falco@{DIGEST}", "beside": f"docker.io/x/follow@{DIGEST}"}
+        each = [
+            {"name": name, "image": image, "volumeMounts": [{"name": "dev", "mountPath": "/x"}] * (name in mounting)}
+            for name, image in images.items()
+        ]
+        pod = {"containers": each, "volumes": [{"name": "dev", "hostPath": {"path": "/dev"}}]}
+        inputs = {"metadata": {"name": "falco"}, "spec": {"template": {"spec": pod}}}
+        return shown(SITE, "kubernetes:apps/v1:DaemonSet", inputs)
+
+    assert texts(daemon("falco"), REFUSED) == []
+    for mounting in (("falco", "beside"), ("beside",), ()):
+        assert len(texts(daemon(*mounting), REFUSED)) == 1
+
+
+@pytest.mark.parametrize(
+    "key", ["sidecar.istio.io/proxyImage", "dapr.io/sidecar-image", "vault.hashicorp.com/agent-image"]
+)
+def test_the_image_of_a_sidecar_that_an_annotation_names_is_held_to_the_same(key: str) -> None:
+    def annotated(text: str, name: str = key) -> list[str]:
+        template = {"metadata": {"annotations": {name: text}}, "spec": {"containers": [{"name": "c", "image": IMAGE}]}}
+        found = shown(
+            SITE, "kubernetes:apps/v1:Deployment", {"metadata": {"name": "x"}, "spec": {"template": template}}
+        )
+        return texts(found, REFUSED, "P-PIN")
+
+    assert "has no digest" in annotated("docker.io/x/proxy:1")[0]
+    assert annotated(IMAGE) == []
+    assert annotated("docker.io/x/proxy:1", "example.org/imagePullPolicy") == []
+    assert annotated("ml", "gpu-commons.org/image") == []
+
+
 def test_a_device_file_of_nvidia_is_refused_beside_every_exemption() -> None:
     pod = {"volumes": [{"name": "gpu", "hostPath": {"path": "/dev/nvidia0"}}]}
     container = {"image": f"registry.example.edu/cilium/cilium@{DIGEST}"}

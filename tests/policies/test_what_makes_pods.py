@@ -194,6 +194,9 @@ def test_what_reaches_gpus_outside_a_pod_template_could_not_be_proved(token: str
             {"rules": [{"mutate": {"patchStrategicMerge": {"spec": {"runtimeClassName": "nvidia"}}}}]},
         ),
         ("kubeflow.org/v1alpha1:PodDefault", {"env": ALL_GPUS}),
+        ("settings.k8s.io/v1alpha1:PodPreset", {"env": ALL_GPUS}),
+        ("nfd.k8s-sigs.io/v1alpha1:NodeFeatureRule", {"rules": [{"labels": {"nvidia.com/gpu.present": "true"}}]}),
+        ("policy.karmada.io/v1alpha1:OverridePolicy", {"overrideRules": [{"overriders": {"imageOverrider": [{}]}}]}),
     ],
 )
 def test_what_gives_gpus_to_pods_after_they_were_judged_could_not_be_proved(token: str, spec: Any) -> None:
@@ -214,6 +217,8 @@ def test_what_gives_gpus_to_pods_after_they_were_judged_could_not_be_proved(toke
             {"volumes": [{"emptyDir": {}}], "tolerations": [{"operator": "Exists"}]},
         ),
         ("spark.apache.org/v1:SparkApplication", {"sparkConf": {"spark.executor.memory": "4g", "spark.image.x": "y"}}),
+        ("nfd.k8s-sigs.io/v1alpha1:NodeFeatureRule", {"rules": [{"labels": {"example.org/avx": "true"}}]}),
+        ("policy.karmada.io/v1alpha1:OverridePolicy", {"overrideRules": [{"overriders": {"labelsOverrider": [{}]}}]}),
         ("karpenter.sh/v1:NodePool", {"template": {"spec": {"taints": [{"key": "nvidia.com/gpu"}]}}}),
         ("cert-manager.io/v1:Certificate", {"secretName": "tls", "privileged": False}),
     ],

@@ -1,0 +1,48 @@
+"""Annotations of a pod by which a runtime, a plug-in of it or a scheduler gives it GPUs. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from components.labels import GPU_RESOURCE
+from components.placement import UNKNOWN
+from policies.finding import Finding, Level
+from policies.host_paths import reaches
+from policies.model import Workload
+from policies.visibility import DEVICE_ANNOTATIONS
+
+# By these a scheduler of its own gives out a part of a GPU. Source: github:NVIDIA/KAI-Scheduler docs/gpu-sharing.
+PARTS = frozenset({"gpu-fraction", "gpu-fraction-num-devices", "gpu-memory"})
+NUMBERS = re.compile(r"\bmajor\W{1,4}(?:195|0[xX][cC]3)\b")  # of NVIDIA's device files, whatever they are called
+
+
+def of_annotations(workload: Workload) -> Iterator[Finding]:
+    """Devices that annotations ask the runtime for."""
+    if workload.annotations is UNKNOWN:
+        if workload.pod.get("containers") is not UNKNOWN:
+            yield Finding("its annotations are not known yet: one may add devices", Level.UNPROVED)
+        return
+    for key, value in workload.annotations.items():
+        if key in PARTS:
+            yield Finding(
+                f"annotation {key} asks for a part of a GPU past {GPU_RESOURCE}, where nothing counts it",
+                remedy="Remove it; ask for a GPU by resources.limits nvidia.com/gpu.",
+            )
+            continue
+        adds_volume = isinstance(value, str) and "hostPath" in value
+        if not adds_volume and not DEVICE_ANNOTATIONS.search(key):
+            continue
+        if value is UNKNOWN:
+            yield Finding(f"annotation {key} is not known yet: it may add GPUs", Level.UNPROVED)
+        elif _names_gpus(key, str(value)):
+            yield Finding(
+                f"annotation {key} adds GPUs past the scheduler",
+                remedy="Remove it; ask for a GPU by resources.limits nvidia.com/gpu.",
+            )
+
+
+def _names_gpus(key: str, value: str) -> bool:
+    """By name, by number, by a path of the node that reaches them, or by `all` under NVIDIA's own prefix."""
+    is_named = "nvidia" in value.lower() or (key.startswith("nvidia.") and "=" not in value)
+    return is_named or bool(NUMBERS.search(value)) or any(reaches(value))
