@@ -4,7 +4,7 @@ import asyncio
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, NotRequired, TypedDict
+from typing import Any, NotRequired, TypedDict, cast
 
 import pulumi
 import pulumi_docker_build as docker_build
@@ -168,7 +168,8 @@ class GpuImage(pulumi.ComponentResource):
             opts=pulumi.ResourceOptions(parent=self, retain_on_delete=True),
         )
         # Not the provider's own `ref`: that one has the first tag in it.
-        ref = built.digest.apply(lambda digest: f"{args['repository']}@{digest}")
+        digest = built.digest.apply(_digest)
+        ref = digest.apply(lambda known: f"{args['repository']}@{known}")
         read_back = args.get("read_back", True)
         contents: pulumi.Output[ImageContents | None] = ref.apply(
             lambda pushed: pulumi.Output.from_input(_read_back(pushed, is_wanted=read_back))
@@ -181,13 +182,13 @@ class GpuImage(pulumi.ComponentResource):
         self.facts = contents.apply(lambda read: _facts_read(read) if read else None)
         deployed = pulumi.Output.from_input(args.get("deployed"))
         by_spec = expectation.size if expectation.counted else None
-        self.sizes = pulumi.Output.all(built.digest, contents, deployed).apply(
+        self.sizes = pulumi.Output.all(digest, contents, deployed).apply(
             lambda known: sizes_of(known[0], size_of(known[1]) if known[1] else None, by_spec, known[2])
         )
         if pulumi.runtime.is_dry_run():
             unbuilt = Unbuilt(plan.spec.full_name, plan.root, expectation, tag if read_back else None)
             speeds = [_speed(pool) for pool in args.get("lands_on") or ()]
-            tell_forecast(self, unbuilt, built.digest, deployed, speeds)
+            tell_forecast(self, unbuilt, digest, deployed, speeds)
         self.register_outputs(
             {
                 "ref": self.ref,
@@ -198,6 +199,11 @@ class GpuImage(pulumi.ComponentResource):
                 "sizes": self.sizes,
             }
         )
+
+
+def _digest(found: str) -> pulumi.Input[str]:
+    """The digest that the provider returned. In a preview it may be "", where only files changed: nobody knows it."""
+    return found or pulumi.Output.from_input(cast("str", pulumi.UNKNOWN))
 
 
 def _argument_problems(name: str, args: GpuImageArgs, family: Sequence[ImageSpec]) -> list[Problem]:

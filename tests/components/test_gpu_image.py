@@ -99,10 +99,13 @@ def test_no_text_that_is_handed_on_is_empty(recorded: Recorded) -> None:
 
 
 class Registry(pulumi.runtime.Mocks):
-    """A provider that has built: it knows the digest, except in a preview."""
+    """A provider that has built: it knows the digest, except in a preview.
 
-    def __init__(self, *, preview: bool) -> None:
-        self.outputs = {} if preview else {"digest": DIGEST}
+    There it leaves it out where an input changed, and where only files did it returns an empty one.
+    """
+
+    def __init__(self, *, preview: bool, digest: str | None = None) -> None:
+        self.outputs = {"digest": digest} if digest is not None else {} if preview else {"digest": DIGEST}
 
     def new_resource(self, args: pulumi.runtime.MockResourceArgs) -> tuple[str | None, dict[str, Any]]:
         return f"{args.name}-id", {**args.inputs, **self.outputs}
@@ -123,13 +126,21 @@ class Requests(MockMonitor):
         return super().RegisterResource(request)  # type: ignore[no-untyped-call]
 
 
-@pytest.mark.parametrize(("preview", "ref"), [(False, f"127.0.0.1:5000/gpu-commons/hub@{DIGEST}"), (True, None)])
-def test_the_ref_is_the_repository_by_digest_and_unknown_before_the_build(preview: bool, ref: str | None) -> None:
+@pytest.mark.parametrize(
+    ("provider", "ref"),
+    [
+        (Registry(preview=False), f"127.0.0.1:5000/gpu-commons/hub@{DIGEST}"),
+        (Registry(preview=True), None),
+        (Registry(preview=True, digest=""), None),
+    ],
+)
+def test_the_ref_is_the_repository_by_digest_and_unknown_before_the_build(provider: Registry, ref: str | None) -> None:
+    preview = ref is None
     outputs: dict[str, Any] = {}
 
     async def run() -> None:
         reset_options()
-        pulumi.runtime.set_mocks(Registry(preview=preview), project="tests", stack="tests", preview=preview)
+        pulumi.runtime.set_mocks(provider, project="tests", stack="tests", preview=preview)
         images: list[GpuImage] = []
         await run_pulumi_func(lambda: images.append(GpuImage("hub", HUB)))
         outputs["ref"] = await images[0].ref.future(with_unknowns=False)
