@@ -6,7 +6,6 @@ the address of one. Both take the same build.
 
 from __future__ import annotations
 
-import base64
 import csv
 import io
 import json
@@ -46,23 +45,14 @@ class Build:
 
     context: Path
     dockerfile: str  # its text
-    dockerfile_path: Path | None = None  # None for an inline one
     named: Mapping[str, str] = field(default_factory=dict)
     """A local folder, or a URL such as docker-image://…; `oci-layout://FOLDER@DIGEST` is an image in a local folder."""
     build_args: Mapping[str, str] = field(default_factory=dict)
-    labels: Mapping[str, str] = field(default_factory=dict)
-    secrets: Mapping[str, str] = field(default_factory=dict, repr=False)
-    ssh: Sequence[str] = ()  # as buildctl takes them: default, or id=path,path
-    add_hosts: Sequence[str] = ()  # host:address
     target: str = ""
     platforms: Sequence[str] = ()
-    network: str = "default"  # or none
     outputs: Sequence[Mapping[str, str]] = ()  # of exporter attributes, `type` among them
     cache_from: Sequence[Mapping[str, str]] = ()
     cache_to: Sequence[Mapping[str, str]] = ()
-    no_cache: bool = False
-    pull: bool = False
-    registries: Sequence[Mapping[str, str]] = field(default=(), repr=False)  # address, username, password
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,9 +76,10 @@ class Buildctl:
         """Arguments for a build whose files are in `work`."""
         return [str(self.program), "--addr", self.endpoint, *command_line(build, work)]
 
-    def environment(self, work: Path) -> dict[str, str]:
-        """No credentials but those in `work`."""
-        return {"DOCKER_CONFIG": str(work / "docker"), "BUILDKIT_HOST": "", "NO_COLOR": "1"}
+    @staticmethod
+    def environment() -> dict[str, str]:
+        """Credentials are the user's."""
+        return {"BUILDKIT_HOST": "", "NO_COLOR": "1"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +104,7 @@ class Buildx:
         return [*self.program, "build", *(["--builder", self.name] if self.name else []), *buildx_line(build, work)]
 
     @staticmethod
-    def environment(work: Path) -> dict[str, str]:  # noqa: ARG004 - as buildctl's
+    def environment() -> dict[str, str]:
         """Credentials and builders are the user's. An attestation would put an index around each image."""
         return {"BUILDX_NO_DEFAULT_ATTESTATIONS": "1", "NO_COLOR": "1"}
 
@@ -227,7 +218,7 @@ def run_build(build: Build, client: Client, on_line: Callable[[str], None], canc
     """
     if isinstance(client, Buildctl):
         ask_builder(client.endpoint)
-    with TemporaryDirectory(prefix="docker-build-") as folder:  # readable by us only: it holds secrets
+    with TemporaryDirectory(prefix="docker-build-") as folder:
         work = Path(folder)
         _write_inputs(build, work)
         lines: list[str] = []
@@ -238,7 +229,7 @@ def run_build(build: Build, client: Client, on_line: Callable[[str], None], canc
 
         argv = client.command(build, work)
         try:
-            code = stream(argv, on_line=note, cancelled=cancelled, env=client.environment(work))
+            code = stream(argv, on_line=note, cancelled=cancelled, env=client.environment())
         except FileNotFoundError as error:
             raise NoBuilderError(f"{argv[0]} is not installed") from error
         if code is None:
@@ -250,14 +241,10 @@ def run_build(build: Build, client: Client, on_line: Callable[[str], None], canc
 
 
 def command_line(build: Build, work: Path) -> list[str]:
-    """Arguments of buildctl behind the builder's address.
-
-    Secrets, credentials and the Dockerfile are files in `work`; none is an argument.
-    """
+    """Arguments of buildctl behind the builder's address. The Dockerfile is a file in `work`."""
     options = {
         "filename": "Dockerfile",
         **{f"build-arg:{name}": value for name, value in build.build_args.items()},
-        **{f"label:{name}": value for name, value in build.labels.items()},
     }
     locals_ = {"context": str(build.context), "dockerfile": str(work / "dockerfile")}
     layouts = {}
@@ -275,20 +262,10 @@ def command_line(build: Build, work: Path) -> list[str]:
         options["target"] = build.target
     if build.platforms:
         options["platform"] = ",".join(build.platforms)
-    if build.network != "default":
-        options["force-network-mode"] = build.network
-    if build.add_hosts:
-        options["add-hosts"] = _csv(host.replace(":", "=", 1) for host in build.add_hosts)
-    if build.pull:
-        options["image-resolve-mode"] = "pull"
-    if build.no_cache:
-        options["no-cache"] = ""
     flags = [
         *(("--local", f"{name}={place}") for name, place in locals_.items()),
         *(("--oci-layout", f"{name}={folder}") for name, folder in layouts.items()),
         *(("--opt", f"{name}={value}") for name, value in options.items()),
-        *(("--secret", f"id={name},src={work / 'secrets' / str(number)}") for number, name in enumerate(build.secrets)),
-        *(("--ssh", forward) for forward in build.ssh),
         *(("--output", _attributes(output)) for output in build.outputs),
         *(("--import-cache", _attributes(cache)) for cache in build.cache_from),
         *(("--export-cache", _attributes(cache)) for cache in build.cache_to),
@@ -299,8 +276,6 @@ def command_line(build: Build, work: Path) -> list[str]:
 
 def buildx_line(build: Build, work: Path) -> list[str]:
     """Arguments of `buildx build` for what our own images need. Credentials are those of `docker login`."""
-    unsupported = (build.secrets, build.ssh, build.add_hosts, build.labels, build.registries)
-    assert not any(unsupported)  # noqa: S101 - our images have none of them
     flags = [
         ("--file", str(work / "dockerfile" / "Dockerfile")),
         *(("--build-context", f"{name}={place}") for name, place in build.named.items()),
@@ -327,24 +302,32 @@ def _explained(lines: Sequence[str], client: Client) -> str:
     if start is not None:
         text = "\n".join(lines[start:][-ERROR_LINES_SHOWN:])
     error = next((line for line in reversed(lines) if line.lower().startswith("error")), "")
-    if "no space left on device" in "\n".join(lines).lower():
+    fault = advice(lines, error, client)
+    return f"{fault or 'the build failed:'}\n{error if fault and 'failed to push' in error else text}"
+
+
+def advice(lines: Sequence[str], error: str, client: Client) -> str:
+    """What to do for the faults we know, from a build's output and its error; empty for all others."""
+    if "no space left on device" in "\n".join([*lines, error]).lower():
         return (
             f"the disk of {client.builder} (or of the registry) is full. Free space there, "
-            f"or empty the builder's cache: {client.prune}\n{text}"
+            f"or empty the builder's cache: {client.prune}"
         )
     if "failed to push" in error and _REFUSED.search(error):
         return (
             "the registry refuses the image: log in with docker login as somebody who may push there, then run the "
-            f"same command again; what was built stays in the builder's cache\n{error}"
+            "same command again; what was built stays in the builder's cache"
         )
     if "failed to push" in error or ("failed to do request" in error and "connection refused" in error):
         return (
             "the registry does not take the image: start it (in the lab: make up) or correct its address, "
-            f"then run the same command again; what was built stays in the builder's cache\n{error}"
+            "then run the same command again; what was built stays in the builder's cache"
         )
     if "failed to resolve source metadata" in error:
-        return f"a base image cannot be pulled: name one that this machine reaches, or set `site.substitutes`\n{text}"
-    return f"the build failed:\n{text}"
+        return "a base image cannot be pulled: name one that this machine reaches, or set `site.substitutes`"
+    if "waiting for connection" in "\n".join(lines[-3:]) and "deadline exceeded" in error:
+        return f"{client.builder} does not answer: start it (in the lab: make up), then run the same command again"
+    return ""
 
 
 def _without_query(line: str) -> str:
@@ -357,31 +340,9 @@ def docker_config_folder(environment: Mapping[str, str] = os.environ) -> Path:
 
 
 def _write_inputs(build: Build, work: Path) -> None:
-    for name in ("dockerfile", "secrets", "docker"):
-        (work / name).mkdir()
+    (work / "dockerfile").mkdir()
     (work / "metadata.json").write_text("")
     (work / "dockerfile" / "Dockerfile").write_text(build.dockerfile)
-    if build.dockerfile_path is not None:
-        beside = build.dockerfile_path.with_name(build.dockerfile_path.name + ".dockerignore")
-        if beside.is_file():
-            (work / "dockerfile" / "Dockerfile.dockerignore").write_bytes(beside.read_bytes())
-    for number, value in enumerate(build.secrets.values()):
-        (work / "secrets" / str(number)).write_text(value)
-    (work / "docker" / "config.json").write_text(json.dumps(_credentials(build.registries)))
-
-
-def _credentials(registries: Sequence[Mapping[str, str]]) -> dict[str, object]:
-    """The user's own credentials, with those of the resource above them, for buildctl's eyes only."""
-    try:
-        config = json.loads((docker_config_folder() / "config.json").read_text())
-    except (OSError, ValueError):
-        config = {}
-    auths = dict(config.get("auths", {}))
-    for registry in registries:
-        pair = f"{registry.get('username', '')}:{registry.get('password', '')}"
-        auths[registry["address"]] = {"auth": base64.b64encode(pair.encode()).decode()}
-    kept = {key: config[key] for key in ("credsStore", "credHelpers") if key in config}
-    return {**kept, "auths": auths}
 
 
 def _attributes(attributes: Mapping[str, str]) -> str:

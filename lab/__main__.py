@@ -12,7 +12,7 @@ from typing import Any
 import click
 
 from cli.entry import Guarded, run
-from lab import engine, health, operations, sdks, steps, summary
+from lab import engine, health, migration, operations, sdks, steps, summary
 from lab.instance import Instance, LabError, find_instance, forget_instance, open_instance
 from lab.toolchain import Toolchain
 
@@ -88,6 +88,7 @@ def _deploy(instance: Instance, tools: Toolchain, stack: str, detail: operations
     """`pulumi up`, and a look at what it brought up; returns the summary."""
     engine.select_stack(instance, tools, stack)
     engine.settle(instance, tools, stack, report)
+    migration.adopt(instance, tools, stack, report)
     report(f"pulumi up --stack {stack}")
     verdict, notices = operations.up(instance, tools, stack, detail)
     outputs = engine.outputs(instance, tools, stack)
@@ -112,6 +113,7 @@ def preview(name: str, stack: str, events: Path | None, detail: operations.Detai
     instance, tools = find_instance(name), Toolchain()
     engine.prepare(instance, tools, report)
     engine.select_stack(instance, tools, stack)
+    migration.adopt(instance, tools, stack, report)
     ended = operations.preview(instance, tools, stack, detail, events)
     for line in summary.notices(ended.notices):
         click.echo(line)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import filecmp
 import json
 import os
 import shlex
@@ -25,9 +27,10 @@ from lab.servers import buildkit
 from lab.toolchain import Report, Toolchain
 
 PROJECT = Path(__file__).parent.parent
-# The plugins whose SDKs the project uses; a stand-in serves where the publisher's own cannot be had.
-PLUGINS = {"kubernetes": "4.34.2", "docker-build": "0.0.22"}
-STAND_INS = {"kubernetes": "lab.providers.kubernetes", "docker-build": "lab.providers.docker_build"}
+# The plugins whose SDKs the project uses: what is a tool of the lab, and what has a stand-in (its version, and the
+# stand-in's module) where the publisher's own cannot be had.
+TOOL_PLUGINS = ("docker-build",)
+STAND_INS = {"kubernetes": ("4.34.2", "lab.providers.kubernetes")}
 PROGRESS = {"up", "preview", "destroy", "refresh"}
 PUBLISHER = "https://get.pulumi.com"
 
@@ -80,10 +83,28 @@ def prepare(instance: Instance, tools: Toolchain, report: Report) -> None:
         _place(tools.path("pulumi-language-python-exec"), bin_folder(instance))
         language_host.write_launcher(bin_folder(instance) / "pulumi-language-python", Path(sys.executable))
     origins = installed_plugins(instance)
-    for name, version in PLUGINS.items():
+    for name in STAND_INS:
         if origins.get(name) != "official":
-            origins[name] = _install_plugin(instance, tools, name, version, report)
+            origins[name] = _install_plugin(instance, tools, name, report)
+    for name in TOOL_PLUGINS:
+        _install_tool(instance, tools, name)
+        origins[name] = "official" if tools.is_official(name) else "built"
     files.write(_plugins_record(instance), json.dumps(origins, indent=2) + "\n")
+
+
+def end_orphans(instance: Instance) -> None:
+    """End the plugins of a `pulumi` that was killed: one from the publisher takes minutes to notice, and builds on."""
+    folder = str(instance.config / "pulumi" / "plugins")
+    orphans = []
+    for process in psutil.process_iter(["exe"]):
+        with contextlib.suppress(psutil.Error):
+            parent = process.parent()
+            if (process.info["exe"] or "").startswith(folder) and (parent is None or parent.name() != "pulumi"):
+                process.terminate()
+                orphans.append(process)
+    for process in psutil.wait_procs(orphans, timeout=5)[1]:
+        with contextlib.suppress(psutil.NoSuchProcess):
+            process.kill()
 
 
 def _place(program: Path, folder: Path) -> None:
@@ -99,14 +120,28 @@ def _place(program: Path, folder: Path) -> None:
 
 
 def installed_plugins(instance: Instance) -> dict[str, str]:
-    """`official` or `stand-in`, by plugin."""
+    """Where each plugin comes from, by its name: `official`, `built` (here, from its Go modules) or `stand-in`."""
     try:
         return dict(json.loads(_plugins_record(instance).read_text()))
     except FileNotFoundError:
         return {}
 
 
-def _install_plugin(instance: Instance, tools: Toolchain, name: str, version: str, report: Report) -> str:
+def _install_tool(instance: Instance, tools: Toolchain, name: str) -> None:
+    """Put a plugin that the toolchain brought into the engine's cache, where an earlier lab may have put a stand-in."""
+    pin = tools.pins[name]
+    brought = tools.path(pin.programs[0])
+    cached = instance.config / "pulumi" / "plugins" / f"resource-{name}-v{pin.version}" / brought.name
+    if cached.exists() and filecmp.cmp(brought, cached):
+        return
+    command = [program(instance, tools), "plugin", "install", "resource", name, pin.version, "--reinstall"]
+    processes.run([*command, "--file", str(brought)], env=environment(instance, tools))
+    if cached.exists():
+        shutil.copystat(brought, cached)  # the next comparison has no content to read
+
+
+def _install_plugin(instance: Instance, tools: Toolchain, name: str, report: Report) -> str:
+    version, module = STAND_INS[name]
     command = [program(instance, tools), "plugin", "install", "resource", name, version]
     env = environment(instance, tools)
     if name not in installed_plugins(instance) and _answers(PUBLISHER):
@@ -116,7 +151,7 @@ def _install_plugin(instance: Instance, tools: Toolchain, name: str, version: st
     launcher = bin_folder(instance) / "stand-ins" / f"pulumi-resource-{name}"
     launcher.parent.mkdir(exist_ok=True)
     before = launcher.read_text() if launcher.exists() else None
-    plugin.write_launcher(launcher, Path(sys.executable), STAND_INS[name])
+    plugin.write_launcher(launcher, Path(sys.executable), module)
     if launcher.read_text() != before:
         processes.run([*command, "--file", str(launcher), "--reinstall"], env=env)
     return "stand-in"
@@ -195,6 +230,7 @@ def settle(instance: Instance, tools: Toolchain, stack: str, report: Report) -> 
     if not locks or not all(_holder_is_dead(lock) for lock in locks):
         return
     report(f"the last pulumi of stack {stack} was killed: taking away its lock and what it left half done")
+    end_orphans(instance)
     for command in (["cancel", "--yes"], ["refresh", "--clear-pending-creates", "--yes", "--skip-preview"]):
         processes.run(
             [program(instance, tools), *command, "--non-interactive", "--stack", stack],

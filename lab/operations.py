@@ -7,11 +7,15 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
+from images.buildkit import Buildctl
 from lab import engine, processes
+from lab.build_logs import failed_build
 from lab.instance import LabError
 from lab.progress import Mode, Progress
+from lab.servers import buildkit
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -47,7 +51,7 @@ def preview(instance: Instance, tools: Toolchain, stack: str, detail: Detail, ev
         if detail is Detail.EVERYTHING:
             shown = args if events else [*args, "--diff"]
             return Ended(engine.pulumi(instance, tools, shown, **EVENT_LOG))
-        return _told(instance, tools, args, log, Progress(Mode.PREVIEW))
+        return _told(instance, tools, args, log, _progress(instance, tools, Mode.PREVIEW))
     finally:
         if events is None:
             log.unlink(missing_ok=True)
@@ -85,6 +89,11 @@ def _told(instance: Instance, tools: Toolchain, args: Sequence[str], events: Pat
     return Ended(code, tuple(progress.notices))
 
 
+def _progress(instance: Instance, tools: Toolchain, mode: Mode) -> Progress:
+    builder = Buildctl(tools.path("buildctl"), f"unix://{buildkit.socket_path(instance)}")
+    return Progress(mode, builder, partial(failed_build, builder))
+
+
 def _plain(line: str) -> str:
     """A line of the error stream as an event would say it."""
     return line.strip().removeprefix("error: ").removeprefix("warning: ")
@@ -116,7 +125,7 @@ def up(instance: Instance, tools: Toolchain, stack: str, detail: Detail) -> tupl
         if detail is Detail.EVERYTHING:
             ended = Ended(engine.pulumi(instance, tools, args, **EVENT_LOG))
         else:
-            ended = _told(instance, tools, args, events, Progress(Mode.UPDATE))
+            ended = _told(instance, tools, args, events, _progress(instance, tools, Mode.UPDATE))
         if ended.code != 0:
             raise LabError(
                 f"pulumi up ended with exit code {ended.code}; what is said above is the reason.\n"

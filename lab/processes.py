@@ -13,7 +13,7 @@ import os
 import signal
 import subprocess
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -171,6 +171,24 @@ def call(argv: Sequence[str], *, cwd: Path, env: Mapping[str, str]) -> int:
     while True:
         with contextlib.suppress(KeyboardInterrupt):  # the command got the same Ctrl-C and ends by itself
             return child.wait()
+
+
+@contextlib.contextmanager
+def plugin(argv: Sequence[str], *, cwd: Path, env: Mapping[str, str]) -> Iterator[int]:
+    """Run a plugin of the engine for as long as the block lasts; gives the port that it prints.
+
+    Raises LabError when it prints none.
+    """
+    with subprocess.Popen(
+        list(argv), cwd=cwd, env={**os.environ, **env}, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
+    ) as child:
+        try:
+            said = child.stdout.readline().strip() if child.stdout else ""
+            if not said.isdigit():
+                raise LabError(f"{argv[0]} does not start")
+            yield int(said)
+        finally:
+            child.terminate()
 
 
 def follow(  # noqa: PLR0913 - a command, where it runs, what it writes, who reads it

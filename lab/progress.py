@@ -8,17 +8,20 @@ from __future__ import annotations
 
 import re
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any, Final
 
 from cli.review.values import NOTHING, differences, elided, mapping, place, shown, text, without_secrets
+from images.buildkit import Buildx, Client, advice
 
 IMAGE: Final = "gpu-commons:index:GpuImage"
 BUILD: Final = "docker-build:index:Image"
 SECRET: Final = "kubernetes:core/v1:Secret"  # noqa: S105 - a type
 LEFT_OUT: Final = "nothing"  # what a substitute is replaced by
+OF_FILES: Final = "the files it is built from changed"
+DOCKER: Final = Buildx(("docker", "buildx"))
 LAST_LINES: Final = 15  # of a build that failed
 WIDTH: Final = 160  # of what changed in one resource
 WORTH_TELLING_S: Final = 2
@@ -62,6 +65,8 @@ class Progress:
     """Events go in, lines come out. `notices` is what to say at the very end."""
 
     mode: Mode
+    builder: Client = DOCKER  # who builds, for advice
+    output_of: Callable[[str], Sequence[str]] = lambda _: ()  # of the last build for a tag that failed, from who built
     notices: list[str] = field(default_factory=list)
     told: list[str] = field(default_factory=list)  # errors and warnings, word by word
     has_error: bool = False
@@ -70,7 +75,6 @@ class Progress:
     _failed: dict[str, _Resource] = field(default_factory=dict)
     _replaced: dict[str, _Resource] = field(default_factory=dict)
     _errors: dict[str, str] = field(default_factory=dict)
-    _remarks: dict[str, list[str]] = field(default_factory=dict)  # about builds
 
     def take(self, event: Mapping[str, Any]) -> list[str]:
         """The lines that this event is worth."""
@@ -124,9 +128,7 @@ class Progress:
         took = at - resource.started
         is_told = self.mode is Mode.UPDATE and (is_build or took >= WORTH_TELLING_S)
         seconds = f" ({took:.0f} s)" if is_told else ""
-        remarks = self._remarks.pop(text(resource.metadata.get("urn")), [])
         changed = _changed(resource) if resource.op in ("update", "replace") else ""
-        changed = _as_far_as_it_fits(remarks) or changed
         return f"  {sign} {word:<8} {_kind(resource.type)} {resource.name}{seconds}{changed and f': {changed}'}"
 
     def _fails(self, metadata: Mapping[str, Any], at: float) -> list[str]:
@@ -135,10 +137,13 @@ class Progress:
         if resource is None:
             return []
         self._failed[urn] = resource
-        self._remarks.pop(urn, None)
+        if resource.type == BUILD:
+            tags = mapping(mapping(resource.metadata.get("new")).get("inputs")).get("tags") or [""]
+            if lines := self.output_of(text(tags[0])):
+                resource.said = deque(lines, maxlen=LAST_LINES)
         line = f"  ✗ failed   {_kind(resource.type)} {resource.name} ({at - resource.started:.0f} s)"
         # Most plug-ins say why before the engine says that; where none has, the reason may still come.
-        return [line, *(self._last_words(urn) if urn in self._errors else [])]
+        return [line, *(self._last_words(urn) if urn in self._errors else []), *self._advice(resource, urn)]
 
     def _says(self, body: Mapping[str, Any]) -> list[str]:
         severity = text(body.get("severity")).partition("#")[0]
@@ -155,8 +160,7 @@ class Progress:
                 self.notices.append(_notice(urn.rpartition("::")[2], self._images.pop(urn)))
                 return []
             if urn.count("::") >= 3 and urn.split("::")[2].endswith(BUILD):
-                self._remarks.setdefault(urn, []).extend(message.splitlines())  # why it is built: before it begins
-                return []
+                return []  # the whole output of a build that failed, whose end is shown
             return _block(_named(urn), message)
         self.has_error |= severity == "error"
         self.told.append(message)
@@ -171,11 +175,14 @@ class Progress:
             return []
         return ["    the last lines:", *(f"    | {without_secrets(line)}" for line in resource.said)]
 
+    def _advice(self, resource: _Resource, urn: str) -> list[str]:
+        """What to do about a build that failed for a reason that we know."""
+        known = advice(tuple(resource.said), self._errors.get(urn, ""), self.builder) if resource.type == BUILD else ""
+        return [f"    {known}"] if known else []
+
     def _is_over(self, body: Mapping[str, Any]) -> list[str]:
         lines = [self._line(resource, resource.started) for resource in self._replaced.values()]
         self._replaced.clear()
-        lines += [line for urn, remarks in self._remarks.items() for line in _block(_named(urn), "\n".join(remarks))]
-        self._remarks.clear()
         for urn in list(self._failed):
             lines += self._last_words(urn)
         counts = mapping(body.get("resourceChanges"))
@@ -215,7 +222,9 @@ def _changed(resource: _Resource) -> str:
     """Which inputs changed, from what to what, as far as it fits in a line."""
     old, new = (mapping(mapping(resource.metadata.get(side)).get("inputs")) for side in ("old", "new"))
     hides = ("data", "stringData") if resource.type == SECRET else ()
-    parts = []
+    keys = [*(resource.metadata.get("diffs") or ()), *mapping(resource.metadata.get("detailedDiff"))]
+    # Not an input, and so in none of the two sides.
+    parts = [OF_FILES] if resource.type == BUILD and "contextHash" in keys else []
     for loc, before, after in differences(old, new):
         where = place(loc)
         if loc and loc[0] in hides:
@@ -230,7 +239,6 @@ def _changed(resource: _Resource) -> str:
             sides = dict.fromkeys((_short(before, loc), _short(after, loc)))
             parts.append(f"{where}: {' → '.join(sides)}")
     if not parts:
-        keys = (*(resource.metadata.get("diffs") or ()), *mapping(resource.metadata.get("detailedDiff")))
         parts = list(dict.fromkeys(key for key in keys if isinstance(key, str)))
     return _as_far_as_it_fits(parts)
 

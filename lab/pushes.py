@@ -9,26 +9,32 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Final
 
+import httpx
+
 from images.buildkit import Build, Buildctl, BuildError, run_build
 from lab.instance import LabError
 from lab.processes import log_path
-from lab.providers.docker_build.manifests import Manifests, Reference
-from lab.providers.handler import PluginError
 from lab.servers import buildkit
 
 if TYPE_CHECKING:
     from lab.instance import Instance
     from lab.servers import Tools
 
+MANIFESTS: Final = "application/vnd.oci.image.manifest.v1+json, application/vnd.oci.image.index.v1+json"
 EPOCH: Final = "1686355200"  # 2023-06-10, Debian 12: times in lab images say nothing, so they are one and the same
 
 
 def has(repository: str, digest: str) -> bool:
-    """Whether the registry has that manifest. Raises LabError when it does not answer."""
+    """Whether the lab's registry has that manifest. Raises LabError when it does not answer."""
+    address, _, path = repository.partition("/")
+    url = f"http://{address}/v2/{path}/manifests/{digest}"
     try:
-        return Manifests().has(Reference.parse(repository), digest)
-    except PluginError as error:
-        raise LabError(str(error)) from error
+        answer = httpx.head(url, headers={"Accept": MANIFESTS}, timeout=30)
+        if answer.status_code != httpx.codes.NOT_FOUND:
+            answer.raise_for_status()
+    except httpx.HTTPError as error:
+        raise LabError(f"the registry {address} does not answer as it should ({error}): start it: make up") from error
+    return answer.is_success
 
 
 def push(instance: Instance, tools: Tools, name: str, dockerfile: str, files: Mapping[str, Path]) -> str:

@@ -8,7 +8,7 @@ from enum import Enum
 from pathlib import Path
 
 from components.settings import SettingsError, Stack, load_stack
-from lab import bases, control_plane, fleet, network, node, processes, site
+from lab import bases, control_plane, engine, fleet, network, node, processes, site
 from lab.instance import Instance, LabError, check_ports
 from lab.servers import buildkit, registry
 from lab.toolchain import Report, Toolchain
@@ -124,6 +124,7 @@ def _stack_name(context: Context) -> str:
 
 def stop(instance: Instance, tools: Toolchain, report: Report) -> None:
     """End everything that `start` started, in reverse; safe to repeat, also after a crash."""
+    engine.end_orphans(instance)
     report("the real node …")
     node.stop(instance, tools)
     report("servers …")

@@ -67,6 +67,11 @@ class Pin:
         return TOOLS_FOLDER / self.name
 
     @property
+    def is_plugin(self) -> bool:
+        """Whether it is a plugin of the engine, not a command."""
+        return self.programs[0].startswith("pulumi-resource-")
+
+    @property
     def key(self) -> str:
         """The name of its folder: another one as soon as anything changed that decides what the program is."""
         digest = hashlib.sha256(repr(self).encode() + go_builds.fingerprint(self.go))
@@ -124,12 +129,17 @@ class Toolchain:
             return found
         raise LabError(f"{name} is not installed; run: make tools")
 
+    def origin(self, tool: str) -> str:
+        """How the tool was brought: one of ORIGINS."""
+        return (self.root / self.pins[tool].key / "origin").read_text().strip()
+
     def is_official(self, tool: str) -> bool:
         """True when the tool is its publisher's own build (from PATH or a download), not built here."""
-        return (self.root / self.pins[tool].key / "origin").read_text().strip() != "module"
+        return self.origin(tool) != "module"
 
     def bin_folders(self) -> list[Path]:
-        return [self.root / pin.key / "bin" for pin in self.pins.values()]
+        """What belongs on PATH. Plugins do not: the engine has them in its own cache, and warns of each on PATH."""
+        return [self.root / pin.key / "bin" for pin in self.pins.values() if not pin.is_plugin]
 
     def missing(self) -> list[Pin]:
         return [pin for pin in self.pins.values() if not (self.root / pin.key / "origin").exists()]

@@ -91,7 +91,7 @@ root = "{instance.data / "buildkit"}"
 
 
 def write_docker_config(instance: Instance) -> None:
-    """The folder that makes the builder known by name, to the official plugin (buildx) and to the stand-in alike."""
+    """The folder that makes the builder known by name, to the docker-build plugin and to buildx alike."""
     node = {"Name": f"{BUILDER}0", "Endpoint": f"unix://{socket_path(instance)}"}
     builder = json.dumps({"Name": BUILDER, "Driver": "remote", "Nodes": [node]}, indent=2) + "\n"
     files.write(docker_config(instance) / "buildx" / "instances" / BUILDER, builder)

@@ -16,7 +16,8 @@ pytestmark = pytest.mark.lab
 def test_after_kill_9_of_pulumi_cancel_and_up_finish_the_update(empty: Lab) -> None:
     plugins = kill_pulumi_at(empty, "0 of 1 completions")
     _, left = psutil.wait_procs(plugins, timeout=20)
-    assert left == [], "plugins outlived their engine"
+    # The publisher's own takes minutes to notice; `make up` and `make down` end it.
+    assert [each.name() for each in left if each.name() != "pulumi-resource-docker-build"] == []
     assert len(empty.locks()) == 1
     assert empty.pending() == ["gpu-smoke-job"]
     before = made(empty)
@@ -35,13 +36,14 @@ def test_after_kill_9_of_pulumi_cancel_and_up_finish_the_update(empty: Lab) -> N
 def test_make_up_takes_away_the_lock_of_a_dead_pulumi_and_of_no_other(deployed: Lab, stack: Settings) -> None:
     stack["config"]["gpu-commons:jobs"][0]["command"] = ["true", "again"]  # another command is another Job
     deployed.write(stack)
-    kill_pulumi_at(deployed, "0 of 1 completions")
+    plugins = kill_pulumi_at(deployed, "0 of 1 completions")
     assert deployed.pending() == ["gpu-smoke-job"]
     (lock,) = deployed.locks()
     left = json.loads(lock.read_text())
     text = deployed.python_m_lab("up", "--simulated", "--stack", "small").succeeded()
     assert "was killed: taking away its lock" in text
     assert deployed.locks() == []
+    assert [each.name() for each in psutil.wait_procs(plugins, timeout=20)[1]] == [], "plugins outlived their engine"
     is_complete(deployed)
 
     lock.write_text(json.dumps({**left, "pid": os.getpid()}))  # of one that runs: ourselves

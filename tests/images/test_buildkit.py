@@ -2,12 +2,24 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
 
 from images import buildkit
-from images.buildkit import Build, Buildctl, Buildx, NoBuilderError, buildx_line, command_line, explain, find_client
+from images.buildkit import (
+    Build,
+    Buildctl,
+    BuildError,
+    Buildx,
+    NoBuilderError,
+    buildx_line,
+    command_line,
+    explain,
+    find_client,
+    find_endpoint,
+)
 
 CLIENT = Buildx(("docker", "buildx"), "b")
 BUILD = Build(
@@ -103,3 +115,54 @@ def test_what_a_registry_says_is_repeated_without_its_secrets() -> None:
     assert said.startswith("the registry refuses the image: log in with docker login")
     assert "403 Forbidden" in said
     assert not [secret for secret in ("hunter2", "abcdef") if secret in said]
+
+
+def test_the_builder_is_found_by_the_name_that_buildx_knows(tmp_path: Path) -> None:
+    folder = tmp_path / "buildx" / "instances"
+    folder.mkdir(parents=True)
+    record = {"Name": "b", "Driver": "remote", "Nodes": [{"Name": "b0", "Endpoint": "unix:///b.sock"}]}
+    (folder / "b").write_text(json.dumps(record))
+    assert find_endpoint("b", tmp_path) == "unix:///b.sock"
+    with pytest.raises(BuildError, match=r'no builder "c" in .*buildx/instances \(there are: b\)'):
+        find_endpoint("c", tmp_path)
+    (folder / "b").write_text(json.dumps({**record, "Driver": "docker-container"}))
+    with pytest.raises(BuildError, match='of driver "remote", not "docker-container"'):
+        find_endpoint("b", tmp_path)
+    (folder / "b").write_text("{}")
+    with pytest.raises(BuildError, match="is not a record of a builder"):
+        find_endpoint("b", tmp_path)
+
+
+FAILED = """\
+#5 [2/2] RUN false
+#5 ERROR: process "/bin/sh -c false" did not complete successfully: exit code: 1
+------
+ > [2/2] RUN false:
+0.1 the step's own words
+------
+error: failed to solve: process "/bin/sh -c false" did not complete successfully: exit code: 1
+""".splitlines()
+
+
+def test_the_error_of_a_step_shows_its_last_lines_and_no_progress() -> None:
+    said = explain(FAILED, CLIENT)
+    assert "the step's own words" in said
+    assert "#5" not in said
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("error: failed to solve: write /x: no space left on device", "is full. Free space there"),
+        (
+            'error: failed to solve: failed to push r:1: failed to do request: Head "http://r/": connection refused',
+            "the registry does not take the image",
+        ),
+        (
+            "error: failed to solve: r/b:1: failed to resolve source metadata for r/b:1: no such host",
+            "a base image cannot be pulled",
+        ),
+    ],
+)
+def test_known_faults_say_what_to_do(line: str, said: str) -> None:
+    assert said in explain(["#1 x", line], CLIENT)

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import filecmp
 import json
 import shlex
+import shutil
+import subprocess
+import time
 from pathlib import Path
 
+import psutil
 import pytest
 
 from lab import engine, operations
@@ -55,3 +60,38 @@ def test_exports_can_be_evaluated_by_a_shell() -> None:
 
 def test_the_commands_own_folder_comes_first_on_path(instance: Instance) -> None:
     assert engine.environment(instance, Toolchain())["PATH"].split(":")[0] == str(engine.bin_folder(instance))
+
+
+def test_no_plugin_is_on_path_where_the_engine_would_warn_of_it(instance: Instance) -> None:
+    path = engine.environment(instance, Toolchain())["PATH"].split(":")
+    assert any("/buildkit-" in folder for folder in path)
+    assert not any("/docker-build-" in folder for folder in path)
+
+
+def test_a_plugin_whose_engine_was_killed_is_ended_and_no_other(instance: Instance, tmp_path: Path) -> None:
+    plugin = instance.config / "pulumi" / "plugins" / "resource-x-v1" / "pulumi-resource-x"
+    plugin.parent.mkdir(parents=True)
+    shutil.copy(shutil.which("sleep") or "", plugin)
+    shutil.copy(shutil.which("dash") or "", tmp_path / "pulumi")
+    with (
+        subprocess.Popen([plugin, "60"]) as orphan,
+        subprocess.Popen([tmp_path / "pulumi", "-c", f"{plugin} 60; true"]) as pulumi,
+    ):
+        while not (children := psutil.Process(pulumi.pid).children()) or children[0].exe() != str(plugin):
+            time.sleep(0.05)
+        left = psutil.Process(orphan.pid)
+        engine.end_orphans(instance)
+        assert (left.is_running(), children[0].is_running()) == (False, True)
+        children[0].terminate()
+
+
+@pytest.mark.lab
+def test_a_stand_in_that_an_earlier_lab_installed_is_replaced_by_the_plugin(instance: Instance) -> None:
+    tools = Toolchain()
+    tools.ensure(print)
+    engine.prepare(instance, tools, print)
+    cached = instance.config / "pulumi" / "plugins" / "resource-docker-build-v0.0.22" / "pulumi-resource-docker-build"
+    cached.write_text("#!/bin/sh\n")
+    engine.prepare(instance, tools, print)
+    assert filecmp.cmp(cached, tools.path(cached.name), shallow=False)
+    assert engine.installed_plugins(instance)["docker-build"] in {"official", "built"}

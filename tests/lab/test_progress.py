@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from images.buildkit import Buildctl
 from lab.progress import Mode, Progress
 
 if TYPE_CHECKING:
@@ -100,13 +101,66 @@ def test_a_build_is_one_line_with_its_duration() -> None:
     assert told(events) == ["  + built    Image hub-build (61 s)"]
 
 
-def test_why_something_is_built_stands_in_the_line_of_the_build_and_is_not_lost_without_one() -> None:
-    why = says("info", "the files it is built from changed: 1ab → 2cd", IMAGE)
-    sides = {"old": {"inputs": {"tags": ["a"]}}, "new": {"inputs": {"tags": ["b"]}}}
-    build = [step("resourcePreEvent", "update", IMAGE, **sides), step("resOutputsEvent", "update", IMAGE, at=9)]
-    assert told([why, *build]) == ["  ~ built    Image hub-build (9 s): the files it is built from changed: 1ab → 2cd"]
-    summary = {"summaryEvent": {"resourceChanges": {"same": 1}, "durationSeconds": 1}}
-    assert told([why, summary])[0] == "  Image hub-build: the files it is built from changed: 1ab → 2cd"
+def test_a_build_whose_files_changed_says_so_before_its_inputs() -> None:
+    hashed = {"contextHash": {"diffKind": "update", "inputDiff": False}}
+    sides = {"old": {"inputs": {"target": "a"}}, "new": {"inputs": {"target": "b"}}}
+    for more, changed in (({}, ""), (sides, '; target: "a" → "b"')):
+        begins = step("resourcePreEvent", "update", IMAGE, detailedDiff=hashed, **more)
+        (line,) = told([begins, step("resOutputsEvent", "update", IMAGE, at=9)])
+        assert line == f"  ~ built    Image hub-build (9 s): the files it is built from changed{changed}"
+
+
+def test_the_whole_output_of_a_build_that_failed_is_not_repeated() -> None:
+    whole = says("info", "\n".join(f"#{number} DONE" for number in range(200)), IMAGE)
+    failed = [step("resourcePreEvent", "update", IMAGE), whole, step("resOpFailedEvent", "update", IMAGE, at=5)]
+    assert told([*failed, whole, says("error", "failed to solve: exit code 1", IMAGE)]) == [
+        "  ✗ failed   Image hub-build (5 s)",
+        "  error: Image hub-build: failed to solve: exit code 1",
+    ]
+
+
+def test_the_end_of_a_failed_build_comes_from_the_builder_where_the_plugin_lost_it() -> None:
+    progress = Progress(Mode.UPDATE, output_of=lambda tag: [f"#7 of {tag}", "#7 E: no such package"])
+    new = {"inputs": {"tags": ["r/hub:1"]}}
+    events = [
+        step("resourcePreEvent", "update", IMAGE, new=new),
+        says("info", "#6 CACHED", IMAGE, ephemeral=True),
+        says("error", "failed to solve: exit code 1", IMAGE),
+        step("resOpFailedEvent", "update", IMAGE, at=5),
+    ]
+    lines = [line for event in events for line in progress.take(event)]
+    assert lines[-3:] == ["    the last lines:", "    | #7 of r/hub:1", "    | #7 E: no such package"]
+
+
+@pytest.mark.parametrize(
+    ("last", "error", "said"),
+    [
+        (
+            "#7 exporting",
+            "failed to solve: failed to push r:1: connection refused",
+            "the registry does not take the image: start it",
+        ),
+        (
+            "#7 write /x: no space left on device",
+            "failed to solve: exit code 1",
+            "buildctl --addr unix:///b prune --all",
+        ),
+        (
+            "#1 waiting for connection",
+            "context deadline exceeded",
+            "the builder at unix:///b does not answer: start it",
+        ),
+    ],
+)
+def test_a_build_that_failed_for_a_known_reason_says_what_to_do(last: str, error: str, said: str) -> None:
+    progress = Progress(Mode.UPDATE, Buildctl(Path("buildctl"), "unix:///b"))
+    events = [
+        step("resourcePreEvent", "update", IMAGE),
+        says("info", last, IMAGE, ephemeral=True),
+        says("error", error, IMAGE),
+        step("resOpFailedEvent", "update", IMAGE, at=5),
+    ]
+    assert said in [line for event in events for line in progress.take(event)][-1]
 
 
 def test_a_build_that_failed_shows_its_last_lines_where_the_error_does_not() -> None:
@@ -123,11 +177,10 @@ def test_a_build_that_failed_shows_its_last_lines_where_the_error_does_not() -> 
 
 
 def test_an_error_that_comes_before_the_end_of_the_build_quotes_its_last_lines_once() -> None:
-    why = says("info", "the files it is built from changed: 1ab → 2cd", IMAGE)
     begins, last = step("resourcePreEvent", "update", IMAGE), says("info", "#7 line 39\n", IMAGE, ephemeral=True)
     error, failed = says("error", "failed:\n#7 line 39", IMAGE), step("resOpFailedEvent", "update", IMAGE, at=5)
     summary = {"summaryEvent": {"resourceChanges": {"same": 1}, "durationSeconds": 5}}
-    assert told([why, begins, last, error, failed, summary]) == [
+    assert told([begins, last, error, failed, summary]) == [
         "  error: Image hub-build: failed:",
         "    #7 line 39",
         "  ✗ failed   Image hub-build (5 s)",

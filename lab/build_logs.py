@@ -1,0 +1,52 @@
+"""What the builder kept of a build. The docker-build plugin loses the end of a failed build's output now and then."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import time
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+from images.running import stream
+
+if TYPE_CHECKING:
+    from images.buildkit import Buildctl
+
+WITHIN_S = 10
+
+
+def failed_build(client: Buildctl, name: str) -> list[str]:
+    """The output of the newest build for that name (`registry/repository:tag`) that failed.
+
+    Empty where the builder has none, or does not answer.
+    """
+    found = [record for record in _records(client) if record.get("error") and name in _names(record)]
+    if not found:
+        return []
+    newest = max(found, key=lambda record: (record["CreatedAt"]["seconds"], record["CreatedAt"].get("nanos", 0)))
+    # Below a line of dashes the failing step is repeated.
+    lines = itertools.takewhile(lambda line: not line.startswith("------"), _said(client, ["logs", newest["Ref"]]))
+    return [line for line in lines if line.strip()]
+
+
+def _records(client: Buildctl) -> Iterator[dict[str, Any]]:
+    for line in _said(client, ["histories", "--format", "{{json .}}"]):
+        if line.startswith("{"):
+            yield json.loads(line).get("record") or {}
+
+
+def _names(record: dict[str, Any]) -> set[str]:
+    exporters = record.get("Exporters") or []
+    return {name for exporter in exporters for name in (exporter.get("Attrs") or {}).get("name", "").split(",")}
+
+
+def _said(client: Buildctl, arguments: Sequence[str]) -> list[str]:
+    lines: list[str] = []
+    ends = time.monotonic() + WITHIN_S
+    argv = [str(client.program), "--addr", client.endpoint, "debug", *arguments]
+    try:
+        code = stream(argv, on_line=lines.append, cancelled=lambda: time.monotonic() > ends, env=client.environment())
+    except OSError:
+        return []
+    return lines if code == 0 else []
