@@ -79,15 +79,22 @@ OUT_OF_SIGHT: Final[Mapping[str, str]] = {
 MADE_ELSEWHERE: Final = frozenset(
     {
         "akri.sh:Configuration",
+        "argoproj.io:Sensor",
+        "build.openshift.io:BuildConfig",
         "flow.volcano.sh:JobFlow",
         "kaito.sh:RAGEngine",
         "kaito.sh:Workspace",
+        "kpack.io:Build",
+        "kpack.io:Image",
         "kubeai.org:Model",
         "kubeflow.org:Experiment",
         "machineconfiguration.openshift.io:MachineConfig",
         "mlops.seldon.io:Server",
         "nvidia.com:ClusterPolicy",
         "serving.kserve.io:InferenceService",
+        "shipwright.io:Build",
+        "shipwright.io:BuildRun",
+        "workspace.devfile.io:DevWorkspace",
     }
 )
 

@@ -15,13 +15,14 @@ from components.labels import NVIDIA_PREFIX
 from components.placement import UNKNOWN, Unknown
 from policies.api_groups import BUILT_IN, CHANGES_PODS, MADE_ELSEWHERE, OUT_OF_SIGHT, PATTERNS, WITHOUT_PODS
 from policies.kinds import kind_of
-from policies.pod_fields import POD_FIELDS, changes_pods, way_to_gpus
+from policies.pod_fields import AN_IMAGE, POD_FIELDS, changes_pods, way_to_gpus
 
 _ABOUT: Final = frozenset({"apiVersion", "kind", "metadata", "status"})  # of an object, not what it wants
 # Keys below which pod templates stand: spec, template, pytorchReplicaSpecs, workerGroupSpecs, replicatedJobs, tasks.
 _HOLDER: Final = re.compile(r"(?:spec|template|container|group|task|job|pod)s?(?:\[\d+\])?$", re.IGNORECASE)
 # image, imageName, containerImage, driverImage; not imagePullPolicy, and not the `images` that somebody may watch.
-_IMAGE: Final = re.compile(r"(?:^i|I|[_.]i)mage(?:Name|[._]?[Rr]ef|_name)?$")
+_IMAGE: Final = re.compile(r"(?:^i|I|[_.]i)mage(?:Name|[._]?[Rr]ef|_name|URL|Url|URI|Uri|Repository|Tag)?$")
+_SOURCE: Final = re.compile(r"://|^git@|\.git$")  # a repository of programs
 _IMAGE_PARTS: Final = ("repository", "name", "tag", "digest", "registry", "value", "ref")
 # Templates of pods that stand in another object, of the cluster or of a bundle.
 _REFERENCES: Final = frozenset(
@@ -39,6 +40,7 @@ _REFERENCES: Final = frozenset(
         "workloadRef",
     }
 )
+_REF: Final = re.compile(r"\b(?:steps\[\d+\]|template)\.ref$")  # of Tekton
 # Templates and patches of pods, or whole objects, that are written as text.
 _TEXTS: Final = re.compile(r"^(?:pod[_-]?(?:spec|template)(?:[_-]?(?:patch|yaml|file))?|manifest)$", re.IGNORECASE)
 _CONTAINERS: Final = ("container", "containers", "initContainers", "sidecars")
@@ -160,9 +162,9 @@ def _beside(pod: Mapping[str, Any], path: str, patterns: Collection[str]) -> Ite
 
 
 def _inner(key: str, value: Any, path: str, patterns: Collection[str]) -> Iterator[Place]:
-    if key in _REFERENCES and value:
+    if value and (key in _REFERENCES or (key == "ref" and _REF.search(path))):
         yield Place(path, UNKNOWN if value is UNKNOWN else None, REFERS)
-    elif way := way_to_gpus(key, value):
+    elif (way := way_to_gpus(key, value)) and not (way == AN_IMAGE and _IMAGE.search(key)):  # told of its holder
         yield Place(path, None, way)
     elif isinstance(value, str) and value and any(_TEXTS.match(step) for step in key.split(".")):
         yield Place(path, None, TEXT)
@@ -192,7 +194,10 @@ def _makes_pods(value: Mapping[str, Any], path: str) -> str | None:
 
 
 def _names_image(value: Mapping[str, Any]) -> str | None:
-    return NAMES if any(_is_image(each) for key, each in value.items() if _IMAGE.search(str(key))) else None
+    repository, tag = value.get("repository"), value.get("tag")
+    is_pair = isinstance(repository, str) and bool(tag) and not _SOURCE.search(repository)
+    named = is_pair or any(_is_image(each) for key, each in value.items() if _IMAGE.search(str(key)))
+    return NAMES if named else None
 
 
 def _holder(path: str) -> str:

@@ -14,6 +14,7 @@ from components.placement import UNKNOWN
 from policies.host_paths import chooses_gpus, reaches
 from policies.visibility import DEVICE_ANNOTATIONS, VISIBILITY_VARIABLES, is_hiding
 
+AN_IMAGE: Final = "names an image"
 NOT_KNOWN: Final = "is not known yet"
 UNKNOWN_TEXT: Final = "\0"  # no text of a resource has it
 _DEVICES: Final = frozenset({"deviceName", "resourceName"})  # of a virtual machine
@@ -35,6 +36,13 @@ POD_FIELDS: Final = re.compile(
 _SET_IN_TEXT: Final = re.compile(
     r"\b(NVIDIA_VISIBLE_DEVICES)[\"']?\s*(?:=|:)\s*[\"']?(?!(?:void|none)\b)[\w$]", re.IGNORECASE
 )
+# Objects as YAML or JSON; options of docker run.
+_OBJECTS_IN_TEXT: Final = re.compile(r"""["']?\b(?:initC|c)ontainers["']?\s*:\s*[\[\n]""")
+_OPTIONS: Final = re.compile(r"(?:^|\s)--(?:gpus[ =]\S|privileged\b)")
+# With a registry and with a tag or digest, so that it is no address and no path.
+_REFERENCE: Final = re.compile(
+    r"[a-z0-9-]+(?:\.[a-z0-9-]+)*\.[a-z]{2,}(?::\d+)?(?:/[a-z0-9._-]+)+(?::[\w][\w.-]*|@sha256:[0-9a-f]{64})"
+)
 _GPU_CLASS: Final = re.compile(r"nvidia|gpu|cuda", re.IGNORECASE)
 _COUNT: Final = re.compile(r"^(?:num[_-]?)?gpus?(?:[_-]?(?:count|limit|request|num|amount))?$", re.IGNORECASE)
 
@@ -43,7 +51,8 @@ def way_to_gpus(key: str, value: Any) -> str | None:
     """What of one field reaches GPUs past the scheduler. A key may be dotted, as Spark and Flink write theirs."""
     steps = key.split(".")
     last = steps[-1]
-    is_path = last.lower().endswith("hostpath") or "hostPath" in steps
+    plain_key = re.sub(r"[_-]", "", last).lower()
+    is_path = "hostpath" in plain_key or "hostPath" in steps
     if isinstance(value, Mapping):
         is_asked = _COUNT.match(last) and _is_amount(value.get("value"))
         return _entry(value) or ("asks for GPUs" if is_asked else _path(value.get("path")) if is_path else None)
@@ -57,7 +66,8 @@ def way_to_gpus(key: str, value: Any) -> str | None:
     return (
         _variable(last, value)
         or ("is privileged" if last == "privileged" and str(value).lower() == "true" else None)
-        or _named(last, steps, text)
+        or ("asks for adminAccess" if last == "adminAccess" and value is True else None)
+        or _named(plain_key, last, steps, text)
         or (_path(text) if is_path else None)
         or _said(key, text)
         or ("asks for GPUs" if _COUNT.match(last) and _is_amount(value) else None)
@@ -69,13 +79,16 @@ def _entry(value: Mapping[str, Any]) -> str | None:
     name = value.get("name", value.get("key"))
     if name is UNKNOWN and ("value" in value or "valueFrom" in value):
         return NOT_KNOWN
+    path = value.get("path")
+    if isinstance(path, str) and ("op" in value or "operator" in value) and _CHANGES.search(path):
+        return f"changes {path}"
     given = "from elsewhere" if value.get("valueFrom") else value.get("value")
     return _variable(name, given)
 
 
-def _named(last: str, steps: Sequence[str], text: str) -> str | None:
+def _named(plain_key: str, last: str, steps: Sequence[str], text: str) -> str | None:
     """A runtime class, a device, a resource."""
-    if last in {"runtimeClassName", "runtimeClass"} and _GPU_CLASS.search(text):
+    if plain_key in {"runtimeclassname", "runtimeclass"} and _GPU_CLASS.search(text):
         return f"has the runtime class {text}"
     if (last in _DEVICES and text.startswith(NVIDIA_PREFIX)) or _MAKER.match(text) or text.startswith("/dev/nvidia"):
         return f"names the device {text}"
@@ -90,7 +103,13 @@ def _said(key: str, text: str) -> str | None:
         return "is an annotation that adds GPUs"
     if key == "mountPath" and chooses_gpus(text):
         return "chooses GPUs past the scheduler"
-    return f"sets {found[1]} in a text" if (found := _SET_IN_TEXT.search(text)) else None
+    if found := _SET_IN_TEXT.search(text):
+        return f"sets {found[1]} in a text"
+    if _OBJECTS_IN_TEXT.search(text):
+        return "is a text from which pods are made"
+    if _OPTIONS.search(text):
+        return "asks for GPUs in a text"
+    return AN_IMAGE if _REFERENCE.fullmatch(text) else None
 
 
 def _is_amount(value: Any) -> bool:
