@@ -121,7 +121,8 @@ def filled_in_later(value: Any) -> Any:
 
 # kro, Argo, Tekton. Not $(NAME), which the kubelet fills in, nor the $NAME of a shell.
 _PLACEHOLDER: Final = re.compile(
-    r"\$\{[^}]*\.[^}]*\}|\{\{.*?\}\}|\$\((?:params|tasks|context|workspaces|inputs)[.\[]", re.DOTALL
+    r"\$\{[^}$.]{1,99}\.[^}$]{0,199}\}|\{\{[^{}]{0,199}\}\}|\$\((?:params|tasks|context|workspaces|inputs)[.\[]",
+    re.DOTALL,
 )
 
 

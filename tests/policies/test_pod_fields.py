@@ -188,3 +188,10 @@ def test_each_policy_of_a_list_is_looked_at() -> None:
     item = {"metadata": {"name": "x"}, "spec": {"mutations": [{"expression": "runtimeClassName"}]}}
     found = shown(SITE, "kubernetes:admissionregistration.k8s.io/v1:MutatingAdmissionPolicyList", {"items": [item]})
     assert "changes pods" in texts(found, UNPROVED)[0]
+
+
+@pytest.mark.timeout(10)
+@pytest.mark.parametrize("text", ["{{" * 20000, "${." * 10000, "${" + "." * 40000])
+def test_a_long_text_of_half_placeholders_is_read_at_once(text: str) -> None:
+    template = {"spec": {"containers": [{"name": "c", "image": IMAGE, "args": [text]}]}}
+    assert said("example.org/v1:Thing", {"template": template}) == []
