@@ -9,6 +9,7 @@ from typing import Any, Final
 
 from components.placement import UNKNOWN
 from policies.finding import Finding, Level
+from policies.node_trees import is_below, is_data, is_obeyed, is_socket
 
 # Whoever reaches one of these starts containers beside the scheduler, with all GPUs. /var/run is /run.
 RUNTIME_SOCKETS: Final = (
@@ -35,40 +36,19 @@ RUNTIME_SOCKETS: Final = (
     "/var/snap/microk8s/common/run/containerd.sock",
 )
 DEVICE_PLUGINS: Final = "/var/lib/kubelet/device-plugins"
+PLUGINS: Final = (DEVICE_PLUGINS, "/var/lib/kubelet/plugins_registry")
 # A container that has something mounted here gets the GPUs that are called so: container toolkit,
 # accept-nvidia-visible-devices-as-volume-mounts. Source: github:NVIDIA/nvidia-container-toolkit
 # internal/config/image/cuda_image.go.
 DEVICES_AS_MOUNTS: Final = "/run/nvidia-container-devices"
 _PATHS: Final = re.compile(r"(?<![\w.@/-])/[\w./-]*")  # in a text
-# Of a user: /run/user/1000/podman/podman.sock, docker.sock, containerd.sock, and what they stand in; of LXD.
+# Of a user: /run/user/1000/podman/podman.sock, docker.sock, the bus by which systemd starts programs, and what they
+# stand in; of LXD; a socket of a runtime that was put elsewhere.
 _OTHER_SOCKETS: Final = re.compile(
-    r"^/run/user(?:/[^/]+(?:/(?:podman|containerd|docker|buildkit)[^/]*(?:/.*)?)?)?$|^/var/lib/(?:incus|lxd)(?:/unix\.socket)?$"
-)
-# What root of the node runs, or obeys: programs, settings, static pods, containers. Who writes there is root.
-_OBEYED: Final = (
-    *("/bin", "/boot", "/etc", "/lib", "/lib32", "/lib64", "/opt/bin", "/opt/cni", "/opt/nvidia", "/root", "/sbin"),
-    *("/proc/sys/fs", "/proc/sys/kernel", "/proc/sysrq-trigger", "/sys", "/usr", "/var/spool/cron"),
-    *(
-        "/run/cdi",
-        "/run/containerd",
-        "/run/crio",
-        "/run/docker",
-        "/run/k0s",
-        "/run/k3s",
-        "/run/systemd",
-        "/var/lib/cloud",
-    ),
-    *("/var/lib/containerd", "/var/lib/containers", "/var/lib/docker", "/var/lib/k0s", "/var/lib/kubelet"),
-    *("/var/lib/rancher/k3s/agent", "/var/lib/rancher/k3s/server", "/var/lib/rancher/rke2"),
-)
-# What stands among that and is data.
-_DATA: Final = (
-    *("/etc/ca-certificates", "/etc/hostname", "/etc/hosts", "/etc/localtime", "/etc/lsb-release", "/etc/machine-id"),
-    *("/etc/os-release", "/etc/pki", "/etc/resolv.conf", "/etc/ssl", "/etc/timezone", "/run/systemd/journal"),
-    *("/sys/fs/bpf", "/sys/kernel/debug", "/sys/kernel/tracing", "/usr/lib/os-release", "/usr/local/share"),
-    *("/usr/share", "/usr/src", "/var/lib/docker/containers"),
-    *("/var/lib/kubelet/plugins", "/var/lib/kubelet/pod-resources"),
-    "/var/lib/kubelet/pods",
+    r"^/run/user(?:/[^/]+(?:/(?:bus|systemd(?:/.*)?|(?:podman|containerd|docker|buildkit)[^/]*(?:/.*)?"
+    r"|.*\.sock[^/]*))?)?$"
+    r"|^/var/lib/(?:incus|lxd)(?:/unix\.socket)?$"
+    r"|/(?:docker|containerd|crio|cri-dockerd|dockershim|podman|buildkitd|nri|isulad|frakti)\.sock[^/]*$"
 )
 _EVERYTHING: Final = {"/", "/dev", "/dev/char", "/dev/kmem", "/dev/mem", "/run/nvidia"}
 # What MPS shares GPUs by, and device files of NVIDIA GPUs; 195 is their major number; nvhost and nvmap are Jetson's,
@@ -102,7 +82,7 @@ def of_path(said: str, path: str, *, is_written: bool | None = False) -> Iterato
         yield Finding(f"{said} reaches every GPU of the node")
     elif _PROCESS.match(path):
         yield Finding(f"{said} reaches into a process of the node, and through it every GPU")
-    elif is_written is not False and _is_obeyed(path):
+    elif is_written is not False and is_obeyed(path) and path not in PLUGINS:
         doubt = "" if is_written else ", if it is mounted without readOnly, which is not known yet"
         yield Finding(
             f"{said} is what root of the node runs or obeys: who writes there reaches every GPU{doubt}",
@@ -115,30 +95,35 @@ def of_path(said: str, path: str, *, is_written: bool | None = False) -> Iterato
             Level.WARN,
             remedy="Mount the file below /proc that it reads.",
         )
-    elif any(path == each or path.startswith(f"{each}/") for each in _MAYBE_DEVICES):
+    elif is_below(path, _MAYBE_DEVICES):
         yield Finding(
             f"{said} reaches devices of the node's GPUs, whoever made them",
             Level.WARN,
             remedy="Ask for a GPU by resources.limits, and remove the volume.",
         )
-    elif _OTHER_SOCKETS.match(path) or any(
+    elif _OTHER_SOCKETS.search(path) or any(
         path in {socket, f"{socket}.ttrpc"} or socket.startswith(f"{path}/") for socket in RUNTIME_SOCKETS
     ):
         yield Finding(
             f"{said} reaches the container runtime of the node, which starts containers with any GPU",
             remedy="Remove the volume; what builds or watches containers has ways without the socket.",
         )
-    elif path == DEVICE_PLUGINS:
-        yield Finding(
-            f"{said} makes it a device plugin, and which devices it gives out is not known: they may be GPUs",
-            Level.UNPROVED,
-        )
-    elif DEVICE_PLUGINS.startswith(f"{path}/"):
-        yield Finding(
-            f"{said} reaches the sockets through which GPUs are given to containers",
-            Level.WARN,
-            remedy="Remove the volume, or name the image of a device plugin in site.runtime_daemons.",
-        )
+    elif path in PLUGINS or DEVICE_PLUGINS.startswith(f"{path}/"):
+        yield _of_plugins(said, is_written=is_written)
+    elif (is_written is not False and not is_data(path)) or is_socket(path):
+        what = "who listens there" if is_socket(path) else "who of the node relies on what is written there"
+        yield Finding(f"{said}: {what} is not known, and may be root of the node", Level.UNPROVED)
+
+
+def _of_plugins(said: str, *, is_written: bool | None) -> Finding:
+    """Where device plugins register: no privilege is needed to give out a GPU by another name, or a fellow's."""
+    doubt = "" if is_written else ", if it is mounted without readOnly, which is not known yet"
+    return Finding(
+        f"{said} reaches the sockets through which GPUs are given to containers"
+        + ("" if is_written is False else f": who writes there is a device plugin, and may give out any GPU{doubt}"),
+        Level.WARN if is_written is False else Level.REFUSE if is_written else Level.UNPROVED,
+        remedy="Remove the volume, or name the image of a device plugin in site.runtime_daemons.",
+    )
 
 
 def of_volume(
@@ -170,17 +155,6 @@ def reaches(text: str) -> Iterator[str]:
     for path in _PATHS.findall(text):
         if any(each.level is Level.REFUSE for each in of_path("", path)):
             yield path
-
-
-def _is_obeyed(path: str) -> bool:
-    above = any(each.startswith(f"{path}/") for each in _OBEYED)
-    if "/.ssh" in path:  # keys that open the node
-        return True
-    return above or (_is_below(path, _OBEYED) and not _is_below(path, _DATA) and path != DEVICE_PLUGINS)
-
-
-def _is_below(path: str, places: tuple[str, ...]) -> bool:
-    return any(path == each or path.startswith(f"{each}/") for each in places)
 
 
 def chooses_gpus(mount_path: str) -> bool:

@@ -227,7 +227,9 @@ def _daemon(inputs: Mapping[str, Any]) -> Daemon:
     if metadata is UNKNOWN:
         return Daemon(UNKNOWN, UNKNOWN)
     found = metadata if isinstance(metadata, Mapping) else {}
-    return Daemon(found.get("namespace") or "default", found.get("name") or "")
+    namespace, name = found.get("namespace") or "default", found.get("name") or ""
+    is_text = [each is UNKNOWN or isinstance(each, str) for each in (namespace, name)]
+    return Daemon(namespace if is_text[0] else "", name if is_text[1] else "")  # the API server refuses another shape
 
 
 def _without_image(pod: Mapping[str, Any]) -> frozenset[str]:

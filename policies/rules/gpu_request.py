@@ -27,6 +27,8 @@ def check(workload: Workload, site: Site) -> Iterator[Finding]:
                 f"resources.{kind} of the pod asks for GPUs, which Kubernetes takes of containers alone",
                 remedy="Ask for them in the resources of one container.",
             )
+    if whole is UNKNOWN or (isinstance(whole, Mapping) and UNKNOWN in (whole.get("limits"), whole.get("requests"))):
+        yield Finding("resources of the pod are not known yet: they may ask for GPUs", Level.UNPROVED)
     for container in containers(workload.pod):
         if container.spec is not UNKNOWN:
             yield from _amounts(container.path, container.spec)

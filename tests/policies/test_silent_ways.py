@@ -210,13 +210,15 @@ def test_what_root_of_the_node_runs_or_obeys_may_be_read_and_not_written(path: s
     [
         "/data",
         "/home",
-        "/opt/data",
+        "/opt/local-path-provisioner",
         "/srv/scratch",
         "/mnt/disks/ssd1",
         "/var/log",
         "/var/lib/docker/containers",
         "/var/lib/kubelet/pods",
-        "/var/lib/postgresql",
+        "/home/jovyan/.cache/huggingface",
+        "/data1",
+        "/dev/sdb",
         "/etc/localtime",
         "/etc/ssl/certs",
         "/etc/machine-id",
@@ -227,6 +229,60 @@ def test_what_root_of_the_node_runs_or_obeys_may_be_read_and_not_written(path: s
 )
 def test_data_of_a_node_may_be_written(path: str) -> None:
     assert mounted(path) == []
+
+
+@pytest.mark.parametrize("path", ["/opt/data", "/var/lib/postgresql", "/run/app", "/home/jovyan/.hidden"])
+def test_who_relies_on_any_other_place_is_not_known_once_it_is_written(path: str) -> None:
+    (message,) = texts(said(**writes(path)), UNPROVED, "P-GPU")
+    assert f"volumes[0].hostPath {path}" in message
+    assert "relies on what is written there is not known" in message
+    assert texts(said(**writes(path)), REFUSED) == []
+    assert said(**writes(path, reads=True)) == []
+
+
+@pytest.mark.parametrize("path", ["/run/app/agent.sock", "/run/containerd/x.sock"])
+def test_who_listens_at_a_socket_is_not_known_though_it_is_only_read(path: str) -> None:
+    (message,) = texts(said(**writes(path, reads=True)), UNPROVED, "P-GPU")
+    assert "who listens there is not known" in message
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        *("/run/udev", "/run/udev/rules.d", "/var/lib/cloud/scripts/per-boot", "/home/jovyan/.ssh", "/srv/x/.ssh/keys"),
+        *("/home/jovyan/.bashrc", "/home/jovyan/.config/systemd/user"),
+    ],
+)
+def test_what_the_node_runs_by_itself_may_be_read_and_not_written(path: str) -> None:
+    assert len(texts(said(**writes(path)), REFUSED)) == 1
+    assert texts(said(**writes(path, reads=True)), REFUSED) == []
+
+
+@pytest.mark.parametrize("path", ["/var/lib/kubelet/device-plugins", "/var/lib/kubelet/plugins_registry"])
+def test_who_writes_where_device_plugins_register_is_refused_and_the_daemons_of_the_site_are_not(path: str) -> None:
+    (message,) = texts(said(**writes(path)), REFUSED)
+    assert "who writes there is a device plugin, and may give out any GPU" in message
+    assert "site.runtime_daemons" in message
+    assert texts(said(**writes(path, reads=True)), REFUSED) == []
+    site = replace(SITE, runtime_daemons={IMAGE: frozenset({"gpu/plugin"})})
+    pod = {"containers": [{"name": "c", "image": IMAGE, "volumeMounts": [{"name": "v", "mountPath": "/x"}]}]}
+    inputs = {
+        "metadata": {"namespace": "gpu", "name": "plugin"},
+        "spec": {"template": {"spec": {**pod, **host(path), "tolerations": TOLERATES}}},
+    }
+    assert shown(site, "kubernetes:apps/v1:DaemonSet", inputs) == []
+
+
+@pytest.mark.parametrize(
+    "path", ["/run/user/1000/buildkit/buildkitd.sock", "/run/user/1000/bus", "/data/run/docker.sock"]
+)
+def test_a_runtime_of_a_user_or_elsewhere_is_reached_by_reading_too(path: str) -> None:
+    assert "the container runtime" in texts(said(**writes(path, reads=True)), REFUSED)[0]
+
+
+def writes(path: str, *, reads: bool = False) -> dict[str, Any]:
+    mounts = [{"name": "v", "mountPath": "/x", "readOnly": reads}]
+    return {**host(path), "container": {"volumeMounts": mounts}}
 
 
 @pytest.mark.parametrize(
