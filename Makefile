@@ -53,7 +53,7 @@ docs: .venv/synced ## rewrite the generated reference pages
 	@$(PY) docs/make.py
 
 tables: .venv/synced ## check the compatibility tables; FACTS=folder rewrites them
-	@$(PY) -m components.compat.data.make $(FACTS)
+	@$(PY) -m compat.data.make $(FACTS)
 
 .venv/synced: pyproject.toml uv.lock $(UV)
 	@$(UV) sync --frozen --compile-bytecode --quiet

@@ -4,13 +4,13 @@ import sys
 
 import pulumi
 
-from components import wiring
+import wiring
 from components.gpu_image import GpuImage
 from components.own_outputs import own_output, own_output_now
-from components.sdks import missing_sdk
-from components.settings import SettingsError, Stack, from_pulumi
 from components.stack_record import StackRecord
-from images.load import SpecError
+from images.spec.load import SpecError
+from settings.reading import SettingsError, Stack, from_pulumi
+from settings.sdks import missing_sdk
 
 # The code by which the engine's language host knows that the user has read why; others get a second error line.
 ALREADY_SAID = 32

@@ -25,7 +25,7 @@ import click
 from rich.console import Console
 from rich.table import Table
 
-from components.compat import Case, Image, Pool, matrix, tables
+from compat import Case, Image, Pool, matrix, tables
 
 PROJECT = Path(__file__).resolve().parent.parent
 SEED = 20261120
@@ -46,7 +46,7 @@ print(time.perf_counter() - started, highest, file=sys.stderr)
 IMPORTED = """
 import sys, time
 started = time.perf_counter()
-from components.compat import check
+from compat import check
 print(time.perf_counter() - started, *sorted({"pulumi", "pydantic", "yaml", "click", "rich"} & set(sys.modules)))
 """
 ONE = ["check", "--gpu", "GTX 1080 Ti", "--driver", "418.88", "--image", "nvidia/cuda:10.2-runtime-ubuntu18.04"]
@@ -86,7 +86,7 @@ def main(number: int, runs: int) -> None:
     table.add_row("python alone, median", f"{_median(runs, [sys.executable, '-c', '']) * 1000:.0f} ms")
     imported, *loaded = _run([sys.executable, "-c", IMPORTED])[0].split()
     table.add_row(
-        "import of components.compat",
+        "import of compat",
         f"{float(imported) * 1000:.0f} ms, loads {' '.join(loaded) or 'none'} of pulumi, pydantic, yaml, click, rich",
     )
     Console(width=120 if not sys.stdout.isatty() else None).print(table)

@@ -26,7 +26,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
-from images.buildkit import Build, Buildctl, run_build
+from images.build.buildkit import Build, Buildctl, run_build
 from images.inspection.store import store_folder
 from lab import engine, processes, steps
 from lab.__main__ import report
@@ -181,7 +181,7 @@ class Bench:
         return given[0].replacement if given else BASE
 
     def stack(self) -> Any:
-        from components.settings import load_stack  # noqa: PLC0415 - pydantic, only for a run
+        from settings.reading import load_stack  # noqa: PLC0415 - pydantic, only for a run
 
         return load_stack(STACK, site=Path(self.environment["GPU_COMMONS_SITE"]))
 

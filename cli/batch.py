@@ -16,7 +16,7 @@ import orjson
 from cli.lines import LONGEST, numbered_lines
 from cli.reports.answers import body_data, problem_lines, unreadable_data
 from cli.reports.words import counted
-from components.compat import CaseError, Verdict, case_from, check
+from compat import CaseError, Verdict, case_from, check
 
 _KEPT: Final = 64 << 20  # bytes of encoded answers, for cases that are equal but for their id
 _EVERY = 10_000

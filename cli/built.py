@@ -17,19 +17,19 @@ import click
 
 from cli.stacks import stack_file
 from cli.terminal import InputError, width
-from components.problems import show
-from components.references import ImageReference
-from components.settings import OVERLAY, SettingsError, Stack, load_stack
-from images.building import Check, Destination, Kind, Order, Packing, build_image, content_tag, dockerfiles
-from images.buildkit import BuildError, NoBuilderError, find_client
+from images.build.building import Check, Destination, Kind, Order, Packing, build_image, content_tag, dockerfiles
+from images.build.buildkit import BuildError, NoBuilderError, find_client
 from images.inspection.faults import InspectError
 from images.inspection.layouts import DockerArchive, OciLayout
 from images.inspection.opening import open_session, read_reference
 from images.inspection.reading import Inspected, inspect
 from images.inspection.store import Store, store_folder
-from images.load import SpecError, load_family
-from images.plan import Plan, Substitute, plan_image
-from images.spec import ImageSpec
+from images.references import ImageReference
+from images.spec.load import SpecError, load_family
+from images.spec.model import ImageSpec
+from images.spec.plan import Plan, Substitute, plan_image
+from messages.problems import show
+from settings.reading import OVERLAY, SettingsError, Stack, load_stack
 
 _TERMINATED: Final = 128 + signal.SIGTERM
 Progress = Callable[[str], None]

@@ -9,8 +9,8 @@ import click
 from cli.fields import case_fields
 from cli.reports.answers import answer_data, answer_text, problem_lines
 from cli.terminal import InputError, as_json, json_text, painter, width
-from components.compat import Answer, Case, CaseError
-from components.compat import check as solve
+from compat import Answer, Case, CaseError
+from compat import check as solve
 
 
 @click.command(

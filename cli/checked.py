@@ -7,16 +7,15 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
-from components import wiring
-from components.compat import Image, Matrix, Pool, matrix
-from components.manifests import hub_availability, hub_pods, pre_puller, runtime
-from components.manifests.hub_model import parse_hub
-from components.manifests.job import JobShape, job_spec
-from components.placement import UNKNOWN
-from components.problems import Problem, SettingsError
-from components.settings import Stack, load_stack
-from images.cases import cases_of
-from images.load import IMAGES, SpecError, load_family
+import wiring
+from compat import Image, Matrix, Pool, matrix
+from fleet.placement import UNKNOWN
+from images.spec.cases import cases_of
+from images.spec.load import IMAGES, SpecError, load_family
+from kube import hub_availability, hub_pods, pre_puller, runtime
+from kube.hub_model import parse_hub
+from kube.job import JobShape, job_spec
+from messages.problems import Problem, SettingsError
 from policies.finding import Level
 from policies.from_settings import site_of
 from policies.judging import IMAGE_TOKEN, STACK_TOKEN, Message, Seen, Told, judged, message
@@ -26,6 +25,7 @@ from policies.pools import cases_of as pool_cases
 from policies.rules.index import ALL_RULES
 from policies.stacks import consistent
 from policies.workloads import HUB_TOKEN
+from settings.reading import Stack, load_stack
 
 Resource = tuple[str, str, Mapping[str, Any]]  # type token, logical name, inputs
 

@@ -14,7 +14,7 @@ from cli.review.costs import Price
 from cli.review.document import Review, Sources, review_data, review_of, unreadable
 from cli.review.stream import Stream, StreamError, read_stream
 from cli.terminal import json_text, width
-from components.compat import Case
+from compat import Case
 
 
 @click.command(
@@ -107,9 +107,9 @@ def _text(review: Review, form: str, today: dt.date) -> str:
 
 def _spec_cases(name: str, facts: Mapping[str, Any]) -> tuple[Case, ...] | None:
     """Cases from the spec of that image or target, where it is the one whose facts these are."""
-    from images.cases import cases_of  # noqa: PLC0415 - pydantic comes with it: a quarter of a second
-    from images.load import SpecError, load_named  # noqa: PLC0415
-    from images.plan import pinned  # noqa: PLC0415
+    from images.spec.cases import cases_of  # noqa: PLC0415 - pydantic comes with it: a quarter of a second
+    from images.spec.load import SpecError, load_named  # noqa: PLC0415
+    from images.spec.plan import pinned  # noqa: PLC0415
 
     if not name or "/" in name:
         return None

@@ -114,7 +114,7 @@ def _show(error: click.ClickException) -> int:
 
 
 def _say(text: str) -> None:
-    from components.redaction.texts import without_secrets  # noqa: PLC0415 - for a mistake alone
+    from messages.redaction.texts import without_secrets  # noqa: PLC0415 - for a mistake alone
 
     try:
         click.echo(without_secrets(text), err=True)

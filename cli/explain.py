@@ -14,9 +14,9 @@ from cli.explained import FAMILIES, Entry, entries, of_hadolint
 from cli.reports.answers import answer_data, reasons_text
 from cli.reports.words import SIGNS, Paint
 from cli.terminal import InputError, as_json, json_text, painter, width
-from components.compat import Case, check
-from components.compat.rules.index import ALL_RULES, BY_ID
-from components.compat.rules.rule import Rule
+from compat import Case, check
+from compat.rules.index import ALL_RULES, BY_ID
+from compat.rules.rule import Rule
 
 _EXAMPLES: Final = (("passes", "passing"), ("fails", "failing"), ("cannot be told", "undecided"))
 _FAMILY_LETTERS: Final = ("R-", "P-", "D-")

@@ -12,8 +12,8 @@ import click
 from cli.terminal import InputError, as_json, json_text, painter, width
 
 if TYPE_CHECKING:  # pydantic and tree-sitter cost more than most commands take: each command imports its own
-    from images.spec import ImageSpec
-    from images.wheels import Wanted, WheelSize
+    from images.spec.model import ImageSpec
+    from images.spec.wheels import Wanted, WheelSize
 
 Read = TypeVar("Read")
 FINDINGS: Final = 1
@@ -161,7 +161,7 @@ def render(name: str, *, is_json: bool) -> None:
     Example:
       gpu-commons image render scipy-ml-notebook > Dockerfile
     """  # noqa: D301 - \b is click's: it keeps the lines
-    from images.render import render_dockerfile  # noqa: PLC0415 - see above
+    from images.build.render import render_dockerfile  # noqa: PLC0415 - see above
 
     text = render_dockerfile(_family(name))
     click.echo(json_text({"image": name, "dockerfile": text}) if is_json else text, nl=is_json)
@@ -224,8 +224,8 @@ def lock(name: str, *, is_json: bool) -> None:
     Example:
       gpu-commons image lock scipy-ml-notebook | sh -e
     """  # noqa: D301 - \b is click's: it keeps the lines
-    from images.load import read_spec  # noqa: PLC0415 - see above
-    from images.lock import lock_command  # noqa: PLC0415
+    from images.spec.load import read_spec  # noqa: PLC0415 - see above
+    from images.spec.lock import lock_command  # noqa: PLC0415
 
     command = lock_command(_read(lambda: read_spec(_folder(name))))
     click.echo(json_text({"image": name, "command": command}) if is_json else command)
@@ -248,10 +248,10 @@ def sizes(name: str, *, is_json: bool) -> None:
       gpu-commons image sizes scipy-ml-notebook
     """  # noqa: D301 - \b is click's: it keeps the lines
     from cli.reports.words import counted  # noqa: PLC0415 - see above
-    from images.estimate import amount  # noqa: PLC0415
     from images.inspection.faults import InspectError  # noqa: PLC0415
-    from images.load import load_spec  # noqa: PLC0415
-    from images.wheels import SIZES_FILE, sizes_text, wanted_wheels  # noqa: PLC0415
+    from images.size.estimate import amount  # noqa: PLC0415
+    from images.spec.load import load_spec  # noqa: PLC0415
+    from images.spec.wheels import SIZES_FILE, sizes_text, wanted_wheels  # noqa: PLC0415
 
     folder, spec = _folder(name), _read(lambda: load_spec(_folder(name)))
     wanted = wanted_wheels(spec, (folder / spec.python.lock).read_text() if spec.python else "")
@@ -281,21 +281,21 @@ def _asked(wanted: Sequence[Wanted]) -> list[WheelSize]:
 
 def _folder(name: str) -> Path:
     """An image by its name among ours, or by the path of its folder."""
-    from images.load import IMAGES, SPEC_FILE  # noqa: PLC0415 - see above
+    from images.spec.load import IMAGES, SPEC_FILE  # noqa: PLC0415 - see above
 
     given = Path(name)
     return IMAGES / name if given.name == name and not (given / SPEC_FILE).is_file() else given.resolve()
 
 
 def _family(name: str, target: str | None = None) -> tuple[ImageSpec, ...]:
-    from images.load import load_family  # noqa: PLC0415 - see above
+    from images.spec.load import load_family  # noqa: PLC0415 - see above
 
     folder = _folder(name)
     return _read(lambda: load_family(folder.name, images=folder.parent, target=target))
 
 
 def _read(read: Callable[[], Read]) -> Read:
-    from images.load import SpecError  # noqa: PLC0415 - see above
+    from images.spec.load import SpecError  # noqa: PLC0415 - see above
 
     try:
         return read()

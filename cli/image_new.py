@@ -13,14 +13,14 @@ from pathlib import Path
 import click
 
 from cli.terminal import InputError, as_json, json_text
-from components.problems import nearest, show
 from images.inspection.surroundings import network_faults
-from images.load import IMAGES, SPEC_FILE, SpecError, load_family, read_spec
-from images.lock import lock_command
-from images.pins import wheel_pin
-from images.spec import ImageSpec
-from images.starting import DEBIAN, ImageKind, Wanted, files_of
-from images.starting import lines as cuda_lines
+from images.spec.load import IMAGES, SPEC_FILE, SpecError, load_family, read_spec
+from images.spec.lock import lock_command
+from images.spec.model import ImageSpec
+from images.spec.pins import wheel_pin
+from images.spec.starting import DEBIAN, ImageKind, Wanted, files_of
+from images.spec.starting import lines as cuda_lines
+from messages.problems import nearest, show
 
 _JOVYAN = ("jovyan", 1000, 100, "/home/jovyan")
 _KINDS = tuple(kind.value for kind in ImageKind)

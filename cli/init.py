@@ -14,11 +14,11 @@ import click
 
 from cli.first_stack import LOGINS, PLANNED, REGISTRY, Answers, Pool, assumptions, stack_text
 from cli.terminal import InputError, as_json, json_text, painter, width
-from components.problems import nearest, show
+from messages.problems import nearest, show
 
 if TYPE_CHECKING:
     from cli.checked import Checked
-    from components.problems import Problem
+    from messages.problems import Problem
 
 _FOLDER: Final = "stacks"
 _SCHEMA: Final = Path("docs/reference/stack.schema.json")
@@ -223,8 +223,8 @@ def _problem(key: str, text: str) -> str:
     """What the reader of stack files would say of one value; empty where it takes it."""
     from pydantic import TypeAdapter, ValidationError  # noqa: PLC0415 - the list of commands needs no pydantic
 
-    from components.stack import addresses, names, values  # noqa: PLC0415
-    from components.stack.faults import Misfit  # noqa: PLC0415
+    from settings import addresses, names, values  # noqa: PLC0415
+    from settings.faults import Misfit  # noqa: PLC0415
 
     kinds: dict[str, Any] = {
         "name": names.Name,
@@ -258,7 +258,7 @@ def _problem(key: str, text: str) -> str:
 
 def _completed(answers: Answers) -> Answers:
     """With the sum of the GPUs, and for each pool the newest image of the project that runs there."""
-    from components.stack.node_names import expand_all  # noqa: PLC0415 - see above
+    from fleet.node_names import expand_all  # noqa: PLC0415 - see above
 
     total = 0
     for pool in answers.pools:
@@ -269,10 +269,10 @@ def _completed(answers: Answers) -> Answers:
 
 
 def _images(pools: Sequence[Pool]) -> dict[str, str]:
-    from components.compat import Case, check  # noqa: PLC0415 - see above
-    from components.compat.many import joined  # noqa: PLC0415
-    from images.cases import cases_of  # noqa: PLC0415
-    from images.load import IMAGES, SPEC_FILE, SpecError, load_family  # noqa: PLC0415
+    from compat import Case, check  # noqa: PLC0415 - see above
+    from compat.many import joined  # noqa: PLC0415
+    from images.spec.cases import cases_of  # noqa: PLC0415
+    from images.spec.load import IMAGES, SPEC_FILE, SpecError, load_family  # noqa: PLC0415
 
     known: list[tuple[list[int], str, tuple[Case, ...]]] = []
     for file in sorted(IMAGES.glob(f"*/{SPEC_FILE}")):

@@ -17,7 +17,7 @@ import click
 
 from cli.reports.inspect import error_data, inspect_data, inspect_text
 from cli.terminal import InputError, as_json, painter
-from images.estimate import amount
+from images.size.estimate import amount
 
 if TYPE_CHECKING:
     from images.inspection.reading import Inspected, Progress

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Final
 
 from cli.inspect import Choices, wanted_images
 from cli.terminal import InputError
-from components.compat import Answer, Case, Finding, Severity, Verdict, check
-from components.compat.case import POOL_FIELDS
-from components.compat.many import worst
-from components.compat.model import Fact
-from components.compat.pools import read_pools
-from components.compat.resolve import worst_first
-from components.compat.rules.framework import NO_GPU_USE, for_cpu
+from compat import Answer, Case, Finding, Severity, Verdict, check
+from compat.case import POOL_FIELDS
+from compat.many import worst
+from compat.model import Fact
+from compat.pools import read_pools
+from compat.resolve import worst_first
+from compat.rules.framework import NO_GPU_USE, for_cpu
 
 if TYPE_CHECKING:
     from images.inspection.facts import ImageContents

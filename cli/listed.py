@@ -8,8 +8,8 @@ from typing import Any, BinaryIO, Final
 
 from cli.lines import LONGEST, numbered_lines
 from cli.reports.answers import problem_lines
-from components.compat import Case, CaseError, Image, Pool, case_from, check
-from components.compat.case import POOL_FIELDS
+from compat import Case, CaseError, Image, Pool, case_from, check
+from compat.case import POOL_FIELDS
 
 _PROBE_POOL: Final = {"gpu": "Tesla T4"}  # completes an image, so that its own fields can be read alone
 _PROBE_IMAGE: Final = {"cuda": "12.4"}

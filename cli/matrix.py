@@ -16,8 +16,8 @@ from cli.reports.grid import Grid, grid_data, grid_of
 from cli.reports.uses import NO_USES, Uses
 from cli.stacks import pools_of, read_stack, stack_name
 from cli.terminal import InputError, as_json, has_colours, json_text
-from components.compat import CaseError, Image, Pool
-from components.compat import matrix as solve
+from compat import CaseError, Image, Pool
+from compat import matrix as solve
 
 _PIPED = 120  # columns where no terminal says how many
 
@@ -87,8 +87,8 @@ def _of_stack(stack: str) -> Grid:
     """Images, pools, and who uses which image where, of a stack file."""
     # Here, because pydantic alone costs a quarter of a second at start.
     from cli.uses import uses_of  # noqa: PLC0415
-    from images.cases import cases_of  # noqa: PLC0415
-    from images.load import SpecError, load_family  # noqa: PLC0415
+    from images.spec.cases import cases_of  # noqa: PLC0415
+    from images.spec.load import SpecError, load_family  # noqa: PLC0415
 
     settings = read_stack(stack)
     try:

@@ -8,17 +8,17 @@ from pathlib import Path
 from cli.reports.plan import Fit, Page, Place
 from cli.stacks import pools_of, read_stack, stack_files, stack_name
 from cli.terminal import InputError
-from components.compat import CaseError, check
-from components.compat.ceiling import ceiling
-from components.compat.many import joined
-from components.compat.pools import read_pools
-from components.settings import Stack
-from images.cases import Use, uses_of
-from images.expected import expected
-from images.load import load_sizes
-from images.plan import plan_image
-from images.spec import ImageSpec
+from compat import CaseError, check
+from compat.ceiling import ceiling
+from compat.many import joined
+from compat.pools import read_pools
+from images.size.expected import expected
+from images.spec.cases import Use, uses_of
+from images.spec.load import load_sizes
+from images.spec.model import ImageSpec
+from images.spec.plan import plan_image
 from policies.machines import machine_of
+from settings.reading import Stack
 
 
 def page_of(family: Sequence[ImageSpec], images: Path, stack: str | None) -> Page:

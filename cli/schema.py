@@ -24,7 +24,7 @@ def schema(kind: str, *, is_json: bool) -> None:  # noqa: ARG001 - it is JSON an
 
 def _schema(kind: str) -> dict[str, Any]:
     if kind == "stack":
-        from components.settings import json_schema  # noqa: PLC0415 - pydantic costs a quarter of a second
+        from settings.reading import json_schema  # noqa: PLC0415 - pydantic costs a quarter of a second
 
         return json_schema()
     if kind == "pack":

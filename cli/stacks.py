@@ -7,18 +7,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from cli.terminal import InputError
-from components.compat import Pool
+from compat import Pool
 
 if TYPE_CHECKING:  # pydantic alone costs a quarter of a second at start
-    from components.settings import Stack
-    from components.stack.models import Pool as StackPool
+    from settings.models import Pool as StackPool
+    from settings.reading import Stack
 
 _STACKS = "stacks"
 
 
 def read_stack(stack: str) -> Stack:
     """A stack by its name or the path of its file. Raises InputError with every mistake."""
-    from components.settings import SettingsError, load_stack  # noqa: PLC0415 - see above
+    from settings.reading import SettingsError, load_stack  # noqa: PLC0415 - see above
 
     try:
         return load_stack(stack_file(stack))

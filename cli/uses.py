@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from cli.reports.uses import Use, UsingCourse
 
 if TYPE_CHECKING:  # pydantic alone costs a quarter of a second at start
-    from components.settings import Stack
+    from settings.reading import Stack
 
 
 def uses_of(stack: Stack) -> dict[tuple[str, str], tuple[Use, ...]]:

@@ -10,24 +10,24 @@ import pulumi
 import pulumi_docker_build as docker_build
 
 from components.image_forecast import Unbuilt, tell_forecast
-from components.problems import Problem, nearest, show
-from components.references import ImageReference
-from images.building import ZSTD_LEVEL, content_tag, dockerfiles
-from images.estimate import Rates
-from images.expected import Expected, expected
-from images.forecast import Megabytes, Speed, sizes_of
+from images.build.building import ZSTD_LEVEL, content_tag, dockerfiles
+from images.build.render import CA_CONTEXT, build_arguments, installed_pins, stage_of
 from images.inspection.facts import ImageContents
 from images.inspection.faults import InspectError
 from images.inspection.judge import judge
-from images.load import IMAGES, SpecError, load_family, load_sizes
-from images.measured import size_of
-from images.origin import Origin
-from images.plan import NOTHING, Plan, Substitute, kernel_pins, plan_image
-from images.pushed import read_pushed
-from images.render import CA_CONTEXT, build_arguments, installed_pins, stage_of
-from images.runtime import runtime_words
-from images.spec import ImageSpec
-from images.targets import kind_of
+from images.references import ImageReference
+from images.size.estimate import Rates
+from images.size.expected import Expected, expected
+from images.size.forecast import Megabytes, Speed, sizes_of
+from images.size.measured import size_of
+from images.size.origin import Origin
+from images.size.pushed import read_pushed
+from images.spec.load import IMAGES, SpecError, load_family, load_sizes
+from images.spec.model import ImageSpec
+from images.spec.plan import NOTHING, Plan, Substitute, kernel_pins, plan_image
+from images.spec.runtime import runtime_words
+from images.spec.targets import kind_of
+from messages.problems import Problem, nearest, show
 
 _COMPRESSIONS = {"zstd": docker_build.CompressionType.ZSTD, "gzip": docker_build.CompressionType.GZIP}
 

@@ -6,7 +6,7 @@ from typing import Any, NotRequired, TypedDict
 import pulumi
 from pulumi_kubernetes.batch.v1 import Job
 
-from components.manifests import job as manifest
+from kube import job as manifest
 
 
 class GpuJobArgs(TypedDict):

@@ -6,8 +6,8 @@ from typing import Any, NotRequired, TypedDict
 import pulumi
 from pulumi_kubernetes.core.v1 import Node, NodePatch
 
-from components import labels
-from components.manifests import node_pool as manifest
+from fleet import labels
+from kube import node_pool as manifest
 
 
 class Taint(TypedDict):

@@ -11,10 +11,10 @@ from pulumi_kubernetes.core.v1 import ConfigMap, NamespacePatch, Service, Servic
 from pulumi_kubernetes.networking.v1 import NetworkPolicy
 from pulumi_kubernetes.rbac.v1 import ClusterRole, ClusterRoleBinding, Role, RoleBinding
 
-from components.manifests import hub as objects
-from components.manifests import hub_access, hub_availability, hub_options, hub_pods
-from components.manifests.hub_model import Hub, parse_hub
-from components.problems import SettingsError
+from kube import hub as objects
+from kube import hub_access, hub_availability, hub_options, hub_pods
+from kube.hub_model import Hub, parse_hub
+from messages.problems import SettingsError
 
 
 class HubToleration(TypedDict):
@@ -350,12 +350,12 @@ def _parsed(name: str, args: NotebookHubArgs) -> Hub:
 
 def _text(file: str) -> str:
     """A file that runs in the cluster."""
-    return resources.files("components.manifests").joinpath(file).read_text()
+    return resources.files("kube").joinpath(file).read_text()
 
 
 def hub_files() -> dict[str, str]:
     """Files of every hub by name: its configuration, and what lies in hub_files for its Python and its pages."""
-    folder = resources.files("components.manifests").joinpath("hub_files")
+    folder = resources.files("kube").joinpath("hub_files")
     names = sorted(each.name for each in folder.iterdir() if each.name.endswith((".py", ".html")))
     return {objects.CONFIG_FILE: _text(objects.CONFIG_FILE), **{name: _text(f"hub_files/{name}") for name in names}}
 

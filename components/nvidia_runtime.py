@@ -8,7 +8,7 @@ from pulumi_kubernetes.apps.v1 import DaemonSet
 from pulumi_kubernetes.core.v1 import Namespace
 from pulumi_kubernetes.node.v1 import RuntimeClass
 
-from components.manifests import runtime as manifest
+from kube import runtime as manifest
 
 
 class NvidiaRuntimeArgs(TypedDict):

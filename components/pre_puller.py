@@ -6,7 +6,7 @@ from typing import Any, NotRequired, TypedDict
 import pulumi
 from pulumi_kubernetes.apps.v1 import DaemonSet
 
-from components.manifests import pre_puller as manifest
+from kube import pre_puller as manifest
 
 
 class PrePullerArgs(TypedDict):

@@ -14,18 +14,18 @@ from typing import Any, Final
 from cli.facts import TABLES, counted_doubts
 from cli.reports.schemas import answer_schema, case_schema, matrix_schema
 from cli.review.schema import comment_schema
-from components.compat import Case, Severity, check
-from components.compat.case import FIELDS
-from components.compat.facts import facts
-from components.compat.rules.index import ALL_RULES as COMPAT_RULES
-from components.compat.rules.rule import Rule
-from components.settings import NAMESPACE, json_schema
+from compat import Case, Severity, check
+from compat.case import FIELDS
+from compat.facts import facts
+from compat.rules.index import ALL_RULES as COMPAT_RULES
+from compat.rules.rule import Rule
 from images.lint.hadolint import page_of
 from images.lint.hadolint_rules import BEATEN_BY, FIXES, LEFT_OUT, OURS, SAFE_FEEDERS
 from images.lint.rules.index import ALL_RULES as LINT_RULES
 from policies.configuration import json_schema as pack_schema
 from policies.model import Rule as PolicyRule
 from policies.rules.index import ABOUT_THE_PACK, ALL_RULES
+from settings.reading import NAMESPACE, json_schema
 
 ROOT: Final = Path(__file__).resolve().parent.parent
 REFERENCE: Final = ROOT / "docs" / "reference"
@@ -78,7 +78,7 @@ def stack_page(schema: Mapping[str, Any]) -> str:
         blocks.append(f"\n## `{key}`\n\n{section['description']}{'' if needed else ' May be left out.'}")
         path = key.removeprefix(f"{NAMESPACE}:") + ("[]" if section.get("type") == "array" else "")
         blocks += _tables(path, section, schema["$defs"])
-    return HEAD.format(source="components/stack/models.py") + "\n".join(blocks) + "\n"
+    return HEAD.format(source="settings/models.py") + "\n".join(blocks) + "\n"
 
 
 def pack_page(schema: Mapping[str, Any]) -> str:
@@ -311,7 +311,7 @@ def compat_rules_page() -> str:
         blocks += [f"- {_cell(source)}" for source in rule.sources]
         blocks.append("\n| example | verdict | what decides |\n|---|---|---|")
         blocks += map(_example, (rule.passing, rule.failing, rule.undecided), [rule] * 3)
-    return HEAD.format(source="components/compat/rules") + "\n".join(blocks) + "\n"
+    return HEAD.format(source="compat/rules") + "\n".join(blocks) + "\n"
 
 
 def _example(example: Mapping[str, str], rule: Rule) -> str:
@@ -343,7 +343,7 @@ def facts_page() -> str:
         "\n| table | holds | rows | rows with a cell that is not verified | such cells |\n|---|---|---|---|---|",
     ]
     for name, doubts in counted_doubts().items():
-        link = f"[`{name}`](../../components/compat/data/{name}.csv)"
+        link = f"[`{name}`](../../compat/data/{name}.csv)"
         blocks.append(
             f"| {link} | {TABLES.get(name, '')} | {doubts.rows:,} | {doubts.unsure_rows:,} | {doubts.cells:,} |"
         )
@@ -354,7 +354,7 @@ def facts_page() -> str:
             doubt = [column for column in columns if column in row["unverified_cells"].split(";")]
             told = f"not verified: {', '.join(doubt)}" if doubt else ""
             blocks.append(f"| {' | '.join(_cell(row[column]) for column in columns)} | {told} |")
-    return HEAD.format(source="components/compat/data") + "\n".join(blocks) + "\n"
+    return HEAD.format(source="compat/data") + "\n".join(blocks) + "\n"
 
 
 def _memory() -> str:

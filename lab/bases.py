@@ -18,11 +18,12 @@ from typing import TYPE_CHECKING, Any, Final
 import httpx
 
 import images
-from components.references import ImageReference
-from images.load import SPEC_FILE, SpecError, read_spec
-from images.plan import CONDA_FORGE, NOTHING, outside_references
-from lab import debian, pushes
+from images.references import ImageReference
+from images.spec.load import SPEC_FILE, SpecError, read_spec
+from images.spec.plan import CONDA_FORGE, NOTHING, outside_references
+from lab import pushes
 from lab.instance import LabError
+from lab.machine import debian
 from lab.stand_ins import images as stand_ins
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ SERVERS = ("etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler"
 
 
 def start(instance: Instance, tools: Tools, *, real_node: str | None) -> None:
-    """Start what does not run yet; ready when it returns. The node address must exist (`lab.network.claim`)."""
+    """Start what does not run yet; ready when it returns. The node address must exist (`lab.machine.network.claim`)."""
     certificates.ensure(instance, real_node=real_node)
     processes.start(instance, etcd.server(instance, tools))
     before = processes.read_record(instance, "kube-apiserver")

@@ -11,19 +11,19 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
-from components.labels import GPU_RESOURCE, gfd_labels
+from fleet.labels import GPU_RESOURCE, gfd_labels
 from lab.cluster import REAL_NODE, SIMULATED_NODE, Cluster, is_ready, name_of, wait_until
 from lab.instance import Instance, LabError
 
 if TYPE_CHECKING:
-    from components.stack.variants import NodeGpus, Variant
+    from fleet.variants import NodeGpus, Variant
 
 PODS_PER_NODE = 110  # the kubelet's own default
 FINISHED = ("Succeeded", "Failed")
 
 
 class Pool(Protocol):
-    """What the lab needs to know of a node pool; a pool of `components.settings` has it."""
+    """What the lab needs to know of a node pool; a pool of `settings.reading` has it."""
 
     def variants(self) -> Sequence[Variant]: ...
     @property

@@ -42,7 +42,7 @@ class LabError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Networks:
-    """Addresses of one instance. All are routed to nowhere but this machine (see `lab.network`)."""
+    """Addresses of one instance. All are routed to nowhere but this machine (see `lab.machine.network`)."""
 
     node_address: str  # the real node and the servers that pods must reach
     pod_cidr: str

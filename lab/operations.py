@@ -10,7 +10,7 @@ from enum import Enum
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
-from images.buildkit import Buildctl
+from images.build.buildkit import Buildctl
 from lab import engine, processes
 from lab.build_logs import failed_build
 from lab.instance import LabError

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from components.document import read_yaml
-from components.problems import SettingsError
-from components.sdks import extras_of
 from lab import processes
 from lab.instance import LabError, cache_home
 from lab.toolchain import Report
+from messages.document import read_yaml
+from messages.problems import SettingsError
+from settings.sdks import extras_of
 
 PROJECT = Path(__file__).parent.parent
 

@@ -7,11 +7,12 @@ from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
 
-from components.settings import SettingsError, Stack, load_stack
-from lab import bases, control_plane, engine, fleet, network, node, processes, site
+from lab import bases, control_plane, engine, fleet, processes, site
 from lab.instance import Instance, LabError, check_ports
+from lab.machine import network, node
 from lab.servers import buildkit, registry
 from lab.toolchain import Report, Toolchain
+from settings.reading import SettingsError, Stack, load_stack
 
 
 class Nodes(Enum):

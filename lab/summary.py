@@ -10,11 +10,11 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from components.settings import load_stack
-from components.stack.variants import Variant
+from fleet.variants import Variant
 from lab import engine, fleet, health, operations, processes, site
 from lab.cluster import Cluster
 from lab.instance import Instance
+from settings.reading import load_stack
 
 # Secret and key of a password in a hub's namespace.
 USERS = ("hub-credentials", "dummy-password")

@@ -12,12 +12,12 @@ from typing import Any, Final, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from components import labels
-from components.problems import Problem, SettingsError, nearest
-from components.settings import read_sections
-from components.stack.addresses import Reference, Registry
-from components.stack.models import Fleet, ImageLimits, Policies, Pool
-from components.stack.names import LabelValue
+from fleet import labels
+from messages.problems import Problem, SettingsError, nearest
+from settings.addresses import Reference, Registry
+from settings.models import Fleet, ImageLimits, Policies, Pool
+from settings.names import LabelValue
+from settings.reading import read_sections
 
 POLICIES: Final = ("workloads", "workloads-advice", "fleet-advice")  # those of the pack
 SECTION: Final = POLICIES[0]  # under which it stands

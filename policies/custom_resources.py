@@ -11,8 +11,8 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from components.labels import NVIDIA_PREFIX
-from components.placement import UNKNOWN, Unknown
+from fleet.labels import NVIDIA_PREFIX
+from fleet.placement import UNKNOWN, Unknown
 from policies.api_groups import BUILT_IN, CHANGES_PODS, MADE_ELSEWHERE, OUT_OF_SIGHT, PATTERNS, WITHOUT_PODS
 from policies.kinds import kind_of
 from policies.pod_fields import AN_IMAGE, POD_FIELDS, changes_pods, way_to_gpus

@@ -6,9 +6,9 @@ import re
 from collections.abc import Collection, Iterator
 from typing import Final
 
-from components.labels import GPU_RESOURCE
-from components.problems import listing
+from fleet.labels import GPU_RESOURCE
 from images.inspection.facts import ImageContents
+from messages.problems import listing
 from policies.finding import Finding, Level
 from policies.model import Site, Workload
 from policies.pod_images import PodImage, is_certain, possible_pools

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from components.labels import GPU_RESOURCE
-from components.placement import UNKNOWN
+from fleet.labels import GPU_RESOURCE
+from fleet.placement import UNKNOWN
 from policies.finding import Finding, Level
 from policies.host_paths import reaches
 from policies.model import Workload

@@ -7,9 +7,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from components.labels import GPU_RESOURCE
-from components.manifests.runtime import RUNTIME_CLASS
-from components.placement import UNKNOWN
+from fleet.labels import GPU_RESOURCE
+from fleet.placement import UNKNOWN
+from kube.runtime import RUNTIME_CLASS
 from policies.default_runtime import shown_by_default
 from policies.device_annotations import of_annotations
 from policies.exemptions import WITHOUT_PRIVILEGES, exemption

@@ -9,17 +9,15 @@ from dataclasses import replace
 from decimal import Decimal
 from pathlib import Path
 
-from components import labels
-from components.manifests.runtime import DAEMONS as RUNTIME_DAEMONS
-from components.manifests.runtime import NAMESPACE as RUNTIME_NAMESPACE
-from components.placement import Node
-from components.settings import Stack
-from components.stack.models import ImageLimits, Policies, Pool
-from components.stack.variants import Variant
-from images.cases import Use, uses_of
-from images.estimate import GB
+from fleet import labels
+from fleet.placement import Node
+from fleet.variants import Variant
 from images.inspection.facts import ImageContents
-from images.load import IMAGES, load_named
+from images.size.estimate import GB
+from images.spec.cases import Use, uses_of
+from images.spec.load import IMAGES, load_named
+from kube.runtime import DAEMONS as RUNTIME_DAEMONS
+from kube.runtime import NAMESPACE as RUNTIME_NAMESPACE
 from policies.configuration import Configuration
 from policies.finding import Level
 from policies.machines import machine_of
@@ -27,6 +25,8 @@ from policies.model import Coverage, Limits, Site, SizeWaiver
 from policies.plans import planner
 from policies.pools import courses, pools_gpus, usages
 from policies.strictness import Strictness, Waiver
+from settings.models import ImageLimits, Policies, Pool
+from settings.reading import Stack
 
 GIB = 1024**3
 
@@ -203,7 +203,7 @@ def _uses_of(folder: Path, image: str) -> tuple[Use, ...]:
 
 
 def _known(reference: str) -> ImageContents | None:
-    from images.pushed import known  # noqa: PLC0415 - reads registries as well, and not everybody asks
+    from images.size.pushed import known  # noqa: PLC0415 - reads registries as well, and not everybody asks
 
     return known(reference)
 

@@ -7,12 +7,14 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from components.placement import UNKNOWN
+from fleet.placement import UNKNOWN
 from policies.finding import Finding, Level
 from policies.model import Rule, Site, Workload
 from policies.openings import called, openings, opens
 from policies.phase import is_preview
-from policies.rules import gpu_request, image_runs, pods_read
+from policies.rules import gpu as gpu_request
+from policies.rules import read as pods_read
+from policies.rules import run as image_runs
 from policies.rules.index import ALL_RULES
 from policies.workloads import workloads
 

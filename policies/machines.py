@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from components.stack.models import Pool
-from images.estimate import Rates
+from images.size.estimate import Rates
 from policies.model import Machine
+from settings.models import Pool
 
 
 def machine_of(pool: Pool) -> Machine:

@@ -8,11 +8,11 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any
 
-from components.compat import Case
-from components.placement import UNKNOWN, Landing, Node, Unknown, landing, shape
-from images.cases import Use
-from images.estimate import GB, Rates, Size
+from compat import Case
+from fleet.placement import UNKNOWN, Landing, Node, Unknown, landing, shape
 from images.inspection.facts import ImageContents
+from images.size.estimate import GB, Rates, Size
+from images.spec.cases import Use
 from policies.finding import Finding
 from policies.strictness import Strictness
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from components.labels import GPU_RESOURCE, NVIDIA_PREFIX, OWN_PREFIX
-from components.placement import UNKNOWN, Node
-from components.problems import listing
+from fleet.labels import GPU_RESOURCE, NVIDIA_PREFIX, OWN_PREFIX
+from fleet.placement import UNKNOWN, Node
+from messages.problems import listing
 from policies.finding import Finding, Level
 from policies.host_paths import of_volume
 from policies.kinds import kind_of, objects

@@ -6,11 +6,11 @@ import functools
 from collections.abc import Callable
 from pathlib import Path
 
-from components.settings import Stack
-from images.expected import expected_of
-from images.load import IMAGES, SpecError, load_named
-from images.plan import Substitute, plan_image
+from images.size.expected import expected_of
+from images.spec.load import IMAGES, SpecError, load_named
+from images.spec.plan import Substitute, plan_image
 from policies.model import Planned
+from settings.reading import Stack
 
 
 def planner(stack: Stack, folder: Path = IMAGES) -> Callable[[str], Planned | None]:

@@ -9,8 +9,8 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from components.labels import NVIDIA_PREFIX
-from components.placement import UNKNOWN
+from fleet.labels import NVIDIA_PREFIX
+from fleet.placement import UNKNOWN
 from policies.host_paths import chooses_gpus, reaches
 from policies.visibility import DEVICE_ANNOTATIONS, VISIBILITY_VARIABLES, is_hiding
 

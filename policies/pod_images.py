@@ -10,13 +10,13 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from components.labels import OWN_PREFIX
-from components.placement import UNKNOWN
-from components.references import ImageReference
-from images.estimate import Size
+from fleet.labels import OWN_PREFIX
+from fleet.placement import UNKNOWN
 from images.inspection.facts import ImageContents
-from images.measured import size_of
-from images.origin import Origin
+from images.references import ImageReference
+from images.size.estimate import Size
+from images.size.measured import size_of
+from images.size.origin import Origin
 from policies.model import Planned, Site, Workload
 from policies.workloads import containers
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator
 from typing import TYPE_CHECKING, Final
 
-from components.compat import Case
+from compat import Case
 from policies.model import Choice, Course, PoolGpus, Usage
 
 if TYPE_CHECKING:
-    from components.stack.models import Pool, Stack
-    from components.stack.variants import NodeGpus
+    from fleet.variants import NodeGpus
+    from settings.models import Pool, Stack
 
 # Keys of a pool in a stack file → fields that the engine's rules say they read.
 _READ_AS: Final = {"gpu": "gpu", "driver": "driver", "container_toolkit": "container_toolkit"}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from components.placement import UNKNOWN
+from fleet.placement import UNKNOWN
 from policies.finding import Finding, Level
 from policies.host_paths import plain
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from components.problems import listing
+from messages.problems import listing
 from policies.finding import Level
 from policies.judging import Message
 

@@ -11,9 +11,9 @@ from dataclasses import dataclass, replace
 from decimal import Decimal
 from typing import Any, Final
 
-from components import labels
-from components.compat import Case
-from components.placement import Node, quantity
+from compat import Case
+from fleet import labels
+from fleet.placement import Node, quantity
 from policies.model import Coverage, PoolGpus, Site
 
 # The older labels of the driver's three parts, still set.

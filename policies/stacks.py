@@ -11,12 +11,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
-from components.settings import OVERLAY, SettingsError, load_stack
-from images.load import IMAGES
+from images.spec.load import IMAGES
 from policies.configuration import CALLED, Given, read_configuration
 from policies.from_settings import site_of, site_of_configuration
 from policies.model import Site
 from policies.rules.index import ALL_RULES
+from settings.reading import OVERLAY, SettingsError, load_stack
 
 STACKS = "GPU_COMMONS_STACKS"  # folder of stack files, for stacks that are not in this project
 DEFAULT_STACKS = Path(__file__).resolve().parent.parent / "stacks"

@@ -8,13 +8,13 @@ from dataclasses import dataclass
 from functools import cache, lru_cache
 from typing import Final
 
-from components.compat import Answer, Case, Finding, Severity, Verdict, check
-from components.compat.many import joined
-from components.compat.rules.index import ALL_RULES
-from components.problems import listing
-from images.cases import Use
+from compat import Answer, Case, Finding, Severity, Verdict, check
+from compat.many import joined
+from compat.rules.index import ALL_RULES
 from images.inspection.facts import ImageContents
 from images.inspection.judge import judge
+from images.spec.cases import Use
+from messages.problems import listing
 from policies.finding import Finding as Statement
 from policies.finding import Level
 from policies.model import PoolGpus, Usage

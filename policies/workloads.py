@@ -9,16 +9,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from components.labels import GPU_RESOURCE, GPU_TAINT, IMAGE, NVIDIA_PREFIX, POOL
-from components.manifests.hub_model import (
-    DEFAULT_CPU_GUARANTEE,
-    DEFAULT_MEMORY_GUARANTEE_GIB,
-    DEFAULT_START_TIMEOUT_S,
-)
-from components.manifests.pools import one_of, required
-from components.manifests.runtime import RUNTIME_CLASS
-from components.placement import UNKNOWN, Unknown, quantity
-from components.problems import listing
+from fleet.labels import GPU_RESOURCE, GPU_TAINT, IMAGE, NVIDIA_PREFIX, POOL
+from fleet.placement import UNKNOWN, Unknown, quantity
+from kube.hub_model import DEFAULT_CPU_GUARANTEE, DEFAULT_MEMORY_GUARANTEE_GIB, DEFAULT_START_TIMEOUT_S
+from kube.pools import one_of, required
+from kube.runtime import RUNTIME_CLASS
+from messages.problems import listing
 from policies.custom_resources import (
     CHANGES,
     NAMES,

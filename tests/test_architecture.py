@@ -43,28 +43,28 @@ def loaded_by(names: list[str]) -> set[str]:
 
 
 def test_compat_needs_neither_the_engine_nor_pydantic_nor_a_network_library() -> None:
-    names = [name for name in modules("components/compat", "components/compat/data") if not name.endswith(".make")]
-    assert "components.compat.versions" in names
+    names = [name for name in modules("compat", "compat/data") if not name.endswith(".make")]
+    assert "compat.versions" in names
     assert not loaded_by(names) & {*ENGINE, "pydantic", "yaml", "httpx", "click", "rich"}
 
 
 def test_what_decides_is_imported_without_the_engine() -> None:
     # The configuration of the hub and its credentials are programs that run in the cluster.
-    run_in_the_cluster = {"components.manifests.jupyterhub_config", "components.manifests.hub_credentials"}
-    pure = [*modules("components/manifests", "policies/rules"), "policies.model", "policies.workloads"]
-    pure += ["components.labels", "components.naming", "components.placement", "components.references"]
+    run_in_the_cluster = {"kube.jupyterhub_config", "kube.hub_credentials"}
+    pure = [*modules("kube", "policies/rules"), "policies.model", "policies.workloads"]
+    pure += ["fleet.labels", "kube.naming", "fleet.placement", "images.references"]
     assert not loaded_by([name for name in pure if name not in run_in_the_cluster]) & {*ENGINE, "httpx", "yaml"}
 
 
 def test_settings_and_images_are_read_without_the_engine() -> None:
-    assert not loaded_by(["components.settings", *modules("images")]) & {*ENGINE, "httpx"}
+    assert not loaded_by(["settings.reading", *modules("images")]) & {*ENGINE, "httpx"}
 
 
 def test_every_module_can_be_imported() -> None:
     run_in_the_cluster = {  # need JupyterHub and its `get_config`
-        "components.manifests.jupyterhub_config",
-        "components.manifests.hub_files.pages",
-        "components.manifests.hub_files.spawner",
+        "kube.jupyterhub_config",
+        "kube.hub_files.pages",
+        "kube.hub_files.spawner",
     }
     packages = sorted({path.parent for top in ("components", "images", "policies", "lab") for path in sources(top)})
     folders = [path.relative_to(ROOT).as_posix() for path in packages if (path / "__init__.py").exists()]

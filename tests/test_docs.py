@@ -17,13 +17,13 @@ from typing import Any
 
 import pytest
 
-from components.settings import json_schema
 from lab import steps
 from lab.__main__ import main as lab_commands
 from policies.configuration import SECTION, Given
 from policies.configuration import json_schema as pack_schema
 from policies.rules.index import ALL_RULES
 from policies.stacks import configure
+from settings.reading import json_schema
 
 sys.path.insert(0, str(Path(__file__).parent / "images" / "inspection"))
 from made import image

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from cli.reports.words import SIGNS, TONES, Paint, folded, plain, source_and_date
-from components.compat import Answer, CaseError, Change, Finding, Remedy
+from compat import Answer, CaseError, Change, Finding, Remedy
 
 UNREADABLE: Final = "CASE"  # stands in place of a rule where a line of a batch cannot be read
 

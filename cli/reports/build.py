@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Any, Final
 
 from cli.reports.inspect import judged_data, judged_lines
 from cli.reports.words import Paint, counted, plain
-from images.estimate import amount
 from images.inspection.judge import judge
-from images.measured import size_of
+from images.size.estimate import amount
+from images.size.measured import size_of
 
 if TYPE_CHECKING:
     from cli.built import Built
-    from images.estimate import Layer, Size
     from images.inspection.facts import ImageContents
+    from images.size.estimate import Layer, Size
 
 _LAYERS_SHOWN: Final = 5
 _LONGEST: Final = 70

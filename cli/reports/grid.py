@@ -10,8 +10,8 @@ from typing import Any
 from cli.reports.answers import body_data
 from cli.reports.uses import NO_USES, Use, Uses, uses_data
 from cli.reports.words import ALL_SIGNS, NO_GPU, SIGNS, Sign, counted, is_fine
-from components.compat import Answer, Case, Image, Matrix, Pool, Verdict
-from components.compat.case import POOL_FIELDS
+from compat import Answer, Case, Image, Matrix, Pool, Verdict
+from compat.case import POOL_FIELDS
 
 
 @dataclass(frozen=True, slots=True)

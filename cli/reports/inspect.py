@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final
 
 from cli.reports.words import Paint, counted, plain
-from images.estimate import amount
+from images.size.estimate import amount
 
 if TYPE_CHECKING:
     from images.inspection.facts import Contents, ImageContents

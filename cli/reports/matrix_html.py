@@ -14,8 +14,8 @@ from cli.reports.grid import Column, Grid, Reason, Row
 from cli.reports.matrix_style import STYLE
 from cli.reports.uses import Use, seats_of, told_uses, users_of
 from cli.reports.words import ALL_SIGNS, NO_GPU, Sign, counted, is_fine
-from components.compat import Change, Finding, Remedy, Severity
-from components.compat.model import Fact
+from compat import Change, Finding, Remedy, Severity
+from compat.model import Fact
 
 _MANY: Final = 8  # pools from which on heads stand upright and cells hold the sign alone
 _BACK: Final = '<p class="back"><a href="#matrix">Back to the table</a></p>\n</article>\n'

@@ -17,7 +17,7 @@ from cli.reports.answers import reasons_text
 from cli.reports.grid import Column, Grid
 from cli.reports.uses import told_uses
 from cli.reports.words import ALL_SIGNS, Sign, folded, is_fine
-from components.compat import Answer, Severity
+from compat import Answer, Severity
 
 _STYLES: Final = {"good": "green", "warn": "yellow", "open": "cyan", "bad": "bold red", "none": "dim"}
 _GAP: Final = 3  # between two columns

@@ -9,15 +9,15 @@ from typing import Any, Final
 from cli.reports.answers import body_data
 from cli.reports.grid import what
 from cli.reports.words import SIGNS, Paint, counted, folded, plain
-from components.compat import Answer, Case, Finding, Severity
-from components.compat.ceiling import Ceiling
-from images.cases import Use
-from images.estimate import amount, cold_start, disk_use, room
-from images.expected import Expected
-from images.plan import Plan, kernel_pins
-from images.render import facts
-from images.runtime import engines, runtime_words
-from images.spec import CudaSource, Runtime
+from compat import Answer, Case, Finding, Severity
+from compat.ceiling import Ceiling
+from images.build.render import facts
+from images.size.estimate import amount, cold_start, disk_use, room
+from images.size.expected import Expected
+from images.spec.cases import Use
+from images.spec.model import CudaSource, Runtime
+from images.spec.plan import Plan, kernel_pins
+from images.spec.runtime import engines, runtime_words
 from policies.model import Machine
 
 _NUMBERS: Final = {2: "both pools", 3: "all three pools"}

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any, Final
 
 from cli.fields import Field, case_fields
-from components.compat import Severity, Verdict
-from components.compat.case import POOL_FIELDS
+from compat import Severity, Verdict
+from compat.case import POOL_FIELDS
 
 _DRAFT: Final = "https://json-schema.org/draft/2020-12/schema"
 _TEXT: Final = {"type": "string"}

@@ -8,8 +8,8 @@ from typing import Any, Final
 
 from cli.checked import Checked
 from cli.reports.words import NO_GPU, SIGNS, Paint, counted, folded
-from components.compat import Image
-from components.problems import Problem, SettingsError, listing
+from compat import Image
+from messages.problems import Problem, SettingsError, listing
 from policies.finding import Level
 from policies.judging import NOT_PROVED, Message
 

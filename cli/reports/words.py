@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Final
 
-from components.compat import Answer, Severity, Verdict
+from compat import Answer, Severity, Verdict
 
 Paint = Callable[[str, str], str]  # text and the name of a tone → text as the terminal shows it
 

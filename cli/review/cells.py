@@ -6,12 +6,12 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+import compat
 from cli.review.commons import Commons, Image, Pool
 from cli.review.values import known_text, names_of, texts, without_secrets
-from components import compat
-from components.compat import Answer, Case, CaseError, Severity, Verdict
-from components.compat.images import read_image
-from components.compat.versions import VersionError
+from compat import Answer, Case, CaseError, Severity, Verdict
+from compat.images import read_image
+from compat.versions import VersionError
 
 # Cases of an image by its name, where its spec is at hand and says what these facts say; else None.
 SpecCases = Callable[[str, Mapping[str, Any]], tuple[Case, ...] | None]
@@ -206,7 +206,7 @@ def cases_of_facts(facts: Mapping[str, Any]) -> tuple[Case, ...]:
 
     Which framework uses which of several CUDA lines is not recorded; then the framework's own build decides.
     """
-    from images.cases import cases_of_pins  # noqa: PLC0415 - pydantic comes with it: a quarter of a second
+    from images.spec.cases import cases_of_pins  # noqa: PLC0415 - pydantic comes with it: a quarter of a second
 
     image = _base_with_cuda(known_text(facts.get("base")))
     lines = texts(facts.get("cuda_lines"))

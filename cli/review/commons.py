@@ -12,8 +12,8 @@ import orjson
 
 from cli.review.stream import Step, Stream
 from cli.review.values import items, known_text, mapping, texts, whole
-from components.problems import listing
-from components.stack.node_names import NodeNameError, expand
+from fleet.node_names import NodeNameError, expand
+from messages.problems import listing
 
 OURS: Final = "gpu-commons:index:"
 POOL: Final = f"{OURS}GpuNodePool"

@@ -22,7 +22,7 @@ from cli.review.headline import Sign
 from cli.review.stream import STACK
 from cli.review.values import names_of
 from cli.review.verdict import Outcome, statements
-from components.compat import Verdict
+from compat import Verdict
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ from typing import Any, Final
 from cli.review.findings import Level, Since
 from cli.review.headline import Sign
 from cli.review.verdict import Outcome
-from components.compat import Verdict
+from compat import Verdict
 
 Schema = dict[str, Any]
 _TEXT: Final[Schema] = {"type": "string"}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from components.problems import Problem, show
+from messages.problems import Problem, show
 
 
 class InspectError(Exception):

@@ -16,7 +16,7 @@ import httpx
 
 from images.inspection.faults import InspectError
 from images.inspection.registry import Session
-from images.wheels import Wanted, WheelSize, best_wheel
+from images.spec.wheels import Wanted, WheelSize, best_wheel
 
 DEFAULT_INDEX: Final = "https://pypi.org/simple"
 INDEX_VARIABLES: Final = ("UV_DEFAULT_INDEX", "UV_INDEX_URL", "PIP_INDEX_URL")

@@ -12,10 +12,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Final
 
-from components.compat.distributions import Device, device_of, framework_of
-from components.problems import listing
+from compat.distributions import Device, device_of, framework_of
 from images.inspection.environments import SYSTEM, conda_roots, environment_of, majors
 from images.inspection.facts import Code, Contents, ImageContents, Library, Package, Statement
+from messages.problems import listing
 
 ENOUGH: Final = 0.25
 """A target counts that has this part of the entries of the commonest one: a rarer one has code of a few kernels."""
@@ -69,7 +69,7 @@ class Remark:
 
 @dataclass(frozen=True, slots=True)
 class Program:
-    """One thing in the image that uses a GPU, as fields of a case for `components.compat`."""
+    """One thing in the image that uses a GPU, as fields of a case for `compat`."""
 
     name: str
     fields: Mapping[str, str]

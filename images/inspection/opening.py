@@ -6,10 +6,10 @@ import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from components.references import ImageReference
 from images.inspection.credentials import find_login
 from images.inspection.faults import InspectError
 from images.inspection.manifest import Platform
+from images.references import ImageReference
 
 if TYPE_CHECKING:
     from images.inspection.registry import Session

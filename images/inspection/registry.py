@@ -20,14 +20,14 @@ from typing import Any, Final, Self
 import httpx
 import stamina
 
-from components.compat.hub import HUB, OFFICIAL
-from components.references import ImageReference
+from compat.hub import HUB, OFFICIAL
 from images.inspection.authorisation import Authorisation, advice, is_loopback
 from images.inspection.credentials import Login
 from images.inspection.faults import InspectError
 from images.inspection.manifest import INDEXES, MANIFESTS, SCHEMA_1, Descriptor, Document, document
 from images.inspection.sources import Budget, check_document, checked, too_big
 from images.inspection.surroundings import check_network, proxy_variables
+from images.references import ImageReference
 
 _ACCEPT: Final = ", ".join((*INDEXES, *MANIFESTS, "application/vnd.docker.distribution.manifest.v1+prettyjws"))
 _HUB_HOST: Final = "registry-1.docker.io"

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from components.compat.images import ImageName, read_image
-from components.compat.versions import VersionError
-from components.references import ImageReference
+from compat.images import ImageName, read_image
+from compat.versions import VersionError
+from images.references import ImageReference
 
 # Images that do not run as root unless told to: their publishers set another user.
 _NOT_ROOT: Final = re.compile(

@@ -6,9 +6,9 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
-from components.compat.builds import choose, read_wish
-from components.compat.distributions import Device, device_of, framework_of
-from components.compat.versions import VersionError
+from compat.builds import choose, read_wish
+from compat.distributions import Device, device_of, framework_of
+from compat.versions import VersionError
 from images.lint.model import Recipe
 from images.lint.packages import Install, Manager, Package, installs
 from images.lint.shell import option_value

@@ -1,6 +1,6 @@
 """The Kubernetes API server.
 
-It listens on the node address, which `lab.network` puts on the loopback device: the only address that processes of
+It listens on the node address, which `lab.machine.network` puts on the loopback device: the only address that processes of
 this machine and pods of the real node can both reach without listening on a network card.
 The Service `kubernetes` gets that address as its endpoint from the server itself.
 """

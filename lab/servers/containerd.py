@@ -12,8 +12,9 @@ import socket
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from lab import files, network
+from lab import files
 from lab.instance import LabError
+from lab.machine import network
 from lab.processes import Server, log_path
 
 if TYPE_CHECKING:

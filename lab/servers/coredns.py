@@ -11,9 +11,10 @@ import socket
 import struct
 from typing import TYPE_CHECKING
 
-from lab import files, network
+from lab import files
 from lab.accounts import Account
 from lab.instance import LabError
+from lab.machine import network
 from lab.processes import Server, is_running
 from lab.servers.kubelet import answers
 

@@ -3,22 +3,20 @@
 from typing import Final
 
 from policies.model import Rule
-from policies.rules import (
-    base_support,
-    cold_start,
-    driver_inside,
-    gpu_request,
-    hosting_pool,
-    image_disk,
-    image_runs,
-    image_size,
-    one_cuda,
-    pinned_image,
-    pods_read,
-    pool_disk,
-    pool_driver,
-    term,
-)
+from policies.rules import base as base_support
+from policies.rules import disk as image_disk
+from policies.rules import driver as pool_driver
+from policies.rules import gpu as gpu_request
+from policies.rules import host as hosting_pool
+from policies.rules import nodriver as driver_inside
+from policies.rules import onecuda as one_cuda
+from policies.rules import pin as pinned_image
+from policies.rules import read as pods_read
+from policies.rules import room as pool_disk
+from policies.rules import run as image_runs
+from policies.rules import size as image_size
+from policies.rules import start as cold_start
+from policies.rules import term
 
 ALL_RULES: Final[tuple[Rule, ...]] = (
     pods_read.RULE,

@@ -7,11 +7,11 @@ import math
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
-from components.compat import Verdict
-from components.problems import listing
+from compat import Verdict
+from fleet.sharing import Shortage, Want, shortage
+from messages.problems import listing
 from policies.finding import Finding, Level
 from policies.model import Course, Rule, Site
-from policies.sharing import Shortage, Want, shortage
 from policies.verdicts import outcomes
 
 

@@ -9,8 +9,8 @@ from unittest import mock
 
 from previews import HUB, IMAGE, JOB, POOL, Event, step, stream
 
-from components import wiring
-from components.settings import Stack
+import wiring
+from settings.reading import Stack
 
 RECORD = "gpu-commons:index:StackRecord"
 RUNTIME = "gpu-commons:index:NvidiaRuntime"

@@ -6,8 +6,8 @@ import datetime as dt
 
 from cli.reports.grid import Grid, grid_of
 from cli.reports.uses import Use, UsingCourse
-from components.compat import Answer, Case, Change, Finding, Image, Matrix, Pool, Remedy, Severity, Verdict
-from components.compat.model import Fact
+from compat import Answer, Case, Change, Finding, Image, Matrix, Pool, Remedy, Severity, Verdict
+from compat.model import Fact
 
 DOCS = "https://docs.example.org/toolkit/release-notes.html (Table 3) ; github:example/driver CHANGELOG.md"
 FLOOR = Fact("CUDA 12.4 asks for driver 525.60.13", DOCS, "2026-11-20")

@@ -15,7 +15,7 @@ import pytest
 from click.testing import Result
 
 from cli import batch as module
-from components.compat import CaseError
+from compat import CaseError
 
 Batch = Callable[[bytes], tuple[Result, list[dict[str, Any]]]]
 GOOD = b'{"id": "a", "gpu": "T4", "driver": "535.54.03", "cuda": "12.2"}\n'

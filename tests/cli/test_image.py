@@ -14,11 +14,11 @@ import pytest
 from click.testing import Result
 
 from cli.reports.lint_sarif import sarif
+from images.build.render import render_dockerfile
 from images.lint.check import lint
 from images.lint.model import Role, Setting
 from images.lint.rules.index import ALL_RULES
-from images.load import load_family
-from images.render import render_dockerfile
+from images.spec.load import load_family
 
 Run = Callable[..., Result]
 PROJECT = Path(__file__).resolve().parents[2]

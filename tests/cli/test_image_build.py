@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 from click.testing import Result
 
-from images import building
-from images.building import Destination, Kind, Order, Packing, build_image, content_tag, dockerfiles, output
-from images.buildkit import Build
-from images.load import IMAGES, load_family
+from images.build import building
+from images.build.building import Destination, Kind, Order, Packing, build_image, content_tag, dockerfiles, output
+from images.build.buildkit import Build
+from images.spec.load import IMAGES, load_family
 
 Run = Callable[..., Result]
 

@@ -12,15 +12,15 @@ from typing import Any
 import pytest
 from click.testing import Result
 
-from components.compat import Verdict, check
-from components.compat.many import joined
-from images.cases import cases_of
+from compat import Verdict, check
+from compat.many import joined
+from images.build.render import render_dockerfile
 from images.lint.check import lint
 from images.lint.model import Setting
-from images.load import IMAGES, SpecError, load_family, read_spec
-from images.lock import lock_command
-from images.render import render_dockerfile
-from images.starting import CUDA_WHEELS
+from images.spec.cases import cases_of
+from images.spec.load import IMAGES, SpecError, load_family, read_spec
+from images.spec.lock import lock_command
+from images.spec.starting import CUDA_WHEELS
 from policies.pools import cases_of as pool_cases
 
 Run = Callable[..., Result]
@@ -72,7 +72,7 @@ def test_each_kind_locks_plans_and_renders(run: Run, images: Path, kind: str) ->
 
 
 def test_a_line_of_cuda_is_what_the_image_is_judged_by(run: Run, images: Path) -> None:
-    from components.settings import load_stack  # noqa: PLC0415 - for this test alone
+    from settings.reading import load_stack  # noqa: PLC0415 - for this test alone
 
     stack = load_stack(IMAGES.parent / "stacks" / "Pulumi.dsmlp-fall.yaml")
     (case,) = pool_cases(stack.fleet.pools[0]).values()

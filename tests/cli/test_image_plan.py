@@ -13,7 +13,7 @@ from click.testing import Result
 
 from cli.planned import page_of
 from cli.reports.plan import plan_text
-from images.load import IMAGES, load_family
+from images.spec.load import IMAGES, load_family
 
 Run = Callable[..., Result]
 PROJECT = Path(__file__).resolve().parents[2]

@@ -15,8 +15,8 @@ from click.testing import Result
 
 from images.inspection import opening
 from images.inspection.registry import Patience, Session
-from images.load import load_sizes, load_spec
-from images.wheels import SIZES_FILE
+from images.spec.load import load_sizes, load_spec
+from images.spec.wheels import SIZES_FILE
 
 Run = Callable[..., Result]
 WHEEL = "jupyterhub-5.5.4-py3-none-any.whl"

@@ -14,8 +14,8 @@ import pytest
 import yaml
 from click.testing import Result
 
-from components.settings import load_stack
-from components.stack.models import Lti13Authenticator, OAuthAuthenticator
+from settings.models import Lti13Authenticator, OAuthAuthenticator
+from settings.reading import load_stack
 
 Run = Callable[..., Result]
 PROJECT = Path(__file__).resolve().parents[2]

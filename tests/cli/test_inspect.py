@@ -13,7 +13,7 @@ import pytest
 from click.testing import Result
 
 from cli.reports.inspect import age
-from images.estimate import amount
+from images.size.estimate import amount
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "images" / "inspection"))
 from made import fatbin, image, library, write_archive, write_layout

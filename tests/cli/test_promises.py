@@ -16,10 +16,9 @@ from cli.review.document import Review, Sources, review_of
 from cli.review.markdown import review_markdown
 from cli.review.stream import read_stream
 from cli.review.words import duration
-from components.compat.names import find_gpu
-from components.compat.versions import DriverVersion
-from components.settings import Stack, load_stack
-from components.stack.models import (
+from compat.names import find_gpu
+from compat.versions import DriverVersion
+from settings.models import (
     ClusterIp,
     Image,
     ImageWaiver,
@@ -30,6 +29,7 @@ from components.stack.models import (
     Substitute,
     Taint,
 )
+from settings.reading import Stack, load_stack
 
 sys.path.insert(0, str(Path(__file__).parent))  # for previews.py: folders of tests are no packages here
 import previews

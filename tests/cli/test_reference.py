@@ -15,9 +15,9 @@ from click.testing import Result
 from cli.explained import of_hadolint
 from cli.reports.answers import UNREADABLE
 from cli.reports.schemas import answer_schema, case_schema
-from components.compat.case import FIELDS
-from components.compat.facts import table_names
-from components.compat.rules.index import ALL_RULES
+from compat.case import FIELDS
+from compat.facts import table_names
+from compat.rules.index import ALL_RULES
 from images.inspection.remarks import REMARKS
 from images.lint.rules.index import ALL_RULES as LINT_RULES
 from policies.rules.index import ABOUT_THE_PACK

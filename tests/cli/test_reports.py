@@ -20,7 +20,7 @@ from cli.reports.matrix_html import matrix_html
 from cli.reports.matrix_markdown import matrix_markdown
 from cli.reports.matrix_text import matrix_text
 from cli.reports.words import ALL_SIGNS, SIGNS
-from components.compat import Verdict
+from compat import Verdict
 
 sys.path.insert(0, str(Path(__file__).parent))  # for synthetic.py: folders of tests are no packages here
 import synthetic

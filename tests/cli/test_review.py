@@ -23,10 +23,10 @@ from cli.review.markdown import LIMIT, review_markdown
 from cli.review.stream import StreamError, read_stream
 from cli.review.values import HIDDEN, shown, without_secrets
 from cli.review.waivers import Waiver
-from components.problems import listing
-from images.cases import cases_of
-from images.load import load_named
-from images.plan import pinned
+from images.spec.cases import cases_of
+from images.spec.load import load_named
+from images.spec.plan import pinned
+from messages.problems import listing
 from policies import finding as policies
 from policies.judging import message
 from policies.model import Rule

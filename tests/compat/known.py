@@ -5,9 +5,9 @@ from __future__ import annotations
 import csv
 from pathlib import Path
 
-from components.compat import Case, case_from
-from components.compat.case import FIELDS
-from components.compat.rules.index import ALL_RULES
+from compat import Case, case_from
+from compat.case import FIELDS
+from compat.rules.index import ALL_RULES
 
 CASES = Path(__file__).parent / "cases.csv"
 

@@ -11,9 +11,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from components.compat import Answer, Case, CaseError, Verdict, case_from, check
-from components.compat.case import FIELDS
-from components.compat.facts import facts
+from compat import Answer, Case, CaseError, Verdict, case_from, check
+from compat.case import FIELDS
+from compat.facts import facts
 
 SEED = 20261121
 MANY = int(os.environ.get("GPU_COMMONS_TEST_RANDOM_INPUTS", "100000"))  # for a soak of an hour, or a short look

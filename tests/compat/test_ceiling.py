@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from components.compat import Case, CaseError, check
-from components.compat.ceiling import ceiling
-from components.compat.versions import CudaVersion
+from compat import Case, CaseError, check
+from compat.ceiling import ceiling
+from compat.versions import CudaVersion
 
 OLD = {"gpu": "GTX 1080 Ti", "driver": "418.88"}
 

@@ -13,11 +13,11 @@ from typing import Any
 
 import pytest
 
-from components.compat import Case, CaseError, case_from, check, images, tables
-from components.compat.ceiling import ceiling
-from components.compat.data import make
-from components.compat.images import read_image
-from components.compat.versions import VersionError
+from compat import Case, CaseError, case_from, check, images, tables
+from compat.ceiling import ceiling
+from compat.data import make
+from compat.images import read_image
+from compat.versions import VersionError
 
 sys.path.insert(0, str(Path(__file__).parent))  # for known.py: folders of tests are no packages here
 import known
@@ -82,7 +82,7 @@ class Noted(dict[str, str]):
 
 def _forget() -> None:
     for each in gc.get_objects():
-        if isinstance(each, type(_rows_of)) and str(getattr(each, "__module__", "")).startswith("components.compat"):
+        if isinstance(each, type(_rows_of)) and str(getattr(each, "__module__", "")).startswith("compat"):
             each.cache_clear()
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from components.compat.builds import read_wish
-from components.compat.distributions import Device, device_of, framework_of, gpu_framework
+from compat.builds import read_wish
+from compat.distributions import Device, device_of, framework_of, gpu_framework
 
 
 @pytest.mark.parametrize(

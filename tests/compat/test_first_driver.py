@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from components.compat import Severity, Verdict, case_from, check
-from components.compat.tables import gpu_models
+from compat import Severity, Verdict, case_from, check
+from compat.tables import gpu_models
 
 WARNS, NOT = Verdict.WITH_WARNING, Verdict.INCOMPATIBLE
 

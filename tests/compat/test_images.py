@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from components.compat import Answer, Severity, case_from, check
-from components.compat.images import read_image
-from components.compat.model import Present
-from components.compat.tables import builds, pinned_by
+from compat import Answer, Severity, case_from, check
+from compat.images import read_image
+from compat.model import Present
+from compat.tables import builds, pinned_by
 
 
 def _check(**case: str) -> Answer:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from components.compat import Verdict, case_from, check
+from compat import Verdict, case_from, check
 
 RUNS, WARNS, NOT, OPEN = Verdict.COMPATIBLE, Verdict.WITH_WARNING, Verdict.INCOMPATIBLE, Verdict.UNKNOWN
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from components.compat import Answer, Severity, Verdict, case_from, check
-from components.compat.facts import facts
+from compat import Answer, Severity, Verdict, case_from, check
+from compat.facts import facts
 
 RUNS, NOT = Verdict.COMPATIBLE, Verdict.INCOMPATIBLE
 

@@ -15,19 +15,11 @@ import pytest
 from hypothesis import HealthCheck, assume, example, given, settings
 from hypothesis import strategies as st
 
-from components.compat import Answer, Case, CaseError, Severity, Verdict, check
-from components.compat.case import FIELDS
-from components.compat.names import find_gpus
-from components.compat.tables import (
-    GpuModel,
-    architectures,
-    builds,
-    cuda_ceiling,
-    driver_branches,
-    gpu_models,
-    toolkits,
-)
-from components.compat.versions import ComputeCapability, CudaVersion, DriverVersion, JetsonVersion, Target
+from compat import Answer, Case, CaseError, Severity, Verdict, check
+from compat.case import FIELDS
+from compat.names import find_gpus
+from compat.tables import GpuModel, architectures, builds, cuda_ceiling, driver_branches, gpu_models, toolkits
+from compat.versions import ComputeCapability, CudaVersion, DriverVersion, JetsonVersion, Target
 
 RANK = {Verdict.COMPATIBLE: 0, Verdict.WITH_WARNING: 1, Verdict.UNKNOWN: 2, Verdict.INCOMPATIBLE: 3}
 law = settings(
@@ -269,7 +261,7 @@ def test_the_order_of_versions_is_total(kind: type[Target], texts: st.SearchStra
 
 REPEATED = """
 import json, sys
-from components.compat import Case, CaseError, check
+from compat import Case, CaseError, check
 def said(given):
     try:
         answer = check(Case(**given))

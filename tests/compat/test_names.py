@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from components.compat import CaseError, Severity, Verdict, case_from, check, names, readings
-from components.compat.names import UnknownGpu, find_gpu, find_gpus
-from components.compat.tables import GpuModel, gpu_models
-from components.compat.versions import VersionError
+from compat import CaseError, Severity, Verdict, case_from, check, names, readings
+from compat.names import UnknownGpu, find_gpu, find_gpus
+from compat.tables import GpuModel, gpu_models
+from compat.versions import VersionError
 
 LSPCI = "01:00.0 VGA compatible controller: NVIDIA Corporation GP102 [GeForce GTX 1080 Ti] (rev a1)"
 LSPCI_NN = (

@@ -15,19 +15,19 @@ from pathlib import Path
 import pytest
 from packaging.version import Version
 
-from components.compat import Answer, Case, CaseError, Severity, check, tables
-from components.compat.builds import PARTS
-from components.compat.case import FIELDS
-from components.compat.facts import facts, table_names
-from components.compat.images import ImageName, read_image
-from components.compat.model import Fact, Platform
-from components.compat.pools import read_pools
-from components.compat.readings import read_cudas
-from components.compat.rules.back import reaches
-from components.compat.rules.index import ALL_RULES
-from components.compat.rules.rule import Rule
-from components.compat.tables import Origin
-from components.compat.versions import CudaVersion, DriverVersion, VersionError
+from compat import Answer, Case, CaseError, Severity, check, tables
+from compat.builds import PARTS
+from compat.case import FIELDS
+from compat.facts import facts, table_names
+from compat.images import ImageName, read_image
+from compat.model import Fact, Platform
+from compat.pools import read_pools
+from compat.readings import read_cudas
+from compat.rules.back import reaches
+from compat.rules.index import ALL_RULES
+from compat.rules.rule import Rule
+from compat.tables import Origin
+from compat.versions import CudaVersion, DriverVersion, VersionError
 
 sys.path.insert(0, str(Path(__file__).parent))  # for known.py: folders of tests are no packages here
 import known
@@ -71,7 +71,7 @@ def quoted() -> Iterator[set[Key]]:
 def _forget() -> None:
     """Empty the engine's caches: what an earlier test asked would not be made from its rows again."""
     for each in gc.get_objects():
-        if isinstance(each, type(_references)) and str(getattr(each, "__module__", "")).startswith("components.compat"):
+        if isinstance(each, type(_references)) and str(getattr(each, "__module__", "")).startswith("compat"):
             each.cache_clear()
 
 

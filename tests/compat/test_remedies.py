@@ -9,8 +9,8 @@ from random import Random
 
 import pytest
 
-from components.compat import Answer, Case, CaseError, Change, Remedy, Severity, Verdict, check
-from components.compat.tables import builds, driver_branches, gpu_models, toolkits
+from compat import Answer, Case, CaseError, Change, Remedy, Severity, Verdict, check
+from compat.tables import builds, driver_branches, gpu_models, toolkits
 
 sys.path.insert(0, str(Path(__file__).parent))  # for known.py: folders of tests are no packages here
 import known

@@ -13,18 +13,18 @@ from typing import Any
 
 import pytest
 
-from components.compat import Answer, Case, CaseError, case_from, check, instead, remedy
-from components.compat.answer import forget
-from components.compat.case import FIELDS, POOL_FIELDS
-from components.compat.contents import Written, read_images
-from components.compat.instead import Option
-from components.compat.model import ImageFacts, Platform, PoolFacts
-from components.compat.pools import read_pools
-from components.compat.rules.index import ALL_RULES
-from components.compat.rules.rule import Question, Rule
-from components.compat.tables import builds, gpu_models, toolkits
-from components.compat.turning import turning_drivers
-from components.compat.versions import DriverVersion
+from compat import Answer, Case, CaseError, case_from, check, instead, remedy
+from compat.answer import forget
+from compat.case import FIELDS, POOL_FIELDS
+from compat.contents import Written, read_images
+from compat.instead import Option
+from compat.model import ImageFacts, Platform, PoolFacts
+from compat.pools import read_pools
+from compat.rules.index import ALL_RULES
+from compat.rules.rule import Question, Rule
+from compat.tables import builds, gpu_models, toolkits
+from compat.turning import turning_drivers
+from compat.versions import DriverVersion
 
 sys.path.insert(0, str(Path(__file__).parent))  # for known.py: folders of tests are no packages here
 import known

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from components.compat import Finding, Severity, Verdict, case_from, check
-from components.compat import rules as rules_package
-from components.compat.rules.index import ALL_RULES, BY_ID
-from components.compat.rules.rule import Rule
+from compat import Finding, Severity, Verdict, case_from, check
+from compat import rules as rules_package
+from compat.rules.index import ALL_RULES, BY_ID
+from compat.rules.rule import Rule
 
 sys.path.insert(0, str(Path(__file__).parent))  # for known.py: folders of tests are no packages here
 import known

@@ -12,19 +12,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from components.compat.data import make
-from components.compat.tables import (
-    DATA,
-    Toolkit,
-    UnknownFact,
-    cuda_ceiling,
-    gpu_models,
-    native_cuda,
-    rows,
-    toolkits,
-)
-from components.compat.tables import origin as origin_of
-from components.compat.versions import DriverVersion
+from compat.data import make
+from compat.tables import DATA, Toolkit, UnknownFact, cuda_ceiling, gpu_models, native_cuda, rows, toolkits
+from compat.tables import origin as origin_of
+from compat.versions import DriverVersion
 
 
 @pytest.mark.parametrize(

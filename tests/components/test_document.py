@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from components.document import read_yaml
-from components.problems import Problem, SettingsError
-from components.settings import from_pulumi, load_stack
+from messages.document import read_yaml
+from messages.problems import Problem, SettingsError
+from settings.reading import from_pulumi, load_stack
 
 STACK = Path(__file__).parents[2] / "stacks" / "Pulumi.cupy.yaml"
 

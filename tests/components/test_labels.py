@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from components import labels
-from components.compat.names import find_gpu
-from components.compat.tables import UnknownFact
-from components.compat.versions import DriverVersion
+from compat.names import find_gpu
+from compat.tables import UnknownFact
+from compat.versions import DriverVersion
+from fleet import labels
 
 DRIVER_418 = DriverVersion.parse("418.88")
 

@@ -12,7 +12,7 @@ from typing import Any
 import pulumi
 import pytest
 
-from components.settings import load_stack
+from settings.reading import load_stack
 
 PROJECT = Path(__file__).parents[2]
 STACK = load_stack(PROJECT / "tests" / "stacks" / "Pulumi.mixed.yaml")

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from components.naming import dns_label
+from kube.naming import dns_label
 
 LABEL = re.compile(r"[a-z]([-a-z0-9]*[a-z0-9])?")  # RFC 1035
 PARTS = st.lists(st.text(max_size=70), min_size=1, max_size=4).filter(lambda parts: bool("-".join(parts)))

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from cli.checked import offline_resources
-from components.settings import load_stack
 from policies.judging import IMAGE_TOKEN
 from policies.workloads import holds_pods
+from settings.reading import load_stack
 
 ROOT = Path(__file__).resolve().parents[2]
 

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from components.placement import UNKNOWN, Node, landing, obstacles, quantity, requests, shape
+from fleet.placement import UNKNOWN, Node, landing, obstacles, quantity, requests, shape
 
 N10 = Node(
     name="n10",

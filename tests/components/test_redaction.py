@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from components.problems import show
-from components.redaction.forms import known_spans
-from components.redaction.names import is_in_secret, is_secret
-from components.redaction.texts import HIDDEN, without_secrets, words_without_secrets
+from messages.problems import show
+from messages.redaction.forms import known_spans
+from messages.redaction.names import is_in_secret, is_secret
+from messages.redaction.texts import HIDDEN, without_secrets, words_without_secrets
 
 ROOT = Path(__file__).parents[2]
 S = "Violet7tango42"  # in no form of a token: its place gives it away

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from components.compat.images import read_image
-from components.references import ImageReference
+from compat.images import read_image
+from images.references import ImageReference
 
 DIGEST = "sha256:" + "0123456789abcdef" * 4
 

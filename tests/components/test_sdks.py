@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 import yaml
 
-from components import settings
-from components.sdks import EXTRAS, MODULES, extras_of, missing_sdk
+from settings import reading as settings
+from settings.sdks import EXTRAS, MODULES, extras_of, missing_sdk
 
 PROJECT = Path(__file__).parents[2]
 

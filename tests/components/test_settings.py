@@ -16,9 +16,9 @@ import yaml
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from components.labels import Taint
-from components.settings import Problem, SettingsError, Stack, from_pulumi, json_schema, load_stack
-from components.stack.models import Lti13Authenticator, NodePort, OAuthAuthenticator
+from fleet.labels import Taint
+from settings.models import Lti13Authenticator, NodePort, OAuthAuthenticator
+from settings.reading import Problem, SettingsError, Stack, from_pulumi, json_schema, load_stack
 
 ROOT = Path(__file__).parents[2]
 DSMLP = ROOT / "stacks" / "Pulumi.dsmlp-fall.yaml"
@@ -1069,7 +1069,7 @@ def test_a_stack_that_holds_secrets_refuses_the_empty_passphrase(monkeypatch: py
 
 
 def test_stack_files_are_read_without_pulumi() -> None:
-    program = "import sys; from pathlib import Path; from components.settings import load_stack;"
+    program = "import sys; from pathlib import Path; from settings.reading import load_stack;"
     program += f"load_stack(Path({str(DSMLP)!r})); print([name for name in sys.modules if name.startswith('pulumi')])"
     run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert run.stdout.strip() == "[]"

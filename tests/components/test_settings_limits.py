@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 import yaml
 
-from components.settings import Problem, SettingsError, Stack, from_pulumi, load_stack
+from settings.reading import Problem, SettingsError, Stack, from_pulumi, load_stack
 
 MIXED = Path(__file__).parents[1] / "stacks" / "Pulumi.mixed.yaml"
 RAW = {

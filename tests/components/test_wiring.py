@@ -8,13 +8,13 @@ from typing import Any
 
 import pytest
 
-from components import wiring
-from components.manifests.hub_model import parse_hub
-from components.manifests.hub_options import render_options
-from components.settings import SettingsError, Stack, load_stack
-from components.stack.models import Image, Substitute
-from images.load import SpecError, load_family
-from images.spec import ImageSpec, Runtime
+import wiring
+from images.spec.load import SpecError, load_family
+from images.spec.model import ImageSpec, Runtime
+from kube.hub_model import parse_hub
+from kube.hub_options import render_options
+from settings.models import Image, Substitute
+from settings.reading import SettingsError, Stack, load_stack
 
 STACK = Path(__file__).parents[2] / "stacks" / "Pulumi.dsmlp-fall.yaml"
 

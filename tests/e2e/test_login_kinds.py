@@ -18,7 +18,7 @@ import yaml
 from own_stack import Project, succeeded
 from running_lab import STACK_FILE, RunningLab, wait_for
 
-from components.manifests.hub_authenticator import AUTHENTICATOR_KINDS
+from kube.hub_authenticator import AUTHENTICATOR_KINDS
 
 NAME = "e2e-kinds"
 PORT = 30083

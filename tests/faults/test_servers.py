@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 from bystander import Bystander, kept_files, running_servers
 
-from lab import network
+from lab.machine import network
 
 pytestmark = pytest.mark.lab
 

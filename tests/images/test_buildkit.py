@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from images import buildkit
-from images.buildkit import (
+from images.build import buildkit
+from images.build.buildkit import (
     Build,
     Buildctl,
     BuildError,

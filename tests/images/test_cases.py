@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from components.compat import Case
-from images.cases import cases_of
-from images.load import load_family
-from images.spec import ImageSpec
+from compat import Case
+from images.spec.cases import cases_of
+from images.spec.load import load_family
+from images.spec.model import ImageSpec
 
 BASE: dict[str, Any] = {
     "name": "under-test", "title": "t", "description": "d", "version": "1", "released": "2026-11-21",

@@ -6,9 +6,9 @@ from typing import Final
 
 import pytest
 
-from images.contents import Contents, contents
-from images.load import load_family
-from images.plan import Substitute, plan_image
+from images.spec.contents import Contents, contents
+from images.spec.load import load_family
+from images.spec.plan import Substitute, plan_image
 
 WHY: Final = "not reachable from here"
 LAB: Final = (

@@ -3,8 +3,8 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from images.estimate import GIB, Layer, Rates, Size, cold_start, disk_use, room
-from images.origin import Origin
+from images.size.estimate import GIB, Layer, Rates, Size, cold_start, disk_use, room
+from images.size.origin import Origin
 
 BASE = Layer("sha256:base", 30_000_000, 75_000_000)
 CUDA = Layer("sha256:cuda", 2_980_000_000, 5_430_000_000)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from images.estimate import MB
-from images.expected import expected, expected_of
-from images.load import IMAGES, load_family, load_sizes
-from images.origin import Origin
-from images.plan import NOTHING, Substitute
-from images.wheels import WheelSize
+from images.size.estimate import MB
+from images.size.expected import expected, expected_of
+from images.size.origin import Origin
+from images.spec.load import IMAGES, load_family, load_sizes
+from images.spec.plan import NOTHING, Substitute
+from images.spec.wheels import WheelSize
 
 JUPYTER = Substitute(
     "quay.io/jupyter/datascience-notebook:2026-08-24", f"lab/debian@sha256:{'1' * 64}", "not reachable"

@@ -11,7 +11,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from images.fatbin import EXECUTABLE, RELOCATABLE, DeviceCode, Scanner, Target, capability, device_code, order
+from images.inspection.fatbin import (
+    EXECUTABLE,
+    RELOCATABLE,
+    DeviceCode,
+    Scanner,
+    Target,
+    capability,
+    device_code,
+    order,
+)
 
 CUBIN, PTX, NVVM, RELOCATABLE_PTX = 2, 1, 8, 0x40
 A, F = 1 << 20, 1 << 21
@@ -154,7 +163,7 @@ def test_sections_are_unknown_where_the_end_was_not_read_or_the_names_are_far_aw
 
 
 def test_a_file_made_to_fill_memory_is_left_early(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("images.fatbin._MOST_KEPT", 50)
+    monkeypatch.setattr("images.inspection.fatbin._MOST_KEPT", 50)
     scanner = Scanner()
     one = container(entry(CUBIN, 80))
     for _ in range(100):

@@ -7,12 +7,12 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from images.estimate import MB, Rates, Size
-from images.expected import Expected, expected
-from images.forecast import Deployed, Speed, first_starts, forecast, sizes_of
-from images.load import load_family
-from images.origin import Origin
-from images.wheels import WheelSize
+from images.size.estimate import MB, Rates, Size
+from images.size.expected import Expected, expected
+from images.size.forecast import Deployed, Speed, first_starts, forecast, sizes_of
+from images.size.origin import Origin
+from images.spec.load import load_family
+from images.spec.wheels import WheelSize
 
 ONE, TWO, THREE = (f"sha256:{digit * 64}" for digit in "123")
 NOTHING_KNOWN: dict[str, Any] = {}

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from images.inspection.facts import VERSION, ImageContents, Published, Settings
 from images.inspection.store import Store, store_folder
-from images.pushed import known
+from images.size.pushed import known
 
 AMD, ARM, INDEX = (f"sha256:{letter * 64}" for letter in "abc")
 FACTS = ImageContents(VERSION, AMD, "", "linux/amd64", None, (), Settings())

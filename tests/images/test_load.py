@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from images.load import SpecError, context_files, load_family, load_spec
-from images.plan import plan_image
-from images.render import labels
-from images.targets import target_specs
+from images.build.render import labels
+from images.spec.load import SpecError, context_files, load_family, load_spec
+from images.spec.plan import plan_image
+from images.spec.targets import target_specs
 
 Tiny = Callable[..., Path]
 TORCH = {

@@ -5,8 +5,8 @@ from __future__ import annotations
 from datetime import UTC, datetime
 
 from images.inspection.facts import Contents, ImageContents, Layer, LayerUse, Settings
-from images.measured import UNPACKED_RATIO, size_of
-from images.origin import Origin
+from images.size.measured import UNPACKED_RATIO, size_of
+from images.size.origin import Origin
 
 
 def image(*unpacked: int, left_out: tuple[str, ...] = ()) -> ImageContents:

@@ -20,7 +20,7 @@ import pytest
 from images.inspection.index import DEFAULT_INDEX, index_url
 from images.inspection.index import Index as PackageIndex
 from images.inspection.opening import open_session
-from images.observe_wheels import NotObserved, RangeFile, find_wheel, main
+from images.size.observe_wheels import NotObserved, RangeFile, find_wheel, main
 
 WHEEL = "tiny_gpu-1.2-cp312-cp312-manylinux_2_28_x86_64.whl"
 METADATA = """Metadata-Version: 2.1

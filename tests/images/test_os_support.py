@@ -7,7 +7,7 @@ import datetime as dt
 
 import pytest
 
-from images.os_support import TABLE, release_in
+from images.spec.os_support import TABLE, release_in
 
 
 @pytest.mark.parametrize(

@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from images.load import SpecError, load_family
-from images.plan import Substitute, outside_references, plan_image
-from images.render import labels, render_dockerfile
-from images.spec import ImageSpec
+from images.build.render import labels, render_dockerfile
+from images.spec.load import SpecError, load_family
+from images.spec.model import ImageSpec
+from images.spec.plan import Substitute, outside_references, plan_image
 
 DEBIAN = "docker.io/library/debian:bookworm-20260824-slim"
 JUPYTER = "quay.io/jupyter/datascience-notebook:2026-08-24"

@@ -5,7 +5,7 @@ import time
 import psutil
 import pytest
 
-from images.running import stream
+from images.build.running import stream
 from lab.cluster import wait_until
 
 

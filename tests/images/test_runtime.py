@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from images.load import SpecError, load_family
-from images.plan import plan_image
-from images.render import labels
-from images.runtime import docker_flags, engines
-from images.spec import Ipc, Runtime
+from images.build.render import labels
+from images.spec.load import SpecError, load_family
+from images.spec.model import Ipc, Runtime
+from images.spec.plan import plan_image
+from images.spec.runtime import docker_flags, engines
 
 NGC = Runtime(shm_gib=1, memlock="unlimited", stack_mib=64)  # the flags that NVIDIA's framework images ask for
 

@@ -10,14 +10,14 @@ from typing import Any
 import pytest
 import yaml
 
-from images.cases import cases_of
-from images.expected import expected_of
-from images.load import IMAGES, SpecError, load_family, load_named, load_sizes, load_spec
-from images.lock import lock_command
-from images.plan import plan_image
-from images.render import labels, render_dockerfile
-from images.spec import TargetKind
-from images.targets import kind_of, stands_on, target_specs
+from images.build.render import labels, render_dockerfile
+from images.size.expected import expected_of
+from images.spec.cases import cases_of
+from images.spec.load import IMAGES, SpecError, load_family, load_named, load_sizes, load_spec
+from images.spec.lock import lock_command
+from images.spec.model import TargetKind
+from images.spec.plan import plan_image
+from images.spec.targets import kind_of, stands_on, target_specs
 
 CUPY = IMAGES / "cupy-notebook"
 LOCKS = {

@@ -12,7 +12,7 @@ from types import ModuleType
 
 import pytest
 
-from images.load import VERIFYING
+from images.spec.load import VERIFYING
 
 FACTS = {
     "image": "tiny",

@@ -7,8 +7,8 @@ from dataclasses import replace
 import pytest
 from packaging.utils import canonicalize_name, parse_wheel_filename
 
-from images.load import IMAGES, load_sizes, load_spec
-from images.wheels import (
+from images.spec.load import IMAGES, load_sizes, load_spec
+from images.spec.wheels import (
     PYTHON,
     SERVER,
     SIZES_FILE,

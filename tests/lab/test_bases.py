@@ -9,9 +9,10 @@ from pathlib import Path
 import httpx
 import pytest
 
-from lab import bases, debian, processes, pushes
+from lab import bases, processes, pushes
 from lab.bases import Substitute
 from lab.instance import Instance, LabError
+from lab.machine import debian
 from lab.servers import buildkit, registry
 from lab.stand_ins.images import StandInImage
 from lab.toolchain import Toolchain

@@ -12,9 +12,10 @@ import httpx
 import psutil
 import pytest
 
-from lab import certificates, control_plane, network, processes
+from lab import certificates, control_plane, processes
 from lab.cluster import ApiError, Cluster, wait_until
 from lab.instance import PREFERRED_PORTS, Instance, LabError
+from lab.machine import network
 from lab.servers import apiserver, etcd, scheduler
 from lab.toolchain import Toolchain
 

@@ -19,7 +19,7 @@ import httpx
 import psutil
 import pytest
 
-from images.buildkit import Buildctl
+from images.build.buildkit import Buildctl
 from lab import processes
 from lab.build_logs import failed_build
 from lab.instance import Instance, LabError

@@ -11,15 +11,16 @@ from typing import Any
 
 import pytest
 
-from components.compat.names import find_gpu
-from components.compat.tables import GpuModel
-from components.compat.versions import DriverVersion
-from components.settings import load_stack
-from components.stack.variants import NodeGpus, Variant
-from lab import control_plane, fleet, network, node, processes, steps
+from compat.names import find_gpu
+from compat.tables import GpuModel
+from compat.versions import DriverVersion
+from fleet.variants import NodeGpus, Variant
+from lab import control_plane, fleet, processes, steps
 from lab.cluster import Cluster, is_ready, name_of, wait_until
 from lab.instance import PREFERRED_PORTS, Instance, LabError
+from lab.machine import network, node
 from lab.toolchain import Toolchain
+from settings.reading import load_stack
 
 WORKER = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw"))
 SLOT = 11 + 2 * (WORKER % 4)

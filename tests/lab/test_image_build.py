@@ -22,14 +22,15 @@ import psutil
 import pytest
 import yaml
 
-from images.building import content_tag, dockerfiles
+from images.build.building import content_tag, dockerfiles
 from images.inspection.layouts import DockerArchive, OciLayout
 from images.inspection.reading import inspect
-from images.load import load_family
-from images.plan import Substitute
-from lab import debian, processes, pushes
+from images.spec.load import load_family
+from images.spec.plan import Substitute
+from lab import processes, pushes
 from lab import site as lab_site
 from lab.instance import Instance
+from lab.machine import debian
 from lab.servers import buildkit, registry
 from lab.toolchain import Toolchain
 

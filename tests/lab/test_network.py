@@ -9,11 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from lab import iptables, network, processes, traces
+from lab import processes
 from lab.instance import Instance, LabError, Networks
+from lab.machine import iptables, network, traces
+from lab.machine.traces import Kind, Trace
 from lab.servers import coredns
 from lab.toolchain import Toolchain
-from lab.traces import Kind, Trace
 
 NETWORKS = Networks.of_slot(0)
 

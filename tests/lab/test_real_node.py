@@ -14,10 +14,11 @@ import httpx
 import psutil
 import pytest
 
-from lab import control_plane, health, iptables, mounts, network, node, processes, pushes, traces
+from lab import control_plane, health, processes, pushes
 from lab.cluster import REAL_NODE, Cluster, wait_until
 from lab.instance import PREFERRED_PORTS, Instance, LabError
-from lab.node import RealNode
+from lab.machine import iptables, mounts, network, node, traces
+from lab.machine.node import RealNode
 from lab.processes import Server
 from lab.servers import buildkit, containerd, kube_proxy, kubelet, local_path, registry
 from lab.stand_ins import images

@@ -1,4 +1,4 @@
-"""`components.placement` and the lab's kube-scheduler say the same of each pod on each node.
+"""`fleet.placement` and the lab's kube-scheduler say the same of each pod on each node.
 
 A scheduler profile for each node (`only-n1`) has that node as an added affinity, so each pod can be asked about each
 node without a word about it in the pod. What one pod takes another would miss, so a pod that asks for resources has
@@ -16,10 +16,11 @@ from typing import Any
 
 import pytest
 
-from components.placement import Landing, Node, landing, quantity
-from lab import control_plane, network
+from fleet.placement import Landing, Node, landing, quantity
+from lab import control_plane
 from lab.cluster import SIMULATED_NODE, ApiError, Cluster, wait_until
 from lab.instance import PREFERRED_PORTS, Instance
+from lab.machine import network
 from lab.servers import scheduler
 from lab.toolchain import Toolchain
 

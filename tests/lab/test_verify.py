@@ -15,9 +15,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from images.load import IMAGES, VERIFYING, load_family
-from images.plan import Substitute
-from images.render import (
+from images.build.render import (
     CA_CONTEXT,
     VERIFYING_CONTEXT,
     build_arguments,
@@ -25,7 +23,9 @@ from images.render import (
     stage_of,
     verify_stage_of,
 )
-from images.targets import target_specs
+from images.spec.load import IMAGES, VERIFYING, load_family
+from images.spec.plan import Substitute
+from images.spec.targets import target_specs
 from lab import bases, processes
 from lab.instance import Instance, LabError, open_instance
 from lab.servers import buildkit, registry

@@ -29,10 +29,10 @@ sys.path.insert(0, str(Path(__file__).parent))  # for what lies beside it: folde
 import trees
 from image_facts import contents
 
-from components.compat import Case
-from components.placement import Node
-from images.estimate import Rates
+from compat import Case
+from fleet.placement import Node
 from images.inspection.facts import DriverPart
+from images.size.estimate import Rates
 from policies import phase, run
 from policies.adapter import pack_policies
 from policies.judging import NOT_PROVED

@@ -17,13 +17,13 @@ from pulumi_policy import EnforcementLevel
 from pulumi_policy import policy as sdk
 from pulumi_policy.proxy import UNKNOWN_STRING_VALUE
 
-from components.labels import ALWAYS_DISCOVERED
-from components.settings import SettingsError, load_stack
+from fleet.labels import ALWAYS_DISCOVERED
 from policies import run
 from policies.adapter import pack_policies
 from policies.configuration import POLICIES, Given
 from policies.from_settings import site_of
 from policies.stacks import DEFAULT_STACKS, configure, site_of_stack
+from settings.reading import SettingsError, load_stack
 
 Object = dict[str, Any]
 Give = Callable[..., "Pack"]
@@ -429,10 +429,7 @@ MISTAKES: dict[str, tuple[Object, str]] = {
     ),
     "a GPU that is none": (
         {"site": SITE, "fleet": fleet({**POOL, "gpu": "V1000"})},
-        (
-            'fleet.pools[0].gpu: "V1000" is not a GPU model of the tables\n    '
-            "Known models: components/compat/data/gpu_model.csv"
-        ),
+        ('fleet.pools[0].gpu: "V1000" is not a GPU model of the tables\n    Known models: compat/data/gpu_model.csv'),
     ),
     "a rule that is none": (
         {"site": SITE, "policies": {"levels": {"P-RUNS": "warn"}}},

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from components.compat import Case
-from components.placement import UNKNOWN, Node
+from compat import Case
+from fleet.placement import UNKNOWN, Node
 from policies.finding import Level
 from policies.judging import evaluate
 from policies.model import PoolGpus, Site

@@ -15,9 +15,9 @@ import pytest
 sys.path.insert(0, str(Path(__file__).parent))  # for image_facts.py: folders of tests are no packages here
 from image_facts import contents, reference
 
-from components.placement import UNKNOWN, Node
-from images.estimate import GB, Rates, Size
-from images.origin import Origin
+from fleet.placement import UNKNOWN, Node
+from images.size.estimate import GB, Rates, Size
+from images.size.origin import Origin
 from policies.finding import Level
 from policies.judging import evaluate
 from policies.model import Limits, Machine, Planned, Site, SizeWaiver

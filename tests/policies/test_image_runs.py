@@ -14,10 +14,10 @@ import pytest
 sys.path.insert(0, str(Path(__file__).parent))  # for image_facts.py: folders of tests are no packages here
 from image_facts import REGISTRY, contents, reference
 
-from components.compat import Case
-from components.placement import UNKNOWN, Node
-from images.cases import Use
+from compat import Case
+from fleet.placement import UNKNOWN, Node
 from images.inspection.facts import Package
+from images.spec.cases import Use
 from policies.finding import Level
 from policies.judging import Told, evaluate
 from policies.model import PoolGpus, Site, Usage

@@ -11,9 +11,9 @@ import pytest
 sys.path.insert(0, str(Path(__file__).parent))  # for shown.py: folders of tests are no packages here
 from shown import DIGEST, IMAGE, REFUSED, UNPROVED, shown, texts
 
-from components.settings import load_stack
 from policies.from_settings import site_of
 from policies.model import Site
+from settings.reading import load_stack
 
 FILE = Path(__file__).parents[1] / "stacks" / "Pulumi.mixed.yaml"
 TOLERATES = [{"key": "nvidia.com/gpu", "operator": "Exists"}]

@@ -8,19 +8,19 @@ from typing import Any
 
 import pytest
 
-from components import wiring
-from components.compat.versions import DriverVersion
-from components.manifests import runtime
-from components.manifests.job import JobShape, job_spec
-from components.placement import UNKNOWN
-from components.settings import Stack, load_stack
-from components.stack.models import NodeOverride
+import wiring
+from compat.versions import DriverVersion
+from fleet.placement import UNKNOWN
+from kube import runtime
+from kube.job import JobShape, job_spec
 from policies.finding import Level
 from policies.from_settings import site_of
 from policies.judging import IMAGE_TOKEN, STACK_TOKEN, evaluate
 from policies.model import Site
 from policies.pod_images import possible_nodes, possible_pools
 from policies.workloads import HUB_TOKEN, workloads
+from settings.models import NodeOverride
+from settings.reading import Stack, load_stack
 
 FILE = Path(__file__).parents[1] / "stacks" / "Pulumi.mixed.yaml"
 SAID = frozenset({Level.REFUSE, Level.WARN})

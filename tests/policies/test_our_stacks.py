@@ -11,17 +11,17 @@ from typing import Any
 import pytest
 import yaml
 
-from components import wiring
-from components.manifests import pre_puller, runtime
-from components.manifests.job import JobShape, job_spec
-from components.settings import load_stack
-from images.cases import uses_of
-from images.load import IMAGES, load_family
+import wiring
+from images.spec.cases import uses_of
+from images.spec.load import IMAGES, load_family
+from kube import pre_puller, runtime
+from kube.job import JobShape, job_spec
 from policies.finding import Level
 from policies.judging import IMAGE_TOKEN, STACK_TOKEN, evaluate
 from policies.model import Site
 from policies.stacks import DEFAULT_STACKS, site_of_stack
 from policies.workloads import HUB_TOKEN
+from settings.reading import load_stack
 
 SAID = frozenset({Level.REFUSE, Level.WARN})
 ML = "scipy-ml-notebook"

@@ -27,12 +27,11 @@ from pulumi_policy.proxy import UNKNOWN_ARRAY_VALUE, UNKNOWN_NUMBER_VALUE, UNKNO
 sys.path.insert(0, str(Path(__file__).parent))  # for image_facts.py: folders of tests are no packages here
 from image_facts import contents
 
-from components.compat import Case
-from components.labels import ALWAYS_DISCOVERED
-from components.placement import UNKNOWN, Node
-from components.settings import load_stack
-from images.estimate import MB
+from compat import Case
+from fleet.labels import ALWAYS_DISCOVERED
+from fleet.placement import UNKNOWN, Node
 from images.inspection.facts import ImageContents
+from images.size.estimate import MB
 from policies import adapter
 from policies.adapter import pack_policies
 from policies.finding import Level
@@ -42,6 +41,7 @@ from policies.model import Machine, PoolGpus, Site, Workload
 from policies.proxies import plain
 from policies.rules.index import ABOUT_THE_PACK, ALL_RULES
 from policies.stacks import DEFAULT_STACKS, site_of_stack
+from settings.reading import load_stack
 
 SITE = Site(nodes=(), allowed_registries=("registry.example.edu",))
 

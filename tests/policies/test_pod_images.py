@@ -11,8 +11,8 @@ import pytest
 sys.path.insert(0, str(Path(__file__).parent))  # for image_facts.py: folders of tests are no packages here
 from image_facts import REGISTRY, contents, reference
 
-from components.placement import UNKNOWN
-from images.origin import Origin
+from fleet.placement import UNKNOWN
+from images.size.origin import Origin
 from policies.model import Site
 from policies.pod_images import PodImage, different_images, pod_images
 from policies.workloads import workloads

@@ -6,7 +6,7 @@ import datetime as dt
 
 import pytest
 
-from components.compat import Case
+from compat import Case
 from policies.finding import Level
 from policies.judging import evaluate
 from policies.model import PoolGpus, Site

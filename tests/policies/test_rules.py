@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from components.placement import UNKNOWN, Node
+from fleet.placement import UNKNOWN, Node
 from policies.finding import Finding, Level
 from policies.judging import evaluate
 from policies.model import Coverage, Rule, Site, Workload

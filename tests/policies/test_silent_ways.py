@@ -14,11 +14,11 @@ sys.path.insert(0, str(Path(__file__).parent))  # for shown.py: folders of tests
 from image_facts import contents
 from shown import ADVISED, DIGEST, IMAGE, REFUSED, UNKNOWN, UNPROVED, shown, texts
 
-from components.placement import Node
-from components.settings import load_stack
+from fleet.placement import Node
 from policies.from_settings import site_of
 from policies.model import Coverage, Site
 from policies.stacks import DEFAULT_STACKS
+from settings.reading import load_stack
 
 TAINT = {"key": "nvidia.com/gpu", "value": "present", "effect": "NoSchedule"}
 AMOUNTS = {"nvidia.com/gpu": Decimal(8), "cpu": Decimal(8)}

@@ -5,14 +5,14 @@ from __future__ import annotations
 import datetime as dt
 from typing import Any
 
-from components.compat import Case
-from components.settings import load_stack
-from images.cases import Use
+from compat import Case
+from images.spec.cases import Use
 from policies.finding import Level
 from policies.from_settings import site_of
 from policies.judging import evaluate
 from policies.model import Choice, Course, PoolGpus, Site
 from policies.stacks import DEFAULT_STACKS
+from settings.reading import load_stack
 
 POOLS = {"gtx": "GeForce GTX 1080 Ti", "rtx": "GeForce RTX 2080 Ti"}
 

@@ -13,9 +13,9 @@ import pytest
 sys.path.insert(0, str(Path(__file__).parent))  # for shown.py: folders of tests are no packages here
 from shown import DIGEST, REFUSED, UNKNOWN, UNPROVED, shown, texts
 
-from components.compat import Case
-from components.labels import ALWAYS_DISCOVERED, DISCOVERED_PREFIXES
-from components.placement import Node
+from compat import Case
+from fleet.labels import ALWAYS_DISCOVERED, DISCOVERED_PREFIXES
+from fleet.placement import Node
 from policies.model import Coverage, PoolGpus, Site
 
 CUDA_13 = f"docker.io/nvidia/cuda:13.0.0-runtime-ubuntu24.04@{DIGEST}"  # no code for Pascal

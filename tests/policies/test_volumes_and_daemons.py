@@ -14,13 +14,13 @@ sys.path.insert(0, str(Path(__file__).parent))  # for shown.py: folders of tests
 from image_facts import contents
 from shown import ADVISED, DIGEST, IMAGE, REFUSED, UNKNOWN, UNPROVED, shown, texts
 
-from components.placement import Node
-from components.settings import load_stack
+from fleet.placement import Node
 from images.inspection.store import Store, store_folder
 from policies.exemptions import WITHOUT_PRIVILEGES
 from policies.from_settings import site_of
 from policies.model import Site
 from policies.stacks import DEFAULT_STACKS
+from settings.reading import load_stack
 
 GPU_NODE = Node("n01", "gtx", {"kubernetes.io/arch": "amd64"}, [], {"nvidia.com/gpu": Decimal(8), "cpu": Decimal(64)})
 SITE = Site(nodes=(GPU_NODE,), allowed_registries=("registry.example.edu", "docker.io"))

@@ -8,8 +8,8 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import Final
 
-from images.fatbin import DeviceCode, Scanner, Target, order
 from images.inspection.facts import Code
+from images.inspection.fatbin import DeviceCode, Scanner, Target, order
 from images.inspection.finders.finder import MOST, THIS_LAYER, Sink
 from images.inspection.layers import Entry
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from components.redaction.names import is_secret
 from images.inspection.secrets import hide_in, is_harmless
 from images.lint.containers import APPTAINER, DOCKER
 from images.lint.model import Command, Finding, Kind, Recipe, Setting, Severity, Word
 from images.lint.rules.rule import ALL_FILES, DIGEST, Example, Rule
+from messages.redaction.names import is_secret
 
 ID = "D-SECRET"
 _LOGS_IN = DOCKER | APPTAINER | {"helm", "oras"}

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from images.lint.model import Finding, Recipe, Setting, Severity
 from images.lint.rules.rule import DIGEST, IMAGE_FILES, Example, Rule
-from images.os_support import Release, release_in, supported_releases
+from images.spec.os_support import Release, release_in, supported_releases
 
 ID = "D-SUPPORT"
 

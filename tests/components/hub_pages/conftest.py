@@ -17,10 +17,10 @@ import httpx
 import pytest
 import yaml
 
-from components.manifests import hub as objects
-from components.manifests.hub_model import parse_hub
-from components.manifests.hub_page import PAGE_FILE
 from components.notebook_hub import hub_files
+from kube import hub as objects
+from kube.hub_model import parse_hub
+from kube.hub_page import PAGE_FILE
 
 sys.path.insert(0, str(Path(__file__).parent))  # for asking.py: folders of tests are no packages here
 from asking import PASSWORD, Asker

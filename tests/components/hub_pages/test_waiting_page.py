@@ -13,7 +13,7 @@ import pytest
 from asking import ARGS, Asker, window
 from playwright.sync_api import Browser, expect
 
-from components.manifests.hub_files.availability import Counts, server
+from kube.hub_files.availability import Counts, server
 
 pytestmark = pytest.mark.slow  # a real JupyterHub starts
 

@@ -17,9 +17,9 @@ from typing import Any
 
 import httpx
 
-from components.manifests import hub as objects
-from components.manifests.hub_model import Hub
 from components.notebook_hub import hub_files as files_of_every_hub
+from kube import hub as objects
+from kube.hub_model import Hub
 
 PASSWORD = "born-in-the-cluster"  # noqa: S105 - of nobody
 STARTS_WITHIN_S = 60

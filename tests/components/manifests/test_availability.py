@@ -14,8 +14,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from components.manifests.hub_files.availability import Count, Counts, count, quantity, requests, server
-from components.manifests.hub_files.free_words import free_words, waiting_words
+from kube.hub_files.availability import Count, Counts, count, quantity, requests, server
+from kube.hub_files.free_words import free_words, waiting_words
 
 GIB = 2**30
 GPU = "nvidia.com/gpu"

@@ -15,12 +15,12 @@ from typing import Any
 import pytest
 import yaml
 
-from components.manifests import hub as objects
-from components.manifests import hub_access, hub_availability, hub_pods
-from components.manifests.hub_files.availability import count
-from components.manifests.hub_model import Hub, parse_hub
-from components.manifests.hub_options import render_availability, render_options
-from components.manifests.hub_page import render_page
+from kube import hub as objects
+from kube import hub_access, hub_availability, hub_pods
+from kube.hub_files.availability import count
+from kube.hub_model import Hub, parse_hub
+from kube.hub_options import render_availability, render_options
+from kube.hub_page import render_page
 
 GOLDEN = Path(__file__).parents[2] / "golden" / "hub"
 CONFIG = Path(objects.__file__).with_name("jupyterhub_config.py")

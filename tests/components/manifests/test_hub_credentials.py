@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from components.manifests import hub_credentials
+from kube import hub_credentials
 
 PATH = "/api/v1/namespaces/datahub/secrets/hub-credentials"
 

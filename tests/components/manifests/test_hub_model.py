@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from components.manifests.hub_model import parse_hub
 from components.notebook_hub import NotebookHubArgs
-from components.problems import SettingsError
+from kube.hub_model import parse_hub
+from messages.problems import SettingsError
 
 PROFILE: dict[str, Any] = {
     "name": "gpu",

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from components.manifests.hub_model import Cull, parse_hub
-from components.manifests.hub_page import duration_words, ends_words, render_page
-from components.problems import SettingsError
+from kube.hub_model import Cull, parse_hub
+from kube.hub_page import duration_words, ends_words, render_page
+from messages.problems import SettingsError
 
 CONTENTS = {"title": "Machine learning", "cuda_lines": ["10.1"], "frameworks": ["PyTorch 1.7.1"]}
 ONE: dict[str, Any] = {

@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
-from components.manifests.hub_files.start_messages import Situation, situation
-from components.manifests.hub_files.start_refusals import refused
+from kube.hub_files.start_messages import Situation, situation
+from kube.hub_files.start_refusals import refused
 
 TITLE = "One RTX 2080 Ti (11 GB)"
 IMAGE = "registry.example.edu/gpu-commons/scipy-ml-notebook@sha256:" + "0" * 64

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 import yaml
 
-from components.settings import SettingsError, from_pulumi, load_stack
-from components.stack.converted import converted, days
+from settings.converted import converted, days
+from settings.reading import SettingsError, from_pulumi, load_stack
 
 ROOT = Path(__file__).parents[3]
 TEXT = (ROOT / "stacks" / "Pulumi.dsmlp-fall.yaml").read_text()

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from components.stack.node_names import NodeNameError, expand, expand_all
+from fleet.node_names import NodeNameError, expand, expand_all
 
 
 @pytest.mark.parametrize(

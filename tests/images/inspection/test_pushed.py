@@ -7,9 +7,9 @@ import time
 from pathlib import Path
 
 from images.inspection.store import Store
-from images.measured import UNPACKED_RATIO
-from images.origin import Origin
-from images.pushed import read_pushed, size_of_tag
+from images.size.measured import UNPACKED_RATIO
+from images.size.origin import Origin
+from images.size.pushed import read_pushed, size_of_tag
 
 sys.path.insert(0, str(Path(__file__).parent))
 from made import digest, image

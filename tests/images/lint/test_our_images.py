@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
+from images.build.render import render_dockerfile, stage_of
 from images.lint.check import lint
 from images.lint.model import Role, Setting
-from images.load import load_family
-from images.render import render_dockerfile, stage_of
-from images.spec import TargetKind
-from images.targets import kind_of, target_specs
+from images.spec.load import load_family
+from images.spec.model import TargetKind
+from images.spec.targets import kind_of, target_specs
 
 
 @pytest.mark.parametrize("image", ["hub", "proxy", "datahub-base-notebook", "scipy-ml-notebook", "cupy-notebook"])

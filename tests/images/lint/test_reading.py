@@ -260,7 +260,7 @@ def test_the_linter_starts_without_the_engine_and_without_parsers_that_a_file_do
         "rich",
         "packaging.requirements",
         "packaging.utils",
-        "components.compat.answer",
+        "compat.answer",
     }
     assert not loaded("clean/Dockerfile") & heavy
     assert "tree_sitter_containerfile" not in loaded("clean/job.sbatch") | loaded("clean/clean.def")

@@ -1,0 +1,57 @@
+"""Will this image run on those GPUs, and if not, what to change?
+
+    from compat import Case, check
+    answer = check(Case(gpu="GTX 1080 Ti", driver="418.88", image="nvidia/cuda:10.2-runtime-ubuntu18.04"))
+    answer.verdict, answer.remedy
+
+The public face of the engine, and the only re-export of the project. Pure: standard library and `packaging`.
+A name is imported when it is asked for: whoever reads one table here does not load every rule.
+"""
+
+from __future__ import annotations
+
+import importlib
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:
+    from compat.answer import check
+    from compat.case import Case, CaseError, case_from
+    from compat.many import Image, Matrix, Pool, matrix
+    from compat.model import Answer, Change, Finding, Remedy, Severity, Verdict
+
+__all__ = [
+    "Answer",
+    "Case",
+    "CaseError",
+    "Change",
+    "Finding",
+    "Image",
+    "Matrix",
+    "Pool",
+    "Remedy",
+    "Severity",
+    "Verdict",
+    "case_from",
+    "check",
+    "matrix",
+]
+
+# No module here may be called like one of these names: imported, it would stand in its place.
+_HOMES: Final = MappingProxyType(
+    {
+        "answer": ("check",),
+        "case": ("Case", "CaseError", "case_from"),
+        "many": ("Image", "Matrix", "Pool", "matrix"),
+        "model": ("Answer", "Change", "Finding", "Remedy", "Severity", "Verdict"),
+    }
+)
+
+
+def __getattr__(name: str) -> Any:
+    for home, names in _HOMES.items():
+        if name in names:
+            found = getattr(importlib.import_module(f"{__name__}.{home}"), name)
+            globals()[name] = found
+            return found
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

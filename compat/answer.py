@@ -1,0 +1,140 @@
+"""One case to one answer: solve every possibility, and see whether they agree."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from compat import remedy, resolve
+from compat.case import Case, CaseError
+from compat.contents import read_images
+from compat.model import Answer, ImageFacts, Platform, PoolFacts, Severity, Verdict
+from compat.pools import read_pools
+from compat.reading import Axis
+from compat.resolve import Findings, solve, worst_first
+from compat.rules.drop import last_driver
+from compat.turning import turning_drivers
+
+
+def check(case: Case, *, with_remedy: bool = True) -> Answer:
+    """Will this image run on that GPU with that driver, and if not, what to change?
+
+    A remedy costs more than the rest of the answer: whoever wants verdicts and findings of many cases does without.
+    Raises CaseError for a case that cannot be read, with every problem in it.
+    """
+    pools = read_pools(case)
+    images = read_images(case, pools.values[0] if pools.values else None)
+    if pools.problems or images.problems:
+        raise CaseError([*pools.problems, *images.problems])
+    meant = Meant(case, images.values, pools.values, (*pools.notes, *images.notes), with_remedy)
+    possible = [
+        Possibility(image, exact, *solve(image, exact))
+        for image in images.values
+        for pool in pools.values
+        for exact in _exact(image, pool)
+    ]
+    if len(possible) == 1:
+        return _told(meant, possible[0], possible[0].findings)
+    return _together(meant, possible, (*pools.open, *images.open))
+
+
+def forget() -> None:
+    """Empty the memories of what was said and of ways out: the next answers are made anew, and are the same."""
+    resolve.forget()
+    remedy.forget()
+
+
+@dataclass(frozen=True, slots=True)
+class Meant:
+    """What a case may mean, and how it was read."""
+
+    case: Case
+    images: tuple[ImageFacts, ...]
+    pools: tuple[PoolFacts, ...]
+    notes: Findings
+    with_remedy: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Possibility:
+    """One image on one pool that a case may mean, solved."""
+
+    image: ImageFacts
+    pool: PoolFacts
+    verdict: Verdict
+    findings: Findings
+
+
+def _told(meant: Meant, chosen: Possibility, findings: Findings, verdict: Verdict | None = None) -> Answer:
+    """The answer of a possibility: its findings, how the case was read, and what would turn it."""
+    verdict, notes = verdict or chosen.verdict, meant.notes
+    if notes:
+        findings = worst_first((*findings, *notes))
+        if verdict.runs and findings[0].severity is Severity.UNKNOWN:
+            verdict = Verdict.UNKNOWN  # how the case was read leaves something open
+        elif verdict is Verdict.COMPATIBLE and any(each.severity is Severity.WARN for each in notes):
+            verdict = Verdict.WITH_WARNING
+    found = None
+    if verdict is Verdict.INCOMPATIBLE and meant.with_remedy:
+        asked = remedy.Asked(meant.case, chosen.image, chosen.pool, meant.images, meant.pools)
+        found = remedy.find(asked, findings)
+    return Answer(meant.case.id, verdict, findings, found)
+
+
+def _together(meant: Meant, possible: list[Possibility], axes: tuple[Axis, ...]) -> Answer:
+    """Where all agree, what is open does not matter; else `unknown`, with what would settle it."""
+    running = [each for each in possible if each.verdict.runs]
+    refused = [each for each in possible if each.verdict is Verdict.INCOMPATIBLE]
+    if len(running) == len(possible):
+        chosen = max(running, key=lambda each: each.verdict is Verdict.WITH_WARNING)
+        return _told(meant, chosen, chosen.findings)
+    if len(refused) == len(possible):
+        chosen = _least_bad(refused)
+        return _told(meant, chosen, _shared(refused, chosen.findings))
+    against = refused or [each for each in possible if not each.verdict.runs]
+    if not running:
+        unsure = next(each for each in possible if each.verdict is Verdict.UNKNOWN)
+        return _told(meant, unsure, unsure.findings)
+    turn = _turning_point(axes, against, running)
+    decisive = [each for each in against[-1].findings if each.severity in {Severity.REFUSE, Severity.UNKNOWN}]
+    open_ = tuple(replace(each, severity=Severity.UNKNOWN, message=f"{turn}: {each.message}") for each in decisive[:3])
+    return _told(meant, against[-1], open_, Verdict.UNKNOWN)
+
+
+def _least_bad(refused: list[Possibility]) -> Possibility:
+    """The possibility with the fewest refusals; of equals the newest driver."""
+
+    def badness(each: Possibility) -> tuple[int, int]:
+        refusals = sum(finding.severity is Severity.REFUSE for finding in each.findings)
+        return refusals, -(each.pool.driver.branch if each.pool.driver else 0)
+
+    return min(refused, key=badness)
+
+
+def _shared(refused: list[Possibility], findings: Findings) -> Findings:
+    """Refusals that stand in every possibility; all of the chosen one's where none does."""
+    rules = [{each.rule for each in one.findings if each.severity is Severity.REFUSE} for one in refused]
+    common = set.intersection(*rules)
+    kept = tuple(each for each in findings if each.severity is not Severity.REFUSE or each.rule in common)
+    return kept if common else findings
+
+
+def _turning_point(axes: tuple[Axis, ...], against: list[Possibility], running: list[Possibility]) -> str:
+    """What is missing, and from which driver on it would run."""
+    missing = " and ".join(axis.missing for axis in axes)
+    good = sorted({each.pool.driver for each in running if each.pool.driver is not None})
+    bad = {each.pool.driver for each in against if each.pool.driver is not None}
+    if len(axes) == 1 and axes[0].field == "driver" and good:
+        until = " and newer"
+        if newer := [each for each in bad if each > good[-1]]:
+            # A driver stands for all up to the next one at which an answer turns, which may be the GPU's last branch.
+            last = last_driver(running[-1].pool.gpu, running[-1].pool.platform)
+            until = f" to branch {last if last is not None and min(newer) > last else good[-1].branch}"
+        return f"it depends on {missing} (runs on {good[0]}{until})"
+    return f"it depends on {missing}"
+
+
+def _exact(image: ImageFacts, pool: PoolFacts) -> tuple[PoolFacts, ...]:
+    """A pool whose driver nobody said, with one driver for each stretch in which the answer is the same."""
+    if pool.driver is not None or pool.platform is Platform.JETSON:
+        return (pool,)
+    return tuple(replace(pool, driver=driver) for driver in turning_drivers(image, pool))

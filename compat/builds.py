@@ -1,0 +1,249 @@
+"""Framework builds as people name them (`torch==2.6.0+cu124`, `pip tensorflow[and-cuda]`, `cupy-cuda11x`) to rows."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from functools import lru_cache
+
+from packaging.version import Version
+
+from compat import tables
+from compat.distributions import ALIASES
+from compat.readings import read_cudas
+from compat.tables import Build
+from compat.versions import CudaVersion, VersionError, parse_release
+
+# Builds that load CUDA's libraries from what is around them; all others bring their own.
+LOADS_CUDA_FROM_OUTSIDE = frozenset({"tensorflow", "mxnet", "cupy", "onnxruntime", "paddle"})
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A part of a framework with floors of its own, by its key in the tables, and the words that ask for it."""
+
+    key: str
+    framework: str
+    asked: re.Pattern[str]
+
+
+PARTS = (
+    Part("bitsandbytes-int8", "bitsandbytes", re.compile(r"(?:load_in_)?8[-_ ]?bit|int8", re.IGNORECASE)),
+    Part("vllm-bf16", "vllm", re.compile(r"bf(?:loat)?16", re.IGNORECASE)),
+    Part("torch.compile", "pytorch", re.compile(r"torch\.compile|inductor", re.IGNORECASE)),
+)
+_SAYS_HOW = re.compile("|".join((r"--\S+ \S+", *(part.asked.pattern for part in PARTS))), re.IGNORECASE)
+
+
+def parts_asked(framework: str, text: str) -> tuple[str, ...]:
+    """Keys of the parts of a framework that a text asks for: `--dtype bfloat16` of vLLM."""
+    return tuple(part.key for part in PARTS if part.framework == framework and part.asked.search(text))
+
+
+def words_of_use(text: str) -> str:
+    """What a text says of how a framework is used, which holds for every build of it: `--dtype bfloat16`, `int8`."""
+    return " ".join(_SAYS_HOW.findall(text))
+
+
+_OWN_BUILD = re.compile(
+    r"\b(source|self|custom|compiled|community|unofficial|rebuilt|jetson|jetpack|l4t|nv\d\d)\b"
+    r"|\+nv\d|\bbuilt (for|with)\b"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Wish:
+    """A framework build as far as somebody named it."""
+
+    framework: str
+    version: Version | None = None
+    cuda: tuple[CudaVersion, ...] = ()  # lines that the variant may mean; empty: not said
+    cpu_only: bool = False
+    conda: bool = False
+    brings_cuda: bool | None = None  # tensorflow[and-cuda], conda: yes; cuda12_local: no; None: as usual
+    from_source: bool = False
+    from_index: str = ""  # `pypi` where somebody says so, `other` where another index is named
+    system: str = "linux x86_64"  # as distributions write it
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """The rows that a wish may mean. `near` is set when they are those of a neighbouring version."""
+
+    builds: tuple[Build, ...]
+    near: str = ""
+
+
+@lru_cache(4096)
+def read_wish(framework: str, version: str, build: str) -> Wish | None:
+    """What three free texts say together; None where no framework is named. Raises VersionError for a bad version."""
+    text = f"{framework} {build}".lower().strip()
+    name = _framework(framework) or _framework_in(build)
+    if name is None:
+        return None
+    written = version.strip() or _version_in(framework) or _version_in(build)
+    found, local = _split(written)
+    lines = _lines(local) or _lines(text)
+    return Wish(
+        framework=name,
+        version=found,
+        cuda=lines,
+        cpu_only=bool(re.search(r"(\b|\+)cpu(\b|-only)", f"{local} {framework} {build}".lower())) and not lines,
+        conda="conda" in text,
+        brings_cuda=_brings(text),
+        from_source=bool(_OWN_BUILD.search(build.lower())),
+        from_index=_index(text),
+    )
+
+
+@lru_cache(4096)
+def choose(wish: Wish) -> Choice:
+    """Rows of the tables for a wish: the asked version, or else the nearest older one of the same minor."""
+    rows = tuple(row for row in tables.builds().get(wish.framework, ()) if for_system(row, wish.system))
+    near = ""
+    if wish.version is not None:
+        exact = tuple(row for row in rows if _same_version(row, wish.version))
+        if not exact:
+            exact, near = _neighbours(rows, wish.version)
+        rows = exact
+    if wish.cuda:
+        wanted = set(wish.cuda)
+        rows = (*rows, *_beside(rows, wanted, wish.system))
+        exact = tuple(row for row in rows if row.cuda is not None and row.cuda.line in wanted)
+        rows = exact or tuple(row for row in rows if _is_of_major(row, {line.major for line in wanted}))
+        if len(wanted) > 1:  # cu12, cuda11x: as one variant where the tables have it so
+            rows = _one_variant(rows)
+    elif len(rows) > 1 and not wish.conda:
+        told = {row.version for row in rows if row.is_default}
+        rows = tuple(row for row in rows if row.is_default or row.version not in told)
+    return Choice(_best_told(rows, conda=wish.conda), near)
+
+
+def _beside(rows: tuple[Build, ...], wanted: set[CudaVersion], system: str) -> tuple[Build, ...]:
+    """The same wheels beside the framework that they pin, for another CUDA, as that one's own index has it.
+
+    Source: vllm 0.9.0 docker/Dockerfile (`--extra-index-url https://download.pytorch.org/whl/cu128`).
+    """
+    have = {row.cuda.line for row in rows if row.cuda}
+    return tuple(
+        tables.with_pinned(row, each)
+        for row in rows
+        for each in tables.pinned_by(row)
+        if each.cuda and each.cuda.line in wanted - have and for_system(each, system)
+    )
+
+
+def _framework(text: str) -> str | None:
+    head = re.match(r"\s*(?:pip3?\s+(?:install\s+)?|conda\s+(?:install\s+)?)?([A-Za-z][A-Za-z0-9_ -]*)", text)
+    if not head:
+        return None
+    key = re.sub(r"[^a-z0-9]", "", re.split(r"[\s_-]*(?:cuda|cu)\d", head[1].lower())[0])
+    return ALIASES.get(key) or ALIASES.get(re.sub(r"\d+$", "", key)) or (key or None)
+
+
+def _framework_in(build: str) -> str | None:
+    for word in re.findall(r"[A-Za-z][A-Za-z_-]+", build):
+        key = re.sub(r"[^a-z0-9]", "", word.lower())
+        if key in ALIASES:
+            return ALIASES[key]
+    return None
+
+
+def _version_in(text: str) -> str:
+    match = re.search(r"(?:==|[\s@:-]v?)(\d+(?:\.\d+)+(?:\+\w+)?)", text)
+    return match[1] if match else ""
+
+
+def _split(written: str) -> tuple[Version | None, str]:
+    if not written:
+        return None, ""
+    plain = re.sub(r"^[a-z<>=~!\s]*v?(?=\d)", "", written.strip().lower()).removesuffix(".x").removesuffix(".*")
+    version = parse_release(plain)
+    return Version(version.public), version.local or ""
+
+
+def _lines(text: str) -> tuple[CudaVersion, ...]:
+    """CUDA in `cu118`, `cuda11.8`, `cuda12`, `cuda11x`, `cu11`, `cudatoolkit=10.1`, `cu12torch2.6`."""
+    match = re.search(
+        r"(?:\b|[\[_+-])(cu(?:da)?(?:toolkit)?[\s_=-]*v?\d{1,3}(?:[._]\d+)*)x?(?:\b|[\]_-]|(?=torch))", text.lower()
+    )
+    if not match:
+        return ()
+    try:
+        return tuple(line.line for line in read_cudas(re.sub(r"toolkit[\s_=-]*", "", match[1])))
+    except VersionError:
+        return ()
+
+
+def _brings(text: str) -> bool | None:
+    if "local" in text or "no bundled" in text:
+        return False
+    return True if "and-cuda" in text or "and_cuda" in text or "conda" in text else None
+
+
+def _index(text: str) -> str:
+    if re.search(r"index|download\.pytorch|whl/", text):
+        return "other"
+    return "pypi" if re.search(r"\b(pip3?|pypi)\b", text) else ""
+
+
+def _is_of_major(row: Build, majors: set[int]) -> bool:
+    """Variants for a whole major: cu12, cuda12, cu12x."""
+    match = re.fullmatch(r"cu(?:da)?(\d{2})x?", row.variant)
+    return match is not None and int(match[1]) in majors
+
+
+def for_system(row: Build, system: str) -> bool:
+    """A row that names no system is for all of them."""
+    named = re.search(r"(linux|windows) (x86_64|aarch64)", row.distribution)
+    return named is None or named[0] == system
+
+
+def _same_version(row: Build, version: Version) -> bool:
+    if not row.version[:1].isdigit():
+        return False
+    of_row = parse_release(row.version)
+    if len(version.release) < 3 and not version.is_prerelease:  # 2.3 means 2.3.0, and any 2.3.x where that is not there
+        return of_row.release[: len(version.release)] == version.release
+    return of_row == version
+
+
+def _neighbours(rows: tuple[Build, ...], version: Version) -> tuple[tuple[Build, ...], str]:
+    """Builds of the newest version that is not newer: variants and targets change at minors, seldom at patches."""
+    known = {row.version: parse_release(row.version) for row in rows if row.version[:1].isdigit()}
+    older = [text for text, each in known.items() if each <= version and each.release[:1] == version.release[:1]]
+    if not older:
+        return (), ""
+    nearest = max(older, key=lambda text: known[text])
+    return tuple(row for row in rows if row.version == nearest), nearest
+
+
+def _one_variant(rows: tuple[Build, ...]) -> tuple[Build, ...]:
+    newest: dict[tuple[str, str], Build] = {}
+    for row in rows:
+        newest[row.version, row.distribution] = row  # rows come in order of their CUDA
+    return tuple(newest.values())
+
+
+def _best_told(rows: tuple[Build, ...], *, conda: bool) -> tuple[Build, ...]:
+    """One row for each version and CUDA line: of the asked distribution, the one that tells most."""
+    best: dict[tuple[str, CudaVersion | None], Build] = {}
+    for row in rows:
+        key = (row.version, row.cuda.line if row.cuda else None)
+        if key not in best or _told(row, conda=conda) > _told(best[key], conda=conda):
+            best[key] = row
+    found = tuple(best.values())
+    versions = {row.version for row in found}
+    if len(versions) > 1 and len({v.rpartition(".")[0] for v in versions}) == 1:
+        first = min(versions, key=parse_release)
+        return tuple(row for row in found if row.version == first)
+    return found
+
+
+def _told(row: Build, *, conda: bool) -> tuple[bool, bool, bool, bool]:
+    return (
+        ("conda" in row.distribution) == conda,
+        row.cubins is not None or row.at_least is not None,
+        row.ptx is not None,
+        row.basis == "observed in binary",
+    )

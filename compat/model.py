@@ -1,0 +1,340 @@
+"""Values of the engine: what an image holds, what a pool is, and what is said about the two.
+
+Everything here is frozen and hashable, because equal questions are answered once. The big ones (`eq=False`) are
+compared by identity: readers cache, so equal texts give the same object, and as a key it costs nothing.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+from functools import lru_cache
+from typing import Self
+
+from packaging.version import Version
+
+from compat.versions import ComputeCapability, CudaVersion, DriverVersion, JetsonVersion, Target
+
+
+class Verdict(StrEnum):
+    """The four answers. `rank` counts from the best on: of several, the one with the highest stands for all."""
+
+    rank: int
+
+    COMPATIBLE = "compatible", 0
+    WITH_WARNING = "compatible_with_warning", 1
+    UNKNOWN = "unknown", 2
+    INCOMPATIBLE = "incompatible", 3
+
+    def __new__(cls, value: str, rank: int) -> Self:
+        member = str.__new__(cls, value)
+        member._value_ = value
+        member.rank = rank
+        return member
+
+    @property
+    def runs(self) -> bool:
+        return self is Verdict.COMPATIBLE or self is Verdict.WITH_WARNING
+
+
+class Severity(StrEnum):
+    """What one finding means for the whole: it holds, it holds with a limit, it cannot be told, it does not hold.
+
+    `rank` counts from the best on.
+    """
+
+    rank: int
+
+    NOTE = "note", 0
+    WARN = "warn", 1
+    UNKNOWN = "unknown", 2
+    REFUSE = "refuse", 3
+
+    def __new__(cls, value: str, rank: int) -> Self:
+        member = str.__new__(cls, value)
+        member._value_ = value
+        member.rank = rank
+        return member
+
+
+@dataclass(frozen=True, slots=True)
+class Fact:
+    """A statement that decides, where it can be read, and when it was. An unverified one is from memory."""
+
+    text: str
+    source: str
+    date: str
+    verified: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One field of a case, as it is and as it would have to be. `from_` is empty where nothing was said."""
+
+    field: str
+    from_: str
+    to: str
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """What one rule says. `changes` are those that would satisfy it, each alone, cheapest first."""
+
+    rule: str
+    severity: Severity
+    message: str
+    fact: Fact
+    places: tuple[str, ...] = ()
+    changes: tuple[Change, ...] = field(default=(), compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Way:
+    """One way out: what to change, in words and as data; all changes together."""
+
+    text: str
+    changes: tuple[Change, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Remedy:
+    """What to change, in words that a person can act on and as data; all changes together.
+
+    `text` tells every way, `changes` are those of the first; `otherwise` holds the ways beside it.
+    """
+
+    text: str
+    changes: tuple[Change, ...] = ()
+    otherwise: tuple[Way, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """The verdict on one case, what decided it, and what would turn it."""
+
+    id: str
+    verdict: Verdict
+    findings: tuple[Finding, ...]
+    remedy: Remedy | None = None
+
+
+class Platform(StrEnum):
+    """The driver lines, which are never compared with each other."""
+
+    LINUX = "linux"
+    LINUX_ARM = "linux-aarch64"  # servers (SBSA): same numbers as Linux x86_64, floors of their own
+    WINDOWS = "windows"  # WSL too: its driver is the one of Windows
+    JETSON = "l4t"
+
+
+class Present(StrEnum):
+    """Is a thing in the image? Nobody knowing is an answer of its own."""
+
+    YES = "yes"
+    NO = "no"
+    UNKNOWN = "unknown"
+
+
+@dataclass(frozen=True, slots=True)
+class GpuDrivers:
+    """Drivers of one GPU model on Linux, release by release of the branches that a source names."""
+
+    first: tuple[DriverVersion, ...]  # they know it
+    not_in: tuple[DriverVersion, ...]  # they and what came before them in their branch do not
+    fact: Fact
+    boards: tuple[tuple[GpuDrivers, ...], ...] = ()  # for each chip that it is made with, those of all its boards
+
+    def lack(self, driver: DriverVersion) -> bool:
+        """Is this one too old for the model? Branches between those that are named are not judged."""
+        if driver.branch < self.not_in[0].branch:
+            return driver.branch < self.first[0].branch
+        return any(each.branch == driver.branch and driver <= each for each in self.not_in)
+
+    def kin(self, driver: DriverVersion) -> GpuDrivers | None:
+        """A board of the same chip that this driver knows; None where that does not hold for each of its chips."""
+        found = [next((each for each in of_chip if not each.lack(driver)), None) for of_chip in self.boards]
+        return found[0] if all(found) and found else None
+
+    @property
+    def turns(self) -> tuple[DriverVersion, ...]:
+        """Drivers from which on more may be known: its own first ones and those of its chips."""
+        return (*self.first, *(first for of_chip in self.boards for each in of_chip for first in each.first))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Gpu:
+    """What decides about a GPU. Models that agree in all of this are one GPU to the rules."""
+
+    name: str
+    capability: ComputeCapability
+    architecture: str
+    product_class: str  # datacenter, workstation, geforce, jetson; empty: not known
+    forward_compat: Present
+    fact: Fact
+    mig: str = ""  # profile of the slice, where it is one
+    mig_driver: DriverVersion | None = None  # the oldest that cuts it into slices, where a source tells
+    mig_fact: Fact | None = None
+    drivers: GpuDrivers | None = None  # of its model, where a source tells its first one
+    last_branch: int | None = None  # of its model, where it was dropped before its architecture
+    last_fact: Fact | None = None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Code:
+    """Device code: targets of its cubins and its PTX. An empty tuple is none; None is not known."""
+
+    cubins: tuple[Target, ...] | None
+    ptx: tuple[Target, ...] | None
+    fact: Fact
+    at_least: ComputeCapability | None = None  # the project states a lowest capability instead of a list
+    ptx_fact: Fact | None = None  # where PTX is known from elsewhere than the cubins
+    beside: Code | None = None  # of another wheel in the same program: both must run
+    ptx_cuda: CudaVersion | None = None  # CUDA that knows this PTX, where it is not the one of the build
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ImageFacts:
+    """What an image, or a framework build, holds and asks for. None or empty: not known, or not there."""
+
+    name: str
+    cuda: CudaVersion | None = None  # the runtime that its programs load
+    cuda_fact: Fact | None = None
+    built_with: CudaVersion | None = None  # toolkit that made its PTX, where it is not `cuda`
+    code: Code | None = None
+    gpu_free: bool = False  # holds nothing that uses a GPU
+    is_whole: bool = False  # `gpu_free` is said of a whole image, and not of one build of a framework
+    framework: str = ""
+    framework_version: Version | None = None
+    build: str = ""  # variant: cu118, cuda12
+    cudnn: Version | None = None
+    nccl: Version | None = None
+    compat_package: Present = Present.UNKNOWN
+    compat_line: CudaVersion | None = None
+    compat_branches: tuple[int, ...] = ()  # host branches that the image's own notes name
+    compat_use: str = ""  # `checked`: its entrypoint tries the package first; `first`: always before the driver's
+    requires: tuple[str, ...] = ()  # clauses of NVIDIA_REQUIRE_*
+    environment: tuple[tuple[str, str], ...] = ()
+    cpu_architectures: tuple[str, ...] = ()  # amd64, arm64
+    glibc: Version | None = None
+    system_cuda: CudaVersion | None = None  # CUDA of the image beside a wheel's own
+    carries_cuda: bool = True  # false: the build loads CUDA from the image around it
+    lowest_capability: ComputeCapability | None = None  # as the project states it
+    stated_driver: DriverVersion | None = None
+    own_build: bool = False  # somebody's own build: what a project says of its wheels does not count
+    remarks: str = ""  # free text of the case: --dtype bfloat16, OpenGL program
+    l4t: JetsonVersion | None = None  # Jetson Linux that an image is made for
+    is_opaque: bool = False  # an image whose name tells nothing of its content
+
+    @property
+    def opaque_name(self) -> str:
+        """The name, where it is all that is known of the content."""
+        code = self.code
+        is_open = self.cuda is None if code is None else code.cubins is None and code.ptx is None
+        return self.name if is_open else ""
+
+    def told(self) -> frozenset[str]:
+        """Names of the fields that are known, as far as rules ask for them."""
+        return _told_of_image(self)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Surroundings:
+    """What a host is beside its GPU and its driver. None or empty: not known. Equal words give the same object."""
+
+    platform: Platform = Platform.LINUX
+    jetson: JetsonVersion | None = None
+    host: str = ""  # bare, docker, kubernetes, apptainer, wsl
+    container_toolkit: Version | None = None
+    kernel_module: str = ""  # open, proprietary
+    cpu_architecture: str = ""
+    glibc: Version | None = None
+    instance_type: str = ""
+    ami_release: str = ""
+    operator: str = ""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PoolFacts:
+    """What a host is: a GPU, a driver (None: not known), and what is around them."""
+
+    gpu: Gpu
+    driver: DriverVersion | None
+    around: Surroundings
+
+    @property
+    def platform(self) -> Platform:
+        return self.around.platform
+
+    @property
+    def jetson(self) -> JetsonVersion | None:
+        return self.around.jetson
+
+    @property
+    def host(self) -> str:
+        return self.around.host
+
+    @property
+    def container_toolkit(self) -> Version | None:
+        return self.around.container_toolkit
+
+    @property
+    def kernel_module(self) -> str:
+        return self.around.kernel_module
+
+    @property
+    def cpu_architecture(self) -> str:
+        return self.around.cpu_architecture
+
+    @property
+    def glibc(self) -> Version | None:
+        return self.around.glibc
+
+    @property
+    def instance_type(self) -> str:
+        return self.around.instance_type
+
+    @property
+    def ami_release(self) -> str:
+        return self.around.ami_release
+
+    @property
+    def operator(self) -> str:
+        return self.around.operator
+
+    def told(self) -> frozenset[str]:
+        """Names of the fields that are known, as far as rules ask for them; hosts with rules of their own too."""
+        told = _told_of_host(self.around)
+        return told | _SLICED if self.gpu.mig else told
+
+
+_SLICED = frozenset({"mig"})
+
+
+@lru_cache(4096)
+def _told_of_image(image: ImageFacts) -> frozenset[str]:
+    known = {
+        "cudnn": image.cudnn is not None,
+        "nccl": image.nccl is not None,
+        "environment": bool(image.environment),
+        "requires": bool(image.requires),
+        "compat_package": image.compat_package is not Present.NO,
+        "framework": bool(image.framework),
+        "gpu_free": image.gpu_free,
+        "lowest_capability": image.lowest_capability is not None,
+        "code": image.code is not None,
+    }
+    return frozenset(name for name, is_known in known.items() if is_known)
+
+
+@lru_cache(4096)
+def _told_of_host(host: Surroundings) -> frozenset[str]:
+    known = {
+        "kernel_module": bool(host.kernel_module),
+        "cpu_architecture": bool(host.cpu_architecture),
+        "instance_type": bool(host.instance_type),
+        "ami_release": bool(host.ami_release),
+        "operator": bool(host.operator),
+        "on_jetson": host.platform is Platform.JETSON,
+        f"on_{host.host}": bool(host.host),
+    }
+    return frozenset(name for name, is_known in known.items() if is_known)

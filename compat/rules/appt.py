@@ -1,0 +1,76 @@
+"""R-APPT: Apptainer and Singularity bind the host's driver libraries into the image."""
+
+from __future__ import annotations
+
+from compat.model import Change, Fact, Finding, ImageFacts, PoolFacts, Severity
+from compat.rules.rule import Rule, note, refuse, unknown, warn
+from compat.rules.vis import USES_GRAPHICS
+
+ID = "R-APPT"
+_SOURCE = "github:apptainer/apptainer-userdocs gpu.rst"
+_LIST = "github:apptainer/apptainer etc/nvliblist.conf"
+_DATE = "2026-11-20"
+
+
+def check(image: ImageFacts, pool: PoolFacts) -> tuple[Finding, ...]:
+    if pool.host != "apptainer":
+        return ()
+    fact = Fact("--nv binds the host's driver libraries, which need a C library that the image has", _SOURCE, _DATE)
+    capabilities = dict(image.environment).get("NVIDIA_DRIVER_CAPABILITIES", "").lower()
+    graphics = bool(USES_GRAPHICS.search(f"{image.name} {image.remarks}")) or "graphics" in capabilities
+    found: list[Finding] = []
+    if image.glibc is not None and pool.glibc is not None and image.glibc < pool.glibc:
+        older = f"the image's glibc {image.glibc} is older than the host's {pool.glibc}"
+        if graphics and _newer_symbols(str(image.glibc), str(pool.glibc)):
+            message = f"{older}: the host's OpenGL libraries, which --nv binds, do not load in it"
+            found.append(refuse(ID, message, fact, Change("image_glibc", str(image.glibc), str(pool.glibc))))
+        elif not graphics:
+            message = f"{older}: libcuda itself needs an old one only, other bound libraries may not load"
+            found.append(warn(ID, message, fact))
+    elif graphics and (image.glibc is None or pool.glibc is None):
+        message = "it is not known whether the image's glibc is as new as the host's, which bound OpenGL libraries need"
+        found.append(unknown(ID, message, fact, Change("image_glibc", "", "as ldd --version prints in the image")))
+    if image.cuda is not None and not found:
+        listed = Fact("--nv binds no toolkit libraries and asks for no NVIDIA_REQUIRE_*", _LIST, _DATE)
+        found.append(note(ID, "Apptainer brings the host's driver; CUDA's own libraries must be in the image", listed))
+    return tuple(found)
+
+
+def _newer_symbols(image: str, host: str) -> bool:
+    """Distributions' libraries ask for symbol versions up to their own glibc, most of them for 2.34 or 2.38."""
+    have = tuple(map(int, image.split(".")[:2]))
+    theirs = tuple(map(int, host.split(".")[:2]))
+    return any(have < step <= theirs for step in ((2, 14), (2, 17), (2, 27), (2, 34), (2, 38)))
+
+
+RULE = Rule(
+    id=ID,
+    title="Apptainer and SingularityCE",
+    says=(
+        "--nv binds the host's driver libraries into the image; toolkit libraries must be in it, nothing asks for "
+        "NVIDIA_REQUIRE_*, and a host library may need a newer C library than the image has."
+    ),
+    sources=(_SOURCE, _LIST),
+    severity=Severity.REFUSE,
+    check=check,
+    of_image=("environment", "name", "remarks", "glibc", "cuda"),
+    of_pool=("host", "glibc"),
+    reads=("on_apptainer",),
+    passing={"gpu": "RTX 3090", "driver": "525.147.05", "cuda": "12.4", "host": "apptainer"},
+    failing={
+        "gpu": "RTX 3090",
+        "driver": "535.183.01",
+        "host": "apptainer",
+        "cuda": "12.2",
+        "build": "OpenGL program",
+        "image_glibc": "2.31",
+        "host_glibc": "2.35",
+    },
+    undecided={
+        "gpu": "RTX 3090",
+        "driver": "535.183.01",
+        "host": "apptainer",
+        "cuda": "12.2",
+        "build": "OpenGL program",
+    },
+)

@@ -1,0 +1,141 @@
+"""R-ARCH: is there machine code that this GPU runs?"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from functools import lru_cache
+
+from compat import tables
+from compat.model import Code, Fact, Finding, ImageFacts, PoolFacts, Severity
+from compat.rules.rule import Need, Rule, note, refuse, unknown
+from compat.versions import ComputeCapability, CudaVersion, Target
+
+ID = "R-ARCH"
+_GUIDE = "https://docs.nvidia.com/cuda/cuda-c-programming-guide/index.html#binary-compatibility"
+_CUPY = "https://github.com/cupy/cupy/issues/9121"
+_NVRTC_MAKES_CUBINS = CudaVersion(11, 1)
+
+# Chips of Tegra modules. Source: CUDA C++ programming guide 6.1.2, binary compatibility is for the desktop only.
+_TEGRA = frozenset(ComputeCapability.parse(text) for text in ("3.2", "5.3", "6.2", "7.2", "8.7", "10.1", "11.0"))
+
+
+@lru_cache(8192)
+def runs(target: Target, gpu: ComputeCapability) -> bool:
+    """Does the GPU run machine code for this target? Same major and an equal or higher minor; `a`: that one only.
+
+    Tegra and desktop chips run none of each other's, nor one Tegra another's.
+    """
+    made_for = target.capability
+    if target.suffix == "a" or gpu in _TEGRA or made_for in _TEGRA:
+        return made_for == gpu
+    return made_for.major == gpu.major and made_for.minor <= gpu.minor
+
+
+def compiles(target: Target, gpu: ComputeCapability) -> bool:
+    """Can this PTX become code for the GPU? Equal or newer; `a`: that one only; `f`: its family."""
+    if target.suffix == "a":
+        return target.capability == gpu
+    if target.suffix == "f":
+        return runs(target, gpu)
+    return target.capability <= gpu
+
+
+@lru_cache(8192)
+def best_cubin(code: Code, gpu: ComputeCapability) -> Target | None:
+    """The newest machine code that the GPU runs; None where there is none."""
+    return max((target for target in code.cubins or () if runs(target, gpu)), default=None)
+
+
+@lru_cache(8192)
+def judged(code: Code, gpu: ComputeCapability) -> Code:
+    """Of the code of a build and of the wheel that it pins: the one with nothing for this GPU, else its own."""
+    other = code.beside
+    if other is None or other.cubins is None or other.ptx is None or best_cubin(other, gpu) is not None:
+        return code
+    return code if any(compiles(target, gpu) for target in other.ptx) else other
+
+
+def listed(targets: tuple[Target, ...]) -> str:
+    """`sm_50, sm_60, sm_90a`, in order."""
+    return ", ".join(f"sm_{target.capability.digits}{target.suffix}" for target in sorted(targets)) or "none"
+
+
+def check(image: ImageFacts, pool: PoolFacts) -> tuple[Finding, ...]:
+    if image.gpu_free:
+        return ()
+    gpu = pool.gpu
+    code = judged(image.code, gpu.capability) if image.code else None
+    if image.remarks and re.search(
+        rf"\b(no|without|lacks?|missing)\W+sm_?{gpu.capability.digits}\b", image.remarks.lower()
+    ):
+        fact = Fact(f"said of the build: {image.remarks[:80]}", "the case", "")
+        return (refuse(ID, f"has no machine code for {gpu.name} ({gpu.capability})", fact),)
+    if code is None:
+        if image.cuda is not None:
+            found = _by_toolkit(image.cuda, gpu.capability, gpu.name)
+            return _compiled_at_run_time(image.cuda, found) if image.framework == "cupy" else found
+        fact = Fact("neither its CUDA nor its device code is known", "the case", "")
+        return (unknown(ID, f"it is not known what {image.opaque_name} holds", fact),) if image.is_opaque else ()
+    if code.cubins is None and code.ptx is None and code.at_least is None:
+        return (unknown(ID, f"it is not known which GPUs {image.opaque_name} has code for", code.fact),)
+    if code.cubins is None and code.at_least is None and not code.ptx:
+        return _by_toolkit(image.cuda, gpu.capability, gpu.name) if image.cuda is not None else ()
+    if code.at_least is not None and code.cubins is None:
+        if gpu.capability >= code.at_least:
+            return (note(ID, f"built for compute capability {code.at_least} and newer", code.fact),)
+        message = f"built for compute capability {code.at_least} and newer; {gpu.name} has {gpu.capability}"
+        return (refuse(ID, message, code.fact),)
+    if (best := best_cubin(code, gpu.capability)) is not None:
+        message = f"has machine code sm_{best.capability.digits}{best.suffix}, which {gpu.name} ({gpu.capability}) runs"
+        return (note(ID, message, code.fact),)
+    message = f"has no machine code for {gpu.name} ({gpu.capability}); it has {listed(code.cubins or ())}"
+    return (refuse(ID, message, code.fact),)
+
+
+def _compiled_at_run_time(cuda: CudaVersion, found: tuple[Finding, ...]) -> tuple[Finding, ...]:
+    """CuPy makes machine code for the newest target that NVRTC knows, and from CUDA 11.1 on no PTX."""
+    if cuda < _NVRTC_MAKES_CUBINS or found[0].severity is not Severity.UNKNOWN or not found[0].fact.verified:
+        return found
+    message = f"{found[0].message.partition(', and it')[0]}; CuPy compiles its kernels with it (no binary for GPU)"
+    return (refuse(ID, message, replace(found[0].fact, source=f"{found[0].fact.source} ; {_CUPY}")),)
+
+
+def _by_toolkit(cuda: CudaVersion, gpu: ComputeCapability, name: str) -> tuple[Finding, ...]:
+    """No list of targets: then what counts is whether this toolkit can make code that the GPU runs."""
+    for arch in tables.architectures().values():
+        if arch.capability.major != gpu.major or arch.capability > gpu or arch.first_cuda is None:
+            continue
+        if arch.first_cuda <= cuda.line:
+            text = f"CUDA {arch.first_cuda} and newer make code for sm_{arch.capability.digits}"
+            return (note(ID, f"CUDA {cuda} makes code that {name} runs", arch.origin.fact(text, "first_cuda")),)
+    own = tables.architectures().get(gpu)
+    if own is None or own.first_cuda is None:
+        fact = Fact(f"no table has compute capability {gpu}", _GUIDE, "", verified=False)
+        return (unknown(ID, f"it is not known which CUDA makes code for {name} ({gpu})", fact),)
+    fact = own.origin.fact(f"the first CUDA with code for sm_{gpu.digits} is {own.first_cuda}", "first_cuda")
+    message = (
+        f"CUDA {cuda} makes no machine code for {name} ({gpu}; from CUDA {own.first_cuda} on), "
+        "and it is not known whether the image carries PTX"
+    )
+    return (unknown(ID, message, fact),)
+
+
+RULE = Rule(
+    id=ID,
+    title="Machine code for the GPU",
+    says=(
+        "Machine code (a cubin) for sm_XY runs on GPUs of the same major with an equal or higher minor; it never "
+        "crosses a major. Code for a target with the suffix a runs on exactly that GPU, with f on its family. "
+        "Without a list of targets, what the toolkit can make counts."
+    ),
+    sources=(_GUIDE,),
+    severity=Severity.REFUSE,
+    need=Need.CODE,
+    check=check,
+    of_image=("framework", "gpu_free", "code", "remarks", "cuda", "is_opaque", "opaque_name"),
+    of_pool=("gpu",),
+    passing={"gpu": "A10G", "driver": "535.129.03", "cuda": "11.8", "sm_list": "7.0;8.0", "ptx": "none"},
+    failing={"gpu": "RTX 5090", "driver": "570.124.06", "cuda": "12.4", "sm_list": "8.0;9.0", "ptx": "none"},
+    undecided={"gpu": "RTX 5090", "driver": "570.124.06", "cuda": "12.4"},
+)

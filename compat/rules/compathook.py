@@ -1,0 +1,137 @@
+"""R-COMPATHOOK: what the container toolkit does with the compat package of an image."""
+
+from __future__ import annotations
+
+import re
+
+from packaging.version import Version
+
+from compat import tables
+from compat.model import Change, Fact, Finding, ImageFacts, Platform, PoolFacts, Present, Severity
+from compat.rules import fwd
+from compat.rules.back import native_floor, reaches
+from compat.rules.minor import major_floor
+from compat.rules.rule import Rule, note, refuse, unknown, warn
+from compat.versions import CudaVersion
+
+ID = "R-COMPATHOOK"
+_SOURCE = "github:NVIDIA/nvidia-container-toolkit CHANGELOG.md, cmd/nvidia-cdi-hook/cudacompat"
+_NGC = "github:wimjan123/cuda11.7-gptj-training entrypoint.d/50-gpu-driver-check.sh (copy of NVIDIA's)"
+_VLLM = "https://github.com/gpustack/gpustack/issues/4678"
+_DATE = "2026-11-20"
+_ON_PATH = re.compile(r"\bcompat\b(?!/lib)")  # NGC images name compat/lib, which their entrypoint makes where it helps
+_IN_CACHE = re.compile(r"ld\.so\.conf.*compat")
+_CONTAINERS = frozenset({"docker", "kubernetes"})
+
+
+def _next_with_compat(version: Version) -> Version:
+    known = tables.container_toolkits()
+    return next(each.version for each in known if each.version > version and each.compat_libraries != "ignored")
+
+
+def _branch(cuda: CudaVersion, platform: Platform) -> int | None:
+    found = native_floor(cuda.line, platform)
+    return found[0].branch if found else None
+
+
+def _older_package(image: ImageFacts, pool: PoolFacts, package: str) -> tuple[Finding, ...]:
+    """A package that is older than the driver does harm where it is put before the driver's own libraries."""
+    path = dict(image.environment).get("LD_LIBRARY_PATH", "")
+    said = bool(_ON_PATH.search(path) or _IN_CACHE.search(image.remarks))
+    if not said and image.compat_use != "first":
+        return ()
+    message = f"the library path puts {package} before driver {pool.driver}, which is newer (error 803)"
+    to = Change("env", path, "LD_LIBRARY_PATH without the compat folder")
+    if said:
+        fact = Fact("a compat package older than the host's driver must not be loaded", fwd.SOURCE, _DATE)
+        return (refuse(ID, message, fact, to),)
+    fact = Fact("the image's ld.so.conf names the compat folder; some ways to start it read that anew", _VLLM, _DATE)
+    return (warn(ID, message, fact, to),)
+
+
+def check(image: ImageFacts, pool: PoolFacts) -> tuple[Finding, ...]:
+    cuda, driver = image.compat_line or image.cuda, pool.driver
+    if cuda is None or driver is None or image.compat_package is not Present.YES or pool.platform is not Platform.LINUX:
+        return ()
+    package = f"cuda-compat-{cuda.major}-{cuda.minor}"
+    branch = _branch(cuda, pool.platform)
+    if branch is None:
+        return ()
+    if driver.branch >= branch:
+        return _older_package(image, pool, package) if driver.branch > branch else ()
+    if pool.host not in _CONTAINERS and pool.host:
+        return ()
+    if image.compat_use == "checked":
+        fact = Fact("the entrypoint takes the compat package only where it starts", _NGC, _DATE)
+        return (note(ID, f"the image itself tries {package}, and does without where it cannot be used", fact),)
+    loaded = image.cuda or cuda
+    floor = major_floor(loaded, pool.platform)
+    native = reaches(loaded, driver, pool.platform) is True
+    needed = not native and (floor is None or driver < floor[0])
+    toolkit = pool.container_toolkit
+    if toolkit is not None and (row := tables.container_toolkit(toolkit)).compat_libraries == "ignored":
+        text = f"container toolkit {row.version} does not use the compat libraries of an image"
+        fact = row.origin.fact(text, "compat_libraries")
+        if needed and reaches(cuda, driver, pool.platform) is False:
+            to = Change("container_toolkit", str(toolkit), str(_next_with_compat(row.version)))
+            message = f"the image relies on {package}, which container toolkit {toolkit} leaves alone"
+            return (refuse(ID, message, fact, to),)
+        return (note(ID, f"container toolkit {toolkit} leaves {package} alone", fact),)
+    fact = Fact(
+        "container toolkits put the image's compat libraries before the driver's when they are of a newer major",
+        _SOURCE,
+        _DATE,
+    )
+    if pool.gpu.forward_compat is Present.NO and not needed:
+        message = (
+            f"{package} of the image is newer than driver {driver}, and the container toolkit loads it: "
+            f"{pool.gpu.name} does not support that (error 804), although CUDA {cuda} itself would run"
+        )
+        if not pool.host:
+            return (warn(ID, message, fact, Change("cuda_compat", "yes", "no")),)
+        return (refuse(ID, message, fact, Change("cuda_compat", "yes", "no")),)
+    if pool.gpu.forward_compat is Present.UNKNOWN and not needed and pool.host and pool.container_toolkit is not None:
+        return (unknown(ID, f"it is not known whether {pool.gpu.name} bears {package}, which the toolkit loads", fact),)
+    return ()
+
+
+RULE = Rule(
+    id=ID,
+    title="Container toolkit and compat packages",
+    says=(
+        "Container toolkits load the compat libraries of an image when they are newer than the host's driver: up to "
+        "1.17.3 by mounting them, from 1.17.5 on by a hook; 1.17.4 does neither. On a GeForce that ends in error 804 "
+        "even where minor-version compatibility would have run the program. NGC images try their package themselves "
+        "and do without where it does not work. A package older than the driver, put before it, is error 803."
+    ),
+    sources=(_SOURCE, fwd.SOURCE, _NGC),
+    severity=Severity.REFUSE,
+    check=check,
+    of_image=("compat_line", "cuda", "compat_package", "compat_use", "environment", "remarks"),
+    of_pool=("gpu", "driver", "platform", "host", "container_toolkit"),
+    reads=("compat_package",),
+    passing={
+        "gpu": "L4",
+        "driver": "535.230.02",
+        "cuda": "12.4",
+        "cuda_compat": "yes",
+        "host": "docker",
+        "container_toolkit": "1.17.4",
+    },
+    failing={
+        "gpu": "L4",
+        "driver": "535.230.02",
+        "cuda": "13.0",
+        "cuda_compat": "yes",
+        "host": "docker",
+        "container_toolkit": "1.17.4",
+    },
+    undecided={
+        "gpu": "RTX A6000",
+        "driver": "535.230.02",
+        "cuda": "12.4",
+        "cuda_compat": "yes",
+        "host": "docker",
+        "container_toolkit": "1.17.8",
+    },
+)

@@ -1,0 +1,93 @@
+"""R-CPU: the image and the wheels are for the host's processor."""
+
+from __future__ import annotations
+
+import re
+
+from packaging.version import Version
+
+from compat.model import Change, Fact, Finding, ImageFacts, Platform, PoolFacts, Severity
+from compat.rules.rule import Rule, refuse, unknown
+
+ID = "R-CPU"
+_DATE = "2026-11-21"
+_OCI = "https://github.com/opencontainers/image-spec/blob/main/image-index.md"
+_PYPI = "https://pypi.org/project/torch/#files"
+_TORCH_ARM = Version("2.11")  # first release whose aarch64 wheel on PyPI has CUDA; before, only the project's own index
+
+_NOT_ALWAYS_MADE = frozenset({"tensorflow", "mxnet", "cupy", "onnxruntime", "bitsandbytes"})  # with CUDA for arm64
+
+
+def check(image: ImageFacts, pool: PoolFacts) -> tuple[Finding, ...]:
+    host = pool.cpu_architecture
+    if not host or image.gpu_free:
+        return ()
+    if image.cpu_architectures:
+        fact = Fact(f"the image is published for {', '.join(image.cpu_architectures)}", _OCI, _DATE)
+        if host not in image.cpu_architectures:
+            to = Change("cpu_arch", host, image.cpu_architectures[0])
+            return (
+                refuse(ID, f"{image.name} is for {', '.join(image.cpu_architectures)}; the host is {host}", fact, to),
+            )
+        return ()
+    from_an_index = image.framework and not image.requires and not image.own_build
+    if host == "arm64" and from_an_index and pool.platform is not Platform.JETSON:
+        return _wheel(image)
+    return ()
+
+
+def _wheel(image: ImageFacts) -> tuple[Finding, ...]:
+    version = image.framework_version
+    if image.framework == "pytorch" and version is not None and version < _TORCH_ARM:
+        if re.search(r"\bcu1\d\d\b", f"{image.name} {image.remarks}".lower()):
+            return ()  # a CUDA variant was asked for by name: the project's own index has those
+        fact = Fact("up to 2.10 the aarch64 wheels of torch on PyPI are built for the CPU", _PYPI, _DATE)
+        message = f"torch {version} from PyPI is a build for the CPU on arm64"
+        return (
+            refuse(ID, message, fact, Change("build", image.build, "a cuXXX wheel of download.pytorch.org, or 2.11")),
+        )
+    if image.framework in _NOT_ALWAYS_MADE and version is None:
+        fact = Fact(f"no table says which releases of {image.framework} have one", "framework.csv", "", verified=False)
+        return (unknown(ID, f"it is not known whether there is a CUDA build of {image.framework} for arm64", fact),)
+    return ()
+
+
+RULE = Rule(
+    id=ID,
+    title="Processor architecture",
+    says=(
+        "An image and its wheels are machine code for one processor architecture: arm64 hosts (GH200, GB200, GB10, "
+        "Jetson, g5g) need arm64 builds, and not every project makes one with CUDA."
+    ),
+    sources=(_OCI, _PYPI),
+    severity=Severity.REFUSE,
+    check=check,
+    of_image=(
+        "gpu_free",
+        "cpu_architectures",
+        "name",
+        "framework",
+        "requires",
+        "own_build",
+        "framework_version",
+        "build",
+        "remarks",
+    ),
+    of_pool=("cpu_architecture", "platform"),
+    reads=("cpu_architecture",),
+    passing={
+        "gpu": "GH200",
+        "driver": "580.95.05",
+        "framework": "torch",
+        "framework_version": "2.11.0",
+        "cpu_arch": "arm64",
+    },
+    failing={
+        "gpu": "GB200",
+        "driver": "580.95.05",
+        "framework": "torch",
+        "framework_version": "2.9.1",
+        "cpu_arch": "arm64",
+    },
+    undecided={"gpu": "GH200", "driver": "580.95.05", "cuda": "12.4", "framework": "bitsandbytes", "cpu_arch": "arm64"},
+)

@@ -1,0 +1,88 @@
+"""R-CUDNN: the GPUs and CUDA lines that a cuDNN release serves."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+from packaging.version import Version
+
+from compat import tables
+from compat.model import Change, Fact, Finding, ImageFacts, PoolFacts, Severity
+from compat.rules.rule import Rule, note, warn
+from compat.tables import Cudnn
+from compat.versions import ComputeCapability, CudaVersion
+
+ID = "R-CUDNN"
+_SOURCE = "https://docs.nvidia.com/deeplearning/cudnn/backend/latest/reference/support-matrix.html"
+
+
+def check(image: ImageFacts, pool: PoolFacts) -> tuple[Finding, ...]:
+    if image.cudnn is None or image.gpu_free or image.cuda is None:
+        return ()
+    return _check(image.cudnn, image.cuda.line, pool.gpu.capability, pool.gpu.name)
+
+
+@lru_cache(4096)
+def _rows(cudnn: Version, cuda: CudaVersion) -> tuple[Cudnn, ...]:
+    """Rows of the newest release at or below this one that is built for the CUDA line's major.
+
+    A major alone (`9`) may be any release of it: all its rows, so that one that serves the GPU is enough.
+    """
+    fitting = [row for row in tables.cudnns() if row.first_cuda.major <= cuda.major <= row.last_cuda.major]
+    fitting = [row for row in fitting if row.first.major == cudnn.major]
+    if len(cudnn.release) == 1:
+        return tuple(fitting)
+    told = cudnn.release[:3]
+    older = [row for row in fitting if row.first <= cudnn or row.first.release[: len(told)] == told]
+    newest = max((row.first for row in older), default=None)
+    return tuple(row for row in older if row.first == newest)
+
+
+def _check(cudnn: Version, cuda: CudaVersion, gpu: ComputeCapability, name: str) -> tuple[Finding, ...]:
+    rows = _rows(cudnn, cuda)
+    if not rows:
+        fact = Fact(f"no table has cuDNN {cudnn} for CUDA {cuda.major}", _SOURCE, "", verified=False)
+        return (note(ID, f"it is not known which GPUs cuDNN {cudnn} for CUDA {cuda.major} serves", fact),)
+    own = [row for row in rows if row.first_cuda <= cuda <= row.last_cuda] or rows
+    row = next((row for row in own if row.lowest <= gpu <= row.highest), own[-1])
+    span = f"compute capability {row.lowest} to {row.highest}"
+    fact = row.origin.fact(
+        f"cuDNN {row.first} for CUDA {row.first_cuda} to {row.last_cuda} serves {span}", "cc_min", "cc_max"
+    )
+    if gpu < row.lowest:
+        newest = _newest_for(cuda, gpu)
+        changes = [Change("cudnn", str(cudnn), newest)] if newest else []
+        message = f"cuDNN {cudnn} has no engines for {name} ({gpu}): convolutions fail or are slow; it serves {span}"
+        return (warn(ID, message, fact, *changes),)
+    if gpu.major > row.highest.major:
+        message = f"cuDNN {cudnn} was made before {name} ({gpu}); it serves {span}"
+        return (warn(ID, message, fact),)
+    return (note(ID, f"cuDNN {cudnn} serves {name} ({gpu})", fact),)
+
+
+def _newest_for(cuda: CudaVersion, gpu: ComputeCapability) -> str:
+    rows = [
+        row
+        for row in tables.cudnns()
+        if row.first_cuda.major <= cuda.major <= row.last_cuda.major and row.lowest <= gpu
+    ]
+    return str(max(rows, key=lambda row: row.first).first) if rows else ""
+
+
+RULE = Rule(
+    id=ID,
+    title="cuDNN",
+    says=(
+        "A cuDNN release has engines for a range of GPUs and is built for a CUDA major: cuDNN 9.11 and newer have none "
+        "for Maxwell, Pascal and Volta, even in their CUDA 12 build."
+    ),
+    sources=(_SOURCE,),
+    severity=Severity.WARN,
+    check=check,
+    of_image=("cudnn", "gpu_free", "cuda"),
+    of_pool=("gpu",),
+    reads=("cudnn",),
+    passing={"gpu": "V100", "driver": "580.95.05", "cuda": "12.6", "cudnn": "9.5.1"},
+    failing={"gpu": "V100", "driver": "580.95.05", "cuda": "12.6", "cudnn": "9.17.0"},
+    undecided={"gpu": "V100", "driver": "580.95.05", "cuda": "12.6", "cudnn": "42.0"},
+)

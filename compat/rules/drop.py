@@ -1,0 +1,173 @@
+"""R-DROP: drivers and toolkits that do not know the GPU, any more or yet."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+from compat import tables
+from compat.model import Change, Fact, Finding, Gpu, ImageFacts, Platform, PoolFacts, Severity
+from compat.rules.arch import best_cubin
+from compat.rules.rule import Question, Rule, refuse, said, unknown, warn
+from compat.tables import Architecture
+from compat.versions import ComputeCapability, CudaVersion, DriverVersion, JetsonVersion
+
+ID = "R-DROP"
+_JETPACK = "https://developer.nvidia.com/embedded/jetpack-archive"
+_TAKES = "https://github.com/NVIDIA/open-gpu-kernel-modules/blob/main/src/nvidia/arch/nvalloc/unix/src/osapi.c"
+# The log of a program that runs on a board without a name, in the days of drivers whose source is not public.
+_NAMELESS = "https://stackoverflow.com/questions/35911252/disable-tensorflow-debugging-information"
+_MATRIX = "https://docs.nvidia.com/datacenter/tesla/drivers/cuda-toolkit-driver-and-architecture-matrix.html"
+
+
+def check(image: ImageFacts, pool: PoolFacts) -> tuple[Finding, ...]:
+    return _by_the_driver(image, pool) + _by_the_toolkit(image, pool)
+
+
+def _by_the_driver(_: ImageFacts, pool: PoolFacts) -> tuple[Finding, ...]:
+    if pool.driver is not None and pool.platform is not Platform.JETSON:
+        return _driver(pool.driver, said(pool.driver), pool.gpu, pool.platform)
+    return _jetson(pool.jetson) if pool.jetson is not None else ()
+
+
+def _by_the_toolkit(image: ImageFacts, pool: PoolFacts) -> tuple[Finding, ...]:
+    maker = image.built_with or image.cuda
+    if maker is None or image.gpu_free or _has_code(image, pool):
+        return ()
+    return _toolkit(maker, pool.gpu.capability, pool.gpu.name)
+
+
+def first_drivers(gpu: Gpu, platform: Platform) -> tuple[DriverVersion, ...]:
+    """Lowest drivers that drive this GPU, one for each branch that a source names; none where no table says.
+
+    Those of its model on Linux and of other boards with its chip, else the first of its architecture.
+    """
+    if gpu.drivers is not None and platform is not Platform.WINDOWS:
+        return gpu.drivers.turns
+    arch = tables.architectures().get(gpu.capability)
+    if arch is None or arch.first_branch is None:
+        return ()
+    if platform is Platform.WINDOWS:
+        return (_first_on_windows(arch, arch.first_branch),)
+    return (tables.first_release(arch.first_branch),)
+
+
+def last_branch(gpu: Gpu) -> int | None:
+    """The last driver branch for this GPU, by NVIDIA's name for it; None where it is driven to this day."""
+    arch = tables.architectures().get(gpu.capability)
+    return gpu.last_branch if gpu.last_branch is not None or arch is None else arch.last_branch
+
+
+def last_driver(gpu: Gpu, platform: Platform) -> DriverVersion | None:
+    """The newest driver for this GPU, which prints as its branch: on Windows 471 to 474 are of branch 470."""
+    last = last_branch(gpu)
+    return None if last is None else _end_of(last, platform)
+
+
+@lru_cache(256)
+def _end_of(branch: int, platform: Platform) -> DriverVersion:
+    return DriverVersion.end_of(tables.counted_to(branch, platform)).given_as(str(branch))
+
+
+def _first_on_windows(arch: Architecture, branch: int) -> DriverVersion:
+    """The driver of the first toolkit that makes code for it; Windows has numbers of its own inside a branch."""
+    known = (
+        tables.floor_of(each, Platform.WINDOWS)[0] for each in tables.toolkits() if each.version.line == arch.first_cuda
+    )
+    return next((each for each in known if each is not None and each.branch >= branch), DriverVersion.start_of(branch))
+
+
+def _has_code(image: ImageFacts, pool: PoolFacts) -> bool:
+    """Is there machine code all the same? Then somebody linked it in, and what the toolkit makes does not matter."""
+    return image.code is not None and best_cubin(image.code, pool.gpu.capability) is not None
+
+
+def _driver(driver: DriverVersion, said: str, gpu: Gpu, platform: Platform) -> tuple[Finding, ...]:
+    arch = tables.architectures().get(gpu.capability)
+    if arch is None:
+        fact = Fact(f"no table has compute capability {gpu.capability}", _MATRIX, "", verified=False)
+        return (unknown(ID, f"it is not known which drivers drive {gpu.name} ({gpu.capability})", fact),)
+    this = f"driver {said}" if said else "a driver"
+    last = last_driver(gpu, platform)
+    if last is not None and driver > last:
+        text = f"the last driver branch for {arch.name} ({gpu.capability}) is {arch.last_branch}"
+        fact = gpu.last_fact or arch.origin.fact(text, "last_driver_branch")
+        message = (
+            f"{this} no longer drives {gpu.name}: {fact.text}"
+            if said
+            else f"{fact.text}: newer ones do not drive {gpu.name}"
+        )
+        return (refuse(ID, message, fact, Change("driver", said, str(last))),)
+    if arch.first_branch is not None and driver.branch < arch.first_branch:
+        fact = arch.origin.fact(
+            f"the first driver branch for {arch.name} ({gpu.capability}) is {arch.first_branch}", "first_driver_branch"
+        )
+        return _too_old(fact, said, gpu, platform)
+    if gpu.drivers is not None and platform is not Platform.WINDOWS and gpu.drivers.lack(driver):
+        kin = gpu.drivers.kin(driver)
+        return _too_old(gpu.drivers.fact, said, gpu, platform) if kin is None else _by_chip(gpu, said, kin.fact)
+    if driver.branch > tables.newest_branch():
+        fact = Fact(f"the newest driver branch of the tables is {tables.newest_branch()}", _MATRIX, "2026-11-20")
+        return (warn(ID, f"{this} is newer than the tables: what it dropped is not known here", fact),)
+    return ()
+
+
+def _too_old(fact: Fact, said: str, gpu: Gpu, platform: Platform) -> tuple[Finding, ...]:
+    message = f"driver {said} does not know {gpu.name} yet: {fact.text}" if said else fact.text
+    first = first_drivers(gpu, platform)
+    return (refuse(ID, message, fact, *(Change("driver", said, str(each)) for each in first[:1])),)
+
+
+def _by_chip(gpu: Gpu, said: str, kin: Fact) -> tuple[Finding, ...]:
+    """A board that the driver does not list, and another one of the same chip that it does."""
+    older = f"driver {said} does not list {gpu.name} yet" if said else f"no driver that old lists {gpu.name}"
+    # rm_is_supported_pci_device asks for the class and a list of old boards, rm_is_supported_device for the chip's id.
+    text = "the kernel module takes a GPU by its chip, not by a list of boards"
+    message = f"{older}, and drives its chip: {kin.text}; {text}: it may run, as a Graphics Device without a name"
+    return (warn(ID, message, Fact(text, f"{_TAKES} ; {_NAMELESS}", "2026-11-21")),)
+
+
+def _jetson(release: JetsonVersion) -> tuple[Finding, ...]:
+    newest = max(each.l4t for each in tables.jetsons())
+    if release <= newest:
+        return ()
+    fact = Fact(f"the newest Jetson Linux of the tables is {newest}", _JETPACK, "2026-11-20")
+    return (warn(ID, f"Jetson Linux {release} is newer than the tables: what it dropped is not known here", fact),)
+
+
+def _toolkit(cuda: CudaVersion, gpu: ComputeCapability, name: str) -> tuple[Finding, ...]:
+    arch = tables.architectures().get(gpu)
+    if arch is None or arch.last_cuda is None or cuda.line <= arch.last_cuda:
+        return ()
+    text = f"the last CUDA with code for {arch.name} ({gpu}) is {arch.last_cuda}"
+    message = f"CUDA {cuda} no longer makes code for {name}: {text}"
+    to = Change("cuda", str(cuda), str(arch.last_cuda))
+    return (refuse(ID, message, arch.origin.fact(text, "last_cuda"), to),)
+
+
+RULE = Rule(
+    id=ID,
+    title="Dropped and not yet known GPUs",
+    says=(
+        "A driver drives a GPU from its first release to its last branch (Fermi 390, Kepler 470, Maxwell, Pascal and "
+        "Volta 580). A model may be younger than its architecture: the GeForce GTX 1650 came with 418.74, Turing with "
+        "410; before that a driver takes it where it lists another board of the same chip. A toolkit makes code for a "
+        "GPU from its first line to its last (CUDA 13 left Maxwell, Pascal and Volta)."
+    ),
+    sources=(
+        _MATRIX,
+        "https://docs.nvidia.com/cuda/cuda-toolkit-release-notes/index.html",
+        "https://packages.ubuntu.com/nvidia-driver-595",
+        _TAKES,
+    ),
+    severity=Severity.REFUSE,
+    check=check,
+    of_image=("built_with", "cuda", "gpu_free", "code"),
+    of_pool=("gpu", "driver", "platform", "jetson"),
+    questions=(
+        Question(_by_the_driver, (), ("gpu", "driver", "platform", "jetson")),
+        Question(_by_the_toolkit, ("built_with", "cuda", "gpu_free", "code"), ("gpu",)),
+    ),
+    passing={"gpu": "V100", "driver": "580.95.05", "cuda": "12.4"},
+    failing={"gpu": "V100", "driver": "595.71.05", "cuda": "12.4"},
+    undecided={"compute_capability": "99.0", "driver": "580.95.05", "cuda": "12.4"},
+)

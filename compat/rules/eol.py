@@ -1,0 +1,48 @@
+"""R-EOL: until when NVIDIA supports a driver branch."""
+
+from __future__ import annotations
+
+from compat import tables
+from compat.model import Finding, ImageFacts, Platform, PoolFacts, Severity
+from compat.rules.rule import Rule, note
+
+ID = "R-EOL"
+_SOURCE = "https://docs.nvidia.com/datacenter/tesla/drivers/supported-drivers-and-cuda-toolkit-versions.html"
+_ON = frozenset({Platform.LINUX, Platform.LINUX_ARM})  # what the sources speak of; GeForce on Windows has other dates
+
+
+def check(image: ImageFacts, pool: PoolFacts) -> tuple[Finding, ...]:  # noqa: ARG001 - every rule has this shape
+    if pool.driver is None or not pool.driver.given or pool.platform not in _ON:
+        return ()
+    row = tables.driver_branches().get(pool.driver.branch)
+    if row is None or row.end_of_life == "n/a":
+        return ()
+    if not row.end_of_life:
+        fact = row.origin.fact(f"no source has the end of life of driver branch {row.branch}", "eol")
+        return (note(ID, f"it is not known until when NVIDIA supports driver branch {row.branch}", fact),)
+    if row.end_of_life == "eol":
+        text = f"driver branch {row.branch} is past its end of life"
+    else:
+        # No clock: what was over on the day on which the source was read is over.
+        is_over = row.end_of_life < row.origin.collected[: len(row.end_of_life)]
+        told = "reached its end of life in" if is_over else "is supported until"
+        text = f"driver branch {row.branch} {told} {row.end_of_life}"
+    return (note(ID, text, row.origin.fact(text, "eol")),)
+
+
+RULE = Rule(
+    id=ID,
+    title="End of life of driver branches",
+    says=(
+        "NVIDIA mends faults of a driver branch until a month that it names. What runs goes on running afterwards, "
+        "without fixes: so this is told, and decides nothing."
+    ),
+    sources=(_SOURCE,),
+    severity=Severity.NOTE,
+    check=check,
+    of_image=(),
+    of_pool=("driver", "platform"),
+    passing={"gpu": "T4", "driver": "580.95.05", "cuda": "12.4"},
+    failing={"gpu": "T4", "driver": "418.88", "cuda": "10.1"},
+    undecided={"gpu": "T4", "driver": "615.31", "cuda": "12.4"},
+)

@@ -1,0 +1,296 @@
+"""R-FRAMEWORK: what a framework's project says of its builds: GPUs, drivers, systems, libraries around it."""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+from typing import NamedTuple
+
+from packaging.version import Version
+
+from compat import tables
+from compat.builds import parts_asked
+from compat.model import Change, Fact, Finding, ImageFacts, Platform, PoolFacts, Severity
+from compat.rules.rule import Rule, note, refuse, warn
+from compat.tables import FrameworkFloor, FrameworkLibrary
+from compat.versions import ComputeCapability
+
+ID = "R-FRAMEWORK"
+_DATE = "2026-11-21"
+_TF_WINDOWS = "https://www.tensorflow.org/install/pip#windows-native"
+_JAX_PLATFORMS = "https://docs.jax.dev/en/latest/installation.html"
+_VLLM = "https://docs.vllm.ai/en/latest/getting_started/installation/gpu.html"
+# "CuDNN library needs to have matching major version and equal or higher minor version": TensorFlow, and XLA in JAX.
+# Source: https://github.com/tensorflow/tensorflow/issues/60913
+_ASKS_FOR_MINOR = frozenset({"tensorflow", "jax"})
+_LAST_TF_ON_WINDOWS = Version("2.11")
+
+
+def check(image: ImageFacts, pool: PoolFacts) -> tuple[Finding, ...]:
+    if image.gpu_free:
+        fact = image.cuda_fact or Fact("a build without CUDA", "the case", "")
+        shown = " ".join(filter(None, (image.framework, str(image.framework_version or "")))) or image.name
+        if image.is_whole:
+            for_gpus_elsewhere = image.framework or image.build == "cpu"
+            return (warn(ID, for_cpu(shown), fact) if for_gpus_elsewhere else note(ID, NO_GPU_USE, fact),)
+        return (
+            refuse(
+                ID,
+                f"{shown} is built for the CPU only: it does not use the GPU",
+                fact,
+                Change("build", "cpu", "a CUDA build"),
+            ),
+        )
+    found: list[Finding] = []
+    if image.lowest_capability is not None and pool.gpu.capability < image.lowest_capability:
+        fact = (image.code.fact if image.code else image.cuda_fact) or Fact(image.name, "the image's notes", "")
+        asks = f"{image.name} asks for compute capability {image.lowest_capability}"
+        message = f"{asks}; {pool.gpu.name} has {pool.gpu.capability}"
+        found.append(refuse(ID, message, fact))
+    if not image.framework:
+        return tuple(found)
+    found += _floors(image, pool)
+    found += _system(image, pool)
+    found += _stated_driver(image, pool)
+    found += _libraries_around(image)
+    found += _c_library(image, pool)
+    return tuple(found)
+
+
+NO_GPU_USE = (
+    "nothing in the image uses a GPU, so it runs with any GPU and driver; what is installed on top of it, or while it "
+    "runs, is not known"
+)
+
+
+def for_cpu(builds: str) -> str:
+    """What is said of an image whose frameworks are builds for the CPU."""
+    return f"{builds}: built for the CPU only; the image runs anywhere, and uses no GPU"
+
+
+class Asked(NamedTuple):
+    """What is known of a framework, as far as floors ask for it."""
+
+    framework: str
+    version: Version | None
+    build: str
+    cuda_major: int
+    text: str  # name and remarks
+    own_build: bool
+
+
+def _floors(image: ImageFacts, pool: PoolFacts) -> tuple[Finding, ...]:
+    major = image.cuda.major if image.cuda else 0
+    text = f"{image.name} {image.remarks}"
+    asked = Asked(image.framework, image.framework_version, image.build, major, text, image.own_build)
+    return _floor_findings(asked, pool.gpu.capability, pool.gpu.name)
+
+
+def _floor_findings(asked: Asked, gpu: ComputeCapability, gpu_name: str) -> tuple[Finding, ...]:
+    found = []
+    for floor in _floors_of(asked):
+        if gpu >= floor.capability and (floor.highest is None or gpu <= floor.highest):
+            continue
+        shown = f"{floor.framework} {asked.version}" if asked.version else floor.framework
+        fact = floor.origin.fact(f"{shown}: {floor.reason}", "cc_min", "cc_max", "from_version", "to_version")
+        span = f"{floor.capability} to {floor.highest}" if floor.highest else f"{floor.capability}"
+        message = f"{shown} asks for compute capability {span} ({floor.reason}); {gpu_name} has {gpu}"
+        found.append(refuse(ID, message, fact) if floor.severity == "refuse" else warn(ID, message, fact))
+    return tuple(found)
+
+
+def _floors_of(asked: Asked) -> list[FrameworkFloor]:
+    framework, version, major = asked.framework, asked.version, asked.cuda_major
+    keys = [framework, f"{framework}[cu{major}]", f"{framework}[cuda{major}]", f"{framework}-cuda{major}x"]
+    keys += parts_asked(framework, f"{asked.text} {asked.build}")
+    rows = [row for key in keys for row in tables.framework_floors().get(key, ())]
+    rows = [row for row in rows if not (row.of_wheels and asked.own_build)]
+    if version is None:
+        return [row for row in rows if row.before is None and row.first == Version("0")]
+    return [row for row in rows if row.first <= version and (row.before is None or version < row.before)]
+
+
+def _system(image: ImageFacts, pool: PoolFacts) -> list[Finding]:
+    native = pool.platform is Platform.WINDOWS and pool.host != "wsl"
+    version = image.framework_version
+    if image.framework == "tensorflow" and native and (version is None or version >= _LAST_TF_ON_WINDOWS):
+        fact = Fact("TensorFlow 2.10 was the last release with GPU support on native Windows", _TF_WINDOWS, _DATE)
+        to = Change("framework_version", str(version or ""), "2.10")
+        return [refuse(ID, f"TensorFlow {version or ''} has no CUDA on native Windows; use WSL, or 2.10", fact, to)]
+    if image.framework in {"jax", "vllm", "rapids"} and native:
+        source = {"jax": _JAX_PLATFORMS, "vllm": _VLLM}.get(image.framework, "https://docs.rapids.ai/install/")
+        fact = Fact(f"{image.framework} has no CUDA builds for native Windows", source, _DATE)
+        return [
+            refuse(
+                ID,
+                f"{image.framework} does not use the GPU on native Windows; use WSL",
+                fact,
+                Change("host", pool.host, "wsl"),
+            )
+        ]
+    if image.framework == "jax" and pool.host == "wsl":
+        fact = Fact("JAX calls CUDA under WSL2 experimental", _JAX_PLATFORMS, _DATE)
+        return [warn(ID, "JAX calls its support for CUDA under WSL2 experimental", fact)]
+    return []
+
+
+def _stated_driver(image: ImageFacts, pool: PoolFacts) -> list[Finding]:
+    floor = image.stated_driver
+    if floor is None or pool.driver is None or pool.driver >= floor or pool.platform is not Platform.LINUX:
+        return []
+    fact = image.cuda_fact or Fact(f"{image.framework} asks for driver {floor}", "framework.csv", _DATE)
+    message = (
+        f"{image.framework} {image.framework_version or ''} asks for driver {floor} or newer; this one is {pool.driver}"
+    )
+    return [warn(ID, message, fact, Change("driver", str(pool.driver), str(floor)))]
+
+
+def _libraries_around(image: ImageFacts) -> list[Finding]:
+    """A build that loads CUDA from the image needs libraries of its own major there."""
+    if image.carries_cuda or image.built_with is None:
+        return []
+    if image.system_cuda is None:
+        return _cudnn_around(image)
+    own, around = image.built_with, image.system_cuda
+    strict = own.major < 11  # before CUDA 11 the libraries are named after the minor
+    if own.major != around.major or (strict and own.minor != around.minor):
+        fact = image.cuda_fact or Fact(f"built for CUDA {own}", "framework.csv", _DATE)
+        message = (
+            f"{image.framework} {image.framework_version or ''} is built for CUDA {own.line} and loads its libraries "
+            f"from the image, which has CUDA {around.line}: it does not find them and stays on the CPU"
+        )
+        return [refuse(ID, message, fact, Change("cuda", str(around), str(own.line)))]
+    return _cudnn_around(image)
+
+
+def _cudnn_around(image: ImageFacts) -> list[Finding]:
+    """XLA and TensorFlow want the major that they were built with, and at least that minor; others the major."""
+    if image.cudnn is None or image.framework_version is None or image.own_build:
+        return []
+    row = _cudnn(image.framework, image.framework_version, image.build, image.cuda.major if image.cuda else 0)
+    wanted = re.match(r"\d+(\.\d+)*", row.minimum) if row else None
+    if row is None or wanted is None:
+        return []
+    minimum = Version(wanted[0])
+    shown = f"{image.framework} {image.framework_version}"
+    fact = row.origin.fact(f"{row.framework} {row.version} is built with cuDNN {row.minimum}", "minimum")
+    to = Change("cudnn", str(image.cudnn), str(minimum))
+    if image.cudnn.major != minimum.major:
+        return [refuse(ID, f"{shown} loads cuDNN {minimum.major}; the image has cuDNN {image.cudnn}", fact, to)]
+    if len(image.cudnn.release) >= 2 and image.cudnn < Version(".".join(map(str, minimum.release[:2]))):
+        message = f"{shown} was built with cuDNN {minimum}; the image has the older {image.cudnn}"
+        if image.framework in _ASKS_FOR_MINOR:
+            return [refuse(ID, f"{message}, and it asks for an equal or higher minor", fact, to)]
+        return [warn(ID, message, fact, to)]
+    return []
+
+
+def _c_library(image: ImageFacts, pool: PoolFacts) -> list[Finding]:
+    """Wheels name the oldest C library that they load, for each processor."""
+    have = image.glibc or (pool.glibc if pool.host in {"bare", "wsl"} else None)
+    if have is None or image.framework_version is None or image.own_build:
+        return []
+    processor = "aarch64" if pool.cpu_architecture == "arm64" else "x86_64"
+    row = _newest_glibc(image.framework, image.framework_version, processor, image.cuda.major if image.cuda else 0)
+    if row is None or have >= Version(row.minimum):
+        return []
+    fact = row.origin.fact(f"wheels of {row.framework} {row.version} need glibc {row.minimum}", "minimum")
+    message = f"{image.framework} {image.framework_version} needs glibc {row.minimum}; the image has {have}"
+    return [refuse(ID, message, fact, Change("image_glibc", str(have), row.minimum))]
+
+
+@lru_cache(1024)
+def _newest_glibc(framework: str, version: Version, processor: str, cuda_major: int) -> FrameworkLibrary | None:
+    """The row with the newest C library: of the framework, or of what it installs for a CUDA (`jax[cuda12]`)."""
+    rows = [
+        row
+        for name in (framework, f"{framework}[cuda{cuda_major}]")
+        for row in _libraries(name, version, "glibc")
+        if row.variant in {"", processor} and re.fullmatch(r"\d+\.\d+", row.minimum)
+    ]
+    return max(rows, key=lambda row: Version(row.minimum), default=None)
+
+
+@lru_cache(1024)
+def _cudnn(framework: str, version: Version, build: str, cuda_major: int) -> FrameworkLibrary | None:
+    """The row for this version, of this build if there are several, else of a build for this CUDA."""
+    fitting = {row.variant: row for row in reversed(_libraries(framework, version, "cudnn"))}
+    named = (fitting[name] for name in (build, f"cuda{cuda_major}", *reversed(fitting)) if name in fitting)
+    return next(named, None)
+
+
+def _libraries(framework: str, version: Version, library: str) -> list[FrameworkLibrary]:
+    rows = tables.framework_libraries().get(framework, ())
+    return [row for row in rows if row.library == library and _is_for(row, version)]
+
+
+def _is_for(row: FrameworkLibrary, version: Version) -> bool:
+    if row.version.endswith(".*"):
+        wanted = tuple(int(part) for part in row.version[:-2].split("."))
+        return version.release[: len(wanted)] == wanted
+    return row.version[:1].isdigit() and Version(row.version) == version
+
+
+RULE = Rule(
+    id=ID,
+    title="Framework builds",
+    says=(
+        "A framework build runs the CUDA it was made for: a wheel brings its own, and that one counts, not the image's "
+        "around it. Projects state the lowest GPU, the systems and the drivers of their releases; builds that load "
+        "CUDA from the image need libraries of their own major there, TensorFlow and JAX a cuDNN of an equal or higher "
+        "minor too; a build for the CPU uses no GPU."
+    ),
+    sources=(
+        "https://pytorch.org/get-started/previous-versions/",
+        "github:tensorflow/docs site/en/install/source.md",
+        _JAX_PLATFORMS,
+    ),
+    severity=Severity.REFUSE,
+    check=check,
+    of_image=(
+        "own_build",
+        "gpu_free",
+        "is_whole",
+        "cuda_fact",
+        "framework",
+        "framework_version",
+        "name",
+        "lowest_capability",
+        "code",
+        "cuda",
+        "build",
+        "remarks",
+        "stated_driver",
+        "carries_cuda",
+        "built_with",
+        "system_cuda",
+        "cudnn",
+        "glibc",
+    ),
+    of_pool=("gpu", "driver", "platform", "host", "glibc", "cpu_architecture"),
+    reads=(
+        "framework",
+        "gpu_free",
+        "lowest_capability",
+    ),
+    passing={
+        "gpu": "L40S",
+        "driver": "550.90.07",
+        "cuda": "12.3",
+        "framework": "flash-attn",
+        "framework_version": "2.6.3",
+    },
+    failing={
+        "gpu": "T4",
+        "driver": "535.104.05",
+        "cuda": "12.1",
+        "framework": "flash-attn",
+        "framework_version": "2.4.2",
+    },
+    undecided={
+        "gpu": "T4",
+        "driver": "535.104.05",
+        "framework": "a-framework-nobody-knows",
+        "framework_version": "1.0",
+    },
+)

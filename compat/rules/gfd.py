@@ -1,0 +1,82 @@
+"""R-GFD: the product label of a GPU changes with the driver."""
+
+from __future__ import annotations
+
+from compat.model import Change, Fact, Finding, ImageFacts, PoolFacts, Severity
+from compat.names import FIRST_BRANCH_WITH_MAKER, UnknownGpu, find_gpus, mig_profile
+from compat.rules.rule import Rule, note, refuse, unknown
+from compat.tables import GpuModel
+
+ID = "R-GFD"
+_SOURCE = "github:NVIDIA/k8s-device-plugin internal/lm/resource.go, README.md"
+_DATE = "2026-11-20"
+_LABEL = "NODE_SELECTOR_GPU_PRODUCT"
+
+
+def check(image: ImageFacts, pool: PoolFacts) -> tuple[Finding, ...]:
+    label = dict(image.environment).get(_LABEL)
+    if not label or pool.host != "kubernetes":
+        return ()
+    fact = Fact(
+        "nvidia.com/gpu.product is the driver's name of the GPU with dashes; drivers from 465 on put NVIDIA in front",
+        _SOURCE,
+        _DATE,
+    )
+    try:
+        models = find_gpus(label)
+    except UnknownGpu:
+        return (unknown(ID, f"no GPU of the tables has the product label {label[:60]}", fact),)
+    if all(model.compute_capability != pool.gpu.capability for model in models):
+        return (refuse(ID, f"a selector for {label} does not find {pool.gpu.name}", fact),)
+    if pool.gpu.mig and (profile := mig_profile(label)) and profile != pool.gpu.mig:
+        return (refuse(ID, f"a selector for {label} does not find a slice {pool.gpu.mig}", fact),)
+    if pool.driver is not None and (meant := _as_labelled(label, models, pool.driver.branch)) != label:
+        to = Change("env", f"{_LABEL}={label}", f"{_LABEL}={meant}")
+        return (refuse(ID, f"driver {pool.driver} labels it {meant}, not {label}", fact, to),)
+    return (note(ID, f"{label} is a label that {pool.gpu.name} may have", fact),)
+
+
+def _as_labelled(label: str, models: tuple[GpuModel, ...], branch: int) -> str:
+    """The label as a driver of this branch has it. `Tesla-T4` has never had the maker in front."""
+    if branch < FIRST_BRANCH_WITH_MAKER:
+        return label.removeprefix("NVIDIA-")
+    product = label.removesuffix("-SHARED").partition("-MIG-")[0]
+    has_now = any(model.gfd_product == f"NVIDIA-{product}" for model in models)
+    return f"NVIDIA-{label}" if has_now else label
+
+
+RULE = Rule(
+    id=ID,
+    title="Product labels of GPU feature discovery",
+    says=(
+        "nvidia.com/gpu.product is the driver's product name with dashes. It changes with the driver (older ones leave "
+        "out NVIDIA), with MIG and with sharing, so a node selector must match what this driver reports."
+    ),
+    sources=(_SOURCE,),
+    severity=Severity.REFUSE,
+    check=check,
+    of_image=("environment",),
+    of_pool=("gpu", "driver", "host"),
+    reads=("environment",),
+    passing={
+        "gpu": "A100-SXM4-40GB",
+        "driver": "535.129.03",
+        "cuda": "12.2",
+        "host": "kubernetes",
+        "env": "NODE_SELECTOR_GPU_PRODUCT=NVIDIA-A100-SXM4-40GB",
+    },
+    failing={
+        "gpu": "A100-SXM4-40GB",
+        "driver": "450.80.02",
+        "cuda": "11.0",
+        "host": "kubernetes",
+        "env": "NODE_SELECTOR_GPU_PRODUCT=NVIDIA-A100-SXM4-40GB",
+    },
+    undecided={
+        "gpu": "A100-SXM4-40GB",
+        "driver": "535.129.03",
+        "cuda": "12.2",
+        "host": "kubernetes",
+        "env": "NODE_SELECTOR_GPU_PRODUCT=NVIDIA-Q9000",
+    },
+)

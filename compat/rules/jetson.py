@@ -1,0 +1,196 @@
+"""R-JETSON: Jetson has a driver line and images of its own: L4T, which JetPack brings with one CUDA."""
+
+from __future__ import annotations
+
+import re
+from enum import Enum
+from functools import lru_cache
+
+from compat import tables
+from compat.model import Change, Fact, Finding, ImageFacts, Platform, PoolFacts, Present, Severity
+from compat.rules.rule import Rule, note, refuse, unknown, warn
+from compat.tables import Jetson
+from compat.versions import ComputeCapability, CudaVersion, JetsonVersion
+
+ID = "R-JETSON"
+_SOURCE = "https://docs.nvidia.com/cuda/cuda-for-tegra-appnote/index.html"
+_DATE = "2026-11-21"
+_NGC = "https://docs.nvidia.com/deeplearning/frameworks/support-matrix/index.html"
+_JETPACK_7 = "https://developer.nvidia.com/embedded/jetpack/downloads/archive-7.0.md"
+_COMPATIBLE = "https://github.com/dusty-nv/jetson-containers/blob/master/jetson_containers/l4t_version.py"
+_LINES = "containers run on the L4T line that they are made for (R32.7, R35, R36), not on another"
+_HOSTS_LIBRARIES = 32  # up to here a container takes CUDA from the host, from 34 on it brings it
+_SPLIT = (36, 4)
+_LIKE_SERVERS = 38  # from JetPack 7 on a Jetson runs what arm64 servers run
+_FOR_JETSON = re.compile(r"(?:^|/)l4t-[a-z]|(?:^|/)dustynv/|[:-]igpu\b|-igpu$", re.IGNORECASE)
+_FOR_SERVERS = re.compile(r"sbsa", re.IGNORECASE)
+_OF_NGC = re.compile(r"(?:^|/)nvcr\.io/nvidia/(?:pytorch|tensorflow|jax|tritonserver|tensorrt)[:@]", re.IGNORECASE)
+
+
+@lru_cache(256)
+def jetpack_of(release: JetsonVersion) -> Jetson | None:
+    """The JetPack of an L4T release: its own row, or the newest one of the same release line before it."""
+    rows = [row for row in tables.jetsons() if row.l4t.release == release.release and row.l4t <= release]
+    return max(rows, key=lambda row: row.l4t, default=None)
+
+
+def check(image: ImageFacts, pool: PoolFacts) -> tuple[Finding, ...]:
+    if pool.platform is not Platform.JETSON:
+        return _elsewhere(image, pool)
+    if (servers := _of_servers(image, pool)) is not None:
+        return (servers,)
+    made = () if image.l4t is None else (_made_for(image.l4t, image, pool),)
+    if image.cuda is None or any(each.severity is Severity.REFUSE for each in made):
+        return made
+    if pool.jetson is None:
+        return made or _without_release(image, pool)
+    return (*made, _on(image, pool, pool.jetson, image.cuda.line))
+
+
+def _without_release(image: ImageFacts, pool: PoolFacts) -> tuple[Finding, ...]:
+    """Nobody says which JetPack: then one that brings this very CUDA is meant."""
+    brings = [
+        row
+        for row in tables.jetsons()
+        if image.cuda is not None and row.cuda.line == image.cuda.line and pool.gpu.capability in row.modules
+    ]
+    if brings and not image.is_opaque:
+        pack = brings[-1]
+        fact = pack.origin.fact(f"JetPack {pack.jetpack} (L4T {pack.l4t}) brings CUDA {pack.cuda}", "cuda", "l4t")
+        return (note(ID, f"{fact.text}: read as that, because the case names no L4T release", fact),)
+    fact = Fact("what runs on a Jetson depends on its L4T release", _SOURCE, _DATE)
+    return (unknown(ID, "the Jetson's L4T release or JetPack is not known", fact, Change("driver", "", "JetPack 6.2")),)
+
+
+def _on(image: ImageFacts, pool: PoolFacts, release: JetsonVersion, cuda: CudaVersion) -> Finding:
+    """A CUDA line on an L4T release."""
+    row = jetpack_of(release)
+    if row is None:
+        fact = Fact(f"no table has L4T {release}", _SOURCE, "", verified=False)
+        return unknown(ID, f"it is not known which CUDA L4T {release} brings", fact)
+    fact = row.origin.fact(f"JetPack {row.jetpack} (L4T {row.l4t}) brings CUDA {row.cuda}", "cuda", "l4t")
+    if row.modules and pool.gpu.capability not in row.modules:
+        return refuse(ID, f"JetPack {row.jetpack} is not for {pool.gpu.name} ({pool.gpu.capability})", fact)
+    if cuda <= row.cuda.line:
+        return note(ID, f"{fact.text}, which runs CUDA {cuda}", fact)
+    same_major = cuda.major == row.cuda.major and cuda.major >= 11
+    if row.upgradable_to is not None and cuda <= row.upgradable_to.line:
+        if image.compat_package is Present.YES:
+            return note(ID, f"a compat package brings CUDA {cuda} to JetPack {row.jetpack}", fact)
+        if not same_major:
+            message = f"{fact.text}; CUDA {cuda} needs its compat package"
+            return refuse(ID, message, fact, Change("cuda_compat", "", "yes"))
+    if same_major:
+        return note(ID, f"{fact.text}; CUDA {cuda} runs by minor-version compatibility", fact)
+    newer = next(
+        (each for each in tables.jetsons() if each.cuda.line >= cuda and pool.gpu.capability in each.modules), None
+    )
+    to = [Change("driver", str(release), str(newer.l4t))] if newer else []
+    return refuse(ID, f"{fact.text}; CUDA {cuda} is newer", fact, *to)
+
+
+@lru_cache(4096)
+def is_for_jetson(name: str) -> bool:
+    """Does an image's name say that it is made for Jetson modules? `dustynv/…-sbsa-…` is for arm64 servers."""
+    return bool(_FOR_JETSON.search(name)) and not _FOR_SERVERS.search(name)
+
+
+def _elsewhere(image: ImageFacts, pool: PoolFacts) -> tuple[Finding, ...]:
+    """An image for Jetson on another machine: its libraries are those of Tegra, its code is for that chip alone."""
+    if not is_for_jetson(image.name) or (image.l4t is not None and image.l4t.release >= _LIKE_SERVERS):
+        return ()
+    fact = Fact("CUDA for Tegra is a target of its own: programs built for it do not run on other GPUs", _SOURCE, _DATE)
+    return (refuse(ID, f"{image.name} is made for Jetson, and {pool.gpu.name} is no Jetson", fact),)
+
+
+def _of_servers(image: ImageFacts, pool: PoolFacts) -> Finding | None:
+    """An NGC image without -igpu on a Jetson before JetPack 7: it is for arm64 servers, with code for their GPUs."""
+    if pool.jetson is None or pool.jetson.release >= _LIKE_SERVERS or image.code is not None:
+        return None
+    if not _OF_NGC.search(image.name) or is_for_jetson(image.name):
+        return None
+    fact = Fact("NGC images for Jetson have tags with -igpu; the others are for servers", _NGC, "", verified=False)
+    to = Change("image", image.name, f"{image.name}-igpu")
+    return unknown(
+        ID, f"{image.name} is for arm64 servers: whether it has code for {pool.gpu.name} is not known", fact, to
+    )
+
+
+def _made_for(l4t: JetsonVersion, image: ImageFacts, pool: PoolFacts) -> Finding:
+    """An image that is made for one L4T release, on a host with that or another one, or with one that nobody says."""
+    fit = [row for row in tables.jetsons() if pool.gpu.capability in row.modules and _fits(l4t, row.l4t) is _Fit.YES]
+    host = pool.jetson
+    if host is None:
+        fact = Fact(f"{image.name} is made for L4T {l4t}", _COMPATIBLE, _DATE)
+        if not fit:
+            return refuse(ID, f"{fact.text}, which is not for {pool.gpu.name} ({pool.gpu.capability})", fact)
+        return note(
+            ID, f"{fact.text}: the host is read as one of that line, because the case names no L4T release", fact
+        )
+    row = jetpack_of(host)
+    if row is not None and row.modules and pool.gpu.capability not in row.modules:
+        fact = row.origin.fact(f"JetPack {row.jetpack} (L4T {row.l4t}) is for {_listed(row.modules)}", "modules")
+        return refuse(ID, f"{fact.text}, not for {pool.gpu.name} ({pool.gpu.capability})", fact)
+    fact = Fact(_LINES, _COMPATIBLE, _DATE)
+    message = f"{image.name} is made for L4T {l4t}; the host has L4T {host}"
+    match _fits(l4t, host):
+        case _Fit.NO:
+            return refuse(
+                ID, f"{message}: {_LINES}", fact, *(Change("driver", str(host), str(each.l4t)) for each in fit[:1])
+            )
+        case _Fit.UNSAID:
+            return unknown(ID, f"{message}: whether JetPack 7 runs it is not known", fact)
+        case _Fit.LIKELY:
+            return warn(ID, f"{message}: it is made for another release of that line, and may miss libraries", fact)
+    return note(ID, message, fact)
+
+
+class _Fit(Enum):
+    """Does an image for one L4T release run on another?"""
+
+    YES = "yes"
+    LIKELY = "likely"
+    UNSAID = "unsaid"
+    NO = "no"
+
+
+def _fits(image: JetsonVersion, host: JetsonVersion) -> _Fit:
+    """As l4t_version_compatible of jetson-containers has it; that is stricter in R36 than the pages of its images are.
+
+    On R32 a container takes CUDA, cuDNN and TensorRT from the host, so an older image finds newer libraries there.
+    """
+    if min(image, host).release >= _LIKE_SERVERS:
+        return _Fit.YES  # what is in it counts
+    if image.release != host.release:
+        return _Fit.UNSAID if host.release >= _LIKE_SERVERS > image.release > _HOSTS_LIBRARIES else _Fit.NO
+    if image.release > _HOSTS_LIBRARIES:
+        halves = {each.release == _SPLIT[0] and each.revision >= _SPLIT[1] for each in (image, host)}
+        return _Fit.YES if len(halves) == 1 else _Fit.LIKELY
+    if image.revision == host.revision:
+        return _Fit.YES
+    packs = jetpack_of(image), jetpack_of(host)
+    same_cuda = all(packs) and len({pack.cuda.line for pack in packs if pack is not None}) == 1
+    return _Fit.LIKELY if same_cuda and image < host else _Fit.NO
+
+
+def _listed(capabilities: tuple[ComputeCapability, ...]) -> str:
+    return ", ".join(map(str, capabilities))
+
+
+RULE = Rule(
+    id=ID,
+    title="Jetson",
+    says=(
+        "A Jetson's driver is part of its L4T release: a JetPack brings one CUDA, JetPack 5 and newer take later CUDA "
+        "by compat packages, and images must be made for the L4T line of the host; from JetPack 7 on those for arm64 "
+        "servers run too. Images for Jetson run nowhere else. Numbers of other drivers say nothing here."
+    ),
+    sources=(_SOURCE, _COMPATIBLE, _JETPACK_7, "https://developer.nvidia.com/embedded/jetpack-archive"),
+    severity=Severity.REFUSE,
+    check=check,
+    of_image=("code", "cuda", "is_opaque", "compat_package", "l4t", "name"),
+    of_pool=("gpu", "platform", "jetson"),
+    passing={"gpu": "Jetson AGX Orin", "driver": "JetPack 6.2", "cuda": "12.6", "os": "l4t"},
+    failing={"gpu": "Jetson Nano", "driver": "JetPack 4.6", "cuda": "11.4", "os": "l4t"},
+    undecided={"gpu": "Jetson AGX Orin", "cuda": "12.5", "os": "l4t"},
+)

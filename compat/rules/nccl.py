@@ -1,0 +1,59 @@
+"""R-NCCL: NCCL carries machine code of its own; without code for the GPU, several GPUs do not work together."""
+
+from __future__ import annotations
+
+from packaging.version import Version
+
+from compat import tables
+from compat.model import Fact, Finding, ImageFacts, PoolFacts, Severity
+from compat.rules.arch import compiles, listed, runs
+from compat.rules.rule import Rule, note, warn
+from compat.versions import ComputeCapability
+
+ID = "R-NCCL"
+_SOURCE = "https://docs.nvidia.com/deeplearning/nccl/release-notes/index.html"
+
+
+def check(image: ImageFacts, pool: PoolFacts) -> tuple[Finding, ...]:
+    if image.nccl is None or image.gpu_free:
+        return ()
+    return _check(image.nccl, pool.gpu.capability, pool.gpu.name)
+
+
+def _check(nccl: Version, gpu: ComputeCapability, name: str) -> tuple[Finding, ...]:
+    older = [row for row in tables.nccls() if row.version <= nccl]
+    if not older:
+        fact = Fact(f"no table has the code of NCCL {nccl}", _SOURCE, "", verified=False)
+        return (note(ID, f"it is not known which GPUs NCCL {nccl} has code for", fact),)
+    row = older[-1]
+    fact = row.origin.fact(f"NCCL {row.version} has machine code {listed(row.cubins)}", "sm_list", "ptx")
+    covered = any(runs(target, gpu) for target in row.cubins) or any(compiles(target, gpu) for target in row.ptx or ())
+    if covered:
+        return (note(ID, f"NCCL {nccl} has code for {name}", fact),)
+    message = f"NCCL {nccl} has no code for {name} ({gpu}): jobs on several GPUs fail"
+    return (warn(ID, message, fact),)
+
+
+RULE = Rule(
+    id=ID,
+    title="NCCL",
+    says=(
+        "NCCL, through which several GPUs work together, carries machine code of its own; an image whose NCCL has none "
+        "for the GPU runs on one GPU and fails on several."
+    ),
+    sources=(_SOURCE,),
+    severity=Severity.WARN,
+    check=check,
+    of_image=("nccl", "gpu_free"),
+    of_pool=("gpu",),
+    reads=("nccl",),
+    passing={"gpu": "H100", "driver": "580.95.05", "image": "nvcr.io/nvidia/pytorch:24.05-py3"},
+    failing={
+        "gpu": "B200",
+        "driver": "580.95.05",
+        "image": "nvcr.io/nvidia/mxnet:24.05-py3",
+        "sm_list": "9.0",
+        "ptx": "9.0",
+    },
+    undecided={"gpu": "V100", "driver": "418.88", "image": "nvcr.io/nvidia/pytorch:19.06-py3"},
+)

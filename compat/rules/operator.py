@@ -1,0 +1,77 @@
+"""R-OPERATOR: the GPU operator installs a driver of its own choice, unless it is pinned."""
+
+from __future__ import annotations
+
+from functools import cache, lru_cache
+
+from packaging.version import Version
+
+from compat import tables
+from compat.model import Fact, Finding, ImageFacts, PoolFacts, Severity
+from compat.rules.drop import last_driver
+from compat.rules.rule import Rule, note, unknown
+from compat.tables import Row
+from compat.versions import DriverVersion, parse_release
+
+ID = "R-OPERATOR"
+_SOURCE = "github:NVIDIA/gpu-operator deployments/gpu-operator/values.yaml"
+
+
+@lru_cache(256)
+def operator_row(text: str) -> Row | None:
+    """The row of an operator release such as v25.10.0; None where no table has it."""
+    try:
+        wanted = parse_release(text.strip().lower().removeprefix("gpu-operator").strip(" -:").removeprefix("v"))
+    except ValueError:
+        return None
+    return _rows().get(wanted)
+
+
+@cache
+def _rows() -> dict[Version, Row]:
+    """Operator release → its row."""
+    rows = tables.by_key("gpu_operator", "operator_version")
+    return {parse_release(release.removeprefix("v")): row for release, (row,) in rows.items()}
+
+
+def driver_of(row: Row) -> DriverVersion:
+    return DriverVersion.parse(row["default_driver"])
+
+
+def check(image: ImageFacts, pool: PoolFacts) -> tuple[Finding, ...]:  # noqa: ARG001 - every rule has this shape
+    if not pool.operator:
+        return ()
+    row = operator_row(pool.operator)
+    if row is None:
+        fact = Fact(f"no table has GPU operator {pool.operator[:40]}", _SOURCE, "", verified=False)
+        return (unknown(ID, f"it is not known which driver GPU operator {pool.operator[:40]} installs", fact),)
+    default = driver_of(row)
+    fact = tables.origin(row).fact(
+        f"GPU operator {row['operator_version']} installs driver {default} by default", "default_driver"
+    )
+    last = last_driver(pool.gpu, pool.platform)
+    if pool.driver == default or pool.driver is None:
+        return (note(ID, fact.text, fact),)
+    if last is not None and default > last >= pool.driver:
+        message = f"{fact.text}, which no longer drives {pool.gpu.name}: keep driver.version pinned to {pool.driver}"
+        return (note(ID, message, fact),)
+    return (note(ID, f"{fact.text}; this pool says {pool.driver}", fact),)
+
+
+RULE = Rule(
+    id=ID,
+    title="GPU operator's driver",
+    says=(
+        "Each release of the GPU operator installs a default driver unless driver.version is pinned. v26.7.0 moved the "
+        "default to 595, which Maxwell, Pascal and Volta do not survive."
+    ),
+    sources=(_SOURCE,),
+    severity=Severity.UNKNOWN,
+    check=check,
+    of_image=(),
+    of_pool=("gpu", "driver", "operator", "platform"),
+    reads=("operator",),
+    passing={"gpu": "T4", "cuda": "13.0", "operator": "v25.10.0", "host": "kubernetes"},
+    failing={"gpu": "V100", "cuda": "12.4", "operator": "v77.7.0", "host": "kubernetes"},
+    undecided={"gpu": "T4", "driver": "580.95.05", "cuda": "13.0", "operator": "v99.1.0", "host": "kubernetes"},
+)

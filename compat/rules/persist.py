@@ -1,0 +1,55 @@
+"""R-PERSIST: without a client that holds the GPU open, each start sets the driver up anew."""
+
+from __future__ import annotations
+
+from compat import tables
+from compat.model import Finding, ImageFacts, PoolFacts, Severity
+from compat.rules import eks
+from compat.rules.rule import Rule, note, warn
+
+ID = "R-PERSIST"
+_SOURCE = "https://docs.nvidia.com/deploy/driver-persistence/"
+_DATE = "2026-11-20"
+
+
+def check(image: ImageFacts, pool: PoolFacts) -> tuple[Finding, ...]:  # noqa: ARG001 - every rule has this shape
+    row = eks.image_row(pool)
+    if row is None or row["nvidia_driver"] == "none":
+        return ()
+    fact = tables.origin(row).fact(
+        f"{row['ami_type']} {row['release']}: persistence daemon {row['persistenced_enabled'] or 'not known'}",
+        "persistenced_enabled",
+    )
+    said = row["persistenced_enabled"]
+    if said == "yes":
+        return (note(ID, "the machine image runs the persistence daemon", fact),)
+    if said == "no":
+        return (
+            warn(ID, "the machine image runs no persistence daemon: each start of a job waits for the driver", fact),
+        )
+    tell = warn if eks.read_release(pool.ami_release)[0] else note  # which image it is, is a guess where none is named
+    return (tell(ID, "it is not known whether the machine image runs the persistence daemon", fact),)
+
+
+RULE = Rule(
+    id=ID,
+    title="Persistence daemon",
+    says=(
+        "Without nvidia-persistenced, or another client that holds the GPU open, the driver's state is torn down after "
+        "each job and set up again, seconds at each start."
+    ),
+    sources=(_SOURCE, "github:NVIDIA/nvidia-persistenced"),
+    severity=Severity.WARN,
+    check=check,
+    of_image=(),
+    of_pool=("driver", "ami_release", "cpu_architecture"),
+    reads=("ami_release",),
+    passing={
+        "gpu": "T4",
+        "cuda": "12.4",
+        "ami_release": "AL2023_x86_64_NVIDIA 20250620",
+        "instance_type": "g4dn.xlarge",
+    },
+    failing={"gpu": "T4", "cuda": "11.8", "ami_release": "AL2_x86_64_GPU 20250228", "instance_type": "g4dn.xlarge"},
+    undecided={"gpu": "T4", "cuda": "11.8", "ami_release": "AL2_x86_64_GPU 20250620", "instance_type": "g4dn.xlarge"},
+)

@@ -1,0 +1,79 @@
+"""R-PTX: PTX is compiled by the driver for any equal or newer GPU, if the driver knows that PTX."""
+
+from __future__ import annotations
+
+from compat.model import Change, Fact, Finding, ImageFacts, Platform, PoolFacts, Severity
+from compat.rules import fwd
+from compat.rules.arch import best_cubin, compiles, judged
+from compat.rules.back import native_floor, reaches
+from compat.rules.rule import Need, Rule, refuse, unknown, warn
+
+ID = "R-PTX"
+_GUIDE = "https://docs.nvidia.com/cuda/cuda-c-programming-guide/index.html#ptx-compatibility"
+
+
+def check(image: ImageFacts, pool: PoolFacts) -> tuple[Finding, ...]:
+    gpu = pool.gpu
+    code = judged(image.code, gpu.capability) if image.code else None
+    if code is None or image.gpu_free or code.at_least is not None:
+        return ()
+    cubins = code.cubins or ()
+    if best_cubin(code, gpu.capability) is not None:
+        return ()  # machine code is there: nothing is compiled at start
+    if code.ptx is None:
+        if cubins and gpu.capability < min(cubins).capability:
+            return ()  # PTX is made for the newest targets: it does not go back
+        return (
+            unknown(
+                ID, f"it is not known whether there is PTX that {gpu.name} could use", (code.ptx_fact or code.fact)
+            ),
+        )
+    fitting = [target for target in code.ptx if compiles(target, gpu.capability)]
+    if not fitting:
+        shown = ", ".join(f"compute_{t.capability.digits}{t.suffix}" for t in code.ptx) or "none"
+        return (
+            refuse(
+                ID,
+                f"has no PTX that {gpu.name} ({gpu.capability}) could use; it has {shown}",
+                (code.ptx_fact or code.fact),
+            ),
+        )
+    best = max(fitting)
+    name = f"compute_{best.capability.digits}{best.suffix}"
+    maker = code.ptx_cuda or image.built_with or image.cuda
+    slow = f"has only PTX ({name}) for {gpu.name}: the driver compiles it at the first start, which takes minutes"
+    if maker is None or pool.driver is None or pool.platform is Platform.JETSON:
+        return (warn(ID, slow, (code.ptx_fact or code.fact)),)
+    known = reaches(maker, pool.driver, pool.platform)
+    if known or fwd.works(image, pool):
+        return (warn(ID, slow, (code.ptx_fact or code.fact)),)
+    found = native_floor(maker.line, pool.platform)
+    if known is None or found is None:
+        fact = Fact(f"no table has the driver that knows PTX of CUDA {maker}", _GUIDE, "", verified=False)
+        return (unknown(ID, f"it is not known which driver compiles PTX of CUDA {maker}", fact),)
+    floor, fact = found
+    message = (
+        f"has only PTX ({name}) of CUDA {maker.line} for {gpu.name}, and driver {pool.driver} does not know that PTX "
+        f"(from {floor} on; error 222, unsupported toolchain)"
+    )
+    return (refuse(ID, message, fact, Change("driver", str(pool.driver), str(floor))),)
+
+
+RULE = Rule(
+    id=ID,
+    title="PTX for the GPU",
+    says=(
+        "PTX of compute_XY is compiled at start for any equal or newer GPU, if the driver is at the level of the "
+        "toolkit that made the PTX, or a compat package of that level is in use. The first start is slow."
+    ),
+    sources=(_GUIDE, "https://docs.nvidia.com/deploy/cuda-compatibility/minor-version-compatibility.html"),
+    severity=Severity.REFUSE,
+    need=Need.CODE,
+    check=check,
+    of_image=("code", "gpu_free", "built_with", "cuda", "compat_line", "compat_package", "compat_branches"),
+    of_pool=("gpu", "driver", "platform", "host"),
+    reads=("code",),
+    passing={"gpu": "H100", "driver": "535.129.03", "cuda": "11.7", "sm_list": "8.0", "ptx": "8.0"},
+    failing={"gpu": "H100", "driver": "525.105.17", "cuda": "12.3", "sm_list": "8.0", "ptx": "8.0"},
+    undecided={"gpu": "H100", "driver": "535.129.03", "cuda": "11.7", "sm_list": "8.0"},
+)

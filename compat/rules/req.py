@@ -1,0 +1,212 @@
+"""R-REQ: NVIDIA_REQUIRE_* of the image, and who still asks for it."""
+
+from __future__ import annotations
+
+import operator
+import re
+from collections.abc import Callable, Mapping
+from functools import cache, lru_cache
+
+from packaging.version import Version
+
+from compat import tables
+from compat.model import Change, Fact, Finding, Gpu, ImageFacts, Platform, PoolFacts, Severity
+from compat.rules.rule import Rule, note, refuse, unknown, warn
+from compat.versions import ComputeCapability, DriverVersion, parse_release
+
+ID = "R-REQ"
+_SOURCE = (
+    "github:NVIDIA/nvidia-container-toolkit internal/requirements, internal/modifier/csv.go, internal/info/auto.go"
+)
+_HOOK = "https://github.com/NVIDIA/nvidia-container-toolkit/pull/910"  # what --gpus does from 1.18 on
+_ADVICE = "https://github.com/NVIDIA/nvidia-container-toolkit/issues/24"
+_DATE = "2026-11-21"
+_ASKS = frozenset({"docker", "kubernetes"})
+_BRANDS = {
+    "datacenter": frozenset({"tesla", "nvidia"}),
+    "workstation": frozenset({"quadro", "quadrortx", "nvidiartx", "nvidia"}),
+    "geforce": frozenset({"geforce", "geforcertx"}),
+}
+_TITAN = frozenset({"titan"})
+# NVML has had the brand NVIDIA since the drivers of A100; whether such a card is a tesla too depends on its driver.
+_FIRST_OF_BRAND_NVIDIA = ComputeCapability(8, 0)
+_COMPARE: Mapping[str, Callable[[Version, Version], bool]] = {
+    ">=": operator.ge,
+    "<=": operator.le,
+    ">": operator.gt,
+    "<": operator.lt,
+    "=": operator.eq,
+    "==": operator.eq,
+    "!=": operator.ne,
+}
+
+
+@lru_cache(16384)
+def holds(clause: str, gpu: Gpu, driver: DriverVersion, platform: Platform = Platform.LINUX) -> bool | None:
+    """One variable's value: blank is or, comma is and. None where it asks for something that is not known here."""
+    answer: bool | None = False if _parts(clause) else None
+    for parts in _parts(clause):
+        found = _all_of(parts, gpu, driver, platform)
+        if found:
+            return True
+        if found is None:
+            answer = None
+    return answer
+
+
+@lru_cache(1024)
+def _parts(clause: str) -> tuple[tuple[str, ...], ...]:
+    return tuple(tuple(part for part in text.split(",") if part) for text in clause.split())
+
+
+def _all_of(parts: tuple[str, ...], gpu: Gpu, driver: DriverVersion, platform: Platform) -> bool | None:
+    answer: bool | None = True
+    for part in parts:
+        found = _one(part, gpu, driver, platform)
+        if found is False:
+            return False
+        if found is None:
+            answer = None
+    return answer
+
+
+@lru_cache(16384)
+def _one(text: str, gpu: Gpu, driver: DriverVersion, platform: Platform) -> bool | None:
+    match = re.fullmatch(r"(cuda|driver|arch|brand)(>=|<=|==|!=|=|<|>)([\w.]+)", text)
+    if match is None:
+        return None
+    what, compare, value = match.groups()
+    if what == "brand":
+        is_brand = _is_brand(value, gpu)
+        return None if is_brand is None else is_brand == (compare != "!=")
+    try:
+        wanted = parse_release(value)
+    except ValueError:
+        return None
+    if what == "cuda":
+        have = str(tables.native_cuda(driver, platform))
+    else:
+        have = str(driver) if what == "driver" else str(gpu.capability)
+    return _COMPARE[compare](parse_release(have), wanted)
+
+
+def _is_brand(value: str, gpu: Gpu) -> bool | None:
+    if gpu.product_class == "geforce" and "titan" in gpu.name.lower():
+        return value in _TITAN
+    if value == "tesla" and gpu.product_class == "datacenter" and gpu.capability >= _FIRST_OF_BRAND_NVIDIA:
+        return None
+    brands = _BRANDS.get(gpu.product_class)
+    return None if brands is None else value in brands
+
+
+def clauses(image: ImageFacts) -> tuple[str, ...]:
+    """Values of NVIDIA_REQUIRE_*, all of which must hold: those of the container's environment over the image's."""
+    said = dict(image.environment)
+    own = tuple(value for key, value in said.items() if key.startswith("NVIDIA_REQUIRE_") and value)
+    if own:
+        return own
+    if not image.requires and re.fullmatch(r"\d+\.\d+.*", said.get("CUDA_VERSION", "")):
+        return (f"cuda>={'.'.join(said['CUDA_VERSION'].split('.')[:2])}",)  # a legacy image: implied
+    return image.requires
+
+
+def check(image: ImageFacts, pool: PoolFacts) -> tuple[Finding, ...]:
+    wanted = clauses(image)
+    if not wanted or pool.platform is Platform.JETSON:
+        return ()
+    # Docker in WSL asks as well; what runs there without a container toolkit does not.
+    if pool.host and pool.host not in _ASKS and not (pool.host == "wsl" and pool.container_toolkit):
+        return ()
+    if dict(image.environment).get("NVIDIA_DISABLE_REQUIRE", "").lower() in {"true", "1"}:
+        return ()
+    return _check(wanted, pool)
+
+
+@cache
+def _first_without_check() -> Version:
+    """From here on mode auto is jit-cdi, which asks for nothing."""
+    return next(each.version for each in tables.container_toolkits() if not each.checks_require)
+
+
+def _check(wanted: tuple[str, ...], pool: PoolFacts) -> tuple[Finding, ...]:
+    gpu, driver, host, toolkit = pool.gpu, pool.driver, pool.host, pool.container_toolkit
+    if driver is None:
+        return ()
+    try:
+        answers = [holds(clause, gpu, driver, pool.platform) for clause in wanted]
+    except tables.UnknownFact:
+        answers = [None]
+    row = tables.container_toolkit(toolkit) if toolkit is not None else None
+    asks = row is not None and row.checks_require
+    short = wanted[answers.index(False) if False in answers else 0].split(" ")[0]
+    told = (
+        f"{short} …: the image's NVIDIA_REQUIRE_*; the legacy mode of container toolkits before 1.18 asks for it, "
+        "the CDI modes do not"
+    )
+    fact = row.origin.fact(told, "checks_require") if row is not None else Fact(told, _SOURCE, _DATE)
+    if False not in answers:
+        if None in answers and host and asks:
+            return (unknown(ID, f"it is not known whether {gpu.name} meets {short} …", fact),)
+        return ()
+    message = f"the image asks for {short} or a driver branch of its list, which {driver} on {gpu.name} does not meet"
+    off = Change("env", "", "NVIDIA_DISABLE_REQUIRE=true")
+    newer = Change("container_toolkit", str(toolkit or ""), str(_first_without_check()))
+    if toolkit is None or not host:
+        return (warn(ID, f"{message}: container toolkits before 1.18 do not start it", fact, off, newer),)
+    if asks:
+        return (refuse(ID, f"{message}: container toolkit {toolkit} does not start it", fact, off, newer),)
+    if host == "kubernetes":
+        return (note(ID, f"{message}; container toolkit {toolkit} no longer asks", fact),)
+    hook = Fact("docker --gpus without CDI calls the hook, which stays in the legacy mode and asks", _HOOK, _DATE)
+    text = f"{message}; container toolkit {toolkit} asks no longer, only the hook that docker --gpus may call does"
+    return (warn(ID, text, hook, off),)
+
+
+RULE = Rule(
+    id=ID,
+    title="NVIDIA_REQUIRE_* of the image",
+    says=(
+        "Each NVIDIA_REQUIRE_* is a list of alternatives ([property][operator][value], blank is or, comma is and). "
+        "The legacy mode of container toolkits before 1.18 does not start a container whose driver meets none; "
+        "the CDI modes, the default from 1.18 on, Apptainer and plain processes ask for nothing; the hook that "
+        "docker --gpus calls where there is no CDI still asks. Docker Desktop on Windows asks like any other."
+    ),
+    sources=(
+        "github:NVIDIA/cloud-native-docs container-toolkit/docker-specialized.md",
+        _SOURCE,
+        _HOOK,
+        _ADVICE,
+    ),
+    severity=Severity.REFUSE,
+    check=check,
+    of_image=("environment", "requires"),
+    of_pool=("gpu", "driver", "platform", "host", "container_toolkit"),
+    reads=(
+        "requires",
+        "environment",
+    ),
+    passing={
+        "gpu": "L4",
+        "driver": "535.183.01",
+        "cuda": "12.4",
+        "host": "kubernetes",
+        "container_toolkit": "1.18.1",
+        "env": "NVIDIA_REQUIRE_CUDA=cuda>=12.4",
+    },
+    failing={
+        "gpu": "RTX 4090",
+        "driver": "565.77",
+        "cuda": "12.8",
+        "host": "docker",
+        "container_toolkit": "1.17.4",
+        "env": "NVIDIA_REQUIRE_CUDA=cuda>=12.8",
+    },
+    undecided={
+        "compute_capability": "13.0",
+        "driver": "565.77",
+        "cuda": "12.8",
+        "host": "docker",
+        "container_toolkit": "1.17.4",
+        "env": "NVIDIA_REQUIRE_CUDA=brand=tesla",
+    },
+)

@@ -1,0 +1,76 @@
+"""What a rule is: an id, a sentence, its sources, and a check. `index.py` lists them all, by hand."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+
+from compat.model import Change, Fact, Finding, ImageFacts, PoolFacts, Severity
+from compat.versions import DriverVersion
+
+Check = Callable[[ImageFacts, PoolFacts], tuple[Finding, ...]]
+
+
+class Need(StrEnum):
+    """What must hold in one way or another. A need fails when every way fails."""
+
+    CUDA = "the driver reaches the image's CUDA"
+    CODE = "there is code for the GPU"
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """A part of a rule that looks at less than the whole, so that its findings serve more cases."""
+
+    check: Check
+    of_image: tuple[str, ...]
+    of_pool: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """One rule. With a need it is one way to meet it; without, it stands alone and its refusal is final.
+
+    `passing`, `failing` and `undecided` are cases as `check` takes them; the tests run each.
+    """
+
+    id: str
+    title: str
+    says: str
+    sources: tuple[str, ...]
+    severity: Severity  # the worst it can say
+    check: Check
+    passing: Mapping[str, str]
+    failing: Mapping[str, str]
+    undecided: Mapping[str, str]
+    of_image: tuple[str, ...]  # all that the check looks at, by which its findings are remembered
+    of_pool: tuple[str, ...]
+    need: Need | None = None
+    reads: tuple[str, ...] = ()  # fields of image or pool without any of which it says nothing; empty: it always may
+    questions: tuple[Question, ...] = ()  # what `check` asks, apart; only of a rule that stands alone
+
+    def may_speak(self, told: frozenset[str]) -> bool:
+        """Could it say anything where only these fields are known?"""
+        return not self.reads or not told.isdisjoint(self.reads)
+
+
+def said(driver: DriverVersion) -> str:
+    """The driver as the case writes it; empty where it says none, and a rule tries one of its own."""
+    return str(driver) if driver.given else ""
+
+
+def note(rule: str, message: str, fact: Fact) -> Finding:
+    return Finding(rule, Severity.NOTE, message, fact)
+
+
+def warn(rule: str, message: str, fact: Fact, *changes: Change) -> Finding:
+    return Finding(rule, Severity.WARN, message, fact, (), changes)
+
+
+def unknown(rule: str, message: str, fact: Fact, *changes: Change) -> Finding:
+    return Finding(rule, Severity.UNKNOWN, message, fact, (), changes)
+
+
+def refuse(rule: str, message: str, fact: Fact, *changes: Change) -> Finding:
+    return Finding(rule, Severity.REFUSE, message, fact, (), changes)

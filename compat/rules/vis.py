@@ -1,0 +1,143 @@
+"""R-VIS: what a program sees: variables that hide GPUs or parts of the driver, and slices of a GPU."""
+
+from __future__ import annotations
+
+import re
+
+from compat import mig
+from compat.model import Change, Fact, Finding, ImageFacts, PoolFacts, Severity
+from compat.rules.rule import Rule, note, refuse, unknown, warn
+from compat.versions import ComputeCapability
+
+ID = "R-VIS"
+_RUNTIME = "github:NVIDIA/cloud-native-docs container-toolkit/docker-specialized.md"
+_PROCESS = "https://docs.nvidia.com/cuda/cuda-programming-guide/05-appendices/environment-variables.html"
+_DATE = "2026-11-20"
+_CONTAINERS = frozenset({"docker", "kubernetes", ""})
+_FIRST_WITH_MIG = ComputeCapability(8, 0)
+_NAMES = re.compile(r"\d+|GPU-[0-9a-f-]*|MIG-\S*", re.IGNORECASE)
+_USES_VIDEO = re.compile(r"\b(nvenc|nvdec|cuvid|h264_|hevc_|video codec)", re.IGNORECASE)
+_MERELY_ABLE = re.compile(r"\b(can|may|could|optional\w*|support\w*|able|capable|enabled)\b", re.IGNORECASE)
+USES_GRAPHICS = re.compile(r"\b(opengl|vulkan|egl|glx|glxgears|vtk|graphics)\b", re.IGNORECASE)
+
+
+def check(image: ImageFacts, pool: PoolFacts) -> tuple[Finding, ...]:
+    found: list[Finding] = [*_slice(pool)] if pool.gpu.mig else []
+    if not image.environment:
+        return tuple(found)
+    said = dict(image.environment)
+    if "CUDA_VISIBLE_DEVICES" in said:
+        found += _process(said["CUDA_VISIBLE_DEVICES"], pool)
+    if pool.host in _CONTAINERS:
+        if "NVIDIA_VISIBLE_DEVICES" in said:
+            found += _runtime(said["NVIDIA_VISIBLE_DEVICES"], pool)
+        if "NVIDIA_DRIVER_CAPABILITIES" in said:
+            found += _capabilities(said["NVIDIA_DRIVER_CAPABILITIES"], image)
+    return tuple(found)
+
+
+def _process(value: str, pool: PoolFacts) -> list[Finding]:
+    fact = Fact(
+        "CUDA_VISIBLE_DEVICES lists indices, UUIDs or MIG ids; empty is none, and the first invalid entry cuts the list",  # noqa: E501
+        _PROCESS,
+        _DATE,
+    )
+    entries = [entry.strip() for entry in value.split(",")]
+    unset = Change("env", f"CUDA_VISIBLE_DEVICES={value}", "CUDA_VISIBLE_DEVICES unset")
+    if value.startswith("$"):
+        return [unknown(ID, f"it is not known what CUDA_VISIBLE_DEVICES={value} becomes", fact, unset)]
+    if value.lower() == "all" or not _NAMES.fullmatch(entries[0]):
+        return [refuse(ID, f"CUDA_VISIBLE_DEVICES={value or '(empty)'} hides every GPU", fact, unset)]
+    if entries[0].upper().startswith("MIG-"):
+        if (bad := _no_mig(pool)) is not None:
+            return [bad]
+        if len(entries) > 1:
+            message = "CUDA_VISIBLE_DEVICES names several MIG slices: a process sees the first one only"
+            return [warn(ID, message, fact)]
+        return [warn(ID, "CUDA_VISIBLE_DEVICES names a MIG slice: some frameworks then count no device", fact)]
+    if pool.host == "kubernetes" and entries[0].isdigit() and entries[0] != "0":
+        message = (
+            f"CUDA_VISIBLE_DEVICES={value}: in a container with one GPU its index is 0, whatever it is on the host"
+        )
+        return [warn(ID, message, fact, unset)]
+    if any(not _NAMES.fullmatch(entry) for entry in entries):
+        return [warn(ID, f"CUDA_VISIBLE_DEVICES={value} ends at its first invalid entry", fact, unset)]
+    return []
+
+
+def _runtime(value: str, pool: PoolFacts) -> list[Finding]:
+    fact = Fact("NVIDIA_VISIBLE_DEVICES: all, none, void, an index, a UUID or a MIG id", _RUNTIME, _DATE)
+    unset = Change("env", f"NVIDIA_VISIBLE_DEVICES={value}", "NVIDIA_VISIBLE_DEVICES=all, or a GPU request")
+    if value.lower() in {"none", "void", ""} and pool.host != "kubernetes":
+        return [refuse(ID, f"NVIDIA_VISIBLE_DEVICES={value or '(empty)'} gives the container no GPU", fact, unset)]
+    if value.upper().startswith("MIG-") and (bad := _no_mig(pool)) is not None:
+        return [bad]
+    if value.lower() == "all" and pool.host == "kubernetes":
+        message = "NVIDIA_VISIBLE_DEVICES=all gives a pod without a GPU request every GPU of its node"
+        return [warn(ID, message, fact, Change("env", "NVIDIA_VISIBLE_DEVICES=all", "NVIDIA_VISIBLE_DEVICES unset"))]
+    return []
+
+
+def _slice(pool: PoolFacts) -> tuple[Finding, ...]:
+    """A pool of slices: its driver must be one that cuts this GPU. That the GPU has slices, names.py has seen."""
+    oldest, fact = pool.gpu.mig_driver, pool.gpu.mig_fact
+    if oldest is None or fact is None:
+        fact = Fact("drivers for MIG by GPU", mig.SOURCE, mig.DATE)
+        return (note(ID, f"from which driver on {pool.gpu.name} has slices is not listed", fact),)
+    if pool.driver is None or pool.driver >= oldest:
+        return (note(ID, f"{pool.gpu.name} is a MIG slice {pool.gpu.mig}", fact),)
+    to = Change("driver", str(pool.driver), str(oldest))
+    return (refuse(ID, f"driver {pool.driver} does not cut {pool.gpu.name} into MIG slices", fact, to),)
+
+
+def _no_mig(pool: PoolFacts) -> Finding | None:
+    if pool.gpu.capability >= _FIRST_WITH_MIG and pool.gpu.product_class in {"datacenter", "workstation", ""}:
+        return None
+    fact = Fact("MIG exists on data-centre GPUs from compute capability 8.0 on", mig.PROFILES, _DATE)
+    return refuse(ID, f"{pool.gpu.name} cannot be cut into MIG slices", fact)
+
+
+def _capabilities(value: str, image: ImageFacts) -> list[Finding]:
+    fact = Fact("NVIDIA_DRIVER_CAPABILITIES chooses the driver's parts; default utility,compute", _RUNTIME, _DATE)
+    given = {word.strip().lower() for word in value.split(",")}
+    if "all" in given:
+        return []
+    if "compute" not in given and (image.cuda is not None or image.framework):
+        to = Change("env", f"NVIDIA_DRIVER_CAPABILITIES={value}", f"NVIDIA_DRIVER_CAPABILITIES={value},compute")
+        return [
+            refuse(ID, f"NVIDIA_DRIVER_CAPABILITIES={value} leaves out compute: no libcuda in the container", fact, to)
+        ]
+    for word, pattern in (("video", _USES_VIDEO), ("graphics", USES_GRAPHICS)):
+        if word in given:
+            continue
+        to = Change("env", f"NVIDIA_DRIVER_CAPABILITIES={value}", f"NVIDIA_DRIVER_CAPABILITIES={value},{word}")
+        message = f"NVIDIA_DRIVER_CAPABILITIES={value} leaves out {word}"
+        if pattern.search(image.remarks) and not _MERELY_ABLE.search(image.remarks):
+            return [refuse(ID, f"{message}, which this program uses", fact, to)]
+        if pattern.search(f"{image.name} {image.remarks}"):  # what it holds may still not be what it is run for
+            return [warn(ID, f"{message}, which this image can use", fact, to)]
+    if "utility" not in given:
+        return [
+            warn(ID, f"NVIDIA_DRIVER_CAPABILITIES={value} leaves out utility: no nvidia-smi in the container", fact)
+        ]
+    return [note(ID, f"NVIDIA_DRIVER_CAPABILITIES={value} has what is needed", fact)]
+
+
+RULE = Rule(
+    id=ID,
+    title="Visibility variables",
+    says=(
+        "NVIDIA_VISIBLE_DEVICES and NVIDIA_DRIVER_CAPABILITIES tell the container runtime which GPUs and which parts "
+        "of the driver a container gets; CUDA_VISIBLE_DEVICES filters inside the process, and its first invalid entry "
+        "ends the list. A MIG slice needs a driver that cuts its GPU."
+    ),
+    sources=(_RUNTIME, _PROCESS, mig.SOURCE),
+    severity=Severity.REFUSE,
+    check=check,
+    of_image=("environment", "cuda", "framework", "name", "remarks"),
+    of_pool=("gpu", "driver", "host"),
+    reads=("environment", "mig"),
+    passing={"gpu": "L4", "driver": "550.90.07", "cuda": "12.4", "env": "NVIDIA_DRIVER_CAPABILITIES=compute,utility"},
+    failing={"gpu": "L4", "driver": "550.90.07", "cuda": "12.4", "env": "CUDA_VISIBLE_DEVICES=-1,0"},
+    undecided={"gpu": "L4", "driver": "550.90.07", "cuda": "12.4", "env": "CUDA_VISIBLE_DEVICES=$SLURM_GPU"},
+)

@@ -1,0 +1,60 @@
+"""R-WSL: CUDA in WSL 2 runs on the driver of Windows."""
+
+from __future__ import annotations
+
+from compat.model import Change, Fact, Finding, ImageFacts, PoolFacts, Severity
+from compat.rules.rule import Rule, note, refuse, said, unknown, warn
+from compat.versions import ComputeCapability, DriverVersion
+
+ID = "R-WSL"
+_SOURCE = "https://docs.nvidia.com/cuda/wsl-user-guide/index.html"
+_DATE = "2026-11-21"
+_FIRST = DriverVersion(495, 0)
+_LOWEST = ComputeCapability(6, 0)
+
+
+def check(image: ImageFacts, pool: PoolFacts) -> tuple[Finding, ...]:
+    if pool.host != "wsl":
+        return ()
+    if pool.gpu.capability < _LOWEST:
+        fact = Fact("CUDA on WSL 2 is for Pascal and newer GPUs", _SOURCE, _DATE)
+        return (refuse(ID, f"{pool.gpu.name} ({pool.gpu.capability}) is older than what WSL 2 serves", fact),)
+    if pool.gpu.product_class not in {"geforce", "workstation", "datacenter", ""}:
+        return ()
+    if pool.driver is not None and pool.driver < _FIRST:
+        fact = Fact(
+            "the ordinary Windows driver holds CUDA for WSL 2 from R495 on; before, a preview driver did",
+            _SOURCE,
+            _DATE,
+        )
+        written = said(pool.driver)
+        to = Change("driver", written, "511.65")
+        message = f"Windows driver {written} has CUDA for WSL 2 only as a preview" if written else fact.text
+        return (warn(ID, message, fact, to),)
+    if image.framework == "rapids" and pool.gpu.capability < ComputeCapability(7, 0):
+        fact = Fact("RAPIDS under WSL 2 is for Volta and newer GPUs", "https://docs.rapids.ai/install/", _DATE)
+        return (refuse(ID, f"RAPIDS does not run on {pool.gpu.name} under WSL 2", fact),)
+    if pool.gpu.mig:
+        fact = Fact("MIG does not exist under Windows", _SOURCE, _DATE)
+        return (unknown(ID, "MIG slices are not known under WSL 2", fact),)
+    fact = Fact("the driver of Windows counts; no Linux driver is installed inside WSL 2", _SOURCE, _DATE)
+    return (note(ID, "WSL 2 runs on the driver of Windows, with floors of its own", fact),)
+
+
+RULE = Rule(
+    id=ID,
+    title="WSL 2",
+    says=(
+        "CUDA in WSL 2 runs on the driver of Windows (its numbers, its floors), for Pascal and newer GPUs; a Linux "
+        "driver must not be installed inside, and compat packages do not work."
+    ),
+    sources=(_SOURCE,),
+    severity=Severity.REFUSE,
+    check=check,
+    of_image=("framework",),
+    of_pool=("gpu", "driver", "host"),
+    reads=("on_wsl",),
+    passing={"gpu": "RTX 4090", "driver": "580.88", "cuda": "12.8", "host": "wsl"},
+    failing={"gpu": "GTX 970", "driver": "537.13", "cuda": "11.8", "host": "wsl"},
+    undecided={"gpu": "A100 MIG 1g.5gb", "driver": "580.88", "cuda": "12.8", "host": "wsl"},
+)

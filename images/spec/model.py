@@ -1,0 +1,481 @@
+"""What an image is asked to contain: the typed form of `images/<image>/image.yaml`.
+
+A spec is data about what goes in, not how: the renderer decides the how for the base that is really there
+(`images.spec.plan`, `images.build.render`). Every pin is exact, because a rebuild must not cross a driver's CUDA ceiling.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import re
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Annotated, ClassVar, Final, Literal, Self
+
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
+
+from images.references import ImageReference
+from images.spec.pins import Pin, conda_pin, frameworks_in, read_pin, wheel_pin
+from messages.problems import has_password
+
+NAME_PATTERN = r"[a-z0-9]+(-[a-z0-9]+)*"
+# Read as pod settings by the NVIDIA container toolkit: an image that sets them sees GPUs that nobody gave it.
+VISIBILITY_VARIABLES: Final = frozenset({"NVIDIA_VISIBLE_DEVICES", "CUDA_VISIBLE_DEVICES"})
+CUDA_CONDA_PACKAGES: Final = ("cudatoolkit", "cudnn", "nccl")
+OWN_LABELS: Final = "org.gpu-commons."
+OCI_LABELS: Final = "org.opencontainers.image."
+OWN_OCI_LABELS: Final = frozenset(
+    {"title", "description", "version", "created", "licenses", "base.name", "base.digest"}
+)
+
+
+class Layout(StrEnum):
+    """How Python lives in a base image, and so how packages get in."""
+
+    DEBIAN = "debian"  # plain Debian: a virtual environment in /opt/venv, wheels from PyPI
+    JUPYTER = "jupyter"  # Jupyter Docker Stacks: conda in /opt/conda, user jovyan, tini and start.sh
+
+
+class CudaSource(StrEnum):
+    """Where an environment's CUDA comes from. One source, never two: it would be there twice."""
+
+    BASE = "base"
+    CONDA = "conda"
+    WHEELS = "wheels"
+
+
+class TargetKind(StrEnum):
+    """What else a spec can be made into, beside the image that it describes itself."""
+
+    GATEWAY_CLIENT = "gateway-client"  # JupyterLab without CUDA, whose kernels run behind a gateway
+    KERNEL = "kernel"  # ipykernel and frameworks without a server: a gateway starts it
+    BATCH = "batch"  # frameworks alone, nothing of Jupyter
+
+
+class Ipc(StrEnum):
+    """Whose System V and POSIX shared memory processes see."""
+
+    HOST = "host"
+    PRIVATE = "private"
+
+
+def _wheel_pin(text: str) -> str:
+    wheel_pin(text)
+    return text
+
+
+def _conda_pin(text: str) -> str:
+    conda_pin(text)
+    return text
+
+
+def _cuda_line(text: str) -> str:
+    if not re.fullmatch(r"[0-9]{1,2}\.[0-9]{1,2}", text):
+        raise ValueError('is not a CUDA line such as "10.1"')
+    return text
+
+
+def _relative_path(text: str) -> str:
+    if text.startswith("/") or ".." in text.split("/"):
+        raise ValueError("is not a path inside the image's own folder")
+    return text
+
+
+def _as_package(entry: object) -> object:
+    return {"pypi": entry} if isinstance(entry, str) else entry
+
+
+def _label(text: str) -> str:
+    if text.startswith(OWN_LABELS) or text.removeprefix(OCI_LABELS) in OWN_OCI_LABELS:
+        raise ValueError("is written by us from the other keys of the spec")
+    return text
+
+
+def _one_line(text: str) -> str:
+    if re.search(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]", text):
+        raise ValueError("has a line break or a control character, which is not one line of text")
+    return text
+
+
+def _index(text: str) -> str:
+    host, _, rest = text.removeprefix("https://").partition("/")
+    if not re.fullmatch(r"[A-Za-z0-9.-]+(:[0-9]+)?", host) or has_password("?" + rest.partition("?")[2]):
+        raise ValueError(
+            "holds a user, a password or a token, or no host: write https://host/path, open to everybody who builds"
+        )
+    return text
+
+
+def _released(given: object) -> object:
+    """A day in quotes or without: pydantic alone would take a number for seconds."""
+    try:
+        day = dt.date.fromisoformat(given) if isinstance(given, str) else None
+    except ValueError:
+        day = None
+    if isinstance(given, dt.date) and not isinstance(given, dt.datetime):
+        day = given
+    if day is None or not 2000 <= day.year <= 2999:
+        raise ValueError("is not a day of the years 2000 to 2999, such as 2026-11-20")
+    return day
+
+
+def _variable(text: str) -> str:
+    if text in VISIBILITY_VARIABLES:
+        raise ValueError("chooses GPUs, which is for the GPU request of the pod and never for an image")
+    return text
+
+
+Name = Annotated[str, Field(pattern=rf"^{NAME_PATTERN}$", max_length=63)]
+KernelName = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9._-]*$", max_length=63)]
+WheelPin = Annotated[str, AfterValidator(_wheel_pin)]
+CondaPin = Annotated[str, AfterValidator(_conda_pin)]
+CudaLine = Annotated[str, AfterValidator(_cuda_line)]
+RelativePath = Annotated[str, AfterValidator(_relative_path)]
+Variable = Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$"), AfterValidator(_variable)]
+Line = Annotated[str, AfterValidator(_one_line)]
+Text = Annotated[str, Field(min_length=1), AfterValidator(_one_line)]
+Port = Annotated[int, Field(ge=1, le=65535)]
+Label = Annotated[str, Field(pattern=r"^[a-z0-9]+([._/-][a-z0-9]+)*$"), AfterValidator(_label)]
+OsPackage = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9+.-]+(=[0-9A-Za-z.+~:-]+)?$")]
+
+
+class _Strict(BaseModel):
+    """Unknown keys and lax conversions are refused: 10.1 without quotes is a number, and no version."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True, use_attribute_docstrings=True)
+
+
+class Base(_Strict):
+    """What the image stands on: another image of ours (`image`), or one of somebody else (`reference`)."""
+
+    image: Name | None = None
+    """Folder of another image; its pushed digest is handed to the build."""
+    reference: str | None = None
+    """Reference with registry and tag, without digest."""
+    digest: Annotated[str, Field(pattern=r"^sha256:[0-9a-f]{64}$")] | None = None
+    """Digest of `reference`."""
+    digest_note: Text | None = None
+    """Who said so, or, without a digest, why there is none."""
+    layout: Annotated[Layout, Field(strict=False)] | None = None
+    """How Python lives in `reference`."""
+
+    @model_validator(mode="after")
+    def _one_kind(self) -> Self:
+        if (self.image is None) == (self.reference is None):
+            raise ValueError("needs either image (one of ours) or reference (somebody else's), and not both")
+        if self.image is not None:
+            if self.digest or self.layout:
+                raise ValueError("takes digest and layout from its image: leave both out")
+            return self
+        try:
+            reference = ImageReference.parse(self.reference or "")
+        except ValueError as error:
+            raise ValueError(f"has a reference that {error}") from error
+        if reference.digest or not reference.tag or reference.tag == "latest":
+            raise ValueError("needs a reference with a tag that stays, and its digest as a key of its own")
+        if self.layout is None:
+            raise ValueError("needs layout: debian or jupyter")
+        if self.digest is None and self.digest_note is None:
+            raise ValueError("needs digest, or digest_note saying why there is none")
+        return self
+
+
+class Package(_Strict):
+    """A Python package of the server's environment, by its name on PyPI and on conda-forge."""
+
+    pypi: WheelPin
+    """Pin on PyPI."""
+    conda: CondaPin | Literal["none"] | None = None
+    """Pin on conda-forge, if the name differs; `none`: on every base the wheel of PyPI, because its build matters."""
+
+    @property
+    def name(self) -> str:
+        """Its name on PyPI, normalized."""
+        return wheel_pin(self.pypi).name
+
+    @property
+    def conda_pin(self) -> str | None:
+        """What conda-forge calls it; None for a wheel of PyPI."""
+        return None if self.conda == "none" else self.conda or self.pypi.replace("==", "=")
+
+
+class Python(_Strict):
+    """The environment that the image's own server runs in."""
+
+    packages: tuple[Annotated[Package, BeforeValidator(_as_package)], ...] = Field(min_length=1, strict=False)
+    """Exact pins; `jupyterlab==4.6.6`, or both names where they differ."""
+    lock: RelativePath = "requirements.lock"
+    """All wheels with hashes; `gpu-commons image lock IMAGE` prints the command that makes it from the pins."""
+
+
+class Node(_Strict):
+    """Node packages, installed below /opt/node by `npm ci`."""
+
+    packages: tuple[Annotated[str, Field(pattern=r"^(@[a-z0-9-]+/)?[a-z0-9._-]+@[0-9][0-9A-Za-z.+-]*$")], ...] = Field(
+        min_length=1, strict=False
+    )
+    """Exact pins such as configurable-http-proxy@4.6.3."""
+    lock: RelativePath = "package-lock.json"
+    """npm's lock, with its package.json beside it."""
+
+
+class Cuda(_Strict):
+    """The CUDA of one environment."""
+
+    line: CudaLine
+    """CUDA line, quoted: "10.1"."""
+    source: Annotated[CudaSource, Field(strict=False)]
+    """`conda` packages, `wheels`, or the `base` that the image stands on."""
+    packages: tuple[str, ...] = Field(default=(), strict=False)
+    """Pins of the toolkit and its libraries; may be empty where a framework's wheel brings them."""
+
+    @model_validator(mode="after")
+    def _pinned_completely(self) -> Self:
+        if self.source is CudaSource.BASE and self.packages:
+            raise ValueError("takes CUDA from the base, and packages as well: it would be there twice, choose one")
+        check = _conda_pin if self.source is CudaSource.CONDA else _wheel_pin
+        for pin in self.packages:
+            try:
+                check(pin)
+            except ValueError as error:
+                raise ValueError(f'has a package "{pin}" that {error}') from error
+        if self.source is CudaSource.CONDA:
+            versions = dict(pin.split("=")[:2] for pin in self.packages)
+            if missing := [name for name in CUDA_CONDA_PACKAGES if name not in versions]:
+                raise ValueError(f"needs pins of all of {', '.join(CUDA_CONDA_PACKAGES)}: {missing[0]} has none")
+            if not f"{versions['cudatoolkit']}.".startswith(f"{self.line}."):
+                raise ValueError(f"says line {self.line}, but cudatoolkit {versions['cudatoolkit']}")
+        return self
+
+
+class Kernel(_Strict):
+    """A kernel with a conda environment of its own, so that it can have an older Python than the server."""
+
+    name: KernelName
+    """Name of the kernel and of its environment."""
+    title: Text
+    """What people read in the launcher."""
+    python: Annotated[str, Field(pattern=r"^3\.[0-9]{1,2}\.[0-9]{1,2}$")]
+    """Exact Python version, quoted."""
+    cuda: Cuda | None = None
+    """CUDA of this environment."""
+    conda: tuple[CondaPin, ...] = Field(default=(), strict=False)
+    """Further pins from conda-forge."""
+    pypi: tuple[WheelPin, ...] = Field(default=(), strict=False)
+    """Pins from PyPI."""
+    index: Annotated[str, Field(pattern=r"^https://\S+$"), AfterValidator(_index)] | None = None
+    """A page of wheels that PyPI does not have."""
+
+    @model_validator(mode="after")
+    def _one_cuda(self) -> Self:
+        builds = {pin: pin.partition("+cu")[2] for pin in self.pypi if "+cu" in pin}
+        for pin, build in builds.items():
+            if self.cuda is None or self.cuda.line.replace(".", "") != build:
+                raise ValueError(f"has {pin}, so it needs cuda.line of that build")
+            if self.cuda.source is CudaSource.CONDA:
+                raise ValueError(f"has {pin}, whose wheel brings CUDA, and conda's as well: choose one")
+        if self.cuda and self.cuda.source is CudaSource.WHEELS and self.cuda.packages:
+            raise ValueError(f"has {self.cuda.packages[0]} in cuda.packages: the wheels of a kernel are in its pypi")
+        if not any(pin.startswith("ipykernel=") for pin in (*self.conda, *self.pypi)):
+            raise ValueError("needs a pin of ipykernel, in conda or pypi")
+        if self.cuda and self.cuda.source is CudaSource.BASE:
+            raise ValueError("has an environment of its own, which takes its CUDA from conda or wheels")
+        return self
+
+
+class User(_Strict):
+    """Who the image runs as. Root is refused."""
+
+    name: Annotated[str, Field(pattern=r"^[a-z][a-z0-9_-]*$")]
+    """Name in /etc/passwd."""
+    uid: Annotated[int, Field(ge=1, le=65535)]
+    """Number of the user."""
+    gid: Annotated[int, Field(ge=1, le=65535)]
+    """Number of the first group."""
+    home: Annotated[str, Field(pattern=r"^/[A-Za-z0-9/_.-]+$")]
+    """Home and working folder."""
+
+
+class File(_Strict):
+    """A file of the image's folder that is copied in, owned by root and not writable."""
+
+    source: RelativePath
+    """Path in the image's folder."""
+    target: Annotated[str, Field(pattern=r"^/[A-Za-z0-9/_.-]+$")]
+    """Path in the image."""
+    mode: Literal["0644", "0755"] = "0644"
+    """Permission bits, quoted."""
+
+
+class Runtime(_Strict):
+    """What the image's programs need of whoever runs them, beside a GPU. What is not given stays the engine's default.
+
+    A registry cannot enforce it: it becomes labels of the image, `image plan` prints the flags of each engine, and
+    workloads of a stack that say nothing of shared memory take `shm_gib` from here.
+    """
+
+    shm_gib: Annotated[float, Field(gt=0, le=1024, strict=False, allow_inf_nan=False)] | None = None
+    """Size of /dev/shm in GiB. Data loaders pass batches through it; an engine's default is 64 MiB."""
+    memlock: Literal["unlimited"] | Annotated[int, Field(ge=0, lt=2**63)] | None = None
+    """Bytes that a process may lock in memory, or `unlimited`; RDMA and pinned memory need it."""
+    stack_mib: Annotated[int, Field(ge=1, le=1048576)] | None = None
+    """Largest stack of a process in MiB."""
+    ipc: Annotated[Ipc, Field(strict=False)] | None = None
+    """`host` shares the node's shared memory with everybody on it; `private` is the image's own."""
+
+    @model_validator(mode="after")
+    def _one_shared_memory(self) -> Self:
+        if self.ipc is Ipc.HOST and self.shm_gib is not None:
+            raise ValueError("has ipc host, whose /dev/shm is the node's, and shm_gib as well: choose one")
+        return self
+
+
+class Target(_Strict):
+    """Another image of the same spec. What is not said here is as in the spec, or as its kind needs it."""
+
+    without: tuple[KernelName, ...] = Field(default=(), strict=False)
+    """Names of python.packages that are left out."""
+    title: Text | None = None
+    """One line for people."""
+    description: Text | None = None
+    """What it is for."""
+    ports: tuple[Port, ...] | None = Field(default=None, strict=False)
+    """Ports it listens on. A kernel and a batch image have none unless they are given."""
+    env: dict[Variable, Line] = Field(default_factory=dict)
+    """Environment variables beside those of the spec."""
+    entry_point: tuple[Text, ...] | None = Field(default=None, strict=False)
+    """What always runs; of a batch image the spec's and then `python`."""
+    command: tuple[Text, ...] | None = Field(default=None, strict=False)
+    """What runs unless the pod says otherwise; default: what the kind is for."""
+    runtime: Runtime | None = None
+    """Instead of the spec's."""
+
+
+class Verify(_Strict):
+    """How the built image is checked: `verify.py` of its folder, run inside as its own user, without network."""
+
+    os_packages: tuple[OsPackage, ...] = Field(default=(), strict=False)
+    """What only the check needs, such as python3 in an image without; never part of the image."""
+
+
+@dataclass(frozen=True, slots=True)
+class Environment:
+    """One set of packages that are loaded together, and what the spec says of the CUDA among them."""
+
+    name: str  # server, kernel NAME
+    pins: tuple[Pin, ...]
+    cuda: Cuda | None
+
+    @property
+    def frameworks(self) -> tuple[tuple[Pin, str], ...]:
+        """Builds of frameworks for GPUs, each with the framework as the tables of `compat` name it."""
+        conda_cuda = self.cuda.line if self.cuda and self.cuda.source is CudaSource.CONDA else ""
+        return tuple(frameworks_in(self.pins, conda_cuda=conda_cuda))
+
+
+class ImageSpec(_Strict):
+    """One image."""
+
+    needs_command: ClassVar[bool] = True  # an entry point such as tini's runs nothing by itself
+
+    name: Name
+    """Name of the image, of its folder and of its repository."""
+    title: Text
+    """One line for people."""
+    description: Text
+    """What it is for."""
+    version: Annotated[str, Field(pattern=r"^[0-9A-Za-z][0-9A-Za-z._-]*$")]
+    """Version of this spec, quoted."""
+    released: Annotated[dt.date, BeforeValidator(_released)]
+    """Day of that version; times inside the image are this day. A new day also takes new OS updates."""
+    licenses: Text | None = None
+    """SPDX expression of what we add."""
+    base: Base
+    """What it stands on."""
+    os_packages: tuple[OsPackage, ...] = Field(default=(), strict=False)
+    """Debian packages. Versions come from the base's release, which gets security updates only."""
+    python: Python | None = None
+    """Packages of the server's environment."""
+    node: Node | None = None
+    """Node packages."""
+    cuda: Cuda | None = None
+    """CUDA of the server's environment; kernels have their own."""
+    kernels: tuple[Kernel, ...] = Field(default=(), strict=False)
+    """Further kernels, each in an environment of its own."""
+    user: User
+    """Who it runs as."""
+    ports: tuple[Port, ...] = Field(default=(), strict=False)
+    """Ports it listens on."""
+    runtime: Runtime | None = None
+    """What it needs of whoever runs it."""
+    labels: dict[Label, Text] = Field(default_factory=dict)
+    """Labels of your own; ours (org.gpu-commons.*, and the OCI ones that the spec's keys give) are refused."""
+    env: dict[Variable, Line] = Field(default_factory=dict)
+    """Environment variables."""
+    entry_point: tuple[Text, ...] = Field(default=(), strict=False)
+    """What always runs; a Jupyter base keeps its own. Empty: the parent's."""
+    command: tuple[Text, ...] = Field(default=(), strict=False)
+    """What runs unless the pod says otherwise. Empty: the parent's."""
+    files: tuple[File, ...] = Field(default=(), strict=False)
+    """Files that are copied in."""
+    verify: Verify = Verify()
+    """What the check needs."""
+    targets: dict[Annotated[TargetKind, Field(strict=False)], Target] = Field(default_factory=dict)
+    """Further images of this spec, by kind: gateway-client, kernel, batch."""
+
+    @model_validator(mode="after")
+    def _fits_together(self) -> Self:
+        if self.targets and (self.base.layout is not Layout.DEBIAN or not self.python or self.node):
+            raise ValueError("has targets, which are made of python packages alone, on a base that brings no Jupyter")
+        if self.cuda and self.cuda.source is CudaSource.CONDA:
+            raise ValueError("has conda CUDA for the server's environment: give it to a kernel, or take wheels")
+        if self.cuda and not self.python:
+            raise ValueError("has cuda but no python packages to use it")
+        names = [kernel.name for kernel in self.kernels]
+        if len(set(names)) != len(names):
+            raise ValueError("has two kernels of one name")
+        if not self.base.image and not self.command and self.needs_command:
+            raise ValueError("needs a command: what runs unless the pod says otherwise")
+        return self
+
+    @property
+    def full_name(self) -> str:
+        """Name of the image as registries and workloads know it; a target has one of its own."""
+        return self.name
+
+    @property
+    def main_environment(self) -> str:
+        """What the environment is called that is no kernel's."""
+        return "server"
+
+    @property
+    def cuda_lines(self) -> tuple[str, ...]:
+        """CUDA lines that the spec asks for, lowest first."""
+        environments = (self.cuda, *(kernel.cuda for kernel in self.kernels))
+        lines = {cuda.line for cuda in environments if cuda}
+        return tuple(sorted(lines, key=lambda line: [int(part) for part in line.split(".")]))
+
+    @property
+    def server_wheels(self) -> tuple[str, ...]:
+        """Pins on PyPI of the server's environment, its CUDA included: what the lock is made from."""
+        pins = tuple(package.pypi for package in self.python.packages) if self.python else ()
+        return pins + (self.cuda.packages if self.cuda else ())
+
+    @property
+    def frameworks(self) -> tuple[str, ...]:
+        """Pins of builds of frameworks for GPUs, as the spec writes them."""
+        return tuple(pin.text for environment in self.environments for pin, _ in environment.frameworks)
+
+    @property
+    def environments(self) -> tuple[Environment, ...]:
+        """What is loaded together: the server's environment, then one for each kernel."""
+        server = Environment(self.main_environment, tuple(map(read_pin, self.server_wheels)), self.cuda)
+        kernels = (
+            Environment(
+                f"kernel {kernel.name}",
+                tuple(map(read_pin, (*(kernel.cuda.packages if kernel.cuda else ()), *kernel.conda, *kernel.pypi))),
+                kernel.cuda,
+            )
+            for kernel in self.kernels
+        )
+        return (server, *kernels)

@@ -1,0 +1,114 @@
+"""What an image asks of whoever runs it, in the words of each engine. Pure.
+
+    docker_flags(Runtime(shm_gib=1, memlock="unlimited", stack_mib=64))
+    ("--shm-size=1g", "--ulimit memlock=-1", "--ulimit stack=67108864")
+
+A pod has no field for limits of a process (kubernetes/kubernetes#3595; KEP-5758 plans one), and may not share the
+node's IPC under the Pod Security Standards (kubernetes.io/docs/concepts/security/pod-security-standards). Apptainer
+binds the host's /dev and starts a program with the limits of its caller (apptainer.org, bind paths and mounts).
+What an engine cannot say is a sentence, never silence.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final
+
+from images.spec.model import Ipc, Runtime
+
+_MIB: Final = 2**20
+_SHM: Final = "/dev/shm"  # noqa: S108 - shared memory, not a file
+
+
+@dataclass(frozen=True, slots=True)
+class Engine:
+    """How one engine is told: words that are written, and sentences on what has to come from elsewhere."""
+
+    name: str
+    says: tuple[str, ...]
+    cannot: tuple[str, ...] = ()
+
+
+def runtime_words(runtime: Runtime | None) -> dict[str, str]:
+    """What was given, as the image's labels have it, each below `org.gpu-commons.runtime.`"""
+    if runtime is None:
+        return {}
+    words = {
+        "shm-gib": f"{runtime.shm_gib:g}" if runtime.shm_gib is not None else "",
+        "memlock": "" if runtime.memlock is None else str(runtime.memlock),
+        "stack-mib": "" if runtime.stack_mib is None else str(runtime.stack_mib),
+        "ipc": runtime.ipc.value if runtime.ipc else "",
+    }
+    return {key: word for key, word in words.items() if word}
+
+
+def engines(runtime: Runtime) -> tuple[Engine, ...]:
+    """Docker, Kubernetes and Apptainer, in this order."""
+    return (
+        Engine("docker", docker_flags(runtime)),
+        Engine("kubernetes", tuple(_pod(runtime)), tuple(_not_in_a_pod(runtime))),
+        Engine("apptainer", tuple(_apptainer(runtime)), tuple(_not_in_apptainer(runtime))),
+    )
+
+
+def docker_flags(runtime: Runtime) -> tuple[str, ...]:
+    """Options of `docker run`, and of Podman."""
+    flags = []
+    if runtime.shm_gib is not None:
+        flags.append(f"--shm-size={_docker_size(runtime.shm_gib)}")
+    if runtime.memlock is not None:
+        flags.append(f"--ulimit memlock={_limit(runtime.memlock)}")
+    if runtime.stack_mib is not None:
+        flags.append(f"--ulimit stack={runtime.stack_mib * _MIB}")
+    if runtime.ipc is not None:
+        flags.append(f"--ipc={runtime.ipc.value}")
+    return tuple(flags)
+
+
+def _pod(runtime: Runtime) -> Iterator[str]:
+    if runtime.shm_gib is not None:
+        size = f"{runtime.shm_gib * 1024:g}Mi"
+        yield f"volumes: [{{name: shm, emptyDir: {{medium: Memory, sizeLimit: {size}}}}}]"
+        yield f"volumeMounts: [{{name: shm, mountPath: {_SHM}}}]"
+    if runtime.ipc is Ipc.HOST:
+        yield "hostIPC: true"
+
+
+def _not_in_a_pod(runtime: Runtime) -> Iterator[str]:
+    if limits := " and ".join(_limits(runtime)):
+        yield f"{limits}: a pod has no field for it; the node's container runtime gives its default limits"
+    if runtime.ipc is Ipc.HOST:
+        yield "hostIPC: the Pod Security Standards Baseline and Restricted refuse it"
+
+
+def _apptainer(runtime: Runtime) -> Iterator[str]:
+    limits = []
+    if runtime.memlock is not None:
+        limits.append(f"ulimit -l {'unlimited' if runtime.memlock == 'unlimited' else runtime.memlock // 1024}")
+    if runtime.stack_mib is not None:
+        limits.append(f"ulimit -s {runtime.stack_mib * 1024}")
+    if limits:
+        yield f"{' && '.join(limits)} # before the start, in the shell or the job script; the site has hard limits"
+    if runtime.ipc is Ipc.PRIVATE:
+        yield "--ipc"
+
+
+def _not_in_apptainer(runtime: Runtime) -> Iterator[str]:
+    if runtime.shm_gib is not None:
+        yield f"shm {runtime.shm_gib:g} GiB: {_SHM} is the host's, and so is its size"
+
+
+def _limits(runtime: Runtime) -> Iterator[str]:
+    if runtime.memlock is not None:
+        yield f"memlock {_limit(runtime.memlock)}"
+    if runtime.stack_mib is not None:
+        yield f"stack {runtime.stack_mib * _MIB}"
+
+
+def _limit(memlock: str | int) -> str:
+    return "-1" if memlock == "unlimited" else str(memlock)
+
+
+def _docker_size(gib: float) -> str:
+    return f"{gib:g}g" if gib == int(gib) else f"{round(gib * 1024)}m"

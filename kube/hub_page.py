@@ -1,0 +1,103 @@
+"""What the spawn page says, as plain data: a card for each image and pool, with one choice or several sizes. Pure.
+
+The words are chosen here; the templates only place them. Internal names (pools, images) are in none of them.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from kube.hub_model import Cull, Hub, Profile, size_words
+from kube.hub_options import AVAILABILITY_URL
+
+PAGE_FILE = "page.json"
+_UNITS = (("day", 86400), ("hour", 3600), ("minute", 60), ("second", 1))
+
+
+def render_page(hub: Hub) -> str:
+    """Text of `page.json`."""
+    default = next((profile for profile in hub.profiles if profile.is_default), hub.profiles[0])
+    page = {
+        "availability_url": AVAILABILITY_URL if hub.availability else None,
+        "cards": [_card(profiles) for profiles in _grouped(hub.profiles)],
+        "default": default.name,
+        "ends": ends_words(hub.cull),
+        "help_url": hub.help_url,
+        "site": hub.site_name,
+    }
+    return json.dumps(page, indent=2, sort_keys=True, ensure_ascii=False) + "\n"
+
+
+def ends_words(cull: Cull) -> str:
+    """When servers end by themselves, in a sentence."""
+    oldest = f", and at the latest {duration_words(cull.max_age_s)} after it started" if cull.max_age_s else ""
+    return f"Your server stops after {duration_words(cull.idle_s)} without activity{oldest}."
+
+
+def duration_words(seconds: int) -> str:
+    """`12 hours`, `1 hour 30 minutes`."""
+    parts = []
+    for word, length in _UNITS:
+        count, seconds = divmod(seconds, length)
+        if count:
+            parts.append(f"{count} {word}{'' if count == 1 else 's'}")
+    return " ".join(parts)
+
+
+def _grouped(profiles: Iterable[Profile]) -> Iterable[list[Profile]]:
+    """Profiles that differ in their size alone are together, in the order of their first ones."""
+    groups: dict[Any, list[Profile]] = {}
+    for profile in profiles:
+        tolerations = json.dumps([dict(each) for each in profile.tolerations], sort_keys=True)
+        # A choice between a GPU and none is no choice of size.
+        nodes = (tuple(profile.pools), tuple(sorted(profile.node_selector.items())), tolerations)
+        same = (profile.image_name, nodes, bool(profile.gpus))
+        groups.setdefault(same, []).append(profile)
+    return groups.values()
+
+
+def _card(profiles: Sequence[Profile]) -> dict[str, Any]:
+    first = profiles[0]
+    contents = first.shown.contents
+    gpu = _gpu(first)
+    return {
+        # One choice is called as the operator calls it, several by what they share.
+        "title": first.title if len(profiles) == 1 else gpu or contents.title or first.title,
+        "gpu": gpu,
+        "image": contents.title,
+        "facts": [
+            {"name": name, "values": list(values)}
+            for name, values in (
+                ("CUDA", contents.cuda_lines),
+                ("Frameworks", contents.frameworks),
+                ("Packages", contents.packages),
+                ("Built on", [contents.stands_on] if contents.stands_on else []),
+            )
+            if values
+        ],
+        "missing": list(contents.missing),
+        "missing_reason": contents.missing_reason,
+        "choices": [_choice(profile) for profile in profiles],
+    }
+
+
+def _gpu(profile: Profile) -> str:
+    if not profile.gpus:
+        return ""
+    memory = f", {profile.shown.gpu_memory_gb:g} GB" if profile.shown.gpu_memory_gb else ""
+    return f"{profile.shown.gpu}{memory}" if profile.shown.gpu else ""
+
+
+def _choice(profile: Profile) -> dict[str, Any]:
+    size = size_words(profile.gpus, profile.cpu, profile.memory_gib)
+    return {
+        "name": profile.name,
+        "title": profile.title,
+        "size": size,
+        # What the operator says beyond the size.
+        "gpus": profile.gpus,
+        "gpu": profile.shown.gpu,
+        "note": "" if profile.description == size else profile.description,
+    }

@@ -1,0 +1,59 @@
+"""What a node pool declares about its nodes, as the fields of a Kubernetes Node. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from typing import Any
+
+from fleet import labels
+
+# What a pool has with GPUs, and no other has.
+_WITH_GPUS = ("gpu", "gpus_per_node", "driver_version", "container_toolkit_version")
+
+_BY_NODE = ("node_drivers", "node_container_toolkits")
+
+
+def problems(args: Mapping[str, Any]) -> list[str]:
+    """What is wrong with the arguments of a pool, each as one sentence with its remedy."""
+    found = [] if args["node_names"] else ["node_names is empty; name at least one node"]
+    given = [key for key in _WITH_GPUS if args.get(key)]  # an output counts: it is an object
+    if missing := [key for key in _WITH_GPUS if given and key not in given]:
+        found.append(f"{missing[0]} is missing beside {given[0]}; a pool has {', '.join(_WITH_GPUS)}, or none of them")
+    for key in _BY_NODE:
+        if others := [node for node in args.get(key) or {} if node not in args["node_names"]]:
+            found.append(f"{key} names {others[0]}, which is none of node_names; name nodes of the pool")
+        if args.get(key) and "driver_version" not in given:
+            found.append(f"{key} is given for nodes without GPUs; leave it out, or give {', '.join(_WITH_GPUS)}")
+    return found
+
+
+def node_labels(pool: str, driver: Any, toolkit: Any, extra: Mapping[str, str]) -> dict[str, Any]:
+    """Labels this project owns on a node; a site's own come after and may not take ours over.
+
+    Raises ValueError when an extra label is one of ours or belongs to GPU feature discovery.
+    """
+    for key in extra:
+        if key.startswith((labels.OWN_PREFIX, labels.NVIDIA_PREFIX)):
+            raise ValueError(f'label "{key}" has another owner: {labels.OWN_PREFIX} is ours, nvidia.com/ is discovered')
+    ours = {labels.POOL: pool, labels.DRIVER: driver, labels.TOOLKIT: toolkit}
+    return {**{key: value for key, value in ours.items() if value is not None}, **extra}
+
+
+def node_taints(extra: Sequence[Mapping[str, str]], *, has_gpus: bool) -> list[dict[str, str]]:
+    """The GPU taint of nodes with GPUs, then the site's own, as NodeSpec.taints."""
+    return [*([asdict(labels.GPU_TAINT)] if has_gpus else []), *(dict(taint) for taint in extra)]
+
+
+def differing_nodes(declared: Mapping[str, str | None], reported: Mapping[str, str | None]) -> list[str]:
+    """Nodes that report another driver than the declared one; where one of the two is none, nobody is accused."""
+    return sorted(node for node, driver in reported.items() if driver and declared[node] and driver != declared[node])
+
+
+def unknown_nodes(names: Sequence[str]) -> str:
+    """What to do about nodes that only a patch has made."""
+    this, node = ("this name", "a node") if len(names) == 1 else ("these names", "nodes")
+    return (
+        f"node_names: {', '.join(names)}: no kubelet has ever registered under {this}, so the patch has made {node} "
+        f"without a machine: kubectl delete node {' '.join(names)}, then name nodes that `kubectl get nodes` lists"
+    )

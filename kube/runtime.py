@@ -1,0 +1,98 @@
+"""The daemons that make GPUs of a node usable by pods, as Kubernetes objects. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from fleet import labels
+from kube.pools import one_of, required
+
+NAMESPACE = "gpu-runtime"  # unless a program says otherwise
+DAEMONS = ("device-plugin", "persistence-daemon")
+RUNTIME_CLASS = "nvidia"
+
+# The driver's own daemon runs from the host: its version is then the driver's by construction. It keeps the GPUs
+# initialised while nobody uses them; the loop notices when it ends, so that the pod is restarted.
+PERSISTENCE_SCRIPT = """\
+set -eu
+if [ ! -x /host/usr/bin/nvidia-persistenced ]; then
+  echo "no /usr/bin/nvidia-persistenced on this node: is the NVIDIA driver installed?" >&2
+  exit 1
+fi
+trap 'kill "$(cat /host/run/nvidia-persistenced/nvidia-persistenced.pid)"; exit 0' TERM
+chroot /host /usr/bin/nvidia-persistenced --verbose
+while kill -0 "$(cat /host/run/nvidia-persistenced/nvidia-persistenced.pid)"; do sleep 5 & wait $!; done
+echo "nvidia-persistenced ended" >&2
+exit 1
+"""
+
+
+def device_plugin_pod(image: Any, pools: Sequence[str] | None = None) -> dict[str, Any]:
+    """Pod spec of the device plugin: it reports `nvidia.com/gpu` to the kubelet and names the GPUs given to a pod."""
+    return {
+        **_daemon_pod(pools),
+        "runtimeClassName": RUNTIME_CLASS,
+        "containers": [
+            {
+                "name": "device-plugin",
+                "image": image,
+                "env": [
+                    {"name": "FAIL_ON_INIT_ERROR", "value": "true"},
+                    {"name": "NODE_NAME", "valueFrom": {"fieldRef": {"fieldPath": "spec.nodeName"}}},
+                    {"name": "NVIDIA_VISIBLE_DEVICES", "value": "all"},
+                    {"name": "NVIDIA_DRIVER_CAPABILITIES", "value": "utility"},
+                ],
+                "securityContext": {"allowPrivilegeEscalation": False, "capabilities": {"drop": ["ALL"]}},
+                "resources": _small(),
+                "volumeMounts": [{"name": "device-plugins", "mountPath": "/var/lib/kubelet/device-plugins"}],
+            }
+        ],
+        "volumes": [{"name": "device-plugins", "hostPath": {"path": "/var/lib/kubelet/device-plugins"}}],
+    }
+
+
+def persistence_pod(image: Any, pools: Sequence[str] | None = None) -> dict[str, Any]:
+    """Pod spec of the persistence daemon. Privileged: it opens every GPU device of the host."""
+    return {
+        **_daemon_pod(pools),
+        "containers": [
+            {
+                "name": "persistence-daemon",
+                "image": image,
+                "command": ["/bin/sh", "-c", PERSISTENCE_SCRIPT],
+                "securityContext": {"privileged": True},
+                "resources": _small(),
+                "volumeMounts": [{"name": "host", "mountPath": "/host"}],
+            }
+        ],
+        "volumes": [{"name": "host", "hostPath": {"path": "/"}}],
+    }
+
+
+def daemon_set_spec(component: str, pod: dict[str, Any]) -> dict[str, Any]:
+    """DaemonSet around a pod spec. `component` names it and its image."""
+    selector = {"app.kubernetes.io/name": "nvidia-runtime", "app.kubernetes.io/component": component}
+    return {
+        "selector": {"matchLabels": selector},
+        "updateStrategy": {"type": "RollingUpdate", "rollingUpdate": {"maxUnavailable": "25%"}},
+        "template": {
+            "metadata": {"labels": selector, "annotations": {labels.IMAGE: component}},
+            "spec": pod,
+        },
+    }
+
+
+def _daemon_pod(pools: Sequence[str] | None) -> dict[str, Any]:
+    """Every node of these pools, None: of any pool, whatever keeps other pods away from it."""
+    in_a_pool = {"matchExpressions": [{"key": labels.POOL, "operator": "Exists"}]}
+    return {
+        "priorityClassName": "system-node-critical",
+        "automountServiceAccountToken": False,
+        "affinity": required(in_a_pool if pools is None else one_of(pools)),
+        "tolerations": [{"operator": "Exists"}],
+    }
+
+
+def _small() -> dict[str, Any]:
+    return {"requests": {"cpu": "10m", "memory": "32Mi"}, "limits": {"memory": "256Mi"}}

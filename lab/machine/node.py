@@ -1,0 +1,318 @@
+"""The one node of the lab that really runs pods: how it starts, when it is well, and how nothing of it is left.
+
+The order of the end matters: a kubelet would start pods again, containers outlive containerd, and mounts outlive both.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import socket
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import httpx
+import psutil
+
+from lab import accounts, files, processes
+from lab.cluster import Cluster, is_ready, name_of, wait_until
+from lab.instance import LabError
+from lab.machine import cri, mounts, network, traces
+from lab.machine.traces import Kind, Trace
+from lab.servers import containerd, coredns, kube_proxy, kubelet, local_path
+from lab.stand_ins import images
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from lab.instance import Instance
+    from lab.servers import Tools
+
+OWNER_FILE = ".gpu-commons-lab"  # in the kubelet's folder: the home of the lab that made it
+SERVERS = ("local-path-provisioner", "coredns", "kube-proxy", "kubelet")  # in the order of the end; containerd is last
+# Made by containerd, its shims, the CNI library and the kubelet, wherever their own folders are.
+SHARED_FOLDERS = tuple(
+    Path(name)
+    for name in (
+        "/run/containerd",
+        "/run/containerd/s",
+        "/var/lib/cni",
+        "/var/lib/cni/results",
+        "/var/log/containers",
+        "/etc/cni",
+        "/etc/cni/net.d",
+    )
+)
+# Which pod has which GPU. It lives as long as etcd: a kubelet that had forgotten would give a GPU away twice.
+CHECKPOINT = kubelet.ROOT / "device-plugins" / "kubelet_internal_checkpoint"
+CGROUPS = Path("/sys/fs/cgroup")
+CONTAINER_CGROUP = "k8s.io"  # containerd's name for all that Kubernetes runs
+REJECTED = "UnexpectedAdmissionError"  # a pod with GPUs that the kubelet met before the device plugin was back
+
+
+@dataclass(frozen=True, slots=True)
+class RealNode:
+    """The machine of the fleet whose place the real node takes."""
+
+    name: str
+    gpus: int  # what the device plugin's stand-in reports
+
+
+def start(instance: Instance, tools: Tools, node: RealNode, report: Callable[[str], None] = lambda _: None) -> None:
+    """Start the node and what pods need of it, after the control plane; also after a crash. Safe to repeat.
+
+    Raises LabError without root, beside another Kubernetes, and when the substitute images were not pushed.
+    """
+    if os.geteuid() != 0:
+        raise LabError("the real node needs root: containers, network devices and mounts; run it as root")
+    pause, busybox = (images.find(name, tools) for name in (images.PAUSE, images.BUSYBOX))
+    for image in (pause, busybox):
+        _check_pushed(instance, image)
+    own_kubelet_folder(instance)
+    network.claim(instance)
+    network.enclose(instance, tools)
+    for folder in SHARED_FOLDERS:
+        if not folder.exists():
+            traces.record(instance, Trace(Kind.SHARED_FOLDER, str(folder)))
+    for group in container_cgroups():
+        if not group.exists():
+            traces.record(instance, Trace(Kind.CGROUP, str(group)))
+    set_gpus(node.gpus)
+    containerd.configure(instance, tools, pause.reference(instance))
+    report("containerd and kubelet …")
+    processes.start(instance, containerd.server(instance, tools))
+    processes.start(instance, kubelet.server(instance, tools, node.name))
+    processes.start(instance, kube_proxy.server(instance, tools, node.name))
+    report("CoreDNS and volumes …")
+    with Cluster(instance) as cluster:
+        name_server = accounts.ensure(instance, cluster, coredns.ACCOUNT)
+        provisioner = accounts.ensure(instance, cluster, local_path.ACCOUNT)
+        for path, body in local_path.objects():
+            cluster.apply(path, body)
+    processes.start(instance, coredns.server(instance, tools, name_server))
+    processes.start(instance, local_path.server(instance, tools, provisioner, busybox.reference(instance)))
+
+
+def set_gpus(count: int) -> None:
+    """How many GPUs the device plugin's stand-in reports; it notices a change within seconds."""
+    files.write(kubelet.GPU_COUNT_FILE, f"{count}\n")
+
+
+def settle(instance: Instance, node_name: str, *, within_s: float = 120) -> None:
+    """Wait until the node is Ready by its present kubelet and no pod of an earlier life is left on it.
+
+    Pods that asked for GPUs and were met before the device plugin was back can never run: they are deleted, and
+    whoever made them makes new ones. Raises LabError that names what is missing.
+    """
+    with Cluster(instance) as cluster:
+        wait_until(
+            lambda: set() if _is_up(instance, cluster, node_name) else {node_name},
+            within_s=within_s,
+            what="nodes that are not Ready",
+        )
+        wait_until(lambda: _stale(cluster, node_name), within_s=within_s, what="pods that do not end")
+
+
+def stop(instance: Instance, tools: Tools) -> None:
+    """End the node and undo all that it changed on the machine, but for the address. Safe to repeat, also half-way.
+
+    The API server need not run: its pods stay recorded there and start again with the next `start`.
+    Raises LabError that names what could not be removed.
+    """
+    for name in SERVERS:
+        processes.stop(instance, name)
+    _end_pods(instance, tools)
+    processes.stop(instance, "containerd", within_s=20)
+    _kill_shims(instance)
+    folders = (containerd.socket_path(instance).parent, containerd.root(instance), kubelet.ROOT)
+    mounts.unmount_below(*(folder for folder in folders if folder != kubelet.ROOT or _is_ours(instance)))
+    shutil.rmtree(instance.run / "containerd", ignore_errors=True)
+    shutil.rmtree(instance.run / "cni", ignore_errors=True)
+    network.restore(instance, tools)
+    traces.undo(
+        instance,
+        {
+            Kind.CGROUP: lambda trace: _remove_cgroup(Path(trace.value)),
+            Kind.FOLDER: lambda trace: _remove_folder(instance, Path(trace.value)),
+            Kind.SHARED_FOLDER: lambda trace: _remove_if_unused(instance, Path(trace.value)),
+        },
+    )
+
+
+def own_kubelet_folder(instance: Instance) -> None:
+    """Make the kubelet's folder ours, by a file in it that names this lab.
+
+    Raises LabError when a kubelet of the machine or of another lab has it.
+    """
+    root, owner = kubelet.ROOT, kubelet.ROOT / OWNER_FILE
+    home = _owner()
+    if home is None and root.exists() and any(root.iterdir()):
+        raise LabError(
+            f"{root} belongs to a kubelet of this machine; the lab's real node needs it and does not share it: "
+            "end that Kubernetes and move the folder away, or run the lab on another machine"
+        )
+    if home and home != instance.home and (home / "instance.json").exists():
+        raise LabError(f"the lab at {home} has a real node on this machine, and there can be one: `make down` there")
+    traces.record(instance, Trace(Kind.FOLDER, str(root)))
+    root.mkdir(parents=True, exist_ok=True, mode=0o750)
+    files.write(owner, f"{instance.home}\n")
+    saved = _saved_checkpoint(instance)
+    if saved.exists() and not CHECKPOINT.exists():
+        CHECKPOINT.parent.mkdir(exist_ok=True)
+        shutil.copy(saved, CHECKPOINT)
+
+
+def _saved_checkpoint(instance: Instance) -> Path:
+    return instance.data / CHECKPOINT.name
+
+
+def _owner() -> Path | None:
+    with contextlib.suppress(FileNotFoundError):
+        return Path((kubelet.ROOT / OWNER_FILE).read_text().strip())
+    return None
+
+
+def _is_ours(instance: Instance) -> bool:
+    return _owner() == instance.home
+
+
+def _check_pushed(instance: Instance, image: images.StandInImage) -> None:
+    reference = image.reference(instance)
+    url = f"http://{instance.registry_address}/v2/{image.name}/manifests/{image.tag}"
+    accept = "application/vnd.oci.image.manifest.v1+json, application/vnd.oci.image.index.v1+json, */*"
+    try:
+        answer = httpx.head(url, headers={"accept": accept}, trust_env=False, timeout=10)
+    except httpx.HTTPError as error:
+        raise LabError(f"the lab's registry at {instance.registry_address} does not answer: {error}") from error
+    if answer.is_error:
+        raise LabError(f"{reference} is not in the lab's registry; the real node needs it: run `make up`")
+
+
+def _is_up(instance: Instance, cluster: Cluster, node_name: str) -> bool:
+    """Ready, and said so after the kubelet that runs now was started: the API server remembers earlier ones."""
+    record = processes.read_record(instance, "kubelet")
+    node = cluster.get(f"/api/v1/nodes/{node_name}")
+    if record is None or node is None or not is_ready(node):
+        return False
+    ready = next(one for one in node["status"]["conditions"] if one["type"] == "Ready")
+    return datetime.fromisoformat(ready["lastHeartbeatTime"]).timestamp() >= int(record.started)
+
+
+def _stale(cluster: Cluster, node_name: str) -> set[str]:
+    """Pods of the node that the kubelet has not met yet, lost, is ending, or turned away.
+
+    The kubelet is asked too: it tells the API server of a pod that it turned away only half a minute later.
+    """
+    kubelet_api = f"/api/v1/nodes/{node_name}/proxy"
+    running = {pod["metadata"]["uid"] for pod in cluster.items(f"{kubelet_api}/runningpods/") or ()}
+    known = {pod["metadata"]["uid"]: pod["status"] for pod in cluster.items(f"{kubelet_api}/pods") or ()}
+    stale = set()
+    for pod in cluster.pods():
+        uid, status = pod["metadata"]["uid"], pod["status"]
+        if pod["spec"].get("nodeName") != node_name:
+            continue
+        rejected = known.get(uid, {}).get("reason") == REJECTED
+        if rejected:
+            cluster.delete(_pod_path(pod))
+        lost = uid not in known or (status["phase"] == "Running" and uid not in running)
+        if rejected or lost or "deletionTimestamp" in pod["metadata"]:
+            stale.add(f"{pod['metadata']['namespace']}/{name_of(pod)}")
+    return stale
+
+
+def _pod_path(pod: dict[str, Any]) -> str:
+    return f"/api/v1/namespaces/{pod['metadata']['namespace']}/pods/{name_of(pod)}"
+
+
+def _end_pods(instance: Instance, tools: Tools) -> None:
+    """Through the runtime, which also takes addresses and namespaces back; it is started for that if it has died."""
+    if not processes.is_running(instance, "containerd"):
+        if not _shims(instance):
+            return
+        processes.start(instance, containerd.server(instance, tools))
+    try:
+        cri.end_pods(containerd.socket_path(instance))
+    except LabError as error:
+        # What it leaves is ended by the steps that follow; the reason must not be lost.
+        with processes.log_path(instance, "containerd").open("a") as log:
+            log.write(f"--- {error}\n")
+
+
+def _shims(instance: Instance) -> list[psutil.Process]:
+    """The parents of our containers: a shim says in its command line to which containerd it belongs."""
+    address = str(containerd.socket_path(instance))
+    return [
+        process
+        for process in psutil.process_iter(["name", "cmdline"])
+        if str(process.info["name"]).startswith("containerd-shim") and address in (process.info["cmdline"] or [])
+    ]
+
+
+def _kill_shims(instance: Instance) -> None:
+    for shim in _shims(instance):
+        with contextlib.suppress(psutil.Error):
+            family = [*shim.children(recursive=True), shim]
+            for process in family:
+                with contextlib.suppress(psutil.Error):
+                    process.kill()
+            psutil.wait_procs(family, timeout=10)
+
+
+def container_cgroups() -> list[Path]:
+    """Where the containers' control groups are: one place with cgroup v2, one in each hierarchy with v1."""
+    if (CGROUPS / "cgroup.controllers").exists():
+        return [CGROUPS / CONTAINER_CGROUP]
+    return [one / CONTAINER_CGROUP for one in sorted(CGROUPS.iterdir()) if one.is_dir() and not one.is_symlink()]
+
+
+def _remove_cgroup(group: Path) -> None:
+    below = sorted((path for path in group.rglob("*") if path.is_dir()), reverse=True) if group.is_dir() else []
+    for path in (*below, group):
+        with contextlib.suppress(OSError):  # one that still has processes stays, and shows whose they are
+            path.rmdir()
+
+
+def _remove_folder(instance: Instance, folder: Path) -> None:
+    if not folder.exists() or not _is_ours(instance):
+        return
+    if left := mounts.below(folder):
+        raise LabError(f"{folder} is kept: {left[-1]} is still mounted; umount it and run `make down` again")
+    if CHECKPOINT.exists():
+        shutil.copy(CHECKPOINT, _saved_checkpoint(instance))
+    shutil.rmtree(folder)
+
+
+def _remove_if_unused(instance: Instance, folder: Path) -> None:
+    if not folder.is_dir():
+        return
+    ours = _network_results(instance, folder)
+    for entry in folder.iterdir():
+        is_our_log = entry.is_symlink() and entry.readlink().is_relative_to(instance.home)
+        if (
+            entry in ours or is_our_log or (entry.is_socket() and not _is_listened_to(entry))
+        ):  # a killed shim leaves its socket behind
+            entry.unlink()
+    with contextlib.suppress(OSError):
+        folder.rmdir()
+
+
+def _network_results(instance: Instance, folder: Path) -> set[Path]:
+    """What the CNI library noted of our pods, in files NETWORK-CONTAINER-DEVICE: a killed runtime leaves them."""
+    network_name = containerd.network_name(instance)
+    containers = [path.name[len(network_name) + 1 :].rpartition("-")[0] for path in folder.glob(f"{network_name}-*")]
+    return {
+        *folder.glob(f"{network_name}-*"),
+        *(path for container in containers for path in folder.glob(f"cni-loopback-{container}-*")),
+    }
+
+
+def _is_listened_to(path: Path) -> bool:
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
+        try:
+            probe.connect(str(path))
+        except ConnectionRefusedError:
+            return False
+    return True

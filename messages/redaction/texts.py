@@ -1,0 +1,70 @@
+"""Texts without what looks like a secret: the one place that every message, comment and report goes through.
+
+It knows names (names.py), forms of tokens (forms.py), ways to write a value (written.py) and command lines. What has
+neither a telling name nor a known form is shown.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from functools import lru_cache
+from typing import Final
+
+from messages.redaction.assignments import assigned_spans
+from messages.redaction.command_lines import bare_option_spans, command_spans
+from messages.redaction.forms import Span, known_spans
+
+HIDDEN: Final = "(secret)"
+_SHORTEST: Final = 3  # no text that short can be told by its form
+
+
+def without_secrets(text: str, hidden: str = HIDDEN) -> str:
+    """The text with a stand-in for whatever looks like a secret."""
+    return text if len(text) <= _SHORTEST else _hide(text, hidden)
+
+
+def without_known_forms(text: str, hidden: str = HIDDEN) -> str:
+    """The same by form alone: names in it do not count."""
+    return _replaced(text, known_spans(text), hidden)
+
+
+def words_without_secrets(words: Sequence[str], hidden: str = HIDDEN) -> tuple[str, ...]:
+    """Arguments of a command: what follows `--password` is hidden, and what `mysql … -px` is known for."""
+    line, starts = " ".join(words), []
+    position = 0
+    for word in words:
+        starts.append(position)
+        position += len(word) + 1
+    spans = [*assigned_spans(line), *command_spans(line), *bare_option_spans(line)]
+    shown = []
+    for word, start in zip(words, starts, strict=True):
+        end = start + len(word)
+        # A span that begins with a word is all of it, as the program sees it; one that begins before it is another's.
+        mine = [
+            (first - start, (end if first == start else min(last, end)) - start)
+            for first, last in spans
+            if start <= first < end
+        ]
+        shown.append(_replaced(word, [*mine, *_all_spans(word)], hidden))
+    return tuple(shown)
+
+
+@lru_cache(maxsize=4096)
+def _hide(text: str, hidden: str) -> str:
+    return _replaced(text, _all_spans(text), hidden)
+
+
+def _all_spans(text: str) -> Iterator[Span]:
+    yield from known_spans(text)
+    yield from assigned_spans(text)
+    yield from command_spans(text)
+
+
+def _replaced(text: str, spans: Iterable[Span], hidden: str) -> str:
+    parts: list[str] = []
+    end = 0
+    for first, last in sorted(spans):
+        if last <= end or first == last:
+            continue
+        if first > end or not parts:
+            parts += [text[end:first], hidden]
+        end = last
+    return "".join([*parts, text[end:]]) if parts else text

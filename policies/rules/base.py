@@ -1,0 +1,65 @@
+"""P-BASE: the Linux release of an image still gets security updates."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Iterator
+
+from images.inspection.facts import ImageContents
+from images.spec.os_support import Release, release_in
+from policies.finding import Finding, Level
+from policies.model import Rule, Site, Workload
+from policies.pod_images import PodImage, different_images
+
+SOON = dt.timedelta(days=90)
+# What publishers write on images of their own system; Ubuntu's have name and version apart.
+_NAME, _VERSION = "org.opencontainers.image.ref.name", "org.opencontainers.image.version"
+_BASE = "org.opencontainers.image.base.name"
+
+
+def check(workload: Workload, site: Site) -> Iterator[Finding]:
+    """The release that the image says it has, before it is built the one that its spec's base is named after."""
+    for image in different_images(workload, site):
+        if (release := _release(image)) is not None:
+            yield from _of_release(image, release, site)
+        elif image.is_own and image.reference is not None:
+            was_read = image.contents is not None and image.contents.deep is not None
+            yield Finding(_unknown(image), Level.UNPROVED, is_own=not was_read)
+
+
+def _of_release(image: PodImage, release: Release, site: Site) -> Iterator[Finding]:
+    left = release.ends - site.today
+    said = f"{release.what} of {release}, on which {image.name} stands,"
+    if left < dt.timedelta(0):
+        level = Level.REFUSE if site.limits.refuse_unsupported_base else Level.WARN
+        yield Finding(f"{said} ended on {release.ends} ({release.source}): nobody repairs what is found in it", level)
+    elif left <= SOON:
+        yield Finding(f"{said} ends on {release.ends}, in {left.days} days ({release.source})", Level.WARN)
+
+
+def _release(image: PodImage) -> Release | None:
+    if image.contents is None:
+        return release_in(image.planned.base) if image.planned else None
+    deep = image.contents.deep
+    return release_in(deep.system) if deep and deep.system else _labelled(image.contents)
+
+
+def _labelled(contents: ImageContents) -> Release | None:
+    labels = dict(contents.settings.labels)
+    return release_in(f"{labels.get(_NAME, '')} {labels.get(_VERSION, '')}") or release_in(labels.get(_BASE, ""))
+
+
+def _unknown(image: PodImage) -> str:
+    deep = image.contents.deep if image.contents else None
+    if deep is None:
+        return f"which Linux release {image.name} stands on is not known: its layers were not read"
+    what = f"{deep.system} is not in the table of releases" if deep.system else "it has no os-release"
+    return f"until when {image.name} gets security updates is not known: {what}"
+
+
+RULE = Rule(
+    id="P-BASE",
+    says="the Linux release of an image still gets security updates that everybody may have",
+    remedy="Start from a base on a newer release; site.image_limits.refuse_unsupported_base makes it a refusal.",
+    check=check,
+)

@@ -1,0 +1,62 @@
+"""P-DRIVER: the driver of each pool drives its GPUs, and is still mended."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Iterator
+from typing import Final
+
+from compat import Severity, check, tables
+from compat.pools import read_pools
+from messages.problems import listing
+from policies.finding import Finding, Level
+from policies.model import Rule, Site
+from policies.verdicts import cited
+
+_ABOUT_POOLS: Final = frozenset({"R-DROP", "R-KMOD"})  # what they say holds for every image
+_SOON: Final = dt.timedelta(days=90)
+_UPGRADE: Final = "Plan an upgrade to a branch that is supported: gpu-commons facts driver_branch lists them."
+
+
+def check_stack(site: Site) -> Iterator[Finding]:
+    """Each reason once, with all pools that it holds for."""
+    refused: dict[str, list[str]] = {}
+    ended: dict[str, list[str]] = {}
+    for name, gpus in site.gpus.items():
+        for finding in check(gpus.case).findings:
+            if finding.rule in _ABOUT_POOLS and finding.severity is Severity.REFUSE:
+                refused.setdefault(f"{finding.message} [{finding.rule}; {cited(finding.fact.source)}]", []).append(name)
+        for sentence in _support(name, site):
+            ended.setdefault(sentence, []).append(name)
+    for message, pools in refused.items():
+        yield Finding(f"{_said(pools)}: {message}")
+    for message, pools in ended.items():
+        yield Finding(f"{_said(pools)}: {message}", Level.WARN, remedy=_UPGRADE)
+
+
+def _support(pool: str, site: Site) -> Iterator[str]:
+    """What is to say of the end of life of the pool's driver branch: it is over, or near."""
+    pools = read_pools(site.gpus[pool].case).values
+    branches = {each.driver.branch for each in pools if each.driver is not None and each.driver.given}
+    for branch in (tables.driver_branches().get(number) for number in sorted(branches)):
+        if branch is None or branch.end_of_life in {"", "n/a"}:
+            continue
+        when = branch.end_of_life
+        source = f"{cited(branch.origin.source)}, read {branch.origin.collected}"
+        if when == "eol" or when < str(site.today)[: len(when)]:
+            over = "" if when == "eol" else f" in {when}"
+            yield f"driver branch {branch.branch} reached its end of life{over} ({source})"
+        elif when <= str(site.today + _SOON)[: len(when)]:
+            yield f"driver branch {branch.branch} is supported until {when} ({source})"
+
+
+def _said(pools: list[str]) -> str:
+    return f"{'pool' if len(pools) == 1 else 'pools'} {listing(pools, most=8)}"
+
+
+RULE = Rule(
+    id="P-DRIVER",
+    says="the driver of each pool drives the pool's GPUs with the kernel module that is loaded, and NVIDIA mends it",
+    remedy="Give the pool a driver that knows its GPUs: gpu-commons check tells which.",
+    check_stack=check_stack,
+)

@@ -1,0 +1,107 @@
+"""P-GPU: GPUs are asked for, never taken."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from decimal import Decimal
+from typing import Any
+
+from fleet.labels import GPU_RESOURCE, NVIDIA_PREFIX
+from fleet.placement import UNKNOWN, landing, quantity
+from policies.escapes import escapes, weighed
+from policies.finding import Finding, Level
+from policies.model import Coverage, Rule, Site, Workload
+from policies.workloads import containers
+
+
+def check(workload: Workload, site: Site) -> Iterator[Finding]:
+    """Amounts that Kubernetes takes, and what escapes the scheduler: see `policies/escapes.py`.
+
+    A pod that never comes to a node with GPUs takes none, whatever it may do there.
+    """
+    whole = workload.pod.get("resources")
+    for kind in ("limits", "requests"):
+        if isinstance(whole, Mapping) and any(name.startswith(NVIDIA_PREFIX) for name in _names(whole.get(kind))):
+            yield Finding(
+                f"resources.{kind} of the pod asks for GPUs, which Kubernetes takes of containers alone",
+                remedy="Ask for them in the resources of one container.",
+            )
+    if whole is UNKNOWN or (isinstance(whole, Mapping) and UNKNOWN in (whole.get("limits"), whole.get("requests"))):
+        yield Finding("resources of the pod are not known yet: they may ask for GPUs", Level.UNPROVED)
+    for container in containers(workload.pod):
+        if container.spec is not UNKNOWN:
+            yield from _amounts(container.path, container.spec)
+    if found := list(escapes(workload, site)):
+        comes = _comes_to_gpus(workload, site)
+        if comes is None:
+            yield from weighed(found, "and whether it lands on a node with GPUs is not known")
+        elif comes:
+            yield from found
+
+
+def _comes_to_gpus(workload: Workload, site: Site) -> bool | None:
+    """Whether it may land on a node with GPUs; None where what is not known may keep it off them all.
+
+    Only a site that knows all nodes with GPUs can tell, and of a stack of ours only where some nodes have none. Labels
+    that nobody described may be there: a taint or another value keeps a pod away, a label that is missing in the
+    description does not.
+    """
+    nodes = [replace(node, open_labels="") for node in site.nodes if node.amount(GPU_RESOURCE) != 0]
+    if site.coverage is Coverage.SOME or (site.coverage is Coverage.ALL and len(nodes) == len(site.nodes)):
+        return True  # where no node takes a pod of a stack of ours, P-HOST refuses it
+    try:
+        found = landing(workload.pod, nodes, runtime_classes=site.runtime_classes, is_daemon=workload.is_daemon)
+    except ValueError:  # an amount that is none: P-HOST refuses it
+        return True
+    if workload.pod.get("schedulerName") not in {None, "", "default-scheduler"} and not found.certain:
+        return None  # taints count for whoever heeds them
+    return True if found.certain else None if found.possible else False
+
+
+def _amounts(path: str, container: Mapping[str, Any]) -> Iterator[Finding]:
+    resources = container.get("resources")
+    if resources is UNKNOWN:
+        resources = dict.fromkeys(("limits", "requests"), UNKNOWN)
+    kinds = [resources.get(kind) for kind in ("limits", "requests")] if isinstance(resources, Mapping) else []
+    names = {name for each in kinds if isinstance(each, Mapping) for name in each if name.startswith(NVIDIA_PREFIX)}
+    for name in sorted({GPU_RESOURCE, *names}) if kinds else ():
+        limit, request = (_amount(each, name) for each in kinds)
+        if UNKNOWN in (limit, request):
+            yield Finding(f"{path}.resources: the GPU request is not known yet", Level.UNPROVED)
+            return
+        if request is not None and limit is None:
+            yield Finding(f"{path}.resources.requests has {name} without a limit: Kubernetes refuses such a pod")
+        elif request is not None and _number(request) != _number(limit):
+            yield Finding(f"{path}.resources: {name} is {request} in requests and {limit} in limits: must be equal")
+        elif isinstance(number := _number(limit), Decimal) and (number < 0 or number != number.to_integral_value()):
+            yield Finding(
+                f"{path}.resources: {name} is {limit}: Kubernetes takes whole numbers alone",
+                remedy="Ask for whole devices; slices and shared GPUs have resources of their own.",
+            )
+
+
+def _names(amounts: Any) -> list[str]:
+    return [str(name) for name in amounts] if isinstance(amounts, Mapping) else []
+
+
+def _amount(amounts: Any, name: str) -> Any:
+    if amounts is UNKNOWN:
+        return UNKNOWN
+    return amounts.get(name) if isinstance(amounts, Mapping) else None
+
+
+def _number(amount: Any) -> Any:
+    """As a number, so that 1 and "1.0" are equal; as text where it is none, which P-HOST refuses."""
+    try:
+        return None if amount is None else quantity(amount)
+    except ValueError:
+        return str(amount)
+
+
+RULE = Rule(
+    id="P-GPU",
+    says="a GPU is asked for by nvidia.com/gpu, equal in requests and limits, and nothing escapes that",
+    remedy="Set resources.limits nvidia.com/gpu and remove the variable or the volume.",
+    check=check,
+)

@@ -1,0 +1,91 @@
+"""P-HOST: some pool of the fleet can host every workload."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Final
+
+from fleet.placement import UNKNOWN
+from messages.problems import listing
+from policies.finding import Finding, Level
+from policies.model import Coverage, Rule, Site, Workload
+from policies.pod_images import PodImage, different_images, is_certain, processor, system
+from policies.workloads import asks_somewhere
+
+_OS, _SYSTEM = "kubernetes.io/os", "linux"  # of every node that anybody describes
+_READ: Final[Mapping[str, Callable[[PodImage], str]]] = {"kubernetes.io/arch": processor, _OS: system}
+REMEDY = "Change the node selector, add the toleration, or ask for no more than one node has."
+OR_DESCRIBE = "A label that nodes of a pool have belongs into its labels in the configuration of the pack."
+
+
+def check(workload: Workload, site: Site) -> Iterator[Finding]:
+    """Labels, taints and resources of the fleet's nodes against what the pods ask for."""
+    asks = asks_somewhere(workload.pod)
+    if site.coverage is not Coverage.ALL and asks is False:
+        return  # it may run on nodes that nobody described
+    if not site.nodes:
+        if site.coverage is not Coverage.ALL:
+            why = "the configuration of the pack has no fleet, and no Node of the stack came before it"
+            yield Finding(f"on which GPUs it lands is not known: {why}", Level.UNPROVED)
+        return  # a stack without a fleet says nothing about nodes
+    try:
+        found = workload.landing(site)
+    except ValueError as error:  # a quantity that is none: the text says which, and the API server refuses it too
+        yield Finding(f"no pool can host it ({error})", remedy="Write every amount as Kubernetes does.")
+        return
+    if said := _system(workload):
+        yield said
+    if not found.possible:
+        reasons = "; ".join(f"{pool}: {reason}" for pool, reason in sorted(found.refused.items()))
+        if site.coverage is Coverage.ALL or (site.coverage is Coverage.WITH_GPUS and asks):
+            is_described = site.coverage is Coverage.WITH_GPUS
+            yield Finding(f"no pool can host it ({reasons})", remedy=f"{REMEDY} {OR_DESCRIBE}" if is_described else "")
+        else:
+            yield Finding(f"no pool that is described can host it ({reasons}); others may", Level.UNPROVED)
+        return
+    yield from _platforms(workload, site)
+    if found.undecided:
+        yield Finding(f"which pools can host it depends on {', '.join(found.undecided)}", Level.UNPROVED)
+
+
+def _system(workload: Workload) -> Finding | None:
+    """What it says it needs: all nodes that anybody describes have Linux, and the scheduler does not look."""
+    said = workload.pod.get("os")
+    name = said.get("name") if isinstance(said, Mapping) else said
+    if name is UNKNOWN:
+        return Finding("whether it is for Linux is not known yet: spec.os", Level.UNPROVED)
+    if not isinstance(name, str) or name == _SYSTEM:
+        return None
+    return Finding(
+        f"spec.os.name is {name}, and the kubelet of a node with Linux refuses such a pod",
+        remedy="Leave spec.os out, or write linux.",
+    )
+
+
+def _platforms(workload: Workload, site: Site) -> Iterator[Finding]:
+    """Images that are known to be for another processor or system than the nodes have."""
+    for image in different_images(workload, site):
+        for label, read in _READ.items():
+            if wanted := read(image):
+                yield from _platform(image, label, wanted, workload, site)
+
+
+def _platform(image: PodImage, label: str, wanted: str, workload: Workload, site: Site) -> Iterator[Finding]:
+    unsaid = _SYSTEM if label == _OS else wanted
+    found = [(node.pool, node.labels.get(label, unsaid)) for node in workload.landing(site).possible]
+    if pools := list(dict.fromkeys(pool for pool, has in found if has != wanted)):
+        has = ", ".join(sorted({has for _, has in found if has != wanted}))
+        on = f"{'pool' if len(pools) == 1 else 'pools'} {listing(pools, most=4)}"
+        yield Finding(
+            f"{image.text} is for {wanted}, and nodes of {on} have {has}: it does not start there",
+            Level.REFUSE if is_certain(pools, workload, site) else Level.UNPROVED,
+            remedy=f"Take the image for {has}, or keep it to nodes with {label}={wanted}.",
+        )
+
+
+RULE = Rule(
+    id="P-HOST",
+    says="some pool of the fleet can host every workload: labels, taints, GPUs, cores, memory, processor, system",
+    remedy=REMEDY,
+    check=check,
+)

@@ -1,0 +1,65 @@
+"""P-NODRIVER: no image has parts of a driver; they come from the node that it runs on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from images.inspection.facts import DriverPart, ImageContents
+from images.size.estimate import amount
+from messages.problems import listing
+from policies.finding import Finding, Level
+from policies.model import Rule, Site, Workload
+from policies.pod_images import PodImage, different_images
+
+_SHOWN = 3
+
+
+def check(workload: Workload, site: Site) -> Iterator[Finding]:
+    """Libraries and kernel modules refuse; programs alone, and empty files that mounts have left, warn.
+
+    What runs the driver itself may have one: the runtime's own daemons.
+    """
+    for image in different_images(workload, site):
+        deep = image.contents.deep if image.contents else None
+        if deep is None:
+            if image.is_own and image.reference is not None:
+                unread = f"whether {image.name} has parts of a driver is not known: its layers were not read"
+                yield Finding(unread, Level.UNPROVED, is_own=True)
+        elif image.contents and deep.driver and not site.is_runtime_daemon(workload.daemon, image.text):
+            yield _finding(image, image.contents, deep.driver)
+        elif deep.left_out:
+            unread = f"parts of a driver may be in what was not read of {image.name}: {deep.left_out[0]}"
+            yield Finding(unread, Level.UNPROVED, is_own=image.is_own)
+
+
+def _finding(image: PodImage, contents: ImageContents, parts: Sequence[DriverPart]) -> Finding:
+    loaded = [part for part in parts if part.size and (".so" in part.path or ".ko" in part.path)]
+    if loaded:
+        why = "they are found before those of the node, which its kernel module needs"
+        return Finding(f"{image.name} has {amount(_bytes(parts))} of a driver: {_places(loaded, contents)}; {why}")
+    if any(part.size for part in parts):
+        return Finding(f"{image.name} has programs of a driver: {_places(parts, contents)}", Level.WARN)
+    what = "empty files where a container with a GPU had its driver"
+    why = "on a node with another driver they may be found first"
+    return Finding(f"{image.name} has {what}: {_places(parts, contents)}; {why}", Level.WARN)
+
+
+def _places(parts: Sequence[DriverPart], contents: ImageContents) -> str:
+    """The first files, each with its kind, and the layers that they came with."""
+    files = listing([f"/{part.path} ({part.what})" for part in parts], most=_SHOWN)
+    numbers = sorted({part.layer for part in parts})
+    steps = [contents.layers[number].made_by if number < len(contents.layers) else "" for number in numbers]
+    layers = [f"{number + 1}{f' ({step})' if step else ''}" for number, step in zip(numbers, steps, strict=True)]
+    return f"{files}, from layer {listing(layers, most=_SHOWN)} of {len(contents.layers)}"
+
+
+def _bytes(parts: Sequence[DriverPart]) -> int:
+    return sum(part.size for part in parts)
+
+
+RULE = Rule(
+    id="P-NODRIVER",
+    says="no image has driver libraries or kernel modules: the container toolkit brings those of the node",
+    remedy="Take the driver's packages out of the image in the step that installs them; cuda-compat may stay.",
+    check=check,
+)

@@ -1,0 +1,44 @@
+"""P-ONECUDA: a program finds one CUDA, not two."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterator
+
+from images.inspection.facts import ImageContents
+from images.inspection.judge import Remark, judge
+from images.size.estimate import amount
+from policies.finding import Finding, Level
+from policies.model import Rule, Site, Workload
+from policies.pod_images import different_images
+
+_KINDS = frozenset({"cuda-twice", "two-cudas"})
+
+
+def check(workload: Workload, site: Site) -> Iterator[Finding]:
+    """What the inspection judges: copies within reach of one program, and two majors in one environment.
+
+    Neither refuses: a program loads one of the copies, and two runtimes of different names can share a process.
+    """
+    for image in different_images(workload, site):
+        if image.contents is None or image.contents.deep is None:
+            if image.is_own and image.reference is not None:
+                unread = f"whether {image.name} has one CUDA or two is not known: its layers were not read"
+                yield Finding(unread, Level.UNPROVED, is_own=True)
+            continue
+        for remark in _remarks(image.contents):
+            wasted = f"; {amount(remark.size)} for nothing" if remark.size else ""
+            yield Finding(f"in {image.name}, {remark.says}{wasted}: {remark.fix}", Level.WARN)
+
+
+@functools.lru_cache(256)
+def _remarks(contents: ImageContents) -> tuple[Remark, ...]:
+    return tuple(remark for remark in judge(contents).remarks if remark.kind in _KINDS)
+
+
+RULE = Rule(
+    id="P-ONECUDA",
+    says="an environment of an image has one CUDA: not the base's and the wheels', and not two majors",
+    remedy="Kernels with an environment each may differ.",
+    check=check,
+)

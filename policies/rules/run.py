@@ -1,0 +1,62 @@
+"""P-RUN: every image runs on every pool that it may land on with a GPU."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from compat import Case
+from images.spec.cases import Use
+from policies.finding import Finding, Level
+from policies.model import Rule, Site, Workload
+from policies.pod_images import PodImage, is_certain, pod_images, possible_nodes
+from policies.verdicts import outcomes, statements, uses_read
+from policies.workloads import asks_for_gpus, containers
+
+
+def check(workload: Workload, site: Site) -> Iterator[Finding]:
+    """Containers that ask for GPUs: what was read of the image counts, else its spec, else its name."""
+    pools = possible_nodes(workload, site)
+    for container, image in zip(containers(workload.pod), pod_images(workload, site), strict=False):
+        asks = asks_for_gpus(container.spec)
+        is_no_reference = image.text is not None and image.reference is None
+        if asks is False or is_no_reference:  # P-PIN refuses that, and does not repeat it: a password may be in it
+            continue
+        for finding in statements(image.name, outcomes(_uses(image, site), pools, site.gpus), site.gpus):
+            bad = {pool for _, pool, _ in finding.about}
+            is_sure = asks is True and is_certain(bad, workload, site, possible_nodes)
+            level = finding.level if is_sure else Level.UNPROVED
+            yield replace(finding, message=f"{image.text or image.name} {finding.message}", level=level)
+        deep = image.contents.deep if image.contents else None
+        if deep is not None and deep.left_out:
+            message = f"{image.text} may hold more that uses a GPU, in what was not read of it: {deep.left_out[0]}"
+            yield Finding(message, Level.UNPROVED, is_own=image.is_own)
+        elif deep is None and image.is_own and image.reference and image.reference.digest:
+            message = f"what in {image.text} uses a GPU is known by its spec alone: its layers were not read"
+            yield Finding(message, Level.UNPROVED, is_own=True)
+
+
+def check_image(name: str, site: Site) -> Iterator[Finding]:
+    """An image of the stack by its spec, for all that uses it: before it is built, and once for all."""
+    usages = [usage for usage in site.usages if usage.image == name]
+    if pools := site.alike(pool for usage in usages for pool in usage.pools):
+        yield from statements(name, outcomes(site.uses_of(name), pools, site.gpus), site.gpus, usages)
+
+
+def _uses(image: PodImage, site: Site) -> tuple[Use, ...]:
+    if image.contents is not None and image.contents.deep is not None:
+        return uses_read(image.contents)
+    if image.is_own and image.name in site.own_images:
+        return site.uses_of(image.name)
+    if image.contents is not None:
+        return uses_read(image.contents)
+    return (Use("", None, Case(image=image.text)),) if image.text else ()
+
+
+RULE = Rule(
+    id="P-RUN",
+    says="every image runs on every pool that it may land on with a GPU: driver, CUDA, code for the GPU, libraries",
+    remedy="Ask gpu-commons check about the image and the pool.",
+    check=check,
+    check_image=check_image,
+)

@@ -1,0 +1,72 @@
+"""P-SIZE: no image is bigger than the site allows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from images.size.estimate import GIB, Size, amount
+from images.size.origin import Origin
+from policies.finding import Finding, Level
+from policies.model import Rule, Site, Workload
+from policies.pod_images import PodImage, at_least, different_images, possible_pools
+
+
+def check(workload: Workload, site: Site) -> Iterator[Finding]:
+    """Compressed bytes against the limits, unpacked bytes against a share of the smallest disk it may land on.
+
+    Before an image is built its spec gives a lower bound: above a limit it decides, below it proves nothing.
+    """
+    for image in different_images(workload, site):
+        if (size := image.size) is not None:
+            found = [*_compressed(image, size, site), *_unpacked(image, size, workload, site)]
+            yield from found
+            if size.origin is Origin.SPEC and not any(finding.level is Level.REFUSE for finding in found):
+                least = f"{image.name} has at least {amount(size.compressed)} compressed by its spec"
+                later = "what it really has is read after the build, and decides P-SIZE, P-DISK and P-START"
+                yield Finding(f"{least}; {later}", Level.UNPROVED)
+        elif image.is_own:
+            why = (
+                "its facts were not read" if image.reference else "it is built by this update, and its spec tells none"
+            )
+            yield Finding(f"the size of {image.name} is not known: {why}", Level.UNPROVED, is_own=True)
+
+
+def _compressed(image: PodImage, size: Size, site: Site) -> Iterator[Finding]:
+    limits, waiver = site.limits, site.limits.waivers.get(image.name) if image.is_own else None
+    by_spec = " by its spec" if size.origin is Origin.SPEC else ""
+    said = f"{image.name} has {at_least(size)}{amount(size.compressed)} compressed{by_spec}"
+    if waiver is not None and site.today <= waiver.until:
+        if size.compressed > waiver.compressed:
+            yield Finding(f"{said}: even its own limit is {amount(waiver.compressed)} (until {waiver.until})")
+        elif size.compressed > limits.refuse_compressed:
+            why = f"until {waiver.until}, because: {waiver.reason}"
+            yield Finding(f"{said}, above the limit of {amount(limits.refuse_compressed)}: allowed {why}", Level.WARN)
+        return
+    ended = f"; its own limit of {amount(waiver.compressed)} ended on {waiver.until}" if waiver else ""
+    if size.compressed > limits.refuse_compressed:
+        yield Finding(f"{said}: the limit is {amount(limits.refuse_compressed)}{ended}")
+    elif size.compressed > limits.warn_compressed:
+        yield Finding(f"{said}: above {amount(limits.warn_compressed)} pulls are slow", Level.WARN)
+
+
+def _unpacked(image: PodImage, size: Size, workload: Workload, site: Site) -> Iterator[Finding]:
+    share = site.limits.unpacked_disk_share
+    for pool in possible_pools(workload, site):
+        machine = site.machines.get(pool)
+        if machine is None or size.unpacked <= machine.disk_gib * GIB * share:
+            continue
+        assumed = ", which the stack file assumes" if machine.is_disk_assumed else ""
+        yield Finding(
+            f"{image.name} has {at_least(size)}{amount(size.unpacked)} unpacked: more than {share:.0%} of the"
+            f" {machine.disk_gib:g} GiB disk of a node of {pool}{assumed}",
+            Level.WARN,
+        )
+
+
+RULE = Rule(
+    id="P-SIZE",
+    says="no image is bigger than the site allows: compressed, and unpacked beside what else a node holds",
+    remedy="Make the image smaller (gpu-commons inspect --deep shows what is big), or give it a limit of its own in "
+    "images[].limit with a reason and an end.",
+    check=check,
+)

@@ -1,0 +1,56 @@
+"""P-START: a server on a node without its image answers before the hub gives up."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from fleet.placement import UNKNOWN
+from images.size.estimate import cold_start
+from policies.finding import Finding, Level
+from policies.model import Rule, Site, Workload
+from policies.pod_images import NOT_CERTAIN, at_least, different_images, is_certain, possible_pools
+
+
+def check(workload: Workload, site: Site) -> Iterator[Finding]:
+    """Pull, unpack and start on every pool it may land on against the hub's start time-out.
+
+    An estimate refuses only where the stack file states the pool's rates; planning figures warn. Nothing waits for a
+    pre-puller, so with one it is told and not refused.
+    """
+    if workload.start_timeout_s is None:
+        return
+    if workload.start_timeout_s is UNKNOWN:
+        yield Finding(
+            "whether a first server is in time is not known: start_timeout_s is not known yet", Level.UNPROVED
+        )
+        return
+    for image in different_images(workload, site):
+        if (size := image.size) is None:
+            continue
+        machines = {pool: site.machines[pool] for pool in possible_pools(workload, site) if pool in site.machines}
+        starts = {pool: cold_start(size, machine.rates) for pool, machine in machines.items()}
+        late = {pool: start for pool, start in starts.items() if start.total_s > workload.start_timeout_s}
+        for pool, start in late.items():
+            machine = machines[pool]
+            planned = "; the rates are planning figures" if machine.are_rates_planned else ""
+            said = (
+                f"the first server on a node of {pool} takes {at_least(size) or 'about '}{start.total_s:.0f} s"
+                f" ({start.reason}{planned}), and the hub gives up after {workload.start_timeout_s:g} s"
+            )
+            if workload.is_pre_pulled:
+                without = f"one that joins later is without the image for about {start.pull_s + start.unpack_s:.0f} s"
+                yield Finding(f"{said}; the pre-puller covers a node once it is done there, and {without}", Level.WARN)
+            elif machine.are_rates_planned:
+                yield Finding(said, Level.WARN)
+            elif is_certain(late, workload, site):
+                yield Finding(said)
+            else:
+                yield Finding(said + NOT_CERTAIN, Level.UNPROVED)
+
+
+RULE = Rule(
+    id="P-START",
+    says="the first server on a node answers before the hub gives up",
+    remedy="Raise start_timeout_s or make the image smaller; pre_pull: true helps on nodes that are there for a while.",
+    check=check,
+)

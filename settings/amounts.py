@@ -1,0 +1,31 @@
+"""Numbers of a stack file with the range that whoever gets them takes.
+
+A quantity of Kubernetes is written with six digits ("1e+06Gi" is none), times and retries are int32 there, and a
+number above 2^53 is another one after the engine has passed it on.
+"""
+
+from typing import Annotated, Final
+
+from pydantic import AfterValidator, Field
+
+from kube.job import MOST_RETRIES
+
+INT32: Final = 2**31 - 1
+
+
+def _whole(value: float) -> float:
+    return int(value) if float(value).is_integer() else value  # 32, not 32.0, in manifests and messages
+
+
+Cores = Annotated[float, Field(ge=0.001, le=10_000), AfterValidator(_whole)]
+Gib = Annotated[float, Field(ge=0.001, le=100_000), AfterValidator(_whole)]
+Gigabytes = Annotated[float, Field(ge=0.001, le=10_000), AfterValidator(_whole)]
+MegabytesPerSecond = Annotated[float, Field(ge=0.1, le=1_000_000), AfterValidator(_whole)]
+Share = Annotated[float, Field(ge=0.000_001, le=1)]
+Count = Annotated[int, Field(ge=0, le=1_000_000)]
+Seats = Annotated[int, Field(ge=1, le=1_000_000)]
+Seconds = Annotated[int, Field(ge=1, le=INT32)]
+SecondsOrNever = Annotated[int, Field(ge=0, le=INT32)]
+IdleSeconds = Annotated[int, Field(ge=60, le=INT32)]  # a server that is looked at anew is not idle at once
+SecondsBetween = Annotated[int, Field(ge=10, le=INT32)]
+Retries = Annotated[int, Field(ge=0, le=MOST_RETRIES)]

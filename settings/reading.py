@@ -1,0 +1,265 @@
+"""The settings of a stack, read once. The only reader of Pulumi's configuration.
+
+`load_stack` reads a stack file without Pulumi (CLI, lab, tests), `from_pulumi` reads what the engine hands to a
+program or a policy pack. Both end in the same `Stack` or in one `SettingsError` with every mistake.
+`python -m settings.reading` prints the JSON Schema for editors.
+"""
+
+import json
+import os
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import replace
+from difflib import get_close_matches
+from functools import cache
+from pathlib import Path
+from typing import Any, Final, TypeVar
+
+from pydantic import BaseModel, ValidationError
+
+from messages.document import Document, odd_texts, read_yaml
+from messages.problems import Fault, Loc, Problem, SettingsError, nearest, path_text, show, visible, without_passwords
+from settings import checks
+from settings.faults import model_faults
+from settings.models import Stack
+
+__all__ = ["Problem", "SettingsError", "Stack", "from_pulumi", "json_schema", "load_stack", "read_sections"]
+
+Model = TypeVar("Model", bound=BaseModel)
+NAMESPACE: Final = "gpu-commons"
+OVERLAY: Final = "GPU_COMMONS_SITE"
+
+
+def load_stack(path: Path, *, site: Path | None = None) -> Stack:
+    """Read a stack file (`stacks/Pulumi.<stack>.yaml`) without Pulumi; `site` is an overlay, see `Site`.
+
+    Raises SettingsError with every mistake of the two files.
+    """
+    file = read_yaml(path, called="stack file")
+    raw, faults = _sections(file)
+    lines = dict(file.lines)
+    for where, line in file.lines.items():
+        if where[:1] == ("config",) and len(where) > 1:  # also by the path that messages use: fleet.pools
+            key = str(where[1])
+            lines.setdefault((key,), line)
+            lines[key.removeprefix(f"{NAMESPACE}:"), *where[2:]] = line
+    return _stack(Document(file.file, raw, lines), _overlay(site), faults)
+
+
+def from_pulumi(deployed_nodes: Callable[[], Mapping[str, Any]] = dict) -> Stack:
+    """The settings that the engine hands to a program or a policy pack, with the overlay that GPU_COMMONS_SITE names.
+
+    `deployed_nodes`: nodes by pool as they were deployed last; asked only where the GPUs do not add up, to name what
+    left. Raises SettingsError with every mistake.
+    """
+    # Here and nowhere else, so that the CLI, the lab and the tests read stack files without Pulumi.
+    from pulumi.runtime.config import get_config_env, get_config_secret_keys_env  # noqa: PLC0415
+
+    secret = set(get_config_secret_keys_env())
+    raw: dict[str, Any] = {}
+    faults: list[Fault] = list(_passphrase(secret))
+    for key, text in get_config_env().items():
+        namespace, _, section = key.partition(":")
+        if meant := _meant(key, get_config_env()):
+            faults.append(_misspelt(key, meant))
+            namespace, section = NAMESPACE, meant
+        if namespace != NAMESPACE:
+            continue
+        if key in secret:
+            faults.append(_encrypted((section,)))
+        if section not in Stack.model_fields:
+            faults.append(_unknown_section(section))
+            continue
+        try:
+            raw[section] = json.loads(text)
+        except (ValueError, RecursionError):  # a bare word: Pulumi hands it over as it is
+            raw[section] = text
+    overlay = os.environ.get(OVERLAY)
+    try:
+        return _stack(Document("stack configuration", raw), _overlay(Path(overlay) if overlay else None), faults)
+    except SettingsError as error:
+        raise SettingsError(_with_what_left(error.problems, raw, deployed_nodes)) from None
+
+
+def _with_what_left(
+    problems: Iterable[Problem], raw: Mapping[str, Any], deployed_nodes: Callable[[], Mapping[str, Any]]
+) -> Iterator[Problem]:
+    """A sum that was forgotten names the nodes that were taken out of their pools since the last update."""
+    for problem in problems:
+        if problem.path == "fleet.total_gpus" and (left := checks.left_nodes(raw, deployed_nodes())):
+            yield replace(problem, reason=f"{problem.reason}; since the last update {left}")
+        else:
+            yield problem
+
+
+@cache
+def json_schema() -> dict[str, Any]:
+    """JSON Schema of a whole stack file, for editors and for the reference page."""
+    schema = Stack.model_json_schema()
+    sections: dict[str, Any] = schema["properties"]
+    ours = "|".join(f"{name}$" for name in sections)
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": "gpu-commons stack file",
+        "type": "object",
+        "required": ["config"],
+        "properties": {
+            **{key: {"description": text} for key, text in _TOP.items() if key != "config"},
+            "config": {
+                "description": _TOP["config"],
+                "type": "object",
+                "required": [f"{NAMESPACE}:{name}" for name in schema["required"]],
+                "properties": {f"{NAMESPACE}:{name}": section for name, section in sections.items()},
+                "patternProperties": {f"^{NAMESPACE}:(?!{ours})": False},
+            },
+        },
+        "additionalProperties": False,
+        "$defs": schema["$defs"],
+    }
+
+
+_TOP: Final = {
+    "config": "Settings of the stack, in namespaces; ours is gpu-commons.",
+    "encryptionsalt": "Salt of the passphrase, written by Pulumi.",
+    "encryptedkey": "Encrypted data key, written by Pulumi.",
+    "secretsprovider": "Who encrypts secrets, written by Pulumi.",
+    "environment": "Pulumi environments that this stack imports.",
+}
+
+
+def _sections(file: Document) -> tuple[dict[str, Any], list[Fault]]:
+    top = file.data
+    if not isinstance(top, Mapping) or not isinstance(top.get("config"), Mapping):
+        fix = "a stack file has config: with keys such as gpu-commons:site below it"
+        path = "config" if isinstance(top, Mapping) else "(top)"
+        raise SettingsError([Problem(path, "", "is not a mapping", fix, file.file, file.line((path,)))])
+    raw: dict[str, Any] = {}
+    unknown = [str(key) for key in top if key not in _TOP]
+    faults = [Fault((key,), "is not a known key", nearest(key, _TOP, what="key")) for key in unknown]
+    for key, value in top["config"].items():
+        namespace, colon, section = str(key).partition(":")
+        if not colon:
+            fix = f"keys have a namespace: {NAMESPACE}:{key}" if key in Stack.model_fields else "write namespace:key"
+            faults.append(Fault(("config", str(key)), "has no namespace", fix))
+        elif meant := _meant(str(key), top["config"]):
+            faults.append(_misspelt(str(key), meant))
+            raw[meant] = value  # what is in it is read all the same, and is not missing
+        elif namespace == NAMESPACE and section not in Stack.model_fields:
+            faults.append(_unknown_section(section))
+        elif namespace == NAMESPACE:
+            raw[section] = value
+            faults += [_encrypted(loc) for loc in _secure(value, (section,))]
+    return raw, faults
+
+
+def _meant(key: str, config: Mapping[str, Any]) -> str | None:
+    """The section that was meant by a key whose namespace is nearly ours; None for one that is, or is another's."""
+    namespace, _, section = key.partition(":")
+    near = get_close_matches(namespace.lower().replace("_", "-"), [NAMESPACE], cutoff=0.8)
+    if namespace == NAMESPACE or not near:
+        return None
+    found = get_close_matches(section.lower(), Stack.model_fields, n=1, cutoff=0.6)
+    return found[0] if found and f"{NAMESPACE}:{found[0]}" not in config else None
+
+
+def _misspelt(key: str, meant: str) -> Fault:
+    return Fault((key,), "is in no namespace of ours, so nothing would read it", f"did you mean {NAMESPACE}:{meant}?")
+
+
+def _unknown_section(section: str) -> Fault:
+    return Fault((f"{NAMESPACE}:{section}",), "is not a known key", nearest(section, Stack.model_fields, what="key"))
+
+
+def _secure(value: object, loc: Loc) -> Iterator[Loc]:
+    if isinstance(value, Mapping):
+        if set(value) == {"secure"}:
+            yield loc
+        for key, item in value.items():
+            yield from _secure(item, (*loc, str(key)))
+    elif isinstance(value, list):
+        for index, item in enumerate(value):
+            yield from _secure(item, (*loc, index))
+
+
+def _encrypted(loc: Loc) -> Fault:
+    fix = "settings hold no secrets: put it into a Kubernetes Secret and refer to that, as client_secret does"
+    return Fault(loc, "is an encrypted value", fix)
+
+
+def _passphrase(secret: set[str]) -> Iterator[Fault]:
+    # The committed salts open with an empty passphrase, so that anybody can preview; then nothing may be secret.
+    if secret and os.environ.get("PULUMI_CONFIG_PASSPHRASE") == "":
+        fix = "set PULUMI_CONFIG_PASSPHRASE to one of your own and run pulumi stack change-secrets-provider passphrase"
+        yield Fault(tuple(sorted(secret)[:1]), "is a secret that the empty passphrase opens", fix)
+
+
+def _overlay(path: Path | None) -> Document | None:
+    if path is None:
+        return None
+    overlay = read_yaml(path, called=OVERLAY)
+    if overlay.data is not None and not isinstance(overlay.data, Mapping):
+        fix = "an overlay has the keys of site: registry: …"
+        raise SettingsError([Problem("(top)", show(overlay.data), "is not a mapping", fix, overlay.file, 1)])
+    return overlay
+
+
+def _stack(main: Document, overlay: Document | None, faults: list[Fault]) -> Stack:
+    raw = dict(main.data)
+    if overlay is not None and overlay.data and isinstance(raw.get("site", {}), Mapping):
+        raw["site"] = {**raw.get("site", {}), **overlay.data}
+    stack = _read(Stack, raw, faults)
+    if faults or stack is None:
+        raise SettingsError(_problems(faults, main, overlay))
+    return stack
+
+
+def read_sections(model: type[Model], raw: Mapping[str, Any], *, called: str) -> Model:
+    """Sections of a stack file that were given in another way, such as `fleet`, as a model that has some of them.
+
+    `called` is how the user knows the place they were given in. Raises SettingsError with every mistake.
+    """
+    faults: list[Fault] = []
+    found = _read(model, raw, faults)
+    if faults or found is None:
+        raise SettingsError(_problems(faults, Document(called, raw), None))
+    return found
+
+
+def _read(model: type[Model], raw: Mapping[str, Any], faults: list[Fault]) -> Model | None:
+    """The model, None where a value is none of its; every mistake is added to `faults`."""
+    faults += odd_texts(raw)
+    told = {fault.loc for fault in faults}
+    found: Model | None = None
+    try:
+        # As JSON: there strict means what a writer of YAML expects, a list for a list and no text for a number.
+        text = json.dumps(raw, default=str, ensure_ascii=False)
+        found = model.model_validate_json(text.encode("utf-8", "replace"))  # half of a character was told above
+    except ValidationError as error:
+        wrong = model_faults(error, model.model_json_schema())
+        faults += [fault for fault in wrong if not _is_inside(fault.loc, told)]
+    known = {fault.loc for fault in faults}
+    faults += [fault for fault in checks.check(raw) if fault.loc not in known]
+    return found
+
+
+def _is_inside(loc: Loc, places: set[Loc]) -> bool:
+    return any(loc[: len(place)] == place for place in places)
+
+
+def _problems(faults: list[Fault], main: Document, overlay: Document | None) -> list[Problem]:
+    problems = [_problem(fault, main, overlay) for fault in faults]
+    return sorted(problems, key=lambda problem: (problem.file != main.file, problem.line or 0))
+
+
+def _problem(fault: Fault, main: Document, overlay: Document | None) -> Problem:
+    file, loc = main, fault.loc
+    if overlay is not None and overlay.data and loc[:1] == ("site",) and len(loc) > 1 and loc[1] in overlay.data:
+        file, loc = overlay, loc[1:]
+    path = str(loc[0]) if ":" in str(loc[0]) else path_text(loc)  # gpu-commons:jobs, as it stands in the file
+    # Words of ours may repeat what was written: a key, or a name that somebody put an address into.
+    path, reason, fix = (visible(without_passwords(text)) for text in (path, fault.reason, fault.fix))
+    return Problem(path, show(fault.value, loc), reason, fix, file.file, file.line(loc))
+
+
+if __name__ == "__main__":
+    sys.stdout.write(json.dumps(json_schema(), indent=2, ensure_ascii=False) + "\n")

@@ -1,0 +1,63 @@
+"""What a person decided in a stack file and no component of the stack records, as plain values for a StackRecord.
+
+Everything that the models know is in it, but for what is left out by name below: a new key is recorded without
+anybody thinking of it.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final
+
+from settings.models import Stack
+
+# Inputs of the resources that they are about: a change of them shows there.
+_OF_POOLS: Final = frozenset(
+    {
+        "gpu",
+        "gpus_per_node",
+        "nodes",
+        "nodes_except",
+        "driver",
+        "container_toolkit",
+        "node_overrides",
+        "labels",
+        "taints",
+    }
+)
+_OF_IMAGES: Final = frozenset({"registry", "substitutes", "builder", "ca_bundle"})
+_OF_HUBS: Final = frozenset({"core_pool", "authenticator"})
+# What changes nothing for anybody: who knows a value, and a sum that the pools must have anyway.
+_REMARKS: Final = frozenset({"assumptions", "total_gpus"})
+
+
+def decisions(stack: Stack) -> dict[str, Any]:
+    """Arguments of the stack's StackRecord: sections of the stack file without what other components record."""
+    said = stack.model_dump(mode="json", by_alias=True, exclude_none=True)
+    site, fleet, policies = said["site"], said["fleet"], said["policies"]
+    known = (_OF_IMAGES if stack.images else frozenset()) | (_OF_HUBS if stack.hubs else frozenset())
+    told = frozenset() if stack.fleet.managed_by else _OF_POOLS
+    fleet["pools"] = [_without(pool, told) for pool in fleet["pools"]]
+    policies["waivers"] = {f"{each.pop('rule')} of {each.pop('resource')}": each for each in policies["waivers"]}
+    found = {
+        "site": _without(site, known),
+        "fleet": fleet,
+        "images": {image.full_name: {"limit": each["limit"]} for image, each in _limited(stack, said["images"])},
+        "policies": policies,
+    }
+    return {key: value for key, value in _plain(found).items() if value}
+
+
+def _limited(stack: Stack, images: Sequence[dict[str, Any]]) -> Iterator[tuple[Any, dict[str, Any]]]:
+    return ((image, said) for image, said in zip(stack.images, images, strict=True) if "limit" in said)
+
+
+def _without(section: Mapping[str, Any], keys: frozenset[str]) -> dict[str, Any]:
+    return {key: value for key, value in section.items() if key not in keys}
+
+
+def _plain(value: Any) -> Any:
+    """Without remarks; 36.0 as 36, as people wrote it."""
+    if isinstance(value, Mapping):
+        return {key: _plain(inner) for key, inner in value.items() if key not in _REMARKS}
+    if isinstance(value, list):
+        return [_plain(inner) for inner in value]
+    return int(value) if isinstance(value, float) and value.is_integer() else value

@@ -1,0 +1,133 @@
+"""The kinds of values in a stack file: each parsed once, each refused with words that help.
+
+YAML lies about versions (470.10 is the number 470.1), so they are quoted strings.
+"""
+
+import re
+from datetime import date
+from typing import Annotated, Final
+
+from pydantic import (
+    AfterValidator,
+    BeforeValidator,
+    Field,
+    PlainSerializer,
+    PlainValidator,
+    ValidationInfo,
+    WithJsonSchema,
+)
+
+from compat.names import UnknownGpu, find_gpu
+from compat.tables import GpuModel, UnknownFact, native_cuda
+from compat.versions import DriverVersion, VersionError
+from fleet.node_names import NodeNameError, expand, expand_all
+from settings.converted import days, read_day
+from settings.faults import Misfit
+from settings.names import Line
+
+_FIRST_YEAR: Final = 2000
+_LAST_YEAR: Final = 2999
+
+
+def _quoted(value: object, info: ValidationInfo) -> object:
+    if isinstance(value, int | float):
+        raise Misfit("is a number; YAML reads 470.10 as 470.1", f'quote it: {info.field_name}: "{value}"')
+    return value
+
+
+def _driver(value: object, info: ValidationInfo) -> DriverVersion:
+    if not isinstance(_quoted(value, info), str):
+        raise Misfit("is not a driver version such as 418.88", 'write it as nvidia-smi does: driver: "418.88"')
+    try:
+        driver = DriverVersion.parse(str(value))
+        native_cuda(driver)
+    except VersionError as error:
+        meant = re.search(r"(?<![\d.])\d{3}\.\d{2,3}(?:\.\d{2})?(?![\d.])", str(value))
+        fix = f'write driver: "{meant[0]}"' if meant else 'write it as nvidia-smi does: driver: "418.88"'
+        raise Misfit(error.reason, fix) from None
+    except UnknownFact:
+        fix = "correct it: gpu-commons facts driver_branch lists the branches"
+        raise Misfit("is older than every CUDA of the tables", fix) from None
+    return driver
+
+
+def _gpu(value: object) -> GpuModel:
+    if not isinstance(value, str):
+        raise Misfit("is not a GPU name", "write a name such as GeForce GTX 1080 Ti")
+    try:
+        return find_gpu(value)
+    except UnknownGpu as error:
+        near = f"did you mean {' or '.join(error.suggestions)}? " if error.suggestions else ""
+        raise Misfit(error.reason, f"{near}Known models: compat/data/gpu_model.csv") from None
+
+
+def _toolkit(value: str) -> str:
+    if not re.fullmatch(r"\d{1,3}\.\d{1,3}\.\d{1,3}(-rc\.\d{1,3})?", value, re.ASCII):
+        meant = re.search(r"(?<![\d.])\d+\.\d+\.\d+(?![\d.])", value)
+        fix = f'write container_toolkit: "{meant[0]}"' if meant else "write what nvidia-ctk --version prints"
+        raise Misfit("is not a container toolkit version such as 1.17.8", fix)
+    return value
+
+
+def _nodes_entry(value: str) -> str:
+    try:
+        expand(value)
+    except NodeNameError as error:
+        raise Misfit(error.reason, error.fix) from None
+    return value
+
+
+def _nodes(value: tuple[str, ...]) -> tuple[str, ...]:
+    try:
+        expand_all(value)
+    except NodeNameError as error:
+        raise Misfit(error.reason, error.fix) from None
+    return value
+
+
+def _certificates(value: str) -> str:
+    import ssl  # noqa: PLC0415 - few stacks have certificates
+
+    if "PRIVATE KEY" in value:
+        raise Misfit("holds a private key", "take it out of the file, and out of its history: only certificates belong")
+    try:
+        ssl.create_default_context(cadata=value)
+    except (ssl.SSLError, ValueError, TypeError):  # the last two: it is not ASCII, as PEM is
+        fix = "write the text with its lines BEGIN CERTIFICATE and END CERTIFICATE as a block: ca_certificates: |"
+        raise Misfit("is not a list of PEM certificates", fix) from None
+    return value
+
+
+def _day(value: object) -> date:
+    day = read_day(value)
+    if day is None:
+        meant = " or ".join(f'"{day}"' for day in days(str(value)))
+        raise Misfit("is not a day", f"write {meant or 'year, month and day: 2027-06-30'}")
+    if not _FIRST_YEAR <= day.year <= _LAST_YEAR:
+        raise Misfit("is out of range", f"write a day of the years {_FIRST_YEAR} to {_LAST_YEAR}")
+    return day
+
+
+def _rule_id(value: str) -> str:
+    if not re.fullmatch(r"P-[A-Z]+", value):
+        raise Misfit("is not the id of a rule", "write what messages begin with: P-START")
+    return value
+
+
+Day = Annotated[date, BeforeValidator(_day)]
+NodesEntry = Annotated[str, AfterValidator(_nodes_entry)]
+Nodes = Annotated[tuple[NodesEntry, ...], AfterValidator(_nodes)]
+Certificates = Annotated[str, Field(min_length=1, max_length=500_000), AfterValidator(_certificates)]
+RuleId = Annotated[str, AfterValidator(_rule_id), WithJsonSchema({"type": "string", "pattern": "^P-[A-Z]+$"})]
+ToolkitVersion = Annotated[str, BeforeValidator(_quoted), AfterValidator(_toolkit)]
+Driver = Annotated[
+    DriverVersion,
+    PlainValidator(_driver),
+    PlainSerializer(str),
+    WithJsonSchema({"type": "string", "pattern": r"^[1-9]\d{2}\.\d{2,3}(\.\d{2})?$"}),
+]
+Gpu = Annotated[GpuModel, PlainValidator(_gpu), PlainSerializer(str), WithJsonSchema({"type": "string"})]
+Assumptions = Annotated[
+    tuple[Line, ...],
+    Field(description="Keys beside this one that are guesses, not facts: no policy refuses on them without saying so."),
+]

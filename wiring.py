@@ -1,0 +1,290 @@
+"""From settings to the arguments of components: the one place that knows both. Reads image specs, nothing else."""
+
+from __future__ import annotations  # nothing reads these types while it runs, and so Pulumi is not imported here
+
+import os
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any, cast
+
+from images.spec.contents import contents
+from images.spec.load import load_family
+from images.spec.plan import Substitute, plan_image
+from messages.problems import Problem, SettingsError
+from settings.models import Course, Hub, Image, Job, Pool, Profile
+from settings.reading import Stack
+from settings.record import decisions
+
+if TYPE_CHECKING:
+    import pulumi
+
+    from components.gpu_image import GpuImageArgs, ImagePool
+    from components.gpu_job import GpuJobArgs
+    from components.gpu_node_pool import GpuNodePoolArgs
+    from components.notebook_hub import NotebookHubArgs
+    from components.nvidia_runtime import NvidiaRuntimeArgs
+    from components.pre_puller import PrePullerArgs
+    from components.stack_record import StackRecordArgs
+
+    Refs = Mapping[str, pulumi.Output[str]]  # image name → repository@digest
+
+PACK = "PULUMI_OPTION_POLICY_PACK"
+NO_PACK = "GPU_COMMONS_WITHOUT_POLICIES"
+
+
+def require_policies(environment: Mapping[str, str] = os.environ) -> str | None:
+    """The reason given for running without the policy pack, or None when a pack is set.
+
+    Raises SettingsError when neither is there: nothing else would notice that nothing was proved.
+    """
+    if environment.get(PACK):
+        return None
+    if reason := environment.get(NO_PACK, "").strip():
+        return reason
+    raise SettingsError(
+        [
+            Problem(
+                path=PACK,
+                value="",
+                reason="is not set: nothing would prove that this stack can run",
+                fix=f'eval "$(make -s env)" sets it; to go without, give a reason: {NO_PACK}="…"',
+            )
+        ]
+    )
+
+
+def images_in_order(stack: Stack) -> Iterator[tuple[str, str | None]]:
+    """Full names of images with their parent among our images; parents first.
+
+    Raises SettingsError for a parent that the stack does not build.
+    """
+    names = [image.full_name for image in stack.images]
+    parents = {image.full_name: load_family(image.name, target=image.target)[0].base.image for image in stack.images}
+    problems = [
+        Problem(f"images[{index}].name", name, f"stands on our {parents[name]}", f"add {parents[name]} to images")
+        for index, name in enumerate(names)
+        if parents[name] and parents[name] not in parents
+    ]
+    if problems:
+        raise SettingsError(problems)
+    done: set[str] = set()
+    while waiting := [name for name in names if name not in done]:
+        ready = [name for name in waiting if parents[name] is None or parents[name] in done]
+        for name in ready:
+            done.add(name)
+            yield name, parents[name]
+
+
+def image_args(
+    stack: Stack, name: str, base: pulumi.Output[str] | None, deployed: pulumi.Output[Mapping[str, Any]] | None = None
+) -> GpuImageArgs:
+    """Arguments of a GpuImage by its full name. `base`: its parent's `ref`; `deployed`: the `sizes` of last time."""
+    image = _image(stack, name)
+    args: GpuImageArgs = {
+        "image": image.name,
+        "repository": f"{stack.site.registry}/{name}",
+        "lands_on": image_pools(stack, name),
+    }
+    if image.target:
+        args["target"] = image.target
+    if deployed is not None:
+        args["deployed"] = deployed.apply(lambda sizes: sizes.get(name, {}))
+    if base is not None:
+        args["base"] = base
+    if stack.site.builder:
+        args["builder"] = stack.site.builder
+    if stack.site.ca_bundle:
+        args["ca_bundle"] = stack.site.ca_bundle
+    if stack.site.substitutes:
+        args["substitutes"] = [
+            {"reference": each.reference, "with": each.replacement, "reason": each.reason}
+            for each in stack.site.substitutes
+        ]
+    return args
+
+
+def record_args(stack: Stack) -> StackRecordArgs:
+    """Arguments of the StackRecord: what a person decided and nothing else of the stack records."""
+    return cast("StackRecordArgs", decisions(stack))
+
+
+def image_pools(stack: Stack, image: str) -> list[ImagePool]:
+    """Pools whose nodes start the image, for profiles and for jobs, in the order of the fleet."""
+    profiles = [profile for hub in stack.hubs for profile in hub.profiles if profile.image == image]
+    wanted = {name for profile in profiles for name in stack.profile_pools(profile)}
+    wanted |= {name for job in stack.jobs if job.image == image for name in _job_pools(stack, job)}
+    return [
+        cast(
+            "ImagePool",
+            {"pool": pool.name, **pool.stated_rates, "rates_are_planned": pool.are_rates_planned},
+        )
+        for pool in stack.fleet.pools
+        if pool.name in wanted
+    ]
+
+
+def _job_pools(stack: Stack, job: Job) -> list[str]:
+    """The pools that a job names; without one, those whose empty nodes have room for it."""
+    return list(job.named_pools) or [
+        pool.name
+        for pool in stack.fleet.pools
+        if job.gpus <= pool.gpus_per_node and job.cpu <= pool.cpu and job.memory_gib <= pool.memory_gib
+    ]
+
+
+def managed_pools(stack: Stack) -> tuple[Pool, ...]:
+    """Pools whose nodes this stack labels: none of a fleet that somebody else manages."""
+    return () if stack.fleet.managed_by else stack.fleet.pools
+
+
+def pool_args(pool: Pool) -> GpuNodePoolArgs:
+    """Arguments of the GpuNodePool of a pool."""
+    args: GpuNodePoolArgs = {"pool": pool.name, "node_names": list(pool.node_names)}
+    gpus = pool.gpus_of_node
+    if gpus is not None:
+        args["gpu"] = gpus.model.name
+        args["gpus_per_node"] = gpus.count
+        args["driver_version"] = str(gpus.driver)
+        args["container_toolkit_version"] = gpus.container_toolkit
+    others = [(name, each.gpus) for each in pool.variants() if each.gpus != gpus for name in each.node_names]
+    if drivers := {name: str(its.driver) for name, its in others if gpus and its and its.driver != gpus.driver}:
+        args["node_drivers"] = drivers
+    if toolkits := {
+        name: its.container_toolkit
+        for name, its in others
+        if gpus and its and its.container_toolkit != gpus.container_toolkit
+    }:
+        args["node_container_toolkits"] = toolkits
+    if pool.labels:
+        args["labels"] = dict(pool.labels)
+    if pool.taints:
+        args["taints"] = [{"key": each.key, "value": each.value, "effect": each.effect} for each in pool.taints]
+    return args
+
+
+def runtime_args(stack: Stack) -> NvidiaRuntimeArgs | None:
+    """Arguments of the NvidiaRuntime, or None where the site has its own."""
+    if stack.runtime is None:
+        return None
+    args: NvidiaRuntimeArgs = {
+        "device_plugin_image": stack.substitute(str(stack.runtime.device_plugin))[0],
+        "persistence_daemon_image": stack.substitute(str(stack.runtime.persistence_daemon))[0],
+    }
+    with_gpus = [pool.name for pool in stack.fleet.pools if pool.gpus_of_node]
+    if len(with_gpus) < len(stack.fleet.pools):
+        args["pools"] = with_gpus
+    return args
+
+
+def hub_args(stack: Stack, hub: Hub, refs: Refs) -> NotebookHubArgs:
+    """Arguments of the NotebookHub of a hub."""
+    authenticator = stack.site.authenticator
+    if authenticator is None:  # settings refuse it
+        raise AssertionError(hub.name)
+    args: dict[str, Any] = {
+        "hub_image": refs[hub.hub_image],
+        "hub_image_name": hub.hub_image,
+        "proxy_image": refs[hub.proxy_image],
+        "proxy_image_name": hub.proxy_image,
+        "profiles": [_profile(stack, profile, refs) for profile in hub.profiles],
+        "courses": [_course(each) for each in stack.courses if each.hub == hub.name] or None,
+        "expose": {"kind": hub.expose.kind, "port": hub.expose.port},
+        # As the component has it, key for key: a list without entries is one that nobody wrote.
+        "authenticator": {
+            key: value for key, value in _plain(authenticator.model_dump(exclude_none=True)).items() if value != []
+        },
+        "cull": hub.cull.model_dump(exclude_none=True),
+        "start_timeout_s": hub.start_timeout_s,
+        "http_timeout_s": hub.http_timeout_s,
+        "images_are_pre_pulled": hub.pre_pull or None,
+        "volume_gib": hub.volume_gib,
+        "database_gib": hub.database_gib,
+        "core_pool": stack.site.core_pool,
+        "public_url": hub.public_url,
+        "site_name": stack.site.name,
+        "help_url": hub.help_url,
+        "availability": hub.availability,
+        "storage_class": hub.storage_class,
+    }
+    return cast("NotebookHubArgs", {key: value for key, value in args.items() if value is not None})
+
+
+def _course(course: Course) -> dict[str, Any]:
+    said = course.model_dump(mode="json", exclude_none=True, exclude={"hub", "assumptions"})
+    share = said["peak_share"]
+    return {**said, "peak_share": int(share) if share == 1 else share}
+
+
+def _profile(stack: Stack, profile: Profile, refs: Refs) -> dict[str, Any]:
+    said = profile.model_dump(exclude_none=True, exclude={"image", "assumptions"})
+    if "shm_gib" not in said and (shm_gib := _shm_gib(stack, profile.image)):
+        said["shm_gib"] = shm_gib
+    return {**_plain(said), **_shown(stack, profile), "image": refs[profile.image], "image_name": profile.image}
+
+
+def _shown(stack: Stack, profile: Profile) -> dict[str, Any]:
+    """What people read of a profile's GPU and image; nothing that was not found out."""
+    told: dict[str, Any] = {"contents": _contents(stack, profile.image)}
+    pools = [stack.fleet.pool(name) for name in stack.profile_pools(profile)] if profile.gpus else []
+    if gpus := list(dict.fromkeys(pool.gpu for pool in pools if pool.gpu)):
+        told["gpu"] = " or ".join(gpu.name for gpu in gpus)
+        sizes = {gpu.memory_mib for gpu in gpus}
+        if len(sizes) == 1 and gpus[0].memory_mib:
+            told["gpu_memory_gb"] = gpus[0].memory_mib / 1024  # makers say GB and count in GiB
+    return told
+
+
+def _contents(stack: Stack, name: str) -> dict[str, Any]:
+    image = _image(stack, name)
+    family = load_family(image.name, target=image.target)
+    replaced = [Substitute(each.reference, each.replacement, each.reason) for each in stack.site.substitutes]
+    found = asdict(contents(family, plan_image(family, substitutes=replaced)))
+    return {key: _plain(value) for key, value in found.items() if value}
+
+
+def pre_puller_args(stack: Stack, hub: Hub, refs: Refs, namespace: pulumi.Input[str]) -> dict[str, PrePullerArgs]:
+    """Arguments of the PrePullers of a hub by name, one for each pool that its profiles land on."""
+    pools: dict[str, dict[str, pulumi.Input[str]]] = {}
+    for profile in hub.profiles if hub.pre_pull else ():
+        for pool in stack.profile_pools(profile):
+            pools.setdefault(pool, {})[profile.image] = refs[profile.image]
+    return {
+        f"{hub.name}-{pool}": {"namespace": namespace, "pool": pool, "images": images} for pool, images in pools.items()
+    }
+
+
+def _image(stack: Stack, name: str) -> Image:
+    return {image.full_name: image for image in stack.images}[name]
+
+
+def _shm_gib(stack: Stack, name: str) -> float | None:
+    """Shared memory that an image asks for, for workloads that say nothing of it."""
+    image = _image(stack, name)
+    runtime = load_family(image.name, target=image.target)[0].runtime
+    return runtime.shm_gib if runtime else None
+
+
+def job_args(stack: Stack, job: Job, refs: Refs, namespace: pulumi.Input[str]) -> GpuJobArgs:
+    """Arguments of the GpuJob of a job."""
+    args: dict[str, Any] = {
+        "namespace": namespace,
+        "image": refs[job.image],
+        "image_name": job.image,
+        "command": list(job.command),
+        "gpus": job.gpus,
+        "cpu": job.cpu,
+        "memory_gib": job.memory_gib,
+        "shm_gib": job.shm_gib or _shm_gib(stack, job.image),
+        "pool": job.pool,
+        "pools": list(job.pools) if job.pools else None,
+        "retries": job.retries,
+        "deadline_s": job.deadline_s,
+    }
+    return cast("GpuJobArgs", {key: value for key, value in args.items() if value is not None})
+
+
+def _plain(value: Any) -> Any:
+    """Tuples as lists: the engine knows no tuples."""
+    if isinstance(value, Mapping):
+        return {key: _plain(inner) for key, inner in value.items()}
+    return [_plain(inner) for inner in value] if isinstance(value, list | tuple) else value
