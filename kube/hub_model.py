@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from fleet import labels
+from fleet.defaults import DEFAULT_START_TIMEOUT_S
 from kube.hub_arguments import Arguments
 from kube.hub_authenticator import Authenticator, parse_authenticator
 from kube.hub_shown import Shown, parse_shown
@@ -19,7 +20,6 @@ GPU_TOLERATION = {"key": labels.GPU_TAINT.key, "operator": "Exists", "effect": l
 
 DEFAULT_CPU_GUARANTEE = 0.1
 DEFAULT_MEMORY_GUARANTEE_GIB = 1.0
-DEFAULT_START_TIMEOUT_S = 600  # seconds that a server may take to start, image pull included
 
 
 @dataclass(frozen=True, slots=True)

@@ -146,7 +146,7 @@ def test_lab_commands_and_steps_exist(page: Path) -> None:
 
 @every_page
 def test_files_that_are_named_exist(page: Path) -> None:
-    folders = "components|images|policies|lab|stacks|tests|docs|\\.github|\\.ci"
+    folders = "messages|compat|fleet|images|settings|kube|components|policies|cli|lab|stacks|tests|docs|\\.github|\\.ci"
     words = re.findall(rf"(?<![\w./<$-])((?:{folders})/[^\s`\"'()\[\],;:]*)", code(page))
     named = [word.rstrip("./") for word in words if not re.search(r"[<*$…]", word)]  # others have a blank to fill in
     text = page.read_text()

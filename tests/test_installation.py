@@ -13,7 +13,10 @@ import pytest
 from lab import sdks
 
 ROOT = Path(__file__).parent.parent
-OURS = {"cli", "components", "images", "lab", "policies"}
+OURS = {
+    *("cli", "compat", "components", "fleet", "images", "kube", "lab", "messages", "policies", "settings"),
+    "wiring.py",
+}
 OPTIONAL = {"pulumi_aws", "pulumi_docker"}
 
 pytestmark = pytest.mark.slow  # real installers, with real packages

@@ -31,7 +31,8 @@ class Use:
 
 
 def cases_of(family: Sequence[ImageSpec]) -> tuple[Case, ...]:
-    """Cases of an image and its ancestors (`images.spec.load.load_family`), without a pool; none where nothing uses a GPU.
+    """Cases of an image and its ancestors (`images.spec.load.load_family`), without a pool; none where nothing
+    uses a GPU.
 
     What the spec asks for counts, not what a site's substitutes make of it.
     """

@@ -35,7 +35,7 @@ from messages.problems import (
     without_passwords,
 )
 
-IMAGES = Path(__file__).parent
+IMAGES = Path(__file__).parents[1]
 VERIFYING = IMAGES / "verifying"  # what all checks share: build context `verifying` of every image
 SPEC_FILE = "image.yaml"
 VERIFY_FILE = "verify.py"

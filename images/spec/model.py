@@ -1,7 +1,8 @@
 """What an image is asked to contain: the typed form of `images/<image>/image.yaml`.
 
 A spec is data about what goes in, not how: the renderer decides the how for the base that is really there
-(`images.spec.plan`, `images.build.render`). Every pin is exact, because a rebuild must not cross a driver's CUDA ceiling.
+(`images.spec.plan`, `images.build.render`). Every pin is exact, because a rebuild must not cross a driver's CUDA
+ceiling.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The Kubernetes API server.
 
-It listens on the node address, which `lab.machine.network` puts on the loopback device: the only address that processes of
-this machine and pods of the real node can both reach without listening on a network card.
+It listens on the node address, which `lab.machine.network` puts on the loopback device: the only address that
+processes of this machine and pods of the real node can both reach without listening on a network card.
 The Service `kubernetes` gets that address as its endpoint from the server itself.
 """
 

@@ -32,7 +32,10 @@ from previews import RECORDINGS
 
 PROJECT = Path(__file__).resolve().parents[2]
 STACK = "dsmlp-fall"
-COPIED = ("components", "images", "policies", "Pulumi.yaml", "__main__.py", "pyproject.toml", "uv.lock")
+COPIED = (
+    *("compat", "components", "fleet", "images", "kube", "messages", "policies", "settings"),
+    *("Pulumi.yaml", "__main__.py", "wiring.py", "pyproject.toml", "uv.lock"),
+)
 STREAM = "PULUMI_ENABLE_STREAMING_JSON_PREVIEW"
 SEQUENCE = b'"sequence":'
 TORCH_1_8 = {

@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 from types import ModuleType
 
-import components.compat
+import compat
 
 FOREIGN = {"pydantic", "pulumi", "yaml", "click", "rich"}
 
@@ -32,7 +32,7 @@ def test_whoever_reads_one_table_does_not_load_every_rule() -> None:
 
 def test_every_public_name_is_there_and_no_module_is_called_like_one() -> None:
     # An imported module is set as a name of its package: `matrix.py` would hide the function of that name.
-    public = components.compat.__all__
-    assert not [name for name in public if isinstance(getattr(components.compat, name), ModuleType)]
-    assert not {path.stem for path in Path(components.compat.__file__).parent.iterdir()} & set(public)
-    assert not hasattr(components.compat, "nothing")
+    public = compat.__all__
+    assert not [name for name in public if isinstance(getattr(compat, name), ModuleType)]
+    assert not {path.stem for path in Path(compat.__file__).parent.iterdir()} & set(public)
+    assert not hasattr(compat, "nothing")

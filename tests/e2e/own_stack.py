@@ -26,7 +26,10 @@ NAME = "e2e"
 HUB = "e2e-hub"
 JOBS = "e2e-batch"
 PORT = 30081
-LINKED = ("__main__.py", "components", "images", "policies", "pyproject.toml", "uv.lock")
+LINKED = (
+    *("compat", "components", "fleet", "images", "kube", "messages", "policies", "settings"),
+    *("__main__.py", "wiring.py", "pyproject.toml", "uv.lock"),
+)
 STATE = Path("state", ".pulumi", "stacks", "gpu-commons", f"{NAME}.json")
 
 

@@ -1,4 +1,4 @@
-"""`components/`, copied elsewhere, serves as a plug-in for programs that have nothing else of this project."""
+"""`components/`, copied elsewhere with the folders that it stands on, serves as a plug-in for other programs."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import pytest
 import yaml
 from running_lab import PROJECT, STACK, Ended, RunningLab
 
+FOLDERS = ("messages", "compat", "fleet", "images", "kube", "components")
 MADE_ELSEWHERE = shutil.ignore_patterns(".venv", "uv.lock", "__pycache__")
 
 POOL = """
@@ -41,9 +42,10 @@ pulumi.export("gpus", pool.gpus)
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with the copy and the backend of stacks that only tests know."""
+    """A folder with the copies and the backend of stacks that only tests know."""
     made = tmp_path_factory.mktemp("elsewhere")
-    shutil.copytree(PROJECT / "components", made / "components", ignore=MADE_ELSEWHERE)
+    for name in FOLDERS:
+        shutil.copytree(PROJECT / name, made / name, ignore=MADE_ELSEWHERE)
     (made / "state").mkdir()
     return made
 
@@ -77,6 +79,7 @@ def test_a_copy_makes_its_own_environment_and_says_what_it_can_build(schema: End
     described = json.loads(schema.out)
     assert described["name"] == "gpu-commons"
     assert set(described["resources"]) == {
+        "gpu-commons:index:GpuImage",
         "gpu-commons:index:GpuJob",
         "gpu-commons:index:GpuNodePool",
         "gpu-commons:index:NotebookHub",
@@ -100,13 +103,11 @@ def test_a_program_elsewhere_constructs_a_pool_through_the_copy(lab: RunningLab,
     }
     patch = ended.steps()["elsewhere-n10"]["new"]["inputs"]
     assert patch["metadata"]["labels"]["gpu-commons.org/driver"] == "418.88"
-    # What the copy cannot do is in the engine's log.
-    assert f"gpu-commons: no GpuImage here: copy the folder images to {folder} as well" in ended.out
 
 
-def test_a_copy_with_the_image_specs_beside_it_builds_images_too(lab: RunningLab, tmp_path: Path) -> None:
-    shutil.copytree(PROJECT / "components", tmp_path / "components", ignore=MADE_ELSEWHERE)
-    shutil.copytree(PROJECT / "images", tmp_path / "images", ignore=MADE_ELSEWHERE)
+def test_a_copy_without_the_folders_that_it_stands_on_says_which(lab: RunningLab, tmp_path: Path) -> None:
+    for name in ("components", "compat", "fleet"):
+        shutil.copytree(PROJECT / name, tmp_path / name, ignore=MADE_ELSEWHERE)
     described = lab.run(lab.pulumi, "package", "get-schema", "./components", cwd=tmp_path)
-    assert described.code == 0, described.shown
-    assert "gpu-commons:index:GpuImage" in json.loads(described.out)["resources"]
+    assert described.code != 0
+    assert f"error: not in {tmp_path}: messages, images, kube; copy these folders there as well" in described.shown

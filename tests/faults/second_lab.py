@@ -28,7 +28,10 @@ ROOT = Path(__file__).parents[2]
 HERE = Path(__file__).parent
 NAME = "faults"
 STACK = "small"
-LINKED = ("__main__.py", "components", "lab", "policies", "pyproject.toml", "uv.lock")
+LINKED = (
+    *("compat", "components", "fleet", "kube", "lab", "messages", "policies", "settings"),
+    *("__main__.py", "wiring.py", "pyproject.toml", "uv.lock"),
+)
 WITHIN_S = 150
 
 Settings = dict[str, Any]
