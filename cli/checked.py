@@ -21,10 +21,10 @@ from policies.from_settings import site_of
 from policies.judging import IMAGE_TOKEN, STACK_TOKEN, Message, Seen, Told, judged, message
 from policies.judging import findings as asked
 from policies.model import Site, Workload, nothing_known
-from policies.pools import cases_of as pool_cases
 from policies.rules.index import ALL_RULES
 from policies.stacks import consistent
 from policies.workloads import HUB_TOKEN
+from settings.fleet import cases_of as pool_cases
 from settings.reading import Stack, load_stack
 
 Resource = tuple[str, str, Mapping[str, Any]]  # type token, logical name, inputs

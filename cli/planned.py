@@ -17,7 +17,7 @@ from images.spec.cases import Use, uses_of
 from images.spec.load import load_sizes
 from images.spec.model import ImageSpec
 from images.spec.plan import plan_image
-from policies.machines import machine_of
+from settings.fleet import machine_of
 from settings.reading import Stack
 
 

@@ -53,7 +53,7 @@ def stack_name(stack: str) -> str:
 
 def pools_of(pool: StackPool) -> tuple[Pool, ...]:
     """A pool of a stack as the engine of `check` takes it: nodes that are alike. Nodes without GPUs are none."""
-    from policies.pools import cases_of  # noqa: PLC0415 - see above
+    from settings.fleet import cases_of  # noqa: PLC0415 - see above
 
     return tuple(Pool(name, case) for name, case in cases_of(pool).items())
 

@@ -24,7 +24,7 @@ def uses_of(stack: Stack) -> dict[tuple[str, str], tuple[Use, ...]]:
 
 def _uses(stack: Stack) -> Iterator[tuple[str, Use, tuple[str, ...]]]:
     """Image, use, and the pools that it may land on."""
-    from policies.pools import usages  # noqa: PLC0415 - see above
+    from settings.fleet import usages  # noqa: PLC0415 - see above
 
     # Where what asks for GPUs may land is decided in one place, that of the pack.
     with_gpus = {(each.kind, each.hub, each.name): each.pools for each in usages(stack)}

@@ -10,13 +10,13 @@ import pulumi
 import pulumi_docker_build as docker_build
 
 from components.image_forecast import Unbuilt, tell_forecast
+from fleet.machines import Rates
 from images.build.building import ZSTD_LEVEL, content_tag, dockerfiles
 from images.build.render import CA_CONTEXT, build_arguments, installed_pins, stage_of
 from images.inspection.facts import ImageContents
 from images.inspection.faults import InspectError
 from images.inspection.judge import judge
 from images.references import ImageReference
-from images.size.estimate import Rates
 from images.size.expected import Expected, expected
 from images.size.forecast import Megabytes, Speed, sizes_of
 from images.size.measured import size_of

@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from fleet import labels
+from fleet.defaults import MOST_RETRIES
 from kube.pools import one_of, problem, required
 from kube.runtime import RUNTIME_CLASS
 
-MOST_RETRIES = 20  # of two hours: Kubernetes soon waits six minutes before each
 # Whoever sets these chooses GPUs behind the scheduler's back.
 VISIBILITY_VARIABLES = frozenset({"NVIDIA_VISIBLE_DEVICES", "CUDA_VISIBLE_DEVICES"})
 

@@ -6,9 +6,10 @@ from collections.abc import Sequence
 from typing import Any
 
 from fleet import labels
+from fleet.defaults import RUNTIME_NAMESPACE
 from kube.pools import one_of, required
 
-NAMESPACE = "gpu-runtime"  # unless a program says otherwise
+NAMESPACE = RUNTIME_NAMESPACE  # unless a program says otherwise
 DAEMONS = ("device-plugin", "persistence-daemon")
 RUNTIME_CLASS = "nvidia"
 

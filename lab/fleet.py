@@ -16,7 +16,7 @@ from lab.cluster import REAL_NODE, SIMULATED_NODE, Cluster, is_ready, name_of, w
 from lab.instance import Instance, LabError
 
 if TYPE_CHECKING:
-    from fleet.variants import NodeGpus, Variant
+    from fleet.gpus import NodeGpus, Variant
 
 PODS_PER_NODE = 110  # the kubelet's own default
 FINISHED = ("Succeeded", "Failed")

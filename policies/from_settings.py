@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import datetime as dt
 import functools
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import replace
-from decimal import Decimal
 from pathlib import Path
 
 from fleet import labels
 from fleet.placement import Node
-from fleet.variants import Variant
 from images.inspection.facts import ImageContents
 from images.size.estimate import GB
 from images.spec.cases import Use, uses_of
@@ -20,15 +18,12 @@ from kube.runtime import DAEMONS as RUNTIME_DAEMONS
 from kube.runtime import NAMESPACE as RUNTIME_NAMESPACE
 from policies.configuration import Configuration
 from policies.finding import Level
-from policies.machines import machine_of
 from policies.model import Coverage, Limits, Site, SizeWaiver
 from policies.plans import planner
-from policies.pools import courses, pools_gpus, usages
 from policies.strictness import Strictness, Waiver
-from settings.models import ImageLimits, Policies, Pool
+from settings.fleet import courses, default_runtimes, machine_of, nodes_of, pools_gpus, usages
+from settings.models import ImageLimits, Policies
 from settings.reading import Stack
-
-GIB = 1024**3
 
 
 def site_of(stack: Stack, images: Path = IMAGES, today: dt.date | None = None) -> Site:
@@ -41,7 +36,7 @@ def site_of(stack: Stack, images: Path = IMAGES, today: dt.date | None = None) -
     runtime = stack.runtime
     own = zip(RUNTIME_DAEMONS, (runtime.device_plugin, runtime.persistence_daemon), strict=True) if runtime else ()
     daemons = {_runtime_daemon(name): stack.substitute(str(image))[0] for name, image in own}
-    nodes = _nodes(stack.fleet.pools, labels.GPU_TAINT)
+    nodes = nodes_of(stack.fleet.pools, labels.GPU_TAINT)
     return Site(
         nodes=tuple(map(_labelled_elsewhere, nodes)) if stack.fleet.managed_by else nodes,
         allowed_registries=tuple(str(registry) for registry in stack.site.allowed_registries),
@@ -57,7 +52,7 @@ def site_of(stack: Stack, images: Path = IMAGES, today: dt.date | None = None) -
         courses=tuple(courses(stack)),
         usages=tuple(usages(stack)),
         strictness=_strictness(stack.policies),
-        default_runtimes=_default_runtimes(stack.fleet.pools),
+        default_runtimes=default_runtimes(stack.fleet.pools),
         uses_of=functools.partial(_uses_of, images),
         today=today,
     )
@@ -66,7 +61,7 @@ def site_of(stack: Stack, images: Path = IMAGES, today: dt.date | None = None) -
 def site_of_configuration(given: Configuration) -> Site:
     """The same from the configuration of the pack. Images of such stacks are not ours: no spec says what is in them."""
     pools, taint = (given.fleet.pools, given.fleet.gpu_taint) if given.fleet else ((), None)
-    nodes = _nodes(pools, labels.Taint(labels.GPU_RESOURCE, taint.value, taint.effect) if taint else None)
+    nodes = nodes_of(pools, labels.Taint(labels.GPU_RESOURCE, taint.value, taint.effect) if taint else None)
     return Site(
         # A configuration cannot say what else NVIDIA's own daemons have labelled there, nor which other devices,
         # huge pages or slices of GPUs a node has.
@@ -86,7 +81,7 @@ def site_of_configuration(given: Configuration) -> Site:
         gpus=pools_gpus(pools),
         room={pool.name: pool.gpus for pool in pools},
         strictness=_strictness(given.policies),
-        default_runtimes=_default_runtimes(pools),
+        default_runtimes=default_runtimes(pools),
         today=_today(),
     )
 
@@ -102,55 +97,6 @@ def _labelled_elsewhere(node: Node) -> Node:
     return replace(node, labels={**discovered, **node.labels}, open_labels=labels.DISCOVERED_PREFIXES)
 
 
-def _nodes(pools: Sequence[Pool], gpu_taint: labels.Taint | None) -> tuple[Node, ...]:
-    return tuple(
-        Node(
-            name=name,
-            pool=pool.name,
-            variant=variant.name,
-            labels={
-                "kubernetes.io/hostname": name,
-                "kubernetes.io/os": "linux",
-                "kubernetes.io/arch": "amd64",
-                # Under their old names too: the kubelet still sets them.
-                "beta.kubernetes.io/os": "linux",
-                "beta.kubernetes.io/arch": "amd64",
-                **_gpu_labels(variant),
-                **pool.labels,
-            },
-            about={labels.GFD_MEMORY: labels.reported_memory(variant.gpus.model)} if variant.gpus else {},
-            taints=[
-                {"key": taint.key, "value": taint.value, "effect": taint.effect}
-                for taint in (gpu_taint if variant.gpus else None, *pool.taints)
-                if taint
-            ],
-            allocatable={
-                labels.GPU_RESOURCE: Decimal(variant.gpus.count if variant.gpus else 0),
-                "cpu": Decimal(str(pool.cpu)),
-                "memory": Decimal(str(pool.memory_gib)) * GIB,
-                "ephemeral-storage": Decimal(str(pool.root_disk_gib)) * GIB,
-                "pods": Decimal(110),
-            },
-        )
-        for pool in pools
-        for variant in pool.variants()
-        for name in variant.node_names
-    )
-
-
-def _gpu_labels(nodes: Variant) -> dict[str, str]:
-    """What discovery and the pool say of their GPUs."""
-    if (gpus := nodes.gpus) is None:
-        return labels.pool_labels(nodes.pool)
-    discovered = labels.gfd_labels(gpus.model, gpus.count, gpus.driver)
-    # What a card reports as its memory is a little less than what its maker says, and differs by driver.
-    discovered = {key: value for key, value in discovered.items() if key != labels.GFD_MEMORY}
-    return {
-        **discovered,
-        **labels.pool_labels(nodes.pool, gpus.driver, gpus.container_toolkit),
-    }
-
-
 def _runtime_daemon(name: str) -> str:
     """As NvidiaRuntime calls it."""
     return f"{RUNTIME_NAMESPACE}/{name}"
@@ -162,10 +108,6 @@ def _by_image(daemons: Iterable[tuple[str, object]]) -> dict[str, frozenset[str]
     for name, image in daemons:
         found[str(image)] = found.get(str(image), frozenset()) | {name}
     return found
-
-
-def _default_runtimes(pools: Sequence[Pool]) -> dict[str, str]:
-    return {pool.name: pool.default_runtime for pool in pools if pool.default_runtime}
 
 
 def _limits(given: ImageLimits) -> Limits:

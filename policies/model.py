@@ -8,10 +8,12 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any
 
-from compat import Case
+from fleet.courses import Course, Usage
+from fleet.gpus import PoolGpus
+from fleet.machines import Machine
 from fleet.placement import UNKNOWN, Landing, Node, Unknown, landing, shape
 from images.inspection.facts import ImageContents
-from images.size.estimate import GB, Rates, Size
+from images.size.estimate import GB, Size
 from images.spec.cases import Use
 from policies.finding import Finding
 from policies.strictness import Strictness
@@ -62,65 +64,6 @@ class Workload:
             found = landing(self.pod, site.nodes, runtime_classes=site.runtime_classes, is_daemon=self.is_daemon)
             site.landings[key] = site.nodes, found
         return found
-
-
-@dataclass(frozen=True, slots=True)
-class Machine:
-    """What a node of a pool can hold and how fast it is. Assumed: the stack file says that nobody has measured it."""
-
-    disk_gib: float
-    is_disk_assumed: bool = False
-    rates: Rates = field(default_factory=Rates)
-    are_rates_planned: bool = True  # planning figures, not this pool's own
-
-
-@dataclass(frozen=True, slots=True)
-class PoolGpus:
-    """Nodes alike as the compatibility engine takes them.
-
-    Assumed: what of it nobody has looked at, by field of the case. Pool: of which they are a part; empty: they are it.
-    """
-
-    case: Case
-    assumed: frozenset[str] = frozenset()
-    pool: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Usage:
-    """A profile or job of the stack that gives an image GPUs, and the courses that choose it."""
-
-    image: str
-    kind: str  # profile, job
-    name: str
-    hub: str  # of a profile
-    pools: tuple[str, ...]
-    courses: tuple[str, ...] = ()  # for people: Deep learning (120 seats)
-
-
-@dataclass(frozen=True, slots=True)
-class Choice:
-    """What a course may start with GPUs: an image, and the pools that its profile lands on."""
-
-    image: str
-    pools: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Course:
-    """A course of a term. `gpus_per_session` is 0 where none of its profiles has GPUs."""
-
-    name: str
-    title: str
-    seats: int
-    peak_share: float
-    guaranteed: int
-    borrowable: int | None  # None: any
-    gpus_per_session: int
-    first_day: dt.date
-    last_day: dt.date
-    choices: tuple[Choice, ...]
-    is_assumed: bool = False  # some of it is a guess of the stack file
 
 
 @dataclass(frozen=True, slots=True)

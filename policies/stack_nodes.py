@@ -13,8 +13,9 @@ from typing import Any, Final
 
 from compat import Case
 from fleet import labels
+from fleet.gpus import PoolGpus
 from fleet.placement import Node, quantity
-from policies.model import Coverage, PoolGpus, Site
+from policies.model import Coverage, Site
 
 # The older labels of the driver's three parts, still set.
 PARTS: Final = tuple(f"{labels.NVIDIA_PREFIX}cuda.driver.{part}" for part in ("major", "minor", "rev"))

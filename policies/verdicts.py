@@ -11,13 +11,14 @@ from typing import Final
 from compat import Answer, Case, Finding, Severity, Verdict, check
 from compat.many import joined
 from compat.rules.index import ALL_RULES
+from fleet.courses import Usage
+from fleet.gpus import PoolGpus
 from images.inspection.facts import ImageContents
 from images.inspection.judge import judge
 from images.spec.cases import Use
 from messages.problems import listing
 from policies.finding import Finding as Statement
 from policies.finding import Level
-from policies.model import PoolGpus, Usage
 
 _LEVELS: Final = {
     Verdict.INCOMPATIBLE: (Level.REFUSE, Severity.REFUSE, "does not run on"),

@@ -8,7 +8,7 @@ from typing import Annotated, Final
 
 from pydantic import AfterValidator, Field
 
-from kube.job import MOST_RETRIES
+from fleet.defaults import MOST_RETRIES
 
 INT32: Final = 2**31 - 1
 

@@ -1,14 +1,14 @@
 """Names that are made from others: each fits where it is used, and no two are the same. Pure.
 
-The program makes them (`__main__`, `wiring`, `kube`); only here do their parts meet before
-the API or the engine refuses them.
+The program makes them (`__main__`, `wiring`, `kube`); only here do their parts meet before the API or the engine
+refuses them.
 """
 
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from kube.runtime import NAMESPACE as RUNTIME_NAMESPACE
+from fleet.defaults import RUNTIME_NAMESPACE
 from messages.problems import Fault, Loc, has_password
 from settings.raw import Raw, expanded, image_name, items, mapping
 

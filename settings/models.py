@@ -9,9 +9,9 @@ from typing import Annotated, Final, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from fleet.defaults import DEFAULT_START_TIMEOUT_S
+from fleet.gpus import NodeGpus, Variant
 from fleet.labels import Taint as NodeTaint
 from fleet.node_names import expand_all
-from fleet.variants import NodeGpus, Variant
 from messages.problems import listing
 from settings.addresses import BaseUrl, Endpoint, Reference, Registry, Replaceable, Url
 from settings.amounts import (

@@ -11,6 +11,7 @@ from cli.reports.grid import what
 from cli.reports.words import SIGNS, Paint, counted, folded, plain
 from compat import Answer, Case, Finding, Severity
 from compat.ceiling import Ceiling
+from fleet.machines import Machine
 from images.build.render import facts
 from images.size.estimate import amount, cold_start, disk_use, room
 from images.size.expected import Expected
@@ -18,7 +19,6 @@ from images.spec.cases import Use
 from images.spec.model import CudaSource, Runtime
 from images.spec.plan import Plan, kernel_pins
 from images.spec.runtime import engines, runtime_words
-from policies.model import Machine
 
 _NUMBERS: Final = {2: "both pools", 3: "all three pools"}
 _LABEL: Final = 10

@@ -1,8 +1,6 @@
 """Bytes of an image → seconds until it has started, and room on a node's disk. Pure.
 
-Rates are planning figures, and each is a setting of the pool. The defaults are what was measured or reported: pulls of
-4 to 5 GB in about 100 s (JAX-Toolbox#95), 15 to 20 GB in 4 to 6 min (AWS); unpacking a 5.4 GB stack of CUDA libraries
-takes 54 s from gzip and 9.4 s from zstd on one core.
+Unpacking a 5.4 GB stack of CUDA libraries takes 54 s from gzip and 9.4 s from zstd on one core.
 """
 
 from __future__ import annotations
@@ -11,20 +9,18 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Final
 
+from fleet.machines import Rates
 from images.size.origin import Origin
 
 MB: Final = 10**6
 GB: Final = 10**9
 GIB: Final = 2**30
 
-PULL_MB_PER_S: Final = 50.0
 UNPACK_MB_PER_S: Final = {
     "gzip": 100.0,
     "zstd": 570.0,
     "none": 1000.0,
 }  # of unpacked bytes, before the disk's own limit
-DISK_MB_PER_S: Final = 400.0
-START_S: Final = 15.0  # from the unpacked image to a server that answers
 
 # The kubelet's default imageGCHighThresholdPercent, and what evictionHard imagefs.available (15 %) leaves: above it
 # unused images are thrown out, and where none is unused, pods.
@@ -49,15 +45,6 @@ class Size:
     origin: Origin
     compression: str = "gzip"  # gzip, zstd or none
     layers: tuple[Layer, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class Rates:
-    """What a node does in a second; the default of a rate is the module's."""
-
-    pull_mb_per_s: float = PULL_MB_PER_S
-    disk_mb_per_s: float = DISK_MB_PER_S
-    start_s: float = START_S
 
 
 @dataclass(frozen=True, slots=True)

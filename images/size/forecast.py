@@ -10,7 +10,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Self
 
-from images.size.estimate import MB, Rates, Size, amount, cold_start
+from fleet.machines import Rates
+from images.size.estimate import MB, Size, amount, cold_start
 from images.size.expected import Expected
 from images.size.origin import Origin
 

@@ -8,10 +8,11 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
 from compat import Verdict
+from fleet.courses import Course
 from fleet.sharing import Shortage, Want, shortage
 from messages.problems import listing
 from policies.finding import Finding, Level
-from policies.model import Course, Rule, Site
+from policies.model import Rule, Site
 from policies.verdicts import outcomes
 
 

@@ -21,7 +21,7 @@ from images.spec.cases import cases_of
 from images.spec.load import IMAGES, SpecError, load_family, read_spec
 from images.spec.lock import lock_command
 from images.spec.starting import CUDA_WHEELS
-from policies.pools import cases_of as pool_cases
+from settings.fleet import cases_of as pool_cases
 
 Run = Callable[..., Result]
 KINDS = {

@@ -205,7 +205,7 @@ def _timed(text: str) -> float:
 
 
 def test_every_row_of_the_forms_says_where_it_is_from_and_is_searched_only_in_texts_with_its_words() -> None:
-    with (ROOT / "components" / "redaction" / "forms.csv").open(newline="") as file:
+    with (ROOT / "messages" / "redaction" / "forms.csv").open(newline="") as file:
         rows = list(csv.DictReader(file))
     assert len(rows) > 100
     assert [row["id"] for row in rows] == sorted({row["id"] for row in rows})

@@ -3,7 +3,8 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from images.size.estimate import GIB, Layer, Rates, Size, cold_start, disk_use, room
+from fleet.machines import Rates
+from images.size.estimate import GIB, Layer, Size, cold_start, disk_use, room
 from images.size.origin import Origin
 
 BASE = Layer("sha256:base", 30_000_000, 75_000_000)

@@ -7,7 +7,8 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from images.size.estimate import MB, Rates, Size
+from fleet.machines import Rates
+from images.size.estimate import MB, Size
 from images.size.expected import Expected, expected
 from images.size.forecast import Deployed, Speed, first_starts, forecast, sizes_of
 from images.size.origin import Origin

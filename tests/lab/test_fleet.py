@@ -14,7 +14,7 @@ import pytest
 from compat.names import find_gpu
 from compat.tables import GpuModel
 from compat.versions import DriverVersion
-from fleet.variants import NodeGpus, Variant
+from fleet.gpus import NodeGpus, Variant
 from lab import control_plane, fleet, processes, steps
 from lab.cluster import Cluster, is_ready, name_of, wait_until
 from lab.instance import PREFERRED_PORTS, Instance, LabError

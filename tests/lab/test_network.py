@@ -156,7 +156,7 @@ def test_a_silent_name_server_is_noticed() -> None:
 CYCLE = """
 import json, subprocess, sys
 from pathlib import Path
-from lab import iptables, network, traces
+from lab.machine import iptables, network, traces
 from lab.instance import Instance
 from lab.toolchain import Toolchain
 

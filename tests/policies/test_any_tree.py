@@ -30,13 +30,14 @@ import trees
 from image_facts import contents
 
 from compat import Case
+from fleet.gpus import PoolGpus
+from fleet.machines import Machine, Rates
 from fleet.placement import Node
 from images.inspection.facts import DriverPart
-from images.size.estimate import Rates
 from policies import phase, run
 from policies.adapter import pack_policies
 from policies.judging import NOT_PROVED
-from policies.model import Machine, PoolGpus, Site
+from policies.model import Site
 
 FACTS = {
     trees.BUILT: contents(7, 9, driver=(DriverPart("usr/lib/libcuda.so.1", 1000, "driver 535.104.05", 0),)),

@@ -8,10 +8,11 @@ from typing import Any
 import pytest
 
 from compat import Case
+from fleet.gpus import PoolGpus
 from fleet.placement import UNKNOWN, Node
 from policies.finding import Level
 from policies.judging import evaluate
-from policies.model import PoolGpus, Site
+from policies.model import Site
 
 CUDA_13 = "docker.io/nvidia/cuda:13.0.0-runtime-ubuntu24.04@sha256:" + "a" * 64  # no code for Pascal
 SITE = Site(

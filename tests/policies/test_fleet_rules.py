@@ -11,12 +11,13 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).parent))  # for image_facts.py: folders of tests are no packages here
 from image_facts import REGISTRY, contents, reference
 
+from fleet.machines import Machine
 from fleet.placement import UNKNOWN, Node
 from images.inspection.facts import ImageContents, Layer, LayerUse
 from images.size.estimate import GB, Size
 from images.size.origin import Origin
 from policies.finding import Finding, Level
-from policies.model import Machine, Planned, Site, Workload
+from policies.model import Planned, Site, Workload
 from policies.rules.room import RULE
 from policies.workloads import workloads
 

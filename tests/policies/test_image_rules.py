@@ -15,12 +15,13 @@ import pytest
 sys.path.insert(0, str(Path(__file__).parent))  # for image_facts.py: folders of tests are no packages here
 from image_facts import contents, reference
 
+from fleet.machines import Machine, Rates
 from fleet.placement import UNKNOWN, Node
-from images.size.estimate import GB, Rates, Size
+from images.size.estimate import GB, Size
 from images.size.origin import Origin
 from policies.finding import Level
 from policies.judging import evaluate
-from policies.model import Limits, Machine, Planned, Site, SizeWaiver
+from policies.model import Limits, Planned, Site, SizeWaiver
 
 OURS = "registry.example.edu/gpu-commons"
 ML = reference("scipy-ml-notebook")

@@ -15,12 +15,14 @@ sys.path.insert(0, str(Path(__file__).parent))  # for image_facts.py: folders of
 from image_facts import REGISTRY, contents, reference
 
 from compat import Case
+from fleet.courses import Usage
+from fleet.gpus import PoolGpus
 from fleet.placement import UNKNOWN, Node
 from images.inspection.facts import Package
 from images.spec.cases import Use
 from policies.finding import Level
 from policies.judging import Told, evaluate
-from policies.model import PoolGpus, Site, Usage
+from policies.model import Site
 from policies.stacks import site_of_stack
 from policies.strictness import Strictness, Waiver
 

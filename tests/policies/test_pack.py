@@ -28,7 +28,9 @@ sys.path.insert(0, str(Path(__file__).parent))  # for image_facts.py: folders of
 from image_facts import contents
 
 from compat import Case
+from fleet.gpus import PoolGpus
 from fleet.labels import ALWAYS_DISCOVERED
+from fleet.machines import Machine
 from fleet.placement import UNKNOWN, Node
 from images.inspection.facts import ImageContents
 from images.size.estimate import MB
@@ -37,7 +39,7 @@ from policies.adapter import pack_policies
 from policies.finding import Level
 from policies.from_settings import site_of
 from policies.judging import IMAGE_TOKEN, STACK_TOKEN, evaluate
-from policies.model import Machine, PoolGpus, Site, Workload
+from policies.model import Site, Workload
 from policies.proxies import plain
 from policies.rules.index import ABOUT_THE_PACK, ALL_RULES
 from policies.stacks import DEFAULT_STACKS, site_of_stack

@@ -7,9 +7,10 @@ import datetime as dt
 import pytest
 
 from compat import Case
+from fleet.gpus import PoolGpus
 from policies.finding import Level
 from policies.judging import evaluate
-from policies.model import PoolGpus, Site
+from policies.model import Site
 
 
 def said(level: Level, today: dt.date = dt.date(2026, 11, 21), **pools: Case) -> list[str]:

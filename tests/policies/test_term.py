@@ -6,11 +6,13 @@ import datetime as dt
 from typing import Any
 
 from compat import Case
+from fleet.courses import Choice, Course
+from fleet.gpus import PoolGpus
 from images.spec.cases import Use
 from policies.finding import Level
 from policies.from_settings import site_of
 from policies.judging import evaluate
-from policies.model import Choice, Course, PoolGpus, Site
+from policies.model import Site
 from policies.stacks import DEFAULT_STACKS
 from settings.reading import load_stack
 

@@ -8,10 +8,11 @@ from typing import Any
 import pytest
 
 from compat import Case
+from fleet.gpus import PoolGpus
 from fleet.placement import UNKNOWN, Node
 from policies.finding import Level
 from policies.judging import evaluate
-from policies.model import PoolGpus, Site
+from policies.model import Site
 from policies.workloads import holds_pods, workloads
 
 HUB = "gpu-commons:index:NotebookHub"

@@ -1,17 +1,20 @@
-"""From the settings of a stack to what the compatibility engine asks: its pools, and what runs there with GPUs."""
+"""From the settings of a stack to the values of its fleet: nodes, machines, GPUs, and who uses them."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator
-from typing import TYPE_CHECKING, Final
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from decimal import Decimal
+from typing import Final
 
 from compat import Case
-from policies.model import Choice, Course, PoolGpus, Usage
+from fleet import labels
+from fleet.courses import Choice, Course, Usage
+from fleet.gpus import NodeGpus, PoolGpus, Variant
+from fleet.machines import Machine, Rates
+from fleet.placement import Node
+from settings.models import Pool, Stack
 
-if TYPE_CHECKING:
-    from fleet.variants import NodeGpus
-    from settings.models import Pool, Stack
-
+GIB: Final = 2**30
 # Keys of a pool in a stack file → fields that the engine's rules say they read.
 _READ_AS: Final = {"gpu": "gpu", "driver": "driver", "container_toolkit": "container_toolkit"}
 _PROMISES: Final = frozenset({"seats", "peak_share", "guaranteed_gpus", "borrowable_gpus", "first_day", "last_day"})
@@ -89,3 +92,68 @@ def _pools(stack: Stack, named: Collection[str], gpus: int) -> tuple[str, ...]:
     return tuple(
         pool.name for pool in stack.fleet.pools if (not named or pool.name in named) and pool.gpus_per_node >= gpus
     )
+
+
+def machine_of(pool: Pool) -> Machine:
+    """A node of the pool, and which of its figures nobody has measured."""
+    return Machine(
+        disk_gib=float(pool.root_disk_gib),
+        is_disk_assumed="root_disk_gib" in pool.assumptions,
+        rates=Rates(**pool.stated_rates),
+        are_rates_planned=pool.are_rates_planned,
+    )
+
+
+def nodes_of(pools: Sequence[Pool], gpu_taint: labels.Taint | None) -> tuple[Node, ...]:
+    """The nodes as the scheduler sees them."""
+    return tuple(
+        Node(
+            name=name,
+            pool=pool.name,
+            variant=variant.name,
+            labels={
+                "kubernetes.io/hostname": name,
+                "kubernetes.io/os": "linux",
+                "kubernetes.io/arch": "amd64",
+                # Under their old names too: the kubelet still sets them.
+                "beta.kubernetes.io/os": "linux",
+                "beta.kubernetes.io/arch": "amd64",
+                **_gpu_labels(variant),
+                **pool.labels,
+            },
+            about={labels.GFD_MEMORY: labels.reported_memory(variant.gpus.model)} if variant.gpus else {},
+            taints=[
+                {"key": taint.key, "value": taint.value, "effect": taint.effect}
+                for taint in (gpu_taint if variant.gpus else None, *pool.taints)
+                if taint
+            ],
+            allocatable={
+                labels.GPU_RESOURCE: Decimal(variant.gpus.count if variant.gpus else 0),
+                "cpu": Decimal(str(pool.cpu)),
+                "memory": Decimal(str(pool.memory_gib)) * GIB,
+                "ephemeral-storage": Decimal(str(pool.root_disk_gib)) * GIB,
+                "pods": Decimal(110),
+            },
+        )
+        for pool in pools
+        for variant in pool.variants()
+        for name in variant.node_names
+    )
+
+
+def _gpu_labels(nodes: Variant) -> dict[str, str]:
+    """What discovery and the pool say of their GPUs."""
+    if (gpus := nodes.gpus) is None:
+        return labels.pool_labels(nodes.pool)
+    discovered = labels.gfd_labels(gpus.model, gpus.count, gpus.driver)
+    # What a card reports as its memory is a little less than what its maker says, and differs by driver.
+    discovered = {key: value for key, value in discovered.items() if key != labels.GFD_MEMORY}
+    return {
+        **discovered,
+        **labels.pool_labels(nodes.pool, gpus.driver, gpus.container_toolkit),
+    }
+
+
+def default_runtimes(pools: Sequence[Pool]) -> dict[str, str]:
+    """By pool, where the stack file says it."""
+    return {pool.name: pool.default_runtime for pool in pools if pool.default_runtime}

@@ -1,9 +1,10 @@
-"""Nodes of a pool with the same facts. Who asks what a pool's nodes have gets it from `Pool.variants` alone."""
+"""GPUs of nodes, and what drives them: as facts, and as the question that the compatibility engine is asked."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
+from compat import Case
 from compat.tables import GpuModel
 from compat.versions import DriverVersion
 
@@ -29,3 +30,15 @@ class Variant:
     pool: str
     node_names: tuple[str, ...]
     gpus: NodeGpus | None  # None: nodes without GPUs
+
+
+@dataclass(frozen=True, slots=True)
+class PoolGpus:
+    """Nodes alike as the compatibility engine takes them.
+
+    Assumed: what of it nobody has looked at, by field of the case. Pool: of which they are a part; empty: they are it.
+    """
+
+    case: Case
+    assumed: frozenset[str] = frozenset()
+    pool: str = ""

@@ -1,0 +1,43 @@
+"""Who uses the GPUs of a fleet: profiles and jobs, courses of a term, and what they were promised."""
+
+from __future__ import annotations
+
+import datetime as dt
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """A profile or job of the stack that gives an image GPUs, and the courses that choose it."""
+
+    image: str
+    kind: str  # profile, job
+    name: str
+    hub: str  # of a profile
+    pools: tuple[str, ...]
+    courses: tuple[str, ...] = ()  # for people: Deep learning (120 seats)
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """What a course may start with GPUs: an image, and the pools that its profile lands on."""
+
+    image: str
+    pools: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Course:
+    """A course of a term. `gpus_per_session` is 0 where none of its profiles has GPUs."""
+
+    name: str
+    title: str
+    seats: int
+    peak_share: float
+    guaranteed: int
+    borrowable: int | None  # None: any
+    gpus_per_session: int
+    first_day: dt.date
+    last_day: dt.date
+    choices: tuple[Choice, ...]
+    is_assumed: bool = False  # some of it is a guess of the stack file
