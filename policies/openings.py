@@ -90,6 +90,8 @@ def _node(name: str, inputs: Mapping[str, Any], site: Site) -> Iterator[Finding]
     spec, metadata = inputs.get("spec"), inputs.get("metadata")
     taints = spec.get("taints") if isinstance(spec, Mapping) else spec
     node_name = metadata.get("name", name) if isinstance(metadata, Mapping) else metadata
+    if node_name is not UNKNOWN and not isinstance(node_name, str):
+        node_name = name  # the API server refuses another shape
     nodes = [node for node in site.nodes if node_name in {UNKNOWN, node.name}]
     yield from _labels(metadata.get("labels") if isinstance(metadata, Mapping) else metadata, nodes)
     if taints is None:
@@ -114,6 +116,8 @@ def _binding(_: str, inputs: Mapping[str, Any], site: Site) -> Iterator[Finding]
     """What a scheduler writes: a pod goes to its node whatever taints and requests say."""
     target = inputs.get("target")
     name = target.get("name", "") if isinstance(target, Mapping) else target
+    if name is not UNKNOWN and not isinstance(name, str):
+        name = ""
     bound = [node for node in site.nodes if name in {UNKNOWN, node.name} and node.amount(GPU_RESOURCE) != 0]
     if bound or (not site.nodes and site.coverage is Coverage.SOME):
         yield Finding(
