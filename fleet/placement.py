@@ -469,7 +469,7 @@ def _greater(left: Decimal | Unknown, right: Decimal | Unknown) -> Decimal | Unk
 def _plain(amount: Decimal | Unknown, name: str) -> str:
     if isinstance(amount, Decimal) and name in _BYTES and amount.is_finite() and amount >= _MI:
         unit, of = ("Gi", _MI * 1024) if amount >= _MI * 1024 else ("Mi", _MI)
-        return _plain((amount / of).quantize(Decimal("0.01")), "") + unit
+        return _plain(Decimal(f"{amount / of:.2f}"), "") + unit
     return (
         f"{amount:f}".rstrip("0").rstrip(".") if isinstance(amount, Decimal) and "." in f"{amount:f}" else f"{amount}"
     )

@@ -264,7 +264,8 @@ def _shown_by_default(path: str, container: Mapping[str, Any], workload: Workloa
 
 def _names(container: Mapping[str, Any]) -> set[Any]:
     """Of its own variables."""
-    return {entry.get("name") for entry in _list(container.get("env")) if entry is not UNKNOWN}
+    named = (entry.get("name") for entry in _list(container.get("env")) if entry is not UNKNOWN)
+    return {name for name in named if name is UNKNOWN or isinstance(name, str)}
 
 
 def _list(found: Any) -> list[Any]:

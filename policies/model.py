@@ -150,10 +150,10 @@ class Site:
         An image is for the DaemonSets that are named with it, and for no other. A namespace that a preview does not
         know is taken for the right one: the update knows it.
         """
-        named = [name for each, names in self.runtime_daemons.items() if image in {each, UNKNOWN} for name in names]
+        named = [name for each, names in self.runtime_daemons.items() if image in (each, UNKNOWN) for name in names]
         if daemon is None or not any(map(daemon.may_be, named)):
             return False
-        return None if UNKNOWN in {daemon.name, image} else True
+        return None if UNKNOWN in (daemon.name, image) else True
 
     def alike(self, pools: Iterable[str]) -> list[str]:
         """Nodes with GPUs of these pools, each group of alike ones by name."""
