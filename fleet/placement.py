@@ -442,14 +442,22 @@ def _is_met_without(key: str, operator: Any) -> bool:
 def _container_requests(container: Any) -> Amounts:
     resources = _mapping(container, "resources") if isinstance(container, Mapping) else {}
     # What has a limit and no request asks for its limit.
-    asked = {**_mapping(resources, "limits"), **_mapping(resources, "requests")}
+    asked = {**_implied(resources), **_mapping(resources, "requests")}
     return {name: quantity(value) for name, value in asked.items()}
+
+
+def _implied(resources: Mapping[str, Any]) -> dict[str, Any]:
+    """Limits, as requests of what no request names. Of devices alone a limit says the request before it is known."""
+    limits = _mapping(resources, "limits")
+    if resources.get("requests") is not UNKNOWN:
+        return dict(limits)
+    return {name: value if "/" in name else UNKNOWN for name, value in limits.items()}
 
 
 def _pod_level(pod: Mapping[str, Any], together: Amounts) -> Amounts:
     """What the pod asks for itself. Its limit is its request only of what none of its containers asks for."""
     resources = _mapping(pod, "resources")
-    limits = {name: value for name, value in _mapping(resources, "limits").items() if name not in together}
+    limits = {name: value for name, value in _implied(resources).items() if name not in together}
     asked = {**limits, **_mapping(resources, "requests")}
     return {name: quantity(value) for name, value in asked.items() if re.fullmatch(r"cpu|memory|hugepages-.*", name)}
 

@@ -89,6 +89,18 @@ def test_a_limit_without_a_request_is_the_request() -> None:
     assert requests({"containers": [{"resources": {"limits": {"nvidia.com/gpu": "2"}}}]}) == {"nvidia.com/gpu": 2}
 
 
+def test_a_limit_beside_requests_that_are_not_known_yet_says_the_request_of_devices_alone() -> None:
+    resources = {"limits": {"cpu": "500", "nvidia.com/gpu": 8}, "requests": UNKNOWN}
+    asked = {"cpu": UNKNOWN, "nvidia.com/gpu": Decimal(8)}
+    assert requests({"containers": [{"resources": resources}]}) == asked
+    assert requests({"containers": [{}], "resources": resources}) == {"cpu": UNKNOWN}
+
+
+def test_an_amount_beyond_all_measure_is_an_obstacle_like_any_other() -> None:
+    found = landing({"tolerations": TOLERATES, "containers": [{"resources": {"limits": {"memory": "1e40"}}}]}, [N10])
+    assert "memory" in found.refused["gtx1070ti"]
+
+
 def test_a_landing_names_the_nearest_reason_of_every_pool_that_refuses() -> None:
     other = Node("n01", "gtx1080ti", {}, [], {"nvidia.com/gpu": Decimal(8)})
     pod = {"tolerations": TOLERATES, "containers": [{"resources": {"limits": {"nvidia.com/gpu": 8}}}]}
