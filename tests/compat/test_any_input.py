@@ -17,7 +17,7 @@ from compat.facts import facts
 
 SEED = 20261121
 MANY = int(os.environ.get("GPU_COMMONS_TEST_RANDOM_INPUTS", "100000"))  # for a soak of an hour, or a short look
-FEW = 1500
+FEW = 500
 SHARE = 1 / 3  # of the inputs, at least, reach a verdict: else the garbage is too strange to try the rules
 
 GARBAGE = (

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import subprocess
 import sys
@@ -22,10 +23,11 @@ from compat.tables import GpuModel, architectures, builds, cuda_ceiling, driver_
 from compat.versions import ComputeCapability, CudaVersion, DriverVersion, JetsonVersion, Target
 
 RANK = {Verdict.COMPATIBLE: 0, Verdict.WITH_WARNING: 1, Verdict.UNKNOWN: 2, Verdict.INCOMPATIBLE: 3}
+EXAMPLES = int(os.environ.get("GPU_COMMONS_TEST_EXAMPLES", "50"))  # `make test` tries 400
 law = settings(
-    max_examples=200, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much]
+    max_examples=EXAMPLES, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much]
 )
-few = settings(law, max_examples=60)
+few = settings(law, max_examples=EXAMPLES // 3)
 
 CARDS = tuple(model for model in gpu_models() if model.product_class != "jetson")
 CAPABILITIES = tuple(sorted(architectures()))

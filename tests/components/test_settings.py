@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import json
+import os
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -20,6 +21,7 @@ from fleet.labels import Taint
 from settings.models import Lti13Authenticator, NodePort, OAuthAuthenticator
 from settings.reading import Problem, SettingsError, Stack, from_pulumi, json_schema, load_stack
 
+EXAMPLES = int(os.environ.get("GPU_COMMONS_TEST_EXAMPLES", "100"))  # `make test` tries 400
 ROOT = Path(__file__).parents[2]
 DSMLP = ROOT / "stacks" / "Pulumi.dsmlp-fall.yaml"
 NEXT = ROOT / "stacks" / "Pulumi.dsmlp-next.yaml"
@@ -876,7 +878,7 @@ def places(value: Any, path: tuple[str | int, ...] = ()) -> Iterator[tuple[str |
 RAW = {key.removeprefix("gpu-commons:"): value for key, value in yaml.safe_load(TEXT)["config"].items()}
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=300)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=EXAMPLES)
 @given(place=st.sampled_from(list(places(RAW))), value=scalars() | st.lists(scalars(), max_size=3))
 def test_any_value_anywhere_is_accepted_or_explained(
     monkeypatch: pytest.MonkeyPatch, place: tuple[str | int, ...], value: Any
