@@ -434,7 +434,7 @@ def test_after_a_stop_and_a_start_pods_and_volumes_are_back(lab: Lab, web: dict[
     node.start(lab.instance, lab.tools, NODE)
     node.settle(lab.instance, NODE.name)
     # The kubelet may meet it before the device plugin is back: no such pod may run on without a GPU.
-    eventually("the pod is gone or has a GPU", lambda: is_gone_or_served(lab, "gpu"))
+    eventually("the pod is gone or has a GPU", lambda: is_gone_or_served(lab, "gpu"), within_s=180)
     eventually("8 GPUs again", lambda: lab.gpus()[1] == 8)
     # The server wrote its line a second time, into the same volume.
     eventually("the node port answers", lambda: answer("127.0.0.1") == "hello\nhello\n")
