@@ -181,7 +181,7 @@ def _images(pod: Mapping[str, Any], volume: Any = None) -> list[Any]:
     mounting = [
         image
         for image, mounts in found
-        if mounts is UNKNOWN or any(each is UNKNOWN or each.get("name") in {volume, UNKNOWN} for each in _list(mounts))
+        if mounts is UNKNOWN or any(each is UNKNOWN or each.get("name") in (volume, UNKNOWN) for each in _list(mounts))
     ]
     return mounting if volume is not None and mounting else [image for image, _ in found]
 
@@ -232,7 +232,7 @@ def _is_written(name: Any, pod: Mapping[str, Any]) -> bool | None:
     for each in containers(pod):
         mounts = UNKNOWN if each.spec is UNKNOWN else each.spec.get("volumeMounts")
         for mount in [UNKNOWN] if mounts is UNKNOWN else _list(mounts):
-            if mount is UNKNOWN or UNKNOWN in {mount.get("name"), name}:
+            if mount is UNKNOWN or UNKNOWN in (mount.get("name"), name):
                 answers.add(None)
             elif mount.get("name") == name:
                 reads = mount.get("readOnly")

@@ -8,7 +8,7 @@ from typing import Final
 # What root of the node runs, or obeys: programs, settings, static pods, containers. Who writes there is root.
 _OBEYED: Final = (
     *("/bin", "/boot", "/efi", "/etc", "/lib", "/lib32", "/lib64", "/libx32", "/nix", "/root", "/sbin", "/snap"),
-    *("/opt/bin", "/opt/cni", "/opt/containerd", "/opt/nvidia"),
+    *("/opt/bin", "/opt/cni", "/opt/containerd", "/opt/nri", "/opt/nvidia"),
     *("/proc/sys/fs", "/proc/sys/kernel", "/proc/sysrq-trigger", "/sys", "/usr"),
     *("/var/spool/anacron", "/var/spool/at", "/var/spool/cron"),
     *("/run/cdi", "/run/cloud-init", "/run/containerd", "/run/crio", "/run/docker", "/run/k0s", "/run/k3s"),
@@ -32,7 +32,7 @@ _DATA: Final = (
     *("/home", "/local", "/lustre", "/media", "/mnt", "/models", "/nfs", "/project", "/projects", "/scratch"),
     *("/shared", "/software", "/srv", "/ssd", "/storage", "/tmp", "/users", "/volumes", "/work", "/workspace"),  # noqa: S108
     "/dev",  # what is no GPU of it: the device cgroup keeps the rest closed
-    *("/lost+found", "/opt/local-path-provisioner"),
+    *("/lost+found", "/opt/local-path-provisioner", "/run/xtables.lock"),
     *("/var/backups", "/var/cache", "/var/data", "/var/local", "/var/log", "/var/mail", "/var/nfs", "/var/openebs"),
     *("/var/tmp", "/var/www", "/var/lib/docker-volumes"),  # noqa: S108 - of the node
 )

@@ -140,7 +140,7 @@ def _labels(written: Any, nodes: Sequence[Node]) -> Iterator[Finding]:
                 f"what NVIDIA's daemons make of the label {key} is not known: they may give its GPUs out otherwise",
                 Level.UNPROVED,
             )
-        elif known and value not in known:
+        elif known and value not in tuple(known):
             said = "removes the label" if value is None else f"writes {value} as label"
             yield Finding(
                 f"it {said} {key}, which says which GPUs the node has: there it is {listing(sorted(known), most=3)}",
@@ -157,11 +157,11 @@ def _gpu_taint(node: Node) -> tuple[str, str]:
 
 
 def _is_kept(taint: Any, effect: str = "", value: str = "") -> bool:
-    if not isinstance(taint, Mapping) or taint.get("key") not in {GPU_RESOURCE, UNKNOWN}:
+    if not isinstance(taint, Mapping) or taint.get("key") not in (GPU_RESOURCE, UNKNOWN):
         return False
-    if taint.get("value") not in {value, UNKNOWN} and effect:
+    if taint.get("value") not in (value, UNKNOWN) and effect:
         return False  # a pod that tolerates another value comes in
-    return not effect or taint.get("effect") in {effect, "NoExecute", UNKNOWN}
+    return not effect or taint.get("effect") in (effect, "NoExecute", UNKNOWN)
 
 
 def _list(found: Any) -> Sequence[Any]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from fleet.placement import UNKNOWN
+from fleet.placement import UNKNOWN, Unknown
 from policies.finding import Finding, Level
 from policies.host_paths import plain
 
@@ -29,11 +29,10 @@ def privileges(path: str, container: Mapping[str, Any]) -> Iterator[Finding]:
             f"{path} is privileged: it reaches every GPU of the node",
             remedy="Remove privileged: true; ask for a GPU by resources.limits nvidia.com/gpu.",
         )
-    capabilities = context.get("capabilities") if isinstance(context, Mapping) else None
-    added = capabilities.get("add") if isinstance(capabilities, Mapping) else capabilities
-    if added is UNKNOWN or (isinstance(added, Sequence) and UNKNOWN in added):
+    added = _added(container)
+    if UNKNOWN in added:
         yield Finding(f"which capabilities {path} has is not known yet", Level.UNPROVED)
-    for name in sorted(ROOT_CAPABILITIES & _added(container)):
+    for name in sorted(ROOT_CAPABILITIES & set(map(str, added))):
         yield Finding(
             f"{path} has the capability {name}, with which a container can be left: then it reaches every GPU",
             Level.WARN,
@@ -43,8 +42,8 @@ def privileges(path: str, container: Mapping[str, Any]) -> Iterator[Finding]:
 
 def enters(path: str, container: Mapping[str, Any], pod: Mapping[str, Any]) -> Iterator[Finding]:
     """A container that sees the processes of the node, and may enter them: nsenter, /proc/1/root."""
-    entering = sorted(ENTERING_CAPABILITIES & _added(container))
-    sees = [name for name in ("hostPID",) if is_true(pod.get(name))]
+    entering = sorted(ENTERING_CAPABILITIES & set(map(str, _added(container))))
+    sees = ["hostPID"] if is_true(pod.get("hostPID")) else []
     volumes = pod.get("volumes")
     for volume in volumes if isinstance(volumes, Sequence) and not isinstance(volumes, str) else ():
         source = volume.get("hostPath") if isinstance(volume, Mapping) else None
@@ -70,10 +69,12 @@ def host_processes(pod: Mapping[str, Any]) -> Iterator[Finding]:
         )
 
 
-def _added(container: Mapping[str, Any]) -> set[str]:
-    """Names of the capabilities that are known to be added."""
+def _added(container: Mapping[str, Any]) -> list[str | Unknown]:
+    """Names of the capabilities that it adds, and UNKNOWN for what is not known yet of them."""
     context = container.get("securityContext")
     capabilities = context.get("capabilities") if isinstance(context, Mapping) else None
-    added = capabilities.get("add") if isinstance(capabilities, Mapping) else None
-    known = added if isinstance(added, Sequence) and not isinstance(added, str) else ()
-    return {str(each).upper().removeprefix("CAP_") for each in known}
+    added = capabilities.get("add") if isinstance(capabilities, Mapping) else capabilities
+    if added is UNKNOWN:
+        return [UNKNOWN]
+    listed = added if isinstance(added, Sequence) and not isinstance(added, str) else ()
+    return [each if each is UNKNOWN else str(each).upper().removeprefix("CAP_") for each in listed]

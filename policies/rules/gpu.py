@@ -54,7 +54,7 @@ def _comes_to_gpus(workload: Workload, site: Site) -> bool | None:
         found = landing(workload.pod, nodes, runtime_classes=site.runtime_classes, is_daemon=workload.is_daemon)
     except ValueError:  # an amount that is none: P-HOST refuses it
         return True
-    if workload.pod.get("schedulerName") not in {None, "", "default-scheduler"} and not found.certain:
+    if workload.pod.get("schedulerName") not in (None, "", "default-scheduler") and not found.certain:
         return None  # taints count for whoever heeds them
     return True if found.certain else None if found.possible else False
 

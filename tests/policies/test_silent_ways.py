@@ -192,6 +192,7 @@ OBEYED = [
     "/sys/fs/cgroup",
     "/sys/bus/pci/drivers/nvidia",
     "/opt/cni/bin",
+    "/opt/nri/plugins",
 ]
 
 
@@ -223,6 +224,7 @@ def test_what_root_of_the_node_runs_or_obeys_may_be_read_and_not_written(path: s
         "/etc/ssl/certs",
         "/etc/machine-id",
         "/usr/share/zoneinfo",
+        "/run/xtables.lock",
         "/sys/fs/bpf",
         "/tmp",
     ],
