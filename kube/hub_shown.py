@@ -4,20 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from images.spec.described import Contents
 from kube.hub_arguments import Arguments
-
-
-@dataclass(frozen=True, slots=True)
-class Contents:
-    """What is in an image, as people read it: `TensorFlow 2.3.4`."""
-
-    title: str
-    cuda_lines: tuple[str, ...]
-    frameworks: tuple[str, ...]
-    packages: tuple[str, ...]
-    stands_on: str
-    missing: tuple[str, ...]
-    missing_reason: str
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import Final
 
 from images.references import ImageReference
+from images.spec.described import Contents
 from images.spec.model import Environment, ImageSpec, Layout
 from images.spec.pins import Pin, read_pin
 from images.spec.plan import Plan
@@ -33,25 +33,6 @@ _SPELLING: Final = {
 }
 # Plumbing: nobody chooses an image for these.
 _PLUMBING: Final = frozenset({"ipykernel", "jupyterhub"})
-
-
-@dataclass(frozen=True, slots=True)
-class Contents:
-    """What is in an image as it is built here."""
-
-    title: str
-    cuda_lines: tuple[str, ...]
-    """10.1, lowest first: of the environments that are really there."""
-    frameworks: tuple[str, ...]
-    """TensorFlow 2.3.4"""
-    packages: tuple[str, ...]
-    """NumPy 2.4.6: what the image's spec and those that it stands on name, its own first."""
-    stands_on: str
-    """jupyter/datascience-notebook: a base that brings programs of its own; empty for a plain one."""
-    missing: tuple[str, ...]
-    """What the spec asks for and this site cannot reach: frameworks first, then other packages."""
-    missing_reason: str
-    """Why, in the words of the site's substitutes; empty where nothing is missing."""
 
 
 def contents(family: Sequence[ImageSpec], plan: Plan) -> Contents:

@@ -125,18 +125,19 @@ def one_tool(tmp_path: Path) -> Toolchain:
     return tools
 
 
-def put_on_path(monkeypatch: pytest.MonkeyPatch, folder: Path, version: str) -> Path:
+def put_on_path(monkeypatch: pytest.MonkeyPatch, folder: Path, said: str, name: str = "tool") -> Path:
+    """A program that says this of itself."""
     folder.mkdir()
-    (folder / "tool").write_text(f"#!/bin/sh\necho tool v{version} built today\n")
-    (folder / "tool").chmod(0o755)
+    (folder / name).write_text(f"#!/bin/sh\necho {said}\n")
+    (folder / name).chmod(0o755)
     monkeypatch.setenv("PATH", str(folder), prepend=":")
-    return folder / "tool"
+    return folder / name
 
 
 def test_a_program_on_path_at_the_pinned_version_is_used(
     one_tool: Toolchain, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    program = put_on_path(monkeypatch, tmp_path / "bin", "1.2.3")
+    program = put_on_path(monkeypatch, tmp_path / "bin", "tool v1.2.3 built today")
     said: list[str] = []
     one_tool.ensure(said.append)
     assert one_tool.path("tool").resolve() == program
@@ -147,7 +148,7 @@ def test_a_program_on_path_at_the_pinned_version_is_used(
 def test_a_program_on_path_at_another_version_is_passed_over(
     one_tool: Toolchain, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, publisher: tuple[str, Path]
 ) -> None:
-    put_on_path(monkeypatch, tmp_path / "bin", "1.2.30")
+    put_on_path(monkeypatch, tmp_path / "bin", "tool v1.2.30 built today")
     url, folder = publisher
     (folder / "tool").write_bytes(PROGRAM)
     download = Download(f"{url}/{{program}}", sha256=sha256(PROGRAM))
@@ -157,7 +158,7 @@ def test_a_program_on_path_at_another_version_is_passed_over(
 
 
 def test_a_second_run_does_nothing(one_tool: Toolchain, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    put_on_path(monkeypatch, tmp_path / "bin", "1.2.3")
+    put_on_path(monkeypatch, tmp_path / "bin", "tool v1.2.3 built today")
     one_tool.ensure(lambda _: None)
     said: list[str] = []
     one_tool.ensure(said.append)
@@ -167,7 +168,7 @@ def test_a_second_run_does_nothing(one_tool: Toolchain, monkeypatch: pytest.Monk
 def test_a_changed_pin_never_meets_the_old_program(
     one_tool: Toolchain, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    put_on_path(monkeypatch, tmp_path / "bin", "1.2.3")
+    put_on_path(monkeypatch, tmp_path / "bin", "tool v1.2.3 built today")
     one_tool.ensure(lambda _: None)
     one_tool.pins = {"tool": replace(one_tool.pins["tool"], version="1.2.4")}
     with pytest.raises(LabError, match="tool is not installed; run: make tools"):
@@ -175,11 +176,7 @@ def test_a_changed_pin_never_meets_the_old_program(
 
 
 def put_go_on_path(monkeypatch: pytest.MonkeyPatch, folder: Path, version: str) -> Path:
-    folder.mkdir()
-    (folder / "go").write_text(f"#!/bin/sh\necho go version go{version} linux/amd64\n")
-    (folder / "go").chmod(0o755)
-    monkeypatch.setenv("PATH", str(folder), prepend=":")
-    return folder / "go"
+    return put_on_path(monkeypatch, folder, f"go version go{version} linux/amd64", "go")
 
 
 def test_another_go_never_meets_the_program_that_the_first_one_built(
