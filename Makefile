@@ -36,11 +36,16 @@ tools: .venv/synced ## bring the toolchain, nothing else
 	@$(LAB) tools
 
 check: .venv/synced ## lint, types, import contracts, generated files, fast tests
+	@$(MAKE) --no-print-directory -j2 static fast # one core reads the code while the others run it
+
+static: .venv/synced
 	$(call TIMED,format) $(PY) -m ruff format --check .
 	$(call TIMED,lint) $(PY) -m ruff check .
 	$(call TIMED,types) $(PY) -m mypy
 	$(call TIMED,import contracts) .venv/bin/lint-imports --cache-dir .import_linter_cache
-	$(call TIMED,fast tests) $(PY) -m pytest -q -n 3 -m "not lab and not browser and not slow"
+
+fast: .venv/synced
+	$(call TIMED,fast tests) $(PY) -m pytest -q -n 3 --dist worksteal -m "not lab and not browser and not slow"
 
 test: check ## every test, the end-to-end ones included
 	$(call TIMED,slow tests) $(PY) -m pytest -q -n 2 -m "slow and not lab and not browser"
@@ -66,4 +71,4 @@ $(UV):
 	@python3 -m venv $(CACHE)/uv-$(UV_VERSION)
 	@$(CACHE)/uv-$(UV_VERSION)/bin/pip install --quiet --disable-pip-version-check uv==$(UV_VERSION)
 
-.PHONY: help up preview down clean status env tools check test golden docs tables
+.PHONY: help up preview down clean status env tools check static fast test golden docs tables
