@@ -49,7 +49,7 @@ fast: .venv/synced
 
 test: check ## every test, the end-to-end ones included
 	$(call TIMED,slow tests) $(PY) -m pytest -q -n 2 -m "slow and not lab and not browser"
-	$(call TIMED,laws) env GPU_COMMONS_TEST_EXAMPLES=400 $(PY) -m pytest -q -n 2 -m "not slow" tests/compat/test_laws.py tests/components/test_settings.py
+	$(call TIMED,laws) env GPU_COMMONS_TEST_EXAMPLES=400 $(PY) -m pytest -q -n 2 -m "not slow" tests/compat/test_laws.py tests/settings/test_settings.py
 	@$(LAB) test
 
 golden: .venv/synced ## rewrite golden files, for you to read as a diff

@@ -1,4 +1,4 @@
-"""Mistakes of a user, from the keyboard to the screen. All the others are in tests/components/test_settings.py."""
+"""Mistakes of a user, from the keyboard to the screen. All the others are in tests/settings/test_settings.py."""
 
 from __future__ import annotations
 

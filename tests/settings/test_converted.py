@@ -14,7 +14,7 @@ import yaml
 from settings.converted import converted, days
 from settings.reading import SettingsError, from_pulumi, load_stack
 
-ROOT = Path(__file__).parents[3]
+ROOT = Path(__file__).parents[2]
 TEXT = (ROOT / "stacks" / "Pulumi.dsmlp-fall.yaml").read_text()
 SALT = re.compile(r"encryptionsalt: .*\n")
 

@@ -22,7 +22,7 @@ from kube.hub_model import Hub, parse_hub
 from kube.hub_options import render_availability, render_options
 from kube.hub_page import render_page
 
-GOLDEN = Path(__file__).parents[2] / "golden" / "hub"
+GOLDEN = Path(__file__).parents[1] / "golden" / "hub"
 CONFIG = Path(objects.__file__).with_name("jupyterhub_config.py")
 DIGEST = "sha256:" + "0" * 64
 
