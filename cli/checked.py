@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import wiring
 from compat import Image, Matrix, Pool, matrix
-from fleet.placement import UNKNOWN
+from fleet.unknown import UNKNOWN
 from images.spec.cases import cases_of
 from images.spec.load import IMAGES, SpecError, load_family
 from kube import hub_availability, hub_pods, pre_puller, runtime

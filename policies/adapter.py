@@ -9,7 +9,7 @@ from typing import Any, Final, TypeGuard
 
 import pulumi_policy as sdk
 
-from fleet.placement import UNKNOWN
+from fleet.unknown import UNKNOWN
 from policies.configuration import sections
 from policies.custom_resources import is_custom
 from policies.finding import Level

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from fleet.labels import NVIDIA_PREFIX
-from fleet.placement import UNKNOWN, Unknown
+from fleet.unknown import UNKNOWN, Unknown
 from policies.api_groups import BUILT_IN, CHANGES_PODS, MADE_ELSEWHERE, OUT_OF_SIGHT, PATTERNS, WITHOUT_PODS
 from policies.kinds import kind_of
 from policies.pod_fields import AN_IMAGE, POD_FIELDS, changes_pods, way_to_gpus

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 
 from fleet.labels import GPU_RESOURCE
-from fleet.placement import UNKNOWN
+from fleet.unknown import UNKNOWN
 from policies.finding import Finding, Level
 from policies.host_paths import reaches
 from policies.model import Workload

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from fleet.labels import GPU_RESOURCE
-from fleet.placement import UNKNOWN
+from fleet.unknown import UNKNOWN
 from kube.runtime import RUNTIME_CLASS
 from policies.default_runtime import shown_by_default
 from policies.device_annotations import of_annotations

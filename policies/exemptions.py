@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
-from fleet.placement import UNKNOWN
+from fleet.unknown import UNKNOWN
 from images.references import ImageReference
 
 # Exemption → repositories, without their registry: a site that mirrors them keeps the last steps of their names.

@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from fleet import labels
-from fleet.placement import Node
+from fleet.nodes import Node
 from images.inspection.facts import ImageContents
 from images.size.estimate import GB
 from images.spec.cases import Use, uses_of

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from fleet.placement import UNKNOWN
+from fleet.unknown import UNKNOWN
 from policies.finding import Finding, Level
 from policies.node_trees import is_below, is_data, is_obeyed, is_socket
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from fleet.placement import UNKNOWN
+from fleet.unknown import UNKNOWN
 from policies.finding import Finding, Level
 from policies.model import Rule, Site, Workload
 from policies.openings import called, openings, opens

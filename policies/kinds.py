@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from fleet.placement import UNKNOWN, Unknown
+from fleet.unknown import UNKNOWN, Unknown
 
 PREFIX: Final = "kubernetes:"
 

@@ -10,8 +10,10 @@ from typing import Any
 
 from fleet.courses import Course, Usage
 from fleet.gpus import PoolGpus
+from fleet.landing import Landing, landing, shape
 from fleet.machines import Machine
-from fleet.placement import UNKNOWN, Landing, Node, Unknown, landing, shape
+from fleet.nodes import Node
+from fleet.unknown import UNKNOWN, Unknown
 from images.inspection.facts import ImageContents
 from images.size.estimate import GB, Size
 from images.spec.cases import Use

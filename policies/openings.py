@@ -6,7 +6,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from fleet.labels import GPU_RESOURCE, NVIDIA_PREFIX, OWN_PREFIX
-from fleet.placement import UNKNOWN, Node
+from fleet.nodes import Node
+from fleet.unknown import UNKNOWN
 from messages.problems import listing
 from policies.finding import Finding, Level
 from policies.host_paths import of_volume

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from fleet.labels import NVIDIA_PREFIX
-from fleet.placement import UNKNOWN
+from fleet.unknown import UNKNOWN
 from policies.host_paths import chooses_gpus, reaches
 from policies.visibility import DEVICE_ANNOTATIONS, VISIBILITY_VARIABLES, is_hiding
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from fleet.labels import OWN_PREFIX
-from fleet.placement import UNKNOWN
+from fleet.unknown import UNKNOWN
 from images.inspection.facts import ImageContents
 from images.references import ImageReference
 from images.size.estimate import Size

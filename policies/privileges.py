@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from fleet.placement import UNKNOWN, Unknown
+from fleet.unknown import UNKNOWN, Unknown
 from policies.finding import Finding, Level
 from policies.host_paths import plain
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from pulumi_policy.proxy import UnknownValueError
 
-from fleet.placement import UNKNOWN
+from fleet.unknown import UNKNOWN
 
 
 def plain(value: Any) -> Any:

@@ -14,7 +14,8 @@ from typing import Any, Final
 from compat import Case
 from fleet import labels
 from fleet.gpus import PoolGpus
-from fleet.placement import Node, quantity
+from fleet.nodes import Node
+from fleet.quantities import quantity
 from policies.model import Coverage, Site
 
 # The older labels of the driver's three parts, still set.

@@ -11,7 +11,8 @@ from typing import Any
 
 from fleet.defaults import DEFAULT_START_TIMEOUT_S
 from fleet.labels import GPU_RESOURCE, GPU_TAINT, IMAGE, NVIDIA_PREFIX, POOL
-from fleet.placement import UNKNOWN, Unknown, quantity
+from fleet.quantities import quantity
+from fleet.unknown import UNKNOWN, Unknown
 from kube.hub_model import DEFAULT_CPU_GUARANTEE, DEFAULT_MEMORY_GUARANTEE_GIB
 from kube.pools import one_of, required
 from kube.runtime import RUNTIME_CLASS

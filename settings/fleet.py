@@ -11,7 +11,7 @@ from fleet import labels
 from fleet.courses import Choice, Course, Usage
 from fleet.gpus import NodeGpus, PoolGpus, Variant
 from fleet.machines import Machine, Rates
-from fleet.placement import Node
+from fleet.nodes import Node
 from settings.models import Pool, Stack
 
 GIB: Final = 2**30

@@ -8,7 +8,9 @@ from decimal import Decimal
 from typing import Any
 
 from fleet.labels import GPU_RESOURCE, NVIDIA_PREFIX
-from fleet.placement import UNKNOWN, landing, quantity
+from fleet.landing import landing
+from fleet.quantities import quantity
+from fleet.unknown import UNKNOWN
 from policies.escapes import escapes, weighed
 from policies.finding import Finding, Level
 from policies.model import Coverage, Rule, Site, Workload

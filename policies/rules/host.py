@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import Final
 
-from fleet.placement import UNKNOWN
+from fleet.unknown import UNKNOWN
 from messages.problems import listing
 from policies.finding import Finding, Level
 from policies.model import Coverage, Rule, Site, Workload

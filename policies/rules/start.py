@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from fleet.placement import UNKNOWN
+from fleet.unknown import UNKNOWN
 from images.size.estimate import cold_start
 from policies.finding import Finding, Level
 from policies.model import Rule, Site, Workload

@@ -1,4 +1,4 @@
-"""`fleet.placement` and the lab's kube-scheduler say the same of each pod on each node.
+"""`fleet.landing` and the lab's kube-scheduler say the same of each pod on each node.
 
 A scheduler profile for each node (`only-n1`) has that node as an added affinity, so each pod can be asked about each
 node without a word about it in the pod. What one pod takes another would miss, so a pod that asks for resources has
@@ -16,7 +16,9 @@ from typing import Any
 
 import pytest
 
-from fleet.placement import Landing, Node, landing, quantity
+from fleet.landing import Landing, landing
+from fleet.nodes import Node
+from fleet.quantities import quantity
 from lab import control_plane
 from lab.cluster import SIMULATED_NODE, ApiError, Cluster, wait_until
 from lab.instance import PREFERRED_PORTS, Instance

@@ -32,7 +32,7 @@ from image_facts import contents
 from compat import Case
 from fleet.gpus import PoolGpus
 from fleet.machines import Machine, Rates
-from fleet.placement import Node
+from fleet.nodes import Node
 from images.inspection.facts import DriverPart
 from policies import phase, run
 from policies.adapter import pack_policies

@@ -13,7 +13,7 @@ import pytest
 sys.path.insert(0, str(Path(__file__).parent))  # for image_facts.py: folders of tests are no packages here
 from image_facts import REGISTRY, contents, reference
 
-from fleet.placement import UNKNOWN
+from fleet.unknown import UNKNOWN
 from images.inspection.facts import Copies, DriverPart, ImageContents, Layer, Package, Settings
 from policies.finding import Level
 from policies.judging import evaluate

@@ -12,7 +12,8 @@ sys.path.insert(0, str(Path(__file__).parent))  # for image_facts.py: folders of
 from image_facts import REGISTRY, contents, reference
 
 from fleet.machines import Machine
-from fleet.placement import UNKNOWN, Node
+from fleet.nodes import Node
+from fleet.unknown import UNKNOWN
 from images.inspection.facts import ImageContents, Layer, LayerUse
 from images.size.estimate import GB, Size
 from images.size.origin import Origin

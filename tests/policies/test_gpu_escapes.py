@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from fleet.placement import UNKNOWN
+from fleet.unknown import UNKNOWN
 from policies.finding import Level
 from policies.judging import evaluate
 from policies.model import Site

@@ -16,7 +16,8 @@ sys.path.insert(0, str(Path(__file__).parent))  # for image_facts.py: folders of
 from image_facts import contents, reference
 
 from fleet.machines import Machine, Rates
-from fleet.placement import UNKNOWN, Node
+from fleet.nodes import Node
+from fleet.unknown import UNKNOWN
 from images.size.estimate import GB, Size
 from images.size.origin import Origin
 from policies.finding import Level

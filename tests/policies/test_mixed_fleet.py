@@ -10,7 +10,7 @@ import pytest
 
 import wiring
 from compat.versions import DriverVersion
-from fleet.placement import UNKNOWN
+from fleet.unknown import UNKNOWN
 from kube import runtime
 from kube.job import JobShape, job_spec
 from policies.finding import Level

@@ -31,7 +31,8 @@ from compat import Case
 from fleet.gpus import PoolGpus
 from fleet.labels import ALWAYS_DISCOVERED
 from fleet.machines import Machine
-from fleet.placement import UNKNOWN, Node
+from fleet.nodes import Node
+from fleet.unknown import UNKNOWN
 from images.inspection.facts import ImageContents
 from images.size.estimate import MB
 from policies import adapter

@@ -11,7 +11,8 @@ import pytest
 sys.path.insert(0, str(Path(__file__).parent))  # for shown.py: folders of tests are no packages here
 from shown import IMAGE, REFUSED, UNKNOWN, UNPROVED, shown, texts
 
-from fleet.placement import Node, quantity
+from fleet.nodes import Node
+from fleet.quantities import quantity
 from policies.model import Site
 
 SITE = Site(

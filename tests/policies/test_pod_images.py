@@ -11,7 +11,7 @@ import pytest
 sys.path.insert(0, str(Path(__file__).parent))  # for image_facts.py: folders of tests are no packages here
 from image_facts import REGISTRY, contents, reference
 
-from fleet.placement import UNKNOWN
+from fleet.unknown import UNKNOWN
 from images.size.origin import Origin
 from policies.model import Site
 from policies.pod_images import PodImage, different_images, pod_images

@@ -13,7 +13,7 @@ sys.path.insert(0, str(Path(__file__).parent))  # for shown.py: folders of tests
 from public_manifests import PUBLIC, Public
 from shown import ADVISED, DIGEST, REFUSED, shown, texts
 
-from fleet.placement import Node
+from fleet.nodes import Node
 from policies.model import Coverage, Site
 
 SITE = Site(

@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from fleet.placement import UNKNOWN, Node
+from fleet.nodes import Node
+from fleet.unknown import UNKNOWN
 from policies.finding import Finding, Level
 from policies.judging import evaluate
 from policies.model import Coverage, Rule, Site, Workload

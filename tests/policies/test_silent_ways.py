@@ -14,7 +14,7 @@ sys.path.insert(0, str(Path(__file__).parent))  # for shown.py: folders of tests
 from image_facts import contents
 from shown import ADVISED, DIGEST, IMAGE, REFUSED, UNKNOWN, UNPROVED, shown, texts
 
-from fleet.placement import Node
+from fleet.nodes import Node
 from policies.from_settings import site_of
 from policies.model import Coverage, Site
 from policies.stacks import DEFAULT_STACKS

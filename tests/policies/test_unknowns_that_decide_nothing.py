@@ -16,7 +16,7 @@ from shown import DIGEST, REFUSED, UNKNOWN, UNPROVED, shown, texts
 from compat import Case
 from fleet.gpus import PoolGpus
 from fleet.labels import ALWAYS_DISCOVERED, DISCOVERED_PREFIXES
-from fleet.placement import Node
+from fleet.nodes import Node
 from policies.model import Coverage, Site
 
 CUDA_13 = f"docker.io/nvidia/cuda:13.0.0-runtime-ubuntu24.04@{DIGEST}"  # no code for Pascal

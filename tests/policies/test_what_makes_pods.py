@@ -12,7 +12,7 @@ import pytest
 sys.path.insert(0, str(Path(__file__).parent))  # for shown.py: folders of tests are no packages here
 from shown import IMAGE, REFUSED, UNPROVED, shown, texts
 
-from fleet.placement import Node
+from fleet.nodes import Node
 from policies.api_groups import BUILT_IN
 from policies.model import Site
 

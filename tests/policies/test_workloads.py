@@ -9,7 +9,8 @@ import pytest
 
 from compat import Case
 from fleet.gpus import PoolGpus
-from fleet.placement import UNKNOWN, Node
+from fleet.nodes import Node
+from fleet.unknown import UNKNOWN
 from policies.finding import Level
 from policies.judging import evaluate
 from policies.model import Site

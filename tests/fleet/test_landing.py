@@ -11,7 +11,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fleet.placement import UNKNOWN, Node, landing, obstacles, quantity, requests, shape
+from fleet.landing import landing, obstacles, shape
+from fleet.nodes import Node
+from fleet.quantities import quantity
+from fleet.requests import requests
+from fleet.unknown import UNKNOWN
 
 N10 = Node(
     name="n10",

@@ -1,0 +1,234 @@
+"""Which nodes a pod may land on, and why not the others: selectors, affinity, taints, resources. Pure.
+
+Follows kube-scheduler's filters NodeName, NodeUnschedulable, NodeAffinity, TaintToleration and NodeResourcesFit on an
+empty node: what is asked is whether a node *could* host a pod, not whether it has room now. Pod specs are Kubernetes
+JSON (camelCase); a value that is not known yet is UNKNOWN, and the answer then says what could not be decided. So it
+does where other pods decide (affinity to pods, spreading) or another controller (gates, claims of devices). Ports of
+the host and where volumes lie are not looked at. tests/lab/test_scheduler.py compares with a real scheduler.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Any, Final
+
+from fleet.labels import NVIDIA_CLASSES
+from fleet.node_affinity import REQUIRED, affinity_doubts, affinity_obstacles, selector_obstacles
+from fleet.nodes import Node
+from fleet.quantities import Amounts, written
+from fleet.requests import requests
+from fleet.taints import as_daemon, taint_obstacles
+from fleet.unknown import UNKNOWN, Unknown, has_unknown, list_at, mapping_at, unknown_paths
+
+
+@dataclass(frozen=True, slots=True)
+class Landing:
+    """Where a pod may land, and what would decide it and is not in the pod.
+
+    An unknown value may keep it off a node for good. What other pods decide may send it to any that is possible.
+    """
+
+    possible: tuple[Node, ...]
+    refused: Mapping[str, str]  # pool → first reason, for pools none of whose nodes is possible
+    unknown: tuple[str, ...]  # values that are not known yet and decide, and what of its nodes nobody has described
+    elsewhere: tuple[str, ...]  # what other pods or another controller decide
+    certain: tuple[Node, ...] = ()  # possible ones that nothing unknown can keep it off
+
+    @property
+    def undecided(self) -> tuple[str, ...]:
+        """Both, in one order."""
+        return tuple(sorted({*self.unknown, *self.elsewhere}))
+
+
+def landing(
+    pod: Mapping[str, Any],
+    nodes: Iterable[Node],
+    *,
+    runtime_classes: Mapping[str, Mapping[str, Any]] | None = None,
+    is_daemon: bool = False,
+) -> Landing:
+    """Every node that could host `pod`, and for each pool without one the nearest reason.
+
+    `runtime_classes` are objects of Kubernetes by name; one that is not among them and not NVIDIA's may tolerate any
+    taint, and nothing else is expected of it.
+    `is_daemon`: the pod is the template of a DaemonSet.
+    """
+    name = pod.get("runtimeClassName")
+    runtime_class = (runtime_classes or {}).get(name, {}) if isinstance(name, str) else {}
+    everywhere = sorted(_undecided(pod, runtime_class, f"runtime class {name}"))
+    elsewhere = sorted(_others(pod))
+    if is_daemon:
+        pod, runtime_class = as_daemon(pod, runtime_class)
+    possible: list[Node] = []
+    certain: list[Node] = []
+    unknown = set(everywhere)
+    reasons: dict[str, list[str]] = {}
+    described = {"", *NVIDIA_CLASSES, *(runtime_classes or {})}
+    foreign = name if isinstance(name, str) and name not in described and not is_daemon else ""
+    wanted = _wanted(pod, runtime_class, foreign)
+    for node in nodes:
+        if found := _obstacles(wanted, node):
+            reasons.setdefault(node.pool, found)
+            continue
+        possible.append(node)
+        doubts = set(_doubts(wanted, node))
+        unknown |= doubts
+        if not doubts and not everywhere:
+            certain.append(node)
+    open_pools = {node.pool for node in possible}
+    refused = {pool: found[0] for pool, found in reasons.items() if pool not in open_pools}
+    return Landing(tuple(possible), refused, tuple(sorted(unknown)), tuple(elsewhere), tuple(certain))
+
+
+def shape(pod: Mapping[str, Any]) -> str:
+    """Equal for pods that land alike on the same nodes. Of equal ones that are written otherwise it may differ."""
+    parts = [pod.get(key) for key in (*_DECIDING, *_ELSEWHERE, "hostNetwork")]
+    for kind in ("initContainers", "containers"):
+        parts += [
+            (each.get("resources"), each.get("restartPolicy")) if isinstance(each, Mapping) else each
+            for each in list_at(pod, kind) or [pod.get(kind)]
+        ]
+        parts.append(kind)
+    return repr(parts)
+
+
+_DECIDING: Final = (
+    "nodeName",
+    "nodeSelector",
+    "affinity",
+    "tolerations",
+    "overhead",
+    "resources",
+    "runtimeClassName",
+)
+_ELSEWHERE: Final = (_SPREAD := "topologySpreadConstraints", _GATES := "schedulingGates", _CLAIMS := "resourceClaims")
+
+
+def obstacles(pod: Mapping[str, Any], node: Node, runtime_class: Mapping[str, Any] | None = None) -> list[str]:
+    """Reasons why `node` can never host `pod`, each a clause; none when it can. Unknown values are no reason."""
+    return _obstacles(_wanted(pod, runtime_class), node)
+
+
+@dataclass(frozen=True, slots=True)
+class _Wanted:
+    """What a pod and its runtime class ask of any node."""
+
+    pod: Mapping[str, Any]
+    scheduling: Mapping[str, Any]
+    tolerations: Sequence[Any] | None  # None: unknown, so it may tolerate all
+    amounts: Amounts
+    foreign_class: str  # a runtime class that nobody has described, empty: there is none
+
+
+def _wanted(pod: Mapping[str, Any], runtime_class: Mapping[str, Any] | None, foreign_class: str = "") -> _Wanted:
+    scheduling = mapping_at(runtime_class, "scheduling")
+    tolerations = [*list_at(pod, "tolerations"), *list_at(scheduling, "tolerations")]
+    is_unknown = bool(foreign_class) or UNKNOWN in (pod.get("tolerations"), scheduling.get("tolerations"))
+    amounts = requests(pod, runtime_class)
+    return _Wanted(pod, scheduling, None if is_unknown else tolerations, amounts, foreign_class)
+
+
+def _obstacles(wanted: _Wanted, node: Node) -> list[str]:
+    pod, tolerations = wanted.pod, wanted.tolerations
+    return [
+        *_name(pod, node),
+        *selector_obstacles(pod, node),
+        *selector_obstacles(wanted.scheduling, node),
+        *affinity_obstacles(pod, node),
+        *(() if tolerations is None else taint_obstacles(tolerations, node, is_bound=bool(pod.get("nodeName")))),
+        *_resources(wanted.amounts, node),
+    ]
+
+
+def _name(pod: Mapping[str, Any], node: Node) -> Iterator[str]:
+    wanted = pod.get("nodeName")
+    if wanted and wanted is not UNKNOWN and wanted != node.name:
+        yield f"it is bound to node {wanted}"
+
+
+def _resources(wanted: Amounts, node: Node) -> Iterator[str]:
+    if node.allocatable.get("pods", Decimal(1)) < 1:
+        yield "a node of the pool has room for no pod"
+    for name, asked in wanted.items():
+        has = node.amount(name)
+        if not isinstance(asked, Unknown) and not isinstance(has, Unknown) and asked > has:
+            yield f"it asks for {written(asked, name)} {name}, a node of the pool has {written(has, name)}"
+
+
+def _doubts(wanted: _Wanted, node: Node) -> Iterator[str]:
+    """What may keep a pod off this node, which is possible: values that are not known yet, labels nobody described."""
+    for selector in (wanted.pod, wanted.scheduling):
+        for key, value in mapping_at(selector, "nodeSelector").items():
+            if value is UNKNOWN:
+                yield f"nodeSelector.{key}"
+            elif node.label(key) is UNKNOWN:
+                yield f"the label {key} of nodes"
+    yield from affinity_doubts(wanted.pod, node)
+    if any(True for _ in taint_obstacles(_known_tolerations(wanted), node, is_bound=bool(wanted.pod.get("nodeName")))):
+        yield from unknown_paths(wanted.pod.get("tolerations"), "tolerations")
+        yield from unknown_paths(wanted.scheduling.get("tolerations"), "tolerations of its runtime class")
+        if wanted.foreign_class:
+            yield f"the tolerations of the runtime class {wanted.foreign_class}, which is not of this stack"
+    yield from (
+        f"the {name} of nodes" for name, asked in wanted.amounts.items() if asked and node.amount(name) is UNKNOWN
+    )
+
+
+def _known_tolerations(wanted: _Wanted) -> list[Any]:
+    listed = [*list_at(wanted.pod, "tolerations"), *list_at(wanted.scheduling, "tolerations")]
+    return [each for each in listed if isinstance(each, Mapping) and not has_unknown(each)]
+
+
+def _others(pod: Mapping[str, Any]) -> Iterator[str]:
+    """What decides about nodes and is not in the pod: other pods, and controllers that open a gate or give a device."""
+    for kind in ("podAffinity", "podAntiAffinity"):
+        if list_at(mapping_at(mapping_at(pod, "affinity"), kind), REQUIRED):
+            yield f"affinity.{kind}"
+    spreads = [each for each in list_at(pod, _SPREAD) if isinstance(each, Mapping)]
+    if any(each.get("whenUnsatisfiable") != "ScheduleAnyway" for each in spreads):
+        yield _SPREAD
+    yield from (key for key in (_GATES, _CLAIMS) if list_at(pod, key))
+
+
+def _undecided(pod: Mapping[str, Any], runtime_class: Mapping[str, Any], class_path: str) -> Iterator[str]:
+    """Paths of values that decide about every node alike and are not known yet."""
+    for key in ("nodeName", "runtimeClassName", "nodeSelector", "affinity"):
+        if pod.get(key) is UNKNOWN:
+            yield key
+    yield from _undecided_affinity(mapping_at(pod, "affinity"))
+    for key in ("overhead", "resources"):
+        yield from unknown_paths(pod.get(key), key)
+    for key in ("scheduling", "overhead"):
+        yield from unknown_paths(runtime_class.get(key), f"{class_path}.{key}")
+    for kind in ("initContainers", "containers"):
+        if pod.get(kind) is UNKNOWN:
+            yield kind
+        for index, container in enumerate(list_at(pod, kind)):
+            yield from _unknown_amounts(container, f"{kind}[{index}]")
+
+
+def _undecided_affinity(affinity: Mapping[str, Any]) -> Iterator[str]:
+    """What is only preferred decides nothing; single terms decide about single nodes."""
+    for kind in ("nodeAffinity", "podAffinity", "podAntiAffinity"):
+        required = mapping_at(affinity, kind).get(REQUIRED)
+        if affinity.get(kind) is UNKNOWN:
+            yield f"affinity.{kind}"
+        elif required is UNKNOWN:
+            yield f"affinity.{kind}.{REQUIRED}"
+        elif isinstance(required, Mapping) and required.get("nodeSelectorTerms") is UNKNOWN:
+            yield f"affinity.{kind}.{REQUIRED}.nodeSelectorTerms"
+
+
+def _unknown_amounts(container: Any, path: str) -> Iterator[str]:
+    """A limit decides nothing where the request beside it is known."""
+    if container is UNKNOWN:
+        yield path
+        return
+    resources = container.get("resources") if isinstance(container, Mapping) else None
+    requested = mapping_at(resources, "requests")
+    for each in unknown_paths(resources, f"{path}.resources"):
+        name = each.removeprefix(f"{path}.resources.limits.")
+        if name == each or requested.get(name, UNKNOWN) is UNKNOWN:
+            yield each

@@ -1,0 +1,56 @@
+"""What a pod requests of a node: cores, memory, devices."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from fleet.quantities import Amounts, added, larger, quantity
+from fleet.unknown import UNKNOWN, list_at, mapping_at
+
+
+def requests(pod: Mapping[str, Any], runtime_class: Mapping[str, Any] | None = None) -> Amounts:
+    """What the scheduler sets aside: containers together, or the biggest init container; sidecars run beside both.
+
+    What the pod itself asks for takes the place of that sum, and the overhead of its runtime class is added.
+    """
+    running: Amounts = {}
+    peak: Amounts = {}
+    for container in list_at(pod, "initContainers"):
+        asked = _container_requests(container)
+        if isinstance(container, Mapping) and container.get("restartPolicy") == "Always":
+            running = added(running, asked)
+            asked = dict(running)
+        else:
+            asked = added(running, asked)
+        peak = larger(peak, asked)
+    for container in list_at(pod, "containers"):
+        running = added(running, _container_requests(container))
+    total = larger(peak, running)
+    total |= _pod_level(pod, total)
+    overhead = mapping_at(pod, "overhead") or mapping_at(mapping_at(runtime_class, "overhead"), "podFixed")
+    return added(total, {name: quantity(value) for name, value in overhead.items()})
+
+
+def _container_requests(container: Any) -> Amounts:
+    resources = mapping_at(container, "resources") if isinstance(container, Mapping) else {}
+    # What has a limit and no request asks for its limit.
+    asked = {**_implied(resources), **mapping_at(resources, "requests")}
+    return {name: quantity(value) for name, value in asked.items()}
+
+
+def _implied(resources: Mapping[str, Any]) -> dict[str, Any]:
+    """Limits, as requests of what no request names. Of devices alone a limit says the request before it is known."""
+    limits = mapping_at(resources, "limits")
+    if resources.get("requests") is not UNKNOWN:
+        return dict(limits)
+    return {name: value if "/" in name else UNKNOWN for name, value in limits.items()}
+
+
+def _pod_level(pod: Mapping[str, Any], together: Amounts) -> Amounts:
+    """What the pod asks for itself. Its limit is its request only of what none of its containers asks for."""
+    resources = mapping_at(pod, "resources")
+    limits = {name: value for name, value in _implied(resources).items() if name not in together}
+    asked = {**limits, **mapping_at(resources, "requests")}
+    return {name: quantity(value) for name, value in asked.items() if re.fullmatch(r"cpu|memory|hugepages-.*", name)}

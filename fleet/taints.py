@@ -1,0 +1,59 @@
+"""Taints of nodes, tolerations of pods."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final
+
+from fleet.nodes import Node
+from fleet.unknown import UNKNOWN, has_unknown, list_at, mapping_at
+
+
+def taint_obstacles(tolerations: Sequence[Any], node: Node, *, is_bound: bool) -> Iterator[str]:
+    # A pod with a nodeName never meets the scheduler, and the kubelet looks at NoExecute alone.
+    effects = {"NoExecute"} if is_bound else {"NoExecute", "NoSchedule"}
+    if node.is_cordoned and not is_bound and not any(_tolerates(each, _CORDON) for each in tolerations):
+        yield "it is cordoned"
+    for taint in node.taints:
+        if taint.get("effect") in effects and not any(_tolerates(each, taint) for each in tolerations):
+            value = f"={taint['value']}" if taint.get("value") else ""
+            yield f"it does not tolerate the taint {taint['key']}{value}:{taint['effect']}"
+
+
+_CORDON: Final = {"key": "node.kubernetes.io/unschedulable", "effect": "NoSchedule"}
+
+
+def _tolerates(toleration: Any, taint: Mapping[str, str]) -> bool:
+    if not isinstance(toleration, Mapping) or has_unknown(toleration):
+        return True
+    if toleration.get("effect") not in (None, "", taint.get("effect")):
+        return False
+    key = toleration.get("key")
+    if toleration.get("operator", "Equal") == "Exists":
+        return not key or key == taint["key"]
+    return bool(key == taint["key"] and (toleration.get("value") or "") == (taint.get("value") or ""))
+
+
+def as_daemon(pod: Mapping[str, Any], runtime_class: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """A DaemonSet's pods stay through what drives others away from a node.
+
+    Which nodes get one is decided from the template, before the runtime class adds its tolerations to a pod.
+    """
+    scheduling = {**mapping_at(runtime_class, "scheduling"), "tolerations": ()}
+    effects = {**_DAEMON_TAINTS, **({"network-unavailable": "NoSchedule"} if pod.get("hostNetwork") else {})}
+    added = [
+        {"key": f"node.kubernetes.io/{key}", "operator": "Exists", "effect": effect} for key, effect in effects.items()
+    ]
+    known = {} if pod.get("tolerations") is UNKNOWN else {"tolerations": [*list_at(pod, "tolerations"), *added]}
+    return {**pod, **known}, {**runtime_class, "scheduling": scheduling}
+
+
+# Source: kubernetes v1.34.2, pkg/controller/daemon/util/daemonset_util.go, AddOrUpdateDaemonPodTolerations.
+_DAEMON_TAINTS: Final = {
+    "not-ready": "NoExecute",
+    "unreachable": "NoExecute",
+    "disk-pressure": "NoSchedule",
+    "memory-pressure": "NoSchedule",
+    "pid-pressure": "NoSchedule",
+    "unschedulable": "NoSchedule",
+}
