@@ -132,8 +132,7 @@ def _entry_lines(entry: Entry, paint: Paint, columns: int | None) -> Iterator[st
         yield ""
         yield from _folded(f"What to do: {entry.remedy}", columns)
     yield ""
-    number = f"; number {entry.number} of the list of mistakes" if entry.number else ""
-    worst = f"At worst: {entry.severity}{number}. " if entry.severity else ""
+    worst = f"At worst: {entry.severity}. " if entry.severity else ""
     yield f"{worst}{FAMILIES[entry.family]}: {entry.page}"
     if entry.sources:
         yield from ("Sources:", *(f"  {source}" for source in entry.sources))

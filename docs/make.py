@@ -373,7 +373,8 @@ def lint_rules_page() -> str:
     """Rules of `image lint` in the order of their index, each with a file that has the mistake and one without."""
     blocks = [
         "# Rules of the linter\n",
-        "`gpu-commons image lint` names the rule of each finding, and the number of the mistake behind it.",
+        "`gpu-commons image lint` names the rule of each finding.",
+        "JSON also has a `reference`: the number of the mistake in the table below.",
         "A rule without a number has nothing to do with GPUs: JSON has what it finds under `general`.",
         "So does what hadolint adds; [below](#hadolint) is what is taken from it.",
         "How to ask, and how to waive a rule: [lint a Dockerfile](../lint-a-dockerfile.md).\n",

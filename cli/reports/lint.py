@@ -22,9 +22,7 @@ def lint_text(reports: Sequence[Report], *, paint: Paint = plain) -> str:
 def _lines(report: Report, paint: Paint) -> Iterator[str]:
     for finding in report.all:
         severity = paint(finding.severity.value, TONES[finding.severity])
-        number = _number(finding)
-        mark = f" [{number}]" if number else ""
-        yield f"{report.path}:{finding.line} {finding.rule} {severity}: {finding.message}{mark}"
+        yield f"{report.path}:{finding.line} {finding.rule} {severity}: {finding.message}"
         yield paint(f"    fix: {finding.fix}", "quiet")
 
 
@@ -67,15 +65,10 @@ def _report_data(report: Report) -> dict[str, Any]:
 def _finding_data(finding: Finding) -> dict[str, Any]:
     return {
         "rule": finding.rule,
-        "reference": _number(finding),
+        "reference": BY_ID[finding.rule].number if finding.rule in BY_ID else "",
         "line": finding.line,
         "severity": finding.severity.value,
         "message": finding.message,
         "fix": finding.fix,
         "sources": list(BY_ID[finding.rule].sources) if finding.rule in BY_ID else [page_of(finding.rule)],
     }
-
-
-def _number(finding: Finding) -> str:
-    """Of the mistake in the project's list; empty for one that has nothing to do with GPUs."""
-    return BY_ID[finding.rule].number if finding.rule in BY_ID else ""
