@@ -18,9 +18,10 @@ from kube.job import JobShape, job_spec
 from messages.problems import Problem, SettingsError
 from policies.finding import Level
 from policies.from_settings import site_of
-from policies.judging import IMAGE_TOKEN, STACK_TOKEN, Message, Seen, Told, judged, message
+from policies.judging import IMAGE_TOKEN, STACK_TOKEN, Seen, Told, judged, message
 from policies.judging import findings as asked
 from policies.model import Site, Workload, nothing_known
+from policies.report import Message
 from policies.rules.index import ALL_RULES
 from policies.stacks import consistent
 from policies.workloads import HUB_TOKEN

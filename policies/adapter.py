@@ -12,7 +12,7 @@ import pulumi_policy as sdk
 from fleet.unknown import UNKNOWN
 from policies.configuration import sections
 from policies.custom_resources import is_custom
-from policies.finding import Level
+from policies.finding import Finding, Level
 from policies.judging import IMAGE_TOKEN, STACK_TOKEN, Seen, Told, findings, judged, message, read
 from policies.kinds import Kind, kind_of, objects
 from policies.model import Site, Workload
@@ -21,6 +21,7 @@ from policies.phase import is_surely_preview
 from policies.proxies import plain
 from policies.redaction import hiding
 from policies.repeated import Repeated
+from policies.report import message as written
 from policies.rules.index import ALL_RULES
 from policies.run import secrets_of
 from policies.stack_nodes import StackNode, stack_node, with_nodes
@@ -124,11 +125,10 @@ def _validation(
         except Exception as error:  # noqa: BLE001 - whatever it is, nothing was proved, and that must not pass
             # A stack of another project without pods needs no site: what makes pods is refused.
             if Level.REFUSE in levels and _makes_pods(args):
-                text = f"P-SITE: the site of stack {stack} is not known, so nothing is proved: {error}"
+                text = f"its site is not known, so nothing is proved: {error}"
                 first = memory.site_unknown.setdefault(text, args.name)
-                report(
-                    text if first == args.name else f"P-SITE: nothing is proved, for the reason given for {first}", None
-                )
+                again = f"nothing is proved, for the reason given for {first}"
+                report(_site_unknown(stack, text if first == args.name else again), None)
             return
         # The refusing policy comes first and looks anew: facts may have been read since. The other one repeats it.
         if Level.REFUSE in levels or args.urn not in memory.fresh:
@@ -150,8 +150,8 @@ def _stack_validation(
     site_of_stack: SiteOf, memory: Memory
 ) -> Callable[[sdk.StackValidationArgs, Report], Awaitable[Any] | None]:
     def validate(args: sdk.StackValidationArgs, report: Report) -> None:
-        for text in memory.repeated.together():
-            report(text, None)
+        for places in memory.repeated.together():
+            report(places.text, None)
         pods = [resource for resource in args.resources if holds_pods(resource.resource_type)]
         if not pods:
             return
@@ -173,6 +173,10 @@ def _stack_validation(
                     report(message(rule, finding.subject or "stack", finding, hiding(secrets)).text, None)
 
     return validate
+
+
+def _site_unknown(stack: str, text: str) -> str:
+    return written("P-SITE", f"stack {stack}", Finding(text)).text
 
 
 def _makes_pods(args: sdk.ResourceValidationArgs) -> bool:

@@ -81,7 +81,7 @@ def _exemption(workload: Workload, images: Iterable[Any]) -> str | None:
 def _let_through(found: Iterable[Finding], exempted: str | None) -> Iterator[Finding]:
     """Infrastructure reaches the node for what it does; what names GPUs stays refused."""
     for finding in found:
-        if exempted and finding.level is Level.REFUSE and "nvidia" not in finding.message:
+        if exempted and finding.level is Level.REFUSE and not finding.names_gpus:
             said = f"{finding.message}; let through: it is infrastructure that needs it (exemption {exempted})"
             remedy = "See Exemptions in docs/policies.md; nothing is to be done if it is what it says."
             yield replace(finding, message=said, level=Level.WARN, remedy=remedy)

@@ -24,4 +24,5 @@ class Finding:
     is_own: bool = False  # not proved, of an image that the stack builds: an update could have read it
     subject: str = ""  # pool gtx1080ti
     is_waived: bool = False
+    names_gpus: bool = False  # of a path of the node: it is NVIDIA's, so no exemption is for it
     about: frozenset[tuple[str, str, str]] = frozenset()  # image, pool, why: told of the image, not of each workload

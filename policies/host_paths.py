@@ -5,6 +5,7 @@ from __future__ import annotations
 import posixpath
 import re
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import Any, Final
 
 from fleet.unknown import UNKNOWN
@@ -77,7 +78,11 @@ def of_path(said: str, path: str, *, is_written: bool | None = False) -> Iterato
 
     Devices and sockets answer to who may only read them. `is_written` is None where it is not known yet.
     """
-    path = plain(path.strip())
+    for found in _reached(said, plain(path.strip()), is_written=is_written):
+        yield replace(found, names_gpus="nvidia" in path)
+
+
+def _reached(said: str, path: str, *, is_written: bool | None) -> Iterator[Finding]:
     if path in _EVERYTHING or path.startswith(_DEVICES):
         yield Finding(f"{said} reaches every GPU of the node")
     elif _PROCESS.match(path):

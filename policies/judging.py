@@ -8,17 +8,18 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from fleet.unknown import UNKNOWN
+from policies import report
 from policies.finding import Finding, Level
 from policies.model import Rule, Site, Workload
 from policies.openings import called, openings, opens
 from policies.phase import is_preview
+from policies.report import Message
 from policies.rules import gpu as gpu_request
 from policies.rules import read as pods_read
 from policies.rules import run as image_runs
 from policies.rules.index import ALL_RULES
 from policies.workloads import workloads
 
-NOT_PROVED = "could not be proved: "  # what such a message begins with, after the rule and whom it is about
 IMAGE_TOKEN = "gpu-commons:index:GpuImage"  # noqa: S105 - a resource type
 STACK_TOKEN = "pulumi:pulumi:Stack"  # noqa: S105 - the first resource of each run
 Check = tuple[str, Rule, Callable[[], Iterator[Finding]]]  # of whom, by which rule
@@ -47,21 +48,6 @@ class Told:
         image = min(image for image, _, _ in finding.about)
         message = f"waived for image {image}; {finding.message}"
         return replace(finding, level=Level.WARN, message=message, is_waived=True) if any(found) else None
-
-
-@dataclass(frozen=True, slots=True)
-class Message:
-    """One finding as a message. What is said of other workloads with the same rule, level and body is the same."""
-
-    level: Level
-    rule: str
-    subject: str  # Deployment datahub/hub
-    body: str
-
-    @property
-    def text(self) -> str:
-        """`RULE: SUBJECT: BODY`."""
-        return f"{self.rule}: {self.subject}: {self.body}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,9 +88,13 @@ def judged(  # noqa: PLR0913, PLR0917 - a resource, a place, and what is known o
                 strict = left
             said.append(message(rule, subject, strict, hide))
     if token == STACK_TOKEN:
-        said += [Message(Level.WARN, "P-SITE", "stack", f"{text}.") for text in site.notes]
-        said += [Message(Level.WARN, "P-WAIVER", "stack", f"{text}.") for text in site.strictness.told(site.today)]
-        said += [Message(Level.WARN, "P-LEVEL", "stack", f"{text}.") for text in site.strictness.softened()]
+        about_the_pack = {
+            "P-SITE": site.notes,
+            "P-WAIVER": site.strictness.told(site.today),
+            "P-LEVEL": site.strictness.softened(),
+        }
+        for rule_id, notes in about_the_pack.items():
+            said += [report.message(rule_id, "stack", Finding(note, Level.WARN)) for note in notes]
     return Seen(found, tuple(said))
 
 
@@ -140,12 +130,12 @@ def _image_checks(name: str, inputs: Mapping[str, Any], site: Site) -> Iterator[
     parts = [part for part in (inputs.get("image", name), inputs.get("target")) if part]
     if UNKNOWN in parts:
         unread = Finding("which image of the stack it is, is not known yet", Level.UNPROVED)
-        yield f"image {name}", image_runs.RULE, lambda: iter((unread,))
+        yield report.image_subject(name), image_runs.RULE, lambda: iter((unread,))
         return
     image = "-".join(map(str, parts))
     for rule in ALL_RULES:
         if rule.check_image is not None:
-            yield f"image {image}", rule, functools.partial(rule.check_image, image, site)
+            yield report.image_subject(image), rule, functools.partial(rule.check_image, image, site)
 
 
 def findings(check: Callable[[], Iterator[Finding]]) -> list[Finding]:
@@ -160,10 +150,6 @@ def findings(check: Callable[[], Iterator[Finding]]) -> list[Finding]:
 
 
 def message(rule: Rule, subject: str, finding: Finding, hide: Hide = str) -> Message:
-    """`RULE: SUBJECT: TEXT. REMEDY`. Whoever reads messages knows by NOT_PROVED alone what is undecided."""
-    text, remedy, is_long = hide(finding.message), hide(finding.remedy) or rule.remedy, "\n" in finding.message
-    if finding.level is Level.UNPROVED:
-        body = f"{NOT_PROVED}{text}{'' if is_long else '.'}"
-    else:
-        body = f"{text}\n  change: {remedy}" if is_long else f"{text}. {remedy}"
-    return Message(finding.level, rule.id, hide(subject), body)
+    """A finding of a rule as it is reported, without secrets."""
+    hidden = replace(finding, message=hide(finding.message), remedy=hide(finding.remedy))
+    return report.message(rule.id, hide(subject), hidden, rule.remedy)

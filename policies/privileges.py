@@ -54,6 +54,7 @@ def enters(path: str, container: Mapping[str, Any], pod: Mapping[str, Any]) -> I
             f"{path} sees the processes of the node by {sees[0]} and enters them with {entering[0]}: "
             "it reaches every GPU",
             remedy="Remove one of the two.",
+            names_gpus="nvidia" in sees[0],
         )
 
 

@@ -1,38 +1,33 @@
-"""The same finding of many workloads: told in full once, at once, and at the end with all its places. Pure."""
+"""A finding that many workloads share: reported in full for the first, and once more with all of them. Pure."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from messages.problems import listing
 from policies.finding import Level
-from policies.judging import Message
+from policies.report import Message, Places, places
 
-SAME = "  the same: "  # what the line begins with that says of what the places are
-NAMED = 50  # a pull request's comment tells each of them; more would hide what they have in common
-
-Place = tuple[str, str]  # whom it is about, and the URN of the resource
+Place = tuple[str, str]  # the subject, and the URN of its resource
 
 
 @dataclass(frozen=True, slots=True)
 class Repeated:
-    """Findings of a run. What is equal but for its place (the same rule, level, words and remedy) is one of them.
+    """Findings of a run, by rule, level and body.
 
-    The first place is told as soon as it is found, because a run that fails later never comes to its end.
+    The first place is reported as soon as it is found, because a run that fails later never reaches its end.
     """
 
-    _places: dict[tuple[str, Level, str], dict[Place, None]] = field(default_factory=dict)  # in the order of the engine
+    _places: dict[tuple[str, Level, str], dict[Place, Message]] = field(default_factory=dict)  # in the engine's order
 
     def is_first(self, message: Message, urn: str) -> bool:
-        """Whether this place is the one where it is told in full; each place is remembered."""
-        places = self._places.setdefault((message.rule, message.level, message.body), {})
-        places[message.subject, urn] = None
-        return next(iter(places)) == (message.subject, urn)
+        """Whether this place is the one that is reported in full. Every place is remembered."""
+        found = self._places.setdefault((message.rule, message.level, message.body), {})
+        found[message.subject, urn] = message
+        return next(iter(found)) == (message.subject, urn)
 
-    def together(self) -> Iterator[str]:
-        """Each finding that has more places than one, with all of them, in an order that is not the engine's."""
-        for (rule, _, body), places in sorted(self._places.items()):
-            if len(places) > 1:
-                names = listing([subject for subject, _ in sorted(places)], most=NAMED)
-                yield f"{rule}: {len(places)} places: {names}\n{SAME}{body.splitlines()[0]}"
+    def together(self) -> Iterator[Places]:
+        """Each finding with more than one place, sorted: the order of the engine differs from run to run."""
+        for _, found in sorted(self._places.items()):
+            if len(found) > 1:
+                yield places(next(iter(found.values())), [subject for subject, _ in sorted(found)])

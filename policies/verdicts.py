@@ -19,6 +19,7 @@ from images.spec.cases import Use
 from messages.problems import listing
 from policies.finding import Finding as Statement
 from policies.finding import Level
+from policies.report import line
 
 _LEVELS: Final = {
     Verdict.INCOMPATIBLE: (Level.REFUSE, Severity.REFUSE, "does not run on"),
@@ -65,7 +66,7 @@ def statements(
         fine = [pool for pool in _in_order(_whole(each.pool, gpus) for each in found) if pool not in refused]
         lines = [f"{says} {_pools(pools, gpus)}", *_reasons(bad, severity, pools, gpus)]
         if who := _who(usages, refused):
-            lines.append(f"  who: {who}")
+            lines.append(line("who", who))
         about = frozenset((image, each.pool, why) for each in bad for why in _whys(each, severity) or ("",))
         yield Statement(
             "\n".join(lines), level, _remedy(bad, fine) if verdict is Verdict.INCOMPATIBLE else "", about=about
@@ -104,11 +105,11 @@ def _reasons(
         on = f", on {listing(some, most=_MOST)}" if len(some) < len(pools) else ""
         fact = held[0][1].fact
         source = cited(fact.source)
-        yield f"  why: {message} [{rule}{where if len(everywhere) > 1 or parts else ''}{on}]"
+        yield line("why", f"{message} [{rule}{where if len(everywhere) > 1 or parts else ''}{on}]")
         if fact.text and source:
-            yield f"  fact: {fact.text} ({', '.join(part for part in (source, fact.date) if part)})"
+            yield line("fact", f"{fact.text} ({', '.join(part for part in (source, fact.date) if part)})")
         if guessed := _guessed(rule, some, gpus):
-            yield f"  assumed: {guessed} of these pools: the stack file says that nobody has looked"
+            yield line("assumed", f"{guessed} of these pools: the stack file says that nobody has looked")
 
 
 @cache

@@ -11,7 +11,7 @@ from cli.reports.words import NO_GPU, SIGNS, Paint, counted, folded
 from compat import Image
 from messages.problems import Problem, SettingsError, listing
 from policies.finding import Level
-from policies.judging import NOT_PROVED, Message
+from policies.report import Message
 
 _WORDS: Final = {Level.REFUSE: "refuse", Level.WARN: "warn", Level.UNPROVED: "unknown"}
 _TONES: Final = {Level.REFUSE: "bad", Level.WARN: "warn", Level.UNPROVED: "open"}
@@ -114,7 +114,7 @@ def _rest(checked: Checked, width: int | None, paint: Paint) -> Iterator[str]:
         yield ""
     for each in _worst_first(checked.said):
         word = paint(f"{_WORDS[each.level]:<8}", _TONES[each.level])
-        first, *more = each.body.split("\n")
+        first, *more = each.shown.split("\n")
         head, *tail = folded(f"{each.rule} {each.subject}: {first}", " " * 8, " " * 8, width)
         yield word + head[8:]
         yield from tail
@@ -136,5 +136,5 @@ def _finding(each: Message) -> dict[str, str]:
         "level": _WORDS[each.level],
         "rule": each.rule,
         "subject": each.subject,
-        "message": each.body.removeprefix(NOT_PROVED),
+        "message": each.body,
     }

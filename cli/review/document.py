@@ -198,7 +198,9 @@ def review_data(review: Review) -> dict[str, Any]:
         ],
         "cells_not_told": list(review.cells.not_told),
         "findings": [
-            {**asdict(each), "level": each.level.value, "since": each.since.value or None} for each in review.findings
+            {key: value for key, value in asdict(each).items() if key != "is_ours"}
+            | {"level": each.level.value, "since": each.since.value or None}
+            for each in review.findings
         ],
         "waivers": [
             {**asdict(each), "until": each.until.isoformat() if each.until else None} for each in review.waivers

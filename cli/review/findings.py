@@ -2,29 +2,19 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
-from itertools import chain
 from typing import Final
 
 from cli.review.stream import STACK, PolicyMessage, Stream
 from cli.review.values import has_unknown, without_secrets
+from policies import report
+from policies.finding import Level as Weight
 
 PACK: Final = "gpu-commons"
-# Our messages, after the policy's own description: `P-HOST: profile ml of hub datahub: no pool can host it. Change …`
-_OUR_RULE: Final = re.compile(r"[A-Z]-[A-Z][A-Z0-9-]*")
-_OURS: Final = re.compile(
-    rf"(?:^|\n)(?P<rule>{_OUR_RULE.pattern}): (?:(?P<about>[^:\n]+(?::[^\s:]+)*): )?(?P<text>.*)", re.DOTALL
-)
-_UNPROVED: Final = "could not be proved: "  # what our pack begins the text with where a rule could not decide
-_CANNOT_RUN: Final = "can't run policy "  # what the engine says of a policy that met a value that is not known yet
-_PLACES: Final = re.compile(r"\d+ places")  # at the end of a run, of what was told of the first of them
-_SAME: Final = "\n  the same: "  # what stands between the names of the places and what is told of all of them
-_MORE: Final = re.compile(r" and (?P<more>\d+) more$")  # names that are not told
-_AMOUNT: Final = re.compile(r"(?<![\w.-])\d[\d.,]*\s?(?:B|[kKMGT]i?B|s|min|minutes?|seconds?|hours?)\b")
+_CANNOT_RUN: Final = "can't run policy "  # what the engine writes of a policy that met a value that is not known yet
 _WAIVER: Final = "P-WAIVER"  # the pack lists what the site allows; the comment does from the settings
 
 
@@ -59,58 +49,75 @@ class Finding:
     urn: str
     since: Since = Since.NOT_TOLD
     is_routine: bool = False  # open until the build of an image is done, as after every build
+    is_ours: bool = field(default=True, compare=False)
 
     @property
     def key(self) -> Key:
-        """The same on two branches. One rule may leave several things open of one workload: these are told apart.
+        """The same on two branches. One rule may leave several questions open about one workload.
 
-        Ours say themselves whom they are about, and of all places but the first that is all that is told.
+        Our findings name their subject, and are reported of all places but the first by that alone.
         """
-        open_ = _gist(self.text) if self.level is Level.UNDECIDED else ()
-        return (self.level, self.rule, "" if _OUR_RULE.fullmatch(self.rule) else self.urn, self.about, open_)
+        open_ = report.question(self.text) if self.level is Level.UNDECIDED else ()
+        return (self.level, self.rule, "" if self.is_ours else self.urn, self.about, open_)
 
 
 def findings_of(stream: Stream) -> tuple[Finding, ...]:
     """Every finding once, worst first, by rule; those about the whole stack come after what may be their cause."""
-    told = [finding for each in stream.messages if (finding := _finding(each)).rule != _WAIVER]
-    found = dict.fromkeys(chain.from_iterable(_everywhere(finding, told) for finding in told))
+    read = [(each, _read(each)) for each in stream.messages]
+    reported = [(said, _ours(said, each)) for each, said in read if isinstance(said, report.Message)]
+    found = [each for said, each in reported if said.rule != _WAIVER]
+    for each, said in read:
+        if isinstance(said, report.Places):
+            found += _everywhere(said, reported, each)
+        elif said is None:
+            found.append(_foreign(each))
     order = list(Level)
 
-    def place(finding: Finding) -> tuple[int, bool, str, str, str]:
-        about_all = f"::{STACK}::" in finding.urn
-        return order.index(finding.level), about_all, finding.rule, finding.about, finding.text
+    def place(each: Finding) -> tuple[int, bool, str, str, str]:
+        about_all = f"::{STACK}::" in each.urn
+        return order.index(each.level), about_all, each.rule, each.about, each.text
 
-    return tuple(sorted(found, key=place))
-
-
-def _everywhere(finding: Finding, told: Sequence[Finding]) -> Iterator[Finding]:
-    """A finding; and one that tells of many places what was told of the first: that, of each of them."""
-    names, same, what = finding.text.partition(_SAME)
-    firsts = [each for each in told if each.rule == finding.rule and each.text.startswith(what.removeprefix(_UNPROVED))]
-    if not (same and _PLACES.fullmatch(finding.about) and firsts):
-        yield finding
-        return
-    more = _MORE.search(names)
-    unnamed = [f"a further place ({number})" for number in range(1, 1 + int(more["more"]))] if more else []
-    for place in (*_MORE.sub("", names).split(", "), *unnamed):
-        yield replace(firsts[0], about=place)
+    return tuple(sorted(dict.fromkeys(found), key=place))
 
 
-def _finding(message: PolicyMessage) -> Finding:
+def _read(message: PolicyMessage) -> report.Message | report.Places | None:
+    is_refused = message.level == "mandatory"
+    return report.read(message.message, is_refused=is_refused) if message.pack == PACK else None
+
+
+_LEVELS: Final = {
+    Weight.REFUSE: Level.REFUSED,
+    Weight.UNPROVED: Level.UNDECIDED,
+    Weight.WARN: Level.ADVICE,
+}
+
+
+def _ours(said: report.Message, message: PolicyMessage) -> Finding:
+    return Finding(_LEVELS[said.level], said.rule, said.subject, without_secrets(said.body), message.urn)
+
+
+def _everywhere(
+    places: report.Places, reported: Sequence[tuple[report.Message, Finding]], message: PolicyMessage
+) -> Iterator[Finding]:
+    """What was reported in full of the first place, of each of them."""
+    first = next((each for said, each in reported if places.repeats(said)), None)
+    if first is None:  # the stream lost it
+        level = Level.UNDECIDED if places.is_unproved else Level.ADVICE
+        first = Finding(level, places.rule, "", without_secrets(places.first_line), message.urn)
+    further = (f"a further place ({number})" for number in range(1, 1 + places.more))
+    for place in (*places.subjects, *further):
+        yield replace(first, about=place)
+
+
+def _foreign(message: PolicyMessage) -> Finding:
+    """What another pack reports, or the engine of a policy that it cannot run."""
     said = message.message.strip()
-    match = _OURS.search(said) if message.pack == PACK else None
-    if match is None and message.pack == PACK and not said.startswith(_CANNOT_RUN):
+    if message.pack == PACK and not said.startswith(_CANNOT_RUN):
         said = said.partition("\n")[2].strip() or said  # the policy's own description stands above it
-    text = without_secrets((match["text"] if match else said).strip())
-    level = Level.ADVICE
-    if message.level == "mandatory":
-        level = Level.REFUSED
-    elif text.startswith((_UNPROVED, _CANNOT_RUN)):
-        level, text = Level.UNDECIDED, text.removeprefix(_UNPROVED)
-    name = message.urn.rpartition("::")[2]
-    if match:
-        return Finding(level, match["rule"], match["about"] or name, text, message.urn)
-    return Finding(level, f"{message.pack} {message.policy}".strip(), name, text, message.urn)
+    advisory = Level.UNDECIDED if said.startswith(_CANNOT_RUN) else Level.ADVICE
+    level = Level.REFUSED if message.level == "mandatory" else advisory
+    rule, name = f"{message.pack} {message.policy}".strip(), message.urn.rpartition("::")[2]
+    return Finding(level, rule, name, without_secrets(said), message.urn, is_ours=False)
 
 
 def is_refusal(finding: Finding) -> bool:
@@ -124,15 +131,14 @@ def compared(now: Sequence[Finding], base: Sequence[Finding]) -> tuple[Finding, 
     One whose words alone differ (another size, another date) stands.
     """
     there = Counter(finding.key for finding in base)
-    told = list(_told(now, there))
-    return (*told, *_left(base, Counter(each.key for each in now)))
+    return (*_told(now, there), *_left(base, Counter(each.key for each in now)))
 
 
 def _told(now: Iterable[Finding], there: Counter[Key]) -> Iterator[Finding]:
     for finding in now:
         is_there = there[finding.key] > 0
         there[finding.key] -= 1
-        yield _with(finding, Since.STANDING if is_there else Since.NEW)
+        yield replace(finding, since=Since.STANDING if is_there else Since.NEW)
 
 
 def _left(base: Iterable[Finding], now: Counter[Key]) -> Iterator[Finding]:
@@ -140,11 +146,7 @@ def _left(base: Iterable[Finding], now: Counter[Key]) -> Iterator[Finding]:
         if now[finding.key] > 0:
             now[finding.key] -= 1
         else:
-            yield _with(finding, Since.RESOLVED)
-
-
-def _with(finding: Finding, since: Since) -> Finding:
-    return replace(finding, since=since)
+            yield replace(finding, since=Since.RESOLVED)
 
 
 # Rules that rest on the image as it was pushed: before the build nobody can decide them.
@@ -167,10 +169,3 @@ def with_routine(findings: Iterable[Finding], stream: Stream, builds: frozenset[
         return f"::{STACK}::" in finding.urn or (step is not None and has_unknown(step.new))
 
     return tuple(replace(each, is_routine=waits(each)) for each in findings)
-
-
-def _gist(text: str) -> tuple[str, ...]:
-    """What is open and why, without amounts, in an order of its own: names are listed in more orders than one."""
-    first, *more = text.splitlines() or [""]
-    why = [line for line in more if line.lstrip().startswith("why:")]
-    return tuple(sorted(re.split(r"[\s,;]+", _AMOUNT.sub("", " ".join((first, *why))))))

@@ -23,6 +23,7 @@ from cli.review.stream import STACK
 from cli.review.values import names_of
 from cli.review.verdict import Outcome, statements
 from compat import Verdict
+from policies.report import image_subject
 
 
 @dataclass(frozen=True, slots=True)
@@ -226,8 +227,9 @@ def _cells(review: Review) -> Iterator[Block]:
         yield Heading("Where images run")
         yield Table(("image", "pools", "change", "why"), tuple(_cell_rows(cells.changed)))
         # Where a policy refuses the image, it says as well what to change.
-        said = {finding.about.rpartition(" ")[2] for finding in review.findings if finding.rule == _RUN_RULE}
-        ways = {cell.image: _way(cell) for cell in reversed(cells.changed) if cell.is_broken and cell.image not in said}
+        said = {finding.about for finding in review.findings if finding.rule == _RUN_RULE}
+        left = [cell for cell in reversed(cells.changed) if cell.is_broken and image_subject(cell.image) not in said]
+        ways = {cell.image: _way(cell) for cell in left}
         if told := tuple(Bullet((Code(name), f": {way}")) for name, way in ways.items() if way):
             yield Paragraph(("What would make it run:",))
             yield Bullets(told)
@@ -316,7 +318,7 @@ def _findings(review: Review) -> Iterator[Block]:
 
 
 def _told_findings(review: Review, now: Sequence[Finding]) -> Iterator[Block]:
-    ways = {f"image {cell.image}": cell.back for cell in review.cells.changed if cell.back}
+    ways = {image_subject(cell.image): cell.back for cell in review.cells.changed if cell.back}
     if not review.knows_base:
         yield Bullets(tuple(_finding_items(now, ways=ways)))
         return

@@ -30,7 +30,7 @@ from messages.problems import listing
 from policies import finding as policies
 from policies.judging import message
 from policies.model import Rule
-from policies.repeated import NAMED
+from policies.report import NAMED
 from policies.rules.index import ALL_RULES
 
 sys.path.insert(0, str(Path(__file__).parent))  # for previews.py: folders of tests are no packages here

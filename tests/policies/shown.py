@@ -10,8 +10,9 @@ from pulumi_policy import EnforcementLevel
 from pulumi_policy.policy import _PolicyAnalyzerServicer
 from pulumi_policy.proxy import UNKNOWN_STRING_VALUE
 
+from policies import report
 from policies.adapter import pack_policies
-from policies.judging import NOT_PROVED
+from policies.finding import Level
 from policies.model import Site
 
 UNKNOWN: Final = UNKNOWN_STRING_VALUE  # on the wire
@@ -37,9 +38,9 @@ def shown(site: Site, token: str, inputs: Any, *before: tuple[str, Any]) -> list
 
 
 def _kind(said: proto.AnalyzeDiagnostic) -> str:
-    if said.enforcementLevel == proto.MANDATORY:
-        return REFUSED
-    return UNPROVED if NOT_PROVED in said.message else ADVISED
+    found = report.read(said.message, is_refused=said.enforcementLevel == proto.MANDATORY)
+    assert isinstance(found, report.Message), said.message
+    return {Level.REFUSE: REFUSED, Level.UNPROVED: UNPROVED, Level.WARN: ADVISED}[found.level]
 
 
 def texts(found: list[tuple[str, str]], kind: str, rule: str = "") -> list[str]:

@@ -34,9 +34,9 @@ from fleet.gpus import PoolGpus
 from fleet.machines import Machine, Rates
 from fleet.nodes import Node
 from images.inspection.facts import DriverPart
-from policies import phase, run
+from policies import phase, report, run
 from policies.adapter import pack_policies
-from policies.judging import NOT_PROVED
+from policies.finding import Level
 from policies.model import Site
 
 FACTS = {
@@ -105,18 +105,16 @@ def ask(monkeypatch: pytest.MonkeyPatch) -> Callable[[str, Any], Answer]:
         end = proto.AnalyzeStackRequest(resources=[proto.AnalyzerResource(**sent)])
         said += servicer.AnalyzeStack(end, None).diagnostics
         messages = [each.message.removeprefix(each.description).strip() for each in said]
-        refused = {
-            _body(text) for text, each in zip(messages, said, strict=True) if each.enforcementLevel == proto.MANDATORY
-        }
-        unproved = {_body(text) for text in messages if NOT_PROVED in text}
-        return Answer(frozenset(refused), frozenset(unproved), tuple(messages))
+        found = [report.read(each.message, is_refused=each.enforcementLevel == proto.MANDATORY) for each in said]
+        refused, unproved = (
+            frozenset(
+                (each.rule, each.body) for each in found if isinstance(each, report.Message) and each.level is level
+            )
+            for level in (Level.REFUSE, Level.UNPROVED)
+        )
+        return Answer(refused, unproved, tuple(messages))
 
     return asked
-
-
-def _body(message: str) -> tuple[str, str]:
-    rule, _, rest = message.partition(": ")
-    return rule, rest.partition(": ")[2]
 
 
 def holds(law: Callable[[st.DataObject], None], share: int, examples: int) -> None:

@@ -1,0 +1,125 @@
+"""What the pack reports: typed here, written here as the text that Pulumi carries, and read back here.
+
+    RULE: SUBJECT: FIRST LINE              or: RULE: SUBJECT: could not be proved: FIRST LINE
+      why: …                               lines below, each with its label
+    RULE: 40 places: SUBJECT, SUBJECT      the subjects that share one finding
+      the same: FIRST LINE
+
+Pulumi carries text between the pack and whoever reads its events, so both sides use this module.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from policies.finding import Finding, Level
+
+NAMED: Final = 50  # subjects that are named; a pull request's comment shows each of them
+_NOT_PROVED: Final = "could not be proved: "
+_SAME: Final = "\n  the same: "
+_RULE: Final = r"[A-Z]-[A-Z][A-Z0-9-]*"
+_MESSAGE: Final = re.compile(rf"(?:^|\n)(?P<rule>{_RULE}): (?P<subject>[^\n]*?): (?P<body>.*)", re.DOTALL)
+_PLACES: Final = re.compile(r"(?P<count>\d+) places")
+_MORE: Final = re.compile(r" and \d+ more$")
+_AMOUNT: Final = re.compile(r"(?<![\w.-])\d[\d.,]*\s?(?:B|[kKMGT]i?B|s|min|minutes?|seconds?|hours?)\b")
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """One finding about one subject. Everything with the same rule, level and body reports the same finding."""
+
+    level: Level
+    rule: str
+    subject: str  # Deployment datahub/hub
+    body: str  # the finding with what to change
+
+    @property
+    def shown(self) -> str:
+        """The body, introduced as what could not be proved if so."""
+        return f"{_NOT_PROVED if self.level is Level.UNPROVED else ''}{self.body}"
+
+    @property
+    def text(self) -> str:
+        """What Pulumi prints."""
+        return f"{self.rule}: {self.subject}: {self.shown}"
+
+
+@dataclass(frozen=True, slots=True)
+class Places:
+    """One finding about several subjects, after it was reported in full for the first of them."""
+
+    rule: str
+    is_unproved: bool
+    subjects: tuple[str, ...]  # those that are named
+    more: int  # how many are not
+    first_line: str
+
+    @property
+    def text(self) -> str:
+        """What Pulumi prints."""
+        names = ", ".join(self.subjects) + (f" and {self.more} more" if self.more else "")
+        said = f"{_NOT_PROVED if self.is_unproved else ''}{self.first_line}"
+        return f"{self.rule}: {len(self.subjects) + self.more} places: {names}{_SAME}{said}"
+
+    def repeats(self, message: Message) -> bool:
+        """Whether that message reports the finding in full."""
+        is_unproved = message.level is Level.UNPROVED
+        is_same = (message.rule, is_unproved) == (self.rule, self.is_unproved)
+        return is_same and message.body.startswith(self.first_line)
+
+
+def message(rule: str, subject: str, finding: Finding, remedy: str = "") -> Message:
+    """A finding about a subject, with the finding's own remedy or else this one."""
+    remedy, is_long = finding.remedy or remedy, "\n" in finding.message
+    if finding.level is Level.UNPROVED or not remedy:
+        body = f"{finding.message}{'' if is_long else '.'}"
+    else:
+        body = f"{finding.message}\n{line('change', remedy)}" if is_long else f"{finding.message}. {remedy}"
+    # A name with the marks between the parts of a message would be read back as two parts.
+    subject = " ".join(re.sub(r"([:,])\s+", r"\1", subject).split())
+    return Message(finding.level, rule, subject, body.strip())
+
+
+def line(label: str, text: str) -> str:
+    """A line below the first one."""
+    return f"  {label}: {text}"
+
+
+def places(first: Message, subjects: Sequence[str]) -> Places:
+    """The subjects that share the finding of this message."""
+    first_line = first.body.splitlines()[0]
+    named = tuple(subjects[:NAMED])
+    return Places(first.rule, first.level is Level.UNPROVED, named, len(subjects) - len(named), first_line)
+
+
+def read(text: str, *, is_refused: bool) -> Message | Places | None:
+    """What one text of the pack reports; None for what the pack did not write. A line above it is passed over.
+
+    `is_refused` is what the engine knows beside the text: it came from the policy that refuses.
+    """
+    if (match := _MESSAGE.search(text.strip())) is None:
+        return None
+    rule, subject, body = match["rule"], match["subject"], match["body"]
+    if (count := _PLACES.fullmatch(subject)) and _SAME in body:
+        names, _, said = body.partition(_SAME)
+        subjects = tuple(names.split(", "))
+        if more := int(count["count"]) - len(subjects):
+            subjects = (*subjects[:-1], _MORE.sub("", subjects[-1]))
+        return Places(rule, said.startswith(_NOT_PROVED), subjects, more, said.removeprefix(_NOT_PROVED))
+    level = Level.REFUSE if is_refused else Level.UNPROVED if body.startswith(_NOT_PROVED) else Level.WARN
+    return Message(level, rule, subject, body.removeprefix(_NOT_PROVED) if level is Level.UNPROVED else body)
+
+
+def question(body: str) -> tuple[str, ...]:
+    """What is open and why, without amounts and in an order of its own: the same on two branches."""
+    first, *more = body.splitlines() or [""]
+    why = [each for each in more if each.startswith(line("why", ""))]
+    return tuple(sorted(re.split(r"[\s,;]+", _AMOUNT.sub("", " ".join((first, *why))))))
+
+
+def image_subject(name: str) -> str:
+    """The subject of what is reported of an image of the stack."""
+    return f"image {name}"
