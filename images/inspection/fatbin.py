@@ -1,4 +1,4 @@
-"""Which GPUs the device code in a file is for, read off its fatbin headers. Pure: bytes in, counts out.
+"""Which GPUs the device code in a file is for, read from its fatbin headers. Pure: bytes in, counts out.
 
 A fatbin is a container (magic 0xBA55ED50) of entries, one for each target: cubins run on their own GPU architecture,
 PTX is compiled by the driver for any newer one. The headers are never compressed, so nothing is unpacked here, and
@@ -14,20 +14,19 @@ stripped libraries tell as much as others. The layout was checked against NVIDIA
 
 from __future__ import annotations
 
-import re
 import struct
 from array import array
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-Kind = Literal["cubin", "ptx", "relocatable ptx", "nvvm", "tile ir", "other"]
+Kind = Literal["cubin", "ptx"]
 
 _MAGIC = struct.pack("<I", 0xBA55ED50)
 _CONTAINER = struct.Struct("<IHHQ")
 _ENTRY = struct.Struct("<HHIQ8xHHI8xQ16x")
-_KINDS: Mapping[int, Kind] = {1: "ptx", 2: "cubin", 4: "cubin", 8: "nvvm", 0x40: "relocatable ptx", 0x80: "tile ir"}
+_KINDS: Mapping[int, Kind] = {1: "ptx", 2: "cubin", 4: "cubin"}  # no driver loads NVVM, relocatable PTX and tile IR
 _INDEX, _CONCATENATED = 0x20, 0x100  # neither is code of its own
 _THIS_GPU_ONLY, _FAMILY_ONLY = 1 << 20, 1 << 21
 _LARGEST_HEADER = 1 << 16
@@ -47,50 +46,15 @@ driver links it at load time, which not every library asks for (NCCL keeps all i
 
 @dataclass(frozen=True, slots=True, order=True)
 class Target:
-    """Device code of a kind for one compute capability. `isa` is the version of the PTX language, empty for others."""
+    """Device code of a kind for one compute capability. In order, 9.0a comes before 10.0."""
 
     kind: Kind
-    capability: str
-    isa: str = ""
+    architecture: int  # 90
+    suffix: str = ""  # a: this GPU only; f: its family only
 
-
-@dataclass(frozen=True, slots=True)
-class DeviceCode:
-    """What a file carries. Counts are entries; a target in few of many containers is code of a few kernels only.
-
-    `sections` is empty where the file was not read to its end or does not name its sections.
-    """
-
-    entries: Mapping[Target, int]
-    containers: int
-    sections: Mapping[str, Mapping[Target, int]]
-    section_containers: Mapping[str, int]
-
-    @property
-    def executable(self) -> Mapping[Target, int]:
-        """What a process loads as it is: entries outside `__nv_relfatbin`, if the sections are known; else all."""
-        if not self.sections:
-            return self.entries
-        loadable: Counter[Target] = Counter()
-        for name, entries in self.sections.items():
-            if name != RELOCATABLE or EXECUTABLE not in self.sections:
-                loadable.update(entries)
-        return loadable
-
-    @property
-    def executable_containers(self) -> int:
-        """Containers that `executable` counts over."""
-        if EXECUTABLE not in self.sections:
-            return self.containers
-        return sum(count for name, count in self.section_containers.items() if name != RELOCATABLE)
-
-
-def device_code(chunks: Iterable[bytes]) -> DeviceCode:
-    """Read a whole file, given piece by piece."""
-    scanner = Scanner()
-    for chunk in chunks:
-        scanner.feed(chunk)
-    return scanner.result(ended=True)
+    def __str__(self) -> str:
+        """As compilers write it: `sm_90a`, `compute_90`."""
+        return f"{'sm' if self.kind == 'cubin' else 'compute'}_{self.architecture}{self.suffix}"
 
 
 class Scanner:
@@ -108,24 +72,11 @@ class Scanner:
         self._lists = array("L")
         self._kept = 0
         self._sections = _Sections()
-        self.targets: set[Target] = set()
-        """All targets found so far."""
-
-    @property
-    def position(self) -> int:
-        """Bytes taken so far."""
-        return self._start + len(self._pending)
-
-    @property
-    def is_full(self) -> bool:
-        """A file made to fill memory: what comes after this is passed over."""
-        return self._kept + len(self._inside) > _MOST_KEPT
 
     def feed(self, chunk: bytes) -> None:
         self._sections.feed(chunk)
-        if self.is_full:
-            self._start, self._pending = self.position + len(chunk), b""
-            return
+        if self._kept + len(self._inside) > _MOST_KEPT:
+            return  # a file made to fill memory
         if self._skip >= len(chunk) and not self._pending:
             self._skip -= len(chunk)
             self._start += len(chunk)
@@ -137,22 +88,22 @@ class Scanner:
         self._pending = data[at:]
         self._start += at
 
-    def result(self, *, ended: bool) -> DeviceCode:
-        """What was found. `ended` says that the file has been read to its end."""
+    def loaded(self) -> Counter[Target]:
+        """What a process loads, with the number of entries; called at the end of the file.
+
+        Everything outside `__nv_relfatbin`, or all of it where there is no `.nv_fatbin`. A target in few of many
+        containers is code of a few kernels only.
+        """
         if self._end:
             self._close()
-        spans = self._sections.spans() if ended else []
-        lists = list(self._seen)
-        total: Counter[Target] = Counter()
+        spans, lists = self._sections.spans(), list(self._seen)
         by_section: dict[str, Counter[Target]] = {}
-        containers: Counter[str] = Counter()
         for offset, number in zip(self._offsets, self._lists, strict=True):
-            total.update(lists[number])
             name = next((name for name, start, stop in spans if start <= offset < stop), "")
             by_section.setdefault(name, Counter()).update(lists[number])
-            containers[name] += 1
-        known = bool(spans)
-        return DeviceCode(total, len(self._offsets), by_section if known else {}, dict(containers) if known else {})
+        if EXECUTABLE in by_section:
+            by_section.pop(RELOCATABLE, None)
+        return sum(by_section.values(), Counter())
 
     def _step(self, data: bytes, at: int) -> int | None:
         """Go one step on from `at`; None where more bytes are needed."""
@@ -186,7 +137,7 @@ class Scanner:
         if len(data) - at < _ENTRY.size:
             return None
         header: int
-        kind, _, header, size, minor, major, architecture, flags = _ENTRY.unpack_from(data, at)
+        kind, _, header, size, _, _, architecture, flags = _ENTRY.unpack_from(data, at)
         fits = _ENTRY.size <= header <= _LARGEST_HEADER and here + header + size <= self._end
         if not fits or not (kind in {_INDEX, _CONCATENATED} or 10 <= architecture < 1000):
             self._close()  # not a header: what looked like a container was none, or is of a layout yet unknown
@@ -195,15 +146,14 @@ class Scanner:
             return None
         if kind == _CONCATENATED:
             self._inside += _concatenated(data[at + _ENTRY.size : at + header])
-        elif kind != _INDEX:
-            self._inside.append(_target(kind, minor, major, architecture, flags))
+        else:
+            self._inside += _targets(kind, architecture, flags)
         self._skip = size
         return at + header
 
     def _close(self) -> None:
         self._end = 0
         if self._inside:
-            self.targets.update(self._inside)
             self._offsets.append(self._began)
             count = len(self._seen)
             self._lists.append(self._seen.setdefault(tuple(self._inside), count))
@@ -211,21 +161,10 @@ class Scanner:
         self._inside = []
 
 
-def capability(architecture: int) -> str:
-    """86 → "8.6", 120 → "12.0"."""
-    return f"{architecture // 10}.{architecture % 10}"
-
-
-def order(target: Target) -> tuple[str, int, int, str, str]:
-    """Sorts targets as people do: 9.0a before 10.0."""
-    major, minor, suffix = re.fullmatch(r"(\d+)\.(\d+)([af]?)", target.capability).groups()  # type: ignore[union-attr]
-    return target.kind, int(major), int(minor), suffix, target.isa
-
-
-def _target(kind: int, minor: int, major: int, architecture: int, flags: int) -> Target:
-    known = _KINDS.get(kind, "other")
-    suffix = "a" if flags & _THIS_GPU_ONLY else "f" if flags & _FAMILY_ONLY else ""
-    return Target(known, capability(architecture) + suffix, f"{major}.{minor}" if known.endswith("ptx") else "")
+def _targets(kind: int, architecture: int, flags: int) -> Iterator[Target]:
+    """The one target of an entry; none of an index, or of a kind that no process loads."""
+    if kind in _KINDS:
+        yield Target(_KINDS[kind], architecture, "a" if flags & _THIS_GPU_ONLY else "f" if flags & _FAMILY_ONLY else "")
 
 
 def _concatenated(table: bytes) -> Iterator[Target]:
@@ -233,8 +172,8 @@ def _concatenated(table: bytes) -> Iterator[Target]:
         return
     (count,) = struct.unpack_from("<I", table)
     for at in range(8, min(8 + count * _ENTRY.size, len(table) - _ENTRY.size + 1), _ENTRY.size):
-        kind, _, _, _, minor, major, architecture, flags = _ENTRY.unpack_from(table, at)
-        yield _target(kind, minor, major, architecture, flags)
+        kind, _, _, _, _, _, architecture, flags = _ENTRY.unpack_from(table, at)
+        yield from _targets(kind, architecture, flags)
 
 
 class _Sections:

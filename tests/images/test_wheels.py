@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from packaging.utils import canonicalize_name, parse_wheel_filename
 
+from images.inspection.index import DEFAULT_INDEX, index_url
 from images.spec.load import IMAGES, load_sizes, load_spec
 from images.spec.wheels import (
     PYTHON,
@@ -123,3 +125,12 @@ def test_a_size_file_that_is_older_than_the_lock_is_not_used() -> None:
 def test_what_is_no_size_file_is_refused(text: str) -> None:
     with pytest.raises(ValueError, match=r"columns|invalid literal|unpack"):
         read_sizes(text)
+
+
+def test_the_index_is_the_one_that_uv_or_pip_is_set_to(tmp_path: Path) -> None:
+    pip = tmp_path / "pip.conf"
+    pip.write_text("[global]\nindex-url = https://mirror.example/simple/\n")
+    assert index_url({"PIP_INDEX_URL": "https://one.example/simple"}, [pip]) == "https://one.example/simple"
+    assert index_url({}, [pip]) == "https://mirror.example/simple"
+    assert index_url({"PIP_CONFIG_FILE": str(pip)}) == "https://mirror.example/simple"
+    assert index_url({}, [tmp_path / "absent"]) == DEFAULT_INDEX

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import re
 import struct
-from collections import Counter
-from collections.abc import Mapping
 from typing import Final
 
 from images.inspection.facts import Code
-from images.inspection.fatbin import DeviceCode, Scanner, Target, order
+from images.inspection.fatbin import Scanner
 from images.inspection.finders.finder import MOST, THIS_LAYER, Sink
 from images.inspection.layers import Entry
 
@@ -54,8 +52,9 @@ class _Binary:
     def end(self) -> None:
         if self._scanner is None:
             return
-        code = self._scanner.result(ended=True)
-        cubins, ptx = _targets(code)
+        loaded = sorted(self._scanner.loaded().items())
+        cubins = tuple((str(target), count) for target, count in loaded if target.kind == "cubin")
+        ptx = tuple((str(target), count) for target, count in loaded if target.kind == "ptx")
         if not cubins and (own := _cubin(self._head)):
             cubins = ((own, 1),)
         if (cubins or ptx) and len(self._found) < MOST:
@@ -74,17 +73,6 @@ class _Ptx:
         match = _PTX_TARGET.search(self._head)
         if match and len(self._found) < MOST:
             self._found.append(Code(self._path, THIS_LAYER, (), ((f"compute_{match[1].decode()}", 1),)))
-
-
-def _targets(code: DeviceCode) -> tuple[tuple[tuple[str, int], ...], tuple[tuple[str, int], ...]]:
-    """Cubins and PTX that a process can load, each target with its number of entries."""
-    counts: dict[str, Counter[str]] = {"cubin": Counter(), "ptx": Counter()}
-    loaded: Mapping[Target, int] = code.executable
-    for target in sorted(loaded, key=order):
-        if target.kind in counts:
-            prefix = "sm" if target.kind == "cubin" else "compute"
-            counts[target.kind][f"{prefix}_{target.capability.replace('.', '')}"] += loaded[target]
-    return tuple(counts["cubin"].items()), tuple(counts["ptx"].items())
 
 
 def _cubin(head: bytes) -> str:
