@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -17,76 +17,59 @@ _REMOVERS: Final = frozenset({"rm", "find", "truncate"})
 class Cache:
     """What one manager leaves. `paths` are parts of paths; a mount or a removal that has one of them covers it."""
 
-    name: str
     leaves: str
     paths: tuple[str, ...]
     cleaners: tuple[tuple[str, ...], ...]  # programs with the words that must follow
-    off_options: frozenset[str]
-    off_variables: frozenset[str]
     fix: str
+    off_options: frozenset[str] = frozenset()
+    off_variables: frozenset[str] = frozenset()
 
 
 PIP: Final = Cache(
-    "pip",
     "pip's cache",
     (".cache", ".cache/pip"),
     (("pip", "cache", "purge"), ("pip3", "cache", "purge")),
-    frozenset({"--no-cache-dir", "--no-cache"}),
-    frozenset({"PIP_NO_CACHE_DIR", "PIP_NO_CACHE"}),
     "RUN --mount=type=cache,target=/root/.cache/pip …, or pip install --no-cache-dir",
+    off_options=frozenset({"--no-cache-dir", "--no-cache"}),
+    off_variables=frozenset({"PIP_NO_CACHE_DIR", "PIP_NO_CACHE"}),
 )
 UV: Final = Cache(
-    "uv",
     "uv's cache",
     (".cache", ".cache/uv"),
     (("uv", "cache", "clean"), ("uv", "cache", "prune")),
-    frozenset({"--no-cache", "-n", "--no-cache-dir"}),
-    frozenset({"UV_NO_CACHE"}),
     "RUN --mount=type=cache,target=/root/.cache/uv …, or uv pip install --no-cache",
+    off_options=frozenset({"--no-cache", "-n", "--no-cache-dir"}),
+    off_variables=frozenset({"UV_NO_CACHE"}),
 )
 CONDA: Final = Cache(
-    "conda",
     "conda's package cache",
     ("pkgs",),
     (("conda", "clean"), ("mamba", "clean"), ("micromamba", "clean")),
-    frozenset(),
-    frozenset(),
     "end the same RUN with && conda clean --all -f -y, or mount a cache at /opt/conda/pkgs",
 )
 APT: Final = Cache(
-    "apt",
     "apt's package lists",
     ("/var/lib/apt", "/var/lib/apt/lists", "/var/cache/apt"),
     (("apt-get", "distclean"), ("apt", "distclean"), ("apt-get", "dist-clean")),
-    frozenset(),
-    frozenset(),
     "end the same RUN with && rm -rf /var/lib/apt/lists/*, or mount a cache at /var/lib/apt/lists",
 )
 RPM: Final = Cache(
-    "yum",
     "the package manager's cache",
     ("/var/cache/yum", "/var/cache/dnf", "/var/cache/zypp", "/var/cache"),
     (("yum", "clean"), ("dnf", "clean"), ("microdnf", "clean"), ("tdnf", "clean"), ("zypper", "clean")),
-    frozenset(),
-    frozenset(),
     "end the same RUN with && dnf clean all, or mount a cache at /var/cache/dnf",
 )
 APK: Final = Cache(
-    "apk",
     "apk's index",
     ("/var/cache/apk",),
     (("apk", "cache", "clean"),),
-    frozenset({"--no-cache"}),
-    frozenset(),
     "apk add --no-cache",
+    off_options=frozenset({"--no-cache"}),
 )
 NPM: Final = Cache(
-    "npm",
     "npm's cache",
     (".npm",),
     (("npm", "cache", "clean"),),
-    frozenset(),
-    frozenset(),
     "RUN --mount=type=cache,target=/root/.npm …, or end it with && npm cache clean --force",
 )
 _BY_MANAGER: Final[Mapping[Manager, Cache]] = {
@@ -141,16 +124,20 @@ def is_covered(
     return any(clears(cache, each) for each in later)
 
 
-def left_by(run: Instruction, asked: frozenset[Cache], known: Mapping[str, str]) -> dict[Cache, int]:
-    """Which of these caches a RUN leaves, each with the first line that fills it."""
-    found: dict[Cache, int] = {}
-    for index, command in enumerate(run.commands):
-        cache = filled_by(command)
-        if cache not in asked or cache is None or cache in found:
-            continue
-        if not is_covered(cache, command, run, run.commands[index:], known):
-            found[cache] = command.line
-    return found
+def left_in(image: Sequence[Instruction], wanted: frozenset[Cache]) -> Iterator[tuple[Cache, int]]:
+    """Which of these caches each RUN of an image leaves, each with the first line that fills it."""
+    known: dict[str, str] = {}
+    for run in image:
+        if run.keyword in {"ENV", "ARG"}:
+            known |= {name: word.text for name, word in run.variables}
+        found = set[Cache]()
+        for index, command in enumerate(run.commands if run.keyword == "RUN" else ()):
+            cache = filled_by(command)
+            if cache not in wanted - found or cache is None:
+                continue
+            if not is_covered(cache, command, run, run.commands[index:], known):
+                found.add(cache)
+                yield cache, command.line
 
 
 def clears(cache: Cache, command: Command) -> bool:

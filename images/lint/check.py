@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from images.lint.hadolint import Heard, is_hadolints, told_once
@@ -76,8 +76,6 @@ def is_numbered(finding: Finding) -> bool:
 
 def findings(recipe: Recipe, setting: Setting) -> list[Finding]:
     """What every rule of ours says, by line; the same said twice is said once."""
-    found: Iterable[Finding] = (
-        finding for rule in ALL_RULES if recipe.kind in rule.kinds for finding in rule.check(recipe, setting)
-    )
+    found = (finding for rule in ALL_RULES for finding in rule.findings(recipe, setting))
     order = {rule.id: index for index, rule in enumerate(ALL_RULES)}
     return sorted(dict.fromkeys(found), key=lambda finding: (finding.line, order[finding.rule]))

@@ -5,32 +5,29 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from images.lint.model import Finding, Kind, Recipe, Setting, Severity
-from images.lint.rules.rule import ALL_FILES, Example, Rule
+from images.lint.model import Kind, Recipe, Setting, Severity
+from images.lint.rules.rule import ALL_FILES, Example, Mistake, Rule
 
-ID = "D-ARCHIVE"
 _PPA = re.compile(
     r"ppa:(graphics-drivers|xorg-edgers|oibaf|kisak)/|ppa\.launchpad(content)?\.net/(graphics-drivers|xorg-edgers)/"
 )
 
 
-def check(recipe: Recipe, _: Setting) -> Iterator[Finding]:
+def check(recipe: Recipe, _: Setting) -> Iterator[Mistake]:
     for command in recipe.commands:
         for word in command.arguments:
             if _PPA.search(word.text):
-                message = (
+                yield Mistake(
+                    word.line,
                     f"{word.text} is a third party's archive without fixed versions: the driver changes with "
-                    "every upgrade"
-                )
-                fix = (
+                    "every upgrade",
                     "install one driver version from NVIDIA's or the distribution's archive, pinned, and note it "
-                    "as the node's fact"
+                    "as the node's fact",
                 )
-                yield Finding(ID, Severity.ERROR, word.line, message, fix)
 
 
 RULE = Rule(
-    id=ID,
+    id="D-ARCHIVE",
     number="E34",
     title="Driver from an unpinned archive",
     says="A host's driver comes from one source, in one pinned version.",

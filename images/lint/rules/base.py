@@ -5,14 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from images.lint.bases import parse_reference
-from images.lint.model import Finding, Recipe, Setting, Severity
-from images.lint.rules.rule import DIGEST, IMAGE_FILES, Example, Rule
+from images.lint.model import Recipe, Setting, Severity
+from images.lint.rules.rule import DIGEST, IMAGE_FILES, Example, Mistake, Rule
 from images.lint.sources import image_references
 
-ID = "D-BASE"
 
-
-def check(recipe: Recipe, _: Setting) -> Iterator[Finding]:
+def check(recipe: Recipe, _: Setting) -> Iterator[Mistake]:
     for text, line in image_references(recipe):
         reference = parse_reference(text)
         if reference is None or reference.digest:
@@ -22,16 +20,18 @@ def check(recipe: Recipe, _: Setting) -> Iterator[Finding]:
         )
         if reference.tag:
             message = f"{reference.name}:{reference.tag} has no digest: the next build may start from another image"
-            yield Finding(ID, Severity.WARNING, line, message, fix)
+            yield Mistake(line, message, fix, Severity.WARNING)
         else:
-            message = (
-                f"{reference.name} has neither tag nor digest: that means latest, which may be missing or another image"
+            yield Mistake(
+                line,
+                f"{reference.name} has neither tag nor digest: that means latest, which may be missing or "
+                "another image",
+                fix,
             )
-            yield Finding(ID, Severity.ERROR, line, message, fix)
 
 
 RULE = Rule(
-    id=ID,
+    id="D-BASE",
     number="E1",
     title="Base not pinned",
     says="Every image that a build starts from, or copies from, is named by digest.",

@@ -5,30 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from images.lint import caches
-from images.lint.model import Finding, Recipe, Setting, Severity
+from images.lint.model import Recipe, Setting, Severity
 from images.lint.rules import cleanup
-from images.lint.rules.rule import DIGEST, Example, Rule
-
-ID = "D-CACHE"
+from images.lint.rules.rule import DIGEST, Example, Mistake, Rule
 
 
-def check(recipe: Recipe, setting: Setting) -> Iterator[Finding]:
-    # Cleared in a later layer: the same mistake, and D-CLEANUP says what is wrong with it.
-    lines = {finding.line for finding in cleanup.check(recipe, setting)}
-    late = [command for run in recipe.image for command in run.commands if command.line in lines]
-    known: dict[str, str] = {}
-    for instruction in recipe.image:
-        if instruction.keyword in {"ENV", "ARG"}:
-            known |= {name: word.text for name, word in instruction.variables}
-        if instruction.keyword == "RUN":
-            for cache, line in caches.left_by(instruction, caches.HEAVY, known).items():
-                if not any(caches.clears(cache, command) for command in late):
-                    message = f"{cache.leaves} stays in this layer: bytes that every node pulls and nobody reads"
-                    yield Finding(ID, Severity.WARNING, line, message, cache.fix)
+def check(recipe: Recipe, setting: Setting) -> Iterator[Mistake]:
+    for cache, line in cleanup.never_cleared(recipe, setting, caches.HEAVY):
+        message = f"{cache.leaves} stays in this layer: bytes that every node pulls and nobody reads"
+        yield Mistake(line, message, cache.fix)
 
 
 RULE = Rule(
-    id=ID,
+    id="D-CACHE",
     number="E8",
     title="Package cache in a layer",
     says="pip, uv, conda and npm leave no cache in a layer.",

@@ -6,15 +6,14 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
-from images.lint.model import Finding, Recipe, Setting, Severity
-from images.lint.rules.rule import DIGEST, Example, Rule
+from images.lint.model import Recipe, Setting, Severity
+from images.lint.rules.rule import DIGEST, Example, Mistake, Rule
 
-ID = "D-CHECKSUM"
 _GIT: Final = re.compile(r"git@|git://|ssh://|https?://[^#?]+\.git(#|\?|$)")
 _COMMIT: Final = re.compile(r"#[0-9a-f]{40}(:|$)|[?&](commit|checksum)=[0-9a-f]{7,40}(&|$)")
 
 
-def check(recipe: Recipe, _: Setting) -> Iterator[Finding]:
+def check(recipe: Recipe, _: Setting) -> Iterator[Mistake]:
     for stage in recipe.stages:
         for instruction in stage.instructions:
             if instruction.keyword != "ADD" or instruction.flags.get("checksum"):
@@ -24,11 +23,11 @@ def check(recipe: Recipe, _: Setting) -> Iterator[Finding]:
                     if not _COMMIT.search(word.text):
                         message = f"ADD takes {_shown(word.text)} without a commit: a branch or a tag moves"
                         fix = "name the commit behind it, …git#<40 digits>, or ADD --checksum=<commit>"
-                        yield Finding(ID, Severity.WARNING, word.line, message, fix)
+                        yield Mistake(word.line, message, fix)
                 elif re.match(r"https?://|ftp://", word.text):
                     message = f"ADD takes {_shown(word.text)} without a checksum: the next build may get another file"
                     fix = "ADD --checksum=sha256:<sum> …, with the sum that the publisher gives for this version"
-                    yield Finding(ID, Severity.WARNING, word.line, message, fix)
+                    yield Mistake(word.line, message, fix)
 
 
 def _shown(address: str) -> str:
@@ -38,7 +37,7 @@ def _shown(address: str) -> str:
 
 
 RULE = Rule(
-    id=ID,
+    id="D-CHECKSUM",
     title="ADD of a URL without a checksum",
     says="What ADD takes from the network is named by its checksum, a repository by its commit.",
     why=(

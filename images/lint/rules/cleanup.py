@@ -9,16 +9,15 @@ from posixpath import basename, join, normpath
 
 from images.lint import caches
 from images.lint.caches import Cache
-from images.lint.model import Command, Finding, Instruction, Recipe, Setting, Severity
+from images.lint.model import Command, Instruction, Recipe, Setting, Severity
 from images.lint.packages import install_of
-from images.lint.rules.rule import DIGEST, Example, Rule
+from images.lint.rules.rule import DIGEST, Example, Mistake, Rule
 from images.lint.shell import option_value
 
-ID = "D-CLEANUP"
 _FIX = "do both in one RUN, or fetch and build in a stage of its own and COPY --from what is needed"
 
 
-def check(recipe: Recipe, _: Setting) -> Iterator[Finding]:
+def check(recipe: Recipe, _: Setting) -> Iterator[Mistake]:
     made: dict[str, int] = {}  # path → line of what made it
     filled: dict[Cache, int] = {}
     installed: dict[str, int] = {}
@@ -34,9 +33,18 @@ def check(recipe: Recipe, _: Setting) -> Iterator[Finding]:
                 installed |= {package.name: command.line for package in install.packages}
 
 
+def never_cleared(recipe: Recipe, setting: Setting, wanted: frozenset[Cache]) -> Iterator[tuple[Cache, int]]:
+    """Caches that stay in a layer, with the line that fills each. One that a later layer clears is this rule's."""
+    lines = {mistake.line for mistake in check(recipe, setting)}
+    late = [command for run in recipe.image for command in run.commands if command.line in lines]
+    for cache, line in caches.left_in(recipe.image, wanted):
+        if not any(caches.clears(cache, command) for command in late):
+            yield cache, line
+
+
 def _of_run(
     run: Instruction, made: dict[str, int], filled: dict[Cache, int], installed: dict[str, int]
-) -> Iterator[Finding]:
+) -> Iterator[Mistake]:
     own = _paths(run)
     own_caches = {caches.filled_by(command) for command in run.commands}
     own_packages = {p.name for c in run.commands if (install := install_of(c)) for p in install.packages}
@@ -48,21 +56,23 @@ def _of_run(
                 hit = hit or _cache_before(path, filled, own_caches)
                 if hit:
                     message = f"{word.text} was made by line {hit}, in an earlier layer: removing it here saves nothing"
-                    yield Finding(ID, Severity.WARNING, word.line, message, _FIX)
+                    yield Mistake(word.line, message, _FIX)
         elif (cache := caches.emptied_by(command)) in filled and cache not in own_caches and cache:
-            message = (
+            yield Mistake(
+                command.line,
                 f"{cache.leaves} was filled by line {filled[cache]}, in an earlier layer: clearing it here saves "
-                "nothing"
+                "nothing",
+                cache.fix,
             )
-            yield Finding(ID, Severity.WARNING, command.line, message, cache.fix)
         elif command.program in {"apt-get", "apt", "yum", "dnf"} and command.has("purge", "remove", "erase"):
             gone = [w.text for w in command.arguments if w.text in installed and w.text not in own_packages]
             if gone:
-                message = (
+                yield Mistake(
+                    command.line,
                     f"{', '.join(gone)} came with line {installed[gone[0]]}, in an earlier layer: removing it "
-                    "here saves nothing"
+                    "here saves nothing",
+                    _FIX,
                 )
-                yield Finding(ID, Severity.WARNING, command.line, message, _FIX)
 
 
 def _made_before(path: str, made: dict[str, int], own: dict[str, int]) -> int | None:
@@ -118,7 +128,7 @@ def _fetched(command: Command) -> Iterator[str]:
 
 
 RULE = Rule(
-    id=ID,
+    id="D-CLEANUP",
     number="E7",
     title="Cleanup in a later layer",
     says="What a layer should not keep is removed in the same RUN, or was never in it.",

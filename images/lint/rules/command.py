@@ -4,26 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from images.lint.model import Finding, Recipe, Role, Setting, Severity
-from images.lint.rules.rule import DIGEST, Example, Rule
-
-ID = "D-COMMAND"
+from images.lint.model import Recipe, Role, Setting, Severity
+from images.lint.rules.rule import DIGEST, Example, Mistake, Rule
 
 
-def check(recipe: Recipe, setting: Setting) -> Iterator[Finding]:
+def check(recipe: Recipe, setting: Setting) -> Iterator[Mistake]:
     if setting.role is not Role.BATCH:
         return
     if not any(instruction.keyword in {"CMD", "ENTRYPOINT"} for instruction in recipe.image):
-        message = (
-            "an image for batch jobs has neither ENTRYPOINT nor CMD: a job would start the base's shell and end at once"
-        )
-        yield Finding(
-            ID, Severity.ERROR, recipe.stages[-1].line, message, 'end with ENTRYPOINT ["python", "train.py"], or CMD'
+        yield Mistake(
+            recipe.stages[-1].line,
+            "an image for batch jobs has neither ENTRYPOINT nor CMD: a job would start the base's shell and end "
+            "at once",
+            'end with ENTRYPOINT ["python", "train.py"], or CMD',
         )
 
 
 RULE = Rule(
-    id=ID,
+    id="D-COMMAND",
     number="E22",
     title="No command in an image for batch",
     says="An image for unattended runs says what it runs (--role batch).",

@@ -5,29 +5,27 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from images.lint.context import copies_everything
-from images.lint.model import Finding, Recipe, Setting, Severity
-from images.lint.rules.rule import DIGEST, Example, Rule
-
-ID = "D-CONTEXT"
+from images.lint.model import Recipe, Setting, Severity
+from images.lint.rules.rule import DIGEST, Example, Mistake, Rule
 
 
-def check(recipe: Recipe, setting: Setting) -> Iterator[Finding]:
+def check(recipe: Recipe, setting: Setting) -> Iterator[Mistake]:
     if setting.has_ignore_file is not False:
         return
     for stage in recipe.stages:
         for instruction in stage.instructions:
             if copies_everything(instruction):
-                message = "the whole folder is copied, and there is no .dockerignore: history, data and keys go with it"
-                fix = (
+                yield Mistake(
+                    instruction.line,
+                    "the whole folder is copied, and there is no .dockerignore: history, data and keys go with it",
                     "write a .dockerignore that begins with * and lets back in what the build needs (--context "
-                    "names the folder)"
+                    "names the folder)",
                 )
-                yield Finding(ID, Severity.WARNING, instruction.line, message, fix)
                 return
 
 
 RULE = Rule(
-    id=ID,
+    id="D-CONTEXT",
     number="E16",
     title="No ignore file",
     says="A build that copies its whole context has an ignore file.",

@@ -7,15 +7,14 @@ from collections.abc import Iterator
 
 from compat.tables import toolkits
 from images.lint.bases import is_cuda_base, parse_reference
-from images.lint.model import Finding, Recipe, Setting, Severity
-from images.lint.rules.rule import DIGEST, IMAGE_FILES, Example, Rule
+from images.lint.model import Recipe, Setting, Severity
+from images.lint.rules.rule import DIGEST, IMAGE_FILES, Example, Mistake, Rule
 from images.lint.sources import image_references
 
-ID = "D-DELETED"
 _MAJORS_KEPT = 2  # NVIDIA's policy keeps the newest two majors
 
 
-def check(recipe: Recipe, _: Setting) -> Iterator[Finding]:
+def check(recipe: Recipe, _: Setting) -> Iterator[Mistake]:
     for text, line in image_references(recipe):
         reference = parse_reference(text)
         if reference is None or reference.digest or not is_cuda_base(reference):
@@ -25,21 +24,21 @@ def check(recipe: Recipe, _: Setting) -> Iterator[Finding]:
             continue
         name = f"{reference.name}:{reference.tag}"
         if int(major[1]) <= newest_major() - _MAJORS_KEPT:
-            message = (
+            yield Mistake(
+                line,
                 f"NVIDIA deletes tags six months after the end of support, and CUDA {major[1]} has ended: {name} "
-                "may be gone"
-            )
-            fix = (
+                "may be gone",
                 "take a base of a supported CUDA line by digest, or start from a slim OS; keep a mirror of what "
-                "must stay"
+                "must stay",
             )
-            yield Finding(ID, Severity.ERROR, line, message, fix)
         else:
-            message = f"NVIDIA deletes tags six months after the end of support: {name} will be gone one day"
-            fix = (
-                "pin it by digest in a lock with its expected end, and keep a mirror if the image must be rebuilt later"
+            yield Mistake(
+                line,
+                f"NVIDIA deletes tags six months after the end of support: {name} will be gone one day",
+                "pin it by digest in a lock with its expected end, and keep a mirror if the image must be rebuilt "
+                "later",
+                Severity.WARNING,
             )
-            yield Finding(ID, Severity.WARNING, line, message, fix)
 
 
 def newest_major() -> int:
@@ -48,7 +47,7 @@ def newest_major() -> int:
 
 
 RULE = Rule(
-    id=ID,
+    id="D-DELETED",
     number="E3",
     title="Tag that will be deleted",
     says="A base whose publisher deletes tags (nvidia/cuda, on Docker Hub and NGC) is locked by digest, or mirrored.",

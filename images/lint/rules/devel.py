@@ -5,26 +5,24 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from images.lint.bases import is_devel, parse_reference
-from images.lint.model import Finding, Recipe, Setting, Severity
-from images.lint.rules.rule import DIGEST, IMAGE_FILES, Example, Rule
-
-ID = "D-DEVEL"
+from images.lint.model import Recipe, Setting, Severity
+from images.lint.rules.rule import DIGEST, IMAGE_FILES, Example, Mistake, Rule
 
 
-def check(recipe: Recipe, _: Setting) -> Iterator[Finding]:
+def check(recipe: Recipe, _: Setting) -> Iterator[Mistake]:
     base = recipe.base
     reference = parse_reference(base.base) if base and base.is_base_known else None
     if base and reference and is_devel(reference):
-        message = f"{reference.name}:{reference.tag} brings compilers, headers and static libraries into the image"
-        fix = (
+        yield Mistake(
+            base.line,
+            f"{reference.name}:{reference.tag} brings compilers, headers and static libraries into the image",
             "build on it in a stage of its own, and end on the base or runtime flavour or a slim OS; "
-            "if kernels are compiled at run time, waive this with that reason"
+            "if kernels are compiled at run time, waive this with that reason",
         )
-        yield Finding(ID, Severity.WARNING, base.line, message, fix)
 
 
 RULE = Rule(
-    id=ID,
+    id="D-DEVEL",
     number="E10",
     title="devel base in the last stage",
     says="The image does not stand on a devel flavour of CUDA.",

@@ -5,11 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from images.lint.model import Command, Finding, Instruction, Recipe, Role, Setting, Severity
+from images.lint.model import Command, Instruction, Recipe, Role, Setting, Severity
 from images.lint.packages import Manager, install_of
-from images.lint.rules.rule import DIGEST, IMAGE_FILES, Example, Rule
+from images.lint.rules.rule import DIGEST, IMAGE_FILES, Example, Mistake, Rule
 
-ID = "D-DRIVER"
 _PACKAGES = re.compile(
     r"nvidia-(driver|headless|dkms|kernel-(common|source|open)|utils|compute-utils|open|opengl|fabricmanager)([-_.\w${}]*)"
     r"|nvidia-\d{3}([-_.\w]*)|nvidia-\$\w*|nvidia-current|cuda-drivers([-_.\w]*)|libcuda1([-_.\w]*)|xserver-xorg-video-nvidia[-\w]*"
@@ -24,7 +23,7 @@ _ONLY_NAMES = frozenset({"wget", "curl", "chmod", "rm", "mv", "cp", "ls", "echo"
 _FIX = "leave it out: the container runtime, --nv or CDI brings the host's driver in when the container starts"
 
 
-def check(recipe: Recipe, setting: Setting) -> Iterator[Finding]:
+def check(recipe: Recipe, setting: Setting) -> Iterator[Mistake]:
     if setting.role is Role.DRIVER:
         return
     for instruction in recipe.image:
@@ -35,41 +34,40 @@ def check(recipe: Recipe, setting: Setting) -> Iterator[Finding]:
             yield from _copied(instruction)
 
 
-def _of_command(command: Command) -> Iterator[Finding]:
+def _of_command(command: Command) -> Iterator[Mistake]:
     install = install_of(command)
     if install and install.manager in {Manager.APT, Manager.RPM}:
         for package in install.packages:
             if _PACKAGES.fullmatch(package.name):
                 also = " (the meta-package brings one)" if package.name.startswith("cuda") else ""
-                message = (
-                    f"{package.name} installs a driver{also}: it hides the host's, and fails as soon as the two differ"
+                yield Mistake(
+                    package.word.line,
+                    f"{package.name} installs a driver{also}: it hides the host's, and fails as soon as the two differ",
+                    _FIX,
                 )
-                yield Finding(ID, Severity.ERROR, package.word.line, message, _FIX)
         return
     if command.program in _ONLY_NAMES:
         return
     if run := [word for word in command.words[:3] if _INSTALLER.search(word.text)]:
         message = "the driver's installer runs while the image is built: its libraries hide those of the host"
-        yield Finding(ID, Severity.ERROR, run[0].line, message, _FIX)
+        yield Mistake(run[0].line, message, _FIX)
     if toolkit := [word for word in command.words[:2] if _TOOLKIT.search(word.text)]:
         texts = " ".join(command.texts)
         if "--driver" in texts or ("--silent" in texts and "--toolkit" not in texts):
             message = "the toolkit's installer also installs the driver that it carries"
-            yield Finding(
-                ID, Severity.ERROR, toolkit[0].line, message, f"add --toolkit to it, without --driver; {_FIX}"
-            )
+            yield Mistake(toolkit[0].line, message, f"add --toolkit to it, without --driver; {_FIX}")
 
 
-def _copied(instruction: Instruction) -> Iterator[Finding]:
+def _copied(instruction: Instruction) -> Iterator[Mistake]:
     for word in instruction.words:
         if _LIBRARY.search(word.text) and "/stubs/" not in word.text:
             message = f"{word.text} is a part of the driver: in an image it hides the host's"
-            yield Finding(ID, Severity.ERROR, word.line, message, _FIX)
+            yield Mistake(word.line, message, _FIX)
             return
 
 
 RULE = Rule(
-    id=ID,
+    id="D-DRIVER",
     number="E12",
     title="Driver in an image",
     says="An image has no driver: no driver package, no installer run, no libcuda.",

@@ -5,31 +5,27 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from images.lint.frameworks import is_framework, python_installs
-from images.lint.model import Finding, Recipe, Setting, Severity
-from images.lint.rules.rule import DIGEST, IMAGE_FILES, Example, Rule
-
-ID = "D-FRAMEWORK"
+from images.lint.model import Recipe, Setting, Severity
+from images.lint.rules.rule import DIGEST, IMAGE_FILES, Example, Mistake, Rule
 
 
-def check(recipe: Recipe, _: Setting) -> Iterator[Finding]:
+def check(recipe: Recipe, _: Setting) -> Iterator[Mistake]:
     for install in python_installs(recipe):
         if install.has_constraints:
             continue
         for package in install.packages:
             if is_framework(package) and not package.is_pinned:
-                message = (
+                yield Mistake(
+                    package.word.line,
                     f"{package.name} has no exact version: the newest one may need a CUDA that the driver does "
-                    "not reach"
-                )
-                fix = (
+                    "not reach",
                     f"write {package.name}{'=' if install.manager == 'conda' else '=='}<version>, or install from "
-                    "a lock file"
+                    "a lock file",
                 )
-                yield Finding(ID, Severity.ERROR, package.word.line, message, fix)
 
 
 RULE = Rule(
-    id=ID,
+    id="D-FRAMEWORK",
     number="E4",
     title="Framework not pinned",
     says="TensorFlow, PyTorch, JAX, CuPy and their like are installed in one exact version.",

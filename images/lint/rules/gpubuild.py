@@ -4,28 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from images.lint.model import Finding, Kind, Recipe, Setting, Severity
-from images.lint.rules.rule import ALL_FILES, Example, Rule
-
-ID = "D-GPUBUILD"
+from images.lint.model import Kind, Recipe, Setting, Severity
+from images.lint.rules.rule import ALL_FILES, Example, Mistake, Rule
 
 
-def check(recipe: Recipe, _: Setting) -> Iterator[Finding]:
+def check(recipe: Recipe, _: Setting) -> Iterator[Mistake]:
     for stage in recipe.stages:
         for instruction in stage.instructions:
             for command in instruction.commands:
                 if command.program == "nvidia-docker" and command.has("build"):
                     message = "nvidia-docker gives no GPU to a build: it only passes the call on"
                     fix = "docker build; whatever needs a GPU is checked when the container runs"
-                    yield Finding(ID, Severity.WARNING, command.line, message, fix)
+                    yield Mistake(command.line, message, fix)
                 elif command.program == "nvidia-smi" and instruction.keyword == "RUN":
                     message = "nvidia-smi runs while the image is built, where no GPU and no driver is"
                     fix = "take it out; check the GPU when the container starts"
-                    yield Finding(ID, Severity.WARNING, command.line, message, fix)
+                    yield Mistake(command.line, message, fix)
 
 
 RULE = Rule(
-    id=ID,
+    id="D-GPUBUILD",
     number="E24",
     title="Build that counts on a GPU",
     says="An image is built without a GPU.",

@@ -6,11 +6,10 @@ import re
 from collections.abc import Iterator
 
 from images.lint.containers import APPTAINER, calls
-from images.lint.model import Finding, Kind, Recipe, Setting, Severity, Word
-from images.lint.rules.rule import ALL_FILES, Example, Rule
+from images.lint.model import Kind, Recipe, Setting, Severity, Word
+from images.lint.rules.rule import ALL_FILES, Example, Mistake, Rule
 from images.lint.variables import set_variables
 
-ID = "D-HOST"
 _SITE = re.compile(
     r"(^|[:=,\"'])(/(software|sw|apps|app|cm/shared|share|nfs|gpfs|lustre|cvmfs|opt/(apps|ohpc|modules|software|sw)|hpc|soft"
     r"|packages|modules|usr/local/(apps|software))/[^:,\"']*)"
@@ -19,26 +18,26 @@ _CUDA = re.compile(r"cuda|cudnn|nvidia", re.IGNORECASE)
 _FIX = "put CUDA into the image, and take nothing but the driver from the host (--nv)"
 
 
-def check(recipe: Recipe, _: Setting) -> Iterator[Finding]:
+def check(recipe: Recipe, _: Setting) -> Iterator[Mistake]:
     if recipe.kind is not Kind.SCRIPT:
         for name, word in set_variables(recipe):
             if path := _site_cuda(word.text):
                 message = f"{name} names {path}, a folder of one site's hosts: elsewhere the image does not work"
-                yield Finding(ID, Severity.ERROR, word.line, message, _FIX)
+                yield Mistake(word.line, message, _FIX)
     for _command, words in calls(recipe, APPTAINER, "run", "exec", "shell", "instance"):
         for bound in _bound(words):
             if _CUDA.search(bound.text.partition(":")[0]) and not bound.text.startswith("/usr/local/nvidia"):
                 message = f"{bound.text} binds the host's CUDA into the container: the image works on this host alone"
-                yield Finding(ID, Severity.ERROR, bound.line, message, _FIX)
+                yield Mistake(bound.line, message, _FIX)
     uses_container = any(command.program in APPTAINER for command in recipe.commands)
     for command in recipe.commands:
         texts = command.texts
         if command.program == "load" and texts[1:2] == ("module",):
             fix = f"module load {' '.join(texts[2:])}; better, no module: CUDA is in the image"
-            yield Finding(ID, Severity.ERROR, command.line, '"load module" is no command: the word order is wrong', fix)
+            yield Mistake(command.line, '"load module" is no command: the word order is wrong', fix)
         elif command.program in {"module", "ml"} and uses_container and any(_CUDA.search(text) for text in texts[1:]):
             message = "a CUDA module is loaded for a container: a hidden need of one site, and of the order of lines"
-            yield Finding(ID, Severity.WARNING, command.line, message, _FIX)
+            yield Mistake(command.line, message, _FIX, Severity.WARNING)
 
 
 def _site_cuda(value: str) -> str:
@@ -55,7 +54,7 @@ def _bound(words: tuple[Word, ...]) -> Iterator[Word]:
 
 
 RULE = Rule(
-    id=ID,
+    id="D-HOST",
     number="E29",
     title="CUDA of the host",
     says="An image brings its CUDA; it names no folder of a site, and needs no environment module.",

@@ -45,41 +45,14 @@ from images.lint.rules import (
 from images.lint.rules.rule import Rule
 
 GPU_RULES: Final[tuple[Rule, ...]] = (
-    base.RULE,
-    latest.RULE,
-    deleted.RULE,
-    framework.RULE,
-    libraries.RULE,
-    tensorflow.RULE,
-    cleanup.RULE,
-    cache.RULE,
-    sources.RULE,
-    devel.RULE,
-    twice.RULE,
-    driver.RULE,
-    kmod.RULE,
-    order.RULE,
-    context.RULE,
-    requirements.RULE,
-    pci.RULE,
-    visible.RULE,
-    secret.RULE,
-    root.RULE,
-    command.RULE,
-    name.RULE,
-    gpubuild.RULE,
-    port.RULE,
-    nv.RULE,
-    host.RULE,
-    archive.RULE,
-    kernel.RULE,
-)
+    base.RULE, latest.RULE, deleted.RULE, framework.RULE, libraries.RULE, tensorflow.RULE, cleanup.RULE, cache.RULE,
+    sources.RULE, devel.RULE, twice.RULE, driver.RULE, kmod.RULE, order.RULE, context.RULE, requirements.RULE, pci.RULE,
+    visible.RULE, secret.RULE, root.RULE, command.RULE, name.RULE, gpubuild.RULE, port.RULE, nv.RULE, host.RULE,
+    archive.RULE, kernel.RULE,
+)  # fmt: skip
 GENERAL_RULES: Final[tuple[Rule, ...]] = (
-    pipe.RULE,
-    checksum.RULE,
-    support.RULE,
-    lists.RULE,
-)
+    pipe.RULE, checksum.RULE, support.RULE, lists.RULE,
+)  # fmt: skip
 ALL_RULES: Final = (*GPU_RULES, *GENERAL_RULES)
 
 BY_ID: Final = MappingProxyType({rule.id: rule for rule in ALL_RULES})

@@ -5,15 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from images.lint.model import Finding, Kind, Recipe, Setting, Severity
-from images.lint.rules.rule import ALL_FILES, Example, Rule
+from images.lint.model import Kind, Recipe, Setting, Severity
+from images.lint.rules.rule import ALL_FILES, Example, Mistake, Rule
 from images.lint.shell import option_value
 
-ID = "D-KERNEL"
 _BASE = frozenset({"$CONDA_DIR", "${CONDA_DIR}", "/opt/conda", "/usr", "/usr/local", "$CONDA_PREFIX"})
 
 
-def check(recipe: Recipe, _: Setting) -> Iterator[Finding]:
+def check(recipe: Recipe, _: Setting) -> Iterator[Mistake]:
     for command in recipe.commands:
         if not re.fullmatch(r"python[\d.]*|ipykernel|ipython[\d.]*", command.program):
             continue
@@ -31,11 +30,11 @@ def check(recipe: Recipe, _: Setting) -> Iterator[Finding]:
             )
         if wrong:
             fix = "python -m ipykernel install --user --name <environment>; kernels for all are declared in the image"
-            yield Finding(ID, Severity.ERROR, command.line, "; ".join(wrong), fix)
+            yield Mistake(command.line, "; ".join(wrong), fix)
 
 
 RULE = Rule(
-    id=ID,
+    id="D-KERNEL",
     number="E35",
     title="Kernel registered wrongly",
     says="A kernel is registered with `ipykernel install`, for its user, or is declared in the image.",

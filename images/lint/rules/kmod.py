@@ -5,15 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from images.lint.model import Command, Finding, Recipe, Role, Setting, Severity
-from images.lint.rules.rule import DIGEST, IMAGE_FILES, Example, Rule
+from images.lint.model import Command, Recipe, Role, Setting, Severity
+from images.lint.rules.rule import DIGEST, IMAGE_FILES, Example, Mistake, Rule
 
-ID = "D-KMOD"
 _MODULE = re.compile(r"\.ko(\.(xz|zst|gz))?$|\.ko\*$")
 _FIX = "build and load it in a driver image or a node's boot unit, for the kernel that the node runs (--role driver)"
 
 
-def check(recipe: Recipe, setting: Setting) -> Iterator[Finding]:
+def check(recipe: Recipe, setting: Setting) -> Iterator[Mistake]:
     if setting.role is Role.DRIVER:
         return
     for instruction in recipe.image:
@@ -21,13 +20,13 @@ def check(recipe: Recipe, setting: Setting) -> Iterator[Finding]:
             modules = [word for word in instruction.words if _is_module(word.text)]
             if modules:
                 message = f"{modules[0].text} is a kernel module: it loads only into the kernel that it was built for"
-                yield Finding(ID, Severity.ERROR, modules[0].line, message, _FIX)
+                yield Mistake(modules[0].line, message, _FIX)
         said: set[str] = set()  # each thing once for an instruction
         for command in instruction.commands:
             message = _of_command(command)
             if message and message not in said:
                 said.add(message)
-                yield Finding(ID, Severity.ERROR, command.line, message, _FIX)
+                yield Mistake(command.line, message, _FIX)
 
 
 def _is_module(text: str) -> bool:
@@ -55,7 +54,7 @@ def _of_command(command: Command) -> str:
 
 
 RULE = Rule(
-    id=ID,
+    id="D-KMOD",
     number="E13",
     title="Kernel module in an application image",
     says="Only a driver image builds, holds or loads kernel modules.",

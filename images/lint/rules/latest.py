@@ -7,23 +7,22 @@ from collections.abc import Iterator
 
 from images.lint.bases import parse_reference
 from images.lint.containers import APPTAINER, DOCKER
-from images.lint.model import Finding, Kind, Recipe, Setting, Severity
-from images.lint.rules.rule import ALL_FILES, DIGEST, Example, Rule
+from images.lint.model import Kind, Recipe, Setting, Severity
+from images.lint.rules.rule import ALL_FILES, DIGEST, Example, Mistake, Rule
 from images.lint.sources import image_references
 
-ID = "D-LATEST"
 _MOVING = re.compile(
     r"(?:^|[-_.])(latest|nightly|edge|devel-latest)(?:[-_.]|$)|^(main|master|stable|dev|rolling|current)$"
 )
 
 
-def check(recipe: Recipe, _: Setting) -> Iterator[Finding]:
+def check(recipe: Recipe, _: Setting) -> Iterator[Mistake]:
     for text, line in [*image_references(recipe), *_run_by_scripts(recipe)]:
         reference = parse_reference(text)
         if reference and _MOVING.search(reference.tag or "") and not reference.digest:
             message = f'the tag "{reference.tag}" of {reference.name} moves by design: nobody can say which image runs'
             fix = f"name a release and its digest: {reference.name}:<release>@sha256:…"
-            yield Finding(ID, Severity.ERROR, line, message, fix)
+            yield Mistake(line, message, fix)
 
 
 def _run_by_scripts(recipe: Recipe) -> Iterator[tuple[str, int]]:
@@ -37,7 +36,7 @@ def _run_by_scripts(recipe: Recipe) -> Iterator[tuple[str, int]]:
 
 
 RULE = Rule(
-    id=ID,
+    id="D-LATEST",
     number="E2",
     title="Moving tag",
     says="No image is named by latest, nightly or another tag that its publisher moves.",

@@ -6,17 +6,16 @@ import re
 from collections.abc import Iterator
 
 from images.lint.bases import known_image
-from images.lint.model import Finding, Recipe, Setting, Severity
+from images.lint.model import Recipe, Setting, Severity
 from images.lint.packages import Install, Manager, installs
-from images.lint.rules.rule import DIGEST, IMAGE_FILES, Example, Rule
+from images.lint.rules.rule import DIGEST, IMAGE_FILES, Example, Mistake, Rule
 
-ID = "D-LIBRARIES"
 _LIBRARY = re.compile(r"(lib)?(cudnn|nccl)(\d+)?(-dev|-devel|-headers)?(-cuda-\d+)?|nvidia-(cudnn|nccl)-cu\d+")
 _TOOLKIT = re.compile(r"cudatoolkit|cuda-version|cuda-toolkit|cuda-runtime|pytorch-cuda|cuda|cuda-libraries")
 _NAMED = re.compile(r"cuda-[\w-]*?-?\d+-\d+|cuda-\d+-\d+")  # apt: the line is in the name
 
 
-def check(recipe: Recipe, _: Setting) -> Iterator[Finding]:
+def check(recipe: Recipe, _: Setting) -> Iterator[Mistake]:
     base = known_image(recipe.base.base) if recipe.base and recipe.base.is_base_known else None
     found = [install for run in recipe.image if run.keyword == "RUN" for install in installs(run.commands)]
     pinned = {install.environment for install in found if _pins_toolkit(install)}
@@ -30,7 +29,7 @@ def check(recipe: Recipe, _: Setting) -> Iterator[Finding]:
                 )
                 sign = "==" if install.manager in {Manager.PIP, Manager.UV} else "="
                 fix = f"write {package.name}{sign}<version that was built for this CUDA line>"
-                yield Finding(ID, Severity.ERROR, package.word.line, message, fix)
+                yield Mistake(package.word.line, message, fix)
 
 
 def _pins_toolkit(install: Install) -> bool:
@@ -41,7 +40,7 @@ def _pins_toolkit(install: Install) -> bool:
 
 
 RULE = Rule(
-    id=ID,
+    id="D-LIBRARIES",
     number="E5",
     title="cuDNN or NCCL not pinned",
     says="Where the CUDA toolkit has a version, cuDNN and NCCL have theirs.",

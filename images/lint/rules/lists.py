@@ -6,11 +6,10 @@ from collections.abc import Iterator
 from typing import Final
 
 from images.lint import caches
-from images.lint.model import Finding, Kind, Recipe, Setting, Severity
+from images.lint.model import Kind, Recipe, Setting, Severity
 from images.lint.rules import cleanup
-from images.lint.rules.rule import DIGEST, IMAGE_FILES, Example, Rule
+from images.lint.rules.rule import DIGEST, IMAGE_FILES, Example, Mistake, Rule
 
-ID = "D-LISTS"
 _IN_POST: Final = {
     caches.APT: "end %post with rm -rf /var/lib/apt/lists/*",
     caches.RPM: "end %post with dnf clean all",
@@ -18,22 +17,14 @@ _IN_POST: Final = {
 }
 
 
-def check(recipe: Recipe, setting: Setting) -> Iterator[Finding]:
-    # Cleared in a later layer: D-CLEANUP says what is wrong with that.
-    lines = {finding.line for finding in cleanup.check(recipe, setting)}
-    late = [command for run in recipe.image for command in run.commands if command.line in lines]
-    for run in recipe.image:
-        if run.keyword != "RUN":
-            continue
-        for cache, line in caches.left_by(run, caches.LIGHT, {}).items():
-            if not any(caches.clears(cache, command) for command in late):
-                message = f"the image keeps {cache.leaves}: tens of MB, and out of date tomorrow"
-                fix = _IN_POST[cache] if recipe.kind is Kind.DEFINITION else cache.fix
-                yield Finding(ID, Severity.WARNING, line, message, fix)
+def check(recipe: Recipe, setting: Setting) -> Iterator[Mistake]:
+    for cache, line in cleanup.never_cleared(recipe, setting, caches.LIGHT):
+        message = f"the image keeps {cache.leaves}: tens of MB, and out of date tomorrow"
+        yield Mistake(line, message, _IN_POST[cache] if recipe.kind is Kind.DEFINITION else cache.fix)
 
 
 RULE = Rule(
-    id=ID,
+    id="D-LISTS",
     title="Package lists in a layer",
     says="apt, dnf, yum, zypper and apk leave no lists and no cache in a layer.",
     why=(

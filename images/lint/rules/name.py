@@ -6,14 +6,13 @@ import re
 from collections.abc import Iterator
 
 from images.lint.containers import DOCKER, calls, image_at
-from images.lint.model import Command, Finding, Kind, Recipe, Setting, Severity, Word
-from images.lint.rules.rule import Example, Rule
+from images.lint.model import Command, Kind, Recipe, Setting, Severity, Word
+from images.lint.rules.rule import Example, Mistake, Rule
 
-ID = "D-NAME"
 _ID = re.compile(r"(sha256:)?[0-9a-f]{12}([0-9a-f]{52})?")
 
 
-def check(recipe: Recipe, _: Setting) -> Iterator[Finding]:
+def check(recipe: Recipe, _: Setting) -> Iterator[Mistake]:
     tagged: dict[str, str] = {}  # repository → the name that was just given
     for command, words in calls(recipe, DOCKER, "build", "run", "create", "commit", "tag", "push"):
         match next(word.text for word in command.arguments if not word.text.startswith("-")):
@@ -23,46 +22,46 @@ def check(recipe: Recipe, _: Setting) -> Iterator[Finding]:
                 yield from _run(command, words)
             case "commit":
                 fix = "write a Dockerfile, and build it"
-                yield Finding(ID, Severity.WARNING, command.line, "an image made by hand cannot be made again", fix)
+                yield Mistake(command.line, "an image made by hand cannot be made again", fix, Severity.WARNING)
             case "tag":
                 yield from _tag(command, words, tagged)
             case _:
                 yield from _push(command, words, tagged)
 
 
-def _build(command: Command, words: tuple[Word, ...], tagged: dict[str, str]) -> Iterator[Finding]:
+def _build(command: Command, words: tuple[Word, ...], tagged: dict[str, str]) -> Iterator[Mistake]:
     names = [name for name in _values(words, "-t", "--tag") if name]
     texts = [word.text for word in words]
     if not names and not any(re.match(r"--(iidfile|output|metadata-file|push|check)|-o$", text) for text in texts):
         fix = "docker build -t registry/repository:version …; use the digest that the push prints"
-        yield Finding(ID, Severity.WARNING, command.line, "the image that is built has no name", fix)
+        yield Mistake(command.line, "the image that is built has no name", fix, Severity.WARNING)
     tagged |= {_repository(name): name for name in names}
 
 
-def _run(command: Command, words: tuple[Word, ...]) -> Iterator[Finding]:
+def _run(command: Command, words: tuple[Word, ...]) -> Iterator[Mistake]:
     at = image_at(command.program, words)
     if at is not None and _ID.fullmatch(words[at].text):
         message = f"{words[at].text} is an id of this host's store: no other host, and no later build, knows it"
-        yield Finding(ID, Severity.WARNING, words[at].line, message, "run repository@sha256:…")
+        yield Mistake(words[at].line, message, "run repository@sha256:…", Severity.WARNING)
 
 
-def _tag(command: Command, words: tuple[Word, ...], tagged: dict[str, str]) -> Iterator[Finding]:
+def _tag(command: Command, words: tuple[Word, ...], tagged: dict[str, str]) -> Iterator[Mistake]:
     plain = [word.text for word in words if not word.text.startswith("-")]
     if len(plain) != 2:
         return
     source, target = plain
     if _ID.fullmatch(target) or (target in tagged.values() and source not in tagged.values()):
         message = f"docker tag takes the source first: this gives the name {target} to {source}"
-        yield Finding(ID, Severity.ERROR, command.line, message, f"docker tag {target} {source}")
+        yield Mistake(command.line, message, f"docker tag {target} {source}")
     tagged[_repository(target)] = target
 
 
-def _push(command: Command, words: tuple[Word, ...], tagged: dict[str, str]) -> Iterator[Finding]:
+def _push(command: Command, words: tuple[Word, ...], tagged: dict[str, str]) -> Iterator[Mistake]:
     name = next((word.text for word in words if not word.text.startswith("-")), "")
     given = tagged.get(name)
     if given and given != name:
         message = f"{name} is pushed without the tag that was just set: that pushes latest"
-        yield Finding(ID, Severity.ERROR, command.line, message, f"docker push {given}")
+        yield Mistake(command.line, message, f"docker push {given}")
 
 
 def _values(words: tuple[Word, ...], *options: str) -> Iterator[str]:
@@ -78,7 +77,7 @@ def _repository(name: str) -> str:
 
 
 RULE = Rule(
-    id=ID,
+    id="D-NAME",
     number="E23",
     title="Image without a name",
     says="An image has a recipe and a name; what is pushed, tagged and run is the same one.",

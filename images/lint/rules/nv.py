@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from images.lint.containers import APPTAINER, calls, image_at
-from images.lint.model import Finding, Kind, Recipe, Setting, Severity
-from images.lint.rules.rule import ALL_FILES, Example, Rule
+from images.lint.model import Kind, Recipe, Setting, Severity
+from images.lint.rules.rule import ALL_FILES, Example, Mistake, Rule
 
-ID = "D-NV"
 _OPTIONS = frozenset({"--nv", "--nvccli", "--rocm"})
 
 
-def check(recipe: Recipe, _: Setting) -> Iterator[Finding]:
+def check(recipe: Recipe, _: Setting) -> Iterator[Mistake]:
     for command, words in calls(recipe, APPTAINER, "run", "exec", "shell"):
         at = image_at(command.program, words)
         late = [word for word in words[at + 1 :] if word.text in _OPTIONS] if at is not None else []
@@ -22,11 +21,11 @@ def check(recipe: Recipe, _: Setting) -> Iterator[Finding]:
             )
             verb = next(word.text for word in command.arguments if not word.text.startswith("-"))
             fix = f"{command.program} {verb} {late[0].text} <image> …: options come before the image"
-            yield Finding(ID, Severity.ERROR, late[0].line, message, fix)
+            yield Mistake(late[0].line, message, fix)
 
 
 RULE = Rule(
-    id=ID,
+    id="D-NV",
     number="E28",
     title="--nv behind the image",
     says="Options of singularity and apptainer come before the image.",

@@ -5,14 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from images.lint.context import copies_everything
-from images.lint.model import Finding, Recipe, Setting, Severity
+from images.lint.model import Recipe, Setting, Severity
 from images.lint.packages import installs, installs_anything
-from images.lint.rules.rule import DIGEST, Example, Rule
-
-ID = "D-ORDER"
+from images.lint.rules.rule import DIGEST, Example, Mistake, Rule
 
 
-def check(recipe: Recipe, _: Setting) -> Iterator[Finding]:
+def check(recipe: Recipe, _: Setting) -> Iterator[Mistake]:
     for stage in recipe.stages:
         copied = None
         for instruction in stage.instructions:
@@ -21,17 +19,17 @@ def check(recipe: Recipe, _: Setting) -> Iterator[Finding]:
             elif copied and instruction.keyword == "RUN":
                 found = next((each for each in installs(instruction.commands) if installs_anything(each)), None)
                 if found:
-                    message = (
+                    yield Mistake(
+                        copied.line,
                         f"everything is copied before line {found.command.line} installs dependencies: "
-                        "each edit of the code installs them again"
+                        "each edit of the code installs them again",
+                        "copy the list of dependencies alone, install, and copy the code last",
                     )
-                    fix = "copy the list of dependencies alone, install, and copy the code last"
-                    yield Finding(ID, Severity.WARNING, copied.line, message, fix)
                     break
 
 
 RULE = Rule(
-    id=ID,
+    id="D-ORDER",
     number="E15",
     title="Everything copied before the dependencies",
     says="Dependencies are installed before the code is copied.",

@@ -4,23 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from images.lint.model import Finding, Recipe, Setting, Severity
-from images.lint.rules.rule import ALL_FILES, DIGEST, Example, Rule
+from images.lint.model import Recipe, Setting, Severity
+from images.lint.rules.rule import ALL_FILES, DIGEST, Example, Mistake, Rule
 from images.lint.variables import set_variables
 
-ID = "D-PCI"
 
-
-def check(recipe: Recipe, _: Setting) -> Iterator[Finding]:
+def check(recipe: Recipe, _: Setting) -> Iterator[Mistake]:
     for name, word in set_variables(recipe):
         if name == "CUDA_VISIBLE_DEVICES" and word.text.strip() in {"PCI_BUS_ID", "FASTEST_FIRST"}:
             message = f"CUDA_VISIBLE_DEVICES={word.text} hides every GPU: that value belongs to CUDA_DEVICE_ORDER"
             fix = f"set CUDA_DEVICE_ORDER={word.text.strip()}, and leave CUDA_VISIBLE_DEVICES to the scheduler"
-            yield Finding(ID, Severity.ERROR, word.line, message, fix)
+            yield Mistake(word.line, message, fix)
 
 
 RULE = Rule(
-    id=ID,
+    id="D-PCI",
     number="E18",
     title="CUDA_VISIBLE_DEVICES=PCI_BUS_ID",
     says="PCI_BUS_ID is a value of CUDA_DEVICE_ORDER.",

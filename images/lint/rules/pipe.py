@@ -6,11 +6,10 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
-from images.lint.model import Command, Finding, Recipe, Setting, Severity
-from images.lint.rules.rule import ALL_FILES, DIGEST, Example, Rule
+from images.lint.model import Command, Recipe, Setting, Severity
+from images.lint.rules.rule import ALL_FILES, DIGEST, Example, Mistake, Rule
 from images.lint.shell import SHELLS
 
-ID = "D-PIPE"
 _FETCHERS: Final = frozenset({"curl", "wget", "aria2c"})
 _LANGUAGES: Final = re.compile(r"python\d?(\.\d+)?|perl|ruby|node|php")
 # `bash -c "$(curl …)"`, `bash <(curl …)`, `eval "$(wget …)"`: the output of a download as text or as a file.
@@ -21,15 +20,16 @@ _FIX: Final = (
 )
 
 
-def check(recipe: Recipe, _: Setting) -> Iterator[Finding]:
+def check(recipe: Recipe, _: Setting) -> Iterator[Mistake]:
     for command in recipe.commands:
         fetcher, line = _fed(command)
         if fetcher:
-            message = (
+            yield Mistake(
+                line,
                 f"{fetcher} feeds {command.program} what a server answers at build time: nobody has seen that code, "
-                "and the next build may run another one"
+                "and the next build may run another one",
+                _FIX,
             )
-            yield Finding(ID, Severity.WARNING, line, message, _FIX)
 
 
 def _fed(command: Command) -> tuple[str, int]:
@@ -61,7 +61,7 @@ def _reads_its_program(command: Command, *, is_shell: bool) -> bool:
 
 
 RULE = Rule(
-    id=ID,
+    id="D-PIPE",
     title="Download piped into an interpreter",
     says="No build and no script runs what a download prints.",
     why=(

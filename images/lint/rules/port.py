@@ -5,13 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from images.lint.containers import DOCKER, calls
-from images.lint.model import Finding, Kind, Recipe, Setting, Severity
-from images.lint.rules.rule import Example, Rule
-
-ID = "D-PORT"
+from images.lint.model import Kind, Recipe, Setting, Severity
+from images.lint.rules.rule import Example, Mistake, Rule
 
 
-def check(recipe: Recipe, _: Setting) -> Iterator[Finding]:
+def check(recipe: Recipe, _: Setting) -> Iterator[Mistake]:
     for _command, words in calls(recipe, DOCKER, "run", "create"):
         for index, word in enumerate(words):
             given = words[index + 1].text if word.text in {"-p", "--publish"} and index + 1 < len(words) else ""
@@ -19,11 +17,11 @@ def check(recipe: Recipe, _: Setting) -> Iterator[Finding]:
             if given.partition("/")[0].isdigit():
                 message = f"-p {given} takes a random port of the host, and listens for the whole network"
                 fix = f"-p 127.0.0.1:{given}:{given}, or the address and port that you mean"
-                yield Finding(ID, Severity.WARNING, word.line, message, fix)
+                yield Mistake(word.line, message, fix)
 
 
 RULE = Rule(
-    id=ID,
+    id="D-PORT",
     number="E25",
     title="Random host port",
     says="A published port names the host's port, and its address.",

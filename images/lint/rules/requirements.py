@@ -5,25 +5,23 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from images.lint.model import Finding, Recipe, Setting, Severity
+from images.lint.model import Recipe, Setting, Severity
 from images.lint.packages import Manager, installs
-from images.lint.rules.rule import ALL_FILES, DIGEST, Example, Rule
-
-ID = "D-REQUIREMENTS"
+from images.lint.rules.rule import ALL_FILES, DIGEST, Example, Mistake, Rule
 
 
-def check(recipe: Recipe, _: Setting) -> Iterator[Finding]:
+def check(recipe: Recipe, _: Setting) -> Iterator[Mistake]:
     for install in installs(recipe.commands):
         if install.manager not in {Manager.PIP, Manager.UV}:
             continue
         for word in install.plain:
             if re.fullmatch(r"[\w./-]*\.(txt|lock|in)", word.text):
                 message = f"pip takes {word.text} for the name of a package: -r is missing"
-                yield Finding(ID, Severity.ERROR, word.line, message, f"pip install -r {word.text}")
+                yield Mistake(word.line, message, f"pip install -r {word.text}")
 
 
 RULE = Rule(
-    id=ID,
+    id="D-REQUIREMENTS",
     number="E17",
     title="requirements.txt without -r",
     says="pip reads a requirements file with -r.",

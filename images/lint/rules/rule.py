@@ -1,4 +1,4 @@
-"""What a rule of the linter is: an id, the number of the mistake, sentences, a check. `index.py` lists them all."""
+"""What a rule of the linter is: an id, sentences, a check and two examples. `index.py` lists them all."""
 
 from __future__ import annotations
 
@@ -8,10 +8,22 @@ from typing import Final
 
 from images.lint.model import Finding, Kind, Recipe, Role, Setting, Severity
 
-Check = Callable[[Recipe, Setting], Iterator[Finding]]
 DIGEST: Final = "sha256:" + "4" * 64  # of the examples
 IMAGE_FILES: Final = frozenset({Kind.DOCKERFILE, Kind.DEFINITION})
 ALL_FILES: Final = frozenset(Kind)
+
+
+@dataclass(frozen=True, slots=True)
+class Mistake:
+    """What a check found at one line: all of a finding that its rule does not know."""
+
+    line: int
+    message: str
+    fix: str
+    severity: Severity | None = None  # None: that of the rule
+
+
+Check = Callable[[Recipe, Setting], Iterator[Mistake]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,3 +52,8 @@ class Rule:
     failing: Example
     kinds: frozenset[Kind] = frozenset({Kind.DOCKERFILE})
     number: str = ""  # of the mistake in the project's list: E7; empty for one that has nothing to do with GPUs
+
+    def findings(self, recipe: Recipe, setting: Setting) -> Iterator[Finding]:
+        """What the rule reports about a file; nothing about a kind of file that it does not look at."""
+        for each in self.check(recipe, setting) if recipe.kind in self.kinds else ():
+            yield Finding(self.id, each.severity or self.severity, each.line, each.message, each.fix)

@@ -7,41 +7,42 @@ from collections.abc import Iterator
 
 from images.inspection.secrets import hide_in, is_harmless
 from images.lint.containers import APPTAINER, DOCKER
-from images.lint.model import Command, Finding, Kind, Recipe, Setting, Severity, Word
-from images.lint.rules.rule import ALL_FILES, DIGEST, Example, Rule
+from images.lint.model import Command, Kind, Recipe, Setting, Severity, Word
+from images.lint.rules.rule import ALL_FILES, DIGEST, Example, Mistake, Rule
 from messages.redaction.names import is_secret
 
-ID = "D-SECRET"
 _LOGS_IN = DOCKER | APPTAINER | {"helm", "oras"}
 _NPM_TOKEN = re.compile(r"_authToken=(?!\$)\S+")
 _FIX = "mount it for the one RUN that needs it: RUN --mount=type=secret,id=NAME …; at run time give it as a secret"
 
 
-def check(recipe: Recipe, _: Setting) -> Iterator[Finding]:
+def check(recipe: Recipe, _: Setting) -> Iterator[Mistake]:
     for stage in recipe.stages:
         for instruction in stage.instructions:
             if instruction.keyword in {"ARG", "ENV"} and recipe.kind is Kind.DOCKERFILE:
                 for name, word in instruction.variables:
                     if is_secret(name) and (instruction.keyword == "ARG" or word.text.strip()):
                         message = f"{instruction.keyword} {name} stays readable in the image's history"
-                        yield Finding(ID, Severity.ERROR, word.line, message, _FIX)
+                        yield Mistake(word.line, message, _FIX)
             for command in instruction.commands:
                 yield from _of_command(command, recipe.kind)
 
 
-def _of_command(command: Command, kind: Kind) -> Iterator[Finding]:
+def _of_command(command: Command, kind: Kind) -> Iterator[Mistake]:
     for name, word in command.variables:
         if is_secret(name) and word.text.strip() and not re.match(r"[\"']?[$`]", word.text):
-            message = (
+            yield Mistake(
+                word.line,
                 f"{name} is written out: it stays in {'the file' if kind is Kind.SCRIPT else 'the image'} for "
-                "everybody to read"
+                "everybody to read",
+                _FIX,
             )
-            yield Finding(ID, Severity.ERROR, word.line, message, _FIX)
     if line := _written_out(command):
-        message = (
-            f"{command.program} gets a secret on its command line: it is in the history and in the list of processes"
+        yield Mistake(
+            line,
+            f"{command.program} gets a secret on its command line: it is in the history and in the list of processes",
+            _FIX,
         )
-        yield Finding(ID, Severity.ERROR, line, message, _FIX)
 
 
 def _written_out(command: Command) -> int | None:
@@ -73,7 +74,7 @@ def _text_at(words: tuple[Word, ...], index: int) -> str:
 
 
 RULE = Rule(
-    id=ID,
+    id="D-SECRET",
     number="E20",
     title="Secret in ARG, ENV or a command",
     says="No secret is a build argument, a variable of the image, or a word of a command.",

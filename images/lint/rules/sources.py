@@ -6,11 +6,10 @@ import re
 from collections.abc import Iterator
 from posixpath import basename
 
-from images.lint.model import Command, Finding, Instruction, Kind, Recipe, Setting, Severity
+from images.lint.model import Command, Instruction, Kind, Recipe, Setting, Severity
 from images.lint.packages import Manager, install_of
-from images.lint.rules.rule import DIGEST, IMAGE_FILES, Example, Rule
+from images.lint.rules.rule import DIGEST, IMAGE_FILES, Example, Mistake, Rule
 
-ID = "D-SOURCES"
 _COMPILERS = re.compile(
     r"build-essential|(gcc|g\+\+|clang)(-\d+)?|gcc-c\+\+|gxx_linux-64|gcc_linux-64|nvidia-cuda-toolkit|cuda-nvcc(-\d+-\d+)?"
     r"|cuda-compiler(-\d+-\d+)?|cuda-toolkit-\d+-\d+|linux-(headers|source|kbuild)[\w.$(){}+-]*|kernel-(devel|headers)[\w.-]*"
@@ -18,7 +17,7 @@ _COMPILERS = re.compile(
 _FIX = "do it in a stage of its own, and COPY --from what the program needs"
 
 
-def check(recipe: Recipe, _: Setting) -> Iterator[Finding]:
+def check(recipe: Recipe, _: Setting) -> Iterator[Mistake]:
     for instruction in recipe.image:
         if instruction.keyword == "RUN":
             yield from _clones(instruction)
@@ -27,7 +26,7 @@ def check(recipe: Recipe, _: Setting) -> Iterator[Finding]:
                 yield from _compilers(instruction)
 
 
-def _clones(run: Instruction) -> Iterator[Finding]:
+def _clones(run: Instruction) -> Iterator[Mistake]:
     for index, command in enumerate(run.commands):
         if command.program != "git" or not command.has("clone"):
             continue
@@ -36,7 +35,7 @@ def _clones(run: Instruction) -> Iterator[Finding]:
         target = _folder_of(command)
         if not any(_removes(later, target) for later in run.commands[index:]):
             message = f"{target or 'the clone'} comes with its whole history, and it stays in the image"
-            yield Finding(ID, Severity.WARNING, command.line, message, f"git clone --depth 1; better, {_FIX}")
+            yield Mistake(command.line, message, f"git clone --depth 1; better, {_FIX}")
 
 
 def _folder_of(command: Command) -> str:
@@ -52,7 +51,7 @@ def _removes(command: Command, folder: str) -> bool:
     )
 
 
-def _compilers(run: Instruction) -> Iterator[Finding]:
+def _compilers(run: Instruction) -> Iterator[Mistake]:
     gone = {
         word.text
         for command in run.commands
@@ -67,18 +66,16 @@ def _compilers(run: Instruction) -> Iterator[Finding]:
             # conda's cuda-nvcc is how TensorFlow gets libdevice and ptxas, which it needs to run.
             is_needed = install.manager is Manager.CONDA and package.name == "cuda-nvcc"
             if _COMPILERS.fullmatch(package.name) and package.name not in gone and not is_needed:
-                message = (
-                    f"{package.name} stays in the image: a compiler and headers that the program does not need to run"
+                yield Mistake(
+                    package.word.line,
+                    f"{package.name} stays in the image: a compiler and headers that the program does not need to run",
+                    f"{_FIX}; if kernels are compiled at run time (Triton, torch.compile), waive this with that reason",
                 )
-                fix = (
-                    f"{_FIX}; if kernels are compiled at run time (Triton, torch.compile), waive this with that reason"
-                )
-                yield Finding(ID, Severity.WARNING, package.word.line, message, fix)
                 break  # one for a call: the packages come and go together
 
 
 RULE = Rule(
-    id=ID,
+    id="D-SOURCES",
     number="E9",
     title="History, sources or compiler in the last stage",
     says="The last stage has no clone with history, no kernel source and no compiler.",

@@ -4,20 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from images.lint.model import Finding, Recipe, Setting, Severity
-from images.lint.rules.rule import DIGEST, IMAGE_FILES, Example, Rule
+from images.lint.model import Recipe, Setting, Severity
+from images.lint.rules.rule import DIGEST, IMAGE_FILES, Example, Mistake, Rule
 from images.spec.os_support import Release, release_in, supported_releases
 
-ID = "D-SUPPORT"
 
-
-def check(recipe: Recipe, setting: Setting) -> Iterator[Finding]:
+def check(recipe: Recipe, setting: Setting) -> Iterator[Mistake]:
     base = recipe.base
     release = release_in(base.base) if base and base.is_base_known else None
     if base is None or release is None or setting.today is None or release.ends >= setting.today:
         return
     message = f"{release.what} of {release} ended on {release.ends}: the image gets no security fixes"
-    yield Finding(ID, Severity.WARNING, base.line, message, _fix(release, setting))
+    yield Mistake(base.line, message, _fix(release, setting))
 
 
 def _fix(release: Release, setting: Setting) -> str:
@@ -29,7 +27,7 @@ def _fix(release: Release, setting: Setting) -> str:
 
 
 RULE = Rule(
-    id=ID,
+    id="D-SUPPORT",
     title="Base past its end of support",
     says="The Linux release that an image stands on still gets security fixes that everybody may have.",
     why=(

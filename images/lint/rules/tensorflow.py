@@ -6,13 +6,11 @@ from collections.abc import Iterator
 
 from images.lint.bases import known_image
 from images.lint.frameworks import is_tensorflow, python_installs
-from images.lint.model import Finding, Recipe, Setting, Severity
-from images.lint.rules.rule import DIGEST, IMAGE_FILES, Example, Rule
-
-ID = "D-TENSORFLOW"
+from images.lint.model import Recipe, Setting, Severity
+from images.lint.rules.rule import DIGEST, IMAGE_FILES, Example, Mistake, Rule
 
 
-def check(recipe: Recipe, _: Setting) -> Iterator[Finding]:
+def check(recipe: Recipe, _: Setting) -> Iterator[Mistake]:
     there: dict[str, tuple[int, str]] = {}  # environment → major, where it comes from
     base = known_image(recipe.base.base) if recipe.base and recipe.base.is_base_known else None
     if base and base.framework == "tensorflow" and base.framework_version:
@@ -25,16 +23,16 @@ def check(recipe: Recipe, _: Setting) -> Iterator[Finding]:
             first = there.setdefault(install.environment, (major, f"line {package.word.line}"))
             if first[0] != major:
                 where = f"environment {install.environment}" if install.environment else "one environment"
-                message = (
+                yield Mistake(
+                    package.word.line,
                     f"TensorFlow {major} goes into {where} with TensorFlow {first[0]} of {first[1]}: "
-                    "the one overwrites the other"
+                    "the one overwrites the other",
+                    "make an environment for each major, each with its own Jupyter kernel",
                 )
-                fix = "make an environment for each major, each with its own Jupyter kernel"
-                yield Finding(ID, Severity.ERROR, package.word.line, message, fix)
 
 
 RULE = Rule(
-    id=ID,
+    id="D-TENSORFLOW",
     number="E6",
     title="TensorFlow 1 and 2 together",
     says="An environment has one major of TensorFlow.",

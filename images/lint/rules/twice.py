@@ -8,11 +8,10 @@ from dataclasses import dataclass
 
 from images.lint.bases import cuda_in, known_image
 from images.lint.frameworks import brought_cuda
-from images.lint.model import Finding, Recipe, Setting, Severity
+from images.lint.model import Recipe, Setting, Severity
 from images.lint.packages import Install, Manager, Package, installs
-from images.lint.rules.rule import DIGEST, IMAGE_FILES, Example, Rule
+from images.lint.rules.rule import DIGEST, IMAGE_FILES, Example, Mistake, Rule
 
-ID = "D-TWICE"
 _CONDA = re.compile(
     r"cudatoolkit|cuda-toolkit|cuda-runtime|cuda-libraries|pytorch-cuda|cuda|libcublas|libcufft|cuda-cudart"
 )
@@ -28,7 +27,7 @@ class _Source:
     line: int
 
 
-def check(recipe: Recipe, _: Setting) -> Iterator[Finding]:
+def check(recipe: Recipe, _: Setting) -> Iterator[Mistake]:
     there: dict[str, _Source] = {}  # by environment; that of the system serves all
     system: _Source | None = None
     framework = ""
@@ -50,12 +49,12 @@ def check(recipe: Recipe, _: Setting) -> Iterator[Finding]:
             else:
                 there.setdefault(install.environment, source)
             if first and first.kind != source.kind:
-                message = f"CUDA is in the image twice: from {first.text}, line {first.line}, and from {source.text}"
-                fix = (
+                yield Mistake(
+                    source.line,
+                    f"CUDA is in the image twice: from {first.text}, line {first.line}, and from {source.text}",
                     "take one source: with wheels that bring CUDA start from a slim OS or the base flavour, "
-                    "and leave the conda or apt packages out; that saves 2 to 6 GB"
+                    "and leave the conda or apt packages out; that saves 2 to 6 GB",
                 )
-                yield Finding(ID, Severity.WARNING, source.line, message, fix)
 
 
 def _source(install: Install, package: Package) -> _Source | None:
@@ -79,7 +78,7 @@ def _cuda(line: str) -> str:
 
 
 RULE = Rule(
-    id=ID,
+    id="D-TWICE",
     number="E11",
     title="CUDA twice",
     says="CUDA's libraries come from one source in an environment: the base image, packages, or a framework's wheels.",

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from images.lint.model import Finding, Kind, Recipe, Setting, Severity
-from images.lint.rules.rule import ALL_FILES, DIGEST, Example, Rule
+from images.lint.model import Kind, Recipe, Setting, Severity
+from images.lint.rules.rule import ALL_FILES, DIGEST, Example, Mistake, Rule
 from images.lint.variables import set_variables
 
-ID = "D-VISIBLE"
 _NONE = frozenset({"", "-1", "none", "void", "NoDevFiles"})  # hides all GPUs on purpose: nobody gets one by it
 
 
-def check(recipe: Recipe, _: Setting) -> Iterator[Finding]:
+def check(recipe: Recipe, _: Setting) -> Iterator[Mistake]:
     for name, word in set_variables(recipe):
         value = word.text.strip()
         if name not in {"CUDA_VISIBLE_DEVICES", "NVIDIA_VISIBLE_DEVICES"} or value in _NONE or "$" in value:
@@ -21,16 +20,16 @@ def check(recipe: Recipe, _: Setting) -> Iterator[Finding]:
             continue  # D-PCI
         where = "is set by hand" if recipe.kind is Kind.SCRIPT else "is baked into the image"
         effect = "the container sees GPUs that nobody gave it" if value == "all" else "everybody lands on the same GPU"
-        message = f"{name}={value} {where}: {effect}"
-        fix = (
+        yield Mistake(
+            word.line,
+            f"{name}={value} {where}: {effect}",
             "leave it out: the request (nvidia.com/gpu, --gpus, --device nvidia.com/gpu=…, the allocation) "
-            "chooses the device"
+            "chooses the device",
         )
-        yield Finding(ID, Severity.WARNING, word.line, message, fix)
 
 
 RULE = Rule(
-    id=ID,
+    id="D-VISIBLE",
     number="E19",
     title="Visibility variable by hand",
     says="No image and no script sets NVIDIA_VISIBLE_DEVICES or CUDA_VISIBLE_DEVICES to devices.",
