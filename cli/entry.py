@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import errno
+import importlib
 import io
 import os
 import sys
+from collections.abc import Mapping
 from typing import Any, Final, NoReturn
 
 import click
 
+from messages import UserError
+
+FINDINGS: Final = 1
 USAGE: Final = 2
 INTERRUPTED: Final = 130  # as shells say it: 128 and the number of the signal
 CLOSED_PIPE: Final = 141
@@ -34,6 +39,56 @@ class Guarded(click.Group):
         except BrokenPipeError:
             _let_go(sys.stdout)
             ctx.exit(CLOSED_PIPE)
+
+
+class Lazy(Guarded):
+    """A group whose commands are imported when they are named; the list of all needs none of them.
+
+    `modules` has each command's module and its line in the list; the module has the command under the same name.
+    """
+
+    def __init__(self, *args: Any, modules: Mapping[str, tuple[str, str]], **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.modules = modules
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run the command; a mistake of the user is one message."""
+        try:
+            return super().invoke(ctx)
+        except UserError as error:
+            from cli.terminal import InputError  # noqa: PLC0415 - for a mistake alone
+
+            raise InputError(str(error)) from None
+
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's
+        """Names in the order of the list, not of the alphabet."""
+        return [*self.modules]
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002 - click's
+        """The command of that name."""
+        if cmd_name not in self.modules:
+            return None
+        command = getattr(importlib.import_module(self.modules[cmd_name][0]), cmd_name)
+        assert isinstance(command, click.Command)  # noqa: S101 - a test names each
+        return command
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """The command that is meant; for an unknown name the nearest is suggested."""
+        try:
+            return super().resolve_command(ctx, args)
+        except click.UsageError as error:
+            from difflib import get_close_matches  # noqa: PLC0415 - for a mistake alone
+
+            if not (close := get_close_matches(args[0], self.modules, n=1)):
+                raise
+            raise click.UsageError(f"{error.message} Did you mean '{close[0]}'?", ctx) from None
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002 - click's
+        """The list, without importing what it lists."""
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, text) for name, (_, text) in self.modules.items()])
 
 
 def run(group: click.Group, name: str, *, failure: int = USAGE) -> NoReturn:
@@ -81,8 +136,7 @@ def explained(error: Exception) -> str | None:
         return f"an argument or a file is not text in UTF-8 ({error.reason if hasattr(error, 'reason') else error})"
     if isinstance(error, RuntimeError) and "home directory" in str(error):
         return "HOME: nobody says where your home is: let HOME name a folder"
-    fault = sys.modules.get("images.inspection.faults")  # imported only where an image is read
-    return str(error) if fault and isinstance(error, fault.InspectError) else None
+    return None
 
 
 def _of_system(error: OSError) -> str:

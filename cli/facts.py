@@ -9,8 +9,8 @@ from typing import Final
 
 import click
 
-from cli.reports.words import Paint, counted
 from cli.terminal import InputError, as_json, json_text, painter, width
+from cli.words import Paint, counted
 from compat.facts import UnknownTable, table_names
 from compat.facts import facts as look_up
 

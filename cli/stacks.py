@@ -17,13 +17,10 @@ _STACKS = "stacks"
 
 
 def read_stack(stack: str) -> Stack:
-    """A stack by its name or the path of its file. Raises InputError with every mistake."""
-    from settings.reading import SettingsError, load_stack  # noqa: PLC0415 - see above
+    """A stack by its name or the path of its file. Raises SettingsError with every mistake, InputError."""
+    from settings.reading import load_stack  # noqa: PLC0415 - see above
 
-    try:
-        return load_stack(stack_file(stack))
-    except SettingsError as error:
-        raise InputError(str(error)) from None
+    return load_stack(stack_file(stack))
 
 
 def stack_file(stack: str, *, option: str = "--stack: ") -> Path:

@@ -11,7 +11,8 @@ from typing import Any, Final
 
 import click
 
-from cli.reports.words import Paint, plain
+from cli.entry import USAGE
+from cli.words import Paint, plain
 
 _TONES: Final[dict[str, dict[str, Any]]] = {
     "good": {"fg": "green"},
@@ -26,7 +27,7 @@ _TONES: Final[dict[str, dict[str, Any]]] = {
 class InputError(click.ClickException):
     """Something that was given cannot be read. The text is the whole message for people."""
 
-    exit_code = 2
+    exit_code = USAGE
 
 
 as_json: Final[Callable[[Any], Any]] = click.option(

@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any, Final
 
 from cli.facts import TABLES, counted_doubts
-from cli.reports.schemas import answer_schema, case_schema, matrix_schema
 from cli.review.schema import comment_schema
+from cli.schema.shapes import answer_schema, case_schema, matrix_schema
 from compat import Case, Severity, check
 from compat.case import FIELDS
 from compat.facts import facts

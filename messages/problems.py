@@ -8,6 +8,7 @@ from difflib import get_close_matches
 from itertools import groupby
 from typing import Final
 
+from messages import UserError
 from messages.redaction.names import is_secret
 from messages.redaction.texts import without_secrets
 
@@ -54,8 +55,8 @@ class Problem:
         return f"{self.path}: {what}{where}\n    {self.fix}"
 
 
-class SettingsError(Exception):
-    """All mistakes of a stack's settings. Its text is the whole message for people: print it without a traceback."""
+class SettingsError(UserError):
+    """All mistakes of a stack's settings."""
 
     def __init__(self, problems: Iterable[Problem]) -> None:
         self.problems = tuple(problems)

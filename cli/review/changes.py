@@ -12,12 +12,12 @@ from typing import Any, Final
 
 from packaging.requirements import InvalidRequirement, Requirement
 
-from cli.reports.words import counted
 from cli.review.commons import HUB, IMAGE, JOB, OURS, POOL, PULLER, RECORD, RUNTIME, Commons, Image
 from cli.review.details import Change, Detail, details, joined, members, of_inputs, word
 from cli.review.promises import merged, promises
 from cli.review.stream import Step, Stream
 from cli.review.values import items, known_text, mapping, names_of, texts, whole
+from cli.words import counted
 
 _QUOTAS: Final = ("ResourceQuota", "ClusterQueue", "LocalQueue", "Cohort", "LimitRange")
 _MOST_NAMES: Final = 6

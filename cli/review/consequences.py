@@ -9,13 +9,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-from cli.reports.words import counted
 from cli.review.affected import pool_of
 from cli.review.cells import Cell, was_part
 from cli.review.commons import HUB, IMAGE, OURS, Commons, Course, Pool, Profile, lands_on
 from cli.review.details import Change
 from cli.review.stream import Step, Stream
 from cli.review.values import known_text, mapping, names_of, texts
+from cli.words import counted
 
 _RESTARTING: Final = {"StatefulSet", "Deployment", "DaemonSet"}
 

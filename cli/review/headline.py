@@ -8,7 +8,6 @@ from enum import StrEnum
 from itertools import islice
 from typing import Final
 
-from cli.reports.words import counted
 from cli.review.affected import Affected
 from cli.review.cells import Cell
 from cli.review.consequences import Consequence
@@ -16,6 +15,7 @@ from cli.review.details import Change, Detail
 from cli.review.findings import Finding, Level, Since
 from cli.review.values import elided, names_of
 from cli.review.verdict import Outcome, Verdict, statements
+from cli.words import counted
 
 _TERM: Final = "P-TERM"  # advises where courses want more at the busiest time than there is
 _MOST_CLAUSES: Final = 2

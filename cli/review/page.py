@@ -9,7 +9,6 @@ from itertools import chain
 from types import MappingProxyType
 from typing import Final
 
-from cli.reports.words import counted
 from cli.review.affected import Affected
 from cli.review.cells import Cell
 from cli.review.consequences import Consequence
@@ -22,6 +21,7 @@ from cli.review.headline import Sign
 from cli.review.stream import STACK
 from cli.review.values import names_of
 from cli.review.verdict import Outcome, statements
+from cli.words import counted
 from compat import Verdict
 from policies.report import image_subject
 

@@ -7,11 +7,11 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any, Final
 
-from cli.reports.words import counted
 from cli.review.commons import HUB, POOL, RECORD, is_over
 from cli.review.details import Change, Detail, details, told, word
 from cli.review.stream import Stream
 from cli.review.values import items, known_text, mapping, names_of, texts, whole
+from cli.words import counted
 
 Inputs = Mapping[str, Any]
 _PROMISED: Final = ("peak_share", "guaranteed_gpus", "borrowable_gpus", "first_day", "last_day")

@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from itertools import islice
 from typing import Final
 
-from cli.reports.words import folded
 from cli.review.document import Review
 from cli.review.page import (
     BREAK,
@@ -25,6 +24,7 @@ from cli.review.page import (
     one_line,
     title,
 )
+from cli.words import folded
 
 _MOST_RESOURCES: Final = 200  # of the diff
 

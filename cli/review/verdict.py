@@ -8,11 +8,11 @@ from enum import StrEnum
 from itertools import islice
 from typing import Final
 
-from cli.reports.words import counted
 from cli.review.cells import Cell
 from cli.review.findings import PACK, Finding, Level, Since
 from cli.review.stream import STACK, Stream
 from cli.review.values import names_of, without_secrets
+from cli.words import counted
 
 _MOST_REASONS: Final = 6
 

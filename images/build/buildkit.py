@@ -22,6 +22,7 @@ from typing import Final
 
 from images.build.running import stream
 from images.inspection.secrets import hide_in_command
+from messages import UserError
 
 ERROR_LINES_SHOWN: Final = 40
 OCI_LAYOUT: Final = "oci-layout://"
@@ -35,7 +36,7 @@ class BuildError(Exception):
     """A build that failed, in words for people."""
 
 
-class NoBuilderError(BuildError):
+class NoBuilderError(BuildError, UserError):
     """Nothing that builds: no program, no builder of that name, or one that does not answer."""
 
 

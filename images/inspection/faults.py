@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from messages import UserError
 from messages.problems import Problem, show
 
 
-class InspectError(Exception):
-    """An image that cannot be read. Its text is the whole message for people; it never has a secret in it."""
+class InspectError(UserError):
+    """An image that cannot be read. There is never a secret in its text."""
 
     def __init__(self, path: str, reason: str, fix: str, *, value: str = "") -> None:
         self.problem = Problem(path, show(value) if value else "", reason, fix)

@@ -11,6 +11,8 @@ from dataclasses import dataclass, field
 from datetime import date
 from enum import StrEnum
 
+from messages import UserError
+
 
 class Kind(StrEnum):
     """What a file is."""
@@ -35,8 +37,8 @@ class Severity(StrEnum):
     WARNING = "warning"  # it works today, at a price
 
 
-class LintError(Exception):
-    """A file that cannot be read as what it is. Its text is the whole message for people: `path:line: reason; fix`."""
+class LintError(UserError):
+    """A file that cannot be read as what it is: `path:line: reason; fix`."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,6 +22,7 @@ from images.spec.model import CudaSource, ImageSpec, TargetKind
 from images.spec.pins import wheel_pin
 from images.spec.targets import SERVER, TargetSpec, forbidden, needed, smallest_first, stands_on, target_specs, targeted
 from images.spec.wheels import SIZES_FILE, WheelSize, is_current, read_sizes, wanted_wheels
+from messages import UserError
 from messages.document import odd_texts, read_yaml
 from messages.problems import (
     NOT_GIVEN,
@@ -50,8 +51,8 @@ _FIXES = {
 }
 
 
-class SpecError(Exception):
-    """All mistakes of an image's spec. Its text is the whole message for people: print it without a traceback."""
+class SpecError(UserError):
+    """All mistakes of an image's spec."""
 
     def __init__(self, problems: Iterable[Problem]) -> None:
         self.problems = tuple(problems)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import datetime as dt
 
-from cli.reports.grid import Grid, grid_of
-from cli.reports.uses import Use, UsingCourse
+from cli.matrix.grid import Grid, grid_of
+from cli.matrix.uses import Use, UsingCourse
 from compat import Answer, Case, Change, Finding, Image, Matrix, Pool, Remedy, Severity, Verdict
 from compat.model import Fact
 

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from click.testing import Result
 
-from cli import batch as module
+from cli.check import batch as module
 from compat import CaseError
 
 Batch = Callable[[bytes], tuple[Result, list[dict[str, Any]]]]

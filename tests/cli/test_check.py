@@ -8,7 +8,7 @@ from collections.abc import Callable
 import pytest
 from click.testing import Result
 
-from cli.fields import case_fields
+from cli.check.fields import case_fields
 from compat.case import FIELDS
 
 Run = Callable[..., Result]

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from click.testing import Result
 
-from cli.reports.lint_sarif import sarif
+from cli.image.lint_sarif import sarif
 from images.build.render import render_dockerfile
 from images.lint.check import lint
 from images.lint.model import Role, Setting

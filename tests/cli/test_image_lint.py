@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from click.testing import Result
 
-from cli import hadolint
+from cli.image import hadolint
 from images.lint.rules.rule import DIGEST
 
 Run = Callable[..., Result]

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 from click.testing import Result
 
-from cli.planned import page_of
-from cli.reports.plan import plan_text
+from cli.image.plan import page_of
+from cli.image.plan_report import plan_text
 from images.spec.load import IMAGES, load_family
 
 Run = Callable[..., Result]

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from click.testing import Result
 
-from cli.reports.inspect import age
+from cli.inspect.report import age
 from images.size.estimate import amount
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "images" / "inspection"))

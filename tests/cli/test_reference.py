@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 from click.testing import Result
 
-from cli.explained import of_hadolint
-from cli.reports.answers import UNREADABLE
-from cli.reports.schemas import answer_schema, case_schema
+from cli.answers import UNREADABLE
+from cli.explain.entries import of_hadolint
+from cli.schema.shapes import answer_schema, case_schema
 from compat.case import FIELDS
 from compat.facts import table_names
 from compat.rules.index import ALL_RULES

@@ -14,12 +14,12 @@ from typing import Any, Literal
 import pytest
 from playwright.sync_api import Browser
 
-from cli.reports.answers import answer_data, answer_text
-from cli.reports.grid import Grid, grid_data
-from cli.reports.matrix_html import matrix_html
-from cli.reports.matrix_markdown import matrix_markdown
-from cli.reports.matrix_text import matrix_text
-from cli.reports.words import ALL_SIGNS, SIGNS
+from cli.answers import answer_data, answer_text
+from cli.matrix.grid import Grid, grid_data
+from cli.matrix.html_page import matrix_html
+from cli.matrix.markdown import matrix_markdown
+from cli.matrix.table import matrix_text
+from cli.words import ALL_SIGNS, SIGNS
 from compat import Verdict
 
 sys.path.insert(0, str(Path(__file__).parent))  # for synthetic.py: folders of tests are no packages here

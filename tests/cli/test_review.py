@@ -17,7 +17,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cli.comment import _price, _spec_cases
-from cli.reports.markdown_words import code, escaped
+from cli.markdown_words import code, escaped
 from cli.review.document import Review, Sources, review_of
 from cli.review.markdown import LIMIT, review_markdown
 from cli.review.stream import StreamError, read_stream

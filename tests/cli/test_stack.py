@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from click.testing import Result
 
-from cli.reports.words import NO_GPU
+from cli.words import NO_GPU
 
 Run = Callable[..., Result]
 PROJECT = Path(__file__).resolve().parents[2]

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from cli.checked import offline_resources
+from cli.stack.checked import offline_resources
 from policies.judging import IMAGE_TOKEN
 from policies.workloads import holds_pods
 from settings.reading import load_stack

@@ -7,7 +7,7 @@ import re
 
 import pytest
 
-from cli import hadolint
+from cli.image import hadolint
 from images.lint.check import Report, lint
 from images.lint.hadolint import heard, padded
 from images.lint.hadolint_rules import BEATEN_BY, FIXES, LEFT_OUT, OURS

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from cli import hadolint
+from cli.image import hadolint
 from images.lint.check import Report, lint
 from images.lint.model import Role, Setting
 from images.lint.rules.index import BY_ID

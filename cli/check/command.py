@@ -1,0 +1,94 @@
+"""`gpu-commons check`: one case from options, or many from a file."""
+
+from __future__ import annotations
+
+from typing import Any, BinaryIO
+
+import click
+
+from cli.answers import answer_data, answer_text, problem_lines
+from cli.check.fields import case_fields
+from cli.terminal import InputError, as_json, json_text, painter, width
+from compat import Answer, Case, CaseError
+from compat import check as solve
+
+
+@click.command(
+    epilog="Exit codes: 0 it runs, 1 it does not, it is not known, or a line of a batch could not be read, 2 usage."
+)
+@click.option(
+    "--batch",
+    type=click.File("rb"),
+    metavar="FILE",
+    help="JSON Lines with one case a line, - for stdin: one answer a line comes out, in order.",
+)
+@click.option(
+    "--inspect", "inspected", metavar="REF", help="Read this image with its layers; what is in it counts, not its name."
+)
+@click.option(
+    "--no-remedy", is_flag=True, help="With --batch: verdicts and findings alone, which is several times as fast."
+)
+@as_json
+@click.pass_context
+def check(
+    ctx: click.Context,
+    /,
+    batch: BinaryIO | None,
+    inspected: str | None,
+    *,
+    no_remedy: bool,
+    is_json: bool,
+    **given: str | None,
+) -> None:
+    """Will this image, or this framework build, run on that GPU with that driver?
+
+    A case needs a GPU (--gpu, --compute-capability or --instance-type) and something that runs (--image, --cuda,
+    --framework or --sm-list). What is not given is open: the answer is `unknown` only where it depends on it, and says
+    on what.
+
+    \b
+    Examples:
+      gpu-commons check --gpu "GTX 1080 Ti" --driver 418.88 --image nvidia/cuda:10.2-runtime-ubuntu18.04
+      gpu-commons check --gpu T4 --driver 535 --framework torch --framework-version 2.6.0+cu124
+      echo '{"gpu": "V100", "driver": "595.71.05", "cuda": "12.4"}' | gpu-commons check --batch -
+    """  # noqa: D301 - \b is click's: it keeps the lines
+    fields = {name: value for name, value in given.items() if value is not None}
+    if batch is not None:
+        if fields:
+            raise click.UsageError(f"--batch takes its cases from the file: leave out {_options(fields)}")
+        if inspected is not None:
+            raise click.UsageError("--batch takes its cases from the file: leave out --inspect")
+        from cli.check.batch import run  # noqa: PLC0415 - its JSON library is needed here only
+
+        ctx.exit(run(batch, with_remedy=not no_remedy))
+    if no_remedy:
+        raise click.UsageError("--no-remedy is for --batch: one answer is quick with its remedy")
+    answer = _answer(fields, inspected)
+    click.echo(
+        json_text(answer_data(answer)) if is_json else answer_text(answer, width=width(), paint=painter()), nl=is_json
+    )
+    ctx.exit(0 if answer.verdict.runs else 1)
+
+
+def _answer(fields: dict[str, Any], inspected: str | None) -> Answer:
+    try:
+        if inspected is not None:
+            from cli.check.inspected import answer_for  # noqa: PLC0415 - its network library is needed here only
+
+            return answer_for(inspected, {name: value.strip() for name, value in fields.items()})
+        return solve(Case(**{name: value.strip() for name, value in fields.items()}))
+    except CaseError as error:
+        options = {field.name: field.option for field in case_fields()}
+        raise InputError("\n       ".join(problem_lines(error, options))) from None
+
+
+def _options(fields: dict[str, Any]) -> str:
+    return ", ".join(field.option for field in case_fields() if field.name in fields)
+
+
+for _field in reversed(tuple(case_fields())):  # options are shown in the order of a case, before --batch
+    _is_told = not _field.choices or _field.metavar == "|".join(_field.choices)
+    _one_of = "" if _is_told else f" One of {', '.join(_field.choices)}."
+    check.params.insert(
+        0, click.Option([_field.option, _field.name], metavar=_field.metavar, help=f"{_field.text}{_one_of}")
+    )

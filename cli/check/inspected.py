@@ -1,0 +1,100 @@
+"""What is in an image, as cases for `check`: its content counts, not what its name or label says."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from contextlib import ExitStack
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final
+
+from cli.inspect.command import Choices, wanted_images
+from compat import Answer, Case, Finding, Severity, Verdict, check
+from compat.case import POOL_FIELDS
+from compat.many import worst
+from compat.model import Fact
+from compat.pools import read_pools
+from compat.resolve import worst_first
+from compat.rules.framework import NO_GPU_USE, for_cpu
+
+if TYPE_CHECKING:
+    from images.inspection.facts import ImageContents
+    from images.inspection.judge import Judgement, Program
+
+_RULE: Final = "R-FRAMEWORK"  # which of several CUDAs counts
+_WITHOUT_GPU_USE: Final = "ubuntu:22.04"
+_SAY_NOTHING: Final = frozenset({*POOL_FIELDS, "id", "cuda_compat", "image_glibc"})  # of what shall run
+
+
+def answer_for(reference: str, given: Mapping[str, str]) -> Answer:
+    """Read the image with its layers and answer; of several frameworks the one that fares worst. Raises InspectError.
+
+    What the call says itself (`given`) goes before what was found; CaseError where it cannot be read.
+    """
+    from images.inspection.judge import judge  # noqa: PLC0415 - a check without an image needs no pydantic
+
+    platform = _platform(given)
+    with ExitStack() as stack:
+        (wanted,) = wanted_images(stack, Choices(platform, deep=True), (reference,))
+        found = wanted.read().contents
+    judged = judge(found)
+    answers = [_answer(reference, program, given, found.digest) for program in judged.programs]
+    answer = worst(answers) if answers else _without_program(reference, judged, given, found)
+    return _with(answer, _left_open(found))
+
+
+def _platform(given: Mapping[str, str]) -> str:
+    """The platform whose image the host runs. All that is wrong with the fields is told before anything is read."""
+    case = Case(**given)
+    check(case, with_remedy=False)
+    return f"linux/{read_pools(case).values[0].cpu_architecture or 'amd64'}"
+
+
+def _answer(reference: str, program: Program, given: Mapping[str, str], digest: str) -> Answer:
+    case = Case(**{**program.fields, **given, "id": f"{reference}, {program.name}"})
+    answer = check(case)
+    findings = answer.findings
+    if not {"sm_list", "ptx"} & given.keys():
+        seen = Fact("the targets that its files have", digest, "")
+        findings = tuple(
+            replace(each, fact=seen) if each.fact.text.startswith("the targets as given") else each for each in findings
+        )
+    if "cuda" in given:  # which of the image's own statements counts does not matter then
+        return replace(answer, findings=findings)
+    notes = tuple(
+        Finding(_RULE, Severity.NOTE, note.says, Fact(f"read in {note.source}", digest, "")) for note in program.notes
+    )
+    return replace(answer, findings=(*findings, *notes))
+
+
+def _without_program(reference: str, judged: Judgement, given: Mapping[str, str], found: ImageContents) -> Answer:
+    """Nothing in it uses a GPU; what the call says, and requirements that a container toolkit reads, still count."""
+    asked = {**judged.around, **given}
+    # As an image whose name says the same: whether the driver drives the GPU does not depend on the image.
+    answer = check(Case(**{**given, "image": _WITHOUT_GPU_USE, "id": reference}))
+    answer = replace(answer, findings=tuple(each for each in answer.findings if each.rule != _RULE))
+    if any(value for name, value in asked.items() if name not in _SAY_NOTHING):
+        answer = check(Case(**{**asked, "id": reference}))
+    if not given.keys() <= _SAY_NOTHING:
+        return answer
+    read = Fact(f"{found.deep.files if found.deep else 0:,} files of its layers", found.digest, "")
+    if judged.for_cpu:
+        return _with(answer, [Finding(_RULE, Severity.WARN, for_cpu(", ".join(judged.for_cpu)), read)])
+    return _with(answer, [Finding(_RULE, Severity.NOTE, NO_GPU_USE, read)])
+
+
+def _left_open(found: ImageContents) -> list[Finding]:
+    """One finding for each part of the image that could not be read: anything may lie there."""
+    sentences = found.deep.left_out if found.deep else ()
+    fact = Fact("what could not be read of the image", found.digest, "")
+    return [Finding(_RULE, Severity.UNKNOWN, f"{each}: what in it uses a GPU is not known", fact) for each in sentences]
+
+
+_AT_LEAST: Final = {Severity.WARN: Verdict.WITH_WARNING, Severity.UNKNOWN: Verdict.UNKNOWN}
+
+
+def _with(answer: Answer, more: Iterable[Finding]) -> Answer:
+    """The answer with further findings, and no better than they allow."""
+    found = tuple(more)
+    verdicts = [answer.verdict, *(_AT_LEAST[each.severity] for each in found if each.severity in _AT_LEAST)]
+    verdict = max(verdicts, key=lambda each: each.rank)
+    return replace(answer, verdict=verdict, findings=worst_first((*answer.findings, *found)))

@@ -1,0 +1,168 @@
+"""`gpu-commons explain`: what an id in an output means; rules of `check` with their examples as they come out today."""
+
+from __future__ import annotations
+
+import shlex
+import textwrap
+from collections.abc import Iterator, Mapping
+from difflib import get_close_matches
+from typing import Any, Final
+
+import click
+
+from cli.answers import answer_data, reasons_text
+from cli.explain.entries import FAMILIES, Entry, entries, of_hadolint
+from cli.terminal import InputError, as_json, json_text, painter, width
+from cli.words import SIGNS, Paint
+from compat import Case, check
+from compat.rules.index import ALL_RULES, BY_ID
+from compat.rules.rule import Rule
+
+_EXAMPLES: Final = (("passes", "passing"), ("fails", "failing"), ("cannot be told", "undecided"))
+_FAMILY_LETTERS: Final = ("R-", "P-", "D-")
+
+
+@click.command()
+@click.argument("rule", metavar="[ID]", required=False)
+@as_json
+def explain(rule: str | None, *, is_json: bool) -> None:
+    """What an id in an output means: what the rule says, why, its sources, its examples. Without ID, the list of all.
+
+    Every id that an output names is known: rules of check (R-MINOR), of the policy pack (P-RUN), of image lint
+    (D-BASE, or its number E1; DL3020 is hadolint's), and remarks of inspect (driver-inside).
+
+    \b
+    Examples:
+      gpu-commons explain R-MINOR
+      gpu-commons explain P-RUN
+      gpu-commons explain
+    """  # noqa: D301 - \b is click's: it keeps the lines
+    if rule is None:
+        click.echo(_list_data() if is_json else "\n".join(_list_lines(painter())))
+        return
+    found = _find(rule)
+    if isinstance(found, Rule):
+        if is_json:
+            examples = {kind: _example_data(getattr(found, field)) for kind, field in _EXAMPLES}
+            click.echo(json_text({**_rule_data(found), "examples": examples}))
+        else:
+            click.echo("\n".join(_lines(found, painter(), width())))
+    else:
+        click.echo(json_text(_entry_data(found)) if is_json else "\n".join(_entry_lines(found, painter(), width())))
+
+
+def _list_data() -> str:
+    return json_text([*map(_rule_data, ALL_RULES), *map(_entry_data, entries())])
+
+
+def _list_lines(paint: Paint) -> Iterator[str]:
+    compatibility = [Entry(each.id, "compatibility", each.title, each.says) for each in ALL_RULES]
+    every = [*compatibility, *entries()]
+    wide = max(len(each.id) for each in every) + 2
+    for number, (family, title) in enumerate(FAMILIES.items()):
+        if number:
+            yield ""
+        if family == "hadolint":
+            yield paint(f"{title}: explain DL3059, explain SC2086", "strong")
+            continue
+        yield paint(title, "strong")
+        yield from (f"  {each.id:<{wide}}{each.title}" for each in every if each.family == family)
+
+
+def _find(text: str) -> Rule | Entry:
+    wanted = text.strip().upper()
+    if found := BY_ID.get(wanted) or BY_ID.get(f"R-{wanted}"):
+        return found
+    others = {each.id.upper(): each for each in entries()}
+    by_number = {each.number: each for each in others.values() if each.number}
+    for key in (wanted, f"P-{wanted}", f"D-{wanted}"):
+        if entry := others.get(key) or by_number.get(key):
+            return entry
+    if entry := of_hadolint(wanted):
+        return entry
+    bare = {_bare(each): each for each in reversed([*BY_ID, *others])}
+    close = [bare[match] for match in get_close_matches(_bare(wanted), bare, n=2, cutoff=0.65)]
+    likely = (
+        f"did you mean {' or '.join(others[each].id if each in others else each for each in close)}? " if close else ""
+    )
+    raise InputError(f'"{text.strip()}" is not an id of ours; {likely}gpu-commons explain lists all')
+
+
+def _bare(written: str) -> str:
+    """MINOR of R-MINOR."""
+    return written[2:] if written.startswith(_FAMILY_LETTERS) else written
+
+
+def _rule_data(rule: Rule) -> dict[str, Any]:
+    return {
+        "id": rule.id,
+        "family": "compatibility",
+        "title": rule.title,
+        "says": rule.says,
+        "severity": rule.severity.value,
+        "need": rule.need and rule.need.value,
+        "sources": rule.sources,
+    }
+
+
+def _entry_data(entry: Entry) -> dict[str, Any]:
+    return {
+        "id": entry.id,
+        "family": entry.family,
+        "title": entry.title,
+        "says": entry.says,
+        "severity": entry.severity or None,
+        "sources": entry.sources,
+        "why": entry.why or None,
+        "remedy": entry.remedy or None,
+        "number": entry.number or None,
+        "page": entry.page,
+    }
+
+
+def _example_data(example: Mapping[str, str]) -> dict[str, Any]:
+    return {"case": dict(example), "answer": answer_data(check(Case(**example)))}
+
+
+def _entry_lines(entry: Entry, paint: Paint, columns: int | None) -> Iterator[str]:
+    yield paint(f"{entry.id}: {entry.title}", "strong")
+    yield ""
+    yield from _folded(" ".join(filter(None, (entry.says, entry.why))), columns)
+    if entry.remedy:
+        yield ""
+        yield from _folded(f"What to do: {entry.remedy}", columns)
+    yield ""
+    worst = f"At worst: {entry.severity}. " if entry.severity else ""
+    yield f"{worst}{FAMILIES[entry.family]}: {entry.page}"
+    if entry.sources:
+        yield from ("Sources:", *(f"  {source}" for source in entry.sources))
+    for kind, text in (("passes", entry.passing), ("fails", entry.failing)):
+        if text:
+            yield ""
+            yield f"Example that {kind}:"
+            yield from (f"  {line}" for line in text.splitlines())
+
+
+def _lines(rule: Rule, paint: Paint, columns: int | None) -> Iterator[str]:
+    yield paint(f"{rule.id}: {rule.title}", "strong")
+    yield ""
+    yield from _folded(rule.says, columns)
+    yield ""
+    role = f"one way to meet a need: {rule.need.value}" if rule.need else "stands alone: its refusal is final"
+    yield f"At worst: {rule.severity.value}; {role}."
+    yield from ("Sources:", *(f"  {source}" for source in rule.sources))
+    for kind, field in _EXAMPLES:
+        example: Mapping[str, str] = getattr(rule, field)
+        answer = check(Case(**example))
+        sign = SIGNS[answer.verdict]
+        yield ""
+        yield f"Example that {kind}:"
+        yield "  gpu-commons check " + " ".join(
+            f"--{name.replace('_', '-')} {shlex.quote(value)}" for name, value in example.items()
+        )
+        yield paint(f"  {sign.symbol} {answer.verdict.value.replace('_', ' ')}", sign.tone)
+        yield from reasons_text(answer, width=columns, paint=paint, indent="    ")
+
+
+def _folded(text: str, columns: int | None) -> list[str]:
+    return textwrap.wrap(text, min(columns or 100, 100))

@@ -1,0 +1,1 @@
+"""`gpu-commons image`, a file for each of its commands."""

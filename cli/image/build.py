@@ -1,0 +1,285 @@
+"""`gpu-commons image build`: an image of ours built, checked, pushed or written, and read back."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from types import FrameType
+from typing import Any, Final
+
+import click
+
+from cli.image.build_report import build_data, build_text
+from cli.image.ours import family_of, folder_of
+from cli.stacks import stack_file
+from cli.terminal import InputError, as_json, json_text, painter, width
+from images.build.building import Check, Destination, Kind, Order, Packing, build_image, content_tag, dockerfiles
+from images.build.buildkit import BuildError, NoBuilderError, find_client
+from images.inspection.faults import InspectError
+from images.inspection.layouts import DockerArchive, OciLayout
+from images.inspection.opening import open_session, read_reference
+from images.inspection.reading import Inspected, inspect
+from images.inspection.store import Store, store_folder
+from images.references import ImageReference
+from images.spec.load import load_family
+from images.spec.model import ImageSpec
+from images.spec.plan import Plan, Substitute, plan_image
+from messages.problems import show
+from settings.reading import OVERLAY, Stack, load_stack
+
+_TERMINATED: Final = 128 + signal.SIGTERM
+Progress = Callable[[str], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """The options of a call."""
+
+    push: str | None = None
+    oci_layout: str | None = None
+    docker_archive: str | None = None
+    stack: str | None = None
+    base: str | None = None
+    builder: str | None = None
+    compression: str | None = None
+    cache_from: Sequence[str] = ()
+    cache_to: Sequence[str] = ()
+    no_verify: bool = False
+    target: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Built:
+    """What became of it. `found` is None where nothing was exported."""
+
+    plan: Plan
+    destination: Destination
+    is_checked: bool
+    found: Inspected | None
+
+
+class FailedError(click.ClickException):
+    """A build, a check or a push that did not work. The text is the whole message for people."""
+
+    exit_code = 1
+
+
+@click.command(
+    epilog="Exit codes: 0 built and checked; 1 a step, the check or the push failed; 2 usage: no builder, a spec with "
+    "mistakes, a place that cannot be; 130 interrupted, and nothing is exported.",
+)
+@click.argument("name")
+@click.option("--target", metavar="TARGET", help="Which image of the spec: gateway-client, kernel or batch.")
+@click.option("--push", metavar="REPOSITORY[:TAG]", help="Push it; without a tag, to one made of its content.")
+@click.option("--oci-layout", metavar="DIR", help="Write it as an OCI layout into a new or empty folder.")
+@click.option("--docker-archive", metavar="FILE", help="Write it for docker load.")
+@click.option("--stack", metavar="NAME|PATH", help="Take substitutes, builder and CA bundle of this stack's site.")
+@click.option("--base", metavar="REF", help="Parent, for an image that stands on another of ours; else built first.")
+@click.option("--builder", metavar="NAME", help="As docker buildx ls has it. Else the stack's, else the current one.")
+@click.option(
+    "--compression",
+    type=click.Choice(["zstd", "gzip"]),
+    help="Of all layers, the base's too. Not given: zstd for what is built here, the rest as it is.",
+)
+@click.option("--cache-from", multiple=True, metavar="REF|ATTRS", help="A cache to read beside the builder's own.")
+@click.option("--cache-to", multiple=True, metavar="REF|ATTRS", help="Where to leave the cache for other builders.")
+@click.option("--no-verify", is_flag=True, help="Leave its check out.")
+@as_json
+def build(name: str, *, is_json: bool, **options: Any) -> None:
+    """Build an image of ours as a stack would, run its check, and export it.
+
+    NAME is the image's name or its folder. Without --push, --oci-layout or --docker-archive it is built and checked,
+    and stays in the builder's cache. What is exported is read back with all its layers, as by `inspect --deep`.
+
+    docker buildx builds where it is installed; else buildctl, with the builder of that name, or at the address in
+    BUILDKIT_HOST. A cache is a reference in a registry, or BuildKit's own attributes (type=gha). Credentials are
+    those of docker login. A stack's site is read with its overlay, GPU_COMMONS_SITE.
+
+    \b
+    Examples:
+      gpu-commons image build cupy-notebook
+      gpu-commons image build cupy-notebook --target batch --docker-archive batch.tar
+      gpu-commons image build cupy-notebook --push registry.example.edu/gpu-commons/cupy-notebook
+      gpu-commons image build scipy-ml-notebook --stack dsmlp-fall --oci-layout scipy-ml-layout
+    """  # noqa: D301 - \b is click's: it keeps the lines
+    built = built_by(family_of(name), folder_of(name).parent, Asked(**options))
+    click.echo(json_text(build_data(built)) if is_json else build_text(built, paint=painter()), nl=is_json)
+
+
+def built_by(family: Sequence[ImageSpec], images: Path, asked: Asked) -> Built:
+    """Build `family[0]`; `images` has the folders of all. Raises InputError for what was given, FailedError."""
+    settings = _settings(asked.stack)
+    order = _order(family, images, asked, settings)
+    plan = plan_image([order.spec, *family[1:]], substitutes=order.substitutes)
+    try:
+        client = find_client(asked.builder or (settings.site.builder if settings else None) or "")
+        with _ended_by_signals(), _progress() as (tell, on_line):
+            digest = build_image(order, client, tell, on_line)
+            if digest:
+                tell(f"{plan.spec.full_name}: reading what was exported")
+    except NoBuilderError:
+        raise
+    except BuildError as error:
+        raise FailedError(_failed(str(error), order.spec)) from None
+    try:
+        found = _read_back(order.destination, digest) if digest else None
+    except InspectError as error:
+        raise FailedError(f"what was exported cannot be read back: {error}") from None
+    return Built(plan, order.destination, order.check is Check.FIRST, found)
+
+
+def _order(family: Sequence[ImageSpec], images: Path, asked: Asked, settings: Stack | None) -> Order:
+    spec = family[0]
+    substitutes = [
+        Substitute(each.reference, each.replacement, each.reason)
+        for each in (settings.site.substitutes if settings else ())
+    ]
+    ca_bundle = Path(settings.site.ca_bundle) if settings and settings.site.ca_bundle else None
+    if ca_bundle and not ca_bundle.is_file():
+        raise InputError(f"site.ca_bundle: {show(str(ca_bundle))} is not a file here; name a PEM file of this machine")
+    if asked.base and not spec.base.image:
+        raise InputError(f"--base {show(asked.base)}: the spec of {spec.name} names its base; leave the option out")
+    texts = dockerfiles(family, substitutes=substitutes, ca_bundle=ca_bundle)
+    return Order(
+        family=family,
+        spec=load_family(spec.name, images=images, target=asked.target)[0],
+        images=images,
+        substitutes=substitutes,
+        ca_bundle=ca_bundle,
+        base=str(_reference("--base", asked.base)) if asked.base else None,
+        # Of one Dockerfile come all targets: in one repository each has a tag of its own.
+        destination=_destination(asked, "-".join([content_tag(family, images, texts), *filter(None, [asked.target])])),
+        packing=_packing(asked),
+        check=Check.LEFT_OUT if asked.no_verify else Check.FIRST,
+        cache_from=[_cache(text, {}) for text in asked.cache_from],
+        cache_to=[_cache(text, _CACHE_TO) for text in asked.cache_to],
+    )
+
+
+def _packing(asked: Asked) -> Packing:
+    if asked.docker_archive is not None:  # docker load reads nothing else
+        return Packing("gzip", is_forced=True)
+    return Packing(asked.compression or "zstd", is_forced=asked.compression is not None)
+
+
+def _destination(asked: Asked, tag: str) -> Destination:
+    given = [option for option in (asked.push, asked.oci_layout, asked.docker_archive) if option is not None]
+    if len(given) > 1:
+        raise InputError(
+            "--push, --oci-layout and --docker-archive: give one of them; the builder's cache serves the next"
+        )
+    if asked.push is not None:
+        reference = _reference("--push", asked.push)
+        if reference.digest:
+            raise InputError(f"--push {show(asked.push)}: has a digest, which only the build can tell; leave it out")
+        return Destination(Kind.REGISTRY, f"{reference.registry}/{reference.repository}:{reference.tag or tag}")
+    if asked.oci_layout is not None:
+        folder = Path(asked.oci_layout).absolute()
+        if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+            raise InputError(f"--oci-layout {folder}: there is something already; name a new folder, or empty this one")
+        return Destination(Kind.OCI_LAYOUT, str(folder))
+    if asked.docker_archive is not None:
+        if asked.compression == "zstd":
+            raise InputError("--compression zstd: a docker archive has gzip layers; leave it out, or use --oci-layout")
+        file = Path(asked.docker_archive).absolute()
+        if file.is_dir():
+            raise InputError(f"--docker-archive {file}: is a folder; name a file, such as {file / 'image.tar'}")
+        return Destination(Kind.DOCKER_ARCHIVE, str(file))
+    return Destination()
+
+
+def _reference(option: str, text: str) -> ImageReference:
+    try:
+        return ImageReference.parse(text)
+    except ValueError as error:
+        raise InputError(f"{option} {show(text)}: {error}") from None
+
+
+_CACHE_TO: Final[Mapping[str, str]] = {"mode": "max", "image-manifest": "true", "oci-mediatypes": "true"}
+
+
+def _cache(text: str, more: Mapping[str, str]) -> dict[str, str]:
+    """A reference is a cache in a registry, with all stages; attributes are BuildKit's own."""
+    if "=" in text:
+        return dict(part.partition("=")[::2] for part in text.split(","))
+    return {"type": "registry", "ref": str(_reference("--cache-from, --cache-to", text)), **more}
+
+
+def _settings(stack: str | None) -> Stack | None:
+    """The stack with the site overlay that GPU_COMMONS_SITE names: what `pulumi up` would see here."""
+    if stack is None:
+        return None
+    overlay = os.environ.get(OVERLAY)
+    return load_stack(stack_file(stack), site=Path(overlay) if overlay else None)
+
+
+def _failed(text: str, spec: ImageSpec) -> str:
+    if re.search(r"^ > \[verify(-\S+)? ", text, re.MULTILINE):
+        return (
+            f"the check of {spec.full_name} failed: it was not exported. The check is verify.py of its folder\n{text}"
+        )
+    return text
+
+
+def _read_back(destination: Destination, digest: str) -> Inspected:
+    store = Store(store_folder(os.environ))
+    if destination.kind is Kind.OCI_LAYOUT:
+        return inspect(OciLayout(Path(destination.place)), deep=True, store=store)
+    if destination.kind is Kind.DOCKER_ARCHIVE:
+        return inspect(DockerArchive(Path(destination.place)), deep=True, store=store)
+    pushed = f"{destination.place}@{digest}"
+    with open_session(os.environ, with_login=True, connections=4) as session:
+        image = session.image(read_reference(pushed), pushed)
+        return inspect(image, deep=True, pinned=digest, store=store)
+
+
+@contextmanager
+def _ended_by_signals() -> Iterator[None]:
+    """A polite end (`kill`, a cancelled CI job) takes the same way out as Ctrl-C: children ended, drafts removed."""
+
+    def leave(number: int, frame: FrameType | None) -> None:  # noqa: ARG001 - a signal handler
+        raise SystemExit(_TERMINATED)
+
+    before = signal.signal(signal.SIGTERM, leave)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+@contextmanager
+def _progress() -> Iterator[tuple[Progress, Progress]]:
+    """Two tellers on stderr: what begins, and the builder's lines; on a terminal these are one line that changes."""
+    columns = width() if sys.stderr.isatty() else None
+    is_drawn = False
+
+    def tell(text: str) -> None:
+        clear()
+        click.echo(text, err=True)
+
+    def on_line(line: str) -> None:
+        nonlocal is_drawn
+        if not line.strip():
+            return
+        if columns is None:
+            click.echo(line, err=True)
+        else:
+            click.echo(f"\r\x1b[K{line[: columns - 1]}", err=True, nl=False)
+            is_drawn = True
+
+    def clear() -> None:
+        nonlocal is_drawn
+        if is_drawn:
+            click.echo("\r\x1b[K", err=True, nl=False)
+            is_drawn = False
+
+    try:
+        yield tell, on_line
+    finally:
+        clear()

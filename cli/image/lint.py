@@ -1,0 +1,175 @@
+"""`gpu-commons image lint`: reads files, asks our rules and hadolint, prints."""
+
+from __future__ import annotations
+
+import datetime as dt
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+import click
+
+from cli.entry import FINDINGS, USAGE
+from cli.image import hadolint
+from cli.image import lint_report as report_text
+from cli.image.lint_sarif import sarif
+from cli.terminal import InputError, as_json, json_text, painter
+from images.lint.check import Ask, Report
+from images.lint.check import lint as lint_recipe
+from images.lint.model import Kind, LintError, Role, Setting
+from images.lint.reading import LARGEST_BYTES
+from images.lint.waivers import Waiver, waiver_from
+
+STDIN: Final = "-"
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """The options of the call."""
+
+    role: str
+    kind: str | None
+    context: str | None
+    ignored: tuple[str, ...]
+    with_hadolint: bool
+
+
+@click.command(
+    epilog="Exit codes: 0 nothing found, 1 findings, 2 a file, an option or a waiver cannot be read.",
+)
+@click.argument("files", nargs=-1, required=True, metavar="FILE…")
+@click.option(
+    "--role",
+    type=click.Choice(["application", "batch", "driver"]),
+    default="application",
+    show_default=True,
+    help="What the image is for: one for batch needs a command, a driver image may hold a driver.",
+)
+@click.option(
+    "--kind",
+    type=click.Choice(["dockerfile", "definition", "script"]),
+    help="What the files are; told by name and content otherwise.",
+)
+@click.option(
+    "--context", metavar="FOLDER", help="Build context, where .dockerignore lies. Else the file's own folder."
+)
+@click.option(
+    "--ignore", "ignored", multiple=True, metavar="RULE=REASON", help="Waive a rule for all files; a reason is needed."
+)
+@click.option(
+    "--format", "form", type=click.Choice(["text", "json", "sarif"]), default="text", show_default=True, help="Output."
+)
+@click.option(
+    "--hadolint/--no-hadolint", default=True, show_default=True, help="Ask hadolint too, where it is installed."
+)
+@as_json
+@click.pass_context
+def lint(  # noqa: PLR0913 - one argument for each option
+    ctx: click.Context,
+    /,
+    *,
+    files: tuple[str, ...],
+    role: str,
+    kind: str | None,
+    context: str | None,
+    ignored: tuple[str, ...],
+    form: str,
+    hadolint: bool,
+    is_json: bool,
+) -> None:
+    """Mistakes in Dockerfiles, Apptainer definition files and job scripts that cost GPUs, bytes or reproducibility.
+
+    FILE - reads standard input. Each finding has the file, the line, the rule and the fix; a mistake that has to do
+    with GPUs has its number too. hadolint is asked about Dockerfiles where it is installed.
+    A comment above a line waives a rule there, DL… and SC… of hadolint as well:
+
+    \b
+      # gpu-commons lint ignore=D-ROOT reason="the driver container needs it"
+
+    \b
+    Examples:
+      gpu-commons image lint Dockerfile
+      gpu-commons image lint --role batch train/Dockerfile train/job.sbatch
+      gpu-commons image lint --format sarif Dockerfile > lint.sarif
+    """  # noqa: D301 - \b is click's: it keeps the lines
+    if is_json and form == "sarif":
+        raise click.UsageError("give --json or --format sarif, not both")
+    if context is not None and not Path(context).is_dir():
+        raise InputError(f"--context {context}: is not a folder; name the folder that is built")
+    asked = Asked(role, kind, context, ignored, with_hadolint=hadolint)
+    ctx.exit(lint_files(files, asked, "json" if is_json else form))
+
+
+def lint_files(files: Sequence[str], asked: Asked, form: str) -> int:
+    """Lint each file once and print one report. Returns the exit code. Raises LintError for a waiver."""
+    waivers = tuple(waiver_from(option) for option in asked.ignored)
+    program = hadolint.find() if asked.with_hadolint else None
+    ask = hadolint.asking(program) if program else None
+    reports: list[Report] = []
+    problems: list[str] = []
+    for path in dict.fromkeys(files):
+        try:
+            reports.append(_linted(path, asked, waivers, ask))
+        except LintError as error:
+            problems.append(str(error))
+    _print(reports, form)
+    if asked.with_hadolint and program is None and any(report.kind is Kind.DOCKERFILE for report in reports):
+        click.echo(f"note: {hadolint.MISSING}", err=True)
+    for problem in problems:
+        click.echo(f"error: {problem}", err=True)
+    return USAGE if problems else FINDINGS if any(report.all for report in reports) else 0
+
+
+def _linted(path: str, asked: Asked, waivers: tuple[Waiver, ...], ask: Ask | None) -> Report:
+    today = dt.datetime.now(tz=dt.UTC).date()
+    setting = Setting(Role(asked.role), _has_ignore_file(path, asked.context), today)
+    kind = Kind(asked.kind) if asked.kind else None
+    return lint_recipe(_content(path), path, setting, kind=kind, waivers=waivers, ask=ask)
+
+
+def _content(path: str) -> bytes:
+    """No more than one byte above the limit: the linter says that it is too much."""
+    if path == STDIN:
+        return sys.stdin.buffer.read(LARGEST_BYTES + 1)
+    if Path(path).is_dir():
+        raise LintError(f"{path}: is a folder; name the file, such as {Path(path) / 'Dockerfile'}")
+    try:
+        with Path(path).open("rb") as file:
+            return file.read(LARGEST_BYTES + 1)
+    except (OSError, ValueError) as error:
+        raise LintError(f"{path}: {getattr(error, 'strerror', None) or error}; name a file that can be read") from None
+
+
+def _has_ignore_file(path: str, context: str | None) -> bool | None:
+    """Beside the Dockerfile under its own name, or in the context. None: of standard input nobody knows the context."""
+    if path == STDIN and context is None:
+        return None
+    folder = Path(context) if context is not None else Path(path).parent
+    names = [folder / ".dockerignore", folder / ".containerignore"]
+    own = [] if path == STDIN else [Path(f"{path}.dockerignore")]
+    return any(name.is_file() for name in [*names, *own])
+
+
+def _print(reports: list[Report], form: str) -> None:
+    if form == "json":
+        click.echo(json_text(report_text.lint_data(reports)))
+    elif form == "sarif":
+        click.echo(json_text(sarif(reports, _version())))
+    else:
+        click.echo(report_text.lint_text(reports, paint=painter()), nl=False)
+    for report in reports:
+        for remark in report_text.remarks(report):
+            click.echo(f"note: {remark}", err=True)
+    if form == "text" and any(report.all or report.waived for report in reports):
+        click.echo(report_text.summary(reports), err=True)
+
+
+def _version() -> str:
+    from importlib.metadata import PackageNotFoundError, version  # noqa: PLC0415 - for SARIF alone
+
+    try:
+        return version("gpu-commons")
+    except PackageNotFoundError:
+        return "0"

@@ -1,0 +1,74 @@
+"""What `image lint` found: as text that editors and hadolint's problem matchers read, and as plain data."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+from cli.words import Paint, counted, plain
+from images.lint.check import Report
+from images.lint.hadolint import page_of
+from images.lint.model import Finding, Severity
+from images.lint.rules.index import BY_ID
+
+TONES = {Severity.ERROR: "bad", Severity.WARNING: "warn"}
+
+
+def lint_text(reports: Sequence[Report], *, paint: Paint = plain) -> str:
+    """`FILE:LINE ID severity: message`, then the fix below it; empty where nothing was found."""
+    return "".join(f"{line}\n" for report in reports for line in _lines(report, paint))
+
+
+def _lines(report: Report, paint: Paint) -> Iterator[str]:
+    for finding in report.all:
+        severity = paint(finding.severity.value, TONES[finding.severity])
+        yield f"{report.path}:{finding.line} {finding.rule} {severity}: {finding.message}"
+        yield paint(f"    fix: {finding.fix}", "quiet")
+
+
+def remarks(report: Report) -> Iterator[str]:
+    """What is no finding but has to be said, for standard error."""
+    for line in report.unread:
+        yield f"{report.path}:{line}: a part of this line cannot be read, and is not checked"
+    if report.heard.problem:
+        yield f"{report.path}: {report.heard.problem}"
+    for waiver in report.unused:
+        yield f"{report.path}:{waiver.line}: the waiver of {waiver.rule} covers nothing; take it out"
+
+
+def summary(reports: Sequence[Report]) -> str:
+    """`7 findings in 2 files, 1 waived`."""
+    found = sum(len(report.all) for report in reports)
+    waived = sum(len(report.waived) for report in reports)
+    text = f"{counted(found, 'finding')} in {counted(len(reports), 'file')}"
+    return f"{text}, {waived} waived" if waived else text
+
+
+def lint_data(reports: Iterable[Report]) -> dict[str, Any]:
+    """The stable form."""
+    return {"files": [_report_data(report) for report in reports]}
+
+
+def _report_data(report: Report) -> dict[str, Any]:
+    waived = [{**_finding_data(finding), "reason": waiver.reason} for finding, waiver in report.waived]
+    return {
+        "file": report.path,
+        "kind": report.kind.value,
+        "findings": [_finding_data(finding) for finding in report.findings],
+        "general": [_finding_data(finding) for finding in report.general],
+        "hadolint": report.heard.was_asked,
+        "waived": waived,
+        "unread_lines": list(report.unread),
+    }
+
+
+def _finding_data(finding: Finding) -> dict[str, Any]:
+    return {
+        "rule": finding.rule,
+        "reference": BY_ID[finding.rule].number if finding.rule in BY_ID else "",
+        "line": finding.line,
+        "severity": finding.severity.value,
+        "message": finding.message,
+        "fix": finding.fix,
+        "sources": list(BY_ID[finding.rule].sources) if finding.rule in BY_ID else [page_of(finding.rule)],
+    }

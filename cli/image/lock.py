@@ -1,0 +1,24 @@
+"""`gpu-commons image lock`."""
+
+from __future__ import annotations
+
+import click
+
+from cli.image.ours import folder_of
+from cli.terminal import as_json, json_text
+from images.spec.load import read_spec
+from images.spec.lock import lock_command
+
+
+@click.command()
+@click.argument("name")
+@as_json
+def lock(name: str, *, is_json: bool) -> None:
+    """The commands that resolve the pins of an image of ours anew, and those of its targets under the same lock.
+
+    \b
+    Example:
+      gpu-commons image lock scipy-ml-notebook | sh -e
+    """  # noqa: D301 - \b is click's: it keeps the lines
+    command = lock_command(read_spec(folder_of(name)))
+    click.echo(json_text({"image": name, "command": command}) if is_json else command)

@@ -1,0 +1,195 @@
+"""`gpu-commons image new`: a folder for a new image, with its lock."""
+
+from __future__ import annotations
+
+import datetime as dt
+import os
+import re
+import shutil
+import subprocess
+from collections.abc import Sequence
+from pathlib import Path
+
+import click
+
+from cli.terminal import InputError, as_json, json_text
+from images.inspection.surroundings import network_faults
+from images.spec.load import IMAGES, SPEC_FILE, SpecError, load_family, read_spec
+from images.spec.lock import lock_command
+from images.spec.model import ImageSpec
+from images.spec.pins import wheel_pin
+from images.spec.starting import DEBIAN, ImageKind, Wanted, files_of
+from images.spec.starting import lines as cuda_lines
+from messages.problems import nearest, show
+
+_JOVYAN = ("jovyan", 1000, 100, "/home/jovyan")
+_KINDS = tuple(kind.value for kind in ImageKind)
+
+
+@click.command(
+    epilog="Exit codes: 0 written and locked, 1 written, and the lock could not be made, 2 usage; nothing is written.",
+)
+@click.argument("name", metavar="NAME")
+@click.option(
+    "--kind",
+    type=click.Choice(_KINDS),
+    default="notebook",
+    show_default=True,
+    help="A notebook server for a hub, or programs of jobs.",
+)
+@click.option(
+    "--base", default=DEBIAN, show_default=True, metavar="debian|IMAGE", help="What it stands on: or an image of ours."
+)
+@click.option("--cuda", metavar="LINE", help=f"With CuPy for this CUDA: {', '.join(cuda_lines())}. Else no GPU use.")
+@click.option("--package", "packages", multiple=True, metavar="PIN", help="Further package of PyPI: scipy==1.17.1.")
+@click.option("--no-lock", is_flag=True, help="Do not ask PyPI: leave the lock to `image lock`.")
+@as_json
+@click.pass_context
+def new(  # noqa: PLR0913, PLR0917 - one argument for each option
+    ctx: click.Context,
+    /,
+    name: str,
+    kind: str,
+    base: str,
+    cuda: str | None,
+    packages: tuple[str, ...],
+    *,
+    no_lock: bool,
+    is_json: bool,
+) -> None:
+    """Write the least that an image needs: image.yaml, verify.py, .dockerignore, and the lock that PyPI resolves.
+
+    NAME is the new image's name, or the path of its folder in a folder `images`. What is written plans, builds and
+    passes its check as it is: then change it. Nothing that is there is overwritten.
+
+    \b
+    Examples:
+      gpu-commons image new statistics --package scipy==1.17.1
+      gpu-commons image new cuda-course --cuda 12.6
+      gpu-commons image new evaluation --kind batch --package numpy==2.4.6
+      gpu-commons image new seminar --base datahub-base-notebook --package pandas==3.0.1
+    """  # noqa: D301 - \b is click's: it keeps the lines
+    folder = _folder(name)
+    wanted = Wanted(
+        name=folder.name,
+        kind=ImageKind(kind),
+        base=base,
+        cuda=_cuda(cuda),
+        packages=tuple(map(_pin, packages)),
+        user=_JOVYAN,
+        today=dt.datetime.now(tz=dt.UTC).date(),
+    )
+    parent = _parent(wanted, folder.parent)
+    if parent is not None:
+        wanted = Wanted(wanted.name, wanted.kind, base, wanted.cuda, wanted.packages, _user(parent), wanted.today)
+    folder.mkdir(parents=True)
+    for file, text in files_of(wanted).items():
+        (folder / file).write_text(text, encoding="utf-8")
+    spec = _read(folder)
+    said = "" if no_lock else _lock(spec, folder)
+    _tell(folder, "left to image lock" if no_lock else said, is_json=is_json)
+    ctx.exit(1 if said else 0)
+
+
+def _folder(name: str) -> Path:
+    given = Path(name)
+    folder = IMAGES / name if given.name == name else given.absolute()
+    if not re.fullmatch(r"[a-z]([-a-z0-9]{0,61}[a-z0-9])?", folder.name):
+        reason = "use small letters, digits and dashes, a letter first, 63 characters at most"
+        raise InputError(f"NAME: {show(folder.name)} is not a name for an image; {reason}")
+    if folder.parent.name != IMAGES.name:
+        raise InputError(f"NAME: {folder} is in no folder `images`; name it {folder.parent / 'images' / folder.name}")
+    if folder.exists():
+        raise InputError(f"NAME: {folder} is there already, and is not overwritten; choose another name, or remove it")
+    return folder
+
+
+def _cuda(line: str | None) -> str | None:
+    if line is None or line in cuda_lines():
+        return line
+    advice = nearest(line, cuda_lines(), what="line")
+    older = "; images/scipy-ml-notebook/image.yaml shows how older ones come from conda" if line[:2] != "12" else ""
+    raise InputError(f"--cuda: {show(line)} is not a CUDA line whose wheels a new image can have; {advice}{older}")
+
+
+def _pin(text: str) -> str:
+    try:
+        return wheel_pin(text).text
+    except ValueError as error:
+        raise InputError(f"--package: {show(text)} {error}") from None
+
+
+def _parent(wanted: Wanted, images: Path) -> ImageSpec | None:
+    """The image that it stands on, with all that is wrong with this choice."""
+    if wanted.base == DEBIAN:
+        return None
+    known = sorted(path.parent.name for path in images.glob(f"*/{SPEC_FILE}"))
+    if wanted.base not in known:
+        advice = nearest(wanted.base, [DEBIAN, *known], what="base")
+        raise InputError(f"--base: {show(wanted.base)} is neither {DEBIAN} nor an image of ours; {advice}")
+    family = load_family(wanted.base, images=images)
+    if wanted.kind is ImageKind.BATCH:
+        raise InputError(f"--base {wanted.base}: brings a server, which a batch image does not need; leave --base out")
+    if family[0].python is None:
+        raise InputError(f"--base {wanted.base}: has no Python packages to stand on; leave --base out")
+    return family[0]
+
+
+def _user(parent: ImageSpec) -> tuple[str, int, int, str]:
+    return parent.user.name, parent.user.uid, parent.user.gid, parent.user.home
+
+
+def _read(folder: Path) -> ImageSpec:
+    try:
+        return read_spec(folder)
+    except SpecError:
+        shutil.rmtree(folder)
+        raise
+
+
+def _lock(spec: ImageSpec, folder: Path) -> str:
+    """Resolve the pins as `image lock` says. Empty if that went well, else why not."""
+    uv = _uv()
+    if uv is None:
+        return "there is no uv here to resolve the pins: pip install uv"
+    for fault in network_faults(os.environ):  # uv says less, or passes over it
+        return str(fault)
+    click.echo(f"resolving the pins of {spec.name} …", err=True)
+    environment = {**os.environ, "PATH": f"{uv.parent}{os.pathsep}{os.environ.get('PATH', '')}"}
+    done = subprocess.run(
+        ["sh", "-ec", lock_command(spec)],
+        cwd=folder.parent.parent,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    return "" if done.returncode == 0 else _last_lines(done.stderr)
+
+
+def _uv() -> Path | None:
+    """The one on PATH, else the one that `make` has brought."""
+    if found := shutil.which("uv"):
+        return Path(found)
+    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "gpu-commons"
+    return next(iter(sorted(cache.glob("uv-*/bin/uv"), reverse=True)), None)
+
+
+def _last_lines(text: str) -> str:
+    lines: Sequence[str] = [line.strip() for line in text.splitlines() if line.strip()]
+    return "uv cannot resolve the pins: " + " ".join(lines[-8:])
+
+
+def _tell(folder: Path, problem: str, *, is_json: bool) -> None:
+    written = sorted(path.name for path in folder.iterdir())
+    name = folder.name if folder.parent == IMAGES else str(folder)
+    if is_json:
+        click.echo(json_text({"image": folder.name, "folder": str(folder), "files": written, "lock": problem or None}))
+        return
+    click.echo(f"wrote {folder}: {', '.join(written)}")
+    if problem:
+        click.echo(f"no lock yet: {problem}", err=True)
+        click.echo(f"next: gpu-commons image lock {name} | sh -e")
+    click.echo(f"then: gpu-commons image plan {name}; gpu-commons image build {name}")
+    click.echo("and to let a stack build it, below gpu-commons:images:")
+    click.echo(f"    - name: {folder.name}")

@@ -1,0 +1,101 @@
+"""`gpu-commons image plan`: an image, the pools of a stack, sizes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import click
+
+from cli.entry import FINDINGS
+from cli.image.ours import family_of, folder_of
+from cli.image.plan_report import Fit, Page, Place, plan_data, plan_text
+from cli.stacks import pools_of, read_stack, stack_files, stack_name
+from cli.terminal import InputError, as_json, json_text, painter, width
+from compat import CaseError, check
+from compat.ceiling import ceiling
+from compat.many import joined
+from compat.pools import read_pools
+from images.size.expected import expected
+from images.spec.cases import Use, uses_of
+from images.spec.load import load_sizes
+from images.spec.model import ImageSpec
+from images.spec.plan import plan_image
+from settings.fleet import machine_of
+from settings.reading import Stack
+
+
+@click.command(
+    epilog="Exit codes: 0 fine, 1 something in it does not run on a pool or that is not known, 2 usage.",
+)
+@click.argument("name")
+@click.option("--stack", metavar="NAME|PATH", help="Stack whose pools are asked about. Else every one that builds it.")
+@click.option("--target", metavar="TARGET", help="Which image of the spec: gateway-client, kernel or batch.")
+@as_json
+@click.pass_context
+def plan(ctx: click.Context, /, name: str, stack: str | None, target: str | None, *, is_json: bool) -> None:
+    """What goes into an image of ours, whether its CUDA runs on each pool and why, and how big it will be.
+
+    NAME is the image's name or its folder. Nothing is built and nothing is asked of a network: the size is a lower
+    bound from what `image sizes` has written beside the lock.
+
+    \b
+    Examples:
+      gpu-commons image plan scipy-ml-notebook-cu126
+      gpu-commons image plan images/cupy-notebook --stack dsmlp-fall
+      gpu-commons image plan cupy-notebook --target batch
+    """  # noqa: D301 - \b is click's: it keeps the lines
+    page = page_of(family_of(name, target), folder_of(name).parent, stack)
+    click.echo(json_text(plan_data(page)) if is_json else plan_text(page, width=width(), paint=painter()), nl=is_json)
+    ctx.exit(0 if page.is_fine else FINDINGS)
+
+
+def page_of(family: Sequence[ImageSpec], images: Path, stack: str | None) -> Page:
+    """The page of `family[0]`; `images` holds its folder and those of its ancestors. Raises InputError."""
+    uses = uses_of(family)
+    stacks, remark = _stacks_of(family[0].full_name, stack)
+    places = tuple(
+        Place(nodes.name if len(stacks) == 1 else f"{name}/{nodes.name}", nodes.case, machine_of(pool))
+        for name, settings in stacks.items()
+        for pool in settings.fleet.pools
+        for nodes in pools_of(pool)
+    )
+    return Page(
+        plan=plan_image(family),
+        expected=expected(family, {spec.name: load_sizes(images / spec.name, spec) for spec in family}),
+        uses=uses,
+        stack=", ".join(stacks),
+        places=places,
+        fits=tuple(_fits(uses, places)),
+        remark=remark,
+    )
+
+
+def _fits(uses: Sequence[Use], places: Sequence[Place]) -> Iterator[Fit]:
+    for use in uses:
+        for place in places:
+            case = joined(use.case, place.case)
+            try:
+                gpu = read_pools(case).values[0].gpu.name
+                yield Fit(use, place.name, gpu, check(case), ceiling(case))
+            except CaseError as error:
+                told = "; ".join(f"{each.field}: {each.reason}" for each in error.problems)
+                raise InputError(f"{use.where} on {place.name}: {told}") from None
+
+
+def _stacks_of(image: str, stack: str | None) -> tuple[dict[str, Stack], str]:
+    """The stacks to ask about by name, and a sentence where they are not the image's own."""
+    if stack is not None:
+        name, settings = stack_name(stack), read_stack(stack)
+        if not settings.fleet.pools:
+            return {name: settings}, f"The stack {name} has no pools: nothing is said of any."
+        builds = any(each.full_name == image for each in settings.images)
+        remark = "" if builds else f"The stack {name} does not build {image}; these are its pools."
+        return {name: settings}, remark
+    every = {stack_name(str(path)): read_stack(str(path)) for path in stack_files()}
+    found = {
+        name: settings
+        for name, settings in every.items()
+        if settings.fleet.pools and any(each.full_name == image for each in settings.images)
+    }
+    return found, "" if found else "No stack with pools builds it: name one with --stack."

@@ -1,0 +1,307 @@
+"""What goes into an image, how it fits the pools of a stack, and how big it will be: as text and as plain data."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from cli.answers import body_data
+from cli.matrix.grid import what
+from cli.words import SIGNS, Paint, counted, folded, plain
+from compat import Answer, Case, Finding, Severity
+from compat.ceiling import Ceiling
+from fleet.machines import Machine
+from images.build.render import facts
+from images.size.estimate import amount, cold_start, disk_use, room
+from images.size.expected import Expected
+from images.spec.cases import Use
+from images.spec.model import CudaSource, Runtime
+from images.spec.plan import Plan, kernel_pins
+from images.spec.runtime import engines, runtime_words
+
+_NUMBERS: Final = {2: "both pools", 3: "all three pools"}
+_LABEL: Final = 10
+_ENGINE: Final = 12
+_SOURCES: Final = {CudaSource.BASE: "the base", CudaSource.CONDA: "conda-forge", CudaSource.WHEELS: "wheels"}
+_ANY_GPU: Final = "the GPU"  # where pools with several models share an answer
+# What says why a CUDA line runs, where it does: by itself, by its minor version, by a compat package; else the code.
+_TELLING: Final = ("R-BACK", "R-MINOR", "R-FWD", "R-APPT", "R-PTX", "R-ARCH")
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A pool, what uses its GPUs, and what its nodes can hold."""
+
+    name: str
+    case: Case
+    machine: Machine
+
+
+@dataclass(frozen=True, slots=True)
+class Fit:
+    """One thing that uses a GPU, on one pool."""
+
+    use: Use
+    pool: str
+    gpu: str  # as messages name it
+    answer: Answer
+    ceiling: Ceiling
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """All that is told. Without a stack there are no pools, and `remark` says why."""
+
+    plan: Plan
+    expected: Expected
+    uses: tuple[Use, ...] = ()
+    stack: str = ""
+    places: tuple[Place, ...] = ()
+    fits: tuple[Fit, ...] = ()
+    remark: str = ""
+
+    @property
+    def is_fine(self) -> bool:
+        """Everything runs on every pool."""
+        return all(fit.answer.verdict.runs for fit in self.fits)
+
+
+def plan_text(page: Page, *, width: int | None = None, paint: Paint = plain) -> str:
+    """For people. Lines are folded at `width`; None leaves them whole."""
+    lines = [
+        *_contents(page.plan, width),
+        *_runtime(page.plan.spec.runtime, width),
+        "",
+        *_cuda(page, width, paint),
+        "",
+        *_size(page, width),
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def plan_data(page: Page) -> dict[str, Any]:
+    """The same and more, as JSON."""
+    return {
+        **facts(page.plan),
+        "targets": [kind.value for kind in page.plan.spec.targets],
+        "runtime": _runtime_data(page.plan.spec.runtime),
+        "base": page.plan.root,
+        "stack": page.stack,
+        "remark": page.remark,
+        "pools": [{"name": place.name, "gpu": place.case.gpu, "driver": place.case.driver} for place in page.places],
+        "uses": [_use_data(use, [fit for fit in page.fits if fit.use is use]) for use in page.uses],
+        "size": _size_data(page),
+    }
+
+
+# --- what goes in
+
+
+def _contents(plan: Plan, width: int | None) -> Iterator[str]:
+    spec = plan.spec
+    yield from folded(f"{spec.full_name} {spec.version}: {spec.title}", "", "  ", width)
+    rows = [("base", plan.root), ("layout", plan.layout.value)]
+    if spec.base.image:
+        rows.append(("parent", f"{spec.base.image}, an image of ours"))
+    rows += [("package", package.pypi) for package in plan.packages]
+    rows += [("wheel", wheel) for wheel in plan.cuda_wheels]
+    rows += [("kernel", f"{kernel.name}: {', '.join(kernel_pins(kernel))}") for kernel in plan.kernels]
+    if spec.targets:
+        rows.append(("targets", f"{', '.join(kind.value for kind in spec.targets)}: --target shows one"))
+    for label, text in rows:
+        yield from _row(label, text, 2, width)
+
+
+# --- how it is run
+
+
+def _runtime(runtime: Runtime | None, width: int | None) -> Iterator[str]:
+    if runtime is None:
+        return
+    yield ""
+    yield "How it is run"
+    for engine in engines(runtime):
+        shown = [" ".join(engine.says)] if engine.name == "docker" else [*engine.says]
+        for number, text in enumerate([*shown, *(f"cannot say {each}" for each in engine.cannot)]):
+            yield from folded(text, f"  {'' if number else engine.name:<{_ENGINE}}", " " * (_ENGINE + 4), width)
+
+
+def _runtime_data(runtime: Runtime | None) -> dict[str, Any]:
+    if runtime is None:
+        return {}
+    return {
+        "spec": runtime_words(runtime),
+        **{each.name: {"says": list(each.says), "cannot": list(each.cannot)} for each in engines(runtime)},
+    }
+
+
+# --- on which pools
+
+
+def _cuda(page: Page, width: int | None, paint: Paint) -> Iterator[str]:
+    if not page.uses:
+        yield from folded("GPU: nothing in it uses one; it runs on any pool", "", "  ", width)
+    elif page.places:
+        yield f"CUDA on the pools of {page.stack}"
+    else:
+        yield "CUDA"
+    if page.remark:
+        yield from folded(page.remark, "  ", "  ", width)
+    for use in page.uses:
+        yield from folded(f"{use.where}: {_told(use)}", "  ", "    ", width)
+        for fits in _groups(fit for fit in page.fits if fit.use is use):
+            yield from _group(fits, page.places, width, paint)
+
+
+def _told(use: Use) -> str:
+    if use.cuda is None:
+        return what(use.case)
+    return f"{what(use.case)} from {_SOURCES[use.cuda.source]}"
+
+
+def _groups(fits: Iterable[Fit]) -> list[list[Fit]]:
+    """Fits of which the page would say the same but for the GPU's name."""
+    groups: dict[object, list[Fit]] = {}
+    for fit in fits:
+        told = (fit.answer.verdict, fit.ceiling, *(each.rule for each in deciding(fit.answer)))
+        texts = [*(each.message for each in deciding(fit.answer)), fit.answer.remedy.text if fit.answer.remedy else ""]
+        groups.setdefault((told, *(text.replace(fit.gpu, _ANY_GPU) for text in texts)), []).append(fit)
+    return list(groups.values())
+
+
+def deciding(answer: Answer) -> tuple[Finding, ...]:
+    """What made the verdict: all that does not hold; where all does, what lets the CUDA line run."""
+    if bad := tuple(each for each in answer.findings if each.severity is not Severity.NOTE):
+        return bad
+    ranked = sorted((each for each in answer.findings if each.rule in _TELLING), key=lambda f: _TELLING.index(f.rule))
+    return tuple(ranked[:1])
+
+
+def _group(fits: Sequence[Fit], places: Sequence[Place], width: int | None, paint: Paint) -> Iterator[str]:
+    answer, gpu, names = fits[0].answer, fits[0].gpu, [fit.pool for fit in fits]
+    said = _ANY_GPU if any(fit.gpu != gpu for fit in fits) else gpu
+    sign = str(SIGNS[answer.verdict])
+    first, *more = folded(f"{sign}: {_pools(names, places)}", "    ", "      ", width)
+    yield first.replace(sign, paint(sign, SIGNS[answer.verdict].tone), 1)
+    yield from more
+    for finding in deciding(answer):
+        yield from _row("why", f"{finding.rule}: {finding.message.replace(gpu, said)}", 6, width)
+    yield from _row("ceiling", _most(fits[0].ceiling, names, places), 6, width)
+    if answer.remedy:
+        yield from _row("change", answer.remedy.text.replace(gpu, said), 6, width)
+
+
+def _most(ceiling: Ceiling, names: Sequence[str], places: Sequence[Place]) -> str:
+    drivers = dict.fromkeys(place.case.driver for place in places if place.name in names)
+    newest = [f"CUDA {ceiling.cuda}" if ceiling.cuda else "no CUDA line", *filter(None, [ceiling.build])]
+    return f"{', '.join(newest)}: the newest in the tables that run here with driver {', '.join(drivers)}"
+
+
+def _pools(names: Sequence[str], places: Sequence[Place]) -> str:
+    listed = ", ".join(names)
+    if len(names) < len(places) or len(places) < 2:
+        return listed
+    return f"{_NUMBERS.get(len(names), f'all {len(names)} pools')} ({listed})"
+
+
+def _use_data(use: Use, fits: Sequence[Fit]) -> dict[str, Any]:
+    return {
+        "where": use.where,
+        "what": what(use.case),
+        "cuda": {"line": use.cuda.line, "source": use.cuda.source.value} if use.cuda else None,
+        "answers": [
+            {
+                "pool": fit.pool,
+                **body_data(fit.answer),
+                "deciding": [each.rule for each in deciding(fit.answer)],
+                "ceiling": {"cuda": fit.ceiling.cuda, "build": fit.ceiling.build, "how": fit.ceiling.how},
+            }
+            for fit in fits
+        ],
+    }
+
+
+# --- how big
+
+
+def _size(page: Page, width: int | None) -> Iterator[str]:
+    found = page.expected
+    if found.counted:
+        size = f"{amount(found.size.compressed)} compressed, {amount(found.size.unpacked)} unpacked"
+        parts = " and ".join(f"{counted(each.wheels, 'wheel')} of {each.image}" for each in found.counted)
+        total = amount(sum(each.wheel_bytes for each in found.counted))
+        yield from folded(f"Size: at least {size}", "", "  ", width)
+        yield from _row("counted", f"{parts}, {total} as files", 2, width)
+    else:
+        yield "Size: nothing of it is known before it is built"
+    for remark in found.remarks:
+        yield from _row("", remark, 2, width)
+    for number, part in enumerate(found.not_counted):
+        yield from _row("" if number else "without", str(part), 2, width, hang=2)
+    for places in _alike(page.places) if found.counted else ():
+        yield from folded(_pools([place.name for place in places], page.places), "  ", "    ", width)
+        yield from _row("start", _start(page.expected, places[0].machine), 4, width)
+        yield from _row("disk", _disk(page.expected, places[0].machine), 4, width)
+
+
+def _alike(places: Iterable[Place]) -> list[list[Place]]:
+    """Pools whose nodes hold as much and are as fast."""
+    groups: dict[Machine, list[Place]] = {}
+    for place in places:
+        groups.setdefault(place.machine, []).append(place)
+    return list(groups.values())
+
+
+def _start(found: Expected, machine: Machine) -> str:
+    start = cold_start(found.size, machine.rates)
+    planned = "; the rates are planning figures" if machine.are_rates_planned else ""
+    return f"the first one on a node takes at least {start.total_s:.0f} s ({start.reason}{planned})"
+
+
+def _disk(found: Expected, machine: Machine) -> str:
+    assumed = " (an assumption of the stack file)" if machine.is_disk_assumed else ""
+    use = amount(disk_use([found.size]).total)
+    return (
+        f"at least {use} packed and unpacked; of {machine.disk_gib:g} GiB{assumed} the kubelet leaves "
+        f"{amount(room(machine.disk_gib))} for images"
+    )
+
+
+def _size_data(page: Page) -> dict[str, Any]:
+    found = page.expected
+    size = found.size if found.counted else None
+    return {
+        "is_lower_bound": True,
+        "origin": found.size.origin.value,
+        "compressed": size.compressed if size else None,
+        "unpacked": size.unpacked if size else None,
+        "compression": found.size.compression,
+        "counted": [
+            {"image": each.image, "wheels": each.wheels, "wheel_bytes": each.wheel_bytes} for each in found.counted
+        ],
+        "not_counted": [str(part) for part in found.not_counted],
+        "remarks": list(found.remarks),
+        "pools": [_machine_data(place, found) for place in page.places] if size else [],
+    }
+
+
+def _machine_data(place: Place, found: Expected) -> dict[str, Any]:
+    machine, start = place.machine, cold_start(found.size, place.machine.rates)
+    return {
+        "name": place.name,
+        "start_s": {"pull": start.pull_s, "unpack": start.unpack_s, "start": start.start_s, "total": start.total_s},
+        "rates": {"pull_mb_per_s": machine.rates.pull_mb_per_s, "disk_mb_per_s": machine.rates.disk_mb_per_s},
+        "are_rates_planned": machine.are_rates_planned,
+        "disk_bytes": disk_use([found.size]).total,
+        "room_bytes": room(machine.disk_gib),
+        "is_disk_assumed": machine.is_disk_assumed,
+    }
+
+
+# --- lines
+
+
+def _row(label: str, text: str, indent: int, width: int | None, *, hang: int = 0) -> list[str]:
+    start = " " * indent
+    return folded(text, f"{start}{label:<{_LABEL}}", start + " " * (_LABEL + hang), width)

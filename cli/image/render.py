@@ -1,0 +1,23 @@
+"""`gpu-commons image render`."""
+
+from __future__ import annotations
+
+import click
+
+from cli.image.ours import family_of
+from cli.terminal import as_json, json_text
+from images.build.render import render_dockerfile
+
+
+@click.command()
+@click.argument("name")
+@as_json
+def render(name: str, *, is_json: bool) -> None:
+    """The Dockerfile of an image of ours, with a stage for each of its targets: `docker build --target batch`.
+
+    \b
+    Example:
+      gpu-commons image render scipy-ml-notebook > Dockerfile
+    """  # noqa: D301 - \b is click's: it keeps the lines
+    text = render_dockerfile(family_of(name))
+    click.echo(json_text({"image": name, "dockerfile": text}) if is_json else text, nl=is_json)

@@ -1,0 +1,55 @@
+"""`gpu-commons image sizes`."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Final
+
+import click
+
+from cli.image.ours import folder_of
+from cli.terminal import InputError, as_json, json_text
+from cli.words import counted
+from images.inspection.index import Index, index_url
+from images.inspection.opening import open_session
+from images.size.estimate import amount
+from images.spec.load import load_spec
+from images.spec.wheels import SIZES_FILE, Wanted, WheelSize, sizes_text, wanted_wheels
+
+_AT_ONCE: Final = 8  # requests to the index
+
+
+@click.command(
+    epilog="Exit codes: 0 written, 2 usage, or the index does not have what is locked.",
+)
+@click.argument("name")
+@as_json
+def sizes(name: str, *, is_json: bool) -> None:
+    """Ask the package index how big an image's wheels are, and keep that beside its lock, for `image plan`.
+
+    The index is the one that uv or pip is set to (UV_DEFAULT_INDEX, PIP_INDEX_URL, pip.conf), else PyPI. Pages of the
+    index are read, and the length of a file where a page does not tell it; nothing is downloaded.
+
+    \b
+    Example:
+      gpu-commons image sizes scipy-ml-notebook
+    """  # noqa: D301 - \b is click's: it keeps the lines
+    folder = folder_of(name)
+    spec = load_spec(folder)
+    wanted = wanted_wheels(spec, (folder / spec.python.lock).read_text() if spec.python else "")
+    if not wanted:
+        raise InputError(f"{spec.name} has no wheels; there is nothing to ask for")
+    found = _asked(wanted)
+    path, total = folder / SIZES_FILE, sum(size.bytes for size in found)
+    path.write_text(sizes_text(found))
+    if is_json:
+        click.echo(json_text({"image": spec.name, "file": str(path), "wheels": len(found), "bytes": total}))
+    else:
+        click.echo(f"wrote {path}: {counted(len(found), 'wheel')}, {amount(total)}")
+
+
+def _asked(wanted: Sequence[Wanted]) -> list[WheelSize]:
+    with open_session(os.environ, with_login=False) as session, ThreadPoolExecutor(_AT_ONCE) as threads:
+        return list(threads.map(Index(session, index_url(os.environ)).size, wanted))

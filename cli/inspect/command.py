@@ -1,0 +1,196 @@
+"""`gpu-commons inspect`: what images turned out to be."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, Self
+
+import click
+
+from cli.inspect.report import error_data, inspect_data, inspect_text
+from cli.terminal import as_json, painter
+from images.size.estimate import amount
+
+if TYPE_CHECKING:
+    from images.inspection.reading import Inspected, Progress
+
+_AT_ONCE: Final = 16
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """One image as it was named, and how it is read."""
+
+    name: str
+    read: Callable[[], Inspected]
+
+
+@click.command(
+    epilog="Exit codes: 0 fine, 1 something in an image should be changed, 2 usage, or an image could not be read."
+)
+@click.argument("references", nargs=-1, metavar="[REF]...")
+@click.option("--deep", is_flag=True, help="Read all layers as a stream: libraries, wheels, device code, waste.")
+@click.option("--platform", default="linux/amd64", show_default=True, help="Which image of an index.")
+@click.option("--oci-layout", "layouts", multiple=True, metavar="DIR[:TAG]", help="A directory in OCI layout.")
+@click.option("--docker-archive", "archives", multiple=True, metavar="FILE[:NAME:TAG]", help="What docker save wrote.")
+@click.option("--sif", "sifs", multiple=True, metavar="FILE", help="An image of Apptainer or Singularity.")
+@click.option("--anonymous", is_flag=True, help="Use no credentials of Docker's config or its helpers.")
+@click.option("--no-cache", is_flag=True, help="Neither read nor write facts that are known by digest.")
+@as_json
+@click.pass_context
+def inspect(  # noqa: PLR0913, PLR0917 - options
+    ctx: click.Context,
+    /,
+    references: tuple[str, ...],
+    layouts: tuple[str, ...],
+    archives: tuple[str, ...],
+    sifs: tuple[str, ...],
+    platform: str,
+    *,
+    deep: bool,
+    anonymous: bool,
+    no_cache: bool,
+    is_json: bool,
+) -> None:
+    """What is in an image: from manifest and config alone, or with --deep from its layers.
+
+    Without --deep an image costs at most three requests and a megabyte. Layers are never stored. Facts are kept by
+    digest in ~/.cache/gpu-commons/images. With --json one object a line comes out, in the order of the call, and also
+    for a single image.
+
+    \b
+    Examples:
+      gpu-commons inspect nvidia/cuda:12.4.1-runtime-ubuntu22.04
+      gpu-commons inspect --deep registry.example.edu/gpu-commons/cupy-notebook:1.0.0
+      gpu-commons inspect --deep --docker-archive image.tar --json
+    """  # noqa: D301 - \b is click's: it keeps the lines
+    if not (references or layouts or archives or sifs):
+        raise click.UsageError("name an image, or give --oci-layout, --docker-archive or --sif")
+    from images.inspection.faults import InspectError  # noqa: PLC0415 - the list of commands needs no pydantic
+    from images.inspection.judge import judge  # noqa: PLC0415
+
+    has_failed = has_findings = False
+    with ExitStack() as stack:
+        progress = stack.enter_context(_Line(is_shown=deep and sys.stderr.isatty() and len(references) <= 1))
+        choices = Choices(platform, deep, anonymous, no_cache, progress.tell)
+        images = list(wanted_images(stack, choices, references, layouts, archives, sifs))
+        for number, (name, result) in enumerate(_results(stack, images, deep=deep)):
+            try:
+                found = result()
+            except InspectError as error:
+                has_failed = True
+                progress.clear()
+                if is_json:
+                    click.echo(_one_line(error_data(name, error.problem.reason, error.problem.fix)))
+                click.echo(f"error: {error}", err=True)
+                continue
+            progress.clear()
+            judged = judge(found.contents)
+            has_findings = has_findings or bool(judged.remarks)
+            if is_json:
+                data = inspect_data(found, judged)
+                click.echo(_one_line(data))
+            else:
+                text = inspect_text(found, judged, now=datetime.now(UTC), paint=painter())
+                click.echo(("\n" if number else "") + text, nl=False)
+    ctx.exit(2 if has_failed else 1 if has_findings else 0)
+
+
+def _results(
+    stack: ExitStack, images: Sequence[Wanted], *, deep: bool
+) -> Iterator[tuple[str, Callable[[], Inspected]]]:
+    """Names and what gives their facts, in order. Layers are read one image after the other, all else at once."""
+    if deep or len(images) == 1:
+        yield from ((each.name, each.read) for each in images)
+        return
+    pool = ThreadPoolExecutor(_AT_ONCE)
+    # After Ctrl-C nobody waits for what has not begun; closing the session ends what has.
+    stack.callback(pool.shutdown, wait=False, cancel_futures=True)
+    yield from [(each.name, pool.submit(each.read).result) for each in images]
+
+
+@dataclass(frozen=True, slots=True)
+class Choices:
+    """How images are read."""
+
+    platform: str = "linux/amd64"
+    deep: bool = False
+    anonymous: bool = False
+    no_cache: bool = False
+    tell: Callable[[Progress], None] | None = None
+
+
+def wanted_images(  # noqa: PLR0913, PLR0917 - the four kinds
+    stack: ExitStack,
+    choices: Choices,
+    references: tuple[str, ...],
+    layouts: tuple[str, ...] = (),
+    archives: tuple[str, ...] = (),
+    sifs: tuple[str, ...] = (),
+) -> Iterator[Wanted]:
+    """Every image that was named, not read yet. Raises InspectError for a name that cannot be one."""
+    from images.inspection.layouts import DockerArchive, OciLayout  # noqa: PLC0415
+    from images.inspection.opening import open_session, read_platform, read_reference  # noqa: PLC0415
+    from images.inspection.reading import inspect as read_image  # noqa: PLC0415
+    from images.inspection.sif import inspect_sif  # noqa: PLC0415
+    from images.inspection.store import Store, store_folder  # noqa: PLC0415
+
+    wanted = read_platform(choices.platform)
+    store = None if choices.no_cache else Store(store_folder(os.environ))
+
+    def reader(source: Any, pinned: str = "") -> Callable[[], Inspected]:
+        return lambda: read_image(
+            source, wanted=wanted, deep=choices.deep, pinned=pinned, store=store, tell=choices.tell
+        )
+
+    if references:
+        session = stack.enter_context(open_session(os.environ, with_login=not choices.anonymous, connections=_AT_ONCE))
+        for text, reference in [(text, read_reference(text)) for text in references]:
+            yield Wanted(text, reader(session.image(reference, text), reference.digest or ""))
+    for text in layouts:
+        yield Wanted(text, reader(OciLayout.parse(text)))
+    for text in archives:
+        yield Wanted(text, reader(DockerArchive.parse(text)))
+    for text in sifs:
+        yield Wanted(
+            text,
+            lambda path=Path(text): inspect_sif(path, wanted=wanted, deep=choices.deep, store=store),  # type: ignore[misc]
+        )
+
+
+class _Line:
+    """One line on stderr that says how far reading is."""
+
+    def __init__(self, *, is_shown: bool) -> None:
+        self._is_shown = is_shown
+        self._last = -1
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.clear()
+
+    def tell(self, progress: Progress) -> None:
+        """Called for every piece; draws each megabyte."""
+        if self._is_shown and (step := progress.read_bytes >> 20) != self._last:
+            self._last = step
+            done = f"{amount(progress.read_bytes)} of {amount(progress.layer_bytes)}"
+            click.echo(f"\r\x1b[Klayer {progress.number} of {progress.count}: {done}", err=True, nl=False)
+
+    def clear(self) -> None:
+        if self._is_shown and self._last >= 0:
+            click.echo("\r\x1b[K", err=True, nl=False)
+            self._last = -1
+
+
+def _one_line(data: dict[str, Any]) -> str:
+    return json.dumps(data, ensure_ascii=False)

@@ -1,0 +1,142 @@
+"""`gpu-commons matrix`: the images on the pools of a stack, or of two lists."""
+
+from __future__ import annotations
+
+import datetime as dt
+import shutil
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import BinaryIO
+
+import click
+
+from cli.matrix.grid import Grid, grid_data, grid_of
+from cli.matrix.lists import ListError, read_images, read_pools
+from cli.matrix.uses import NO_USES, Uses
+from cli.stacks import pools_of, read_stack, stack_name
+from cli.terminal import InputError, as_json, has_colours, json_text
+from compat import CaseError, Image, Pool
+from compat import matrix as solve
+
+_PIPED = 120  # columns where no terminal says how many
+
+
+@click.command(epilog="Exit codes: 0 everything runs everywhere, 1 something does not or is not known, 2 usage.")
+@click.option(
+    "--stack", metavar="NAME|PATH", help="Stack file, or its name: dsmlp-fall is stacks/Pulumi.dsmlp-fall.yaml."
+)
+@click.option(
+    "--images",
+    type=click.File("rb"),
+    metavar="FILE",
+    help="JSON Lines: name, and fields of a case. In place of --stack.",
+)
+@click.option(
+    "--pools",
+    type=click.File("rb"),
+    metavar="FILE",
+    help="JSON Lines: name, and fields of a case. In place of --stack.",
+)
+@click.option(
+    "--html", type=click.Path(dir_okay=False, allow_dash=True, path_type=Path), metavar="FILE",
+    help="Write one self-contained HTML page as well; - prints it in place of the table.",
+)  # fmt: skip
+@click.option("--markdown", is_flag=True, help="Print Markdown.")
+@as_json
+@click.pass_context
+def matrix(  # noqa: PLR0913 - click hands over every option
+    ctx: click.Context,
+    stack: str | None,
+    images: BinaryIO | None,
+    pools: BinaryIO | None,
+    html: Path | None,
+    *,
+    markdown: bool,
+    is_json: bool,
+) -> None:
+    """Every image on every pool: which runs, which does not, why, and what to change.
+
+    With --stack: the images and the pools that the stack names, and its hubs, profiles, jobs and courses that use an
+    image on a pool. With --images and --pools: two lists of yours; lines of one image with the same name are things in
+    it that use the GPU, and it runs as well as the worst of them.
+
+    \b
+    Examples:
+      gpu-commons matrix --stack dsmlp-fall --html matrix.html
+      gpu-commons matrix --images images.jsonl --pools pools.jsonl --markdown
+    """  # noqa: D301 - \b is click's: it keeps the lines
+    if markdown and is_json:
+        raise click.UsageError("give --markdown or --json, not both")
+    if html is not None and str(html) == "-" and (markdown or is_json):
+        raise click.UsageError("--html - takes the place of what is printed: give it alone, or a file")
+    if stack is not None and images is None and pools is None:
+        grid = _of_stack(stack)
+    elif stack is None and images is not None and pools is not None:
+        grid = _grid("Which image runs where", *_of_lists(images, pools))
+    else:
+        raise click.UsageError("give either --stack, or --images and --pools")
+    if html is not None:
+        _write_html(grid, html)
+    if html is None or str(html) != "-":
+        click.echo(_text(grid, markdown=markdown, is_json=is_json), nl=is_json)
+    ctx.exit(0 if grid.is_fine else 1)
+
+
+def _of_stack(stack: str) -> Grid:
+    """Images, pools, and who uses which image where, of a stack file."""
+    # Here, because pydantic alone costs a quarter of a second at start.
+    from cli.matrix.uses import uses_of  # noqa: PLC0415
+    from images.spec.cases import cases_of  # noqa: PLC0415
+    from images.spec.load import load_family  # noqa: PLC0415
+
+    settings = read_stack(stack)
+    images = [
+        Image(image.full_name, cases_of(load_family(image.name, target=image.target))) for image in settings.images
+    ]
+    pools = [column for pool in settings.fleet.pools for column in pools_of(pool)]
+    return _grid(f"{stack_name(stack)}: which image runs where", images, pools, uses_of(settings))
+
+
+def _of_lists(images: BinaryIO, pools: BinaryIO) -> tuple[Sequence[Image], Sequence[Pool]]:
+    problems: list[str] = []
+    found: list[list[Image] | list[Pool]] = []
+    for read, file, option in ((read_images, images, "--images"), (read_pools, pools, "--pools")):
+        try:
+            found.append(read(file))
+        except ListError as error:
+            problems += [f"{option} {problem}" for problem in error.problems]
+    if problems:
+        raise InputError("\n       ".join(problems))
+    return found[0], found[1]  # type: ignore[return-value]  # in the order that they were read
+
+
+def _grid(title: str, images: Sequence[Image], pools: Sequence[Pool], uses: Uses = NO_USES) -> Grid:
+    try:
+        return grid_of(title, images, pools, solve(images, pools), uses)
+    except CaseError as error:
+        raise InputError(str(error)) from None
+
+
+def _text(grid: Grid, *, markdown: bool, is_json: bool) -> str:
+    if is_json:
+        return json_text(grid_data(grid))
+    if markdown:
+        from cli.matrix.markdown import matrix_markdown  # noqa: PLC0415 - one of three is needed
+
+        return matrix_markdown(grid)
+    from cli.matrix.table import matrix_text  # noqa: PLC0415 - Rich is needed here only
+
+    columns = shutil.get_terminal_size().columns if sys.stdout.isatty() else _PIPED
+    return matrix_text(grid, width=columns, has_colours=has_colours())
+
+
+def _write_html(grid: Grid, file: Path) -> None:
+    from cli.matrix.html_page import matrix_html  # noqa: PLC0415 - needed here only
+
+    page = matrix_html(grid, made=f"gpu-commons matrix, {dt.datetime.now(tz=dt.UTC).date().isoformat()}")
+    if str(file) == "-":
+        click.echo(page, nl=False)
+        return
+    file.write_text(page, encoding="utf-8")
+    click.echo(f"wrote {file}", err=True)

@@ -1,1 +1,0 @@
-"""Answers and matrices as text, Markdown, HTML and plain data. Pure: no file, no clock, no terminal."""

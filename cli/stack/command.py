@@ -1,0 +1,65 @@
+"""`gpu-commons stack`: a stack file as a whole."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import click
+
+from cli.stacks import stack_file
+from cli.terminal import as_json, json_text, painter, width
+
+FINDINGS = 1
+USAGE = 2
+
+
+@click.group()
+def stack() -> None:
+    """Stack files: what can be said of one before anything is built or deployed.
+
+    \b
+    Example:
+      gpu-commons stack check dsmlp-fall
+      gpu-commons stack check --json stacks/Pulumi.dsmlp-fall.yaml
+    """  # noqa: D301 - \b is click's: it keeps the lines
+
+
+@stack.command(
+    short_help="All that can be said without a network, a cluster or the engine.",
+    epilog="Exit codes: 0 nothing is refused, 1 something is refused, 2 the file or an image spec has mistakes, usage.",
+)
+@click.argument("file", metavar="NAME|FILE")
+@click.option(
+    "--site",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help="Site overlay, as GPU_COMMONS_SITE names one. Not given: the file alone.",
+)
+@as_json
+@click.pass_context
+def check(ctx: click.Context, /, file: str, site: Path | None, *, is_json: bool) -> None:
+    """Check a stack file offline: settings, specs of its images, images on pools, placement, promises to courses.
+
+    The rules are those of the policy pack. What needs a built image (its size, what is in it) is named at the end;
+    a preview or an update proves that.
+
+    \b
+    Examples:
+      gpu-commons stack check dsmlp-fall
+      gpu-commons stack check --json stacks/Pulumi.dsmlp-fall.yaml
+    """  # noqa: D301 - \b is click's: it keeps the lines
+    from cli.stack.checked import Checked, check_stack  # noqa: PLC0415 - the list of commands needs no pydantic
+    from cli.stack.report import problems_data, problems_text, stack_data, stack_text  # noqa: PLC0415
+
+    path = stack_file(file, option="")
+    shown = Path(os.path.relpath(path)) if path.is_relative_to(Path.cwd()) else path
+    found = check_stack(path, site=site)
+    if not isinstance(found, Checked):
+        if is_json:
+            click.echo(json_text(problems_data(shown, found)))
+        click.echo(f"Error: {problems_text(found)}", err=True)
+        ctx.exit(USAGE)
+    text = json_text(stack_data(shown, found)) if is_json else stack_text(shown, found, width=width(), paint=painter())
+    click.echo(text, nl=is_json)
+    ctx.exit(FINDINGS if found.refused else 0)
