@@ -29,7 +29,7 @@ def explain(rule: str | None, *, is_json: bool) -> None:
     """What an id in an output means: what the rule says, why, its sources, its examples. Without ID, the list of all.
 
     Every id that an output names is known: rules of check (R-MINOR), of the policy pack (P-RUN), of image lint
-    (D-BASE, or its number E1; DL3020 is hadolint's), and remarks of inspect (driver-inside).
+    (D-BASE; DL3020 is hadolint's), and remarks of inspect (driver-inside).
 
     \b
     Examples:

@@ -81,8 +81,8 @@ def lint(  # noqa: PLR0913 - one argument for each option
 ) -> None:
     """Mistakes in Dockerfiles, Apptainer definition files and job scripts that cost GPUs, bytes or reproducibility.
 
-    FILE - reads standard input. Each finding has the file, the line, the rule and the fix; a mistake that has to do
-    with GPUs has its number too. hadolint is asked about Dockerfiles where it is installed.
+    FILE - reads standard input. Each finding has the file, the line, the rule and the fix. hadolint is asked about
+    Dockerfiles where it is installed.
     A comment above a line waives a rule there, DL… and SC… of hadolint as well:
 
     \b

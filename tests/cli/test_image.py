@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 from collections.abc import Callable
@@ -73,6 +74,10 @@ class TestLint:
         assert [each["kind"] for each in files] == ["definition", "script"]
         numbers = {found["reference"] for each in files for found in each["findings"]}
         assert numbers == {"E1", "E3", "E12", "E28", "E29"}
+
+    def test_text_names_no_number_of_a_list_that_a_reader_does_not_have(self, run: Run) -> None:
+        printed = run("image", "lint", str(INPUTS / "quest" / "quest.def")).stdout + run("explain", "D-BASE").stdout
+        assert not re.search(r"\bE\d+\b", printed)
 
     def test_standard_input_has_no_context(self, run: Run, tmp_path: Path) -> None:
         text = CLEAN.read_bytes()
