@@ -25,7 +25,7 @@ import click
 from rich.console import Console
 from rich.table import Table
 
-from compat import Case, Image, Pool, matrix, tables
+from compat import Case, Image, Pool, matrix, read_host, tables
 
 PROJECT = Path(__file__).resolve().parent.parent
 SEED = 20261120
@@ -171,7 +171,7 @@ def _matrices() -> Iterator[tuple[str, float]]:
             Case(gpu=gpus[index * 3 % len(gpus)], driver=drivers[index * 5 % len(drivers)], host="kubernetes")
             for index in range(distinct)
         ]
-        pools = [Pool(f"pool-{index}", hosts[index % distinct]) for index in range(200)]
+        pools = [Pool(f"pool-{index}", read_host(hosts[index % distinct])) for index in range(200)]
         few = [Image(image.name, images[index % 300].cases) for index, image in enumerate(images)]
         if distinct < len(pools):
             yield f"matrix, 1,000 images x 200 pools, 300 and {distinct} of them distinct", _seconds(matrix, few, pools)

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from cli.terminal import InputError
-from compat import Pool
+from compat import Pool, read_host
 
 if TYPE_CHECKING:  # pydantic alone costs a quarter of a second at start
     from settings.models import Pool as StackPool
@@ -52,7 +52,7 @@ def pools_of(pool: StackPool) -> tuple[Pool, ...]:
     """A pool of a stack as the engine of `check` takes it: nodes that are alike. Nodes without GPUs are none."""
     from settings.fleet import cases_of  # noqa: PLC0415 - see above
 
-    return tuple(Pool(name, case) for name, case in cases_of(pool).items())
+    return tuple(Pool(name, read_host(case)) for name, case in cases_of(pool).items())
 
 
 def _folders() -> tuple[Path, Path]:

@@ -15,10 +15,12 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
-    from compat.answer import check
+    from compat.answer import check, check_on
     from compat.case import Case, CaseError, case_from
+    from compat.host import Host, host_of
     from compat.many import Image, Matrix, Pool, matrix
     from compat.model import Answer, Change, Finding, Remedy, Severity, Verdict
+    from compat.pools import read_host
 
 __all__ = [
     "Answer",
@@ -26,6 +28,7 @@ __all__ = [
     "CaseError",
     "Change",
     "Finding",
+    "Host",
     "Image",
     "Matrix",
     "Pool",
@@ -34,16 +37,21 @@ __all__ = [
     "Verdict",
     "case_from",
     "check",
+    "check_on",
+    "host_of",
     "matrix",
+    "read_host",
 ]
 
 # No module here may be called like one of these names: imported, it would stand in its place.
 _HOMES: Final = MappingProxyType(
     {
-        "answer": ("check",),
+        "answer": ("check", "check_on"),
         "case": ("Case", "CaseError", "case_from"),
+        "host": ("Host", "host_of"),
         "many": ("Image", "Matrix", "Pool", "matrix"),
         "model": ("Answer", "Change", "Finding", "Remedy", "Severity", "Verdict"),
+        "pools": ("read_host",),
     }
 )
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from compat import remedy, resolve
+from compat import remedy
 from compat.case import Case, CaseError
-from compat.contents import read_images
-from compat.model import Answer, ImageFacts, Platform, PoolFacts, Severity, Verdict
-from compat.pools import read_pools
+from compat.contents import LINUX, read_images, system_of
+from compat.host import Host
+from compat.model import Answer, ImageFacts, PoolFacts, Severity, Verdict
+from compat.pools import try_host, with_jetpack_of
 from compat.reading import Axis
 from compat.resolve import Findings, solve, worst_first
 from compat.rules.drop import last_driver
@@ -21,34 +22,41 @@ def check(case: Case, *, with_remedy: bool = True) -> Answer:
     A remedy costs more than the rest of the answer: whoever wants verdicts and findings of many cases does without.
     Raises CaseError for a case that cannot be read, with every problem in it.
     """
-    pools = read_pools(case)
-    images = read_images(case, pools.values[0] if pools.values else None)
-    if pools.problems or images.problems:
-        raise CaseError([*pools.problems, *images.problems])
-    meant = Meant(case, images.values, pools.values, (*pools.notes, *images.notes), with_remedy)
+    host, problems = try_host(case)
+    if problems:
+        images = read_images(case, LINUX)
+        raise CaseError([*problems, *images.problems])
+    return check_on(case, host, with_remedy=with_remedy)
+
+
+def check_on(image: Case, host: Host, *, with_remedy: bool = True) -> Answer:
+    """The same for a host that is known already: of the case only the fields of its image count.
+
+    Raises CaseError for an image that cannot be read.
+    """
+    pools = with_jetpack_of(image, host.may_be)
+    images = read_images(image, system_of(pools[0]))
+    if images.problems:
+        raise CaseError(list(images.problems))
+    meant = Meant(image, images.values, host, pools, (*host.notes, *images.notes), with_remedy)
     possible = [
-        Possibility(image, exact, *solve(image, exact))
-        for image in images.values
-        for pool in pools.values
-        for exact in _exact(image, pool)
+        Possibility(found, exact, *solve(found, exact))
+        for found in images.values
+        for pool in pools
+        for exact in _exact(found, pool)
     ]
     if len(possible) == 1:
         return _told(meant, possible[0], possible[0].findings)
-    return _together(meant, possible, (*pools.open, *images.open))
-
-
-def forget() -> None:
-    """Empty the memories of what was said and of ways out: the next answers are made anew, and are the same."""
-    resolve.forget()
-    remedy.forget()
+    return _together(meant, possible, (*host.open, *images.open))
 
 
 @dataclass(frozen=True, slots=True)
 class Meant:
     """What a case may mean, and how it was read."""
 
-    case: Case
+    image: Case
     images: tuple[ImageFacts, ...]
+    host: Host
     pools: tuple[PoolFacts, ...]
     notes: Findings
     with_remedy: bool
@@ -75,9 +83,9 @@ def _told(meant: Meant, chosen: Possibility, findings: Findings, verdict: Verdic
             verdict = Verdict.WITH_WARNING
     found = None
     if verdict is Verdict.INCOMPATIBLE and meant.with_remedy:
-        asked = remedy.Asked(meant.case, chosen.image, chosen.pool, meant.images, meant.pools)
+        asked = remedy.Asked(meant.image, meant.host.shown, chosen.image, chosen.pool, meant.images, meant.pools)
         found = remedy.find(asked, findings)
-    return Answer(meant.case.id, verdict, findings, found)
+    return Answer(meant.image.id, verdict, findings, found)
 
 
 def _together(meant: Meant, possible: list[Possibility], axes: tuple[Axis, ...]) -> Answer:
@@ -135,6 +143,6 @@ def _turning_point(axes: tuple[Axis, ...], against: list[Possibility], running: 
 
 def _exact(image: ImageFacts, pool: PoolFacts) -> tuple[PoolFacts, ...]:
     """A pool whose driver nobody said, with one driver for each stretch in which the answer is the same."""
-    if pool.driver is not None or pool.platform is Platform.JETSON:
+    if pool.is_exact:
         return (pool,)
     return tuple(replace(pool, driver=driver) for driver in turning_drivers(image, pool))

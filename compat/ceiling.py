@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from itertools import islice
 
 from compat import instead
-from compat.answer import check
+from compat.answer import check_on
 from compat.case import Case, CaseError
-from compat.contents import read_images
-from compat.instead import Option
+from compat.contents import read_images, system_of
+from compat.host import Host
 from compat.model import ImageFacts
-from compat.pools import lowest_driver, read_pools
+from compat.pools import lowest_driver
 
 _ASKED = 8  # that look right by GPU and driver and are asked of all rules, the newest first
 
@@ -26,33 +25,26 @@ class Ceiling:
     how: str  # the command that installs the build
 
 
-def ceiling(case: Case) -> Ceiling:
-    """The newest that runs on the pool of a case, of CUDA and of the case's own framework.
+def ceiling(case: Case, host: Host) -> Ceiling:
+    """The newest that runs on a host, of CUDA and of the case's own framework.
 
     Lines that run by minor-version compatibility alone count, as their verdict does: it runs, with a warning. Raises
-    CaseError for a case that cannot be read.
+    CaseError for an image that cannot be read.
     """
-    pools = read_pools(case)
-    images = read_images(case, pools.values[0] if pools.values else None)
-    if pools.problems or images.problems:
-        raise CaseError([*pools.problems, *images.problems])
-    pool, image = pools.values[0], images.values[0]
-    driver = lowest_driver(pools.values)
-    line = next((str(line) for line in instead.lines(ImageFacts(""), pool, driver) if _runs_line(case, str(line))), "")
-    builds = instead.newest_builds(case, image, pool, driver) if image.framework else iter(())
-    build = next(_running(case, builds), None)
-    return Ceiling(line, build.text.removeprefix("use ") if build else "", build.how if build else "")
-
-
-def _runs_line(case: Case, line: str) -> bool:
+    pool = host.may_be[0]
+    images = read_images(case, system_of(pool))
+    if images.problems:
+        raise CaseError(list(images.problems))
+    image, driver = images.values[0], lowest_driver(host.may_be)
     plain = replace(
-        case, image="", framework="", framework_version="", build="", cuda=line, cudnn="", sm_list="", ptx="", env=""
+        case, image="", framework="", framework_version="", build="", cuda="", cudnn="", sm_list="", ptx="", env=""
     )
-    return check(plain, with_remedy=False).verdict.runs
+    lines = map(str, instead.lines(ImageFacts(""), pool, driver))
+    line = next((line for line in lines if _runs(replace(plain, cuda=line), host)), "")
+    builds = instead.newest_builds(case, image, pool, driver) if image.framework else iter(())
+    build = next((each for each in islice(builds, _ASKED) if _runs(case.with_changes(each.changes), host)), None)
+    return Ceiling(line, build.what if build else "", build.how if build else "")
 
 
-def _running(case: Case, options: Iterator[Option]) -> Iterator[Option]:
-    for option in islice(options, _ASKED):
-        changed = case.with_changes(option.changes)
-        if check(changed, with_remedy=False).verdict.runs:
-            yield option
+def _runs(case: Case, host: Host) -> bool:
+    return check_on(case, host, with_remedy=False).verdict.runs

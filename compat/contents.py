@@ -6,8 +6,6 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from operator import attrgetter
-from typing import NamedTuple
 
 from packaging.version import Version
 
@@ -16,7 +14,7 @@ from compat.builds import LOADS_CUDA_FROM_OUTSIDE, Choice, Wish, choose, read_wi
 from compat.case import Case
 from compat.distributions import ALIASES
 from compat.images import ImageName, read_image
-from compat.model import Code, Fact, Finding, ImageFacts, PoolFacts, Present
+from compat.model import Code, Fact, Finding, ImageFacts, Platform, PoolFacts, Present
 from compat.pools import l4t_in
 from compat.reading import AS_GIVEN, Axis, Reader, Reading
 from compat.rules.rule import note, unknown, warn
@@ -28,53 +26,27 @@ _PYPI_WINDOWS = Fact(
     "https://github.com/pytorch/pytorch.github.io/pull/757",
     "2026-11-21",
 )
+AS_LISTED = Fact("the targets as given", "the case", "")
 _UNTOLD = re.compile(r"\b(targets|architectures|arch(es)?) (are |is )?(unknown|not known)")
 _AMD64 = re.compile(r"linux/amd64|\b(amd64|x86_64|x86-64)\b")
 _ARM64 = re.compile(r"linux/arm64|\b(arm64|aarch64|sbsa)\b")
 
 
-class Written(NamedTuple):
-    """The fields of a case that say what an image is, as written, and the system that its wheels are for."""
-
-    image: str
-    cuda: str
-    framework: str
-    framework_version: str
-    build: str
-    sm_list: str
-    ptx: str
-    cudnn: str
-    cuda_compat: str
-    env: str
-    image_glibc: str
-    system: str
+LINUX = "linux x86_64"
 
 
-_of_image = attrgetter(*Written._fields[:-1])
+def system_of(pool: PoolFacts) -> str:
+    """The system that wheels are for, as distributions write it."""
+    if pool.cpu_architecture == "arm64":
+        return "linux aarch64"
+    return "windows x86_64" if pool.platform is Platform.WINDOWS and pool.host != "wsl" else LINUX
 
 
-def read_images(case: Case, pool: PoolFacts | None) -> Reading[ImageFacts]:
+def read_images(case: Case, system: str) -> Reading[ImageFacts]:
     """Images that a case may mean: one for each CUDA line or framework build that its words leave open.
 
-    The pool says for which system wheels are: an arm64 host gets arm64 wheels, plain Windows those of Windows.
+    `system` is the one that wheels are for: an arm64 host gets arm64 wheels, plain Windows those of Windows.
     """
-    return _read_images(image_words(case, pool))
-
-
-def image_words(case: Case, pool: PoolFacts | None) -> Written:
-    """All that a case says of its image: cases with equal words have equal images."""
-    return Written._make((*_of_image(case), system_of(case, pool)))
-
-
-def system_of(case: Case, pool: PoolFacts | None) -> str:
-    """The system that wheels are for, as distributions write it."""
-    if pool is not None and pool.cpu_architecture == "arm64":
-        return "linux aarch64"
-    return "windows x86_64" if case.os.lower() == "windows" and case.host.lower() != "wsl" else "linux x86_64"
-
-
-@lru_cache(16384)
-def _read_images(case: Written) -> Reading[ImageFacts]:
     reader = Reader()
     named = reader.read("image", case.image, read_image)
     given = Given(
@@ -88,9 +60,9 @@ def _read_images(case: Written) -> Reading[ImageFacts]:
         cudnn=reader.read("cudnn", case.cudnn, readings.read_release),
         compat=reader.one_of("cuda_compat", case.cuda_compat, tuple(Present)),
         glibc=reader.read("image_glibc", case.image_glibc, readings.read_release),
-        environment=tuple(_pairs(case.env)),
+        environment=tuple(read_variables(case.env)),
     )
-    wish = _wish(reader, given, case.framework_version, case.system)
+    wish = _wish(reader, given, case.framework_version, system)
     if reader.problems:
         return reader.done(())
     if not any((case.image, given.cudas, wish, given.code, given.cudnn, case.build, case.env)):
@@ -139,7 +111,7 @@ def _doubt(reader: Reader, given: Given) -> None:
         reader.notes.append(warn("R-FRAMEWORK", message, replace(named.fact, verified=False)))
 
 
-def _targets(reader: Reader, case: Written) -> Code | None:
+def _targets(reader: Reader, case: Case) -> Code | None:
     build = case.build
     if _UNTOLD.search(build.lower()):
         return Code(None, None, Fact("the targets are said to be unknown", "the case", ""))
@@ -160,10 +132,10 @@ def _targets(reader: Reader, case: Written) -> Code | None:
         cubins, shown_ptx = found.cubins, found.ptx
     if cubins is None and shown_ptx is None:
         return None
-    return Code(cubins, shown_ptx, Fact("the targets as given", "the case", ""))
+    return Code(cubins, shown_ptx, AS_LISTED)
 
 
-def _is_arch_list(case: Written) -> bool:
+def _is_arch_list(case: Case) -> bool:
     """`sm_50 sm_60 …` of PyTorch: what `torch.cuda.get_arch_list()` prints, which has compute_… where there is PTX.
 
     Source: github:pytorch/pytorch torch/cuda/__init__.py (get_arch_list, _check_cubins).
@@ -439,7 +411,7 @@ def _cuda_fact(build: Build) -> Fact:
     return build.origin.fact(text, "cuda", "variant", "is_pypi_default")
 
 
-def _pairs(text: str) -> Iterator[tuple[str, str]]:
+def read_variables(text: str) -> Iterator[tuple[str, str]]:
     """`KEY=VALUE` pairs between `;` or line ends; requirement clauses keep their blanks and commas."""
     for part in re.split(r"[;\n]", text):
         key, equals, value = part.strip().partition("=")

@@ -32,16 +32,22 @@ Item = TypeVar("Item")
 
 @dataclass(frozen=True, slots=True)
 class Option:
-    """Something to use instead: in words, with the command or tag, and as changes of the case."""
+    """Something to use instead: what it is, with the command or tag, and as changes of the case."""
 
-    text: str
+    what: str  # torch 2.6.0+cu124, CUDA 12.4
     how: str
     changes: tuple[Change, ...]
+    is_own: bool = False  # the same program, built anew
+
+    @property
+    def text(self) -> str:
+        """What a person does."""
+        return f"build it {self.what}" if self.is_own else f"use {self.what}"
 
 
 def builds(case: Case, image: ImageFacts, pool: PoolFacts, driver: DriverVersion | None) -> Iterator[Option]:
     """Builds of the same framework: of this version first, then of the nearest versions."""
-    system = system_of(case, pool)
+    system = system_of(pool)
     known, covering = _versions(image.framework, system), _with_code(image.framework, system, pool.gpu.capability)
     wanted, newest = image.framework_version, newest_reached(driver, pool.platform)
     place = len(known) if wanted is None else bisect_left(known, wanted)
@@ -56,7 +62,7 @@ def builds(case: Case, image: ImageFacts, pool: PoolFacts, driver: DriverVersion
 
 def newest_builds(case: Case, image: ImageFacts, pool: PoolFacts, driver: DriverVersion | None) -> Iterator[Option]:
     """Builds of the same framework, the newest version first."""
-    system = system_of(case, pool)
+    system = system_of(pool)
     covering, newest = (
         _with_code(image.framework, system, pool.gpu.capability),
         newest_reached(driver, pool.platform),
@@ -95,7 +101,7 @@ def of_line(case: Case, line: CudaVersion) -> Option:
         how = f"the image {tag}"
     elif case.image and not case.cuda:
         changes.append(Change("cuda", "", str(line)))
-    return Option(f"use CUDA {line}", how, tuple(changes))
+    return Option(f"CUDA {line}", how, tuple(changes))
 
 
 def tags(case: Case, pool: PoolFacts, driver: DriverVersion | None) -> Iterator[Option]:
@@ -108,7 +114,7 @@ def tags(case: Case, pool: PoolFacts, driver: DriverVersion | None) -> Iterator[
                 changes.append(Change("cuda", case.cuda, str(cudas[-1])))
             if case.cudnn:
                 changes.append(Change("cudnn", case.cudnn, ""))
-            yield Option(f"use the image {tag}", "", tuple(changes))
+            yield Option(f"the image {tag}", "", tuple(changes))
 
 
 def target(case: Case, image: ImageFacts, pool: PoolFacts, driver: DriverVersion | None) -> Iterator[Option]:
@@ -119,11 +125,11 @@ def target(case: Case, image: ImageFacts, pool: PoolFacts, driver: DriverVersion
     fitting = _fitting(gpu, newest_reached(driver, pool.platform))
     for line in [own] if own in fitting else lines(image, pool, driver):
         changes = [Change("sm_list", case.sm_list, ";".join([*cubins, str(gpu)]))]
-        text = f"build it for sm_{gpu.digits} as well"
+        text = f"for sm_{gpu.digits} as well"
         if line != own:
             changes.append(Change("cuda", case.cuda, str(line)))
             text += f", with CUDA {line}"
-        yield Option(text, "", tuple(changes))
+        yield Option(text, "", tuple(changes), is_own=True)
 
 
 def _of_build(case: Case, row: Build) -> Option:
@@ -140,7 +146,7 @@ def _of_build(case: Case, row: Build) -> Option:
     changes = [Change(name, was, to) for name, to in told.items() if (was := getattr(case, name)) != to]
     if not case.framework:
         changes.insert(0, Change("framework", "", row.framework))
-    return Option(f"use {short_name(row)}", install(row), tuple(changes))
+    return Option(short_name(row), install(row), tuple(changes))
 
 
 @cache

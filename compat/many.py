@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 
-from compat.answer import check
+from compat.answer import check_on
 from compat.case import POOL_FIELDS, Case
+from compat.host import Host
 from compat.model import Answer, Finding, Verdict
 from compat.resolve import worst_first
 
@@ -21,10 +22,10 @@ class Image:
 
 @dataclass(frozen=True, slots=True)
 class Pool:
-    """A pool by name; only pool fields of its case count."""
+    """A pool by name, and what its nodes are."""
 
     name: str
-    case: Case
+    host: Host
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,19 +43,13 @@ class Matrix:
 def matrix(images: Sequence[Image], pools: Sequence[Pool]) -> Matrix:
     """Every image on every pool. An image with several cases runs as well as the worst of them.
 
-    Raises CaseError for a case that cannot be read.
+    Raises CaseError for an image that cannot be read.
     """
-    hosts = [tuple(getattr(pool.case, field) for field in POOL_FIELDS) for pool in pools]
-    distinct = {host: replace(pool.case, id="") for host, pool in zip(hosts, pools, strict=True)}
-    answers: dict[tuple[str, str], Answer] = {}
-    solved: dict[tuple[Case, ...], dict[tuple[str, ...], Answer]] = {}
-    for image in images:
-        row = solved.get(image.cases)
-        if row is None:
-            row = {host: worst([check(joined(case, pool)) for case in image.cases]) for host, pool in distinct.items()}
-            solved[image.cases] = row
-        for host, pool in zip(hosts, pools, strict=True):
-            answers[image.name, pool.name] = row[host]
+    hosts = {pool.host.shown: pool.host for pool in pools}
+    rows: dict[tuple[Case, ...], dict[Case, Answer]] = {}
+    for cases in dict.fromkeys(image.cases for image in images):
+        rows[cases] = {shown: worst([check_on(case, host) for case in cases]) for shown, host in hosts.items()}
+    answers = {(image.name, pool.name): rows[image.cases][pool.host.shown] for image in images for pool in pools}
     return Matrix(tuple(image.name for image in images), tuple(pool.name for pool in pools), answers)
 
 
@@ -76,4 +71,4 @@ _IMAGE_FIELDS = tuple(field.name for field in fields(Case) if field.name not in 
 
 def joined(image: Case, pool: Case) -> Case:
     """The fields of an image and those of a pool as one case; its id is the pool's."""
-    return pool.changed({field: getattr(image, field) for field in _IMAGE_FIELDS})
+    return replace(pool, **{field: getattr(image, field) for field in _IMAGE_FIELDS})

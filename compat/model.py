@@ -1,14 +1,12 @@
 """Values of the engine: what an image holds, what a pool is, and what is said about the two.
 
-Everything here is frozen and hashable, because equal questions are answered once. The big ones (`eq=False`) are
-compared by identity: readers cache, so equal texts give the same object, and as a key it costs nothing.
+Everything here is frozen and hashable. The big ones (`eq=False`) are compared by identity.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 from enum import StrEnum
-from functools import lru_cache
 from typing import Self
 
 from packaging.version import Version
@@ -77,15 +75,42 @@ class Change:
 
 
 @dataclass(frozen=True, slots=True)
+class Setting:
+    """A field of the case that is neither the driver nor what the image is made of, and the value that it needs."""
+
+    field: str  # kernel_module, container_toolkit, cuda_compat, image_glibc, host, ami_release
+    to: str | Version
+
+
+@dataclass(frozen=True, slots=True)
+class Variable:
+    """A variable of the container, and the value that it needs; empty: none."""
+
+    name: str
+    value: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class GpuSpan:
+    """Compute capabilities of the GPUs that would do; without `highest` all newer ones."""
+
+    lowest: ComputeCapability
+    highest: ComputeCapability | None = None
+
+
+Fix = DriverVersion | Setting | Variable | GpuSpan
+
+
+@dataclass(frozen=True, slots=True)
 class Finding:
-    """What one rule says. `changes` are those that would satisfy it, each alone, cheapest first."""
+    """What one rule reports. `fixes` are what would satisfy it, each alone, cheapest first."""
 
     rule: str
     severity: Severity
     message: str
     fact: Fact
     places: tuple[str, ...] = ()
-    changes: tuple[Change, ...] = field(default=(), compare=False)
+    fixes: tuple[Fix, ...] = field(default=(), compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -232,15 +257,13 @@ class ImageFacts:
         is_open = self.cuda is None if code is None else code.cubins is None and code.ptx is None
         return self.name if is_open else ""
 
-    def told(self) -> frozenset[str]:
-        """Names of the fields that are known, as far as rules ask for them."""
-        return _told_of_image(self)
-
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Surroundings:
-    """What a host is beside its GPU and its driver. None or empty: not known. Equal words give the same object."""
+class PoolFacts:
+    """What a host is. None or empty: not known."""
 
+    gpu: Gpu
+    driver: DriverVersion | None
     platform: Platform = Platform.LINUX
     jetson: JetsonVersion | None = None
     host: str = ""  # bare, docker, kubernetes, apptainer, wsl
@@ -252,89 +275,7 @@ class Surroundings:
     ami_release: str = ""
     operator: str = ""
 
-
-@dataclass(frozen=True, slots=True, eq=False)
-class PoolFacts:
-    """What a host is: a GPU, a driver (None: not known), and what is around them."""
-
-    gpu: Gpu
-    driver: DriverVersion | None
-    around: Surroundings
-
     @property
-    def platform(self) -> Platform:
-        return self.around.platform
-
-    @property
-    def jetson(self) -> JetsonVersion | None:
-        return self.around.jetson
-
-    @property
-    def host(self) -> str:
-        return self.around.host
-
-    @property
-    def container_toolkit(self) -> Version | None:
-        return self.around.container_toolkit
-
-    @property
-    def kernel_module(self) -> str:
-        return self.around.kernel_module
-
-    @property
-    def cpu_architecture(self) -> str:
-        return self.around.cpu_architecture
-
-    @property
-    def glibc(self) -> Version | None:
-        return self.around.glibc
-
-    @property
-    def instance_type(self) -> str:
-        return self.around.instance_type
-
-    @property
-    def ami_release(self) -> str:
-        return self.around.ami_release
-
-    @property
-    def operator(self) -> str:
-        return self.around.operator
-
-    def told(self) -> frozenset[str]:
-        """Names of the fields that are known, as far as rules ask for them; hosts with rules of their own too."""
-        told = _told_of_host(self.around)
-        return told | _SLICED if self.gpu.mig else told
-
-
-_SLICED = frozenset({"mig"})
-
-
-@lru_cache(4096)
-def _told_of_image(image: ImageFacts) -> frozenset[str]:
-    known = {
-        "cudnn": image.cudnn is not None,
-        "nccl": image.nccl is not None,
-        "environment": bool(image.environment),
-        "requires": bool(image.requires),
-        "compat_package": image.compat_package is not Present.NO,
-        "framework": bool(image.framework),
-        "gpu_free": image.gpu_free,
-        "lowest_capability": image.lowest_capability is not None,
-        "code": image.code is not None,
-    }
-    return frozenset(name for name, is_known in known.items() if is_known)
-
-
-@lru_cache(4096)
-def _told_of_host(host: Surroundings) -> frozenset[str]:
-    known = {
-        "kernel_module": bool(host.kernel_module),
-        "cpu_architecture": bool(host.cpu_architecture),
-        "instance_type": bool(host.instance_type),
-        "ami_release": bool(host.ami_release),
-        "operator": bool(host.operator),
-        "on_jetson": host.platform is Platform.JETSON,
-        f"on_{host.host}": bool(host.host),
-    }
-    return frozenset(name for name, is_known in known.items() if is_known)
+    def is_exact(self) -> bool:
+        """Is it known which driver is there? On a Jetson it is part of the system."""
+        return self.driver is not None or self.platform is Platform.JETSON

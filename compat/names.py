@@ -117,6 +117,11 @@ def find_gpus(text: str) -> tuple[GpuModel, ...]:
     return _board_of_vgpu(plain) or _named(text, plain)
 
 
+def sold_as(model: GpuModel) -> tuple[GpuModel, ...]:
+    """All models that are sold under the name of one: a GT 640 has one of three chips."""
+    return find_gpus(model.name)
+
+
 def is_nameless(text: str) -> bool:
     """Is it what stands where the name of a GPU is not known?"""
     return _NAMELESS.fullmatch(text.strip()) is not None

@@ -7,30 +7,32 @@ Inside a place the nearest change comes first: who runs torch 2.6 wants another 
 
 from __future__ import annotations
 
-import re
-from collections.abc import Hashable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
-from functools import cache, lru_cache
-from itertools import count, islice
+from functools import cache
+from itertools import islice
 
 from compat import instead, tables
-from compat.case import Case
-from compat.contents import image_words, read_images
+from compat.case import POOL_FIELDS, Case
+from compat.contents import read_images, read_variables, system_of
+from compat.host import with_setting
 from compat.instead import Option
 from compat.model import (
     Change,
     Finding,
     Gpu,
+    GpuSpan,
     ImageFacts,
     Platform,
     PoolFacts,
     Present,
     Remedy,
+    Setting,
     Severity,
-    Surroundings,
+    Variable,
     Way,
 )
-from compat.pools import lowest_driver, read_pools
+from compat.pools import lowest_driver
 from compat.resolve import Findings, runs
 from compat.rules.back import reaches
 from compat.rules.drop import last_branch, last_driver
@@ -38,16 +40,14 @@ from compat.turning import turning_drivers
 from compat.versions import DriverVersion
 
 _NEAR, _NEW = 6, 3  # options that look right and are asked of all rules: the nearest ones, the newest ones
-_SETTINGS = frozenset(
-    {"kernel_module", "env", "container_toolkit", "cuda_compat", "image_glibc", "host", "ami_release"}
-)
 
 
 @dataclass(frozen=True, slots=True)
 class Asked:
     """A case that does not run, as it was read: what it may mean, and the image and pool that stand for it."""
 
-    case: Case
+    case: Case  # what is written of the image
+    shown: Case  # and of the host
     image: ImageFacts
     pool: PoolFacts
     images: tuple[ImageFacts, ...]
@@ -61,23 +61,56 @@ class Asked:
 def find(asked: Asked, findings: Findings) -> Remedy:
     """The ways out, the cheapest first; says so where there is none."""
     refusals = [each for each in findings if each.severity is Severity.REFUSE]
-    words, changes = _settings(asked.case, refusals)
-    start = _changed(asked, changes) if changes else None
-    if start is not None and _run(start.images, start.pools):
+    fixes = [each.fixes[0] for each in refusals if each.fixes]
+    settings = [fix for fix in fixes if isinstance(fix, Setting | Variable)]
+    if not settings:
+        ways = list(_ways(asked, refusals))
+        return _told(ways) if ways else _nothing(asked, refusals)
+    words = " and ".join(dict.fromkeys(map(_words, settings)))
+    after, changes = _after(asked, settings)
+    if _run(after.images, after.pools):
         return _told([Way(words, changes)])
-    ways = list(_ways(start or asked, refusals))
-    if start is not None:
-        ways = [Way(way.text, (*changes, *way.changes)) for way in ways]
-        return _told(ways, f"{words} and ") if ways else _nothing(asked, refusals, words)
-    return _told(ways) if ways else _nothing(asked, refusals, words)
+    ways = [Way(way.text, (*changes, *way.changes)) for way in _ways(after, refusals)]
+    return _told(ways, f"{words} and ") if ways else Remedy(f"{words[0].upper()}{words[1:]}.")
 
 
-def _changed(asked: Asked, changes: tuple[Change, ...]) -> Asked | None:
-    """The case with these changes, read again; None where it cannot be read."""
+def _after(asked: Asked, settings: list[Setting | Variable]) -> tuple[Asked, tuple[Change, ...]]:
+    """The case with these settings, and what they change in it."""
+    pools, env, to = asked.pools, dict(read_variables(asked.case.env)), {}
+    for each in settings:
+        if isinstance(each, Setting):
+            pools = with_setting(pools, each)
+            to[each.field] = str(each.to)
+        else:
+            env[each.name] = each.value
+            to["env"] = ";".join(f"{name}={value}" for name, value in env.items() if value or name != each.name)
+    changes = tuple(_change(asked, field, value) for field, value in to.items())
     case = asked.case.with_changes(changes)
-    pools = read_pools(case).values
-    images = read_images(case, pools[0]).values if pools else ()
-    return Asked(case, images[0], pools[0], images, pools) if images else None
+    images = read_images(case, system_of(pools[0])).values
+    return replace(asked, case=case, image=images[0], pool=pools[0], images=images, pools=pools), changes
+
+
+def _change(asked: Asked, field: str, to: str) -> Change:
+    return Change(field, getattr(asked.shown if field in POOL_FIELDS else asked.case, field), to)
+
+
+def _words(fix: Setting | Variable) -> str:
+    """What a person does."""
+    if isinstance(fix, Variable):
+        if fix.name == "LD_LIBRARY_PATH":
+            return "take the compat folder out of LD_LIBRARY_PATH"
+        return f"set {fix.name}={fix.value} in the container" if fix.value else f"unset {fix.name}"
+    to = fix.to
+    return {
+        "cuda_compat": "take the cuda-compat package out of the image"
+        if to == "no"
+        else "install the cuda-compat package in the image",
+        "kernel_module": f"load the {to} kernel modules",
+        "container_toolkit": f"update the NVIDIA container toolkit to {to}",
+        "image_glibc": f"use an image with glibc {to} or newer",
+        "host": "run it under WSL 2" if to == "wsl" else f"run it under {to}",
+        "ami_release": f"use the machine image {to}",
+    }[fix.field]
 
 
 def _told(ways: list[Way], first: str = "") -> Remedy:
@@ -101,8 +134,7 @@ def _ways(asked: Asked, refusals: list[Finding]) -> Iterator[Way]:
         found += _driver_way(asked, refusals)
         found += _compat_way(asked)
         if not found:  # the driver is open again
-            pools = tuple(PoolFacts(*host) for host in dict.fromkeys((p.gpu, None, p.around) for p in asked.pools))
-            found += _image_ways(replace(asked, pools=pools))[:1]
+            found += _image_ways(replace(asked, pools=_on(asked, None)))[:1]
     yield from found
 
 
@@ -111,105 +143,85 @@ def _ways(asked: Asked, refusals: list[Finding]) -> Iterator[Way]:
 
 def _image_ways(asked: Asked) -> list[Way]:
     """The nearest thing that runs here, and the newest one where that is another."""
-    tried, newest = _options(asked)
-    near = next(filter(None, (_first(asked, options, _NEAR) for options in tried)), None)
+    case, image, driver = asked.case, asked.image, asked.lowest
+    near = next(filter(None, (_first(asked, options, _NEAR) for options in _kinds(asked))), None)
     if near is None:
         return []
-    image, new = asked.image, _first(asked, newest, _NEW)
-    if new is None or _version(new) in {_version(near), image.framework_version and str(image.framework_version)}:
-        return [near]
-    short = new.text.partition(" (")[0]
-    return [near, Way(f"{short}, the newest that runs here", new.changes)]
+    ways = [_way(near)]
+    if _has_builds(asked):
+        new = _first(asked, instead.newest_builds(case, image, asked.pool, driver), _NEW)
+        own = str(image.framework_version or "")
+        if new is not None and _version(new.option) not in {_version(near.option), own}:
+            ways.append(Way(f"{new.option.text}, the newest that runs here", new.changes))
+    return ways
 
 
-class _Options:
-    """Options with the images that they make; read as far as somebody asks, and kept."""
+@dataclass(frozen=True, slots=True)
+class _Running:
+    """An option that runs, on any driver of the case or on the one that is named."""
 
-    def __init__(self, case: Case, pool: PoolFacts, options: Iterator[Option]) -> None:
-        self._source = ((option, _read(case, option.changes, pool)) for option in options)
-        self._kept: list[tuple[Option, tuple[ImageFacts, ...]]] = []
-
-    def __iter__(self) -> Iterator[tuple[Option, tuple[ImageFacts, ...]]]:
-        for number in count():
-            if number == len(self._kept):
-                found = next(self._source, None)
-                if found is None:
-                    return
-                self._kept.append(found)
-            yield self._kept[number]
+    option: Option
+    driver: str  # in words; empty: on that of the case
+    changes: tuple[Change, ...]
 
 
-def _options(asked: Asked) -> tuple[tuple[_Options, ...], _Options]:
-    """What could be used instead, a kind after the other, and the newest builds.
+def _way(found: _Running) -> Way:
+    how = f" ({found.option.how})" if found.option.how else ""
+    return Way(f"{found.option.text}{how}{found.driver}", found.changes)
 
-    They depend on the image's fields, on the GPU, and of the driver on how far it reaches: most cases share them.
-    """
+
+def _kinds(asked: Asked) -> Iterator[Iterator[Option]]:
+    """What could be used instead, a kind after the other."""
     case, image, pool, driver = asked.case, asked.image, asked.pool, asked.lowest
-    key = (image_words(case, pool), image, pool.gpu, pool.around, instead.newest_reached(driver, pool.platform))
-    found = _OPTIONS.get(key)
-    if found is None:
-        if len(_OPTIONS) >= _OPTIONS_KEPT:
-            _OPTIONS.clear()
-        *tried, newest = (_Options(case, pool, options) for options in _kinds(case, image, pool, driver))
-        found = _OPTIONS[key] = tuple(tried), newest
-    return found
-
-
-_OPTIONS: dict[Hashable, tuple[tuple[_Options, ...], _Options]] = {}
-_OPTIONS_KEPT = 4096
-
-
-def _kinds(case: Case, image: ImageFacts, pool: PoolFacts, driver: DriverVersion | None) -> Iterator[Iterator[Option]]:
-    """Each kind of option, then the newest builds, which may be none."""
-    newest: Iterator[Option] = iter(())
     named = bool(image.framework) and not case.framework and bool(case.image)
     if named or (case.image and not image.framework and image.cuda is None):
         yield instead.tags(case, pool, driver)
-    if image.framework and not (image.gpu_free and not case.framework):
+    if _has_builds(asked):
         yield instead.builds(case, image, pool, driver)
-        newest = instead.newest_builds(case, image, pool, driver)
     elif image.cuda is not None and image.code is None:
         yield (instead.of_line(case, line) for line in instead.lines(image, pool, driver))
     if image.code is not None and (case.sm_list or case.ptx or not image.framework):
         yield instead.target(case, image, pool, driver)
-    yield newest
 
 
-def _version(way: Way) -> str:
-    return next((change.to for change in way.changes if change.field == "framework_version"), "")
+def _has_builds(asked: Asked) -> bool:
+    return bool(asked.image.framework) and not (asked.image.gpu_free and not asked.case.framework)
 
 
-def _first(asked: Asked, options: _Options, most: int) -> Way | None:
-    """The first option that runs on all pools, as a way."""
-    for option, images in islice(options, most):
+def _version(option: Option) -> str:
+    return next((change.to for change in option.changes if change.field == "framework_version"), "")
+
+
+def _first(asked: Asked, options: Iterator[Option], most: int) -> _Running | None:
+    """The first option that runs on all pools."""
+    for option in islice(options, most):
+        images = _read(asked.case, option.changes, asked.pool)
         if not images:
             continue
-        how = f" ({option.how})" if option.how else ""
         if asked.lowest is not None or asked.pool.platform is Platform.JETSON:
             if _run(images, asked.pools):
-                return Way(f"{option.text}{how}", option.changes)
-        elif (way := _on_some_driver(asked, option, images)) is not None:
-            return way
+                return _Running(option, "", option.changes)
+        elif (found := _on_some_driver(asked, option, images)) is not None:
+            return found
     return None
 
 
-def _on_some_driver(asked: Asked, option: Option, images: tuple[ImageFacts, ...]) -> Way | None:
+def _on_some_driver(asked: Asked, option: Option, images: tuple[ImageFacts, ...]) -> _Running | None:
     """With the driver open: the GPU's last branch where it was dropped, else the lowest that runs it."""
-    gpu, driver = asked.pool.gpu, _lowest_running(images, asked.pools)
+    gpu, driver = asked.pool.gpu, next(_running(images, asked), None)
     last = last_driver(gpu, asked.pool.platform)
     if driver is None:
         return None
-    how = f" ({option.how})" if option.how else ""
-    words = f"driver {_shown(driver)} or newer" + (f" up to branch {last}" if last is not None else "")
+    words = f" on driver {_shown(driver)} or newer" + (f" up to branch {last}" if last is not None else "")
     is_dropped = last is not None and asked.pool.driver is not None and asked.pool.driver > last
     if last is not None and is_dropped and _run(images, _on(asked, _first_of(gpu), last)):
-        driver, words = last, f"driver {last}.x, the last branch for {gpu.name}"
-    return Way(f"{option.text}{how} on {words}", (*option.changes, _to(asked, driver)))
+        driver, words = last, f" on driver {last}.x, the last branch for {gpu.name}"
+    return _Running(option, words, (*option.changes, _to(asked, driver)))
 
 
 def _read(case: Case, changes: tuple[Change, ...], pool: PoolFacts) -> tuple[ImageFacts, ...]:
     """Images of the changed case; none where it leaves open what runs."""
-    found = read_images(case.with_changes(changes), pool)
+    found = read_images(case.with_changes(changes), system_of(pool))
     is_open = any(each.severity.rank > Severity.WARN.rank for each in found.notes)
     return () if found.problems or is_open else found.values
 
@@ -217,39 +229,18 @@ def _read(case: Case, changes: tuple[Change, ...], pool: PoolFacts) -> tuple[Ima
 def _run(images: Iterable[ImageFacts], pools: Iterable[PoolFacts]) -> bool:
     """Does each of them run on each? With a driver that nobody said, none does."""
     pools = tuple(pools)
-    return all(pool.driver is not None or pool.platform is Platform.JETSON for pool in pools) and all(
-        _runs(image, pool.gpu, pool.driver, pool.around) for image in images for pool in pools
-    )
+    return all(pool.is_exact for pool in pools) and all(runs(image, pool) for image in images for pool in pools)
 
 
-@lru_cache(32768)
-def _runs(image: ImageFacts, gpu: Gpu, driver: DriverVersion | None, around: Surroundings) -> bool:
-    """Cases of one GPU, or of one driver, have most of their ways out in common."""
-    return runs(image, PoolFacts(gpu, driver, around))
+def _running(images: tuple[ImageFacts, ...], asked: Asked) -> Iterator[DriverVersion]:
+    """Drivers that run all of it on all pools, of those at which an answer may turn; lowest first."""
+    turning = turning_drivers(images[0], asked.pool)
+    return (driver for driver in turning if _serves(images, asked, driver))
 
 
-def _lowest_running(images: tuple[ImageFacts, ...], pools: tuple[PoolFacts, ...]) -> DriverVersion | None:
-    return next(iter(_running(images, tuple(dict.fromkeys((pool.gpu, pool.around) for pool in pools)))), None)
-
-
-@lru_cache(16384)
-def _running(images: tuple[ImageFacts, ...], hosts: tuple[tuple[Gpu, Surroundings], ...]) -> tuple[DriverVersion, ...]:
-    """Drivers that run all of it on all of them, of those at which an answer may turn; lowest first."""
-    gpu, around = hosts[0]
-    turning = turning_drivers(images[0], PoolFacts(gpu, None, around))
-    return tuple(driver for driver in turning if _serves(images, hosts, driver))
-
-
-def _serves(images: tuple[ImageFacts, ...], hosts: tuple[tuple[Gpu, Surroundings], ...], driver: DriverVersion) -> bool:
-    here = [PoolFacts(gpu, driver, around) for gpu, around in hosts]
+def _serves(images: tuple[ImageFacts, ...], asked: Asked, driver: DriverVersion) -> bool:
+    here = _on(asked, driver)
     return _may_reach(images[0], here[0]) and _run(images, here)
-
-
-def forget() -> None:
-    """Empty the memory of options and of what runs where."""
-    _OPTIONS.clear()
-    _runs.cache_clear()
-    _running.cache_clear()
 
 
 # --- the driver ---
@@ -282,11 +273,8 @@ def _driver_way(asked: Asked, refusals: list[Finding]) -> Iterator[Way]:
     if last is not None and now > last and does_top and _run(asked.images, _on(asked, _first_of(gpu))):
         yield Way(f"use driver {last}.x, the last branch for {gpu.name}", (_to(asked, top),))
         return
-    hosts = tuple(dict.fromkeys((pool.gpu, pool.around) for pool in asked.pools))
-    known = {
-        *_running(asked.images, hosts),
-        *(each for each in _asked_for(refusals) if _serves(asked.images, hosts, each)),
-    }
+    wanted = [fix for each in refusals for fix in each.fixes if isinstance(fix, DriverVersion)]
+    known = {*_running(asked.images, asked), *(each for each in wanted if _serves(asked.images, asked, each))}
     allowed = [driver for driver in known if driver != now and (last is None or driver <= last)]
     newer, older = [each for each in allowed if each > now], [each for each in allowed if each < now]
     if driver := min(newer, default=None) or max(older, default=None):
@@ -296,7 +284,7 @@ def _driver_way(asked: Asked, refusals: list[Finding]) -> Iterator[Way]:
 
 
 def _to(asked: Asked, driver: DriverVersion) -> Change:
-    return Change("driver", asked.case.driver, str(driver))
+    return _change(asked, "driver", str(driver))
 
 
 @cache
@@ -310,17 +298,10 @@ def _first_of(gpu: Gpu) -> DriverVersion:
     return tables.first_release(last_branch(gpu) or 0)
 
 
-def _on(asked: Asked, *drivers: DriverVersion) -> tuple[PoolFacts, ...]:
-    gpus = dict.fromkeys((pool.gpu, pool.around) for pool in asked.pools)
-    return tuple(PoolFacts(gpu, driver, around) for gpu, around in gpus for driver in drivers)
-
-
-def _asked_for(refusals: list[Finding]) -> Iterator[DriverVersion]:
-    for change in (change for finding in refusals for change in finding.changes if change.field == "driver"):
-        try:
-            yield tables.parse_driver_floor(change.to)
-        except ValueError:
-            continue  # a JetPack, words
+def _on(asked: Asked, *drivers: DriverVersion | None) -> tuple[PoolFacts, ...]:
+    """The pools with other drivers; each GPU once."""
+    pools = {pool.gpu: pool for pool in reversed(asked.pools)}
+    return tuple(replace(pool, driver=driver) for pool in reversed(pools.values()) for driver in drivers)
 
 
 def _shown(driver: DriverVersion) -> str:
@@ -352,85 +333,26 @@ def _jetpack_way(asked: Asked) -> Iterator[Way]:
     for row in sorted(tables.jetsons(), key=lambda row: row.l4t):
         if (now is not None and row.l4t <= now) or asked.pool.gpu.capability not in row.modules:
             continue
-        change = Change("driver", asked.case.driver, str(row.l4t))
-        pools = read_pools(replace(asked.case, driver=change.to)).values
-        if _run(asked.images, pools):
+        if _run(asked.images, (replace(pool, jetson=row.l4t) for pool in asked.pools)):
+            change = _change(asked, "driver", str(row.l4t))
             yield Way(f"install JetPack {row.jetpack} (L4T {row.l4t}) on the {asked.pool.gpu.name}", (change,))
             return
-
-
-# --- settings ---
-
-
-def _settings(case: Case, refusals: list[Finding]) -> tuple[str, tuple[Change, ...]]:
-    """What refusals ask for that is neither in the image nor the driver: in words, and as changes of the case."""
-    words: list[str] = []
-    changes: dict[str, str] = {}
-    for change in (finding.changes[0] for finding in refusals if finding.changes):
-        if change.field not in _SETTINGS:
-            continue
-        words.append(_words(change))
-        before = changes.get(change.field, getattr(case, change.field))
-        changes[change.field] = _environment(before, change.to) if change.field == "env" else change.to
-    told = tuple(Change(name, getattr(case, name), to) for name, to in changes.items())
-    return " and ".join(dict.fromkeys(words)), told
-
-
-def _words(change: Change) -> str:
-    to = change.to
-    if change.field == "env":
-        if to.endswith(" unset"):
-            return f"unset {to.removesuffix(' unset')}"
-        if " without " in to:
-            return f"take the compat folder out of {to.partition(' ')[0]}"
-        return f"set {to.partition(', or ')[0]} in the container"
-    if change.field == "cuda_compat":
-        if to == "no":
-            return "take the cuda-compat package out of the image"
-        return "install the cuda-compat package in the image"
-    return {
-        "kernel_module": f"load the {to} kernel modules",
-        "container_toolkit": f"update the NVIDIA container toolkit to {to}",
-        "image_glibc": f"use an image with glibc {to} or newer",
-        "host": "run it under WSL 2" if to == "wsl" else f"run it under {to}",
-        "ami_release": f"use the machine image {to}",
-    }[change.field]
-
-
-def _environment(env: str, to: str) -> str:
-    """The variables after one of them is set, unset or freed of the compat folder."""
-    said = dict(part.partition("=")[::2] for part in re.split(r"[;\n]", env) if "=" in part)
-    said = {key.strip(): value.strip() for key, value in said.items()}
-    name = re.match(r"\w+", to)
-    if to.endswith(" unset") and name:
-        said.pop(name[0], None)
-    elif " without " in to and name:
-        said[name[0]] = ":".join(part for part in said.get(name[0], "").split(":") if "compat" not in part)
-    else:
-        key, _, value = to.partition("=")
-        said[key] = value.partition(", or ")[0]
-    return ";".join(f"{key}={value}" for key, value in said.items() if value or not to.startswith(key))
 
 
 # --- where nothing can be found ---
 
 
-def _nothing(asked: Asked, refusals: list[Finding], words: str) -> Remedy:
+def _nothing(asked: Asked, refusals: list[Finding]) -> Remedy:
     gpu, rules = asked.pool.gpu, {each.rule for each in refusals}
-    if words:
-        return Remedy(f"{words[0].upper()}{words[1:]}.")
     if "R-CPU" in rules:
         host = asked.pool.cpu_architecture
         return Remedy(f"Use a build for {host}, or another host: this one has {host} processors.")
     if asked.image.gpu_free:
         return Remedy("Use an image or a build with CUDA: this one uses no GPU anywhere.")
-    for finding in refusals:
-        if found := re.search(r"asks for compute capability (\d+\.\d)(?: to (\d+\.\d))?", finding.message):
-            span = f"{found[1]} to {found[2]}" if found[2] else f"{found[1]} or newer"
-            what = asked.image.framework or "it"
-            return Remedy(
-                f"No build of {what} in the tables runs on {gpu.name}: use a GPU of compute capability {span}."
-            )
+    for span in (fix for each in refusals for fix in each.fixes if isinstance(fix, GpuSpan)):
+        shown = f"{span.lowest} to {span.highest}" if span.highest else f"{span.lowest} or newer"
+        what = asked.image.framework or "it"
+        return Remedy(f"No build of {what} in the tables runs on {gpu.name}: use a GPU of compute capability {shown}.")
     last = last_driver(gpu, asked.pool.platform)
     newest = last if last is not None and not _is_driven(asked.pool) else asked.lowest
     if asked.image.code is not None and (line := instead.newest_line(asked.pool, newest)) is not None:

@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Final
 from cli.inspect.command import Choices, wanted_images
 from compat import Answer, Case, Finding, Severity, Verdict, check
 from compat.case import POOL_FIELDS
+from compat.contents import AS_LISTED
 from compat.many import worst
 from compat.model import Fact
-from compat.pools import read_pools
+from compat.pools import read_host
 from compat.resolve import worst_first
 from compat.rules.framework import NO_GPU_USE, for_cpu
 
@@ -46,7 +47,7 @@ def _platform(given: Mapping[str, str]) -> str:
     """The platform whose image the host runs. All that is wrong with the fields is told before anything is read."""
     case = Case(**given)
     check(case, with_remedy=False)
-    return f"linux/{read_pools(case).values[0].cpu_architecture or 'amd64'}"
+    return f"linux/{read_host(case).may_be[0].cpu_architecture or 'amd64'}"
 
 
 def _answer(reference: str, program: Program, given: Mapping[str, str], digest: str) -> Answer:
@@ -55,9 +56,7 @@ def _answer(reference: str, program: Program, given: Mapping[str, str], digest: 
     findings = answer.findings
     if not {"sm_list", "ptx"} & given.keys():
         seen = Fact("the targets that its files have", digest, "")
-        findings = tuple(
-            replace(each, fact=seen) if each.fact.text.startswith("the targets as given") else each for each in findings
-        )
+        findings = tuple(replace(each, fact=seen) if each.fact == AS_LISTED else each for each in findings)
     if "cuda" in given:  # which of the image's own statements counts does not matter then
         return replace(answer, findings=findings)
     notes = tuple(

@@ -12,10 +12,8 @@ from cli.image.ours import family_of, folder_of
 from cli.image.plan_report import Fit, Page, Place, plan_data, plan_text
 from cli.stacks import pools_of, read_stack, stack_files, stack_name
 from cli.terminal import InputError, as_json, json_text, painter, width
-from compat import CaseError, check
+from compat import CaseError, check_on
 from compat.ceiling import ceiling
-from compat.many import joined
-from compat.pools import read_pools
 from images.size.expected import expected
 from images.spec.cases import Use, uses_of
 from images.spec.load import load_sizes
@@ -55,7 +53,7 @@ def page_of(family: Sequence[ImageSpec], images: Path, stack: str | None) -> Pag
     uses = uses_of(family)
     stacks, remark = _stacks_of(family[0].full_name, stack)
     places = tuple(
-        Place(nodes.name if len(stacks) == 1 else f"{name}/{nodes.name}", nodes.case, machine_of(pool))
+        Place(nodes.name if len(stacks) == 1 else f"{name}/{nodes.name}", nodes.host, machine_of(pool))
         for name, settings in stacks.items()
         for pool in settings.fleet.pools
         for nodes in pools_of(pool)
@@ -74,10 +72,9 @@ def page_of(family: Sequence[ImageSpec], images: Path, stack: str | None) -> Pag
 def _fits(uses: Sequence[Use], places: Sequence[Place]) -> Iterator[Fit]:
     for use in uses:
         for place in places:
-            case = joined(use.case, place.case)
+            host = place.host
             try:
-                gpu = read_pools(case).values[0].gpu.name
-                yield Fit(use, place.name, gpu, check(case), ceiling(case))
+                yield Fit(use, place.name, host.may_be[0].gpu.name, check_on(use.case, host), ceiling(use.case, host))
             except CaseError as error:
                 told = "; ".join(f"{each.field}: {each.reason}" for each in error.problems)
                 raise InputError(f"{use.where} on {place.name}: {told}") from None

@@ -9,7 +9,7 @@ from typing import Any, Final
 from cli.answers import body_data
 from cli.matrix.grid import what
 from cli.words import SIGNS, Paint, counted, folded, plain
-from compat import Answer, Case, Finding, Severity
+from compat import Answer, Finding, Host, Severity
 from compat.ceiling import Ceiling
 from fleet.machines import Machine
 from images.build.render import facts
@@ -34,7 +34,7 @@ class Place:
     """A pool, what uses its GPUs, and what its nodes can hold."""
 
     name: str
-    case: Case
+    host: Host
     machine: Machine
 
 
@@ -89,7 +89,10 @@ def plan_data(page: Page) -> dict[str, Any]:
         "base": page.plan.root,
         "stack": page.stack,
         "remark": page.remark,
-        "pools": [{"name": place.name, "gpu": place.case.gpu, "driver": place.case.driver} for place in page.places],
+        "pools": [
+            {"name": place.name, "gpu": place.host.shown.gpu, "driver": place.host.shown.driver}
+            for place in page.places
+        ],
         "uses": [_use_data(use, [fit for fit in page.fits if fit.use is use]) for use in page.uses],
         "size": _size_data(page),
     }
@@ -193,7 +196,7 @@ def _group(fits: Sequence[Fit], places: Sequence[Place], width: int | None, pain
 
 
 def _most(ceiling: Ceiling, names: Sequence[str], places: Sequence[Place]) -> str:
-    drivers = dict.fromkeys(place.case.driver for place in places if place.name in names)
+    drivers = dict.fromkeys(place.host.shown.driver for place in places if place.name in names)
     newest = [f"CUDA {ceiling.cuda}" if ceiling.cuda else "no CUDA line", *filter(None, [ceiling.build])]
     return f"{', '.join(newest)}: the newest in the tables that run here with driver {', '.join(drivers)}"
 

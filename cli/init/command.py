@@ -269,8 +269,7 @@ def _completed(answers: Answers) -> Answers:
 
 
 def _images(pools: Sequence[Pool]) -> dict[str, str]:
-    from compat import Case, check  # noqa: PLC0415 - see above
-    from compat.many import joined  # noqa: PLC0415
+    from compat import Case, check_on, read_host  # noqa: PLC0415 - see above
     from images.spec.cases import cases_of  # noqa: PLC0415
     from images.spec.load import IMAGES, SPEC_FILE, SpecError, load_family  # noqa: PLC0415
 
@@ -286,11 +285,12 @@ def _images(pools: Sequence[Pool]) -> dict[str, str]:
     found: dict[str, str] = {}
     for pool in (pool for pool in pools if pool.has_gpus):
         toolkit = pool.given.get("container_toolkit", PLANNED["container_toolkit"])
-        place = Case(gpu=pool.given["gpu"], driver=pool.given["driver"], container_toolkit=toolkit, host="kubernetes")
+        given = {name: pool.given[name] for name in ("gpu", "driver")}
+        place = read_host(Case(**given, container_toolkit=toolkit, host="kubernetes"))
         running = [
             (line, name)
             for line, name, cases in known
-            if all(check(joined(case, place), with_remedy=False).verdict.runs for case in cases)
+            if all(check_on(case, place, with_remedy=False).verdict.runs for case in cases)
         ]
         if running:
             found[pool.name] = max(running)[1]

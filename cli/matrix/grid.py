@@ -169,7 +169,7 @@ def what(case: Case) -> str:
 
 
 def _column(pool: Pool) -> Column:
-    case = pool.case
+    case = pool.host.shown
     gpu = case.gpu or case.instance_type or f"compute capability {case.compute_capability}"
     shown = {"gpu", "driver"} if case.gpu else {"driver"}
     names = [field.name for field in fields(Case) if field.name in POOL_FIELDS and field.name not in shown]

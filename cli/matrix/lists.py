@@ -8,7 +8,7 @@ from typing import Any, BinaryIO, Final
 
 from cli.answers import problem_lines
 from cli.lines import LONGEST, numbered_lines
-from compat import Case, CaseError, Image, Pool, case_from, check
+from compat import Case, CaseError, Image, Pool, case_from, check, read_host
 from compat.case import POOL_FIELDS
 
 _PROBE_POOL: Final = {"gpu": "Tesla T4"}  # completes an image, so that its own fields can be read alone
@@ -37,7 +37,7 @@ def read_images(file: BinaryIO) -> list[Image]:
 
 def read_pools(file: BinaryIO) -> list[Pool]:
     """Pools in the order of the file. Raises ListError."""
-    return [Pool(name, case_from(given)) for name, given in _lines(file, pool=True)]
+    return [Pool(name, read_host(case_from(given))) for name, given in _lines(file, pool=True)]
 
 
 def _lines(file: BinaryIO, *, pool: bool) -> Iterator[tuple[str, dict[str, Any]]]:

@@ -174,7 +174,7 @@ class _Reader:
         try:
             cases = self.spec_cases(image.name, {**image.facts, "base": image.base})
             row = compat.Image(image.label, cases if cases is not None else cases_of_facts(image.facts))
-            compat.matrix([row], [compat.Pool("", Case(gpu="Tesla T4", driver="580.95.05"))])
+            compat.matrix([row], [compat.Pool("", compat.read_host(Case(gpu="Tesla T4", driver="580.95.05")))])
         except CaseError as error:
             self.problems.append(f"image {image.label}: {_first(error)}")
             return None
@@ -185,13 +185,11 @@ class _Reader:
 
     def _column(self, pool: Pool) -> compat.Pool | None:
         case = Case(gpu=pool.gpu, driver=pool.driver, container_toolkit=pool.toolkit, host="kubernetes")
-        column = compat.Pool(pool.name, case)
         try:
-            compat.matrix([compat.Image("", (Case(cuda="12.4"),))], [column])
+            return compat.Pool(pool.name, compat.read_host(case))
         except CaseError as error:
             self.problems.append(f"pool {pool.name}: {_first(error)}")
             return None
-        return column
 
 
 def _first(error: CaseError) -> str:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, Final
 
 import wiring
+from cli.stacks import pools_of
 from compat import Image, Matrix, Pool, matrix
 from fleet.unknown import UNKNOWN
 from images.spec.cases import cases_of
@@ -25,7 +26,6 @@ from policies.report import Message
 from policies.rules.index import ALL_RULES
 from policies.stacks import consistent
 from policies.workloads import HUB_TOKEN
-from settings.fleet import cases_of as pool_cases
 from settings.reading import Stack, load_stack
 
 Resource = tuple[str, str, Mapping[str, Any]]  # type token, logical name, inputs
@@ -65,7 +65,7 @@ def check_stack(file: Path, *, site: Path | None = None, images: Path = IMAGES) 
     except (SettingsError, SpecError) as error:
         return error.problems
     uses = tuple(Image(name, cases) for name, cases in families)
-    pools = tuple(Pool(name, case) for pool in stack.fleet.pools for name, case in pool_cases(pool).items())
+    pools = tuple(nodes for pool in stack.fleet.pools for nodes in pools_of(pool))
     said, left = _judged(resources, place)
     return Checked(stack, uses, pools, matrix(uses, pools), said, left)
 

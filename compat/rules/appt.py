@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from compat.model import Change, Fact, Finding, ImageFacts, PoolFacts, Severity
+from compat.model import Fact, Finding, ImageFacts, PoolFacts, Setting, Severity
 from compat.rules.rule import Rule, note, refuse, unknown, warn
 from compat.rules.vis import USES_GRAPHICS
 
@@ -23,13 +23,13 @@ def check(image: ImageFacts, pool: PoolFacts) -> tuple[Finding, ...]:
         older = f"the image's glibc {image.glibc} is older than the host's {pool.glibc}"
         if graphics and _newer_symbols(str(image.glibc), str(pool.glibc)):
             message = f"{older}: the host's OpenGL libraries, which --nv binds, do not load in it"
-            found.append(refuse(ID, message, fact, Change("image_glibc", str(image.glibc), str(pool.glibc))))
+            found.append(refuse(ID, message, fact, Setting("image_glibc", str(pool.glibc))))
         elif not graphics:
             message = f"{older}: libcuda itself needs an old one only, other bound libraries may not load"
             found.append(warn(ID, message, fact))
     elif graphics and (image.glibc is None or pool.glibc is None):
         message = "it is not known whether the image's glibc is as new as the host's, which bound OpenGL libraries need"
-        found.append(unknown(ID, message, fact, Change("image_glibc", "", "as ldd --version prints in the image")))
+        found.append(unknown(ID, message, fact))
     if image.cuda is not None and not found:
         listed = Fact("--nv binds no toolkit libraries and asks for no NVIDIA_REQUIRE_*", _LIST, _DATE)
         found.append(note(ID, "Apptainer brings the host's driver; CUDA's own libraries must be in the image", listed))
@@ -53,9 +53,7 @@ RULE = Rule(
     sources=(_SOURCE, _LIST),
     severity=Severity.REFUSE,
     check=check,
-    of_image=("environment", "name", "remarks", "glibc", "cuda"),
     of_pool=("host", "glibc"),
-    reads=("on_apptainer",),
     passing={"gpu": "RTX 3090", "driver": "525.147.05", "cuda": "12.4", "host": "apptainer"},
     failing={
         "gpu": "RTX 3090",

@@ -7,7 +7,7 @@ from dataclasses import replace
 from functools import lru_cache
 
 from compat import tables
-from compat.model import Code, Fact, Finding, ImageFacts, PoolFacts, Severity
+from compat.model import Code, Fact, Finding, Gpu, ImageFacts, PoolFacts, Severity
 from compat.rules.rule import Need, Rule, note, refuse, unknown
 from compat.versions import ComputeCapability, CudaVersion, Target
 
@@ -73,14 +73,13 @@ def check(image: ImageFacts, pool: PoolFacts) -> tuple[Finding, ...]:
         return (refuse(ID, f"has no machine code for {gpu.name} ({gpu.capability})", fact),)
     if code is None:
         if image.cuda is not None:
-            found = _by_toolkit(image.cuda, gpu.capability, gpu.name)
-            return _compiled_at_run_time(image.cuda, found) if image.framework == "cupy" else found
+            return _by_toolkit(image, image.cuda, gpu)
         fact = Fact("neither its CUDA nor its device code is known", "the case", "")
         return (unknown(ID, f"it is not known what {image.opaque_name} holds", fact),) if image.is_opaque else ()
     if code.cubins is None and code.ptx is None and code.at_least is None:
         return (unknown(ID, f"it is not known which GPUs {image.opaque_name} has code for", code.fact),)
     if code.cubins is None and code.at_least is None and not code.ptx:
-        return _by_toolkit(image.cuda, gpu.capability, gpu.name) if image.cuda is not None else ()
+        return _by_toolkit(image, image.cuda, gpu) if image.cuda is not None else ()
     if code.at_least is not None and code.cubins is None:
         if gpu.capability >= code.at_least:
             return (note(ID, f"built for compute capability {code.at_least} and newer", code.fact),)
@@ -93,32 +92,26 @@ def check(image: ImageFacts, pool: PoolFacts) -> tuple[Finding, ...]:
     return (refuse(ID, message, code.fact),)
 
 
-def _compiled_at_run_time(cuda: CudaVersion, found: tuple[Finding, ...]) -> tuple[Finding, ...]:
-    """CuPy makes machine code for the newest target that NVRTC knows, and from CUDA 11.1 on no PTX."""
-    if cuda < _NVRTC_MAKES_CUBINS or found[0].severity is not Severity.UNKNOWN or not found[0].fact.verified:
-        return found
-    message = f"{found[0].message.partition(', and it')[0]}; CuPy compiles its kernels with it (no binary for GPU)"
-    return (refuse(ID, message, replace(found[0].fact, source=f"{found[0].fact.source} ; {_CUPY}")),)
-
-
-def _by_toolkit(cuda: CudaVersion, gpu: ComputeCapability, name: str) -> tuple[Finding, ...]:
+def _by_toolkit(image: ImageFacts, cuda: CudaVersion, gpu: Gpu) -> tuple[Finding, ...]:
     """No list of targets: then what counts is whether this toolkit can make code that the GPU runs."""
+    shown, capability = f"{gpu.name} ({gpu.capability}", gpu.capability
     for arch in tables.architectures().values():
-        if arch.capability.major != gpu.major or arch.capability > gpu or arch.first_cuda is None:
+        if arch.capability.major != capability.major or arch.capability > capability or arch.first_cuda is None:
             continue
         if arch.first_cuda <= cuda.line:
             text = f"CUDA {arch.first_cuda} and newer make code for sm_{arch.capability.digits}"
-            return (note(ID, f"CUDA {cuda} makes code that {name} runs", arch.origin.fact(text, "first_cuda")),)
-    own = tables.architectures().get(gpu)
+            return (note(ID, f"CUDA {cuda} makes code that {gpu.name} runs", arch.origin.fact(text, "first_cuda")),)
+    own = tables.architectures().get(capability)
     if own is None or own.first_cuda is None:
-        fact = Fact(f"no table has compute capability {gpu}", _GUIDE, "", verified=False)
-        return (unknown(ID, f"it is not known which CUDA makes code for {name} ({gpu})", fact),)
-    fact = own.origin.fact(f"the first CUDA with code for sm_{gpu.digits} is {own.first_cuda}", "first_cuda")
-    message = (
-        f"CUDA {cuda} makes no machine code for {name} ({gpu}; from CUDA {own.first_cuda} on), "
-        "and it is not known whether the image carries PTX"
-    )
-    return (unknown(ID, message, fact),)
+        fact = Fact(f"no table has compute capability {capability}", _GUIDE, "", verified=False)
+        return (unknown(ID, f"it is not known which CUDA makes code for {shown})", fact),)
+    fact = own.origin.fact(f"the first CUDA with code for sm_{capability.digits} is {own.first_cuda}", "first_cuda")
+    none = f"CUDA {cuda} makes no machine code for {shown}; from CUDA {own.first_cuda} on)"
+    # CuPy makes machine code for the newest target that NVRTC knows, and from CUDA 11.1 on no PTX.
+    if image.framework == "cupy" and image.code is None and cuda >= _NVRTC_MAKES_CUBINS and fact.verified:
+        message = f"{none}; CuPy compiles its kernels with it (no binary for GPU)"
+        return (refuse(ID, message, replace(fact, source=f"{fact.source} ; {_CUPY}")),)
+    return (unknown(ID, f"{none}, and it is not known whether the image carries PTX", fact),)
 
 
 RULE = Rule(
@@ -133,7 +126,6 @@ RULE = Rule(
     severity=Severity.REFUSE,
     need=Need.CODE,
     check=check,
-    of_image=("framework", "gpu_free", "code", "remarks", "cuda", "is_opaque", "opaque_name"),
     of_pool=("gpu",),
     passing={"gpu": "A10G", "driver": "535.129.03", "cuda": "11.8", "sm_list": "7.0;8.0", "ptx": "none"},
     failing={"gpu": "RTX 5090", "driver": "570.124.06", "cuda": "12.4", "sm_list": "8.0;9.0", "ptx": "none"},

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import lru_cache
 
 from compat import tables
-from compat.model import Change, Fact, Finding, ImageFacts, Platform, PoolFacts, Severity
+from compat.model import Fact, Finding, ImageFacts, Platform, PoolFacts, Severity
 from compat.rules.minor import major_floor
 from compat.rules.rule import Need, Rule, note, refuse, said, unknown
 from compat.versions import CudaVersion, DriverVersion
@@ -68,7 +68,7 @@ def _check(cuda: CudaVersion, driver: DriverVersion, said: str, platform: Platfo
         + (f"; this one is {said}" if said else "")
         + (". Before CUDA 11 there is no minor-version compatibility" if cuda.major < 11 else "")
     )
-    return (refuse(ID, message, fact, Change("driver", said, str(floor))),)
+    return (refuse(ID, message, fact, floor),)
 
 
 def check(image: ImageFacts, pool: PoolFacts) -> tuple[Finding, ...]:
@@ -91,7 +91,6 @@ RULE = Rule(
     severity=Severity.REFUSE,
     need=Need.CUDA,
     check=check,
-    of_image=("cuda",),
     of_pool=("driver", "platform"),
     passing={"gpu": "Tesla T4", "driver": "580.95.05", "cuda": "11.8"},
     failing={"gpu": "GTX 1080 Ti", "driver": "418.88", "cuda": "10.2"},

@@ -7,7 +7,7 @@ import re
 from packaging.version import Version
 
 from compat import tables
-from compat.model import Change, Fact, Finding, ImageFacts, Platform, PoolFacts, Present, Severity
+from compat.model import Fact, Finding, ImageFacts, Platform, PoolFacts, Present, Setting, Severity, Variable
 from compat.rules import fwd
 from compat.rules.back import native_floor, reaches
 from compat.rules.minor import major_floor
@@ -41,12 +41,12 @@ def _older_package(image: ImageFacts, pool: PoolFacts, package: str) -> tuple[Fi
     if not said and image.compat_use != "first":
         return ()
     message = f"the library path puts {package} before driver {pool.driver}, which is newer (error 803)"
-    to = Change("env", path, "LD_LIBRARY_PATH without the compat folder")
     if said:
         fact = Fact("a compat package older than the host's driver must not be loaded", fwd.SOURCE, _DATE)
-        return (refuse(ID, message, fact, to),)
+        without = ":".join(part for part in path.split(":") if "compat" not in part)
+        return (refuse(ID, message, fact, Variable("LD_LIBRARY_PATH", without)),)
     fact = Fact("the image's ld.so.conf names the compat folder; some ways to start it read that anew", _VLLM, _DATE)
-    return (warn(ID, message, fact, to),)
+    return (warn(ID, message, fact),)
 
 
 def check(image: ImageFacts, pool: PoolFacts) -> tuple[Finding, ...]:
@@ -73,9 +73,9 @@ def check(image: ImageFacts, pool: PoolFacts) -> tuple[Finding, ...]:
         text = f"container toolkit {row.version} does not use the compat libraries of an image"
         fact = row.origin.fact(text, "compat_libraries")
         if needed and reaches(cuda, driver, pool.platform) is False:
-            to = Change("container_toolkit", str(toolkit), str(_next_with_compat(row.version)))
             message = f"the image relies on {package}, which container toolkit {toolkit} leaves alone"
-            return (refuse(ID, message, fact, to),)
+            newer = Setting("container_toolkit", _next_with_compat(row.version))
+            return (refuse(ID, message, fact, newer),)
         return (note(ID, f"container toolkit {toolkit} leaves {package} alone", fact),)
     fact = Fact(
         "container toolkits put the image's compat libraries before the driver's when they are of a newer major",
@@ -88,8 +88,8 @@ def check(image: ImageFacts, pool: PoolFacts) -> tuple[Finding, ...]:
             f"{pool.gpu.name} does not support that (error 804), although CUDA {cuda} itself would run"
         )
         if not pool.host:
-            return (warn(ID, message, fact, Change("cuda_compat", "yes", "no")),)
-        return (refuse(ID, message, fact, Change("cuda_compat", "yes", "no")),)
+            return (warn(ID, message, fact),)
+        return (refuse(ID, message, fact, Setting("cuda_compat", "no")),)
     if pool.gpu.forward_compat is Present.UNKNOWN and not needed and pool.host and pool.container_toolkit is not None:
         return (unknown(ID, f"it is not known whether {pool.gpu.name} bears {package}, which the toolkit loads", fact),)
     return ()
@@ -107,9 +107,7 @@ RULE = Rule(
     sources=(_SOURCE, fwd.SOURCE, _NGC),
     severity=Severity.REFUSE,
     check=check,
-    of_image=("compat_line", "cuda", "compat_package", "compat_use", "environment", "remarks"),
     of_pool=("gpu", "driver", "platform", "host", "container_toolkit"),
-    reads=("compat_package",),
     passing={
         "gpu": "L4",
         "driver": "535.230.02",

@@ -6,7 +6,7 @@ import re
 
 from packaging.version import Version
 
-from compat.model import Change, Fact, Finding, ImageFacts, Platform, PoolFacts, Severity
+from compat.model import Fact, Finding, ImageFacts, Platform, PoolFacts, Severity
 from compat.rules.rule import Rule, refuse, unknown
 
 ID = "R-CPU"
@@ -25,10 +25,7 @@ def check(image: ImageFacts, pool: PoolFacts) -> tuple[Finding, ...]:
     if image.cpu_architectures:
         fact = Fact(f"the image is published for {', '.join(image.cpu_architectures)}", _OCI, _DATE)
         if host not in image.cpu_architectures:
-            to = Change("cpu_arch", host, image.cpu_architectures[0])
-            return (
-                refuse(ID, f"{image.name} is for {', '.join(image.cpu_architectures)}; the host is {host}", fact, to),
-            )
+            return (refuse(ID, f"{image.name} is for {', '.join(image.cpu_architectures)}; the host is {host}", fact),)
         return ()
     from_an_index = image.framework and not image.requires and not image.own_build
     if host == "arm64" and from_an_index and pool.platform is not Platform.JETSON:
@@ -43,9 +40,7 @@ def _wheel(image: ImageFacts) -> tuple[Finding, ...]:
             return ()  # a CUDA variant was asked for by name: the project's own index has those
         fact = Fact("up to 2.10 the aarch64 wheels of torch on PyPI are built for the CPU", _PYPI, _DATE)
         message = f"torch {version} from PyPI is a build for the CPU on arm64"
-        return (
-            refuse(ID, message, fact, Change("build", image.build, "a cuXXX wheel of download.pytorch.org, or 2.11")),
-        )
+        return (refuse(ID, message, fact),)
     if image.framework in _NOT_ALWAYS_MADE and version is None:
         fact = Fact(f"no table says which releases of {image.framework} have one", "framework.csv", "", verified=False)
         return (unknown(ID, f"it is not known whether there is a CUDA build of {image.framework} for arm64", fact),)
@@ -62,19 +57,7 @@ RULE = Rule(
     sources=(_OCI, _PYPI),
     severity=Severity.REFUSE,
     check=check,
-    of_image=(
-        "gpu_free",
-        "cpu_architectures",
-        "name",
-        "framework",
-        "requires",
-        "own_build",
-        "framework_version",
-        "build",
-        "remarks",
-    ),
     of_pool=("cpu_architecture", "platform"),
-    reads=("cpu_architecture",),
     passing={
         "gpu": "GH200",
         "driver": "580.95.05",

@@ -7,7 +7,7 @@ from functools import lru_cache
 from packaging.version import Version
 
 from compat import tables
-from compat.model import Change, Fact, Finding, ImageFacts, PoolFacts, Severity
+from compat.model import Fact, Finding, ImageFacts, PoolFacts, Severity
 from compat.rules.rule import Rule, note, warn
 from compat.tables import Cudnn
 from compat.versions import ComputeCapability, CudaVersion
@@ -50,23 +50,12 @@ def _check(cudnn: Version, cuda: CudaVersion, gpu: ComputeCapability, name: str)
         f"cuDNN {row.first} for CUDA {row.first_cuda} to {row.last_cuda} serves {span}", "cc_min", "cc_max"
     )
     if gpu < row.lowest:
-        newest = _newest_for(cuda, gpu)
-        changes = [Change("cudnn", str(cudnn), newest)] if newest else []
         message = f"cuDNN {cudnn} has no engines for {name} ({gpu}): convolutions fail or are slow; it serves {span}"
-        return (warn(ID, message, fact, *changes),)
+        return (warn(ID, message, fact),)
     if gpu.major > row.highest.major:
         message = f"cuDNN {cudnn} was made before {name} ({gpu}); it serves {span}"
         return (warn(ID, message, fact),)
     return (note(ID, f"cuDNN {cudnn} serves {name} ({gpu})", fact),)
-
-
-def _newest_for(cuda: CudaVersion, gpu: ComputeCapability) -> str:
-    rows = [
-        row
-        for row in tables.cudnns()
-        if row.first_cuda.major <= cuda.major <= row.last_cuda.major and row.lowest <= gpu
-    ]
-    return str(max(rows, key=lambda row: row.first).first) if rows else ""
 
 
 RULE = Rule(
@@ -79,9 +68,7 @@ RULE = Rule(
     sources=(_SOURCE,),
     severity=Severity.WARN,
     check=check,
-    of_image=("cudnn", "gpu_free", "cuda"),
     of_pool=("gpu",),
-    reads=("cudnn",),
     passing={"gpu": "V100", "driver": "580.95.05", "cuda": "12.6", "cudnn": "9.5.1"},
     failing={"gpu": "V100", "driver": "580.95.05", "cuda": "12.6", "cudnn": "9.17.0"},
     undecided={"gpu": "V100", "driver": "580.95.05", "cuda": "12.6", "cudnn": "42.0"},

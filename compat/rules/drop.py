@@ -5,9 +5,9 @@ from __future__ import annotations
 from functools import lru_cache
 
 from compat import tables
-from compat.model import Change, Fact, Finding, Gpu, ImageFacts, Platform, PoolFacts, Severity
+from compat.model import Fact, Finding, Gpu, ImageFacts, Platform, PoolFacts, Severity
 from compat.rules.arch import best_cubin
-from compat.rules.rule import Question, Rule, refuse, said, unknown, warn
+from compat.rules.rule import Rule, refuse, said, unknown, warn
 from compat.tables import Architecture
 from compat.versions import ComputeCapability, CudaVersion, DriverVersion, JetsonVersion
 
@@ -96,7 +96,7 @@ def _driver(driver: DriverVersion, said: str, gpu: Gpu, platform: Platform) -> t
             if said
             else f"{fact.text}: newer ones do not drive {gpu.name}"
         )
-        return (refuse(ID, message, fact, Change("driver", said, str(last))),)
+        return (refuse(ID, message, fact, DriverVersion.start_of(last_branch(gpu) or 0)),)
     if arch.first_branch is not None and driver.branch < arch.first_branch:
         fact = arch.origin.fact(
             f"the first driver branch for {arch.name} ({gpu.capability}) is {arch.first_branch}", "first_driver_branch"
@@ -113,8 +113,7 @@ def _driver(driver: DriverVersion, said: str, gpu: Gpu, platform: Platform) -> t
 
 def _too_old(fact: Fact, said: str, gpu: Gpu, platform: Platform) -> tuple[Finding, ...]:
     message = f"driver {said} does not know {gpu.name} yet: {fact.text}" if said else fact.text
-    first = first_drivers(gpu, platform)
-    return (refuse(ID, message, fact, *(Change("driver", said, str(each)) for each in first[:1])),)
+    return (refuse(ID, message, fact, *first_drivers(gpu, platform)[:1]),)
 
 
 def _by_chip(gpu: Gpu, said: str, kin: Fact) -> tuple[Finding, ...]:
@@ -140,8 +139,7 @@ def _toolkit(cuda: CudaVersion, gpu: ComputeCapability, name: str) -> tuple[Find
         return ()
     text = f"the last CUDA with code for {arch.name} ({gpu}) is {arch.last_cuda}"
     message = f"CUDA {cuda} no longer makes code for {name}: {text}"
-    to = Change("cuda", str(cuda), str(arch.last_cuda))
-    return (refuse(ID, message, arch.origin.fact(text, "last_cuda"), to),)
+    return (refuse(ID, message, arch.origin.fact(text, "last_cuda")),)
 
 
 RULE = Rule(
@@ -161,12 +159,7 @@ RULE = Rule(
     ),
     severity=Severity.REFUSE,
     check=check,
-    of_image=("built_with", "cuda", "gpu_free", "code"),
     of_pool=("gpu", "driver", "platform", "jetson"),
-    questions=(
-        Question(_by_the_driver, (), ("gpu", "driver", "platform", "jetson")),
-        Question(_by_the_toolkit, ("built_with", "cuda", "gpu_free", "code"), ("gpu",)),
-    ),
     passing={"gpu": "V100", "driver": "580.95.05", "cuda": "12.4"},
     failing={"gpu": "V100", "driver": "595.71.05", "cuda": "12.4"},
     undecided={"compute_capability": "99.0", "driver": "580.95.05", "cuda": "12.4"},

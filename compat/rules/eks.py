@@ -6,7 +6,7 @@ import re
 from functools import lru_cache
 
 from compat import tables
-from compat.model import Change, Fact, Finding, ImageFacts, PoolFacts, Severity
+from compat.model import Fact, Finding, ImageFacts, PoolFacts, Setting, Severity
 from compat.rules.rule import Rule, note, refuse, said, unknown
 from compat.tables import Row
 from compat.versions import DriverVersion
@@ -129,11 +129,11 @@ def _instance(row: Row, pool: PoolFacts) -> list[Finding]:
         if driver < lowest:
             fact = origin.fact(f"{name} needs driver {row['min_driver']} or newer", "min_driver")
             message = fact.text + (f"; this one is {said(driver)}" if said(driver) else "")
-            return [refuse(ID, message, fact, Change("driver", said(driver), str(lowest)))]
+            return [refuse(ID, message, fact, lowest)]
     if row["max_driver_branch"] and driver.branch > int(row["max_driver_branch"]):
         fact = origin.fact(f"the last driver branch for {name} is {row['max_driver_branch']}", "max_driver_branch")
         message = fact.text + (f"; this one is {said(driver)}" if said(driver) else "")
-        return [refuse(ID, message, fact, Change("driver", said(driver), row["max_driver_branch"]))]
+        return [refuse(ID, message, fact, DriverVersion.start_of(int(row["max_driver_branch"])))]
     return []
 
 
@@ -147,7 +147,7 @@ def _machine_image(ami: Row, instance: Row | None, pool: PoolFacts) -> list[Find
                 ID,
                 f"the machine image {kind} carries no NVIDIA driver",
                 fact,
-                Change("ami_release", kind, _NVIDIA[pool.cpu_architecture == "arm64" or "_ARM_" in kind]),
+                Setting("ami_release", _NVIDIA[pool.cpu_architecture == "arm64" or "_ARM_" in kind]),
             )
         ]
     if instance is not None and instance["host_arch"] == "arm64" and "x86_64" in kind:
@@ -156,7 +156,7 @@ def _machine_image(ami: Row, instance: Row | None, pool: PoolFacts) -> list[Find
                 ID,
                 f"{kind} is for amd64; {instance['instance_type']} is arm64",
                 fact,
-                Change("ami_release", kind, _NVIDIA[True]),
+                Setting("ami_release", _NVIDIA[True]),
             )
         ]
     if pool.driver is not None:
@@ -174,12 +174,7 @@ RULE = Rule(
     sources=(_G7, _LINUX, "github:awslabs/amazon-eks-ami CHANGELOG.md"),
     severity=Severity.REFUSE,
     check=check,
-    of_image=(),
     of_pool=("gpu", "driver", "instance_type", "ami_release", "cpu_architecture"),
-    reads=(
-        "instance_type",
-        "ami_release",
-    ),
     passing={"instance_type": "g4dn.xlarge", "driver": "580.95.05", "cuda": "12.4", "host": "kubernetes"},
     failing={"instance_type": "g7.2xlarge", "driver": "580.159.03", "cuda": "12.8", "host": "kubernetes"},
     undecided={"gpu": "T4", "instance_type": "g99.xlarge", "driver": "580.95.05", "cuda": "12.4"},

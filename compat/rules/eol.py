@@ -40,7 +40,6 @@ RULE = Rule(
     sources=(_SOURCE,),
     severity=Severity.NOTE,
     check=check,
-    of_image=(),
     of_pool=("driver", "platform"),
     passing={"gpu": "T4", "driver": "580.95.05", "cuda": "12.4"},
     failing={"gpu": "T4", "driver": "418.88", "cuda": "10.1"},

@@ -10,7 +10,7 @@ from packaging.version import Version
 
 from compat import tables
 from compat.builds import parts_asked
-from compat.model import Change, Fact, Finding, ImageFacts, Platform, PoolFacts, Severity
+from compat.model import Fact, Finding, GpuSpan, ImageFacts, Platform, PoolFacts, Setting, Severity
 from compat.rules.rule import Rule, note, refuse, warn
 from compat.tables import FrameworkFloor, FrameworkLibrary
 from compat.versions import ComputeCapability
@@ -33,20 +33,13 @@ def check(image: ImageFacts, pool: PoolFacts) -> tuple[Finding, ...]:
         if image.is_whole:
             for_gpus_elsewhere = image.framework or image.build == "cpu"
             return (warn(ID, for_cpu(shown), fact) if for_gpus_elsewhere else note(ID, NO_GPU_USE, fact),)
-        return (
-            refuse(
-                ID,
-                f"{shown} is built for the CPU only: it does not use the GPU",
-                fact,
-                Change("build", "cpu", "a CUDA build"),
-            ),
-        )
+        return (refuse(ID, f"{shown} is built for the CPU only: it does not use the GPU", fact),)
     found: list[Finding] = []
     if image.lowest_capability is not None and pool.gpu.capability < image.lowest_capability:
         fact = (image.code.fact if image.code else image.cuda_fact) or Fact(image.name, "the image's notes", "")
         asks = f"{image.name} asks for compute capability {image.lowest_capability}"
         message = f"{asks}; {pool.gpu.name} has {pool.gpu.capability}"
-        found.append(refuse(ID, message, fact))
+        found.append(refuse(ID, message, fact, GpuSpan(image.lowest_capability)))
     if not image.framework:
         return tuple(found)
     found += _floors(image, pool)
@@ -95,7 +88,10 @@ def _floor_findings(asked: Asked, gpu: ComputeCapability, gpu_name: str) -> tupl
         fact = floor.origin.fact(f"{shown}: {floor.reason}", "cc_min", "cc_max", "from_version", "to_version")
         span = f"{floor.capability} to {floor.highest}" if floor.highest else f"{floor.capability}"
         message = f"{shown} asks for compute capability {span} ({floor.reason}); {gpu_name} has {gpu}"
-        found.append(refuse(ID, message, fact) if floor.severity == "refuse" else warn(ID, message, fact))
+        if floor.severity == "refuse":
+            found.append(refuse(ID, message, fact, GpuSpan(floor.capability, floor.highest)))
+        else:
+            found.append(warn(ID, message, fact))
     return tuple(found)
 
 
@@ -115,19 +111,12 @@ def _system(image: ImageFacts, pool: PoolFacts) -> list[Finding]:
     version = image.framework_version
     if image.framework == "tensorflow" and native and (version is None or version >= _LAST_TF_ON_WINDOWS):
         fact = Fact("TensorFlow 2.10 was the last release with GPU support on native Windows", _TF_WINDOWS, _DATE)
-        to = Change("framework_version", str(version or ""), "2.10")
-        return [refuse(ID, f"TensorFlow {version or ''} has no CUDA on native Windows; use WSL, or 2.10", fact, to)]
+        return [refuse(ID, f"TensorFlow {version or ''} has no CUDA on native Windows; use WSL, or 2.10", fact)]
     if image.framework in {"jax", "vllm", "rapids"} and native:
         source = {"jax": _JAX_PLATFORMS, "vllm": _VLLM}.get(image.framework, "https://docs.rapids.ai/install/")
         fact = Fact(f"{image.framework} has no CUDA builds for native Windows", source, _DATE)
-        return [
-            refuse(
-                ID,
-                f"{image.framework} does not use the GPU on native Windows; use WSL",
-                fact,
-                Change("host", pool.host, "wsl"),
-            )
-        ]
+        message = f"{image.framework} does not use the GPU on native Windows; use WSL"
+        return [refuse(ID, message, fact, Setting("host", "wsl"))]
     if image.framework == "jax" and pool.host == "wsl":
         fact = Fact("JAX calls CUDA under WSL2 experimental", _JAX_PLATFORMS, _DATE)
         return [warn(ID, "JAX calls its support for CUDA under WSL2 experimental", fact)]
@@ -142,7 +131,7 @@ def _stated_driver(image: ImageFacts, pool: PoolFacts) -> list[Finding]:
     message = (
         f"{image.framework} {image.framework_version or ''} asks for driver {floor} or newer; this one is {pool.driver}"
     )
-    return [warn(ID, message, fact, Change("driver", str(pool.driver), str(floor)))]
+    return [warn(ID, message, fact)]
 
 
 def _libraries_around(image: ImageFacts) -> list[Finding]:
@@ -159,7 +148,7 @@ def _libraries_around(image: ImageFacts) -> list[Finding]:
             f"{image.framework} {image.framework_version or ''} is built for CUDA {own.line} and loads its libraries "
             f"from the image, which has CUDA {around.line}: it does not find them and stays on the CPU"
         )
-        return [refuse(ID, message, fact, Change("cuda", str(around), str(own.line)))]
+        return [refuse(ID, message, fact)]
     return _cudnn_around(image)
 
 
@@ -174,14 +163,13 @@ def _cudnn_around(image: ImageFacts) -> list[Finding]:
     minimum = Version(wanted[0])
     shown = f"{image.framework} {image.framework_version}"
     fact = row.origin.fact(f"{row.framework} {row.version} is built with cuDNN {row.minimum}", "minimum")
-    to = Change("cudnn", str(image.cudnn), str(minimum))
     if image.cudnn.major != minimum.major:
-        return [refuse(ID, f"{shown} loads cuDNN {minimum.major}; the image has cuDNN {image.cudnn}", fact, to)]
+        return [refuse(ID, f"{shown} loads cuDNN {minimum.major}; the image has cuDNN {image.cudnn}", fact)]
     if len(image.cudnn.release) >= 2 and image.cudnn < Version(".".join(map(str, minimum.release[:2]))):
         message = f"{shown} was built with cuDNN {minimum}; the image has the older {image.cudnn}"
         if image.framework in _ASKS_FOR_MINOR:
-            return [refuse(ID, f"{message}, and it asks for an equal or higher minor", fact, to)]
-        return [warn(ID, message, fact, to)]
+            return [refuse(ID, f"{message}, and it asks for an equal or higher minor", fact)]
+        return [warn(ID, message, fact)]
     return []
 
 
@@ -196,7 +184,7 @@ def _c_library(image: ImageFacts, pool: PoolFacts) -> list[Finding]:
         return []
     fact = row.origin.fact(f"wheels of {row.framework} {row.version} need glibc {row.minimum}", "minimum")
     message = f"{image.framework} {image.framework_version} needs glibc {row.minimum}; the image has {have}"
-    return [refuse(ID, message, fact, Change("image_glibc", str(have), row.minimum))]
+    return [refuse(ID, message, fact, Setting("image_glibc", row.minimum))]
 
 
 @lru_cache(1024)
@@ -247,32 +235,7 @@ RULE = Rule(
     ),
     severity=Severity.REFUSE,
     check=check,
-    of_image=(
-        "own_build",
-        "gpu_free",
-        "is_whole",
-        "cuda_fact",
-        "framework",
-        "framework_version",
-        "name",
-        "lowest_capability",
-        "code",
-        "cuda",
-        "build",
-        "remarks",
-        "stated_driver",
-        "carries_cuda",
-        "built_with",
-        "system_cuda",
-        "cudnn",
-        "glibc",
-    ),
     of_pool=("gpu", "driver", "platform", "host", "glibc", "cpu_architecture"),
-    reads=(
-        "framework",
-        "gpu_free",
-        "lowest_capability",
-    ),
     passing={
         "gpu": "L40S",
         "driver": "550.90.07",

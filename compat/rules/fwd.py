@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from compat import tables
-from compat.model import Change, Fact, Finding, ImageFacts, Platform, PoolFacts, Present, Severity
+from compat.model import Fact, Finding, ImageFacts, Platform, PoolFacts, Present, Severity
 from compat.rules.back import reaches
 from compat.rules.rule import Need, Rule, note, refuse, unknown
 
@@ -50,8 +50,8 @@ def check(image: ImageFacts, pool: PoolFacts) -> tuple[Finding, ...]:
     where = ", ".join(map(str, listed)) or "no branch that the tables know"
     text = f"{package} works on host branches {where}"
     fact = row.origin.fact(text, "works") if row is not None else Fact(text, SOURCE, _DATE)
-    changes = [Change("driver", str(driver), str(tables.first_release(b))) for b in listed if b > driver.branch]
-    return (refuse(ID, f"{package} is not for driver {driver}: {text}", fact, *changes[:1]),)
+    newer = [tables.first_release(branch) for branch in listed if branch > driver.branch]
+    return (refuse(ID, f"{package} is not for driver {driver}: {text}", fact, *newer[:1]),)
 
 
 RULE = Rule(
@@ -65,9 +65,7 @@ RULE = Rule(
     severity=Severity.REFUSE,
     need=Need.CUDA,
     check=check,
-    of_image=("compat_line", "cuda", "compat_package", "compat_branches"),
     of_pool=("gpu", "driver", "platform", "host"),
-    reads=("compat_package",),
     passing={"gpu": "A100", "driver": "535.129.03", "cuda": "13.0", "cuda_compat": "yes"},
     failing={"gpu": "RTX 3090", "driver": "535.129.03", "cuda": "13.0", "cuda_compat": "yes"},
     undecided={"gpu": "A100", "driver": "535.129.03", "cuda": "13.0", "cuda_compat": "unknown"},

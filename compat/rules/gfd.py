@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from compat.model import Change, Fact, Finding, ImageFacts, PoolFacts, Severity
+from compat.model import Fact, Finding, ImageFacts, PoolFacts, Severity, Variable
 from compat.names import FIRST_BRANCH_WITH_MAKER, UnknownGpu, find_gpus, mig_profile
 from compat.rules.rule import Rule, note, refuse, unknown
 from compat.tables import GpuModel
@@ -31,8 +31,7 @@ def check(image: ImageFacts, pool: PoolFacts) -> tuple[Finding, ...]:
     if pool.gpu.mig and (profile := mig_profile(label)) and profile != pool.gpu.mig:
         return (refuse(ID, f"a selector for {label} does not find a slice {pool.gpu.mig}", fact),)
     if pool.driver is not None and (meant := _as_labelled(label, models, pool.driver.branch)) != label:
-        to = Change("env", f"{_LABEL}={label}", f"{_LABEL}={meant}")
-        return (refuse(ID, f"driver {pool.driver} labels it {meant}, not {label}", fact, to),)
+        return (refuse(ID, f"driver {pool.driver} labels it {meant}, not {label}", fact, Variable(_LABEL, meant)),)
     return (note(ID, f"{label} is a label that {pool.gpu.name} may have", fact),)
 
 
@@ -55,9 +54,7 @@ RULE = Rule(
     sources=(_SOURCE,),
     severity=Severity.REFUSE,
     check=check,
-    of_image=("environment",),
     of_pool=("gpu", "driver", "host"),
-    reads=("environment",),
     passing={
         "gpu": "A100-SXM4-40GB",
         "driver": "535.129.03",

@@ -7,7 +7,7 @@ from enum import Enum
 from functools import lru_cache
 
 from compat import tables
-from compat.model import Change, Fact, Finding, ImageFacts, Platform, PoolFacts, Present, Severity
+from compat.model import Fact, Finding, ImageFacts, Platform, PoolFacts, Present, Setting, Severity
 from compat.rules.rule import Rule, note, refuse, unknown, warn
 from compat.tables import Jetson
 from compat.versions import ComputeCapability, CudaVersion, JetsonVersion
@@ -59,7 +59,7 @@ def _without_release(image: ImageFacts, pool: PoolFacts) -> tuple[Finding, ...]:
         fact = pack.origin.fact(f"JetPack {pack.jetpack} (L4T {pack.l4t}) brings CUDA {pack.cuda}", "cuda", "l4t")
         return (note(ID, f"{fact.text}: read as that, because the case names no L4T release", fact),)
     fact = Fact("what runs on a Jetson depends on its L4T release", _SOURCE, _DATE)
-    return (unknown(ID, "the Jetson's L4T release or JetPack is not known", fact, Change("driver", "", "JetPack 6.2")),)
+    return (unknown(ID, "the Jetson's L4T release or JetPack is not known", fact),)
 
 
 def _on(image: ImageFacts, pool: PoolFacts, release: JetsonVersion, cuda: CudaVersion) -> Finding:
@@ -79,14 +79,10 @@ def _on(image: ImageFacts, pool: PoolFacts, release: JetsonVersion, cuda: CudaVe
             return note(ID, f"a compat package brings CUDA {cuda} to JetPack {row.jetpack}", fact)
         if not same_major:
             message = f"{fact.text}; CUDA {cuda} needs its compat package"
-            return refuse(ID, message, fact, Change("cuda_compat", "", "yes"))
+            return refuse(ID, message, fact, Setting("cuda_compat", "yes"))
     if same_major:
         return note(ID, f"{fact.text}; CUDA {cuda} runs by minor-version compatibility", fact)
-    newer = next(
-        (each for each in tables.jetsons() if each.cuda.line >= cuda and pool.gpu.capability in each.modules), None
-    )
-    to = [Change("driver", str(release), str(newer.l4t))] if newer else []
-    return refuse(ID, f"{fact.text}; CUDA {cuda} is newer", fact, *to)
+    return refuse(ID, f"{fact.text}; CUDA {cuda} is newer", fact)
 
 
 @lru_cache(4096)
@@ -110,10 +106,7 @@ def _of_servers(image: ImageFacts, pool: PoolFacts) -> Finding | None:
     if not _OF_NGC.search(image.name) or is_for_jetson(image.name):
         return None
     fact = Fact("NGC images for Jetson have tags with -igpu; the others are for servers", _NGC, "", verified=False)
-    to = Change("image", image.name, f"{image.name}-igpu")
-    return unknown(
-        ID, f"{image.name} is for arm64 servers: whether it has code for {pool.gpu.name} is not known", fact, to
-    )
+    return unknown(ID, f"{image.name} is for arm64 servers: whether it has code for {pool.gpu.name} is not known", fact)
 
 
 def _made_for(l4t: JetsonVersion, image: ImageFacts, pool: PoolFacts) -> Finding:
@@ -135,9 +128,7 @@ def _made_for(l4t: JetsonVersion, image: ImageFacts, pool: PoolFacts) -> Finding
     message = f"{image.name} is made for L4T {l4t}; the host has L4T {host}"
     match _fits(l4t, host):
         case _Fit.NO:
-            return refuse(
-                ID, f"{message}: {_LINES}", fact, *(Change("driver", str(host), str(each.l4t)) for each in fit[:1])
-            )
+            return refuse(ID, f"{message}: {_LINES}", fact)
         case _Fit.UNSAID:
             return unknown(ID, f"{message}: whether JetPack 7 runs it is not known", fact)
         case _Fit.LIKELY:
@@ -188,7 +179,6 @@ RULE = Rule(
     sources=(_SOURCE, _COMPATIBLE, _JETPACK_7, "https://developer.nvidia.com/embedded/jetpack-archive"),
     severity=Severity.REFUSE,
     check=check,
-    of_image=("code", "cuda", "is_opaque", "compat_package", "l4t", "name"),
     of_pool=("gpu", "platform", "jetson"),
     passing={"gpu": "Jetson AGX Orin", "driver": "JetPack 6.2", "cuda": "12.6", "os": "l4t"},
     failing={"gpu": "Jetson Nano", "driver": "JetPack 4.6", "cuda": "11.4", "os": "l4t"},

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from compat import tables
-from compat.model import Change, Fact, Finding, ImageFacts, Platform, PoolFacts, Severity
+from compat.model import Fact, Finding, ImageFacts, Platform, PoolFacts, Setting, Severity
 from compat.rules.rule import Rule, refuse, said, unknown
-from compat.versions import ComputeCapability
+from compat.versions import ComputeCapability, DriverVersion
 
 ID = "R-KMOD"
 _SOURCE = "https://developer.nvidia.com/blog/nvidia-transitions-fully-towards-open-source-gpu-kernel-modules"
@@ -31,19 +31,17 @@ def _check(module: str, gpu: ComputeCapability, name: str, branch: int | None, s
         if word.startswith("not supported"):
             fact = Fact("open kernel modules serve Turing and newer", _SOURCE, _DATE)
             message = f"the open kernel modules do not know {name} ({arch.name})"
-            return (refuse(ID, message, fact, Change("kernel_module", "open", "proprietary")),)
+            return (refuse(ID, message, fact, Setting("kernel_module", "proprietary")),)
         if branch is not None and branch < _FIRST_OPEN:
-            fact = Fact(f"open kernel modules exist from branch {_FIRST_OPEN} on", _SOURCE, _DATE)
-            message = f"driver {said} has no open kernel modules: they {fact.text.removeprefix('open kernel modules ')}"
-            to = Change("driver", said, "515.43.04")
-            return (refuse(ID, message if said else fact.text, fact, to),)
+            exist = f"exist from branch {_FIRST_OPEN} on"
+            fact = Fact(f"open kernel modules {exist}", _SOURCE, _DATE)
+            message = f"driver {said} has no open kernel modules: they {exist}" if said else fact.text
+            return (refuse(ID, message, fact, DriverVersion.parse("515.43.04")),)
         return ()
     only_open = word.startswith("required") or ("GH200" in word and ("GH200" in name or "Grace" in name))
     if only_open:
         fact = Fact("Blackwell and Grace Hopper are driven by the open kernel modules only", _SOURCE, _DATE)
-        return (
-            refuse(ID, f"{name} needs the open kernel modules", fact, Change("kernel_module", "proprietary", "open")),
-        )
+        return (refuse(ID, f"{name} needs the open kernel modules", fact, Setting("kernel_module", "open")),)
     return ()
 
 
@@ -57,9 +55,7 @@ RULE = Rule(
     sources=(_SOURCE, "github:NVIDIA/cloud-native-docs gpu-operator/platform-support.rst"),
     severity=Severity.REFUSE,
     check=check,
-    of_image=(),
     of_pool=("gpu", "driver", "platform", "kernel_module"),
-    reads=("kernel_module",),
     passing={"gpu": "T4", "driver": "560.35.03", "cuda": "12.6", "kernel_module": "open"},
     failing={"gpu": "GTX 1070 Ti", "driver": "560.35.03", "cuda": "11.8", "kernel_module": "open"},
     undecided={"compute_capability": "99.0", "driver": "580.95.05", "cuda": "12.6", "kernel_module": "open"},

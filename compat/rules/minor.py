@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import lru_cache
 
 from compat import tables
-from compat.model import Change, Fact, Finding, ImageFacts, Platform, PoolFacts, Severity
+from compat.model import Fact, Finding, ImageFacts, Platform, PoolFacts, Severity
 from compat.rules.rule import Need, Rule, note, refuse, said
 from compat.versions import CudaVersion, DriverVersion
 
@@ -34,7 +34,7 @@ def _check(cuda: CudaVersion, driver: DriverVersion, said: str, platform: Platfo
         message = f"from driver {floor} on, every CUDA {cuda.major}.x runs that has code for the GPU"
         return (note(ID, message, fact),)
     message = f"CUDA {cuda} needs driver {floor} or newer" + (f"; this one is {said}" if said else "")
-    return (refuse(ID, message, fact, Change("driver", said, str(floor))),)
+    return (refuse(ID, message, fact, floor),)
 
 
 def check(image: ImageFacts, pool: PoolFacts) -> tuple[Finding, ...]:
@@ -58,7 +58,6 @@ RULE = Rule(
     severity=Severity.REFUSE,
     need=Need.CUDA,
     check=check,
-    of_image=("cuda",),
     of_pool=("driver", "platform"),
     passing={"gpu": "A100", "driver": "525.105.17", "cuda": "12.4"},
     failing={"gpu": "A100", "driver": "450.51.06", "cuda": "11.8"},

@@ -44,9 +44,7 @@ RULE = Rule(
     sources=(_SOURCE,),
     severity=Severity.WARN,
     check=check,
-    of_image=("nccl", "gpu_free"),
     of_pool=("gpu",),
-    reads=("nccl",),
     passing={"gpu": "H100", "driver": "580.95.05", "image": "nvcr.io/nvidia/pytorch:24.05-py3"},
     failing={
         "gpu": "B200",

@@ -41,9 +41,7 @@ RULE = Rule(
     sources=(_SOURCE, "github:NVIDIA/nvidia-persistenced"),
     severity=Severity.WARN,
     check=check,
-    of_image=(),
     of_pool=("driver", "ami_release", "cpu_architecture"),
-    reads=("ami_release",),
     passing={
         "gpu": "T4",
         "cuda": "12.4",

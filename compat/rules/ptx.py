@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from compat.model import Change, Fact, Finding, ImageFacts, Platform, PoolFacts, Severity
+from compat.model import Fact, Finding, ImageFacts, Platform, PoolFacts, Severity
 from compat.rules import fwd
 from compat.rules.arch import best_cubin, compiles, judged
 from compat.rules.back import native_floor, reaches
@@ -56,7 +56,7 @@ def check(image: ImageFacts, pool: PoolFacts) -> tuple[Finding, ...]:
         f"has only PTX ({name}) of CUDA {maker.line} for {gpu.name}, and driver {pool.driver} does not know that PTX "
         f"(from {floor} on; error 222, unsupported toolchain)"
     )
-    return (refuse(ID, message, fact, Change("driver", str(pool.driver), str(floor))),)
+    return (refuse(ID, message, fact, floor),)
 
 
 RULE = Rule(
@@ -70,9 +70,7 @@ RULE = Rule(
     severity=Severity.REFUSE,
     need=Need.CODE,
     check=check,
-    of_image=("code", "gpu_free", "built_with", "cuda", "compat_line", "compat_package", "compat_branches"),
     of_pool=("gpu", "driver", "platform", "host"),
-    reads=("code",),
     passing={"gpu": "H100", "driver": "535.129.03", "cuda": "11.7", "sm_list": "8.0", "ptx": "8.0"},
     failing={"gpu": "H100", "driver": "525.105.17", "cuda": "12.3", "sm_list": "8.0", "ptx": "8.0"},
     undecided={"gpu": "H100", "driver": "535.129.03", "cuda": "11.7", "sm_list": "8.0"},

@@ -10,7 +10,7 @@ from functools import cache, lru_cache
 from packaging.version import Version
 
 from compat import tables
-from compat.model import Change, Fact, Finding, Gpu, ImageFacts, Platform, PoolFacts, Severity
+from compat.model import Fact, Finding, Gpu, ImageFacts, Platform, PoolFacts, Setting, Severity, Variable
 from compat.rules.rule import Rule, note, refuse, unknown, warn
 from compat.versions import ComputeCapability, DriverVersion, parse_release
 
@@ -149,17 +149,24 @@ def _check(wanted: tuple[str, ...], pool: PoolFacts) -> tuple[Finding, ...]:
             return (unknown(ID, f"it is not known whether {gpu.name} meets {short} …", fact),)
         return ()
     message = f"the image asks for {short} or a driver branch of its list, which {driver} on {gpu.name} does not meet"
-    off = Change("env", "", "NVIDIA_DISABLE_REQUIRE=true")
-    newer = Change("container_toolkit", str(toolkit or ""), str(_first_without_check()))
+    off = Variable("NVIDIA_DISABLE_REQUIRE", "true")
     if toolkit is None or not host:
-        return (warn(ID, f"{message}: container toolkits before 1.18 do not start it", fact, off, newer),)
+        return (warn(ID, f"{message}: container toolkits before 1.18 do not start it", fact),)
     if asks:
-        return (refuse(ID, f"{message}: container toolkit {toolkit} does not start it", fact, off, newer),)
+        return (
+            refuse(
+                ID,
+                f"{message}: container toolkit {toolkit} does not start it",
+                fact,
+                off,
+                Setting("container_toolkit", _first_without_check()),
+            ),
+        )
     if host == "kubernetes":
         return (note(ID, f"{message}; container toolkit {toolkit} no longer asks", fact),)
     hook = Fact("docker --gpus without CDI calls the hook, which stays in the legacy mode and asks", _HOOK, _DATE)
     text = f"{message}; container toolkit {toolkit} asks no longer, only the hook that docker --gpus may call does"
-    return (warn(ID, text, hook, off),)
+    return (warn(ID, text, hook),)
 
 
 RULE = Rule(
@@ -179,12 +186,7 @@ RULE = Rule(
     ),
     severity=Severity.REFUSE,
     check=check,
-    of_image=("environment", "requires"),
     of_pool=("gpu", "driver", "platform", "host", "container_toolkit"),
-    reads=(
-        "requires",
-        "environment",
-    ),
     passing={
         "gpu": "L4",
         "driver": "535.183.01",

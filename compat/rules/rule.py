@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
-from compat.model import Change, Fact, Finding, ImageFacts, PoolFacts, Severity
+from compat.model import Fact, Finding, Fix, ImageFacts, PoolFacts, Severity
 from compat.versions import DriverVersion
 
 Check = Callable[[ImageFacts, PoolFacts], tuple[Finding, ...]]
@@ -17,15 +17,6 @@ class Need(StrEnum):
 
     CUDA = "the driver reaches the image's CUDA"
     CODE = "there is code for the GPU"
-
-
-@dataclass(frozen=True, slots=True)
-class Question:
-    """A part of a rule that looks at less than the whole, so that its findings serve more cases."""
-
-    check: Check
-    of_image: tuple[str, ...]
-    of_pool: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,15 +35,8 @@ class Rule:
     passing: Mapping[str, str]
     failing: Mapping[str, str]
     undecided: Mapping[str, str]
-    of_image: tuple[str, ...]  # all that the check looks at, by which its findings are remembered
-    of_pool: tuple[str, ...]
+    of_pool: tuple[str, ...]  # what of a pool the check looks at
     need: Need | None = None
-    reads: tuple[str, ...] = ()  # fields of image or pool without any of which it says nothing; empty: it always may
-    questions: tuple[Question, ...] = ()  # what `check` asks, apart; only of a rule that stands alone
-
-    def may_speak(self, told: frozenset[str]) -> bool:
-        """Could it say anything where only these fields are known?"""
-        return not self.reads or not told.isdisjoint(self.reads)
 
 
 def said(driver: DriverVersion) -> str:
@@ -64,13 +48,14 @@ def note(rule: str, message: str, fact: Fact) -> Finding:
     return Finding(rule, Severity.NOTE, message, fact)
 
 
-def warn(rule: str, message: str, fact: Fact, *changes: Change) -> Finding:
-    return Finding(rule, Severity.WARN, message, fact, (), changes)
+def warn(rule: str, message: str, fact: Fact) -> Finding:
+    return Finding(rule, Severity.WARN, message, fact)
 
 
-def unknown(rule: str, message: str, fact: Fact, *changes: Change) -> Finding:
-    return Finding(rule, Severity.UNKNOWN, message, fact, (), changes)
+def unknown(rule: str, message: str, fact: Fact) -> Finding:
+    return Finding(rule, Severity.UNKNOWN, message, fact)
 
 
-def refuse(rule: str, message: str, fact: Fact, *changes: Change) -> Finding:
-    return Finding(rule, Severity.REFUSE, message, fact, (), changes)
+def refuse(rule: str, message: str, fact: Fact, *fixes: Fix) -> Finding:
+    """`fixes` are what would satisfy the rule, each alone, cheapest first."""
+    return Finding(rule, Severity.REFUSE, message, fact, (), fixes)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from compat import mig
-from compat.model import Change, Fact, Finding, ImageFacts, PoolFacts, Severity
+from compat.model import Fact, Finding, ImageFacts, PoolFacts, Severity, Variable
 from compat.rules.rule import Rule, note, refuse, unknown, warn
 from compat.versions import ComputeCapability
 
@@ -43,11 +43,14 @@ def _process(value: str, pool: PoolFacts) -> list[Finding]:
         _DATE,
     )
     entries = [entry.strip() for entry in value.split(",")]
-    unset = Change("env", f"CUDA_VISIBLE_DEVICES={value}", "CUDA_VISIBLE_DEVICES unset")
     if value.startswith("$"):
-        return [unknown(ID, f"it is not known what CUDA_VISIBLE_DEVICES={value} becomes", fact, unset)]
+        return [unknown(ID, f"it is not known what CUDA_VISIBLE_DEVICES={value} becomes", fact)]
     if value.lower() == "all" or not _NAMES.fullmatch(entries[0]):
-        return [refuse(ID, f"CUDA_VISIBLE_DEVICES={value or '(empty)'} hides every GPU", fact, unset)]
+        return [
+            refuse(
+                ID, f"CUDA_VISIBLE_DEVICES={value or '(empty)'} hides every GPU", fact, Variable("CUDA_VISIBLE_DEVICES")
+            )
+        ]
     if entries[0].upper().startswith("MIG-"):
         if (bad := _no_mig(pool)) is not None:
             return [bad]
@@ -59,22 +62,22 @@ def _process(value: str, pool: PoolFacts) -> list[Finding]:
         message = (
             f"CUDA_VISIBLE_DEVICES={value}: in a container with one GPU its index is 0, whatever it is on the host"
         )
-        return [warn(ID, message, fact, unset)]
+        return [warn(ID, message, fact)]
     if any(not _NAMES.fullmatch(entry) for entry in entries):
-        return [warn(ID, f"CUDA_VISIBLE_DEVICES={value} ends at its first invalid entry", fact, unset)]
+        return [warn(ID, f"CUDA_VISIBLE_DEVICES={value} ends at its first invalid entry", fact)]
     return []
 
 
 def _runtime(value: str, pool: PoolFacts) -> list[Finding]:
     fact = Fact("NVIDIA_VISIBLE_DEVICES: all, none, void, an index, a UUID or a MIG id", _RUNTIME, _DATE)
-    unset = Change("env", f"NVIDIA_VISIBLE_DEVICES={value}", "NVIDIA_VISIBLE_DEVICES=all, or a GPU request")
+    all_ = Variable("NVIDIA_VISIBLE_DEVICES", "all")
     if value.lower() in {"none", "void", ""} and pool.host != "kubernetes":
-        return [refuse(ID, f"NVIDIA_VISIBLE_DEVICES={value or '(empty)'} gives the container no GPU", fact, unset)]
+        return [refuse(ID, f"NVIDIA_VISIBLE_DEVICES={value or '(empty)'} gives the container no GPU", fact, all_)]
     if value.upper().startswith("MIG-") and (bad := _no_mig(pool)) is not None:
         return [bad]
     if value.lower() == "all" and pool.host == "kubernetes":
         message = "NVIDIA_VISIBLE_DEVICES=all gives a pod without a GPU request every GPU of its node"
-        return [warn(ID, message, fact, Change("env", "NVIDIA_VISIBLE_DEVICES=all", "NVIDIA_VISIBLE_DEVICES unset"))]
+        return [warn(ID, message, fact)]
     return []
 
 
@@ -86,8 +89,7 @@ def _slice(pool: PoolFacts) -> tuple[Finding, ...]:
         return (note(ID, f"from which driver on {pool.gpu.name} has slices is not listed", fact),)
     if pool.driver is None or pool.driver >= oldest:
         return (note(ID, f"{pool.gpu.name} is a MIG slice {pool.gpu.mig}", fact),)
-    to = Change("driver", str(pool.driver), str(oldest))
-    return (refuse(ID, f"driver {pool.driver} does not cut {pool.gpu.name} into MIG slices", fact, to),)
+    return (refuse(ID, f"driver {pool.driver} does not cut {pool.gpu.name} into MIG slices", fact, oldest),)
 
 
 def _no_mig(pool: PoolFacts) -> Finding | None:
@@ -103,19 +105,23 @@ def _capabilities(value: str, image: ImageFacts) -> list[Finding]:
     if "all" in given:
         return []
     if "compute" not in given and (image.cuda is not None or image.framework):
-        to = Change("env", f"NVIDIA_DRIVER_CAPABILITIES={value}", f"NVIDIA_DRIVER_CAPABILITIES={value},compute")
-        return [
-            refuse(ID, f"NVIDIA_DRIVER_CAPABILITIES={value} leaves out compute: no libcuda in the container", fact, to)
-        ]
+        message = f"NVIDIA_DRIVER_CAPABILITIES={value} leaves out compute: no libcuda in the container"
+        return [refuse(ID, message, fact, Variable("NVIDIA_DRIVER_CAPABILITIES", f"{value},compute"))]
     for word, pattern in (("video", _USES_VIDEO), ("graphics", USES_GRAPHICS)):
         if word in given:
             continue
-        to = Change("env", f"NVIDIA_DRIVER_CAPABILITIES={value}", f"NVIDIA_DRIVER_CAPABILITIES={value},{word}")
         message = f"NVIDIA_DRIVER_CAPABILITIES={value} leaves out {word}"
         if pattern.search(image.remarks) and not _MERELY_ABLE.search(image.remarks):
-            return [refuse(ID, f"{message}, which this program uses", fact, to)]
+            return [
+                refuse(
+                    ID,
+                    f"{message}, which this program uses",
+                    fact,
+                    Variable("NVIDIA_DRIVER_CAPABILITIES", f"{value},{word}"),
+                )
+            ]
         if pattern.search(f"{image.name} {image.remarks}"):  # what it holds may still not be what it is run for
-            return [warn(ID, f"{message}, which this image can use", fact, to)]
+            return [warn(ID, f"{message}, which this image can use", fact)]
     if "utility" not in given:
         return [
             warn(ID, f"NVIDIA_DRIVER_CAPABILITIES={value} leaves out utility: no nvidia-smi in the container", fact)
@@ -134,9 +140,7 @@ RULE = Rule(
     sources=(_RUNTIME, _PROCESS, mig.SOURCE),
     severity=Severity.REFUSE,
     check=check,
-    of_image=("environment", "cuda", "framework", "name", "remarks"),
     of_pool=("gpu", "driver", "host"),
-    reads=("environment", "mig"),
     passing={"gpu": "L4", "driver": "550.90.07", "cuda": "12.4", "env": "NVIDIA_DRIVER_CAPABILITIES=compute,utility"},
     failing={"gpu": "L4", "driver": "550.90.07", "cuda": "12.4", "env": "CUDA_VISIBLE_DEVICES=-1,0"},
     undecided={"gpu": "L4", "driver": "550.90.07", "cuda": "12.4", "env": "CUDA_VISIBLE_DEVICES=$SLURM_GPU"},

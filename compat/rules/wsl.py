@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from compat.model import Change, Fact, Finding, ImageFacts, PoolFacts, Severity
+from compat.model import Fact, Finding, ImageFacts, PoolFacts, Severity
 from compat.rules.rule import Rule, note, refuse, said, unknown, warn
 from compat.versions import ComputeCapability, DriverVersion
 
@@ -28,9 +28,8 @@ def check(image: ImageFacts, pool: PoolFacts) -> tuple[Finding, ...]:
             _DATE,
         )
         written = said(pool.driver)
-        to = Change("driver", written, "511.65")
         message = f"Windows driver {written} has CUDA for WSL 2 only as a preview" if written else fact.text
-        return (warn(ID, message, fact, to),)
+        return (warn(ID, message, fact),)
     if image.framework == "rapids" and pool.gpu.capability < ComputeCapability(7, 0):
         fact = Fact("RAPIDS under WSL 2 is for Volta and newer GPUs", "https://docs.rapids.ai/install/", _DATE)
         return (refuse(ID, f"RAPIDS does not run on {pool.gpu.name} under WSL 2", fact),)
@@ -51,9 +50,7 @@ RULE = Rule(
     sources=(_SOURCE,),
     severity=Severity.REFUSE,
     check=check,
-    of_image=("framework",),
     of_pool=("gpu", "driver", "host"),
-    reads=("on_wsl",),
     passing={"gpu": "RTX 4090", "driver": "580.88", "cuda": "12.8", "host": "wsl"},
     failing={"gpu": "GTX 970", "driver": "537.13", "cuda": "11.8", "host": "wsl"},
     undecided={"gpu": "A100 MIG 1g.5gb", "driver": "580.88", "cuda": "12.8", "host": "wsl"},

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from compat import Severity, check, tables
-from compat.pools import read_pools
+from compat.pools import read_host
 from messages.problems import listing
 from policies.finding import Finding, Level
 from policies.model import Rule, Site
@@ -36,7 +36,7 @@ def check_stack(site: Site) -> Iterator[Finding]:
 
 def _support(pool: str, site: Site) -> Iterator[str]:
     """What is to say of the end of life of the pool's driver branch: it is over, or near."""
-    pools = read_pools(site.gpus[pool].case).values
+    pools = read_host(site.gpus[pool].case).may_be
     branches = {each.driver.branch for each in pools if each.driver is not None and each.driver.given}
     for branch in (tables.driver_branches().get(number) for number in sorted(branches)):
         if branch is None or branch.end_of_life in {"", "n/a"}:

@@ -6,7 +6,7 @@ import datetime as dt
 
 from cli.matrix.grid import Grid, grid_of
 from cli.matrix.uses import Use, UsingCourse
-from compat import Answer, Case, Change, Finding, Image, Matrix, Pool, Remedy, Severity, Verdict
+from compat import Answer, Case, Change, Finding, Image, Matrix, Pool, Remedy, Severity, Verdict, read_host
 from compat.model import Fact
 
 DOCS = "https://docs.example.org/toolkit/release-notes.html (Table 3) ; github:example/driver CHANGELOG.md"
@@ -16,6 +16,10 @@ HERE = Fact("as given", "the case", "")
 
 def answer(verdict: Verdict, *findings: Finding, remedy: Remedy | None = None) -> Answer:
     return Answer("", verdict, findings, remedy)
+
+
+def pool(name: str, **fields: str) -> Pool:
+    return Pool(name, read_host(Case(**fields)))
 
 
 RUNS = answer(Verdict.COMPATIBLE, Finding("R-MINOR", Severity.NOTE, "driver 535.54.03 runs every CUDA 12.x", FLOOR))
@@ -42,9 +46,9 @@ IMAGES = (
     Image("docs", ()),
 )
 POOLS = (
-    Pool("old", Case(gpu="GTX 1080 Ti", driver="418.88", host="kubernetes", container_toolkit="1.7.0")),
-    Pool("new", Case(gpu="Tesla T4", driver="535.54.03", host="kubernetes", container_toolkit="1.17.8")),
-    Pool("cloud", Case(instance_type="g5.xlarge")),
+    pool("old", gpu="GTX 1080 Ti", driver="418.88", host="kubernetes", container_toolkit="1.7.0"),
+    pool("new", gpu="Tesla T4", driver="535.54.03", host="kubernetes", container_toolkit="1.17.8"),
+    pool("cloud", instance_type="g5.xlarge"),
 )
 CELLS = ((FAILS, RUNS, OPEN), (SLOW, SLOW, FAILS), (NOTHING, NOTHING, NOTHING))
 
@@ -71,7 +75,7 @@ def grid() -> Grid:
 def big_grid(rows: int, columns: int) -> Grid:
     """Many of both."""
     images = [Image(f"image-{index}", (Case(cuda="12.4"),)) for index in range(rows)]
-    pools = [Pool(f"pool-{index}", Case(gpu="Tesla T4", driver="535.54.03")) for index in range(columns)]
+    pools = [pool(f"pool-{index}", gpu="Tesla T4", driver="535.54.03") for index in range(columns)]
     kinds = (RUNS, SLOW, OPEN, FAILS)
     answers = {
         (image.name, pool.name): kinds[(row * 7 + column * 3) % len(kinds)]
@@ -84,7 +88,7 @@ def big_grid(rows: int, columns: int) -> Grid:
 
 def many_that_run(columns: int) -> Grid:
     """One image that simply runs on every pool, each time for a reason of its own."""
-    pools = [Pool(f"pool-{index}", Case(gpu="Tesla T4", driver="535.54.03")) for index in range(columns)]
+    pools = [pool(f"pool-{index}", gpu="Tesla T4", driver="535.54.03") for index in range(columns)]
     answers = {
         ("image", pool.name): answer(
             Verdict.COMPATIBLE, Finding("R-ARCH", Severity.NOTE, f"has code for GPU {index}", FLOOR)

@@ -4,11 +4,16 @@ from __future__ import annotations
 
 import pytest
 
-from compat import Case, CaseError, check
-from compat.ceiling import ceiling
+from compat import Case, CaseError, check, read_host
+from compat.ceiling import Ceiling, ceiling
 from compat.versions import CudaVersion
 
 OLD = {"gpu": "GTX 1080 Ti", "driver": "418.88"}
+
+
+def _ceiling(**fields: str) -> Ceiling:
+    case = Case(**fields)
+    return ceiling(case, read_host(case))
 
 
 @pytest.mark.parametrize(
@@ -20,7 +25,7 @@ OLD = {"gpu": "GTX 1080 Ti", "driver": "418.88"}
     ],
 )
 def test_the_newest_line_runs_and_the_next_one_does_not(pool: dict[str, str], cuda: str) -> None:
-    assert ceiling(Case(**pool, cuda="9.0")).cuda == cuda
+    assert _ceiling(**pool, cuda="9.0").cuda == cuda
     line = CudaVersion.parse(cuda)
     assert check(Case(**pool, cuda=cuda)).verdict.runs
     above = f"{line.major + 1}.0"
@@ -29,7 +34,7 @@ def test_the_newest_line_runs_and_the_next_one_does_not(pool: dict[str, str], cu
 
 @pytest.mark.parametrize("framework", ["pytorch", "tensorflow", "cupy"])
 def test_the_newest_build_is_one_that_runs(framework: str) -> None:
-    found = ceiling(Case(**OLD, framework=framework, framework_version="1.0"))
+    found = _ceiling(**OLD, framework=framework, framework_version="1.0")
     assert found.how.startswith("pip install ")
     assert found.build
     version = found.how.partition("==")[2].partition(" ")[0]
@@ -37,15 +42,15 @@ def test_the_newest_build_is_one_that_runs(framework: str) -> None:
 
 
 def test_without_a_framework_there_is_a_line_and_no_build() -> None:
-    found = ceiling(Case(**OLD, cuda="12.9"))
+    found = _ceiling(**OLD, cuda="12.9")
     assert (found.cuda, found.build, found.how) == ("10.1", "", "")
 
 
 def test_a_driver_that_does_not_drive_the_gpu_runs_nothing() -> None:
-    found = ceiling(Case(gpu="H100", driver="418.88", framework="pytorch", framework_version="2.6.0"))
+    found = _ceiling(gpu="H100", driver="418.88", framework="pytorch", framework_version="2.6.0")
     assert (found.cuda, found.build) == ("", "")
 
 
 def test_a_case_that_cannot_be_read_is_told() -> None:
     with pytest.raises(CaseError):
-        ceiling(Case(gpu="GTX 1080 Ti", driver="418.88", cuda="cu999"))
+        _ceiling(gpu="GTX 1080 Ti", driver="418.88", cuda="cu999")

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from compat import Case, CaseError, case_from, check, images, tables
+from compat import Case, CaseError, case_from, check, images, read_host, tables
 from compat.ceiling import ceiling
 from compat.data import make
 from compat.images import read_image
@@ -97,7 +97,8 @@ def _ask_everything() -> None:
             check(case)
         except CaseError:
             continue
-    ceiling(Case(gpu="GTX 1080 Ti", driver="418.88", framework="pytorch", framework_version="1.0"))
+    case = Case(gpu="GTX 1080 Ti", driver="418.88", framework="pytorch", framework_version="1.0")
+    ceiling(case, read_host(case))
 
 
 TYPES = tuple(

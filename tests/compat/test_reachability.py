@@ -21,7 +21,7 @@ from compat.case import FIELDS
 from compat.facts import facts, table_names
 from compat.images import ImageName, read_image
 from compat.model import Fact, Platform
-from compat.pools import read_pools
+from compat.pools import read_host
 from compat.readings import read_cudas
 from compat.rules.back import reaches
 from compat.rules.index import ALL_RULES
@@ -274,7 +274,7 @@ def ec2_gpu_instances(row: Row) -> bool:
         with pytest.raises(CaseError, match="no NVIDIA GPU"):
             check(Case(**said))
         return True
-    by_type, by_name = (read_pools(Case(**each)).values for each in (said, {"gpu": row["gpu_model"]}))
+    by_type, by_name = (read_host(Case(**each)).may_be for each in (said, {"gpu": row["gpu_model"]}))
     gpus = [
         [(p.gpu.capability, p.gpu.product_class, p.gpu.drivers is None) for p in pools] for pools in (by_type, by_name)
     ]

@@ -1,0 +1,128 @@
+"""The typed entry: what a host is, put together from values. Text is read into the same `Host` by `pools.read_host`.
+
+    from compat import Case, check_on, host_of
+    host = host_of(model, DriverVersion.parse("418.88"), container_toolkit=parse_release("1.17.8"))
+    check_on(Case(framework="torch", framework_version="2.6.0"), host)
+
+`host_of` takes the values that settings hold (a GpuModel, a DriverVersion); nothing in a `Host` is read again.
+`may_be` are the pools that it may be: one where all is known, more where a name is sold with several chips or a driver
+is a bare branch. `shown` holds the host fields of a case for those who print them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+from packaging.version import Version
+
+from compat import tables
+from compat.case import Case
+from compat.gpus import gpus_of, is_jetson, processor_beside
+from compat.model import Finding, Gpu, Platform, PoolFacts, Setting
+from compat.names import is_nameless, sold_as
+from compat.reading import Axis
+from compat.rules import eks
+from compat.tables import GpuModel
+from compat.versions import DriverVersion
+
+_NAMELESS = (
+    "a driver shows this for a board that it has no name for; write the model, or compute_capability, which "
+    "nvidia-smi --query-gpu=compute_cap shows"
+)
+_SHOWN = 4  # names of models in one message
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Host:
+    """A host as far as it is known. Hosts are compared by identity: make one for each pool, and keep it."""
+
+    may_be: tuple[PoolFacts, ...]
+    shown: Case
+    notes: tuple[Finding, ...] = ()
+    open: tuple[Axis, ...] = ()
+
+
+def host_of(
+    model: GpuModel, driver: DriverVersion, *, container_toolkit: Version | None = None, host: str = "kubernetes"
+) -> Host:
+    """A Linux host with a GPU of the tables. A name that is sold with several chips leaves open which one it is."""
+    models = sold_as(model)
+    gpus = gpus_of(models, model.name)
+    processor = processor_beside(gpus)
+    on_jetson = is_jetson(gpus)
+    pools = tuple(
+        PoolFacts(
+            gpu,
+            None if on_jetson else driver.given_as(str(driver)),
+            platform_of(jetson=on_jetson, windows=False, arm=processor == "arm64"),
+            host=host,
+            container_toolkit=container_toolkit,
+            cpu_architecture=processor,
+        )
+        for gpu in gpus
+    )
+    shown = Case(gpu=model.name, driver=str(driver), container_toolkit=str(container_toolkit or ""), host=host)
+    return Host(pools, shown, open=(which_gpu(model.name, models),) if len(gpus) > 1 else ())
+
+
+def platform_of(*, jetson: bool, windows: bool, arm: bool) -> Platform:
+    """The driver line that counts."""
+    if jetson:
+        return Platform.JETSON
+    if windows:
+        return Platform.WINDOWS
+    return Platform.LINUX_ARM if arm else Platform.LINUX
+
+
+def which_gpu(name: str, models: tuple[GpuModel, ...]) -> Axis:
+    """What to write instead of a name that several GPUs have."""
+    if is_nameless(name):
+        return Axis("gpu", f"which GPU it is ({_NAMELESS})")
+    called = list(dict.fromkeys(model.name for model in models))
+    shown = " or ".join(called[:_SHOWN]) + (" or …" if len(called) > _SHOWN else "")
+    capabilities = sorted({model.compute_capability for model in models})
+    measured = f"; compute_capability {' or '.join(map(str, capabilities))} tells" if len(capabilities) > 1 else ""
+    return Axis("gpu", f"which {name} it is ({shown}{measured})")
+
+
+def releases_of(branch: int, platform: Platform, gpu: Gpu) -> tuple[DriverVersion, ...]:
+    """A bare branch: its first release and its last, which print as the branch, and between them each that counts.
+
+    On Windows R470 is 471 to 474, and starts with a floor; of a number in between any release is meant.
+    """
+    top = tables.counted_to(branch, platform)
+    named = sorted(
+        {
+            floor
+            for each in tables.toolkits()
+            for floor in (tables.floor_of(each, platform)[0], tables.minor_floor_of(each, platform)[0])
+            if floor is not None and branch <= floor.branch <= top
+        }
+    )
+    first, last = tables.first_release(branch), DriverVersion.end_of(top)
+    if platform is Platform.WINDOWS:
+        first = named[0] if named and branch in tables.driver_branches() else DriverVersion.start_of(branch)
+    turns = gpu.drivers.turns if gpu.drivers is not None and first.branch == top else ()
+    between = sorted({each for each in (*named, *turns) if first < each < last})
+    return (first.given_as(str(branch)), *between, last.given_as(str(branch)))
+
+
+def with_setting(pools: tuple[PoolFacts, ...], setting: Setting) -> tuple[PoolFacts, ...]:
+    """The pools after one setting of the host is changed; those of the image leave them as they are."""
+    if setting.field == "ami_release":
+        return tuple(each for pool in pools for each in _on_machine_image(pool, str(setting.to)))
+    if setting.field not in {"kernel_module", "container_toolkit", "host"}:
+        return pools
+    changes: dict[str, Any] = {setting.field: setting.to}
+    return tuple(replace(pool, **changes) for pool in pools)
+
+
+def _on_machine_image(pool: PoolFacts, release: str) -> Iterator[PoolFacts]:
+    """A driver that came with the old machine image goes with it."""
+    arm = pool.cpu_architecture == "arm64"
+    own = pool.driver is None or pool.driver in eks.drivers_of(pool.ami_release, arm=arm)
+    drivers = eks.drivers_of(release, arm=pool.platform is Platform.LINUX_ARM) if own else ()
+    for driver in drivers or (pool.driver,):
+        yield replace(pool, driver=driver, ami_release=release)

@@ -1,0 +1,101 @@
+"""A host from values is the host that its words mean, and a rule looks at nothing else of it."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from compat import Case, case_from, check, check_on, host_of, read_host
+from compat.contents import read_images, system_of
+from compat.model import ImageFacts, PoolFacts
+from compat.names import find_gpu
+from compat.rules.index import ALL_RULES
+from compat.rules.rule import Rule
+from compat.tables import GpuModel, gpu_models
+from compat.turning import turning_drivers
+from compat.versions import DriverVersion, parse_release
+
+sys.path.insert(0, str(Path(__file__).parent))  # for known.py: folders of tests are no packages here
+import known
+
+KNOWN = [*known.reported(), *map(case_from, known.examples())]
+SERVERS = [model for model in gpu_models() if model.product_class != "jetson"]
+IMAGES = (
+    Case(cuda="10.2"),
+    Case(framework="torch", framework_version="2.6.0+cu124"),
+    Case(image="nvidia/cuda:12.4.1-base-ubuntu22.04"),
+)
+
+
+@pytest.mark.parametrize("driver", ["418.88", "535.183.01", "580.95.05"])
+def test_a_host_from_values_gets_the_answers_of_the_same_host_in_words(driver: str) -> None:
+    for model in SERVERS[::3]:
+        typed = host_of(model, DriverVersion.parse(driver), container_toolkit=parse_release("1.17.4"))
+        words = Case(gpu=model.name, driver=driver, container_toolkit="1.17.4", host="kubernetes")
+        assert typed.shown == words
+        for image in IMAGES:
+            of_image = {"cuda": image.cuda, "framework": image.framework, "image": image.image}
+            asked = replace(words, framework_version=image.framework_version, **of_image)
+            assert check_on(image, typed) == check(asked), f"{model} {image}"
+
+
+def test_a_name_that_is_sold_with_several_chips_leaves_open_which_it_is() -> None:
+    model: GpuModel = find_gpu("GeForce GT 640")
+    host = host_of(model, DriverVersion.parse("390.157"))
+    assert len(host.may_be) > 1
+    assert [axis.field for axis in host.open] == ["gpu"]
+
+
+def test_a_gpu_that_is_built_into_arm_machines_gets_wheels_for_arm() -> None:
+    host = host_of(find_gpu("GH200"), DriverVersion.parse("580.95.05"))
+    assert {pool.cpu_architecture for pool in host.may_be} == {"arm64"}
+
+
+def test_of_a_case_with_a_host_only_the_image_counts_beside_a_host_from_values() -> None:
+    host = host_of(find_gpu("Tesla T4"), DriverVersion.parse("580.95.05"))
+    assert check_on(Case(cuda="12.4", gpu="GTX 970", driver="304.64", os="windows"), host).verdict.runs
+
+
+class Watched:
+    """Passes on what is read of it, and notes what that was."""
+
+    def __init__(self, watched: object, seen: set[str]) -> None:
+        self._watched = watched
+        self._seen = seen
+
+    def __getattr__(self, name: str) -> Any:
+        self._seen.add(name)
+        return getattr(self._watched, name)
+
+
+def _possible(case: Case) -> Iterator[tuple[ImageFacts, PoolFacts]]:
+    """Images and pools that a case may mean, a few of each."""
+    pools = read_host(case).may_be
+    for image in read_images(case, system_of(pools[0])).values[:2]:
+        for pool in pools[:2]:
+            for driver in (pool.driver,) if pool.is_exact else turning_drivers(image, pool)[::3]:
+                yield image, replace(pool, driver=driver)
+
+
+@pytest.mark.parametrize("rule", [pytest.param(rule, id=rule.id) for rule in ALL_RULES])
+def test_a_rule_looks_at_nothing_of_a_pool_but_what_it_names(rule: Rule) -> None:
+    seen: set[str] = set()
+    for case in KNOWN:
+        for image, pool in _possible(case):
+            watched: Any = Watched(pool, seen)
+            rule.check(image, watched)
+    assert seen <= set(rule.of_pool)
+
+
+def test_equal_versions_print_as_they_are_written() -> None:
+    for cuda in ("12.4", "12.4.0"):
+        found = check(Case(gpu="T4", driver="470.57.02", cuda=cuda)).findings
+        assert f"CUDA {cuda} " in " ".join(finding.message for finding in found)
+    for driver in ("418.88", "418.88.00"):
+        found = check(Case(gpu="T4", driver=driver, cuda="10.2")).findings
+        assert any(f"is {driver}." in f"{each.message}." or f"is {driver} " in each.message for each in found)
