@@ -11,6 +11,7 @@ from images.spec.contents import contents
 from images.spec.load import load_family
 from images.spec.plan import Substitute, plan_image
 from messages.problems import Problem, SettingsError
+from settings.fleet import landing_pools
 from settings.models import Course, Hub, Image, Job, Pool, Profile
 from settings.reading import Stack
 from settings.record import decisions
@@ -110,9 +111,7 @@ def record_args(stack: Stack) -> StackRecordArgs:
 
 def image_pools(stack: Stack, image: str) -> list[ImagePool]:
     """Pools whose nodes start the image, for profiles and for jobs, in the order of the fleet."""
-    profiles = [profile for hub in stack.hubs for profile in hub.profiles if profile.image == image]
-    wanted = {name for profile in profiles for name in stack.profile_pools(profile)}
-    wanted |= {name for job in stack.jobs if job.image == image for name in _job_pools(stack, job)}
+    wanted = {name for each in stack.workloads if each.image == image for name in landing_pools(stack, each)}
     return [
         cast(
             "ImagePool",
@@ -120,15 +119,6 @@ def image_pools(stack: Stack, image: str) -> list[ImagePool]:
         )
         for pool in stack.fleet.pools
         if pool.name in wanted
-    ]
-
-
-def _job_pools(stack: Stack, job: Job) -> list[str]:
-    """The pools that a job names; without one, those whose empty nodes have room for it."""
-    return list(job.named_pools) or [
-        pool.name
-        for pool in stack.fleet.pools
-        if job.gpus <= pool.gpus_per_node and job.cpu <= pool.cpu and job.memory_gib <= pool.memory_gib
     ]
 
 

@@ -5,8 +5,9 @@ Not `kubernetes.utils.parse_quantity`: it comes with the whole client, which tak
 
 from __future__ import annotations
 
+import contextlib
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from decimal import Decimal
 from typing import Any, Final
 
@@ -23,6 +24,16 @@ def quantity(text: Any) -> Decimal | Unknown:
     if match is None:
         raise ValueError(f'"{text}" is not a Kubernetes quantity such as 500m or 2Gi')
     return Decimal(match["number"]).scaleb(int(match["exponent"] or 0)) * _SUFFIXES[match["suffix"] or ""]
+
+
+def known_amounts(given: Mapping[str, Any]) -> dict[str, Decimal]:
+    """Those of the amounts that are quantities, and known."""
+    found = {}
+    for name, text in given.items():
+        with contextlib.suppress(ValueError):
+            if isinstance(amount := quantity(text), Decimal):
+                found[name] = amount
+    return found
 
 
 _SUFFIXES: Final = {

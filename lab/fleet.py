@@ -7,38 +7,18 @@ sets. What Pulumi adds (labels, taints) belongs to another field manager and sta
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any
 
-from fleet.labels import GPU_RESOURCE, gfd_labels
+from fleet.labels import GFD_PRODUCT, GPU_RESOURCE
+from fleet.nodes import capacity, reported_labels
+from fleet.pools import NodeGpus
 from lab.cluster import REAL_NODE, SIMULATED_NODE, Cluster, is_ready, name_of, wait_until
 from lab.instance import Instance, LabError
+from settings.models import Fleet, Pool
 
-if TYPE_CHECKING:
-    from fleet.gpus import NodeGpus, Variant
-
-PODS_PER_NODE = 110  # the kubelet's own default
 FINISHED = ("Succeeded", "Failed")
-
-
-class Pool(Protocol):
-    """What the lab needs to know of a node pool; a pool of `settings.reading` has it."""
-
-    def variants(self) -> Sequence[Variant]: ...
-    @property
-    def cpu(self) -> float: ...
-    @property
-    def memory_gib(self) -> float: ...
-    @property
-    def root_disk_gib(self) -> float: ...
-
-
-class Fleet(Protocol):
-    """All pools of a stack."""
-
-    @property
-    def pools(self) -> Sequence[Pool]: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +62,7 @@ def join(instance: Instance, fleet: Fleet, real_node: str | None, *, within_s: f
         for name in sorted(simulated):
             pool, gpus = nodes[name]
             cluster.apply(f"/api/v1/nodes/{name}", simulated_node(name, gpus))
-            cluster.apply(f"/api/v1/nodes/{name}/status", simulated_status(name, pool, gpus))
+            cluster.apply(f"/api/v1/nodes/{name}/status", simulated_status(name, pool))
         if real_node is not None:
             _label_real_node(cluster, real_node, nodes[real_node][1], within_s=within_s)
         cluster.wait_for_nodes(simulated, within_s=within_s)
@@ -90,28 +70,13 @@ def join(instance: Instance, fleet: Fleet, real_node: str | None, *, within_s: f
 
 def simulated_node(name: str, gpus: NodeGpus | None) -> dict[str, Any]:
     """A node for kwok: what a kubelet and GPU feature discovery would say of themselves."""
-    return _node(
-        name,
-        {
-            "kubernetes.io/hostname": name,
-            "kubernetes.io/os": "linux",
-            "kubernetes.io/arch": "amd64",
-            SIMULATED_NODE[0]: SIMULATED_NODE[1],
-            **_discovered(gpus),
-        },
-    )
+    return _node(name, {**reported_labels(name, gpus), SIMULATED_NODE[0]: SIMULATED_NODE[1]})
 
 
-def simulated_status(name: str, pool: Pool, gpus: NodeGpus | None) -> dict[str, Any]:
+def simulated_status(name: str, pool: Pool) -> dict[str, Any]:
     """Its capacity, all of it for pods: nothing else runs there."""
-    capacity = {
-        "cpu": f"{pool.cpu:g}",
-        "memory": f"{pool.memory_gib:g}Gi",
-        "ephemeral-storage": f"{pool.root_disk_gib:g}Gi",
-        "pods": str(PODS_PER_NODE),
-        **({GPU_RESOURCE: str(gpus.count)} if gpus else {}),
-    }
-    return {**_node(name, {}), "status": {"capacity": capacity, "allocatable": capacity}}
+    has = capacity(cpu=pool.cpu, memory_gib=pool.memory_gib, disk_gib=pool.root_disk_gib, gpus=pool.gpus_per_node)
+    return {**_node(name, {}), "status": {"capacity": has, "allocatable": has}}
 
 
 def summary(instance: Instance) -> Summary:
@@ -129,11 +94,6 @@ def _lab_nodes(cluster: Cluster) -> set[str]:
     return {name_of(node) for labels in (SIMULATED_NODE, REAL_NODE) for node in cluster.nodes(labels=labels)}
 
 
-def _discovered(gpus: NodeGpus | None) -> dict[str, str]:
-    """What GPU feature discovery says; of a node without GPUs nothing."""
-    return gfd_labels(gpus.model, gpus.count, gpus.driver) if gpus else {}
-
-
 def _label_real_node(cluster: Cluster, name: str, gpus: NodeGpus | None, *, within_s: float) -> None:
     # A node that kwok played until now is one of those that have yet to register themselves.
     def missing() -> set[str]:
@@ -142,7 +102,7 @@ def _label_real_node(cluster: Cluster, name: str, gpus: NodeGpus | None, *, with
         return set() if version.startswith("v") else {name}
 
     wait_until(missing, within_s=within_s, what="the kubelet has not registered its node")
-    labels = {REAL_NODE[0]: REAL_NODE[1], **_discovered(gpus)}
+    labels = {REAL_NODE[0]: REAL_NODE[1], **(gpus.discovered_labels if gpus else {})}
     cluster.apply(f"/api/v1/nodes/{name}", _node(name, labels))
 
 
@@ -158,6 +118,6 @@ def _fleet_node(node: Mapping[str, Any]) -> FleetNode:
         name=name_of(node),
         is_simulated=labels.get(key) == value,
         is_ready=is_ready(node),
-        product=labels.get("nvidia.com/gpu.product", ""),
+        product=labels.get(GFD_PRODUCT, ""),
         gpus=int(node["status"].get("allocatable", {}).get(GPU_RESOURCE, 0)),
     )

@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from fleet.gpus import Variant
+from fleet.pools import Variant
 from lab import engine, fleet, health, operations, processes, site
 from lab.cluster import Cluster
 from lab.instance import Instance

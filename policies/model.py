@@ -9,10 +9,10 @@ from enum import Enum
 from typing import Any
 
 from fleet.courses import Course, Usage
-from fleet.gpus import PoolGpus
 from fleet.landing import Landing, landing, shape
 from fleet.machines import Machine
 from fleet.nodes import Node
+from fleet.pools import PoolGpus
 from fleet.unknown import UNKNOWN, Unknown
 from images.inspection.facts import ImageContents
 from images.size.estimate import GB, Size

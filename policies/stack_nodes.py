@@ -13,9 +13,10 @@ from typing import Any, Final
 
 from compat import Case
 from fleet import labels
-from fleet.gpus import PoolGpus
 from fleet.nodes import Node
-from fleet.quantities import quantity
+from fleet.pools import PoolGpus, host_case
+from fleet.quantities import known_amounts
+from fleet.unknown import mapping_at
 from policies.model import Coverage, Site
 
 # The older labels of the driver's three parts, still set.
@@ -40,10 +41,10 @@ class _Roomy(dict[str, Decimal]):
 
 def stack_node(name: str, inputs: Mapping[str, Any]) -> StackNode:
     """A Node resource. Nodes of one GPU and driver are one pool, called so."""
-    metadata, spec, status = (_mapping(inputs, key) for key in ("metadata", "spec", "status"))
-    known = {key: value for key, value in _mapping(metadata, "labels").items() if isinstance(value, str)}
+    metadata, spec, status = (mapping_at(inputs, key) for key in ("metadata", "spec", "status"))
+    known = {key: value for key, value in mapping_at(metadata, "labels").items() if isinstance(value, str)}
     product, driver = known.get(labels.GFD_PRODUCT, ""), _driver(known)
-    amounts = {**_mapping(status, "capacity"), **_mapping(status, "allocatable")}
+    amounts = {**mapping_at(status, "capacity"), **mapping_at(status, "allocatable")}
     if COUNT in known:
         amounts.setdefault(labels.GPU_RESOURCE, known[COUNT])
     taints = spec.get("taints")
@@ -53,10 +54,10 @@ def stack_node(name: str, inputs: Mapping[str, Any]) -> StackNode:
             pool=" ".join(filter(None, (product, driver))) or "without labels of its GPU",
             labels=known,
             taints=[each for each in taints if isinstance(each, Mapping)] if isinstance(taints, list) else [],
-            allocatable=_Roomy(_known_amounts(amounts)),
+            allocatable=_Roomy(known_amounts(amounts)),
             is_cordoned=spec.get("unschedulable") is True,
         ),
-        Case(gpu=product, driver=driver, host="kubernetes"),
+        host_case(product, driver),
     )
 
 
@@ -74,20 +75,3 @@ def with_nodes(site: Site, nodes: Sequence[StackNode]) -> Site:
 def _driver(known: Mapping[str, str]) -> str:
     parts = [known[part] for part in PARTS if known.get(part)]
     return known.get(labels.GFD_DRIVER) or (".".join(parts) if len(parts) > 1 else "")
-
-
-def _known_amounts(amounts: Mapping[str, Any]) -> dict[str, Decimal]:
-    found = {}
-    for name, text in amounts.items():
-        try:
-            amount = quantity(text)
-        except ValueError:
-            continue
-        if isinstance(amount, Decimal):
-            found[name] = amount
-    return found
-
-
-def _mapping(where: Mapping[str, Any], key: str) -> Mapping[str, Any]:
-    found = where.get(key)
-    return found if isinstance(found, Mapping) else {}

@@ -12,7 +12,7 @@ from compat import Answer, Case, Finding, Severity, Verdict, check
 from compat.many import joined
 from compat.rules.index import ALL_RULES
 from fleet.courses import Usage
-from fleet.gpus import PoolGpus
+from fleet.pools import PoolGpus
 from images.inspection.facts import ImageContents
 from images.inspection.judge import judge
 from images.spec.cases import Use

@@ -2,33 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
-from decimal import Decimal
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
 from compat import Case
-from fleet import labels
 from fleet.courses import Choice, Course, Usage
-from fleet.gpus import NodeGpus, PoolGpus, Variant
+from fleet.labels import Taint
 from fleet.machines import Machine, Rates
-from fleet.nodes import Node
-from settings.models import Pool, Stack
+from fleet.nodes import Node, capacity, declared_node
+from fleet.pools import PoolGpus, Room, may_land
+from settings.models import Job, Pool, Profile, Stack
 
-GIB: Final = 2**30
-# Keys of a pool in a stack file → fields that the engine's rules say they read.
-_READ_AS: Final = {"gpu": "gpu", "driver": "driver", "container_toolkit": "container_toolkit"}
+_FACTS: Final = ("gpu", "driver", "container_toolkit")  # of a pool, by the name that the rules of compat have for them
 _PROMISES: Final = frozenset({"seats", "peak_share", "guaranteed_gpus", "borrowable_gpus", "first_day", "last_day"})
 
 
 def cases_of(pool: Pool) -> dict[str, Case]:
     """A pool as the engine takes it, without an image: nodes that are alike by name. Nodes without GPUs are no case."""
-    return {each.name: _case(each.gpus) for each in pool.variants() if each.gpus}
-
-
-def _case(gpus: NodeGpus) -> Case:
-    return Case(
-        gpu=str(gpus.model), driver=str(gpus.driver), container_toolkit=gpus.container_toolkit, host="kubernetes"
-    )
+    return {each.name: each.gpus.case for each in pool.variants() if each.gpus}
 
 
 def pools_gpus(pools: Iterable[Pool]) -> dict[str, PoolGpus]:
@@ -42,11 +33,11 @@ def pools_gpus(pools: Iterable[Pool]) -> dict[str, PoolGpus]:
 
 
 def _assumed(pool: Pool, case: Case, own: Case) -> Iterator[str]:
-    """Fields that nobody has looked at. What a node has of its own is as sure as the overrides are."""
-    for key, field in _READ_AS.items():
-        is_own = getattr(case, field) == getattr(own, field)
-        if (key if is_own else "node_overrides") in pool.assumptions:
-            yield field
+    """Facts that nobody has looked at. What a node has of its own is as sure as the overrides are."""
+    for fact in _FACTS:
+        is_own = getattr(case, fact) == getattr(own, fact)
+        if (fact if is_own else "node_overrides") in pool.assumptions:
+            yield fact
 
 
 def usages(stack: Stack) -> Iterator[Usage]:
@@ -59,11 +50,11 @@ def usages(stack: Stack) -> Iterator[Usage]:
                     for course in stack.courses
                     if course.hub == hub.name and profile.name in course.profiles
                 )
-                pools = _pools(stack, stack.profile_pools(profile), profile.gpus)
+                pools = landing_pools(stack, profile)
                 yield Usage(profile.image, "profile", profile.name, hub.name, pools, courses)
     for job in stack.jobs:
         if job.gpus:
-            yield Usage(job.image, "job", job.name, "", _pools(stack, job.named_pools, job.gpus))
+            yield Usage(job.image, "job", job.name, "", landing_pools(stack, job))
 
 
 def courses(stack: Stack) -> Iterator[Course]:
@@ -82,15 +73,21 @@ def courses(stack: Stack) -> Iterator[Course]:
             gpus_per_session=max((each.gpus for each in chosen), default=0),
             first_day=course.first_day,
             last_day=course.last_day,
-            choices=tuple(Choice(each.image, _pools(stack, stack.profile_pools(each), each.gpus)) for each in chosen),
+            choices=tuple(Choice(each.image, landing_pools(stack, each)) for each in chosen),
             is_assumed=bool(set(course.assumptions) & _PROMISES),
         )
 
 
-def _pools(stack: Stack, named: Collection[str], gpus: int) -> tuple[str, ...]:
-    """Pools of those that are named, of all where none is, with enough GPUs."""
+def landing_pools(stack: Stack, workload: Profile | Job) -> tuple[str, ...]:
+    """Pools that a profile or job may land on, in the order of the fleet."""
+    if isinstance(workload, Profile):
+        named, asked = stack.profile_pools(workload), Room(workload.gpus)  # its cores and memory are limits
+    else:
+        named, asked = workload.named_pools, Room(workload.gpus, workload.cpu, workload.memory_gib)
     return tuple(
-        pool.name for pool in stack.fleet.pools if (not named or pool.name in named) and pool.gpus_per_node >= gpus
+        pool.name
+        for pool in stack.fleet.pools
+        if may_land(pool.name, Room(pool.gpus_per_node, pool.cpu, pool.memory_gib), named, asked)
     )
 
 
@@ -104,54 +101,20 @@ def machine_of(pool: Pool) -> Machine:
     )
 
 
-def nodes_of(pools: Sequence[Pool], gpu_taint: labels.Taint | None) -> tuple[Node, ...]:
+def nodes_of(pools: Sequence[Pool], gpu_taint: Taint | None) -> tuple[Node, ...]:
     """The nodes as the scheduler sees them."""
     return tuple(
-        Node(
-            name=name,
-            pool=pool.name,
-            variant=variant.name,
-            labels={
-                "kubernetes.io/hostname": name,
-                "kubernetes.io/os": "linux",
-                "kubernetes.io/arch": "amd64",
-                # Under their old names too: the kubelet still sets them.
-                "beta.kubernetes.io/os": "linux",
-                "beta.kubernetes.io/arch": "amd64",
-                **_gpu_labels(variant),
-                **pool.labels,
-            },
-            about={labels.GFD_MEMORY: labels.reported_memory(variant.gpus.model)} if variant.gpus else {},
-            taints=[
-                {"key": taint.key, "value": taint.value, "effect": taint.effect}
-                for taint in (gpu_taint if variant.gpus else None, *pool.taints)
-                if taint
-            ],
-            allocatable={
-                labels.GPU_RESOURCE: Decimal(variant.gpus.count if variant.gpus else 0),
-                "cpu": Decimal(str(pool.cpu)),
-                "memory": Decimal(str(pool.memory_gib)) * GIB,
-                "ephemeral-storage": Decimal(str(pool.root_disk_gib)) * GIB,
-                "pods": Decimal(110),
-            },
+        declared_node(
+            name,
+            variant,
+            capacity(cpu=pool.cpu, memory_gib=pool.memory_gib, disk_gib=pool.root_disk_gib, gpus=pool.gpus_per_node),
+            labels=pool.labels,
+            taints=[*([gpu_taint] if gpu_taint and variant.gpus else []), *pool.taints],
         )
         for pool in pools
         for variant in pool.variants()
         for name in variant.node_names
     )
-
-
-def _gpu_labels(nodes: Variant) -> dict[str, str]:
-    """What discovery and the pool say of their GPUs."""
-    if (gpus := nodes.gpus) is None:
-        return labels.pool_labels(nodes.pool)
-    discovered = labels.gfd_labels(gpus.model, gpus.count, gpus.driver)
-    # What a card reports as its memory is a little less than what its maker says, and differs by driver.
-    discovered = {key: value for key, value in discovered.items() if key != labels.GFD_MEMORY}
-    return {
-        **discovered,
-        **labels.pool_labels(nodes.pool, gpus.driver, gpus.container_toolkit),
-    }
 
 
 def default_runtimes(pools: Sequence[Pool]) -> dict[str, str]:

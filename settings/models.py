@@ -9,10 +9,9 @@ from typing import Annotated, Final, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from fleet.defaults import DEFAULT_START_TIMEOUT_S
-from fleet.gpus import NodeGpus, Variant
 from fleet.labels import Taint as NodeTaint
 from fleet.node_names import expand_all
-from messages.problems import listing
+from fleet.pools import NodeGpus, Variant, alike
 from settings.addresses import BaseUrl, Endpoint, Reference, Registry, Replaceable, Url
 from settings.amounts import (
     Cores,
@@ -236,18 +235,17 @@ class Pool(BaseModel):
         own = self.gpus_of_node
         if own is None or not self.node_overrides:
             return (Variant(self.name, self.name, self.node_names, own),)
-        said = {name: each for each in self.node_overrides for name in expand_all(each.nodes)}
-        groups: dict[NodeGpus, list[str]] = {own: []}
-        for name in self.node_names:
-            each = said.get(name)
-            toolkit = str((each and each.container_toolkit) or own.container_toolkit)
-            gpus = replace(own, driver=(each and each.driver) or own.driver, container_toolkit=toolkit)
-            groups.setdefault(gpus, []).append(name)
-        return tuple(
-            Variant(self.name if gpus == own else f"{self.name} ({listing(names, most=4)})", self.name, (*names,), gpus)
-            for gpus, names in groups.items()
-            if names
-        )
+        overridden = {
+            name: replace(
+                own,
+                driver=each.driver or own.driver,
+                container_toolkit=str(each.container_toolkit or own.container_toolkit),
+            )
+            for each in self.node_overrides
+            for name in expand_all(each.nodes)
+        }
+        found = alike(self.name, own, self.node_names, lambda name: overridden.get(name, own))
+        return tuple(Variant(name, self.name, nodes, gpus) for name, nodes, gpus in found if nodes)
 
     @property
     def gpus_of_node(self) -> NodeGpus | None:
@@ -523,6 +521,11 @@ class Stack(BaseModel):
     jobs: tuple[Job, ...] = Field((), description="Batch jobs of this stack.")
     courses: tuple[Course, ...] = Field((), description="Courses of the term that use the hubs.")
     policies: Policies = Field(Policies(), description="How strict the policies are.")
+
+    @property
+    def workloads(self) -> tuple[Profile | Job, ...]:
+        """Profiles of all hubs, and jobs."""
+        return (*(profile for hub in self.hubs for profile in hub.profiles), *self.jobs)
 
     def profile_pools(self, profile: Profile) -> tuple[str, ...]:
         """Pools that a profile may land on."""

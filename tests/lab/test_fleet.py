@@ -4,57 +4,43 @@ import os
 import signal
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
 from ipaddress import ip_address, ip_network
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from compat.names import find_gpu
-from compat.tables import GpuModel
-from compat.versions import DriverVersion
-from fleet.gpus import NodeGpus, Variant
 from lab import control_plane, fleet, processes, steps
 from lab.cluster import Cluster, is_ready, name_of, wait_until
 from lab.instance import PREFERRED_PORTS, Instance, LabError
 from lab.machine import network, node
 from lab.toolchain import Toolchain
+from settings.models import Fleet, Pool
 from settings.reading import load_stack
 
 WORKER = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw"))
 SLOT = 11 + 2 * (WORKER % 4)
 
 NODES = ["n01", "n02", "n03", "n04", "n05", "n06", "n07", "n08", "n10", "n11", "n12", "n18", "n21", "n22", "n24"]
-DRIVER = DriverVersion.parse("418.88")
 
 
-@dataclass(frozen=True)
-class Pool:
-    gpu: GpuModel | None
-    gpus_per_node: int
-    node_names: tuple[str, ...]
-    driver: DriverVersion = DRIVER
-    cpu: float = 32.0
-    memory_gib: float = 192.0
-    root_disk_gib: float = 480.0
-
-    def variants(self) -> tuple[Variant, ...]:
-        gpus = NodeGpus(self.gpu, self.gpus_per_node, self.driver, "1.7.0") if self.gpu else None
-        return (Variant("pool", "pool", self.node_names, gpus),)
+def fleet_of(*pools: Pool) -> Fleet:
+    return Fleet(total_gpus=sum(pool.gpus for pool in pools), pools=pools)
 
 
-@dataclass(frozen=True)
-class Fleet:
-    pools: tuple[Pool, ...]
+def pool(name: str, nodes: tuple[str, ...], **gpus: Any) -> Pool:
+    sizes = {"cpu": 32, "memory_gib": 192, "root_disk_gib": 480}
+    return Pool.model_validate({"name": name, "nodes": nodes, **sizes, **gpus})
 
 
-DSMLP = Fleet(
-    (
-        Pool(find_gpu("GeForce GTX 1080 Ti"), 8, (*NODES[:8], "n11", "n12")),
-        Pool(find_gpu("GeForce GTX 1070 Ti"), 7, ("n10",)),
-        Pool(find_gpu("GeForce RTX 2080 Ti"), 8, ("n18", "n21", "n22", "n24")),
-    )
+def gpus(model: str, per_node: int, driver: str = "418.88") -> dict[str, Any]:
+    return {"gpu": model, "gpus_per_node": per_node, "driver": driver, "container_toolkit": "1.7.0"}
+
+
+DSMLP = fleet_of(
+    pool("gtx1080ti", (*NODES[:8], "n11", "n12"), **gpus("GeForce GTX 1080 Ti", 8)),
+    pool("gtx1070ti", ("n10",), **gpus("GeForce GTX 1070 Ti", 7)),
+    pool("rtx2080ti", ("n18", "n21", "n22", "n24"), **gpus("GeForce RTX 2080 Ti", 8)),
 )
 
 
@@ -128,7 +114,7 @@ def test_n10_has_what_gpu_feature_discovery_and_a_kubelet_would_say(cluster: Clu
 def test_a_node_without_gpus_says_nothing_of_any_and_takes_only_pods_that_ask_for_none(
     instance: Instance, cluster: Cluster
 ) -> None:
-    fleet.join(instance, Fleet((Pool(None, 0, ("c01",)),)), None)
+    fleet.join(instance, fleet_of(pool("cpu", ("c01",))), None)
     node = cluster.get("/api/v1/nodes/c01")
     assert node is not None
     assert "nvidia.com/gpu" not in node["status"]["capacity"]
@@ -187,8 +173,8 @@ def test_labels_and_taints_that_somebody_else_set_stay(instance: Instance, clust
 
 @pytest.mark.lab
 def test_a_node_that_left_the_fleet_is_removed_and_a_changed_one_follows(instance: Instance, cluster: Cluster) -> None:
-    newer = replace(DSMLP.pools[1], driver=DriverVersion.parse("430.26"), gpus_per_node=6)
-    fleet.join(instance, Fleet((DSMLP.pools[0], newer)), None)
+    newer = pool("gtx1070ti", ("n10",), **gpus("GeForce GTX 1070 Ti", 6, driver="430.26"))
+    fleet.join(instance, fleet_of(DSMLP.pools[0], newer), None)
     assert {name_of(node) for node in cluster.nodes()} == {*NODES} - {"n18", "n21", "n22", "n24"}
     node = cluster.get("/api/v1/nodes/n10")
     assert node is not None
@@ -341,10 +327,10 @@ def test_where_the_core_pool_has_no_gpus_the_real_node_has_none(tmp_path: Path) 
 
 
 def test_a_simulated_node_with_a_driver_of_its_own_reports_it() -> None:
-    pool = load_stack(Path(__file__).parents[1] / "stacks" / "Pulumi.mixed.yaml").fleet.pool("gtx1080ti")
+    mixed = load_stack(Path(__file__).parents[1] / "stacks" / "Pulumi.mixed.yaml").fleet.pool("gtx1080ti")
     reported = {
         name: fleet.simulated_node(name, each.gpus)["metadata"]["labels"]["nvidia.com/cuda.driver-version.full"]
-        for each in pool.variants()
+        for each in mixed.variants()
         for name in each.node_names
     }
     assert reported == {"n01": "418.88", "n02": "580.95.05", "n03": "418.88"}
@@ -353,7 +339,7 @@ def test_a_simulated_node_with_a_driver_of_its_own_reports_it() -> None:
 def test_a_real_node_outside_the_fleet_is_refused_before_anything_is_touched(tmp_path: Path) -> None:
     nowhere = Instance("default", 0, tmp_path, {})
     with pytest.raises(LabError, match=r"real node: 'n99' is not a node of the fleet; name one of n10"):
-        fleet.join(nowhere, Fleet((DSMLP.pools[1],)), "n99")
+        fleet.join(nowhere, fleet_of(DSMLP.pools[1]), "n99")
 
 
 def register_as_kubelet(cluster: Cluster, name: str) -> None:

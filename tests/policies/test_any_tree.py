@@ -30,9 +30,9 @@ import trees
 from image_facts import contents
 
 from compat import Case
-from fleet.gpus import PoolGpus
 from fleet.machines import Machine, Rates
 from fleet.nodes import Node
+from fleet.pools import PoolGpus
 from images.inspection.facts import DriverPart
 from policies import phase, report, run
 from policies.adapter import pack_policies

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from compat import Case
-from fleet.gpus import PoolGpus
 from fleet.nodes import Node
+from fleet.pools import PoolGpus
 from fleet.unknown import UNKNOWN
 from policies.finding import Level
 from policies.judging import evaluate

@@ -16,8 +16,8 @@ from image_facts import REGISTRY, contents, reference
 
 from compat import Case
 from fleet.courses import Usage
-from fleet.gpus import PoolGpus
 from fleet.nodes import Node
+from fleet.pools import PoolGpus
 from fleet.unknown import UNKNOWN
 from images.inspection.facts import Package
 from images.spec.cases import Use

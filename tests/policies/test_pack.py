@@ -28,10 +28,10 @@ sys.path.insert(0, str(Path(__file__).parent))  # for image_facts.py: folders of
 from image_facts import contents
 
 from compat import Case
-from fleet.gpus import PoolGpus
 from fleet.labels import ALWAYS_DISCOVERED
 from fleet.machines import Machine
 from fleet.nodes import Node
+from fleet.pools import PoolGpus
 from fleet.unknown import UNKNOWN
 from images.inspection.facts import ImageContents
 from images.size.estimate import MB

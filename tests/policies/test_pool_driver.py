@@ -7,7 +7,7 @@ import datetime as dt
 import pytest
 
 from compat import Case
-from fleet.gpus import PoolGpus
+from fleet.pools import PoolGpus
 from policies.finding import Level
 from policies.judging import evaluate
 from policies.model import Site

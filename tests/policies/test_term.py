@@ -7,7 +7,7 @@ from typing import Any
 
 from compat import Case
 from fleet.courses import Choice, Course
-from fleet.gpus import PoolGpus
+from fleet.pools import PoolGpus
 from images.spec.cases import Use
 from policies.finding import Level
 from policies.from_settings import site_of

@@ -14,9 +14,9 @@ sys.path.insert(0, str(Path(__file__).parent))  # for shown.py: folders of tests
 from shown import DIGEST, REFUSED, UNKNOWN, UNPROVED, shown, texts
 
 from compat import Case
-from fleet.gpus import PoolGpus
 from fleet.labels import ALWAYS_DISCOVERED, DISCOVERED_PREFIXES
 from fleet.nodes import Node
+from fleet.pools import PoolGpus
 from policies.model import Coverage, Site
 
 CUDA_13 = f"docker.io/nvidia/cuda:13.0.0-runtime-ubuntu24.04@{DIGEST}"  # no code for Pascal

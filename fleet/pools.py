@@ -1,0 +1,95 @@
+"""Pools of a fleet: which of their nodes are alike, what drives their GPUs, and which pools a workload may land on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Iterator
+from dataclasses import dataclass
+from typing import TypeVar
+
+from compat import Case
+from compat.tables import GpuModel
+from compat.versions import DriverVersion
+from fleet.labels import gfd_labels
+from messages.problems import listing
+
+Facts = TypeVar("Facts")
+
+
+@dataclass(frozen=True, slots=True)
+class NodeGpus:
+    """The GPUs of one node, and what drives them."""
+
+    model: GpuModel
+    count: int
+    driver: DriverVersion
+    container_toolkit: str
+
+    @property
+    def discovered_labels(self) -> dict[str, str]:
+        """Labels that GPU feature discovery sets on the node."""
+        return gfd_labels(self.model, self.count, self.driver)
+
+    @property
+    def case(self) -> Case:
+        """As the compatibility engine takes them."""
+        return host_case(str(self.model), str(self.driver), self.container_toolkit)
+
+
+def host_case(gpu: str, driver: str, container_toolkit: str = "") -> Case:
+    """A node of a fleet as the compatibility engine takes it: Kubernetes runs there."""
+    return Case(gpu=gpu, driver=driver, container_toolkit=container_toolkit, host="kubernetes")
+
+
+@dataclass(frozen=True, slots=True)
+class Variant:
+    """Nodes of one pool that are alike in every fact, by the name that `alike` gives them."""
+
+    name: str
+    pool: str
+    node_names: tuple[str, ...]
+    gpus: NodeGpus | None  # None: nodes without GPUs
+
+
+@dataclass(frozen=True, slots=True)
+class PoolGpus:
+    """Nodes alike as the compatibility engine takes them.
+
+    Assumed: what of it nobody has looked at, by field of the case. Pool: of which they are a part; empty: they are it.
+    """
+
+    case: Case
+    assumed: frozenset[str] = frozenset()
+    pool: str = ""
+
+
+def alike(
+    pool: str, own: Facts, nodes: Iterable[str], facts_of: Callable[[str], Facts]
+) -> Iterator[tuple[str, tuple[str, ...], Facts]]:
+    """Nodes of a pool that have the same facts, with a name: first those that have what the pool says (`own`).
+
+    Their name is the pool's; the others are a part of it, called after their nodes: `gtx1080ti (n07)`.
+    """
+    groups: dict[Facts, list[str]] = {own: []}
+    for node in dict.fromkeys(nodes):
+        groups.setdefault(facts_of(node), []).append(node)
+    for facts, names in groups.items():
+        yield pool if facts == own else f"{pool} ({listing(names, most=4)})", tuple(names), facts
+
+
+@dataclass(frozen=True, slots=True)
+class Room:
+    """What an empty node has, or what a workload asks for. None: not known, or not asked."""
+
+    gpus: int | None = None
+    cpu: float | None = None
+    memory_gib: float | None = None
+
+    def holds(self, asked: Room) -> bool:
+        """Whether the workload fits, as far as both are known."""
+        pairs = (self.gpus, asked.gpus), (self.cpu, asked.cpu), (self.memory_gib, asked.memory_gib)
+        return all(wants is None or has is None or wants <= has for has, wants in pairs)
+
+
+def may_land(pool: str, room: Room, named: Collection[str], asked: Room) -> bool:
+    """Whether a workload may land on a pool: on one that it names, or, where it names none, on any with room for it."""
+    return (not named or pool in named) and room.holds(asked)

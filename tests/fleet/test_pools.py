@@ -1,0 +1,52 @@
+"""Pools: nodes that are alike, and which pools a workload may land on."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from fleet.pools import Room, alike, may_land
+from settings.fleet import usages
+from settings.reading import load_stack
+
+MIXED = Path(__file__).parents[1] / "stacks" / "Pulumi.mixed.yaml"
+
+
+def test_nodes_with_facts_of_their_own_are_parts_of_their_pool_named_after_them() -> None:
+    facts = {"n02": "new", "n03": "other", "n04": "new"}
+    found = list(alike("gtx", "old", ["n01", "n02", "n03", "n04"], lambda node: facts.get(node, "old")))
+    assert found == [
+        ("gtx", ("n01",), "old"),
+        ("gtx (n02, n04)", ("n02", "n04"), "new"),
+        ("gtx (n03)", ("n03",), "other"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("named", "asked", "lands"),
+    [
+        ((), Room(2), True),
+        ((), Room(3), False),
+        (("gtx",), Room(2), True),
+        (("gtx",), Room(3), False),
+        (("rtx",), Room(), False),
+        (("rtx", "gtx"), Room(), True),
+        ((), Room(0, cpu=8.5), False),
+        ((), Room(0, cpu=8, memory_gib=64), True),
+        ((), Room(0, memory_gib=1000), True),  # what the nodes have is not known
+    ],
+)
+def test_a_workload_lands_on_pools_that_it_names_and_that_have_room(
+    named: tuple[str, ...], asked: Room, lands: bool
+) -> None:
+    assert may_land("gtx", Room(2, cpu=8), named, asked) is lands
+
+
+def test_a_job_that_names_no_pool_uses_its_image_where_it_has_room() -> None:
+    stack = load_stack(MIXED)
+    job = stack.jobs[0].model_copy(update={"pool": None, "pools": None, "gpus": 1})
+    small = stack.fleet.pools[1].model_copy(update={"memory_gib": 1})
+    fleet = stack.fleet.model_copy(update={"pools": (stack.fleet.pools[0], small, stack.fleet.pools[2])})
+    (usage,) = usages(stack.model_copy(update={"hubs": (), "jobs": (job,), "fleet": fleet}))
+    assert usage.pools == ("rtx2080ti",)
