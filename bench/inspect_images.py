@@ -26,8 +26,6 @@ from io import BytesIO
 from pathlib import Path
 from typing import Any
 
-import httpx
-
 from images.inspection.judge import judge
 from images.inspection.opening import read_reference
 from images.inspection.reading import inspect
@@ -41,21 +39,16 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--references", type=int, default=200)
     parser.add_argument("--gigabytes", type=float, default=3.0, help="unpacked size of the synthetic image")
-    parser.add_argument("--part", choices=["serve", "push", "many", "one", "deep"], help=argparse.SUPPRESS)
+    parser.add_argument("--part", choices=["serve", "many", "deep"], help=argparse.SUPPRESS)
     parser.add_argument("--folder", type=Path, help=argparse.SUPPRESS)
     parser.add_argument("--host", help=argparse.SUPPRESS)
-    parser.add_argument("--reference", help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.part == "serve":
         serve(options.folder)
-    elif options.part == "push":
-        push(options.host, options.references)
     elif options.part == "many":
         many(options.host, options.references)
-    elif options.part == "one":
-        one(options.reference)
     elif options.part == "deep":
-        deep(options.reference or f"{options.host}/bench/big:1")
+        deep(f"{options.host}/bench/big:1")
     else:
         measure(options.references, options.gigabytes)
 
@@ -90,23 +83,6 @@ def measure(references: int, gigabytes: float) -> None:
         print(f"{row['what']:<56} {row['wall_s']:>6.2f} s {row['cpu_s']:>6.2f} s {sizes}")
 
 
-def push(host: str, references: int) -> None:
-    """Small images into a real registry, for `many`."""
-    with tempfile.TemporaryDirectory() as name, httpx.Client(base_url=f"http://{host}/v2/", timeout=60) as client:
-        for number in range(references):
-            repository = f"bench/small-{number}"
-            write_image(Path(name), f"small-{number}", [layer([(f"opt/file-{number}", b"x" * 1000)])])
-            folder = Path(name) / "v2" / repository
-            for path in (folder / "blobs").iterdir():
-                place = httpx.URL(client.post(f"{repository}/blobs/uploads/").headers["location"])
-                place = place.copy_merge_params({"digest": path.name})  # it has parameters of its own
-                client.put(place, content=path.read_bytes()).raise_for_status()
-            for path in sorted((folder / "manifests").iterdir(), reverse=True):  # the index names the manifest
-                content = path.read_bytes()
-                kind = {"Content-Type": json.loads(content)["mediaType"]}
-                client.put(f"{repository}/manifests/{path.name}", content=content, headers=kind).raise_for_status()
-
-
 def many(host: str, references: int) -> None:
     """So many references at once, without their layers."""
     began = time.monotonic()
@@ -118,14 +94,6 @@ def many(host: str, references: int) -> None:
             began,
             session.counters,
         )
-
-
-def one(reference: str) -> None:
-    """A reference without its layers."""
-    began = time.monotonic()
-    with Session() as session:
-        inspect(session.image(read_reference(reference)))
-        tell("no layers", began, session.counters)
 
 
 def deep(reference: str) -> None:

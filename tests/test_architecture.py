@@ -215,3 +215,10 @@ def test_every_test_runs_in_one_part_of_make_test_and_in_one_only() -> None:
     tests = ROOT / "tests"
     marked = {path.parent for path in tests.rglob("*.py") if "pytest.mark.lab" in path.read_text()} - {tests}
     assert {f"tests/{path.name}" for path in marked} == {each.folder for each in suites if each.marked == "lab"}
+
+
+def test_no_script_of_bench_hides_a_package() -> None:
+    # A script's own folder comes first on its path: bench/compat.py would be imported in place of compat.
+    packages = {path.parent.name for path in ROOT.glob("*/__init__.py")}
+    assert len(packages) > 5
+    assert not packages & {path.stem for path in (ROOT / "bench").glob("*.py")}

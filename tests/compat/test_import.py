@@ -1,4 +1,4 @@
-"""What importing the engine brings with it; how long it takes is measured in bench/compat.py."""
+"""What importing the engine brings with it; how long it takes is measured in bench/verdicts.py."""
 
 from __future__ import annotations
 
