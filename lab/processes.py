@@ -90,6 +90,7 @@ def start(instance: Instance, server: Server) -> None:
     record = Record(server.name, child.pid, psutil.Process(child.pid).create_time(), server.pin)
     _write_record(instance, record)
     if not _wait_ready(server, record, within_s=server.ready_within_s):
+        _reap()
         ended = "ended" if record.process() is None else f"was not ready within {server.ready_within_s:.0f} s"
         raise LabError(f"{server.name} {ended}; the last lines of {log}:\n{tail(log)}")
 
@@ -267,9 +268,13 @@ def _wait_ended(record: Record, within_s: float) -> bool:
         if time.monotonic() > deadline:
             return False
         time.sleep(0.02)
-    with contextlib.suppress(ChildProcessError):
-        os.waitpid(record.pid, os.WNOHANG)
+    _reap()
     return True
+
+
+def _reap() -> None:
+    """Collect what this process started and what has ended, so that no zombie stays."""
+    _CHILDREN[:] = [child for child in _CHILDREN if child.poll() is None]
 
 
 def _base_environment() -> dict[str, str]:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import psutil
 import pytest
 from hypothesis import settings
 
@@ -43,6 +44,15 @@ class GoldenFile:
 def golden() -> Callable[[str], GoldenFile]:
     """`golden("renderer/case.ext").equals(text)` compares a whole rendered text with its approved form."""
     return lambda name: GoldenFile(GOLDEN / name)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def no_child_is_left() -> Iterator[None]:
+    """Fail the run when a process that its tests started still runs, or was not waited for, at its end."""
+    yield
+    left = [str(child.as_dict(["pid", "name", "status", "cmdline"])) for child in psutil.Process().children()]
+    if left:
+        pytest.fail("\n  ".join(["the tests of this process leave child processes:", *left]), pytrace=False)
 
 
 CHROMIUM_FLAGS = (
