@@ -7,26 +7,23 @@ certificate reaches running clients without a restart.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from ipaddress import ip_address
 from pathlib import Path
 
+import trustme
 import yaml
 from cryptography import x509
 from cryptography.exceptions import InvalidSignature
-from cryptography.hazmat.primitives import hashes, serialization
-from cryptography.hazmat.primitives.asymmetric import ec
-from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
+from cryptography.hazmat.primitives.serialization import load_pem_private_key
+from cryptography.x509.oid import NameOID
 
 from lab.files import write
 from lab.instance import Instance
 
-AUTHORITY_LIFETIME = timedelta(days=3650)
 LIFETIME = timedelta(days=365)
 RENEW_BEFORE = timedelta(days=30)
-CLOCK_SKEW = timedelta(hours=1)
+NO_GROUP = "gpu-commons-lab"  # trustme writes its own name where none is given; Kubernetes takes it for a group
 
 CONTROL_PLANE_CLIENTS = ("admin", "controller-manager", "scheduler", "kwok", "kube-proxy")
 NODE_CLIENT = "kubelet"
@@ -46,8 +43,13 @@ class Subject:
 
     name: str  # of its files
     user: str
-    groups: tuple[str, ...] = ()
+    group: str = NO_GROUP
     hosts: tuple[str, ...] = ()  # names and addresses; without any it is a client's only
+
+    @property
+    def names(self) -> list[str]:
+        """Whom it is for, sorted. Never nothing: Go refuses a certificate whose list of names is empty."""
+        return sorted(self.hosts or (self.name,))
 
 
 def authority(instance: Instance) -> Path:
@@ -60,9 +62,9 @@ def pair(instance: Instance, name: str) -> Pair:
     return Pair(_folder(instance) / f"{name}.crt", _folder(instance) / f"{name}.key")
 
 
-def service_account_keys(instance: Instance) -> Pair:
-    """The key that signs service-account tokens; `certificate` is its public half."""
-    return Pair(_folder(instance) / "service-account.pub", _folder(instance) / "service-account.key")
+def service_account_key(instance: Instance) -> Path:
+    """The private key that signs service-account tokens; the API server reads its public half from it."""
+    return _folder(instance) / "service-account.key"
 
 
 def kubeconfig(instance: Instance, client: str) -> Path:
@@ -81,11 +83,11 @@ def subjects(instance: Instance, real_node: str | None) -> tuple[Subject, ...]:
             "kube-apiserver",
             hosts=(*loopback, networks.node_address, networks.first_service_address, *services),
         ),
-        Subject("apiserver-kubelet-client", "kube-apiserver-kubelet-client", ("system:masters",)),
+        Subject("apiserver-kubelet-client", "kube-apiserver-kubelet-client", "system:masters"),
         Subject("etcd", "etcd", hosts=loopback),
         Subject("loopback", "gpu-commons-lab", hosts=loopback),  # health of controller manager and scheduler
         Subject("kwok-serving", "kwok", hosts=(*loopback, networks.node_address)),
-        Subject("admin", "gpu-commons-admin", ("system:masters",)),
+        Subject("admin", "gpu-commons-admin", "system:masters"),
         Subject("controller-manager", "system:kube-controller-manager"),
         Subject("scheduler", "system:kube-scheduler"),
         Subject("kwok", "kwok"),
@@ -95,8 +97,8 @@ def subjects(instance: Instance, real_node: str | None) -> tuple[Subject, ...]:
         return control_plane
     return (
         *control_plane,
-        Subject(NODE_CLIENT, f"system:node:{real_node}", ("system:nodes",)),
-        Subject("kubelet-serving", f"system:node:{real_node}", (), (real_node, *loopback, networks.node_address)),
+        Subject(NODE_CLIENT, f"system:node:{real_node}", "system:nodes"),
+        Subject("kubelet-serving", f"system:node:{real_node}", NO_GROUP, (real_node, *loopback, networks.node_address)),
     )
 
 
@@ -107,23 +109,35 @@ def ensure(instance: Instance, *, real_node: str | None, now: datetime | None = 
     """
     now = now or datetime.now(UTC)
     _folder(instance).mkdir(parents=True, exist_ok=True, mode=0o700)
-    written = [_ensure_authority(instance, now)]
-    issuer = _load_pair(pair(instance, "ca"))
-    if issuer is None:
-        raise AssertionError("the authority was just written")
+    written = []
+    files = pair(instance, "ca")
+    # It must outlive every certificate that it signs today.
+    if (certificate := _load(files)) is None or certificate.not_valid_after_utc < now + LIFETIME + RENEW_BEFORE:
+        made = trustme.CA(organization_name=NO_GROUP, organization_unit_name=instance.name)
+        _write_pair(files, made.private_key_pem, made.cert_pem)
+        written.append("ca")
+    issuer = trustme.CA.from_pem(files.certificate.read_bytes(), files.key.read_bytes())
     for subject in subjects(instance, real_node):
         files = pair(instance, subject.name)
         if not _is_current(files, subject, issuer, now):
-            key = ec.generate_private_key(ec.SECP256R1())
-            _write_pair(files, key, _issue(subject, key, issuer, now))
+            issued = issuer.issue_cert(
+                *subject.names,
+                common_name=subject.user,
+                organization_name=subject.group,
+                organization_unit_name=instance.name,
+                not_after=now + LIFETIME,
+            )
+            _write_pair(files, issued.private_key_pem, issued.cert_chain_pems[0])
             written.append(subject.name)
-    written.append(_ensure_service_account_key(instance))
+    if not service_account_key(instance).exists():
+        write(service_account_key(instance), trustme.CA().private_key_pem.bytes(), mode=0o600)
+        written.append("service-account")
     clients = (*CONTROL_PLANE_CLIENTS, *([NODE_CLIENT] if real_node else []))
     for client in clients:
         path = kubeconfig(instance, client)
         path.parent.mkdir(exist_ok=True, mode=0o700)
         write(path, render_kubeconfig(instance, client), mode=0o600)
-    return tuple(name for name in written if name)
+    return tuple(written)
 
 
 def render_kubeconfig(instance: Instance, client: str) -> str:
@@ -159,140 +173,30 @@ def _folder(instance: Instance) -> Path:
     return instance.config / "certificates"
 
 
-def _ensure_authority(instance: Instance, now: datetime) -> str:
-    files = pair(instance, "ca")
-    loaded = _load_pair(files)
-    # It must outlive every certificate that it signs today.
-    if loaded and loaded.certificate.not_valid_after_utc > now + LIFETIME + RENEW_BEFORE:
-        return ""
-    key = ec.generate_private_key(ec.SECP256R1())
-    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, f"gpu-commons lab {instance.name}")])
-    certificate = (
-        _builder(name, name, key, now, AUTHORITY_LIFETIME)
-        .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
-        .add_extension(_key_usage(signs_certificates=True), critical=True)
-        .add_extension(x509.SubjectKeyIdentifier.from_public_key(key.public_key()), critical=False)
-        .sign(key, hashes.SHA256())
-    )
-    _write_pair(files, key, certificate)
-    return "ca"
-
-
-def _ensure_service_account_key(instance: Instance) -> str:
-    files = service_account_keys(instance)
-    if files.key.exists() and files.certificate.exists():
-        return ""
-    key = ec.generate_private_key(ec.SECP256R1())
-    public = key.public_key().public_bytes(serialization.Encoding.PEM, serialization.PublicFormat.SubjectPublicKeyInfo)
-    write(files.key, _private_pem(key), mode=0o600)
-    write(files.certificate, public, mode=0o644)
-    return "service-account"
-
-
-@dataclass(frozen=True, slots=True)
-class _Loaded:
-    certificate: x509.Certificate
-    key: ec.EllipticCurvePrivateKey
-
-
-def _load_pair(files: Pair) -> _Loaded | None:
-    """The pair on disk, or None when it is missing, unreadable or (after a crash) not a pair."""
+def _load(files: Pair) -> x509.Certificate | None:
+    """The certificate on disk, or None where it is missing, unreadable or (after a crash) not that of its key."""
     try:
         certificate = x509.load_pem_x509_certificate(files.certificate.read_bytes())
-        key = serialization.load_pem_private_key(files.key.read_bytes(), password=None)
+        key = load_pem_private_key(files.key.read_bytes(), password=None)
     except (FileNotFoundError, ValueError):
         return None
-    if not isinstance(key, ec.EllipticCurvePrivateKey) or key.public_key() != certificate.public_key():
-        return None
-    return _Loaded(certificate, key)
+    return certificate if key.public_key() == certificate.public_key() else None
 
 
-def _is_current(files: Pair, subject: Subject, issuer: _Loaded, now: datetime) -> bool:
-    loaded = _load_pair(files)
-    if loaded is None or loaded.certificate.not_valid_after_utc < now + RENEW_BEFORE:
+def _is_current(files: Pair, subject: Subject, issuer: trustme.CA, now: datetime) -> bool:
+    certificate = _load(files)
+    if certificate is None or certificate.not_valid_after_utc < now + RENEW_BEFORE:
         return False
     try:
-        loaded.certificate.verify_directly_issued_by(issuer.certificate)
-    except (InvalidSignature, ValueError, TypeError):
+        certificate.verify_directly_issued_by(x509.load_pem_x509_certificate(issuer.cert_pem.bytes()))
+        names = certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
+    except (InvalidSignature, ValueError, TypeError, x509.ExtensionNotFound):
         return False
-    return loaded.certificate.subject == _name(subject) and _hosts(loaded.certificate) == _alternative_names(subject)
+    parts = {part.oid: part.value for part in certificate.subject}
+    says = (parts.get(NameOID.COMMON_NAME), parts.get(NameOID.ORGANIZATION_NAME))
+    return says == (subject.user, subject.group) and sorted(str(name.value) for name in names) == subject.names
 
 
-def _hosts(certificate: x509.Certificate) -> list[x509.GeneralName]:
-    try:
-        return list(certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName).value)
-    except x509.ExtensionNotFound:
-        return []
-
-
-def _issue(subject: Subject, key: ec.EllipticCurvePrivateKey, issuer: _Loaded, now: datetime) -> x509.Certificate:
-    # etcd calls itself with its serving certificate, so those who serve may also call.
-    usages = [ExtendedKeyUsageOID.CLIENT_AUTH, *([ExtendedKeyUsageOID.SERVER_AUTH] if subject.hosts else [])]
-    builder = (
-        _builder(_name(subject), issuer.certificate.subject, key, now, LIFETIME)
-        .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
-        .add_extension(_key_usage(signs_certificates=False), critical=True)
-        .add_extension(x509.ExtendedKeyUsage(usages), critical=False)
-        .add_extension(
-            x509.AuthorityKeyIdentifier.from_issuer_public_key(issuer.key.public_key()),
-            critical=False,
-        )
-    )
-    if subject.hosts:
-        builder = builder.add_extension(x509.SubjectAlternativeName(_alternative_names(subject)), critical=False)
-    return builder.sign(issuer.key, hashes.SHA256())
-
-
-def _builder(
-    subject: x509.Name, issuer: x509.Name, key: ec.EllipticCurvePrivateKey, now: datetime, lifetime: timedelta
-) -> x509.CertificateBuilder:
-    return (
-        x509.CertificateBuilder()
-        .subject_name(subject)
-        .issuer_name(issuer)
-        .public_key(key.public_key())
-        .serial_number(x509.random_serial_number())
-        .not_valid_before(now - CLOCK_SKEW)
-        .not_valid_after(now + lifetime)
-    )
-
-
-def _name(subject: Subject) -> x509.Name:
-    groups = [x509.NameAttribute(NameOID.ORGANIZATION_NAME, group) for group in subject.groups]
-    return x509.Name([*groups, x509.NameAttribute(NameOID.COMMON_NAME, subject.user)])
-
-
-def _alternative_names(subject: Subject) -> Sequence[x509.GeneralName]:
-    return [_alternative_name(host) for host in subject.hosts]
-
-
-def _alternative_name(host: str) -> x509.GeneralName:
-    try:
-        return x509.IPAddress(ip_address(host))
-    except ValueError:
-        return x509.DNSName(host)
-
-
-def _key_usage(*, signs_certificates: bool) -> x509.KeyUsage:
-    return x509.KeyUsage(
-        digital_signature=True,
-        key_cert_sign=signs_certificates,
-        crl_sign=signs_certificates,
-        content_commitment=False,
-        key_encipherment=False,
-        data_encipherment=False,
-        key_agreement=False,
-        encipher_only=False,
-        decipher_only=False,
-    )
-
-
-def _private_pem(key: ec.EllipticCurvePrivateKey) -> bytes:
-    return key.private_bytes(
-        serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
-    )
-
-
-def _write_pair(files: Pair, key: ec.EllipticCurvePrivateKey, certificate: x509.Certificate) -> None:
-    write(files.key, _private_pem(key), mode=0o600)
-    write(files.certificate, certificate.public_bytes(serialization.Encoding.PEM), mode=0o644)
+def _write_pair(files: Pair, key: trustme.Blob, certificate: trustme.Blob) -> None:
+    write(files.key, key.bytes(), mode=0o600)
+    write(files.certificate, certificate.bytes(), mode=0o644)
