@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from cli.terminal import InputError
-from compat import Pool, read_host
+from compat import Pool
 
 if TYPE_CHECKING:  # pydantic alone costs a quarter of a second at start
     from settings.models import Pool as StackPool
@@ -49,10 +49,8 @@ def stack_name(stack: str) -> str:
 
 
 def pools_of(pool: StackPool) -> tuple[Pool, ...]:
-    """A pool of a stack as the engine of `check` takes it: nodes that are alike. Nodes without GPUs are none."""
-    from settings.fleet import cases_of  # noqa: PLC0415 - see above
-
-    return tuple(Pool(name, read_host(case)) for name, case in cases_of(pool).items())
+    """Nodes of a pool that are alike, as the matrix takes them. Nodes without GPUs are none."""
+    return tuple(Pool(each.name, each.gpus.host) for each in pool.variants() if each.gpus)
 
 
 def _folders() -> tuple[Path, Path]:

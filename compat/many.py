@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 
 from compat.answer import check_on
-from compat.case import POOL_FIELDS, Case
+from compat.case import Case
 from compat.host import Host
 from compat.model import Answer, Finding, Verdict
 from compat.resolve import worst_first
@@ -64,11 +64,3 @@ def worst(answers: Sequence[Answer]) -> Answer:
     for other in answers:
         findings.update(dict.fromkeys(other.findings))
     return replace(bad, findings=worst_first(findings))
-
-
-_IMAGE_FIELDS = tuple(field.name for field in fields(Case) if field.name not in {*POOL_FIELDS, "id"})
-
-
-def joined(image: Case, pool: Case) -> Case:
-    """The fields of an image and those of a pool as one case; its id is the pool's."""
-    return replace(pool, **{field: getattr(image, field) for field in _IMAGE_FIELDS})

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import TypeVar
 
-from compat import Case
+from compat import Case, Host, host_of, read_host
 from compat.tables import GpuModel
-from compat.versions import DriverVersion
+from compat.versions import DriverVersion, parse_release
 from fleet.labels import gfd_labels
 from messages.problems import listing
 
@@ -30,14 +31,20 @@ class NodeGpus:
         return gfd_labels(self.model, self.count, self.driver)
 
     @property
-    def case(self) -> Case:
-        """As the compatibility engine takes them."""
-        return host_case(str(self.model), str(self.driver), self.container_toolkit)
+    def host(self) -> Host:
+        """The node as compat takes it; equal nodes are one Host, so that equal questions are asked once."""
+        return _host(self)
 
 
-def host_case(gpu: str, driver: str, container_toolkit: str = "") -> Case:
-    """A node of a fleet as the compatibility engine takes it: Kubernetes runs there."""
-    return Case(gpu=gpu, driver=driver, container_toolkit=container_toolkit, host="kubernetes")
+@lru_cache(1024)
+def _host(gpus: NodeGpus) -> Host:
+    host = host_of(gpus.model, gpus.driver, container_toolkit=parse_release(gpus.container_toolkit))
+    return replace(host, shown=replace(host.shown, container_toolkit=gpus.container_toolkit))
+
+
+def read_node(gpu: str, driver: str, container_toolkit: str = "") -> Host:
+    """A node as compat takes it, from what labels, recorded inputs or a person say. Raises CaseError."""
+    return read_host(Case(gpu=gpu, driver=driver, container_toolkit=container_toolkit, host="kubernetes"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,14 +59,15 @@ class Variant:
 
 @dataclass(frozen=True, slots=True)
 class PoolGpus:
-    """Nodes alike as the compatibility engine takes them.
+    """Nodes alike as compat takes them; `unread` says why, where nobody can tell what they are.
 
-    Assumed: what of it nobody has looked at, by field of the case. Pool: of which they are a part; empty: they are it.
+    Assumed: what of it nobody has looked at, by field of a case. Pool: of which they are a part; empty: they are it.
     """
 
-    case: Case
+    host: Host | None
     assumed: frozenset[str] = frozenset()
     pool: str = ""
+    unread: str = ""
 
 
 def alike(

@@ -11,10 +11,10 @@ from dataclasses import dataclass, replace
 from decimal import Decimal
 from typing import Any, Final
 
-from compat import Case
+from compat import CaseError
 from fleet import labels
 from fleet.nodes import Node
-from fleet.pools import PoolGpus, host_case
+from fleet.pools import PoolGpus, read_node
 from fleet.quantities import known_amounts
 from fleet.unknown import mapping_at
 from policies.model import Coverage, Site
@@ -29,7 +29,7 @@ class StackNode:
     """A node as the scheduler sees it, and its GPUs as far as its labels say."""
 
     node: Node
-    case: Case
+    gpus: PoolGpus
 
 
 class _Roomy(dict[str, Decimal]):
@@ -57,7 +57,7 @@ def stack_node(name: str, inputs: Mapping[str, Any]) -> StackNode:
             allocatable=_Roomy(known_amounts(amounts)),
             is_cordoned=spec.get("unschedulable") is True,
         ),
-        host_case(product, driver),
+        _gpus(product, driver),
     )
 
 
@@ -68,8 +68,17 @@ def with_nodes(site: Site, nodes: Sequence[StackNode]) -> Site:
     return replace(
         site,
         nodes=tuple(each.node for each in nodes),
-        gpus={each.node.pool: PoolGpus(each.case) for each in nodes},
+        gpus={each.node.pool: each.gpus for each in nodes},
     )
+
+
+def _gpus(product: str, driver: str) -> PoolGpus:
+    try:
+        return PoolGpus(read_node(product, driver))
+    except CaseError as error:
+        first = error.problems[0]
+        value = f' "{first.value}"' if first.value else ""
+        return PoolGpus(None, unread=f"the labels of its nodes are not enough: {first.field}{value} {first.reason}")
 
 
 def _driver(known: Mapping[str, str]) -> str:

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from functools import cache, lru_cache
 from typing import Final
 
-from compat import Answer, Case, Finding, Severity, Verdict, check
-from compat.many import joined
+from compat import Answer, Case, Finding, Severity, Verdict, check_on
+from compat.model import Fact
 from compat.rules.index import ALL_RULES
 from fleet.courses import Usage
 from fleet.pools import PoolGpus
@@ -47,10 +47,14 @@ def uses_read(contents: ImageContents) -> tuple[Use, ...]:
 def outcomes(uses: Iterable[Use], pools: Iterable[str], gpus: Mapping[str, PoolGpus]) -> tuple[Outcome, ...]:
     """Every use on every pool whose GPUs are known."""
     known = [pool for pool in pools if pool in gpus]
-    return tuple(Outcome(use.where, pool, _answer(joined(use.case, gpus[pool].case))) for use in uses for pool in known)
+    return tuple(Outcome(use.where, pool, _answer(use.case, gpus[pool])) for use in uses for pool in known)
 
 
-_answer = lru_cache(4096)(check)  # one image is asked about by each of its workloads
+@lru_cache(4096)  # one image is asked about by each of its workloads
+def _answer(image: Case, gpus: PoolGpus) -> Answer:
+    if gpus.host is not None:
+        return check_on(image, gpus.host)
+    return Answer("", Verdict.UNKNOWN, (Finding("R-GFD", Severity.UNKNOWN, gpus.unread, Fact("", "", "")),))
 
 
 def statements(
@@ -123,7 +127,7 @@ def _guessed(rule: str, pools: Sequence[str], gpus: Mapping[str, PoolGpus]) -> s
 
 
 def _pools(pools: Sequence[str], gpus: Mapping[str, PoolGpus]) -> str:
-    drivers = _in_order(gpus[pool].case.driver for pool in pools)
+    drivers = _in_order(host.shown.driver if (host := gpus[pool].host) else "" for pool in pools)
     written = ", driver {}" if any(name.endswith(")") for name in pools) else " (driver {})"
     driver = written.format(", ".join(drivers)) if all(drivers) else ""
     return f"{'pool' if len(pools) == 1 else 'pools'} {listing(pools, most=_MOST)}{driver}"

@@ -5,38 +5,31 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
-from compat import Case
 from fleet.courses import Choice, Course, Usage
 from fleet.labels import Taint
 from fleet.machines import Machine, Rates
 from fleet.nodes import Node, capacity, declared_node
-from fleet.pools import PoolGpus, Room, may_land
+from fleet.pools import NodeGpus, PoolGpus, Room, may_land
 from settings.models import Job, Pool, Profile, Stack
 
-_FACTS: Final = ("gpu", "driver", "container_toolkit")  # of a pool, by the name that the rules of compat have for them
 _PROMISES: Final = frozenset({"seats", "peak_share", "guaranteed_gpus", "borrowable_gpus", "first_day", "last_day"})
 
 
-def cases_of(pool: Pool) -> dict[str, Case]:
-    """A pool as the engine takes it, without an image: nodes that are alike by name. Nodes without GPUs are no case."""
-    return {each.name: each.gpus.case for each in pool.variants() if each.gpus}
-
-
 def pools_gpus(pools: Iterable[Pool]) -> dict[str, PoolGpus]:
-    """The same of all pools, and what of it is an assumption of the stack file."""
+    """Nodes with GPUs as compat takes them, by the name of those that are alike."""
     return {
-        name: PoolGpus(case, frozenset(_assumed(pool, case, cases[pool.name])), pool.name)
+        each.name: PoolGpus(each.gpus.host, frozenset(_assumed(pool, each.gpus)), pool.name)
         for pool in pools
-        for cases in (cases_of(pool),)
-        for name, case in cases.items()
+        for each in pool.variants()
+        if each.gpus
     }
 
 
-def _assumed(pool: Pool, case: Case, own: Case) -> Iterator[str]:
+def _assumed(pool: Pool, gpus: NodeGpus) -> Iterator[str]:
     """Facts that nobody has looked at. What a node has of its own is as sure as the overrides are."""
-    for fact in _FACTS:
-        is_own = getattr(case, fact) == getattr(own, fact)
-        if (fact if is_own else "node_overrides") in pool.assumptions:
+    own = {"driver": gpus.driver != pool.driver, "container_toolkit": gpus.container_toolkit != pool.container_toolkit}
+    for fact in ("gpu", "driver", "container_toolkit"):
+        if ("node_overrides" if own.get(fact) else fact) in pool.assumptions:
             yield fact
 
 

@@ -269,7 +269,8 @@ def _completed(answers: Answers) -> Answers:
 
 
 def _images(pools: Sequence[Pool]) -> dict[str, str]:
-    from compat import Case, check_on, read_host  # noqa: PLC0415 - see above
+    from compat import Case, check_on  # noqa: PLC0415 - see above
+    from fleet.pools import read_node  # noqa: PLC0415
     from images.spec.cases import cases_of  # noqa: PLC0415
     from images.spec.load import IMAGES, SPEC_FILE, SpecError, load_family  # noqa: PLC0415
 
@@ -285,8 +286,7 @@ def _images(pools: Sequence[Pool]) -> dict[str, str]:
     found: dict[str, str] = {}
     for pool in (pool for pool in pools if pool.has_gpus):
         toolkit = pool.given.get("container_toolkit", PLANNED["container_toolkit"])
-        given = {name: pool.given[name] for name in ("gpu", "driver")}
-        place = read_host(Case(**given, container_toolkit=toolkit, host="kubernetes"))
+        place = read_node(pool.given["gpu"], pool.given["driver"], toolkit)
         running = [
             (line, name)
             for line, name, cases in known

@@ -12,6 +12,7 @@ from cli.review.values import known_text, names_of, texts, without_secrets
 from compat import Answer, Case, CaseError, Severity, Verdict
 from compat.images import read_image
 from compat.versions import VersionError
+from fleet.pools import read_node
 
 # Cases of an image by its name, where its spec is at hand and says what these facts say; else None.
 SpecCases = Callable[[str, Mapping[str, Any]], tuple[Case, ...] | None]
@@ -174,7 +175,7 @@ class _Reader:
         try:
             cases = self.spec_cases(image.name, {**image.facts, "base": image.base})
             row = compat.Image(image.label, cases if cases is not None else cases_of_facts(image.facts))
-            compat.matrix([row], [compat.Pool("", compat.read_host(Case(gpu="Tesla T4", driver="580.95.05")))])
+            compat.matrix([row], [compat.Pool("", read_node("Tesla T4", "580.95.05"))])
         except CaseError as error:
             self.problems.append(f"image {image.label}: {_first(error)}")
             return None
@@ -184,9 +185,8 @@ class _Reader:
         return row
 
     def _column(self, pool: Pool) -> compat.Pool | None:
-        case = Case(gpu=pool.gpu, driver=pool.driver, container_toolkit=pool.toolkit, host="kubernetes")
         try:
-            return compat.Pool(pool.name, compat.read_host(case))
+            return compat.Pool(pool.name, read_node(pool.gpu, pool.driver, pool.toolkit))
         except CaseError as error:
             self.problems.append(f"pool {pool.name}: {_first(error)}")
             return None

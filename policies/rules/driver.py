@@ -6,14 +6,14 @@ import datetime as dt
 from collections.abc import Iterator
 from typing import Final
 
-from compat import Severity, check, tables
-from compat.pools import read_host
+from compat import Case, Host, Severity, check_on, tables
 from messages.problems import listing
 from policies.finding import Finding, Level
 from policies.model import Rule, Site
 from policies.verdicts import cited
 
 _ABOUT_POOLS: Final = frozenset({"R-DROP", "R-KMOD"})  # what they say holds for every image
+_NO_IMAGE: Final = Case()
 _SOON: Final = dt.timedelta(days=90)
 _UPGRADE: Final = "Plan an upgrade to a branch that is supported: gpu-commons facts driver_branch lists them."
 
@@ -23,10 +23,13 @@ def check_stack(site: Site) -> Iterator[Finding]:
     refused: dict[str, list[str]] = {}
     ended: dict[str, list[str]] = {}
     for name, gpus in site.gpus.items():
-        for finding in check(gpus.case).findings:
+        if gpus.host is None:
+            yield Finding(f"{_said([name])}: {gpus.unread}", Level.UNPROVED)
+            continue
+        for finding in check_on(_NO_IMAGE, gpus.host).findings:
             if finding.rule in _ABOUT_POOLS and finding.severity is Severity.REFUSE:
                 refused.setdefault(f"{finding.message} [{finding.rule}; {cited(finding.fact.source)}]", []).append(name)
-        for sentence in _support(name, site):
+        for sentence in _support(gpus.host, site):
             ended.setdefault(sentence, []).append(name)
     for message, pools in refused.items():
         yield Finding(f"{_said(pools)}: {message}")
@@ -34,10 +37,9 @@ def check_stack(site: Site) -> Iterator[Finding]:
         yield Finding(f"{_said(pools)}: {message}", Level.WARN, remedy=_UPGRADE)
 
 
-def _support(pool: str, site: Site) -> Iterator[str]:
+def _support(host: Host, site: Site) -> Iterator[str]:
     """What is to say of the end of life of the pool's driver branch: it is over, or near."""
-    pools = read_host(site.gpus[pool].case).may_be
-    branches = {each.driver.branch for each in pools if each.driver is not None and each.driver.given}
+    branches = {each.driver.branch for each in host.may_be if each.driver is not None and each.driver.given}
     for branch in (tables.driver_branches().get(number) for number in sorted(branches)):
         if branch is None or branch.end_of_life in {"", "n/a"}:
             continue

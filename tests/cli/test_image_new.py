@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 from click.testing import Result
 
-from compat import Verdict, check
-from compat.many import joined
+from cli.stacks import pools_of
+from compat import Verdict, check_on
 from images.build.render import render_dockerfile
 from images.lint.check import lint
 from images.lint.model import Setting
@@ -21,7 +21,6 @@ from images.spec.cases import cases_of
 from images.spec.load import IMAGES, SpecError, load_family, read_spec
 from images.spec.lock import lock_command
 from images.spec.starting import CUDA_WHEELS
-from settings.fleet import cases_of as pool_cases
 
 Run = Callable[..., Result]
 KINDS = {
@@ -75,9 +74,9 @@ def test_a_line_of_cuda_is_what_the_image_is_judged_by(run: Run, images: Path) -
     from settings.reading import load_stack  # noqa: PLC0415 - for this test alone
 
     stack = load_stack(IMAGES.parent / "stacks" / "Pulumi.dsmlp-fall.yaml")
-    (case,) = pool_cases(stack.fleet.pools[0]).values()
     run("image", "new", str(images / "course"), "--no-lock", "--cuda", "12.6")
-    verdicts = {check(joined(each, case)).verdict for each in cases_of((read_spec(images / "course"),))}
+    (nodes,) = pools_of(stack.fleet.pools[0])
+    verdicts = {check_on(each, nodes.host).verdict for each in cases_of((read_spec(images / "course"),))}
     assert Verdict.INCOMPATIBLE in verdicts
 
 

@@ -29,7 +29,7 @@ sys.path.insert(0, str(Path(__file__).parent))  # for what lies beside it: folde
 import trees
 from image_facts import contents
 
-from compat import Case
+from compat import Case, read_host
 from fleet.machines import Machine, Rates
 from fleet.nodes import Node
 from fleet.pools import PoolGpus
@@ -70,8 +70,8 @@ SITE = Site(
     contents_of=FACTS.get,
     own_images=frozenset({"ml", "new"}),
     gpus={
-        "gtx1070ti": PoolGpus(Case(gpu="GTX 1070 Ti", driver="418.88", host="kubernetes")),
-        "rtx2080ti": PoolGpus(Case(gpu="RTX 2080 Ti", driver="580.95.05", host="kubernetes")),
+        "gtx1070ti": PoolGpus(read_host(Case(gpu="GTX 1070 Ti", driver="418.88", host="kubernetes"))),
+        "rtx2080ti": PoolGpus(read_host(Case(gpu="RTX 2080 Ti", driver="580.95.05", host="kubernetes"))),
     },
 )
 

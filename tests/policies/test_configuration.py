@@ -598,13 +598,19 @@ def test_the_driver_is_also_read_from_the_older_labels(give: Give) -> None:
 
 
 @pytest.mark.parametrize(
-    "found",
-    [{}, {"gpu": "Tesla-V100-SXM2-16GB"}, {"driver": "595.71.05"}, {"gpu": "Some-Other-GPU", "driver": "595.71.05"}],
+    ("found", "says"),
+    [
+        ({}, "the labels of its nodes are not enough: gpu is missing"),
+        ({"gpu": "Tesla-V100-SXM2-16GB"}, "it depends on the driver"),
+        ({"driver": "595.71.05"}, "the labels of its nodes are not enough: gpu is missing"),
+        ({"gpu": "Some-Other-GPU", "driver": "595.71.05"}, 'gpu "Some-Other-GPU" is not a GPU model of the tables'),
+    ],
     ids=["no label", "no driver", "no GPU", "an unknown GPU"],
 )
-def test_what_no_label_says_could_not_be_proved(give: Give, found: dict[str, str]) -> None:
+def test_what_no_label_says_could_not_be_proved(give: Give, found: dict[str, str], says: str) -> None:
     (message,) = of_nodes(give, node(**found))
     assert message.startswith("P-RUN: Job train: could not be proved: ")
+    assert says in message
 
 
 def test_nodes_that_keep_the_pods_away_leave_it_open_where_they_land(give: Give) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from compat import Case
+from compat import Case, read_host
 from fleet.nodes import Node
 from fleet.pools import PoolGpus
 from fleet.unknown import UNKNOWN
@@ -19,7 +19,7 @@ CUDA_13 = "docker.io/nvidia/cuda:13.0.0-runtime-ubuntu24.04@sha256:" + "a" * 64 
 SITE = Site(
     nodes=(Node("n01", "gtx", {}, [], {"nvidia.com/gpu": Decimal(8)}),),
     allowed_registries=("docker.io",),
-    gpus={"gtx": PoolGpus(Case(gpu="GeForce GTX 1080 Ti", driver="580.95.05", host="kubernetes"))},
+    gpus={"gtx": PoolGpus(read_host(Case(gpu="GeForce GTX 1080 Ti", driver="580.95.05", host="kubernetes")))},
 )
 CONTAINER = {"image": CUDA_13, "resources": {"limits": {"nvidia.com/gpu": 1}}}
 TEMPLATE = {"spec": {"containers": [CONTAINER]}}

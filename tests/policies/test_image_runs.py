@@ -14,7 +14,7 @@ import pytest
 sys.path.insert(0, str(Path(__file__).parent))  # for image_facts.py: folders of tests are no packages here
 from image_facts import REGISTRY, contents, reference
 
-from compat import Case
+from compat import Case, read_host
 from fleet.courses import Usage
 from fleet.nodes import Node
 from fleet.pools import PoolGpus
@@ -42,7 +42,10 @@ def site(pools: Mapping[str, tuple[str, str]], **more: Any) -> Site:
         nodes=tuple(node(f"node-{pool}", pool) for pool in pools),
         allowed_registries=("docker.io", "registry.example.edu"),
         own_registry=REGISTRY,
-        gpus={pool: PoolGpus(Case(gpu=gpu, driver=driver, host="kubernetes")) for pool, (gpu, driver) in pools.items()},
+        gpus={
+            pool: PoolGpus(read_host(Case(gpu=gpu, driver=driver, host="kubernetes")))
+            for pool, (gpu, driver) in pools.items()
+        },
         **more,
     )
 

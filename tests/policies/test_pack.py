@@ -27,7 +27,7 @@ from pulumi_policy.proxy import UNKNOWN_ARRAY_VALUE, UNKNOWN_NUMBER_VALUE, UNKNO
 sys.path.insert(0, str(Path(__file__).parent))  # for image_facts.py: folders of tests are no packages here
 from image_facts import contents
 
-from compat import Case
+from compat import Case, read_host
 from fleet.labels import ALWAYS_DISCOVERED
 from fleet.machines import Machine
 from fleet.nodes import Node
@@ -123,7 +123,7 @@ def test_each_rule_says_of_what_it_cannot_prove_in_the_same_words_that_it_could_
         },
     }
     foreign = {"spec": {"containers": [{"image": FOREIGN, "resources": {"limits": {"nvidia.com/gpu": 1}}}]}}
-    gpus = {"gtx1070ti": PoolGpus(Case(gpu="GTX 1070 Ti", driver="418.88", host="kubernetes"))}
+    gpus = {"gtx1070ti": PoolGpus(read_host(Case(gpu="GTX 1070 Ti", driver="418.88", host="kubernetes")))}
     site = replace(site, gpus=gpus)
     unproved = frozenset({Level.UNPROVED})
     said = [

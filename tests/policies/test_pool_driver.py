@@ -6,7 +6,7 @@ import datetime as dt
 
 import pytest
 
-from compat import Case
+from compat import Case, read_host
 from fleet.pools import PoolGpus
 from policies.finding import Level
 from policies.judging import evaluate
@@ -17,7 +17,7 @@ def said(level: Level, today: dt.date = dt.date(2026, 11, 21), **pools: Case) ->
     where = Site(
         nodes=(),
         allowed_registries=(),
-        gpus={name: PoolGpus(case) for name, case in pools.items()},
+        gpus={name: PoolGpus(read_host(case)) for name, case in pools.items()},
         today=today,
     )
     found = evaluate("pulumi:pulumi:Stack", "s", {}, where, frozenset({level}))

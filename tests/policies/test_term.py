@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime as dt
 from typing import Any
 
-from compat import Case
+from compat import Case, read_host
 from fleet.courses import Choice, Course
 from fleet.pools import PoolGpus
 from images.spec.cases import Use
@@ -37,7 +37,7 @@ def said(*courses: Course, cuda: str = "10.1", level: Level = Level.REFUSE) -> l
     where = Site(
         nodes=(),
         allowed_registries=(),
-        gpus={pool: PoolGpus(Case(gpu=gpu, driver="418.88")) for pool, gpu in POOLS.items()},
+        gpus={pool: PoolGpus(read_host(Case(gpu=gpu, driver="418.88"))) for pool, gpu in POOLS.items()},
         room={"gtx": 80, "rtx": 32},
         courses=courses,
         uses_of=lambda _: (Use("server", None, Case(cuda=cuda)),),

@@ -13,7 +13,7 @@ import pytest
 sys.path.insert(0, str(Path(__file__).parent))  # for shown.py: folders of tests are no packages here
 from shown import DIGEST, REFUSED, UNKNOWN, UNPROVED, shown, texts
 
-from compat import Case
+from compat import Case, read_host
 from fleet.labels import ALWAYS_DISCOVERED, DISCOVERED_PREFIXES
 from fleet.nodes import Node
 from fleet.pools import PoolGpus
@@ -36,8 +36,8 @@ SITE = Site(
     coverage=Coverage.WITH_GPUS,
     allowed_registries=("docker.io",),
     gpus={
-        "gtx": PoolGpus(Case(gpu="GeForce GTX 1080 Ti", driver="580.95.05", host="kubernetes")),
-        "rtx": PoolGpus(Case(gpu="GeForce RTX 2080 Ti", driver="580.95.05", host="kubernetes")),
+        "gtx": PoolGpus(read_host(Case(gpu="GeForce GTX 1080 Ti", driver="580.95.05", host="kubernetes"))),
+        "rtx": PoolGpus(read_host(Case(gpu="GeForce RTX 2080 Ti", driver="580.95.05", host="kubernetes"))),
     },
 )
 

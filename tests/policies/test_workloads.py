@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from compat import Case
+from compat import Case, read_host
 from fleet.nodes import Node
 from fleet.pools import PoolGpus
 from fleet.unknown import UNKNOWN
@@ -24,7 +24,7 @@ AMOUNTS = {"cpu": Decimal(32), "memory": Decimal(64 * 1024**3), "nvidia.com/gpu"
 SITE = Site(
     nodes=(Node("n01", "gtx", {"gpu-commons.org/pool": "gtx"}, [TAINT], AMOUNTS),),
     allowed_registries=("docker.io",),
-    gpus={"gtx": PoolGpus(Case(gpu="GeForce GTX 1080 Ti", driver="418.88", host="kubernetes"))},
+    gpus={"gtx": PoolGpus(read_host(Case(gpu="GeForce GTX 1080 Ti", driver="418.88", host="kubernetes")))},
 )
 
 
