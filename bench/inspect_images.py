@@ -27,9 +27,9 @@ from pathlib import Path
 from typing import Any
 
 from images.inspection.judge import judge
-from images.inspection.opening import read_reference
+from images.inspection.opening import registry_image
 from images.inspection.reading import inspect
-from images.inspection.registry import Session
+from images.inspection.session import Session
 
 MANIFEST = "application/vnd.oci.image.manifest.v1+json"
 INDEX = "application/vnd.oci.image.index.v1+json"
@@ -87,7 +87,7 @@ def many(host: str, references: int) -> None:
     """So many references at once, without their layers."""
     began = time.monotonic()
     with Session() as session, ThreadPoolExecutor(16) as pool:
-        sources = [session.image(read_reference(f"{host}/bench/small-{number}:1")) for number in range(references)]
+        sources = [registry_image(session, f"{host}/bench/small-{number}:1") for number in range(references)]
         found = list(pool.map(inspect, sources))
         tell(
             f"{len({each.contents.digest for each in found})} references in parallel, no layers",
@@ -100,7 +100,7 @@ def deep(reference: str) -> None:
     """A reference with all its layers."""
     began = time.monotonic()
     with Session() as session:
-        found = inspect(session.image(read_reference(reference)), deep=True)
+        found = inspect(registry_image(session, reference), deep=True)
         contents = found.contents.deep
         if contents is None:
             raise SystemExit("the layers were not read")

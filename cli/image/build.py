@@ -23,7 +23,7 @@ from images.build.building import Check, Destination, Kind, Order, Packing, buil
 from images.build.buildkit import BuildError, NoBuilderError, find_client
 from images.inspection.faults import InspectError
 from images.inspection.layouts import DockerArchive, OciLayout
-from images.inspection.opening import open_session, read_reference
+from images.inspection.opening import open_session, registry_image
 from images.inspection.reading import Inspected, inspect
 from images.inspection.store import Store, store_folder
 from images.references import ImageReference
@@ -235,8 +235,7 @@ def _read_back(destination: Destination, digest: str) -> Inspected:
         return inspect(DockerArchive(Path(destination.place)), deep=True, store=store)
     pushed = f"{destination.place}@{digest}"
     with open_session(os.environ, with_login=True, connections=4) as session:
-        image = session.image(read_reference(pushed), pushed)
-        return inspect(image, deep=True, pinned=digest, store=store)
+        return inspect(registry_image(session, pushed), deep=True, pinned=digest, store=store)
 
 
 @contextmanager

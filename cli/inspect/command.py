@@ -138,7 +138,7 @@ def wanted_images(  # noqa: PLR0913, PLR0917 - the four kinds
 ) -> Iterator[Wanted]:
     """Every image that was named, not read yet. Raises InspectError for a name that cannot be one."""
     from images.inspection.layouts import DockerArchive, OciLayout  # noqa: PLC0415
-    from images.inspection.opening import open_session, read_platform, read_reference  # noqa: PLC0415
+    from images.inspection.opening import open_session, read_platform, registry_image  # noqa: PLC0415
     from images.inspection.reading import inspect as read_image  # noqa: PLC0415
     from images.inspection.sif import inspect_sif  # noqa: PLC0415
     from images.inspection.store import Store, store_folder  # noqa: PLC0415
@@ -153,8 +153,8 @@ def wanted_images(  # noqa: PLR0913, PLR0917 - the four kinds
 
     if references:
         session = stack.enter_context(open_session(os.environ, with_login=not choices.anonymous, connections=_AT_ONCE))
-        for text, reference in [(text, read_reference(text)) for text in references]:
-            yield Wanted(text, reader(session.image(reference, text), reference.digest or ""))
+        for image in [registry_image(session, text) for text in references]:
+            yield Wanted(image.name, reader(image, image.reference.digest or ""))
     for text in layouts:
         yield Wanted(text, reader(OciLayout.parse(text)))
     for text in archives:

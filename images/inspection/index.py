@@ -15,7 +15,7 @@ from typing import Any, Final
 import httpx
 
 from images.inspection.faults import InspectError
-from images.inspection.registry import Session
+from images.inspection.session import Session
 from images.spec.wheels import Wanted, WheelSize, best_wheel
 
 DEFAULT_INDEX: Final = "https://pypi.org/simple"

@@ -12,7 +12,8 @@ from images.inspection.manifest import Platform
 from images.references import ImageReference
 
 if TYPE_CHECKING:
-    from images.inspection.registry import Session
+    from images.inspection.registry import RegistryImage
+    from images.inspection.session import Session
 
 
 def read_reference(text: str) -> ImageReference:
@@ -24,6 +25,13 @@ def read_reference(text: str) -> ImageReference:
         return ImageReference.parse(given)
     except ValueError as error:
         raise InspectError(text or '""', str(error), _advice(given)) from None
+
+
+def registry_image(session: Session, text: str) -> RegistryImage:
+    """The image of a registry that a reference names; raises InspectError. Nothing is asked yet."""
+    from images.inspection.registry import RegistryImage  # noqa: PLC0415 - archives need no network library
+
+    return RegistryImage(session, read_reference(text), text)
 
 
 def _advice(text: str) -> str:
@@ -58,7 +66,7 @@ def open_session(
 
     `within_s` is for questions whose answer is not worth a wait: one try, that long.
     """
-    from images.inspection.registry import Patience, Session  # noqa: PLC0415 - archives need no network library
+    from images.inspection.session import Patience, Session  # noqa: PLC0415 - archives need no network library
 
     patience = Patience() if within_s is None else Patience(attempts=1, total_s=within_s, read_s=within_s)
     if not with_login:

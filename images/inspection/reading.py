@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, fields, replace
 from typing import Any, Final, Protocol, TypeVar
@@ -108,7 +108,7 @@ def inspect(  # noqa: PLR0913 - each is a choice of its own
     check_platform(name, str(config.platform), wanted)
     contents = _plain(digest, document, top, config)
     if deep:
-        contents = _with_layers(contents, read_layers(source, top, store, tell))
+        contents = replace(contents, deep=read_layers(source, top, store, tell))
     if store is not None:
         store.keep(contents)
         if published:
@@ -284,7 +284,7 @@ def with_version(library: Library, packages: tuple[Package, ...]) -> Library:
         return library
     for package in packages:
         if package.kind == "wheel" and package.path.startswith(f"{top}/") and re.fullmatch(form, package.name):
-            return facts.Library(library.name, package.version, library.path, library.layer, library.size)
+            return replace(library, version=package.version)
     return library
 
 
@@ -314,31 +314,24 @@ def _plain(digest: str, document: Document, manifest: Manifest, config: Config) 
 
 def _settings(config: Config) -> Settings:
     process = config.config
-    given = [(key, value) for key, _, value in (line.partition("=") for line in process.env)]
-    env = tuple((key, hide(key, value)) for key, value in given)
-    labels = tuple((key, hide(key, value)) for key, value in sorted(process.labels.items()))
-    hidden = [key for key, value in (*given, *process.labels.items()) if hide(key, value) != value]
-    return Settings(
-        env=env,
-        labels=labels,
+    env = [(key, value) for key, _, value in (line.partition("=") for line in process.env)]
+    return settings_of(
+        env,
+        process.labels,
         user=process.user or "",
         entry_point=hide_in_words(process.entrypoint),
         command=hide_in_words(process.cmd),
         folder=process.working_dir or "",
-        secrets=tuple(hidden),
     )
 
 
-def _with_layers(contents: ImageContents, deep: Contents) -> ImageContents:
-    return ImageContents(
-        version=contents.version,
-        digest=contents.digest,
-        media_type=contents.media_type,
-        platform=contents.platform,
-        created=contents.created,
-        layers=contents.layers,
-        settings=contents.settings,
-        deep=deep,
+def settings_of(env: Sequence[tuple[str, str]], labels: Mapping[str, str], **others: Any) -> Settings:
+    """Settings without secrets. `others` are fields that have none."""
+    return Settings(
+        env=tuple((key, hide(key, value)) for key, value in env),
+        labels=tuple((key, hide(key, value)) for key, value in sorted(labels.items())),
+        secrets=tuple(key for key, value in (*env, *labels.items()) if hide(key, value) != value),
+        **others,
     )
 
 

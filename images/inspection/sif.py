@@ -16,12 +16,19 @@ from pathlib import Path
 from typing import Any, BinaryIO, Final
 
 from images.inspection import facts, limits
-from images.inspection.facts import ImageContents, Settings
+from images.inspection.facts import ImageContents
 from images.inspection.faults import InspectError
 from images.inspection.layers import Volume
 from images.inspection.manifest import Platform
-from images.inspection.reading import DEFAULT_PLATFORM, Finders, Inspected, check_platform, contents_of, read_entry
-from images.inspection.secrets import hide
+from images.inspection.reading import (
+    DEFAULT_PLATFORM,
+    Finders,
+    Inspected,
+    check_platform,
+    contents_of,
+    read_entry,
+    settings_of,
+)
 from images.inspection.squashfs import Squashfs, SquashfsError
 from images.inspection.store import Store
 from images.inspection.tree import Tree
@@ -87,7 +94,12 @@ def _inspect(name: str, file: BinaryIO, wanted: Platform, store: Store | None, *
         platform=platform,
         created=created,
         layers=(layer,),
-        settings=_settings(_labels(file, objects), dict(_environment(system))),
+        settings=settings_of(
+            list(dict(_environment(system)).items()),
+            _labels(file, objects),
+            user="whoever starts it",
+            entry_point=("/.singularity.d/runscript",),
+        ),
         deep=_read_files(name, system, partition.size) if deep else None,
     )
     if store is not None:
@@ -146,16 +158,6 @@ def _environment(system: Squashfs) -> Iterator[tuple[str, str]]:
         for key, value in _EXPORT.findall(text):
             match = _DEFAULTED.match(value.strip())
             yield key, match[1] if match else value.strip().strip("\"'")
-
-
-def _settings(labels: dict[str, str], env: dict[str, str]) -> Settings:
-    return Settings(
-        env=tuple((key, hide(key, value)) for key, value in env.items()),
-        labels=tuple((key, hide(key, value)) for key, value in sorted(labels.items())),
-        user="whoever starts it",
-        entry_point=("/.singularity.d/runscript",),
-        secrets=tuple(key for key, value in (*env.items(), *labels.items()) if hide(key, value) != value),
-    )
 
 
 def _read_files(name: str, system: Squashfs, packed: int) -> facts.Contents:

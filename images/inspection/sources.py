@@ -38,13 +38,19 @@ class Budget:
 
     def gather(self, pieces: Iterable[bytes]) -> bytes:
         """All pieces as one; raises InspectError as soon as they are too many."""
-        parts = []
-        for piece in pieces:
-            self._left -= len(piece)
-            if self._left < 0:
-                raise too_big(self._name)
-            parts.append(piece)
-        return b"".join(parts)
+        content = gathered(pieces, self._left, too_big(self._name))
+        self._left -= len(content)
+        return content
+
+
+def gathered(pieces: Iterable[bytes], most: int, too_much: InspectError) -> bytes:
+    """All pieces as one; raises `too_much` as soon as they are more than `most` bytes."""
+    content = bytearray()
+    for piece in pieces:
+        content += piece
+        if len(content) > most:
+            raise too_much
+    return bytes(content)
 
 
 def too_big(name: str) -> InspectError:

@@ -49,7 +49,7 @@ class Squashfs:
         self._file = file
         self._offset = offset
         fields = _SUPERBLOCK.unpack(self._at(0, _SUPERBLOCK.size))
-        magic, self.inodes, _, self._block, self._fragments, kind, log, _, _, major, _ = fields[:11]
+        magic, _, _, self._block, self._fragments, kind, log, _, _, major, _ = fields[:11]
         self._root, _, _, _, self._inode_table, self._folder_table, self._fragment_table, _ = fields[11:]
         if magic != _MAGIC or major != 4 or self._block > _LARGEST_BLOCK or 1 << log != self._block:
             raise SquashfsError("has a partition that is no squashfs 4.0")

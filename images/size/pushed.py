@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from images.inspection.facts import ImageContents
 from images.inspection.faults import InspectError
 from images.inspection.manifest import Platform
-from images.inspection.opening import open_session, read_reference
+from images.inspection.opening import open_session, registry_image
 from images.inspection.reading import DEFAULT_PLATFORM, from_store, inspect
 from images.inspection.store import Store, store_folder
 from images.size.estimate import Size
@@ -20,11 +20,10 @@ _ASKED_WITHIN_S = 3.0  # a preview does not wait for a registry that is slow or 
 
 def read_pushed(reference: str, environment: Mapping[str, str] = os.environ) -> ImageContents:
     """All that is known of `repository@digest`, with the user's own credentials. Raises InspectError."""
-    parsed = read_reference(reference)
     with open_session(environment, with_login=True, connections=4) as session:
-        image = session.image(parsed, reference)
+        image = registry_image(session, reference)
         store = Store(store_folder(environment))
-        return inspect(image, deep=True, pinned=parsed.digest or "", store=store).contents
+        return inspect(image, deep=True, pinned=image.reference.digest or "", store=store).contents
 
 
 def known(reference: str, environment: Mapping[str, str] = os.environ) -> ImageContents | None:
@@ -49,9 +48,8 @@ def size_of_tag(reference: str, environment: Mapping[str, str] = os.environ) -> 
     Reads manifest and config, no layer. Where the layers were read before, on this machine, the facts are used.
     """
     try:
-        parsed = read_reference(reference)
         with open_session(environment, with_login=True, connections=1, within_s=_ASKED_WITHIN_S) as session:
             store = Store(store_folder(environment))
-            return size_of(inspect(session.image(parsed, reference), store=store).contents)
+            return size_of(inspect(registry_image(session, reference), store=store).contents)
     except InspectError:
         return None

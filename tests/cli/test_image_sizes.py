@@ -14,7 +14,7 @@ import pytest
 from click.testing import Result
 
 from images.inspection import opening
-from images.inspection.registry import Patience, Session
+from images.inspection.session import Patience, Session
 from images.spec.load import load_sizes, load_spec
 from images.spec.wheels import SIZES_FILE
 

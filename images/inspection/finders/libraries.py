@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from typing import Final
 
 from images.inspection.facts import DriverPart, Library
@@ -75,5 +76,4 @@ class _Nccl:
             self._rest = data[-_KEEP:]
 
     def end(self) -> None:
-        known = self._library
-        self._found.append(Library(known.name, self._version or known.version, known.path, known.layer, known.size))
+        self._found.append(replace(self._library, version=self._version or self._library.version))

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from images.inspection.credentials import Login
-from images.inspection.opening import read_platform, read_reference
+from images.inspection.opening import read_platform, registry_image
 from images.inspection.reading import Inspected, inspect
-from images.inspection.registry import Patience, Session
+from images.inspection.session import Patience, Session
 from images.inspection.store import Store
 
 sys.path.insert(0, str(Path(__file__).parent))  # folders of tests are no packages here
@@ -52,9 +52,8 @@ def read(patience: Patience) -> Iterator[Read]:
     ) -> Inspected:
         session = Session(find_login=login, patience=patience)
         sessions.append(session)
-        reference = read_reference(text)
-        source = session.image(reference, text)
-        pinned = reference.digest or ""
+        source = registry_image(session, text)
+        pinned = source.reference.digest or ""
         return inspect(source, wanted=read_platform(platform), deep=deep, pinned=pinned, store=store)
 
     yield call

@@ -19,9 +19,10 @@ import pytest
 from images.inspection.authorisation import read_challenges
 from images.inspection.credentials import Login, find_login
 from images.inspection.faults import InspectError
-from images.inspection.opening import read_reference
+from images.inspection.opening import read_reference, registry_image
 from images.inspection.reading import Inspected, inspect
-from images.inspection.registry import Patience, Session, retry_after_s
+from images.inspection.refusals import retry_after_s
+from images.inspection.session import Patience, Session
 from images.inspection.store import Store
 
 sys.path.insert(0, str(Path(__file__).parent))
@@ -146,7 +147,7 @@ def test_many_threads_ask_for_one_token(registry: Registry, tiny: Image, patienc
     registry.auth = "bearer"
     reference = registry.push(tiny)
     with Session(patience=patience) as session, ThreadPoolExecutor(8) as pool:
-        sources = [session.image(read_reference(reference)) for _ in range(16)]
+        sources = [registry_image(session, reference) for _ in range(16)]
         found = list(pool.map(inspect, sources))
     assert len({each.contents.digest for each in found}) == 1
     assert registry.issued == 1
@@ -282,7 +283,7 @@ def test_a_registry_that_says_nothing_is_given_up(registry: Registry, tiny: Imag
     registry.fail("/manifests/*", Fault(wait_s=1.0))
     impatient = Patience(attempts=2, first_wait_s=0.01, longest_wait_s=0.02, read_s=0.2)
     with Session(patience=impatient) as session, pytest.raises(InspectError, match="does not answer"):
-        inspect(session.image(read_reference(reference)))
+        inspect(registry_image(session, reference))
 
 
 def test_a_host_that_is_not_there_is_named(read: Read) -> None:
@@ -451,9 +452,9 @@ def test_a_host_that_cannot_be_is_told(read: Read) -> None:
 
 def test_docker_hub_has_its_own_host_and_library() -> None:
     with Session() as session:
-        image_ = session.image(read_reference("debian:12"))
+        image_ = registry_image(session, "debian:12")
         assert image_._base == "https://registry-1.docker.io/v2/library/debian"  # noqa: SLF001
-        assert session.image(read_reference("docker://index.docker.io/nvidia/cuda"))._base.endswith("/nvidia/cuda")  # noqa: SLF001
+        assert registry_image(session, "docker://index.docker.io/nvidia/cuda")._base.endswith("/nvidia/cuda")  # noqa: SLF001
 
 
 # Credentials
