@@ -18,20 +18,13 @@ from typing import Any, BinaryIO, Final
 from images.inspection import facts, limits
 from images.inspection.facts import ImageContents
 from images.inspection.faults import InspectError
-from images.inspection.layers import Volume
 from images.inspection.manifest import Platform
-from images.inspection.reading import (
-    DEFAULT_PLATFORM,
-    Finders,
-    Inspected,
-    check_platform,
-    contents_of,
-    read_entry,
-    settings_of,
-)
+from images.inspection.reading import DEFAULT_PLATFORM, Finders, Inspected, check_platform, read_entry, settings_of
+from images.inspection.seen import contents_of
 from images.inspection.squashfs import Squashfs, SquashfsError
 from images.inspection.store import Store
 from images.inspection.tree import Tree
+from images.inspection.unpacking import Volume
 
 _HEADER: Final = struct.Struct("<32s10s3s3s16s8q")
 _DESCRIPTOR: Final = struct.Struct("<i?IIIqqqqqqq128s384s")

@@ -6,7 +6,8 @@ import functools
 from collections.abc import Iterator
 
 from images.inspection.facts import ImageContents
-from images.inspection.judge import Remark, judge
+from images.inspection.judge import judge
+from images.inspection.remarks import Remark
 from images.size.estimate import amount
 from policies.finding import Finding, Level
 from policies.model import Rule, Site, Workload

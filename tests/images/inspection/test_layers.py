@@ -20,12 +20,13 @@ from hypothesis import strategies as st
 from images.inspection import limits
 from images.inspection.facts import VERSION
 from images.inspection.faults import InspectError
-from images.inspection.layers import Entry, Volume, entries
+from images.inspection.layers import Entry, entries
 from images.inspection.layouts import OciLayout
 from images.inspection.manifest import Descriptor
 from images.inspection.reading import inspect
 from images.inspection.store import Store
 from images.inspection.tree import Tree
+from images.inspection.unpacking import Volume
 
 sys.path.insert(0, str(Path(__file__).parent))
 from made import digest, image, packed, tar, write_layout
