@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -18,6 +18,7 @@ from policies.host_paths import DEVICE_PLUGINS, chooses_gpus, of_volume, plain
 from policies.model import Site, Workload
 from policies.pod_images import pod_images
 from policies.privileges import enters, host_processes, privileges
+from policies.shapes import at, items, some
 from policies.visibility import VISIBILITY_VARIABLES, VISIBLE_DEVICES, is_hiding
 from policies.workloads import asks_for_gpus, asks_somewhere, containers
 
@@ -93,8 +94,8 @@ def _who_may(workload: Workload, site: Site) -> str:
     """What to write where a DaemonSet has an image of the site's daemons, and is none of those that it is for."""
     daemon = workload.daemon
     for each in containers(workload.pod):
-        image = each.spec.get("image") if each.spec is not UNKNOWN else UNKNOWN
-        if daemon and site.runtime_daemons_key and image in site.runtime_daemons:
+        image = at(each.spec, "image")
+        if daemon and site.runtime_daemons_key and isinstance(image, str) and image in site.runtime_daemons:
             row = f"{site.runtime_daemons_key}: {{{daemon.namespace}/{daemon.name}: {image}}}"
             return f"Name it, if it is a daemon of the site that may see every GPU: {row}."
     return ""
@@ -144,18 +145,18 @@ def _variables(path: str, container: Mapping[str, Any]) -> Iterator[Finding]:
         return
     if container.get("envFrom"):
         yield Finding(f"{path}.envFrom may set a visibility variable: what it names is not read", Level.UNPROVED)
-    for entry in _list(env):
-        if entry is UNKNOWN or entry.get("name") is UNKNOWN:
+    for entry in items(env):
+        name, value = at(entry, "name"), at(entry, "value")
+        if name is UNKNOWN:
             yield Finding(f"{path}.env has an entry that is not known yet", Level.UNPROVED)
-        elif isinstance(entry.get("name"), str) and entry["name"] in VISIBILITY_VARIABLES:
-            yield from _variable(path, entry)
+        elif isinstance(name, str) and name in VISIBILITY_VARIABLES:
+            yield from _variable(path, name, value, is_given_elsewhere=bool(at(entry, "valueFrom")))
 
 
-def _variable(path: str, entry: Mapping[str, Any]) -> Iterator[Finding]:
-    name, value = entry["name"], entry.get("value")
+def _variable(path: str, name: str, value: Any, *, is_given_elsewhere: bool) -> Iterator[Finding]:
     if value is UNKNOWN:
         yield Finding(f"{path}.env.{name} is not known yet", Level.UNPROVED)
-    elif entry.get("valueFrom") or not is_hiding(value, VISIBILITY_VARIABLES[name]):
+    elif is_given_elsewhere or not is_hiding(value, VISIBILITY_VARIABLES[name]):
         # The value may come from a Secret: it is not repeated.
         why = "the device plugin sets it" if name == VISIBLE_DEVICES else "a program sees the GPUs that it was given"
         yield Finding(f"{path}.env.{name} chooses GPUs past the scheduler; {why}")
@@ -163,26 +164,17 @@ def _variable(path: str, entry: Mapping[str, Any]) -> Iterator[Finding]:
 
 def _hides(container: Mapping[str, Any]) -> bool | None:
     """Whether it keeps itself from seeing GPUs; None where that is not known yet. The last of equal names counts."""
-    env = container.get("env")
-    entries = [] if env is UNKNOWN else _list(env)
-    unread = env is UNKNOWN or any(entry is UNKNOWN or entry.get("name") is UNKNOWN for entry in entries)
-    values = [entry.get("value") for entry in entries if entry is not UNKNOWN and entry.get("name") == VISIBLE_DEVICES]
-    if unread or UNKNOWN in values:
+    entries = items(container.get("env"))
+    values = [at(entry, "value") for entry in entries if at(entry, "name") == VISIBLE_DEVICES]
+    if UNKNOWN in values or any(at(entry, "name") is UNKNOWN for entry in entries):
         return None
     return bool(values) and is_hiding(values[-1])
 
 
 def _images(pod: Mapping[str, Any], volume: Any = None) -> list[Any]:
     """Of all containers, or of those that mount a volume where some do; UNKNOWN where that is not known yet."""
-    found = [
-        (UNKNOWN, UNKNOWN) if each.spec is UNKNOWN else (each.spec.get("image"), each.spec.get("volumeMounts"))
-        for each in containers(pod)
-    ]
-    mounting = [
-        image
-        for image, mounts in found
-        if mounts is UNKNOWN or any(each is UNKNOWN or each.get("name") in (volume, UNKNOWN) for each in _list(mounts))
-    ]
+    found = [(at(each.spec, "image"), items(at(each.spec, "volumeMounts"))) for each in containers(pod)]
+    mounting = [image for image, mounts in found if any(at(each, "name") in (volume, UNKNOWN) for each in mounts)]
     return mounting if volume is not None and mounting else [image for image, _ in found]
 
 
@@ -193,19 +185,15 @@ def _device_paths(workload: Workload) -> Iterator[Finding]:
     if volumes is UNKNOWN:
         yield Finding("volumes are not known yet: one may reach the devices of the node", Level.UNPROVED)
         return
-    for index, volume in enumerate(_list(volumes)):
-        written = None if volume is UNKNOWN else _is_written(volume.get("name"), pod)
-        images = _images(pod, None if volume is UNKNOWN else volume.get("name"))
-        yield from _let_through(
-            of_volume(f"volumes[{index}]", volume, is_written=written), _exemption(workload, images)
-        )
+    for index, volume in enumerate(items(volumes)):
+        name = at(volume, "name")
+        found = of_volume(f"volumes[{index}]", volume, is_written=_is_written(name, pod))
+        yield from _let_through(found, _exemption(workload, _images(pod, None if volume is UNKNOWN else name)))
 
 
 def _gives(pod: Mapping[str, Any]) -> Iterator[Finding]:
     """A device plugin that gives GPUs out under another name."""
-    volumes = pod.get("volumes")
-    sources = [each.get("hostPath") for each in ([] if volumes is UNKNOWN else _list(volumes)) if each is not UNKNOWN]
-    paths = [each.get("path") for each in sources if isinstance(each, Mapping)]
+    paths = [at(each, "hostPath", "path") for each in items(pod.get("volumes"))]
     if DEVICE_PLUGINS not in {plain(each) for each in paths if isinstance(each, str)}:
         return
     for path, spec in ((each.path, each.spec) for each in containers(pod)):
@@ -228,23 +216,19 @@ def _bound(pod: Mapping[str, Any]) -> Iterator[Finding]:
 
 def _is_written(name: Any, pod: Mapping[str, Any]) -> bool | None:
     """Whether some container may write to the volume; None where that is not known yet."""
-    answers: set[bool | None] = {False}
-    for each in containers(pod):
-        mounts = UNKNOWN if each.spec is UNKNOWN else each.spec.get("volumeMounts")
-        for mount in [UNKNOWN] if mounts is UNKNOWN else _list(mounts):
-            if mount is UNKNOWN or UNKNOWN in (mount.get("name"), name):
-                answers.add(None)
-            elif mount.get("name") == name:
-                reads = mount.get("readOnly")
-                answers.add(None if reads is UNKNOWN else reads is not True)
-    return True if True in answers else None if None in answers else False
+    mounts = [mount for each in containers(pod) for mount in items(at(each.spec, "volumeMounts"))]
+    found = [(at(mount, "name"), at(mount, "readOnly")) for mount in mounts]
+    return some(
+        None if UNKNOWN in (mounted, name, reads) else reads is not True
+        for mounted, reads in found
+        if UNKNOWN in (mounted, name) or mounted == name
+    )
 
 
 def _mounts(path: str, container: Mapping[str, Any]) -> Iterator[Finding]:
     """Places in a container whose name says which GPUs it gets."""
-    mounts = container.get("volumeMounts")
-    for index, mount in enumerate([UNKNOWN] if mounts is UNKNOWN else _list(mounts)):
-        where = mount if mount is UNKNOWN else mount.get("mountPath")
+    for index, mount in enumerate(items(container.get("volumeMounts"))):
+        where = at(mount, "mountPath")
         if where is UNKNOWN:
             yield Finding(f"{path}.volumeMounts[{index}] is not known yet: its place may name GPUs", Level.UNPROVED)
         elif isinstance(where, str) and chooses_gpus(where):
@@ -264,11 +248,4 @@ def _shown_by_default(path: str, container: Mapping[str, Any], workload: Workloa
 
 def _names(container: Mapping[str, Any]) -> set[Any]:
     """Of its own variables."""
-    named = (entry.get("name") for entry in _list(container.get("env")) if entry is not UNKNOWN)
-    return {name for name in named if name is UNKNOWN or isinstance(name, str)}
-
-
-def _list(found: Any) -> list[Any]:
-    """Mappings and unknowns of a list; what has another shape is the API server's to refuse."""
-    is_list = isinstance(found, Sequence) and not isinstance(found, str)
-    return [each for each in found if each is UNKNOWN or isinstance(each, Mapping)] if is_list else []
+    return {name for entry in items(container.get("env")) if isinstance(name := at(entry, "name"), str)}

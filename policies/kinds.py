@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from fleet.unknown import UNKNOWN, Unknown
+from fleet.unknown import Unknown
+from policies.shapes import items
 
 PREFIX: Final = "kubernetes:"
 
@@ -40,8 +41,4 @@ def objects(kind: Kind, inputs: Mapping[str, Any]) -> Iterator[tuple[int, Mappin
     if not kind.is_list:
         yield 0, inputs
         return
-    items = inputs.get("items")
-    listed = items if isinstance(items, Sequence) and not isinstance(items, str) else [UNKNOWN] * (items is UNKNOWN)
-    for index, each in enumerate(listed):
-        if each is UNKNOWN or isinstance(each, Mapping):
-            yield index, each
+    yield from enumerate(items(inputs.get("items")))

@@ -13,6 +13,7 @@ from policies.finding import Finding, Level
 from policies.host_paths import of_volume
 from policies.kinds import kind_of, objects
 from policies.model import Coverage, Site
+from policies.shapes import at, items, object_name, text
 
 # Labels that say which GPUs a node has: those of feature discovery and of the stack.
 _ABOUT_GPUS: Final = (NVIDIA_PREFIX, OWN_PREFIX)
@@ -41,11 +42,9 @@ def opens(token: str) -> bool:
 
 def called(token: str, name: str, inputs: Mapping[str, Any]) -> str:
     """As a person knows it: PersistentVolume scratch."""
-    metadata = inputs.get("metadata")
-    parts = [metadata.get("namespace"), metadata.get("name")] if isinstance(metadata, Mapping) else []
     kind = kind_of(token)
     known = f"{kind.name}{'Patch' * (kind.name == 'Node' and kind.is_patch)}" if kind else token
-    return f"{known} {'/'.join(part for part in parts if isinstance(part, str) and part) or name}"
+    return f"{known} {object_name(name, inputs)}"
 
 
 def _volume(_: str, inputs: Mapping[str, Any], __: Site) -> Iterator[Finding]:
@@ -59,21 +58,19 @@ def _claim(_: str, inputs: Mapping[str, Any], __: Site) -> Iterator[Finding]:
 
 
 def _claim_template(_: str, inputs: Mapping[str, Any], __: Site) -> Iterator[Finding]:
-    spec = inputs.get("spec")
-    yield from _requests(spec.get("spec") if isinstance(spec, Mapping) else spec, "spec.spec")
+    yield from _requests(at(inputs, "spec", "spec"), "spec.spec")
 
 
 def _requests(spec: Any, path: str) -> Iterator[Finding]:
     """Source: kubernetes/api resource/v1 types.go, DeviceRequest; before v1beta2 its fields stood beside its name."""
-    devices = spec.get("devices") if isinstance(spec, Mapping) else spec
-    requests = devices.get("requests") if isinstance(devices, Mapping) else devices
+    requests = at(spec, "devices", "requests")
     if requests is UNKNOWN:
         yield Finding(f"{path}.devices.requests is not known yet: one may ask for adminAccess", Level.UNPROVED)
-    for index, each in enumerate(_list(requests)):
+        return
+    for index, each in enumerate(items(requests)):
         where = f"{path}.devices.requests[{index}]"
-        request = each.get("exactly", each) if isinstance(each, Mapping) else each
-        access = request.get("adminAccess") if isinstance(request, Mapping) else request
-        of = request.get("deviceClassName") if isinstance(request, Mapping) else UNKNOWN
+        request = each if each is UNKNOWN else each.get("exactly", each)
+        access, of = at(request, "adminAccess"), at(request, "deviceClassName")
         if access is UNKNOWN:
             yield Finding(f"whether {where} asks for adminAccess is not known yet", Level.UNPROVED)
         elif access is True and isinstance(of, str) and ("nvidia" in of or "gpu" in of):
@@ -88,19 +85,16 @@ def _requests(spec: Any, path: str) -> Iterator[Finding]:
 
 def _node(name: str, inputs: Mapping[str, Any], site: Site) -> Iterator[Finding]:
     """It writes the whole list of taints: who leaves the one for GPUs out removes it. Labels it writes one by one."""
-    spec, metadata = inputs.get("spec"), inputs.get("metadata")
-    taints = spec.get("taints") if isinstance(spec, Mapping) else spec
-    node_name = metadata.get("name", name) if isinstance(metadata, Mapping) else metadata
-    if node_name is not UNKNOWN and not isinstance(node_name, str):
-        node_name = name  # the API server refuses another shape
+    taints, node_name = at(inputs, "spec", "taints"), at(inputs, "metadata", "name")
+    node_name = node_name if node_name is UNKNOWN else text(node_name, name)
     nodes = [node for node in site.nodes if node_name in {UNKNOWN, node.name}]
-    yield from _labels(metadata.get("labels") if isinstance(metadata, Mapping) else metadata, nodes)
+    yield from _labels(at(inputs, "metadata", "labels"), nodes)
     if taints is None:
         return
     for value, taint in {_gpu_taint(node): None for node in nodes if any(_gpu_taint(node))}:
-        if taints is UNKNOWN or UNKNOWN in _list(taints):
+        if UNKNOWN in items(taints):
             yield Finding(f"whether its taints keep {GPU_RESOURCE}:{taint} is not known yet", Level.UNPROVED)
-        elif not any(_is_kept(each, taint, value) for each in _list(taints)):
+        elif not any(_is_kept(each, taint, value) for each in items(taints)):
             said = f"it removes the taint {GPU_RESOURCE}:{taint}, which keeps pods without GPUs off the node"
             yield Finding(
                 said
@@ -109,16 +103,14 @@ def _node(name: str, inputs: Mapping[str, Any], site: Site) -> Iterator[Finding]
                 Level.REFUSE if node_name is not UNKNOWN else Level.UNPROVED,
                 remedy=f"List {GPU_RESOURCE}={value}:{taint} among spec.taints.",
             )
-    if not site.nodes and site.coverage is Coverage.SOME and not any(_is_kept(each) for each in _list(taints)):
+    if not site.nodes and site.coverage is Coverage.SOME and not any(_is_kept(each) for each in items(taints)):
         yield Finding("whether it removes the taint of a node with GPUs is not known: no fleet is", Level.UNPROVED)
 
 
 def _binding(_: str, inputs: Mapping[str, Any], site: Site) -> Iterator[Finding]:
     """What a scheduler writes: a pod goes to its node whatever taints and requests say."""
-    target = inputs.get("target")
-    name = target.get("name", "") if isinstance(target, Mapping) else target
-    if name is not UNKNOWN and not isinstance(name, str):
-        name = ""
+    name = at(inputs, "target", "name")
+    name = name if name is UNKNOWN else text(name)
     bound = [node for node in site.nodes if name in {UNKNOWN, node.name} and node.amount(GPU_RESOURCE) != 0]
     if bound or (not site.nodes and site.coverage is Coverage.SOME):
         yield Finding(
@@ -163,10 +155,6 @@ def _is_kept(taint: Any, effect: str = "", value: str = "") -> bool:
     if taint.get("value") not in (value, UNKNOWN) and effect:
         return False  # a pod that tolerates another value comes in
     return not effect or taint.get("effect") in (effect, "NoExecute", UNKNOWN)
-
-
-def _list(found: Any) -> Sequence[Any]:
-    return found if isinstance(found, Sequence) and not isinstance(found, str) else ()
 
 
 _CHECKS: Final[Mapping[str, Callable[[str, Mapping[str, Any], Site], Iterator[Finding]]]] = {

@@ -6,7 +6,7 @@ Not `images.py`: the pack's own folder is first on its path, and that name is ou
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
@@ -18,6 +18,7 @@ from images.size.estimate import Size
 from images.size.measured import size_of
 from images.size.origin import Origin
 from policies.model import Planned, Site, Workload
+from policies.shapes import at, items
 from policies.workloads import containers
 
 # What is told of a pool that a value may keep the workload off.
@@ -107,7 +108,7 @@ def pod_images(workload: Workload, site: Site) -> Iterator[PodImage]:
     """The image of every container, in order, then those of volumes. Some may be the same: see `different_images`."""
     names = workload.image_names
     for number, container in enumerate(containers(workload.pod)):
-        text = container.spec if container.spec is UNKNOWN else container.spec.get("image")
+        text = at(container.spec, "image")
         path = f"{container.path}.image" if container.path.endswith("]") else container.path
         if text is UNKNOWN:
             name = names[min(number, len(names) - 1)] if names else ""
@@ -127,31 +128,24 @@ def _of_annotations(annotations: object, site: Site) -> Iterator[PodImage]:
     """Images that annotations name; of annotations that are not known yet P-GPU tells."""
     for key, text in annotations.items() if isinstance(annotations, Mapping) else ():
         if _INJECTED.search(key) and not key.startswith(OWN_PREFIX) and text:
-            path = f"annotations.{key}"
-            yield (
-                PodImage(path, None, None, "", is_own=False, contents=None)
-                if text is UNKNOWN
-                else _image(path, text, "", site)
-            )
+            yield _image(f"annotations.{key}", text, "", site)
 
 
 def _of_volumes(volumes: object, site: Site) -> Iterator[PodImage]:
     """What a volume of the kind `image` mounts; of volumes that are not known yet P-GPU tells."""
-    for index, volume in enumerate(volumes if isinstance(volumes, Sequence) and not isinstance(volumes, str) else ()):
-        source = volume.get("image") if isinstance(volume, Mapping) else None
-        driver = volume.get("csi") if isinstance(volume, Mapping) else None
-        given = driver.get("volumeAttributes") if isinstance(driver, Mapping) else None
-        if isinstance(given, Mapping) and isinstance(text := given.get("image"), str):
+    for index, volume in enumerate(items(volumes)):
+        source = None if volume is UNKNOWN else volume.get("image")
+        if isinstance(text := at(volume, "csi", "volumeAttributes", "image"), str):
             yield _image(f"volumes[{index}].csi.volumeAttributes.image", text, "", site)
         if source is UNKNOWN:
-            yield PodImage(f"volumes[{index}].image", None, None, "", is_own=False, contents=None)
+            yield _image(f"volumes[{index}].image", UNKNOWN, "", site)
         elif isinstance(source, Mapping):
-            path, text = f"volumes[{index}].image.reference", source.get("reference")
-            unknown = PodImage(path, None, None, "", is_own=False, contents=None)
-            yield unknown if text is UNKNOWN else _image(path, text, "", site)
+            yield _image(f"volumes[{index}].image.reference", source.get("reference"), "", site)
 
 
 def _image(path: str, text: object, called: str, site: Site) -> PodImage:
+    if text is UNKNOWN:
+        return PodImage(path, None, None, "", is_own=False, contents=None)
     if not isinstance(text, str) or (reference := _parsed(text)) is None:
         return PodImage(path, text if isinstance(text, str) else "", None, "", is_own=False, contents=None)
     is_own = bool(site.own_registry) and reference.is_in(site.own_registry or "")

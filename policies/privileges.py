@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import Any
 
-from fleet.unknown import UNKNOWN, Unknown
+from fleet.unknown import UNKNOWN, Unknown, mapping_at
 from policies.finding import Finding, Level
 from policies.host_paths import plain
+from policies.shapes import at, is_list, items
 
 ROOT_CAPABILITIES = {"ALL", "SYS_ADMIN"}
 # With these a container enters every process that it sees.
@@ -20,8 +21,7 @@ def is_true(value: Any) -> bool:
 
 
 def privileges(path: str, container: Mapping[str, Any]) -> Iterator[Finding]:
-    context = container.get("securityContext")
-    privileged = context.get("privileged") if isinstance(context, Mapping) else context
+    privileged = at(container, "securityContext", "privileged")
     if privileged is UNKNOWN:
         yield Finding(f"whether {path} is privileged is not known yet", Level.UNPROVED)
     elif is_true(privileged):
@@ -44,10 +44,7 @@ def enters(path: str, container: Mapping[str, Any], pod: Mapping[str, Any]) -> I
     """A container that sees the processes of the node, and may enter them: nsenter, /proc/1/root."""
     entering = sorted(ENTERING_CAPABILITIES & set(map(str, _added(container))))
     sees = ["hostPID"] if is_true(pod.get("hostPID")) else []
-    volumes = pod.get("volumes")
-    for volume in volumes if isinstance(volumes, Sequence) and not isinstance(volumes, str) else ():
-        source = volume.get("hostPath") if isinstance(volume, Mapping) else None
-        where = source.get("path") if isinstance(source, Mapping) else None
+    for where in (at(volume, "hostPath", "path") for volume in items(pod.get("volumes"))):
         sees += [f"hostPath {where}"] if isinstance(where, str) and plain(where) == "/proc" else []
     if entering and sees:
         yield Finding(
@@ -72,10 +69,6 @@ def host_processes(pod: Mapping[str, Any]) -> Iterator[Finding]:
 
 def _added(container: Mapping[str, Any]) -> list[str | Unknown]:
     """Names of the capabilities that it adds, and UNKNOWN for what is not known yet of them."""
-    context = container.get("securityContext")
-    capabilities = context.get("capabilities") if isinstance(context, Mapping) else None
-    added = capabilities.get("add") if isinstance(capabilities, Mapping) else capabilities
-    if added is UNKNOWN:
-        return [UNKNOWN]
-    listed = added if isinstance(added, Sequence) and not isinstance(added, str) else ()
+    added = at(mapping_at(container, "securityContext"), "capabilities", "add")
+    listed = [UNKNOWN] if added is UNKNOWN else added if is_list(added) else ()
     return [each if each is UNKNOWN else str(each).upper().removeprefix("CAP_") for each in listed]

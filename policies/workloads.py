@@ -12,7 +12,7 @@ from typing import Any
 from fleet.defaults import DEFAULT_START_TIMEOUT_S
 from fleet.labels import GPU_RESOURCE, GPU_TAINT, IMAGE, NVIDIA_PREFIX, POOL
 from fleet.quantities import quantity
-from fleet.unknown import UNKNOWN, Unknown
+from fleet.unknown import UNKNOWN, Unknown, mapping_at
 from kube.hub_model import DEFAULT_CPU_GUARANTEE, DEFAULT_MEMORY_GUARANTEE_GIB
 from kube.pools import one_of, required
 from kube.runtime import RUNTIME_CLASS
@@ -29,6 +29,7 @@ from policies.custom_resources import (
 )
 from policies.kinds import Kind, kind_of, objects
 from policies.model import Daemon, Workload
+from policies.shapes import at, is_list, object_name, some, text
 
 # API groups of these kinds. Another group's Job, such as Volcano's, has another shape.
 GROUPS = frozenset({"core", "apps", "extensions", "batch"})
@@ -66,7 +67,7 @@ def containers(pod: Mapping[str, Any]) -> Iterator[Container]:
         found = pod.get(kind)
         if found is UNKNOWN:
             yield Container(kind, UNKNOWN)
-        elif isinstance(found, Sequence) and not isinstance(found, str):
+        elif is_list(found):
             for index, each in enumerate(found):
                 if each is UNKNOWN or isinstance(each, Mapping):
                     yield Container(f"{kind}[{index}]", each)
@@ -74,23 +75,17 @@ def containers(pod: Mapping[str, Any]) -> Iterator[Container]:
 
 def asks_for_gpus(container: Mapping[str, Any] | Unknown) -> bool | None:
     """None where that is not known yet."""
-    if container is UNKNOWN:
+    resources = at(container, "resources")
+    if UNKNOWN in (resources, at(resources, "limits")):
         return None
-    resources = container.get("resources")
-    if resources is UNKNOWN:
+    asked = {**mapping_at(resources, "requests"), **mapping_at(resources, "limits")}
+    amounts = [amount for name, amount in asked.items() if name.startswith(NVIDIA_PREFIX)]
+    if UNKNOWN in amounts:
         return None
-    amounts = {
-        name: amount
-        for kind in ("requests", "limits")
-        for name, amount in (_mapping(resources, kind) or {}).items()
-        if name.startswith(NVIDIA_PREFIX)
-    }
-    if any(amount is UNKNOWN for amount in amounts.values()) or _mapping(resources, "limits") is None:
-        return None
-    if not all(_is_zero(amount) for amount in amounts.values()):
+    if not all(map(_is_zero, amounts)):
         return True
     # A claim names a device that its class chooses, which may be a GPU.
-    return None if isinstance(resources, Mapping) and resources.get("claims") else False
+    return None if at(resources, "claims") else False
 
 
 def _is_zero(amount: Any) -> bool:
@@ -103,16 +98,7 @@ def _is_zero(amount: Any) -> bool:
 
 def asks_somewhere(pod: Mapping[str, Any]) -> bool | None:
     """Whether any container of a pod asks for GPUs; None where that is not known yet."""
-    answers = [asks_for_gpus(each.spec) for each in containers(pod)]
-    return True if True in answers else None if None in answers else False
-
-
-def _mapping(where: Any, key: str) -> Mapping[str, Any] | None:
-    """None where it is not known yet."""
-    found = where.get(key) if isinstance(where, Mapping) else None
-    if found is UNKNOWN:
-        return None
-    return found if isinstance(found, Mapping) else {}
+    return some(asks_for_gpus(each.spec) for each in containers(pod))
 
 
 def holds_pods(token: str) -> bool:
@@ -129,7 +115,7 @@ def _patched(pod: Mapping[str, Any]) -> dict[str, Any]:
     """A patch holds the keys that it changes; the others of the pod are not known."""
     found = {**dict.fromkeys(DECIDING, UNKNOWN), **pod}
     for kind in CONTAINERS:
-        if isinstance(listed := found.get(kind), Sequence) and not isinstance(listed, str):
+        if is_list(listed := found.get(kind)):
             found[kind] = [_patched_container(each) if isinstance(each, Mapping) else each for each in listed]
     return found
 
@@ -137,8 +123,8 @@ def _patched(pod: Mapping[str, Any]) -> dict[str, Any]:
 def _patched_container(container: Mapping[str, Any]) -> dict[str, Any]:
     found = {"image": UNKNOWN, "resources": UNKNOWN, **container}
     resources = found["resources"]
-    if isinstance(resources, Mapping) and (limits := _mapping(resources, "limits")) is not None:
-        found["resources"] = {**resources, "limits": {GPU_RESOURCE: UNKNOWN, **limits}}
+    if isinstance(resources, Mapping) and resources.get("limits") is not UNKNOWN:
+        found["resources"] = {**resources, "limits": {GPU_RESOURCE: UNKNOWN, **mapping_at(resources, "limits")}}
     return found
 
 
@@ -150,7 +136,7 @@ def workloads(token: str, name: str, inputs: Mapping[str, Any]) -> Iterator[Work
     if (kind := kind_of(token)) is None:
         return
     called = token.rpartition(":")[2].removesuffix("Patch")
-    label = f"{called} {_object_name(name, inputs)}"
+    label = f"{called} {object_name(name, inputs)}"
     if kind == ANY_LIST:
         yield Workload(label, {}, unread="it lists objects of any kind, which are judged as resources of their own")
     elif _is_known(kind) and kind.is_list:
@@ -170,7 +156,8 @@ def _of_kind(kind: Kind, name: str, inputs: Mapping[str, Any]) -> Iterator[Workl
     *outer, last = POD_PATHS[kind.name]
     owner = _at(inputs, outer)
     pod = owner.get(last, {}) if isinstance(owner, Mapping) else owner
-    found = _workload(f"{kind.name} {_object_name(name, inputs)}", pod, _metadata(owner), is_patch=kind.is_patch)
+    metadata = at(owner, "metadata")
+    found = _workload(f"{kind.name} {object_name(name, inputs)}", pod, metadata, is_patch=kind.is_patch)
     yield replace(found, daemon=_daemon(inputs) if kind.name == "DaemonSet" else None)
 
 
@@ -205,8 +192,8 @@ def _workload(label: str, pod: Any, metadata: Any, *, is_patch: bool) -> Workloa
     shape = pod if isinstance(pod, Mapping) else {**NOTHING_KNOWN, "volumes": UNKNOWN}
     if is_patch:
         shape = _patched(shape)
-    annotations = metadata.get("annotations") if isinstance(metadata, Mapping) else metadata
-    names = annotations.get(IMAGE) if isinstance(annotations, Mapping) else None
+    annotations = at(metadata, "annotations")
+    names = at(annotations, IMAGE)
     return Workload(
         label,
         shape,
@@ -215,19 +202,10 @@ def _workload(label: str, pod: Any, metadata: Any, *, is_patch: bool) -> Workloa
     )
 
 
-def _metadata(owner: Any) -> Any:
-    return owner.get("metadata") if isinstance(owner, Mapping) else owner
-
-
 def _daemon(inputs: Mapping[str, Any]) -> Daemon:
     """Namespace and name of a DaemonSet; one without a name gets another with every replacement."""
-    metadata = inputs.get("metadata")
-    if metadata is UNKNOWN:
-        return Daemon(UNKNOWN, UNKNOWN)
-    found = metadata if isinstance(metadata, Mapping) else {}
-    namespace, name = found.get("namespace") or "default", found.get("name") or ""
-    is_text = [each is UNKNOWN or isinstance(each, str) for each in (namespace, name)]
-    return Daemon(namespace if is_text[0] else "", name if is_text[1] else "")  # the API server refuses another shape
+    namespace, name = at(inputs, "metadata", "namespace") or "default", at(inputs, "metadata", "name")
+    return Daemon(*(each if each is UNKNOWN else text(each) for each in (namespace, name)))
 
 
 def _without_image(pod: Mapping[str, Any]) -> frozenset[str]:
@@ -244,7 +222,7 @@ def _with_images(pod: Mapping[str, Any]) -> Mapping[str, Any]:
         **{
             kind: [{"image": UNKNOWN, **each} if isinstance(each, Mapping) else each for each in listed]
             for kind in CONTAINERS
-            if isinstance(listed := pod.get(kind), Sequence) and not isinstance(listed, str)
+            if is_list(listed := pod.get(kind))
         },
     }
 
@@ -256,19 +234,12 @@ def _at(inputs: Any, path: Sequence[str]) -> Any:
     return inputs
 
 
-def _object_name(logical: str, inputs: Mapping[str, Any]) -> str:
-    metadata = inputs.get("metadata")
-    parts = [metadata.get("namespace"), metadata.get("name")] if isinstance(metadata, Mapping) else []
-    known = [part for part in parts if isinstance(part, str) and part]
-    return "/".join(known) or logical
-
-
 def _profiles(hub: str, inputs: Mapping[str, Any]) -> Iterator[Workload]:
     """The pods that KubeSpawner makes, from the hub's own arguments: they never pass through the engine."""
     profiles = inputs.get("profiles")
     if profiles is UNKNOWN:
         yield Workload(f"profiles of hub {hub}", NOTHING_KNOWN)
-    if not isinstance(profiles, Sequence) or isinstance(profiles, str):
+    if not is_list(profiles):
         return
     timeout = inputs.get("start_timeout_s")
     for index, profile in enumerate(profiles):
@@ -278,17 +249,12 @@ def _profiles(hub: str, inputs: Mapping[str, Any]) -> Iterator[Workload]:
             continue
         name, image_name = profile.get("name"), profile.get("image_name")
         yield Workload(
-            f"profile {name if isinstance(name, str) else index} of hub {hub}",
+            f"profile {text(name, str(index))} of hub {hub}",
             _profile_pod(profile, inputs),
             start_timeout_s=timeout if isinstance(timeout, int | float | Unknown) else DEFAULT_START_TIMEOUT_S,
             is_pre_pulled=inputs.get("images_are_pre_pulled") is True,
             image_names=(image_name,) if isinstance(image_name, str) else (),
         )
-
-
-def _affinity(pools: Any) -> Any:
-    is_list = isinstance(pools, Sequence) and not isinstance(pools, str)
-    return required(one_of(pools)) if is_list else UNKNOWN
 
 
 def _profile_pod(profile: Mapping[str, Any], hub: Mapping[str, Any]) -> dict[str, Any]:
@@ -310,7 +276,7 @@ def _profile_pod(profile: Mapping[str, Any], hub: Mapping[str, Any]) -> dict[str
     container = {"image": profile.get("image"), "resources": {"limits": limits, "requests": requests}}
     return {
         "nodeSelector": selector,
-        **({"affinity": _affinity(pools)} if pools else {}),
+        **({"affinity": required(one_of(pools)) if is_list(pools) else UNKNOWN} if pools else {}),
         "tolerations": profile.get("tolerations") or [{"key": GPU_TAINT.key, "operator": "Exists"}],
         "containers": [container],
         **({"runtimeClassName": hub.get("runtime_class") or RUNTIME_CLASS} if gpus else {}),
