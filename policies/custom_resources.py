@@ -9,13 +9,15 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from enum import Enum
 from typing import Any, Final
 
 from fleet.labels import NVIDIA_PREFIX
-from fleet.unknown import UNKNOWN, Unknown
+from fleet.unknown import UNKNOWN, Unknown, list_at, mapping_at
 from policies.api_groups import BUILT_IN, CHANGES_PODS, MADE_ELSEWHERE, OUT_OF_SIGHT, PATTERNS, WITHOUT_PODS
 from policies.kinds import kind_of
-from policies.pod_fields import AN_IMAGE, POD_FIELDS, changes_pods, way_to_gpus
+from policies.pod_fields import POD_FIELDS, changes_pods, is_image, way_to_gpus
+from policies.shapes import at, is_list
 
 _ABOUT: Final = frozenset({"apiVersion", "kind", "metadata", "status"})  # of an object, not what it wants
 # Keys below which pod templates stand: spec, template, pytorchReplicaSpecs, workerGroupSpecs, replicatedJobs, tasks.
@@ -48,10 +50,18 @@ _CONTAINERS: Final = ("container", "containers", "initContainers", "sidecars")
 _JUDGED: Final = ("containers", "initContainers", "ephemeralContainers", "volumes", "runtimeClassName")
 
 CHANGES: Final = "changes pods after they were judged, or nodes: which of them reach GPUs then is not known"
-NAMES: Final = "names an image or GPUs"
+AN_IMAGE: Final = "names an image"
 REFERS: Final = "refers to a template that stands elsewhere"
 TEXT: Final = "is a text from which pods are made"
 NO_IMAGE: Final = "is a container without an image"
+
+
+class Doubt(Enum):
+    """What stands at a place that is no pod template."""
+
+    WAY = "a way to GPUs"
+    MAKES = "what pods may come of"
+    CHANGES = "a change of pods"
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +74,8 @@ class Place:
 
     path: str
     template: Mapping[str, Any] | Unknown | None
-    why: str = NAMES
+    why: str = "is not known yet"
+    doubt: Doubt = Doubt.MAKES
 
 
 def is_custom(token: str) -> bool:
@@ -94,7 +105,7 @@ def places(token: str, inputs: Mapping[str, Any]) -> Iterator[Place]:
     called = f"{group}{kind}"
     wants = {key: value for key, value in inputs.items() if key not in _ABOUT}
     if called in CHANGES_PODS and changes_pods(wants, CHANGES_PODS[called]):
-        yield Place("items" if "items" in wants else "spec", None, CHANGES)
+        yield Place("items" if "items" in wants else "spec", None, CHANGES, Doubt.CHANGES)
         if not CHANGES_PODS[called]:
             return
     if group in WITHOUT_PODS or called in WITHOUT_PODS:
@@ -132,7 +143,7 @@ def _places(value: Any, path: str, patterns: Collection[str]) -> Iterator[Place]
             yield Place(path, UNKNOWN)
     elif isinstance(value, Mapping):
         yield from _of_mapping(value, path, patterns)
-    elif isinstance(value, Sequence) and not isinstance(value, str):
+    elif is_list(value):
         for index, inner in enumerate(value):
             yield from _inner("", inner, f"{path}[{index}]", patterns)
 
@@ -146,8 +157,7 @@ def _of_mapping(value: Mapping[str, Any], path: str, patterns: Collection[str]) 
     elif _is_pod(value):
         yield Place(path, {"spec": value})
         judged = _JUDGED
-    if why := _names_image(value) if judged else _makes_pods(value, path):
-        yield Place(path, None, why)
+    yield from _image(value, path) if judged else _makes_pods(value, path)
     for key, inner in value.items():
         if key not in judged and key not in patterns:
             yield from _inner(key, inner, f"{path}.{key}", patterns)
@@ -155,8 +165,7 @@ def _of_mapping(value: Mapping[str, Any], path: str, patterns: Collection[str]) 
 
 def _beside(pod: Mapping[str, Any], path: str, patterns: Collection[str]) -> Iterator[Place]:
     """What else stands in a pod template of a kind whose template is more than a pod."""
-    if why := _names_image(pod):
-        yield Place(path, None, why)
+    yield from _image(pod, path)
     for key, inner in pod.items():
         if key not in _JUDGED and key not in patterns:
             yield from _inner(key, inner, f"{path}.{key}", patterns)
@@ -164,41 +173,44 @@ def _beside(pod: Mapping[str, Any], path: str, patterns: Collection[str]) -> Ite
 
 def _inner(key: str, value: Any, path: str, patterns: Collection[str]) -> Iterator[Place]:
     if value and (key in _REFERENCES or (key == "ref" and _REF.search(path))):
-        yield Place(path, UNKNOWN if value is UNKNOWN else None, REFERS)
-    elif (way := way_to_gpus(key, value)) and not (way == AN_IMAGE and _IMAGE.search(key)):  # told of its holder
-        yield Place(path, None, way)
+        yield Place(path, UNKNOWN) if value is UNKNOWN else Place(path, None, REFERS)
+    elif way := way_to_gpus(key, value):
+        yield Place(path, None, way, Doubt.WAY)
+    elif is_image(value) and not _IMAGE.search(key):  # `_image` reports that with what stands beside it
+        yield Place(path, None, AN_IMAGE, Doubt.WAY)
     elif isinstance(value, str) and value and any(_TEXTS.match(step) for step in key.split(".")):
-        yield Place(path, None, TEXT)
+        yield Place(path, None, TEXT, Doubt.WAY)
     else:
         yield from _places(value, path, patterns)
 
 
 def _is_template(value: Mapping[str, Any]) -> bool:
-    spec = value.get("spec")
-    return isinstance(spec, Mapping) and _is_list(spec.get("containers")) and not _is_texts(spec["containers"])
+    found = at(value.get("spec"), "containers")
+    is_open = found is UNKNOWN and isinstance(value.get("spec"), Mapping)
+    return is_open or (is_list(found) and not (found and all(isinstance(each, str) for each in found)))
 
 
 def _is_pod(value: Mapping[str, Any]) -> bool:
     """A pod spec without the template around it, as KServe and the Prometheus operator have it."""
-    found = value.get("containers")
-    is_list = isinstance(found, Sequence) and not isinstance(found, str)
-    return bool(is_list and found) and all(isinstance(each, Mapping) for each in found or ())
+    found = list_at(value, "containers")
+    return bool(found) and all(isinstance(each, Mapping) for each in found)
 
 
-def _makes_pods(value: Mapping[str, Any], path: str) -> str | None:
-    """Why pods may come of it: a container of another shape, or what a controller makes one from."""
-    if _names_image(value) or _asks(value):
-        return NAMES
-    if _holder(path) in _CONTAINERS and value and not any(_IMAGE.search(str(key)) for key in value):
-        return NO_IMAGE
-    return None
+def _makes_pods(value: Mapping[str, Any], path: str) -> Iterator[Place]:
+    """What pods may come of: a container of another shape, or what a controller makes one from."""
+    if found := [*_image(value, path), *_request(value, path)]:
+        yield found[0]
+    elif _holder(path) in _CONTAINERS and value and not any(_IMAGE.search(str(key)) for key in value):
+        yield Place(path, None, NO_IMAGE)
 
 
-def _names_image(value: Mapping[str, Any]) -> str | None:
+def _image(value: Mapping[str, Any], path: str) -> Iterator[Place]:
+    """The first field that names an image."""
     repository, tag = value.get("repository"), value.get("tag")
     is_pair = isinstance(repository, str) and bool(tag) and not _SOURCE.search(repository)
-    named = is_pair or any(_is_image(each) for key, each in value.items() if _IMAGE.search(str(key)))
-    return NAMES if named else None
+    fields = [key for key, each in value.items() if _IMAGE.search(str(key)) and _is_image(each)]
+    for field in ["repository"] if is_pair else fields[:1]:
+        yield Place(f"{path}.{field}", None, AN_IMAGE)
 
 
 def _holder(path: str) -> str:
@@ -214,25 +226,14 @@ def _is_image(value: Any) -> bool:
     return value is UNKNOWN or (isinstance(value, str) and bool(value))
 
 
-def _asks(value: Mapping[str, Any]) -> bool:
+def _request(value: Mapping[str, Any], path: str) -> Iterator[Place]:
     """`resources`, `computeResources`, Kubeflow's `resourcesPerNode`: with amounts of an NVIDIA device.
 
     Or as Spark has it: `gpu: {name: nvidia.com/gpu, quantity: 1}`.
     """
     if str(value.get("name", "")).startswith(NVIDIA_PREFIX) and "quantity" in value:
-        return True
-    amounts = [
-        each.get(kind)
-        for key, each in value.items()
-        if "resource" in key.lower() and isinstance(each, Mapping)
-        for kind in ("limits", "requests")
-    ]
-    return any(key.startswith(NVIDIA_PREFIX) for each in amounts if isinstance(each, Mapping) for key in each)
-
-
-def _is_list(value: Any) -> bool:
-    return value is UNKNOWN or (isinstance(value, Sequence) and not isinstance(value, str))
-
-
-def _is_texts(value: Any) -> bool:
-    return value is not UNKNOWN and bool(value) and all(isinstance(each, str) for each in value)
+        yield Place(path, None, "asks for GPUs")
+    for key, each in value.items():
+        names = [name for kind in ("limits", "requests") for name in mapping_at(each, kind)]
+        if "resource" in key.lower() and any(name.startswith(NVIDIA_PREFIX) for name in names):
+            yield Place(f"{path}.{key}", None, "asks for GPUs")

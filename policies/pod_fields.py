@@ -12,9 +12,9 @@ from typing import Any, Final
 from fleet.labels import NVIDIA_PREFIX
 from fleet.unknown import UNKNOWN
 from policies.host_paths import chooses_gpus, reaches
+from policies.shapes import is_list, text
 from policies.visibility import DEVICE_ANNOTATIONS, VISIBILITY_VARIABLES, is_hiding
 
-AN_IMAGE: Final = "names an image"
 NOT_KNOWN: Final = "is not known yet"
 UNKNOWN_TEXT: Final = "\0"  # no text of a resource has it
 _DEVICES: Final = frozenset({"deviceName", "resourceName"})  # of a virtual machine
@@ -60,16 +60,16 @@ def way_to_gpus(key: str, value: Any) -> str | None:
         return NOT_KNOWN if POD_FIELDS.match(last) or is_path or last in VISIBILITY_VARIABLES else None
     if last == "envFrom" and value:
         return "takes variables from elsewhere"
-    if isinstance(value, Sequence) and not isinstance(value, str):
+    if is_list(value):
         return None
-    text = value if isinstance(value, str) else ""
+    said = text(value)
     return (
         _variable(last, value)
         or ("is privileged" if last == "privileged" and str(value).lower() == "true" else None)
         or ("asks for adminAccess" if last == "adminAccess" and value is True else None)
-        or _named(plain_key, last, steps, text)
-        or (_path(text) if is_path else None)
-        or _said(key, text)
+        or _named(plain_key, last, steps, said)
+        or (_path(said) if is_path else None)
+        or _said(key, said)
         or ("asks for GPUs" if _COUNT.match(last) and _is_amount(value) else None)
     )
 
@@ -86,30 +86,35 @@ def _entry(value: Mapping[str, Any]) -> str | None:
     return _variable(name, given)
 
 
-def _named(plain_key: str, last: str, steps: Sequence[str], text: str) -> str | None:
+def _named(plain_key: str, last: str, steps: Sequence[str], said: str) -> str | None:
     """A runtime class, a device, a resource."""
-    if plain_key in {"runtimeclassname", "runtimeclass"} and _GPU_CLASS.search(text):
-        return f"has the runtime class {text}"
-    if (last in _DEVICES and text.startswith(NVIDIA_PREFIX)) or _MAKER.match(text) or text.startswith("/dev/nvidia"):
-        return f"names the device {text}"
+    if plain_key in {"runtimeclassname", "runtimeclass"} and _GPU_CLASS.search(said):
+        return f"has the runtime class {said}"
+    if (last in _DEVICES and said.startswith(NVIDIA_PREFIX)) or _MAKER.match(said) or said.startswith("/dev/nvidia"):
+        return f"names the device {said}"
     # spark.executor.resource.gpu.vendor; external-resource.gpu.kubernetes.config-key of Flink
-    is_asked = last in {"vendor", "config-key"} and text.startswith("nvidia.com")
+    is_asked = last in {"vendor", "config-key"} and said.startswith("nvidia.com")
     return "asks for GPUs" if is_asked and any("gpu" in step for step in steps) else None
 
 
-def _said(key: str, text: str) -> str | None:
+def _said(key: str, said: str) -> str | None:
     """What an annotation, a place in a container or a longer text says."""
-    if DEVICE_ANNOTATIONS.search(key) and "nvidia" in (key + text).lower():
+    if DEVICE_ANNOTATIONS.search(key) and "nvidia" in (key + said).lower():
         return "is an annotation that adds GPUs"
-    if key == "mountPath" and chooses_gpus(text):
+    if key == "mountPath" and chooses_gpus(said):
         return "chooses GPUs past the scheduler"
-    if found := _SET_IN_TEXT.search(text):
+    if found := _SET_IN_TEXT.search(said):
         return f"sets {found[1]} in a text"
-    if _OBJECTS_IN_TEXT.search(text):
+    if _OBJECTS_IN_TEXT.search(said):
         return "is a text from which pods are made"
-    if _OPTIONS.search(text):
+    if _OPTIONS.search(said):
         return "asks for GPUs in a text"
-    return AN_IMAGE if _REFERENCE.fullmatch(text) else None
+    return None
+
+
+def is_image(value: Any) -> bool:
+    """Whether a text can only be an image."""
+    return isinstance(value, str) and _REFERENCE.fullmatch(value) is not None
 
 
 def _is_amount(value: Any) -> bool:
@@ -123,12 +128,11 @@ def changes_pods(value: Any, below: str = "") -> bool:
     if value is UNKNOWN:
         return True
     if not below:
-        text = "\n".join(_texts(value))
-        return bool(_CHANGES.search(text) or _IMAGES.search(text)) or UNKNOWN_TEXT in text
+        said = "\n".join(_texts(value))
+        return bool(_CHANGES.search(said) or _IMAGES.search(said)) or UNKNOWN_TEXT in said
     if isinstance(value, Mapping):
         return any(changes_pods(inner, "" if key == below else below) for key, inner in value.items())
-    is_list = isinstance(value, Sequence) and not isinstance(value, str)
-    return is_list and any(changes_pods(each, below) for each in value)
+    return is_list(value) and any(changes_pods(each, below) for each in value)
 
 
 def _variable(name: Any, value: Any) -> str | None:

@@ -4,7 +4,6 @@ with pod templates in them, and the profiles of a NotebookHub.
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -17,16 +16,7 @@ from kube.hub_model import DEFAULT_CPU_GUARANTEE, DEFAULT_MEMORY_GUARANTEE_GIB
 from kube.pools import one_of, required
 from kube.runtime import RUNTIME_CLASS
 from messages.problems import listing
-from policies.custom_resources import (
-    CHANGES,
-    NAMES,
-    NO_IMAGE,
-    REFERS,
-    filled_in_later,
-    is_custom,
-    out_of_sight,
-    places,
-)
+from policies.custom_resources import Doubt, Place, filled_in_later, is_custom, out_of_sight, places
 from policies.kinds import Kind, kind_of, objects
 from policies.model import Daemon, Workload
 from policies.shapes import at, is_list, object_name, some, text
@@ -168,21 +158,21 @@ def _of_custom_resource(token: str, label: str, inputs: Mapping[str, Any]) -> It
             label, {}, unread=f"what it makes does not pass through Pulumi, so nothing of it was judged: {why}"
         )
         return
-    others: list[tuple[bool, str]] = []
+    others: list[Place] = []
     for place in places(token, inputs):
         if isinstance(place.template, Mapping):
             spec, metadata = place.template["spec"], place.template.get("metadata")
             pod = _with_images(filled_in_later(spec))
             found = _workload(f"{place.path} of {label}", pod, metadata, is_patch=token.endswith("Patch"))
             yield replace(found, left_out=_without_image(spec))
-        elif place.why == CHANGES:
-            yield Workload(label, {}, unread=f"{place.path} {CHANGES}")
+        elif place.doubt is Doubt.CHANGES:
+            yield Workload(label, {}, unread=f"{place.path} {place.why}")
         else:
-            said = f"{place.path} {'is not known yet' if place.template is UNKNOWN else place.why}"
-            others.append((place.why in {NAMES, NO_IMAGE, REFERS}, said))
+            others.append(place)
     if others:
         what = "of such a resource the pod templates are judged and nothing else"
-        told = [said for _, said in sorted(others, key=operator.itemgetter(0))]  # what surely reaches GPUs first
+        surely_first = sorted(others, key=lambda place: place.doubt is Doubt.MAKES)
+        told = [f"{place.path} {place.why}" for place in surely_first]
         yield Workload(label, {}, unread=f"{listing(told, most=3)}, and what pods come of it is not known: {what}")
 
 

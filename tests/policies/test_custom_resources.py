@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+import sys
 from decimal import Decimal
+from pathlib import Path
 from typing import Any
 
 import pytest
+
+sys.path.insert(0, str(Path(__file__).parent))  # for shown.py: folders of tests are no packages here
+from shown import IMAGE, REFUSED, UNPROVED, shown, texts
+from shown import UNKNOWN as NOT_SENT
 
 from compat import Case, read_host
 from fleet.nodes import Node
 from fleet.pools import PoolGpus
 from fleet.unknown import UNKNOWN
+from policies.api_groups import BUILT_IN
 from policies.finding import Level
 from policies.judging import evaluate
 from policies.model import Site
@@ -84,35 +91,6 @@ def test_each_template_of_a_custom_resource_is_a_workload() -> None:
 
 
 @pytest.mark.parametrize(
-    ("token", "spec", "place"),
-    [
-        ("argoproj.io/v1alpha1:Workflow", {"templates": [{"container": CONTAINER}]}, "spec.templates[0].container"),
-        ("serving.kserve.io/v1beta1:InferenceService", {"predictor": {"model": CONTAINER}}, "spec.predictor.model"),
-        (
-            "trainer.kubeflow.org/v1alpha1:TrainJob",
-            {"trainer": {"resourcesPerNode": {"limits": {"nvidia.com/gpu": 4}}}},
-            "spec.trainer",
-        ),
-        ("nvidia.com/v1:ClusterPolicy", {"driver": {"image": "driver", "version": "580.95.05"}}, "spec.driver"),
-        ("example.org/v1:Thing", {"image": UNKNOWN}, "spec"),
-    ],
-)
-def test_what_names_an_image_or_gpus_and_is_no_pod_template_could_not_be_proved(
-    token: str, spec: dict[str, Any], place: str
-) -> None:
-    (message,) = said(token, {"spec": spec})
-    kind = token.rpartition(":")[2]
-    assert message.startswith(f"P-READ: {kind} x: could not be proved: {place} names an image or GPUs")
-
-
-@pytest.mark.parametrize("spec", [UNKNOWN, {"template": UNKNOWN}, {"template": {"spec": UNKNOWN}}])
-def test_a_template_that_is_not_known_yet_could_not_be_proved(spec: Any) -> None:
-    (message,) = said("serving.knative.dev/v1:Service", {"spec": spec})
-    assert message.startswith("P-READ: Service x: could not be proved: spec")
-    assert "is not known yet" in message
-
-
-@pytest.mark.parametrize(
     "token", ["helm.sh/v3:Release", "helm.toolkit.fluxcd.io/v2:HelmRelease", "argoproj.io/v1alpha1:Application"]
 )
 def test_what_is_made_out_of_sight_could_not_be_proved(token: str) -> None:
@@ -139,3 +117,79 @@ def test_a_container_that_its_controller_completes_is_not_refused_for_its_missin
     template = {"spec": {"containers": [{"name": "elasticsearch"}]}}
     inputs = {"spec": {"nodeSets": [{"podTemplate": template}]}}
     assert said("elasticsearch.k8s.elastic.co/v1:Elasticsearch", inputs, frozenset({Level.REFUSE})) == []
+
+
+PLAIN = Site(
+    nodes=(Node("n01", "gtx", {}, [], {"nvidia.com/gpu": Decimal(8)}),), allowed_registries=("registry.example.edu",)
+)
+PRIVILEGED = {"spec": {"containers": [{"name": "c", "image": IMAGE, "securityContext": {"privileged": True}}]}}
+GOOD = {"spec": {"containers": [{"name": "c", "image": IMAGE}]}}
+
+
+def shown_of(token: str, spec: Any) -> list[tuple[str, str]]:
+    return shown(PLAIN, f"kubernetes:{token}", {"metadata": {"name": "x"}, "spec": spec})
+
+
+@pytest.mark.parametrize("kind", ["apps/v1:DeploymentList", "core/v1:PodList"])
+def test_each_object_of_a_list_is_judged(kind: str) -> None:
+    item = {"spec": {"template": PRIVILEGED}} if "Deployment" in kind else PRIVILEGED
+    found = shown(PLAIN, f"kubernetes:{kind}", {"items": [{"spec": {}}, item]})
+    (message,) = texts(found, REFUSED, "P-GPU")
+    assert " x[1]: containers[0] is privileged" in message
+
+
+def test_good_templates_of_operators_pass() -> None:
+    assert shown_of("sparkoperator.k8s.io/v1beta2:SparkApplication", {"executor": {"template": GOOD}}) == []
+    assert shown_of("flink.apache.org/v1beta1:FlinkDeployment", {"podTemplate": GOOD}) == []
+
+
+def test_the_groups_that_count_as_kubernetes_own_are_those_of_the_sdk() -> None:
+    import pulumi_kubernetes  # noqa: PLC0415 - for its folder alone
+
+    folder = Path(pulumi_kubernetes.__file__).parent
+    groups = {each.name for each in folder.iterdir() if each.is_dir() and (each / "v1").is_dir()}
+    assert {"apps", "batch", "networking"} <= groups
+    short = {each.partition(".")[0] for each in BUILT_IN}
+    assert groups - short == set()
+
+
+@pytest.mark.parametrize("image", ["${schema.spec.image}", "{{inputs.parameters.image}}", "$(params.image)"])
+def test_a_placeholder_in_a_template_is_not_known_and_not_refused(image: str) -> None:
+    limits = {"limits": {"cpu": "${schema.spec.cpu}"}}
+    template = {"spec": {"containers": [{"name": "c", "image": image, "resources": limits}]}}
+    found = shown_of("example.org/v1:Thing", {"template": template})
+    assert texts(found, REFUSED) == []
+    assert "containers[0].image is not known yet" in texts(found, UNPROVED, "P-PIN")[0]
+
+
+def test_a_variable_of_a_shell_is_no_placeholder() -> None:
+    template = {"spec": {"containers": [{"name": "c", "image": "x:1", "args": ["${HOME}/run"]}]}}
+    assert "x:1 has no digest" in "".join(
+        texts(shown_of("example.org/v1:Thing", {"template": template}), REFUSED, "P-PIN")
+    )
+
+
+def test_an_image_that_a_controller_fills_in_is_told_as_such() -> None:
+    template = {"spec": {"containers": [{"name": "elasticsearch"}, {"name": "c", "image": NOT_SENT}]}}
+    found = texts(shown_of("example.org/v1:Thing", {"template": template}), UNPROVED, "P-PIN")
+    assert "containers[0].image is left to the controller" in found[0]
+    assert "containers[1].image is not known yet" in found[1]
+
+
+def test_what_reaches_gpus_is_told_before_the_images() -> None:
+    spec = {**{f"part{number}": {"image": "x:1"} for number in range(5)}, "volumes": [{"hostPath": {"path": "/dev"}}]}
+    (message,) = texts(shown_of("example.org/v1:Db", spec), UNPROVED, "P-READ")
+    assert "could not be proved: spec.volumes[0].hostPath mounts /dev of the node, spec.part" in message
+
+
+def test_each_policy_of_a_list_is_looked_at() -> None:
+    item = {"metadata": {"name": "x"}, "spec": {"mutations": [{"expression": "runtimeClassName"}]}}
+    found = shown(PLAIN, "kubernetes:admissionregistration.k8s.io/v1:MutatingAdmissionPolicyList", {"items": [item]})
+    assert "changes pods" in texts(found, UNPROVED)[0]
+
+
+@pytest.mark.timeout(10)
+@pytest.mark.parametrize("text", ["{{" * 20000, "${." * 10000, "${" + "." * 40000])
+def test_a_long_text_of_half_placeholders_is_read_at_once(text: str) -> None:
+    template = {"spec": {"containers": [{"name": "c", "image": IMAGE, "args": [text]}]}}
+    assert shown_of("example.org/v1:Thing", {"template": template}) == []

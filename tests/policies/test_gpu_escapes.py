@@ -23,38 +23,6 @@ def said(level: Level, *, kind: str = "Deployment", annotations: Any = None, **p
     return list(evaluate(f"kubernetes:apps/v1:{kind}", "web", inputs, SITE, frozenset({level})))
 
 
-def mounts(path: str) -> dict[str, Any]:
-    return {"volumes": [{"name": "v", "hostPath": {"path": path}}]}
-
-
-@pytest.mark.parametrize(
-    "path",
-    [
-        "/var/run/docker.sock",
-        "/run/docker.sock",
-        "/var/run",
-        "/run/",
-        "/run/containerd",
-        "/run/containerd/containerd.sock",
-        "/run/crio/crio.sock",
-    ],
-)
-def test_a_volume_that_reaches_the_container_runtime_is_refused(path: str) -> None:
-    (message,) = said(Level.REFUSE, **mounts(path))
-    assert message.startswith(f"P-GPU: Deployment web: volumes[0].hostPath {path} reaches the container runtime")
-    assert said(Level.REFUSE, kind="DaemonSet", **mounts(path)) == []  # the runtime's own
-
-
-def test_a_volume_that_reaches_the_device_plugins_is_told() -> None:
-    (message,) = said(Level.WARN, **mounts("/var/lib/kubelet"))
-    assert "reaches the sockets through which GPUs are given" in message
-
-
-@pytest.mark.parametrize("path", ["/run/x", "/var/lib/kubelet-x", "/var/log", "/data"])
-def test_a_volume_beside_them_is_fine(path: str) -> None:
-    assert [each for level in Level for each in said(level, **mounts(path))] == []
-
-
 def test_an_annotation_that_adds_gpus_is_refused() -> None:
     (message,) = said(Level.REFUSE, annotations={"cdi.k8s.io/x": "nvidia.com/gpu=all"})
     assert message.startswith("P-GPU: Deployment web: annotation cdi.k8s.io/x adds GPUs past the scheduler")
