@@ -1,4 +1,4 @@
-"""Who uses the GPUs of a fleet: profiles and jobs, courses of a term, and what they were promised."""
+"""Who uses a fleet: hubs, profiles and jobs, courses of a term, and what they were promised."""
 
 from __future__ import annotations
 
@@ -7,15 +7,26 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
+class UsingCourse:
+    """A course that may choose a profile."""
+
+    name: str
+    title: str
+    seats: int
+    last_day: dt.date
+
+
+@dataclass(frozen=True, slots=True)
 class Usage:
-    """A profile or job of the stack that gives an image GPUs, and the courses that choose it."""
+    """One thing of a stack that starts an image, the pools where it may land, and the courses that choose it."""
 
     image: str
-    kind: str  # profile, job
+    kind: str  # hub, proxy, profile, job
     name: str
-    hub: str  # of a profile
-    pools: tuple[str, ...]
-    courses: tuple[str, ...] = ()  # for people: Deep learning (120 seats)
+    hub: str = ""  # of a profile
+    pools: tuple[str, ...] = ()
+    courses: tuple[UsingCourse, ...] = ()
+    gpus: int = 0
 
 
 @dataclass(frozen=True, slots=True)

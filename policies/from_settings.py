@@ -50,7 +50,7 @@ def site_of(stack: Stack, images: Path = IMAGES, today: dt.date | None = None) -
         gpus=pools_gpus(stack.fleet.pools),
         room={pool.name: pool.gpus for pool in stack.fleet.pools},
         courses=tuple(courses(stack)),
-        usages=tuple(usages(stack)),
+        usages=tuple(each for each in usages(stack) if each.gpus),
         strictness=_strictness(stack.policies),
         default_runtimes=default_runtimes(stack.fleet.pools),
         uses_of=functools.partial(_uses_of, images),

@@ -143,7 +143,8 @@ def _who(usages: Sequence[Usage], pools: AbstractSet[str]) -> str:
         f"{kind if len(names) == 1 else f'{kind}s'} {listing(names, most=_MOST)}{f' of hub {hub}' if hub else ''}"
         for (kind, hub), names in groups.items()
     ]
-    if courses := _in_order(course for usage in hit for course in usage.courses):
+    chosen = dict.fromkeys(course for usage in hit for course in usage.courses)
+    if courses := [f"{each.title} ({each.seats} {'seat' if each.seats == 1 else 'seats'})" for each in chosen]:
         parts.append(f"{'course' if len(courses) == 1 else 'courses'} {listing(courses, most=_MOST)}")
     return "; ".join(parts)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
-from fleet.courses import Choice, Course, Usage
+from fleet.courses import Choice, Course, Usage, UsingCourse
 from fleet.labels import Taint
 from fleet.machines import Machine, Rates
 from fleet.nodes import Node, capacity, declared_node
@@ -34,20 +34,22 @@ def _assumed(pool: Pool, gpus: NodeGpus) -> Iterator[str]:
 
 
 def usages(stack: Stack) -> Iterator[Usage]:
-    """Profiles and jobs that ask for GPUs, with the pools that have enough of them."""
+    """What of a stack starts which image where, in the order of the stack file."""
+    everywhere = tuple(pool.name for pool in stack.fleet.pools)
+    core = (stack.site.core_pool,) if stack.site.core_pool else everywhere
     for hub in stack.hubs:
+        yield Usage(hub.hub_image, "hub", hub.name, pools=core)
+        yield Usage(hub.proxy_image, "proxy", hub.name, pools=core)
         for profile in hub.profiles:
-            if profile.gpus:
-                courses = tuple(
-                    f"{course.title} ({course.seats} {'seat' if course.seats == 1 else 'seats'})"
-                    for course in stack.courses
-                    if course.hub == hub.name and profile.name in course.profiles
-                )
-                pools = landing_pools(stack, profile)
-                yield Usage(profile.image, "profile", profile.name, hub.name, pools, courses)
+            courses = tuple(
+                UsingCourse(course.name, course.title, course.seats, course.last_day)
+                for course in stack.courses
+                if course.hub == hub.name and profile.name in course.profiles
+            )
+            pools = landing_pools(stack, profile)
+            yield Usage(profile.image, "profile", profile.name, hub.name, pools, courses, profile.gpus)
     for job in stack.jobs:
-        if job.gpus:
-            yield Usage(job.image, "job", job.name, "", landing_pools(stack, job))
+        yield Usage(job.image, "job", job.name, pools=landing_pools(stack, job), gpus=job.gpus)
 
 
 def courses(stack: Stack) -> Iterator[Course]:

@@ -8,10 +8,11 @@ from dataclasses import dataclass, fields
 from typing import Any
 
 from cli.answers import body_data
-from cli.matrix.uses import NO_USES, Use, Uses, uses_data
+from cli.matrix.uses import NO_USES, Uses, uses_data
 from cli.words import ALL_SIGNS, NO_GPU, SIGNS, Sign, counted, is_fine
 from compat import Answer, Case, Image, Matrix, Pool, Verdict
 from compat.case import POOL_FIELDS
+from fleet.courses import Usage
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +41,7 @@ class Reason:
     pools: tuple[str, ...]
     sign: Sign
     answer: Answer
-    uses: tuple[Use, ...] = ()  # of the image on these pools, each once
+    uses: tuple[Usage, ...] = ()  # of the image on these pools, each once
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,13 +62,13 @@ class Grid:
     matrix: Matrix
     uses: Uses  # who uses an image on a pool; of two lists nobody knows
 
-    def used_by(self, row: Row, *pools: str) -> tuple[Use, ...]:
+    def used_by(self, row: Row, *pools: str) -> tuple[Usage, ...]:
         """Who uses an image on these pools, each once."""
         return tuple(dict.fromkeys(use for pool in pools for use in self.uses.get((row.name, pool), ())))
 
-    def pools_by_use(self, row: Row) -> tuple[tuple[tuple[Use, ...], tuple[str, ...]], ...]:
+    def pools_by_use(self, row: Row) -> tuple[tuple[tuple[Usage, ...], tuple[str, ...]], ...]:
         """Pools with the same uses together."""
-        groups: dict[tuple[Use, ...], list[str]] = {}
+        groups: dict[tuple[Usage, ...], list[str]] = {}
         for column in self.columns:
             groups.setdefault(self.used_by(row, column.name), []).append(column.name)
         return tuple((uses, tuple(pools)) for uses, pools in groups.items())

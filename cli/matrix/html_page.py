@@ -12,10 +12,11 @@ from typing import Final
 
 from cli.matrix.grid import Column, Grid, Reason, Row
 from cli.matrix.style import STYLE
-from cli.matrix.uses import Use, seats_of, told_uses, users_of
+from cli.matrix.uses import seats_of, told_uses, users_of
 from cli.words import ALL_SIGNS, NO_GPU, Sign, counted, is_fine
 from compat import Change, Finding, Remedy, Severity
 from compat.model import Fact
+from fleet.courses import Usage
 
 _MANY: Final = 8  # pools from which on heads stand upright and cells hold the sign alone
 _BACK: Final = '<p class="back"><a href="#matrix">Back to the table</a></p>\n</article>\n'
@@ -112,7 +113,7 @@ def _cell(sign: Sign) -> str:
     return f'<span class="symbol" aria-hidden="true">{sign.symbol}</span> <span class="word">{sign.word}</span>'
 
 
-def _users(uses: Sequence[Use], *, is_asked: bool) -> str:
+def _users(uses: Sequence[Usage], *, is_asked: bool) -> str:
     """Who uses this cell, in a line or two; that nobody does is said where that could cost a GPU."""
     if not uses:
         return ' <span class="users">not used</span>' if is_asked else ""

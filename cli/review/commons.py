@@ -13,7 +13,7 @@ import orjson
 from cli.review.stream import Step, Stream
 from cli.review.values import items, known_text, mapping, texts, whole
 from fleet.node_names import NodeNameError, expand
-from messages.problems import listing
+from fleet.pools import Room, alike, may_land
 
 OURS: Final = "gpu-commons:index:"
 POOL: Final = f"{OURS}GpuNodePool"
@@ -48,21 +48,10 @@ class Pool:
 
     def parts(self) -> tuple[Pool, ...]:
         """Nodes alike: those that have what the pool says, then others, called after their nodes."""
-        mine = (self.driver, self.toolkit)
-        groups: dict[tuple[str, str], list[str]] = {mine: []}
-        for node in dict.fromkeys([*self.nodes, *self.own]):
-            groups.setdefault(self.of_node(node), []).append(node)
+        found = alike(self.name, (self.driver, self.toolkit), [*self.nodes, *self.own], self.of_node)
         return tuple(
-            replace(
-                self,
-                name=self.name if facts == mine else f"{self.name} ({listing(nodes, most=4)})",
-                nodes=tuple(nodes),
-                driver=facts[0],
-                toolkit=facts[1],
-                own={},
-                whole=self.name,
-            )
-            for facts, nodes in groups.items()
+            replace(self, name=name, nodes=nodes, driver=driver, toolkit=toolkit, own={}, whole=self.name)
+            for name, nodes, (driver, toolkit) in found
         )
 
 
@@ -183,21 +172,20 @@ class Commons:
 
     def uses(self, image: Image, pool: Pool) -> tuple[str, ...]:
         """Profiles and jobs that may start the image there and get GPUs, as people call them."""
-        most = pool.gpus_per_node
+        whole = pool.whole or pool.name
 
         def gets_gpus(asks: Profile | Job) -> bool:
-            if asks.image != image.name or asks.gpus <= 0 or (most is not None and asks.gpus > most):
+            if asks.image != image.name or asks.gpus <= 0 or not Room(pool.gpus_per_node).holds(Room(asks.gpus)):
                 return False
             return any(each is image for each in self.started_by(asks))
 
-        whole = pool.whole or pool.name
         named = [f"profile {each.name} of {each.hub}" for each in self.profiles_on(whole) if gets_gpus(each)]
         return (*named, *(f"job {each.name}" for each in self.jobs_on(whole) if gets_gpus(each)))
 
 
 def lands_on(asks: Profile | Job, pool: str) -> bool:
-    """Whether it may land there: it names the pool, or none."""
-    return not asks.pools or pool in asks.pools
+    """Whether it may land there, whatever its nodes have."""
+    return may_land(pool, Room(), asks.pools, Room())
 
 
 def _is_on(image: Image, bases: Mapping[str, Image]) -> bool:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import datetime as dt
 
 from cli.matrix.grid import Grid, grid_of
-from cli.matrix.uses import Use, UsingCourse
 from compat import Answer, Case, Change, Finding, Image, Matrix, Pool, Remedy, Severity, Verdict, read_host
 from compat.model import Fact
+from fleet.courses import Usage, UsingCourse
 
 DOCS = "https://docs.example.org/toolkit/release-notes.html (Table 3) ; github:example/driver CHANGELOG.md"
 FLOOR = Fact("CUDA 12.4 asks for driver 525.60.13", DOCS, "2026-11-20")
@@ -54,10 +54,11 @@ CELLS = ((FAILS, RUNS, OPEN), (SLOW, SLOW, FAILS), (NOTHING, NOTHING, NOTHING))
 
 INTRO = UsingCourse("intro", "Intro & more", 180, dt.date(2027, 3, 31))
 DEEP = UsingCourse("deep", "Deep learning", 1, dt.date(2027, 3, 31))
+LESSON = Usage("teaching", "profile", "gpu", "lab", courses=(INTRO, DEEP))
 USES = {
-    ("teaching", "old"): (Use("profile", "gpu", "lab", (INTRO, DEEP)), Use("job", "nightly")),
-    ("teaching", "new"): (Use("profile", "gpu", "lab", (INTRO, DEEP)),),
-    ("docs", "new"): (Use("hub", "lab"),),
+    ("teaching", "old"): (LESSON, Usage("teaching", "job", "nightly")),
+    ("teaching", "new"): (LESSON,),
+    ("docs", "new"): (Usage("docs", "hub", "lab"),),
 }
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -15,7 +16,7 @@ sys.path.insert(0, str(Path(__file__).parent))  # for image_facts.py: folders of
 from image_facts import REGISTRY, contents, reference
 
 from compat import Case, read_host
-from fleet.courses import Usage
+from fleet.courses import Usage, UsingCourse
 from fleet.nodes import Node
 from fleet.pools import PoolGpus
 from fleet.unknown import UNKNOWN
@@ -73,7 +74,10 @@ def own(pools: Mapping[str, tuple[str, str]], cuda: str, *usages: Usage) -> Site
     return site(pools, own_images=frozenset({"ml"}), usages=usages, uses_of=lambda _: uses(cuda))
 
 
-def profile(pools: Sequence[str], *courses: str) -> Usage:
+DEEP = UsingCourse("deep", "Deep learning", 120, dt.date(2020, 12, 18))
+
+
+def profile(pools: Sequence[str], *courses: UsingCourse) -> Usage:
     return Usage("ml", "profile", "gpu", "datahub", tuple(pools), courses)
 
 
@@ -161,9 +165,7 @@ def test_what_could_not_be_read_of_an_image_may_use_a_gpu_as_well() -> None:
 
 def test_an_image_of_the_stack_is_refused_once_with_everybody_it_concerns() -> None:
     pools = {"gtx": ("GeForce GTX 1080 Ti", "418.88"), "rtx": ("GeForce RTX 2080 Ti", "418.88")}
-    where = own(
-        pools, "10.2", profile(["gtx", "rtx"], "Deep learning (120 seats)"), Usage("ml", "job", "smoke", "", ("gtx",))
-    )
+    where = own(pools, "10.2", profile(["gtx", "rtx"], DEEP), Usage("ml", "job", "smoke", "", ("gtx",)))
     (message,) = of_image(where)
     head, *lines = message.splitlines()
     assert head == "P-RUN: image ml: does not run on pools gtx, rtx (driver 418.88)"
