@@ -8,7 +8,7 @@ import wiring
 from components.gpu_image import GpuImage
 from components.own_outputs import own_output, own_output_now
 from components.stack_record import StackRecord
-from images.spec.load import SpecError
+from images.spec.mistakes import SpecError
 from settings.reading import SettingsError, Stack, from_pulumi
 from settings.sdks import missing_sdk
 

@@ -12,7 +12,9 @@ import pulumi_docker_build as docker_build
 from components.image_forecast import Unbuilt, tell_forecast
 from fleet.machines import Rates
 from images.build.building import ZSTD_LEVEL, content_tag, dockerfiles
-from images.build.render import CA_CONTEXT, build_arguments, installed_pins, stage_of
+from images.build.instructions import CA_CONTEXT
+from images.build.labels import installed_pins
+from images.build.render import build_arguments, stage_of
 from images.inspection.facts import ImageContents
 from images.inspection.faults import InspectError
 from images.inspection.judge import judge
@@ -22,7 +24,8 @@ from images.size.forecast import Megabytes, Speed, sizes_of
 from images.size.measured import size_of
 from images.size.origin import Origin
 from images.size.pushed import read_pushed
-from images.spec.load import IMAGES, SpecError, load_family, load_sizes
+from images.spec.load import IMAGES, load_family, load_sizes
+from images.spec.mistakes import SpecError
 from images.spec.model import ImageSpec
 from images.spec.plan import NOTHING, Plan, Substitute, kernel_pins, plan_image
 from images.spec.runtime import runtime_words

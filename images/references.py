@@ -5,6 +5,8 @@ from dataclasses import dataclass
 from typing import Self
 
 from compat.hub import HUB, HUB_NAMES, OFFICIAL
+from compat.images import ImageName, read_image
+from compat.versions import VersionError
 
 _LONGEST = 255  # of registry and repository: github:distribution/reference NameTotalLengthMax
 _LABEL = r"[a-zA-Z0-9](?:[a-zA-Z0-9-]*[a-zA-Z0-9])?"
@@ -58,3 +60,11 @@ class ImageReference:
         tag = f":{self.tag}" if self.tag else ""
         digest = f"@{self.digest}" if self.digest else ""
         return f"{self.registry}/{self.repository}{tag}{digest}"
+
+
+def known_image(text: str) -> ImageName | None:
+    """What the tables say of an image by its name; None where the text is no reference."""
+    try:
+        return read_image(text)
+    except VersionError:
+        return None

@@ -19,7 +19,8 @@ import httpx
 
 import images
 from images.references import ImageReference
-from images.spec.load import SPEC_FILE, SpecError, read_spec
+from images.spec.load import read_spec
+from images.spec.mistakes import SPEC_FILE, SpecError
 from images.spec.plan import CONDA_FORGE, NOTHING, outside_references
 from lab import pushes
 from lab.instance import LabError

@@ -20,7 +20,8 @@ from cli.image.ours import family_of, folder_of
 from cli.stacks import stack_file
 from cli.terminal import InputError, as_json, json_text, painter, width
 from images.build.building import Check, Destination, Kind, Order, Packing, build_image, content_tag, dockerfiles
-from images.build.buildkit import BuildError, NoBuilderError, find_client
+from images.build.buildkit import find_client
+from images.build.faults import BuildError, NoBuilderError
 from images.inspection.faults import InspectError
 from images.inspection.layouts import DockerArchive, OciLayout
 from images.inspection.opening import open_session, registry_image

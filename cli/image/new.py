@@ -14,8 +14,9 @@ import click
 
 from cli.terminal import InputError, as_json, json_text
 from images.inspection.surroundings import network_faults
-from images.spec.load import IMAGES, SPEC_FILE, SpecError, load_family, read_spec
+from images.spec.load import IMAGES, load_family, read_spec
 from images.spec.lock import lock_command
+from images.spec.mistakes import SPEC_FILE, SpecError
 from images.spec.model import ImageSpec
 from images.spec.pins import wheel_pin
 from images.spec.starting import DEBIAN, ImageKind, Wanted, files_of

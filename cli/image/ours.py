@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from images.spec.load import IMAGES, SPEC_FILE, load_family
+from images.spec.load import IMAGES, load_family
+from images.spec.mistakes import SPEC_FILE
 from images.spec.model import ImageSpec
 
 

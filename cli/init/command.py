@@ -272,7 +272,8 @@ def _images(pools: Sequence[Pool]) -> dict[str, str]:
     from compat import Case, check_on  # noqa: PLC0415 - see above
     from fleet.pools import read_node  # noqa: PLC0415
     from images.spec.cases import cases_of  # noqa: PLC0415
-    from images.spec.load import IMAGES, SPEC_FILE, SpecError, load_family  # noqa: PLC0415
+    from images.spec.load import IMAGES, load_family  # noqa: PLC0415
+    from images.spec.mistakes import SPEC_FILE, SpecError  # noqa: PLC0415
 
     known: list[tuple[list[int], str, tuple[Case, ...]]] = []
     for file in sorted(IMAGES.glob(f"*/{SPEC_FILE}")):

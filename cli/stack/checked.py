@@ -12,7 +12,8 @@ from cli.stacks import pools_of
 from compat import Image, Matrix, Pool, matrix
 from fleet.unknown import UNKNOWN
 from images.spec.cases import cases_of
-from images.spec.load import IMAGES, SpecError, load_family
+from images.spec.load import IMAGES, load_family
+from images.spec.mistakes import SpecError
 from kube import hub_availability, hub_pods, pre_puller, runtime
 from kube.hub_model import parse_hub
 from kube.job import JobShape, job_spec

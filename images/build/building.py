@@ -15,15 +15,10 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Final
 
-from images.build.buildkit import OCI_LAYOUT, Build, BuildError, Client, run_build
-from images.build.render import (
-    CA_CONTEXT,
-    VERIFYING_CONTEXT,
-    build_arguments,
-    render_dockerfile,
-    stage_of,
-    verify_stage_of,
-)
+from images.build.buildkit import OCI_LAYOUT, Build, Client, run_build
+from images.build.faults import BuildError
+from images.build.instructions import CA_CONTEXT
+from images.build.render import VERIFYING_CONTEXT, build_arguments, render_dockerfile, stage_of, verify_stage_of
 from images.references import ImageReference
 from images.spec.load import VERIFYING, context_files
 from images.spec.model import ImageSpec

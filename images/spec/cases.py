@@ -13,8 +13,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from compat import Case
-from compat.images import read_image
-from compat.versions import VersionError
+from images.references import known_image
 from images.spec.model import Cuda, Environment, ImageSpec
 from images.spec.pins import Pin, frameworks_in, read_pin
 
@@ -60,11 +59,8 @@ def uses_of(family: Sequence[ImageSpec]) -> tuple[Use, ...]:
 def _base(family: Sequence[ImageSpec]) -> Case | None:
     """Somebody else's image at the bottom, if its name says that it has CUDA."""
     reference = family[-1].base.reference or ""
-    try:
-        named = read_image(reference)
-    except VersionError:
-        return None
-    if named.gpu_free or not (named.cudas or named.framework):
+    named = known_image(reference)
+    if named is None or named.gpu_free or not (named.cudas or named.framework):
         return None
     return Case(image=reference, framework=named.framework)
 

@@ -8,26 +8,35 @@ ceiling.
 from __future__ import annotations
 
 import datetime as dt
-import re
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Annotated, ClassVar, Final, Literal, Self
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
+from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
 from images.references import ImageReference
 from images.spec.pins import Pin, conda_pin, frameworks_in, read_pin, wheel_pin
-from messages.problems import has_password
-
-NAME_PATTERN = r"[a-z0-9]+(-[a-z0-9]+)*"
-# Read as pod settings by the NVIDIA container toolkit: an image that sets them sees GPUs that nobody gave it.
-VISIBILITY_VARIABLES: Final = frozenset({"NVIDIA_VISIBLE_DEVICES", "CUDA_VISIBLE_DEVICES"})
-CUDA_CONDA_PACKAGES: Final = ("cudatoolkit", "cudnn", "nccl")
-OWN_LABELS: Final = "org.gpu-commons."
-OCI_LABELS: Final = "org.opencontainers.image."
-OWN_OCI_LABELS: Final = frozenset(
-    {"title", "description", "version", "created", "licenses", "base.name", "base.digest"}
+from images.spec.runtime import Runtime
+from images.spec.texts import (
+    CondaPin,
+    CudaLine,
+    KernelName,
+    Label,
+    Line,
+    Name,
+    OsPackage,
+    Port,
+    RelativePath,
+    Strict,
+    Text,
+    Variable,
+    WheelPin,
+    as_package,
+    index_page,
+    released,
 )
+
+CUDA_CONDA_PACKAGES: Final = ("cudatoolkit", "cudnn", "nccl")
 
 
 class Layout(StrEnum):
@@ -53,100 +62,7 @@ class TargetKind(StrEnum):
     BATCH = "batch"  # frameworks alone, nothing of Jupyter
 
 
-class Ipc(StrEnum):
-    """Whose System V and POSIX shared memory processes see."""
-
-    HOST = "host"
-    PRIVATE = "private"
-
-
-def _wheel_pin(text: str) -> str:
-    wheel_pin(text)
-    return text
-
-
-def _conda_pin(text: str) -> str:
-    conda_pin(text)
-    return text
-
-
-def _cuda_line(text: str) -> str:
-    if not re.fullmatch(r"[0-9]{1,2}\.[0-9]{1,2}", text):
-        raise ValueError('is not a CUDA line such as "10.1"')
-    return text
-
-
-def _relative_path(text: str) -> str:
-    if text.startswith("/") or ".." in text.split("/"):
-        raise ValueError("is not a path inside the image's own folder")
-    return text
-
-
-def _as_package(entry: object) -> object:
-    return {"pypi": entry} if isinstance(entry, str) else entry
-
-
-def _label(text: str) -> str:
-    if text.startswith(OWN_LABELS) or text.removeprefix(OCI_LABELS) in OWN_OCI_LABELS:
-        raise ValueError("is written by us from the other keys of the spec")
-    return text
-
-
-def _one_line(text: str) -> str:
-    if re.search(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]", text):
-        raise ValueError("has a line break or a control character, which is not one line of text")
-    return text
-
-
-def _index(text: str) -> str:
-    host, _, rest = text.removeprefix("https://").partition("/")
-    if not re.fullmatch(r"[A-Za-z0-9.-]+(:[0-9]+)?", host) or has_password("?" + rest.partition("?")[2]):
-        raise ValueError(
-            "holds a user, a password or a token, or no host: write https://host/path, open to everybody who builds"
-        )
-    return text
-
-
-def _released(given: object) -> object:
-    """A day in quotes or without: pydantic alone would take a number for seconds."""
-    try:
-        day = dt.date.fromisoformat(given) if isinstance(given, str) else None
-    except ValueError:
-        day = None
-    if isinstance(given, dt.date) and not isinstance(given, dt.datetime):
-        day = given
-    if day is None or not 2000 <= day.year <= 2999:
-        raise ValueError("is not a day of the years 2000 to 2999, such as 2026-11-20")
-    return day
-
-
-def _variable(text: str) -> str:
-    if text in VISIBILITY_VARIABLES:
-        raise ValueError("chooses GPUs, which is for the GPU request of the pod and never for an image")
-    return text
-
-
-Name = Annotated[str, Field(pattern=rf"^{NAME_PATTERN}$", max_length=63)]
-KernelName = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9._-]*$", max_length=63)]
-WheelPin = Annotated[str, AfterValidator(_wheel_pin)]
-CondaPin = Annotated[str, AfterValidator(_conda_pin)]
-CudaLine = Annotated[str, AfterValidator(_cuda_line)]
-RelativePath = Annotated[str, AfterValidator(_relative_path)]
-Variable = Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$"), AfterValidator(_variable)]
-Line = Annotated[str, AfterValidator(_one_line)]
-Text = Annotated[str, Field(min_length=1), AfterValidator(_one_line)]
-Port = Annotated[int, Field(ge=1, le=65535)]
-Label = Annotated[str, Field(pattern=r"^[a-z0-9]+([._/-][a-z0-9]+)*$"), AfterValidator(_label)]
-OsPackage = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9+.-]+(=[0-9A-Za-z.+~:-]+)?$")]
-
-
-class _Strict(BaseModel):
-    """Unknown keys and lax conversions are refused: 10.1 without quotes is a number, and no version."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True, strict=True, use_attribute_docstrings=True)
-
-
-class Base(_Strict):
+class Base(Strict):
     """What the image stands on: another image of ours (`image`), or one of somebody else (`reference`)."""
 
     image: Name | None = None
@@ -181,7 +97,7 @@ class Base(_Strict):
         return self
 
 
-class Package(_Strict):
+class Package(Strict):
     """A Python package of the server's environment, by its name on PyPI and on conda-forge."""
 
     pypi: WheelPin
@@ -200,16 +116,16 @@ class Package(_Strict):
         return None if self.conda == "none" else self.conda or self.pypi.replace("==", "=")
 
 
-class Python(_Strict):
+class Python(Strict):
     """The environment that the image's own server runs in."""
 
-    packages: tuple[Annotated[Package, BeforeValidator(_as_package)], ...] = Field(min_length=1, strict=False)
+    packages: tuple[Annotated[Package, BeforeValidator(as_package)], ...] = Field(min_length=1, strict=False)
     """Exact pins; `jupyterlab==4.6.6`, or both names where they differ."""
     lock: RelativePath = "requirements.lock"
     """All wheels with hashes; `gpu-commons image lock IMAGE` prints the command that makes it from the pins."""
 
 
-class Node(_Strict):
+class Node(Strict):
     """Node packages, installed below /opt/node by `npm ci`."""
 
     packages: tuple[Annotated[str, Field(pattern=r"^(@[a-z0-9-]+/)?[a-z0-9._-]+@[0-9][0-9A-Za-z.+-]*$")], ...] = Field(
@@ -220,7 +136,7 @@ class Node(_Strict):
     """npm's lock, with its package.json beside it."""
 
 
-class Cuda(_Strict):
+class Cuda(Strict):
     """The CUDA of one environment."""
 
     line: CudaLine
@@ -234,7 +150,7 @@ class Cuda(_Strict):
     def _pinned_completely(self) -> Self:
         if self.source is CudaSource.BASE and self.packages:
             raise ValueError("takes CUDA from the base, and packages as well: it would be there twice, choose one")
-        check = _conda_pin if self.source is CudaSource.CONDA else _wheel_pin
+        check = conda_pin if self.source is CudaSource.CONDA else wheel_pin
         for pin in self.packages:
             try:
                 check(pin)
@@ -249,7 +165,7 @@ class Cuda(_Strict):
         return self
 
 
-class Kernel(_Strict):
+class Kernel(Strict):
     """A kernel with a conda environment of its own, so that it can have an older Python than the server."""
 
     name: KernelName
@@ -264,7 +180,7 @@ class Kernel(_Strict):
     """Further pins from conda-forge."""
     pypi: tuple[WheelPin, ...] = Field(default=(), strict=False)
     """Pins from PyPI."""
-    index: Annotated[str, Field(pattern=r"^https://\S+$"), AfterValidator(_index)] | None = None
+    index: Annotated[str, Field(pattern=r"^https://\S+$"), AfterValidator(index_page)] | None = None
     """A page of wheels that PyPI does not have."""
 
     @model_validator(mode="after")
@@ -284,7 +200,7 @@ class Kernel(_Strict):
         return self
 
 
-class User(_Strict):
+class User(Strict):
     """Who the image runs as. Root is refused."""
 
     name: Annotated[str, Field(pattern=r"^[a-z][a-z0-9_-]*$")]
@@ -297,7 +213,7 @@ class User(_Strict):
     """Home and working folder."""
 
 
-class File(_Strict):
+class File(Strict):
     """A file of the image's folder that is copied in, owned by root and not writable."""
 
     source: RelativePath
@@ -308,30 +224,7 @@ class File(_Strict):
     """Permission bits, quoted."""
 
 
-class Runtime(_Strict):
-    """What the image's programs need of whoever runs them, beside a GPU. What is not given stays the engine's default.
-
-    A registry cannot enforce it: it becomes labels of the image, `image plan` prints the flags of each engine, and
-    workloads of a stack that say nothing of shared memory take `shm_gib` from here.
-    """
-
-    shm_gib: Annotated[float, Field(gt=0, le=1024, strict=False, allow_inf_nan=False)] | None = None
-    """Size of /dev/shm in GiB. Data loaders pass batches through it; an engine's default is 64 MiB."""
-    memlock: Literal["unlimited"] | Annotated[int, Field(ge=0, lt=2**63)] | None = None
-    """Bytes that a process may lock in memory, or `unlimited`; RDMA and pinned memory need it."""
-    stack_mib: Annotated[int, Field(ge=1, le=1048576)] | None = None
-    """Largest stack of a process in MiB."""
-    ipc: Annotated[Ipc, Field(strict=False)] | None = None
-    """`host` shares the node's shared memory with everybody on it; `private` is the image's own."""
-
-    @model_validator(mode="after")
-    def _one_shared_memory(self) -> Self:
-        if self.ipc is Ipc.HOST and self.shm_gib is not None:
-            raise ValueError("has ipc host, whose /dev/shm is the node's, and shm_gib as well: choose one")
-        return self
-
-
-class Target(_Strict):
+class Target(Strict):
     """Another image of the same spec. What is not said here is as in the spec, or as its kind needs it."""
 
     without: tuple[KernelName, ...] = Field(default=(), strict=False)
@@ -352,7 +245,7 @@ class Target(_Strict):
     """Instead of the spec's."""
 
 
-class Verify(_Strict):
+class Verify(Strict):
     """How the built image is checked: `verify.py` of its folder, run inside as its own user, without network."""
 
     os_packages: tuple[OsPackage, ...] = Field(default=(), strict=False)
@@ -374,7 +267,7 @@ class Environment:
         return tuple(frameworks_in(self.pins, conda_cuda=conda_cuda))
 
 
-class ImageSpec(_Strict):
+class ImageSpec(Strict):
     """One image."""
 
     needs_command: ClassVar[bool] = True  # an entry point such as tini's runs nothing by itself
@@ -387,7 +280,7 @@ class ImageSpec(_Strict):
     """What it is for."""
     version: Annotated[str, Field(pattern=r"^[0-9A-Za-z][0-9A-Za-z._-]*$")]
     """Version of this spec, quoted."""
-    released: Annotated[dt.date, BeforeValidator(_released)]
+    released: Annotated[dt.date, BeforeValidator(released)]
     """Day of that version; times inside the image are this day. A new day also takes new OS updates."""
     licenses: Text | None = None
     """SPDX expression of what we add."""

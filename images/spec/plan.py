@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from images.spec.load import SpecError
+from images.spec.mistakes import SpecError
 from images.spec.model import CudaSource, ImageSpec, Kernel, Layout, Package
 from messages.problems import Problem, show
 

@@ -13,12 +13,45 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Final
+from enum import StrEnum
+from typing import Annotated, Final, Literal, Self
 
-from images.spec.model import Ipc, Runtime
+from pydantic import Field, model_validator
+
+from images.spec.texts import Strict
 
 _MIB: Final = 2**20
 _SHM: Final = "/dev/shm"  # noqa: S108 - shared memory, not a file
+
+
+class Ipc(StrEnum):
+    """Whose System V and POSIX shared memory processes see."""
+
+    HOST = "host"
+    PRIVATE = "private"
+
+
+class Runtime(Strict):
+    """What the image's programs need of whoever runs them, beside a GPU. What is not given stays the engine's default.
+
+    A registry cannot enforce it: it becomes labels of the image, `image plan` prints the flags of each engine, and
+    workloads of a stack that say nothing of shared memory take `shm_gib` from here.
+    """
+
+    shm_gib: Annotated[float, Field(gt=0, le=1024, strict=False, allow_inf_nan=False)] | None = None
+    """Size of /dev/shm in GiB. Data loaders pass batches through it; an engine's default is 64 MiB."""
+    memlock: Literal["unlimited"] | Annotated[int, Field(ge=0, lt=2**63)] | None = None
+    """Bytes that a process may lock in memory, or `unlimited`; RDMA and pinned memory need it."""
+    stack_mib: Annotated[int, Field(ge=1, le=1048576)] | None = None
+    """Largest stack of a process in MiB."""
+    ipc: Annotated[Ipc, Field(strict=False)] | None = None
+    """`host` shares the node's shared memory with everybody on it; `private` is the image's own."""
+
+    @model_validator(mode="after")
+    def _one_shared_memory(self) -> Self:
+        if self.ipc is Ipc.HOST and self.shm_gib is not None:
+            raise ValueError("has ipc host, whose /dev/shm is the node's, and shm_gib as well: choose one")
+        return self
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,8 +18,9 @@ from images.build.render import render_dockerfile
 from images.lint.check import lint
 from images.lint.model import Setting
 from images.spec.cases import cases_of
-from images.spec.load import IMAGES, SpecError, load_family, read_spec
+from images.spec.load import IMAGES, load_family, read_spec
 from images.spec.lock import lock_command
+from images.spec.mistakes import SpecError
 from images.spec.starting import CUDA_WHEELS
 
 Run = Callable[..., Result]

@@ -19,7 +19,8 @@ from pulumi.runtime.stack import run_pulumi_func
 from components.gpu_image import GpuImage, GpuImageArgs, ImagePool, ImageSubstitute
 from images.inspection import facts
 from images.inspection.store import Store, store_folder
-from images.spec.load import IMAGES, SpecError
+from images.spec.load import IMAGES
+from images.spec.mistakes import SpecError
 
 BUILT = "docker-build:index:Image"
 DIGEST = "sha256:" + "d" * 64

@@ -9,8 +9,10 @@ from typing import Any
 import pytest
 
 import wiring
-from images.spec.load import SpecError, load_family
-from images.spec.model import ImageSpec, Runtime
+from images.spec.load import load_family
+from images.spec.mistakes import SpecError
+from images.spec.model import ImageSpec
+from images.spec.runtime import Runtime
 from kube.hub_model import parse_hub
 from kube.hub_options import render_options
 from settings.models import Image, Substitute

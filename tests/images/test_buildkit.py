@@ -8,18 +8,8 @@ from pathlib import Path
 import pytest
 
 from images.build import buildkit
-from images.build.buildkit import (
-    Build,
-    Buildctl,
-    BuildError,
-    Buildx,
-    NoBuilderError,
-    buildx_line,
-    command_line,
-    explain,
-    find_client,
-    find_endpoint,
-)
+from images.build.buildkit import Build, Buildctl, Buildx, buildx_line, command_line, find_client, find_endpoint
+from images.build.faults import BuildError, NoBuilderError, explain
 
 CLIENT = Buildx(("docker", "buildx"), "b")
 BUILD = Build(

@@ -8,8 +8,9 @@ from typing import Any
 
 import pytest
 
-from images.build.render import labels
-from images.spec.load import SpecError, context_files, load_family, load_spec
+from images.build.labels import labels
+from images.spec.load import context_files, load_family, load_spec
+from images.spec.mistakes import SpecError
 from images.spec.plan import plan_image
 from images.spec.targets import target_specs
 

@@ -9,8 +9,10 @@ from typing import Any
 
 import pytest
 
-from images.build.render import labels, render_dockerfile
-from images.spec.load import SpecError, load_family
+from images.build.labels import labels
+from images.build.render import render_dockerfile
+from images.spec.load import load_family
+from images.spec.mistakes import SpecError
 from images.spec.model import ImageSpec
 from images.spec.plan import Substitute, outside_references, plan_image
 

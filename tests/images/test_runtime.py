@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from images.build.render import labels
-from images.spec.load import SpecError, load_family
-from images.spec.model import Ipc, Runtime
+from images.build.labels import labels
+from images.spec.load import load_family
+from images.spec.mistakes import SpecError
 from images.spec.plan import plan_image
-from images.spec.runtime import docker_flags, engines
+from images.spec.runtime import Ipc, Runtime, docker_flags, engines
 
 NGC = Runtime(shm_gib=1, memlock="unlimited", stack_mib=64)  # the flags that NVIDIA's framework images ask for
 

@@ -10,11 +10,13 @@ from typing import Any
 import pytest
 import yaml
 
-from images.build.render import labels, render_dockerfile
+from images.build.labels import labels
+from images.build.render import render_dockerfile
 from images.size.expected import expected_of
 from images.spec.cases import cases_of
-from images.spec.load import IMAGES, SpecError, load_family, load_named, load_sizes, load_spec
+from images.spec.load import IMAGES, load_family, load_named, load_sizes, load_spec
 from images.spec.lock import lock_command
+from images.spec.mistakes import SpecError
 from images.spec.model import TargetKind
 from images.spec.plan import plan_image
 from images.spec.targets import kind_of, stands_on, target_specs

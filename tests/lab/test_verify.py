@@ -15,14 +15,8 @@ from pathlib import Path
 import httpx
 import pytest
 
-from images.build.render import (
-    CA_CONTEXT,
-    VERIFYING_CONTEXT,
-    build_arguments,
-    render_dockerfile,
-    stage_of,
-    verify_stage_of,
-)
+from images.build.instructions import CA_CONTEXT
+from images.build.render import VERIFYING_CONTEXT, build_arguments, render_dockerfile, stage_of, verify_stage_of
 from images.spec.load import IMAGES, VERIFYING, load_family
 from images.spec.plan import Substitute
 from images.spec.targets import target_specs

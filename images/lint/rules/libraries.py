@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from images.lint.bases import known_image
 from images.lint.model import Recipe, Setting, Severity
 from images.lint.packages import Install, Manager, installs
 from images.lint.rules.rule import DIGEST, IMAGE_FILES, Example, Mistake, Rule
+from images.references import known_image
 
 _LIBRARY = re.compile(r"(lib)?(cudnn|nccl)(\d+)?(-dev|-devel|-headers)?(-cuda-\d+)?|nvidia-(cudnn|nccl)-cu\d+")
 _TOOLKIT = re.compile(r"cudatoolkit|cuda-version|cuda-toolkit|cuda-runtime|pytorch-cuda|cuda|cuda-libraries")

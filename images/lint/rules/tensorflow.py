@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from images.lint.bases import known_image
 from images.lint.frameworks import is_tensorflow, python_installs
 from images.lint.model import Recipe, Setting, Severity
 from images.lint.rules.rule import DIGEST, IMAGE_FILES, Example, Mistake, Rule
+from images.references import known_image
 
 
 def check(recipe: Recipe, _: Setting) -> Iterator[Mistake]:

@@ -6,11 +6,12 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from images.lint.bases import cuda_in, known_image
+from images.lint.bases import cuda_in
 from images.lint.frameworks import brought_cuda
 from images.lint.model import Recipe, Setting, Severity
 from images.lint.packages import Install, Manager, Package, installs
 from images.lint.rules.rule import DIGEST, IMAGE_FILES, Example, Mistake, Rule
+from images.references import known_image
 
 _CONDA = re.compile(
     r"cudatoolkit|cuda-toolkit|cuda-runtime|cuda-libraries|pytorch-cuda|cuda|libcublas|libcufft|cuda-cudart"
