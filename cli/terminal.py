@@ -50,6 +50,24 @@ def width() -> int | None:
     return shutil.get_terminal_size().columns if sys.stdout.isatty() else None
 
 
+class StatusLine:
+    """One line on standard error that changes in place while something runs; nothing where that is no terminal."""
+
+    def __init__(self, *, is_shown: bool = True) -> None:
+        self.columns = shutil.get_terminal_size().columns if is_shown and sys.stderr.isatty() else None
+        self._drawn = ""
+
+    def show(self, text: str) -> None:
+        if self.columns and text != self._drawn:
+            click.echo(f"\r\x1b[K{text[: self.columns - 1]}", err=True, nl=False)
+            self._drawn = text
+
+    def clear(self) -> None:
+        if self._drawn:
+            click.echo("\r\x1b[K", err=True, nl=False)
+            self._drawn = ""
+
+
 def json_text(data: Any) -> str:
     """JSON for people and programs."""
     return json.dumps(data, indent=2, ensure_ascii=False)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import re
 import signal
-import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -18,7 +17,7 @@ import click
 from cli.image.build_report import build_data, build_text
 from cli.image.ours import family_of, folder_of
 from cli.stacks import stack_file
-from cli.terminal import InputError, as_json, json_text, painter, width
+from cli.terminal import InputError, StatusLine, as_json, json_text, painter
 from images.build.building import Check, Destination, Kind, Order, Packing, build_image, content_tag, dockerfiles
 from images.build.buildkit import find_client
 from images.build.faults import BuildError, NoBuilderError
@@ -256,30 +255,17 @@ def _ended_by_signals() -> Iterator[None]:
 @contextmanager
 def _progress() -> Iterator[tuple[Progress, Progress]]:
     """Two tellers on stderr: what begins, and the builder's lines; on a terminal these are one line that changes."""
-    columns = width() if sys.stderr.isatty() else None
-    is_drawn = False
+    status = StatusLine()
 
     def tell(text: str) -> None:
-        clear()
+        status.clear()
         click.echo(text, err=True)
 
     def on_line(line: str) -> None:
-        nonlocal is_drawn
-        if not line.strip():
-            return
-        if columns is None:
-            click.echo(line, err=True)
-        else:
-            click.echo(f"\r\x1b[K{line[: columns - 1]}", err=True, nl=False)
-            is_drawn = True
-
-    def clear() -> None:
-        nonlocal is_drawn
-        if is_drawn:
-            click.echo("\r\x1b[K", err=True, nl=False)
-            is_drawn = False
+        if line.strip():
+            (status.show if status.columns else tell)(line)
 
     try:
         yield tell, on_line
     finally:
-        clear()
+        status.clear()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any, Final
 
 from cli.answers import body_data
@@ -218,7 +218,7 @@ def _use_data(use: Use, fits: Sequence[Fit]) -> dict[str, Any]:
                 "pool": fit.pool,
                 **body_data(fit.answer),
                 "deciding": [each.rule for each in deciding(fit.answer)],
-                "ceiling": {"cuda": fit.ceiling.cuda, "build": fit.ceiling.build, "how": fit.ceiling.how},
+                "ceiling": asdict(fit.ceiling),
             }
             for fit in fits
         ],
@@ -280,9 +280,7 @@ def _size_data(page: Page) -> dict[str, Any]:
         "compressed": size.compressed if size else None,
         "unpacked": size.unpacked if size else None,
         "compression": found.size.compression,
-        "counted": [
-            {"image": each.image, "wheels": each.wheels, "wheel_bytes": each.wheel_bytes} for each in found.counted
-        ],
+        "counted": [asdict(each) for each in found.counted],
         "not_counted": [str(part) for part in found.not_counted],
         "remarks": list(found.remarks),
         "pools": [_machine_data(place, found) for place in page.places] if size else [],

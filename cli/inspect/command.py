@@ -4,19 +4,18 @@ from __future__ import annotations
 
 import json
 import os
-import sys
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Self
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 
 from cli.inspect.report import error_data, inspect_data, inspect_text
-from cli.terminal import as_json, painter
+from cli.terminal import StatusLine, as_json, painter
 from images.size.estimate import amount
 
 if TYPE_CHECKING:
@@ -79,20 +78,21 @@ def inspect(  # noqa: PLR0913, PLR0917 - options
 
     has_failed = has_findings = False
     with ExitStack() as stack:
-        progress = stack.enter_context(_Line(is_shown=deep and sys.stderr.isatty() and len(references) <= 1))
-        choices = Choices(platform, deep, anonymous, no_cache, progress.tell)
+        status = StatusLine(is_shown=deep and len(references) <= 1)
+        stack.callback(status.clear)
+        choices = Choices(platform, deep, anonymous, no_cache, lambda progress: status.show(_how_far(progress)))
         images = list(wanted_images(stack, choices, references, layouts, archives, sifs))
         for number, (name, result) in enumerate(_results(stack, images, deep=deep)):
             try:
                 found = result()
             except InspectError as error:
                 has_failed = True
-                progress.clear()
+                status.clear()
                 if is_json:
                     click.echo(_one_line(error_data(name, error.problem.reason, error.problem.fix)))
                 click.echo(f"error: {error}", err=True)
                 continue
-            progress.clear()
+            status.clear()
             judged = judge(found.contents)
             has_findings = has_findings or bool(judged.remarks)
             if is_json:
@@ -166,30 +166,9 @@ def wanted_images(  # noqa: PLR0913, PLR0917 - the four kinds
         )
 
 
-class _Line:
-    """One line on stderr that says how far reading is."""
-
-    def __init__(self, *, is_shown: bool) -> None:
-        self._is_shown = is_shown
-        self._last = -1
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.clear()
-
-    def tell(self, progress: Progress) -> None:
-        """Called for every piece; draws each megabyte."""
-        if self._is_shown and (step := progress.read_bytes >> 20) != self._last:
-            self._last = step
-            done = f"{amount(progress.read_bytes)} of {amount(progress.layer_bytes)}"
-            click.echo(f"\r\x1b[Klayer {progress.number} of {progress.count}: {done}", err=True, nl=False)
-
-    def clear(self) -> None:
-        if self._is_shown and self._last >= 0:
-            click.echo("\r\x1b[K", err=True, nl=False)
-            self._last = -1
+def _how_far(progress: Progress) -> str:
+    done = f"{amount(progress.read_bytes)} of {amount(progress.layer_bytes)}"
+    return f"layer {progress.number} of {progress.count}: {done}"
 
 
 def _one_line(data: dict[str, Any]) -> str:

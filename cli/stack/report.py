@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Final
 
@@ -28,17 +29,7 @@ def problems_data(file: Path, problems: Sequence[Problem]) -> dict[str, Any]:
     return {
         "file": str(file),
         "verdict": "invalid",
-        "problems": [
-            {
-                "path": each.path,
-                "value": each.value,
-                "reason": each.reason,
-                "fix": each.fix,
-                "file": each.file or None,
-                "line": each.line,
-            }
-            for each in problems
-        ],
+        "problems": [{**asdict(each), "file": each.file or None} for each in problems],
         "images": [],
         "findings": [],
         "left_open": [],
