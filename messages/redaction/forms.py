@@ -7,7 +7,7 @@ from functools import cache
 from pathlib import Path
 from typing import Final, NamedTuple
 
-Span = tuple[int, int]
+from messages.redaction.written import Span
 
 
 class Form(NamedTuple):

@@ -10,7 +10,8 @@ from typing import Final
 
 from messages.redaction.assignments import assigned_spans
 from messages.redaction.command_lines import bare_option_spans, command_spans
-from messages.redaction.forms import Span, known_spans
+from messages.redaction.forms import known_spans
+from messages.redaction.written import Span
 
 HIDDEN: Final = "(secret)"
 _SHORTEST: Final = 3  # no text that short can be told by its form
