@@ -14,29 +14,35 @@ COMMANDS: Final[Mapping[str, tuple[str, str]]] = MappingProxyType(
     {
         "check": (
             "cli.check.command",
-            "One image or framework build on one GPU and driver, or many cases from a file.",
+            "Will an image or framework build run on this GPU and driver? One case, or many from a file.",
         ),
         "matrix": (
             "cli.matrix.command",
-            "Every image of a stack on every pool: table, Markdown, JSON or one HTML page.",
+            "Which images of a stack run on which pools: as a table, Markdown, JSON or one HTML page.",
         ),
-        "inspect": ("cli.inspect.command", "What is in an image: registry, OCI layout, docker archive or SIF file."),
+        "inspect": (
+            "cli.inspect.command",
+            "What an image contains: from a registry, an OCI layout, a Docker archive or a SIF file.",
+        ),
         "image": (
             "cli.image.command",
-            "What goes into an image, its Dockerfile, its build, mistakes in any Dockerfile, locks.",
+            "Create, plan, render, build and lock images; lint any Dockerfile.",
         ),
-        "init": ("cli.init.command", "A first stack file for your site: asks, or takes flags."),
+        "init": ("cli.init.command", "Write the first stack file of a site, from questions or from flags."),
         "stack": (
             "cli.stack.command",
-            "What can be said of a stack file offline: settings, placement, images on pools, promises.",
+            "Check a stack file offline: settings, placement, images on pools, promises.",
         ),
-        "comment": ("cli.comment", "What a preview changes and for whom: one comment on a pull request."),
+        "comment": (
+            "cli.comment",
+            "Summarise what a preview changes, and for whom, in one comment for a pull request.",
+        ),
         "explain": (
             "cli.explain.command",
-            "What an id in an output means: what the rule says, its sources, its examples.",
+            "Explain an id from any output: what the rule says, its sources, examples.",
         ),
-        "facts": ("cli.facts", "The tables that answers rest on, with their sources."),
-        "schema": ("cli.schema.command", "JSON Schemas: case, answer, matrix, comment, stack, pack."),
+        "facts": ("cli.facts", "Look up the tables behind the answers, with their sources."),
+        "schema": ("cli.schema.command", "Print a JSON Schema: case, answer, matrix, comment, stack or pack."),
     }
 )
 
@@ -49,7 +55,7 @@ COMMANDS: Final[Mapping[str, tuple[str, str]]] = MappingProxyType(
 )
 @click.version_option(package_name="gpu-commons", prog_name="gpu-commons")
 def commands() -> None:
-    """Will this image run on those GPUs, and if not, what to change?
+    """Will this image run on those GPUs, and if not, what has to change?
 
     \b
     Example:

@@ -133,9 +133,9 @@ def explained(error: Exception) -> str | None:
     if isinstance(error, OSError):
         return _of_system(error)
     if isinstance(error, UnicodeError):
-        return f"an argument or a file is not text in UTF-8 ({error.reason if hasattr(error, 'reason') else error})"
+        return f"an argument or a file is not valid UTF-8 ({error.reason if hasattr(error, 'reason') else error})"
     if isinstance(error, RuntimeError) and "home directory" in str(error):
-        return "HOME: nobody says where your home is: let HOME name a folder"
+        return "HOME: is not set; set it to your home folder"
     return None
 
 
@@ -144,11 +144,11 @@ def _of_system(error: OSError) -> str:
     if error.filename:
         return f"{os.fsdecode(error.filename)}: {what}"
     if isinstance(error, FileNotFoundError) and "temporary directory" in what:
-        return "TMPDIR: there is no folder for temporary files that can be written to: let TMPDIR name one"
+        return "TMPDIR: no folder for temporary files is writable; set TMPDIR to one that is"
     if isinstance(error, FileNotFoundError) and _folder_is_gone():
-        return "the working directory is gone: change to a folder that is there (cd …)"
+        return "the working directory no longer exists: change to another one (cd …)"
     if error.errno in _OF_STREAMS:  # a file has a name
-        return f"standard output: {what}; what was written there is not whole: let it go to a file or a pipe"
+        return f"standard output: {what}; the output is incomplete: redirect it to a file or a pipe"
     return what
 
 

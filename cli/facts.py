@@ -17,40 +17,38 @@ from compat.facts import facts as look_up
 Row = Mapping[str, str]
 TABLES: Final = {
     "container_toolkit": "What releases of NVIDIA's container toolkit do with compat libraries and requirements.",
-    "cuda_driver": "CUDA toolkit releases and the drivers they ask for.",
-    "cudnn": "cuDNN releases: CUDA lines, drivers and GPUs that they serve.",
-    "driver_branch": "Driver branches, the CUDA that each reports, and when it ends.",
+    "cuda_driver": "CUDA toolkit releases and the drivers that they require.",
+    "cudnn": "cuDNN releases: the CUDA lines, drivers and GPUs that they support.",
+    "driver_branch": "Driver branches: the CUDA that each reports, and when its support ends.",
     "ec2_gpu_instances": "EC2 instance types with GPUs.",
     "eks_ami": "Releases of the EKS-optimised GPU images: driver, toolkit, kernel module.",
     "forward_compat": "Which compat package works on which driver branch.",
     "framework": "Framework builds: CUDA, targets of their code, cuDNN.",
-    "framework_floor": "Lowest GPUs that projects state for their versions.",
+    "framework_floor": "The oldest GPUs that each version of a project supports.",
     "framework_library": "Versions of libraries that framework builds need.",
     "glibc": "C libraries of operating systems.",
-    "gpu_arch": "Compute capabilities: toolkits that make code for them, branches that drive them.",
+    "gpu_arch": "Compute capabilities: toolkits that compile for them, driver branches that support them.",
     "gpu_model": "GPU models.",
     "gpu_operator": "Releases of the GPU operator and their default drivers.",
-    "image_example": "References of images that somebody has seen.",
-    "image_repository": "How tags of image families are to be read.",
-    "image_tag": "What the notes of images say.",
+    "image_example": "Image references seen in the field.",
+    "image_repository": "How to read the tags of image families.",
+    "image_tag": "What publishers document about their image tags.",
     "jetson": "JetPack releases.",
     "nccl": "NCCL releases.",
     "require": "Requirement clauses of nvidia/cuda images.",
 }
 
 
-@click.command(epilog="Exit codes: 0 rows were found, 1 none matches, 2 usage.")
+@click.command(epilog="Exit codes: 0 rows were found, 1 no row matches, 2 usage.")
 @click.argument("table", required=False)
 @click.argument("text", required=False)
 @click.option(
     "--where",
     multiple=True,
     metavar="COLUMN=VALUE",
-    help="Rows with this value, or with a list that has it. Repeatable.",
+    help="Only rows with this value, or with a list that contains it. Repeatable.",
 )
-@click.option(
-    "--unverified", is_flag=True, help="Rows with a cell that nobody has checked; without TABLE, how many there are."
-)
+@click.option("--unverified", is_flag=True, help="Only rows with an unverified cell; without TABLE, count them.")
 @as_json
 @click.pass_context
 def facts(  # noqa: PLR0913 - click hands over every option
@@ -62,9 +60,9 @@ def facts(  # noqa: PLR0913 - click hands over every option
     unverified: bool,
     is_json: bool,
 ) -> None:
-    """Rows of a TABLE with their sources; those that hold TEXT somewhere. Without TABLE, the list of tables.
+    """Show the rows of a TABLE that contain TEXT, with their sources. Without TABLE, list the tables.
 
-    A cell that is not verified may warn, and never refuses.
+    A cell that is not verified can lead to a warning, but never to a refusal.
 
     \b
     Examples:
@@ -73,7 +71,7 @@ def facts(  # noqa: PLR0913 - click hands over every option
     """  # noqa: D301 - \b is click's: it keeps the lines
     if table is None:
         if where:
-            raise click.UsageError("--where is for the rows of a table: name the TABLE before it")
+            raise click.UsageError("--where selects rows of a table: name the TABLE before it")
         doubts = counted_doubts()
         if is_json:
             click.echo(json_text([{"table": name, **asdict(each)} for name, each in doubts.items()]))
@@ -131,8 +129,8 @@ def _listed(doubts: Mapping[str, Doubts]) -> Iterator[str]:
 
 def _doubts(doubts: Mapping[str, Doubts]) -> Iterator[str]:
     for name, each in doubts.items():
-        yield f"{name:<20}{each.rows:>5} rows, {each.unsure_rows:>4} with {each.cells:>4} cells that are not verified"
-    yield f"{counted(sum(each.cells for each in doubts.values()), 'cell')}: they may warn, and never refuse."
+        yield f"{name:<20}{each.rows:>5} rows, {each.unsure_rows:>4} with {each.cells:>4} unverified cells"
+    yield f"{counted(sum(each.cells for each in doubts.values()), 'cell')}: they may cause warnings, but no refusal."
 
 
 def _conditions(where: Iterable[str]) -> dict[str, str]:

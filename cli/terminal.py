@@ -31,7 +31,7 @@ class InputError(click.ClickException):
 
 
 as_json: Final[Callable[[Any], Any]] = click.option(
-    "--json", "is_json", is_flag=True, help="Print JSON, which is the stable form."
+    "--json", "is_json", is_flag=True, help="Print JSON, the stable form for programs."
 )
 
 

@@ -29,9 +29,11 @@ class Sign:
 SIGNS: Final[Mapping[Verdict, Sign]] = MappingProxyType(
     {
         Verdict.COMPATIBLE: Sign("✓", "compatible", "It runs.", "good"),
-        Verdict.WITH_WARNING: Sign("!", "with warning", "It runs, with a limit that you should know.", "warn"),
+        Verdict.WITH_WARNING: Sign(
+            "!", "with warning", "It runs, with a limitation that you should know about.", "warn"
+        ),
         Verdict.UNKNOWN: Sign(
-            "?", "unknown", "It depends on something that is not known; the reason names it.", "open"
+            "?", "unknown", "It depends on something that is not known; the reason says what.", "open"
         ),
         Verdict.INCOMPATIBLE: Sign("✕", "incompatible", "It does not run; the reason says what to change.", "bad"),
     }

@@ -337,7 +337,7 @@ def facts_page() -> str:
         "# Fact tables\n",
         "What the [rules](compat-rules.md) rest on.",
         "Every row has its source and the day it was read; an empty cell is a fact that nobody has found.",
-        "A cell that is not verified may warn, and never refuses.",
+        "A cell that is not verified can lead to a warning, but never to a refusal.",
         "`gpu-commons facts TABLE` prints rows with their sources, `gpu-commons facts --unverified` this count.",
         _memory(),
         "\n| table | holds | rows | rows with a cell that is not verified | such cells |\n|---|---|---|---|---|",

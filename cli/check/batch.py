@@ -64,7 +64,7 @@ def run(stream: BinaryIO, *, with_remedy: bool = True) -> int:
 def summary(verdicts: Counter[str], bad: int) -> str:
     """What a batch came to, in one line."""
     if not verdicts:
-        return "no cases: write one JSON object a line"
+        return "no cases: write one JSON object per line"
     parts = [f"{verdicts[each.value]:,} {each.value}" for each in Verdict if verdicts[each.value]]
     unread = f"; {counted(bad, 'line')} could not be read" if bad else ""
     return f"{counted(verdicts.total(), 'case')}: {', '.join(parts)}{unread}"
@@ -82,7 +82,9 @@ def answer_line(number: int, line: bytes | None, *, with_remedy: bool = True) ->
     except CaseError as error:
         return _unreadable(name, number, " | ".join(problem_lines(error)))
     except Exception as error:  # noqa: BLE001 - a fault of ours in one case must not cost the answers to all others
-        return _unreadable(name, number, f"could not be answered, which is our fault: {type(error).__name__}: {error}")
+        return _unreadable(
+            name, number, f"could not be answered because of a bug in gpu-commons: {type(error).__name__}: {error}"
+        )
     return Outcome(b'{"id":%b,%b\n' % (orjson.dumps(name), body), verdict)
 
 

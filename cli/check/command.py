@@ -14,19 +14,22 @@ from compat import check as solve
 
 
 @click.command(
-    epilog="Exit codes: 0 it runs, 1 it does not, it is not known, or a line of a batch could not be read, 2 usage."
+    epilog="Exit codes: 0 it runs; 1 it does not, it is unknown, or a line of a batch could not be read; 2 usage."
 )
 @click.option(
     "--batch",
     type=click.File("rb"),
     metavar="FILE",
-    help="JSON Lines with one case a line, - for stdin: one answer a line comes out, in order.",
+    help="JSON Lines, one case per line (- for stdin); prints one answer per line, in the same order.",
 )
 @click.option(
-    "--inspect", "inspected", metavar="REF", help="Read this image with its layers; what is in it counts, not its name."
+    "--inspect",
+    "inspected",
+    metavar="REF",
+    help="Read this image and its layers; the answer is based on what is in it, not on its name.",
 )
 @click.option(
-    "--no-remedy", is_flag=True, help="With --batch: verdicts and findings alone, which is several times as fast."
+    "--no-remedy", is_flag=True, help="With --batch: only verdicts and findings, which is several times faster."
 )
 @as_json
 @click.pass_context
@@ -42,9 +45,9 @@ def check(
 ) -> None:
     """Will this image, or this framework build, run on that GPU with that driver?
 
-    A case needs a GPU (--gpu, --compute-capability or --instance-type) and something that runs (--image, --cuda,
-    --framework or --sm-list). What is not given is open: the answer is `unknown` only where it depends on it, and says
-    on what.
+    A case needs a GPU (--gpu, --compute-capability or --instance-type) and something to run (--image, --cuda,
+    --framework or --sm-list). Everything else is optional: the answer is `unknown` only if it depends on something that
+    was left out, and names it.
 
     \b
     Examples:
@@ -55,14 +58,14 @@ def check(
     fields = {name: value for name, value in given.items() if value is not None}
     if batch is not None:
         if fields:
-            raise click.UsageError(f"--batch takes its cases from the file: leave out {_options(fields)}")
+            raise click.UsageError(f"--batch reads its cases from the file: leave out {_options(fields)}")
         if inspected is not None:
-            raise click.UsageError("--batch takes its cases from the file: leave out --inspect")
+            raise click.UsageError("--batch reads its cases from the file: leave out --inspect")
         from cli.check.batch import run  # noqa: PLC0415 - its JSON library is needed here only
 
         ctx.exit(run(batch, with_remedy=not no_remedy))
     if no_remedy:
-        raise click.UsageError("--no-remedy is for --batch: one answer is quick with its remedy")
+        raise click.UsageError("--no-remedy only works with --batch; a single answer is fast with its remedy")
     answer = _answer(fields, inspected)
     click.echo(
         json_text(answer_data(answer)) if is_json else answer_text(answer, width=width(), paint=painter()), nl=is_json

@@ -18,7 +18,7 @@ from compat import Case, check
 from compat.rules.index import ALL_RULES, BY_ID
 from compat.rules.rule import Rule
 
-_EXAMPLES: Final = (("passes", "passing"), ("fails", "failing"), ("cannot be told", "undecided"))
+_EXAMPLES: Final = (("passes", "passing"), ("fails", "failing"), ("is undecided", "undecided"))
 _FAMILY_LETTERS: Final = ("R-", "P-", "D-")
 
 
@@ -26,9 +26,9 @@ _FAMILY_LETTERS: Final = ("R-", "P-", "D-")
 @click.argument("rule", metavar="[ID]", required=False)
 @as_json
 def explain(rule: str | None, *, is_json: bool) -> None:
-    """What an id in an output means: what the rule says, why, its sources, its examples. Without ID, the list of all.
+    """Explain an id: what the rule says, why, its sources and examples. Without ID, list them all.
 
-    Every id that an output names is known: rules of check (R-MINOR), of the policy pack (P-RUN), of image lint
+    Every id in an output can be explained: rules of check (R-MINOR), of the policy pack (P-RUN), of image lint
     (D-BASE; DL3020 is hadolint's), and remarks of inspect (driver-inside).
 
     \b
@@ -85,7 +85,7 @@ def _find(text: str) -> Rule | Entry:
     likely = (
         f"did you mean {' or '.join(others[each].id if each in others else each for each in close)}? " if close else ""
     )
-    raise InputError(f'"{text.strip()}" is not an id of ours; {likely}gpu-commons explain lists all')
+    raise InputError(f'"{text.strip()}" is not a known id; {likely}gpu-commons explain lists them all')
 
 
 def _bare(written: str) -> str:
@@ -148,7 +148,7 @@ def _lines(rule: Rule, paint: Paint, columns: int | None) -> Iterator[str]:
     yield ""
     yield from _folded(rule.says, columns)
     yield ""
-    role = f"one way to meet a need: {rule.need.value}" if rule.need else "stands alone: its refusal is final"
+    role = f"one way to meet a need: {rule.need.value}" if rule.need else "independent: its refusal is final"
     yield f"At worst: {rule.severity.value}; {role}."
     yield from ("Sources:", *(f"  {source}" for source in rule.sources))
     for kind, field in _EXAMPLES:

@@ -10,9 +10,9 @@ FAMILIES: Final = {
     "compatibility": "Rules of `check` and `matrix`",
     "policy": "Rules of the policy pack, in previews, updates and `stack check`",
     "lint": "Rules of `image lint`",
-    "hadolint": "Rules of hadolint and ShellCheck, which `image lint` asks",
+    "hadolint": "Rules of hadolint and ShellCheck, which `image lint` runs",
     "remark": "Remarks of `inspect`",
-    "batch": "In place of a rule, in answers of `check --batch`",
+    "batch": "Used instead of a rule in answers of `check --batch`",
 }
 
 
@@ -66,7 +66,7 @@ def entries() -> Iterator[Entry]:
     for name, says in REMARKS.items():
         yield Entry(name, "remark", says.partition(":")[0].removesuffix("."), says, page="docs/inspect-an-image.md")
     unreadable = (
-        "A line of a batch is not a case. Its answer is unknown, and standard error says what is wrong with it."
+        "A line of a batch is not a case. Its answer is unknown, and standard error explains what is wrong with it."
     )
     yield Entry("CASE", "batch", "A line that cannot be read", unreadable, page="docs/check-an-image.md")
 
@@ -80,9 +80,9 @@ def of_hadolint(rule: str) -> Entry | None:
         return None
     title, page = f"A rule of {'hadolint' if rule.startswith('DL') else 'ShellCheck'}", page_of(rule)
     if rule in OURS:
-        says = f"It is the mistake that {OURS[rule]} is about: image lint tells it under that id."
+        says = f"It is the same mistake as {OURS[rule]}: image lint reports it under that id."
     elif rule in LEFT_OUT:
-        says = f"image lint leaves it out: {LEFT_OUT[rule]}."
+        says = f"image lint omits it: {LEFT_OUT[rule]}."
     else:
-        says = "image lint asks hadolint, and passes on what it says."
+        says = "image lint runs hadolint and reports what it finds."
     return Entry(rule, "hadolint", title, says, remedy=FIXES.get(rule, ""), page=page)

@@ -72,34 +72,43 @@ class FailedError(click.ClickException):
 
 @click.command(
     epilog="Exit codes: 0 built and checked; 1 a step, the check or the push failed; 2 usage: no builder, a spec with "
-    "mistakes, a place that cannot be; 130 interrupted, and nothing is exported.",
+    "mistakes, an impossible destination; 130 interrupted: nothing is exported.",
 )
 @click.argument("name")
 @click.option("--target", metavar="TARGET", help="Which image of the spec: gateway-client, kernel or batch.")
-@click.option("--push", metavar="REPOSITORY[:TAG]", help="Push it; without a tag, to one made of its content.")
-@click.option("--oci-layout", metavar="DIR", help="Write it as an OCI layout into a new or empty folder.")
-@click.option("--docker-archive", metavar="FILE", help="Write it for docker load.")
-@click.option("--stack", metavar="NAME|PATH", help="Take substitutes, builder and CA bundle of this stack's site.")
-@click.option("--base", metavar="REF", help="Parent, for an image that stands on another of ours; else built first.")
-@click.option("--builder", metavar="NAME", help="As docker buildx ls has it. Else the stack's, else the current one.")
+@click.option("--push", metavar="REPOSITORY[:TAG]", help="Push it; the default tag is derived from its content.")
+@click.option("--oci-layout", metavar="DIR", help="Write it as an OCI layout to a new or empty folder.")
+@click.option("--docker-archive", metavar="FILE", help="Write it as an archive for docker load.")
+@click.option("--stack", metavar="NAME|PATH", help="Use the substitutes, builder and CA bundle of this stack's site.")
+@click.option(
+    "--base",
+    metavar="REF",
+    help="Parent of an image that is based on another of this project. Default: it is built first.",
+)
+@click.option(
+    "--builder", metavar="NAME", help="As docker buildx ls lists it. Default: that of the stack, or the current one."
+)
 @click.option(
     "--compression",
     type=click.Choice(["zstd", "gzip"]),
-    help="Of all layers, the base's too. Not given: zstd for what is built here, the rest as it is.",
+    help="For all layers, those of the base included. Default: zstd for new layers, the others unchanged.",
 )
-@click.option("--cache-from", multiple=True, metavar="REF|ATTRS", help="A cache to read beside the builder's own.")
-@click.option("--cache-to", multiple=True, metavar="REF|ATTRS", help="Where to leave the cache for other builders.")
-@click.option("--no-verify", is_flag=True, help="Leave its check out.")
+@click.option(
+    "--cache-from", multiple=True, metavar="REF|ATTRS", help="A cache to read in addition to the builder's own."
+)
+@click.option("--cache-to", multiple=True, metavar="REF|ATTRS", help="Where to export the cache for other builders.")
+@click.option("--no-verify", is_flag=True, help="Skip its check.")
 @as_json
 def build(name: str, *, is_json: bool, **options: Any) -> None:
-    """Build an image of ours as a stack would, run its check, and export it.
+    """Build an image of this project as a stack would, run its check, and export it.
 
-    NAME is the image's name or its folder. Without --push, --oci-layout or --docker-archive it is built and checked,
-    and stays in the builder's cache. What is exported is read back with all its layers, as by `inspect --deep`.
+    NAME is the name of the image, or its folder. Without --push, --oci-layout or --docker-archive the image is built
+    and checked, and stays in the builder's cache. An exported image is read back with all its layers, as by
+    `inspect --deep`.
 
-    docker buildx builds where it is installed; else buildctl, with the builder of that name, or at the address in
-    BUILDKIT_HOST. A cache is a reference in a registry, or BuildKit's own attributes (type=gha). Credentials are
-    those of docker login. A stack's site is read with its overlay, GPU_COMMONS_SITE.
+    docker buildx builds the image if it is installed; otherwise buildctl does, with the builder of that name or at the
+    address in BUILDKIT_HOST. A cache is a reference in a registry, or attributes of BuildKit (type=gha). Credentials
+    are those of docker login. With --stack, the site is read with its overlay, GPU_COMMONS_SITE.
 
     \b
     Examples:
@@ -130,7 +139,7 @@ def built_by(family: Sequence[ImageSpec], images: Path, asked: Asked) -> Built:
     try:
         found = _read_back(order.destination, digest) if digest else None
     except InspectError as error:
-        raise FailedError(f"what was exported cannot be read back: {error}") from None
+        raise FailedError(f"the exported image cannot be read back: {error}") from None
     return Built(plan, order.destination, order.check is Check.FIRST, found)
 
 
@@ -144,7 +153,7 @@ def _order(family: Sequence[ImageSpec], images: Path, asked: Asked, settings: St
     if ca_bundle and not ca_bundle.is_file():
         raise InputError(f"site.ca_bundle: {show(str(ca_bundle))} is not a file here; name a PEM file of this machine")
     if asked.base and not spec.base.image:
-        raise InputError(f"--base {show(asked.base)}: the spec of {spec.name} names its base; leave the option out")
+        raise InputError(f"--base {show(asked.base)}: the spec of {spec.name} names its own base; leave the option out")
     texts = dockerfiles(family, substitutes=substitutes, ca_bundle=ca_bundle)
     return Order(
         family=family,
@@ -172,17 +181,19 @@ def _destination(asked: Asked, tag: str) -> Destination:
     given = [option for option in (asked.push, asked.oci_layout, asked.docker_archive) if option is not None]
     if len(given) > 1:
         raise InputError(
-            "--push, --oci-layout and --docker-archive: give one of them; the builder's cache serves the next"
+            "--push, --oci-layout and --docker-archive: give only one of them; a second build comes from the cache"
         )
     if asked.push is not None:
         reference = _reference("--push", asked.push)
         if reference.digest:
-            raise InputError(f"--push {show(asked.push)}: has a digest, which only the build can tell; leave it out")
+            raise InputError(
+                f"--push {show(asked.push)}: has a digest, which only the build can determine; leave it out"
+            )
         return Destination(Kind.REGISTRY, f"{reference.registry}/{reference.repository}:{reference.tag or tag}")
     if asked.oci_layout is not None:
         folder = Path(asked.oci_layout).absolute()
         if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-            raise InputError(f"--oci-layout {folder}: there is something already; name a new folder, or empty this one")
+            raise InputError(f"--oci-layout {folder}: is not empty; name a new folder, or empty this one")
         return Destination(Kind.OCI_LAYOUT, str(folder))
     if asked.docker_archive is not None:
         if asked.compression == "zstd":
@@ -221,9 +232,7 @@ def _settings(stack: str | None) -> Stack | None:
 
 def _failed(text: str, spec: ImageSpec) -> str:
     if re.search(r"^ > \[verify(-\S+)? ", text, re.MULTILINE):
-        return (
-            f"the check of {spec.full_name} failed: it was not exported. The check is verify.py of its folder\n{text}"
-        )
+        return f"the check of {spec.full_name} (verify.py in its folder) failed, so it was not exported\n{text}"
     return text
 
 

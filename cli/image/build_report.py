@@ -66,7 +66,7 @@ def _lines(built: Built, paint: Paint) -> Iterator[str]:
     if built.plan.missing:
         yield f"left out  {', '.join(built.plan.missing)}"
     if contents is None:
-        yield "nothing was exported: --push, --oci-layout or --docker-archive give it a digest and a size"
+        yield "nothing was exported: use --push, --oci-layout or --docker-archive to get a digest and a size"
         return
     size = size_of(contents)
     yield f"{built.destination.kind.value:<9} {_place(built)}"

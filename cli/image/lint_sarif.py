@@ -55,7 +55,7 @@ def _rule(rule: Rule) -> dict[str, Any]:
 
 def _hadolints(rule: str) -> dict[str, Any]:
     """A rule of hadolint's that has found something. Its sentence is in the result: it depends on the place."""
-    by = "hadolint" if rule.startswith("DL") else "ShellCheck, asked by hadolint"
+    by = "hadolint" if rule.startswith("DL") else "ShellCheck, run by hadolint"
     return {
         "id": rule,
         "name": rule,

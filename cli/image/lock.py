@@ -14,7 +14,7 @@ from images.spec.lock import lock_command
 @click.argument("name")
 @as_json
 def lock(name: str, *, is_json: bool) -> None:
-    """The commands that resolve the pins of an image of ours anew, and those of its targets under the same lock.
+    """The commands that resolve the pins of an image of this project again, and of its targets in the same lock.
 
     \b
     Example:

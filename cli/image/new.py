@@ -28,7 +28,7 @@ _KINDS = tuple(kind.value for kind in ImageKind)
 
 
 @click.command(
-    epilog="Exit codes: 0 written and locked, 1 written, and the lock could not be made, 2 usage; nothing is written.",
+    epilog="Exit codes: 0 written and locked, 1 written but the lock could not be made, 2 usage: nothing is written.",
 )
 @click.argument("name", metavar="NAME")
 @click.option(
@@ -36,14 +36,22 @@ _KINDS = tuple(kind.value for kind in ImageKind)
     type=click.Choice(_KINDS),
     default="notebook",
     show_default=True,
-    help="A notebook server for a hub, or programs of jobs.",
+    help="A notebook server for a hub, or programs for batch jobs.",
 )
 @click.option(
-    "--base", default=DEBIAN, show_default=True, metavar="debian|IMAGE", help="What it stands on: or an image of ours."
+    "--base",
+    default=DEBIAN,
+    show_default=True,
+    metavar="debian|IMAGE",
+    help="What it is based on: Debian, or an image of this project.",
 )
-@click.option("--cuda", metavar="LINE", help=f"With CuPy for this CUDA: {', '.join(cuda_lines())}. Else no GPU use.")
-@click.option("--package", "packages", multiple=True, metavar="PIN", help="Further package of PyPI: scipy==1.17.1.")
-@click.option("--no-lock", is_flag=True, help="Do not ask PyPI: leave the lock to `image lock`.")
+@click.option(
+    "--cuda",
+    metavar="LINE",
+    help=f"With CuPy for this CUDA: {', '.join(cuda_lines())}. Without it, the image uses no GPU.",
+)
+@click.option("--package", "packages", multiple=True, metavar="PIN", help="Another package from PyPI: scipy==1.17.1.")
+@click.option("--no-lock", is_flag=True, help="Do not contact PyPI; run `image lock` later.")
 @as_json
 @click.pass_context
 def new(  # noqa: PLR0913, PLR0917 - one argument for each option
@@ -58,10 +66,10 @@ def new(  # noqa: PLR0913, PLR0917 - one argument for each option
     no_lock: bool,
     is_json: bool,
 ) -> None:
-    """Write the least that an image needs: image.yaml, verify.py, .dockerignore, and the lock that PyPI resolves.
+    """Write the minimum that an image needs: image.yaml, verify.py, .dockerignore and a lock resolved from PyPI.
 
-    NAME is the new image's name, or the path of its folder in a folder `images`. What is written plans, builds and
-    passes its check as it is: then change it. Nothing that is there is overwritten.
+    NAME is the name of the new image, or the path of its folder inside a folder `images`. The new image can be planned
+    and built, and passes its check, as it is: change it from there. Existing files are never overwritten.
 
     \b
     Examples:
@@ -88,7 +96,7 @@ def new(  # noqa: PLR0913, PLR0917 - one argument for each option
         (folder / file).write_text(text, encoding="utf-8")
     spec = _read(folder)
     said = "" if no_lock else _lock(spec, folder)
-    _tell(folder, "left to image lock" if no_lock else said, is_json=is_json)
+    _tell(folder, "skipped; run image lock" if no_lock else said, is_json=is_json)
     ctx.exit(1 if said else 0)
 
 
@@ -99,9 +107,11 @@ def _folder(name: str) -> Path:
         reason = "use small letters, digits and dashes, a letter first, 63 characters at most"
         raise InputError(f"NAME: {show(folder.name)} is not a name for an image; {reason}")
     if folder.parent.name != IMAGES.name:
-        raise InputError(f"NAME: {folder} is in no folder `images`; name it {folder.parent / 'images' / folder.name}")
+        raise InputError(
+            f"NAME: {folder} is not inside a folder `images`; name it {folder.parent / 'images' / folder.name}"
+        )
     if folder.exists():
-        raise InputError(f"NAME: {folder} is there already, and is not overwritten; choose another name, or remove it")
+        raise InputError(f"NAME: {folder} already exists and is not overwritten; choose another name, or remove it")
     return folder
 
 
@@ -109,8 +119,12 @@ def _cuda(line: str | None) -> str | None:
     if line is None or line in cuda_lines():
         return line
     advice = nearest(line, cuda_lines(), what="line")
-    older = "; images/scipy-ml-notebook/image.yaml shows how older ones come from conda" if line[:2] != "12" else ""
-    raise InputError(f"--cuda: {show(line)} is not a CUDA line whose wheels a new image can have; {advice}{older}")
+    older = (
+        "; images/scipy-ml-notebook/image.yaml shows how to install older ones from conda" if line[:2] != "12" else ""
+    )
+    raise InputError(
+        f"--cuda: {show(line)} is not a CUDA line that a new image can install from wheels; {advice}{older}"
+    )
 
 
 def _pin(text: str) -> str:
@@ -127,12 +141,14 @@ def _parent(wanted: Wanted, images: Path) -> ImageSpec | None:
     known = sorted(path.parent.name for path in images.glob(f"*/{SPEC_FILE}"))
     if wanted.base not in known:
         advice = nearest(wanted.base, [DEBIAN, *known], what="base")
-        raise InputError(f"--base: {show(wanted.base)} is neither {DEBIAN} nor an image of ours; {advice}")
+        raise InputError(f"--base: {show(wanted.base)} is neither {DEBIAN} nor an image of this project; {advice}")
     family = load_family(wanted.base, images=images)
     if wanted.kind is ImageKind.BATCH:
-        raise InputError(f"--base {wanted.base}: brings a server, which a batch image does not need; leave --base out")
+        raise InputError(
+            f"--base {wanted.base}: includes a notebook server, which a batch image does not need; leave --base out"
+        )
     if family[0].python is None:
-        raise InputError(f"--base {wanted.base}: has no Python packages to stand on; leave --base out")
+        raise InputError(f"--base {wanted.base}: has no Python packages to build on; leave --base out")
     return family[0]
 
 
@@ -152,7 +168,7 @@ def _lock(spec: ImageSpec, folder: Path) -> str:
     """Resolve the pins as `image lock` says. Empty if that went well, else why not."""
     uv = _uv()
     if uv is None:
-        return "there is no uv here to resolve the pins: pip install uv"
+        return "uv, which resolves the pins, is not installed: pip install uv"
     for fault in network_faults(os.environ):  # uv says less, or passes over it
         return str(fault)
     click.echo(f"resolving the pins of {spec.name} …", err=True)
@@ -192,5 +208,5 @@ def _tell(folder: Path, problem: str, *, is_json: bool) -> None:
         click.echo(f"no lock yet: {problem}", err=True)
         click.echo(f"next: gpu-commons image lock {name} | sh -e")
     click.echo(f"then: gpu-commons image plan {name}; gpu-commons image build {name}")
-    click.echo("and to let a stack build it, below gpu-commons:images:")
+    click.echo("to have a stack build it, add below gpu-commons:images:")
     click.echo(f"    - name: {folder.name}")

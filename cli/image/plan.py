@@ -24,18 +24,20 @@ from settings.reading import Stack
 
 
 @click.command(
-    epilog="Exit codes: 0 fine, 1 something in it does not run on a pool or that is not known, 2 usage.",
+    epilog="Exit codes: 0 fine, 1 something in it does not run on a pool or is unknown, 2 usage.",
 )
 @click.argument("name")
-@click.option("--stack", metavar="NAME|PATH", help="Stack whose pools are asked about. Else every one that builds it.")
+@click.option(
+    "--stack", metavar="NAME|PATH", help="Check the pools of this stack. Default: every stack that builds the image."
+)
 @click.option("--target", metavar="TARGET", help="Which image of the spec: gateway-client, kernel or batch.")
 @as_json
 @click.pass_context
 def plan(ctx: click.Context, /, name: str, stack: str | None, target: str | None, *, is_json: bool) -> None:
-    """What goes into an image of ours, whether its CUDA runs on each pool and why, and how big it will be.
+    """What goes into an image of this project, whether its CUDA runs on each pool and why, and how big it will be.
 
-    NAME is the image's name or its folder. Nothing is built and nothing is asked of a network: the size is a lower
-    bound from what `image sizes` has written beside the lock.
+    NAME is the name of the image, or its folder. Nothing is built and no network is used: the size is a lower bound,
+    computed from what `image sizes` wrote beside the lock.
 
     \b
     Examples:
@@ -85,7 +87,7 @@ def _stacks_of(image: str, stack: str | None) -> tuple[dict[str, Stack], str]:
     if stack is not None:
         name, settings = stack_name(stack), read_stack(stack)
         if not settings.fleet.pools:
-            return {name: settings}, f"The stack {name} has no pools: nothing is said of any."
+            return {name: settings}, f"The stack {name} has no pools to check."
         builds = any(each.full_name == image for each in settings.images)
         remark = "" if builds else f"The stack {name} does not build {image}; these are its pools."
         return {name: settings}, remark

@@ -106,7 +106,7 @@ def _contents(plan: Plan, width: int | None) -> Iterator[str]:
     yield from folded(f"{spec.full_name} {spec.version}: {spec.title}", "", "  ", width)
     rows = [("base", plan.root), ("layout", plan.layout.value)]
     if spec.base.image:
-        rows.append(("parent", f"{spec.base.image}, an image of ours"))
+        rows.append(("parent", f"{spec.base.image}, an image of this project"))
     rows += [("package", package.pypi) for package in plan.packages]
     rows += [("wheel", wheel) for wheel in plan.cuda_wheels]
     rows += [("kernel", f"{kernel.name}: {', '.join(kernel_pins(kernel))}") for kernel in plan.kernels]
@@ -126,7 +126,7 @@ def _runtime(runtime: Runtime | None, width: int | None) -> Iterator[str]:
     yield "How it is run"
     for engine in engines(runtime):
         shown = [" ".join(engine.says)] if engine.name == "docker" else [*engine.says]
-        for number, text in enumerate([*shown, *(f"cannot say {each}" for each in engine.cannot)]):
+        for number, text in enumerate([*shown, *(f"cannot express {each}" for each in engine.cannot)]):
             yield from folded(text, f"  {'' if number else engine.name:<{_ENGINE}}", " " * (_ENGINE + 4), width)
 
 
@@ -144,7 +144,7 @@ def _runtime_data(runtime: Runtime | None) -> dict[str, Any]:
 
 def _cuda(page: Page, width: int | None, paint: Paint) -> Iterator[str]:
     if not page.uses:
-        yield from folded("GPU: nothing in it uses one; it runs on any pool", "", "  ", width)
+        yield from folded("GPU: not used; it runs on any pool", "", "  ", width)
     elif page.places:
         yield f"CUDA on the pools of {page.stack}"
     else:
@@ -198,7 +198,7 @@ def _group(fits: Sequence[Fit], places: Sequence[Place], width: int | None, pain
 def _most(ceiling: Ceiling, names: Sequence[str], places: Sequence[Place]) -> str:
     drivers = dict.fromkeys(place.host.shown.driver for place in places if place.name in names)
     newest = [f"CUDA {ceiling.cuda}" if ceiling.cuda else "no CUDA line", *filter(None, [ceiling.build])]
-    return f"{', '.join(newest)}: the newest in the tables that run here with driver {', '.join(drivers)}"
+    return f"{', '.join(newest)}: the newest in the tables that runs here with driver {', '.join(drivers)}"
 
 
 def _pools(names: Sequence[str], places: Sequence[Place]) -> str:
@@ -237,7 +237,7 @@ def _size(page: Page, width: int | None) -> Iterator[str]:
         yield from folded(f"Size: at least {size}", "", "  ", width)
         yield from _row("counted", f"{parts}, {total} as files", 2, width)
     else:
-        yield "Size: nothing of it is known before it is built"
+        yield "Size: unknown until it is built"
     for remark in found.remarks:
         yield from _row("", remark, 2, width)
     for number, part in enumerate(found.not_counted):
@@ -259,7 +259,7 @@ def _alike(places: Iterable[Place]) -> list[list[Place]]:
 def _start(found: Expected, machine: Machine) -> str:
     start = cold_start(found.size, machine.rates)
     planned = "; the rates are planning figures" if machine.are_rates_planned else ""
-    return f"the first one on a node takes at least {start.total_s:.0f} s ({start.reason}{planned})"
+    return f"the first start on a node takes at least {start.total_s:.0f} s ({start.reason}{planned})"
 
 
 def _disk(found: Expected, machine: Machine) -> str:

@@ -13,7 +13,7 @@ from images.build.render import render_dockerfile
 @click.argument("name")
 @as_json
 def render(name: str, *, is_json: bool) -> None:
-    """The Dockerfile of an image of ours, with a stage for each of its targets: `docker build --target batch`.
+    """The Dockerfile of an image of this project, with a stage for each target: `docker build --target batch`.
 
     \b
     Example:

@@ -22,15 +22,15 @@ _AT_ONCE: Final = 8  # requests to the index
 
 
 @click.command(
-    epilog="Exit codes: 0 written, 2 usage, or the index does not have what is locked.",
+    epilog="Exit codes: 0 written, 2 usage, or a locked file that the index does not have.",
 )
 @click.argument("name")
 @as_json
 def sizes(name: str, *, is_json: bool) -> None:
-    """Ask the package index how big an image's wheels are, and keep that beside its lock, for `image plan`.
+    """Ask the package index how big the wheels of an image are, and write that beside its lock for `image plan`.
 
-    The index is the one that uv or pip is set to (UV_DEFAULT_INDEX, PIP_INDEX_URL, pip.conf), else PyPI. Pages of the
-    index are read, and the length of a file where a page does not tell it; nothing is downloaded.
+    The index is the one configured for uv or pip (UV_DEFAULT_INDEX, PIP_INDEX_URL, pip.conf), or else PyPI. Only pages
+    of the index are read, and the length of a file if its page does not state it; nothing is downloaded.
 
     \b
     Example:
@@ -40,7 +40,7 @@ def sizes(name: str, *, is_json: bool) -> None:
     spec = load_spec(folder)
     wanted = wanted_wheels(spec, (folder / spec.python.lock).read_text() if spec.python else "")
     if not wanted:
-        raise InputError(f"{spec.name} has no wheels; there is nothing to ask for")
+        raise InputError(f"{spec.name} has no wheels, so there is nothing to look up")
     found = _asked(wanted)
     path, total = folder / SIZES_FILE, sum(size.bytes for size in found)
     path.write_text(sizes_text(found))

@@ -37,19 +37,19 @@ _POOL: Final = "name=t4,gpu=Tesla T4,gpus=4,nodes=n01-n08 n10,driver=535.183.01"
 
 
 @click.command(
-    epilog="Exit codes: 0 written, 1 written, and something in it would be refused, 2 usage; nothing is written."
+    epilog="Exit codes: 0 written, 1 written but something in it would be refused, 2 usage: nothing is written."
 )
 @click.argument("name", required=False)
 @click.option(
     "--pool", "pools", multiple=True, metavar="KEY=VALUE,…", help=f"A pool: {_POOL}. Keys: {', '.join(_KEYS)}."
 )
-@click.option("--registry", metavar="HOST/FOLDER", help="Where images are pushed.")
+@click.option("--registry", metavar="HOST/FOLDER", help="Registry that images are pushed to.")
 @click.option("--managed-by", metavar="NAME", help="Another stack or team that manages these nodes.")
-@click.option("--no-runtime", is_flag=True, help="The site runs NVIDIA's device plugin already.")
-@click.option("--hub", metavar="NAME", help="With a JupyterHub of this name, and a profile for each pool.")
-@click.option("--login", type=click.Choice(LOGINS), help="How people log in to it.  [default: lti13]")
-@click.option("--login-url", metavar="https://…", help="Learning platform or identity provider.")
-@click.option("--force", is_flag=True, help="Overwrite a file that is there.")
+@click.option("--no-runtime", is_flag=True, help="The site already runs NVIDIA's device plugin.")
+@click.option("--hub", metavar="NAME", help="Add a JupyterHub of this name, with a profile for each pool.")
+@click.option("--login", type=click.Choice(LOGINS), help="How people log in to the hub.  [default: lti13]")
+@click.option("--login-url", metavar="https://…", help="Address of the learning platform or identity provider.")
+@click.option("--force", is_flag=True, help="Overwrite an existing file.")
 @as_json
 @click.pass_context
 def init(  # noqa: PLR0913, PLR0917 - one argument for each option
@@ -66,11 +66,11 @@ def init(  # noqa: PLR0913, PLR0917 - one argument for each option
     force: bool,  # noqa: FBT001 - the same
     is_json: bool,  # noqa: FBT001 - the same
 ) -> None:
-    """Write stacks/Pulumi.NAME.yaml: asks on a terminal, or takes everything from flags.
+    """Write stacks/Pulumi.NAME.yaml, from questions on a terminal or from flags.
 
-    Nothing is invented in silence: what is not answered gets a planning figure and is listed under `assumptions`. For
-    each pool with GPUs a hub gets the newest image of this project that runs on its driver. The file is checked as by
-    `stack check` before it is written.
+    Whatever you leave out gets a planning figure and is listed under `assumptions`. For each pool with GPUs, the hub
+    gets the newest image of this project that runs on its driver. The file is checked as by `stack check` before it is
+    written.
 
     \b
     Examples:
@@ -81,11 +81,11 @@ def init(  # noqa: PLR0913, PLR0917 - one argument for each option
     asks = not (name and pools)
     if asks and not _is_terminal():
         missing = " and ".join(each for each, given in (("NAME", name), ("--pool", pools)) if not given)
-        raise click.UsageError(f'there is no terminal to ask at: give {missing}, such as my-site --pool "{_POOL}"')
+        raise click.UsageError(f'there is no terminal for questions: give {missing}, such as my-site --pool "{_POOL}"')
     name = _checked_name(name) if name else _ask("Name of the stack", _checked_name)
     path = Path(_FOLDER) / f"Pulumi.{name}.yaml"
     if path.exists() and not force:
-        raise InputError(f"{path} is there already: give --force to overwrite it, or choose another name")
+        raise InputError(f"{path} already exists: use --force to overwrite it, or choose another name")
     _check_flags(
         ("--registry", "registry", registry),
         ("--managed-by", "line", managed_by),
@@ -159,14 +159,16 @@ def _pool(text: str, number: int) -> Pool:
 
 def _asked(answers: Answers) -> Answers:
     pools = list(answers.pools)
-    click.echo("Enter alone: not known; a planning figure is written, and listed as an assumption.", err=True)
+    click.echo(
+        "Press Enter for what you do not know: a planning figure is written and listed as an assumption.", err=True
+    )
     registry = answers.registry or _ask("Registry and folder for images", _checker("registry"), default="") or None
     while not pools or click.confirm("Another pool of nodes?", default=False, err=True):
         pools.append(_asked_pool())
     managed_by, has_runtime = answers.managed_by, answers.has_runtime
     if not managed_by and any(pool.has_gpus for pool in pools):
         has_runtime = has_runtime and not click.confirm(
-            "Does the site run NVIDIA's device plugin already?", default=False, err=True
+            "Does the site already run NVIDIA's device plugin?", default=False, err=True
         )
     hub = answers.hub or _ask("Name of a JupyterHub (Enter: none)", _checker("name"), default="") or None
     login, login_url = answers.login, answers.login_url
@@ -185,7 +187,7 @@ def _asked(answers: Answers) -> Answers:
 
 
 def _asked_pool() -> Pool:
-    given = {"name": _ask("Name of a pool of nodes that are alike", _checker("name"))}
+    given = {"name": _ask("Name of a pool of identical nodes", _checker("name"))}
     given["nodes"] = _ask("  Its nodes, such as n01-n08 n10", _checker("nodes"))
     given["gpu"] = _ask("  GPU model (Enter: no GPUs)", _checker("gpu"), default="")
     if given["gpu"]:
@@ -244,7 +246,7 @@ def _problem(key: str, text: str) -> str:
             elif key == "gpus_per_node" and not (re.fullmatch(r"\d{1,2}", part) and 1 <= int(part) <= 64):
                 return f"{show(part)} is not a number of GPUs; write a whole number from 1 to 64"
             elif key in PLANNED and not (re.fullmatch(r"\d{1,7}(\.\d+)?", part) and float(part) > 0):
-                return f"{show(part)} is not an amount; write a number above 0, without a unit"
+                return f"{show(part)} is not an amount; write a number greater than 0, without a unit"
         except ValidationError as error:
             cause = error.errors()[0].get("ctx", {}).get("error")
             return (
@@ -323,6 +325,8 @@ def _tell(path: Path, answers: Answers, found: Checked, *, is_json: bool) -> Non
     click.echo(stack_text(path, found, width=width(), paint=painter()), nl=False)
     click.echo(f"\nwrote {path}")
     if left:
-        click.echo(f"assumptions to look at: {'; '.join(left)}")
-    registry = "" if answers.registry else f"; {REGISTRY} stands in for your registry"
-    click.echo(f"next: correct them{registry}, then gpu-commons stack check {answers.name}; docs/write-a-stack.md")
+        click.echo(f"assumptions to check: {'; '.join(left)}")
+    registry = "" if answers.registry else f"; {REGISTRY} is a placeholder for your registry"
+    click.echo(
+        f"next: correct them{registry}, then run gpu-commons stack check {answers.name}; see docs/write-a-stack.md"
+    )

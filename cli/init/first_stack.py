@@ -33,13 +33,13 @@ _DAEMONS: Final = {
 }
 _RUNTIME: Final = """\
   gpu-commons:runtime:
-    # Digests as public projects pin these tags; ask the registry before you change one.
+    # Digests of these tags as public projects pin them; check with the registry before you change one.
     device_plugin: {device_plugin}
     persistence_daemon: {persistence_daemon}
     assumptions: [device_plugin, persistence_daemon]
 """
 _LTI: Final = """\
-    authenticator: # of your learning platform; these paths are those of Canvas
+    authenticator: # of your learning platform; these paths are Canvas's
       kind: lti13
       issuer: {url}
       authorize_url: {url}/api/lti/authorize_redirect
@@ -61,9 +61,9 @@ _OAUTH: Final = """\
 
 
 _HEAD: Final = """\
-# {name}: written by gpu-commons init. What was answered stands as it was answered; everything else is an assumption,
-# listed under `assumptions` beside it: look at each, correct it, and take it out of the list.
-# This file holds no secret. Its keys: docs/reference/stack.md
+# {name}: written by gpu-commons init from your answers. Everything else is an assumption and is listed under
+# `assumptions` beside it: check each, correct it, and remove it from the list.
+# This file contains no secret. Its keys: docs/reference/stack.md
 config:
 """
 
@@ -143,7 +143,7 @@ def _site(answers: Answers) -> Iterator[str]:
     yield f"    registry: {_text(registry)} # our images are pushed there\n"
     yield f"    allowed_registries: [{', '.join(map(_text, registries))}]\n"
     if answers.hub:
-        yield f"    core_pool: {answers.core_pool} # carries hub, proxy and profiles without a pool\n"
+        yield f"    core_pool: {answers.core_pool} # runs the hub, the proxy and profiles without a pool\n"
         text = _LTI if answers.login == "lti13" else _OAUTH
         yield text.format(url=answers.login_url or PLATFORM, hub=answers.hub)
         assumed += ["core_pool", "authenticator"]
@@ -153,8 +153,8 @@ def _site(answers: Answers) -> Iterator[str]:
 def _fleet(answers: Answers) -> Iterator[str]:
     yield "\n  gpu-commons:fleet:\n"
     if answers.managed_by:
-        yield f"    managed_by: {_text(answers.managed_by)} # whom to ask about these nodes, which stay as they are\n"
-    yield f"    total_gpus: {answers.total_gpus} # the sum of the pools; a check against slips\n"
+        yield f"    managed_by: {_text(answers.managed_by)} # who manages these nodes; the stack leaves them alone\n"
+    yield f"    total_gpus: {answers.total_gpus} # sum of the pools, as a cross-check\n"
     yield "    pools:\n"
     for pool in answers.pools:
         values = {**PLANNED, **pool.given}
@@ -174,7 +174,7 @@ def _value(key: str, value: str) -> str:
 
 def _images(answers: Answers) -> Iterator[str]:
     if answers.hub:
-        yield "\n  gpu-commons:images: # folders of images/; gpu-commons image new makes another\n"
+        yield "\n  gpu-commons:images: # folders in images/; gpu-commons image new creates one\n"
         for image in dict.fromkeys(["hub", "proxy", BASE_IMAGE, *answers.images.values()]):
             yield f"    - name: {image}\n"
 
@@ -185,7 +185,7 @@ def _hub(answers: Answers) -> Iterator[str]:
     yield "\n  gpu-commons:hubs:\n"
     yield f"    - name: {answers.hub}\n"
     yield "      hub_image: hub\n      proxy_image: proxy\n      expose: { kind: node_port, port: 30080 }\n"
-    yield "      start_timeout_s: 600 # JupyterHub's own 60 s would not cover the pull of a GPU image\n"
+    yield "      start_timeout_s: 600 # JupyterHub's default of 60 s is too short to pull a GPU image\n"
     yield "      profiles:\n"
     yield _profile("cpu", "CPU only", BASE_IMAGE, "cpu: 1\n          memory_gib: 2\n          is_default: true")
     for pool in answers.pools:
@@ -193,7 +193,7 @@ def _hub(answers: Answers) -> Iterator[str]:
             rest = f"pool: {pool.name}\n          gpus: 1\n          cpu: 4\n          memory_gib: 16"
             yield _profile(f"gpu-{pool.name}"[:63].rstrip("-"), f"One {pool.given['gpu']}", image, rest)
         elif pool.has_gpus:
-            yield f"        # no image of this project runs on pool {pool.name}: write one (gpu-commons image new)\n"
+            yield f"        # no image of this project runs on pool {pool.name}: create one (gpu-commons image new)\n"
     yield "      assumptions: [hub_image, proxy_image, expose, start_timeout_s, profiles]\n"
 
 

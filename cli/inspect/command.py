@@ -33,16 +33,18 @@ class Wanted:
 
 
 @click.command(
-    epilog="Exit codes: 0 fine, 1 something in an image should be changed, 2 usage, or an image could not be read."
+    epilog="Exit codes: 0 fine, 1 something in an image should be changed, 2 usage, or an image that could not be read."
 )
 @click.argument("references", nargs=-1, metavar="[REF]...")
-@click.option("--deep", is_flag=True, help="Read all layers as a stream: libraries, wheels, device code, waste.")
-@click.option("--platform", default="linux/amd64", show_default=True, help="Which image of an index.")
+@click.option("--deep", is_flag=True, help="Stream all layers to find libraries, wheels, device code and waste.")
+@click.option("--platform", default="linux/amd64", show_default=True, help="Which image of a multi-platform index.")
 @click.option("--oci-layout", "layouts", multiple=True, metavar="DIR[:TAG]", help="A directory in OCI layout.")
-@click.option("--docker-archive", "archives", multiple=True, metavar="FILE[:NAME:TAG]", help="What docker save wrote.")
+@click.option(
+    "--docker-archive", "archives", multiple=True, metavar="FILE[:NAME:TAG]", help="An archive written by docker save."
+)
 @click.option("--sif", "sifs", multiple=True, metavar="FILE", help="An image of Apptainer or Singularity.")
-@click.option("--anonymous", is_flag=True, help="Use no credentials of Docker's config or its helpers.")
-@click.option("--no-cache", is_flag=True, help="Neither read nor write facts that are known by digest.")
+@click.option("--anonymous", is_flag=True, help="Ignore the credentials in Docker's config and its helpers.")
+@click.option("--no-cache", is_flag=True, help="Neither read nor write the cache of facts.")
 @as_json
 @click.pass_context
 def inspect(  # noqa: PLR0913, PLR0917 - options
@@ -59,11 +61,11 @@ def inspect(  # noqa: PLR0913, PLR0917 - options
     no_cache: bool,
     is_json: bool,
 ) -> None:
-    """What is in an image: from manifest and config alone, or with --deep from its layers.
+    """What an image contains, according to its manifest and config or, with --deep, its layers.
 
-    Without --deep an image costs at most three requests and a megabyte. Layers are never stored. Facts are kept by
-    digest in ~/.cache/gpu-commons/images. With --json one object a line comes out, in the order of the call, and also
-    for a single image.
+    Without --deep, reading an image takes at most three requests and one megabyte. Layers are never stored; facts are
+    cached by digest in ~/.cache/gpu-commons/images. --json prints one object per line, in the order of the arguments,
+    even for a single image.
 
     \b
     Examples:

@@ -68,7 +68,7 @@ def inspect_text(found: Inspected, judged: Judgement, *, now: datetime, paint: P
 def age(created: datetime | None, now: datetime) -> str:
     """`2026-08-24, 89 days ago`. Builds that can be repeated have a made-up day, often of 1970."""
     if created is None:
-        return "not said"
+        return "not stated"
     day = created.date().isoformat()
     days = (now - (created if created.tzinfo else created.replace(tzinfo=now.tzinfo))).days
     if created.year < 2010 or days < 0:
@@ -97,7 +97,7 @@ def _lines(found: Inspected, judged: Judgement, now: datetime, paint: Paint) -> 
 
 
 def _settings(settings: Any) -> Iterator[tuple[str, str]]:
-    yield "user", settings.user or "root (none is set)"
+    yield "user", settings.user or "root (no USER is set)"
     yield "entry", " ".join((*settings.entry_point, *settings.command)) or "none"
     for key, value in settings.env:
         if key.startswith(("CUDA", "NVIDIA", "CUDNN", "NCCL", "NV_CUDA", "LD_LIBRARY")) or value == "(not shown)":
@@ -105,7 +105,7 @@ def _settings(settings: Any) -> Iterator[tuple[str, str]]:
     for key, value in settings.labels[:_LABELS_SHOWN]:
         yield "label", f"{key}={_cut(value)}"
     if len(settings.labels) > _LABELS_SHOWN:
-        yield "", f"and {len(settings.labels) - _LABELS_SHOWN} more labels (--json)"
+        yield "", f"and {len(settings.labels) - _LABELS_SHOWN} more labels (see --json)"
 
 
 def _layers(image: ImageContents, paint: Paint) -> Iterator[str]:
@@ -127,7 +127,7 @@ def _deep(deep: Contents, paint: Paint) -> Iterator[str]:
         yield _row("system", system)
     for library in deep.libraries:
         yield _row(
-            "library", f"{library.name} {library.version or '(version not said)'}  {paint('/' + library.path, 'quiet')}"
+            "library", f"{library.name} {library.version or '(version unknown)'}  {paint('/' + library.path, 'quiet')}"
         )
     for package in deep.packages:
         cuda = f"  CUDA {package.cuda}" if package.cuda else ""
@@ -139,7 +139,7 @@ def _deep(deep: Contents, paint: Paint) -> Iterator[str]:
         targets = " ".join(target for target, _ in (*code.cubins, *code.ptx))
         yield _row("code", f"{targets}  {paint('/' + code.path, 'quiet')}")
     if len(deep.code) > _CODE_SHOWN:
-        yield _row("", f"and {len(deep.code) - _CODE_SHOWN} more files with device code (--json)")
+        yield _row("", f"and {len(deep.code) - _CODE_SHOWN} more files with device code (see --json)")
     for place in deep.biggest:
         yield _row("big", f"{amount(place.size):>9}  {place.path}")
     for place in deep.caches:

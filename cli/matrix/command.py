@@ -22,7 +22,7 @@ from compat import matrix as solve
 _PIPED = 120  # columns where no terminal says how many
 
 
-@click.command(epilog="Exit codes: 0 everything runs everywhere, 1 something does not or is not known, 2 usage.")
+@click.command(epilog="Exit codes: 0 everything runs everywhere, 1 something does not run or is unknown, 2 usage.")
 @click.option(
     "--stack", metavar="NAME|PATH", help="Stack file, or its name: dsmlp-fall is stacks/Pulumi.dsmlp-fall.yaml."
 )
@@ -30,17 +30,17 @@ _PIPED = 120  # columns where no terminal says how many
     "--images",
     type=click.File("rb"),
     metavar="FILE",
-    help="JSON Lines: name, and fields of a case. In place of --stack.",
+    help="JSON Lines: a name and fields of a case. Instead of --stack.",
 )
 @click.option(
     "--pools",
     type=click.File("rb"),
     metavar="FILE",
-    help="JSON Lines: name, and fields of a case. In place of --stack.",
+    help="JSON Lines: a name and fields of a case. Instead of --stack.",
 )
 @click.option(
     "--html", type=click.Path(dir_okay=False, allow_dash=True, path_type=Path), metavar="FILE",
-    help="Write one self-contained HTML page as well; - prints it in place of the table.",
+    help="Also write a self-contained HTML page; - prints it instead of the table.",
 )  # fmt: skip
 @click.option("--markdown", is_flag=True, help="Print Markdown.")
 @as_json
@@ -57,9 +57,9 @@ def matrix(  # noqa: PLR0913 - click hands over every option
 ) -> None:
     """Every image on every pool: which runs, which does not, why, and what to change.
 
-    With --stack: the images and the pools that the stack names, and its hubs, profiles, jobs and courses that use an
-    image on a pool. With --images and --pools: two lists of yours; lines of one image with the same name are things in
-    it that use the GPU, and it runs as well as the worst of them.
+    With --stack: the images and pools of that stack, and which of its hubs, profiles, jobs and courses use each image
+    on each pool. With --images and --pools: two lists of your own. Several lines with the same image name describe
+    several things in that image that use the GPU; the image runs as well as the worst of them.
 
     \b
     Examples:
@@ -69,7 +69,7 @@ def matrix(  # noqa: PLR0913 - click hands over every option
     if markdown and is_json:
         raise click.UsageError("give --markdown or --json, not both")
     if html is not None and str(html) == "-" and (markdown or is_json):
-        raise click.UsageError("--html - takes the place of what is printed: give it alone, or a file")
+        raise click.UsageError("--html - prints the page instead of the table: give it on its own, or name a file")
     if stack is not None and images is None and pools is None:
         grid = _of_stack(stack)
     elif stack is None and images is not None and pools is not None:

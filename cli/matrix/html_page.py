@@ -265,6 +265,6 @@ def _pools(columns: Iterable[Column]) -> Iterator[str]:
     for number, column in enumerate(listed, 1):
         more = dict(column.more)
         cells = (column.gpu, column.driver, *(more.get(name, "") for name in names))
-        told = "".join(f"<td>{escape(cell) or 'not said'}</td>" for cell in cells)
+        told = "".join(f"<td>{escape(cell) or 'not stated'}</td>" for cell in cells)
         yield f'<tr id="pool-{number}"><th scope="row">{escape(column.name)}</th>{told}</tr>\n'
     yield "</tbody>\n</table>\n</div>\n"

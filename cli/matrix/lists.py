@@ -51,12 +51,12 @@ def _lines(file: BinaryIO, *, pool: bool) -> Iterator[tuple[str, dict[str, Any]]
             problems.append(f"line {number}: {error}")
             continue
         if pool and name in names:
-            problems.append(f'line {number}: name: "{name}" is there twice; give each pool a name of its own')
+            problems.append(f'line {number}: name: "{name}" is duplicated; give each pool its own name')
         names.add(name)
         read.append((name, given))
     if not read and not problems:
         example = '{"name": "t4", "gpu": "Tesla T4"}' if pool else '{"name": "course", "cuda": "12.4"}'
-        problems.append(f"has no lines; write one JSON object a line, such as {example}")
+        problems.append(f"has no lines; write one JSON object per line, such as {example}")
     if problems:
         raise ListError(problems)
     yield from read
@@ -77,7 +77,7 @@ def _entry(line: bytes | None, *, pool: bool) -> tuple[str, dict[str, Any]]:
     mine = [field for field in given if (field in POOL_FIELDS) != pool and field in Case.__dataclass_fields__]
     if mine:
         kind, other = ("a pool", "an image") if pool else ("an image", "a pool")
-        raise ValueError(f"{', '.join(mine)}: says what {other} is, not what {kind} is; move it to the other file")
+        raise ValueError(f"{', '.join(mine)}: describes {other}, not {kind}; move it to the other file")
     try:
         if given or pool:
             check(case_from({**given, **(_PROBE_IMAGE if pool else _PROBE_POOL)}))

@@ -13,7 +13,7 @@ from cli.terminal import as_json, json_text
 @click.argument("kind", type=click.Choice(["case", "answer", "matrix", "comment", "stack", "pack"]))
 @as_json
 def schema(kind: str, *, is_json: bool) -> None:  # noqa: ARG001 - it is JSON anyway
-    """The JSON Schema of a case, an answer, a matrix, a comment, a stack file, or a configuration of the policy pack.
+    """Print the JSON Schema of a case, an answer, a matrix, a comment, a stack file, or a policy pack configuration.
 
     \b
     Example:

@@ -18,7 +18,7 @@ def case_schema() -> dict[str, Any]:
         "$schema": _DRAFT,
         "title": "gpu-commons case",
         "description": "One question: will this image run on that GPU? One case is one line of check --batch. "
-        "A GPU and something that runs are needed; what is left out is open.",
+        "A GPU and something to run are required; everything else is optional.",
         "type": "object",
         "properties": {field.name: _field(field) for field in case_fields()},
         "anyOf": [{"required": [name]} for name in ("gpu", "compute_capability", "instance_type")],
@@ -44,7 +44,7 @@ def answer_schema() -> dict[str, Any]:
     return {
         "$schema": _DRAFT,
         "title": "gpu-commons answer",
-        "description": "The verdict on one case, what decided it, and what would turn it.",
+        "description": "The verdict on one case, what decided it, and what would change it.",
         **_object({"id": {**_TEXT, "description": "The case's id, or the number of its line."}, **_body()}),
         "$defs": _definitions(),
     }
@@ -55,7 +55,7 @@ def matrix_schema() -> dict[str, Any]:
     pool = {name: _TEXT for name in ("name", *POOL_FIELDS)}  # noqa: C420 - an object for each, not one for all
     image = {
         "name": _TEXT,
-        "uses": {"type": "array", "items": _TEXT, "description": "What in it uses a GPU; may be empty."},
+        "uses": {"type": "array", "items": _TEXT, "description": "What in the image uses a GPU; may be empty."},
     }
     return {
         "$schema": _DRAFT,
@@ -92,7 +92,7 @@ def _uses() -> dict[str, Any]:
     return {
         "type": "array",
         "items": _object(use),
-        "description": "What of the stack starts this image on this pool; empty where nothing does.",
+        "description": "What in the stack starts this image on this pool; empty if nothing does.",
     }
 
 
@@ -106,7 +106,7 @@ def _body() -> dict[str, Any]:
         },
         "remedy": {
             "anyOf": [{"type": "null"}, {"$ref": "#/$defs/remedy"}],
-            "description": "What to change; null where nothing need be.",
+            "description": "What to change; null if nothing has to be.",
         },
     }
 
@@ -116,32 +116,32 @@ def _definitions() -> dict[str, Any]:
         "rule": {**_TEXT, "description": "Id of the rule; CASE for a line of a batch that could not be read."},
         "severity": {
             "enum": [severity.value for severity in Severity],
-            "description": "What it means for the whole: it holds, with a limit, it cannot be told, it does not hold.",
+            "description": "What it means for the case: it holds, has a limitation, is not known, or does not hold.",
         },
         "message": {**_TEXT, "description": "The statement, for people."},
-        "fact": {**_TEXT, "description": "The fact that decided; empty where none is needed."},
-        "source": {**_TEXT, "description": "Where the fact can be read; several places between ` ; `."},
-        "date": {**_TEXT, "description": "The day it was read there, YYYY-MM-DD, or empty."},
+        "fact": {**_TEXT, "description": "The fact that decided; empty if none was needed."},
+        "source": {**_TEXT, "description": "Where the fact is published; several sources are separated by ` ; `."},
+        "date": {**_TEXT, "description": "When it was read there, YYYY-MM-DD, or empty."},
         "places": {"type": "array", "items": _TEXT, "description": "Where it applies, such as a line of a batch."},
     }
     change = {
         "field": {**_TEXT, "description": "Field of the case."},
-        "from": {**_TEXT, "description": "Its value now; empty where nothing was said."},
-        "to": {**_TEXT, "description": "What it would have to be; empty: leave it out."},
+        "from": {**_TEXT, "description": "Its current value; empty if none was given."},
+        "to": {**_TEXT, "description": "The value that it would need; empty: leave it out."},
     }
     changes = {
         "type": "array",
         "items": {"$ref": "#/$defs/change"},
-        "description": "The same as data, all together; empty where no change of a field would do.",
+        "description": "The same as data, to be applied together; empty if no change of a field would do.",
     }
     way = {"text": {**_TEXT, "description": "What to do instead."}, "changes": changes}
     remedy = {
-        "text": {**_TEXT, "description": "One or two sentences that a person can act on: every way that was found."},
+        "text": {**_TEXT, "description": "One or two sentences that a person can act on: every option that was found."},
         "changes": {**changes, "description": f"{changes['description']} Those of the first way."},
         "otherwise": {
             "type": "array",
             "items": {"$ref": "#/$defs/way"},
-            "description": "The other ways, each alone.",
+            "description": "Alternatives, each on its own.",
         },
     }
     definitions: dict[str, dict[str, Any]] = {"finding": finding, "remedy": remedy, "way": way, "change": change}

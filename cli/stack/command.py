@@ -16,7 +16,7 @@ USAGE = 2
 
 @click.group()
 def stack() -> None:
-    """Stack files: what can be said of one before anything is built or deployed.
+    """Check stack files before anything is built or deployed.
 
     \b
     Example:
@@ -26,23 +26,23 @@ def stack() -> None:
 
 
 @stack.command(
-    short_help="All that can be said without a network, a cluster or the engine.",
-    epilog="Exit codes: 0 nothing is refused, 1 something is refused, 2 the file or an image spec has mistakes, usage.",
+    short_help="Check a stack file without a network, a cluster or the engine.",
+    epilog="Exit codes: 0 nothing is refused, 1 something is refused, 2 usage or mistakes in the file or a spec.",
 )
 @click.argument("file", metavar="NAME|FILE")
 @click.option(
     "--site",
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
     metavar="FILE",
-    help="Site overlay, as GPU_COMMONS_SITE names one. Not given: the file alone.",
+    help="Site overlay, as in GPU_COMMONS_SITE. Default: none.",
 )
 @as_json
 @click.pass_context
 def check(ctx: click.Context, /, file: str, site: Path | None, *, is_json: bool) -> None:
     """Check a stack file offline: settings, specs of its images, images on pools, placement, promises to courses.
 
-    The rules are those of the policy pack. What needs a built image (its size, what is in it) is named at the end;
-    a preview or an update proves that.
+    The rules are those of the policy pack. Rules that need a built image (its size, its content) are listed at the end;
+    a preview or an update proves them.
 
     \b
     Examples:

@@ -80,12 +80,12 @@ def heard(output: bytes, errors: bytes, code: int, asked: Padded) -> Heard:
     told = _told(output)
     if told is None:
         first = next(iter(errors.decode("utf-8", "replace").split("\n")), "").strip()[:200]
-        return Heard(problem=f"hadolint ended with {code} ({first or 'no message'}): only our own rules were asked")
+        return Heard(problem=f"hadolint ended with {code} ({first or 'no message'}): only our own rules were checked")
     for rule, _, line, message in told:
         if rule == _NOT_PARSED:
             reason = " ".join(message.split())[:120]
             where = f"line {asked.line(line)}: {reason}"
-            return Heard(problem=f"hadolint cannot read this file ({where}): only our own rules were asked")
+            return Heard(problem=f"hadolint cannot read this file ({where}): only our own rules were checked")
     problem = " ".join(errors.decode("utf-8", "replace").replace("\\n", " ").split()).strip('" ')[:200]
     return Heard(tuple(_findings(told, asked)), was_asked=True, problem=f"hadolint says: {problem}" if problem else "")
 

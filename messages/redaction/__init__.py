@@ -1,1 +1,1 @@
-"""What may not be shown, and texts without it. The ways in: `texts` takes secrets out, `names` knows secrets by name."""
+"""What may not be shown. Two ways in: `texts` takes secrets out of a text, `names` knows names of secrets."""

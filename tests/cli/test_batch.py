@@ -54,7 +54,7 @@ def test_without_remedies_all_else_is_the_same(run: Callable[..., Result], tmp_p
 def test_no_remedy_is_for_batches_alone(run: Callable[..., Result]) -> None:
     refused = run("check", "--gpu", "T4", "--cuda", "12.2", "--no-remedy")
     assert refused.exit_code == 2
-    assert "--no-remedy is for --batch" in refused.stderr
+    assert "--no-remedy only works with --batch" in refused.stderr
 
 
 def test_the_id_defaults_to_the_number_of_the_line_and_blank_lines_count(batch: Batch) -> None:
@@ -110,7 +110,7 @@ def test_a_last_line_that_was_cut_off_is_told(batch: Batch) -> None:
 def test_nothing_at_all_is_no_finding_but_is_said(batch: Batch) -> None:
     result, answers = batch(b"")
     assert (answers, result.exit_code) == ([], 0)
-    assert result.stderr == "no cases: write one JSON object a line\n"
+    assert result.stderr == "no cases: write one JSON object per line\n"
 
 
 def test_a_byte_order_mark_and_carriage_returns_are_no_mistake(batch: Batch) -> None:
@@ -137,7 +137,7 @@ def test_a_fault_of_ours_costs_one_answer_and_not_the_batch(monkeypatch: pytest.
     monkeypatch.setattr(module, "check", broken)
     outcome = module.answer_line(3, b'{"gpu": "T4", "cuda": "12.3"}')
     assert outcome.verdict == "unknown"
-    assert "our fault: ZeroDivisionError" in outcome.problem
+    assert "a bug in gpu-commons: ZeroDivisionError" in outcome.problem
     assert not issubclass(ZeroDivisionError, CaseError)
 
 

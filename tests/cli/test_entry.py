@@ -37,9 +37,7 @@ def ended(*command: str, redirected: str = "", **variables: str) -> tuple[int, s
 def test_an_output_that_takes_nothing_is_told_in_one_line(command: tuple[str, ...], redirected: str, why: str) -> None:
     code, _, said = ended(*command, redirected=redirected)
     assert code == 2
-    assert said == (
-        f"error: standard output: {why}; what was written there is not whole: let it go to a file or a pipe\n"
-    )
+    assert said == (f"error: standard output: {why}; the output is incomplete: redirect it to a file or a pipe\n")
 
 
 def test_the_lab_ends_likewise() -> None:
@@ -84,7 +82,7 @@ def test_a_working_directory_that_is_gone_is_named(tmp_path: Path) -> None:
     environment = {**os.environ, "PYTHONPATH": str(PROJECT)}
     done = subprocess.run(["bash", "-c", line], capture_output=True, text=True, check=False, env=environment)
     assert done.returncode == 2
-    assert done.stderr == "error: the working directory is gone: change to a folder that is there (cd …)\n"
+    assert done.stderr == "error: the working directory no longer exists: change to another one (cd …)\n"
 
 
 @pytest.fixture
@@ -148,7 +146,7 @@ def test_an_error_of_ours_is_not_taken_for_one_of_the_system() -> None:
     assert explained(ValueError("x")) is None
     assert explained(OSError(errno.EACCES, "Permission denied", "/x")) == "/x: Permission denied"
     assert explained(RuntimeError("Could not determine home directory.")) == (
-        "HOME: nobody says where your home is: let HOME name a folder"
+        "HOME: is not set; set it to your home folder"
     )
     no_folder = FileNotFoundError(errno.ENOENT, "No usable temporary directory found in ['/x']")
     assert str(explained(no_folder)).startswith("TMPDIR: ")

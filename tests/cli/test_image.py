@@ -107,7 +107,7 @@ class TestLint:
 
     def test_a_waiver_that_covers_nothing_is_told(self, run: Run) -> None:
         text = b'# gpu-commons lint ignore=D-ROOT reason="x"\n' + BAD
-        assert "note: -:1: the waiver of D-ROOT covers nothing" in run("image", "lint", "-", given=text).stderr
+        assert "note: -:1: the waiver of D-ROOT is unused" in run("image", "lint", "-", given=text).stderr
 
     @pytest.mark.parametrize(
         ("name", "content", "says"),

@@ -21,12 +21,12 @@ Run = Callable[..., Result]
     [
         (["no-such-image"], "has no image.yaml"),
         (["hub", "--push", "Registry.example/Hub"], "--push"),
-        (["hub", "--push", f"r.example/hub@sha256:{'a' * 64}"], "has a digest, which only the build can tell"),
+        (["hub", "--push", f"r.example/hub@sha256:{'a' * 64}"], "has a digest, which only the build can determine"),
         (["hub", "--push", "https://u:hunter2@r.example/hub"], "is not an image reference"),
-        (["hub", "--push", "r.example/hub", "--oci-layout", "x"], "give one of them"),
+        (["hub", "--push", "r.example/hub", "--oci-layout", "x"], "give only one of them"),
         (["hub", "--docker-archive", "x.tar", "--compression", "zstd"], "a docker archive has gzip layers"),
         (["hub", "--docker-archive", "."], "is a folder; name a file"),
-        (["hub", "--base", "r.example/parent:1"], "the spec of hub names its base; leave the option out"),
+        (["hub", "--base", "r.example/parent:1"], "the spec of hub names its own base; leave the option out"),
         (["hub", "--stack", "no-such-stack"], 'there is no stack "no-such-stack"'),
         (["hub", "--cache-to", "Not A Reference"], "--cache-from, --cache-to"),
         (

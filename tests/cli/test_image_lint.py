@@ -72,8 +72,8 @@ def test_a_script_does_not_miss_it(run: Run, monkeypatch: pytest.MonkeyPatch) ->
 @pytest.mark.parametrize(
     ("script", "says"),
     [
-        ("echo broken >&2; exit 3", "hadolint ended with 3 (broken): only our own rules were asked"),
-        (None, "hadolint cannot be started (Exec format error): only our own rules were asked"),
+        ("echo broken >&2; exit 3", "hadolint ended with 3 (broken): only our own rules were checked"),
+        (None, "hadolint cannot be started (Exec format error): only our own rules were checked"),
     ],
 )
 def test_one_that_does_not_work_is_told(

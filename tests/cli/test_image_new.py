@@ -92,14 +92,20 @@ def test_every_mistake_is_one_message_and_nothing_is_written(run: Run, images: P
     before = sorted(images.rglob("*"))
     for arguments, says in [
         (("Course",), '"Course" is not a name for an image'),
-        ((str(images.parent / "elsewhere" / "course"),), "is in no folder `images`"),
-        ((str(images / "datahub-base-notebook"),), "is there already, and is not overwritten"),
-        (("scipy-ml-notebook",), "is there already"),
-        ((new, "--cuda", "12.7"), '"12.7" is not a CUDA line whose wheels a new image can have; did you mean 12.'),
-        ((new, "--cuda", "10.1"), "shows how older ones come from conda"),
+        ((str(images.parent / "elsewhere" / "course"),), "is not inside a folder `images`"),
+        ((str(images / "datahub-base-notebook"),), "already exists and is not overwritten"),
+        (("scipy-ml-notebook",), "already exists"),
+        (
+            (new, "--cuda", "12.7"),
+            '"12.7" is not a CUDA line that a new image can install from wheels; did you mean 12.',
+        ),
+        ((new, "--cuda", "10.1"), "shows how to install older ones from conda"),
         ((new, "--package", "https://user:hunter2@a.edu/x"), '--package: "https://'),
         ((new, "--package", "scipy"), '--package: "scipy" is not an exact pin such as numpy==2.4.6'),
-        ((new, "--base", "datahub-base"), "neither debian nor an image of ours; did you mean datahub-base-notebook"),
+        (
+            (new, "--base", "datahub-base"),
+            "neither debian nor an image of this project; did you mean datahub-base-notebook",
+        ),
         ((new, "--base", "datahub-base-notebook", "--kind", "batch"), "which a batch image does not need"),
         ((new, "--kind", "hub"), "'hub' is not one of 'notebook', 'batch'"),
         ((), "Missing argument 'NAME'"),

@@ -122,7 +122,7 @@ def test_what_an_old_driver_does_not_run_a_new_one_does(run: Run, tmp_path: Path
 def test_an_image_without_a_gpu_says_so_and_asks_no_pool(run: Run) -> None:
     result = run("image", "plan", "hub")
     assert result.exit_code == 0
-    assert "GPU: nothing in it uses one; it runs on any pool" in result.stdout
+    assert "GPU: not used; it runs on any pool" in result.stdout
     assert "Size: at least" in result.stdout
 
 
@@ -186,7 +186,7 @@ def test_a_target_is_planned_as_an_image_of_its_own(run: Run) -> None:
     client = run("image", "plan", "cupy-notebook", "--target", "gateway-client")
     assert client.exit_code == 0
     assert "cupy-notebook-gateway-client 1.0.0" in client.stdout
-    assert "GPU: nothing in it uses one" in client.stdout
+    assert "GPU: not used" in client.stdout
     wrong = run("image", "plan", "cupy-notebook", "--target", "bach")
     assert wrong.exit_code == 2
     assert "did you mean batch" in wrong.stderr

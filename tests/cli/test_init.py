@@ -62,7 +62,7 @@ def test_a_pool_is_enough_and_what_was_not_stated_is_an_assumption(run: Run) -> 
     assert pool.assumptions == ("container_toolkit", "cpu", "memory_gib", "root_disk_gib")
     assert stack.site.assumptions == ("name", "registry", "allowed_registries")
     assert (stack.hubs, stack.images) == ((), ())
-    assert "assumptions to look at: registry; t4: container_toolkit, cpu, memory_gib, root_disk_gib" in result.stdout
+    assert "assumptions to check: registry; t4: container_toolkit, cpu, memory_gib, root_disk_gib" in result.stdout
 
 
 def test_everything_that_is_stated_is_no_assumption(run: Run) -> None:
@@ -124,7 +124,7 @@ def test_a_file_that_is_there_stays_without_force(run: Run) -> None:
     before = written().read_text()
     refused = run("init", "mine", "--pool", T4)
     assert refused.exit_code == 2
-    assert "is there already: give --force to overwrite it" in refused.stderr
+    assert "already exists: use --force to overwrite it" in refused.stderr
     assert written().read_text() == before
     assert run("init", "mine", "--pool", T4, "--force").exit_code == 0
     assert written().read_text() != before
@@ -133,8 +133,8 @@ def test_a_file_that_is_there_stays_without_force(run: Run) -> None:
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        ((), "there is no terminal to ask at: give NAME and --pool, such as"),
-        (("mine",), "there is no terminal to ask at: give --pool"),
+        ((), "there is no terminal for questions: give NAME and --pool, such as"),
+        (("mine",), "there is no terminal for questions: give --pool"),
         (("Mine", "--pool", CPU), 'NAME: "Mine" is not a name; use small letters'),
         (("mine", "--pool", "t4"), '--pool 1: "t4" is not KEY=VALUE'),
         (("mine", "--pool", "name=t4,gpu=T4"), "--pool 1: nodes and gpus and driver are missing"),
@@ -190,7 +190,7 @@ def test_with_a_closed_input_it_names_the_flags(tmp_path: Path) -> None:
         ["sh", "-c", call], capture_output=True, text=True, cwd=tmp_path, env=environment, check=False
     )
     assert done.returncode == 2
-    assert "there is no terminal to ask at: give --pool" in done.stderr
+    assert "there is no terminal for questions: give --pool" in done.stderr
     assert "Traceback" not in done.stderr
 
 

@@ -280,4 +280,4 @@ def test_sizes_and_ages_are_for_people() -> None:
     ]  # fmt: skip
     assert age(now - timedelta(days=1), now) == "2026-11-20, 1 day ago"
     assert age(datetime(1970, 1, 1, tzinfo=UTC), now) == "1970-01-01 (set by the build)"
-    assert age(None, now) == "not said"
+    assert age(None, now) == "not stated"

@@ -137,7 +137,7 @@ def test_its_levels_become_our_severities_and_taste_is_left_out() -> None:
         (b'[{"code": "DL3000"}]', b"", "hadolint ended with 1"),
         (
             b'[{"code": "DL1000", "level": "error", "line": 3, "message": "unexpected x"}]', b"",
-            "cannot read this file (line 3: unexpected x): only our own rules were asked",
+            "cannot read this file (line 3: unexpected x): only our own rules were checked",
         ),
     ],
 )  # fmt: skip
