@@ -4,15 +4,17 @@ from __future__ import annotations  # nothing reads these types while it runs, a
 
 import os
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, cast
 
 from images.spec.contents import contents
 from images.spec.load import load_family
 from images.spec.plan import Substitute, plan_image
+from kube.hub_model import HubKeys
+from kube.job import JobKeys
 from messages.problems import Problem, SettingsError
 from settings.fleet import landing_pools
-from settings.models import Course, Hub, Image, Job, Pool, Profile
+from settings.models import Course, Hub, Image, Job, Profile
+from settings.pools import Pool
 from settings.reading import Stack
 from settings.record import decisions
 
@@ -172,29 +174,20 @@ def hub_args(stack: Stack, hub: Hub, refs: Refs) -> NotebookHubArgs:
     if authenticator is None:  # settings refuse it
         raise AssertionError(hub.name)
     args: dict[str, Any] = {
+        **hub.model_dump(include={*HubKeys.model_fields}, exclude_none=True),
         "hub_image": refs[hub.hub_image],
         "hub_image_name": hub.hub_image,
         "proxy_image": refs[hub.proxy_image],
         "proxy_image_name": hub.proxy_image,
         "profiles": [_profile(stack, profile, refs) for profile in hub.profiles],
         "courses": [_course(each) for each in stack.courses if each.hub == hub.name] or None,
-        "expose": {"kind": hub.expose.kind, "port": hub.expose.port},
         # As the component has it, key for key: a list without entries is one that nobody wrote.
         "authenticator": {
             key: value for key, value in _plain(authenticator.model_dump(exclude_none=True)).items() if value != []
         },
-        "cull": hub.cull.model_dump(exclude_none=True),
-        "start_timeout_s": hub.start_timeout_s,
-        "http_timeout_s": hub.http_timeout_s,
         "images_are_pre_pulled": hub.pre_pull or None,
-        "volume_gib": hub.volume_gib,
-        "database_gib": hub.database_gib,
         "core_pool": stack.site.core_pool,
-        "public_url": hub.public_url,
         "site_name": stack.site.name,
-        "help_url": hub.help_url,
-        "availability": hub.availability,
-        "storage_class": hub.storage_class,
     }
     return cast("NotebookHubArgs", {key: value for key, value in args.items() if value is not None})
 
@@ -228,7 +221,7 @@ def _contents(stack: Stack, name: str) -> dict[str, Any]:
     image = _image(stack, name)
     family = load_family(image.name, target=image.target)
     replaced = [Substitute(each.reference, each.replacement, each.reason) for each in stack.site.substitutes]
-    found = asdict(contents(family, plan_image(family, substitutes=replaced)))
+    found = contents(family, plan_image(family, substitutes=replaced)).model_dump()
     return {key: _plain(value) for key, value in found.items() if value}
 
 
@@ -260,15 +253,8 @@ def job_args(stack: Stack, job: Job, refs: Refs, namespace: pulumi.Input[str]) -
         "namespace": namespace,
         "image": refs[job.image],
         "image_name": job.image,
-        "command": list(job.command),
-        "gpus": job.gpus,
-        "cpu": job.cpu,
-        "memory_gib": job.memory_gib,
-        "shm_gib": job.shm_gib or _shm_gib(stack, job.image),
-        "pool": job.pool,
-        "pools": list(job.pools) if job.pools else None,
-        "retries": job.retries,
-        "deadline_s": job.deadline_s,
+        "shm_gib": _shm_gib(stack, job.image),
+        **_plain(job.model_dump(include={*JobKeys.model_fields}, exclude_none=True)),
     }
     return cast("GpuJobArgs", {key: value for key, value in args.items() if value is not None})
 

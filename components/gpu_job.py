@@ -7,6 +7,7 @@ import pulumi
 from pulumi_kubernetes.batch.v1 import Job
 
 from kube import job as manifest
+from messages.problems import SettingsError
 
 
 class GpuJobArgs(TypedDict):
@@ -47,23 +48,10 @@ class GpuJob(pulumi.ComponentResource):
     """Name of the Job; `kubectl logs job/NAME` reads its log."""
 
     def __init__(self, name: str, args: GpuJobArgs, opts: pulumi.ResourceOptions | None = None) -> None:
-        shape = manifest.JobShape(
-            image=args["image"],
-            image_name=args["image_name"],
-            command=list(args["command"]),
-            gpus=int(args["gpus"]),
-            cpu=args["cpu"],
-            memory_gib=args["memory_gib"],
-            shm_gib=args.get("shm_gib") or 0,
-            retries=int(args.get("retries") or 0),
-            deadline_s=int(args["deadline_s"]) if args.get("deadline_s") else None,
-            pool=args.get("pool"),
-            pools=args.get("pools"),
-            queue=args.get("queue"),
-            env=args.get("env") or {},
-        )
-        if found := manifest.problems(name, shape):
-            raise ValueError("; ".join(found))
+        try:
+            shape = manifest.parse_job(name, {key: value for key, value in args.items() if key != "namespace"})
+        except SettingsError as error:
+            raise pulumi.RunError(str(error)) from None
         super().__init__("gpu-commons:index:GpuJob", name, {**args}, opts)
         metadata: Any = {"name": name, "namespace": args["namespace"]}
         if shape.queue:

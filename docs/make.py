@@ -78,7 +78,7 @@ def stack_page(schema: Mapping[str, Any]) -> str:
         blocks.append(f"\n## `{key}`\n\n{section['description']}{'' if needed else ' May be left out.'}")
         path = key.removeprefix(f"{NAMESPACE}:") + ("[]" if section.get("type") == "array" else "")
         blocks += _tables(path, section, schema["$defs"])
-    return HEAD.format(source="settings/models.py") + "\n".join(blocks) + "\n"
+    return HEAD.format(source="settings and kube") + "\n".join(blocks) + "\n"
 
 
 def pack_page(schema: Mapping[str, Any]) -> str:
@@ -108,7 +108,8 @@ def _tables(path: str, node: Mapping[str, Any], defs: Mapping[str, Any]) -> Iter
         chosen = model["properties"].get("kind", {}).get("const")
         yield f"\n### `{path}`" + (f", kind `{chosen}`" if chosen else "") + f"\n\n{model['description']}\n"
         yield "| key | type | default | meaning |\n|---|---|---|---|"
-        keys = {key: value for key, value in model["properties"].items() if key not in EVERYWHERE}
+        own = sorted(model["properties"].items(), key=lambda each: each[0] not in ("kind", "name"))
+        keys = {key: value for key, value in own if key not in EVERYWHERE}
         for key, value in keys.items():
             default = "**required**" if key in model.get("required", ()) else _default(value)
             yield f"| `{key}` | {_type(value)} | {default} | {_cell(value['description'])} |"

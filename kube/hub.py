@@ -69,7 +69,7 @@ def config_data(hub: Hub, *, files: Mapping[str, str], images: Any) -> dict[str,
 
     `images`, the text of `images.json`, is kept apart: a preview that builds cannot know it.
     """
-    trusted = hub.authenticator.ca_certificates
+    trusted = hub.login.ca_certificates
     return {
         **files,
         AVAILABILITY_FILE: render_availability(hub),

@@ -1,4 +1,4 @@
-"""Who may log in to a hub: the options of JupyterHub's authenticators. Pure.
+"""Who may log in to a hub, and the options of JupyterHub's authenticators that say so. Pure.
 
 Option names are those of jupyterhub 5.5, oauthenticator 17.4 and ltiauthenticator 1.6.
 """
@@ -7,27 +7,104 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any, Literal
 
-from kube.hub_arguments import Arguments
+from pydantic import AfterValidator, BaseModel, Field
 
-AUTHENTICATOR_KINDS = ("dummy", "lti13", "oauth")
+from kube.addresses import BaseUrl, Endpoint
+from kube.names import DataKey, Line, ObjectName, Scope, UserName
+from messages.faults import FORM, Misfit
+
 SHARED_PASSWORD = "shared-password"  # noqa: S105 - a class of JupyterHub 5.3 and later
 
 
+def _certificates(value: str) -> str:
+    import ssl  # noqa: PLC0415 - few hubs have certificates
+
+    if "PRIVATE KEY" in value:
+        raise Misfit("holds a private key", "take it out of the file, and out of its history: only certificates belong")
+    try:
+        ssl.create_default_context(cadata=value)
+    except (ssl.SSLError, ValueError, TypeError):  # the last two: it is not ASCII, as PEM is
+        fix = "write the text with its lines BEGIN CERTIFICATE and END CERTIFICATE as a block: ca_certificates: |"
+        raise Misfit("is not a list of PEM certificates", fix) from None
+    return value
+
+
+Certificates = Annotated[str, Field(min_length=1, max_length=500_000), AfterValidator(_certificates)]
+
+
+class SecretKey(BaseModel):
+    """One key of a Kubernetes Secret. The value never passes through here."""
+
+    model_config = FORM
+    secret: ObjectName = Field(description="Name of a Kubernetes Secret in the hub's namespace.")
+    key: DataKey = Field(description="Key inside that Secret.")
+
+
+class DummyAuthenticator(BaseModel):
+    """Everybody gets in who knows the hub's one password (SharedPasswordAuthenticator). For the lab alone."""
+
+    model_config = FORM
+    kind: Literal["dummy"] = Field(description="Lets everybody in who knows the hub's one password; lab only.")
+    admins: tuple[UserName, ...] = Field((), description="Administrators of the hub, who have a password of their own.")
+
+
+class ListingDummyAuthenticator(DummyAuthenticator):
+    """The same with a list of who may use the password, as the component takes it."""
+
+    allow_all: bool = True
+    allowed_users: tuple[UserName, ...] = ()
+
+
+class OAuthAuthenticator(BaseModel):
+    """Log in at an OAuth or OpenID Connect provider (GenericOAuthenticator of oauthenticator)."""
+
+    model_config = FORM
+    kind: Literal["oauth"] = Field(description="Log in at an OAuth provider.")
+    client_id: Line = Field(description="Client id that the provider gave to this hub; quoted.")
+    client_secret: SecretKey = Field(
+        description="Where the client secret lies, {secret: a Kubernetes Secret, key: its key}; never the value."
+    )
+    callback_url: Endpoint = Field(description="The hub's callback: https://hub.example.edu/hub/oauth_callback.")
+    authorize_url: Endpoint = Field(description="The provider's authorization endpoint.")
+    token_url: Endpoint = Field(description="The provider's token endpoint.")
+    userdata_url: Endpoint = Field(description="The provider's user information endpoint.")
+    username_claim: Line = Field("preferred_username", description="Field of the answer that becomes the user name.")
+    scopes: tuple[Scope, ...] = Field(("openid",), min_length=1, description="Scopes to ask for.")
+    login_service: Line | None = Field(None, description="Name on the login button.")
+    ca_certificates: Certificates | None = Field(
+        None, description="PEM certificates of the authority that signed the provider's; none: the public ones."
+    )
+    allow_all: bool = Field(default=False, description="Everybody with an account at the provider may log in.")
+    allowed_users: tuple[UserName, ...] = Field((), description="Who may log in, if not everybody.")
+    admins: tuple[UserName, ...] = Field((), description="Administrators of the hub.")
+
+
+class Lti13Authenticator(BaseModel):
+    """Users come from a learning platform by LTI 1.3 (LTI13Authenticator of ltiauthenticator)."""
+
+    model_config = FORM
+    kind: Literal["lti13"] = Field(description="Users come from a learning platform by LTI 1.3.")
+    issuer: BaseUrl = Field(description="The platform's issuer identifier, an https address.")
+    authorize_url: Endpoint = Field(description="The platform's authorization endpoint.")
+    jwks_endpoint: Endpoint = Field(description="Where the platform publishes its keys (JWKS).")
+    client_ids: tuple[Line, ...] = Field(min_length=1, description="Client ids of this hub at the platform; quoted.")
+    username_key: Line = Field("email", description="Claim that becomes the user name; custom_… for custom claims.")
+    allow_all: bool = Field(default=True, description="Whoever the platform sends may log in.")
+    allowed_users: tuple[UserName, ...] = Field((), description="Who may log in, if not everybody.")
+    admins: tuple[UserName, ...] = Field((), description="Administrators of the hub.")
+
+
+Authenticator = Annotated[
+    ListingDummyAuthenticator | OAuthAuthenticator | Lti13Authenticator, Field(discriminator="kind")
+]
+
+
 @dataclass(frozen=True, slots=True)
-class SecretKey:
-    """One key of a Kubernetes Secret in the hub's namespace."""
+class Login:
+    """The same as JupyterHub takes it: the class of an authenticator, its plain options, and where its secret lies."""
 
-    name: str
-    key: str
-
-
-@dataclass(frozen=True, slots=True)
-class Authenticator:
-    """JupyterHub's authenticator: its class, its plain options, and where its secret lies."""
-
-    kind: str
     class_name: str
     options: Mapping[str, Any]
     allow_all: bool
@@ -43,66 +120,25 @@ class Authenticator:
         return self.class_name == SHARED_PASSWORD and bool(self.admins)
 
 
-def parse_authenticator(read: Arguments) -> Authenticator:
-    """Arguments of one authenticator; what is wrong is noted in `read`."""
-    kind = read.choice("kind", AUTHENTICATOR_KINDS)
-    class_name, options = {"dummy": _dummy, "lti13": _lti13, "oauth": _oauth}[kind](read)
-    allowed_users = tuple(sorted(set(read.texts("allowed_users"))))
-    admins = tuple(sorted(set(read.texts("admins"))))
-    # A list of users is the list of all users. An identity provider knows far more people than a course has: with
-    # oauth no default is right.
-    allow_all = read.claim("allow_all", default=kind != "oauth" and not allowed_users)
-    if allow_all and allowed_users:
-        read.note("allow_all", "lets everybody in, listed or not", "drop it, or drop allowed_users")
-    if not (allow_all or allowed_users or admins):
-        read.note("allowed_users", "nobody could log in", "list users, or say allow_all: true")
-    authenticator = Authenticator(
-        kind=kind,
-        class_name=class_name,
-        options=options,
-        allow_all=allow_all,
-        allowed_users=allowed_users,
-        admins=admins,
-        client_secret=_secret_key(read.nested("client_secret")) if kind == "oauth" else None,
-        ca_certificates=read.text("ca_certificates") if kind == "oauth" and read.has("ca_certificates") else None,
-    )
-    read.refuse_unknown()
-    return authenticator
-
-
-def _dummy(_read: Arguments) -> tuple[str, dict[str, Any]]:
+def login(given: ListingDummyAuthenticator | OAuthAuthenticator | Lti13Authenticator) -> Login:
+    """What JupyterHub is told of an authenticator."""
+    who: dict[str, Any] = {
+        "allow_all": given.allow_all,
+        "allowed_users": sorted(set(given.allowed_users)),
+        "admins": sorted(set(given.admins)),
+    }
+    if isinstance(given, OAuthAuthenticator):
+        options = given.model_dump(
+            include={"authorize_url", "client_id", "token_url", "userdata_url", "username_claim"}
+        )
+        options["login_service"] = given.login_service or "single sign-on"
+        options["oauth_callback_url"] = given.callback_url
+        options["scope"] = list(given.scopes)
+        name = "oauthenticator.generic.GenericOAuthenticator"
+        return Login(name, options, **who, client_secret=given.client_secret, ca_certificates=given.ca_certificates)
+    if isinstance(given, Lti13Authenticator):
+        options = given.model_dump(include={"authorize_url", "issuer", "jwks_endpoint", "username_key"})
+        options["client_id"] = list(given.client_ids)
+        return Login("ltiauthenticator.lti13.auth.LTI13Authenticator", options, **who)
     # Not JupyterHub's class of that name: there the password of everybody is also the administrators'.
-    return SHARED_PASSWORD, {}
-
-
-def _lti13(read: Arguments) -> tuple[str, dict[str, Any]]:
-    options: dict[str, Any] = {
-        "authorize_url": read.url("authorize_url"),
-        "client_id": list(read.texts("client_ids")),
-        "issuer": read.url("issuer"),
-        "jwks_endpoint": read.url("jwks_endpoint"),
-        "username_key": read.text("username_key", "email"),
-    }
-    if not options["client_id"]:
-        read.note("client_ids", "leaves no platform to trust", "list the client IDs that the platform gave this tool")
-    return "ltiauthenticator.lti13.auth.LTI13Authenticator", options
-
-
-def _oauth(read: Arguments) -> tuple[str, dict[str, Any]]:
-    options: dict[str, Any] = {
-        "authorize_url": read.url("authorize_url"),
-        "client_id": read.text("client_id"),
-        "login_service": read.text("login_service", "single sign-on"),
-        "oauth_callback_url": read.url("callback_url"),
-        "scope": list(read.texts("scopes")) or ["openid"],
-        "token_url": read.url("token_url"),
-        "userdata_url": read.url("userdata_url"),
-        "username_claim": read.text("username_claim", "preferred_username"),
-    }
-    return "oauthenticator.generic.GenericOAuthenticator", options
-
-
-def _secret_key(read: Arguments) -> SecretKey:
-    secret = SecretKey(read.text("secret"), read.text("key"))
-    read.refuse_unknown()
-    return secret
+    return Login(SHARED_PASSWORD, {}, **who)

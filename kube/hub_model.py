@@ -1,94 +1,271 @@
-"""What a notebook hub is, read from the arguments of NotebookHub. Pure."""
+"""What a notebook hub is: its keys in a stack file, the arguments of NotebookHub, and what follows from them. Pure."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any
+import datetime as dt
+from collections.abc import Iterator, Mapping
+from typing import Annotated, Any, Final, Literal
+
+from pydantic import AfterValidator, BaseModel, Field, field_validator
 
 from fleet import labels
-from fleet.defaults import DEFAULT_START_TIMEOUT_S
-from kube.hub_arguments import Arguments
-from kube.hub_authenticator import Authenticator, parse_authenticator
-from kube.hub_shown import Shown, parse_shown
-from kube.pools import problem
+from images.spec.described import Contents
+from kube.addresses import BaseUrl, Url
+from kube.agreements import DEFAULT_IDLE_S, of_hub
+from kube.amounts import (
+    Cores,
+    Count,
+    Gib,
+    GibOrNone,
+    IdleSeconds,
+    Seats,
+    Seconds,
+    SecondsBetween,
+    SecondsOrNever,
+    Share,
+)
+from kube.arguments import ImageReference, plain, read
+from kube.hub_authenticator import Authenticator, Login, login
+from kube.names import Line, Name, ObjectName, Prose
+from kube.raw import Raw, items, mapping
+from kube.workload import Workload
+from messages.faults import FORM, Misfit
+from messages.problems import Fault, Loc
 
-EXPOSE_KINDS = ("cluster_ip", "load_balancer", "node_port")
+DEFAULT_START_TIMEOUT_S: Final = 600
+DEFAULT_CPU_GUARANTEE: Final = 0.1  # notebooks are idle most of the time
+DEFAULT_MEMORY_GUARANTEE_GIB: Final = 1
+
+
+def _day(value: str) -> str:
+    try:
+        if dt.date.fromisoformat(value).isoformat() == value:
+            return value
+    except ValueError:
+        pass
+    raise Misfit("is not a day", 'write YYYY-MM-DD, quoted: "2020-10-01"')
+
+
+IsoDay = Annotated[str, AfterValidator(_day)]
+
+
+class NodePort(BaseModel):
+    """The hub answers on a port of every node."""
+
+    model_config = FORM
+    kind: Literal["node_port"] = Field(description="A port of every node.")
+    # Kubernetes' default range; a server with another one answers with its own error.
+    port: int = Field(ge=30000, le=32767, description="Node port, 30000 to 32767.")
+
+
+class LoadBalancer(BaseModel):
+    """The hub gets an address from the cluster's load balancer."""
+
+    model_config = FORM
+    kind: Literal["load_balancer"] = Field(description="An address from the cluster's load balancer.")
+    port: int = Field(80, ge=1, le=65535, description="Port of the service.")
+
+
+class ClusterIp(BaseModel):
+    """The hub is reachable inside the cluster only; an ingress of the site's own leads to it."""
+
+    model_config = FORM
+    kind: Literal["cluster_ip"] = Field(description="Inside the cluster only.")
+    port: int = Field(80, ge=1, le=65535, description="Port of the service.")
+
+
+class Cull(BaseModel):
+    """When servers that hold a GPU are ended."""
+
+    model_config = FORM
+    idle_s: IdleSeconds = Field(DEFAULT_IDLE_S, description="Seconds without activity after which a server is ended.")
+    max_age_s: SecondsOrNever = Field(
+        0, description="Seconds after which a server is ended even if it is used; 0: never."
+    )
+    every_s: SecondsBetween = Field(600, description="Seconds between two looks.")
+    kernel_idle_s: IdleSeconds | None = Field(
+        None, description="Seconds after which an idle kernel is ended; none: idle_s."
+    )
+
+
+class HubKeys(BaseModel):
+    """Keys of a hub in a stack file and among the arguments of NotebookHub alike."""
+
+    model_config = FORM
+    expose: Annotated[NodePort | LoadBalancer | ClusterIp, Field(discriminator="kind")] = Field(
+        description="How people reach the hub."
+    )
+    public_url: BaseUrl | None = Field(
+        None, description="Address that people open, if a proxy of the site's leads here."
+    )
+    help_url: Url | None = Field(None, description="Where people get help: a link on the page that starts servers.")
+    availability: bool = Field(
+        default=True,
+        description="Show on the pages how many servers of each profile fit now: a service of its own counts nodes and "
+        "pods of the whole cluster, with an account that may list these and nothing else.",
+    )
+    start_timeout_s: Seconds = Field(
+        DEFAULT_START_TIMEOUT_S, description="Seconds that a server may take to start, image pull included."
+    )
+    http_timeout_s: Seconds = Field(120, description="Seconds from the started pod to a server that answers.")
+    cull: Cull = Field(Cull(), description="When idle and old servers are ended.")
+    volume_gib: Gib = Field(10, description="Size of each user's volume in GiB.")
+    database_gib: Gib = Field(1, description="Size of the hub's own volume in GiB.")
+    storage_class: ObjectName | None = Field(
+        None, description="Storage class of the volumes; none: the cluster's default."
+    )
+
+
+class Titled(BaseModel):
+    """What a profile is called."""
+
+    model_config = FORM
+    name: Name = Field(description="Short name, unique in its hub.")
+    title: Line = Field(description="What users read.")
+    description: Prose | None = Field(None, description="Second line of the choice.")
+
+
+class ProfileKeys(Workload, Titled):  # the last one's keys come first
+    """Keys of a profile in a stack file and among the arguments of NotebookHub alike."""
+
+    is_default: bool = Field(default=False, description="Chosen when the user chooses nothing; one per hub.")
+
+
+class CourseKeys(BaseModel):
+    """Keys of a course in a stack file and among the arguments of NotebookHub alike."""
+
+    model_config = FORM
+    name: Name = Field(description="Short name of the course.")
+    title: Line = Field(description="What people call it.")
+    profiles: tuple[Name, ...] = Field(min_length=1, description="Profiles of that hub that the course may choose.")
+    seats: Seats = Field(description="People in the course.")
+    guaranteed_gpus: Count = Field(0, description="GPUs that the course always gets, whoever else is there.")
+    borrowable_gpus: Count | None = Field(
+        None, description="GPUs beyond the guaranteed ones that it may take while they are free; none: any."
+    )
+
+
+class Toleration(BaseModel):
+    """A toleration, as in Kubernetes."""
+
+    model_config = FORM
+    key: Line | None = None
+    operator: Literal["Equal", "Exists"] = "Equal"
+    value: Line | None = None
+    effect: Literal["NoExecute", "NoSchedule", "PreferNoSchedule"] | None = None
+    toleration_seconds: SecondsOrNever | None = None
+
+    def manifest(self) -> dict[str, Any]:
+        """As Kubernetes writes it."""
+        found = self.model_dump(exclude_none=True, exclude={"toleration_seconds"})
+        return found | ({} if self.toleration_seconds is None else {"tolerationSeconds": self.toleration_seconds})
+
 
 # Every node of a GPU fleet carries the taint, those that run the hub and notebooks without a GPU too.
-GPU_TOLERATION = {"key": labels.GPU_TAINT.key, "operator": "Exists", "effect": labels.GPU_TAINT.effect}
-
-DEFAULT_CPU_GUARANTEE = 0.1
-DEFAULT_MEMORY_GUARANTEE_GIB = 1.0
+GPU_TOLERATIONS: Final = (Toleration(key=labels.GPU_TAINT.key, operator="Exists", effect=labels.GPU_TAINT.effect),)
 
 
-@dataclass(frozen=True, slots=True)
-class Profile:
+class Profile(ProfileKeys):
     """One choice on the spawn page. CPU in cores, memory in GiB; the guarantees are what the scheduler sets aside."""
 
-    name: str
-    title: str
-    description: str
-    image: Any
-    image_name: str
-    pools: Sequence[str]  # it may land on any of them; none: on any node
-    gpus: int
-    cpu: float
-    cpu_guarantee: float
-    memory_gib: float
-    memory_guarantee_gib: float
-    shm_gib: float
-    node_selector: Mapping[str, str]
-    tolerations: Sequence[Mapping[str, Any]]
-    is_default: bool
-    shown: Shown
+    image: ImageReference = Field(description="image by digest, such as the `ref` of a GpuImage")
+    image_name: Name = Field(description="Name of the image as people know it.")
+    shm_gib: GibOrNone | None = None
+    cpu_guarantee: Cores | None = None
+    memory_guarantee_gib: Gib | None = None
+    node_selector: dict[Line, str] = Field(default={})
+    tolerations: tuple[Toleration, ...] = GPU_TOLERATIONS
+    gpu: Line = ""
+    gpu_memory_gb: GibOrNone = 0
+    contents: Contents = Contents()
+
+    @property
+    def size(self) -> str:
+        """What people read of a server's size: 1 GPU, 4 CPU cores, 16 GiB memory."""
+        cards = "No GPU" if not self.gpus else f"{self.gpus} GPU{'s' if self.gpus > 1 else ''}"
+        cores = f"{self.cpu:g} CPU core{'' if self.cpu == 1 else 's'}"
+        return ", ".join([cards, cores, f"{self.memory_gib:g} GiB memory"])
+
+    @property
+    def second_line(self) -> str:
+        """What people read below the title."""
+        return self.description or self.size
+
+    @property
+    def shared_memory_gib(self) -> float:
+        """Data loaders pass batches through /dev/shm; the 64 MiB of a container end them with a bus error."""
+        if self.shm_gib is not None:
+            return self.shm_gib
+        return self.memory_gib / 4 if self.gpus else 0
+
+    @property
+    def guaranteed(self) -> tuple[float, float]:
+        """Cores and GiB of memory that the scheduler sets aside."""
+        return (
+            self.cpu_guarantee or min(self.cpu, DEFAULT_CPU_GUARANTEE),
+            self.memory_guarantee_gib or min(self.memory_gib, DEFAULT_MEMORY_GUARANTEE_GIB),
+        )
 
 
-@dataclass(frozen=True, slots=True)
-class Expose:
-    """How people reach the proxy. `port` is the node's port, or that of the service."""
+class Course(CourseKeys):
+    """A course that uses the hub, for policies and reviewers: nothing of the hub depends on it."""
 
-    kind: str
-    port: int
-
-
-@dataclass(frozen=True, slots=True)
-class Cull:
-    """When servers and kernels end by themselves, in seconds; a maximum age of 0 is none."""
-
-    idle_s: int
-    max_age_s: int
-    every_s: int
-    kernel_idle_s: int
+    peak_share: Share | None = None
+    first_day: IsoDay | None = None
+    last_day: IsoDay | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Hub:
+class Hub(HubKeys):
     """A hub with everything checked. Times in seconds, sizes in GiB."""
 
-    namespace: str
-    hub_image: Any
-    hub_image_name: str
-    proxy_image: Any
-    proxy_image_name: str
-    profiles: Sequence[Profile]
-    expose: Expose
-    public_url: str | None
-    authenticator: Authenticator
-    cull: Cull
-    start_timeout_s: int
-    http_timeout_s: int
-    volume_gib: float
-    database_gib: float
-    storage_class: str | None
-    runtime_class: str
-    core_node_selector: Mapping[str, str]
-    core_tolerations: Sequence[Mapping[str, Any]]
-    site_name: str
-    help_url: str | None
-    availability: bool
-    images: Mapping[str, Any] = field(default_factory=dict)
-    """Image of each image name that a profile uses."""
+    namespace: Name
+    hub_image: ImageReference = Field(description="image by digest, such as the `ref` of a GpuImage")
+    hub_image_name: Name = "hub"
+    proxy_image: ImageReference = Field(description="image by digest, such as the `ref` of a GpuImage")
+    proxy_image_name: Name = "proxy"
+    profiles: tuple[Profile, ...] = Field(min_length=1, description="What users can choose.")
+    authenticator: Authenticator = Field(description="How people log in.")
+    runtime_class: Line = "nvidia"
+    core_pool: Name | None = None
+    core_node_selector: dict[Line, str] = Field(default={})
+    core_tolerations: tuple[Toleration, ...] = GPU_TOLERATIONS
+    site_name: Line = "JupyterHub"
+    # For policies and reviewers: nothing of the hub depends on these.
+    images_are_pre_pulled: bool = False
+    courses: tuple[Course, ...] = ()
+
+    @field_validator("public_url")
+    @classmethod
+    def _without_slash(cls, url: str | None) -> str | None:
+        return url.rstrip("/") if url else url
+
+    @property
+    def login(self) -> Login:
+        """The authenticator as JupyterHub takes it."""
+        return login(self.authenticator)
+
+    @property
+    def images(self) -> dict[str, Any]:
+        """Image of each image name that a profile uses."""
+        return {profile.image_name: profile.image for profile in self.profiles}
+
+    @property
+    def core_selector(self) -> dict[str, str]:
+        """Labels of the nodes that carry hub and proxy."""
+        return _selector(self.core_pool, self.core_node_selector)
+
+    def pools_of(self, profile: Profile) -> tuple[str, ...]:
+        """Where a profile lands: what it names, else the hub's core pool, else (none) on any node."""
+        return profile.named_pools or tuple(filter(None, [self.core_pool]))
+
+    def selector_of(self, profile: Profile) -> dict[str, str]:
+        """Labels of the nodes that a profile lands on; several pools are an affinity instead."""
+        pools = self.pools_of(profile)
+        return _selector(pools[0] if len(pools) == 1 else None, profile.node_selector)
+
+
+def _selector(pool: str | None, given: Mapping[str, str]) -> dict[str, str]:
+    return {**({labels.POOL: pool} if pool else {}), **given}
 
 
 def parse_hub(name: str, args: Mapping[str, Any]) -> Hub:
@@ -96,184 +273,60 @@ def parse_hub(name: str, args: Mapping[str, Any]) -> Hub:
 
     Raises SettingsError with every problem of the plain arguments. Images may be outputs and are passed through.
     """
-    read = Arguments(args, name, f"NotebookHub {name}")
-    core_pool = read.name("core_pool") if read.has("core_pool") else None
-    profiles = [_profile(each, core_pool) for each in read.each("profiles")]
-    hub = Hub(
-        namespace=read.name("namespace", name),
-        hub_image=read.flowing("hub_image"),
-        hub_image_name=read.name("hub_image_name", "hub"),
-        proxy_image=read.flowing("proxy_image"),
-        proxy_image_name=read.name("proxy_image_name", "proxy"),
-        profiles=profiles,
-        expose=_expose(read.nested("expose")),
-        public_url=read.url("public_url").rstrip("/") if read.has("public_url") else None,
-        authenticator=parse_authenticator(read.nested("authenticator")),
-        cull=_cull(read.nested("cull")),
-        start_timeout_s=read.whole("start_timeout_s", DEFAULT_START_TIMEOUT_S, least=1),
-        http_timeout_s=read.whole("http_timeout_s", 120, least=1),
-        volume_gib=read.amount("volume_gib", 10),
-        database_gib=read.amount("database_gib", 1),
-        storage_class=read.text("storage_class") if read.has("storage_class") else None,
-        runtime_class=read.text("runtime_class", "nvidia"),
-        core_node_selector=_selector(core_pool, read.pairs("core_node_selector")),
-        core_tolerations=_tolerations(read, "core_tolerations"),
-        site_name=read.text("site_name", "JupyterHub"),
-        help_url=read.url("help_url") if read.has("help_url") else None,
-        availability=read.claim("availability", default=True),
-        images={profile.image_name: profile.image for profile in profiles},
-    )
-    # Told to policies and to reviewers: nothing of the hub depends on these.
-    read.claim("images_are_pre_pulled")
-    for course in read.each("courses"):
-        _course(course, [profile.name for profile in profiles])
-    _check_together(read, hub)
-    read.refuse_unknown()
-    read.close()
-    return hub
+    raw = {"namespace": name, **plain(args)}
+    if isinstance(given := raw.get("authenticator"), Mapping) and given.get("allowed_users"):
+        # A list of users is the list of all users.
+        raw["authenticator"] = {"allow_all": False, **given}
+    return read(Hub, f"NotebookHub {name}", name, raw, (*of_hub((), raw), *_disagreements(raw)))
 
 
-def _course(read: Arguments, profiles: Sequence[str]) -> None:
-    read.name("name")
-    read.text("title")
-    read.whole("seats", least=1)
-    if read.has("peak_share") and read.amount("peak_share") > 1:
-        read.note("peak_share", "is above 1", "write a share of the seats, such as 0.25")
-    read.whole("guaranteed_gpus", 0)
-    read.whole("borrowable_gpus", 0)
-    first, last = read.day("first_day"), read.day("last_day")
-    if first and last and last < first:
-        read.note("last_day", "is before first_day", "write a day that is not before it")
-    for name in read.texts("profiles"):
+def _disagreements(hub: Raw) -> Iterator[Fault]:
+    yield from _who_may_log_in(mapping(hub, "authenticator"))
+    yield from _one_image_for_each_name(hub)
+    profiles = [profile.get("name") for _, profile in items(hub, "profiles")]
+    for loc, course in items(hub, "courses"):
+        yield from _course(loc, course, profiles)
+    yield from _tolerations(hub, "core_tolerations", ())
+    for loc, profile in items(hub, "profiles"):
+        yield from _tolerations(profile, "tolerations", loc)
+
+
+def _who_may_log_in(given: Raw) -> Iterator[Fault]:
+    loc: Loc = ("authenticator",)
+    allow_all = given.get("allow_all", given.get("kind") != "oauth")
+    if given.get("kind") not in ("dummy", "lti13", "oauth"):
+        return
+    if allow_all is True and given.get("allowed_users"):
+        fix = "write allow_all: false, or leave allowed_users out"
+        yield Fault((*loc, "allowed_users"), "is no limit: allow_all lets everybody in", fix)
+    if allow_all is False and not (given.get("allowed_users") or given.get("admins")):
+        yield Fault(loc, "lets nobody log in", "list allowed_users, or set allow_all: true")
+
+
+def _one_image_for_each_name(hub: Raw) -> Iterator[Fault]:
+    images: dict[object, object] = {}
+    for loc, profile in items(hub, "profiles"):
+        name, found = profile.get("image_name"), profile.get("image")
+        # Outputs cannot be compared before they are known; two outputs of one name are taken for the same image.
+        if isinstance(name, str) and isinstance(found, str) and images.setdefault(name, found) != found:
+            yield Fault((*loc, "image_name"), "names two different images", "give each image its own name", name)
+
+
+def _course(loc: Loc, course: Raw, profiles: list[object]) -> Iterator[Fault]:
+    chosen, first, last = course.get("profiles"), course.get("first_day"), course.get("last_day")
+    for index, name in enumerate(chosen if isinstance(chosen, tuple) else ()):
         if name not in profiles:
-            read.note("profiles", f"has {name}, which is not a profile of this hub", f"choose of {', '.join(profiles)}")
-    read.refuse_unknown()
+            fix = f"choose from {', '.join(map(str, profiles))}"
+            yield Fault((*loc, "profiles", index), "is not a profile of this hub", fix, name)
+    if isinstance(first, str) and isinstance(last, str) and last < first:
+        yield Fault((*loc, "last_day"), "is before first_day", "write a day that is not before it", last)
 
 
-def _check_together(read: Arguments, hub: Hub) -> None:
-    if not hub.profiles:
-        read.note("profiles", "leaves nothing to start", "give at least one profile")
-    for field_name, one in (("name", "profile"), ("title", "profile as people see it")):
-        seen: set[str] = set()
-        for index, profile in enumerate(hub.profiles):
-            value = getattr(profile, field_name)
-            if value in seen:
-                Arguments({field_name: value}, f"{read.path}.profiles[{index}]", read.owner, read.problems).note(
-                    field_name, f"is there twice, and names one {one}", "give each its own"
-                )
-            seen.add(value)
-    defaults = [profile.name for profile in hub.profiles if profile.is_default]
-    if len(defaults) > 1:
-        read.note("profiles", f"has several defaults ({', '.join(defaults)})", "keep is_default: true on one of them")
-    for index, profile in enumerate(hub.profiles):
-        if hub.images[profile.image_name] is not profile.image and _differ(
-            hub.images[profile.image_name], profile.image
-        ):
-            Arguments(
-                {"image_name": profile.image_name}, f"{read.path}.profiles[{index}]", read.owner, read.problems
-            ).note("image_name", "names two different images", "give each image its own name")
-
-
-def _differ(one: object, other: object) -> bool:
-    # Outputs cannot be compared before they are known; two outputs of one name are taken for the same image.
-    return isinstance(one, str) and isinstance(other, str) and one != other
-
-
-def _profile(read: Arguments, core_pool: str | None) -> Profile:
-    gpus = read.whole("gpus", 0)
-    cpu = read.amount("cpu")
-    memory_gib = read.amount("memory_gib")
-    pools = _pools(read, core_pool)
-    # Data loaders pass batches through /dev/shm; the 64 MiB of a container's default end them with a bus error.
-    shm_gib = read.amount("shm_gib", memory_gib / 4 if gpus else 0, none_is_fine=True)
-    profile = Profile(
-        name=read.name("name"),
-        title=read.text("title"),
-        description=read.text("description", size_words(gpus, cpu, memory_gib)),
-        image=read.flowing("image"),
-        image_name=read.name("image_name"),
-        pools=pools,
-        gpus=gpus,
-        cpu=cpu,
-        cpu_guarantee=read.amount("cpu_guarantee", min(cpu, DEFAULT_CPU_GUARANTEE)),
-        memory_gib=memory_gib,
-        memory_guarantee_gib=read.amount("memory_guarantee_gib", min(memory_gib, DEFAULT_MEMORY_GUARANTEE_GIB)),
-        shm_gib=shm_gib,
-        node_selector=_selector(pools[0] if len(pools) == 1 else None, read.pairs("node_selector")),
-        tolerations=_tolerations(read, "tolerations"),
-        is_default=read.claim("is_default"),
-        shown=parse_shown(read),
-    )
-    if profile.cpu_guarantee > cpu:
-        read.note("cpu_guarantee", f"is above cpu: {cpu:g}", "lower it")
-    if profile.memory_guarantee_gib > memory_gib:
-        read.note("memory_guarantee_gib", f"is above memory_gib: {memory_gib:g}", "lower it")
-    if shm_gib > memory_gib:
-        read.note("shm_gib", f"is above memory_gib: {memory_gib:g}", "shared memory is part of the memory: lower it")
-    read.refuse_unknown()
-    return profile
-
-
-def size_words(gpus: int, cpu: float, memory_gib: float) -> str:
-    """What people read of a server's size: 1 GPU, 4 CPU cores, 16 GiB memory."""
-    cards = "No GPU" if not gpus else f"{gpus} GPU{'s' if gpus > 1 else ''}"
-    return ", ".join([cards, f"{cpu:g} CPU core{'' if cpu == 1 else 's'}", f"{memory_gib:g} GiB memory"])
-
-
-def _pools(read: Arguments, core_pool: str | None) -> tuple[str, ...]:
-    """Where a profile lands: what it names, else the hub's core pool, else (none) on any node."""
-    pool = read.name("pool") if read.has("pool") else None
-    if wrong := problem(pool, read.values.get("pools")):
-        read.note("pools", *wrong)
-        return ()
-    return read.texts("pools") or tuple(filter(None, [pool or core_pool]))
-
-
-def _expose(read: Arguments) -> Expose:
-    kind = read.choice("kind", EXPOSE_KINDS)
-    if kind == "node_port":
-        # Kubernetes' default range; a server with another one answers with its own error.
-        port = read.whole("port", least=30000, most=32767)
-    else:
-        port = read.whole("port", 80, least=1, most=65535)
-    read.refuse_unknown()
-    return Expose(kind, port)
-
-
-def _cull(read: Arguments) -> Cull:
-    idle_s = read.whole("idle_s", 3600, least=60)
-    cull = Cull(
-        idle_s=idle_s,
-        max_age_s=read.whole("max_age_s", 0),
-        every_s=read.whole("every_s", 600, least=10),
-        kernel_idle_s=read.whole("kernel_idle_s", idle_s, least=60),
-    )
-    if 0 < cull.max_age_s < idle_s:
-        read.note("max_age_s", f"is below idle_s: {idle_s}", "raise it, or use 0 for no maximum age")
-    read.refuse_unknown()
-    return cull
-
-
-def _selector(pool: str | None, given: Mapping[str, str]) -> dict[str, str]:
-    return {**({labels.POOL: pool} if pool else {}), **given}
-
-
-def _tolerations(read: Arguments, key: str) -> list[dict[str, Any]]:
-    if not read.has(key):
-        return [dict(GPU_TOLERATION)]
-    return [_toleration(each) for each in read.each(key)]
-
-
-def _toleration(read: Arguments) -> dict[str, Any]:
-    operator = read.choice("operator", ("Equal", "Exists"), "Equal")
-    found: dict[str, Any] = {"operator": operator}
-    if operator == "Equal" or read.has("key"):
-        found["key"] = read.text("key")
-    if operator == "Equal":
-        found["value"] = read.text("value")
-    if read.has("effect"):
-        found["effect"] = read.choice("effect", ("NoExecute", "NoSchedule", "PreferNoSchedule"))
-    if read.has("toleration_seconds"):
-        found["tolerationSeconds"] = read.whole("toleration_seconds")
-    read.refuse_unknown()
-    return found
+def _tolerations(raw: Raw, key: str, at: Loc) -> Iterator[Fault]:
+    for loc, toleration in items(raw, key, at=at):
+        is_equal = toleration.get("operator", "Equal") == "Equal"
+        for needed in ("key", "value") if is_equal else ():
+            if needed not in toleration:
+                yield Fault((*loc, needed), "is missing", f"add {needed}, or write operator: Exists")
+        if not is_equal and "value" in toleration:
+            yield Fault((*loc, "value"), "is given beside operator Exists", "leave one of the two out")

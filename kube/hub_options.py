@@ -38,26 +38,28 @@ def render_options(hub: Hub) -> str:
 
 def render_availability(hub: Hub) -> str:
     """Text of `availability.json`: what the scheduler sets aside for one server, and where it may land."""
-    profiles = {profile.name: _counted(profile) for profile in hub.profiles}
+    profiles = {profile.name: _counted(hub, profile) for profile in hub.profiles}
     return json.dumps({"profiles": profiles}, indent=2, sort_keys=True) + "\n"
 
 
-def _counted(profile: Profile) -> dict[str, Any]:
+def _counted(hub: Hub, profile: Profile) -> dict[str, Any]:
+    pools = hub.pools_of(profile)
+    cpu, memory_gib = profile.guaranteed
     return {
-        **({"affinity": required(one_of(profile.pools))} if len(profile.pools) > 1 else {}),
-        "nodeSelector": dict(profile.node_selector),
+        **({"affinity": required(one_of(pools))} if len(pools) > 1 else {}),
+        "nodeSelector": hub.selector_of(profile),
         "requests": {
-            "cpu": profile.cpu_guarantee,
-            "memory": round(profile.memory_guarantee_gib * 2**30),
+            "cpu": cpu,
+            "memory": round(memory_gib * 2**30),
             labels.GPU_RESOURCE: profile.gpus,
         },
-        "tolerations": [dict(toleration) for toleration in profile.tolerations],
+        "tolerations": [each.manifest() for each in profile.tolerations],
     }
 
 
 def _jupyterhub(hub: Hub) -> dict[str, Any]:
     options: dict[str, Any] = {
-        "authenticator_class": hub.authenticator.class_name,
+        "authenticator_class": hub.login.class_name,
         # A restart of the hub ends no server, and the proxy, a pod of its own, keeps the routes.
         "cleanup_proxy": False,
         "cleanup_servers": False,
@@ -98,16 +100,16 @@ def _culler(hub: Hub) -> list[str]:
 
 def _who(hub: Hub) -> dict[str, Any]:
     return {
-        "admin_users": list(hub.authenticator.admins),
-        "allow_all": hub.authenticator.allow_all,
-        "allowed_users": list(hub.authenticator.allowed_users),
+        "admin_users": list(hub.login.admins),
+        "allow_all": hub.login.allow_all,
+        "allowed_users": list(hub.login.allowed_users),
     }
 
 
 def _authenticator_section(hub: Hub) -> dict[str, Any]:
-    if not hub.authenticator.options:
+    if not hub.login.options:
         return {}
-    return {hub.authenticator.class_name.rpartition(".")[2]: dict(hub.authenticator.options)}
+    return {hub.login.class_name.rpartition(".")[2]: dict(hub.login.options)}
 
 
 def _kubespawner(hub: Hub) -> dict[str, Any]:
@@ -115,7 +117,7 @@ def _kubespawner(hub: Hub) -> dict[str, Any]:
         "allow_privilege_escalation": False,
         # Our own kernels end when idle; a GPU is given back when its server ends.
         "args": [
-            f"--MappingKernelManager.cull_idle_timeout={hub.cull.kernel_idle_s}",
+            f"--MappingKernelManager.cull_idle_timeout={hub.cull.kernel_idle_s or hub.cull.idle_s}",
             f"--MappingKernelManager.cull_interval={min(hub.cull.every_s, 300)}",
         ],
         "automount_service_account_token": False,
@@ -150,20 +152,22 @@ def _kubespawner(hub: Hub) -> dict[str, Any]:
 
 
 def _profile(hub: Hub, profile: Profile) -> dict[str, Any]:
+    pools = hub.pools_of(profile)
+    cpu_guarantee, memory_guarantee_gib = profile.guaranteed
     override: dict[str, Any] = {
-        "cpu_guarantee": profile.cpu_guarantee,
+        "cpu_guarantee": cpu_guarantee,
         "cpu_limit": profile.cpu,
         "extra_annotations": {labels.IMAGE: profile.image_name},
         # The name: jupyterhub_config.py puts the reference of images.json in its place.
         "image": profile.image_name,
         # KubeSpawner's G is a GiB.
-        "mem_guarantee": f"{profile.memory_guarantee_gib:g}G",
+        "mem_guarantee": f"{memory_guarantee_gib:g}G",
         "mem_limit": f"{profile.memory_gib:g}G",
-        "node_selector": dict(profile.node_selector),
-        "tolerations": [dict(toleration) for toleration in profile.tolerations],
+        "node_selector": hub.selector_of(profile),
+        "tolerations": [each.manifest() for each in profile.tolerations],
     }
-    if len(profile.pools) > 1:
-        override["node_affinity_required"] = [one_of(profile.pools)]
+    if len(pools) > 1:
+        override["node_affinity_required"] = [one_of(pools)]
     if profile.gpus:
         amount = {labels.GPU_RESOURCE: str(profile.gpus)}
         override["extra_pod_config"] = {"runtimeClassName": hub.runtime_class}
@@ -172,13 +176,13 @@ def _profile(hub: Hub, profile: Profile) -> dict[str, Any]:
     else:
         # Images of the CUDA family say "all": without this word they would see every GPU of the node.
         override["environment"] = {"NVIDIA_VISIBLE_DEVICES": "void"}
-    if profile.shm_gib:
-        size = f"{round(profile.shm_gib * 1024)}Mi"
+    if shm_gib := profile.shared_memory_gib:
+        size = f"{round(shm_gib * 1024)}Mi"
         override["volumes"] = {SHM_VOLUME: {"emptyDir": {"medium": "Memory", "sizeLimit": size}, "name": SHM_VOLUME}}
         override["volume_mounts"] = {SHM_VOLUME: {"mountPath": "/dev/shm", "name": SHM_VOLUME}}  # noqa: S108
     return {
         # KubeSpawner's form puts both texts into the page as they are.
-        "description": html.escape(profile.description),
+        "description": html.escape(profile.second_line),
         "display_name": html.escape(profile.title),
         "kubespawner_override": override,
         "slug": profile.name,

@@ -9,7 +9,7 @@ import json
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from kube.hub_model import Cull, Hub, Profile, size_words
+from kube.hub_model import Cull, Hub, Profile
 from kube.hub_options import AVAILABILITY_URL
 
 PAGE_FILE = "page.json"
@@ -21,7 +21,7 @@ def render_page(hub: Hub) -> str:
     default = next((profile for profile in hub.profiles if profile.is_default), hub.profiles[0])
     page = {
         "availability_url": AVAILABILITY_URL if hub.availability else None,
-        "cards": [_card(profiles) for profiles in _grouped(hub.profiles)],
+        "cards": [_card(profiles) for profiles in _grouped(hub)],
         "default": default.name,
         "ends": ends_words(hub.cull),
         "help_url": hub.help_url,
@@ -46,13 +46,13 @@ def duration_words(seconds: int) -> str:
     return " ".join(parts)
 
 
-def _grouped(profiles: Iterable[Profile]) -> Iterable[list[Profile]]:
+def _grouped(hub: Hub) -> Iterable[list[Profile]]:
     """Profiles that differ in their size alone are together, in the order of their first ones."""
     groups: dict[Any, list[Profile]] = {}
-    for profile in profiles:
-        tolerations = json.dumps([dict(each) for each in profile.tolerations], sort_keys=True)
+    for profile in hub.profiles:
+        tolerations = json.dumps([each.manifest() for each in profile.tolerations], sort_keys=True)
         # A choice between a GPU and none is no choice of size.
-        nodes = (tuple(profile.pools), tuple(sorted(profile.node_selector.items())), tolerations)
+        nodes = (hub.pools_of(profile), tuple(sorted(hub.selector_of(profile).items())), tolerations)
         same = (profile.image_name, nodes, bool(profile.gpus))
         groups.setdefault(same, []).append(profile)
     return groups.values()
@@ -60,7 +60,7 @@ def _grouped(profiles: Iterable[Profile]) -> Iterable[list[Profile]]:
 
 def _card(profiles: Sequence[Profile]) -> dict[str, Any]:
     first = profiles[0]
-    contents = first.shown.contents
+    contents = first.contents
     gpu = _gpu(first)
     return {
         # One choice is called as the operator calls it, several by what they share.
@@ -86,18 +86,17 @@ def _card(profiles: Sequence[Profile]) -> dict[str, Any]:
 def _gpu(profile: Profile) -> str:
     if not profile.gpus:
         return ""
-    memory = f", {profile.shown.gpu_memory_gb:g} GB" if profile.shown.gpu_memory_gb else ""
-    return f"{profile.shown.gpu}{memory}" if profile.shown.gpu else ""
+    memory = f", {profile.gpu_memory_gb:g} GB" if profile.gpu_memory_gb else ""
+    return f"{profile.gpu}{memory}" if profile.gpu else ""
 
 
 def _choice(profile: Profile) -> dict[str, Any]:
-    size = size_words(profile.gpus, profile.cpu, profile.memory_gib)
     return {
         "name": profile.name,
         "title": profile.title,
-        "size": size,
+        "size": profile.size,
         # What the operator says beyond the size.
         "gpus": profile.gpus,
-        "gpu": profile.shown.gpu,
-        "note": "" if profile.description == size else profile.description,
+        "gpu": profile.gpu,
+        "note": "" if profile.second_line == profile.size else profile.second_line,
     }

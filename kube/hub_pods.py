@@ -172,10 +172,10 @@ def _hub_environment(hub: Hub) -> list[dict[str, Any]]:
     ]
     if hub.authenticator.kind == "dummy":
         variables.append(_secret_variable("DUMMY_PASSWORD", CREDENTIALS, "dummy-password"))
-    if hub.authenticator.has_admin_password:
+    if hub.login.has_admin_password:
         variables.append(_secret_variable("ADMIN_PASSWORD", ADMIN_CREDENTIALS, "admin-password"))
-    if secret := hub.authenticator.client_secret:
-        variables.append(_secret_variable("OAUTH_CLIENT_SECRET", secret.name, secret.key))
+    if secret := hub.login.client_secret:
+        variables.append(_secret_variable("OAUTH_CLIENT_SECRET", secret.secret, secret.key))
     return variables
 
 
@@ -189,7 +189,7 @@ def _probe(path: str) -> dict[str, Any]:
 
 def core_pod(hub: Hub, *, uid: int) -> dict[str, Any]:
     """What all pods of the hub have that are not people's: where they stand, and as whom they run."""
-    selector: Mapping[str, str] = hub.core_node_selector
+    selector: Mapping[str, str] = hub.core_selector
     return {
         # Without it every service of the namespace becomes variables, and HUB_… or PROXY_… mean something to programs.
         "enableServiceLinks": False,
@@ -202,7 +202,7 @@ def core_pod(hub: Hub, *, uid: int) -> dict[str, Any]:
             "runAsUser": uid,
             "seccompProfile": {"type": "RuntimeDefault"},
         },
-        "tolerations": [dict(toleration) for toleration in hub.core_tolerations],
+        "tolerations": [each.manifest() for each in hub.core_tolerations],
     }
 
 

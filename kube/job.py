@@ -2,60 +2,58 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping
 from typing import Any
 
+from pydantic import Field
+
 from fleet import labels
-from fleet.defaults import MOST_RETRIES
-from kube.pools import one_of, problem, required
+from kube.agreements import of_workload
+from kube.amounts import Count, GibOrNone, Retries, Seconds, SecondsOrNever
+from kube.arguments import ImageReference, plain, read
+from kube.names import Command, Line
+from kube.pools import one_of, required
+from kube.raw import Raw, mapping
 from kube.runtime import RUNTIME_CLASS
+from kube.workload import Workload
+from messages.problems import Fault
 
 # Whoever sets these chooses GPUs behind the scheduler's back.
 VISIBILITY_VARIABLES = frozenset({"NVIDIA_VISIBLE_DEVICES", "CUDA_VISIBLE_DEVICES"})
 
 
-@dataclass(frozen=True, slots=True)
-class JobShape:
+class JobKeys(Workload):
+    """Keys of a job in a stack file and among the arguments of GpuJob alike."""
+
+    command: Command = Field(description="Program and its arguments, one list item each.")
+    retries: Retries = Field(0, description="How often a failed run is repeated.")
+    deadline_s: Seconds | None = Field(None, description="Seconds after which the job is ended; none: never.")
+
+
+class Job(JobKeys):
     """What a job asks for. CPU in cores, memory and shared memory in GiB, time in seconds."""
 
-    image: Any
-    image_name: str
-    command: Sequence[str]
-    gpus: int
-    cpu: float
-    memory_gib: float
-    shm_gib: float = 0
-    retries: int = 0
-    deadline_s: int | None = None
-    pool: str | None = None
-    pools: Sequence[str] | None = None
-    queue: str | None = None
-    env: Mapping[str, str] = field(default_factory=dict)
+    image: ImageReference = Field(description="image by digest, such as the `ref` of a GpuImage")
+    image_name: Line = Field(description="Name of the image as people know it.")
+    gpus: Count = Field(description="Whole GPUs; 0 for none.")
+    shm_gib: GibOrNone | None = None
+    deadline_s: SecondsOrNever | None = None
+    queue: Line | None = None
+    env: dict[Line, str] = Field(default={})
 
 
-def problems(name: str, shape: JobShape) -> list[str]:
-    """What is wrong with a job's plain arguments, each as one sentence with value and remedy."""
-    found = []
-    if not shape.command:
-        found.append(f"{name}.command is empty: say what runs, such as [python, train.py]")
-    if shape.gpus < 0 or int(shape.gpus) != shape.gpus:
-        found.append(f"{name}.gpus is {shape.gpus}: a whole number of GPUs, 0 for none")
-    amounts = {"cpu": shape.cpu, "memory_gib": shape.memory_gib}
-    found.extend(f"{name}.{key} is {amount}: must be above 0" for key, amount in amounts.items() if amount <= 0)
-    if wrong := problem(shape.pool, shape.pools):
-        found.append(f"{name}.pools {wrong[0]}: {wrong[1]}")
-    if not 0 <= shape.retries <= MOST_RETRIES:
-        found.append(f"{name}.retries is {shape.retries}: 0 to {MOST_RETRIES}")
-    found.extend(
-        f"{name}.env.{key} is set by the device plugin: ask for GPUs by `gpus`"
-        for key in shape.env
-        if key in VISIBILITY_VARIABLES
-    )
-    return found
+def parse_job(name: str, args: Mapping[str, Any]) -> Job:
+    """Arguments of GpuJob without its namespace. Raises SettingsError with every problem."""
+    raw = plain(args)
+    return read(Job, f"GpuJob {name}", name, raw, (*of_workload((), raw), *_visibility(raw)))
 
 
-def job_spec(name: str, shape: JobShape) -> dict[str, Any]:
+def _visibility(raw: Raw) -> Iterator[Fault]:
+    for key in sorted(VISIBILITY_VARIABLES & mapping(raw, "env").keys()):
+        yield Fault(("env", key), "is set by the device plugin", "leave it out, and ask for GPUs by gpus")
+
+
+def job_spec(name: str, shape: Job) -> dict[str, Any]:
     """Job spec. A job without GPUs is kept from seeing any; one with GPUs tolerates the GPU taint."""
     marks = {"app.kubernetes.io/name": "gpu-job", "app.kubernetes.io/instance": name}
     env = [{"name": key, "value": value} for key, value in sorted(shape.env.items())]
@@ -99,8 +97,8 @@ def job_spec(name: str, shape: JobShape) -> dict[str, Any]:
     return spec
 
 
-def _resources(shape: JobShape) -> dict[str, Any]:
+def _resources(shape: Job) -> dict[str, Any]:
     amounts: dict[str, str] = {"cpu": f"{shape.cpu:g}", "memory": f"{shape.memory_gib:g}Gi"}
     if shape.gpus:
-        amounts[labels.GPU_RESOURCE] = str(int(shape.gpus))
+        amounts[labels.GPU_RESOURCE] = str(shape.gpus)
     return {"requests": dict(amounts), "limits": amounts}

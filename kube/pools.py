@@ -20,18 +20,3 @@ def required(*terms: Mapping[str, Any]) -> dict[str, Any]:
             "requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [dict(t) for t in terms]}
         }
     }
-
-
-def problem(pool: object, pools: object) -> tuple[str, str] | None:
-    """What is wrong with two arguments of which one is given at most: the reason, and what to change."""
-    if pools is None:
-        return None
-    if pool is not None:
-        return "is given beside pool", "keep one of the two: pool for one pool, pools for several"
-    if not isinstance(pools, Sequence) or isinstance(pools, str) or not all(isinstance(each, str) for each in pools):
-        return "is not a list of pools", "write their names, such as [gtx1080ti, rtx2080ti]"
-    if not pools:
-        return "is empty", "name at least one pool, or leave it out"
-    if twice := [each for index, each in enumerate(pools) if each in pools[:index]]:
-        return f"has {twice[0]} twice", "name each pool once"
-    return None

@@ -6,10 +6,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from fleet import labels
-from fleet.defaults import RUNTIME_NAMESPACE
 from kube.pools import one_of, required
 
-NAMESPACE = RUNTIME_NAMESPACE  # unless a program says otherwise
+NAMESPACE = "gpu-runtime"  # of the daemons, unless a program says otherwise
 DAEMONS = ("device-plugin", "persistence-daemon")
 RUNTIME_CLASS = "nvidia"
 

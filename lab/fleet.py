@@ -16,7 +16,7 @@ from fleet.nodes import capacity, reported_labels
 from fleet.pools import NodeGpus
 from lab.cluster import REAL_NODE, SIMULATED_NODE, Cluster, is_ready, name_of, wait_until
 from lab.instance import Instance, LabError
-from settings.models import Fleet, Pool
+from settings.pools import Fleet, Pool
 
 FINISHED = ("Succeeded", "Failed")
 

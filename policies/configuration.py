@@ -13,10 +13,11 @@ from typing import Any, Final, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from fleet import labels
+from kube.addresses import Reference, Registry
+from kube.names import LabelValue
 from messages.problems import Problem, SettingsError, nearest
-from settings.addresses import Reference, Registry
-from settings.models import Fleet, ImageLimits, Policies, Pool
-from settings.names import LabelValue
+from settings.models import ImageLimits, Policies
+from settings.pools import Fleet, Pool
 from settings.reading import read_sections
 
 POLICIES: Final = ("workloads", "workloads-advice", "fleet-advice")  # those of the pack

@@ -8,11 +8,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from fleet.defaults import DEFAULT_START_TIMEOUT_S
 from fleet.labels import GPU_RESOURCE, GPU_TAINT, IMAGE, NVIDIA_PREFIX, POOL
 from fleet.quantities import quantity
 from fleet.unknown import UNKNOWN, Unknown, mapping_at
-from kube.hub_model import DEFAULT_CPU_GUARANTEE, DEFAULT_MEMORY_GUARANTEE_GIB
+from kube.hub_model import DEFAULT_CPU_GUARANTEE, DEFAULT_MEMORY_GUARANTEE_GIB, DEFAULT_START_TIMEOUT_S
 from kube.pools import one_of, required
 from kube.runtime import RUNTIME_CLASS
 from messages.problems import listing

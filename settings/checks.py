@@ -4,50 +4,30 @@ Works on the mapping as it was read, not on the models, and skips what has the w
 one pool must not hide a missing image in a profile, and what is malformed is reported by the models.
 """
 
-from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
-from itertools import chain
-from typing import Any, Final
 
-from compat.versions import DriverVersion, VersionError
+from kube.agreements import doubles, of_hub, of_workload
+from kube.raw import Raw, image_name, is_count, items, mapping
+from messages.converted import read_day
 from messages.problems import Fault, Loc, has_password, listing, nearest
-from settings import agreements, derived
-from settings.converted import read_day
-from settings.raw import Raw, expanded, image_name, is_count, items, mapping
-
-
-@dataclass(frozen=True, slots=True)
-class _Pool:
-    """What the checks need of one pool. None: not given, or of the wrong shape."""
-
-    loc: Loc
-    name: str | None
-    gpus_per_node: int | None
-    listed: tuple[str, ...] | None  # before nodes_except
-    excepted: tuple[str, ...] | None
-
-    @property
-    def nodes(self) -> tuple[str, ...] | None:
-        if self.listed is None or self.excepted is None:
-            return None
-        return tuple(name for name in self.listed if name not in self.excepted)
+from settings import derived
+from settings.fleet_checks import PoolOutline, check_fleet, outlines
 
 
 def check(raw: Raw) -> Iterator[Fault]:
     """Every disagreement in the settings of a stack (`site`, `fleet`, … as keys), in the order of the sections."""
-    pools = [_outline(loc, pool) for loc, pool in items(raw, "fleet", "pools")]
+    pools = outlines(raw)
     yield from _site(raw)
-    yield from _fleet(raw, pools)
-    yield from _doubles(raw, ("images",), key=image_name)
+    yield from check_fleet(raw, pools)
+    yield from doubles(raw, ("images",), key=image_name)
     yield from _hubs(raw, pools)
-    yield from _doubles(raw, ("jobs",))
+    yield from doubles(raw, ("jobs",))
     for loc, job in items(raw, "jobs"):
+        yield from of_workload(loc, job)
         yield from _workload(raw, loc, job, pools, elsewhere=None)
         yield from _job_namespace(raw, loc, job)
     yield from _courses(raw)
     yield from derived.check(raw)
-    yield from agreements.check(raw)
     for loc, part in _assuming(raw):
         yield from _assumptions(loc, part)
 
@@ -64,9 +44,10 @@ def _site(raw: Raw) -> Iterator[Fault]:
         fix = f"name the pool that carries the hub and profiles without a pool: {nearest('', names or (), what='pool')}"
         yield Fault(("site", "core_pool"), "is missing", fix)
     yield from _authenticator(site, needed=has_hubs)
+    yield from _who_may_log_in(site)
     yield from _registry(site)
     yield from _image_limits(site)
-    yield from _doubles(raw, ("site", "substitutes"), label="reference", key=lambda entry: entry.get("reference"))
+    yield from doubles(raw, ("site", "substitutes"), label="reference", key=lambda entry: entry.get("reference"))
 
 
 def _image_limits(site: Raw) -> Iterator[Fault]:
@@ -93,6 +74,14 @@ def _authenticator(site: Raw, *, needed: bool) -> Iterator[Fault]:
             yield Fault(loc, "lets nobody log in", "list allowed_users, or set allow_all: true")
 
 
+def _who_may_log_in(site: Raw) -> Iterator[Fault]:
+    given = mapping(site, "authenticator")
+    everybody = given.get("allow_all", given.get("kind") == "lti13")
+    if given.get("kind") in ("lti13", "oauth") and everybody is True and given.get("allowed_users"):
+        fix = "write allow_all: false, or leave allowed_users out"
+        yield Fault(("site", "authenticator", "allowed_users"), "is no limit: allow_all lets everybody in", fix)
+
+
 def _registry(site: Raw) -> Iterator[Fault]:
     registry, allowed = site.get("registry"), site.get("allowed_registries")
     if not isinstance(registry, str) or not isinstance(allowed, list) or has_password(registry):
@@ -102,167 +91,18 @@ def _registry(site: Raw) -> Iterator[Fault]:
         yield Fault(("site", "registry"), "is in none of the allowed registries", fix, registry)
 
 
-# --- fleet
-
-
-def _outline(loc: Loc, pool: Raw) -> _Pool:
-    per_node = pool.get("gpus_per_node", 0 if pool.get("gpu") is None else None)
-    return _Pool(
-        loc=loc,
-        name=pool["name"] if isinstance(pool.get("name"), str) else None,
-        gpus_per_node=per_node if is_count(per_node) and per_node >= 0 else None,
-        listed=expanded(pool.get("nodes")),
-        excepted=expanded(pool.get("nodes_except", [])),
-    )
-
-
-def _fleet(raw: Raw, pools: list[_Pool]) -> Iterator[Fault]:
-    yield from _doubles(raw, ("fleet", "pools"))
-    owners: dict[str, _Pool] = {}
-    for pool in pools:
-        for node in pool.excepted or ():
-            if pool.listed is not None and node not in pool.listed:
-                fix = f"{_called(pool)} has {listing(pool.listed, most=12)}: correct nodes or nodes_except"
-                yield Fault((*pool.loc, "nodes_except"), "is not among the nodes of its pool", fix, node)
-        if pool.nodes is not None and not pool.nodes:
-            yield Fault((*pool.loc, "nodes"), "leaves the pool without a node", "list at least one, or drop the pool")
-        yield from _owned_once(pool, owners)
-    for loc, each in items(raw, "fleet", "pools"):
-        yield from _gpus_of_pool(loc, each)
-    for pool, (_, each) in zip(pools, items(raw, "fleet", "pools"), strict=True):
-        yield from _overrides(pool, each)
-    yield from _total(mapping(raw, "fleet").get("total_gpus"), pools)
-    yield from _managed(mapping(raw, "fleet").get("managed_by"), raw.get("runtime"))
-    if raw.get("runtime") is not None and pools and all(pool.gpus_per_node == 0 for pool in pools):
-        yield Fault(("runtime",), "has no node to run on", "leave it out: no pool of the fleet has a gpu")
-
-
-_WITH_GPUS: Final = {  # keys that a pool has with `gpu` and not without
-    "driver": 'NVIDIA driver on these nodes, quoted: "418.88"',
-    "container_toolkit": 'NVIDIA container toolkit on these nodes, quoted: "1.17.8"',
-}
-
-
-def _gpus_of_pool(loc: Loc, pool: Raw) -> Iterator[Fault]:
-    """A pool says all of its GPUs, or nothing of any."""
-    gpu, per_node = pool.get("gpu"), pool.get("gpus_per_node")
-    if gpu is not None:
-        if per_node is None:
-            yield Fault((*loc, "gpus_per_node"), "is missing", "add gpus_per_node: GPUs on each node of this pool")
-        elif per_node == 0:
-            fix = "write how many GPUs each node has; for nodes without GPUs leave gpu out as well"
-            yield Fault((*loc, "gpus_per_node"), "is out of range: 1 or more is allowed with gpu", fix, per_node)
-        for key, what in _WITH_GPUS.items():
-            if pool.get(key) is None:
-                yield Fault((*loc, key), "is missing", f"add {key}: {what}")
-    elif is_count(per_node) and per_node > 0:
-        fix = "add gpu: GPU model, as people write it: GeForce GTX 1080 Ti; for nodes without GPUs leave gpus_per_node"
-        yield Fault((*loc, "gpu"), "is missing", f"{fix} out")
-    else:
-        for key in _WITH_GPUS:
-            if pool.get(key) is not None:
-                fix = f"add gpu and gpus_per_node, or leave {key} out: nodes without GPUs have none"
-                yield Fault((*loc, key), "is given for a pool without gpu", fix, pool[key])
-
-
-def _overrides(pool: _Pool, raw: Raw) -> Iterator[Fault]:
-    """Nodes that differ from the rest of their pool: each is of the pool, said once, and does differ."""
-    overrides = items(raw, "node_overrides", at=pool.loc)
-    if overrides and raw.get("gpu") is None:
-        fix = "leave it out: nodes without GPUs have neither driver nor container toolkit"
-        yield Fault((*pool.loc, "node_overrides"), "is given for a pool without gpu", fix)
-        return
-    said: set[str] = set()
-    for loc, each in overrides:
-        for node in expanded(each.get("nodes")) or ():
-            if pool.nodes is not None and node not in pool.nodes:
-                fix = f"{_called(pool)} has {listing(pool.nodes, most=12)}: correct it, or the nodes of the pool"
-                yield Fault((*loc, "nodes"), "is not among the nodes of its pool", fix, node)
-            elif node in said:
-                yield Fault((*loc, "nodes"), "is overridden twice", "say once what the node has", node)
-            said.add(node)
-        given = [key for key in _WITH_GPUS if each.get(key) is not None]
-        if not given:
-            yield Fault(loc, "overrides nothing", "give the driver or the container_toolkit that these nodes have")
-        elif same := [key for key in given if _same_version(each[key], raw.get(key))]:
-            fix = f"write the {same[0]} that these nodes have, or leave it out"
-            yield Fault((*loc, same[0]), f"is the {same[0]} of {_called(pool)}", fix, each[same[0]])
-    if pool.nodes and said >= set(pool.nodes):
-        fix = "change the pool itself; an override is for some of its nodes"
-        yield Fault((*pool.loc, "node_overrides"), f"overrides every node of {_called(pool)}", fix)
-
-
-def _same_version(one: object, other: object) -> bool:
-    """418.88.00 is 418.88."""
-    try:
-        return DriverVersion.parse(str(one)) == DriverVersion.parse(str(other))
-    except VersionError:
-        return one == other
-
-
-def _owned_once(pool: _Pool, owners: dict[str, _Pool]) -> Iterator[Fault]:
-    twice: dict[str, list[str]] = {}
-    for node, times in Counter(pool.nodes or ()).items():
-        owner = owners.setdefault(node, pool)
-        if owner is not pool:
-            twice.setdefault(f"belongs to {_called(owner)} and to {_called(pool)}", []).append(node)
-        elif times > 1:
-            twice.setdefault(f"is listed twice in {_called(pool)}", []).append(node)
-    for reason, nodes in twice.items():
-        fix = "a node belongs to one pool, once: take it out of one of the two (nodes_except takes it out of a range)"
-        yield Fault((*pool.loc, "nodes"), reason, fix, listing(nodes))
-
-
-def _total(declared: object, pools: list[_Pool]) -> Iterator[Fault]:
-    counts = [(pool, pool.nodes, pool.gpus_per_node) for pool in pools]
-    known = [(pool, nodes, gpus) for pool, nodes, gpus in counts if nodes is not None and gpus is not None]
-    with_gpus = [each for each in known if each[2]]
-    total = sum(len(nodes) * gpus for _, nodes, gpus in known)
-    if not is_count(declared) or declared == total or len(known) < len(pools) or not all(pool.nodes for pool in pools):
-        return  # or it follows from what is reported already
-    usual = Counter(chain.from_iterable([gpus] * len(nodes) for _, nodes, gpus in with_gpus)).most_common(1)
-    odd = [
-        f"{listing(nodes)} of pool {pool.name} {'has' if len(nodes) == 1 else 'each have'} {gpus}"
-        for pool, nodes, gpus in with_gpus
-        if usual and gpus != usual[0][0]
-    ]
-    reason = f"contradicts the pools, which have {total}, not {declared}" + (f": {'; '.join(odd)}" if odd else "")
-    sums = ", ".join(f"{pool.name} {len(nodes)} nodes of {gpus}" for pool, nodes, gpus in known)
-    fix = f"write total_gpus: {total}, or correct nodes or gpus_per_node of a pool ({sums or 'there is none'})"
-    yield Fault(("fleet", "total_gpus"), reason, fix, declared)
-
-
-def left_nodes(raw: Raw, deployed: Mapping[str, Any]) -> str:
-    """`n24 left pool rtx2080ti`: nodes that were deployed in a pool and are in none now; empty where nothing left."""
-    pools = [_outline(loc, pool) for loc, pool in items(raw, "fleet", "pools")]
-    there = {node for pool in pools for node in pool.nodes or ()}
-    gone = {
-        name: [node for node in nodes if isinstance(node, str) and node not in there]
-        for name, nodes in deployed.items()
-        if isinstance(nodes, list | tuple)
-    }
-    return "; ".join(f"{listing(nodes)} left pool {name}" for name, nodes in gone.items() if nodes)
-
-
-def _managed(manager: object, runtime: object) -> Iterator[Fault]:
-    """The daemons of one fleet have one owner: it removes them when it is destroyed, whoever else counts on them."""
-    if isinstance(manager, str) and manager and runtime is not None:
-        fix = "leave the section runtime out, or fleet.managed_by if this stack manages the nodes"
-        yield Fault(("runtime",), f"is not this stack's to run: {manager} manages the fleet", fix)
-
-
 # --- hubs, profiles and jobs
 
 
-def _hubs(raw: Raw, pools: list[_Pool]) -> Iterator[Fault]:
-    yield from _doubles(raw, ("hubs",))
+def _hubs(raw: Raw, pools: list[PoolOutline]) -> Iterator[Fault]:
+    yield from doubles(raw, ("hubs",))
     ports: dict[object, Loc] = {}
     for loc, hub in items(raw, "hubs"):
         for key in ("hub_image", "proxy_image"):
             yield from _image(raw, (*loc, key), hub.get(key))
         yield from _expose(loc, hub, ports)
         yield from _culling(loc, hub)
-        yield from _doubles(hub, ("profiles",), at=loc)
+        yield from of_hub(loc, hub)
         profiles = items(hub, "profiles", at=loc)
         core = mapping(raw, "site").get("core_pool")
         for profile_loc, profile in profiles:
@@ -271,13 +111,9 @@ def _hubs(raw: Raw, pools: list[_Pool]) -> Iterator[Fault]:
 
 
 def _default_profile(loc: Loc, profiles: list[Raw]) -> Iterator[Fault]:
-    names = [str(profile.get("name")) for profile in profiles]
-    default = [name for name, profile in zip(names, profiles, strict=True) if profile.get("is_default") is True]
-    if profiles and not default:
+    if profiles and not any(profile.get("is_default") is True for profile in profiles):
+        names = [str(profile.get("name")) for profile in profiles]
         yield Fault((*loc, "profiles"), "have no default", f"set is_default: true on one of {listing(names, most=12)}")
-    if len(default) > 1:
-        fix = f"keep is_default: true on one of {', '.join(default)}"
-        yield Fault((*loc, "profiles"), f"have {len(default)} defaults", fix)
 
 
 def _expose(loc: Loc, hub: Raw, ports: dict[object, Loc]) -> Iterator[Fault]:
@@ -296,7 +132,7 @@ def _culling(loc: Loc, hub: Raw) -> Iterator[Fault]:
         yield Fault((*loc, "cull", "every_s"), "is longer than idle_s", fix, every)
 
 
-def _workload(raw: Raw, loc: Loc, workload: Raw, pools: list[_Pool], *, elsewhere: object) -> Iterator[Fault]:
+def _workload(raw: Raw, loc: Loc, workload: Raw, pools: list[PoolOutline], *, elsewhere: object) -> Iterator[Fault]:
     """Image, pool and GPUs of a profile or job; without a pool it lands `elsewhere`, or (None) on any pool."""
     yield from _image(raw, (*loc, "image"), workload.get("image"))
     yield from _pool_named(raw, (*loc, "pool"), workload.get("pool"))
@@ -323,19 +159,14 @@ def _job_namespace(raw: Raw, loc: Loc, job: Raw) -> Iterator[Fault]:
         yield Fault((*loc, "namespace"), f"is the namespace of hub {name}, which holds people's homes", fix, name)
 
 
-def _several_pools(raw: Raw, loc: Loc, workload: Raw, pools: list[_Pool]) -> Iterator[Fault]:
-    """Pools that a profile or job names beside each other: each once, each with enough GPUs."""
+def _several_pools(raw: Raw, loc: Loc, workload: Raw, pools: list[PoolOutline]) -> Iterator[Fault]:
+    """Pools that a profile or job names beside each other: each is there, and has enough GPUs."""
     named, gpus = workload["pools"], workload.get("gpus")
-    if workload.get("pool") is not None:
-        fix = "keep one of the two: pool for one pool, pools for several"
-        yield Fault((*loc, "pools"), "is given beside pool", fix)
     per_node = {pool.name: pool.gpus_per_node for pool in pools}
     for index, name in enumerate(named if isinstance(named, list) else ()):
         yield from _pool_named(raw, (*loc, "pools", index), name)
         has = per_node.get(name) if isinstance(name, str) else None
-        if name in named[:index]:
-            yield Fault((*loc, "pools", index), "is listed twice", "name each pool once", name)
-        elif is_count(gpus) and has is not None and has < gpus:
+        if name not in named[:index] and is_count(gpus) and has is not None and has < gpus:
             fix = f"one pod runs on one node: take {name} out, or ask for at most {has}"
             yield Fault((*loc, "pools", index), f"has {has} GPUs on each node, and {gpus} are asked for", fix, name)
 
@@ -356,7 +187,7 @@ def _pool_named(raw: Raw, loc: Loc, name: object) -> Iterator[Fault]:
 
 
 def _courses(raw: Raw) -> Iterator[Fault]:
-    yield from _doubles(raw, ("courses",))
+    yield from doubles(raw, ("courses",))
     names = _known(raw, "hubs")
     for loc, course in items(raw, "courses"):
         hub, first, last = course.get("hub"), course.get("first_day"), course.get("last_day")
@@ -381,25 +212,6 @@ def _chosen(hub: Raw, loc: Loc, course: Raw) -> Iterator[Fault]:
 
 
 # --- everywhere
-
-
-def _doubles(
-    raw: Raw,
-    path: tuple[str, ...],
-    *,
-    at: Loc = (),
-    label: str = "name",
-    key: Callable[[Raw], object] = lambda item: item.get("name"),
-) -> Iterator[Fault]:
-    first: dict[object, Loc] = {}
-    for loc, item in items(raw, *path, at=at):
-        if not isinstance(item.get(label), str):
-            continue
-        found = key(item)
-        if found in first:
-            reason = f"is taken by {path[-1]}[{first[found][-1]}]"
-            yield Fault((*loc, label), reason, f"give each of {path[-1]} a {label} of its own", item[label])
-        first.setdefault(found, loc)
 
 
 def _assuming(raw: Raw) -> Iterator[tuple[Loc, Raw]]:
@@ -428,7 +240,3 @@ def _known(raw: Raw, *path: str, name_of: Callable[[Raw], object] = lambda item:
         return None
     names = [name_of(item) for item in found]
     return {str(name) for name in names} if all(isinstance(name, str) for name in names) else None
-
-
-def _called(pool: _Pool) -> str:
-    return f"pool {pool.name}" if pool.name is not None else f"pool number {pool.loc[-1]}"

@@ -8,9 +8,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from fleet.defaults import RUNTIME_NAMESPACE
+from kube import runtime
+from kube.raw import Raw, expanded, image_name, items, mapping
 from messages.problems import Fault, Loc, has_password
-from settings.raw import Raw, expanded, image_name, items, mapping
 
 _LONGEST_LABEL: Final = 63  # DNS label and value of a label
 _LONGEST_REPOSITORY: Final = 255  # registry and repository of an image, of github.com/distribution/reference
@@ -111,6 +111,6 @@ def _namespaces(raw: Raw) -> Iterator[Fault]:
         return
     for section, key in (("hubs", "name"), ("jobs", "namespace")):
         for loc, each in items(raw, section):
-            if each.get(key) == RUNTIME_NAMESPACE:
+            if each.get(key) == runtime.NAMESPACE:
                 fix = "choose another: NVIDIA's daemons run there, and the namespace is made and destroyed with them"
-                yield Fault((*loc, key), "is the namespace of the runtime", fix, RUNTIME_NAMESPACE)
+                yield Fault((*loc, key), "is the namespace of the runtime", fix, runtime.NAMESPACE)

@@ -18,9 +18,10 @@ from typing import Any, Final, TypeVar
 from pydantic import BaseModel, ValidationError
 
 from messages.document import Document, odd_texts, read_yaml
+from messages.faults import model_faults
 from messages.problems import Fault, Loc, Problem, SettingsError, nearest, path_text, show, visible, without_passwords
 from settings import checks
-from settings.faults import model_faults
+from settings.fleet_checks import left_nodes
 from settings.models import Stack
 
 __all__ = ["Problem", "SettingsError", "Stack", "from_pulumi", "json_schema", "load_stack", "read_sections"]
@@ -86,7 +87,7 @@ def _with_what_left(
 ) -> Iterator[Problem]:
     """A sum that was forgotten names the nodes that were taken out of their pools since the last update."""
     for problem in problems:
-        if problem.path == "fleet.total_gpus" and (left := checks.left_nodes(raw, deployed_nodes())):
+        if problem.path == "fleet.total_gpus" and (left := left_nodes(raw, deployed_nodes())):
             yield replace(problem, reason=f"{problem.reason}; since the last update {left}")
         else:
             yield problem

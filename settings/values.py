@@ -21,9 +21,9 @@ from compat.names import UnknownGpu, find_gpu
 from compat.tables import GpuModel, UnknownFact, native_cuda
 from compat.versions import DriverVersion, VersionError
 from fleet.node_names import NodeNameError, expand, expand_all
-from settings.converted import days, read_day
-from settings.faults import Misfit
-from settings.names import Line
+from kube.names import Line
+from messages.converted import days, read_day
+from messages.faults import Misfit
 
 _FIRST_YEAR: Final = 2000
 _LAST_YEAR: Final = 2999
@@ -85,19 +85,6 @@ def _nodes(value: tuple[str, ...]) -> tuple[str, ...]:
     return value
 
 
-def _certificates(value: str) -> str:
-    import ssl  # noqa: PLC0415 - few stacks have certificates
-
-    if "PRIVATE KEY" in value:
-        raise Misfit("holds a private key", "take it out of the file, and out of its history: only certificates belong")
-    try:
-        ssl.create_default_context(cadata=value)
-    except (ssl.SSLError, ValueError, TypeError):  # the last two: it is not ASCII, as PEM is
-        fix = "write the text with its lines BEGIN CERTIFICATE and END CERTIFICATE as a block: ca_certificates: |"
-        raise Misfit("is not a list of PEM certificates", fix) from None
-    return value
-
-
 def _day(value: object) -> date:
     day = read_day(value)
     if day is None:
@@ -117,7 +104,6 @@ def _rule_id(value: str) -> str:
 Day = Annotated[date, BeforeValidator(_day)]
 NodesEntry = Annotated[str, AfterValidator(_nodes_entry)]
 Nodes = Annotated[tuple[NodesEntry, ...], AfterValidator(_nodes)]
-Certificates = Annotated[str, Field(min_length=1, max_length=500_000), AfterValidator(_certificates)]
 RuleId = Annotated[str, AfterValidator(_rule_id), WithJsonSchema({"type": "string", "pattern": "^P-[A-Z]+$"})]
 ToolkitVersion = Annotated[str, BeforeValidator(_quoted), AfterValidator(_toolkit)]
 Driver = Annotated[

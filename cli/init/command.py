@@ -225,8 +225,9 @@ def _problem(key: str, text: str) -> str:
     """What the reader of stack files would say of one value; empty where it takes it."""
     from pydantic import TypeAdapter, ValidationError  # noqa: PLC0415 - the list of commands needs no pydantic
 
-    from settings import addresses, names, values  # noqa: PLC0415
-    from settings.faults import Misfit  # noqa: PLC0415
+    from kube import addresses, names  # noqa: PLC0415
+    from messages.faults import Misfit  # noqa: PLC0415
+    from settings import values  # noqa: PLC0415
 
     kinds: dict[str, Any] = {
         "name": names.Name,

@@ -16,7 +16,7 @@ from images.spec.load import IMAGES, load_family
 from images.spec.mistakes import SpecError
 from kube import hub_availability, hub_pods, pre_puller, runtime
 from kube.hub_model import parse_hub
-from kube.job import JobShape, job_spec
+from kube.job import job_spec, parse_job
 from messages.problems import Problem, SettingsError
 from policies.finding import Level
 from policies.from_settings import site_of
@@ -113,7 +113,8 @@ def offline_resources(stack: Stack) -> Iterator[Resource]:
             yield _SET, name, {"metadata": {"namespace": hub.name, "name": name}, "spec": spec}
     for job in stack.jobs:
         asked_for: dict[str, Any] = {**wiring.job_args(stack, job, unknown, job.namespace)}
-        made = job_spec(job.name, JobShape(**{key: asked_for[key] for key in asked_for if key != "namespace"}))
+        shape_of_job = parse_job(job.name, {key: asked_for[key] for key in asked_for if key != "namespace"})
+        made = job_spec(job.name, shape_of_job)
         metadata = {"namespace": job.namespace, "name": job.name}
         yield "kubernetes:batch/v1:Job", job.name, {"metadata": metadata, "spec": made}
 

@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from pydantic import BaseModel
+
+from messages.faults import FORM
 
 
-@dataclass(frozen=True, slots=True)
-class Contents:
+class Contents(BaseModel):
     """What is in an image as it is built here. Texts are empty where nothing was said."""
 
-    title: str
-    cuda_lines: tuple[str, ...]
+    model_config = FORM
+    title: str = ""
+    cuda_lines: tuple[str, ...] = ()
     """10.1, lowest first: of the environments that are really there."""
-    frameworks: tuple[str, ...]
+    frameworks: tuple[str, ...] = ()
     """TensorFlow 2.3.4"""
-    packages: tuple[str, ...]
+    packages: tuple[str, ...] = ()
     """NumPy 2.4.6: what the image's spec and those that it stands on name, its own first."""
-    stands_on: str
+    stands_on: str = ""
     """jupyter/datascience-notebook: a base that brings programs of its own; empty for a plain one."""
-    missing: tuple[str, ...]
+    missing: tuple[str, ...] = ()
     """What the spec asks for and this site cannot reach: frameworks first, then other packages."""
-    missing_reason: str
+    missing_reason: str = ""
     """Why, in the words of the site's substitutes; empty where nothing is missing."""

@@ -14,7 +14,7 @@ import pytest
 import yaml
 from click.testing import Result
 
-from settings.models import Lti13Authenticator, OAuthAuthenticator
+from kube.hub_authenticator import Lti13Authenticator, OAuthAuthenticator
 from settings.reading import load_stack
 
 Run = Callable[..., Result]

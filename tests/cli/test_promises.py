@@ -18,17 +18,15 @@ from cli.review.stream import read_stream
 from cli.review.words import duration
 from compat.names import find_gpu
 from compat.versions import DriverVersion
+from kube.hub_authenticator import OAuthAuthenticator, SecretKey
+from kube.hub_model import ClusterIp
 from settings.models import (
-    ClusterIp,
     Image,
     ImageWaiver,
-    NodeOverride,
-    OAuthAuthenticator,
     PolicyWaiver,
-    SecretKey,
     Substitute,
-    Taint,
 )
+from settings.pools import NodeOverride, Taint
 from settings.reading import Stack, load_stack
 
 sys.path.insert(0, str(Path(__file__).parent))  # for previews.py: folders of tests are no packages here

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import pulumi
 import pytest
 
 from components.gpu_job import GpuJob, GpuJobArgs
@@ -75,9 +76,9 @@ def test_a_queued_job_waits_for_its_turn_and_the_update_does_not(recorded: Calla
 
 def test_all_mistakes_are_named_at_once(recorded: Callable[..., Any]) -> None:
     wrong = {**SMOKE, "command": [], "cpu": 0, "retries": 21, "pools": ["a"], "env": {"NVIDIA_VISIBLE_DEVICES": "all"}}
-    with pytest.raises(ValueError, match=r"smoke\.command is empty") as caught:
+    with pytest.raises(pulumi.RunError, match=r"smoke\.command: a list of 0 is empty") as caught:
         recorded(lambda: GpuJob("smoke", wrong) and None)
-    assert "smoke.cpu is 0: must be above 0" in str(caught.value)
-    assert "smoke.retries is 21: 0 to 20" in str(caught.value)
-    assert "smoke.pools is given beside pool: keep one of the two" in str(caught.value)
-    assert "smoke.env.NVIDIA_VISIBLE_DEVICES is set by the device plugin" in str(caught.value)
+    assert "smoke.cpu: 0 is out of range: 0.001 or more" in str(caught.value)
+    assert "smoke.retries: 21 is out of range: at most 20" in str(caught.value)
+    assert "smoke.pools: is given beside pool\n    keep one of the two" in str(caught.value)
+    assert "smoke.env.NVIDIA_VISIBLE_DEVICES: is set by the device plugin" in str(caught.value)

@@ -2,8 +2,20 @@
 
 from __future__ import annotations
 
+import re
 import tomllib
+from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import Any
+
+import pytest
+from pulumi.provider.experimental.analyzer import Analyzer
+from pydantic import BaseModel
+
+from components.gpu_job import GpuJob
+from components.notebook_hub import NotebookHub
+from kube.hub_model import Hub
+from kube.job import Job
 
 PROJECT = Path(__file__).parents[2]
 
@@ -16,3 +28,65 @@ def test_the_plugin_asks_for_the_versions_that_the_project_is_tested_with() -> N
     asked = requirements(PROJECT / "components")
     assert {"pulumi==3.259.0", "pulumi-kubernetes==4.34.2", "pulumi-docker-build==0.0.22"} <= set(asked)
     assert set(asked) <= set(requirements(PROJECT))
+
+
+def alternatives(node: Mapping[str, Any], root: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+    """The schemas that a value may have: one, or one for each kind."""
+    if "$ref" in node:
+        yield from alternatives(root["$defs"][node["$ref"].rpartition("/")[2]], root)
+    elif options := node.get("anyOf") or node.get("oneOf"):
+        for each in options:
+            yield from alternatives(each, root)
+    elif node.get("type") != "null":
+        yield node
+
+
+def model_keys(model: type[BaseModel]) -> Iterator[tuple[str, str, bool, Any]]:
+    """Path, type, is it required, and default, of every key of a model; kinds of one thing together."""
+    root = model.model_json_schema()
+
+    def walk(path: str, mappings: list[Mapping[str, Any]]) -> Iterator[tuple[str, str, bool, Any]]:
+        for key in dict.fromkeys(key for each in mappings for key in each["properties"]):
+            holders = [each for each in mappings if key in each["properties"]]
+            is_required = all(key in each.get("required", ()) for each in mappings)
+            found = [each for holder in holders for each in alternatives(holder["properties"][key], root)]
+            types = {each.get("type", "string") for each in found}  # an image may be another resource's output
+            (kind,) = types
+            yield f"{path}{key}", kind, is_required, holders[0]["properties"][key].get("default")
+            inner = [e for each in found for e in alternatives(each.get("items", each), root) if "properties" in e]
+            if inner:
+                yield from walk(f"{path}{key}.", inner)
+
+    yield from walk("", [root])
+
+
+def argument_keys(component: Any) -> Iterator[tuple[str, str, bool, str]]:
+    """Path, type, is it required, and description, of every argument as Pulumi reads them for other languages."""
+    analyzer = Analyzer("gpu-commons")
+    definition = analyzer.analyze([component])["component_definitions"][component.__name__]
+
+    def walk(path: str, properties: Mapping[str, Any], names: Mapping[str, str]) -> Iterator[Any]:
+        for name, found in properties.items():
+            key = f"{path}{names.get(name, name)}"
+            yield key, found.type.value if found.type else "object", not found.optional, found.description or ""
+            ref = found.ref or (found.items and found.items.ref)
+            if ref and ref.startswith("#/types/"):
+                inner = analyzer.type_definitions[ref.rpartition(":")[2]]
+                yield from walk(f"{key}.", inner.properties, inner.properties_mapping)
+
+    yield from walk("", definition.inputs, definition.inputs_mapping)
+
+
+# Not in the model: where a job runs is another resource's output; a hub fills the namespace of its own name by default.
+APART = {(GpuJob, ("namespace", "string", True)), (NotebookHub, ("namespace", "string", False))}
+
+
+@pytest.mark.parametrize(("component", "model"), [(NotebookHub, Hub), (GpuJob, Job)])
+def test_arguments_for_other_languages_are_those_that_the_models_read(component: Any, model: type[BaseModel]) -> None:
+    read = {(path, kind, is_required): default for path, kind, is_required, default in model_keys(model)}
+    written = {(path, kind, is_required): text for path, kind, is_required, text in argument_keys(component)}
+    own = {key for of, key in APART if of is component}
+    assert written.keys() - own == {key for key in read if key[0] != "namespace"}
+    for key in read.keys() & written.keys():
+        said = re.search(r"default:? (\d+|true|false)\b", written[key], re.IGNORECASE)
+        assert not said or read[key] is None or said[1] == str(read[key]).lower(), f"{key[0]}: {written[key]}"

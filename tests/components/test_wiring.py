@@ -188,8 +188,10 @@ def test_every_login_of_a_stack_file_becomes_the_configuration_of_a_hub(
     options = json.loads(render_options(hub))
     assert options["JupyterHub"]["authenticator_class"] == class_name
     assert options["Authenticator"] == who
-    secret = hub.authenticator.client_secret
-    assert (secret and (secret.name, secret.key)) == (("datahub-oauth", "client-secret") if "oauth" in login else None)
+    secret = hub.login.client_secret
+    assert (secret and (secret.secret, secret.key)) == (
+        ("datahub-oauth", "client-secret") if "oauth" in login else None
+    )
 
 
 def test_the_spawn_page_is_told_the_site_the_gpus_and_what_is_in_the_images(stack: Stack, refs: dict[str, Any]) -> None:

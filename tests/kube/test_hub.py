@@ -13,6 +13,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+import trustme
 import yaml
 
 from kube import hub as objects
@@ -436,7 +437,7 @@ def test_a_hub_trusts_the_authority_that_signed_its_identity_provider_and_no_oth
     started: Callable[..., dict[str, Any]], tmp_path: Path
 ) -> None:
     assert not hasattr(started(authenticator=OAUTH)["c"].GenericOAuthenticator, "http_request_kwargs")
-    pem = "-----BEGIN CERTIFICATE-----"
+    pem = trustme.CA().cert_pem.bytes().decode()
     section = started(authenticator={**OAUTH, "ca_certificates": pem})["c"].GenericOAuthenticator
     trusted = Path(section.http_request_kwargs["ca_certs"])
     assert (trusted.parent, trusted.read_text()) == (tmp_path, pem)

@@ -119,7 +119,7 @@ def test_a_profile_of_which_nothing_was_said_is_still_a_card() -> None:
 
 def test_a_wrong_word_about_an_image_is_named() -> None:
     with pytest.raises(
-        SettingsError, match=r"profiles\[0\]\.contents\.framework: is an unknown argument\s+did you mean frameworks"
+        SettingsError, match=r"profiles\[0\]\.contents\.framework: is not a known key\s+did you mean frameworks"
     ):
         page({**ONE, "contents": {"framework": ["PyTorch"]}})
 

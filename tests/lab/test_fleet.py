@@ -15,7 +15,7 @@ from lab.cluster import Cluster, is_ready, name_of, wait_until
 from lab.instance import PREFERRED_PORTS, Instance, LabError
 from lab.machine import network, node
 from lab.toolchain import Toolchain
-from settings.models import Fleet, Pool
+from settings.pools import Fleet, Pool
 from settings.reading import load_stack
 
 WORKER = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw"))

@@ -12,14 +12,14 @@ import wiring
 from compat.versions import DriverVersion
 from fleet.unknown import UNKNOWN
 from kube import runtime
-from kube.job import JobShape, job_spec
+from kube.job import job_spec, parse_job
 from policies.finding import Level
 from policies.from_settings import site_of
 from policies.judging import IMAGE_TOKEN, STACK_TOKEN, evaluate
 from policies.model import Site
 from policies.pod_images import possible_nodes, possible_pools
 from policies.workloads import HUB_TOKEN, workloads
-from settings.models import NodeOverride
+from settings.pools import NodeOverride
 from settings.reading import Stack, load_stack
 
 FILE = Path(__file__).parents[1] / "stacks" / "Pulumi.mixed.yaml"
@@ -48,8 +48,8 @@ def hub_inputs(stack: Stack) -> dict[str, Any]:
 
 def job(stack: Stack, *, gpus: int = 0, pool: str | None = None, **pod: Any) -> dict[str, Any]:
     image = refs(stack)["datahub-base-notebook"]
-    shape = JobShape(image, "datahub-base-notebook", ["true"], gpus, 1, 1, pool=pool)
-    spec = job_spec("tidy", shape)
+    asked = {"image": image, "image_name": "datahub-base-notebook", "command": ["true"], "cpu": 1, "memory_gib": 1}
+    spec = job_spec("tidy", parse_job("tidy", {**asked, "gpus": gpus, "pool": pool}))
     spec["template"]["spec"] |= pod
     return {"spec": spec}
 

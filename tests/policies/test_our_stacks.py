@@ -15,7 +15,7 @@ import wiring
 from images.spec.cases import uses_of
 from images.spec.load import IMAGES, load_family
 from kube import pre_puller, runtime
-from kube.job import JobShape, job_spec
+from kube.job import job_spec, parse_job
 from policies.finding import Level
 from policies.judging import IMAGE_TOKEN, STACK_TOKEN, evaluate
 from policies.model import Site
@@ -43,8 +43,9 @@ def messages(name: str, site: Site) -> Iterator[str]:
     for hub in stack.hubs:
         yield from evaluate(HUB_TOKEN, hub.name, {**wiring.hub_args(stack, hub, refs)}, site, SAID)
     for job in stack.jobs:
-        asked = {"image": refs[job.image], "image_name": job.image, "command": job.command, "pool": job.pool}
-        made = job_spec(job.name, JobShape(**asked, gpus=job.gpus, cpu=job.cpu, memory_gib=job.memory_gib))
+        asked = {**wiring.job_args(stack, job, refs, job.namespace)}
+        asked.pop("namespace")
+        made = job_spec(job.name, parse_job(job.name, asked))
         yield from evaluate("kubernetes:batch/v1:Job", job.name, {"spec": made}, site, SAID)
 
 
@@ -68,8 +69,8 @@ def test_nothing_of_the_projects_own_manifests_takes_a_gpu() -> None:
         "DaemonSet device-plugin": runtime.daemon_set_spec("device-plugin", runtime.device_plugin_pod(plugin)),
         "DaemonSet persistence-daemon": runtime.daemon_set_spec("persistence", runtime.persistence_pod(persistence)),
         "DaemonSet pre-puller": pre_puller.daemon_set_spec("pre-puller", "gtx1080ti", {"ml": "registry/ml"}),
-        "Job cpu": job_spec("cpu", JobShape(**asked, gpus=0)),
-        "Job gpu": job_spec("gpu", JobShape(**asked, gpus=1)),
+        "Job cpu": job_spec("cpu", parse_job("cpu", {**asked, "gpus": 0})),
+        "Job gpu": job_spec("gpu", parse_job("gpu", {**asked, "gpus": 1})),
     }
     golden = yaml.safe_load_all((Path(__file__).parents[1] / "golden" / "hub" / "pods.yaml").read_text())
     pods |= {f"StatefulSet {each['metadata']['name']}": each["spec"] for each in golden if "template" in each["spec"]}

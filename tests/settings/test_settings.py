@@ -18,7 +18,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from fleet.labels import Taint
-from settings.models import Lti13Authenticator, NodePort, OAuthAuthenticator
+from kube.hub_authenticator import Lti13Authenticator, OAuthAuthenticator
+from kube.hub_model import NodePort
 from settings.reading import Problem, SettingsError, Stack, from_pulumi, json_schema, load_stack
 
 EXAMPLES = int(os.environ.get("GPU_COMMONS_TEST_EXAMPLES", "100"))  # `make test` tries 400

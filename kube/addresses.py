@@ -1,16 +1,16 @@
-"""Addresses, registries and image references of a stack file. None of them holds a user, a password or a token."""
+"""Addresses, registries and image references. None of them holds a user, a password or a token."""
 
 import re
 from collections.abc import Callable
 from typing import Annotated, Final
 from urllib.parse import parse_qsl, urlsplit
 
-from pydantic import AfterValidator
+from pydantic import AfterValidator, ValidationInfo
 
 from images.references import ImageReference
+from messages.faults import Misfit, is_lenient
 from messages.problems import has_password
 from messages.redaction.names import is_secret
-from settings.faults import Misfit
 
 _LABEL: Final = r"[A-Za-z0-9]([-A-Za-z0-9]{0,61}[A-Za-z0-9])?"
 _HOST: Final = re.compile(rf"(?=.{{1,253}}$){_LABEL}(\.{_LABEL})*")
@@ -19,31 +19,31 @@ _NOT_HERE: Final = "holds a user, a password or a token"
 _ELSEWHERE: Final = "take it out, and out of the history of this file: whoever needs it gets it from a secret store"
 
 
-def _address(schemes: tuple[str, ...], *, query: bool, fragment: bool) -> Callable[[str], str]:
-    def check(value: str) -> str:
-        reason = f"is not an {schemes[-1]} address"
-        fix = f"write {schemes[-1]}://host/path, without user name or password"
-        try:
-            parts = urlsplit(value)
-            host, port = parts.hostname or "", parts.port
-        except ValueError:  # a port that is none, half of an IPv6 address
-            raise Misfit(reason, fix) from None
-        if "@" in parts.netloc or any(is_secret(name) for name, _ in parse_qsl(parts.query, keep_blank_values=True)):
-            raise Misfit(_NOT_HERE, _ELSEWHERE)
-        if (
-            parts.scheme not in schemes
-            or not _CHARACTERS.fullmatch(value)
-            or not (":" in host or _HOST.fullmatch(host))
-        ):
-            raise Misfit(reason, fix)
-        if port == 0 or parts.netloc.endswith(":"):
-            raise Misfit("has a port that is none", "write a port from 1 to 65535, or leave it out")
-        if ("?" in value and not query) or ("#" in value and not fragment):
-            what = "a query or a fragment" if not query else "a fragment"
-            raise Misfit(f"has {what}", f"write it without what begins with {'? or #' if not query else '#'}")
-        return value
+def _address(*, query: bool, fragment: bool) -> Callable[[str, ValidationInfo], str]:
+    def check(value: str, info: ValidationInfo) -> str:
+        return _checked(value, ("http", "https") if is_lenient(info) else ("https",), query=query, fragment=fragment)
 
     return check
+
+
+def _checked(value: str, schemes: tuple[str, ...], *, query: bool, fragment: bool) -> str:
+    reason = "is not an https address"
+    fix = "write https://host/path, without user name or password"
+    try:
+        parts = urlsplit(value)
+        host, port = parts.hostname or "", parts.port
+    except ValueError:  # a port that is none, half of an IPv6 address
+        raise Misfit(reason, fix) from None
+    if "@" in parts.netloc or any(is_secret(name) for name, _ in parse_qsl(parts.query, keep_blank_values=True)):
+        raise Misfit(_NOT_HERE, _ELSEWHERE)
+    if parts.scheme not in schemes or not _CHARACTERS.fullmatch(value) or not (":" in host or _HOST.fullmatch(host)):
+        raise Misfit(reason, fix)
+    if port == 0 or parts.netloc.endswith(":"):
+        raise Misfit("has a port that is none", "write a port from 1 to 65535, or leave it out")
+    if ("?" in value and not query) or ("#" in value and not fragment):
+        what = "a query or a fragment" if not query else "a fragment"
+        raise Misfit(f"has {what}", f"write it without what begins with {'? or #' if not query else '#'}")
+    return value
 
 
 def _image_reference(value: str) -> str:
@@ -65,7 +65,7 @@ def _is_host(registry: str) -> bool:
 
 def _replaceable(value: str) -> str:
     if re.match(r"https?://", value):
-        return _address(("http", "https"), query=True, fragment=False)(value)
+        return _checked(value, ("http", "https"), query=True, fragment=False)
     return _image_reference(value)
 
 
@@ -85,6 +85,6 @@ def _registry(value: str) -> str:
 Reference = Annotated[str, AfterValidator(_image_reference)]
 Replaceable = Annotated[str, AfterValidator(_replaceable)]
 Registry = Annotated[str, AfterValidator(_registry)]
-Url = Annotated[str, AfterValidator(_address(("https",), query=True, fragment=True))]
-Endpoint = Annotated[str, AfterValidator(_address(("https",), query=True, fragment=False))]  # RFC 6749, 3.1
-BaseUrl = Annotated[str, AfterValidator(_address(("https",), query=False, fragment=False))]
+Url = Annotated[str, AfterValidator(_address(query=True, fragment=True))]
+Endpoint = Annotated[str, AfterValidator(_address(query=True, fragment=False))]  # RFC 6749, 3.1
+BaseUrl = Annotated[str, AfterValidator(_address(query=False, fragment=False))]

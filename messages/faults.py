@@ -1,15 +1,17 @@
 """What pydantic finds wrong, in words for people who write YAML."""
 
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import Any, Final
 
-from pydantic import ValidationError
+from pydantic import ConfigDict, ValidationError, ValidationInfo
 from pydantic_core import ErrorDetails
 
+from messages.converted import converted, is_bare
 from messages.problems import NOT_GIVEN, Fault, Loc, is_secretive, nearest
-from settings.converted import converted, is_bare
 
 Schema = Mapping[str, Any]
+# How a model reads what somebody wrote: every key is known, and 1 is no text and no true.
+FORM: Final = ConfigDict(extra="forbid", strict=True, frozen=True, allow_inf_nan=False)
 
 
 class Misfit(ValueError):  # noqa: N818 - the user's mistake, not an error of ours
@@ -19,6 +21,15 @@ class Misfit(ValueError):  # noqa: N818 - the user's mistake, not an error of ou
         super().__init__(f"{reason}: {fix}")
         self.reason = reason
         self.fix = fix
+
+
+# Beyond a stack file, a component takes names that begin with a digit and addresses without TLS.
+LENIENT: Final = {"is_lenient": True}
+
+
+def is_lenient(info: ValidationInfo) -> bool:
+    """Is this a component's argument, which may be what no stack file may have?"""
+    return info.context == LENIENT
 
 
 def model_faults(error: ValidationError, schema: Schema) -> Iterator[Fault]:

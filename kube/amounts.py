@@ -1,4 +1,4 @@
-"""Numbers of a stack file with the range that whoever gets them takes.
+"""Numbers with the range that whoever gets them takes.
 
 A quantity of Kubernetes is written with six digits ("1e+06Gi" is none), times and retries are int32 there, and a
 number above 2^53 is another one after the engine has passed it on.
@@ -8,9 +8,8 @@ from typing import Annotated, Final
 
 from pydantic import AfterValidator, Field
 
-from fleet.defaults import MOST_RETRIES
-
 INT32: Final = 2**31 - 1
+MOST_RETRIES: Final = 20  # of a job, within two hours: Kubernetes soon waits six minutes before each
 
 
 def _whole(value: float) -> float:
@@ -19,6 +18,7 @@ def _whole(value: float) -> float:
 
 Cores = Annotated[float, Field(ge=0.001, le=10_000), AfterValidator(_whole)]
 Gib = Annotated[float, Field(ge=0.001, le=100_000), AfterValidator(_whole)]
+GibOrNone = Annotated[float, Field(ge=0, le=100_000), AfterValidator(_whole)]
 Gigabytes = Annotated[float, Field(ge=0.001, le=10_000), AfterValidator(_whole)]
 MegabytesPerSecond = Annotated[float, Field(ge=0.1, le=1_000_000), AfterValidator(_whole)]
 Share = Annotated[float, Field(ge=0.000_001, le=1)]

@@ -1,4 +1,4 @@
-"""Names, labels and texts of a stack file, as Kubernetes, JupyterHub and a terminal take them.
+"""Names, labels and texts, as Kubernetes, JupyterHub and a terminal take them.
 
 The rules of Kubernetes are those of its API: a DNS label (RFC 1123) for what becomes a label or a namespace too, a DNS
 subdomain for objects that are only named, a qualified name for keys of labels and taints.
@@ -7,10 +7,10 @@ subdomain for objects that are only named, a qualified name for keys of labels a
 import re
 from typing import Annotated, Final
 
-from pydantic import AfterValidator, Field, WithJsonSchema
+from pydantic import AfterValidator, Field, ValidationInfo, WithJsonSchema
 
 from fleet.labels import NVIDIA_PREFIX, OWN_PREFIX
-from settings.faults import Misfit
+from messages.faults import Misfit, is_lenient
 
 _LABEL: Final = r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?"
 _SUBDOMAIN: Final = re.compile(rf"(?=.{{1,253}}$){_LABEL}(\.{_LABEL})*")
@@ -19,16 +19,18 @@ _CONTROL: Final = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]")
 _LONGEST_ARGUMENT: Final = 131_071  # bytes: MAX_ARG_STRLEN of Linux
 
 
-def _name(value: str) -> str:
+def _name(value: str, info: ValidationInfo) -> str:
+    if is_lenient(info) and re.fullmatch(_LABEL, value):
+        return value
     if len(value) > 63 or not re.fullmatch(r"[a-z]([-a-z0-9]*[a-z0-9])?", value):
         raise Misfit("is not a name", "use small letters, digits and dashes, a letter first, 63 characters at most")
     return value
 
 
-def _namespace(value: str) -> str:
+def _namespace(value: str, info: ValidationInfo) -> str:
     if value == "default" or value.startswith("kube-"):
         raise Misfit("is a namespace of Kubernetes itself", "choose another: we make and destroy it")
-    return _name(value)
+    return _name(value, info)
 
 
 def _object_name(value: str) -> str:

@@ -21,7 +21,7 @@ def items(raw: Raw, *path: str, at: Loc = ()) -> list[tuple[Loc, Raw]]:
     for step in path[:-1]:
         raw = mapping(raw, step)
     found = raw.get(path[-1])
-    listed = found if isinstance(found, list) else []
+    listed = found if isinstance(found, list | tuple) else []
     return [((*at, *path, index), item) for index, item in enumerate(listed) if isinstance(item, Mapping)]
 
 

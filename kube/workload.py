@@ -1,0 +1,30 @@
+"""What a server or a job asks for, whether a stack file says it or a component's arguments. Pure."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from pydantic import BaseModel, Field
+
+from kube.amounts import Cores, Count, Gib
+from kube.names import Name
+from messages.faults import FORM
+
+Pools = Annotated[tuple[Name, ...], Field(min_length=1)]
+
+
+class Workload(BaseModel):
+    """CPU in cores, memory in GiB."""
+
+    model_config = FORM
+    pool: Name | None = Field(None, description="Pool it runs on.")
+    pools: Pools | None = Field(None, description="Several pools in place of pool: it runs on a node of any of them.")
+    gpus: Count = Field(0, description="Whole GPUs; 0 for none.")
+    cpu: Cores = Field(description="CPU cores.")
+    memory_gib: Gib = Field(description="Memory in GiB.")
+    shm_gib: Gib | None = Field(None, description="Shared memory at /dev/shm in GiB, part of the memory.")
+
+    @property
+    def named_pools(self) -> tuple[str, ...]:
+        """Pools that it names, by pool or by pools."""
+        return self.pools or tuple(filter(None, [self.pool]))

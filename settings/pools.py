@@ -1,0 +1,160 @@
+"""The machines of a stack file: pools, the whole fleet, and what makes their GPUs usable."""
+
+from dataclasses import replace
+from typing import Literal
+
+from pydantic import BaseModel, Field
+
+from fleet.labels import Taint as NodeTaint
+from fleet.node_names import expand_all
+from fleet.pools import NodeGpus, Variant, alike
+from kube.addresses import Reference
+from kube.amounts import Cores, Count, Gib, MegabytesPerSecond
+from kube.names import LabelValue, Line, Name, SiteKey
+from messages.faults import FORM
+from settings.values import Assumptions, Driver, Gpu, Nodes, ToolkitVersion
+
+
+class Taint(BaseModel):
+    """A taint of the site's own, beside the one for GPUs that every node with GPUs gets."""
+
+    model_config = FORM
+    key: SiteKey = Field(description="Taint key, such as example.edu/course.")
+    value: LabelValue = Field("", description="Taint value.")
+    effect: Literal["NoSchedule", "PreferNoSchedule", "NoExecute"] = Field(description="What it does to pods.")
+
+
+class NodeOverride(BaseModel):
+    """What some nodes of a pool have in place of what the pool says, while a driver is changed node by node."""
+
+    model_config = FORM
+    nodes: Nodes = Field(min_length=1, description="Nodes of this pool: names and ranges such as n01-n02.")
+    driver: Driver | None = Field(None, description="NVIDIA driver on these nodes; none: the pool's.")
+    container_toolkit: ToolkitVersion | None = Field(
+        None, description="NVIDIA container toolkit on these nodes; none: the pool's."
+    )
+
+
+class Pool(BaseModel):
+    """Nodes that are alike, with GPUs or without."""
+
+    model_config = FORM
+    name: Name = Field(description="Name of the pool; becomes the label gpu-commons.org/pool.")
+    gpu: Gpu | None = Field(
+        None,
+        description="GPU model, as people write it: GeForce GTX 1080 Ti; none: these nodes have no GPU, and need "
+        "neither driver nor container_toolkit.",
+    )
+    gpus_per_node: int = Field(0, ge=0, le=64, description="GPUs on each node of this pool; 0 without gpu.")
+    nodes: Nodes = Field(description="Node names and ranges such as n01-n12.")
+    nodes_except: Nodes = Field((), description="Names in the ranges that do not belong to this pool.")
+    driver: Driver | None = Field(
+        None, description='NVIDIA driver on these nodes, quoted: "418.88"; needed with gpu, refused without.'
+    )
+    container_toolkit: ToolkitVersion | None = Field(
+        None, description='NVIDIA container toolkit on these nodes, quoted: "1.17.8"; needed with gpu, refused without.'
+    )
+    node_overrides: tuple[NodeOverride, ...] = Field(
+        (), description="Nodes of this pool that have another driver or container toolkit than the others."
+    )
+    default_runtime: Literal["nvidia", "runc"] | None = Field(
+        None,
+        description="Runtime that a pod without a runtime class gets on these nodes: under nvidia an image of the CUDA "
+        "family sees all GPUs without asking for one; none: nobody has looked.",
+    )
+    cpu: Cores = Field(description="CPU cores of one node.")
+    memory_gib: Gib = Field(description="Memory of one node in GiB.")
+    root_disk_gib: Gib = Field(description="Disk of one node that holds images and containers, in GiB.")
+    pull_mb_per_s: MegabytesPerSecond | None = Field(
+        None, description="MB that one node pulls from the registry in a second; none: a planning figure, 50."
+    )
+    disk_mb_per_s: MegabytesPerSecond | None = Field(
+        None, description="MB that a node's disk writes in a second; none: a planning figure, 400."
+    )
+    labels: dict[SiteKey, LabelValue] = Field(default={}, description="Further labels for these nodes.")
+    extra_taints: tuple[Taint, ...] = Field((), alias="taints", description="Further taints for these nodes.")
+    assumptions: Assumptions = ()
+
+    @property
+    def node_names(self) -> tuple[str, ...]:
+        """Names in the order of the file: ranges expanded, exceptions taken out."""
+        excepted = set(expand_all(self.nodes_except))
+        return tuple(name for name in expand_all(self.nodes) if name not in excepted)
+
+    def variants(self) -> tuple[Variant, ...]:
+        """Groups of nodes with the same facts: those that have what the pool says, then the others."""
+        own = self.gpus_of_node
+        if own is None or not self.node_overrides:
+            return (Variant(self.name, self.name, self.node_names, own),)
+        overridden = {
+            name: replace(
+                own,
+                driver=each.driver or own.driver,
+                container_toolkit=str(each.container_toolkit or own.container_toolkit),
+            )
+            for each in self.node_overrides
+            for name in expand_all(each.nodes)
+        }
+        found = alike(self.name, own, self.node_names, lambda name: overridden.get(name, own))
+        return tuple(Variant(name, self.name, nodes, gpus) for name, nodes, gpus in found if nodes)
+
+    @property
+    def gpus_of_node(self) -> NodeGpus | None:
+        """What the pool says of the GPUs of each of its nodes; None where they have none."""
+        if self.gpu is None or self.driver is None or self.container_toolkit is None:
+            return None  # all three or none: the checks of a stack file see to it
+        return NodeGpus(self.gpu, self.gpus_per_node, self.driver, str(self.container_toolkit))
+
+    @property
+    def taints(self) -> tuple[NodeTaint, ...]:
+        """Taints beside the one for GPUs."""
+        return tuple(NodeTaint(taint.key, taint.value, taint.effect) for taint in self.extra_taints)
+
+    @property
+    def stated_rates(self) -> dict[str, float]:
+        """What a node does in a second, as far as the stack file says it: arguments of `images.size.estimate.Rates`."""
+        rates = {"pull_mb_per_s": self.pull_mb_per_s, "disk_mb_per_s": self.disk_mb_per_s}
+        return {name: float(value) for name, value in rates.items() if value is not None}
+
+    @property
+    def are_rates_planned(self) -> bool:
+        """Nobody has measured them here: none is stated, or one is an assumption."""
+        return not self.stated_rates or bool(self.stated_rates.keys() & set(self.assumptions))
+
+    @property
+    def gpus(self) -> int:
+        """GPUs of all nodes together."""
+        return len(self.node_names) * self.gpus_per_node
+
+
+class Fleet(BaseModel):
+    """All node pools of the stack."""
+
+    model_config = FORM
+    total_gpus: Count = Field(description="GPUs of the whole fleet; must be the sum of the pools.")
+    pools: tuple[Pool, ...] = Field(description="The node pools.")
+    managed_by: Line | None = Field(
+        None,
+        description="Who labels these nodes and runs the NVIDIA runtime on them: another stack, a team. "
+        "This stack then places workloads on the pools and changes nothing about them; none: this stack manages them.",
+    )
+
+    @property
+    def node_names(self) -> tuple[str, ...]:
+        """Names of all nodes, pool by pool."""
+        return tuple(name for pool in self.pools for name in pool.node_names)
+
+    def pool(self, name: str) -> Pool:
+        """The pool of that name; KeyError if there is none (settings that were read name only pools that exist)."""
+        return {pool.name: pool for pool in self.pools}[name]
+
+
+class Runtime(BaseModel):
+    """What makes GPUs usable on the nodes: the images of the runtime's own daemons."""
+
+    model_config = FORM
+    device_plugin: Reference = Field(description="Image of NVIDIA's Kubernetes device plugin.")
+    persistence_daemon: Reference = Field(
+        description="Image with a shell and chroot; the daemon comes from the host's driver."
+    )
+    assumptions: Assumptions = ()
