@@ -83,7 +83,7 @@ def _touched_profiles(change: Change, old: Commons, new: Commons) -> tuple[Profi
     """Those that differ, where only profiles and images do; else all of the hub."""
     both = [{each.name: each for each in side.profiles if each.hub == change.name} for side in (old, new)]
     every = {**both[0], **both[1]}
-    if not change.details or not all(detail.label.startswith("profile ") for detail in change.details if detail.label):
+    if not change.details or not all(detail.loc[:1] == ("profiles",) for detail in change.details if detail.label):
         return tuple(every.values())
     return tuple(profile for name, profile in every.items() if both[0].get(name) != both[1].get(name))
 

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from packaging.requirements import InvalidRequirement, Requirement
 
-from cli.review.commons import HUB, IMAGE, JOB, OURS, POOL, PULLER, RECORD, RUNTIME, Commons, Image
+from cli.review.commons import HUB, IMAGE, JOB, OURS, POOL, PULLER, RECORD, RUNTIME, Commons, Image, taints_of
 from cli.review.details import Change, Detail, details, joined, members, of_inputs, word
 from cli.review.promises import merged, promises
 from cli.review.stream import Step, Stream
@@ -88,13 +88,13 @@ def _pool(step: Step) -> Iterator[Detail]:
     for key, label in labels.items():
         before, after = word(old.get(key)), word(new.get(key))
         if before != after:
-            yield Detail(label, before, after)
+            yield Detail(label, before, after, loc=(key,))
     yield from _of_nodes(old, new)
     yield from members("nodes", texts(old.get("node_names")), texts(new.get("node_names")))
     had, has = _gpus(old), _gpus(new)
     if had is not None and has is not None and had != has:
-        yield Detail("GPUs", f"{had:,}", f"{has:,}")
-    yield from members("taints", _taints(old), _taints(new))
+        yield Detail("GPUs", f"{had:,}", f"{has:,}", loc=("gpus",))
+    yield from members("taints", taints_of(old), taints_of(new))
     rest = {*old, *new} - {*labels, *(by_node for _, by_node, _ in _BY_NODE), "node_names", "pool", "taints"}
     yield from details({key: old[key] for key in rest & {*old}}, {key: new[key] for key in rest & {*new}})
 
@@ -117,7 +117,7 @@ def _of_nodes(old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[Detail
                 groups.setdefault(change, []).append(node)
         for (before, after), nodes in groups.items():
             if before != after:
-                yield Detail(f"{label} of {names_of(nodes)}", before, after)
+                yield Detail(f"{label} of {names_of(nodes)}", before, after, loc=(key,))
 
 
 def _gpus(inputs: Mapping[str, Any]) -> int | None:
@@ -125,17 +125,6 @@ def _gpus(inputs: Mapping[str, Any]) -> int | None:
         return 0
     each = whole(inputs.get("gpus_per_node"))
     return None if each is None else each * len(texts(inputs.get("node_names")))
-
-
-def _taints(inputs: Mapping[str, Any]) -> tuple[str, ...]:
-    """As kubectl writes them: `example.edu/exam=yes:NoSchedule`."""
-    found = (
-        {key: known_text(taint.get(key)) for key in ("key", "value", "effect")} for taint in items(inputs.get("taints"))
-    )
-    return tuple(
-        f"{taint['key']}={taint['value']}:{taint['effect']}" if taint["value"] else f"{taint['key']}:{taint['effect']}"
-        for taint in found
-    )
 
 
 def _image(step: Step, old: Image | None, new: Image | None) -> Iterator[Detail]:

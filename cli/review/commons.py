@@ -37,6 +37,7 @@ class Pool:
     toolkit: str
     own: Mapping[str, tuple[str, str]] = field(default_factory=dict, hash=False)  # node → its own driver and toolkit
     whole: str = ""  # the pool, of nodes that are a part of one
+    taints: tuple[str, ...] = ()
 
     @property
     def gpus(self) -> int | None:
@@ -256,6 +257,18 @@ def _pool(name: str, inputs: Mapping[str, Any]) -> Pool:
         own=_own(
             (mapping(inputs.get("node_drivers")), driver), (mapping(inputs.get("node_container_toolkits")), toolkit)
         ),
+        taints=taints_of(inputs),
+    )
+
+
+def taints_of(pool: Mapping[str, Any]) -> tuple[str, ...]:
+    """As kubectl writes them: `example.edu/exam=yes:NoSchedule`."""
+    found = (
+        {key: known_text(taint.get(key)) for key in ("key", "value", "effect")} for taint in items(pool.get("taints"))
+    )
+    return tuple(
+        f"{taint['key']}={taint['value']}:{taint['effect']}" if taint["value"] else f"{taint['key']}:{taint['effect']}"
+        for taint in found
     )
 
 

@@ -17,6 +17,12 @@ from cli.review.stream import Step, Stream
 from cli.review.values import known_text, mapping, names_of, texts
 from cli.words import counted
 
+# Inputs that say what somebody installs on nodes: of a GpuNodePool, and of a stack file's pool as it is recorded.
+_DRIVER: Final = (("driver_version",), ("driver",))
+_INSTALLED: Final = {
+    **dict.fromkeys(_DRIVER, "driver"),
+    **dict.fromkeys((("container_toolkit_version",), ("container_toolkit",)), "container toolkit"),
+}
 _RESTARTING: Final = {"StatefulSet", "Deployment", "DaemonSet"}
 
 
@@ -84,7 +90,7 @@ def _seats(pools: Sequence[Pool], commons: Commons) -> str:
 
 def _drifted(stream: Stream, changes: Sequence[Change]) -> Iterator[Consequence]:
     """Nodes that do not report the declared driver, of pools whose driver this change leaves alone."""
-    changed = {change.name for change in changes if any(each.startswith("driver ") for each in _installed(change))}
+    changed = {change.name for change in changes if any(each.loc in _DRIVER and each.after for each in change.details)}
     for pool, found in sorted(mapping(stream.new_outputs.get("drifted_nodes")).items()):
         if (nodes := texts(found)) and pool not in changed:
             yield Consequence(
@@ -98,8 +104,7 @@ def _drifted(stream: Stream, changes: Sequence[Change]) -> Iterator[Consequence]
 
 def _installed(change: Change) -> Iterator[str]:
     """`driver 580.95.05`, of the pool or of some of its nodes."""
-    labelled = ((each.label.partition(" of ")[0], each.after) for each in change.details)
-    return (f"{label} {version}" for label, version in labelled if label in {"driver", "container toolkit"} and version)
+    return (f"{_INSTALLED[each.loc]} {each.after}" for each in change.details if each.loc in _INSTALLED and each.after)
 
 
 def _moved(change: Change, old: Commons, new: Commons) -> Pool:
@@ -124,10 +129,11 @@ def _sessions(pool: Pool, commons: Commons) -> int:
 def _taints(changes: Sequence[Change], old: Commons, new: Commons) -> Iterator[Consequence]:
     """As Kubernetes treats pods that do not tolerate one."""
     for change in changes:
-        nodes = counted(len(pool_of(change.name, old, new).nodes), "node")
-        added = (each.after for each in change.details if each.label == "taints")
-        for taint in (taint for some in added for taint in some.split(", ") if taint):
-            where = f"on the {nodes} of {change.name}"
+        before, after = old.pools.get(change.name), new.pools.get(change.name)
+        if before is None or after is None:
+            continue
+        where = f"on the {counted(len(after.nodes), 'node')} of {change.name}"
+        for taint in (each for each in after.taints if each not in before.taints):
             if taint.endswith(":NoExecute"):
                 yield Consequence(
                     f"What does not tolerate {taint} is ended {where} at once, sessions included.",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from cli.review import words
@@ -36,6 +36,12 @@ class Detail:
     before: str
     after: str
     is_list: bool = False  # `before` leaves it and `after` joins it
+    loc: Loc = field(default=(), compare=False)  # of the input; empty for what no single input says
+
+    @property
+    def key(self) -> str:
+        """The last key of the input."""
+        return next((step for step in reversed(self.loc) if isinstance(step, str)), "")
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,9 +52,6 @@ class Change:
     name: str
     op: str
     details: tuple[Detail, ...]
-
-    def has(self, *labels: str) -> bool:
-        return any(detail.label in labels for detail in self.details)
 
 
 def members(label: str, old: Sequence[str], new: Sequence[str]) -> Iterator[Detail]:
@@ -97,15 +100,16 @@ def _together(old: Mapping[str, Any], new: Mapping[str, Any], at: Loc) -> Iterat
             yield from _one((*at, *loc), left, right)
     for item, said in whole.items():
         line = ", ".join(word for word in said if "sha256:" not in word and not word.startswith("name: "))
-        yield Detail(words.label((*at, *item)), line if item in before else "", line if item in after else "")
+        loc = (*at, *item)
+        yield Detail(words.label(loc), line if item in before else "", line if item in after else "", loc=loc)
 
 
 def _one(loc: Loc, left: object, right: object) -> Iterator[Detail]:
-    if isinstance(left, list | tuple) and isinstance(right, list | tuple) and not is_hidden(loc):
-        joined = list(_items(words.label(loc), texts(left), texts(right)))
-        yield from joined or [Detail(words.label(loc), told(left, loc), told(right, loc))]
+    are_lists = isinstance(left, list | tuple) and isinstance(right, list | tuple) and not is_hidden(loc)
+    if are_lists and (joined := list(_items(words.label(loc), texts(left), texts(right)))):
+        yield from (replace(each, loc=loc) for each in joined)
         return
-    yield Detail(words.label(loc), told(left, loc), told(right, loc))
+    yield Detail(words.label(loc), told(left, loc), told(right, loc), loc=loc)
 
 
 def told(value: object, loc: Loc) -> str:

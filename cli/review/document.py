@@ -212,8 +212,10 @@ def review_data(review: Review) -> dict[str, Any]:
 
 
 def _change_data(told: Told) -> Mapping[str, Any]:
+    details = [{key: value for key, value in asdict(each).items() if key != "loc"} for each in told.change.details]
     return {
         **asdict(told.change),
+        "details": details,
         "affected": {
             **asdict(told.affected),
             "profiles": [{"hub": each.hub, "name": each.name} for each in told.affected.profiles],

@@ -21,6 +21,7 @@ _TERM: Final = "P-TERM"  # advises where courses want more at the busiest time t
 _MOST_CLAUSES: Final = 2
 _MOST_RULES: Final = 3
 _LONGEST: Final = 60  # characters of a value
+_OF_GPUS: Final = {"gpu", "gpus", "gpus_per_node", "gpu_memory_gb", "guaranteed_gpus", "borrowable_gpus"}
 
 
 class Sign(StrEnum):
@@ -157,7 +158,7 @@ def _told(change: Change, who: Affected) -> str:
     more = len(change.details) - 1
     rest = f" and {more} more" if more > 0 else ""
     if detail.before and detail.after and not detail.is_list:
-        if detail.label == "seats":
+        if detail.key == "seats":
             seats = ""  # it is told already
         was, now = (elided(word, _LONGEST) for word in (detail.before, detail.after))
         return f"{name}: {detail.label} {was} → {now}{rest}{seats}"
@@ -170,7 +171,7 @@ def _first(change: Change) -> Detail | None:
     if change.op in {"create", "delete"}:
         return change.details[0] if change.details else Detail("", "", "")
     named = [each for each in change.details if each.label]
-    return next((each for each in named if "GPU" in each.label), named[0] if named else None)
+    return next((each for each in named if each.key in _OF_GPUS), named[0] if named else None)
 
 
 def _seats(number: int) -> str:

@@ -7,23 +7,8 @@ from collections.abc import Iterator
 from itertools import islice
 from typing import Final
 
+from cli.review import page
 from cli.review.document import Review
-from cli.review.page import (
-    BREAK,
-    Block,
-    Bullets,
-    Code,
-    Diff,
-    Fold,
-    Heading,
-    Inline,
-    Paragraph,
-    Quote,
-    Table,
-    blocks_of,
-    one_line,
-    title,
-)
 from cli.words import folded
 
 _MOST_RESOURCES: Final = 200  # of the diff
@@ -31,34 +16,37 @@ _MOST_RESOURCES: Final = 200  # of the diff
 
 def review_text(review: Review, today: dt.date, width: int | None) -> str:
     """Lines of at most `width` columns; None: they stay whole."""
-    if (line := one_line(review)) is not None:
+    if (line := page.one_line(review)) is not None:
         return _clean(line)
     return "\n".join(
-        [_clean(title(review)), *(line for block in blocks_of(review, today) for line in _lines(block, width))]
+        [
+            _clean(page.title(review)),
+            *(line for block in page.blocks_of(review, today) for line in _lines(block, width)),
+        ]
     )
 
 
-def _lines(block: Block, width: int | None) -> Iterator[str]:
+def _lines(block: page.Block, width: int | None) -> Iterator[str]:
     match block:
-        case Heading(text):
+        case page.Heading(text):
             yield f"\n{text}"
-        case Paragraph(parts):
+        case page.Paragraph(parts):
             yield from folded(_plain(parts), "", "", width)
-        case Table():
+        case page.Table():
             yield from _table(block, width)
-        case Fold(title=head, blocks=blocks):
+        case page.Fold(title=head, blocks=blocks):
             yield f"  {head}:"
             for each in blocks:
                 yield from _lines(each, width)
-        case Quote(lines):
+        case page.Quote(lines):
             yield from (f"  {_clean(line)}" for line in lines)
-        case Diff():
+        case page.Diff():
             yield from _diff(block)
-        case Bullets():
+        case page.Bullets():
             yield from _bullets(block, width)
 
 
-def _table(block: Table, width: int | None) -> Iterator[str]:
+def _table(block: page.Table, width: int | None) -> Iterator[str]:
     for row in block.rows:
         yield from folded(_plain(row[0]), "  ", "    ", width)
         for head, cell in zip(block.head[1:], row[1:], strict=True):
@@ -66,14 +54,14 @@ def _table(block: Table, width: int | None) -> Iterator[str]:
                 yield from folded(f"{head}: {told}", "    ", "      ", width)
 
 
-def _bullets(block: Bullets, width: int | None) -> Iterator[str]:
+def _bullets(block: page.Bullets, width: int | None) -> Iterator[str]:
     for item in block.items:
         yield from folded(_plain(item.line), "  - ", "    ", width)
         for line in item.below:
             yield from folded(_plain(line), "      ", "      ", width)
 
 
-def _diff(block: Diff) -> Iterator[str]:
+def _diff(block: page.Diff) -> Iterator[str]:
     yield f"\n{block.title}"
     resources = iter(block.resources)
     for resource in islice(resources, _MOST_RESOURCES):
@@ -82,8 +70,8 @@ def _diff(block: Diff) -> Iterator[str]:
         yield "… and more: the log of the preview has all of it"
 
 
-def _plain(parts: Inline) -> str:
-    told = (part.text if isinstance(part, Code) else "; " if part == BREAK else part for part in parts)
+def _plain(parts: page.Inline) -> str:
+    told = (part.text if isinstance(part, page.Code) else "; " if part == page.BREAK else part for part in parts)
     return _clean("".join(told)).strip()
 
 
