@@ -10,7 +10,8 @@ from compat.builds import choose, read_wish
 from compat.distributions import Device, device_of, framework_of
 from compat.versions import VersionError
 from images.lint.model import Recipe
-from images.lint.packages import Install, Manager, Package, installs
+from images.lint.packages import Install, Manager, installs
+from images.lint.requirements import Package
 from images.lint.shell import option_value
 
 PYTHON: Final = frozenset({Manager.PIP, Manager.UV, Manager.CONDA})

@@ -10,6 +10,7 @@ from functools import cache
 from typing import Final
 
 from images.lint.model import Command, Word
+from images.lint.requirements import Package, of_conda, of_pip
 from images.lint.shell import option_value
 
 
@@ -23,17 +24,6 @@ class Manager(StrEnum):
     RPM = "rpm"  # yum, dnf, microdnf, zypper
     APK = "apk"
     NPM = "npm"
-
-
-@dataclass(frozen=True, slots=True)
-class Package:
-    """One thing that is asked for. `version` is as written, without its operator; empty where none is asked for."""
-
-    name: str  # as its index spells it: canonical for PyPI
-    word: Word
-    version: str = ""
-    is_pinned: bool = False  # to one version, or a variable that somebody sets
-    extras: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,7 +187,7 @@ def _pip(command: Command, words: Sequence[Word], environment: str) -> Install |
     return Install(
         Manager.PIP,
         command,
-        tuple(_requirements(plain)),
+        tuple(of_pip(plain)),
         option_value(rest, "--target", "-t", "--prefix") or environment,
         _values(rest, "-r", "--requirement"),
         plain,
@@ -215,65 +205,8 @@ def _uv(command: Command, words: Sequence[Word]) -> Install | None:
     if texts[:1] == ["sync"]:
         return Install(Manager.UV, command, (), "", (words[0],), has_constraints=True)
     if texts[:1] == ["add"]:
-        return Install(Manager.UV, command, tuple(_requirements(_plain(words[1:], _PIP_VALUED))), "")
+        return Install(Manager.UV, command, tuple(of_pip(_plain(words[1:], _PIP_VALUED))), "")
     return None
-
-
-def _requirements(words: Iterable[Word]) -> Iterator[Package]:
-    for word in words:
-        text = word.text.strip()
-        if text.endswith(".whl") and (match := re.match(r"(?:.*/)?([A-Za-z0-9_.]+)-(\d[^-]*)-", text)):
-            yield Package(canonical_name(match[1]), word, match[2].replace("%2B", "+"), is_pinned=True)
-            continue
-        if "$" in text:
-            if match := re.match(r"([A-Za-z0-9][\w.-]*)(\[[^]]*\])?(===?|~=|@)", text):
-                yield Package(canonical_name(match[1]), word, is_pinned=True, extras=_extras(match[2] or ""))
-            continue
-        if match := _COMMON.fullmatch(text):
-            version = match[3] or ""
-            yield Package(canonical_name(match[1]), word, version, bool(version), _extras(match[2] or ""))
-        elif found := _requirement(word, text):
-            yield found
-
-
-# A bare name or one exact version: nearly all that people write. Reading it needs no parser, whose import takes longer
-# than all of the linting.
-_COMMON: Final = re.compile(
-    r"([A-Za-z0-9](?:[\w.-]*[A-Za-z0-9])?)(\[[\w, .-]*\])?"
-    r"(?:==(\d+(?:\.\d+)*(?:(?:a|b|rc|\.post|\.dev)\d+)*(?:\+[a-z0-9]+(?:\.[a-z0-9]+)*)?))?",
-    re.ASCII,
-)
-
-
-def _requirement(word: Word, text: str) -> Package | None:
-    """Whatever PEP 508 allows; None for a path, a URL, a word of the shell."""
-    from packaging.requirements import InvalidRequirement, Requirement  # noqa: PLC0415 - see above
-
-    try:
-        requirement = Requirement(text)
-    except InvalidRequirement:
-        return None
-    exact = [
-        each
-        for each in requirement.specifier
-        if each.operator in {"==", "==="} or (each.operator == "~=" and each.version.count(".") > 1)
-    ]
-    return Package(
-        canonical_name(requirement.name),
-        word,
-        exact[0].version if exact else "",
-        is_pinned=bool(exact) or requirement.url is not None,
-        extras=frozenset(requirement.extras),
-    )
-
-
-def canonical_name(name: str) -> str:
-    """A name as PyPI spells it (PEP 503). `packaging.utils` has it too, with all that wheels' tags need."""
-    return re.sub(r"[-_.]+", "-", name).lower()
-
-
-def _extras(text: str) -> frozenset[str]:
-    return frozenset(part.strip() for part in text.strip("[]").split(",") if part.strip())
 
 
 def _conda(command: Command, words: Sequence[Word]) -> Install | None:
@@ -287,18 +220,8 @@ def _conda(command: Command, words: Sequence[Word]) -> Install | None:
     rest = _verb(words, ("install", "create", "update"), _CONDA_VALUED | {"-f", "--file"})
     if rest is None:
         return None
-    packages = tuple(_conda_packages(_plain(rest, _CONDA_VALUED | {"-f", "--file"})))
+    packages = tuple(of_conda(_plain(rest, _CONDA_VALUED | {"-f", "--file"})))
     return Install(Manager.CONDA, command, packages, environment, _values(rest, "--file", "-f"))
-
-
-def _conda_packages(words: Iterable[Word]) -> Iterator[Package]:
-    for word in words:
-        text = word.text.rpartition("::")[2].strip()
-        match = re.fullmatch(r"([A-Za-z0-9_.-]+)\s*(?:(==|=|>=|<=|>|<|~=|!=)\s*([^=\s]+)(?:=.*)?|\[(.*)\])?", text)
-        if match:
-            in_brackets = re.search(r"version=['\"]?=*([\w.*]+)", match[4] or "")
-            version = match[3] or (in_brackets[1] if in_brackets else "")
-            yield Package(match[1].lower(), word, version, is_pinned=match[2] in {"=", "=="} or bool(in_brackets))
 
 
 def _system(command: Command, words: Sequence[Word], known: _System) -> Install | None:

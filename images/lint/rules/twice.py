@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from images.lint.bases import cuda_in
 from images.lint.frameworks import brought_cuda
 from images.lint.model import Recipe, Setting, Severity
-from images.lint.packages import Install, Manager, Package, installs
+from images.lint.packages import Install, Manager, installs
+from images.lint.requirements import Package
 from images.lint.rules.rule import DIGEST, IMAGE_FILES, Example, Mistake, Rule
 from images.references import known_image
 
