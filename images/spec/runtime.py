@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Annotated, Final, Literal, Self
 
-from pydantic import Field, model_validator
+from pydantic import BeforeValidator, Field, model_validator
 
 from images.spec.texts import Strict
 
@@ -31,6 +31,12 @@ class Ipc(StrEnum):
     PRIVATE = "private"
 
 
+def _memlock(given: object) -> object:
+    if given == "unlimited" or (type(given) is int and 0 <= given < 2**63):
+        return given
+    raise ValueError('is neither a number of bytes nor "unlimited"')
+
+
 class Runtime(Strict):
     """What the image's programs need of whoever runs them, beside a GPU. What is not given stays the engine's default.
 
@@ -40,7 +46,7 @@ class Runtime(Strict):
 
     shm_gib: Annotated[float, Field(gt=0, le=1024, strict=False, allow_inf_nan=False)] | None = None
     """Size of /dev/shm in GiB. Data loaders pass batches through it; an engine's default is 64 MiB."""
-    memlock: Literal["unlimited"] | Annotated[int, Field(ge=0, lt=2**63)] | None = None
+    memlock: Annotated[Literal["unlimited"] | int, BeforeValidator(_memlock)] | None = None
     """Bytes that a process may lock in memory, or `unlimited`; RDMA and pinned memory need it."""
     stack_mib: Annotated[int, Field(ge=1, le=1048576)] | None = None
     """Largest stack of a process in MiB."""

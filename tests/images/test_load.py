@@ -27,6 +27,13 @@ CONDA_CUDA = {
     "source": "conda",
     "packages": ["cudatoolkit=10.1.243", "cudnn=7.6.5.32", "nccl=2.8.3.1"],
 }
+RUNTIME = "docker.io/nvidia/cuda:12.6.3-runtime-ubuntu22.04"
+ON_CUDA = {"reference": RUNTIME, "digest_note": "none yet", "layout": "debian"}
+
+
+def kernel(**changes: Any) -> dict[str, Any]:
+    """The keys of a spec with one kernel, changed like this."""
+    return {"kernels": [{**TORCH, **changes}]}
 
 
 def refusal(folder: Path) -> str:
@@ -94,6 +101,43 @@ def test_the_frameworks_for_cuda_12_6_are_those_of_pypis_plain_wheels_with_their
         ({"labels": {"org.gpu-commons.image": "x"}}, ('labels["org.gpu-commons.image"]', "is written by us")),
         ({"labels": {"org.opencontainers.image.title": "x"}}, ("is written by us from the other keys",)),
         ({"labels": {"Course": "x"}}, ("labels.Course", "does not look like")),
+        # What an image asks of whoever runs it
+        ({"runtime": {"shm_gib": 0}}, ("runtime.shm_gib: 0", "greater than 0")),
+        ({"runtime": {"memlock": "lots"}}, ('runtime.memlock: "lots" is neither a number of bytes nor "unlimited"',)),
+        ({"runtime": {"memlock": -1}}, ("runtime.memlock: -1 is neither a number",)),
+        ({"runtime": {"memlock": True}}, ("runtime.memlock: true is neither a number",)),
+        ({"runtime": {"stack_mib": 0.5}}, ("runtime.stack_mib: 0.5", "integer")),
+        ({"runtime": {"ipc": "shareable"}}, ("runtime.ipc", "host")),
+        ({"runtime": {"ipc": "host", "shm_gib": 1}}, ("runtime:", "choose one")),
+        ({"runtime": {"shm": 1}}, ("runtime.shm: 1 is not a key of an image spec",)),
+        # A kernel has exactly one CUDA, and all of it is pinned
+        (kernel(cuda={**CONDA_CUDA, "packages": ["cudatoolkit=10.1.243"]}), ("cudnn has none",)),
+        (kernel(cuda={**CONDA_CUDA, "line": "10.0"}), ("says line 10.0, but cudatoolkit 10.1.243",)),
+        (kernel(cuda={**CONDA_CUDA, "packages": ["cudnn"]}), ("is not an exact conda pin",)),
+        (kernel(cuda=CONDA_CUDA), ("whose wheel brings CUDA, and conda's as well: choose one",)),
+        (kernel(cuda={"line": "10.2", "source": "wheels"}), ("needs cuda.line of that build",)),
+        (
+            kernel(cuda={"line": "10.1", "source": "wheels", "packages": ["nvidia-cudnn-cu10==7.6.5"]}),
+            ("has nvidia-cudnn-cu10==7.6.5 in cuda.packages: the wheels of a kernel are in its pypi",),
+        ),
+        (kernel(cuda={"line": 10.1, "source": "wheels"}), ("valid string",)),
+        (kernel(pypi=["torch==1.7.1+cu101"]), ("needs a pin of ipykernel",)),
+        (
+            {"base": ON_CUDA, **kernel(pypi=["ipykernel==6.29.5"], cuda={"line": "12.6", "source": "base"})},
+            ("an environment of its own",),
+        ),
+        (
+            {
+                "base": ON_CUDA,
+                "cuda": {"line": "12.6", "source": "base", "packages": ["nvidia-cuda-runtime-cu12==12.6.77"]},
+            },
+            ("it would be there twice, choose one",),
+        ),
+        ({"kernels": [TORCH, TORCH]}, ("two kernels of one name",)),
+        (
+            {"python": {"packages": ["jupyterhub==5.5.5"]}},
+            ('"jupyterhub==5.5.5" is not what requirements.lock has 5.5.4', "gpu-commons image lock tiny"),
+        ),
     ],
 )
 def test_a_mistake_is_named_with_path_value_and_what_to_change(
@@ -109,36 +153,6 @@ def test_a_mistake_is_named_with_path_value_and_what_to_change(
 def test_all_mistakes_come_at_once(tiny: Tiny) -> None:
     message = refusal(tiny(title=None, version=1.1, ports=[0]))
     assert [word in message for word in ("title: is missing", "version: 1.1", "ports[0]: 0")] == [True] * 3
-
-
-@pytest.mark.parametrize(
-    ("kernel", "reason"),
-    [
-        ({**TORCH, "cuda": {**CONDA_CUDA, "packages": ["cudatoolkit=10.1.243"]}}, "cudnn has none"),
-        ({**TORCH, "cuda": {**CONDA_CUDA, "line": "10.0"}}, "says line 10.0, but cudatoolkit 10.1.243"),
-        ({**TORCH, "cuda": {**CONDA_CUDA, "packages": ["cudnn"]}}, "is not an exact conda pin"),
-        ({**TORCH, "cuda": CONDA_CUDA}, "whose wheel brings CUDA, and conda's as well: choose one"),
-        ({**TORCH, "cuda": {"line": "10.2", "source": "wheels"}}, "needs cuda.line of that build"),
-        (
-            {**TORCH, "cuda": {"line": "10.1", "source": "wheels", "packages": ["nvidia-cudnn-cu10==7.6.5"]}},
-            "has nvidia-cudnn-cu10==7.6.5 in cuda.packages: the wheels of a kernel are in its pypi",
-        ),
-        ({**TORCH, "cuda": {"line": 10.1, "source": "wheels"}}, "valid string"),
-        ({**TORCH, "pypi": ["torch==1.7.1+cu101"]}, "needs a pin of ipykernel"),
-    ],
-)
-def test_a_kernel_has_exactly_one_cuda_and_all_of_it_is_pinned(tiny: Tiny, kernel: dict[str, Any], reason: str) -> None:
-    assert reason in refusal(tiny(kernels=[kernel]))
-
-
-def test_two_kernels_cannot_share_a_name(tiny: Tiny) -> None:
-    assert "two kernels of one name" in refusal(tiny(kernels=[TORCH, TORCH]))
-
-
-def test_a_pin_that_the_lock_does_not_have_is_named_with_the_command_that_helps(tiny: Tiny) -> None:
-    message = refusal(tiny(python={"packages": ["jupyterhub==5.5.5"]}))
-    assert '"jupyterhub==5.5.5" is not what requirements.lock has 5.5.4' in message
-    assert "gpu-commons image lock tiny" in message
 
 
 def test_the_build_context_holds_exactly_what_the_build_needs(tiny: Tiny) -> None:
@@ -239,10 +253,6 @@ def test_a_file_that_is_no_spec_is_one_message(tiny: Tiny, text: str) -> None:
     assert refusal(folder).startswith("images/tiny/image.yaml")
 
 
-RUNTIME = "docker.io/nvidia/cuda:12.6.3-runtime-ubuntu22.04"
-ON_CUDA = {"reference": RUNTIME, "digest_note": "none yet", "layout": "debian"}
-
-
 class TestCudaIsThereOnce:
     def test_it_can_come_from_the_base(self, tiny: Tiny) -> None:
         folder = tiny(base=ON_CUDA, cuda={"line": "12.6", "source": "base"})
@@ -267,10 +277,6 @@ class TestCudaIsThereOnce:
         for word in words:
             assert word in str(caught.value)
 
-    def test_packages_beside_the_bases_cuda_are_refused(self, tiny: Tiny) -> None:
-        cuda = {"line": "12.6", "source": "base", "packages": ["nvidia-cuda-runtime-cu12==12.6.77"]}
-        assert "it would be there twice, choose one" in refusal(tiny(base=ON_CUDA, cuda=cuda))
-
     @pytest.mark.parametrize(("wheel", "is_refused"), [("nvidia-cublas-cu12==12.6.4", True), ("numpy==2.4.6", False)])
     def test_wheels_that_bring_it_a_second_time_are_refused(self, tiny: Tiny, wheel: str, is_refused: bool) -> None:
         folder = tiny(base=ON_CUDA, cuda={"line": "12.6", "source": "base"})
@@ -280,10 +286,6 @@ class TestCudaIsThereOnce:
             return
         with pytest.raises(SpecError, match=r'"nvidia-cublas-cu12" brings CUDA a second time: .* has 12\.6'):
             load_family("tiny", images=folder.parent)
-
-    def test_a_kernel_with_an_environment_of_its_own_cannot_take_it_from_the_base(self, tiny: Tiny) -> None:
-        kernel = {**TORCH, "pypi": ["ipykernel==6.29.5"], "cuda": {"line": "12.6", "source": "base"}}
-        assert "an environment of its own" in refusal(tiny(base=ON_CUDA, kernels=[kernel]))
 
 
 def test_labels_of_ones_own_are_in_the_image(tiny: Tiny) -> None:

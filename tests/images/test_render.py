@@ -13,7 +13,6 @@ from images.build.labels import labels
 from images.build.render import render_dockerfile
 from images.spec.load import load_family
 from images.spec.mistakes import SpecError
-from images.spec.model import ImageSpec
 from images.spec.plan import Substitute, outside_references, plan_image
 
 DEBIAN = "docker.io/library/debian:bookworm-20260824-slim"
@@ -206,8 +205,4 @@ def test_a_release_day_is_the_time_of_everything_in_the_image() -> None:
 
 
 def of(image: str) -> str:
-    return render_dockerfile(family(image))
-
-
-def family(image: str) -> tuple[ImageSpec, ...]:
-    return load_family(image)
+    return render_dockerfile(load_family(image))
