@@ -11,10 +11,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from fleet.labels import GFD_PRODUCT, GPU_RESOURCE
+from fleet.labels import GPU_RESOURCE
 from fleet.nodes import capacity, reported_labels
 from fleet.pools import NodeGpus
-from lab.cluster import REAL_NODE, SIMULATED_NODE, Cluster, is_ready, name_of, wait_until
+from lab.cluster import REAL_NODE, SIMULATED_NODE, Cluster, name_of, wait_until
 from lab.instance import Instance, LabError
 from settings.pools import Fleet, Pool
 
@@ -27,8 +27,6 @@ class FleetNode:
 
     name: str
     is_simulated: bool
-    is_ready: bool
-    product: str
     gpus: int
 
 
@@ -117,7 +115,5 @@ def _fleet_node(node: Mapping[str, Any]) -> FleetNode:
     return FleetNode(
         name=name_of(node),
         is_simulated=labels.get(key) == value,
-        is_ready=is_ready(node),
-        product=labels.get(GFD_PRODUCT, ""),
         gpus=int(node["status"].get("allocatable", {}).get(GPU_RESOURCE, 0)),
     )

@@ -1,7 +1,6 @@
-"""The shared part of every stand-in provider plugin: start, stop, talk to the engine, and the launcher.
+"""The process of a stand-in plugin: start, stop, talk to the engine, and the launcher.
 
-A stand-in writes a `Handler` (see `lab.providers.handler`) and a `__main__` that calls `serve`. The plugin prints its
-port on standard output and takes the engine's address as its argument.
+It prints its port on standard output and takes the engine's address as its argument.
 """
 
 from __future__ import annotations
@@ -15,13 +14,16 @@ import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Final, NoReturn
+from typing import TYPE_CHECKING, Final, NoReturn
 
 import grpc
 from pulumi.runtime.proto import engine_pb2, engine_pb2_grpc, provider_pb2_grpc
 
-from lab.providers.handler import CancelledError, Handler
 from lab.providers.servicer import Servicer
+from lab.providers.vocabulary import CancelledError
+
+if TYPE_CHECKING:
+    from lab.providers.kubernetes.provider import KubernetesProvider
 
 CHANNEL_OPTIONS: Final = [("grpc.max_receive_message_length", 400 << 20), ("grpc.max_send_message_length", 400 << 20)]
 # Most of these threads only wait (for a rollout, for a build); they are made when needed and then reused.
@@ -72,7 +74,7 @@ class Engine:
             )
 
 
-def serve(version: str, make_handler: Callable[[Engine], Handler]) -> NoReturn:
+def serve(version: str, make_provider: Callable[[Engine], KubernetesProvider]) -> NoReturn:
     """Serve until SIGINT, SIGTERM or the end of the process that started us. Never returns."""
     # The launcher's word, because the engine may be killed while this interpreter still starts.
     parent = int(os.environ.get(STARTED_BY) or os.getppid())
@@ -83,7 +85,7 @@ def serve(version: str, make_handler: Callable[[Engine], Handler]) -> NoReturn:
     if len(sys.argv) > 1:
         engine.connect(sys.argv[1])
     server = grpc.server(ThreadPoolExecutor(max_workers=MAX_WORKERS), options=CHANNEL_OPTIONS)
-    provider_pb2_grpc.add_ResourceProviderServicer_to_server(Servicer(version, make_handler(engine), engine), server)
+    provider_pb2_grpc.add_ResourceProviderServicer_to_server(Servicer(version, make_provider(engine), engine), server)
     port = server.add_insecure_port("127.0.0.1:0")
     server.start()
     print(port, flush=True)

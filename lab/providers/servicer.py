@@ -1,4 +1,4 @@
-"""Pulumi's ResourceProvider protocol: gRPC messages to a `Handler`'s values and back. Decides nothing.
+"""Pulumi's ResourceProvider protocol: gRPC messages to the provider's values and back. Decides nothing.
 
 Protocol: proto/pulumi/provider.proto of pulumi/pulumi.
 """
@@ -7,189 +7,176 @@ Protocol: proto/pulumi/provider.proto of pulumi/pulumi.
 
 from __future__ import annotations
 
-import contextlib
+import functools
 import traceback
-from collections.abc import Iterator
-from typing import Any, Protocol
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import grpc
-from google.protobuf import empty_pb2
+from google.protobuf import empty_pb2, struct_pb2
 from pulumi.runtime.proto import plugin_pb2, provider_pb2, provider_pb2_grpc, status_pb2
 
-from lab.providers.handler import (
+from lab.providers.values import from_struct, to_struct
+from lab.providers.vocabulary import (
     Autonaming,
     CancelledError,
     Checked,
     Difference,
-    Handler,
     PartialFailureError,
     PluginError,
     Request,
 )
-from lab.providers.values import from_struct, to_struct
+
+if TYPE_CHECKING:
+    from lab.providers.kubernetes.provider import KubernetesProvider
+    from lab.providers.plugin import Engine
+
+Message = TypeVar("Message")
+Answer = TypeVar("Answer")
+
+# What the protocol's messages call the fields of a Request, apart from properties.
+FIELDS: Final = {"id": "identifier", "timeout": "timeout_s", "preview": "is_preview", "randomSeed": "seed"}
 
 
-class EngineLink(Protocol):
-    """What the protocol asks of the engine's side (see `lab.providers.plugin.Engine`)."""
+def _answers(
+    method: Callable[[Servicer, Message], Answer],
+) -> Callable[[Servicer, Message, grpc.ServicerContext], Answer]:
+    """A method of the service. The one place where exceptions become gRPC errors.
 
-    def connect(self, address: str) -> None: ...
-    def cancel(self) -> None: ...
+    The code matters: the engine takes UNKNOWN and INTERNAL for "the resource may be anything now" and keeps a pending
+    operation; every other code says that nothing was changed.
+    """
+
+    @functools.wraps(method)
+    def answer(self: Servicer, request: Message, context: grpc.ServicerContext) -> Answer:
+        try:
+            return method(self, request)
+        except PartialFailureError as error:
+            context.abort_with_status(_PartialStatus(error))
+        except CancelledError as error:
+            context.abort(grpc.StatusCode.CANCELLED, str(error))
+        except PluginError as error:
+            context.abort(grpc.StatusCode.FAILED_PRECONDITION, str(error))
+        except Exception as error:  # noqa: BLE001 - whatever it is, the user gets one line and the search gets the rest
+            traceback.print_exc()
+            fault = f"a fault of the stand-in plugin itself: {type(error).__name__}: {error}"
+            context.abort(grpc.StatusCode.INTERNAL, fault)
+        raise AssertionError("abort raises")
+
+    return answer
 
 
 class Servicer(provider_pb2_grpc.ResourceProviderServicer):
     """Messages to values and back; decides nothing."""
 
-    def __init__(self, version: str, handler: Handler, engine: EngineLink) -> None:
+    def __init__(self, version: str, provider: KubernetesProvider, engine: Engine) -> None:
         self._version = version
-        self._handler = handler
+        self._provider = provider
         self._engine = engine
 
-    def Handshake(
-        self, request: provider_pb2.ProviderHandshakeRequest, context: grpc.ServicerContext
-    ) -> provider_pb2.ProviderHandshakeResponse:
-        del context
+    @_answers
+    def Handshake(self, request: provider_pb2.ProviderHandshakeRequest) -> provider_pb2.ProviderHandshakeResponse:
         self._engine.connect(request.engine_address)
         return provider_pb2.ProviderHandshakeResponse(accept_secrets=True, supports_autonaming_configuration=True)
 
-    def Attach(self, request: plugin_pb2.PluginAttach, context: grpc.ServicerContext) -> empty_pb2.Empty:
-        del context
+    @_answers
+    def Attach(self, request: plugin_pb2.PluginAttach) -> empty_pb2.Empty:
         self._engine.connect(request.address)
         return empty_pb2.Empty()
 
-    def GetPluginInfo(self, request: empty_pb2.Empty, context: grpc.ServicerContext) -> plugin_pb2.PluginInfo:
-        del request, context
+    @_answers
+    def GetPluginInfo(self, _: empty_pb2.Empty) -> plugin_pb2.PluginInfo:
         return plugin_pb2.PluginInfo(version=self._version)
 
-    def Cancel(self, request: empty_pb2.Empty, context: grpc.ServicerContext) -> empty_pb2.Empty:
-        del request, context
+    @_answers
+    def Cancel(self, _: empty_pb2.Empty) -> empty_pb2.Empty:
         self._engine.cancel()
         return empty_pb2.Empty()
 
-    def GetSchema(
-        self, request: provider_pb2.GetSchemaRequest, context: grpc.ServicerContext
-    ) -> provider_pb2.GetSchemaResponse:
-        del request
-        with _errors(context):
-            raise PluginError("this stand-in plugin carries no schema: use the released SDK, or the official plugin")
+    @_answers
+    def GetSchema(self, _: provider_pb2.GetSchemaRequest) -> provider_pb2.GetSchemaResponse:
+        raise PluginError("this stand-in plugin carries no schema: use the released SDK, or the official plugin")
 
-    def Construct(
-        self, request: provider_pb2.ConstructRequest, context: grpc.ServicerContext
-    ) -> provider_pb2.ConstructResponse:
-        with _errors(context):
-            raise PluginError(
-                f"{request.type}: this stand-in plugin has no component resources: "
-                "declare the resources themselves, or use the official plugin"
-            )
+    @_answers
+    def Construct(self, request: provider_pb2.ConstructRequest) -> provider_pb2.ConstructResponse:
+        raise PluginError(
+            f"{request.type}: this stand-in plugin has no component resources: "
+            "declare the resources themselves, or use the official plugin"
+        )
 
-    def CheckConfig(
-        self, request: provider_pb2.CheckRequest, context: grpc.ServicerContext
-    ) -> provider_pb2.CheckResponse:
-        with _errors(context):
-            return _check_response(self._handler.check_config(_check_request(request)))
+    @_answers
+    def CheckConfig(self, request: provider_pb2.CheckRequest) -> provider_pb2.CheckResponse:
+        return _check_response(self._provider.check_config(_check_request(request)))
 
-    def DiffConfig(self, request: provider_pb2.DiffRequest, context: grpc.ServicerContext) -> provider_pb2.DiffResponse:
-        with _errors(context):
-            return _diff_response(self._handler.diff_config(_diff_request(request)))
+    @_answers
+    def DiffConfig(self, request: provider_pb2.DiffRequest) -> provider_pb2.DiffResponse:
+        return _diff_response(self._provider.diff_config(_change_request(request)))
 
-    def Configure(
-        self, request: provider_pb2.ConfigureRequest, context: grpc.ServicerContext
-    ) -> provider_pb2.ConfigureResponse:
-        with _errors(context):
-            self._handler.configure(from_struct(request.args))
-            return provider_pb2.ConfigureResponse(
-                acceptSecrets=True, supportsPreview=True, supports_autonaming_configuration=True
-            )
+    @_answers
+    def Configure(self, request: provider_pb2.ConfigureRequest) -> provider_pb2.ConfigureResponse:
+        self._provider.configure(from_struct(request.args))
+        return provider_pb2.ConfigureResponse(
+            acceptSecrets=True, supportsPreview=True, supports_autonaming_configuration=True
+        )
 
-    def Check(self, request: provider_pb2.CheckRequest, context: grpc.ServicerContext) -> provider_pb2.CheckResponse:
-        with _errors(context):
-            return _check_response(self._handler.check(_check_request(request)))
+    @_answers
+    def Check(self, request: provider_pb2.CheckRequest) -> provider_pb2.CheckResponse:
+        return _check_response(self._provider.check(_check_request(request)))
 
-    def Diff(self, request: provider_pb2.DiffRequest, context: grpc.ServicerContext) -> provider_pb2.DiffResponse:
-        with _errors(context):
-            return _diff_response(self._handler.diff(_diff_request(request)))
+    @_answers
+    def Diff(self, request: provider_pb2.DiffRequest) -> provider_pb2.DiffResponse:
+        return _diff_response(self._provider.diff(_change_request(request)))
 
-    def Create(self, request: provider_pb2.CreateRequest, context: grpc.ServicerContext) -> provider_pb2.CreateResponse:
-        with _errors(context):
-            created = self._handler.create(
-                Request(
-                    request.urn,
-                    _type_of(request),
-                    _name_of(request),
-                    inputs=from_struct(request.properties),
-                    timeout_s=request.timeout,
-                    is_preview=request.preview,
-                )
-            )
-            return provider_pb2.CreateResponse(id=created.identifier, properties=to_struct(created.properties))
+    @_answers
+    def Create(self, request: provider_pb2.CreateRequest) -> provider_pb2.CreateResponse:
+        created = self._provider.create(_request(request, inputs=request.properties))
+        return provider_pb2.CreateResponse(id=created.identifier, properties=to_struct(created.properties))
 
-    def Read(self, request: provider_pb2.ReadRequest, context: grpc.ServicerContext) -> provider_pb2.ReadResponse:
-        with _errors(context):
-            found = self._handler.read(
-                Request(
-                    request.urn,
-                    _type_of(request),
-                    _name_of(request),
-                    identifier=request.id,
-                    state=from_struct(request.properties),
-                    old_inputs=from_struct(request.inputs),
-                    timeout_s=request.timeout,
-                )
-            )
-            if found is None:
-                return provider_pb2.ReadResponse()  # an empty id says that the resource is gone
-            return provider_pb2.ReadResponse(
-                id=found.identifier, properties=to_struct(found.properties), inputs=to_struct(found.inputs)
-            )
+    @_answers
+    def Read(self, request: provider_pb2.ReadRequest) -> provider_pb2.ReadResponse:
+        found = self._provider.read(_request(request, state=request.properties, old_inputs=request.inputs))
+        if found is None:
+            return provider_pb2.ReadResponse()  # an empty id says that the resource is gone
+        return provider_pb2.ReadResponse(
+            id=found.identifier, properties=to_struct(found.properties), inputs=to_struct(found.inputs)
+        )
 
-    def Update(self, request: provider_pb2.UpdateRequest, context: grpc.ServicerContext) -> provider_pb2.UpdateResponse:
-        with _errors(context):
-            properties = self._handler.update(
-                Request(
-                    request.urn,
-                    _type_of(request),
-                    _name_of(request),
-                    identifier=request.id,
-                    state=from_struct(request.olds),
-                    old_inputs=from_struct(request.old_inputs),
-                    inputs=from_struct(request.news),
-                    timeout_s=request.timeout,
-                    is_preview=request.preview,
-                    ignore_changes=tuple(request.ignoreChanges),
-                )
-            )
-            return provider_pb2.UpdateResponse(properties=to_struct(properties))
+    @_answers
+    def Update(self, request: provider_pb2.UpdateRequest) -> provider_pb2.UpdateResponse:
+        return provider_pb2.UpdateResponse(properties=to_struct(self._provider.update(_change_request(request))))
 
-    def Delete(self, request: provider_pb2.DeleteRequest, context: grpc.ServicerContext) -> empty_pb2.Empty:
-        with _errors(context):
-            self._handler.delete(
-                Request(
-                    request.urn,
-                    _type_of(request),
-                    _name_of(request),
-                    identifier=request.id,
-                    state=from_struct(request.properties),
-                    old_inputs=from_struct(request.old_inputs),
-                    timeout_s=request.timeout,
-                )
-            )
-            return empty_pb2.Empty()
+    @_answers
+    def Delete(self, request: provider_pb2.DeleteRequest) -> empty_pb2.Empty:
+        self._provider.delete(_request(request, state=request.properties, old_inputs=request.old_inputs))
+        return empty_pb2.Empty()
 
-    def Invoke(self, request: provider_pb2.InvokeRequest, context: grpc.ServicerContext) -> provider_pb2.InvokeResponse:
-        with _errors(context):
-            result = self._handler.invoke(request.tok, from_struct(request.args))
-            response = provider_pb2.InvokeResponse()
-            getattr(response, "return").CopyFrom(to_struct(result))  # the field's name is a word of Python
-            return response
+    @_answers
+    def Invoke(self, request: provider_pb2.InvokeRequest) -> provider_pb2.InvokeResponse:
+        response = provider_pb2.InvokeResponse()
+        result = self._provider.invoke(request.tok, from_struct(request.args))
+        getattr(response, "return").CopyFrom(to_struct(result))  # the field's name is a word of Python
+        return response
 
 
-def _type_of(request: Any) -> str:
-    # The request's own field is newer than the URN, which has it as well:
-    # urn:pulumi:STACK::PROJECT::PARENT$TYPE::NAME
-    return request.type or str(request.urn).split("::")[2].rsplit("$", 1)[-1]
+def _request(message: Any, *, autonaming: Autonaming | None = None, **properties: struct_pb2.Struct) -> Request:
+    """A message about one resource; `properties` are its properties under our names."""
+    has = message.DESCRIPTOR.fields_by_name
+    fields: dict[str, Any] = {ours: getattr(message, theirs) for theirs, ours in FIELDS.items() if theirs in has}
+    fields |= {name: from_struct(struct) for name, struct in properties.items()}
+    return Request(
+        urn=message.urn,
+        # The message's own fields are newer than the URN, which has both:
+        # urn:pulumi:STACK::PROJECT::PARENT$TYPE::NAME
+        type=message.type or str(message.urn).split("::")[2].rsplit("$", 1)[-1],
+        name=message.name or str(message.urn).split("::", 3)[3],
+        ignore_changes=tuple(message.ignoreChanges) if "ignoreChanges" in has else (),
+        autonaming=autonaming,
+        **fields,
+    )
 
 
-def _name_of(request: Any) -> str:
-    return request.name or str(request.urn).split("::", 3)[3]
+def _change_request(request: provider_pb2.DiffRequest | provider_pb2.UpdateRequest) -> Request:
+    return _request(request, state=request.olds, old_inputs=request.old_inputs, inputs=request.news)
 
 
 def _check_request(request: provider_pb2.CheckRequest) -> Request:
@@ -197,33 +184,12 @@ def _check_request(request: provider_pb2.CheckRequest) -> Request:
     if request.HasField("autonaming"):
         disabled = request.autonaming.mode == provider_pb2.CheckRequest.AutonamingOptions.DISABLE
         autonaming = Autonaming(request.autonaming.proposed_name, disabled)
-    return Request(
-        request.urn,
-        _type_of(request),
-        _name_of(request),
-        old_inputs=from_struct(request.olds),
-        inputs=from_struct(request.news),
-        seed=request.randomSeed,
-        autonaming=autonaming,
-    )
+    return _request(request, autonaming=autonaming, old_inputs=request.olds, inputs=request.news)
 
 
 def _check_response(checked: Checked) -> provider_pb2.CheckResponse:
     failures = [provider_pb2.CheckFailure(property=each.property, reason=each.reason) for each in checked.failures]
     return provider_pb2.CheckResponse(inputs=to_struct(checked.inputs), failures=failures)
-
-
-def _diff_request(request: provider_pb2.DiffRequest) -> Request:
-    return Request(
-        request.urn,
-        _type_of(request),
-        _name_of(request),
-        identifier=request.id,
-        state=from_struct(request.olds),
-        old_inputs=from_struct(request.old_inputs),
-        inputs=from_struct(request.news),
-        ignore_changes=tuple(request.ignoreChanges),
-    )
 
 
 def _diff_response(difference: Difference) -> provider_pb2.DiffResponse:
@@ -256,25 +222,3 @@ class _PartialStatus(grpc.Status):
         self.code = grpc.StatusCode.FAILED_PRECONDITION
         self.details = str(error)
         self.trailing_metadata = (("grpc-status-details-bin", status.SerializeToString()),)
-
-
-@contextlib.contextmanager
-def _errors(context: grpc.ServicerContext) -> Iterator[None]:
-    """The one place where exceptions become gRPC errors.
-
-    The code matters: the engine takes UNKNOWN and INTERNAL for "the resource may be anything now" and keeps a pending
-    operation; every other code says that nothing was changed.
-    """
-    try:
-        yield
-    except PartialFailureError as error:
-        context.abort_with_status(_PartialStatus(error))
-    except CancelledError as error:
-        context.abort(grpc.StatusCode.CANCELLED, str(error))
-    except PluginError as error:
-        context.abort(grpc.StatusCode.FAILED_PRECONDITION, str(error))
-    except Exception as error:  # noqa: BLE001 - whatever it is, the user gets one line and the search gets the rest
-        traceback.print_exc()
-        context.abort(
-            grpc.StatusCode.INTERNAL, f"a fault of the stand-in plugin itself: {type(error).__name__}: {error}"
-        )

@@ -21,6 +21,25 @@ from pulumi.runtime.proto import engine_pb2, engine_pb2_grpc, provider_pb2, prov
 from lab.providers.values import from_struct, to_struct
 
 Values = dict[str, Any]
+# A cluster that does not answer: nobody listens on port 1.
+GONE = """\
+apiVersion: v1
+kind: Config
+current-context: gone
+clusters:
+- name: gone
+  cluster:
+    server: https://127.0.0.1:1
+contexts:
+- name: gone
+  context:
+    cluster: gone
+    user: nobody
+users:
+- name: nobody
+  user:
+    token: none
+"""
 KINDS = {number: name.lower().replace("_", "-") for name, number in provider_pb2.PropertyDiff.Kind.items()}
 
 

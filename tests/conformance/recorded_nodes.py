@@ -18,9 +18,9 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from lab.providers.handler import Change, Checked, Created, Difference, PluginError, ReadBack, Request
 from lab.providers.plugin import Engine, serve
 from lab.providers.values import Properties
+from lab.providers.vocabulary import Change, Checked, Created, Difference, PluginError, ReadBack, Request
 
 FILE = "RECORDED_NODES"
 Node = dict[str, Any]

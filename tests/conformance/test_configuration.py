@@ -5,32 +5,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from conversation import Conversation, Refused
+from conversation import GONE, Conversation, Refused
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
     from pathlib import Path
 
-    from conftest import Cluster
+    from conftest import Cluster, Configured
 
-GONE = """\
-apiVersion: v1
-kind: Config
-current-context: gone
-clusters:
-- name: gone
-  cluster:
-    server: https://127.0.0.1:1
-contexts:
-- name: gone
-  context:
-    cluster: gone
-    user: nobody
-users:
-- name: nobody
-  user:
-    token: none
-"""
+
+def config_map(namespace: str) -> dict[str, Any]:
+    return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a", "namespace": namespace}}
 
 
 def test_an_unchanged_configuration_is_no_difference(plugin: Conversation) -> None:
@@ -60,47 +44,31 @@ def test_a_cluster_identifier_decides_instead_of_the_address(plugin: Conversatio
     assert plugin.diff_config(old, {"kubeconfig": GONE, "clusterIdentifier": "other"}).replaces
 
 
-def test_a_kubeconfig_may_be_a_path(executable: Path, kubeconfig: Path, tmp_path: Path, namespace: str) -> None:
+def test_a_kubeconfig_may_be_a_path(configured: Configured, kubeconfig: Path, namespace: str) -> None:
     """Provider docs, provider input `kubeconfig`: the content, or the path of a file."""
-    conversation = Conversation(executable, {"kubeconfig": str(kubeconfig)}, tmp_path)
-    conversation.configure()
-    body: dict[str, Any] = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a", "namespace": namespace}}
-    assert conversation.resource("core/v1:ConfigMap").create(body)["metadata"]["uid"]
-    conversation.close()
-
-
-@pytest.fixture
-def after_the_end(executable: Path, tmp_path: Path) -> Iterator[Conversation]:
-    """A plugin that may forget the objects of a cluster that is gone."""
-    conversation = Conversation(executable, {"kubeconfig": GONE, "deleteUnreachable": True}, tmp_path)
-    conversation.configure()
-    yield conversation
-    conversation.close()
+    made = configured(kubeconfig=str(kubeconfig)).resource("core/v1:ConfigMap").create(config_map(namespace))
+    assert made["metadata"]["uid"]
 
 
 def test_objects_of_a_cluster_that_is_gone_can_be_forgotten(
-    plugin: Conversation, after_the_end: Conversation, namespace: str, cluster: Cluster
+    configured: Configured, namespace: str, cluster: Cluster
 ) -> None:
     """Provider docs, `deleteUnreachable`: delete succeeds without a server; without it, it is an error."""
-    made = plugin.resource("core/v1:ConfigMap")
-    made.create({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a", "namespace": namespace}})
-    lost = after_the_end.resource("core/v1:ConfigMap")
+    made = configured().resource("core/v1:ConfigMap")
+    made.create(config_map(namespace))
+    lost = configured(kubeconfig=GONE, deleteUnreachable=True).resource("core/v1:ConfigMap")
     lost.id, lost.inputs, lost.outputs = made.id, made.inputs, made.outputs
     lost.delete()
     assert cluster.get("v1", "ConfigMap", "a", namespace) is not None
 
 
-def test_the_wrong_cluster_is_an_error_on_delete(executable: Path, tmp_path: Path) -> None:
+def test_the_wrong_cluster_is_an_error_on_delete(configured: Configured) -> None:
     """Provider docs, "unreachable cluster": objects are not forgotten by mistake."""
-    conversation = Conversation(executable, {"kubeconfig": GONE}, tmp_path)
-    conversation.configure()
-    resource = conversation.resource("core/v1:ConfigMap")
+    resource = configured(kubeconfig=GONE).resource("core/v1:ConfigMap")
     resource.id = "default/a"
-    resource.inputs = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a", "namespace": "default"}}
-    resource.outputs = dict(resource.inputs)
+    resource.inputs = resource.outputs = config_map("default")
     with pytest.raises(Refused, match="reach"):
         resource.delete()
-    conversation.close()
 
 
 def test_yaml_is_decoded_for_the_yaml_components(plugin: Conversation) -> None:

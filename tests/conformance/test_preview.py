@@ -6,36 +6,17 @@ from ipaddress import ip_address
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from conversation import Conversation, Refused
+from conversation import GONE, Conversation, Refused
 from differences import Intended
 
 from lab.providers.values import UNKNOWN, plain
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from pathlib import Path
+    from collections.abc import Callable
 
     from conftest import Cluster, Configured
 
 Values = dict[str, Any]
-DEAD_KUBECONFIG = """\
-apiVersion: v1
-kind: Config
-current-context: gone
-clusters:
-- name: gone
-  cluster:
-    server: https://127.0.0.1:1
-contexts:
-- name: gone
-  context:
-    cluster: gone
-    user: nobody
-users:
-- name: nobody
-  user:
-    token: none
-"""
 
 
 def service(namespace: str) -> Values:
@@ -145,12 +126,8 @@ def test_secrets_stay_secret_in_a_preview(plugin: Conversation, namespace: str) 
 
 
 @pytest.fixture
-def without_server(executable: Path, tmp_path: Path) -> Iterator[Conversation]:
-    """A plugin whose cluster does not answer: nobody listens on port 1."""
-    conversation = Conversation(executable, {"kubeconfig": DEAD_KUBECONFIG}, tmp_path)
-    conversation.configure()
-    yield conversation
-    conversation.close()
+def without_server(configured: Configured) -> Conversation:
+    return configured(kubeconfig=GONE)
 
 
 def test_without_a_server_a_preview_shows_the_inputs(without_server: Conversation) -> None:

@@ -8,7 +8,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lab.providers.handler import Autonaming, Change
 from lab.providers.kubernetes import difference, messages, state
 from lab.providers.kubernetes.configuration import check_settings, compare_settings, parse_settings
 from lab.providers.kubernetes.kinds import ObjectKind, Served, object_id, split_id
@@ -26,6 +25,7 @@ from lab.providers.values import (
     without_nulls,
     without_unknowns,
 )
+from lab.providers.vocabulary import Autonaming, Change
 
 DEPLOYMENT = ObjectKind("apps/v1", "Deployment")
 CONFIG_MAP = ObjectKind("v1", "ConfigMap")

@@ -12,7 +12,6 @@ from typing import Any
 
 import pytest
 
-from lab.providers.handler import Change, PartialFailureError, PluginError, Request
 from lab.providers.kubernetes import api
 from lab.providers.kubernetes.api import ApiServer, UnreachableError
 from lab.providers.kubernetes.kubeconfig import Cluster, load_cluster
@@ -20,6 +19,7 @@ from lab.providers.kubernetes.naming import field_manager
 from lab.providers.kubernetes.provider import KubernetesProvider
 from lab.providers.plugin import Engine
 from lab.providers.values import Properties, Secret, plain
+from lab.providers.vocabulary import Change, PartialFailureError, PluginError, Request
 
 Values = dict[str, Any]
 Reply = tuple[int, Values] | None  # None: the connection is closed without an answer

@@ -8,7 +8,6 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import shlex
 import signal
 import stat
 import subprocess
@@ -159,42 +158,6 @@ def read_when_there(path: Path, within_s: float = 10) -> str:
 # --- the process
 
 
-def test_an_interrupt_ends_the_host_without_a_word(host: Host) -> None:
-    host.calls.Handshake(language_pb2.LanguageHandshakeRequest(engine_address="127.0.0.1:1"))
-    assert host.end() == ("", "")
-    assert host.process.returncode == 0
-
-
-@pytest.mark.slow
-def test_an_interrupt_ends_programs_and_plugins_too(start_host: StartHost, tmp_path: Path) -> None:
-    project = make_project(tmp_path / "project", f"trap '' TERM; echo $$ >> {tmp_path}/pids; while :; do sleep 1; done")
-    (project / "__main__.py").touch()
-    host = start_host()
-    running = host.calls.Run.future(run_request(project))
-    stream = open_plugin(host, project)
-    deadline = time.monotonic() + 10
-    while len((tmp_path / "pids").read_text().split() if (tmp_path / "pids").exists() else []) < 2:
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
-    assert host.end() == ("", "")
-    assert all(is_gone(int(pid)) for pid in (tmp_path / "pids").read_text().split())
-    del running, stream  # a call that nobody holds is cancelled: until here they were open
-
-
-def test_the_host_ends_when_the_engine_was_killed(launcher: Path, tmp_path: Path) -> None:
-    pid_file = tmp_path / "pid"
-    engine = subprocess.Popen(
-        ["sh", "-c", f"{shlex.quote(str(launcher))} 127.0.0.1:1 >/dev/null & echo $! > {pid_file}; wait"],
-        start_new_session=True,
-    )
-    host = int(read_when_there(pid_file))
-    time.sleep(0.5)  # it has started and knows its parent
-    assert psutil.pid_exists(host)
-    engine.kill()
-    engine.wait()
-    assert is_gone(host)
-
-
 def test_a_start_loads_the_stubs_and_not_the_sdk() -> None:
     process = subprocess.Popen(
         [sys.executable, "-X", "importtime", "-m", "lab.language_host", "127.0.0.1:1"],
@@ -233,41 +196,6 @@ def test_a_launcher_of_ours_is_not_taken_for_the_official_host(launcher: Path, t
 
 
 # --- programs
-
-
-def test_a_program_is_run_by_the_exec_script_with_the_flags_it_knows(
-    start_host: StartHost, launcher: Path, tmp_path: Path
-) -> None:
-    project = make_project(tmp_path / "project")
-    host = start_host(PYTHONHOME="/elsewhere")
-    answer = host.calls.Run(
-        run_request(
-            project,
-            project="tiny",
-            stack="dev",
-            organization="organization",
-            monitor_address="127.0.0.1:2",
-            dryRun=True,
-            parallel=7,
-            config={"tiny:who": "world"},
-            configSecretKeys=["tiny:word"],
-            args=["--own", "argument"],
-        )
-    )
-    assert (answer.error, answer.bail) == ("", False)
-    arguments, folder, environment = host.end()[0].splitlines()
-    script = launcher.parent / "pulumi-language-python-exec"
-    assert arguments == (
-        f"arguments: -u {script} --monitor 127.0.0.1:2 --engine 127.0.0.1:1 --project tiny --root_directory {project} "
-        f"--stack dev --organization organization --pwd {project} --dry_run true --parallel 7 . -- --own argument"
-    )
-    assert folder == f"folder: {project}"
-    assert environment == f'environment: {project}/.venv  {{"tiny:who": "world"}} ["tiny:word"]'
-
-
-def test_an_update_is_no_dry_run(host: Host, tmp_path: Path) -> None:
-    host.calls.Run(run_request(make_project(tmp_path / "project")))
-    assert "--dry_run" not in host.end()[0]
 
 
 @pytest.mark.parametrize(
@@ -333,16 +261,6 @@ def test_all_bad_options_are_told_at_once_with_their_file(host: Host, tmp_path: 
     ]
 
 
-def test_a_missing_environment_says_how_to_make_it(host: Host, tmp_path: Path) -> None:
-    project = make_project(tmp_path / "project")
-    request = language_pb2.GetRequiredPackagesRequest(info=describe(project, {"virtualenv": "gone"}))
-    code, text = failure(lambda: host.calls.GetRequiredPackages(request))
-    assert code is grpc.StatusCode.FAILED_PRECONDITION
-    assert text.startswith(
-        f"{project}/Pulumi.yaml: the virtual environment {project}/gone does not exist; make it with"
-    )
-
-
 def test_poetry_is_refused_with_what_to_use_instead(host: Host, tmp_path: Path) -> None:
     project = make_project(tmp_path / "project")
     assert "use uv or pip" in host.calls.Run(run_request(project, {"toolchain": "poetry"})).error
@@ -368,15 +286,6 @@ def test_without_options_the_environment_lies_beside_the_nearest_lock_above(host
     (policies / "PulumiPolicy.yaml").touch()
     host.calls.Run(run_request(policies, {}))
     assert f"environment: {project}/.venv " in host.end()[0]
-
-
-def test_about_names_the_interpreter_and_says_that_this_is_a_stand_in(host: Host, tmp_path: Path) -> None:
-    project = make_project(tmp_path / "project", f'exec {sys.executable} "$@"')
-    answer = host.calls.About(language_pb2.AboutRequest(info=describe(project)))
-    assert answer.executable
-    assert answer.version == ".".join(map(str, sys.version_info[:3]))
-    assert answer.metadata["toolchain"] == "pip"
-    assert answer.metadata["language host"] == "gpu-commons stand-in for pulumi-language-python"
 
 
 # --- packages
@@ -535,14 +444,6 @@ def test_a_pack_runs_in_its_own_folder_with_the_environment_of_the_engine(host: 
     assert messages[-1].exitcode == 0
 
 
-def test_a_component_plugin_runs_from_the_folder_of_the_program(host: Host, tmp_path: Path) -> None:
-    plugin = make_project(tmp_path / "plugin")
-    (plugin / "__main__.py").touch()
-    arguments, folder, _ = output_of(run_plugin(host, plugin, "resource", tmp_path))
-    assert arguments == f"arguments: -u {plugin} 127.0.0.1:9"
-    assert folder == f"folder: {tmp_path}"
-
-
 def test_a_plugin_without_a_main_module_runs_as_an_installed_package(host: Host, tmp_path: Path) -> None:
     plugin = make_project(tmp_path / "plugin")
     (plugin / "pyproject.toml").write_text('[project]\nname = "my-boxes"\n')
@@ -562,14 +463,6 @@ def test_the_streams_of_a_plugin_stay_apart_and_its_exit_code_comes_last(host: H
     assert b"".join(message.stdout for message in messages) == b"40001\n"
     assert b"".join(message.stderr for message in messages) == b"it hurts\n"
     assert messages[-1].exitcode == 7
-
-
-def test_what_a_plugin_writes_arrives_while_it_runs(host: Host, tmp_path: Path) -> None:
-    plugin = make_project(tmp_path / "plugin", "echo 40001; exec sleep 60")
-    (plugin / "__main__.py").touch()
-    stream = open_plugin(host, plugin)
-    assert next(stream).stdout == b"40001\n"
-    stream.cancel()
 
 
 @pytest.mark.slow

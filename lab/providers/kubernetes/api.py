@@ -17,10 +17,10 @@ from urllib.parse import urlencode
 import urllib3
 from urllib3.exceptions import ConnectTimeoutError, HTTPError, InsecureRequestWarning, NewConnectionError, SSLError
 
-from lab.providers.handler import CancelledError, PluginError
 from lab.providers.kubernetes.kinds import Served
 from lab.providers.kubernetes.kubeconfig import Cluster
 from lab.providers.values import Properties
+from lab.providers.vocabulary import CancelledError, PluginError
 
 APPLY: Final = "application/apply-patch+yaml"
 JSON: Final = "application/json"
@@ -41,12 +41,8 @@ class ApiError(PluginError):
         super().__init__(str(answer.get("message") or f"the API server answered {status}"))
         self.status = status
         self.reason = str(answer.get("reason") or "")
-        details = answer.get("details") or {}
-        self.about_kind = str(details.get("kind") or "")
-        self.about_name = str(details.get("name") or "")
-        self.causes = [
-            (str(each.get("field") or ""), str(each.get("message") or "")) for each in details.get("causes") or ()
-        ]
+        causes = (answer.get("details") or {}).get("causes") or ()
+        self.causes = [(str(each.get("field") or ""), str(each.get("message") or "")) for each in causes]
 
 
 class UnreachableError(PluginError):

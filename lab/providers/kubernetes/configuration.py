@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from lab.providers.handler import Change, Difference, Failure
 from lab.providers.values import UNKNOWN, Properties, Secret
+from lab.providers.vocabulary import Change, Difference, Failure
 
 TEXTS: Final = ("kubeconfig", "context", "cluster", "namespace", "clusterIdentifier")
 # Environment variables are those of the official provider.
@@ -35,7 +35,6 @@ class Settings:
     context: str = ""
     cluster: str = ""
     namespace: str = ""
-    cluster_identifier: str = ""
     enable_patch_force: bool = False
     config_map_mutable: bool = False
     secret_mutable: bool = False
@@ -54,7 +53,6 @@ def parse_settings(config: Properties, environment: Mapping[str, str]) -> Settin
         context=text["context"],
         cluster=text["cluster"],
         namespace=text["namespace"],
-        cluster_identifier=text["clusterIdentifier"],
         enable_patch_force=flag["enablePatchForce"],
         config_map_mutable=flag["enableConfigMapMutable"],
         secret_mutable=flag["enableSecretMutable"],

@@ -7,10 +7,10 @@ import re
 from collections.abc import Iterator
 from typing import Any, Final
 
-from lab.providers.handler import Change, Difference
 from lab.providers.kubernetes.kinds import ObjectKind
 from lab.providers.kubernetes.naming import is_autonamed
 from lab.providers.values import UNKNOWN, Properties, Secret, without_nulls
+from lab.providers.vocabulary import Change, Difference
 
 Path = tuple[str | int, ...]
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import yaml
 
-from lab.providers.handler import PluginError
+from lab.providers.vocabulary import PluginError
 
 try:
     from yaml import CSafeLoader as Loader

@@ -5,8 +5,8 @@ from __future__ import annotations
 import hashlib
 from typing import Any, Final
 
-from lab.providers.handler import Autonaming
 from lab.providers.values import UNKNOWN, Properties
+from lab.providers.vocabulary import Autonaming
 
 AUTONAMED: Final = "pulumi.com/autonamed"
 MANAGER_ANNOTATION: Final = "pulumi.com/patchFieldManager"

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final, TypeVar
 
-from lab.providers.handler import Created, PartialFailureError, PluginError, ReadBack, Request
 from lab.providers.kubernetes import difference, messages, state, waiting
 from lab.providers.kubernetes.api import APPLY, GLANCE_S, PATIENCE_S, ApiError, ApiServer, UnreachableError
 from lab.providers.kubernetes.configuration import Settings
@@ -15,6 +14,7 @@ from lab.providers.kubernetes.readiness import State
 from lab.providers.kubernetes.state import INITIAL_VERSION_STATE_KEY
 from lab.providers.plugin import Engine
 from lab.providers.values import Properties, has_unknown, plain
+from lab.providers.vocabulary import Created, PartialFailureError, PluginError, ReadBack, Request
 
 T = TypeVar("T")
 

@@ -13,16 +13,6 @@ from typing import Any, Final
 
 import yaml
 
-from lab.providers.handler import (
-    Change,
-    Checked,
-    Created,
-    Difference,
-    Failure,
-    PluginError,
-    ReadBack,
-    Request,
-)
 from lab.providers.kubernetes import difference, state, waiting
 from lab.providers.kubernetes.api import GLANCE_S, ApiServer, UnreachableError
 from lab.providers.kubernetes.configuration import Settings, check_settings, compare_settings, parse_settings
@@ -33,6 +23,16 @@ from lab.providers.kubernetes.operations import Operation
 from lab.providers.kubernetes.readiness import waited_for
 from lab.providers.plugin import Engine
 from lab.providers.values import UNKNOWN, Properties, has_unknown, plain, without_nulls
+from lab.providers.vocabulary import (
+    Change,
+    Checked,
+    Created,
+    Difference,
+    Failure,
+    PluginError,
+    ReadBack,
+    Request,
+)
 
 REPLACE_UNREADY: Final = "pulumi.com/replaceUnready"
 YAML_DECODE: Final = "kubernetes:yaml:decode"

@@ -40,10 +40,6 @@ def readiness(live: Object, related: Sequence[Object] = ()) -> Readiness:
     return rule(live, related) if rule else READY
 
 
-def is_awaited(api_version: str, kind: str) -> bool:
-    return (api_version.rpartition("/")[0], kind) in RULES
-
-
 def _deployment(live: Object, related: Sequence[Object]) -> Readiness:
     del related
     spec, status = _part(live, "spec"), _part(live, "status")

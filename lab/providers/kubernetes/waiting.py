@@ -8,7 +8,6 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from lab.providers.handler import CancelledError, PluginError
 from lab.providers.kubernetes import messages
 from lab.providers.kubernetes.api import ApiError, ApiServer, UnreachableError
 from lab.providers.kubernetes.kinds import ObjectKind, Served, object_id
@@ -25,6 +24,7 @@ from lab.providers.kubernetes.readiness import (
 from lab.providers.kubernetes.troubles import has_log, troubles
 from lab.providers.plugin import Engine
 from lab.providers.values import Properties
+from lab.providers.vocabulary import CancelledError, PluginError
 
 SKIP_AWAIT: Final = "pulumi.com/skipAwait"
 TIMEOUT: Final = "pulumi.com/timeoutSeconds"
