@@ -15,7 +15,7 @@ import trustme
 import yaml
 from cryptography import x509
 from cryptography.exceptions import InvalidSignature
-from cryptography.hazmat.primitives.serialization import load_pem_private_key
+from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat, load_pem_private_key
 from cryptography.x509.oid import NameOID
 
 from lab.files import write
@@ -62,9 +62,9 @@ def pair(instance: Instance, name: str) -> Pair:
     return Pair(_folder(instance) / f"{name}.crt", _folder(instance) / f"{name}.key")
 
 
-def service_account_key(instance: Instance) -> Path:
-    """The private key that signs service-account tokens; the API server reads its public half from it."""
-    return _folder(instance) / "service-account.key"
+def service_account_keys(instance: Instance) -> Pair:
+    """The key that signs service-account tokens; `certificate` is its public half."""
+    return Pair(_folder(instance) / "service-account.pub", _folder(instance) / "service-account.key")
 
 
 def kubeconfig(instance: Instance, client: str) -> Path:
@@ -129,8 +129,12 @@ def ensure(instance: Instance, *, real_node: str | None, now: datetime | None = 
             )
             _write_pair(files, issued.private_key_pem, issued.cert_chain_pems[0])
             written.append(subject.name)
-    if not service_account_key(instance).exists():
-        write(service_account_key(instance), trustme.CA().private_key_pem.bytes(), mode=0o600)
+    files = service_account_keys(instance)
+    if not (files.key.exists() and files.certificate.exists()):
+        key = trustme.CA().private_key_pem
+        public = load_pem_private_key(key.bytes(), password=None).public_key()
+        write(files.key, key.bytes(), mode=0o600)
+        write(files.certificate, public.public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo), mode=0o644)
         written.append("service-account")
     clients = (*CONTROL_PLANE_CLIENTS, *([NODE_CLIENT] if real_node else []))
     for client in clients:

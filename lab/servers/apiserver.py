@@ -18,7 +18,7 @@ def server(instance: Instance, tools: Tools) -> Server:
     serving = certificates.pair(instance, "apiserver")
     to_etcd = certificates.pair(instance, "etcd")
     to_kubelet = certificates.pair(instance, "apiserver-kubelet-client")
-    accounts = certificates.service_account_key(instance)
+    accounts = certificates.service_account_keys(instance)
     authority = certificates.authority(instance)
     networks = instance.networks
     return Server(
@@ -44,8 +44,8 @@ def server(instance: Instance, tools: Tools) -> Server:
             f"--kubelet-client-key={to_kubelet.key}",
             "--kubelet-preferred-address-types=InternalIP",
             "--service-account-issuer=https://kubernetes.default.svc.cluster.local",
-            f"--service-account-key-file={accounts}",
-            f"--service-account-signing-key-file={accounts}",
+            f"--service-account-key-file={accounts.certificate}",
+            f"--service-account-signing-key-file={accounts.key}",
             f"--service-cluster-ip-range={networks.service_cidr}",
             # Lists by watch need progress notices; without them (Debian's etcd 3.4.23) clients retry for ever.
             "--feature-gates=WatchList=false",

@@ -28,7 +28,7 @@ def server(instance: Instance, tools: Tools) -> Server:
             "--authentication-skip-lookup",  # callers have certificates; there is no front proxy to look up
             f"--client-ca-file={authority}",
             f"--root-ca-file={authority}",
-            f"--service-account-private-key-file={certificates.service_account_key(instance)}",
+            f"--service-account-private-key-file={certificates.service_account_keys(instance).key}",
             "--use-service-account-credentials=true",
             "--allocate-node-cidrs=false",  # the real node's bridge and kwok have ranges of their own
             "--leader-elect=false",
