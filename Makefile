@@ -32,8 +32,8 @@ status: .venv/synced ## what runs, since when, on which port
 env: .venv/synced ## variables that a bare `pulumi` needs: eval "$(make -s env)"
 	@$(LAB) env
 
-tools: .venv/synced ## bring the toolchain, nothing else
-	@$(LAB) tools
+tools: .venv/synced ## bring the tools that STACK needs, nothing else
+	@nice -n 10 $(LAB) tools --stack $(STACK)
 
 check: .venv/synced ## lint, types, import contracts, generated files, fast tests
 	@$(MAKE) --no-print-directory -j2 static fast # one core reads the code while the others run it
@@ -47,7 +47,8 @@ static: .venv/synced
 fast: .venv/synced
 	$(call TIMED,fast tests) $(PY) -m pytest -q -n 3 --dist worksteal -m "not lab and not browser and not slow"
 
-test: check ## every test, the end-to-end ones included
+test: .venv/synced ## every test, the end-to-end ones included
+	@$(MAKE) --no-print-directory -j2 tools check # tools that are missing are built beside the tests that need none
 	$(call TIMED,slow tests) $(PY) -m pytest -q -n 2 -m "slow and not lab and not browser"
 	$(call TIMED,laws) env GPU_COMMONS_TEST_EXAMPLES=400 $(PY) -m pytest -q -n 2 -m "not slow" tests/compat/test_laws.py tests/settings/test_settings.py
 	@$(LAB) test

@@ -71,10 +71,8 @@ def main(context: click.Context, name: str) -> None:
 @_plain_errors
 def up(name: str, stack: str, without_stack: bool, simulated: bool, detail: operations.Detail) -> None:  # noqa: FBT001 - click's flags
     """Tools, servers, the fleet's machines, the engine's plugins, then `pulumi up`."""
-    tools = Toolchain()
-    tools.ensure(report)
+    instance, tools = open_instance(name), Toolchain()
     sdks.ensure(_stack_file(stack), report)
-    instance = open_instance(name)
     nodes = steps.Nodes.SIMULATED if simulated else steps.Nodes.ONE_REAL
     steps.start(instance, tools, _stack_file(stack), nodes, report)
     engine.prepare(instance, tools, report)
@@ -158,10 +156,11 @@ def env(name: str) -> None:
 
 
 @main.command()
+@click.option("--stack", default=STACK, show_default=True, help="Stack to bring the tools for.")
 @_plain_errors
-def tools() -> None:
-    """Bring the toolchain, nothing else."""
-    Toolchain().ensure(report)
+def tools(stack: str) -> None:
+    """Bring the tools that the stack needs, nothing else."""
+    Toolchain().ensure(report, for_clusters=steps.needs_cluster(steps.read_stack(_stack_file(stack))))
 
 
 @main.command()

@@ -72,14 +72,22 @@ class Wanted:
         return digest.hexdigest()
 
 
-def ensure(instance: Instance, tools: Tools, report: Report, reachable: Reachable | None = None) -> list[Substitute]:
+def ensure(
+    instance: Instance,
+    tools: Tools,
+    report: Report,
+    reachable: Reachable | None = None,
+    *,
+    for_clusters: bool = True,
+) -> list[Substitute]:
     """Build and push every lab image that this machine needs; what is there already costs one question each.
 
+    The stand-ins are for a cluster's nodes.
     Registry and builder must run. `reachable` answers whether a URL can be reached (default: ask, and remember the
     answer in the instance). Raises LabError.
     """
     ask = reachable or (lambda url: _remembered(instance, url))
-    ready_made = stand_ins.images(tools)
+    ready_made = stand_ins.images(tools) if for_clusters else []
     references = set(wanted_references(images_folder())) - {image.stands_for for image in ready_made}
     found = [
         *(_stand_in(instance, tools, image, report, ask) for image in ready_made),

@@ -50,8 +50,8 @@ def check(instance: Instance, hubs: Iterable[str] = (), *, within_s: float = WIT
     answering: list[str] = []
     simulated: list[str] = []
     _check_servers(instance)  # first: a hub without kube-proxy would be waited for in vain
-    with Cluster(instance) as cluster:
-        for hub in hubs:
+    for hub in hubs:
+        with Cluster(instance) as cluster:
             if _is_simulated(cluster, hub):
                 simulated.append(hub)
             else:

@@ -35,10 +35,11 @@ class Context:
     def stack(self) -> Stack:
         """The stack as it will be deployed here; its mistakes are the user's to mend before anything is started."""
         overlay = site.path(self.instance)
-        try:
-            return load_stack(self.stack_file, site=overlay if overlay.exists() else None)
-        except SettingsError as error:
-            raise LabError(str(error)) from error
+        return read_stack(self.stack_file, overlay if overlay.exists() else None)
+
+    def has_cluster(self) -> bool:
+        """Whether this lab has a cluster or its stack needs one."""
+        return self.instance.kubeconfig.exists() or needs_cluster(self.stack())
 
     def real_node(self) -> node.RealNode | None:
         """The first node of the pool that carries the hub, or of the first pool; None where all are simulated."""
@@ -47,6 +48,19 @@ class Context:
             return None
         pool = stack.fleet.pool(stack.site.core_pool) if stack.site.core_pool else stack.fleet.pools[0]
         return node.RealNode(pool.node_names[0], pool.gpus_per_node)
+
+
+def read_stack(stack_file: Path, overlay: Path | None = None) -> Stack:
+    """The stack. Raises LabError with all that is wrong with its file."""
+    try:
+        return load_stack(stack_file, site=overlay)
+    except SettingsError as error:
+        raise LabError(str(error)) from error
+
+
+def needs_cluster(stack: Stack) -> bool:
+    """Whether there is more in a stack than images."""
+    return bool(stack.fleet.pools or stack.hubs or stack.jobs)
 
 
 def _registry(context: Context) -> None:
@@ -58,7 +72,7 @@ def _builder(context: Context) -> None:
 
 
 def _bases(context: Context) -> None:
-    substitutes = bases.ensure(context.instance, context.tools, context.report)
+    substitutes = bases.ensure(context.instance, context.tools, context.report, for_clusters=context.has_cluster())
     site.write(context.instance, substitutes)
     if substitutes:
         context.report(f"{len(substitutes)} images and package sources cannot be reached; substitutes stand in")
@@ -92,16 +106,22 @@ STEPS: dict[str, tuple[str, Callable[[Context], None]]] = {
     "fleet": ("the fleet's machines", _fleet),
 }
 NAMES = tuple(STEPS)
+OF_CLUSTERS = ("control-plane", "real-node", "fleet")
 
 
 def start(instance: Instance, tools: Toolchain, stack_file: Path, nodes: Nodes, report: Report) -> None:
-    """Run every step. Raises LabError that ends with the command that repeats the failed step."""
+    """Bring the tools and run every step; those of a cluster only where the stack has something for one.
+
+    Raises LabError that ends with the command that repeats the failed step.
+    """
     context = Context(instance, tools, stack_file, nodes, report)
-    context.stack()  # a mistake in the stack file shows before the first server starts
+    has_cluster = context.has_cluster()  # a mistake in the stack file shows before anything is brought or started
+    tools.ensure(report, for_clusters=has_cluster)
     if not processes.records(instance):
         check_ports(instance, instance.ports)
     for name in STEPS:
-        _run(context, name)
+        if has_cluster or name not in OF_CLUSTERS:
+            _run(context, name)
 
 
 def one(instance: Instance, tools: Toolchain, stack_file: Path, name: str, report: Report) -> None:

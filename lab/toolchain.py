@@ -61,6 +61,7 @@ class Pin:
     version_args: tuple[str, ...] = ()
     module_files: Mapping[str, str] = field(default_factory=dict)
     download: Download | None = None
+    for_clusters: bool = field(default=False, repr=False)  # it does not decide what the program is
 
     @property
     def source(self) -> Path:
@@ -86,13 +87,15 @@ class Pins:
 
     tools: dict[str, Pin]
     debian: dict[str, str]
+    debian_clusters: dict[str, str]
     debian_tests: dict[str, str]  # only the tests need them
 
 
 def load_pins(path: Path = TOOLS_FOLDER / "pins.toml") -> Pins:
     data = tomllib.loads(path.read_text())
-    go, debian, debian_tests = data.pop("go"), data.pop("debian"), data.pop("debian-tests")
-    return Pins({name: _pin(name, row, go) for name, row in data.items()}, debian, debian_tests)
+    go = data.pop("go")
+    debian = [data.pop(table) for table in ("debian", "debian-clusters", "debian-tests")]
+    return Pins({name: _pin(name, row, go) for name, row in data.items()}, *debian)
 
 
 def _pin(name: str, row: Mapping[str, Any], go: str) -> Pin:
@@ -106,6 +109,7 @@ def _pin(name: str, row: Mapping[str, Any], go: str) -> Pin:
         version_args=tuple(row.get("version_args", ())),
         module_files=row.get("module_files", {}),
         download=Download(**row["download"]) if "download" in row else None,
+        for_clusters=row.get("for_clusters", False),
     )
 
 
@@ -115,7 +119,8 @@ class Toolchain:
     def __init__(self, root: Path | None = None) -> None:
         self.root = root or cache_home() / "tools"
         pins = load_pins()
-        self.pins, self.debian, self.debian_tests = pins.tools, pins.debian, pins.debian_tests
+        self.pins, self.debian_tests = pins.tools, pins.debian_tests
+        self.debian, self.debian_clusters = pins.debian, pins.debian_clusters
         self._go_lock = threading.Lock()
 
     def path(self, name: str) -> Path:
@@ -125,7 +130,7 @@ class Toolchain:
                 installed = self.root / pin.key / "bin" / name
                 if installed.exists():
                     return installed
-        if name in self.debian and (found := _which(name)):
+        if name in {**self.debian, **self.debian_clusters} and (found := _which(name)):
             return found
         raise LabError(f"{name} is not installed; run: make tools")
 
@@ -144,13 +149,13 @@ class Toolchain:
     def missing(self) -> list[Pin]:
         return [pin for pin in self.pins.values() if not (self.root / pin.key / "origin").exists()]
 
-    def ensure(self, report: Report) -> None:
-        """Bring every tool, two at a time; says what it does and how long it took.
+    def ensure(self, report: Report, *, for_clusters: bool = True) -> None:
+        """Bring every tool, two at a time; says what it does and how long it took. A lab of images needs fewer.
 
         Raises LabError that names the first tool that cannot be had, with the end of its build log.
         """
-        self.ensure_packages(report, self.debian)
-        missing = self.missing()
+        self.ensure_packages(report, {**self.debian, **(self.debian_clusters if for_clusters else {})})
+        missing = [pin for pin in self.missing() if for_clusters or not pin.for_clusters]
         if not missing:
             return
         report(f"{len(missing)} tools to bring: {', '.join(pin.name for pin in missing)}")

@@ -43,6 +43,7 @@ def test_the_cupy_stack_builds_each_image_of_the_spec_and_says_what_is_in_it() -
     try:
         said = processes.run([*lab, "up", "--stack", "cupy"], cwd=project, timeout_s=800)
         assert "cupy is up." in said
+        assert "checked: 2 servers run" in said, "images need a registry and a builder, and no cluster"
         pushed = dict(re.findall(r"gpu-commons/(cupy-notebook[a-z-]*)@(sha256:[0-9a-f]{64})", said))
         assert set(pushed) == {"cupy-notebook", *(f"cupy-notebook-{target}" for target in TARGETS)}
         for name, digest in pushed.items():

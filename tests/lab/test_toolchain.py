@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from lab import go_builds, toolchain
+from lab import go_builds, steps, toolchain
 from lab.instance import LabError
 from lab.toolchain import Download, Pin, Toolchain, UnreachableError, fetch
 
@@ -121,7 +121,7 @@ def one_tool(tmp_path: Path) -> Toolchain:
     """A toolchain of one made-up tool, with nothing from Debian."""
     tools = Toolchain(tmp_path / "cache")
     tools.pins = {"tool": Pin("tool", "1.2.3", ("tool",), ("example.org/tool",), "1.26.6", version_args=("version",))}
-    tools.debian = {}
+    tools.debian, tools.debian_clusters = {}, {}
     return tools
 
 
@@ -155,6 +155,30 @@ def test_a_program_on_path_at_another_version_is_passed_over(
     one_tool.pins = {"tool": replace(one_tool.pins["tool"], download=download)}
     one_tool.ensure(lambda _: None)
     assert one_tool.path("tool").read_bytes() == PROGRAM
+
+
+def test_a_stack_of_images_brings_no_tool_of_a_cluster(
+    one_tool: Toolchain, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    put_on_path(monkeypatch, tmp_path / "bin", "tool v1.2.3 built today")
+    one_tool.pins["server"] = replace(one_tool.pins["tool"], name="server", for_clusters=True)
+    one_tool.debian_clusters = {"no-such-program": "some-package"}
+    said: list[str] = []
+    one_tool.ensure(said.append, for_clusters=False)
+    assert said == ["1 tools to bring: tool", said[-1]]
+    assert [pin.name for pin in one_tool.missing()] == ["server"]
+
+
+@pytest.mark.parametrize(("stack", "needed"), [("dsmlp-fall", True), ("dsmlp-next", True), ("cupy", False)])
+def test_a_stack_needs_a_cluster_unless_it_has_images_alone(stack: str, *, needed: bool) -> None:
+    file = Path(__file__).parents[2] / "stacks" / f"Pulumi.{stack}.yaml"
+    assert steps.needs_cluster(steps.read_stack(file)) is needed
+
+
+def test_whom_a_tool_is_for_does_not_make_it_another_tool() -> None:
+    pin = Toolchain().pins["kwok"]
+    assert pin.for_clusters
+    assert replace(pin, for_clusters=False).key == pin.key
 
 
 def test_a_second_run_does_nothing(one_tool: Toolchain, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
