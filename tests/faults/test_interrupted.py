@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
+import random
+import subprocess
+import time
+from collections.abc import Callable
 
 import psutil
 import pytest
 from convergence import is_complete, keeps, made
-from second_lab import Lab, Settings, read_until
+from second_lab import STACK, Lab, Settings, read_until
 
 pytestmark = pytest.mark.lab
+KILLS = int(os.environ.get("GPU_COMMONS_TEST_KILLS", "3"))
 
 
 def test_after_kill_9_of_pulumi_cancel_and_up_finish_the_update(empty: Lab) -> None:
@@ -29,6 +35,30 @@ def test_after_kill_9_of_pulumi_cancel_and_up_finish_the_update(empty: Lab) -> N
     empty.pulumi("refresh", "--clear-pending-creates", "--yes", "--skip-preview").succeeded()
     assert empty.pending() == []
     empty.up().succeeded()
+    keeps(before, made(empty))
+    is_complete(empty)
+
+
+@pytest.mark.parametrize("turn", range(KILLS))
+def test_a_kill_at_any_moment_leaves_an_update_that_up_finishes(
+    empty: Lab, turn: int, record_property: Callable[[str, object], None]
+) -> None:
+    """Moments are random; with GPU_COMMONS_TEST_KILLS=20 `bench/kills.py` tries more of them."""
+    del turn
+    after_s = random.uniform(2, 20)
+    update = empty.start_pulumi("up", "--yes", "--skip-preview")
+    with contextlib.suppress(subprocess.TimeoutExpired):
+        update.wait(after_s)
+    update.kill()
+    update.communicate(timeout=30)
+    left = len(empty.resources())
+    before = made(empty)
+    began = time.monotonic()
+    text = empty.python_m_lab("up", "--simulated", "--stack", STACK).succeeded()
+    record_property("killed after s", round(after_s, 1))
+    record_property("resources by then", left)
+    record_property("make up then s", round(time.monotonic() - began))
+    assert "Traceback" not in text
     keeps(before, made(empty))
     is_complete(empty)
 

@@ -1,0 +1,44 @@
+"""Kills `pulumi up` at random moments and prints what `make up` then found, and how long it took to finish the update.
+
+    python bench/kills.py            20 kills, in the second lab that tests/faults starts
+
+The tests make 3 of them.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from xml.etree import ElementTree as ET
+
+import click
+from rich.console import Console
+from rich.table import Table
+
+PROJECT = Path(__file__).resolve().parent.parent
+TESTS = "tests/faults/test_interrupted.py"
+
+
+@click.command()
+@click.option("--kills", default=20, show_default=True)
+def main(kills: int) -> None:
+    """Print the table; the exit code is that of the tests."""
+    with tempfile.TemporaryDirectory() as folder:
+        report = Path(folder) / "report.xml"
+        command = [sys.executable, "-m", "lab", "test", TESTS, "-k", "at_any_moment", f"--junit-xml={report}"]
+        variables = {**os.environ, "GPU_COMMONS_TEST_KILLS": str(kills)}
+        done = subprocess.run(command, cwd=PROJECT, env=variables, check=False)
+        cases = ET.parse(report).getroot().findall(".//testcase")  # noqa: S314 - pytest wrote it
+    rows = [{each.get("name"): each.get("value") for each in case.iter("property")} for case in cases]
+    table = Table(*dict.fromkeys(str(name) for row in rows for name in row), "converged")
+    for case, row in zip(cases, rows, strict=True):
+        table.add_row(*map(str, row.values()), "no" if case.find("failure") is not None else "yes")
+    Console().print(table)
+    sys.exit(done.returncode)
+
+
+if __name__ == "__main__":
+    main()
