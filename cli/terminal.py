@@ -11,7 +11,6 @@ from typing import Any, Final
 
 import click
 
-from cli.entry import USAGE
 from cli.words import Paint, plain
 
 _TONES: Final[dict[str, dict[str, Any]]] = {
@@ -27,7 +26,7 @@ _TONES: Final[dict[str, dict[str, Any]]] = {
 class InputError(click.ClickException):
     """Something that was given cannot be read. The text is the whole message for people."""
 
-    exit_code = USAGE
+    exit_code = click.UsageError.exit_code
 
 
 as_json: Final[Callable[[Any], Any]] = click.option(

@@ -19,7 +19,9 @@ from lab import engine
 
 ROOT = Path(__file__).parent.parent
 # From the ground up: what stands on a floor imports from those below it (the import contracts hold it to that).
-FLOORS = ("messages", "compat", "fleet", "images", "settings", "kube", "components", "policies", "cli", "lab")
+FLOORS = ("messages", "compat", "fleet", "images", "kube", "settings", "components", "policies", "cli", "lab")
+# The program stands on the components, and the pack knows nothing of it.
+PROGRAM = ("wiring.py", "__main__.py")
 COMPONENTS = ["GpuImage", "GpuJob", "GpuNodePool", "NotebookHub", "NvidiaRuntime", "PrePuller", "StackRecord"]
 ENGINE = ("pulumi", "pulumi_kubernetes", "pulumi_docker_build", "pulumi_policy", "grpc")
 # Registries and sites that everybody can reach; a lock file that names another one works on one machine only.
@@ -71,6 +73,35 @@ def test_every_module_can_be_imported() -> None:
     packages = sorted({path.parent for top in FLOORS for path in sources(top)})
     folders = [path.relative_to(ROOT).as_posix() for path in packages if (path / "__init__.py").exists()]
     loaded_by([name for name in modules(*folders) if name not in run_in_the_cluster])
+
+
+def test_the_picture_the_import_contract_and_the_folders_show_the_same_floors() -> None:
+    drawn = re.search(r"^  (messages -->.*)$", (ROOT / "docs" / "architecture.md").read_text(), re.MULTILINE)
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]
+    contract = next(each for each in project["importlinter"]["contracts"] if each["type"] == "layers")
+    folders = {path.parent.name for name in ("__init__", "__main__") for path in ROOT.glob(f"*/{name}.py")}
+    assert drawn is not None
+    assert tuple(drawn[1].split(" --> ")) == FLOORS
+    assert tuple(reversed(contract["layers"])) == FLOORS
+    assert sorted(project["importlinter"]["root_packages"]) == sorted(FLOORS)
+    assert folders == set(FLOORS)
+
+
+def imported(path: Path) -> set[str]:
+    """What a file of the project names in its imports, at the top and inside functions."""
+    nodes = [*ast.walk(ast.parse(path.read_text()))]
+    names = {alias.name for node in nodes if isinstance(node, ast.Import) for alias in node.names}
+    names |= {node.module for node in nodes if isinstance(node, ast.ImportFrom) and node.module}
+    return {name.partition(".")[0] for name in names}
+
+
+@pytest.mark.parametrize("place", [*FLOORS, *PROGRAM])
+def test_the_program_stands_between_the_components_and_the_pack(place: str) -> None:
+    # Import contracts look at packages, and these two are files.
+    if place in PROGRAM:
+        assert imported(ROOT / place) & {*FLOORS} <= {*FLOORS[: FLOORS.index("policies")]}
+    elif place not in {"cli", "lab"}:
+        assert not [path for path in sources(place) if "wiring" in imported(path)]
 
 
 def sources(folder: str) -> Iterator[Path]:

@@ -14,7 +14,7 @@ from typing import Any, Final
 
 import click
 
-from cli.image.build_report import build_data, build_text
+from cli.image.build_report import Built, build_data, build_text
 from cli.image.ours import family_of, folder_of
 from cli.stacks import stack_file
 from cli.terminal import InputError, StatusLine, as_json, json_text, painter
@@ -29,7 +29,7 @@ from images.inspection.store import Store, store_folder
 from images.references import ImageReference
 from images.spec.load import load_family
 from images.spec.model import ImageSpec
-from images.spec.plan import Plan, Substitute, plan_image
+from images.spec.plan import Substitute, plan_image
 from messages.problems import show
 from settings.reading import OVERLAY, Stack, load_stack
 
@@ -52,16 +52,6 @@ class Asked:
     cache_to: Sequence[str] = ()
     no_verify: bool = False
     target: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Built:
-    """What became of it. `found` is None where nothing was exported."""
-
-    plan: Plan
-    destination: Destination
-    is_checked: bool
-    found: Inspected | None
 
 
 class FailedError(click.ClickException):

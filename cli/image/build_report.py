@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from cli.inspect.report import judged_data, judged_lines
@@ -13,12 +14,24 @@ from images.size.estimate import amount
 from images.size.measured import size_of
 
 if TYPE_CHECKING:
-    from cli.image.build import Built
+    from images.build.building import Destination
     from images.inspection.facts import ImageContents
+    from images.inspection.reading import Inspected
     from images.size.estimate import Layer, Size
+    from images.spec.plan import Plan
 
 _LAYERS_SHOWN: Final = 5
 _LONGEST: Final = 70
+
+
+@dataclass(frozen=True, slots=True)
+class Built:
+    """What became of it. `found` is None where nothing was exported."""
+
+    plan: Plan
+    destination: Destination
+    is_checked: bool
+    found: Inspected | None
 
 
 def build_data(built: Built) -> dict[str, Any]:
