@@ -13,7 +13,8 @@ from pulumi_kubernetes.rbac.v1 import ClusterRole, ClusterRoleBinding, Role, Rol
 
 from kube import hub as objects
 from kube import hub_access, hub_availability, hub_options, hub_pods
-from kube.hub_model import Hub, parse_hub
+from kube.hub_arguments import parse_hub
+from kube.hub_model import Hub
 from messages.problems import SettingsError
 
 

@@ -28,6 +28,21 @@ def of_hub(loc: Loc, hub: Raw) -> Iterator[Fault]:
         yield from of_workload(where, profile)
 
 
+def of_login(loc: Loc, holder: Raw) -> Iterator[Fault]:
+    """Who may log in, by `authenticator` of a site or a hub: somebody, and everybody or those who are listed."""
+    given = mapping(holder, "authenticator")
+    kind, listed = given.get("kind"), given.get("allowed_users")
+    everybody = given.get("allow_all", kind != "oauth")
+    if kind not in ("dummy", "lti13", "oauth"):
+        return
+    if everybody is True and listed:
+        fix = "write allow_all: false, or leave allowed_users out"
+        yield Fault((*loc, "authenticator", "allowed_users"), "is no limit: allow_all lets everybody in", fix)
+    if everybody is False and not (listed or given.get("admins")):
+        fix = "list allowed_users, or set allow_all: true"
+        yield Fault((*loc, "authenticator"), "lets nobody log in", fix)
+
+
 def of_workload(loc: Loc, workload: Raw) -> Iterator[Fault]:
     """The pools of a profile or a job, and what it is guaranteed."""
     named = workload.get("pools") or ()

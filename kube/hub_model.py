@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Annotated, Any, Final, Literal
 
 from pydantic import AfterValidator, BaseModel, Field, field_validator
@@ -11,7 +11,7 @@ from pydantic import AfterValidator, BaseModel, Field, field_validator
 from fleet import labels
 from images.spec.described import Contents
 from kube.addresses import BaseUrl, Url
-from kube.agreements import DEFAULT_IDLE_S, of_hub
+from kube.agreements import DEFAULT_IDLE_S
 from kube.amounts import (
     Cores,
     Count,
@@ -24,13 +24,11 @@ from kube.amounts import (
     SecondsOrNever,
     Share,
 )
-from kube.arguments import ImageReference, plain, read
+from kube.arguments import ImageReference
 from kube.hub_authenticator import Authenticator, Login, login
 from kube.names import Line, Name, ObjectName, Prose
-from kube.raw import Raw, items, mapping
 from kube.workload import Workload
 from messages.faults import FORM, Misfit
-from messages.problems import Fault, Loc
 
 DEFAULT_START_TIMEOUT_S: Final = 600
 DEFAULT_CPU_GUARANTEE: Final = 0.1  # notebooks are idle most of the time
@@ -266,67 +264,3 @@ class Hub(HubKeys):
 
 def _selector(pool: str | None, given: Mapping[str, str]) -> dict[str, str]:
     return {**({labels.POOL: pool} if pool else {}), **given}
-
-
-def parse_hub(name: str, args: Mapping[str, Any]) -> Hub:
-    """Arguments of NotebookHub as a Hub.
-
-    Raises SettingsError with every problem of the plain arguments. Images may be outputs and are passed through.
-    """
-    raw = {"namespace": name, **plain(args)}
-    if isinstance(given := raw.get("authenticator"), Mapping) and given.get("allowed_users"):
-        # A list of users is the list of all users.
-        raw["authenticator"] = {"allow_all": False, **given}
-    return read(Hub, f"NotebookHub {name}", name, raw, (*of_hub((), raw), *_disagreements(raw)))
-
-
-def _disagreements(hub: Raw) -> Iterator[Fault]:
-    yield from _who_may_log_in(mapping(hub, "authenticator"))
-    yield from _one_image_for_each_name(hub)
-    profiles = [profile.get("name") for _, profile in items(hub, "profiles")]
-    for loc, course in items(hub, "courses"):
-        yield from _course(loc, course, profiles)
-    yield from _tolerations(hub, "core_tolerations", ())
-    for loc, profile in items(hub, "profiles"):
-        yield from _tolerations(profile, "tolerations", loc)
-
-
-def _who_may_log_in(given: Raw) -> Iterator[Fault]:
-    loc: Loc = ("authenticator",)
-    allow_all = given.get("allow_all", given.get("kind") != "oauth")
-    if given.get("kind") not in ("dummy", "lti13", "oauth"):
-        return
-    if allow_all is True and given.get("allowed_users"):
-        fix = "write allow_all: false, or leave allowed_users out"
-        yield Fault((*loc, "allowed_users"), "is no limit: allow_all lets everybody in", fix)
-    if allow_all is False and not (given.get("allowed_users") or given.get("admins")):
-        yield Fault(loc, "lets nobody log in", "list allowed_users, or set allow_all: true")
-
-
-def _one_image_for_each_name(hub: Raw) -> Iterator[Fault]:
-    images: dict[object, object] = {}
-    for loc, profile in items(hub, "profiles"):
-        name, found = profile.get("image_name"), profile.get("image")
-        # Outputs cannot be compared before they are known; two outputs of one name are taken for the same image.
-        if isinstance(name, str) and isinstance(found, str) and images.setdefault(name, found) != found:
-            yield Fault((*loc, "image_name"), "names two different images", "give each image its own name", name)
-
-
-def _course(loc: Loc, course: Raw, profiles: list[object]) -> Iterator[Fault]:
-    chosen, first, last = course.get("profiles"), course.get("first_day"), course.get("last_day")
-    for index, name in enumerate(chosen if isinstance(chosen, tuple) else ()):
-        if name not in profiles:
-            fix = f"choose from {', '.join(map(str, profiles))}"
-            yield Fault((*loc, "profiles", index), "is not a profile of this hub", fix, name)
-    if isinstance(first, str) and isinstance(last, str) and last < first:
-        yield Fault((*loc, "last_day"), "is before first_day", "write a day that is not before it", last)
-
-
-def _tolerations(raw: Raw, key: str, at: Loc) -> Iterator[Fault]:
-    for loc, toleration in items(raw, key, at=at):
-        is_equal = toleration.get("operator", "Equal") == "Equal"
-        for needed in ("key", "value") if is_equal else ():
-            if needed not in toleration:
-                yield Fault((*loc, needed), "is missing", f"add {needed}, or write operator: Exists")
-        if not is_equal and "value" in toleration:
-            yield Fault((*loc, "value"), "is given beside operator Exists", "leave one of the two out")

@@ -6,7 +6,7 @@ import datetime as dt
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import Any
+from typing import Any, Final
 
 from fleet.courses import Course, Usage
 from fleet.landing import Landing, landing, shape
@@ -19,6 +19,7 @@ from images.size.estimate import GB, Size
 from images.spec.cases import Use
 from policies.finding import Finding
 from policies.strictness import Strictness
+from settings.models import ImageLimits
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,14 +78,17 @@ class SizeWaiver:
     until: dt.date
 
 
+_LIMITS: Final = ImageLimits()  # what a stack file has that says nothing of them
+
+
 @dataclass(frozen=True, slots=True)
 class Limits:
     """How big an image may be: compressed bytes, and unpacked bytes as a share of a node's disk."""
 
-    warn_compressed: int = 4 * GB
-    refuse_compressed: int = 6 * GB
-    unpacked_disk_share: float = 0.25
-    refuse_unsupported_base: bool = False
+    warn_compressed: int = round(_LIMITS.warn_compressed_gb * GB)
+    refuse_compressed: int = round(_LIMITS.refuse_compressed_gb * GB)
+    unpacked_disk_share: float = _LIMITS.unpacked_disk_share
+    refuse_unsupported_base: bool = _LIMITS.refuse_unsupported_base
     waivers: Mapping[str, SizeWaiver] = field(default_factory=dict)  # by the image's name
 
 

@@ -6,12 +6,13 @@ one pool must not hide a missing image in a profile, and what is malformed is re
 
 from collections.abc import Callable, Iterator, Mapping
 
-from kube.agreements import doubles, of_hub, of_workload
+from kube.agreements import doubles, of_hub, of_login, of_workload
 from kube.raw import Raw, image_name, is_count, items, mapping
 from messages.converted import read_day
 from messages.problems import Fault, Loc, has_password, listing, nearest
 from settings import derived
 from settings.fleet_checks import PoolOutline, check_fleet, outlines
+from settings.models import ImageLimits, Job
 
 
 def check(raw: Raw) -> Iterator[Fault]:
@@ -44,15 +45,15 @@ def _site(raw: Raw) -> Iterator[Fault]:
         fix = f"name the pool that carries the hub and profiles without a pool: {nearest('', names or (), what='pool')}"
         yield Fault(("site", "core_pool"), "is missing", fix)
     yield from _authenticator(site, needed=has_hubs)
-    yield from _who_may_log_in(site)
+    yield from of_login(("site",), site)
     yield from _registry(site)
     yield from _image_limits(site)
     yield from doubles(raw, ("site", "substitutes"), label="reference", key=lambda entry: entry.get("reference"))
 
 
 def _image_limits(site: Raw) -> Iterator[Fault]:
-    limits = mapping(site, "image_limits")
-    warn, refuse = limits.get("warn_compressed_gb", 4), limits.get("refuse_compressed_gb", 6)
+    limits = {**ImageLimits().model_dump(), **mapping(site, "image_limits")}
+    warn, refuse = limits["warn_compressed_gb"], limits["refuse_compressed_gb"]
     if isinstance(warn, int | float) and isinstance(refuse, int | float) and warn > refuse:
         fix = f"make it {refuse:g} or less: nothing could be warned of that is not refused"
         yield Fault(("site", "image_limits", "warn_compressed_gb"), "is above refuse_compressed_gb", fix, warn)
@@ -68,18 +69,6 @@ def _authenticator(site: Raw, *, needed: bool) -> Iterator[Fault]:
     if given.get("kind") == "dummy" and site.get("lab") is not True:
         fix = "choose oauth or lti13: a dummy lets anybody in and is for the lab alone (site.lab: true)"
         yield Fault((*loc, "kind"), "is allowed in the lab only", fix, "dummy")
-    if given.get("kind") in ("oauth", "lti13"):
-        everybody = given.get("allow_all", given["kind"] == "lti13")
-        if everybody is False and not given.get("allowed_users"):
-            yield Fault(loc, "lets nobody log in", "list allowed_users, or set allow_all: true")
-
-
-def _who_may_log_in(site: Raw) -> Iterator[Fault]:
-    given = mapping(site, "authenticator")
-    everybody = given.get("allow_all", given.get("kind") == "lti13")
-    if given.get("kind") in ("lti13", "oauth") and everybody is True and given.get("allowed_users"):
-        fix = "write allow_all: false, or leave allowed_users out"
-        yield Fault(("site", "authenticator", "allowed_users"), "is no limit: allow_all lets everybody in", fix)
 
 
 def _registry(site: Raw) -> Iterator[Fault]:
@@ -153,7 +142,7 @@ def _workload(raw: Raw, loc: Loc, workload: Raw, pools: list[PoolOutline], *, el
 
 def _job_namespace(raw: Raw, loc: Loc, job: Raw) -> Iterator[Fault]:
     """A job's namespace is this stack's to create and to delete, so it must hold nothing that others need."""
-    name = job.get("namespace", "batch")
+    name = job.get("namespace", Job.model_fields["namespace"].default)
     if isinstance(name, str) and name in (_known(raw, "hubs") or ()):
         fix = "choose a namespace that only jobs use, such as batch: it is deleted with the last job in it"
         yield Fault((*loc, "namespace"), f"is the namespace of hub {name}, which holds people's homes", fix, name)

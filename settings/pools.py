@@ -6,6 +6,7 @@ from typing import Literal
 from pydantic import BaseModel, Field
 
 from fleet.labels import Taint as NodeTaint
+from fleet.machines import DISK_MB_PER_S, PULL_MB_PER_S
 from fleet.node_names import expand_all
 from fleet.pools import NodeGpus, Variant, alike
 from kube.addresses import Reference
@@ -66,10 +67,11 @@ class Pool(BaseModel):
     memory_gib: Gib = Field(description="Memory of one node in GiB.")
     root_disk_gib: Gib = Field(description="Disk of one node that holds images and containers, in GiB.")
     pull_mb_per_s: MegabytesPerSecond | None = Field(
-        None, description="MB that one node pulls from the registry in a second; none: a planning figure, 50."
+        None,
+        description=f"MB that one node pulls in a second; none: a planning figure, {PULL_MB_PER_S:g}.",
     )
     disk_mb_per_s: MegabytesPerSecond | None = Field(
-        None, description="MB that a node's disk writes in a second; none: a planning figure, 400."
+        None, description=f"MB that a node's disk writes in a second; none: a planning figure, {DISK_MB_PER_S:g}."
     )
     labels: dict[SiteKey, LabelValue] = Field(default={}, description="Further labels for these nodes.")
     extra_taints: tuple[Taint, ...] = Field((), alias="taints", description="Further taints for these nodes.")

@@ -15,7 +15,7 @@ from images.spec.cases import cases_of
 from images.spec.load import IMAGES, load_family
 from images.spec.mistakes import SpecError
 from kube import hub_availability, hub_pods, pre_puller, runtime
-from kube.hub_model import parse_hub
+from kube.hub_arguments import parse_hub
 from kube.job import job_spec, parse_job
 from messages.problems import Problem, SettingsError
 from policies.finding import Level

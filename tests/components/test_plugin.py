@@ -12,8 +12,10 @@ import pytest
 from pulumi.provider.experimental.analyzer import Analyzer
 from pydantic import BaseModel
 
+from components.gpu_image import GpuImage
 from components.gpu_job import GpuJob
 from components.notebook_hub import NotebookHub
+from fleet.machines import DISK_MB_PER_S, PULL_MB_PER_S
 from kube.hub_model import Hub
 from kube.job import Job
 
@@ -79,6 +81,12 @@ def argument_keys(component: Any) -> Iterator[tuple[str, str, bool, str]]:
 
 # Not in the model: where a job runs is another resource's output; a hub fills the namespace of its own name by default.
 APART = {(GpuJob, ("namespace", "string", True)), (NotebookHub, ("namespace", "string", False))}
+
+
+def test_the_planning_figures_of_pulls_and_disks_are_those_of_the_fleet() -> None:
+    said = {path: text for path, _, _, text in argument_keys(GpuImage)}
+    assert said["lands_on.pull_mb_per_s"].endswith(f"a planning figure, {PULL_MB_PER_S:g}.")
+    assert said["lands_on.disk_mb_per_s"].endswith(f"a planning figure, {DISK_MB_PER_S:g}.")
 
 
 @pytest.mark.parametrize(("component", "model"), [(NotebookHub, Hub), (GpuJob, Job)])

@@ -18,8 +18,9 @@ import yaml
 
 from kube import hub as objects
 from kube import hub_access, hub_availability, hub_pods
+from kube.hub_arguments import parse_hub
 from kube.hub_files.availability import count
-from kube.hub_model import Hub, parse_hub
+from kube.hub_model import Hub
 from kube.hub_options import render_availability, render_options
 from kube.hub_page import render_page
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from kube.hub_model import parse_hub
+from kube.hub_arguments import parse_hub
 from messages.problems import SettingsError
 
 PROFILE: dict[str, Any] = {

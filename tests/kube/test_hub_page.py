@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from kube.hub_model import Cull, parse_hub
+from kube.hub_arguments import parse_hub
+from kube.hub_model import Cull
 from kube.hub_page import duration_words, ends_words, render_page
 from messages.problems import SettingsError
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import json
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -268,484 +269,377 @@ def test_an_oauth_site_refers_to_its_secret_and_never_holds_it(write: Write) -> 
     assert (authenticator.client_secret.secret, authenticator.client_secret.key) == ("datahub-oauth", "client-secret")
 
 
+def test_a_login_for_administrators_only_lets_them_in(write: Write) -> None:
+    authenticator = load_stack(write((LTI, OAUTH.replace("allowed_users", "admins").lstrip("\n")))).site.authenticator
+    assert authenticator is not None
+    assert authenticator.admins == ("ada",)
+
+
 # --- mistakes: one problem each, with path, value, reason and fix
 
-ONE_PROBLEM = {
-    "unknown config key": (
-        [("gpu-commons:jobs:", "gpu-commons:job:")],
-        ("gpu-commons:job", "", "is not a known key", "did you mean jobs?"),
-    ),
-    "unknown key inside": (
-        [("volume_gib: 10", "volume_gb: 10"), ("volume_gib, ", "")],
-        ("hubs[0].volume_gb", "", "is not a known key", "did you mean volume_gib?"),
-    ),
-    "malformed driver": (
-        [('nodes: [n10]\n        driver: "418.88"', 'nodes: [n10]\n        driver: "418.8x"')],
-        ("fleet.pools[2].driver", '"418.8x"', "is not a driver version such as 418.88", 'driver: "418.88"'),
-    ),
-    "driver before CUDA": (
-        [('driver: "418.88"', 'driver: "100.10"')],
-        ("fleet.pools[0].driver", '"100.10"', "is older than every CUDA of the tables", "facts driver_branch"),
-    ),
-    "driver without quotes": (
-        [('driver: "418.88"', "driver: 418.88")],
-        ("fleet.pools[0].driver", "418.88", "is a number", 'quote it: driver: "418.88"'),
-    ),
-    "driver that lost its zero": (
-        [('driver: "418.88"', "driver: 470.10")],
-        ("fleet.pools[0].driver", "470.1", "YAML reads 470.10 as 470.1", "quote it"),
-    ),
-    "toolkit without quotes": (
-        [('container_toolkit: "1.7.0"', "container_toolkit: 1.7")],
-        ("fleet.pools[0].container_toolkit", "1.7", "is a number", 'quote it: container_toolkit: "1.7"'),
-    ),
-    "toolkit that is no version": (
-        [('container_toolkit: "1.7.0"', 'container_toolkit: "latest"')],
-        ("fleet.pools[0].container_toolkit", '"latest"', "is not a container toolkit version", "nvidia-ctk"),
-    ),
-    "GPU that nobody knows": (
-        [("gpu: GeForce GTX 1080 Ti", "gpu: GTX 1085 Ti")],
-        ("fleet.pools[0].gpu", '"GTX 1085 Ti"', "is not a GPU model of the tables", "did you mean GeForce GTX 10"),
-    ),
-    "GPU name of several models": (
-        [("gpu: GeForce GTX 1080 Ti", "gpu: H100")],
-        ("fleet.pools[0].gpu", '"H100"', "is more than one GPU model", "NVIDIA H100 80GB HBM3"),
-    ),
-    "total of the headline": (
-        [("total_gpus: 119", "total_gpus: 120")],
-        ("fleet.total_gpus", "120", "119, not 120: n10 of pool gtx1070ti has 7", "write total_gpus: 119"),
-    ),
-    "forgotten exception changes the total": (
-        [("nodes_except: [n09, n10]", "nodes_except: [n10]")],
-        ("fleet.total_gpus", "119", "which have 127, not 119", "gtx1080ti 11 nodes of 8"),
-    ),
-    "pool with no nodes": (
-        [("nodes: [n10]", "nodes: []")],
-        ("fleet.pools[2].nodes", "", "leaves the pool without a node", "drop the pool"),
-    ),
-    "pool whose nodes are all excepted": (
-        [("nodes: [n10]", "nodes: [n10]\n        nodes_except: [n10]")],
-        ("fleet.pools[2].nodes", "", "leaves the pool without a node", "list at least one"),
-    ),
-    "node of two pools": (
-        [("nodes: [n18, n21, n22, n24]", "nodes: [n18, n21, n22, n12]")],
-        ("fleet.pools[1].nodes", '"n12"', "belongs to pool gtx1080ti and to pool rtx2080ti", "one pool, once"),
-    ),
-    "node twice in one pool": (
-        [("total_gpus: 119", "total_gpus: 127"), ("nodes: [n18, n21, n22, n24]", "nodes: [n18, n21-n22, n22, n24]")],
-        ("fleet.pools[1].nodes", '"n22"', "is listed twice in pool rtx2080ti", "once"),
-    ),
-    "range that runs backwards": (
-        [("nodes: [n01-n12]", "nodes: [n12-n01]")],
-        ("fleet.pools[0].nodes[0]", '"n12-n01"', "runs backwards", "write n01-n12"),
-    ),
-    "exception that is no node": (
-        [("nodes_except: [n09, n10]", "nodes_except: [n09, n10, n13]")],
-        ("fleet.pools[0].nodes_except", '"n13"', "is not among the nodes of its pool", "n01, n02"),
-    ),
-    "two pools of one name": (
-        [("- name: rtx2080ti\n        gpu", "- name: gtx1070ti\n        gpu"), ("pool: rtx2080ti", "pool: gtx1070ti")],
-        ("fleet.pools[2].name", '"gtx1070ti"', "is taken by pools[1]", "a name of its own"),
-    ),
-    "no GPUs on a node": (
-        [("gpus_per_node: 7", "gpus_per_node: 0"), ("total_gpus: 119", "total_gpus: 112")],
-        ("fleet.pools[2].gpus_per_node", "0", "1 or more is allowed with gpu", "leave gpu out as well"),
-    ),
-    "nobody says how many GPUs": (
-        [("        gpus_per_node: 7\n", ""), ("total_gpus: 119", "total_gpus: 112")],
-        ("fleet.pools[2].gpus_per_node", "", "is missing", "GPUs on each node"),
-    ),
-    "GPUs of no model": (
-        [("        gpu: GeForce GTX 1070 Ti\n", "")],
-        ("fleet.pools[2].gpu", "", "is missing", "for nodes without GPUs leave gpus_per_node out"),
-    ),
-    "GPUs without a driver": (
-        [('nodes: [n10]\n        driver: "418.88"\n', "nodes: [n10]\n")],
-        ("fleet.pools[2].driver", "", "is missing", 'add driver: NVIDIA driver on these nodes, quoted: "418.88"'),
-    ),
-    "GPUs without a container toolkit": (
-        [
-            ('        container_toolkit: "1.7.0" # the oldest that the device plugin accepts\n', ""),
-            ("assumptions: [container_toolkit, cpu,", "assumptions: [cpu,"),
-        ],
-        ("fleet.pools[0].container_toolkit", "", "is missing", "add container_toolkit: NVIDIA container toolkit"),
-    ),
-    "a driver for no GPU": (
-        [WITH_CPU_POOL, ("nodes: [c01]", 'nodes: [c01]\n        driver: "418.88"')],
-        ("fleet.pools[0].driver", '"418.88"', "is given for a pool without gpu", "or leave driver out"),
-    ),
-    "a container toolkit for no GPU": (
-        [WITH_CPU_POOL, ("nodes: [c01]", 'nodes: [c01]\n        container_toolkit: "1.17.8"')],
-        (
-            "fleet.pools[0].container_toolkit",
-            '"1.17.8"',
-            "is given for a pool without gpu",
-            "or leave container_toolkit out",
-        ),
-    ),
-    "a profile with a GPU on a pool without": (
-        [WITH_CPU_POOL, ("pool: rtx2080ti", "pool: cpu")],
-        (
-            "hubs[0].profiles[2].gpus",
-            "1",
-            "is more than any node of pool cpu has (0)",
-            "choose pool gtx1080ti or rtx2080ti or gtx1070ti",
-        ),
-    ),
-    "missing key": (
-        [("        root_disk_gib: 480\n", ""), ("memory_gib, root_disk_gib]", "memory_gib]")],
-        ("fleet.pools[0].root_disk_gib", "", "is missing", "add root_disk_gib: Disk of one node"),
-    ),
-    "number in quotes": (
-        [("memory_gib: 192", 'memory_gib: "192"')],
-        ("fleet.pools[0].memory_gib", '"192"', "is not a number", "without quotes"),
-    ),
-    "name without quotes": (
-        [("nodes: [n10]", "nodes: [10]")],
-        ("fleet.pools[2].nodes[0]", "10", "is not text", "put it in quotes"),
-    ),
-    "mapping instead of a list": (
-        [
-            (
-                "gpu-commons:images:\n    - name: hub\n    - name: proxy\n",
-                "gpu-commons:images: {}\n  other:x:\n    - name: x\n",
-            )
-        ],
-        ("images", "a mapping", "is not a list", "Images that this stack builds"),
-    ),
-    "label that is not the site's": (
-        [("cpu: 32", "cpu: 32\n        labels: {nvidia.com/gpu.product: x}")],
-        (
-            'fleet.pools[0].labels["nvidia.com/gpu.product"]',
-            '"nvidia.com/gpu.product"',
-            "is not yours to set",
-            "use another",
-        ),
-    ),
-    "assumption about nothing": (
-        [("assumptions: [container_toolkit, cpu", "assumptions: [container_tool, cpu")],
-        (
-            "fleet.pools[0].assumptions[0]",
-            '"container_tool"',
-            "is not a key that is set",
-            "did you mean container_toolkit",
-        ),
-    ),
-    "core pool that is none": (
-        [("core_pool: gtx1080ti", "core_pool: gtx1080")],
-        ("site.core_pool", '"gtx1080"', "is not a pool of the fleet", "did you mean gtx1080ti"),
-    ),
-    "an override of a node of another pool": (
-        [WITH_OVERRIDE, ("nodes: [n07]", "nodes: [n10]")],
-        ("fleet.pools[0].node_overrides[0].nodes", '"n10"', "is not among the nodes of its pool", "n01, n02"),
-    ),
-    "an override of no node": (
-        [WITH_OVERRIDE, ("nodes: [n07]", "nodes: []")],
-        ("fleet.pools[0].node_overrides[0].nodes", "a list of 0", "is empty", "Nodes of this pool"),
-    ),
-    "an override of a node twice": (
-        [WITH_OVERRIDE, ("nodes: [n07]", "nodes: [n07-n08, n07]")],
-        ("fleet.pools[0].node_overrides[0].nodes", '"n07"', "is overridden twice", "say once"),
-    ),
-    "an override with what the pool has": (
-        [WITH_OVERRIDE, ('driver: "580.95.05"', 'driver: "418.88.00"')],
-        ("fleet.pools[0].node_overrides[0].driver", '"418.88.00"', "is the driver of pool gtx1080ti", "leave it out"),
-    ),
-    "an override with nothing": (
-        [WITH_OVERRIDE, ('            driver: "580.95.05"', "")],
-        ("fleet.pools[0].node_overrides[0]", "", "overrides nothing", "give the driver or the container_toolkit"),
-    ),
-    "an override with a driver that is none": (
-        [WITH_OVERRIDE, ('driver: "580.95.05"', "driver: 580.95")],
-        ("fleet.pools[0].node_overrides[0].driver", "580.95", "is a number", 'quote it: driver: "580.95"'),
-    ),
-    "an override of every node": (
-        [WITH_OVERRIDE, ("nodes: [n07]", "nodes: [n01-n08, n11-n12]")],
-        ("fleet.pools[0].node_overrides", "", "overrides every node of pool gtx1080ti", "change the pool itself"),
-    ),
-    "an override for no GPU": (
-        [WITH_CPU_POOL, ("nodes: [c01]", f"nodes: [c01]{OVERRIDE}")],
-        ("fleet.pools[0].node_overrides", "", "is given for a pool without gpu", "leave it out"),
-    ),
-    "a pool and several": (
-        [("pool: rtx2080ti", "pool: rtx2080ti\n          pools: [rtx2080ti, gtx1080ti]")],
-        ("hubs[0].profiles[2].pools", "", "is given beside pool", "keep one of the two"),
-    ),
-    "several pools of none": (
-        [("pool: rtx2080ti", "pools: []")],
-        ("hubs[0].profiles[2].pools", "a list of 0", "is empty", "Several pools in place of pool"),
-    ),
-    "several pools that are no list": (
-        [("pool: rtx2080ti", "pools: rtx2080ti")],
-        ("hubs[0].profiles[2].pools", '"rtx2080ti"', "is not a list", "write pools: [rtx2080ti]"),
-    ),
-    "one of several pools that is none": (
-        [("pool: rtx2080ti", "pools: [rtx2080ti, gtx1080]")],
-        ("hubs[0].profiles[2].pools[1]", '"gtx1080"', "is not a pool of the fleet", "did you mean gtx1080ti"),
-    ),
-    "one of several pools twice": (
-        [("pool: rtx2080ti", "pools: [rtx2080ti, gtx1080ti, rtx2080ti]")],
-        ("hubs[0].profiles[2].pools[2]", '"rtx2080ti"', "is listed twice", "name each pool once"),
-    ),
-    "one of several pools with too few GPUs": (
-        [("pool: rtx2080ti\n          gpus: 1", "pools: [rtx2080ti, gtx1070ti]\n          gpus: 8")],
-        ("hubs[0].profiles[2].pools[1]", '"gtx1070ti"', "has 7 GPUs on each node, and 8 are asked for", "at most 7"),
-    ),
-    "a job with a pool and several": (
-        [("      pool: gtx1080ti\n      gpus: 1", "      pool: gtx1080ti\n      pools: [gtx1080ti]\n      gpus: 1")],
-        ("jobs[0].pools", "", "is given beside pool", "keep one of the two"),
-    ),
-    "no core pool": (
-        [("    core_pool: gtx1080ti", "    #"), ("allowed_registries, core_pool,", "allowed_registries,")],
-        ("site.core_pool", "", "is missing", "gtx1070ti, gtx1080ti, rtx2080ti"),
-    ),
-    "a base that is maybe refused": (
-        [("    core_pool: gtx1080ti", "    image_limits: {refuse_unsupported_base: maybe}\n    core_pool: gtx1080ti")],
-        ("site.image_limits.refuse_unsupported_base", '"maybe"', "is not true or false", "true or false"),
-    ),
-    "a warning that comes after the refusal": (
-        [("    core_pool: gtx1080ti", "    image_limits: {warn_compressed_gb: 7}\n    core_pool: gtx1080ti")],
-        ("site.image_limits.warn_compressed_gb", "7", "is above refuse_compressed_gb", "6 or less"),
-    ),
-    "a bigger limit for ever": (
-        [("- name: scipy-ml-notebook", "- {name: scipy-ml-notebook, limit: {compressed_gb: 9, reason: CUDA 13}}")],
-        ("images[3].limit.until", "", "is missing", ""),
-    ),
-    "a bigger limit until some day": (
-        [
-            (
-                "- name: scipy-ml-notebook",
-                "- {name: scipy-ml-notebook, limit: {compressed_gb: 9, reason: CUDA 13, until: summer}}",
-            )
-        ],
-        ("images[3].limit.until", '"summer"', "is not a day", "2027-06-30"),
-    ),
-    "registry with a tag": (
-        [("registry: registry.example.edu/gpu-commons", "registry: registry.example.edu/gpu-commons:1")],
-        ("site.registry", '"registry.example.edu/gpu-commons:1"', "is not a registry", "host[:port] and a folder"),
-    ),
-    "registry without a host": (
-        [("registry: registry.example.edu/gpu-commons", "registry: gpu-commons")],
-        ("site.registry", '"gpu-commons"', "is not a registry", "host[:port]"),
-    ),
-    "registry that is not allowed": (
-        [("allowed_registries: [registry.example.edu, ", "allowed_registries: [registry.example.education, ")],
-        ("site.registry", '"registry.example.edu/gpu-commons"', "in none of the allowed", "add registry.example.edu"),
-    ),
-    "dummy login outside the lab": (
-        [(LTI, "      kind: dummy\n")],
-        ("site.authenticator.kind", '"dummy"', "is allowed in the lab only", "choose oauth or lti13"),
-    ),
-    "dummy login where the lab is denied": (
-        [(LTI, "      kind: dummy\n"), ("    name: dsmlp\n", "    name: dsmlp\n    lab: false\n")],
-        ("site.authenticator.kind", '"dummy"', "is allowed in the lab only", "choose oauth or lti13"),
-    ),
-    "authenticator of an unknown kind": (
-        [("kind: lti13", "kind: lti11")],
-        ("site.authenticator.kind", '"lti11"', "is not a known kind", "did you mean lti13"),
-    ),
-    "authenticator without a kind": (
-        [("      kind: lti13\n", "")],
-        ("site.authenticator.kind", "", "is missing", "one of dummy, lti13, oauth"),
-    ),
-    "no authenticator": (
-        [("    authenticator:\n" + LTI, ""), ("core_pool, authenticator]", "core_pool]")],
-        ("site.authenticator", "", "is missing", "oauth or lti13"),
-    ),
-    "a job in the namespace of a hub": (
-        [("namespace: batch", "namespace: datahub")],
-        (
-            "jobs[0].namespace",
-            '"datahub"',
-            "is the namespace of hub datahub, which holds people's homes",
-            "choose a namespace that only jobs use, such as batch",
-        ),
-    ),
-    "a job that leaves its namespace out, where a hub has that name": (
-        [
-            ("- name: datahub\n", "- name: batch\n"),
-            ("hub: datahub\n      profiles: [cpu", "hub: batch\n      profiles: [cpu"),
-            ("hub: datahub\n      profiles: [gtx", "hub: batch\n      profiles: [gtx"),
-            ("      namespace: batch\n", ""),
-            ("assumptions: [name, namespace, image, pool", "assumptions: [name, image, pool"),
-        ],
-        ("jobs[0].namespace", '"batch"', "is the namespace of hub batch", "only jobs use"),
-    ),
-    "certificates that are none": (
-        [(LTI, OAUTH.lstrip("\n") + "      ca_certificates: /etc/ssl/ca.pem\n")],
-        (
-            "site.authenticator.ca_certificates",
-            '"/etc/ssl/ca.pem"',
-            "is not a list of PEM certificates",
-            "as a block: ca_certificates: |",
-        ),
-    ),
-    "a private key among the certificates": (
-        [(LTI, OAUTH.lstrip("\n") + '      ca_certificates: "-----BEGIN PRIVATE KEY-----\\nhunter2"\n')],
-        ("site.authenticator.ca_certificates", "the value (not shown)", "holds a private key", "out of its history"),
-    ),
-    "login for nobody": (
-        [(LTI, OAUTH.replace("      allowed_users: [ada]\n", "").lstrip("\n"))],
-        ("site.authenticator", "", "lets nobody log in", "allowed_users"),
-    ),
-    "address without TLS": (
-        [("issuer: https://", "issuer: http://")],
-        ("site.authenticator.issuer", '"http://canvas.example.edu"', "is not an https address", "https://host"),
-    ),
-    "reference that is none": (
-        [("device_plugin: nvcr.io/nvidia/", "device_plugin: https://nvcr.io/nvidia/")],
-        (
-            "runtime.device_plugin",
-            '"https://nvcr.io/nvidia/k8s-device-plugin:v0.17.1@sha256:af3…"',
-            "is not an image reference",
-            "tag",
-        ),
-    ),
-    "runtime on a fleet of somebody else": (
-        [("    total_gpus: 119", "    managed_by: dsmlp-core\n    total_gpus: 119")],
-        ("runtime", "", "is not this stack's to run: dsmlp-core manages the fleet", "leave the section runtime out"),
-    ),
-    "fleet of nobody in particular": (
-        [("    total_gpus: 119", '    managed_by: ""\n    total_gpus: 119')],
-        ("fleet.managed_by", '""', "is empty", "Who labels these nodes"),
-    ),
-    "two images of one name": (
-        [("- name: proxy\n", "- name: proxy\n    - name: hub\n")],
-        ("images[2].name", '"hub"', "is taken by images[0]", "a name of its own"),
-    ),
-    "two images of one name and target": (
-        [("- name: proxy\n", "- name: proxy\n" + 2 * "    - {name: x, target: batch}\n")],
-        ("images[3].name", '"x"', "is taken by images[2]", "a name of its own"),
-    ),
-    "an image called like a target of another": (
-        [("- name: proxy\n", "- name: proxy\n    - {name: x, target: batch}\n    - name: x-batch\n")],
-        ("images[3].name", '"x-batch"', "is taken by images[2]", "a name of its own"),
-    ),
-    "profile with a missing image": (
-        [("image: datahub-base-notebook", "image: datahub-base")],
-        (
-            "hubs[0].profiles[0].image",
-            '"datahub-base"',
-            "is not an image of this stack",
-            "did you mean datahub-base-note",
-        ),
-    ),
-    "profile with a missing pool": (
-        [("pool: rtx2080ti", "pool: rtx2080")],
-        ("hubs[0].profiles[2].pool", '"rtx2080"', "is not a pool of the fleet", "did you mean rtx2080ti"),
-    ),
-    "hub with a missing image": (
-        [("proxy_image: proxy", "proxy_image: proxi")],
-        ("hubs[0].proxy_image", '"proxi"', "is not an image of this stack", "did you mean proxy"),
-    ),
-    "profile with more GPUs than a node of its pool": (
-        [("pool: gtx1080ti\n          gpus: 1", "pool: gtx1070ti\n          gpus: 8")],
-        ("hubs[0].profiles[1].gpus", "8", "more than any node of pool gtx1070ti has (7)", "gtx1080ti or rtx2080ti"),
-    ),
-    "profile without a pool and more GPUs than the core pool": (
-        [
-            ("core_pool: gtx1080ti", "core_pool: gtx1070ti"),
-            ("memory_gib: 2\n          is_default", "memory_gib: 2\n          gpus: 8\n          is_default"),
-        ],
-        ("hubs[0].profiles[0].gpus", "8", "more than any node of pool gtx1070ti has (7)", "ask for at most 7"),
-    ),
-    "job with more GPUs than any node": (
-        [("pool: gtx1080ti\n      gpus: 1", "gpus: 9"), ("image, pool, gpus", "image, gpus")],
-        ("jobs[0].gpus", "9", "is more than any node of the fleet has (8)", "one node: ask for at most 8"),
-    ),
-    "job with a missing image": (
-        [("namespace: batch\n      image: scipy-ml-notebook", "namespace: batch\n      image: scipy-ml")],
-        ("jobs[0].image", '"scipy-ml"', "is not an image of this stack", "did you mean scipy-ml-notebook"),
-    ),
-    "job in a namespace of Kubernetes": (
-        [("namespace: batch", "namespace: kube-system")],
-        ("jobs[0].namespace", '"kube-system"', "is a namespace of Kubernetes itself", "choose another"),
-    ),
-    "command that is one text": (
-        [
-            (
-                TEXT[TEXT.index("      command:") : TEXT.index("      retries: 1")],
-                "      command: python train.py --key hunter2\n",
-            )
-        ],
-        ("jobs[0].command", "the value (not shown)", "is not a list", "one list item each"),
-    ),
-    "no default profile": (
-        [("is_default: true", "is_default: false")],
-        ("hubs[0].profiles", "", "have no default", "on one of cpu, gtx1080ti, rtx2080ti"),
-    ),
-    "two default profiles": (
-        [("gpus: 1\n", "gpus: 1\n          is_default: true\n")],
-        ("hubs[0].profiles", "", "have 2 defaults", "on one of cpu, gtx1080ti"),
-    ),
-    "two profiles of one name": (
-        [
-            ("- name: rtx2080ti\n          title", "- name: gtx1080ti\n          title"),
-            ("profiles: [gtx1080ti, rtx2080ti]", "profiles: [gtx1080ti]"),
-        ],
-        ("hubs[0].profiles[2].name", '"gtx1080ti"', "is taken by profiles[1]", "a name of its own"),
-    ),
-    "node port out of range": (
-        [("port: 30080", "port: 80")],
-        ("hubs[0].expose.port", "80", "is out of range: 30000 or more", "30000 to 32767"),
-    ),
-    "culling that looks too rarely": (
-        [("every_s: 600", "every_s: 7200")],
-        ("hubs[0].cull.every_s", "7200", "is longer than idle_s", "once in 3600 s"),
-    ),
-    "name that Kubernetes refuses": (
-        [("- name: datahub\n", "- name: Data_Hub\n"), *[("hub: datahub\n", "hub: Data_Hub\n")] * 2],
-        ("hubs[0].name", '"Data_Hub"', "is not a name", "small letters"),
-    ),
-    "course of a hub that is not there": (
-        [("title: Deep learning\n      hub: datahub", "title: Deep learning\n      hub: datahob")],
-        ("courses[1].hub", '"datahob"', "is not a hub of this stack", "did you mean datahub"),
-    ),
-    "course with a profile that its hub does not have": (
-        [("profiles: [cpu, gtx1080ti]", "profiles: [cpu, gtx1080]")],
-        ("courses[0].profiles[1]", '"gtx1080"', "is not a profile of hub datahub", "did you mean gtx1080ti"),
-    ),
-    "course that ends before it begins": (
-        [('last_day: "2020-12-18"', 'last_day: "2020-09-18"')],
-        ("courses[0].last_day", '"2020-09-18"', "is before first_day", "begins on 2020-10-01"),
-    ),
-    "more servers than seats": (
-        [("peak_share: 0.2", "peak_share: 1.2")],
-        ("courses[0].peak_share", "1.2", "is out of range: at most 1.0", "Share of the seats"),
-    ),
-    "encrypted value": (
-        [("username_key: email", "username_key: {secure: v1:c2VjcmV0}")],
-        ("site.authenticator.username_key", "", "is an encrypted value", "Kubernetes Secret"),
-    ),
-    "key twice": (
-        [("total_gpus: 119", "total_gpus: 119\n    total_gpus: 120")],
-        ('config["gpu-commons:fleet"].total_gpus', "", "is written twice, first in line 24", "keep one"),
-    ),
-    "key without a namespace": (
-        [("gpu-commons:runtime:", "runtime:")],
-        ("config.runtime", "", "has no namespace", "gpu-commons:runtime"),
-    ),
-    "unknown key beside config": (
-        [("encryptionsalt:", "encryptionsault:")],
-        ("encryptionsault", "", "is not a known key", "did you mean encryptionsalt"),
-    ),
-    "empty section": (
-        [("  gpu-commons:fleet:\n", "  gpu-commons:site2: {}\n  gpu-commons:fleet:\n")],
-        ("gpu-commons:site2", "", "is not a known key", "did you mean site"),
-    ),
+# Each: its name, the replacements in the text of the DSMLP stack (old => new), and the problem as it is printed; `…` is
+# any text.
+MISTAKES = r"""
+# unknown config key
+gpu-commons:jobs: => gpu-commons:job:
+    gpu-commons:job: is not a known key; did you mean jobs?…
+# unknown key inside
+volume_gib: 10 => volume_gb: 10
+volume_gib,  =>
+    hubs[0].volume_gb: is not a known key; did you mean volume_gib?…
+# malformed driver
+nodes: [n10]\n        driver: "418.88" => nodes: [n10]\n        driver: "418.8x"
+    fleet.pools[2].driver: "418.8x" is not a driver version such as 418.88; …driver: "418.88"
+# driver before CUDA
+driver: "418.88" => driver: "100.10"
+    fleet.pools[0].driver: "100.10" is older than every CUDA of the tables; …facts driver_branch…
+# driver without quotes
+driver: "418.88" => driver: 418.88
+    fleet.pools[0].driver: 418.88 is a number; YAML reads 470.10 as 470.1; quote it: driver: "418.88"
+# driver that lost its zero
+driver: "418.88" => driver: 470.10
+    fleet.pools[0].driver: 470.1 is a number; YAML reads 470.10 as 470.1; quote it: driver: "470.1"
+# toolkit without quotes
+container_toolkit: "1.7.0" => container_toolkit: 1.7
+    fleet.pools[0].container_toolkit: 1.7 is a number; YAML reads 470.10 as 470.1; quote it: container_toolkit: "1.7"
+# toolkit that is no version
+container_toolkit: "1.7.0" => container_toolkit: "latest"
+    fleet.pools[0].container_toolkit: "latest" is not a container toolkit version…; …nvidia-ctk…
+# GPU that nobody knows
+gpu: GeForce GTX 1080 Ti => gpu: GTX 1085 Ti
+    fleet.pools[0].gpu: "GTX 1085 Ti" is not a GPU model of the tables; did you mean GeForce GTX 10…
+# GPU name of several models
+gpu: GeForce GTX 1080 Ti => gpu: H100
+    fleet.pools[0].gpu: "H100" is more than one GPU model; …NVIDIA H100 80GB HBM3…
+# total of the headline
+total_gpus: 119 => total_gpus: 120
+    fleet.total_gpus: 120 …119, not 120: n10 of pool gtx1070ti has 7; write total_gpus: 119…
+# forgotten exception changes the total
+nodes_except: [n09, n10] => nodes_except: [n10]
+    fleet.total_gpus: 119 …which have 127, not 119…; …gtx1080ti 11 nodes of 8…
+# pool with no nodes
+nodes: [n10] => nodes: []
+    fleet.pools[2].nodes: leaves the pool without a node; list at least one, or drop the pool
+# pool whose nodes are all excepted
+nodes: [n10] => nodes: [n10]\n        nodes_except: [n10]
+    fleet.pools[2].nodes: leaves the pool without a node; list at least one, or drop the pool
+# node of two pools
+nodes: [n18, n21, n22, n24] => nodes: [n18, n21, n22, n12]
+    fleet.pools[1].nodes: "n12" belongs to pool gtx1080ti and to pool rtx2080ti; …one pool, once…
+# node twice in one pool
+total_gpus: 119 => total_gpus: 127
+nodes: [n18, n21, n22, n24] => nodes: [n18, n21-n22, n22, n24]
+    fleet.pools[1].nodes: "n22" is listed twice in pool rtx2080ti; …once…
+# range that runs backwards
+nodes: [n01-n12] => nodes: [n12-n01]
+    fleet.pools[0].nodes[0]: "n12-n01" runs backwards; write n01-n12
+# exception that is no node
+nodes_except: [n09, n10] => nodes_except: [n09, n10, n13]
+    fleet.pools[0].nodes_except: "n13" is not among the nodes of its pool; …n01, n02…
+# two pools of one name
+- name: rtx2080ti\n        gpu => - name: gtx1070ti\n        gpu
+pool: rtx2080ti => pool: gtx1070ti
+    fleet.pools[2].name: "gtx1070ti" is taken by pools[1]; give each of pools a name of its own
+# no GPUs on a node
+gpus_per_node: 7 => gpus_per_node: 0
+total_gpus: 119 => total_gpus: 112
+    fleet.pools[2].gpus_per_node: 0 …1 or more is allowed with gpu; …leave gpu out as well
+# nobody says how many GPUs
+        gpus_per_node: 7\n =>
+total_gpus: 119 => total_gpus: 112
+    fleet.pools[2].gpus_per_node: is missing; add gpus_per_node: GPUs on each node of this pool
+# GPUs of no model
+        gpu: GeForce GTX 1070 Ti\n =>
+    fleet.pools[2].gpu: is missing; …for nodes without GPUs leave gpus_per_node out
+# GPUs without a driver
+nodes: [n10]\n        driver: "418.88"\n => nodes: [n10]\n
+    fleet.pools[2].driver: is missing; add driver: NVIDIA driver on these nodes, quoted: "418.88"
+# GPUs without a container toolkit
+        container_toolkit: "1.7.0" # the oldest that the device plugin accepts\n =>
+assumptions: [container_toolkit, cpu, => assumptions: [cpu,
+    fleet.pools[0].container_toolkit: is missing; add container_toolkit: NVIDIA container toolkit…
+# a driver for no GPU
+WITH_CPU_POOL
+nodes: [c01] => nodes: [c01]\n        driver: "418.88"
+    fleet.pools[0].driver: "418.88" is given for a pool without gpu; …or leave driver out…
+# a container toolkit for no GPU
+WITH_CPU_POOL
+nodes: [c01] => nodes: [c01]\n        container_toolkit: "1.17.8"
+    fleet.pools[0].container_toolkit: "1.17.8" is given for a pool without gpu; …or leave container_toolkit out…
+# a profile with a GPU on a pool without
+WITH_CPU_POOL
+pool: rtx2080ti => pool: cpu
+    hubs[0].profiles[2].gpus: 1 is more than any node of pool cpu has (0); choose pool gtx1080ti or rtx2080ti…
+# missing key
+        root_disk_gib: 480\n =>
+memory_gib, root_disk_gib] => memory_gib]
+    fleet.pools[0].root_disk_gib: is missing; add root_disk_gib: Disk of one node…
+# number in quotes
+memory_gib: 192 => memory_gib: "192"
+    fleet.pools[0].memory_gib: "192" is not a number; write memory_gib: 192, without quotes
+# name without quotes
+nodes: [n10] => nodes: [10]
+    fleet.pools[2].nodes[0]: 10 is not text; put it in quotes: "10"
+# mapping instead of a list
+gpu-commons:images:\n    - name: hub\n    - name: proxy\n => gpu-commons:images: {}\n  other:x:\n    - name: x\n
+    images: a mapping is not a list; Images that this stack builds
+# label that is not the site's
+cpu: 32 => cpu: 32\n        labels: {nvidia.com/gpu.product: x}
+    fleet.pools[0].labels["nvidia.com/gpu.product"]: "nvidia.com/gpu.product" is not yours to set; …use another
+# assumption about nothing
+assumptions: [container_toolkit, cpu => assumptions: [container_tool, cpu
+    fleet.pools[0].assumptions[0]: "container_tool" is not a key that is set…; did you mean container_toolkit…
+# core pool that is none
+core_pool: gtx1080ti => core_pool: gtx1080
+    site.core_pool: "gtx1080" is not a pool of the fleet; did you mean gtx1080ti…
+# an override of a node of another pool
+WITH_OVERRIDE
+nodes: [n07] => nodes: [n10]
+    fleet.pools[0].node_overrides[0].nodes: "n10" is not among the nodes of its pool; …n01, n02…
+# an override of no node
+WITH_OVERRIDE
+nodes: [n07] => nodes: []
+    fleet.pools[0].node_overrides[0].nodes: a list of 0 is empty; …Nodes of this pool…
+# an override of a node twice
+WITH_OVERRIDE
+nodes: [n07] => nodes: [n07-n08, n07]
+    fleet.pools[0].node_overrides[0].nodes: "n07" is overridden twice; say once what the node has
+# an override with what the pool has
+WITH_OVERRIDE
+driver: "580.95.05" => driver: "418.88.00"
+    fleet.pools[0].node_overrides[0].driver: "418.88.00" is the driver of pool gtx1080ti; …leave it out
+# an override with nothing
+WITH_OVERRIDE
+            driver: "580.95.05" =>
+    fleet.pools[0].node_overrides[0]: overrides nothing; give the driver or the container_toolkit…
+# an override with a driver that is none
+WITH_OVERRIDE
+driver: "580.95.05" => driver: 580.95
+    fleet.pools[0].node_overrides[0].driver: 580.95 is a number…; quote it: driver: "580.95"
+# an override of every node
+WITH_OVERRIDE
+nodes: [n07] => nodes: [n01-n08, n11-n12]
+    fleet.pools[0].node_overrides: overrides every node of pool gtx1080ti; change the pool itself…
+# an override for no GPU
+WITH_CPU_POOL
+nodes: [c01] => nodes: [c01]{OVERRIDE}
+    fleet.pools[0].node_overrides: is given for a pool without gpu; leave it out…
+# a pool and several
+pool: rtx2080ti => pool: rtx2080ti\n          pools: [rtx2080ti, gtx1080ti]
+    hubs[0].profiles[2].pools: is given beside pool; keep one of the two: pool for one pool, pools for several
+# several pools of none
+pool: rtx2080ti => pools: []
+    hubs[0].profiles[2].pools: a list of 0 is empty; …Several pools in place of pool…
+# several pools that are no list
+pool: rtx2080ti => pools: rtx2080ti
+    hubs[0].profiles[2].pools: "rtx2080ti" is not a list; write pools: [rtx2080ti]
+# one of several pools that is none
+pool: rtx2080ti => pools: [rtx2080ti, gtx1080]
+    hubs[0].profiles[2].pools[1]: "gtx1080" is not a pool of the fleet; did you mean gtx1080ti…
+# one of several pools twice
+pool: rtx2080ti => pools: [rtx2080ti, gtx1080ti, rtx2080ti]
+    hubs[0].profiles[2].pools[2]: "rtx2080ti" is listed twice; name each pool once
+# one of several pools with too few GPUs
+pool: rtx2080ti\n          gpus: 1 => pools: [rtx2080ti, gtx1070ti]\n          gpus: 8
+    hubs[0].profiles[2].pools[1]: "gtx1070ti" has 7 GPUs on each node, and 8 are asked for; …at most 7
+# a job with a pool and several
+      pool: gtx1080ti\n      gpus: 1 =>       pool: gtx1080ti\n      pools: [gtx1080ti]\n      gpus: 1
+    jobs[0].pools: is given beside pool; keep one of the two: pool for one pool, pools for several
+# no core pool
+    core_pool: gtx1080ti =>     #
+allowed_registries, core_pool, => allowed_registries,
+    site.core_pool: is missing; …gtx1070ti, gtx1080ti, rtx2080ti
+# a base that is maybe refused
+    core_pool: gtx1080ti =>     image_limits: {refuse_unsupported_base: maybe}\n    core_pool: gtx1080ti
+    site.image_limits.refuse_unsupported_base: "maybe" is not true or false; write true or false, without quotes
+# a warning that comes after the refusal
+    core_pool: gtx1080ti =>     image_limits: {warn_compressed_gb: 7}\n    core_pool: gtx1080ti
+    site.image_limits.warn_compressed_gb: 7 is above refuse_compressed_gb; …6 or less…
+# a bigger limit for ever
+- name: scipy-ml-notebook => - {name: scipy-ml-notebook, limit: {compressed_gb: 9, reason: CUDA 13}}
+    images[3].limit.until: is missing; add until: Last day of this limit…
+# a bigger limit until some day
+- name: scipy-ml-notebook => - {name: scipy-ml-notebook, limit: {compressed_gb: 9, reason: CUDA 13, until: summer}}
+    images[3].limit.until: "summer" is not a day; write year, month and day: 2027-06-30
+# registry with a tag
+registry: registry.example.edu/gpu-commons => registry: registry.example.edu/gpu-commons:1
+    site.registry: "registry.example.edu/gpu-commons:1" is not a registry; …host[:port] and a folder…
+# registry without a host
+registry: registry.example.edu/gpu-commons => registry: gpu-commons
+    site.registry: "gpu-commons" is not a registry; write host[:port] and a folder: registry.example.edu/gpu-commons
+# registry that is not allowed
+[registry.example.edu, nv => [registry.example.education, nv
+    site.registry: "registry.example.edu/gpu-commons" …in none of the allowed…; add registry.example.edu…
+# dummy login outside the lab
+{LTI} =>       kind: dummy\n
+    site.authenticator.kind: "dummy" is allowed in the lab only; choose oauth or lti13…
+# dummy login where the lab is denied
+{LTI} =>       kind: dummy\n
+    name: dsmlp\n =>     name: dsmlp\n    lab: false\n
+    site.authenticator.kind: "dummy" is allowed in the lab only; choose oauth or lti13…
+# authenticator of an unknown kind
+kind: lti13 => kind: lti11
+    site.authenticator.kind: "lti11" is not a known kind; did you mean lti13? known kinds: dummy, lti13, oauth
+# authenticator without a kind
+      kind: lti13\n =>
+    site.authenticator.kind: is missing; add kind: one of dummy, lti13, oauth
+# no authenticator
+    authenticator:\n{LTI} =>
+core_pool, authenticator] => core_pool]
+    site.authenticator: is missing; a hub needs one: add kind oauth or lti13 with its settings
+# a job in the namespace of a hub
+namespace: batch => namespace: datahub
+    jobs[0].namespace: "datahub" is the namespace of hub datahub, which holds people's homes; …such as batch…
+# a job that leaves its namespace out, where a hub has that name
+- name: datahub\n => - name: batch\n
+hub: datahub\n      profiles: [cpu => hub: batch\n      profiles: [cpu
+hub: datahub\n      profiles: [gtx => hub: batch\n      profiles: [gtx
+      namespace: batch\n =>
+assumptions: [name, namespace, image, pool => assumptions: [name, image, pool
+    jobs[0].namespace: "batch" is the namespace of hub batch…; …only jobs use…
+# certificates that are none
+{LTI} => {OAUTH}      ca_certificates: /etc/ssl/ca.pem\n
+    site.authenticator.ca_certificates: "/etc/ssl/ca.pem" is not a list of PEM certificates; …as a block…
+# a private key among the certificates
+{LTI} => {OAUTH}      ca_certificates: "-----BEGIN PRIVATE KEY-----\\nhunter2"\n
+    site.authenticator.ca_certificates: the value (not shown) holds a private key; …out of its history…
+# login for nobody
+{LTI} => {OAUTH_FOR_NOBODY}
+    site.authenticator: lets nobody log in; list allowed_users, or set allow_all: true
+# address without TLS
+issuer: https:// => issuer: http://
+    site.authenticator.issuer: "http://canvas.example.edu" is not an https address; …https://host…
+# reference that is none
+device_plugin: nvcr.io/nvidia/ => device_plugin: https://nvcr.io/nvidia/
+    runtime.device_plugin: "https://nvcr.io/nvidia/k8s-device-plugin:v0.17.1… is not an image reference…; …tag…
+# runtime on a fleet of somebody else
+    total_gpus: 119 =>     managed_by: dsmlp-core\n    total_gpus: 119
+    runtime: is not this stack's to run: dsmlp-core manages the fleet; leave the section runtime out…
+# fleet of nobody in particular
+    total_gpus: 119 =>     managed_by: ""\n    total_gpus: 119
+    fleet.managed_by: "" is empty; …Who labels these nodes…
+# two images of one name
+- name: proxy\n => - name: proxy\n    - name: hub\n
+    images[2].name: "hub" is taken by images[0]; give each of images a name of its own
+# two images of one name and target
+- name: proxy\n => - name: proxy\n    - {name: x, target: batch}\n    - {name: x, target: batch}\n
+    images[3].name: "x" is taken by images[2]; give each of images a name of its own
+# an image called like a target of another
+- name: proxy\n => - name: proxy\n    - {name: x, target: batch}\n    - name: x-batch\n
+    images[3].name: "x-batch" is taken by images[2]; give each of images a name of its own
+# profile with a missing image
+image: datahub-base-notebook => image: datahub-base
+    hubs[0].profiles[0].image: "datahub-base" is not an image of this stack; did you mean datahub-base-note…
+# profile with a missing pool
+pool: rtx2080ti => pool: rtx2080
+    hubs[0].profiles[2].pool: "rtx2080" is not a pool of the fleet; did you mean rtx2080ti…
+# hub with a missing image
+proxy_image: proxy => proxy_image: proxi
+    hubs[0].proxy_image: "proxi" is not an image of this stack; did you mean proxy…
+# profile with more GPUs than a node of its pool
+pool: gtx1080ti\n          gpus: 1 => pool: gtx1070ti\n          gpus: 8
+    hubs[0].profiles[1].gpus: 8 …more than any node of pool gtx1070ti has (7); …gtx1080ti or rtx2080ti
+# profile without a pool and more GPUs than the core pool
+core_pool: gtx1080ti => core_pool: gtx1070ti
+memory_gib: 2\n          is_default => memory_gib: 2\n          gpus: 8\n          is_default
+    hubs[0].profiles[0].gpus: 8 …more than any node of pool gtx1070ti has (7); …ask for at most 7…
+# job with more GPUs than any node
+pool: gtx1080ti\n      gpus: 1 => gpus: 9
+image, pool, gpus => image, gpus
+    jobs[0].gpus: 9 is more than any node of the fleet has (8); one pod runs on one node: ask for at most 8
+# job with a missing image
+namespace: batch\n      image: scipy-ml-notebook => namespace: batch\n      image: scipy-ml
+    jobs[0].image: "scipy-ml" is not an image of this stack; did you mean scipy-ml-notebook…
+# job in a namespace of Kubernetes
+namespace: batch => namespace: kube-system
+    jobs[0].namespace: "kube-system" is a namespace of Kubernetes itself; choose another: we make and destroy it
+# command that is one text
+{COMMAND} =>       command: python train.py --key hunter2\n
+    jobs[0].command: the value (not shown) is not a list; Program and its arguments, one list item each
+# no default profile
+is_default: true => is_default: false
+    hubs[0].profiles: have no default; set is_default: true on one of cpu, gtx1080ti, rtx2080ti
+# two default profiles
+gpus: 1\n => gpus: 1\n          is_default: true\n
+    hubs[0].profiles: have 2 defaults; keep is_default: true on one of cpu, gtx1080ti
+# two profiles of one name
+- name: rtx2080ti\n          title => - name: gtx1080ti\n          title
+profiles: [gtx1080ti, rtx2080ti] => profiles: [gtx1080ti]
+    hubs[0].profiles[2].name: "gtx1080ti" is taken by profiles[1]; give each of profiles a name of its own
+# node port out of range
+port: 30080 => port: 80
+    hubs[0].expose.port: 80 is out of range: 30000 or more is allowed; Node port, 30000 to 32767
+# culling that looks too rarely
+every_s: 600 => every_s: 7200
+    hubs[0].cull.every_s: 7200 is longer than idle_s; …once in 3600 s…
+# name that Kubernetes refuses
+- name: datahub\n => - name: Data_Hub\n
+hub: datahub\n => hub: Data_Hub\n
+hub: datahub\n => hub: Data_Hub\n
+    hubs[0].name: "Data_Hub" is not a name; …small letters…
+# course of a hub that is not there
+title: Deep learning\n      hub: datahub => title: Deep learning\n      hub: datahob
+    courses[1].hub: "datahob" is not a hub of this stack; did you mean datahub? known hubs: datahub
+# course with a profile that its hub does not have
+profiles: [cpu, gtx1080ti] => profiles: [cpu, gtx1080]
+    courses[0].profiles[1]: "gtx1080" is not a profile of hub datahub; did you mean gtx1080ti…
+# course that ends before it begins
+last_day: "2020-12-18" => last_day: "2020-09-18"
+    courses[0].last_day: "2020-09-18" is before first_day; …begins on 2020-10-01…
+# more servers than seats
+peak_share: 0.2 => peak_share: 1.2
+    courses[0].peak_share: 1.2 is out of range: at most 1.0…; Share of the seats…
+# encrypted value
+username_key: email => username_key: {secure: v1:c2VjcmV0}
+    site.authenticator.username_key: is an encrypted value; …Kubernetes Secret…
+# key twice
+total_gpus: 119 => total_gpus: 119\n    total_gpus: 120
+    config["gpu-commons:fleet"].total_gpus: is written twice, first in line 24; keep one of the two
+# key without a namespace
+gpu-commons:runtime: => runtime:
+    config.runtime: has no namespace; keys have a namespace: gpu-commons:runtime
+# unknown key beside config
+encryptionsalt: => encryptionsault:
+    encryptionsault: is not a known key; did you mean encryptionsalt…
+# empty section
+  gpu-commons:fleet:\n =>   gpu-commons:site2: {}\n  gpu-commons:fleet:\n
+    gpu-commons:site2: is not a known key; did you mean site…
+"""
+WHOLE = {"WITH_CPU_POOL": WITH_CPU_POOL, "WITH_OVERRIDE": WITH_OVERRIDE}
+TEXTS = {
+    "{LTI}": LTI,
+    "{OAUTH}": OAUTH.lstrip("\n"),
+    "{OAUTH_FOR_NOBODY}": OAUTH.replace("      allowed_users: [ada]\n", "").lstrip("\n"),
+    "{OVERRIDE}": OVERRIDE,
+    "{COMMAND}": TEXT[TEXT.index("      command:") : TEXT.index("      retries: 1")],
 }
 
 
-@pytest.mark.parametrize(("replacements", "expected"), ONE_PROBLEM.values(), ids=ONE_PROBLEM.keys())
+def replacement(line: str) -> tuple[str, str]:
+    if line in WHOLE:
+        return WHOLE[line]
+    old, _, new = line.partition(" =>")
+    texts = [part.replace("\\n", "\n") for part in (old, new.removeprefix(" "))]
+    for name, text in TEXTS.items():
+        texts = [part.replace(name, text) for part in texts]
+    return texts[0], texts[1]
+
+
+CASES = [case.splitlines() for case in MISTAKES.strip().removeprefix("# ").split("\n# ")]
+
+
+@pytest.mark.parametrize(
+    ("replacements", "message"),
+    [([replacement(line) for line in lines], message.strip()) for _, *lines, message in CASES],
+    ids=[name for name, *_ in CASES],
+)
 def test_a_mistake_is_one_problem_with_path_value_reason_and_fix(
-    write: Write, replacements: list[tuple[str, str]], expected: tuple[str, str, str, str]
+    write: Write, replacements: list[tuple[str, str]], message: str
 ) -> None:
-    path, value, reason, fix = expected
     file = write(*replacements)
     (problem,) = problems(file)
-    assert (problem.path, problem.value) == (path, value)
-    assert reason in problem.reason
-    assert fix in problem.fix
+    printed = f"{problem.path}: {f'{problem.value} ' if problem.value else ''}{problem.reason}; {problem.fix}"
+    assert re.fullmatch(".*".join(map(re.escape, message.split("…"))), printed), printed
     assert problem.file == str(file)
 
 

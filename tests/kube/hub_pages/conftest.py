@@ -19,7 +19,7 @@ import yaml
 
 from components.notebook_hub import hub_files
 from kube import hub as objects
-from kube.hub_model import parse_hub
+from kube.hub_arguments import parse_hub
 from kube.hub_page import PAGE_FILE
 
 sys.path.insert(0, str(Path(__file__).parent))  # for asking.py: folders of tests are no packages here
