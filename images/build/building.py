@@ -60,7 +60,7 @@ class Check(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Packing:
-    """How layers are packed: zstd or gzip. `is_forced` packs layers of a base anew that are packed otherwise."""
+    """How layers are packed: zstd or gzip. `is_forced` recompresses layers of a base that are compressed otherwise."""
 
     compression: str = "zstd"
     is_forced: bool = False

@@ -34,7 +34,7 @@ def installed_pins(plan: Plan) -> list[str]:
 
 
 def labels(plan: Plan) -> dict[str, str]:
-    """OCI labels. Those below `spec.` say what is asked for; what is left out here is below `lab.`."""
+    """OCI labels. Those below `spec.` say what the spec asks for; what is left out here is below `lab.`."""
     spec = plan.spec
     base = {"base.name": "${BASE}"} if spec.base.image else _base_labels(plan)
     oci = {

@@ -73,7 +73,7 @@ def verify_stage_of(spec: ImageSpec) -> str:
 
 
 def build_arguments(spec: ImageSpec) -> dict[str, str]:
-    """Build arguments that are plain; BASE comes from whoever knows the parent's digest."""
+    """Build arguments that are known here; BASE comes from the caller, who knows the parent's digest."""
     return {"SOURCE_DATE_EPOCH": str(epoch(spec.released))}
 
 

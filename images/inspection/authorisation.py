@@ -1,4 +1,4 @@
-"""How a registry wants to be asked: challenges, and tokens for one repository each, kept until they end.
+"""How a registry authenticates clients: challenges, and tokens for one repository each, kept until they expire.
 
 Source: https://distribution.github.io/distribution/spec/auth/token/ and .../auth/oauth/, RFC 9110 section 11.
 """
@@ -74,7 +74,7 @@ class Authorisation:
         login: Callable[[], Login | None],
         ask: Callable[[str, str, Mapping[str, Any]], httpx.Response],
     ) -> None:
-        """`login` is asked once, and only if the registry wants to know; `ask(method, url, options)` sends."""
+        """`login` is called once, and only if the registry requires it; `ask(method, url, options)` sends."""
         self._registry = registry
         self._find_login = login
         self._ask = ask
@@ -86,7 +86,7 @@ class Authorisation:
         self._lock = threading.Lock()
 
     def header(self, repository: str) -> str | None:
-        """What is known to be wanted; None at first, and once a token has ended."""
+        """What is known to be wanted; None at first, and once a token has expired."""
         if self._is_basic:
             login = self.login()
             return login.basic if login else None
@@ -138,7 +138,7 @@ class Authorisation:
 
     def _read_token(self, answer: httpx.Response, with_login: bool, where: str) -> _Token:  # noqa: FBT001 - private
         if answer.status_code in {400, 401, 403}:
-            raise InspectError(where, f"{self._registry} gives no access", advice(self._registry, with_login))
+            raise InspectError(where, f"{self._registry} denies access", advice(self._registry, with_login))
         try:
             fields = answer.json() if answer.status_code == 200 else {}
             value = str(fields.get("token") or fields.get("access_token") or "")
@@ -167,12 +167,12 @@ class Authorisation:
         raise InspectError(
             where,
             f"{self._registry} sends us for a token to an address that is not https",
-            "do not log in to this registry; tell whoever runs it",
+            "do not log in to this registry; report it to its operator",
         )
 
 
 def advice(registry: str, with_login: bool) -> str:  # noqa: FBT001 - one caller each
     """What to do about a refusal."""
     if with_login:
-        return f"the credentials for {registry} may have ended or lack the right to pull: docker login {registry}"
+        return f"the credentials for {registry} may have expired, or may not allow pulling: docker login {registry}"
     return f"check the name, or log in if it is private: docker login {registry}"

@@ -74,7 +74,7 @@ def _in_config(path: Path, registry: str, environment: Mapping[str, str], timeou
 
 
 def _keys(registry: str) -> list[str]:
-    """Names under which tools have filed a registry; the one that helpers are asked for comes first."""
+    """Names under which tools file a registry; the one for helpers comes first."""
     names = [
         registry,
         f"https://{registry}",
@@ -133,7 +133,7 @@ def _from_helper(name: str, key: str, environment: Mapping[str, str], timeout_s:
         answer = json.loads(output)
         user, secret = str(answer["Username"]), str(answer["Secret"])
     except (ValueError, KeyError, TypeError, RecursionError):
-        raise InspectError(program, "answered something that is no credential", "update the helper") from None
+        raise InspectError(program, "gave an answer that is not a credential", "update the helper") from None
     return Login(identity_token=secret) if user == _REFRESH_USER else Login(user, secret)
 
 

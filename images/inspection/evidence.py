@@ -1,4 +1,4 @@
-"""What an image says of its CUDA: frameworks of their own build, runtimes, the toolkit, environment, labels. Pure."""
+"""What an image says about its CUDA: frameworks about their own build, runtimes, toolkit, environment, labels. Pure."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _LINE: Final = re.compile(r"(\d{1,2})(?:\.(\d{1,2}))?")
 
 _BUILT_FOR: Final = "because the program was built for it"
 _LIES_THERE: Final = "because it is what the program loads"
-_IN_TOOLKIT: Final = "because that toolkit lies in the image"
+_IN_TOOLKIT: Final = "because that toolkit is in the image"
 _SAID: Final = "because nothing that was read counts more"
 
 

@@ -12,7 +12,7 @@ from typing import Final
 from pydantic import TypeAdapter
 
 VERSION: Final = 3
-"""Of the facts and their finders: raise it when one of them changes, and cached facts are read anew."""
+"""Of the facts and their finders: raise it when one of them changes, and cached facts are read again."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -49,7 +49,7 @@ class Index:
             chosen = files[best_wheel(wanted, {name: file.sha256 for name, file in files.items()})]
         except LookupError as error:
             raise InspectError(
-                wanted.name, str(error.args[0]), "make the lock anew, or ask the index that it was made from"
+                wanted.name, str(error.args[0]), "recreate the lock, or use the index that it was made from"
             ) from None
         size = chosen.size if chosen.size is not None else self._length(wanted.name, chosen.url)
         return WheelSize(wanted.environment, wanted.name, wanted.version, chosen.filename, chosen.sha256, size)
@@ -105,10 +105,8 @@ def _refused(name: str) -> Any:
         if status == 404:
             return InspectError(name, f"{host} does not have it (404)", "check its spelling, or ask another index")
         if status in {401, 403}:
-            return InspectError(
-                name, f"{host} gives no access ({status})", "put a user and password into the index URL"
-            )
-        return InspectError(name, f"{host} has a fault of its own ({status})", "try again later")
+            return InspectError(name, f"{host} denies access ({status})", "put a user and password into the index URL")
+        return InspectError(name, f"{host} returned a server error ({status})", "try again later")
 
     return said
 

@@ -101,7 +101,7 @@ def _environments(deep: Contents) -> list[str]:
 
 
 def _seen_from(deep: Contents, environment: str) -> Contents:
-    """What a program of this environment may load: what lies in it, and the system's."""
+    """What a program of this environment may load: its own files, and the system's."""
     roots = conda_roots(deep.packages)
 
     def is_seen(each: Package | Library | Statement | Code) -> bool:
@@ -117,7 +117,7 @@ def _seen_from(deep: Contents, environment: str) -> Contents:
 
 
 def _builds(deep: Contents, environment: str) -> Iterator[tuple[str, Package, Device]]:
-    """Frameworks of an environment, each with the package that tells most: a build for GPUs before one for the CPU."""
+    """Frameworks of an environment, each with the most telling package: a build for GPUs before one for the CPU."""
     roots = conda_roots(deep.packages)
     packages = [each for each in deep.packages if environment_of(each.path, roots) == environment]
     names = frozenset(each.name for each in packages)
@@ -135,7 +135,7 @@ def _builds(deep: Contents, environment: str) -> Iterator[tuple[str, Package, De
 def _framework(  # noqa: PLR0913, PLR0917 - a framework, and all that says something of it
     name: str, package: Package, contents: ImageContents, seen: Contents, said: tuple[Evidence, ...], place: str
 ) -> Program:
-    """One framework as a program; `place` tells it from the same one in another environment."""
+    """One framework as a program; `place` distinguishes it from the same one in another environment."""
     trusted = (*of_framework(name, package, seen), *runtimes(seen), *said)
     found = _program(name, replace(contents, deep=seen), trusted, _code_in(seen, _FOLDERS.get(name, ())), package)
     return replace(found, name=f"{name} in /{place}") if place else found

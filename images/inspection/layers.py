@@ -41,7 +41,7 @@ def entries(name: str, layer: Descriptor, pieces: Iterator[bytes], volume: Volum
     stream = _Forward(whole, lambda: malformed(name, where, "has a header of more than a megabyte"))
     yield from _members(name, where, stream)
     if stream.rest_is_data():
-        raise malformed(name, where, "has something that is no tar header between its members")
+        raise malformed(name, where, "has data between its members that is not a tar header")
 
 
 def _members(name: str, where: str, stream: _Forward) -> Iterator[Entry]:
@@ -50,14 +50,14 @@ def _members(name: str, where: str, stream: _Forward) -> Iterator[Entry]:
     except (tarfile.TarError, ValueError, OverflowError, RecursionError) as error:
         if stream.is_empty:
             return  # a layer without members is two blocks of zeros, or for some builders nothing
-        raise malformed(name, where, f"is no tar archive ({str(error)[:60]})") from None
+        raise malformed(name, where, f"is not a tar archive ({str(error)[:60]})") from None
     kept: Any = archive  # `tarfile` keeps every member and every global header; the types do not tell
     while True:
         stream.begin_header()
         try:
             info = archive.next()
         except (tarfile.TarError, ValueError, OverflowError, RecursionError, KeyError, EOFError) as error:
-            raise malformed(name, where, f"is no tar archive to its end ({str(error)[:60]})") from None
+            raise malformed(name, where, f"is not a tar archive to its end ({str(error)[:60]})") from None
         stream.end_header()
         if info is None:
             return

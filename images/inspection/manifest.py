@@ -52,7 +52,7 @@ class Platform(_Document):
         return "/".join(filter(None, (self.os, self.architecture, self.variant)))
 
     def serves(self, wanted: Platform) -> bool:
-        """Is this what was asked for? A variant counts only where somebody asked for one."""
+        """Is this what was requested? A variant counts only if one was requested."""
         same = (self.os.lower(), self.architecture.lower()) == (wanted.os, wanted.architecture)
         return same and wanted.variant in {"", self.variant}
 
@@ -206,7 +206,7 @@ def choose(where: str, index: Index, wanted: Platform) -> Descriptor:
     raise InspectError(
         where,
         f"has no image for {wanted}; there is {', '.join(there[:8]) or 'none that names its platform'}",
-        f"add --platform {there[0]}" if there else "ask whoever publishes it",
+        f"add --platform {there[0]}" if there else "ask its publisher",
     )
 
 
@@ -222,7 +222,7 @@ def _fields(where: str, content: bytes) -> dict[str, Any]:
     if not isinstance(fields, dict):
         raise InspectError(
             where,
-            f"did not lead to a manifest but to {len(content)} bytes that are no JSON object",
+            f"did not lead to a manifest but to {len(content)} bytes that are not a JSON object",
             "check that the address is a registry's, not a web page's or a proxy's",
         )
     return fields

@@ -28,7 +28,7 @@ def read_reference(text: str) -> ImageReference:
 
 
 def registry_image(session: Session, text: str) -> RegistryImage:
-    """The image of a registry that a reference names; raises InspectError. Nothing is asked yet."""
+    """The image that a reference names; raises InspectError. Sends no request yet."""
     from images.inspection.registry import RegistryImage  # noqa: PLC0415 - archives need no network library
 
     return RegistryImage(session, read_reference(text), text)
@@ -43,7 +43,7 @@ def _advice(text: str) -> str:
     if path != path.lower():
         return f"repositories are in lower case: {text.replace(path, path.lower(), 1)}"
     if re.search(r"\s", text):
-        return "leave out the blanks"
+        return "remove the spaces"
     if text.startswith((".", "/", "~")):
         return "for files there is gpu-commons inspect with --oci-layout, --docker-archive or --sif"
     if colon and not tag:

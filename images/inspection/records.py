@@ -40,7 +40,7 @@ class LayerRecord:
 
 
 def open_record(path: Path) -> LayerRecord | None:
-    """None where there is none, or none that is whole."""
+    """None where there is no complete record."""
     last = b""
     try:
         with gzip.open(path, "rb") as lines:

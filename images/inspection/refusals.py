@@ -1,4 +1,4 @@
-"""What a registry's answer means where it is not an image: one message each."""
+"""What a registry's answer means if it is not an image: one message each."""
 
 from __future__ import annotations
 
@@ -52,9 +52,9 @@ def refused(  # noqa: PLR0913, PLR0917 - one message from all that is known
     headers: Mapping[str, str],
     has_login: bool,  # noqa: FBT001
 ) -> InspectError:
-    """The one sentence for an answer that is no image."""
+    """The message for an answer that is not an image."""
     if status in {401, 403}:
-        return InspectError(name, f"{registry} gives no access ({status})", advice(registry, has_login))
+        return InspectError(name, f"{registry} denies access ({status})", advice(registry, has_login))
     if status == 404:
         missing = f"tag {tag}" if tag else "such digest"
         return InspectError(
@@ -65,11 +65,9 @@ def refused(  # noqa: PLR0913, PLR0917 - one message from all that is known
     if status == 429:
         wait = retry_after_s(headers, datetime.now(UTC))
         later = f"try again in {wait:.0f} s" if wait else "try again later"
-        return InspectError(
-            name, f"{registry} lets us ask no more for now (429)", f"{later}; docker login raises the limit"
-        )
+        return InspectError(name, f"{registry} is rate-limiting us (429)", f"{later}; docker login raises the limit")
     if status >= 500 or status == 408:
-        return InspectError(name, f"{registry} has a fault of its own ({status})", "try again later")
+        return InspectError(name, f"{registry} returned a server error ({status})", "try again later")
     return InspectError(name, f"{registry} answered {status}", "check the reference; a registry answers 200")
 
 

@@ -1,7 +1,7 @@
 """The registry client: manifests, configs and blobs by HTTP.
 
 Docker Hub, NGC, GHCR, Quay, ECR, Artifact Registry and plain registries speak one protocol (OCI distribution-spec
-1.1); what differs between them is how they want to be asked, which is in `authorisation.py`.
+1.1); what differs between them is authentication, which is in `authorisation.py`.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class RegistryImage:
         try:
             httpx.URL(f"https://{self.registry}/")
         except httpx.InvalidURL:
-            raise InspectError(self.name, "names a host that cannot be", "check its name and port") from None
+            raise InspectError(self.name, "names an invalid host", "check its name and port") from None
         self.authorisation = self.session.authorisation(self.registry)
         self.budget = Budget(self.name)
 

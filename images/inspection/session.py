@@ -78,7 +78,7 @@ class Session:
         self._client.close()
 
     def authorisation(self, registry: str) -> Authorisation:
-        """How this registry wants to be asked; one for all its images."""
+        """How this registry authenticates us; shared by all its images."""
         found = Authorisation(registry, lambda: self.find_login(registry), self._ask_for_token)
         return self._authorisations.setdefault(registry, found)
 
@@ -98,11 +98,13 @@ class Session:
                 # httpx has taken `Authorization` out where the next one is another host: blob stores get no token.
                 following = answer.next_request
                 if following.url.scheme != "https" and not is_loopback(following.url.host):
-                    raise InspectError(name, "is redirected to an address that is not https", "tell whoever runs it")
+                    raise InspectError(
+                        name, "is redirected to an address that is not https", "report it to its operator"
+                    )
                 answer = self._send(following, name)
             if answer.next_request is not None:
                 raise InspectError(
-                    name, f"is redirected more than {_REDIRECTS} times", "tell whoever runs the registry"
+                    name, f"is redirected more than {_REDIRECTS} times", "report it to the operator of the registry"
                 )
             yield answer
         finally:
@@ -116,7 +118,9 @@ class Session:
         if answer.headers.get("content-encoding", "identity") != "identity":
             answer.close()
             raise InspectError(
-                name, f"{request.url.host} packs its answers although asked not to", "tell whoever runs the registry"
+                name,
+                f"{request.url.host} compresses its answers although it was asked not to",
+                "report it to the operator of the registry",
             )
         return answer
 
@@ -138,14 +142,17 @@ class Session:
         *,
         most: int,
     ) -> tuple[bytes, httpx.Response]:
-        """A small file, tried again where that may help; with `most` 0 its headers alone. `words` tells a refusal."""
+        """A small file, retried where that may help; with `most` 0 only its headers.
+
+        `words` makes the error for a refusal.
+        """
 
         def once() -> tuple[bytes, httpx.Response]:
             with self.get(url, headers, None, name) as answer:
                 self.counters.requests += 1
                 if answer.status_code not in {200, 206}:
                     raise error_of(answer, words(answer))
-                too_much = InspectError(name, f"{answer.url.host} sends too much", "tell whoever runs it")
+                too_much = InspectError(name, f"{answer.url.host} sends too much", "report it to its operator")
                 pieces = self.pieces(answer, name) if most else ()
                 return gathered(pieces, most, too_much), answer
 
@@ -156,7 +163,7 @@ class Session:
 
     def _ask_for_token(self, method: str, url: str, options: Mapping[str, Any]) -> httpx.Response:
         host = httpx.URL(url).host
-        endless = InspectError(host, "sends an endless token", "tell whoever runs the registry")
+        endless = InspectError(host, "sends an endless token", "report it to the operator of the registry")
 
         def once() -> httpx.Response:
             try:

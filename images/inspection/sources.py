@@ -57,7 +57,7 @@ def too_big(name: str) -> InspectError:
     return InspectError(
         name,
         f"has more than {limits.DOCUMENTS_BYTES:,} bytes of manifest and config",
-        "an image has a few thousand: ask whoever publishes it",
+        "an image has a few thousand: ask its publisher",
     )
 
 
@@ -86,12 +86,12 @@ def checked(name: str, what: str, wanted: Descriptor, pieces: Iterable[bytes]) -
     if state.hexdigest() != digest:
         raise InspectError(
             name,
-            f"{what} is not what its digest says: {short(wanted.digest)} came as {state.hexdigest()[:12]}",
+            f"{what} does not match its digest: expected {short(wanted.digest)}, got {state.hexdigest()[:12]}",
             _BROKEN,
         )
 
 
-_BROKEN = "what is stored or sent is damaged: try again, then push the image anew"
+_BROKEN = "the stored or transferred content is damaged: try again, then push the image again"
 
 
 def short(digest: str) -> str:

@@ -52,7 +52,7 @@ class Squashfs:
         magic, _, _, self._block, self._fragments, kind, log, _, _, major, _ = fields[:11]
         self._root, _, _, _, self._inode_table, self._folder_table, self._fragment_table, _ = fields[11:]
         if magic != _MAGIC or major != 4 or self._block > _LARGEST_BLOCK or 1 << log != self._block:
-            raise SquashfsError("has a partition that is no squashfs 4.0")
+            raise SquashfsError("has a partition that is not squashfs 4.0")
         self.compression = _NAMES.get(kind, "an unknown compression")
         unpack = _UNPACKERS.get(self.compression)
         if unpack is None:
@@ -170,7 +170,7 @@ class Squashfs:
 
     def _read_fragment(self, number: int) -> bytes:
         if number >= self._fragments:
-            raise SquashfsError("has a file that lies nowhere")
+            raise SquashfsError("has a file whose content is missing")
         (block,) = struct.unpack("<Q", self._at(self._fragment_table + 8 * (number // 512), 8))
         table, _ = self._metadata(block)
         start, word, _ = struct.unpack_from("<QII", table, 16 * (number % 512))

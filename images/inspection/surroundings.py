@@ -18,7 +18,7 @@ _FIX: Final = "write http://HOST:PORT, or unset it"
 
 
 def network_faults(environment: Mapping[str, str]) -> Iterator[InspectError]:
-    """What is wrong with proxies and certificates. Files are looked at, no host is asked."""
+    """What is wrong with proxies and certificates. Reads files, and contacts no host."""
     for name in proxy_variables(environment):
         if fault := _proxy_fault(environment[name]):
             yield InspectError(name, *fault, value=environment[name])
@@ -28,7 +28,7 @@ def network_faults(environment: Mapping[str, str]) -> Iterator[InspectError]:
                 "SSL_CERT_FILE", reason, "name a file with PEM certificates of authorities, or unset it", value=path
             )
     elif (path := environment.get("SSL_CERT_DIR")) and not os.path.isdir(path):  # noqa: PTH112 - also no path at all
-        yield InspectError("SSL_CERT_DIR", "is no folder", "name a folder of certificates, or unset it", value=path)
+        yield InspectError("SSL_CERT_DIR", "is not a folder", "name a folder of certificates, or unset it", value=path)
 
 
 def check_network(environment: Mapping[str, str]) -> None:

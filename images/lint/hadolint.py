@@ -91,7 +91,7 @@ def heard(output: bytes, errors: bytes, code: int, asked: Padded) -> Heard:
 
 
 def _told(output: bytes) -> list[tuple[str, str, int, str]] | None:
-    """Rule, level, line and message of everything in its JSON; None for an output that is none."""
+    """Rule, level, line and message of everything in its JSON; None for other output."""
     try:
         said = json.loads(output)
         if isinstance(said, list):

@@ -1,4 +1,4 @@
-"""What the grammar of Dockerfiles stumbles over, covered with the same number of bytes: lines and columns stay."""
+"""Masks what the grammar of Dockerfiles cannot read with the same number of bytes: lines and columns stay."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _EXEC_FORM: Final = re.compile(
 
 
 def masked(source: bytes) -> bytes:
-    """What the grammar gets."""
+    """The text that the grammar reads."""
 
     def modifier(match: re.Match[bytes]) -> bytes:
         return match[1] + b":-" + b"x" * (len(match[2]) - 2) + b"}" if len(match[2]) > 1 else match[0]

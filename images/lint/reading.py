@@ -1,4 +1,4 @@
-"""Bytes → Recipe: what kind of file it is, and one clear error for what is none."""
+"""Bytes → Recipe: what kind of file it is, and one clear error for anything else."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _NAMES: Final[tuple[tuple[Kind, str], ...]] = (
 
 
 def read_recipe(data: bytes, path: str, kind: Kind | None = None) -> Recipe:
-    """Read one file. `kind` None: told by its name, else by what is in it. Raises LintError."""
+    """Read one file. `kind` None: decided by its name, else by its content. Raises LintError."""
     if len(data) > LARGEST_BYTES:
         raise LintError(f"{path}: has more than {LARGEST_BYTES:,} bytes; give a Dockerfile, no archive or image")
     if b"\0" in data:
@@ -37,7 +37,7 @@ def read_recipe(data: bytes, path: str, kind: Kind | None = None) -> Recipe:
 
 
 def kind_of(path: str, text: str) -> Kind:
-    """By the name; a name that tells nothing leaves it to the first line that says something."""
+    """By the name; if that decides nothing, by the first meaningful line."""
     name = path.rpartition("/")[2].lower()
     for kind, pattern in _NAMES:
         if re.fullmatch(pattern, name):

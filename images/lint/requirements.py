@@ -12,7 +12,7 @@ from images.lint.model import Word
 
 @dataclass(frozen=True, slots=True)
 class Package:
-    """One thing that is asked for. `version` is as written, without its operator; empty where none is asked for."""
+    """One requested package. `version` is as written, without its operator; empty where none is requested."""
 
     name: str  # as its index spells it: canonical for PyPI
     word: Word

@@ -88,7 +88,7 @@ class DiskUse:
 
 
 def disk_use(images: Iterable[Size]) -> DiskUse:
-    """All images of a node together; layers that several of them have lie there once."""
+    """All images of a node together; layers that several of them share count once."""
     layers: dict[str, Layer] = {}
     unpacked = compressed = shared = 0
     for image in images:

@@ -51,7 +51,7 @@ class Counted:
 
 @dataclass(frozen=True, slots=True)
 class NotCounted:
-    """A part whose size is not known before the build. As text it is told whole; `what` is its name."""
+    """A part whose size is not known before the build. `what` is its name; as text it comes with details."""
 
     what: str
     rest: str = ""
@@ -73,7 +73,7 @@ class Expected:
 
 @cache
 def expected_of(name: str, images: Path = IMAGES, substitutes: tuple[Substitute, ...] = ()) -> Size | None:
-    """The lower bound of an image by its full name, from what lies in its folder; None where nothing can be counted.
+    """The lower bound of an image by its full name, from the files in its folder; None where nothing can be counted.
 
     Read once in a run. Raises SpecError for a spec with mistakes, as `load_family` and `plan_image` do.
     """

@@ -118,7 +118,7 @@ def _from_last_build(expected: Expected, spec: Size | None, deployed: Deployed) 
     return _about(
         max((deployed.size.compressed + compressed) * MB, spec.compressed),
         max((deployed.size.unpacked + unpacked) * MB, spec.unpacked),
-        f"{last}, {wheels}; all else as it was",
+        f"{last}, {wheels}; everything else unchanged",
     )
 
 
@@ -150,7 +150,7 @@ def _against(size: Size, deployed: Deployed | None) -> str:
     if deployed is None:
         return ""
     change = Megabytes.of(size).compressed - deployed.size.compressed
-    return f"; {_signed(change)} against what was deployed last"
+    return f"; {_signed(change)} relative to what was deployed last"
 
 
 def _signed(megabytes: float) -> str:

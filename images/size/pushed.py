@@ -43,7 +43,7 @@ def known(reference: str, environment: Mapping[str, str] = os.environ) -> ImageC
 
 
 def size_of_tag(reference: str, environment: Mapping[str, str] = os.environ) -> Size | None:
-    """Size of what a registry has as `repository:tag`; None where it has nothing, or does not tell within seconds.
+    """Size of what a registry has as `repository:tag`; None where it has nothing, or does not answer within seconds.
 
     Reads manifest and config, no layer. Where the layers were read before, on this machine, the facts are used.
     """

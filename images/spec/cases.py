@@ -22,7 +22,7 @@ _CONCERNS_GPUS: Final = re.compile(r"(NVIDIA|CUDA)_\w+")
 
 @dataclass(frozen=True, slots=True)
 class Use:
-    """Something that uses a GPU, and where in the image it lies."""
+    """Something that uses a GPU, and where it is in the image."""
 
     where: str  # base, server or a target, kernel NAME; with `of IMAGE` where an ancestor brings it
     cuda: Cuda | None  # what the spec says of the environment's CUDA

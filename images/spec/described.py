@@ -1,4 +1,4 @@
-"""What people are told of an image: a hub shows it beside each profile. Loads nothing else of the specs."""
+"""What a hub shows about an image beside each profile. Loads nothing else of the specs."""
 
 from __future__ import annotations
 

@@ -88,7 +88,14 @@ def load_family(name: str, *, images: Path = IMAGES, target: str | None = None) 
         if wanted in [spec.name for spec in family]:
             circle = " → ".join([spec.name for spec in family] + [wanted])
             raise SpecError(
-                [Problem(f"images/{wanted}/{SPEC_FILE}: base.image", "", f"makes a circle: {circle}", "break it")]
+                [
+                    Problem(
+                        f"images/{wanted}/{SPEC_FILE}: base.image",
+                        "",
+                        f"is circular: {circle}",
+                        "give one of them another base",
+                    )
+                ]
             )
         family.append(load_spec(images / wanted))
         wanted = family[-1].base.image
@@ -117,7 +124,7 @@ def load_named(full_name: str, *, images: Path = IMAGES) -> tuple[ImageSpec, ...
 
 
 def load_sizes(folder: Path, spec: ImageSpec) -> tuple[WheelSize, ...] | None:
-    """Sizes of an image's wheels, from the file beside its lock; None where there is none that fits the lock.
+    """Sizes of an image's wheels, from the file beside its lock; None if no such file fits the lock.
 
     A target's wheels are all among the server's.
     """

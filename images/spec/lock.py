@@ -25,7 +25,7 @@ class Locked:
 
 
 def read_lock(text: str) -> Iterator[Locked]:
-    """What a lock holds, in its order. Raises ValueError for a text that is none."""
+    """What a lock holds, in its order. Raises ValueError for a text that is not a lock."""
     for line in re.sub(r"\\\n", " ", text).splitlines():
         if not line.strip() or line.lstrip().startswith("#"):
             continue
@@ -40,7 +40,7 @@ def read_lock(text: str) -> Iterator[Locked]:
 
 
 def lock_command(spec: ImageSpec) -> str:
-    """Shell lines that resolve the pins of an image anew, and then those of its targets, under the lock of the image.
+    """Shell lines that resolve the pins of an image, and then those of its targets, constrained by its lock.
 
     A child takes over what its parent has already.
     """

@@ -1,4 +1,4 @@
-"""Whether a spec fits the folder that it lies in, its locks, its targets and the images that it stands on."""
+"""Whether a spec fits its folder, its locks, its targets and the images that it builds on."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ _CUDA_WHEEL = re.compile(r"nvidia-(cuda-|cublas|cufft|curand|cusolver|cusparse|n
 
 
 def misfits(folder: Path, spec: ImageSpec) -> Iterable[Problem]:
-    """What the spec alone cannot tell: it must fit the folder that it lies in."""
+    """What the spec alone does not show: whether it fits its folder."""
     if spec.name != folder.name:
-        yield Problem(f"{place(folder)}: name", show(spec.name), f"lies in folder {folder.name}", "use the same name")
+        yield Problem(f"{place(folder)}: name", show(spec.name), f"is in the folder {folder.name}", "use the same name")
     targets = target_specs(spec)
     files = [VERIFY_FILE, *(file.source for file in spec.files)]
     files += [each.python.lock for each in (spec, *targets) if each.python]
@@ -66,7 +66,7 @@ def shadowed(images: Path, child: ImageSpec, parent: ImageSpec) -> Iterable[Prob
             yield Problem(
                 f"images/{child.name}/{child.python.lock}",
                 show(f"{name}=={', '.join(sorted(versions))}"),
-                f"would lie over {', '.join(sorted(inherited[name]))} of {parent.name}",
+                f"would be installed over {', '.join(sorted(inherited[name]))} of {parent.name}",
                 _lock_anew(child),
             )
 
@@ -81,7 +81,7 @@ def _locked(lock: Path) -> Locked:
         for each in read_lock(lock.read_text()):
             locked.setdefault(each.name, set()).add(each.version)
     except ValueError as error:
-        fix = f"make it anew: gpu-commons image lock {lock.parent.name} prints the command"
+        fix = f"recreate it: gpu-commons image lock {lock.parent.name} prints the command"
         raise SpecError([Problem(f"images/{lock.parent.name}/{lock.name}", "", str(error), fix)]) from None
     return locked
 
@@ -92,11 +92,11 @@ def _wheel_lock_misfits(folder: Path, spec: ImageSpec) -> Iterable[Problem]:
     for pin in map(wheel_pin, spec.server_wheels):
         found = locked.get(pin.name, set())
         if pin.version not in found:
-            there = f"has {', '.join(sorted(found))}" if found else "has none"
+            there = ", ".join(sorted(found)) or "none"
             yield Problem(
                 f"{place(folder)}: python.packages",
                 show(pin.text),
-                f"is not what {spec.python.lock} {there}",
+                f"does not match {spec.python.lock}, which has {there}",
                 _lock_anew(spec),
             )
 
@@ -128,7 +128,7 @@ def _target_misfits(folder: Path, spec: ImageSpec, targets: Sequence[TargetSpec]
             for name in lock:
                 if reason := forbidden(each.kind, name):
                     here = f"{place(folder)}: targets.{each.kind.value}"
-                    fix = "list in `without` the package that brings it, then make the lock anew"
+                    fix = "list in `without` the package that brings it, then recreate the lock"
                     yield Problem(here, show(name), reason, fix)
     ordered = smallest_first(targets)
     for number, big in enumerate(ordered):
@@ -147,7 +147,7 @@ def _unlike(small: ImageSpec, lock: Locked, big: ImageSpec, biggers: Locked) -> 
             yield Problem(
                 f"images/{small.name}/{small.python.lock}",
                 show(f"{name}=={', '.join(sorted(versions))}"),
-                f"is not what {big.python.lock} has: {there}",
+                f"does not match {big.python.lock}, which has {there}",
                 _lock_anew(small),
             )
 
@@ -158,7 +158,7 @@ def _locks(folder: Path, spec: ImageSpec) -> Locked | None:
 
 
 def _lock_anew(spec: ImageSpec) -> str:
-    return f"make the lock anew: gpu-commons image lock {spec.name} prints the command"
+    return f"recreate the lock: gpu-commons image lock {spec.name} prints the command"
 
 
 def cuda_misfits(images: Path, family: Sequence[ImageSpec]) -> Iterable[Problem]:
@@ -176,7 +176,7 @@ def cuda_misfits(images: Path, family: Sequence[ImageSpec]) -> Iterable[Problem]
                 yield Problem(
                     f"images/{spec.name}/{SPEC_FILE}: python.packages",
                     show(name),
-                    f"brings CUDA a second time: {base} has {lines[0]}",
+                    f"duplicates CUDA: {base} has {lines[0]}",
                     fix,
                 )
         here = f"images/{spec.name}/{SPEC_FILE}: cuda"
@@ -184,17 +184,17 @@ def cuda_misfits(images: Path, family: Sequence[ImageSpec]) -> Iterable[Problem]
             continue
         if not lines:
             fix = "take source: wheels with the pins of the toolkit, or a base such as nvidia/cuda:12.6.3-runtime-…"
-            yield Problem(f"{here}.source", show("base"), f"is said of {base}, whose name tells of no CUDA", fix)
+            yield Problem(f"{here}.source", show("base"), f"does not fit {base}, whose name says nothing of CUDA", fix)
         elif spec.cuda.source is not CudaSource.BASE:
             fix = f'write cuda: {{line: "{lines[0]}", source: base}}, or take a base without CUDA'
-            yield Problem(f"{here}.source", show(spec.cuda.source.value), f"would be there twice: {base} has it", fix)
+            yield Problem(f"{here}.source", show(spec.cuda.source.value), f"would duplicate the CUDA of {base}", fix)
         elif spec.cuda.line not in lines:
             fix = f'write "{lines[0]}", or take the base of that line'
             yield Problem(f"{here}.line", show(spec.cuda.line), f"is not the line of {base}", fix)
 
 
 def _lines_of(reference: str) -> tuple[str, ...]:
-    """CUDA lines that a reference tells by its name; none where it tells of none, or is not known."""
+    """CUDA lines in the name of a reference; none where it names none, or is not known."""
     image = known_image(reference)
     return tuple(f"{cuda.major}.{cuda.minor}" for cuda in image.cudas) if image else ()
 
@@ -206,6 +206,6 @@ def _node_lock_misfits(folder: Path, lock: str, pins: Sequence[str]) -> Iterable
         name, _, version = pin.rpartition("@")
         found = packages.get(f"node_modules/{name}", {}).get("version")
         if found != version or asked.get(name) != version:
-            reason = f"is not what {lock} has ({found or 'none'})"
+            reason = f"does not match {lock}, which has {found or 'none'}"
             fix = f"npm install --package-lock-only --save-exact {pin}, in {folder}"
             yield Problem(f"{place(folder)}: node.packages", show(pin), reason, fix)

@@ -1,4 +1,4 @@
-"""What an image is asked to contain: the typed form of `images/<image>/image.yaml`.
+"""What an image should contain: the typed form of `images/<image>/image.yaml`.
 
 A spec is data about what goes in, not how: the renderer decides the how for the base that is really there
 (`images.spec.plan`, `images.build.render`). Every pin is exact, because a rebuild must not cross a driver's CUDA
@@ -149,7 +149,7 @@ class Cuda(Strict):
     @model_validator(mode="after")
     def _pinned_completely(self) -> Self:
         if self.source is CudaSource.BASE and self.packages:
-            raise ValueError("takes CUDA from the base, and packages as well: it would be there twice, choose one")
+            raise ValueError("takes CUDA from the base and lists packages, which would duplicate it: choose one")
         check = conda_pin if self.source is CudaSource.CONDA else wheel_pin
         for pin in self.packages:
             try:
@@ -301,7 +301,7 @@ class ImageSpec(Strict):
     ports: tuple[Port, ...] = Field(default=(), strict=False)
     """Ports it listens on."""
     runtime: Runtime | None = None
-    """What it needs of whoever runs it."""
+    """What it needs from the engine that runs it."""
     labels: dict[Label, Text] = Field(default_factory=dict)
     """Labels of your own; ours (org.gpu-commons.*, and the OCI ones that the spec's keys give) are refused."""
     env: dict[Variable, Line] = Field(default_factory=dict)
@@ -339,7 +339,7 @@ class ImageSpec(Strict):
 
     @property
     def main_environment(self) -> str:
-        """What the environment is called that is no kernel's."""
+        """Name of the environment that does not belong to a kernel."""
         return "server"
 
     @property

@@ -64,7 +64,7 @@ def plan_image(family: Sequence[ImageSpec], *, substitutes: Sequence[Substitute]
             Problem(
                 f"substitutes: {stand_in.reference}",
                 show(stand_in.replacement),
-                "is no image by digest",
+                "is not an image by digest",
                 "name the stand-in as repository@sha256:…",
             )
         )

@@ -1,4 +1,4 @@
-"""What an image asks of whoever runs it, in the words of each engine. Pure.
+"""What an image asks of the engine that runs it, in the words of each engine. Pure.
 
     docker_flags(Runtime(shm_gib=1, memlock="unlimited", stack_mib=64))
     ("--shm-size=1g", "--ulimit memlock=-1", "--ulimit stack=67108864")
@@ -38,7 +38,7 @@ def _memlock(given: object) -> object:
 
 
 class Runtime(Strict):
-    """What the image's programs need of whoever runs them, beside a GPU. What is not given stays the engine's default.
+    """What the image's programs need from the engine, besides a GPU. What is not given stays the engine's default.
 
     A registry cannot enforce it: it becomes labels of the image, `image plan` prints the flags of each engine, and
     workloads of a stack that say nothing of shared memory take `shm_gib` from here.
@@ -62,7 +62,7 @@ class Runtime(Strict):
 
 @dataclass(frozen=True, slots=True)
 class Engine:
-    """How one engine is told: words that are written, and sentences on what has to come from elsewhere."""
+    """How to configure one engine: options to write, and sentences about what has to come from elsewhere."""
 
     name: str
     says: tuple[str, ...]

@@ -100,7 +100,7 @@ def smallest_first(specs: Sequence[ImageSpec]) -> list[ImageSpec]:
 
 
 def stands_on(spec: ImageSpec, smaller: Sequence[ImageSpec]) -> ImageSpec | None:
-    """Of smaller images the one whose layers it starts with: the biggest all of whose pins it has. None: there is none.
+    """The smaller image whose layers it starts with: the biggest of which it has all pins. None: there is none.
 
     What both have is then one layer, on a node's disk and in the registry. Of two, the one with CUDA is bigger.
     """

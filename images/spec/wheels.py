@@ -102,7 +102,7 @@ def best_wheel(wanted: Wanted, files: Mapping[str, str]) -> str:
 
 
 def read_sizes(text: str) -> tuple[WheelSize, ...]:
-    """The rows of a size file. Raises ValueError where it is none."""
+    """The rows of a size file. Raises ValueError for anything else."""
     reader = csv.reader(io.StringIO(text))
     if tuple(next(reader, ())) != COLUMNS:
         raise ValueError(f"has not the columns {', '.join(COLUMNS)}")

@@ -382,7 +382,7 @@ def test_gzip_is_for_sites_with_old_engines(recorded: Recorded) -> None:
         ({"image": "scipy-ml-notebook"}, ("it.base: is missing", "pass the ref of the GpuImage of datahub-base")),
         ({"ca_bundle": "/no/such.pem"}, ('it.ca_bundle: "/no/such.pem" is not a file here',)),
         ({"compression": "zst"}, ("it.compression", "did you mean zstd?")),
-        ({"substitutes": [{"reference": DEBIAN, "with": "a:1", "reason": "r"}]}, ("is no image by digest",)),
+        ({"substitutes": [{"reference": DEBIAN, "with": "a:1", "reason": "r"}]}, ("is not an image by digest",)),
     ],
 )
 def test_an_argument_that_cannot_be_is_one_message(changes: Mapping[str, Any], words: tuple[str, ...]) -> None:

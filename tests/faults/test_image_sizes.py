@@ -90,7 +90,7 @@ def test_a_change_of_an_image_is_told_before_in_and_after_the_update_that_makes_
     fill(lab, "grown", one)
     (size, _) = said(lab.pulumi("preview").succeeded(), "grown")
     assert f"grown will be built: {last} compressed, " in size
-    assert "(the registry has this content already); -2.1 MB against what was deployed last" in size
+    assert "(the registry has this content already); -2.1 MB relative to what was deployed last" in size
     lab.kill("registry")
     (size, _) = said(lab.pulumi("preview").succeeded(), "grown")
     assert f"about {big['compressed_mb']:.1f} MB compressed" in size, "the last build stands in for the registry"

@@ -59,7 +59,7 @@ def test_the_last_build_gives_more_than_a_bound_with_what_the_spec_changes_since
     found = forecast(wheels(110, 10), deployed=deployed(150, 400, wheels(100, 10)))
     assert found.says == (
         "about 0.16 GB compressed, 0.42 GB unpacked"
-        " (as last deployed: 0.15 GB, +8.2 MB of wheels by the spec; all else as it was)"
+        " (as last deployed: 0.15 GB, +8.2 MB of wheels by the spec; everything else unchanged)"
     )
     assert found.size is not None
     assert found.size.origin is Origin.LAST_BUILD
@@ -93,7 +93,7 @@ def test_the_registry_knows_best_and_says_how_far_that_is_from_what_runs() -> No
     found = forecast(wheels(110), registry=size(160, 410), deployed=deployed(150, 400, wheels(100)))
     assert found.says == (
         "0.16 GB compressed, 0.41 GB unpacked (the registry has this content already)"
-        "; +10.0 MB against what was deployed last"
+        "; +10.0 MB relative to what was deployed last"
     )
     guessed = forecast(wheels(110), registry=size(160, 296, Origin.REGISTRY))
     assert guessed.says == "0.16 GB compressed, about 0.30 GB unpacked (the registry has this content already)"

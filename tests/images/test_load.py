@@ -131,12 +131,12 @@ def test_the_frameworks_for_cuda_12_6_are_those_of_pypis_plain_wheels_with_their
                 "base": ON_CUDA,
                 "cuda": {"line": "12.6", "source": "base", "packages": ["nvidia-cuda-runtime-cu12==12.6.77"]},
             },
-            ("it would be there twice, choose one",),
+            ("would duplicate it: choose one",),
         ),
         ({"kernels": [TORCH, TORCH]}, ("two kernels of one name",)),
         (
             {"python": {"packages": ["jupyterhub==5.5.5"]}},
-            ('"jupyterhub==5.5.5" is not what requirements.lock has 5.5.4', "gpu-commons image lock tiny"),
+            ('"jupyterhub==5.5.5" does not match requirements.lock, which has 5.5.4', "gpu-commons image lock tiny"),
         ),
     ],
 )
@@ -169,7 +169,7 @@ def test_a_file_that_is_copied_in_must_exist(tiny: Tiny) -> None:
 def test_the_folder_is_called_like_the_image(tiny: Tiny) -> None:
     folder = tiny()
     other = folder.rename(folder.with_name("other"))
-    assert 'name: "tiny" lies in folder other' in refusal(other)
+    assert 'name: "tiny" is in the folder other' in refusal(other)
 
 
 def test_an_unknown_image_is_named_with_the_likely_one() -> None:
@@ -180,7 +180,7 @@ def test_an_unknown_image_is_named_with_the_likely_one() -> None:
 def test_images_that_stand_on_each_other_are_refused(tiny: Tiny) -> None:
     tiny(name="one", base={"image": "two"})
     folder = tiny(name="two", base={"image": "one"})
-    with pytest.raises(SpecError, match="makes a circle: one → two → one"):
+    with pytest.raises(SpecError, match="is circular: one → two → one"):
         load_family("one", images=folder.parent)
 
 
@@ -189,7 +189,7 @@ def test_a_child_that_would_install_over_its_parents_wheels_is_refused(tiny: Tin
     (folder / "requirements.lock").write_text("jupyterhub==5.5.4\ntornado==6.4\n")
     child = tiny(name="child", base={"image": "parent"})
     (child / "requirements.lock").write_text("jupyterhub==5.5.4\ntornado==6.6.1\n")
-    with pytest.raises(SpecError, match=r'"tornado==6\.6\.1" would lie over 6\.4 of parent'):
+    with pytest.raises(SpecError, match=r'"tornado==6\.6\.1" would be installed over 6\.4 of parent'):
         load_family("child", images=folder.parent)
     (child / "requirements.lock").write_text("jupyterhub==5.5.4\ntornado==6.4\n")
     assert [spec.name for spec in load_family("child", images=folder.parent)] == ["child", "parent"]
@@ -264,8 +264,8 @@ class TestCudaIsThereOnce:
         ("base", "cuda", "words"),
         [
             (ON_CUDA, {"line": "12.4", "source": "base"}, ('cuda.line: "12.4" is not the line', 'write "12.6"')),
-            (ON_CUDA, {"line": "12.6", "source": "wheels"}, ("would be there twice", "source: base")),
-            (None, {"line": "12.6", "source": "base"}, ("tells of no CUDA", "source: wheels")),
+            (ON_CUDA, {"line": "12.6", "source": "wheels"}, ("would duplicate the CUDA of", "source: base")),
+            (None, {"line": "12.6", "source": "base"}, ("says nothing of CUDA", "source: wheels")),
         ],
     )
     def test_source_and_line_fit_the_base(
@@ -284,7 +284,7 @@ class TestCudaIsThereOnce:
         if not is_refused:
             load_family("tiny", images=folder.parent)
             return
-        with pytest.raises(SpecError, match=r'"nvidia-cublas-cu12" brings CUDA a second time: .* has 12\.6'):
+        with pytest.raises(SpecError, match=r'"nvidia-cublas-cu12" duplicates CUDA: .* has 12\.6'):
             load_family("tiny", images=folder.parent)
 
 

@@ -178,7 +178,7 @@ def test_substitutes_of_other_images_are_not_spoken_of() -> None:
 
 
 def test_a_stand_in_without_digest_is_refused() -> None:
-    with pytest.raises(SpecError, match="is no image by digest"):
+    with pytest.raises(SpecError, match="is not an image by digest"):
         render_dockerfile(load_family("hub"), substitutes=[Substitute(DEBIAN, "127.0.0.1:5000/lab/debian:1", "lab")])
 
 

@@ -236,7 +236,7 @@ def test_a_target_has_nothing_that_its_kind_must_not_have(
 
 def test_a_target_with_another_version_than_the_server_is_refused_with_the_command_that_helps(several: Several) -> None:
     message = refusal(several(locks={**LOCKS, "batch.": ["numpy==2.4.5", "torch==2.9.0"]}))
-    assert 'requirements.batch.lock: "numpy==2.4.5" is not what requirements.lock has: 2.4.6' in message
+    assert 'requirements.batch.lock: "numpy==2.4.5" does not match requirements.lock, which has 2.4.6' in message
     assert "gpu-commons image lock tiny" in message
 
 

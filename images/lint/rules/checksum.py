@@ -41,8 +41,8 @@ RULE = Rule(
     title="ADD of a URL without a checksum",
     says="What ADD takes from the network is named by its checksum, a repository by its commit.",
     why=(
-        "Nothing in the recipe says which bytes are meant: a file that is replaced, or a proxy's error page, lands in "
-        "the image without a word."
+        "Nothing in the recipe says which bytes are meant: a file that is replaced, or a proxy's error page, silently "
+        "lands in the image."
     ),
     fix="ADD --checksum=sha256:<sum>; for a repository the commit.",
     sources=(

@@ -14,7 +14,7 @@ from images.lint.packages import install_of
 from images.lint.rules.rule import DIGEST, Example, Mistake, Rule
 from images.lint.shell import option_value
 
-_FIX = "do both in one RUN, or fetch and build in a stage of its own and COPY --from what is needed"
+_FIX = "do both in one RUN, or fetch and build in a separate stage and COPY --from what is needed"
 
 
 def check(recipe: Recipe, _: Setting) -> Iterator[Mistake]:
@@ -133,7 +133,7 @@ RULE = Rule(
     title="Cleanup in a later layer",
     says="What a layer should not keep is removed in the same RUN, or was never in it.",
     why="A layer is never smaller than what its own RUN leaves: removing it later hides the files and keeps the bytes.",
-    fix="Chain the cleanup with &&, use a cache mount, or fetch in a stage of its own.",
+    fix="Chain the cleanup with &&, use a cache mount, or fetch in a separate stage.",
     sources=(
         "https://docs.docker.com/build/building/best-practices/#run",
         "https://github.com/moby/buildkit/issues/819",

@@ -26,8 +26,8 @@ def check(recipe: Recipe, _: Setting) -> Iterator[Mistake]:
         if int(major[1]) <= newest_major() - _MAJORS_KEPT:
             yield Mistake(
                 line,
-                f"NVIDIA deletes tags six months after the end of support, and CUDA {major[1]} has ended: {name} "
-                "may be gone",
+                f"NVIDIA deletes tags six months after the end of support, and CUDA {major[1]} is no longer supported: "
+                f"{name} may be gone",
                 "take a base of a supported CUDA line by digest, or start from a slim OS; keep a mirror of what "
                 "must stay",
             )
@@ -51,7 +51,7 @@ RULE = Rule(
     number="E3",
     title="Tag that will be deleted",
     says="A base whose publisher deletes tags (nvidia/cuda, on Docker Hub and NGC) is locked by digest, or mirrored.",
-    why="NVIDIA deletes CUDA images six months after the end of support: the same Dockerfile cannot be built any more.",
+    why="NVIDIA deletes CUDA images six months after the end of support: the Dockerfile can then no longer be built.",
     fix="Take a supported line by digest, note its expected end in the lock, and mirror what must stay.",
     sources=(
         "https://gitlab.com/nvidia/container-images/cuda/-/blob/master/doc/support-policy.md",

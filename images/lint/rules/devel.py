@@ -16,7 +16,7 @@ def check(recipe: Recipe, _: Setting) -> Iterator[Mistake]:
         yield Mistake(
             base.line,
             f"{reference.name}:{reference.tag} brings compilers, headers and static libraries into the image",
-            "build on it in a stage of its own, and end on the base or runtime flavour or a slim OS; "
+            "build on it in a separate stage, and end on the base or runtime flavour or a slim OS; "
             "if kernels are compiled at run time, waive this with that reason",
         )
 
@@ -25,7 +25,7 @@ RULE = Rule(
     id="D-DEVEL",
     number="E10",
     title="devel base in the last stage",
-    says="The image does not stand on a devel flavour of CUDA.",
+    says="The image is not based on a devel flavour of CUDA.",
     why=(
         "devel with cuDNN is 5.6 GB compressed; ending on runtime took images from 4.2 to 1.3 GB and from 6.4 to "
         "3.9 GB."

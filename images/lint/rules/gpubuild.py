@@ -13,11 +13,11 @@ def check(recipe: Recipe, _: Setting) -> Iterator[Mistake]:
         for instruction in stage.instructions:
             for command in instruction.commands:
                 if command.program == "nvidia-docker" and command.has("build"):
-                    message = "nvidia-docker gives no GPU to a build: it only passes the call on"
+                    message = "nvidia-docker gives a build no GPU: it only passes the call on"
                     fix = "docker build; whatever needs a GPU is checked when the container runs"
                     yield Mistake(command.line, message, fix)
                 elif command.program == "nvidia-smi" and instruction.keyword == "RUN":
-                    message = "nvidia-smi runs while the image is built, where no GPU and no driver is"
+                    message = "nvidia-smi runs while the image is built, where there is no GPU and no driver"
                     fix = "take it out; check the GPU when the container starts"
                     yield Mistake(command.line, message, fix)
 
@@ -27,7 +27,7 @@ RULE = Rule(
     number="E24",
     title="Build that counts on a GPU",
     says="An image is built without a GPU.",
-    why="Builders have no driver: the wrapper nvidia-docker adds devices to run and create alone.",
+    why="Builders have no driver: the wrapper nvidia-docker adds devices only to run and create.",
     fix="docker build; name the targets for compilers (TORCH_CUDA_ARCH_LIST) instead of asking a GPU.",
     sources=("https://github.com/NVIDIA/nvidia-docker/wiki/Frequently-Asked-Questions",),
     severity=Severity.WARNING,

@@ -22,21 +22,23 @@ def check(recipe: Recipe, _: Setting) -> Iterator[Mistake]:
     if recipe.kind is not Kind.SCRIPT:
         for name, word in set_variables(recipe):
             if path := _site_cuda(word.text):
-                message = f"{name} names {path}, a folder of one site's hosts: elsewhere the image does not work"
+                message = f"{name} names {path}, a folder of one site's hosts: the image does not work elsewhere"
                 yield Mistake(word.line, message, _FIX)
     for _command, words in calls(recipe, APPTAINER, "run", "exec", "shell", "instance"):
         for bound in _bound(words):
             if _CUDA.search(bound.text.partition(":")[0]) and not bound.text.startswith("/usr/local/nvidia"):
-                message = f"{bound.text} binds the host's CUDA into the container: the image works on this host alone"
+                message = f"{bound.text} binds the host's CUDA into the container: the image works on this host only"
                 yield Mistake(bound.line, message, _FIX)
     uses_container = any(command.program in APPTAINER for command in recipe.commands)
     for command in recipe.commands:
         texts = command.texts
         if command.program == "load" and texts[1:2] == ("module",):
             fix = f"module load {' '.join(texts[2:])}; better, no module: CUDA is in the image"
-            yield Mistake(command.line, '"load module" is no command: the word order is wrong', fix)
+            yield Mistake(command.line, '"load module" is not a command: the word order is wrong', fix)
         elif command.program in {"module", "ml"} and uses_container and any(_CUDA.search(text) for text in texts[1:]):
-            message = "a CUDA module is loaded for a container: a hidden need of one site, and of the order of lines"
+            message = (
+                "a CUDA module is loaded for a container: a hidden dependency on one site, and on the order of lines"
+            )
             yield Mistake(command.line, message, _FIX, Severity.WARNING)
 
 

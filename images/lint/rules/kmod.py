@@ -37,7 +37,7 @@ def _is_module(text: str) -> bool:
 def _of_command(command: Command) -> str:
     if command.program in {"insmod", "modprobe"} and command.arguments:
         wrong = [word.text for word in command.arguments if re.search(r"\.so(\.|$)", word.text)]
-        also = f"; and {wrong[0]} is no module: modules end in .ko" if wrong else ""
+        also = f"; and {wrong[0]} is not a module: modules end in .ko" if wrong else ""
         return f"{command.program} loads a kernel module, which is the node's business{also}"
     if command.program in {"make", "dkms"} and command.has("modules", "modules_install", "module", "autoinstall"):
         return "a kernel module is built here, for the kernel of the build's sources"

@@ -1,4 +1,4 @@
-"""D-NAME: an image without a name, or one that is no longer what its name says."""
+"""D-NAME: an image without a name, or with one that no longer fits."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""D-NV: --nv behind the image."""
+"""D-NV: --nv after the image."""
 
 from __future__ import annotations
 
@@ -16,9 +16,7 @@ def check(recipe: Recipe, _: Setting) -> Iterator[Mistake]:
         at = image_at(command.program, words)
         late = [word for word in words[at + 1 :] if word.text in _OPTIONS] if at is not None else []
         if late:
-            message = (
-                f"{late[0].text} stands behind the image: it goes to the script as an argument, and no GPU is bound"
-            )
+            message = f"{late[0].text} comes after the image: the script gets it as an argument, and no GPU is bound"
             verb = next(word.text for word in command.arguments if not word.text.startswith("-"))
             fix = f"{command.program} {verb} {late[0].text} <image> …: options come before the image"
             yield Mistake(late[0].line, message, fix)
@@ -27,9 +25,9 @@ def check(recipe: Recipe, _: Setting) -> Iterator[Mistake]:
 RULE = Rule(
     id="D-NV",
     number="E28",
-    title="--nv behind the image",
+    title="--nv after the image",
     says="Options of singularity and apptainer come before the image.",
-    why="What follows the image is handed to the program in it: the job runs without GPU, as a rule without a word.",
+    why="What follows the image is passed to the program in it: the job runs without a GPU, usually silently.",
     fix="apptainer exec --nv image.sif command",
     sources=("https://apptainer.org/docs/user/latest/gpu.html",),
     severity=Severity.ERROR,

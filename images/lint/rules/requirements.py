@@ -16,7 +16,7 @@ def check(recipe: Recipe, _: Setting) -> Iterator[Mistake]:
             continue
         for word in install.plain:
             if re.fullmatch(r"[\w./-]*\.(txt|lock|in)", word.text):
-                message = f"pip takes {word.text} for the name of a package: -r is missing"
+                message = f"pip reads {word.text} as the name of a package: -r is missing"
                 yield Mistake(word.line, message, f"pip install -r {word.text}")
 
 

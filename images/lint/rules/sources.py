@@ -14,7 +14,7 @@ _COMPILERS = re.compile(
     r"build-essential|(gcc|g\+\+|clang)(-\d+)?|gcc-c\+\+|gxx_linux-64|gcc_linux-64|nvidia-cuda-toolkit|cuda-nvcc(-\d+-\d+)?"
     r"|cuda-compiler(-\d+-\d+)?|cuda-toolkit-\d+-\d+|linux-(headers|source|kbuild)[\w.$(){}+-]*|kernel-(devel|headers)[\w.-]*"
 )
-_FIX = "do it in a stage of its own, and COPY --from what the program needs"
+_FIX = "do it in a separate stage, and COPY --from what the program needs"
 
 
 def check(recipe: Recipe, _: Setting) -> Iterator[Mistake]:
@@ -80,7 +80,7 @@ RULE = Rule(
     title="History, sources or compiler in the last stage",
     says="The last stage has no clone with history, no kernel source and no compiler.",
     why="The Linux source is 1.8 GB with its history and 0.7 GB without; a compiler adds hundreds of MB to every pull.",
-    fix="Build in a stage of its own, and copy the result.",
+    fix="Build in a separate stage, and copy the result.",
     sources=("https://docs.docker.com/build/building/multi-stage/",),
     severity=Severity.WARNING,
     check=check,

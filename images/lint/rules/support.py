@@ -29,10 +29,10 @@ def _fix(release: Release, setting: Setting) -> str:
 RULE = Rule(
     id="D-SUPPORT",
     title="Base past its end of support",
-    says="The Linux release that an image stands on still gets security fixes that everybody may have.",
+    says="The Linux release under an image still gets security fixes that are free for everybody.",
     why=(
-        "What is found in its packages stays open, and rebuilding does not help: the publisher adds nothing to the "
-        "archive, or takes it away, and then apt-get update fails."
+        "Vulnerabilities in its packages stay open, and rebuilding does not help: the publisher no longer updates the "
+        "archive, or removes it, and then apt-get update fails."
     ),
     fix="Start from a base on a release that is supported for as long as the image is used.",
     sources=(

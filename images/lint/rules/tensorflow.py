@@ -26,7 +26,7 @@ def check(recipe: Recipe, _: Setting) -> Iterator[Mistake]:
                 yield Mistake(
                     package.word.line,
                     f"TensorFlow {major} goes into {where} with TensorFlow {first[0]} of {first[1]}: "
-                    "the one overwrites the other",
+                    "one overwrites the other",
                     "make an environment for each major, each with its own Jupyter kernel",
                 )
 
@@ -37,7 +37,7 @@ RULE = Rule(
     title="TensorFlow 1 and 2 together",
     says="An environment has one major of TensorFlow.",
     why="Both are the module tensorflow: the second installation overwrites the first, and mixed files stay behind.",
-    fix="One environment for each major, declared as a kernel of its own.",
+    fix="One environment for each major, each declared as its own kernel.",
     sources=("https://www.tensorflow.org/guide/migrate",),
     severity=Severity.ERROR,
     check=check,

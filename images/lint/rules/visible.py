@@ -19,7 +19,9 @@ def check(recipe: Recipe, _: Setting) -> Iterator[Mistake]:
         if name == "CUDA_VISIBLE_DEVICES" and value in {"PCI_BUS_ID", "FASTEST_FIRST"}:
             continue  # D-PCI
         where = "is set by hand" if recipe.kind is Kind.SCRIPT else "is baked into the image"
-        effect = "the container sees GPUs that nobody gave it" if value == "all" else "everybody lands on the same GPU"
+        effect = (
+            "the container sees GPUs that it was not given" if value == "all" else "everybody lands on the same GPU"
+        )
         yield Mistake(
             word.line,
             f"{name}={value} {where}: {effect}",
@@ -31,11 +33,11 @@ def check(recipe: Recipe, _: Setting) -> Iterator[Mistake]:
 RULE = Rule(
     id="D-VISIBLE",
     number="E19",
-    title="Visibility variable by hand",
+    title="Visibility variable set by hand",
     says="No image and no script sets NVIDIA_VISIBLE_DEVICES or CUDA_VISIBLE_DEVICES to devices.",
     why=(
         "The container runtime reads NVIDIA_VISIBLE_DEVICES of the image as a request: a pod without a GPU request "
-        "then sees all GPUs of its node, and an index sends everybody to GPU 0."
+        "then sees all GPUs of its node, and an index puts everybody on GPU 0."
     ),
     fix="Leave it out, and ask for devices where the container is started.",
     sources=("https://github.com/NVIDIA/k8s-device-plugin/issues/61",),

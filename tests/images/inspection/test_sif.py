@@ -150,7 +150,7 @@ def test_a_sif_file_is_read_like_an_image(tmp_path: Path, kind: int) -> None:
         (lambda data: b"x" + data[33:], "is not a SIF file"),
         (lambda data: data[:5000], "is damaged"),
         (lambda data: data[:-60], "ends too early|has a file"),
-        (lambda data: data.replace(struct.pack("<I", 0x73717368), b"none"), "no squashfs"),
+        (lambda data: data.replace(struct.pack("<I", 0x73717368), b"none"), "not squashfs"),
     ],
 )
 def test_a_spoilt_sif_file_has_one_clear_error(tmp_path: Path, spoil: Callable[[bytes], bytes], reason: str) -> None:
