@@ -64,7 +64,7 @@ def commands() -> None:
 
 
 def main() -> None:
-    """Run, and leave without a traceback whatever ends the command."""
+    """Run, and exit without a traceback."""
     run(commands, "gpu-commons")
 
 

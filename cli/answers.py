@@ -1,4 +1,4 @@
-"""One answer as plain data, which is the stable form, and as text for a terminal."""
+"""One answer: as plain data, the stable form, and as text for a terminal."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def answer_data(answer: Answer) -> dict[str, Any]:
 
 
 def body_data(answer: Answer) -> dict[str, Any]:
-    """The answer without its id: equal for equal questions."""
+    """The answer without its id: the same for equal questions."""
     return {
         "verdict": answer.verdict.value,
         "findings": [finding_data(finding) for finding in answer.findings],
@@ -40,7 +40,7 @@ def finding_data(finding: Finding) -> dict[str, Any]:
 
 
 def remedy_data(remedy: Remedy | None) -> dict[str, Any] | None:
-    """The remedy of an answer; null where nothing need be changed."""
+    """The remedy of an answer; null if nothing has to change."""
     if remedy is None:
         return None
     otherwise = [{"text": way.text, "changes": _changes_data(way.changes)} for way in remedy.otherwise]
@@ -52,7 +52,7 @@ def _changes_data(changes: tuple[Change, ...]) -> list[dict[str, str]]:
 
 
 def unreadable_data(name: str, line: int, problem: str) -> dict[str, Any]:
-    """The answer to a line that is no case."""
+    """The answer to a line that is not a case."""
     finding = {
         "rule": UNREADABLE,
         "severity": "unknown",
@@ -66,7 +66,7 @@ def unreadable_data(name: str, line: int, problem: str) -> dict[str, Any]:
 
 
 def problem_lines(error: CaseError, names: Mapping[str, str] | None = None) -> Iterator[str]:
-    """One line for each field that cannot be read; `names` says what a field is called here."""
+    """One line for each field that cannot be read; `names` maps fields to the names used here."""
     for problem in error.problems:
         value = f'"{problem.value}" ' if problem.value else ""
         fix = f"; {problem.fix}" if problem.fix else ""
@@ -74,7 +74,7 @@ def problem_lines(error: CaseError, names: Mapping[str, str] | None = None) -> I
 
 
 def answer_text(answer: Answer, *, width: int | None = None, paint: Paint = plain) -> str:
-    """The verdict, what decided it, what to change. Lines are folded at `width`; None leaves them whole."""
+    """The verdict, what decided it, and what to change. Lines are folded at `width`; None leaves them whole."""
     sign = SIGNS[answer.verdict]
     head = f"{sign.symbol} {answer.verdict.value.replace('_', ' ')}" + (f": {answer.id}" if answer.id else "")
     return "\n".join([paint(head, sign.tone), *reasons_text(answer, width=width, paint=paint)]) + "\n"
@@ -90,8 +90,8 @@ def reasons_text(
         lines = folded(finding.message, indent + label, inner, width)
         yield lines[0].replace(label, paint(label, TONES[finding.severity]), 1)
         yield from lines[1:]
-        said = finding.fact.text if finding.fact.text != finding.message else ""
-        fact = " · ".join(filter(None, (said, source_and_date(finding.fact.source, finding.fact.date))))
+        shown = finding.fact.text if finding.fact.text != finding.message else ""
+        fact = " · ".join(filter(None, (shown, source_and_date(finding.fact.source, finding.fact.date))))
         if fact:
             yield from (paint(line, "quiet") for line in folded(fact, inner, inner, width))
         if finding.places:

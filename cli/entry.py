@@ -1,4 +1,4 @@
-"""How every command begins and ends: with streams that are there, one line for what went wrong, and the right code."""
+"""How every command starts and ends: with open streams, one line for an error, and the right exit code."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from messages import UserError
 
 FINDINGS: Final = 1
 USAGE: Final = 2
-INTERRUPTED: Final = 130  # as shells say it: 128 and the number of the signal
+INTERRUPTED: Final = 130  # as in shells: 128 plus the number of the signal
 CLOSED_PIPE: Final = 141
 _OF_STREAMS: Final = frozenset({errno.ENOSPC, errno.EBADF, errno.EIO, errno.EDQUOT, errno.EFBIG})
 
 
 class Guarded(click.Group):
-    """A group of commands that ends without a word where nobody reads any more, also in the middle of its help."""
+    """A group of commands that ends silently when its output is closed, even in the middle of its help."""
 
     def make_context(self, *args: Any, **kwargs: Any) -> click.Context:
         """Read the arguments; `--help` prints here."""
@@ -92,16 +92,16 @@ class Lazy(Guarded):
 
 
 def run(group: click.Group, name: str, *, failure: int = USAGE) -> NoReturn:
-    """Run, and leave without a traceback whatever is broken around. `failure`: the code of what is no usage."""
+    """Run, and exit without a traceback if the environment is broken. `failure` is the code for anything but usage."""
     _fill_streams()
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
-            stream.reconfigure(errors="replace")  # a terminal without ✓ still gets the words
+            stream.reconfigure(errors="replace")  # a terminal without ✓ still shows the words
     code = _code(group, name, failure)
     for stream in (sys.stdout, sys.stderr):
         try:
             stream.flush()
-        except OSError:  # it has been told, or there is nobody to tell
+        except OSError:  # it has been reported, or nobody can read it
             _let_go(stream)
     sys.exit(code)
 
@@ -121,15 +121,15 @@ def _code(group: click.Group, name: str, failure: int) -> int:
         _let_go(sys.stdout)
         return CLOSED_PIPE
     except Exception as error:
-        if (said := explained(error)) is None:
+        if (message := explained(error)) is None:
             raise
-        _say(f"error: {said}")
+        _say(f"error: {message}")
         return failure
     return code if isinstance(code, int) else 0
 
 
 def explained(error: Exception) -> str | None:
-    """What is broken around the command and what to change, in one line; None for an error of ours."""
+    """What is broken in the environment and what to change, in one line; None for a bug of ours."""
     if isinstance(error, OSError):
         return _of_system(error)
     if isinstance(error, UnicodeError):
@@ -147,7 +147,7 @@ def _of_system(error: OSError) -> str:
         return "TMPDIR: no folder for temporary files is writable; set TMPDIR to one that is"
     if isinstance(error, FileNotFoundError) and _folder_is_gone():
         return "the working directory no longer exists: change to another one (cd …)"
-    if error.errno in _OF_STREAMS:  # a file has a name
+    if error.errno in _OF_STREAMS:  # an error of a file has its name
         return f"standard output: {what}; the output is incomplete: redirect it to a file or a pipe"
     return what
 
@@ -177,9 +177,9 @@ def _say(text: str) -> None:
 
 
 def _fill_streams() -> None:
-    """A closed stream gets its number back: a file that is opened next would take it, and be written to.
+    """Reopen closed streams: otherwise the next file to be opened would get the number, and the output.
 
-    Writing to a closed standard output fails as it would have; standard error takes what nobody can see.
+    Writing to a closed standard output still fails; what goes to a closed standard error is lost.
     """
     for number, name, is_read in ((0, "stdin", True), (1, "stdout", True), (2, "stderr", False)):
         if getattr(sys, name) is None:
@@ -191,5 +191,5 @@ def _fill_streams() -> None:
 
 
 def _let_go(stream: Any) -> None:
-    """What is still in the buffer has no reader; the interpreter would complain about it while it ends."""
+    """Discard what is still in the buffer: nobody reads it, and the interpreter would complain at exit."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())

@@ -96,7 +96,7 @@ def facts(  # noqa: PLR0913 - click hands over every option
 
 @dataclass(frozen=True, slots=True)
 class Doubts:
-    """How much of a table nobody has checked at its source."""
+    """How much of a table has not been verified at its source."""
 
     rows: int
     unsure_rows: int
@@ -104,7 +104,7 @@ class Doubts:
 
 
 def counted_doubts() -> dict[str, Doubts]:
-    """Every table with its size and its doubts."""
+    """Every table with its size and its unverified cells."""
     return {name: _doubts_of(look_up(name)) for name in table_names()}
 
 
@@ -114,16 +114,16 @@ def _doubts_of(rows: Iterable[Row]) -> Doubts:
 
 
 def _unverified(row: Row) -> set[str]:
-    """Columns of the row that say something which nobody has checked."""
+    """Columns of the row with an unverified value."""
     return {name for name in row["unverified_cells"].split(";") if name and row[name]}
 
 
 def _listed(doubts: Mapping[str, Doubts]) -> Iterator[str]:
     for name, each in doubts.items():
         start = f"{name:<20}{each.rows:>5} rows  "
-        told = TABLES.get(name, "")
+        shown = TABLES.get(name, "")
         yield from textwrap.wrap(
-            told, width() or len(start + told) + 1, initial_indent=start, subsequent_indent=" " * len(start)
+            shown, width() or len(start + shown) + 1, initial_indent=start, subsequent_indent=" " * len(start)
         ) or [start.rstrip()]
 
 
@@ -148,15 +148,15 @@ def _holds(row: Row, text: str | None) -> bool:
 
 
 def _lines(row: Row, paint: Paint) -> Iterator[str]:
-    """One row as a block: its key, then what is known; what is not is left out."""
+    """One row as a block: its key, then its known cells."""
     unverified = _unverified(row)
-    told = {
+    shown = {
         name: cell for name, cell in row.items() if cell and name not in {"source", "collected", "unverified_cells"}
     }
-    first, *others = told
-    yield paint(told[first], "strong") + ("  (not verified)" if first in unverified else "")
+    first, *others = shown
+    yield paint(shown[first], "strong") + ("  (not verified)" if first in unverified else "")
     longest = max(map(len, [*others, "source"]))
     for name in others:
         doubt = "  (not verified)" if name in unverified else ""
-        yield f"  {name:<{longest}}  {told[name]}{doubt}"
+        yield f"  {name:<{longest}}  {shown[name]}{doubt}"
     yield paint(f"  {'source':<{longest}}  {row['source']}, read {row['collected']}", "quiet")

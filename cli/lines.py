@@ -1,4 +1,4 @@
-"""Lines of a file of JSON Lines, as `check --batch` and `matrix` read them: with numbers, each in bounded memory."""
+"""Lines of a JSON Lines file, as `check --batch` and `matrix` read them: numbered, each in bounded memory."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _BYTE_ORDER_MARK: Final = b"\xef\xbb\xbf"
 
 
 def numbered_lines(stream: BinaryIO) -> Iterator[tuple[int, bytes | None]]:
-    """Lines that are not blank, with their numbers from 1 on; None for one that is too long to be held."""
+    """The lines that are not blank, numbered from 1; None for one that is too long."""
     number = 0
     while line := stream.readline(LONGEST + 1):
         number += 1

@@ -1,4 +1,4 @@
-"""Text of others in Markdown: it stays text. It notifies nobody, refers to nothing and runs nothing."""
+"""Foreign text in Markdown: it stays text, notifies nobody, links to nothing and runs nothing."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _RUN_OF_BACKTICKS: Final = re.compile(r"`+")
 
 
 def escaped(text: str) -> str:
-    """One line of text that Markdown leaves alone. A plain address stays a link."""
+    """One line of text without Markdown syntax. A plain URL remains a link."""
     words = _one_line(text)
     parts, end = [], 0
     for link in _LINK.finditer(words):
@@ -26,7 +26,7 @@ def escaped(text: str) -> str:
 
 
 def _one_line(text: str) -> str:
-    """Without signs that nobody sees, such as those that turn the direction of what follows."""
+    """Without invisible characters, such as those that reverse the direction of text."""
     return "".join(sign for sign in " ".join(text.split()) if sign.isprintable())
 
 
@@ -36,7 +36,7 @@ def _escaped(text: str) -> str:
 
 
 def code(text: str, *, in_table: bool = False) -> str:
-    """A value as it is written. Mentions in it notify nobody, whoever shows it."""
+    """A value as code. Mentions in it notify nobody, on any platform."""
     value = _one_line(text)
     if not value:
         return ""

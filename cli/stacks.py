@@ -1,4 +1,4 @@
-"""Stack files as the commands name them, and their pools as cases."""
+"""Stack files as the commands name them, and their pools as the engine takes them."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ _STACKS = "stacks"
 
 
 def read_stack(stack: str) -> Stack:
-    """A stack by its name or the path of its file. Raises SettingsError with every mistake, InputError."""
+    """A stack, by its name or the path of its file. Raises InputError, and SettingsError with every mistake."""
     from settings.reading import load_stack  # noqa: PLC0415 - see above
 
     return load_stack(stack_file(stack))
 
 
 def stack_file(stack: str, *, option: str = "--stack: ") -> Path:
-    """The file of a stack by its name or path; `option` names it in the InputError that lists those there are."""
+    """The file of a stack, by its name or path. Raises InputError with `option` and the known stacks."""
     given = Path(stack)
     if given.suffix in {".yaml", ".yml"} or given.is_file():
         return given
@@ -38,7 +38,7 @@ def stack_file(stack: str, *, option: str = "--stack: ") -> Path:
 
 
 def stack_files() -> Iterator[Path]:
-    """Every stack file of the current folder and of this project, each name once."""
+    """Every stack file of the current folder and of this project; each name counts once."""
     by_name = {path.name: path for folder in reversed(_folders()) for path in sorted(folder.glob("Pulumi.*.yaml"))}
     yield from by_name.values()
 

@@ -1,4 +1,4 @@
-"""What is asked of the terminal, in one place: is there one, how wide is it, may there be colours."""
+"""The terminal, in one place: whether there is one, how wide it is, and whether it may have colours."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _TONES: Final[dict[str, dict[str, Any]]] = {
 
 
 class InputError(click.ClickException):
-    """Something that was given cannot be read. The text is the whole message for people."""
+    """Input that cannot be used. The text is the whole message for people."""
 
     exit_code = click.UsageError.exit_code
 
@@ -35,17 +35,17 @@ as_json: Final[Callable[[Any], Any]] = click.option(
 
 
 def has_colours() -> bool:
-    """On a terminal that can, unless NO_COLOR says otherwise (no-color.org)."""
+    """On a terminal that supports them, unless NO_COLOR is set (no-color.org)."""
     return sys.stdout.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
 
 
 def painter() -> Paint:
-    """Colours where there may be some."""
+    """Colours, if there may be any."""
     return (lambda text, tone: click.style(text, **_TONES.get(tone, {}))) if has_colours() else plain
 
 
 def width() -> int | None:
-    """Columns of the terminal; None where there is none: then lines stay whole, for grep."""
+    """Columns of the terminal; None without one: lines then stay whole, for grep."""
     return shutil.get_terminal_size().columns if sys.stdout.isatty() else None
 
 

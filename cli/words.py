@@ -1,4 +1,4 @@
-"""The four verdicts as people read them: a sign, a word and a sentence, so that no colour is needed."""
+"""The four verdicts for people: a sign, a word and a sentence, so that no colour is needed."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Paint = Callable[[str, str], str]  # text and the name of a tone → text as the
 
 @dataclass(frozen=True, slots=True)
 class Sign:
-    """How a verdict looks. `tone` names its colour, where there are colours."""
+    """How a verdict looks. `tone` names its colour, if there are colours."""
 
     symbol: str
     word: str
@@ -61,7 +61,7 @@ def counted(number: int, noun: str) -> str:
 
 
 def folded(text: str, first: str, later: str, width: int | None) -> list[str]:
-    """Text in lines of at most `width` characters (at least 40; None: one line), with what stands before them."""
+    """Text folded at `width` columns (at least 40; None: one line), with a prefix for the first and for later lines."""
     if width is None:
         return [first + text]
     lines = textwrap.wrap(
@@ -76,5 +76,5 @@ def folded(text: str, first: str, later: str, width: int | None) -> list[str]:
 
 
 def is_fine(answer: Answer) -> bool:
-    """Nothing to tell but that it runs."""
+    """It runs, and there is nothing else to report."""
     return answer.verdict is Verdict.COMPATIBLE

@@ -1,4 +1,4 @@
-"""Many cases: one line in, one line out, in order, in the memory of one line."""
+"""`check --batch`: one line in, one line out, in order, in the memory of one line."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _EVERY = 10_000
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """The answer line to one line. `problem` is what is wrong with the line; empty for a case."""
+    """The output for one line. `problem` is what is wrong with it; empty for a valid case."""
 
     line: bytes
     verdict: str
@@ -32,15 +32,15 @@ class Outcome:
 
 
 class _UnreadableError(ValueError):
-    """The line is no case; the text says why."""
+    """The line is not a case; the text says why."""
 
 
 def run(stream: BinaryIO, *, with_remedy: bool = True) -> int:
     """Answer every line of the stream on stdout; problems and a summary go to stderr. Returns the exit code."""
-    # What is made for a case is freed by its count of references; looking for cycles costs a quarter of the time.
+    # Reference counting frees what a case allocates; looking for cycles would take a quarter of the time.
     gc.set_threshold(1_000_000)
     out = sys.stdout.buffer
-    at_once = not _is_file(stream)  # whoever writes a case and waits for its answer gets it
+    at_once = not _is_file(stream)  # a program that writes a case and waits for its answer gets it
     draws = sys.stderr.isatty() and not out.isatty()
     verdicts: Counter[str] = Counter()
     bad = 0
@@ -62,7 +62,7 @@ def run(stream: BinaryIO, *, with_remedy: bool = True) -> int:
 
 
 def summary(verdicts: Counter[str], bad: int) -> str:
-    """What a batch came to, in one line."""
+    """The result of a batch in one line."""
     if not verdicts:
         return "no cases: write one JSON object per line"
     parts = [f"{verdicts[each.value]:,} {each.value}" for each in Verdict if verdicts[each.value]]
@@ -71,7 +71,7 @@ def summary(verdicts: Counter[str], bad: int) -> str:
 
 
 def answer_line(number: int, line: bytes | None, *, with_remedy: bool = True) -> Outcome:
-    """The answer to one line. Never raises: what cannot be answered is `unknown`, and says why."""
+    """The answer to one line. Never raises: what cannot be answered is `unknown`, with the reason."""
     name = str(number)
     try:
         given = _object(line)
@@ -81,7 +81,7 @@ def answer_line(number: int, line: bytes | None, *, with_remedy: bool = True) ->
         return _unreadable(name, number, str(error))
     except CaseError as error:
         return _unreadable(name, number, " | ".join(problem_lines(error)))
-    except Exception as error:  # noqa: BLE001 - a fault of ours in one case must not cost the answers to all others
+    except Exception as error:  # noqa: BLE001 - a bug met by one case must not cost the answers to all others
         return _unreadable(
             name, number, f"could not be answered because of a bug in gpu-commons: {type(error).__name__}: {error}"
         )
@@ -133,7 +133,7 @@ def _solved(given: dict[str, Any], *, with_remedy: bool) -> tuple[str, bytes]:
 
 
 class _Answers:
-    """Encoded answers by their cases; the oldest go where all would be too many bytes."""
+    """Encoded answers by case; the oldest are dropped when they exceed the limit in bytes."""
 
     def __init__(self, most: int) -> None:
         self._most = most

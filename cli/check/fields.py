@@ -1,4 +1,4 @@
-"""The fields of a case in words: for the options of `check` and for the published schema."""
+"""The fields of a case, described for the options of `check` and for the published schema."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from compat.case import CLASSES, FIELDS, HOSTS, MODULES, SYSTEMS
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """One field of a case. `choices` is empty where any text may stand."""
+    """One field of a case. `choices` is empty if any text is allowed."""
 
     name: str
     metavar: str
@@ -23,7 +23,7 @@ class Field:
         return "--" + self.name.replace("_", "-")
 
 
-# Name, what stands for its value, what it says. In the order of a case.
+# Name, placeholder of its value, description; in the order of a case.
 _TEXTS: Final = {
     "id": ("TEXT", "Name of the case; the answer repeats it."),
     "gpu": ("MODEL", "GPU as people or drivers call it: GTX 1080 Ti, Tesla-T4, A100 2g.10gb, g4dn.xlarge."),
@@ -61,7 +61,7 @@ _CHOICES: Final = {
 
 
 def case_fields() -> Iterator[Field]:
-    """Every field of a case, in its order; one that nobody has described here yet stands by its name alone."""
+    """Every field of a case, in order; a field that is not described here only has its name."""
     for name in FIELDS:
         metavar, text = _TEXTS.get(name, ("TEXT", ""))
         yield Field(name, metavar, text, _CHOICES.get(name, ()))

@@ -1,4 +1,4 @@
-"""What is in an image, as cases for `check`: its content counts, not what its name or label says."""
+"""The content of an image, as cases for `check`: it counts, not the name or the label."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ _SAY_NOTHING: Final = frozenset({*POOL_FIELDS, "id", "cuda_compat", "image_glibc
 
 
 def answer_for(reference: str, given: Mapping[str, str]) -> Answer:
-    """Read the image with its layers and answer; of several frameworks the one that fares worst. Raises InspectError.
+    """Read the image and answer; of several frameworks, for the one that fares worst. Raises InspectError.
 
-    What the call says itself (`given`) goes before what was found; CaseError where it cannot be read.
+    What the user says (`given`) overrides what was found. Raises CaseError if it cannot be read.
     """
     from images.inspection.judge import judge  # noqa: PLC0415 - a check without an image needs no pydantic
 
@@ -44,7 +44,7 @@ def answer_for(reference: str, given: Mapping[str, str]) -> Answer:
 
 
 def _platform(given: Mapping[str, str]) -> str:
-    """The platform whose image the host runs. All that is wrong with the fields is told before anything is read."""
+    """The platform whose image the host runs. Mistakes in the fields are reported before anything is read."""
     case = Case(**given)
     check(case, with_remedy=False)
     return f"linux/{read_host(case).may_be[0].cpu_architecture or 'amd64'}"
@@ -66,13 +66,13 @@ def _answer(reference: str, program: Program, given: Mapping[str, str], digest: 
 
 
 def _without_program(reference: str, judged: Judgement, given: Mapping[str, str], found: ImageContents) -> Answer:
-    """Nothing in it uses a GPU; what the call says, and requirements that a container toolkit reads, still count."""
-    asked = {**judged.around, **given}
+    """Nothing in it uses a GPU; what the user says, and requirements that a container toolkit reads, still count."""
+    requested = {**judged.around, **given}
     # As an image whose name says the same: whether the driver drives the GPU does not depend on the image.
     answer = check(Case(**{**given, "image": _WITHOUT_GPU_USE, "id": reference}))
     answer = replace(answer, findings=tuple(each for each in answer.findings if each.rule != _RULE))
-    if any(value for name, value in asked.items() if name not in _SAY_NOTHING):
-        answer = check(Case(**{**asked, "id": reference}))
+    if any(value for name, value in requested.items() if name not in _SAY_NOTHING):
+        answer = check(Case(**{**requested, "id": reference}))
     if not given.keys() <= _SAY_NOTHING:
         return answer
     read = Fact(f"{found.deep.files if found.deep else 0:,} files of its layers", found.digest, "")
@@ -82,7 +82,7 @@ def _without_program(reference: str, judged: Judgement, given: Mapping[str, str]
 
 
 def _left_open(found: ImageContents) -> list[Finding]:
-    """One finding for each part of the image that could not be read: anything may lie there."""
+    """One finding for each part of the image that could not be read: it may contain anything."""
     sentences = found.deep.left_out if found.deep else ()
     fact = Fact("what could not be read of the image", found.digest, "")
     return [Finding(_RULE, Severity.UNKNOWN, f"{each}: what in it uses a GPU is not known", fact) for each in sentences]
@@ -92,7 +92,7 @@ _AT_LEAST: Final = {Severity.WARN: Verdict.WITH_WARNING, Severity.UNKNOWN: Verdi
 
 
 def _with(answer: Answer, more: Iterable[Finding]) -> Answer:
-    """The answer with further findings, and no better than they allow."""
+    """The answer with more findings, and no better than they allow."""
     found = tuple(more)
     verdicts = [answer.verdict, *(_AT_LEAST[each.severity] for each in found if each.severity in _AT_LEAST)]
     verdict = max(verdicts, key=lambda each: each.rank)

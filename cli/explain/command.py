@@ -1,4 +1,4 @@
-"""`gpu-commons explain`: what an id in an output means; rules of `check` with their examples as they come out today."""
+"""`gpu-commons explain`: what an id in an output means, with examples answered by the current rules."""
 
 from __future__ import annotations
 

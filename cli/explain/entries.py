@@ -1,4 +1,4 @@
-"""Every id that an output of ours names, with what it means: the engine's rules, the pack's, the linter's, the rest."""
+"""What each id in an output means: rules of the policy pack and the linter, remarks, and the rest."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ FAMILIES: Final = {
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One id. Rules of the engine have more to tell than this: see `cli.explain`."""
+    """One id. Rules of the engine have more details: see `cli.explain.command`."""
 
     id: str
     family: str
@@ -35,7 +35,7 @@ class Entry:
 
 
 def entries() -> Iterator[Entry]:
-    """All of them but the engine's rules, family by family in the order of their indexes."""
+    """All ids except the engine's rules, family by family, in the order of their indexes."""
     # Here, because models and parsers cost a quarter of a second: `explain R-MINOR` needs none of them.
     from images.inspection.remarks import REMARKS  # noqa: PLC0415
     from images.lint.rules.index import ALL_RULES as LINT_RULES  # noqa: PLC0415
@@ -72,7 +72,7 @@ def entries() -> Iterator[Entry]:
 
 
 def of_hadolint(rule: str) -> Entry | None:
-    """A rule of hadolint (DL3059) or ShellCheck (SC2086); None for what is none. Their own pages explain them."""
+    """A rule of hadolint (DL3059) or ShellCheck (SC2086), explained by its own page; None for anything else."""
     from images.lint.hadolint import is_hadolints, page_of  # noqa: PLC0415 - see above
     from images.lint.hadolint_rules import FIXES, LEFT_OUT, OURS  # noqa: PLC0415
 

@@ -1,4 +1,4 @@
-"""`gpu-commons image build`: an image of ours built, checked, pushed or written, and read back."""
+"""`gpu-commons image build`: builds an image, checks it, pushes or writes it, and reads it back."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ Progress = Callable[[str], None]
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class Options:
     """The options of a call."""
 
     push: str | None = None
@@ -55,7 +55,7 @@ class Asked:
 
 
 class FailedError(click.ClickException):
-    """A build, a check or a push that did not work. The text is the whole message for people."""
+    """A build, a check or a push that failed. The text is the whole message for people."""
 
     exit_code = 1
 
@@ -107,21 +107,21 @@ def build(name: str, *, is_json: bool, **options: Any) -> None:
       gpu-commons image build cupy-notebook --push registry.example.edu/gpu-commons/cupy-notebook
       gpu-commons image build scipy-ml-notebook --stack dsmlp-fall --oci-layout scipy-ml-layout
     """  # noqa: D301 - \b is click's: it keeps the lines
-    built = built_by(family_of(name), folder_of(name).parent, Asked(**options))
+    built = built_by(family_of(name), folder_of(name).parent, Options(**options))
     click.echo(json_text(build_data(built)) if is_json else build_text(built, paint=painter()), nl=is_json)
 
 
-def built_by(family: Sequence[ImageSpec], images: Path, asked: Asked) -> Built:
+def built_by(family: Sequence[ImageSpec], images: Path, options: Options) -> Built:
     """Build `family[0]`; `images` has the folders of all. Raises InputError for what was given, FailedError."""
-    settings = _settings(asked.stack)
-    order = _order(family, images, asked, settings)
+    settings = _settings(options.stack)
+    order = _order(family, images, options, settings)
     plan = plan_image([order.spec, *family[1:]], substitutes=order.substitutes)
     try:
-        client = find_client(asked.builder or (settings.site.builder if settings else None) or "")
-        with _ended_by_signals(), _progress() as (tell, on_line):
-            digest = build_image(order, client, tell, on_line)
+        client = find_client(options.builder or (settings.site.builder if settings else None) or "")
+        with _ended_by_signals(), _progress() as (report, on_line):
+            digest = build_image(order, client, report, on_line)
             if digest:
-                tell(f"{plan.spec.full_name}: reading what was exported")
+                report(f"{plan.spec.full_name}: reading what was exported")
     except NoBuilderError:
         raise
     except BuildError as error:
@@ -133,7 +133,7 @@ def built_by(family: Sequence[ImageSpec], images: Path, asked: Asked) -> Built:
     return Built(plan, order.destination, order.check is Check.FIRST, found)
 
 
-def _order(family: Sequence[ImageSpec], images: Path, asked: Asked, settings: Stack | None) -> Order:
+def _order(family: Sequence[ImageSpec], images: Path, options: Options, settings: Stack | None) -> Order:
     spec = family[0]
     substitutes = [
         Substitute(each.reference, each.replacement, each.reason)
@@ -142,53 +142,57 @@ def _order(family: Sequence[ImageSpec], images: Path, asked: Asked, settings: St
     ca_bundle = Path(settings.site.ca_bundle) if settings and settings.site.ca_bundle else None
     if ca_bundle and not ca_bundle.is_file():
         raise InputError(f"site.ca_bundle: {show(str(ca_bundle))} is not a file here; name a PEM file of this machine")
-    if asked.base and not spec.base.image:
-        raise InputError(f"--base {show(asked.base)}: the spec of {spec.name} names its own base; leave the option out")
+    if options.base and not spec.base.image:
+        raise InputError(
+            f"--base {show(options.base)}: the spec of {spec.name} names its own base; leave the option out"
+        )
     texts = dockerfiles(family, substitutes=substitutes, ca_bundle=ca_bundle)
     return Order(
         family=family,
-        spec=load_family(spec.name, images=images, target=asked.target)[0],
+        spec=load_family(spec.name, images=images, target=options.target)[0],
         images=images,
         substitutes=substitutes,
         ca_bundle=ca_bundle,
-        base=str(_reference("--base", asked.base)) if asked.base else None,
+        base=str(_reference("--base", options.base)) if options.base else None,
         # Of one Dockerfile come all targets: in one repository each has a tag of its own.
-        destination=_destination(asked, "-".join([content_tag(family, images, texts), *filter(None, [asked.target])])),
-        packing=_packing(asked),
-        check=Check.LEFT_OUT if asked.no_verify else Check.FIRST,
-        cache_from=[_cache(text, {}) for text in asked.cache_from],
-        cache_to=[_cache(text, _CACHE_TO) for text in asked.cache_to],
+        destination=_destination(
+            options, "-".join([content_tag(family, images, texts), *filter(None, [options.target])])
+        ),
+        packing=_packing(options),
+        check=Check.LEFT_OUT if options.no_verify else Check.FIRST,
+        cache_from=[_cache(text, {}) for text in options.cache_from],
+        cache_to=[_cache(text, _CACHE_TO) for text in options.cache_to],
     )
 
 
-def _packing(asked: Asked) -> Packing:
-    if asked.docker_archive is not None:  # docker load reads nothing else
+def _packing(options: Options) -> Packing:
+    if options.docker_archive is not None:  # docker load reads nothing else
         return Packing("gzip", is_forced=True)
-    return Packing(asked.compression or "zstd", is_forced=asked.compression is not None)
+    return Packing(options.compression or "zstd", is_forced=options.compression is not None)
 
 
-def _destination(asked: Asked, tag: str) -> Destination:
-    given = [option for option in (asked.push, asked.oci_layout, asked.docker_archive) if option is not None]
+def _destination(options: Options, tag: str) -> Destination:
+    given = [option for option in (options.push, options.oci_layout, options.docker_archive) if option is not None]
     if len(given) > 1:
         raise InputError(
             "--push, --oci-layout and --docker-archive: give only one of them; a second build comes from the cache"
         )
-    if asked.push is not None:
-        reference = _reference("--push", asked.push)
+    if options.push is not None:
+        reference = _reference("--push", options.push)
         if reference.digest:
             raise InputError(
-                f"--push {show(asked.push)}: has a digest, which only the build can determine; leave it out"
+                f"--push {show(options.push)}: has a digest, which only the build can determine; leave it out"
             )
         return Destination(Kind.REGISTRY, f"{reference.registry}/{reference.repository}:{reference.tag or tag}")
-    if asked.oci_layout is not None:
-        folder = Path(asked.oci_layout).absolute()
+    if options.oci_layout is not None:
+        folder = Path(options.oci_layout).absolute()
         if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
             raise InputError(f"--oci-layout {folder}: is not empty; name a new folder, or empty this one")
         return Destination(Kind.OCI_LAYOUT, str(folder))
-    if asked.docker_archive is not None:
-        if asked.compression == "zstd":
+    if options.docker_archive is not None:
+        if options.compression == "zstd":
             raise InputError("--compression zstd: a docker archive has gzip layers; leave it out, or use --oci-layout")
-        file = Path(asked.docker_archive).absolute()
+        file = Path(options.docker_archive).absolute()
         if file.is_dir():
             raise InputError(f"--docker-archive {file}: is a folder; name a file, such as {file / 'image.tar'}")
         return Destination(Kind.DOCKER_ARCHIVE, str(file))
@@ -206,14 +210,14 @@ _CACHE_TO: Final[Mapping[str, str]] = {"mode": "max", "image-manifest": "true", 
 
 
 def _cache(text: str, more: Mapping[str, str]) -> dict[str, str]:
-    """A reference is a cache in a registry, with all stages; attributes are BuildKit's own."""
+    """A reference is a cache in a registry, with all stages; attributes are those of BuildKit."""
     if "=" in text:
         return dict(part.partition("=")[::2] for part in text.split(","))
     return {"type": "registry", "ref": str(_reference("--cache-from, --cache-to", text)), **more}
 
 
 def _settings(stack: str | None) -> Stack | None:
-    """The stack with the site overlay that GPU_COMMONS_SITE names: what `pulumi up` would see here."""
+    """The stack with the site overlay in GPU_COMMONS_SITE, as `pulumi up` would read it here."""
     if stack is None:
         return None
     overlay = os.environ.get(OVERLAY)
@@ -239,7 +243,7 @@ def _read_back(destination: Destination, digest: str) -> Inspected:
 
 @contextmanager
 def _ended_by_signals() -> Iterator[None]:
-    """A polite end (`kill`, a cancelled CI job) takes the same way out as Ctrl-C: children ended, drafts removed."""
+    """SIGTERM (`kill`, a cancelled CI job) is handled like Ctrl-C: children are ended and drafts removed."""
 
     def leave(number: int, frame: FrameType | None) -> None:  # noqa: ARG001 - a signal handler
         raise SystemExit(_TERMINATED)
@@ -253,18 +257,18 @@ def _ended_by_signals() -> Iterator[None]:
 
 @contextmanager
 def _progress() -> Iterator[tuple[Progress, Progress]]:
-    """Two tellers on stderr: what begins, and the builder's lines; on a terminal these are one line that changes."""
+    """Two functions that write to stderr: steps, and lines of the builder, which a terminal shows in place."""
     status = StatusLine()
 
-    def tell(text: str) -> None:
+    def report(text: str) -> None:
         status.clear()
         click.echo(text, err=True)
 
     def on_line(line: str) -> None:
         if line.strip():
-            (status.show if status.columns else tell)(line)
+            (status.show if status.columns else report)(line)
 
     try:
-        yield tell, on_line
+        yield report, on_line
     finally:
         status.clear()

@@ -1,4 +1,4 @@
-"""An image that was built, as plain data, which is the stable form, and as text for a terminal. Pure."""
+"""The report of a build: as plain data, the stable form, and as text for a terminal. Pure."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _LONGEST: Final = 70
 
 @dataclass(frozen=True, slots=True)
 class Built:
-    """What became of it. `found` is None where nothing was exported."""
+    """The result. `found` is None if nothing was exported."""
 
     plan: Plan
     destination: Destination
@@ -35,7 +35,7 @@ class Built:
 
 
 def build_data(built: Built) -> dict[str, Any]:
-    """Sizes in bytes. What only an exported image has is null where nothing was exported."""
+    """Sizes in bytes. What only an exported image has is null if nothing was exported."""
     contents = built.found.contents if built.found else None
     size = size_of(contents) if contents else None
     return {
@@ -89,13 +89,13 @@ def _lines(built: Built, paint: Paint) -> Iterator[str]:
     yield ""
     yield paint("biggest   compressed    unpacked", "quiet")
     for layer, made_by in _layers(contents, size)[:_LAYERS_SHOWN]:
-        told = made_by if len(made_by) <= _LONGEST else f"{made_by[: _LONGEST - 1]}…"
-        yield f"{amount(layer.compressed):>20} {amount(layer.unpacked):>11}  {paint(told, 'quiet')}".rstrip()
+        shown = made_by if len(made_by) <= _LONGEST else f"{made_by[: _LONGEST - 1]}…"
+        yield f"{amount(layer.compressed):>20} {amount(layer.unpacked):>11}  {paint(shown, 'quiet')}".rstrip()
     yield from judged_lines(judge(contents), paint)
 
 
 def _layers(contents: ImageContents | None, size: Size | None) -> list[tuple[Layer, str]]:
-    """The biggest first, each with the instruction that made it."""
+    """The biggest first, each with the instruction that created it."""
     if contents is None or size is None:
         return []
     pairs = zip(size.layers, (_step(layer.made_by) for layer in contents.layers), strict=True)
@@ -103,7 +103,7 @@ def _layers(contents: ImageContents | None, size: Size | None) -> list[tuple[Lay
 
 
 def _step(made_by: str) -> str:
-    """An instruction without what all of ours begin with: the shell, its arguments, settings of the script."""
+    """An instruction without the prefix that all of ours share: the shell, its arguments, settings of the script."""
     line = re.sub(r"^RUN (\|\d+ (\S+=\S* )*)?/bin/sh -c ", "RUN ", " ".join(made_by.split()))
     return re.sub(r"^RUN (set -eu |export \S+ )+", "RUN ", line).removesuffix(" # buildkit")
 

@@ -1,4 +1,4 @@
-"""hadolint as a program of its own: where it is, and one call for one Dockerfile."""
+"""hadolint as an external program: where it is, and one call for one Dockerfile."""
 
 from __future__ import annotations
 
@@ -20,23 +20,23 @@ _LONGEST_S: Final = 60.0
 
 
 def find() -> str | None:
-    """The program of our own environment, which is pinned, else the first one on PATH."""
+    """The pinned program of our own environment, or else the first one on PATH."""
     own = Path(sys.executable).parent / "hadolint"
     return str(own) if own.is_file() else shutil.which("hadolint")
 
 
-def asking(program: str) -> Ask:
-    """What asks this program. A site's .hadolint.yaml and comments of hadolint's form count, as they do without us."""
+def running(program: str) -> Ask:
+    """A function that runs this program. A site's .hadolint.yaml and hadolint's comments have their usual effect."""
 
-    def ask(text: str, recipe: Recipe) -> Heard:
-        asked = padded(text, recipe)
+    def run(text: str, recipe: Recipe) -> Heard:
+        given = padded(text, recipe)
         argv = [program, "--no-fail", "--no-color", "--format", "json", "-"]
         try:
-            done = subprocess.run(argv, input=asked.text.encode(), capture_output=True, timeout=_LONGEST_S, check=False)
+            done = subprocess.run(argv, input=given.text.encode(), capture_output=True, timeout=_LONGEST_S, check=False)
         except OSError as error:
             return Heard(problem=f"hadolint cannot be started ({error.strerror}): only our own rules were checked")
         except subprocess.TimeoutExpired:
             return Heard(problem=f"hadolint did not finish within {_LONGEST_S:.0f} s: only our own rules were checked")
-        return heard(done.stdout, done.stderr, done.returncode, asked)
+        return heard(done.stdout, done.stderr, done.returncode, given)
 
-    return ask
+    return run

@@ -26,7 +26,7 @@ STDIN: Final = "-"
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class Options:
     """The options of the call."""
 
     role: str
@@ -85,7 +85,7 @@ def lint(  # noqa: PLR0913 - one argument for each option
 ) -> None:
     """Find mistakes in Dockerfiles, Apptainer definition files and job scripts that cost GPUs, bytes or repeatability.
 
-    FILE - reads standard input. Each finding has the file, the line, the rule and the fix. hadolint is asked about
+    FILE - reads standard input. Each finding has the file, the line, the rule and the fix. hadolint is options about
     Dockerfiles where it is installed.
     A comment above a line waives a rule there, DL… and SC… of hadolint as well:
 
@@ -102,39 +102,39 @@ def lint(  # noqa: PLR0913 - one argument for each option
         raise click.UsageError("give --json or --format sarif, not both")
     if context is not None and not Path(context).is_dir():
         raise InputError(f"--context {context}: is not a folder; name the build context")
-    asked = Asked(role, kind, context, ignored, with_hadolint=hadolint)
-    ctx.exit(lint_files(files, asked, "json" if is_json else form))
+    options = Options(role, kind, context, ignored, with_hadolint=hadolint)
+    ctx.exit(lint_files(files, options, "json" if is_json else form))
 
 
-def lint_files(files: Sequence[str], asked: Asked, form: str) -> int:
+def lint_files(files: Sequence[str], options: Options, form: str) -> int:
     """Lint each file once and print one report. Returns the exit code. Raises LintError for a waiver."""
-    waivers = tuple(waiver_from(option) for option in asked.ignored)
-    program = hadolint.find() if asked.with_hadolint else None
-    ask = hadolint.asking(program) if program else None
+    waivers = tuple(waiver_from(option) for option in options.ignored)
+    program = hadolint.find() if options.with_hadolint else None
+    ask = hadolint.running(program) if program else None
     reports: list[Report] = []
     problems: list[str] = []
     for path in dict.fromkeys(files):
         try:
-            reports.append(_linted(path, asked, waivers, ask))
+            reports.append(_linted(path, options, waivers, ask))
         except LintError as error:
             problems.append(str(error))
     _print(reports, form)
-    if asked.with_hadolint and program is None and any(report.kind is Kind.DOCKERFILE for report in reports):
+    if options.with_hadolint and program is None and any(report.kind is Kind.DOCKERFILE for report in reports):
         click.echo(f"note: {hadolint.MISSING}", err=True)
     for problem in problems:
         click.echo(f"error: {problem}", err=True)
     return USAGE if problems else FINDINGS if any(report.all for report in reports) else 0
 
 
-def _linted(path: str, asked: Asked, waivers: tuple[Waiver, ...], ask: Ask | None) -> Report:
+def _linted(path: str, options: Options, waivers: tuple[Waiver, ...], ask: Ask | None) -> Report:
     today = dt.datetime.now(tz=dt.UTC).date()
-    setting = Setting(Role(asked.role), _has_ignore_file(path, asked.context), today)
-    kind = Kind(asked.kind) if asked.kind else None
+    setting = Setting(Role(options.role), _has_ignore_file(path, options.context), today)
+    kind = Kind(options.kind) if options.kind else None
     return lint_recipe(_content(path), path, setting, kind=kind, waivers=waivers, ask=ask)
 
 
 def _content(path: str) -> bytes:
-    """No more than one byte above the limit: the linter says that it is too much."""
+    """At most one byte above the limit: the linter then reports that it is too big."""
     if path == STDIN:
         return sys.stdin.buffer.read(LARGEST_BYTES + 1)
     if Path(path).is_dir():
@@ -147,7 +147,7 @@ def _content(path: str) -> bytes:
 
 
 def _has_ignore_file(path: str, context: str | None) -> bool | None:
-    """Beside the Dockerfile under its own name, or in the context. None: of standard input nobody knows the context."""
+    """Beside the Dockerfile under its own name, or in the context. None: standard input has no known context."""
     if path == STDIN and context is None:
         return None
     folder = Path(context) if context is not None else Path(path).parent

@@ -1,4 +1,4 @@
-"""What `image lint` found: as text that editors and hadolint's problem matchers read, and as plain data."""
+"""The report of `image lint`: as text that editors and hadolint's problem matchers read, and as plain data."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def _lines(report: Report, paint: Paint) -> Iterator[str]:
 
 
 def remarks(report: Report) -> Iterator[str]:
-    """What is no finding but has to be said, for standard error."""
+    """Notes that are not findings, for standard error."""
     for line in report.unread:
         yield f"{report.path}:{line}: part of this line cannot be parsed and is not checked"
     if report.heard.problem:

@@ -1,4 +1,4 @@
-"""What `image lint` found as SARIF 2.1.0, which code review shows at the line.
+"""The report of `image lint` as SARIF 2.1.0, which code review shows at the line.
 
 Source: https://docs.oasis-open.org/sarif/sarif/v2.1.0/sarif-v2.1.0.html
 """
@@ -20,10 +20,10 @@ _LEVELS: Final = {Severity.ERROR: "error", Severity.WARNING: "warning"}
 
 
 def sarif(reports: Sequence[Report], version: str) -> dict[str, Any]:
-    """One run with every rule, so that a viewer can explain what was looked for; waived findings are suppressed."""
-    told = [finding for report in reports for finding in (*report.all, *(each for each, _ in report.waived))]
+    """One run with every rule, so that a viewer can explain what was checked; waived findings are suppressed."""
+    findings = [finding for report in reports for finding in (*report.all, *(each for each, _ in report.waived))]
     ours = [rule.id for rule in ALL_RULES]
-    hadolints = sorted({finding.rule for finding in told} - set(ours))
+    hadolints = sorted({finding.rule for finding in findings} - set(ours))
     index = {rule: number for number, rule in enumerate([*ours, *hadolints])}
     results = [_result(report, finding, index) for report in reports for finding in report.all]
     results += [
@@ -54,7 +54,7 @@ def _rule(rule: Rule) -> dict[str, Any]:
 
 
 def _hadolints(rule: str) -> dict[str, Any]:
-    """A rule of hadolint's that has found something. Its sentence is in the result: it depends on the place."""
+    """A rule of hadolint with a finding. Its message is in the result, because it depends on the place."""
     by = "hadolint" if rule.startswith("DL") else "ShellCheck, run by hadolint"
     return {
         "id": rule,

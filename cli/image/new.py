@@ -95,9 +95,9 @@ def new(  # noqa: PLR0913, PLR0917 - one argument for each option
     for file, text in files_of(wanted).items():
         (folder / file).write_text(text, encoding="utf-8")
     spec = _read(folder)
-    said = "" if no_lock else _lock(spec, folder)
-    _tell(folder, "skipped; run image lock" if no_lock else said, is_json=is_json)
-    ctx.exit(1 if said else 0)
+    problem = "" if no_lock else _lock(spec, folder)
+    _print(folder, "skipped; run image lock" if no_lock else problem, is_json=is_json)
+    ctx.exit(1 if problem else 0)
 
 
 def _folder(name: str) -> Path:
@@ -135,7 +135,7 @@ def _pin(text: str) -> str:
 
 
 def _parent(wanted: Wanted, images: Path) -> ImageSpec | None:
-    """The image that it stands on, with all that is wrong with this choice."""
+    """The image that it is based on. Raises InputError for a bad choice."""
     if wanted.base == DEBIAN:
         return None
     known = sorted(path.parent.name for path in images.glob(f"*/{SPEC_FILE}"))
@@ -165,7 +165,7 @@ def _read(folder: Path) -> ImageSpec:
 
 
 def _lock(spec: ImageSpec, folder: Path) -> str:
-    """Resolve the pins as `image lock` says. Empty if that went well, else why not."""
+    """Resolve the pins as `image lock` does. Returns an empty text, or why it failed."""
     uv = _uv()
     if uv is None:
         return "uv, which resolves the pins, is not installed: pip install uv"
@@ -185,7 +185,7 @@ def _lock(spec: ImageSpec, folder: Path) -> str:
 
 
 def _uv() -> Path | None:
-    """The one on PATH, else the one that `make` has brought."""
+    """The one on PATH, or else the one that `make` installed."""
     if found := shutil.which("uv"):
         return Path(found)
     cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "gpu-commons"
@@ -197,7 +197,7 @@ def _last_lines(text: str) -> str:
     return "uv cannot resolve the pins: " + " ".join(lines[-8:])
 
 
-def _tell(folder: Path, problem: str, *, is_json: bool) -> None:
+def _print(folder: Path, problem: str, *, is_json: bool) -> None:
     written = sorted(path.name for path in folder.iterdir())
     name = folder.name if folder.parent == IMAGES else str(folder)
     if is_json:

@@ -1,4 +1,4 @@
-"""Images of ours as the commands name them."""
+"""Images of this project, as the commands name them."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from images.spec.model import ImageSpec
 
 
 def folder_of(name: str) -> Path:
-    """An image by its name among ours, or by the path of its folder."""
+    """An image by its name in this project, or by the path of its folder."""
     given = Path(name)
     return IMAGES / name if given.name == name and not (given / SPEC_FILE).is_file() else given.resolve()
 
 
 def family_of(name: str, target: str | None = None) -> tuple[ImageSpec, ...]:
-    """The image and what it stands on. Raises SpecError."""
+    """The image and what it is based on. Raises SpecError."""
     folder = folder_of(name)
     return load_family(folder.name, images=folder.parent, target=target)

@@ -51,7 +51,7 @@ def plan(ctx: click.Context, /, name: str, stack: str | None, target: str | None
 
 
 def page_of(family: Sequence[ImageSpec], images: Path, stack: str | None) -> Page:
-    """The page of `family[0]`; `images` holds its folder and those of its ancestors. Raises InputError."""
+    """The page of `family[0]`; `images` contains its folder and those of its ancestors. Raises InputError."""
     uses = uses_of(family)
     stacks, remark = _stacks_of(family[0].full_name, stack)
     places = tuple(
@@ -78,12 +78,12 @@ def _fits(uses: Sequence[Use], places: Sequence[Place]) -> Iterator[Fit]:
             try:
                 yield Fit(use, place.name, host.may_be[0].gpu.name, check_on(use.case, host), ceiling(use.case, host))
             except CaseError as error:
-                told = "; ".join(f"{each.field}: {each.reason}" for each in error.problems)
-                raise InputError(f"{use.where} on {place.name}: {told}") from None
+                problems = "; ".join(f"{each.field}: {each.reason}" for each in error.problems)
+                raise InputError(f"{use.where} on {place.name}: {problems}") from None
 
 
 def _stacks_of(image: str, stack: str | None) -> tuple[dict[str, Stack], str]:
-    """The stacks to ask about by name, and a sentence where they are not the image's own."""
+    """The stacks to check, by name, and a remark if they do not build the image."""
     if stack is not None:
         name, settings = stack_name(stack), read_stack(stack)
         if not settings.fleet.pools:

@@ -1,4 +1,4 @@
-"""What goes into an image, how it fits the pools of a stack, and how big it will be: as text and as plain data."""
+"""The report of `image plan`: what goes in, where it runs, how big it will be; as text and as plain data."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class Fit:
-    """One thing that uses a GPU, on one pool."""
+    """One GPU user of the image, on one pool."""
 
     use: Use
     pool: str
@@ -51,7 +51,7 @@ class Fit:
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """All that is told. Without a stack there are no pools, and `remark` says why."""
+    """Everything that is reported. Without a stack there are no pools, and `remark` says why."""
 
     plan: Plan
     expected: Expected
@@ -152,29 +152,29 @@ def _cuda(page: Page, width: int | None, paint: Paint) -> Iterator[str]:
     if page.remark:
         yield from folded(page.remark, "  ", "  ", width)
     for use in page.uses:
-        yield from folded(f"{use.where}: {_told(use)}", "  ", "    ", width)
+        yield from folded(f"{use.where}: {_described(use)}", "  ", "    ", width)
         for fits in _groups(fit for fit in page.fits if fit.use is use):
             yield from _group(fits, page.places, width, paint)
 
 
-def _told(use: Use) -> str:
+def _described(use: Use) -> str:
     if use.cuda is None:
         return what(use.case)
     return f"{what(use.case)} from {_SOURCES[use.cuda.source]}"
 
 
 def _groups(fits: Iterable[Fit]) -> list[list[Fit]]:
-    """Fits of which the page would say the same but for the GPU's name."""
+    """Fits that read the same except for the name of the GPU."""
     groups: dict[object, list[Fit]] = {}
     for fit in fits:
-        told = (fit.answer.verdict, fit.ceiling, *(each.rule for each in deciding(fit.answer)))
+        decided = (fit.answer.verdict, fit.ceiling, *(each.rule for each in deciding(fit.answer)))
         texts = [*(each.message for each in deciding(fit.answer)), fit.answer.remedy.text if fit.answer.remedy else ""]
-        groups.setdefault((told, *(text.replace(fit.gpu, _ANY_GPU) for text in texts)), []).append(fit)
+        groups.setdefault((decided, *(text.replace(fit.gpu, _ANY_GPU) for text in texts)), []).append(fit)
     return list(groups.values())
 
 
 def deciding(answer: Answer) -> tuple[Finding, ...]:
-    """What made the verdict: all that does not hold; where all does, what lets the CUDA line run."""
+    """What decided the verdict: everything that does not hold, or else the finding that lets the CUDA line run."""
     if bad := tuple(each for each in answer.findings if each.severity is not Severity.NOTE):
         return bad
     ranked = sorted((each for each in answer.findings if each.rule in _TELLING), key=lambda f: _TELLING.index(f.rule))
@@ -183,16 +183,16 @@ def deciding(answer: Answer) -> tuple[Finding, ...]:
 
 def _group(fits: Sequence[Fit], places: Sequence[Place], width: int | None, paint: Paint) -> Iterator[str]:
     answer, gpu, names = fits[0].answer, fits[0].gpu, [fit.pool for fit in fits]
-    said = _ANY_GPU if any(fit.gpu != gpu for fit in fits) else gpu
+    named = _ANY_GPU if any(fit.gpu != gpu for fit in fits) else gpu
     sign = str(SIGNS[answer.verdict])
     first, *more = folded(f"{sign}: {_pools(names, places)}", "    ", "      ", width)
     yield first.replace(sign, paint(sign, SIGNS[answer.verdict].tone), 1)
     yield from more
     for finding in deciding(answer):
-        yield from _row("why", f"{finding.rule}: {finding.message.replace(gpu, said)}", 6, width)
+        yield from _row("why", f"{finding.rule}: {finding.message.replace(gpu, named)}", 6, width)
     yield from _row("ceiling", _most(fits[0].ceiling, names, places), 6, width)
     if answer.remedy:
-        yield from _row("change", answer.remedy.text.replace(gpu, said), 6, width)
+        yield from _row("change", answer.remedy.text.replace(gpu, named), 6, width)
 
 
 def _most(ceiling: Ceiling, names: Sequence[str], places: Sequence[Place]) -> str:
@@ -249,7 +249,7 @@ def _size(page: Page, width: int | None) -> Iterator[str]:
 
 
 def _alike(places: Iterable[Place]) -> list[list[Place]]:
-    """Pools whose nodes hold as much and are as fast."""
+    """Pools whose nodes have the same capacity and speed."""
     groups: dict[Machine, list[Place]] = {}
     for place in places:
         groups.setdefault(place.machine, []).append(place)

@@ -41,7 +41,7 @@ def sizes(name: str, *, is_json: bool) -> None:
     wanted = wanted_wheels(spec, (folder / spec.python.lock).read_text() if spec.python else "")
     if not wanted:
         raise InputError(f"{spec.name} has no wheels, so there is nothing to look up")
-    found = _asked(wanted)
+    found = _sizes(wanted)
     path, total = folder / SIZES_FILE, sum(size.bytes for size in found)
     path.write_text(sizes_text(found))
     if is_json:
@@ -50,6 +50,6 @@ def sizes(name: str, *, is_json: bool) -> None:
         click.echo(f"wrote {path}: {counted(len(found), 'wheel')}, {amount(total)}")
 
 
-def _asked(wanted: Sequence[Wanted]) -> list[WheelSize]:
+def _sizes(wanted: Sequence[Wanted]) -> list[WheelSize]:
     with open_session(os.environ, with_login=False) as session, ThreadPoolExecutor(_AT_ONCE) as threads:
         return list(threads.map(Index(session, index_url(os.environ)).size, wanted))

@@ -104,14 +104,14 @@ def init(  # noqa: PLR0913, PLR0917 - one argument for each option
         login_url=login_url,
     )
     if asks:
-        answers = _asked(answers)
+        answers = _from_answers(answers)
     answers = _completed(answers)
     schema = f"../{_SCHEMA}" if _SCHEMA.is_file() else None
     text = stack_text(answers, schema=schema)
     found = _check(text, path)
     path.parent.mkdir(exist_ok=True)
     path.write_text(text, encoding="utf-8")
-    _tell(path, answers, found, is_json=is_json)
+    _print(path, answers, found, is_json=is_json)
     ctx.exit(1 if found.refused else 0)
 
 
@@ -157,14 +157,14 @@ def _pool(text: str, number: int) -> Pool:
 # --- questions
 
 
-def _asked(answers: Answers) -> Answers:
+def _from_answers(answers: Answers) -> Answers:
     pools = list(answers.pools)
     click.echo(
         "Press Enter for what you do not know: a planning figure is written and listed as an assumption.", err=True
     )
     registry = answers.registry or _ask("Registry and folder for images", _checker("registry"), default="") or None
     while not pools or click.confirm("Another pool of nodes?", default=False, err=True):
-        pools.append(_asked_pool())
+        pools.append(_pool_from_answers())
     managed_by, has_runtime = answers.managed_by, answers.has_runtime
     if not managed_by and any(pool.has_gpus for pool in pools):
         has_runtime = has_runtime and not click.confirm(
@@ -186,7 +186,7 @@ def _asked(answers: Answers) -> Answers:
     )
 
 
-def _asked_pool() -> Pool:
+def _pool_from_answers() -> Pool:
     given = {"name": _ask("Name of a pool of identical nodes", _checker("name"))}
     given["nodes"] = _ask("  Its nodes, such as n01-n08 n10", _checker("nodes"))
     given["gpu"] = _ask("  GPU model (Enter: no GPUs)", _checker("gpu"), default="")
@@ -222,7 +222,7 @@ def _checked_name(text: str) -> str:
 
 
 def _problem(key: str, text: str) -> str:
-    """What the reader of stack files would say of one value; empty where it takes it."""
+    """What the reader of stack files reports about a value; empty if it accepts it."""
     from pydantic import TypeAdapter, ValidationError  # noqa: PLC0415 - the list of commands needs no pydantic
 
     from kube import addresses, names  # noqa: PLC0415
@@ -260,7 +260,7 @@ def _problem(key: str, text: str) -> str:
 
 
 def _completed(answers: Answers) -> Answers:
-    """With the sum of the GPUs, and for each pool the newest image of the project that runs there."""
+    """The answers with the sum of the GPUs and, for each pool, the newest image of the project that runs there."""
     from fleet.node_names import expand_all  # noqa: PLC0415 - see above
 
     total = 0
@@ -302,7 +302,7 @@ def _images(pools: Sequence[Pool]) -> dict[str, str]:
 
 
 def _check(text: str, path: Path) -> Checked:
-    """As `stack check` does. Raises InputError with all mistakes: then nothing is written."""
+    """Check it as `stack check` does. Raises InputError with all mistakes, so that nothing is written."""
     from cli.stack.checked import Checked, check_stack  # noqa: PLC0415 - see above
     from cli.stack.report import problems_text  # noqa: PLC0415
 
@@ -316,7 +316,7 @@ def _check(text: str, path: Path) -> Checked:
     raise InputError(problems_text([replace(each, file="what was answered", line=None) for each in problems]))
 
 
-def _tell(path: Path, answers: Answers, found: Checked, *, is_json: bool) -> None:
+def _print(path: Path, answers: Answers, found: Checked, *, is_json: bool) -> None:
     from cli.stack.report import stack_data, stack_text  # noqa: PLC0415 - see above
 
     left = assumptions(answers)

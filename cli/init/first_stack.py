@@ -1,6 +1,6 @@
-"""The text of a first stack file, from what somebody has answered. Pure.
+"""The text of a first stack file, from the user's answers. Pure.
 
-Nothing is invented in silence: what was not answered is a planning figure, and is listed under `assumptions`.
+Whatever was not answered gets a planning figure and is listed under `assumptions`.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ REGISTRY: Final = "registry.example.edu/gpu-commons"
 PLATFORM: Final = "https://login.example.edu"
 LOGINS: Final = ("lti13", "oauth")
 BASE_IMAGE: Final = "datahub-base-notebook"
-# Where nothing was measured: the figures of the project's own example, and the oldest toolkit that all drivers take.
+# Planning figures: those of the project's own example, and the oldest toolkit that works with all drivers.
 PLANNED: Final[Mapping[str, str]] = {
     "container_toolkit": "1.17.8",
     "cpu": "32",
@@ -70,7 +70,7 @@ config:
 
 @dataclass(frozen=True, slots=True)
 class Pool:
-    """Keys of a pool as they were answered, as text; `name` and `nodes` always. What is missing is planned."""
+    """The answers for a pool, as text; always `name` and `nodes`. Missing keys get planning figures."""
 
     given: Mapping[str, str]
 
@@ -84,18 +84,18 @@ class Pool:
 
     @property
     def wanted(self) -> tuple[str, ...]:
-        """Keys that it needs, in the order of the file."""
+        """The keys that it needs, in the order of the file."""
         return tuple(key for key in _ORDER if self.has_gpus or key not in _OF_GPUS)
 
     @property
     def assumed(self) -> tuple[str, ...]:
-        """Keys that nobody has answered."""
+        """The keys that were not answered."""
         return tuple(key for key in self.wanted if key not in self.given)
 
 
 @dataclass(frozen=True, slots=True)
 class Answers:
-    """What was answered; None where it was not. `images` has an image for each GPU pool on which one runs."""
+    """The answers; None for what was not answered. `images` has an image for each GPU pool that one runs on."""
 
     name: str
     pools: tuple[Pool, ...]
@@ -114,7 +114,7 @@ class Answers:
 
     @property
     def core_pool(self) -> str:
-        """Hub and proxy stand on nodes without GPUs, where there are some."""
+        """The hub and the proxy run on nodes without GPUs, if there are any."""
         return next((pool.name for pool in self.pools if not pool.has_gpus), self.pools[0].name)
 
 
@@ -202,13 +202,13 @@ def _profile(name: str, title: str, image: str, rest: str) -> str:
 
 
 def _text(value: str) -> str:
-    """Plain where every reader of YAML takes it for the same text, else in quotes."""
+    """Plain if every YAML parser reads it as the same text, otherwise quoted."""
     is_plain = re.fullmatch(r"[A-Za-z][\w./-]*(?:[ :][\w./-]+)*", value, re.ASCII)
     is_word = value.lower() in {"true", "false", "yes", "no", "on", "off", "null", "y", "n"}
     return value if is_plain and not is_word and ": " not in value else json.dumps(value, ensure_ascii=False)
 
 
 def assumptions(answers: Answers) -> Sequence[str]:
-    """What nobody has answered, for the end of the command."""
+    """What was not answered, for the end of the output."""
     pools = [f"{pool.name}: {', '.join(pool.assumed)}" for pool in answers.pools if pool.assumed]
     return [*([] if answers.registry else ["registry"]), *pools, *(["how people log in"] if answers.hub else [])]

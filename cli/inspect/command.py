@@ -1,4 +1,4 @@
-"""`gpu-commons inspect`: what images turned out to be."""
+"""`gpu-commons inspect`: what images contain."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _AT_ONCE: Final = 16
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """One image as it was named, and how it is read."""
+    """One image as named by the user, and how it is read."""
 
     name: str
     read: Callable[[], Inspected]
@@ -109,12 +109,12 @@ def inspect(  # noqa: PLR0913, PLR0917 - options
 def _results(
     stack: ExitStack, images: Sequence[Wanted], *, deep: bool
 ) -> Iterator[tuple[str, Callable[[], Inspected]]]:
-    """Names and what gives their facts, in order. Layers are read one image after the other, all else at once."""
+    """Names and functions that return facts, in order. Layers are read one image at a time, all else in parallel."""
     if deep or len(images) == 1:
         yield from ((each.name, each.read) for each in images)
         return
     pool = ThreadPoolExecutor(_AT_ONCE)
-    # After Ctrl-C nobody waits for what has not begun; closing the session ends what has.
+    # After Ctrl-C, what has not begun is cancelled; closing the session ends the rest.
     stack.callback(pool.shutdown, wait=False, cancel_futures=True)
     yield from [(each.name, pool.submit(each.read).result) for each in images]
 
@@ -138,7 +138,7 @@ def wanted_images(  # noqa: PLR0913, PLR0917 - the four kinds
     archives: tuple[str, ...] = (),
     sifs: tuple[str, ...] = (),
 ) -> Iterator[Wanted]:
-    """Every image that was named, not read yet. Raises InspectError for a name that cannot be one."""
+    """Every named image, not read yet. Raises InspectError for an invalid name."""
     from images.inspection.layouts import DockerArchive, OciLayout  # noqa: PLC0415
     from images.inspection.opening import open_session, read_platform, registry_image  # noqa: PLC0415
     from images.inspection.reading import inspect as read_image  # noqa: PLC0415

@@ -1,4 +1,4 @@
-"""Facts of an image as plain data, which is the stable form, and as text for a terminal. Pure."""
+"""The facts of an image: as plain data, the stable form, and as text for a terminal. Pure."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def inspect_text(found: Inspected, judged: Judgement, *, now: datetime, paint: P
 
 
 def age(created: datetime | None, now: datetime) -> str:
-    """`2026-08-24, 89 days ago`. Builds that can be repeated have a made-up day, often of 1970."""
+    """`2026-08-24, 89 days ago`. Reproducible builds have an artificial date, often in 1970."""
     if created is None:
         return "not stated"
     day = created.date().isoformat()
@@ -152,15 +152,15 @@ def judged_lines(judged: Judgement, paint: Paint) -> Iterator[str]:
     """What the image means for `check`, and what should be changed in it."""
     for program in judged.programs:
         yield ""
-        told = ", ".join(f"{name} {_cut(value, 60)}" for name, value in program.fields.items() if name != "env")
-        yield f"{paint('for check', 'strong')} {program.name}: {told}"
+        shown = ", ".join(f"{name} {_cut(value, 60)}" for name, value in program.fields.items() if name != "env")
+        yield f"{paint('for check', 'strong')} {program.name}: {shown}"
         for note in program.notes:
             yield f"          {note.says}"
             yield f"          {paint('at ' + note.source, 'quiet')}"
     for remark in judged.remarks:
         yield ""
-        told = f" ({amount(remark.size)})" if remark.size else ""
-        yield f"{paint('finding', 'warn')}   {remark.kind}: {remark.says}{told}"
+        shown = f" ({amount(remark.size)})" if remark.size else ""
+        yield f"{paint('finding', 'warn')}   {remark.kind}: {remark.says}{shown}"
         yield f"          {remark.fix}"
 
 

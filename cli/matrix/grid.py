@@ -1,4 +1,4 @@
-"""A matrix as its pages need it: rows and columns with what is told about them, cells, and reasons told once."""
+"""A matrix as its reports need it: rows, columns, cells, and each reason once."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from fleet.courses import Usage
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """An image, and what in it uses a GPU; nothing: it runs anywhere."""
+    """An image, and what in it uses a GPU; an image without uses runs anywhere."""
 
     name: str
     uses: tuple[str, ...]
@@ -35,7 +35,7 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class Reason:
-    """One answer that several pools share. `place` is unique on a page."""
+    """An answer that several pools share. `place` is unique on a page."""
 
     place: str
     pools: tuple[str, ...]
@@ -46,7 +46,7 @@ class Reason:
 
 @dataclass(frozen=True, slots=True)
 class RowReasons:
-    """What is told about one image: its reasons, and which of them stands behind each of its cells."""
+    """The reasons of one image, and the one behind each of its cells."""
 
     reasons: tuple[Reason, ...]
     by_pool: Mapping[str, Reason]
@@ -74,7 +74,7 @@ class Grid:
         return tuple((uses, tuple(pools)) for uses, pools in groups.items())
 
     def sign(self, row: Row, column: Column) -> Sign:
-        """What stands in a cell."""
+        """The sign of a cell."""
         return SIGNS[self.matrix.verdict(row.name, column.name)] if row.uses else NO_GPU
 
     def reasons(self, row: Row, number: int = 0) -> RowReasons:
@@ -99,7 +99,7 @@ class Grid:
 
     @property
     def counts(self) -> tuple[tuple[Sign, int], ...]:
-        """How many cells have each sign; those that are there, best first."""
+        """How many cells have each sign, best first; signs without cells are left out."""
         found = Counter(self.sign(row, column) for row in self.rows for column in self.columns)
         return tuple((sign, found[sign]) for sign in ALL_SIGNS if found[sign])
 
@@ -119,9 +119,9 @@ class Grid:
         bad, open_ = found.get(SIGNS[Verdict.INCOMPATIBLE], 0), found.get(SIGNS[Verdict.UNKNOWN], 0)
         if not (bad or open_):
             return f"{size}: every image runs on every pool."
-        told = [f"{bad:,} {'does' if bad == 1 else 'do'} not run"] if bad else []
-        told += [f"{open_:,} {'is' if open_ == 1 else 'are'} unknown"] if open_ else []
-        return f"{size}: of {counted(total, 'pair')}, {' and '.join(told)}."
+        parts = [f"{bad:,} {'does' if bad == 1 else 'do'} not run"] if bad else []
+        parts += [f"{open_:,} {'is' if open_ == 1 else 'are'} unknown"] if open_ else []
+        return f"{size}: of {counted(total, 'pair')}, {' and '.join(parts)}."
 
 
 def _worst_first(group: tuple[Answer, object]) -> int:
@@ -129,7 +129,7 @@ def _worst_first(group: tuple[Answer, object]) -> int:
 
 
 def grid_of(title: str, images: Sequence[Image], pools: Sequence[Pool], matrix: Matrix, uses: Uses = NO_USES) -> Grid:
-    """What the pages show of a matrix and its inputs."""
+    """What the reports show of a matrix and its inputs."""
     rows = tuple(Row(image.name, tuple(dict.fromkeys(map(what, image.cases)))) for image in images)
     return Grid(title, rows, tuple(map(_column, pools)), matrix, uses)
 
@@ -159,7 +159,7 @@ def _answers(grid: Grid) -> Iterator[dict[str, Any]]:
 
 
 def what(case: Case) -> str:
-    """The part of an image that a case stands for, in a few words."""
+    """The part of an image that a case describes, in a few words."""
     if case.framework:
         version = f" {case.framework_version}" if case.framework_version else ""
         build = f" ({case.build})" if case.build else ""

@@ -1,6 +1,6 @@
-"""A matrix as one HTML page that needs nothing else: no script, no font, no picture, no network.
+"""A matrix as one self-contained HTML page: no script, font, picture or network.
 
-Each cell leads to its reason below. Signs and words say what colours say, so it also reads in print and by ear.
+Each cell links to its reason. Signs and words repeat what colours say, for print and screen readers.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Final
 
 from cli.matrix.grid import Column, Grid, Reason, Row
 from cli.matrix.style import STYLE
-from cli.matrix.uses import seats_of, told_uses, users_of
+from cli.matrix.uses import seats_of, users_of, uses_in_words
 from cli.words import ALL_SIGNS, NO_GPU, Sign, counted, is_fine
 from compat import Change, Finding, Remedy, Severity
 from compat.model import Fact
@@ -34,7 +34,7 @@ _LABELS: Final = {
 
 
 def matrix_html(grid: Grid, *, made: str = "") -> str:
-    """The page. `made` is the last line, such as who made it and when."""
+    """The page. `made` is its last line, such as who created it and when."""
     return "".join(_page(grid, made))
 
 
@@ -114,7 +114,7 @@ def _cell(sign: Sign) -> str:
 
 
 def _users(uses: Sequence[Usage], *, is_asked: bool) -> str:
-    """Who uses this cell, in a line or two; that nobody does is said where that could cost a GPU."""
+    """Who uses this cell, in a line or two; `not used` if a GPU would be wasted."""
     if not uses:
         return ' <span class="users">not used</span>' if is_asked else ""
     lines = filter(None, (users_of(uses), seats_of(uses)))
@@ -139,7 +139,7 @@ def _row_reasons(grid: Grid, row: Row, number: int) -> Iterator[str]:
 
 
 def _running(reasons: Sequence[Reason], grid: Grid, row: Row) -> Iterator[str]:
-    """What simply runs, in one place: the facts behind it are told once, and folded away."""
+    """Everything that simply runs, in one card: the facts behind it appear once, collapsed."""
     pools = tuple(pool for reason in reasons for pool in reason.pools)
     yield from _head_of(reasons[0], pools, len(grid.columns))
     yield from _used_by(grid, row, pools)
@@ -164,7 +164,7 @@ def _without_gpu(grid: Grid) -> Iterator[str]:
         for number, name in names:
             row = grid.rows[number - 1]
             uses = grid.used_by(row, *(column.name for column in grid.columns))
-            used = f' <span class="quiet">{escape("; ".join(told_uses(uses)))}</span>' if uses else ""
+            used = f' <span class="quiet">{escape("; ".join(uses_in_words(uses)))}</span>' if uses else ""
             yield f'<li id="image-{number}">{escape(name)}{used}</li>\n'
         yield "</ul>\n</section>\n"
 
@@ -174,10 +174,10 @@ def _reason(reason: Reason, grid: Grid, row: Row) -> Iterator[str]:
     yield from _used_by(grid, row, reason.pools)
     if reason.answer.remedy:
         yield from _remedy(reason.answer.remedy)
-    told = [each for each in reason.answer.findings if each.severity is not Severity.NOTE]
+    shown = [each for each in reason.answer.findings if each.severity is not Severity.NOTE]
     notes = [each for each in reason.answer.findings if each.severity is Severity.NOTE]
-    if told:
-        yield f"<ul>\n{''.join(map(_finding, told))}</ul>\n"
+    if shown:
+        yield f"<ul>\n{''.join(map(_finding, shown))}</ul>\n"
     if notes:
         yield f"<details>\n<summary>What holds: {counted(len(notes), 'fact')}</summary>\n"
         yield f"<ul>\n{''.join(map(_finding, notes))}</ul>\n</details>\n"
@@ -194,7 +194,7 @@ def _head_of(reason: Reason, pools: Sequence[str], all_: int) -> Iterator[str]:
 
 
 def _used_by(grid: Grid, row: Row, pools: Sequence[str]) -> Iterator[str]:
-    """Who uses an image on these pools, each in a line, with the pools where there are several."""
+    """Who uses an image on these pools, one per line, with the pools if there are several."""
     used = grid.used_by(row, *pools)
     if not used:
         return
@@ -202,8 +202,8 @@ def _used_by(grid: Grid, row: Row, pools: Sequence[str]) -> Iterator[str]:
     for use in used:
         on = [pool for pool in pools if use in grid.used_by(row, pool)] if len(pools) > 1 else []
         where = f' <span class="quiet">on {escape(", ".join(on))}</span>' if on else ""
-        (told,) = told_uses([use])
-        yield f"<li>{escape(told)}{where}</li>\n"
+        (shown,) = uses_in_words([use])
+        yield f"<li>{escape(shown)}{where}</li>\n"
     yield "</ul>\n"
 
 
@@ -217,8 +217,10 @@ def _finding(finding: Finding) -> str:
 
 def _fact(fact: Fact) -> str:
     read = f', <span class="nowrap">read {escape(fact.date)}</span>' if fact.date else ""
-    told = ". ".join(filter(None, (escape(fact.text), f"Source: {_sources(fact.source)}{read}" if fact.source else "")))
-    return f'<p class="quiet">{told}</p>' if told else ""
+    shown = ". ".join(
+        filter(None, (escape(fact.text), f"Source: {_sources(fact.source)}{read}" if fact.source else ""))
+    )
+    return f'<p class="quiet">{shown}</p>' if shown else ""
 
 
 def _sources(source: str) -> str:
@@ -265,6 +267,6 @@ def _pools(columns: Iterable[Column]) -> Iterator[str]:
     for number, column in enumerate(listed, 1):
         more = dict(column.more)
         cells = (column.gpu, column.driver, *(more.get(name, "") for name in names))
-        told = "".join(f"<td>{escape(cell) or 'not stated'}</td>" for cell in cells)
-        yield f'<tr id="pool-{number}"><th scope="row">{escape(column.name)}</th>{told}</tr>\n'
+        shown = "".join(f"<td>{escape(cell) or 'not stated'}</td>" for cell in cells)
+        yield f'<tr id="pool-{number}"><th scope="row">{escape(column.name)}</th>{shown}</tr>\n'
     yield "</tbody>\n</table>\n</div>\n"

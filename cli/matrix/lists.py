@@ -1,4 +1,4 @@
-"""Images and pools from JSON Lines, for people without a stack."""
+"""Images and pools from JSON Lines, for users without a stack."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _MOST: Final = 20  # problems that are told
 
 
 class ListError(ValueError):
-    """What is wrong with the lines of a file, by number."""
+    """The mistakes in a file, by line number."""
 
     def __init__(self, problems: list[str]) -> None:
         super().__init__("\n".join(problems))

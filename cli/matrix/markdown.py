@@ -1,4 +1,4 @@
-"""A matrix as Markdown, for a pull request or a page: the table, then why what does not simply run does not."""
+"""A matrix as Markdown, for a pull request or a page: the table, then why some images do not simply run."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ from collections.abc import Iterator
 
 from cli.markdown_words import escaped
 from cli.matrix.grid import Column, Grid, Reason, Row
-from cli.matrix.uses import seats_of, told_uses, users_of
+from cli.matrix.uses import seats_of, users_of, uses_in_words
 from cli.words import is_fine, source_and_date
 
 
 def matrix_markdown(grid: Grid) -> str:
-    """The whole page, ended by a line feed."""
+    """The whole page, ending in a line feed."""
     return "\n".join(_lines(grid)) + "\n"
 
 
@@ -30,7 +30,7 @@ def _lines(grid: Grid) -> Iterator[str]:
 
 
 def _cell(grid: Grid, row: Row, column: Column) -> str:
-    """The sign, who uses it, and how many are behind that."""
+    """The sign, who uses it, and how many seats that means."""
     uses = grid.used_by(row, column.name)
     return "<br>".join(filter(None, (str(grid.sign(row, column)), escaped(users_of(uses)), seats_of(uses))))
 
@@ -38,7 +38,7 @@ def _cell(grid: Grid, row: Row, column: Column) -> str:
 def _reason(image: str, reason: Reason) -> Iterator[str]:
     yield f"\n## {reason.sign}: {escaped(image)} on {escaped(', '.join(reason.pools))}\n"
     if reason.uses:
-        yield f"Used by {escaped('; '.join(told_uses(reason.uses)))}.\n"
+        yield f"Used by {escaped('; '.join(uses_in_words(reason.uses)))}.\n"
     for finding in reason.answer.findings:
         yield f"- **{finding.rule}** ({finding.severity.value}): {escaped(finding.message)}"
         fact = " · ".join(filter(None, (finding.fact.text, source_and_date(finding.fact.source, finding.fact.date))))

@@ -1,4 +1,4 @@
-"""How the HTML page of a matrix looks: on wide and narrow screens, in the dark, and in print."""
+"""The style of a matrix's HTML page: for wide and narrow screens, dark mode, and print."""
 
 from __future__ import annotations
 

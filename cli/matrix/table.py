@@ -1,4 +1,4 @@
-"""A matrix for a terminal: a table where it fits, a list where it does not, then the reasons."""
+"""A matrix for a terminal: a table if it fits, otherwise a list, then the reasons."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from rich.text import Text
 
 from cli.answers import reasons_text
 from cli.matrix.grid import Column, Grid
-from cli.matrix.uses import told_uses
+from cli.matrix.uses import uses_in_words
 from cli.words import ALL_SIGNS, Sign, folded, is_fine
 from compat import Answer, Severity
 
@@ -26,7 +26,7 @@ _QUIET: Final = 4  # pools that are named one by one in a list
 
 
 def matrix_text(grid: Grid, *, width: int, has_colours: bool = False) -> str:
-    """The whole as text with lines of at most `width` columns, as far as its words allow."""
+    """The report, in lines of at most `width` columns as far as its words allow."""
     out = io.StringIO()
     console = Console(
         file=out, width=width, force_terminal=has_colours, color_system="standard" if has_colours else None,
@@ -75,8 +75,8 @@ def _list(grid: Grid, width: int) -> Iterator[Text]:
         for column in grid.columns:
             pools.setdefault(grid.sign(row, column), []).append(column.name)
         for sign in (sign for sign in ALL_SIGNS if sign in pools):
-            told = _pools(tuple(pools[sign]), len(grid.columns))
-            first, *more = textwrap.wrap(told, max(width - 4, 20), initial_indent=" " * (len(str(sign)) + 2)) or [""]
+            text = _pools(tuple(pools[sign]), len(grid.columns))
+            first, *more = textwrap.wrap(text, max(width - 4, 20), initial_indent=" " * (len(str(sign)) + 2)) or [""]
             line = Text(f"  {sign}: ", style=_STYLES[sign.tone])
             line.append(first.strip(), style="not bold default")
             yield line
@@ -89,20 +89,20 @@ def _reasons(grid: Grid, width: int) -> Iterator[Text]:
             if row.uses and not is_fine(reason.answer):
                 yield Text()
                 sign = str(reason.sign)
-                told = f"{sign}: {row.name} on {_pools(reason.pools, len(grid.columns))}"
-                first, *more = textwrap.wrap(told, width, subsequent_indent="  ", break_long_words=False)
+                text = f"{sign}: {row.name} on {_pools(reason.pools, len(grid.columns))}"
+                first, *more = textwrap.wrap(text, width, subsequent_indent="  ", break_long_words=False)
                 head = Text(first)
                 head.stylize(_STYLES[reason.sign.tone], 0, len(sign))
                 yield head
                 yield from map(Text, more)
                 if reason.uses:
-                    yield from _folded(f"used by {'; '.join(told_uses(reason.uses))}", width)
+                    yield from _folded(f"used by {'; '.join(uses_in_words(reason.uses))}", width)
                 for line in reasons_text(_without_notes(reason.answer), width=width):
                     yield Text(line)
 
 
 def _uses(grid: Grid, width: int) -> Iterator[Text]:
-    """Who uses what runs, as far as no reason has said it; of two lists nobody knows."""
+    """Who uses what runs, unless a reason has already shown so; unknown for two lists."""
     if not grid.uses:
         return
     yield Text()
@@ -114,7 +114,7 @@ def _uses(grid: Grid, width: int) -> Iterator[Text]:
         for uses, pools in grid.pools_by_use(row):
             if uses and (where := tuple(pool for pool in pools if pool in fine)):
                 on = _pools(where, len(grid.columns))
-                yield from _folded(f"{row.name} on {on}: {'; '.join(told_uses(uses))}", width)
+                yield from _folded(f"{row.name} on {on}: {'; '.join(uses_in_words(uses))}", width)
 
 
 def _folded(text: str, width: int) -> Iterator[Text]:
@@ -122,7 +122,7 @@ def _folded(text: str, width: int) -> Iterator[Text]:
 
 
 def _without_notes(answer: Answer) -> Answer:
-    """What does not hold; what does is in the page and in JSON."""
+    """Without notes, which are on the page and in JSON."""
     return replace(answer, findings=tuple(each for each in answer.findings if each.severity is not Severity.NOTE))
 
 

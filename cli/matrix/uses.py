@@ -51,7 +51,7 @@ def seats_of(uses: Iterable[Usage]) -> str:
     return f"{counted(len(courses), 'course')}, {counted(sum(course.seats for course in courses), 'seat')}"
 
 
-def told_uses(uses: Sequence[Usage]) -> Iterator[str]:
+def uses_in_words(uses: Sequence[Usage]) -> Iterator[str]:
     """One sentence part for each use: `profile gpu of hub datahub: Deep learning (120 seats, until 2020-12-18)`."""
     for use in uses:
         of = f" of hub {use.hub}" if use.hub else ""

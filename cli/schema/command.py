@@ -1,4 +1,4 @@
-"""`gpu-commons schema`: JSON Schemas of what goes in and comes out."""
+"""`gpu-commons schema`: JSON Schemas of input and output."""
 
 from __future__ import annotations
 

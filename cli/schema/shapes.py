@@ -1,4 +1,4 @@
-"""JSON Schemas of what the command reads and writes. They are published in docs/reference/."""
+"""JSON Schemas of what the command reads and writes, published in docs/reference/."""
 
 from __future__ import annotations
 

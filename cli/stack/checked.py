@@ -1,4 +1,4 @@
-"""What can be said of a stack file before anything is built or asked: settings, images on pools, the pack's rules."""
+"""Checks a stack file before anything is built or deployed: settings, images on pools, rules of the policy pack."""
 
 from __future__ import annotations
 
@@ -36,30 +36,30 @@ _SET: Final = "kubernetes:apps/v1:DaemonSet"
 
 @dataclass(frozen=True, slots=True)
 class Checked:
-    """A stack that can be read, and what is said of it. `left` is what only a preview or an update can tell."""
+    """A valid stack and its findings. `left` is what only a preview or an update can prove."""
 
     stack: Stack
     images: tuple[Image, ...]
     pools: tuple[Pool, ...]  # those with GPUs
     matrix: Matrix
-    said: tuple[Message, ...]
+    found: tuple[Message, ...]
     left: tuple[Message, ...]
 
     @property
     def refused(self) -> tuple[Message, ...]:
         """What the pack would refuse."""
-        return tuple(each for each in self.said if each.level is Level.REFUSE)
+        return tuple(each for each in self.found if each.level is Level.REFUSE)
 
 
 def check_stack(file: Path, *, site: Path | None = None, images: Path = IMAGES) -> Checked | tuple[Problem, ...]:
-    """Everything that is said of a stack file without a network, a cluster or the engine; its mistakes if it has any.
+    """Check a stack file without a network, a cluster or the engine. Returns its mistakes, if it has any.
 
-    `site` is an overlay. The rules are those of the policy pack, asked about the objects that the stack would make,
+    `site` is an overlay. The rules are those of the policy pack, applied to the objects that the stack would create,
     whose images are not known yet.
     """
     try:
         stack = load_stack(file, site=site)
-        # What this machine has read of images before would make the answer another one elsewhere.
+        # Without facts that this machine knows of images: the answer must be the same everywhere.
         place = replace(consistent(site_of(stack, images), str(file)), contents_of=nothing_known)
         families = _families(stack, images)
         resources = [*offline_resources(stack)]
@@ -67,12 +67,12 @@ def check_stack(file: Path, *, site: Path | None = None, images: Path = IMAGES) 
         return error.problems
     uses = tuple(Image(name, cases) for name, cases in families)
     pools = tuple(nodes for pool in stack.fleet.pools for nodes in pools_of(pool))
-    said, left = _judged(resources, place)
-    return Checked(stack, uses, pools, matrix(uses, pools), said, left)
+    found, left = _judged(resources, place)
+    return Checked(stack, uses, pools, matrix(uses, pools), found, left)
 
 
 def _families(stack: Stack, images: Path) -> list[tuple[str, Any]]:
-    """Every image with its cases. Raises SpecError with the mistakes of all specs."""
+    """Every image with its cases. Raises one SpecError with the mistakes of all specs."""
     found, problems = [], []
     for image in stack.images:
         try:
@@ -85,7 +85,7 @@ def _families(stack: Stack, images: Path) -> list[tuple[str, Any]]:
 
 
 def offline_resources(stack: Stack) -> Iterator[Resource]:
-    """What the program would register and the rules look at, in its order. Raises SettingsError."""
+    """The resources that the program would register and the rules check, in order. Raises SettingsError."""
     yield STACK_TOKEN, "stack", {}
     for name, _ in wiring.images_in_order(stack):
         yield IMAGE_TOKEN, name, {**wiring.image_args(stack, name, None)}
@@ -120,20 +120,20 @@ def offline_resources(stack: Stack) -> Iterator[Resource]:
 
 
 def _judged(resources: Sequence[Resource], site: Site) -> tuple[tuple[Message, ...], tuple[Message, ...]]:
-    """What is said for sure, and what is left to a preview or an update; a stack's own findings are never left."""
+    """The findings, and what is left to a preview or an update; findings of the stack itself are never left."""
     told = Told()
     workloads: list[Workload] = []
-    said: list[Message] = []
+    found: list[Message] = []
     left: list[Message] = []
     for token, name, inputs in resources:
         seen: Seen = judged(token, name, inputs, site, told)
         workloads += seen.workloads
         for each in seen.said:
             is_left = each.level is Level.UNPROVED and token not in {IMAGE_TOKEN, STACK_TOKEN}
-            (left if is_left else said).append(each)
+            (left if is_left else found).append(each)
     for rule in ALL_RULES:
         for finding in asked(lambda rule=rule: rule.check_together(workloads, site)) if rule.check_together else ():  # type: ignore[misc]
-            (left if finding.level is Level.UNPROVED else said).append(
+            (left if finding.level is Level.UNPROVED else found).append(
                 message(rule, finding.subject or "stack", finding)
             )
-    return tuple(dict.fromkeys(said)), tuple(dict.fromkeys(left))
+    return tuple(dict.fromkeys(found)), tuple(dict.fromkeys(left))

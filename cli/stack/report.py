@@ -20,7 +20,7 @@ _RANKS: Final = tuple(_WORDS)  # the worst first
 
 
 def problems_text(problems: Sequence[Problem]) -> str:
-    """Every mistake with path, value, what is allowed and what to change."""
+    """Every mistake, with path, value, what is allowed and what to change."""
     return str(SettingsError(problems))
 
 
@@ -37,7 +37,7 @@ def problems_data(file: Path, problems: Sequence[Problem]) -> dict[str, Any]:
 
 
 def stack_data(file: Path, checked: Checked) -> dict[str, Any]:
-    """What was said, for programs. `left_open` is what only a preview or an update can tell."""
+    """The result for programs. `left_open` is what only a preview or an update can prove."""
     return {
         "file": str(file),
         "verdict": "refused" if checked.refused else "fine",
@@ -52,13 +52,13 @@ def stack_data(file: Path, checked: Checked) -> dict[str, Any]:
             for image in checked.images
             for pool in checked.pools
         ],
-        "findings": [_finding(each) for each in _worst_first(checked.said)],
+        "findings": [_finding(each) for each in _worst_first(checked.found)],
         "left_open": [_finding(each) for each in checked.left],
     }
 
 
 def stack_text(file: Path, checked: Checked, *, width: int | None, paint: Paint) -> str:
-    """Verdict, what the stack is, images on pools, findings, what is left to a preview."""
+    """The verdict, a summary of the stack, images on pools, findings, and what is left to a preview."""
     return "\n".join([*_head(file, checked, paint), *_images(checked, paint), *_rest(checked, width, paint)]) + "\n"
 
 
@@ -66,7 +66,7 @@ def _head(file: Path, checked: Checked, paint: Paint) -> Iterator[str]:
     counts = [
         counted(len(found), word)
         for word, level in (("refusal", Level.REFUSE), ("warning", Level.WARN), ("open question", Level.UNPROVED))
-        if (found := [each for each in checked.said if each.level is level])
+        if (found := [each for each in checked.found if each.level is level])
     ]
     tone = "bad" if checked.refused else "warn" if counts else "good"
     sign = "✕" if checked.refused else "!" if counts else "✓"
@@ -79,7 +79,7 @@ def _head(file: Path, checked: Checked, paint: Paint) -> Iterator[str]:
 
 
 def _images(checked: Checked, paint: Paint) -> Iterator[str]:
-    """A line for each image: where it runs, where not."""
+    """A line for each image: where it runs and where it does not."""
     if checked.images and checked.pools:
         yield ""
         yield "images on pools:"
@@ -101,9 +101,9 @@ def _cells(image: Image, checked: Checked, paint: Paint) -> str:
 
 
 def _rest(checked: Checked, width: int | None, paint: Paint) -> Iterator[str]:
-    if checked.said:
+    if checked.found:
         yield ""
-    for each in _worst_first(checked.said):
+    for each in _worst_first(checked.found):
         word = paint(f"{_WORDS[each.level]:<8}", _TONES[each.level])
         first, *more = each.shown.split("\n")
         head, *tail = folded(f"{each.rule} {each.subject}: {first}", " " * 8, " " * 8, width)

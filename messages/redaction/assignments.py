@@ -1,4 +1,4 @@
-"""Values behind telling names, however both are written: `name: value`, `--name value`, `{name: N, value: V}`. Pure."""
+"""Values after telling names, however they are written: `name: value`, `--name value`, `{name: N, value: V}`. Pure."""
 
 import re
 from collections.abc import Iterator
@@ -41,7 +41,7 @@ _DATA: Final = frozenset({"data", "stringData"})
 
 
 def assigned_spans(text: str) -> Iterator[Span]:
-    """Where values stand whose names say that they are secrets."""
+    """Where values are whose names say that they are secrets."""
     yield from _named(text)
     for match in _OPTION.finditer(text):
         value = match["value"].strip("\\\"'")

@@ -1,4 +1,4 @@
-"""Secrets on command lines whose option does not say so: `-p x`, `curl -u bob:x`, `wandb login x`. Pure."""
+"""Secrets on command lines whose option does not name them: `-p x`, `curl -u bob:x`, `wandb login x`. Pure."""
 
 import re
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""Secrets that are known by their own form, whatever stands before them. Rows are gitleaks', see make_forms.py."""
+"""Secrets that are recognised by their form alone. The rows are from gitleaks, see make_forms.py."""
 
 import csv
 import re
@@ -76,7 +76,7 @@ def _compiled(pattern: str) -> re.Pattern[str]:
 
 
 def known_spans(text: str) -> Iterator[Span]:
-    """Where tokens, keys and logins of known forms stand."""
+    """Where tokens, keys and logins of known forms are."""
     low = text.lower()
     for words, pattern in _forms():
         if any(word in low for word in words):

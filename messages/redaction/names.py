@@ -1,4 +1,4 @@
-"""Which names are names of secrets: of variables, options, labels, keys."""
+"""Which variables, options, labels and keys hold secrets, by their names."""
 
 import re
 from collections.abc import Iterable
@@ -30,7 +30,7 @@ _RULE: Final = re.compile(r"[A-Z]-[A-Z]+")  # an id of ours: D-SECRET
 
 @lru_cache(maxsize=8192)
 def is_secret(name: str) -> bool:
-    """Does a variable, label, option or key of this name hold a secret? The one place that decides it.
+    """Does a variable, label, option or key of this name hold a secret? Only this function decides it.
 
     NGC_API_KEY, clientSecret, --token and PGPASSWORD do; TOKEN_FILE, MAX_TOKENS and GPG_KEY do not.
     """

@@ -1,6 +1,6 @@
-"""Texts without what looks like a secret: the one place that every message, comment and report goes through.
+"""Takes out of a text whatever looks like a secret: every message, comment and report goes through here.
 
-It knows names (names.py), forms of tokens (forms.py), ways to write a value (written.py) and command lines. What has
+Secrets are recognised by their names (names.py), by known forms of tokens (forms.py), and on command lines. What has
 neither a telling name nor a known form is shown.
 """
 
@@ -14,21 +14,21 @@ from messages.redaction.forms import known_spans
 from messages.redaction.written import Span
 
 HIDDEN: Final = "(secret)"
-_SHORTEST: Final = 3  # no text that short can be told by its form
+_SHORTEST: Final = 3  # shorter texts have no recognisable form
 
 
 def without_secrets(text: str, hidden: str = HIDDEN) -> str:
-    """The text with a stand-in for whatever looks like a secret."""
+    """The text with a placeholder for whatever looks like a secret."""
     return text if len(text) <= _SHORTEST else _hide(text, hidden)
 
 
 def without_known_forms(text: str, hidden: str = HIDDEN) -> str:
-    """The same by form alone: names in it do not count."""
+    """The same, but only by form: names do not count."""
     return _replaced(text, known_spans(text), hidden)
 
 
 def words_without_secrets(words: Sequence[str], hidden: str = HIDDEN) -> tuple[str, ...]:
-    """Arguments of a command: what follows `--password` is hidden, and what `mysql … -px` is known for."""
+    """Arguments of a command: hides what follows `--password`, and known cases such as `mysql … -px`."""
     line, starts = " ".join(words), []
     position = 0
     for word in words:
@@ -38,7 +38,7 @@ def words_without_secrets(words: Sequence[str], hidden: str = HIDDEN) -> tuple[s
     shown = []
     for word, start in zip(words, starts, strict=True):
         end = start + len(word)
-        # A span that begins with a word is all of it, as the program sees it; one that begins before it is another's.
+        # A span that begins where a word does covers all of it; one that begins earlier belongs to another word.
         mine = [
             (first - start, (end if first == start else min(last, end)) - start)
             for first, last in spans

