@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Final
 
 from fleet.labels import GPU_RESOURCE, NVIDIA_PREFIX, OWN_PREFIX
@@ -27,9 +28,11 @@ def openings(token: str, name: str, inputs: Mapping[str, Any], site: Site) -> It
     """What one such object opens."""
     if (kind := kind_of(token)) is None:
         return
-    for _, each in objects(kind, inputs):
+    for index, each in objects(kind, inputs):
         if isinstance(each, Mapping):
-            yield from _CHECKS[kind.name](name, each, site)
+            item = f"items[{index}] ({object_name('without a name', each)}): " if kind.is_list else ""
+            for finding in _CHECKS[kind.name](name, each, site):
+                yield replace(finding, message=f"{item}{finding.message}")
         else:
             yield Finding("which objects it lists is not known yet", Level.UNPROVED)
 

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
+from typing import Final
 
 from policies.finding import Finding, Level
 from policies.model import Rule, Site, Workload
 from policies.pod_images import PodImage, pod_images
+
+_DIGEST: Final = re.compile(r"sha256:[0-9a-f]{64}")
 
 
 def check(workload: Workload, site: Site) -> Iterator[Finding]:
@@ -27,13 +31,26 @@ def _image(image: PodImage, site: Site) -> Iterator[Finding]:
         yield Finding(f"{image.path} is missing")
     elif image.reference is None:
         # Not repeated: what is no reference may be an address with a password in it.
-        yield Finding(f"{image.path} is not an image reference such as registry.example.edu/gpu-commons/hub@sha256:…")
+        like = "registry.example.edu/gpu-commons/hub@sha256:…"
+        yield Finding(f"{image.path} is not an image reference such as {like}{_why_none(image.text)}")
     else:
         if not image.reference.digest:
             yield Finding(f"{image.path} {image.text} has no digest: what runs can change without a deployment")
         if not any(image.reference.is_in(registry) for registry in site.allowed_registries):
             allowed = ", ".join(site.allowed_registries)
             yield Finding(f"{image.path} {image.text} is not from an allowed registry ({allowed})")
+
+
+def _why_none(text: str) -> str:
+    """What is wrong with it, as far as that can be said without repeating it."""
+    name, at_sign, digest = text.partition("@")
+    wrong = {
+        "it is a URL": "://" in text,
+        "it has spaces": any(map(str.isspace, text)),
+        "its repository has capital letters": re.search(r"(?:^|/)[^/:]*[A-Z][^/:]*(?::[^/]*)?$", name) is not None,
+        "its digest is not sha256: and 64 hexadecimal digits": at_sign and not _DIGEST.fullmatch(digest),
+    }
+    return next((f": {why}" for why, is_so in wrong.items() if is_so), "")
 
 
 RULE = Rule(

@@ -322,3 +322,17 @@ def test_a_quantity_that_is_none_is_refused_with_its_text() -> None:
 
 def test_kinds_without_pods_are_passed_over() -> None:
     assert list(evaluate("kubernetes:core/v1:ConfigMap", "c", {"data": {}}, SITE, frozenset(Level))) == []
+
+
+@pytest.mark.parametrize(
+    ("image", "why"),
+    [
+        ("https://registry.example.edu/hub:1", "it is a URL"),
+        ("registry.example.edu/hub: 1", "it has spaces"),
+        ("registry.example.edu/Hub:1", "its repository has capital letters"),
+        ("registry.example.edu/hub@sha256:12", "its digest is not sha256: and 64 hexadecimal digits"),
+    ],
+)
+def test_what_is_no_image_reference_says_why(image: str, why: str) -> None:
+    (message,) = refused(pod(container={"image": image}))
+    assert f"hub@sha256:…: {why}. " in message

@@ -161,7 +161,8 @@ def test_a_persistent_volume_with_data_passes(spec: Any) -> None:
 
 def test_each_of_a_list_of_volumes_or_claims_is_judged() -> None:
     volumes = {"items": [{"spec": {"nfs": {}}}, {"spec": {"hostPath": {"path": "/dev"}}}]}
-    assert len(texts(shown(SITE, "kubernetes:core/v1:PersistentVolumeList", volumes), REFUSED)) == 1
+    (message,) = texts(shown(SITE, "kubernetes:core/v1:PersistentVolumeList", volumes), REFUSED)
+    assert message.startswith("P-GPU: PersistentVolume x: items[1] (without a name): spec.hostPath /dev reaches")
     claims = {"items": [{"spec": claim(admin=True)}]}
     assert len(texts(shown(SITE, "kubernetes:resource.k8s.io/v1:ResourceClaimList", claims), REFUSED)) == 1
     assert shown(SITE, "kubernetes:core/v1:PersistentVolumeList", {"items": volumes["items"][:1]}) == []
