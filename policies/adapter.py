@@ -103,7 +103,7 @@ def pack_policies(site_of_stack: SiteOf) -> list[sdk.Policy]:
         ),
         sdk.StackValidationPolicy(
             name="fleet-advice",
-            description="What all workloads together mean for a pool, and where else what was told holds.",
+            description="What all workloads together mean for a pool, and all places of a finding that has several.",
             enforcement_level=sdk.EnforcementLevel.ADVISORY,
             validate=_stack_validation(site_of_stack, memory),
         ),

@@ -127,7 +127,7 @@ def _misplaced(policy: str, given: Given) -> Iterator[Problem]:
         yield Problem(policy, "", "reads no configuration", f"write it under {SECTION}: it counts for all", CALLED)
     path, value = f"{policy}.enforcementLevel", f'"{given.level}"'
     if policy == SECTION and given.level not in REFUSING:
-        fix = "leave it out: policies.levels and policies.waivers let single things through, and every run tells them"
+        fix = "leave it out: policies.levels and policies.waivers allow single findings, and every run reports them"
         yield Problem(path, value, "would let everything through", fix, CALLED)
     elif given.level == "disabled":
         yield Problem(path, value, "would hide what could not be proved", "leave it out", CALLED)

@@ -49,10 +49,10 @@ _CONTAINERS: Final = ("container", "containers", "initContainers", "sidecars")
 # Of a pod, what is judged as one.
 _JUDGED: Final = ("containers", "initContainers", "ephemeralContainers", "volumes", "runtimeClassName")
 
-CHANGES: Final = "changes pods after they were judged, or nodes: which of them reach GPUs then is not known"
+CHANGES: Final = "changes pods or nodes after they were checked, so which pods reach GPUs is not known"
 AN_IMAGE: Final = "names an image"
-REFERS: Final = "refers to a template that stands elsewhere"
-TEXT: Final = "is a text from which pods are made"
+REFERS: Final = "refers to a template elsewhere"
+TEXT: Final = "is a text that pods are made from"
 NO_IMAGE: Final = "is a container without an image"
 
 

@@ -26,8 +26,8 @@ def of_annotations(workload: Workload) -> Iterator[Finding]:
     for key, value in workload.annotations.items():
         if key in PARTS:
             yield Finding(
-                f"annotation {key} asks for a part of a GPU past {GPU_RESOURCE}, where nothing counts it",
-                remedy="Remove it; ask for a GPU by resources.limits nvidia.com/gpu.",
+                f"annotation {key} asks for a part of a GPU without {GPU_RESOURCE}, so nothing accounts for it",
+                remedy="Remove it; request a GPU in resources.limits (nvidia.com/gpu).",
             )
             continue
         adds_volume = isinstance(value, str) and "hostPath" in value
@@ -37,8 +37,8 @@ def of_annotations(workload: Workload) -> Iterator[Finding]:
             yield Finding(f"annotation {key} is not known yet: it may add GPUs", Level.UNPROVED)
         elif _names_gpus(key, str(value)):
             yield Finding(
-                f"annotation {key} adds GPUs past the scheduler",
-                remedy="Remove it; ask for a GPU by resources.limits nvidia.com/gpu.",
+                f"annotation {key} adds GPUs and bypasses the scheduler",
+                remedy="Remove it; request a GPU in resources.limits (nvidia.com/gpu).",
             )
 
 

@@ -39,11 +39,11 @@ def escapes(workload: Workload, site: Site) -> Iterator[Finding]:
 def _ways(workload: Workload, site: Site) -> Iterator[Finding]:
     has_class = _has_nvidia_class(workload.pod, site)
     daemons: set[bool | None] = set()
-    unless = "and whether it is a daemon of the runtime, which may, is not known yet"
+    unless = "and whether it is a daemon of the runtime, which is allowed to, is not known yet"
     for path, container in ((each.path, each.spec) for each in containers(workload.pod)):
         if container is UNKNOWN:
             daemons.add(site.is_runtime_daemon(workload.daemon, UNKNOWN))
-            yield Finding(f"{path}: what may take GPUs past the scheduler is not known yet", Level.UNPROVED)
+            yield Finding(f"{path}: whether it takes GPUs and bypasses the scheduler is not known yet", Level.UNPROVED)
             continue
         is_daemon = site.is_runtime_daemon(workload.daemon, container.get("image"))
         daemons.add(is_daemon)
@@ -83,8 +83,8 @@ def _let_through(found: Iterable[Finding], exempted: str | None) -> Iterator[Fin
     """Infrastructure reaches the node for what it does; what names GPUs stays refused."""
     for finding in found:
         if exempted and finding.level is Level.REFUSE and not finding.names_gpus:
-            said = f"{finding.message}; let through: it is infrastructure that needs it (exemption {exempted})"
-            remedy = "See Exemptions in docs/policies.md; nothing is to be done if it is what it says."
+            said = f"{finding.message}; allowed, because it is infrastructure that needs it (exemption {exempted})"
+            remedy = "See Exemptions in docs/policies.md; there is nothing to do if the image is what its name says."
             yield replace(finding, message=said, level=Level.WARN, remedy=remedy)
         else:
             yield finding
@@ -131,9 +131,10 @@ def _shown_by_class(path: str, container: Mapping[str, Any], name: Any, *, is_su
         return
     is_sure = is_sure and asks is False and hides is False
     called = name if isinstance(name, str) else RUNTIME_CLASS
-    why = f"asks for no GPU under the runtime class {called}, and an image that says {VISIBLE_DEVICES}=all sees all"
+    sees_all = f"an image that sets {VISIBLE_DEVICES}=all sees all of them"
+    why = f"asks for no GPU under the runtime class {called}, and {sees_all}"
     if is_sure:
-        yield Finding(f"{path} {why}", remedy="Ask for a GPU, set NVIDIA_VISIBLE_DEVICES to void, or drop the class.")
+        yield Finding(f"{path} {why}", remedy="Request a GPU, set NVIDIA_VISIBLE_DEVICES to void, or drop the class.")
     else:
         yield Finding(f"whether {path} {why}, is not known yet", Level.UNPROVED)
 
@@ -144,7 +145,9 @@ def _variables(path: str, container: Mapping[str, Any]) -> Iterator[Finding]:
         yield Finding(f"{path}.env is not known yet: it may set a visibility variable", Level.UNPROVED)
         return
     if container.get("envFrom"):
-        yield Finding(f"{path}.envFrom may set a visibility variable: what it names is not read", Level.UNPROVED)
+        yield Finding(
+            f"{path}.envFrom may set a visibility variable: the pack does not read what it refers to", Level.UNPROVED
+        )
     for entry in items(env):
         name, value = at(entry, "name"), at(entry, "value")
         if name is UNKNOWN:
@@ -159,7 +162,7 @@ def _variable(path: str, name: str, value: Any, *, is_given_elsewhere: bool) -> 
     elif is_given_elsewhere or not is_hiding(value, VISIBILITY_VARIABLES[name]):
         # The value may come from a Secret: it is not repeated.
         why = "the device plugin sets it" if name == VISIBLE_DEVICES else "a program sees the GPUs that it was given"
-        yield Finding(f"{path}.env.{name} chooses GPUs past the scheduler; {why}")
+        yield Finding(f"{path}.env.{name} selects GPUs and bypasses the scheduler; {why}")
 
 
 def _hides(container: Mapping[str, Any]) -> bool | None:
@@ -199,7 +202,7 @@ def _gives(pod: Mapping[str, Any]) -> Iterator[Finding]:
     for path, spec in ((each.path, each.spec) for each in containers(pod)):
         if spec is not UNKNOWN and GIVEN.search(repr([spec.get("command"), spec.get("args"), spec.get("env")])):
             yield Finding(
-                f"{path} is a device plugin that gives out /dev/nvidia* past {GPU_RESOURCE}",
+                f"{path} is a device plugin that hands out /dev/nvidia* without {GPU_RESOURCE}",
                 remedy="Leave the GPUs to NVIDIA's device plugin.",
             )
 
@@ -208,7 +211,7 @@ def _bound(pod: Mapping[str, Any]) -> Iterator[Finding]:
     name = pod.get("nodeName")
     if isinstance(name, str) and name and asks_somewhere(pod):
         yield Finding(
-            f"nodeName {name} goes past the scheduler, so its GPUs are not counted before it starts",
+            f"nodeName {name} bypasses the scheduler, so nothing checks that its GPUs are free",
             Level.WARN,
             remedy="Select the node by kubernetes.io/hostname.",
         )
@@ -230,11 +233,11 @@ def _mounts(path: str, container: Mapping[str, Any]) -> Iterator[Finding]:
     for index, mount in enumerate(items(container.get("volumeMounts"))):
         where = at(mount, "mountPath")
         if where is UNKNOWN:
-            yield Finding(f"{path}.volumeMounts[{index}] is not known yet: its place may name GPUs", Level.UNPROVED)
+            yield Finding(f"{path}.volumeMounts[{index}] is not known yet: its path may select GPUs", Level.UNPROVED)
         elif isinstance(where, str) and chooses_gpus(where):
             yield Finding(
-                f"{path}.volumeMounts[{index}] {where} chooses GPUs past the scheduler",
-                remedy="Remove it; ask for a GPU by resources.limits nvidia.com/gpu.",
+                f"{path}.volumeMounts[{index}] {where} selects GPUs and bypasses the scheduler",
+                remedy="Remove it; request a GPU in resources.limits (nvidia.com/gpu).",
             )
 
 

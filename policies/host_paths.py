@@ -88,15 +88,15 @@ def _reached(said: str, path: str, *, is_written: bool | None) -> Iterator[Findi
     elif _PROCESS.match(path):
         yield Finding(f"{said} reaches into a process of the node, and through it every GPU")
     elif is_written is not False and is_obeyed(path) and path not in PLUGINS:
-        doubt = "" if is_written else ", if it is mounted without readOnly, which is not known yet"
+        doubt = "" if is_written else ", unless it is mounted with readOnly, which is not known yet"
         yield Finding(
-            f"{said} is what root of the node runs or obeys: who writes there reaches every GPU{doubt}",
+            f"{said} is run or obeyed by root of the node: whoever writes there reaches every GPU{doubt}",
             Level.REFUSE if is_written else Level.UNPROVED,
             remedy="Mount it with readOnly: true, or the one file that it needs.",
         )
     elif path == "/proc":
         yield Finding(
-            f"{said} shows it the processes of the node, with the GPUs of others",
+            f"{said} exposes the processes of the node, including those that use other people's GPUs",
             Level.WARN,
             remedy="Mount the file below /proc that it reads.",
         )
@@ -104,28 +104,32 @@ def _reached(said: str, path: str, *, is_written: bool | None) -> Iterator[Findi
         yield Finding(
             f"{said} reaches devices of the node's GPUs, whoever made them",
             Level.WARN,
-            remedy="Ask for a GPU by resources.limits, and remove the volume.",
+            remedy="Request a GPU in resources.limits, and remove the volume.",
         )
     elif _OTHER_SOCKETS.search(path) or any(
         path in {socket, f"{socket}.ttrpc"} or socket.startswith(f"{path}/") for socket in RUNTIME_SOCKETS
     ):
         yield Finding(
             f"{said} reaches the container runtime of the node, which starts containers with any GPU",
-            remedy="Remove the volume; what builds or watches containers has ways without the socket.",
+            remedy="Remove the volume; images can be built and containers watched without the socket.",
         )
     elif path in PLUGINS or DEVICE_PLUGINS.startswith(f"{path}/"):
         yield _of_plugins(said, is_written=is_written)
     elif (is_written is not False and not is_data(path)) or is_socket(path):
-        what = "who listens there" if is_socket(path) else "who of the node relies on what is written there"
-        yield Finding(f"{said}: {what} is not known, and may be root of the node", Level.UNPROVED)
+        what = "what listens there" if is_socket(path) else "which program of the node relies on what is written there"
+        yield Finding(f"{said}: {what} is not known, and it may run as root", Level.UNPROVED)
 
 
 def _of_plugins(said: str, *, is_written: bool | None) -> Finding:
     """Where device plugins register: no privilege is needed to give out a GPU by another name, or a fellow's."""
-    doubt = "" if is_written else ", if it is mounted without readOnly, which is not known yet"
+    doubt = "" if is_written else ", unless it is mounted with readOnly, which is not known yet"
     return Finding(
         f"{said} reaches the sockets through which GPUs are given to containers"
-        + ("" if is_written is False else f": who writes there is a device plugin, and may give out any GPU{doubt}"),
+        + (
+            ""
+            if is_written is False
+            else f": whoever writes there acts as a device plugin and can hand out any GPU{doubt}"
+        ),
         Level.WARN if is_written is False else Level.REFUSE if is_written else Level.UNPROVED,
         remedy="Remove the volume, or name the image of a device plugin in site.runtime_daemons.",
     )

@@ -78,8 +78,8 @@ def _requests(spec: Any, path: str) -> Iterator[Finding]:
             yield Finding(f"whether {where} asks for adminAccess is not known yet", Level.UNPROVED)
         elif access is True and isinstance(of, str) and ("nvidia" in of or "gpu" in of):
             yield Finding(
-                f"{where} asks for adminAccess: it gets every device of the class {of}, also those of others",
-                remedy="Remove adminAccess; what watches GPUs is a daemon of the site.",
+                f"{where} asks for adminAccess: it gets every device of the class {of}, including those of others",
+                remedy="Remove adminAccess; only daemons of the site may watch GPUs.",
             )
         elif access is True:
             what = f"the class {of}" if isinstance(of, str) else "its class, which is not known yet,"
@@ -117,7 +117,7 @@ def _binding(_: str, inputs: Mapping[str, Any], site: Site) -> Iterator[Finding]
     bound = [node for node in site.nodes if name in {UNKNOWN, node.name} and node.amount(GPU_RESOURCE) != 0]
     if bound or (not site.nodes and site.coverage is Coverage.SOME):
         yield Finding(
-            "it binds a pod to a node with GPUs past the scheduler, its taints and what is free there",
+            "it binds a pod to a node with GPUs, whatever the scheduler, the node's taints and its free GPUs say",
             Level.REFUSE if bound and name is not UNKNOWN else Level.UNPROVED,
             remedy="Remove it; select the node by a label.",
         )
@@ -126,20 +126,21 @@ def _binding(_: str, inputs: Mapping[str, Any], site: Site) -> Iterator[Finding]
 def _labels(written: Any, nodes: Sequence[Node]) -> Iterator[Finding]:
     """By them the scheduler knows which GPUs a node has: another value brings pods to GPUs that are not theirs."""
     if written is UNKNOWN and nodes:
-        yield Finding("whether it changes labels that say which GPUs a node has is not known yet", Level.UNPROVED)
+        yield Finding("whether it changes labels that describe the GPUs of a node is not known yet", Level.UNPROVED)
     for key, value in written.items() if isinstance(written, Mapping) else ():
         known = {node.labels[key] for node in nodes if key in node.labels} if key.startswith(_ABOUT_GPUS) else ()
         if known and value is UNKNOWN:
             yield Finding(f"what it writes as label {key} is not known yet", Level.UNPROVED)
         elif not known and key.startswith(_STEERS) and any(node.amount(GPU_RESOURCE) != 0 for node in nodes):
             yield Finding(
-                f"what NVIDIA's daemons make of the label {key} is not known: they may give its GPUs out otherwise",
+                f"how NVIDIA's daemons react to the label {key} is not known: they may hand out its GPUs differently",
                 Level.UNPROVED,
             )
         elif known and value not in tuple(known):
             said = "removes the label" if value is None else f"writes {value} as label"
+            has = listing(sorted(known), most=3)
             yield Finding(
-                f"it {said} {key}, which says which GPUs the node has: there it is {listing(sorted(known), most=3)}",
+                f"it {said} {key}, which describes the GPUs of the node; its value there is {has}",
                 remedy="Leave the label to whoever sets it; change the pool in the stack file.",
             )
 

@@ -102,11 +102,11 @@ def _said(key: str, said: str) -> str | None:
     if DEVICE_ANNOTATIONS.search(key) and "nvidia" in (key + said).lower():
         return "is an annotation that adds GPUs"
     if key == "mountPath" and chooses_gpus(said):
-        return "chooses GPUs past the scheduler"
+        return "selects GPUs and bypasses the scheduler"
     if found := _SET_IN_TEXT.search(said):
         return f"sets {found[1]} in a text"
     if _OBJECTS_IN_TEXT.search(said):
-        return "is a text from which pods are made"
+        return "is a text that pods are made from"
     if _OPTIONS.search(said):
         return "asks for GPUs in a text"
     return None

@@ -27,14 +27,14 @@ def privileges(path: str, container: Mapping[str, Any]) -> Iterator[Finding]:
     elif is_true(privileged):
         yield Finding(
             f"{path} is privileged: it reaches every GPU of the node",
-            remedy="Remove privileged: true; ask for a GPU by resources.limits nvidia.com/gpu.",
+            remedy="Remove privileged: true; request a GPU in resources.limits (nvidia.com/gpu).",
         )
     added = _added(container)
     if UNKNOWN in added:
         yield Finding(f"which capabilities {path} has is not known yet", Level.UNPROVED)
     for name in sorted(ROOT_CAPABILITIES & set(map(str, added))):
         yield Finding(
-            f"{path} has the capability {name}, with which a container can be left: then it reaches every GPU",
+            f"{path} has the capability {name}, which lets it leave its container and reach every GPU",
             Level.WARN,
             remedy="Add the one capability that it needs.",
         )
@@ -48,7 +48,7 @@ def enters(path: str, container: Mapping[str, Any], pod: Mapping[str, Any]) -> I
         sees += [f"hostPath {where}"] if isinstance(where, str) and plain(where) == "/proc" else []
     if entering and sees:
         yield Finding(
-            f"{path} sees the processes of the node by {sees[0]} and enters them with {entering[0]}: "
+            f"{path} sees the processes of the node through {sees[0]} and can enter them with {entering[0]}: "
             "it reaches every GPU",
             remedy="Remove one of the two.",
             names_gpus="nvidia" in sees[0],
@@ -61,7 +61,7 @@ def host_processes(pod: Mapping[str, Any]) -> Iterator[Finding]:
         yield Finding("whether it sees the processes of the node is not known yet", Level.UNPROVED)
     elif is_true(shares):
         yield Finding(
-            "hostPID shows it the processes of the node, with the GPUs of others",
+            "hostPID exposes the processes of the node, including those that use other people's GPUs",
             Level.WARN,
             remedy="Remove hostPID: true.",
         )

@@ -51,7 +51,7 @@ def site_of_stack(stack: str) -> Site:
     folder = Path(os.environ.get(STACKS) or DEFAULT_STACKS)
     file = folder / f"Pulumi.{stack}.yaml"
     for site in _configured:
-        note = f"the configuration of the pack counts, and not {file}"
+        note = f"the configuration of the pack is used, not {file}"
         return replace(site, notes=(note,)) if file.is_file() else site
     if not file.is_file():
         raise SiteUnknownError(NOTHING_GIVEN.format(file=file, stacks=STACKS))

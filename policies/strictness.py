@@ -41,7 +41,7 @@ class Strictness:
             chosen = {None: default, Level.WARN: Level.UNPROVED}.get(self.unproved, Level.REFUSE)
             finding = replace(finding, level=chosen)
         elif (level := self.levels.get(rule)) and level is not finding.level:
-            said = f"the site only warns of this: {finding.message}" if level is Level.WARN else finding.message
+            said = f"the site only warns about this: {finding.message}" if level is Level.WARN else finding.message
             finding = replace(finding, level=level, message=said)
         if finding.level is not Level.REFUSE:
             return finding
@@ -60,7 +60,7 @@ class Strictness:
         """Every rule whose refusals are advice here, for each preview."""
         for rule, level in self.levels.items():
             if level is Level.WARN:
-                yield f"of what {rule} refuses the site only warns"
+                yield f"the site only warns about what {rule} refuses"
 
     def problems(self, rules: Collection[str], advice: Collection[str] = ()) -> Iterator[Problem]:
         """Rules that are none, and rules that only ever advise: what was meant would silently not happen."""

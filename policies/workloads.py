@@ -127,7 +127,11 @@ def workloads(token: str, name: str, inputs: Mapping[str, Any]) -> Iterator[Work
     called = token.rpartition(":")[2].removesuffix("Patch")
     label = f"{called} {object_name(name, inputs)}"
     if kind == ANY_LIST:
-        yield Workload(label, {}, unread="it lists objects of any kind, which are judged as resources of their own")
+        yield Workload(
+            label,
+            {},
+            unread="it lists objects of any kind, and only objects that are resources of their own are checked",
+        )
     elif _is_known(kind) and kind.is_list:
         for index, each in objects(kind, inputs):
             if isinstance(each, Mapping):
@@ -154,7 +158,7 @@ def _of_custom_resource(token: str, label: str, inputs: Mapping[str, Any]) -> It
     """Its pod templates, each by its path, and one workload more for all that could not be read."""
     if why := out_of_sight(token):
         yield Workload(
-            label, {}, unread=f"what it makes does not pass through Pulumi, so nothing of it was judged: {why}"
+            label, {}, unread=f"what it makes does not pass through Pulumi, so none of it was checked: {why}"
         )
         return
     others: list[Place] = []
@@ -169,10 +173,10 @@ def _of_custom_resource(token: str, label: str, inputs: Mapping[str, Any]) -> It
         else:
             others.append(place)
     if others:
-        what = "of such a resource the pod templates are judged and nothing else"
+        what = "only the pod templates of such a resource are checked"
         surely_first = sorted(others, key=lambda place: place.doubt is Doubt.MAKES)
         told = [f"{place.path} {place.why}" for place in surely_first]
-        yield Workload(label, {}, unread=f"{listing(told, most=3)}, and what pods come of it is not known: {what}")
+        yield Workload(label, {}, unread=f"{listing(told, most=3)}, and which pods it makes is not known: {what}")
 
 
 def _workload(label: str, pod: Any, metadata: Any, *, is_patch: bool) -> Workload:

@@ -246,7 +246,7 @@ def _with_images(step: Step, rebuilt: frozenset[str]) -> Iterator[Detail]:
         if profiles:
             inputs["profiles"] = profiles
     if names := list(dict.fromkeys(taken)):
-        yield Detail("", "", f"takes the new {names_of(names)}")
+        yield Detail("", "", f"uses the new {names_of(names)}")
     yield from details(old, new)
 
 

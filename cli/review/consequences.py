@@ -73,7 +73,7 @@ def _drains(pool_changes: Sequence[Change], old: Commons, new: Commons, early: S
         known="This update changes labels: it installs nothing on a node, drains none and ends no session. Somebody at "
         f"the site has yet to install {versions} on {counted(len(nodes), 'node')} ({gpus:,} GPUs).",
         assumed=f"that needs an empty node, so sessions and jobs on {names_of(nodes)} end as each one drains; {room}"
-        "how many run, no preview knows.",
+        "a preview cannot know how many are running.",
         short=f"{what} {'restarts' if gpus == 1 or (not gpus and len(nodes) == 1) else 'restart'}"
         f"{f'; {seats}' if seats else ''}; install {versions}{' first' if is_first else ''}",
         to_do=True,
@@ -136,12 +136,14 @@ def _taints(changes: Sequence[Change], old: Commons, new: Commons) -> Iterator[C
         for taint in (each for each in after.taints if each not in before.taints):
             if taint.endswith(":NoExecute"):
                 yield Consequence(
-                    f"What does not tolerate {taint} is ended {where} at once, sessions included.",
+                    f"Whatever does not tolerate {taint} is evicted {where} at once, sessions included.",
                     short=f"sessions {where} end at once",
                     is_heavy=True,
                 )
             elif taint.endswith(":NoSchedule"):
-                yield Consequence(f"Nothing new starts {where} without tolerating {taint}; what runs there goes on.")
+                yield Consequence(
+                    f"Nothing new starts {where} without tolerating {taint}; what runs there keeps running."
+                )
 
 
 def _lost_nodes(changes: Sequence[Change], old: Commons, new: Commons) -> Iterator[Consequence]:
@@ -165,7 +167,7 @@ def _lost_nodes(changes: Sequence[Change], old: Commons, new: Commons) -> Iterat
                     left_over = [each for each in profile.pools if each in new.pools]
                     still = f"; it still lands on {names_of(left_over)}" if left_over else ""
                     yield Consequence(
-                        f"Profile {profile.name} of {profile.hub} asks for pool {before.name}, which goes{still}."
+                        f"Profile {profile.name} of {profile.hub} asks for pool {before.name}, which is removed{still}."
                     )
 
 
@@ -223,7 +225,7 @@ def _out_of_pool(left: Sequence[str], before: Pool) -> Consequence:
     taint = " and the taint that kept other pods away" if before.gpus else ""
     return Consequence(
         f"{names_of(left)} {'loses' if one else 'lose'} the labels of pool {before.name}{taint}: what asks for the "
-        "pool no longer starts there, but any other pod may. What runs there goes on. To empty "
+        "pool no longer starts there, but any other pod may. What runs there keeps running. To empty "
         f"{'it' if one else 'them'}: "
         f"kubectl drain {' '.join(left)}.",
         to_do=True,
@@ -240,9 +242,7 @@ def _restarts(stream: Stream, new: Commons) -> Iterator[Consequence]:
         if HUB in owner:
             yield _hub_restart(name, step.name.removesuffix(f"-{name}"), new)
         elif f"{OURS}NvidiaRuntime" in owner:
-            yield Consequence(
-                f"{name} restarts on every GPU node: pods that run keep their GPUs; new ones wait for it."
-            )
+            yield Consequence(f"{name} restarts on every GPU node: running pods keep their GPUs; new ones wait for it.")
         elif f"{OURS}PrePuller" not in owner:
             space = known_text(mapping((step.new or {}).get("metadata")).get("namespace"))
             yield Consequence(f"{kind} {f'{space}/' if space else ''}{name} restarts its pods.")
@@ -263,9 +263,9 @@ def _hub_restart(name: str, hub: str, new: Commons) -> Consequence:
             short=f"open notebooks of {hub} lose their connection for a moment{seats}",
         )
     if name == "availability":
-        return Consequence(f"The pages of hub {hub} do not say for a moment how many GPUs are free.")
+        return Consequence(f"The pages of hub {hub} briefly do not show how many GPUs are free.")
     return Consequence(
-        f"The {name} pod of {hub} restarts: notebook sessions go on, because they are pods of their own; "
+        f"The {name} pod of {hub} restarts: notebook sessions keep running, because they are pods of their own; "
         "nobody can log in or start a server until it is back.",
         short=f"nobody can log in at {hub} while it restarts{seats}",
     )
@@ -281,8 +281,7 @@ def _images(stream: Stream, changes: Sequence[Change], old: Commons, new: Common
         used = [profile for profile in new.profiles if image in new.started_by(profile)]
         if change.op != "create" and any(profile.image == image.name for profile in old.profiles):
             yield Consequence(
-                f"Sessions that run keep the old {image.label} until they are stopped; "
-                "the next start takes the new one.",
+                f"Running sessions keep the old {image.label} until they are stopped; the next start uses the new one.",
                 short=f"new servers get the new {image.label}{_who(used, new)}",
             )
         pools = list(dict.fromkeys(pool for profile in used for pool in profile.pools))
@@ -341,9 +340,10 @@ def _gone_hubs(changes: Sequence[Change], old: Commons) -> Iterator[Consequence]
     for change in changes:
         if change.kind == "hub" and change.op == "delete":
             yield Consequence(
-                f"Hub {change.name} goes: nobody reaches a notebook through it any more. Its namespace stays, and with "
-                "it homes, the hub's database and servers that run.",
-                short=f"hub {change.name} goes" + _who([each for each in old.profiles if each.hub == change.name], old),
+                f"Hub {change.name} is removed: nobody can reach a notebook through it any more. Its namespace stays, "
+                "with homes, the hub's database and running servers.",
+                short=f"hub {change.name} is removed"
+                + _who([each for each in old.profiles if each.hub == change.name], old),
                 is_heavy=True,
             )
 
@@ -352,6 +352,6 @@ def _jobs(changes: Sequence[Change]) -> Iterator[Consequence]:
     for change in changes:
         if change.kind == "job" and change.op in {"update", "replace"}:
             yield Consequence(
-                f"Job {change.name} is made anew: a run in progress ends, and it starts from the beginning.",
+                f"Job {change.name} is replaced: a run in progress ends, and it starts from the beginning.",
                 short=f"job {change.name} starts from the beginning",
             )

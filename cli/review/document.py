@@ -83,7 +83,7 @@ def review_of(stream: Stream, base: Stream | None, sources: Sources, stack: str 
     remarks: list[str] = []
     is_known = base is not None and base.is_whole and bool(base.looked_at)
     if base is not None and not is_known:
-        remarks.append("The base branch's preview proves nothing itself, so new and resolved findings are not told.")
+        remarks.append("The base branch's preview proves nothing itself, so new and resolved findings are not shown.")
     if base is not None and is_known:
         findings = compared(findings, findings_of(base))
     compared_with = "the deployed state"
@@ -96,7 +96,7 @@ def review_of(stream: Stream, base: Stream | None, sources: Sources, stack: str 
     if is_first_record(stream) and compared_with != "nothing: no state is deployed":
         remarks.append(
             "The deployed state does not record what the stack file promises and limits; "
-            "changes of those are told from the next update on."
+            "changes to those are shown from the next update on."
         )
     # Of a preview that ended early nobody knows what it would still have said: who uses a pool, for one.
     is_complete = (

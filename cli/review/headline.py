@@ -151,7 +151,7 @@ def _told(change: Change, who: Affected) -> str:
     name = who.courses[0] if change.kind == "course" and who.courses else f"{change.kind} {change.name}"
     seats = _seats(who.seats)
     if change.op in {"create", "delete"}:
-        return f"{name} {'is new' if change.op == 'create' else 'goes'}{seats}"
+        return f"{name} {'is new' if change.op == 'create' else 'is removed'}{seats}"
     detail = _first(change)
     if detail is None:
         return f"{name} changes{seats}"

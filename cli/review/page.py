@@ -180,7 +180,7 @@ def _noticed(each: Consequence) -> Bullet:
 
 def _change_row(told: Told) -> tuple[Inline, ...]:
     change = told.change
-    ops = {"create": " (new)", "delete": " (goes)", "replace": " (replaced)"}
+    ops = {"create": " (new)", "delete": " (removed)", "replace": " (replaced)"}
     what: Inline = (f"{change.kind} ", Code(change.name), ops.get(change.op, ""))
     details: list[str | Code] = []
     for detail in change.details:

@@ -105,9 +105,9 @@ def _unproved(stream: Stream) -> tuple[str, ...]:
         return ()
     if stream.packs:
         loaded = ", ".join(sorted(stream.packs))
-        return (f"The policy pack {PACK} took no part (there was {loaded}): nobody checked that images run.",)
+        return (f"The policy pack {PACK} did not run (only {loaded} did): nothing checked that images run.",)
     if any(stream.changed) and all(step.op == "delete" for step in stream.changed if step.type != STACK):
-        return ("No policy looks at what is removed: whether anybody still needs it is yours to judge.",)
+        return ("Policies do not check what is removed: whether anybody still needs it is for you to judge.",)
     return ("No policy pack looked at anything: nothing was proved. Set PULUMI_OPTION_POLICY_PACK and preview again.",)
 
 

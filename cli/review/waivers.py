@@ -25,16 +25,16 @@ class Waiver:
     has_end: bool = True
 
     def state(self, today: dt.date) -> str:
-        """`has ended`, `ends in 12 days`, or nothing while there is time."""
+        """`expired`, `expires in 12 days`, or nothing while there is time."""
         if not self.has_end:
-            return "it has no end"
+            return "never expires"
         if self.until is None:
-            return "its end cannot be read"
+            return "its last day cannot be read"
         left = (self.until - today).days
         if left < 0:
-            return "has ended"
+            return "expired"
         if left <= SOON_DAYS:
-            return "ends today" if left == 0 else f"ends in {left} day{'s' if left > 1 else ''}"
+            return "expires today" if left == 0 else f"expires in {left} day{'s' if left > 1 else ''}"
         return ""
 
 
@@ -64,7 +64,7 @@ def _of_rules(config: Mapping[str, str]) -> Iterator[Waiver]:
 def _of_levels(config: Mapping[str, str]) -> Iterator[Waiver]:
     for rule, level in mapping(mapping(settings(config, "policies")).get("levels")).items():
         if level == "warn":
-            yield Waiver("everything", f"what {rule} refuses", "the site only warns of it", "", None, has_end=False)
+            yield Waiver("everything", f"what {rule} refuses", "the site only warns about it", "", None, has_end=False)
 
 
 def _waiver(subject: str, allows: str, said: Mapping[str, object]) -> Waiver:

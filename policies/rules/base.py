@@ -32,7 +32,7 @@ def _of_release(image: PodImage, release: Release, site: Site) -> Iterator[Findi
     said = f"{release.what} of {release}, on which {image.name} stands,"
     if left < dt.timedelta(0):
         level = Level.REFUSE if site.limits.refuse_unsupported_base else Level.WARN
-        yield Finding(f"{said} ended on {release.ends} ({release.source}): nobody repairs what is found in it", level)
+        yield Finding(f"{said} ended on {release.ends} ({release.source}): it gets no security fixes", level)
     elif left <= SOON:
         yield Finding(f"{said} ends on {release.ends}, in {left.days} days ({release.source})", Level.WARN)
 

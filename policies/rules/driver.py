@@ -1,4 +1,4 @@
-"""P-DRIVER: the driver of each pool drives its GPUs, and is still mended."""
+"""P-DRIVER: the driver of each pool supports its GPUs, and NVIDIA still supports the driver."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def _said(pools: list[str]) -> str:
 
 RULE = Rule(
     id="P-DRIVER",
-    says="the driver of each pool drives the pool's GPUs with the kernel module that is loaded, and NVIDIA mends it",
-    remedy="Give the pool a driver that knows its GPUs: gpu-commons check tells which.",
+    says="the driver of each pool supports its GPUs with the loaded kernel module and still gets updates from NVIDIA",
+    remedy="Give the pool a driver that supports its GPUs: gpu-commons check names those.",
     check_stack=check_stack,
 )

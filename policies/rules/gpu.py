@@ -26,7 +26,7 @@ def check(workload: Workload, site: Site) -> Iterator[Finding]:
     for kind in ("limits", "requests"):
         if isinstance(whole, Mapping) and any(name.startswith(NVIDIA_PREFIX) for name in _names(whole.get(kind))):
             yield Finding(
-                f"resources.{kind} of the pod asks for GPUs, which Kubernetes takes of containers alone",
+                f"resources.{kind} of the pod asks for GPUs, which Kubernetes only accepts from containers",
                 remedy="Ask for them in the resources of one container.",
             )
     if whole is UNKNOWN or (isinstance(whole, Mapping) and UNKNOWN in (whole.get("limits"), whole.get("requests"))):
@@ -78,7 +78,7 @@ def _amounts(path: str, container: Mapping[str, Any]) -> Iterator[Finding]:
             yield Finding(f"{path}.resources: {name} is {request} in requests and {limit} in limits: must be equal")
         elif isinstance(number := _number(limit), Decimal) and (number < 0 or number != number.to_integral_value()):
             yield Finding(
-                f"{path}.resources: {name} is {limit}: Kubernetes takes whole numbers alone",
+                f"{path}.resources: {name} is {limit}: Kubernetes only accepts whole numbers",
                 remedy="Ask for whole devices; slices and shared GPUs have resources of their own.",
             )
 

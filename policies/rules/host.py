@@ -14,8 +14,8 @@ from policies.workloads import asks_somewhere
 
 _OS, _SYSTEM = "kubernetes.io/os", "linux"  # of every node that anybody describes
 _READ: Final[Mapping[str, Callable[[PodImage], str]]] = {"kubernetes.io/arch": processor, _OS: system}
-REMEDY = "Change the node selector, add the toleration, or ask for no more than one node has."
-OR_DESCRIBE = "A label that nodes of a pool have belongs into its labels in the configuration of the pack."
+REMEDY = "Change the node selector, add the toleration, or request no more than one node has."
+OR_DESCRIBE = "Labels that the nodes of a pool have belong in its labels in the configuration of the pack."
 
 
 def check(workload: Workload, site: Site) -> Iterator[Finding]:
@@ -26,7 +26,7 @@ def check(workload: Workload, site: Site) -> Iterator[Finding]:
     if not site.nodes:
         if site.coverage is not Coverage.ALL:
             why = "the configuration of the pack has no fleet, and no Node of the stack came before it"
-            yield Finding(f"on which GPUs it lands is not known: {why}", Level.UNPROVED)
+            yield Finding(f"which GPUs it lands on is not known: {why}", Level.UNPROVED)
         return  # a stack without a fleet says nothing about nodes
     try:
         found = workload.landing(site)
@@ -57,7 +57,7 @@ def _system(workload: Workload) -> Finding | None:
     if not isinstance(name, str) or name == _SYSTEM:
         return None
     return Finding(
-        f"spec.os.name is {name}, and the kubelet of a node with Linux refuses such a pod",
+        f"spec.os.name is {name}, and the kubelet of a Linux node refuses such a pod",
         remedy="Leave spec.os out, or write linux.",
     )
 

@@ -38,7 +38,7 @@ ALL_RULES: Final[tuple[Rule, ...]] = (
 # What stands in the place of a rule where the pack speaks of itself: id → when.
 ABOUT_THE_PACK: Final = {
     "P-SITE": "The fleet of the stack is not known, so that nothing is proved: refused. Where it is known from, "
-    "if that is not the stack's own file: told.",
-    "P-WAIVER": "A refusal is let through, or no longer: told in every run, with reason, owner and last day.",
-    "P-LEVEL": "Refusals of a rule are advice here: told in every run.",
+    "if that is not the stack's own file: reported.",
+    "P-WAIVER": "A refusal is waived, or no longer: reported in every run, with reason, owner and last day.",
+    "P-LEVEL": "Refusals of a rule are advice here: reported in every run.",
 }

@@ -35,7 +35,7 @@ def check(workload: Workload, site: Site) -> Iterator[Finding]:
 def _finding(image: PodImage, contents: ImageContents, parts: Sequence[DriverPart]) -> Finding:
     loaded = [part for part in parts if part.size and (".so" in part.path or ".ko" in part.path)]
     if loaded:
-        why = "they are found before those of the node, which its kernel module needs"
+        why = "they hide those of the node, which match its kernel module"
         return Finding(f"{image.name} has {amount(_bytes(parts))} of a driver: {_places(loaded, contents)}; {why}")
     if any(part.size for part in parts):
         return Finding(f"{image.name} has programs of a driver: {_places(parts, contents)}", Level.WARN)

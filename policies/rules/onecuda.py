@@ -28,7 +28,7 @@ def check(workload: Workload, site: Site) -> Iterator[Finding]:
                 yield Finding(unread, Level.UNPROVED, is_own=True)
             continue
         for remark in _remarks(image.contents):
-            wasted = f"; {amount(remark.size)} for nothing" if remark.size else ""
+            wasted = f"; {amount(remark.size)} wasted" if remark.size else ""
             yield Finding(f"in {image.name}, {remark.says}{wasted}: {remark.fix}", Level.WARN)
 
 

@@ -44,8 +44,9 @@ def _of_pool(pool: str, machine: Machine, images: Sequence[PodImage]) -> Iterato
         more = f"; of {listing(unknown)} nothing is known" if unknown else ""
         together = f"{least}{amount(use.compressed)} packed and {amount(use.unpacked)} unpacked together{shared}"
         yield Finding(
-            f"{len(known)} {'image' if len(known) == 1 else 'images'} that may lie on one node:"
-            f" {together}, and {space}: it throws out what no pod uses, and pulls it again. The biggest: {names}{more}",
+            f"{len(known)} {'image' if len(known) == 1 else 'images'} that may be on one node:"
+            f" {together}, and {space}: it removes images that no pod uses, and pulls them again."
+            f" The biggest: {names}{more}",
             Level.WARN,
             subject=f"pool {pool}",
         )

@@ -26,7 +26,7 @@ def check(workload: Workload, site: Site) -> Iterator[Finding]:
                 yield Finding(f"{least}; {later}", Level.UNPROVED)
         elif image.is_own:
             why = (
-                "its facts were not read" if image.reference else "it is built by this update, and its spec tells none"
+                "its facts were not read" if image.reference else "it is built by this update, and its spec gives none"
             )
             yield Finding(f"the size of {image.name} is not known: {why}", Level.UNPROVED, is_own=True)
 

@@ -21,7 +21,7 @@ def check(workload: Workload, site: Site) -> Iterator[Finding]:
         return
     if workload.start_timeout_s is UNKNOWN:
         yield Finding(
-            "whether a first server is in time is not known: start_timeout_s is not known yet", Level.UNPROVED
+            "whether the first server starts in time is not known: start_timeout_s is not known yet", Level.UNPROVED
         )
         return
     for image in different_images(workload, site):

@@ -253,7 +253,7 @@ def test_a_course_that_comes_and_one_that_goes_are_each_one_line() -> None:
     line = "120 seats on hub datahub, profiles gtx1080ti, rtx2080ti, 48 guaranteed GPUs"
     days = "40% of the seats at the busiest time, 2020-10-01 to 2020-12-18"
     assert f"| course `deep-learning` (new) | {line}, {days} |" in markdown(one, FALL)
-    assert f"| course `deep-learning` (goes) | {line}, {days} |" in markdown(FALL, one)
+    assert f"| course `deep-learning` (removed) | {line}, {days} |" in markdown(FALL, one)
 
 
 def test_a_course_that_moves_to_another_hub_is_one_change() -> None:

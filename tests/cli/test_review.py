@@ -79,7 +79,7 @@ def test_the_pack_of_somebody_else_proves_nothing_of_ours() -> None:
     ]
     told = review_of(read_stream(b"\n".join(events)), None, SOURCES)
     assert told.verdict.headline == "NOT PROVED"
-    assert "took no part (there was other)" in told.verdict.reasons[0]
+    assert "did not run (only other did)" in told.verdict.reasons[0]
 
 
 def test_a_pack_that_was_loaded_and_looked_at_nothing_proves_nothing() -> None:
@@ -251,7 +251,7 @@ def test_a_base_branch_that_proves_nothing_is_said_and_compared_with_nothing() -
     cut = previews.stream().rpartition(b'{"sequence"')[0]
     told = review(previews.message(REFUSED), base=cut, result="failed")
     assert [each.since.value for each in told.findings] == [""]
-    assert "new and resolved findings are not told" in told.remarks[0]
+    assert "new and resolved findings are not shown" in told.remarks[0]
 
 
 def test_a_finding_that_says_the_same_of_many_is_told_once() -> None:
@@ -307,7 +307,8 @@ def test_a_node_that_moves_a_profile_that_comes_and_a_pool_that_goes_are_each_on
     )
     assert "| pool `left` | nodes: \\+ `n2`<br>GPUs: `8` → `16` |" in text
     assert (
-        "| pool `right` (goes) | 1 node with 8 GeForce RTX 2080 Ti each, driver 418.88 | nobody in this stack |" in text
+        "| pool `right` (removed) | 1 node with 8 GeForce RTX 2080 Ti each, driver 418.88 | nobody in this stack |"
+        in text
     )
     assert "profile b: \\+ `title: B, image: ml, GPUs: 2, pool: left`" in text
     assert "n2 moves from pool right to left." in text
@@ -319,7 +320,7 @@ def test_a_node_that_moves_a_profile_that_comes_and_a_pool_that_goes_are_each_on
         ("NoSchedule", "Nothing new starts on the 1 node of a without tolerating exam=yes:NoSchedule; what runs there"),
         (
             "NoExecute",
-            "What does not tolerate exam=yes:NoExecute is ended on the 1 node of a at once, sessions included.",
+            "Whatever does not tolerate exam=yes:NoExecute is evicted on the 1 node of a at once, sessions included.",
         ),
     ],
 )
@@ -337,7 +338,7 @@ def test_what_refuses_a_change_is_told_before_the_change() -> None:
 def test_a_profile_whose_pool_goes_is_told() -> None:
     mine = previews.hub(previews.profile("a", "right"))
     text = markdown(step(POOL, "right", previews.pool("right"), None), step(HUB, "datahub", mine, mine))
-    assert "Profile a of datahub asks for pool right, which goes." in text
+    assert "Profile a of datahub asks for pool right, which is removed." in text
 
 
 @pytest.mark.parametrize(
@@ -532,7 +533,7 @@ def test_an_image_with_another_name_in_the_program_is_known_by_that_of_its_spec(
     sides = [previews.hub(previews.profile("a", "pool", reference=f"r/ml@sha256:{n}")) for n in (1, 2)]
     text = markdown(step(IMAGE, "notebook", old, new), step(HUB, "h", *sides))
     assert "| image `notebook` | version: `1` → `2` | hub h: profile a |" in text
-    assert "| hub `h` | takes the new ml |" in text
+    assert "| hub `h` | uses the new ml |" in text
 
 
 UPGRADE = step(POOL, "pool", previews.pool("pool", "418.88"), previews.pool("pool", "580.95.05"))
@@ -568,7 +569,7 @@ def test_what_a_page_says_of_an_image_is_told_by_the_image() -> None:
         previews.hub(previews.profile("a", "pool", reference=f"r/ml@sha256:{n}", contents={"cuda": [f"1{n}.0"]}))
         for n in (1, 2)
     ]
-    assert "| hub `h` | takes the new ml |" in markdown(step(IMAGE, "ml", old, new), step(HUB, "h", *sides))
+    assert "| hub `h` | uses the new ml |" in markdown(step(IMAGE, "ml", old, new), step(HUB, "h", *sides))
 
 
 def facts_of(full_name: str, **more: Any) -> dict[str, Any]:
@@ -616,8 +617,8 @@ def test_only_who_gets_gpus_of_a_pool_starts_an_image_on_them(gpus: int, uses: t
 
 @pytest.mark.parametrize(
     ("until", "said"),
-    [(TODAY, "ends today"), (dt.date(2026, 11, 22), "ends in 1 day"), (dt.date(2026, 11, 20), "has ended"),
-     (dt.date(2027, 6, 30), ""), (None, "its end cannot be read")],
+    [(TODAY, "expires today"), (dt.date(2026, 11, 22), "expires in 1 day"), (dt.date(2026, 11, 20), "expired"),
+     (dt.date(2027, 6, 30), ""), (None, "its last day cannot be read")],
 )  # fmt: skip
 def test_a_waiver_says_when_it_ends(until: dt.date | None, said: str) -> None:
     assert Waiver("image ml", "up to 8 GB", "exam", "", until).state(TODAY) == said
@@ -634,7 +635,7 @@ def test_waivers_of_rules_and_of_images_are_told_and_what_the_pack_says_of_them_
     told = review(changed, previews.message(said, "advisory"), config=config)
     text = review_markdown(told, TODAY)
     assert told.findings == ()
-    assert "| profile ml of hub datahub | what P-START refuses | 2020-06-30, has ended | warmed by hand (ops) |" in text
+    assert "| profile ml of hub datahub | what P-START refuses | 2020-06-30, expired | warmed by hand (ops) |" in text
     assert "| image ml | up to 8 GB compressed | 2099-12-20 | exam |" in text
 
 
@@ -650,7 +651,7 @@ def test_a_rule_that_only_warns_here_is_told_once_and_without_an_end() -> None:
     levels = {"P-START": "warn", "P-HOST": "refuse"}
     told = review(changed, previews.message(said, "advisory"), config={"policies": {"levels": levels}})
     assert told.findings == ()
-    assert "| everything | what P-START refuses | it has no end | the site only warns of it |" in (
+    assert "| everything | what P-START refuses | never expires | the site only warns about it |" in (
         text := review_markdown(told, TODAY)
     )
     assert "P-HOST" not in text

@@ -111,7 +111,7 @@ def test_a_profile_whose_pool_goes_and_that_has_another_is_told_so() -> None:
     several = {**previews.profile("a"), "pools": ["gtx", "rtx"]}
     users, gtx = previews.hub(several), previews.pool("gtx", nodes=["m01"])
     text = markdown(step(POOL, "gtx", gtx, gtx), step(POOL, "rtx", OLD, None), step(HUB, "datahub", users, users))
-    assert "Profile a of datahub asks for pool rtx, which goes; it still lands on gtx." in text
+    assert "Profile a of datahub asks for pool rtx, which is removed; it still lands on gtx." in text
 
 
 def test_nodes_without_gpus_are_told_as_such_and_no_image_is_asked_about_them() -> None:

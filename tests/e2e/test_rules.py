@@ -128,7 +128,7 @@ def test_waivers_and_softened_rules_are_told_in_every_preview_that_has_them(prev
     (ended,) = told("broken", "P-WAIVER")
     assert ended.startswith(f"P-WAIVER: stack: no longer waived: P-PIN of {PIN_FAILING.about}")
     assert len(told("waived", "P-WAIVER")) == sum(columns.waived is None for columns in RULES.values())
-    assert told("sound", "P-LEVEL") == ["P-LEVEL: stack: of what P-TERM refuses the site only warns."]
+    assert told("sound", "P-LEVEL") == ["P-LEVEL: stack: the site only warns about what P-TERM refuses."]
     assert told("broken", "P-LEVEL") == []
 
 

@@ -157,11 +157,12 @@ def test_the_engine_refuses_a_workload_that_takes_gpus_and_is_not_pinned(lab: Ru
     assert {each["policyName"] for each in refused} == {"workloads"}
     # Each message begins with what the policy is for; what it found is the last line, up to places and advice.
     found = sorted(re.split(r" \(|: what |; the |\. ", each["message"].strip().splitlines()[-1])[0] for each in refused)
+    intruder = "Deployment default/intruder"
     assert found == [
-        "P-GPU: Deployment default/intruder: containers[0].env.NVIDIA_VISIBLE_DEVICES chooses GPUs past the scheduler",
-        "P-HOST: Deployment default/intruder: no pool can host it",
-        "P-PIN: Deployment default/intruder: containers[0].image busybox:latest has no digest",
-        "P-PIN: Deployment default/intruder: containers[0].image busybox:latest is not from an allowed registry",
+        f"P-GPU: {intruder}: containers[0].env.NVIDIA_VISIBLE_DEVICES selects GPUs and bypasses the scheduler",
+        f"P-HOST: {intruder}: no pool can host it",
+        f"P-PIN: {intruder}: containers[0].image busybox:latest has no digest",
+        f"P-PIN: {intruder}: containers[0].image busybox:latest is not from an allowed registry",
     ]
 
 

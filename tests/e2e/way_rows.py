@@ -78,11 +78,11 @@ WAYS: Final[Mapping[str, Way]] = {
     "a CDI annotation with a prefix": Way(
         annotated("cdi-bad", {"nvidia.cdi.k8s.io/container.c": "nvidia.com/gpu=all"}),
         annotated("cdi-good", {"nvidia.cdi.k8s.io/container.c": "example.com/nic=0"}),
-        "adds GPUs past the scheduler",
+        "adds GPUs and bypasses the scheduler",
     ),
     "a volume on the devices": Way(volume("pv-bad", "/dev"), volume("pv-good", "/data"), "reaches every GPU"),
     "a place that names GPUs": Way(
-        at("place-bad", "/var/run/nvidia-container-devices/all"), at("place-good", "/data"), "chooses GPUs"
+        at("place-bad", "/var/run/nvidia-container-devices/all"), at("place-good", "/data"), "selects GPUs"
     ),
     "the files of a process": Way(
         mounted("process-bad", "/proc/1/fd"), mounted("process-good", "/proc/1/mounts"), "reaches into a process"
@@ -90,7 +90,7 @@ WAYS: Final[Mapping[str, Way]] = {
     "static pods": Way(
         mounted("static-bad", "/etc/kubernetes/manifests"),
         mounted("static-good", "/etc/kubernetes/manifests", read_only=True),
-        "is what root of the node runs or obeys",
+        "is run or obeyed by root of the node",
     ),
     "an image in a volume": Way(
         data("data-bad", "docker.io/library/data:1"), data("data-good", IMAGE), "has no digest"

@@ -38,7 +38,7 @@ def test_a_driver_stops_the_update_and_a_second_cuda_and_an_old_base_are_told(la
     text = lab.up().refused()
     assert "P-NODRIVER: Job batch/limited: mixed has 1.1 kB of a driver: /usr/lib/libcuda.so.535.104.05" in text
     assert "P-ONECUDA: Job batch/limited: in mixed, CUDA is in the image twice: libcublas in /opt/venv/" in text
-    assert "12.0 MB for nothing" in text
+    assert "12.0 MB wasted" in text
     assert "P-BASE: Job batch/limited: standard support of Ubuntu 18.04, on which mixed stands, ended on" in text
     assert "limited-job" not in jobs(lab)
 
@@ -77,7 +77,7 @@ def test_images_that_fit_a_disk_one_by_one_and_not_together_are_told_at_the_end(
     change_pool(stack, "gtx1070ti", root_disk_gib=0.013)
     lab.write(stack)
     text = lab.up().succeeded()
-    assert "P-ROOM: pool gtx1070ti: 2 images that may lie on one node:" in text
+    assert "P-ROOM: pool gtx1070ti: 2 images that may be on one node:" in text
     assert "of 0.013 GiB (an assumption of the stack file) the kubelet leaves 11.9 MB for images" in text
     assert "P-DISK" not in text
 

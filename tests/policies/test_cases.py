@@ -126,7 +126,7 @@ def of_annotation(key: str, value: str) -> Said:
 
 @pytest.mark.parametrize(("key", "value"), ANNOTATIONS["refused"])
 def test_an_annotation_that_adds_gpus_is_refused_whatever_its_prefix(key: str, value: str) -> None:
-    check(of_annotation(key, value), REFUSED, f"annotation {key} adds GPUs past the scheduler")
+    check(of_annotation(key, value), REFUSED, f"annotation {key} adds GPUs and bypasses the scheduler")
 
 
 @pytest.mark.parametrize(("key", "value"), ANNOTATIONS["nothing"])

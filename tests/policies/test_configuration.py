@@ -238,7 +238,7 @@ def test_labels_that_can_be_described_are_and_the_refusal_says_where(give: Give)
     (message,) = give({"site": SITE, "fleet": fleet()}).says(JOB, inputs=inputs)
     assert message.startswith("P-HOST: Job train: no pool can host it (v100: nodeSelector example.edu/disk=ssd")
     assert message.endswith(
-        "A label that nodes of a pool have belongs into its labels in the configuration of the pack."
+        "Labels that the nodes of a pool have belong in its labels in the configuration of the pack."
     )
     assert (
         give({"site": SITE, "fleet": fleet({**POOL, "labels": {"example.edu/disk": "ssd"}})}).says(JOB, inputs=inputs)
@@ -315,7 +315,7 @@ def test_a_configuration_counts_before_a_stack_file_of_that_name_and_says_so(giv
     assert pack.says(STACK, "training-dev") == []
     (tmp_path / "Pulumi.dev.yaml").write_text("config: {}")
     pack = give(on_driver("580.95.05"))
-    note = f"P-SITE: stack: the configuration of the pack counts, and not {tmp_path}/Pulumi.dev.yaml."
+    note = f"P-SITE: stack: the configuration of the pack is used, not {tmp_path}/Pulumi.dev.yaml."
     assert pack.says(STACK, "training-dev") == [note]
     assert pack.says(JOB, inputs=job()) == []
 

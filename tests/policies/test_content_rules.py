@@ -61,7 +61,7 @@ def test_a_driver_library_is_refused_with_its_file_and_the_layer_that_brings_it(
     (message,) = said(site(with_driver(LIBCUDA)), "P-NODRIVER", Level.REFUSE)
     assert message.startswith(
         "P-NODRIVER: Deployment web: ml has 30.0 MB of a driver: /usr/lib/x86_64-linux-gnu/libcuda.so.535.104.05 "
-        "(driver 535.104.05), from layer 2 (RUN apt-get install nvidia-driver-535) of 2; they are found before"
+        "(driver 535.104.05), from layer 2 (RUN apt-get install nvidia-driver-535) of 2; they hide those of the node"
     )
 
 
@@ -101,7 +101,7 @@ def test_a_cuda_of_the_base_under_that_of_the_wheels_warns_with_the_bytes() -> N
     copies = (Copies("cublas", ("opt/venv/x/libcublas.so.12", "usr/local/cuda/lib64/libcublas.so.12"), 600_000_000),)
     (message,) = said(site(contents(1, 2, copies=copies)), "P-ONECUDA", Level.WARN)
     assert "in ml, CUDA is in the image twice: libcublas in /opt/venv/x, /usr/local/cuda/lib64" in message
-    assert "0.60 GB for nothing" in message
+    assert "0.60 GB wasted" in message
 
 
 def test_two_cuda_majors_in_one_environment_warn_and_in_two_are_fine() -> None:

@@ -76,9 +76,9 @@ def test_what_shares_layers_counts_them_once() -> None:
     assert found.level is Level.WARN
     assert found.subject == "pool gtx1070ti"
     assert found.message == (
-        "2 images that may lie on one node: 3.00 GB packed and 6.00 GB unpacked together, what they share counted once "
+        "2 images that may be on one node: 3.00 GB packed and 6.00 GB unpacked together, what they share counted once "
         "(6.00 GB saved), and of 9 GiB (an assumption of the stack file) the kubelet leaves 8.21 GB for images: it "
-        "throws out what no pod uses, and pulls it again. The biggest: course 9.00 GB, base 6.00 GB"
+        "removes images that no pod uses, and pulls them again. The biggest: course 9.00 GB, base 6.00 GB"
     )
     assert said(pod(BASE), pod(COURSE), where=site(machines={"gtx1070ti": Machine(10)})) == []
 

@@ -25,7 +25,7 @@ def said(level: Level, *, kind: str = "Deployment", annotations: Any = None, **p
 
 def test_an_annotation_that_adds_gpus_is_refused() -> None:
     (message,) = said(Level.REFUSE, annotations={"cdi.k8s.io/x": "nvidia.com/gpu=all"})
-    assert message.startswith("P-GPU: Deployment web: annotation cdi.k8s.io/x adds GPUs past the scheduler")
+    assert message.startswith("P-GPU: Deployment web: annotation cdi.k8s.io/x adds GPUs and bypasses the scheduler")
     assert said(Level.REFUSE, annotations={"cdi.k8s.io/x": "example.com/nic=0", "x": "nvidia.com/gpu=all"}) == []
 
 
@@ -52,7 +52,7 @@ def test_other_capabilities_are_fine_and_unknown_ones_are_unproved() -> None:
 
 def test_the_processes_of_the_node_are_told() -> None:
     (message,) = said(Level.WARN, hostPID=True)
-    assert "hostPID shows it the processes of the node" in message
+    assert "hostPID exposes the processes of the node" in message
     assert said(Level.WARN, hostPID=False) == []
     assert len(said(Level.UNPROVED, hostPID=UNKNOWN)) == 1
 

@@ -232,7 +232,7 @@ def test_a_waiver_holds_for_a_lower_bound_too() -> None:
 
 def test_a_spec_that_tells_no_size_leaves_it_unproved() -> None:
     (unproved,) = said(planned(None), to_build(), "P-SIZE", Level.UNPROVED)
-    assert "it is built by this update, and its spec tells none" in unproved
+    assert "it is built by this update, and its spec gives none" in unproved
 
 
 def test_disk_and_start_are_refused_by_a_lower_bound_too() -> None:

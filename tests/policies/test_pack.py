@@ -350,7 +350,7 @@ def test_the_stack_policy_sees_the_profiles_of_a_hub_whose_outputs_have_none() -
     run.shows(HUB, "datahub", profile())
     (message,) = run.ends((HUB, "datahub", {"url": "http://n10"}))
     assert message.startswith(
-        "P-ROOM: pool gtx1070ti: 1 image that may lie on one node: 4.00 GB packed and 8.00 GB unpacked "
+        "P-ROOM: pool gtx1070ti: 1 image that may be on one node: 4.00 GB packed and 8.00 GB unpacked "
         "together, and of 10 GiB (an assumption of the stack file) the kubelet leaves 9.13 GB for images"
     )
 
@@ -422,7 +422,7 @@ def test_a_stack_that_softens_a_rule_or_hardens_one_that_only_advises_is_told(
     monkeypatch.setenv("GPU_COMMONS_STACKS", str(tmp_path))
     stack = replace_type(arguments({}), STACK_TOKEN, "s")
     said = told("{P-START: warn}", "workloads-advice", stack)
-    assert "P-LEVEL: stack: of what P-START refuses the site only warns." in said
+    assert "P-LEVEL: stack: the site only warns about what P-START refuses." in said
     (refused,) = told("{P-ROOM: refuse}", "workloads", arguments({"spec": {}}))
     assert refused.startswith("P-SITE: ")
     assert "P-ROOM" in refused

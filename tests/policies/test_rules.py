@@ -67,7 +67,7 @@ def test_a_plain_workload_passes_every_rule() -> None:
 @pytest.mark.parametrize("value", ["all", "0", "GPU-1234", "0,1"])
 def test_a_visibility_variable_that_shows_gpus_is_refused(variable: str, value: str) -> None:
     (message,) = refused(pod(container={"env": [{"name": variable, "value": value}]}))
-    assert message.startswith(f"P-GPU: Deployment hub/web: containers[0].env.{variable} chooses GPUs")
+    assert message.startswith(f"P-GPU: Deployment hub/web: containers[0].env.{variable} selects GPUs")
 
 
 @pytest.mark.parametrize("value", ["void", "none", ""])

@@ -45,7 +45,7 @@ def host(path: str) -> dict[str, Any]:
 @pytest.mark.parametrize("path", ["/var/lib/kubelet/device-plugins", "/var/lib/kubelet/plugins_registry"])
 def test_who_writes_where_device_plugins_register_is_refused_and_the_daemons_of_the_site_are_not(path: str) -> None:
     (message,) = texts(said(**writes(path)), REFUSED)
-    assert "who writes there is a device plugin, and may give out any GPU" in message
+    assert "whoever writes there acts as a device plugin and can hand out any GPU" in message
     assert "site.runtime_daemons" in message
     assert texts(said(**writes(path, reads=True)), REFUSED) == []
     site = replace(SITE, runtime_daemons={IMAGE: frozenset({"gpu/plugin"})})
@@ -67,7 +67,7 @@ def test_who_sees_the_processes_of_the_node_and_may_enter_them_is_refused(name: 
     enters = {"securityContext": {"capabilities": {"add": [name]}}}
     for sees in ({"hostPID": True}, host("/proc")):
         (message,) = texts(said(container=enters, **sees), REFUSED)
-        assert "sees the processes of the node by" in message
+        assert "sees the processes of the node through" in message
         assert texts(said(**sees), REFUSED) == []
     assert texts(said(container=enters), REFUSED) == []
     net = {"securityContext": {"capabilities": {"add": ["NET_ADMIN"]}}}
@@ -83,7 +83,7 @@ def test_who_may_divide_the_gpus_of_the_node_is_refused(name: str) -> None:
 def test_a_device_plugin_that_gives_gpus_out_by_another_name_is_refused() -> None:
     plugins = host("/var/lib/kubelet/device-plugins")
     (message,) = texts(said(container={"args": ["--device", "path: /dev/nvidia0"]}, **plugins), REFUSED)
-    assert "is a device plugin that gives out /dev/nvidia* past nvidia.com/gpu" in message
+    assert "is a device plugin that hands out /dev/nvidia* without nvidia.com/gpu" in message
     assert len(texts(said(container={"args": ["--device", "path: /dev/nv*"]}, **plugins), REFUSED)) == 1
     assert texts(said(container={"args": ["--device", "path: /dev/fuse"]}, **plugins), REFUSED) == []
     assert said(container={"args": ["ls /dev/nvidia0"]}) == []
@@ -91,13 +91,13 @@ def test_a_device_plugin_that_gives_gpus_out_by_another_name_is_refused() -> Non
 
 def test_a_part_of_a_gpu_that_another_scheduler_gives_is_refused() -> None:
     (message,) = texts(said(annotations={"gpu-fraction": "0.5"}), REFUSED)
-    assert "asks for a part of a GPU past nvidia.com/gpu" in message
+    assert "asks for a part of a GPU without nvidia.com/gpu" in message
     assert said(annotations={"example.org/gpu-fraction-of-budget": "0.5"}) == []
 
 
 def test_a_pod_that_is_bound_to_its_node_is_told_where_it_asks_for_gpus() -> None:
     asks = {"resources": {"limits": {"nvidia.com/gpu": 1}}}
-    assert "nodeName n01 goes past the scheduler" in texts(said(container=asks, nodeName="n01"), ADVISED)[0]
+    assert "nodeName n01 bypasses the scheduler" in texts(said(container=asks, nodeName="n01"), ADVISED)[0]
     assert said(nodeName="n01") == []
 
 
@@ -119,7 +119,7 @@ def test_a_binding_to_a_node_with_gpus_is_refused() -> None:
 def test_a_mount_whose_place_names_gpus_is_refused(path: str) -> None:
     mounts = {"volumeMounts": [{"name": "v", "mountPath": path}]}
     (message,) = texts(said(container=mounts), REFUSED)
-    assert message.startswith(f"P-GPU: Deployment web: containers[0].volumeMounts[0] {path} chooses GPUs")
+    assert message.startswith(f"P-GPU: Deployment web: containers[0].volumeMounts[0] {path} selects GPUs")
 
 
 @pytest.mark.parametrize("path", ["/data", "/var/run/nvidia-container-devices-x", "/var/run/secrets", UNKNOWN])
@@ -241,7 +241,7 @@ LABELLED = replace(SITE, nodes=(replace(SITE.nodes[0], labels={"nvidia.com/gpu.p
 def test_a_patch_that_changes_which_gpus_a_node_is_said_to_have_is_refused(value: Any, said: str) -> None:
     written = node(None, labels={"nvidia.com/gpu.product": value})
     (message,) = texts(shown(LABELLED, "kubernetes:core/v1:NodePatch", written), REFUSED)
-    assert f"it {said} nvidia.com/gpu.product, which says which GPUs the node has: there it is A" in message
+    assert f"it {said} nvidia.com/gpu.product, which describes the GPUs of the node; its value there is A" in message
 
 
 @pytest.mark.parametrize(

@@ -86,10 +86,10 @@ def test_a_rule_that_is_none_is_a_problem_with_the_nearest_name() -> None:
 def test_what_a_softened_rule_would_refuse_says_so_and_so_does_every_run() -> None:
     site = Strictness(levels={"P-START": Level.WARN, "P-BASE": Level.REFUSE})
     found = site.applied("P-START", JOB, Finding("it takes 900 s"), today=TODAY, is_preview=True)
-    assert (found.level, found.message) == (Level.WARN, "the site only warns of this: it takes 900 s")
+    assert (found.level, found.message) == (Level.WARN, "the site only warns about this: it takes 900 s")
     advice = Finding("it takes 300 s", Level.WARN)
     assert site.applied("P-START", JOB, advice, today=TODAY, is_preview=True) == advice
-    assert list(site.softened()) == ["of what P-START refuses the site only warns"]
+    assert list(site.softened()) == ["the site only warns about what P-START refuses"]
 
 
 def test_a_rule_that_only_advises_cannot_be_hardened_or_waived() -> None:
