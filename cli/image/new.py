@@ -19,8 +19,7 @@ from images.spec.lock import lock_command
 from images.spec.mistakes import SPEC_FILE, SpecError
 from images.spec.model import ImageSpec
 from images.spec.pins import wheel_pin
-from images.spec.starting import DEBIAN, ImageKind, Wanted, files_of
-from images.spec.starting import lines as cuda_lines
+from images.spec.starting import CUDA_WHEELS, DEBIAN, ImageKind, Wanted, files_of
 from messages.problems import nearest, show
 
 _JOVYAN = ("jovyan", 1000, 100, "/home/jovyan")
@@ -48,7 +47,7 @@ _KINDS = tuple(kind.value for kind in ImageKind)
 @click.option(
     "--cuda",
     metavar="LINE",
-    help=f"With CuPy for this CUDA: {', '.join(cuda_lines())}. Without it, the image uses no GPU.",
+    help=f"With CuPy for this CUDA: {', '.join(tuple(CUDA_WHEELS))}. Without it, the image uses no GPU.",
 )
 @click.option("--package", "packages", multiple=True, metavar="PIN", help="Another package from PyPI: scipy==1.17.1.")
 @click.option("--no-lock", is_flag=True, help="Do not contact PyPI; run `image lock` later.")
@@ -116,9 +115,9 @@ def _folder(name: str) -> Path:
 
 
 def _cuda(line: str | None) -> str | None:
-    if line is None or line in cuda_lines():
+    if line is None or line in tuple(CUDA_WHEELS):
         return line
-    advice = nearest(line, cuda_lines(), what="line")
+    advice = nearest(line, tuple(CUDA_WHEELS), what="line")
     older = (
         "; images/scipy-ml-notebook/image.yaml shows how to install older ones from conda" if line[:2] != "12" else ""
     )

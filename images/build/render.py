@@ -11,6 +11,7 @@ them have is one layer. The last stage is the spec's own image, so a build that 
 
 from __future__ import annotations
 
+import datetime as dt
 import json
 import shlex
 import textwrap
@@ -19,7 +20,6 @@ from typing import Final
 
 from images.build.instructions import PIP_CACHE, UV_CACHE, UV_MOUNT, apt, apt_mounts, command, instruction, run_block
 from images.build.labels import facts, labels
-from images.spec.load import epoch
 from images.spec.misfits import VERIFY_FILE
 from images.spec.model import ImageSpec, Kernel, Layout
 from images.spec.plan import Plan, Substitute, conda_pins, plan_image
@@ -74,7 +74,8 @@ def verify_stage_of(spec: ImageSpec) -> str:
 
 def build_arguments(spec: ImageSpec) -> dict[str, str]:
     """Build arguments that are known here; BASE comes from the caller, who knows the parent's digest."""
-    return {"SOURCE_DATE_EPOCH": str(epoch(spec.released))}
+    first_second = dt.datetime(spec.released.year, spec.released.month, spec.released.day, tzinfo=dt.UTC)
+    return {"SOURCE_DATE_EPOCH": str(int(first_second.timestamp()))}
 
 
 def _head(plan: Plan) -> str:

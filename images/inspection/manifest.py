@@ -179,9 +179,10 @@ def read_root(where: str, given: Document) -> Index | Manifest:
     if kind in INDEXES or ("manifests" in fields and kind not in MANIFESTS):
         return _parse(Index, where, "index", given.content)
     if "layers" not in fields or "config" not in fields:
+        shown = f'"{str(kind)[:80]}"' if kind else "JSON without a media type"
         raise InspectError(
             where,
-            f"is not an image: {show_kind(kind)} with neither layers and config nor manifests",
+            f"is not an image: {shown} with neither layers and config nor manifests",
             "give the reference of an image",
         )
     manifest = _parse(Manifest, where, "manifest", given.content)
@@ -208,10 +209,6 @@ def choose(where: str, index: Index, wanted: Platform) -> Descriptor:
         f"has no image for {wanted}; there is {', '.join(there[:8]) or 'none that names its platform'}",
         f"add --platform {there[0]}" if there else "ask its publisher",
     )
-
-
-def show_kind(kind: Any) -> str:
-    return f'"{str(kind)[:80]}"' if kind else "JSON without a media type"
 
 
 def _fields(where: str, content: bytes) -> dict[str, Any]:

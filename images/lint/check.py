@@ -49,21 +49,23 @@ def lint(  # noqa: PLR0913 - one file, and everything that it does not say itsel
     comments = tuple(read_waivers(text, recipe))
     own = findings(recipe, setting)
     heard = ask(text.replace("\r\n", "\n"), recipe) if ask and recipe.kind is Kind.DOCKERFILE else Heard()
-    found = [*own, *told_once(heard.findings, own, recipe)]
-    sorted_out = [(finding, waived_by(finding, (*comments, *waivers))) for finding in found]
+    sorted_out = [
+        (finding, waived_by(finding, (*comments, *waivers)))
+        for finding in (*own, *told_once(heard.findings, own, recipe))
+    ]
     used = {waiver for _, waiver in sorted_out if waiver}
     left = [finding for finding, waiver in sorted_out if waiver is None]
+    # If hadolint was not asked, nothing shows whether a waiver of one of its rules is still needed.
+    unused = (each for each in comments if each not in used and (heard.was_asked or not is_hadolints(each.rule)))
+    general = (finding for finding in left if not is_numbered(finding))
     return Report(
         path,
         recipe.kind,
-        tuple(finding for finding in left if is_numbered(finding)),
+        tuple(filter(is_numbered, left)),
         tuple((finding, waiver) for finding, waiver in sorted_out if waiver is not None),
-        # Where hadolint was not asked, nobody knows whether a waiver of one of its rules is still needed.
-        tuple(
-            waiver for waiver in comments if waiver not in used and (heard.was_asked or not is_hadolints(waiver.rule))
-        ),
+        tuple(unused),
         recipe.unread,
-        tuple(sorted((finding for finding in left if not is_numbered(finding)), key=lambda finding: finding.line)),
+        tuple(sorted(general, key=lambda finding: finding.line)),
         heard,
     )
 

@@ -24,11 +24,6 @@ def python_installs(recipe: Recipe) -> Iterator[Install]:
             yield from (install for install in installs(instruction.commands) if install.manager in PYTHON)
 
 
-def is_framework(package: Package) -> bool:
-    """One whose version decides about CUDA and drivers."""
-    return bool(framework_of(package.name))
-
-
 def is_tensorflow(package: Package) -> bool:
     """TensorFlow in any of its builds."""
     return framework_of(package.name) == "tensorflow"

@@ -51,14 +51,10 @@ def waiver_from(option: str) -> Waiver:
     return Waiver(known_rule(rule, "--ignore"), reason.strip(), 0, 0, 0)
 
 
-def covers(waiver: Waiver, finding: Finding) -> bool:
-    """Is this finding meant by it?"""
-    return waiver.rule == finding.rule and (not waiver.line or waiver.first <= finding.line <= waiver.last)
-
-
 def waived_by(finding: Finding, waivers: Iterable[Waiver]) -> Waiver | None:
     """The waiver that covers a finding."""
-    return next((waiver for waiver in waivers if covers(waiver, finding)), None)
+    of_rule = (each for each in waivers if each.rule == finding.rule)
+    return next((each for each in of_rule if not each.line or each.first <= finding.line <= each.last), None)
 
 
 def known_rule(text: str, where: str) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import datetime as dt
 from collections.abc import Iterable
 from dataclasses import replace
 from itertools import pairwise
@@ -144,11 +143,6 @@ def context_files(folder: Path) -> tuple[Path, ...]:
     """Files that a build of this folder sees: those its ignore file lets back in, sorted."""
     lines = (folder / IGNORE_FILE).read_text().splitlines()
     return tuple(sorted(folder / line[1:] for line in lines if line.startswith("!")))
-
-
-def epoch(day: dt.date) -> int:
-    """SOURCE_DATE_EPOCH of a day: its first second, UTC."""
-    return int(dt.datetime(day.year, day.month, day.day, tzinfo=dt.UTC).timestamp())
 
 
 def _own_mistakes(error: ValidationError) -> list[ErrorDetails]:

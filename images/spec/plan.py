@@ -6,7 +6,7 @@ one; a package source is replaced by nothing: its packages are left out and name
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -104,7 +104,14 @@ def pinned(spec: ImageSpec) -> str:
 
 def outside_references(family: Sequence[ImageSpec]) -> tuple[str, ...]:
     """All that an image takes from elsewhere and that a substitute may replace: bases and package sources."""
-    return tuple(dict.fromkeys(_references(family)))
+    found: list[str] = []
+    for spec in family:
+        if spec.base.reference:
+            found.append(spec.base.reference)
+        if spec.base.layout is Layout.JUPYTER and spec.python:
+            found.append(CONDA_FORGE)
+        found += [source for kernel in spec.kernels for source in kernel_sources(kernel)]
+    return tuple(dict.fromkeys(found))
 
 
 def kernel_sources(kernel: Kernel) -> tuple[str, ...]:
@@ -125,16 +132,6 @@ def conda_pins(packages: Sequence[Package]) -> list[str]:
 def _reachable(spec: ImageSpec, *, no_conda_forge: bool) -> tuple[Package, ...]:
     packages = spec.python.packages if spec.python else ()
     return tuple(package for package in packages if not (no_conda_forge and package.conda_pin))
-
-
-def _references(family: Sequence[ImageSpec]) -> Iterator[str]:
-    for spec in family:
-        if spec.base.reference:
-            yield spec.base.reference
-        if spec.base.layout is Layout.JUPYTER and spec.python:
-            yield CONDA_FORGE
-        for kernel in spec.kernels:
-            yield from kernel_sources(kernel)
 
 
 def _no_conda(spec: ImageSpec, kernel: Kernel, base: str) -> Problem:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import datetime as dt
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 from types import MappingProxyType
@@ -165,8 +165,3 @@ def _check(wanted: Wanted) -> Iterator[str]:
 def _works(wanted: Wanted) -> str:
     starts = "server and kernel start" if wanted.kind is ImageKind.NOTEBOOK else "programs run"
     return f"{starts}, CuPy loads CUDA {wanted.cuda}" if wanted.cuda else starts
-
-
-def lines() -> Sequence[str]:
-    """CUDA lines that a new image can have."""
-    return tuple(CUDA_WHEELS)

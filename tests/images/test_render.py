@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -49,16 +49,16 @@ def test_each_image_that_needs_a_jupyter_base_is_rendered_for_a_lab_as_approved(
 @pytest.mark.parametrize("substitutes", [[], LAB], ids=["site", "lab"])
 class TestEveryImage:
     def test_ends_as_a_user_who_is_not_root(self, image: str, substitutes: list[Substitute]) -> None:
-        text = render_dockerfile(load_family(image), substitutes=substitutes)
+        text = of(image, substitutes)
         of_image = text.partition(" AS image\n")[2].partition("FROM image AS verify")[0]
         assert re.fullmatch(r"[1-9]\d*:[1-9]\d*", re.findall(r"^USER (\S+)$", of_image, re.MULTILINE)[-1])
 
     def test_the_default_target_is_the_image_and_not_its_check(self, image: str, substitutes: list[Substitute]) -> None:
-        text = render_dockerfile(load_family(image), substitutes=substitutes)
+        text = of(image, substitutes)
         assert text.rstrip().splitlines()[-1] in {"FROM image", "FROM image AS server"}
 
     def test_downloads_only_into_cache_mounts(self, image: str, substitutes: list[Substitute]) -> None:
-        text = render_dockerfile(load_family(image), substitutes=substitutes)
+        text = of(image, substitutes)
         for run in re.findall(r"^RUN .*?^EOF$", text, re.MULTILINE | re.DOTALL):
             for tool, cache in {
                 "apt-get install": "target=/var/cache/apt",
@@ -72,7 +72,7 @@ class TestEveryImage:
                 assert tool not in run or cache in run, run
 
     def test_needs_no_front_end_from_a_registry(self, image: str, substitutes: list[Substitute]) -> None:
-        text = render_dockerfile(load_family(image), substitutes=substitutes)
+        text = of(image, substitutes)
         assert not re.search(r"^#\s*syntax", text, re.MULTILINE)
 
     def test_a_ca_bundle_is_named_only_where_it_is_mounted(self, image: str, substitutes: list[Substitute]) -> None:
@@ -86,7 +86,7 @@ class TestEveryImage:
             assert ("site.pem" in run) <= ("--mount=type=bind,from=ca,target=/run/site-ca" in run)
 
     def test_without_a_ca_bundle_nothing_asks_for_one(self, image: str, substitutes: list[Substitute]) -> None:
-        text = render_dockerfile(load_family(image), substitutes=substitutes)
+        text = of(image, substitutes)
         assert "from=ca" not in text
         assert "CERT" not in text
 
@@ -204,5 +204,5 @@ def test_a_release_day_is_the_time_of_everything_in_the_image() -> None:
     assert labels(plan_image(load_family("hub")))["org.opencontainers.image.created"] == "2026-11-21T00:00:00Z"
 
 
-def of(image: str) -> str:
-    return render_dockerfile(load_family(image))
+def of(image: str, substitutes: Sequence[Substitute] = ()) -> str:
+    return render_dockerfile(load_family(image), substitutes=substitutes)

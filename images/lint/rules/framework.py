@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from images.lint.frameworks import is_framework, python_installs
+from compat.distributions import framework_of
+from images.lint.frameworks import python_installs
 from images.lint.model import Recipe, Setting, Severity
 from images.lint.rules.rule import DIGEST, IMAGE_FILES, Example, Mistake, Rule
 
@@ -14,7 +15,7 @@ def check(recipe: Recipe, _: Setting) -> Iterator[Mistake]:
         if install.has_constraints:
             continue
         for package in install.packages:
-            if is_framework(package) and not package.is_pinned:
+            if framework_of(package.name) and not package.is_pinned:
                 yield Mistake(
                     package.word.line,
                     f"{package.name} has no exact version: the newest one may need a CUDA that the driver does "

@@ -326,20 +326,25 @@ def test_a_driver_image_may_hold_a_driver_and_modules() -> None:
     assert found(Example(text, role=Role.DRIVER)) == []
 
 
-def test_a_base_past_its_end_of_support_is_told_the_releases_to_take() -> None:
-    setting = Setting(today=TODAY)
-    (finding,) = lint(f"FROM ubuntu:18.04@{DIGEST}\nUSER 1\n".encode(), "file", setting).general
-    assert finding.message.startswith("standard support of Ubuntu 18.04 ended on 2023-05-31")
-    assert finding.fix == "start from a base on Ubuntu 22.04 (until 2027-06-01) or Ubuntu 24.04 (until 2029-05-31)"
-
-
-def test_a_system_that_nothing_follows_is_told_another_one() -> None:
-    setting = Setting(today=TODAY)
-    (finding,) = lint(f"FROM centos:7@{DIGEST}\nUSER 1\n".encode(), "file", setting).general
-    assert (
-        finding.fix
-        == "nothing follows CentOS Linux 7: start from another system, such as Rocky Linux, Debian or Ubuntu"
-    )
+@pytest.mark.parametrize(
+    ("base", "message", "fix"),
+    [
+        (
+            "ubuntu:18.04",
+            "standard support of Ubuntu 18.04 ended on 2023-05-31",
+            "start from a base on Ubuntu 22.04 (until 2027-06-01) or Ubuntu 24.04 (until 2029-05-31)",
+        ),
+        (
+            "centos:7",
+            "updates of CentOS Linux 7 ended on 2024-06-30",
+            "nothing follows CentOS Linux 7: start from another system, such as Rocky Linux, Debian or Ubuntu",
+        ),
+    ],
+)
+def test_a_base_past_its_end_of_support_comes_with_the_releases_to_take(base: str, message: str, fix: str) -> None:
+    (finding,) = lint(f"FROM {base}@{DIGEST}\nUSER 1\n".encode(), "file", Setting(today=TODAY)).general
+    assert finding.message.startswith(message)
+    assert finding.fix == fix
 
 
 def test_a_base_is_supported_until_the_end_of_its_last_day() -> None:
