@@ -56,7 +56,45 @@ def pages() -> dict[Path, str]:
         REFERENCE / "compat-rules.md": compat_rules_page(),
         REFERENCE / "facts.md": facts_page(),
         REFERENCE / "lint-rules.md": lint_rules_page(),
+        REFERENCE / "modules.md": modules_page(),
     }
+
+
+# --- modules
+
+FLOORS: Final = ("messages", "compat", "fleet", "images", "settings", "kube", "components", "policies", "cli", "lab")
+RULES: Final = "rules"  # a folder with a file for each rule: another page lists them
+
+
+def modules_page() -> str:
+    """Every module in one line, the first sentence of its docstring; a floor a section, from the ground up."""
+    blocks = [
+        "# Modules\n",
+        "Every module in one line, floor by floor from the ground up: [architecture](../architecture.md) shows them.",
+        "Folders named `rules` also have one file for each rule, which other pages list.",
+    ]
+    for floor in FLOORS:
+        blocks.append(f"\n## {floor}\n\n| module | is for |\n|---|---|")
+        blocks += [f"| `{name}` | {_cell(text)} |" for name, text in _modules(ROOT / floor)]
+    return HEAD.format(source="the docstrings of the modules") + "\n".join(blocks) + "\n"
+
+
+def _modules(folder: Path) -> Iterator[tuple[str, str]]:
+    for path in sorted(folder.rglob("*.py"), key=lambda path: (path.parent.as_posix(), path.name)):
+        name = path.relative_to(ROOT)
+        is_a_rule = path.parent.name == RULES and path.name not in {"index.py", "rule.py"}
+        # A plug-in keeps its environment in its folder.
+        if is_a_rule or path.name in {"__init__.py", "verify.py"} or ".venv" in name.parts:
+            continue
+        docstring = ast.get_docstring(ast.parse(path.read_text()))
+        if not docstring:
+            raise SystemExit(f"{name}: has no docstring; say in its first line what the module is for")
+        yield name.as_posix(), _first_sentence(docstring)
+
+
+def _first_sentence(docstring: str) -> str:
+    paragraph = " ".join(docstring.partition("\n\n")[0].split())
+    return re.split(r"(?<=[a-z0-9`)\"]\.) +(?=[A-Z`])", paragraph)[0]
 
 
 # --- configuration keys

@@ -41,7 +41,16 @@ GENERATED = [
         "comment.schema.json",
         "matrix.schema.json",
     ),
-    *("stack.md", "pack.md", "components.md", "policies.md", "compat-rules.md", "facts.md", "lint-rules.md"),
+    *(
+        "stack.md",
+        "pack.md",
+        "components.md",
+        "policies.md",
+        "compat-rules.md",
+        "facts.md",
+        "lint-rules.md",
+        "modules.md",
+    ),
 ]
 DECISIONS = sorted((DOCS / "decisions").glob("*.md"))
 
