@@ -47,7 +47,7 @@ _KINDS = tuple(kind.value for kind in ImageKind)
 @click.option(
     "--cuda",
     metavar="LINE",
-    help=f"With CuPy for this CUDA: {', '.join(tuple(CUDA_WHEELS))}. Without it, the image uses no GPU.",
+    help=f"With CuPy for this CUDA: {', '.join(CUDA_WHEELS)}. Without it, the image uses no GPU.",
 )
 @click.option("--package", "packages", multiple=True, metavar="PIN", help="Another package from PyPI: scipy==1.17.1.")
 @click.option("--no-lock", is_flag=True, help="Do not contact PyPI; run `image lock` later.")
@@ -115,9 +115,9 @@ def _folder(name: str) -> Path:
 
 
 def _cuda(line: str | None) -> str | None:
-    if line is None or line in tuple(CUDA_WHEELS):
+    if line is None or line in CUDA_WHEELS:
         return line
-    advice = nearest(line, tuple(CUDA_WHEELS), what="line")
+    advice = nearest(line, CUDA_WHEELS, what="line")
     older = (
         "; images/scipy-ml-notebook/image.yaml shows how to install older ones from conda" if line[:2] != "12" else ""
     )

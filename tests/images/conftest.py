@@ -1,4 +1,4 @@
-"""A small image on disk that tests can spoil."""
+"""A small image on disk that tests can break."""
 
 from __future__ import annotations
 

@@ -58,7 +58,7 @@ class TestWhichProgramBuilds:
         with pytest.raises(NoBuilderError, match='the builder "docker" is the Docker engine itself'):
             find_client("docker", programs(tmp_path, docker=BUILDX))
 
-    def test_buildctl_alone_needs_somebody_who_listens(self, tmp_path: Path) -> None:
+    def test_buildctl_needs_a_builder_that_listens(self, tmp_path: Path) -> None:
         environment = programs(tmp_path, docker="exit 1", buildctl="exit 0") | {"BUILDKIT_HOST": f"unix://{tmp_path}/s"}
         with pytest.raises(NoBuilderError, match=r"does not answer at unix://.*/s \(No such file"):
             find_client("", environment)
@@ -70,7 +70,7 @@ class TestWhichProgramBuilds:
             find_client("", environment)
 
 
-def test_both_programs_are_told_the_same(tmp_path: Path) -> None:
+def test_both_clients_get_the_same_build(tmp_path: Path) -> None:
     assert buildx_line(BUILD, tmp_path) == [
         *("--progress", "plain"),
         *("--file", f"{tmp_path}/dockerfile/Dockerfile"),

@@ -35,7 +35,7 @@ def test_each_kernel_with_a_framework_is_a_case_with_the_cuda_of_its_environment
     )
 
 
-def test_a_distribution_that_names_its_cuda_is_told_as_the_build() -> None:
+def test_a_distribution_that_names_its_cuda_is_the_build() -> None:
     (case,) = cases_of(load_family("cupy-notebook"))
     assert (case.framework, case.build, case.cuda) == ("cupy", "cupy-cuda12x", "12.9")
 
@@ -113,6 +113,6 @@ def test_a_base_with_a_framework_of_its_own_is_a_case_too() -> None:
     assert (second.image, second.framework) == ("nvcr.io/nvidia/pytorch:24.05-py3", "vllm")
 
 
-def test_only_variables_that_concern_gpus_are_told() -> None:
+def test_only_variables_that_concern_gpus_are_in_a_case() -> None:
     (case,) = cases_of((spec("torch==2.6.0", env={"LANG": "C.UTF-8", "NVIDIA_DISABLE_REQUIRE": "1"}),))
     assert case.env == "NVIDIA_DISABLE_REQUIRE=1"

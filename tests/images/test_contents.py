@@ -38,11 +38,11 @@ def test_cuda_lines_are_in_the_order_of_numbers() -> None:
     assert of("scipy-ml-notebook-cu126").cuda_lines == ("12.5", "12.6")
 
 
-def test_parts_of_cuda_are_no_packages_that_people_choose() -> None:
+def test_parts_of_cuda_are_not_listed_as_packages() -> None:
     assert not [name for name in of("scipy-ml-notebook-cu126").packages if "nvidia" in name]
 
 
-def test_in_a_lab_what_is_left_out_is_missing_and_not_said_to_be_there() -> None:
+def test_what_a_lab_leaves_out_is_listed_as_missing_only() -> None:
     found = of("scipy-ml-notebook", *LAB)
     assert (found.frameworks, found.cuda_lines, found.stands_on) == ((), (), "")
     assert found.missing == (

@@ -30,7 +30,7 @@ def test_zstd_unpacks_as_fast_as_the_disk_writes() -> None:
     assert round(cold_start(size, Rates(disk_mb_per_s=5000)).unpack_s) == 10
 
 
-def test_a_layer_of_two_images_lies_on_the_disk_once() -> None:
+def test_a_layer_of_two_images_takes_disk_space_once() -> None:
     use = disk_use([image(BASE, CUDA), image(BASE, CUDA, COURSE)])
     assert use.unpacked == 5_545_000_000
     assert use.compressed == 3_020_000_000

@@ -28,7 +28,7 @@ def test_big_wheels_unpack_to_less_than_small_ones_and_pack_better() -> None:
     assert (big.origin, big.compression) == (Origin.SPEC, "zstd")
 
 
-def test_what_an_image_was_measured_at_is_no_less_than_what_was_expected_of_it() -> None:
+def test_a_measured_size_is_not_below_the_expected_bound() -> None:
     family = load_family("scipy-ml-notebook-cu126")
     jupyter = Substitute("quay.io/jupyter/datascience-notebook:2026-08-24", f"lab@sha256:{'1' * 64}", "not reachable")
     found = expected(

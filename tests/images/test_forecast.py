@@ -100,7 +100,7 @@ def test_the_registry_knows_best_and_says_how_far_that_is_from_what_runs() -> No
 
 
 @given(*[st.floats(1, 5000) for _ in range(3)])
-def test_no_forecast_is_below_what_the_spec_alone_weighs(before: float, now: float, last: float) -> None:
+def test_no_forecast_is_below_the_bound_of_the_spec(before: float, now: float, last: float) -> None:
     found = forecast(wheels(now), deployed=deployed(last, 3 * last, wheels(before)))
     assert found.size is not None
     assert found.size.compressed >= wheels(now).size.compressed
@@ -154,7 +154,7 @@ def test_the_first_deployment_has_nothing_to_compare_with() -> None:
     }
 
 
-def test_a_new_digest_tells_what_it_took_the_place_of_and_says_so_until_the_next_one() -> None:
+def test_sizes_name_the_digest_that_was_replaced_until_the_next_change() -> None:
     first = sizes_of(ONE, size(331.2, 989), None, NOTHING_KNOWN)
     second = sizes_of(TWO, size(343.5, 1012), None, first)
     assert second == {
@@ -169,7 +169,7 @@ def test_a_new_digest_tells_what_it_took_the_place_of_and_says_so_until_the_next
     assert (third["before"]["digest"], third["change_mb"]) == (TWO, -43.5)
 
 
-def test_outputs_of_a_version_without_digests_are_no_change() -> None:
+def test_outputs_of_a_version_without_digests_do_not_count_as_a_change() -> None:
     old = {"compressed_mb": 331.2, "unpacked_mb": 989.0}
     assert sizes_of(ONE, size(331.2, 989), None, old) == {"digest": ONE, **old}
 

@@ -32,7 +32,7 @@ def test_an_index_is_known_by_the_image_that_our_nodes_run(tmp_path: Path) -> No
     assert known(f"docker.io/library/busybox@{INDEX}", stored(tmp_path)) == FACTS
 
 
-def test_an_image_for_arm64_alone_is_known_as_such(tmp_path: Path) -> None:
+def test_an_image_only_for_arm64_is_known_as_such(tmp_path: Path) -> None:
     found = known(f"registry.example.edu/a@{ARM}", stored(tmp_path))
     assert found is not None
     assert (found.digest, found.platform) == (ARM, "linux/arm64")

@@ -247,7 +247,7 @@ def test_a_page_of_wheels_with_a_password_is_refused_and_never_echoed(tiny: Tiny
 
 
 @pytest.mark.parametrize("text", ["", "- a list", "name: [", "just words"])
-def test_a_file_that_is_no_spec_is_one_message(tiny: Tiny, text: str) -> None:
+def test_a_file_that_is_not_a_spec_gets_one_message(tiny: Tiny, text: str) -> None:
     folder = tiny()
     (folder / "image.yaml").write_text(text)
     assert refusal(folder).startswith("images/tiny/image.yaml")

@@ -62,6 +62,6 @@ def test_people_leave_out_docker_hub_and_its_library(text: str, name: str) -> No
         f"registry.example.edu/{'a' * 235}:1",
     ],
 )
-def test_what_is_no_reference_is_refused(text: str) -> None:
+def test_text_that_is_not_a_reference_is_refused(text: str) -> None:
     with pytest.raises(ValueError, match="is not an image reference"):
         ImageReference.parse(text)

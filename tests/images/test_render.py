@@ -131,7 +131,7 @@ def test_where_the_build_matters_the_wheel_of_pypi_goes_into_the_servers_environ
     assert not [pin for pin in plan.missing if pin.startswith("torch")]
 
 
-def test_an_extra_of_a_pin_is_no_pattern_for_the_shell() -> None:
+def test_an_extra_of_a_pin_is_quoted_for_the_shell() -> None:
     assert "    'tensorflow[and-cuda]==2.19.0' \\\n" in of("scipy-ml-notebook-cu126")
 
 
@@ -154,12 +154,12 @@ def test_in_a_lab_what_no_registry_has_is_left_out_and_named() -> None:
     assert "/opt/venv" in steps
 
 
-def test_with_everything_in_reach_no_label_speaks_of_a_lab() -> None:
+def test_without_substitutes_no_label_mentions_a_lab() -> None:
     for image in EVERY_IMAGE:
         assert not [key for key in labels(plan_image(load_family(image))) if ".lab." in key]
 
 
-def test_a_kernel_whose_page_of_wheels_is_out_of_reach_is_left_out_alone() -> None:
+def test_only_the_kernel_whose_page_of_wheels_is_unreachable_is_left_out() -> None:
     only_torch = [Substitute(TORCH_WHEELS, "nothing", "blocked")]
     plan = plan_image(load_family("scipy-ml-notebook"), substitutes=only_torch)
     assert [kernel.name for kernel in plan.kernels] == ["tensorflow-2.3"]

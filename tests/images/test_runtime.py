@@ -1,4 +1,4 @@
-"""What an image asks of whoever runs it, in the words of each engine; what an engine cannot say is said."""
+"""What an image needs from the engine that runs it, in each engine's words; what an engine cannot express is named."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def test_only_what_is_given_becomes_a_flag(runtime: Runtime, flags: tuple[str, .
     assert docker_flags(runtime) == flags
 
 
-def test_a_pod_gets_shared_memory_and_is_told_that_limits_are_not_its_to_say() -> None:
+def test_a_pod_gets_shared_memory_and_a_note_that_it_cannot_set_process_limits() -> None:
     _, pod, _ = engines(NGC)
     assert "emptyDir: {medium: Memory, sizeLimit: 1024Mi}" in pod.says[0]
     assert "mountPath: /dev/shm" in pod.says[1]

@@ -265,7 +265,7 @@ def test_an_entry_point_of_ones_own_is_all_that_runs(several: Several) -> None:
     assert "CMD" not in stage(text, "batch")
 
 
-def test_files_come_after_packages_so_that_a_new_file_leaves_them_alone(several: Several) -> None:
+def test_files_come_after_packages_so_that_a_new_file_does_not_reinstall_them(several: Several) -> None:
     folder = several(files=[{"source": "verify.py", "target": "/opt/train.py"}])
     text = rendered(folder)
     assert not [name for name in ("system", "batch-packages") if "/opt/train.py" in stage(text, name)]

@@ -1,4 +1,4 @@
-"""What the checks inside images share: each fault is told in words, and one fault does not hide another."""
+"""What the checks inside images share: each fault is reported, and one fault does not hide another."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def verifying(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> ModuleType:
     return module
 
 
-def test_packages_of_another_version_and_none_at_all_are_told_with_what_the_spec_says(verifying: ModuleType) -> None:
+def test_wrong_and_missing_versions_of_packages_are_reported_with_the_spec(verifying: ModuleType) -> None:
     found = list(verifying.version_problems())
     assert found[0] == f"pytest is {pytest.__version__}, the spec says 0.0.1"
     assert found[1:] == [
@@ -62,19 +62,19 @@ def test_a_check_that_breaks_down_hides_nothing_and_fails(
     assert "never said" not in said
 
 
-def test_a_program_that_is_not_there_is_told(verifying: ModuleType) -> None:
+def test_a_missing_program_is_reported(verifying: ModuleType) -> None:
     (told,) = verifying.server_problems(["/no/such/server"], {"http://127.0.0.1:9/": ""})
     assert "/no/such/server: [Errno 2]" in told
 
 
-def test_a_server_that_ends_at_once_is_told_with_its_last_words_and_not_waited_for(verifying: ModuleType) -> None:
+def test_a_server_that_exits_at_once_is_reported_with_its_output_without_waiting(verifying: ModuleType) -> None:
     command = [sys.executable, "-c", "print('no licence', flush=True); raise SystemExit(3)"]
     (told,) = verifying.server_problems(command, {"http://127.0.0.1:9/": "x"})
     assert "answers nothing, not 200" in told
     assert "no licence" in told
 
 
-def test_a_server_that_does_not_end_is_told(verifying: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_server_that_does_not_stop_is_reported(verifying: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(verifying, "END_S", 0.5)
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
@@ -94,7 +94,7 @@ def test_a_stand_in_answers_what_it_was_given_and_nothing_else(verifying: Module
         assert verifying.answer(f"{here}/other", {}, within_s=5) == (404, "")
 
 
-def test_a_path_that_lets_everybody_in_is_told(verifying: ModuleType) -> None:
+def test_a_path_open_to_everybody_is_reported(verifying: ModuleType) -> None:
     with verifying.stand_in({"/api": {}}) as port:
         url = f"http://127.0.0.1:{port}/api"
         command = [sys.executable, "-c", "import time; time.sleep(60)"]

@@ -98,7 +98,7 @@ def test_the_wheel_that_an_installer_takes_is_chosen(files: list[str], chosen: s
         ({"tiny-1.0-py3-none-any.whl": "cc"}, "has a hash of the lock"),
     ],
 )
-def test_where_none_is_right_the_reason_is_told(files: dict[str, str], says: str) -> None:
+def test_if_no_wheel_fits_the_error_says_why(files: dict[str, str], says: str) -> None:
     with pytest.raises(LookupError, match=says):
         best_wheel(TINY, files)
 
@@ -122,7 +122,7 @@ def test_a_size_file_that_is_older_than_the_lock_is_not_used() -> None:
         "environment,name,version,wheel,sha256,bytes\n,a,1\n",
     ],
 )
-def test_what_is_no_size_file_is_refused(text: str) -> None:
+def test_text_that_is_not_a_size_file_is_refused(text: str) -> None:
     with pytest.raises(ValueError, match=r"columns|invalid literal|unpack"):
         read_sizes(text)
 

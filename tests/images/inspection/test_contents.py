@@ -82,7 +82,7 @@ def test_wheels_count_and_not_a_label_that_says_otherwise(look: Look) -> None:
     assert "label-disagrees" in kinds(judged)
 
 
-def test_a_label_alone_is_believed(look: Look) -> None:
+def test_a_label_counts_if_nothing_contradicts_it(look: Look) -> None:
     (program,) = judge(look(image({"a": b"1"}, labels={"com.nvidia.cuda.version": "10.1"}))).programs
     assert program.fields["cuda"] == "10.1"
     assert not program.notes
@@ -130,7 +130,7 @@ def wheels(*names: str) -> dict[str, Content]:
         (["vllm-0.11.0"], ["vllm"], []),
     ],
 )
-def test_a_build_for_the_cpu_is_no_program_that_uses_a_gpu(
+def test_a_build_for_the_cpu_does_not_count_as_a_program_that_uses_a_gpu(
     look: Look, names: list[str], programs: list[str], for_cpu: list[str]
 ) -> None:
     judged = judge(look(image(wheels(*names))))
@@ -255,7 +255,7 @@ def test_a_layer_that_was_read_before_says_the_same_above_other_layers_and_is_no
     [lambda text: text[:-9], lambda text: text[:0], lambda text: text[:20] + b"!" + text[21:]],
     ids=["cut", "empty", "changed"],
 )
-def test_a_spoilt_record_of_a_layer_is_as_good_as_none(tmp_path: Path, change: Callable[[bytes], bytes]) -> None:
+def test_a_corrupt_record_of_a_layer_is_ignored(tmp_path: Path, change: Callable[[bytes], bytes]) -> None:
     layout, store = write_layout(tmp_path / "layout", image(CUPY)), Store(tmp_path / "cache")
     first = inspect(OciLayout(layout), deep=True, store=store).contents
     (record,) = store.folder.rglob("*.layer.gz")
@@ -316,7 +316,7 @@ def test_a_cuda_of_the_system_under_several_environments_is_extra_once(look: Loo
     assert kinds(judge(facts)) == {"cuda-twice"}
 
 
-def test_one_environment_with_two_cuda_majors_is_told_with_what_says_so(look: Look) -> None:
+def test_one_environment_with_two_cuda_majors_is_reported_with_the_evidence(look: Look) -> None:
     facts = look(image({**kernel("both", "11.8.89", 10), **kernel("both", "12.4.127", 10)}))
     (remark,) = judge(facts).remarks
     assert remark.kind == "two-cudas"
@@ -412,7 +412,7 @@ def test_a_docker_archive_has_the_same_contents_as_a_layout(tmp_path: Path) -> N
         (b"", "is not a tar|no manifest"),
     ],
 )
-def test_what_is_no_docker_archive_is_told(tmp_path: Path, content: bytes, reason: str) -> None:
+def test_a_file_that_is_not_a_docker_archive_is_reported(tmp_path: Path, content: bytes, reason: str) -> None:
     (tmp_path / "x.tar").write_bytes(content)
     with pytest.raises(InspectError, match=reason):
         inspect(DockerArchive(tmp_path / "x.tar"))
@@ -425,7 +425,7 @@ def test_a_docker_archive_whose_layer_was_changed_is_refused(tmp_path: Path) -> 
         inspect(DockerArchive(archive), deep=True)
 
 
-def test_a_layout_that_lacks_something_is_told(tmp_path: Path) -> None:
+def test_an_incomplete_layout_is_reported(tmp_path: Path) -> None:
     with pytest.raises(InspectError, match="is not an OCI layout"):
         inspect(OciLayout(tmp_path))
     folder = write_layout(tmp_path / "layout", image({"a": b"1"}))

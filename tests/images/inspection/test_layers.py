@@ -213,7 +213,7 @@ def test_nothing_is_written_but_the_store(tmp_path: Path, monkeypatch: pytest.Mo
     assert sorted(path.name.partition(".")[2] for path in written) == ["deep.json", "layer.gz"]
 
 
-def test_a_spoilt_store_is_read_anew_and_one_that_cannot_be_written_is_told(tmp_path: Path) -> None:
+def test_a_corrupt_store_is_read_again_and_an_unwritable_one_is_reported(tmp_path: Path) -> None:
     source = OciLayout(write_layout(tmp_path / "layout", image({"a": b"1"})))
     store = Store(tmp_path / "cache")
     first = inspect(source, store=store)

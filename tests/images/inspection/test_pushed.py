@@ -1,4 +1,4 @@
-"""What a preview asks a registry: little, not for long, and no error where there is no answer."""
+"""What a preview requests from a registry: little, within seconds, and without an error if there is no answer."""
 
 from __future__ import annotations
 

@@ -210,7 +210,7 @@ def sent_for_a_token(realm: str) -> Fault:
         ("/manifests/1.0", sent_for_a_token("https://[::1"), "not https", "do not log in"),
     ],
 )
-def test_each_answer_that_is_no_image_has_one_clear_error_and_leaves_nothing(
+def test_each_answer_that_is_not_an_image_gets_one_clear_error_and_leaves_nothing(
     registry: Registry, read: Read, tiny: Image, store: Store, end: str, fault: Fault, reason: str, fix: str
 ) -> None:
     reference = registry.push(tiny)
@@ -238,7 +238,7 @@ def test_the_registry_says_how_long_to_wait(registry: Registry, read: Read, tiny
     assert 1.0 <= time.monotonic() - began < 3.0
 
 
-def test_a_wait_that_is_too_long_is_told_and_not_sat_through(registry: Registry, read: Read, tiny: Image) -> None:
+def test_a_long_retry_after_is_reported_at_once(registry: Registry, read: Read, tiny: Image) -> None:
     reference = registry.push(tiny)
     registry.fail("/manifests/*", Fault(429, {"Retry-After": "7200"}))
     began = time.monotonic()
@@ -268,7 +268,7 @@ def test_a_broken_connection_goes_on_where_it_broke(registry: Registry, read: Re
     assert len(ranges) == 3
 
 
-def test_a_registry_without_ranges_is_read_anew(registry: Registry, read: Read) -> None:
+def test_a_download_restarts_where_a_registry_has_no_ranges(registry: Registry, read: Read) -> None:
     big = image({"opt/noise": os.urandom(600_000)})
     reference = registry.push(big)
     blob = digest(big.layers[0])
@@ -363,7 +363,7 @@ def test_many_small_documents_share_one_budget(registry: Registry, read: Read, t
         (json.dumps({"manifests": []}).encode(), "has no image for linux/amd64"),
     ],
 )
-def test_what_is_no_manifest_is_told_as_such(registry: Registry, read: Read, content: bytes, reason: str) -> None:
+def test_content_that_is_not_a_manifest_is_refused(registry: Registry, read: Read, content: bytes, reason: str) -> None:
     with pytest.raises(InspectError, match=reason):
         read(registry.put("1.0", content, "application/json"))
 
@@ -394,7 +394,7 @@ def test_a_config_without_architecture_is_refused(registry: Registry, read: Read
         read(registry.push(image({"a": b"1"}, architecture=None)))
 
 
-def test_an_image_for_another_processor_is_told_with_what_to_write(registry: Registry, read: Read) -> None:
+def test_an_image_for_another_processor_is_refused_with_the_option_to_add(registry: Registry, read: Read) -> None:
     reference = registry.push(image({"a": b"1"}, architecture="arm64"))
     with pytest.raises(InspectError, match="for linux/arm64, not for linux/amd64") as error:
         read(reference)
@@ -421,13 +421,13 @@ def test_an_index_without_the_platform_names_those_it_has(registry: Registry, re
         ("", "write [HOST/]NAME"),
     ],
 )
-def test_a_reference_with_a_mistake_is_told_what_to_write(text: str, fix: str) -> None:
+def test_a_wrong_reference_is_refused_with_what_to_write(text: str, fix: str) -> None:
     with pytest.raises(InspectError) as error:
         read_reference(text)
     assert fix in error.value.problem.fix
 
 
-def test_a_host_that_cannot_be_is_told(read: Read) -> None:
+def test_an_invalid_host_is_reported(read: Read) -> None:
     with pytest.raises(InspectError, match=r"invalid host|cannot be reached"):
         read("registry.example.edu:99999/tiny:1.0")
 
@@ -472,7 +472,7 @@ def test_credentials_are_those_of_the_registry_and_of_no_other(tmp_path: Path) -
     assert "a:b" not in repr(login)
 
 
-def test_a_helper_is_asked_for_the_registry(tmp_path: Path) -> None:
+def test_a_credential_helper_gets_the_name_of_the_registry(tmp_path: Path) -> None:
     environment = write_config(tmp_path / "docker", credHelpers={"registry.example.edu": "tests"})
     write_helper(tmp_path / "docker", 'read host; printf \'{"Username": "<token>", "Secret": "for-%s"}\' "$host"')
     login = find_login("registry.example.edu", environment)
@@ -525,7 +525,7 @@ def test_a_helper_has_the_name_of_a_program(tmp_path: Path, name: str) -> None:
         find_login("quay.io", write_config(tmp_path / "docker", credsStore=name))
 
 
-def test_a_missing_helper_and_a_spoilt_config_are_told(tmp_path: Path) -> None:
+def test_a_missing_helper_and_a_broken_config_are_reported(tmp_path: Path) -> None:
     with pytest.raises(InspectError, match="cannot be started"):
         find_login("quay.io", write_config(tmp_path / "docker", credsStore="nowhere"))
     environment = write_config(tmp_path / "docker")

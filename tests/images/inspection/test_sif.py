@@ -153,14 +153,14 @@ def test_a_sif_file_is_read_like_an_image(tmp_path: Path, kind: int) -> None:
         (lambda data: data.replace(struct.pack("<I", 0x73717368), b"none"), "not squashfs"),
     ],
 )
-def test_a_spoilt_sif_file_has_one_clear_error(tmp_path: Path, spoil: Callable[[bytes], bytes], reason: str) -> None:
+def test_a_corrupt_sif_file_gets_one_clear_error(tmp_path: Path, spoil: Callable[[bytes], bytes], reason: str) -> None:
     path = sif(tmp_path / "image.sif", squashfs(FILES))
     path.write_bytes(spoil(path.read_bytes()))
     with pytest.raises(InspectError, match=reason):
         inspect_sif(path, deep=True)
 
 
-def test_what_is_not_read_is_told(tmp_path: Path) -> None:
+def test_an_unsupported_sif_file_is_refused_with_the_reason(tmp_path: Path) -> None:
     with pytest.raises(InspectError, match="is encrypted"):
         inspect_sif(sif(tmp_path / "a.sif", b"x" * 100, file_system=5))
     with pytest.raises(InspectError, match="packed with lzo"):

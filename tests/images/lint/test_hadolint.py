@@ -71,7 +71,7 @@ def test_hadolint_adds_what_has_nothing_to_do_with_gpus(text: str, found: set[tu
         (f"{BASE}RUN curl https://x/i.sh | sh\n{END}", {("D-PIPE", 2)}),  # DL4006
     ],
 )
-def test_a_mistake_is_told_once(text: str, found: set[tuple[str, int]]) -> None:
+def test_a_mistake_is_reported_once(text: str, found: set[tuple[str, int]]) -> None:
     assert said(text) == found
 
 
@@ -112,7 +112,7 @@ def test_a_rule_of_hadolint_is_waived_as_ours_are() -> None:
     assert [(each.rule, why.reason) for each, why in report.waived] == [("DL3025", "the shell is needed")]
 
 
-def test_a_waiver_of_a_rule_that_nobody_asked_is_not_called_useless() -> None:
+def test_a_waiver_of_hadolint_is_not_called_unused_if_hadolint_did_not_run() -> None:
     text = f'{BASE}# gpu-commons lint ignore=DL3025 reason="the shell is needed"\n{END}'
     assert [waiver.rule for waiver in linted(text).unused] == ["DL3025"]
     assert not lint(text.encode(), "Dockerfile", Setting()).unused
@@ -141,7 +141,9 @@ def test_its_levels_become_our_severities_and_taste_is_left_out() -> None:
         ),
     ],
 )  # fmt: skip
-def test_hadolint_that_fails_is_told_and_not_taken_for_a_clean_file(output: bytes, errors: bytes, says: str) -> None:
+def test_a_failure_of_hadolint_is_reported_and_not_taken_for_a_clean_file(
+    output: bytes, errors: bytes, says: str
+) -> None:
     asked = padded(BASE, read_recipe(BASE.encode(), "Dockerfile"))
     result = heard(output, errors, 1, asked)
     assert says in result.problem

@@ -1,6 +1,6 @@
-"""The recipes of the reference systems, written anew: exactly the mistakes of the list, each at its line.
+"""The recipes of the reference systems, rewritten: exactly the mistakes of the list, each at its line.
 
-What is wrong with them as with any image is told apart from those, so that the list stays comparable.
+Mistakes of any image are listed apart from those, so that the list stays comparable.
 """
 
 from __future__ import annotations
@@ -91,7 +91,7 @@ GENERAL: dict[str, set[tuple[str, int]]] = {
 
 
 @pytest.mark.parametrize("name", TABLE)
-def test_what_any_image_may_have_is_told_apart_from_the_table(name: str) -> None:
+def test_mistakes_of_any_image_are_listed_apart_from_the_table(name: str) -> None:
     found = linted(INPUTS / name, TABLE[name][0]).general
     assert {(finding.rule, finding.line) for finding in found} == GENERAL.get(name, set())
 

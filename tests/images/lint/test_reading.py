@@ -121,7 +121,7 @@ def test_a_bad_definition_file_gets_one_clear_error(text: str, says: str) -> Non
         ("notes.md", "# Notes\n\nInstall it.\n", Kind.SCRIPT),
     ],
 )
-def test_the_kind_of_a_file_is_told_by_its_name_else_by_its_content(path: str, text: str, kind: Kind) -> None:
+def test_the_kind_of_a_file_follows_from_its_name_else_from_its_content(path: str, text: str, kind: Kind) -> None:
     assert kind_of(path, text) is kind
 
 
@@ -173,7 +173,7 @@ class TestWaivers:
         assert {(finding.rule, finding.line) for finding in report.findings} == {("D-FRAMEWORK", 5), ("D-CACHE", 5)}
         assert len(report.waived) == 2
 
-    def test_one_that_covers_nothing_is_told(self) -> None:
+    def test_an_unused_waiver_is_reported(self) -> None:
         assert [waiver.line for waiver in linted(f"{self.WAIVER}{BASE}USER 1\n").unused] == [1]
 
     @pytest.mark.parametrize(

@@ -49,7 +49,7 @@ def test_the_failing_example_of_a_rule_has_its_mistake(rule: Rule) -> None:
 
 
 @each_rule
-def test_a_rule_says_what_why_and_how_to_mend_it(rule: Rule) -> None:
+def test_a_rule_explains_what_why_and_how_to_fix_it(rule: Rule) -> None:
     assert re.fullmatch(r"D-[A-Z]+", rule.id)
     assert re.fullmatch(r"E\d+", rule.number) or rule in GENERAL_RULES
     assert rule.title
@@ -262,7 +262,7 @@ def test_every_module_of_the_folder_is_a_rule_of_the_index_under_its_own_name() 
         ("D-LISTS", f"FROM a@{DIGEST} AS b\nRUN apt-get update\nFROM a@{DIGEST}\nUSER 1\n", []),
     ],
 )  # fmt: skip
-def test_a_rule_tells_its_mistake_from_what_looks_like_it(rule: str, text: str, lines: list[int]) -> None:
+def test_a_rule_distinguishes_its_mistake_from_lookalikes(rule: str, text: str, lines: list[int]) -> None:
     kind = Kind.SCRIPT if text.startswith("export") else Kind.DOCKERFILE
     if kind is Kind.SCRIPT:
         lines = [1]
@@ -359,7 +359,7 @@ def test_an_address_in_a_message_has_no_password() -> None:
     assert "hunter2" not in message
 
 
-def test_a_definition_file_is_told_to_clear_its_lists_where_it_has_no_layers() -> None:
+def test_the_fix_for_lists_in_a_definition_file_clears_them_at_the_end_of_post() -> None:
     text = f"Bootstrap: docker\nFrom: debian:13@{DIGEST}\n%post\n    apt-get update\n    apt-get install -y git\n"
     (finding,) = lint(text.encode(), "x.def", Setting()).general
     assert (finding.rule, finding.line) == ("D-LISTS", 4)
