@@ -6,8 +6,9 @@ Not a library for flows in networks: the smallest of them costs each preview hal
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Final
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,67 +36,50 @@ def shortage(wants: Sequence[Want], room: Mapping[str, int]) -> Shortage | None:
     Wants are served one after the other; one that finds its pools taken moves others to pools that they accept as
     well. Where no such move is left, those that would have had to move are the set.
     """
-    held: dict[tuple[int, str], int] = {}  # want and pool → GPUs
-    free = dict(room)
+    # GPUs that each step may still move: from a pool to the end what is free, from a want to a pool what it may take,
+    # and from a pool to a want what the want can give up there.
+    spare: dict[int | str, dict[int | str, int]] = {pool: {_END: free} for pool, free in room.items()}
     for index, want in enumerate(wants):
+        spare[index] = dict.fromkeys(sorted(want.pools & room.keys()), want.gpus)
         missing = want.gpus
         while missing:
-            came_from, end = _reach(index, wants, held, free)
-            if end is None:
-                stuck = [wants[each] for each in sorted({each for each in came_from if isinstance(each, int)})]
-                pools = tuple(pool for pool in room if any(pool in each.pools for each in stuck))
-                return Shortage(
-                    tuple(each.name for each in stuck),
-                    sum(each.gpus for each in stuck),
-                    pools,
-                    sum(room[pool] for pool in pools),
-                )
-            missing -= _move(end, came_from, held, free, missing)
+            came_from = _reach(spare, index)
+            if _END not in came_from:
+                return _shortage([each for number, each in enumerate(wants) if number in came_from], room)
+            steps = list(_steps(came_from))
+            amount = min(missing, *(spare[one][other] for one, other in steps))
+            for one, other in steps:
+                spare[one][other] -= amount
+                back = spare.setdefault(other, {})
+                back[one] = back.get(one, 0) + amount
+            missing -= amount
     return None
 
 
-def _reach(
-    start: int, wants: Sequence[Want], held: Mapping[tuple[int, str], int], free: Mapping[str, int]
-) -> tuple[dict[int | str, int | str | None], str | None]:
-    """Wants and pools that can be reached by moving, each with what it was reached from, and a pool with room."""
-    came_from: dict[int | str, int | str | None] = {start: None}
-    waiting = deque([start])
+_END: Final = -1  # where GPUs go that nobody has
+
+
+def _shortage(stuck: Sequence[Want], room: Mapping[str, int]) -> Shortage:
+    pools = tuple(pool for pool in room if any(pool in each.pools for each in stuck))
+    names = tuple(each.name for each in stuck)
+    return Shortage(names, sum(each.gpus for each in stuck), pools, sum(room[pool] for pool in pools))
+
+
+def _reach(spare: Mapping[int | str, Mapping[int | str, int]], start: int) -> dict[int | str, int | str]:
+    """Everything that can be reached, each with what it was reached from; the start from itself."""
+    came_from: dict[int | str, int | str] = {start: start}
+    waiting: deque[int | str] = deque(came_from)
     while waiting:
-        want = waiting.popleft()
-        for pool in sorted(wants[want].pools & free.keys()):
-            if pool in came_from:
-                continue
-            came_from[pool] = want
-            if free[pool]:
-                return came_from, pool
-            for other, where in held:
-                if where == pool and held[other, where] and other not in came_from:
-                    came_from[other] = pool
-                    waiting.append(other)
-    return came_from, None
+        here = waiting.popleft()
+        found = [there for there, amount in spare.get(here, {}).items() if amount and there not in came_from]
+        came_from |= dict.fromkeys(found, here)
+        waiting += found
+    return came_from
 
 
-def _move(
-    end: str,
-    came_from: Mapping[int | str, int | str | None],
-    held: dict[tuple[int, str], int],
-    free: dict[str, int],
-    most: int,
-) -> int:
-    """Hands the free GPUs of `end` back along the path, as many as every step of it can; their number."""
-    steps: list[tuple[int, str, str | None]] = []  # a want takes from a pool, and gives up what it held in another
-    pool: str | None = end
-    while pool is not None:
-        want = came_from[pool]
-        assert isinstance(want, int)  # noqa: S101 - pools are reached from wants
-        before = came_from[want]
-        assert not isinstance(before, int)  # noqa: S101 - and wants from pools
-        steps.append((want, pool, before))
-        pool = before
-    amount = min([most, free[end], *(held[want, given] for want, _, given in steps if given is not None)])
-    free[end] -= amount
-    for want, taken, given in steps:
-        held[want, taken] = held.get((want, taken), 0) + amount
-        if given is not None:
-            held[want, given] -= amount
-    return amount
+def _steps(came_from: Mapping[int | str, int | str]) -> Iterator[tuple[int | str, int | str]]:
+    """The way to the end, backwards."""
+    here: int | str = _END
+    while (before := came_from[here]) != here:
+        yield before, here
+        here = before
