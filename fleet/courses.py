@@ -31,7 +31,7 @@ class Usage:
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """What a course may start with GPUs: an image, and the pools that its profile lands on."""
+    """An image that a course may start with GPUs, and the pools where that may land."""
 
     image: str
     pools: tuple[str, ...]
@@ -39,7 +39,7 @@ class Choice:
 
 @dataclass(frozen=True, slots=True)
 class Course:
-    """A course of a term. `gpus_per_session` is 0 where none of its profiles has GPUs."""
+    """A course of a term. `gpus_per_session` is 0 where no profile of it has GPUs."""
 
     name: str
     title: str
@@ -51,4 +51,4 @@ class Course:
     first_day: dt.date
     last_day: dt.date
     choices: tuple[Choice, ...]
-    is_assumed: bool = False  # some of it is a guess of the stack file
+    is_assumed: bool = False  # the stack file says that some of it is a guess

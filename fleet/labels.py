@@ -1,4 +1,4 @@
-"""Words of labels, annotations, taints and resources: those of the field, and the few of our own.
+"""Names of labels, annotations, taints and resources: those of the field, and a few of our own.
 
 One owner per label: `nvidia.com/*` is set before us (GPU feature discovery, the site), `gpu-commons.org/*` by us.
 """

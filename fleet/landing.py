@@ -1,10 +1,10 @@
-"""Which nodes a pod may land on, and why not the others: selectors, affinity, taints, resources. Pure.
+"""Which nodes a pod may land on, and why not on the others: selectors, affinity, taints, resources. Pure.
 
-Follows kube-scheduler's filters NodeName, NodeUnschedulable, NodeAffinity, TaintToleration and NodeResourcesFit on an
-empty node: what is asked is whether a node *could* host a pod, not whether it has room now. Pod specs are Kubernetes
-JSON (camelCase); a value that is not known yet is UNKNOWN, and the answer then says what could not be decided. So it
-does where other pods decide (affinity to pods, spreading) or another controller (gates, claims of devices). Ports of
-the host and where volumes lie are not looked at. tests/lab/test_scheduler.py compares with a real scheduler.
+This follows kube-scheduler's filters NodeName, NodeUnschedulable, NodeAffinity, TaintToleration and NodeResourcesFit on
+an empty node: the question is whether a node *could* host the pod, not whether it has room now. Pod specs are
+Kubernetes JSON (camelCase). Where a value is UNKNOWN, or other pods (pod affinity, spreading) or another controller
+(gates, resource claims) decide, the answer says so. Host ports and the location of volumes are ignored.
+tests/lab/test_scheduler.py compares the answers with a real scheduler.
 """
 
 from __future__ import annotations
@@ -25,20 +25,20 @@ from fleet.unknown import UNKNOWN, Unknown, has_unknown, list_at, mapping_at, un
 
 @dataclass(frozen=True, slots=True)
 class Landing:
-    """Where a pod may land, and what would decide it and is not in the pod.
+    """Where a pod may land, and what decides about it and is not in the pod.
 
-    An unknown value may keep it off a node for good. What other pods decide may send it to any that is possible.
+    An unknown value may keep the pod off a node for good; other pods may send it to any node that is possible.
     """
 
     possible: tuple[Node, ...]
     refused: Mapping[str, str]  # pool → first reason, for pools none of whose nodes is possible
-    unknown: tuple[str, ...]  # values that are not known yet and decide, and what of its nodes nobody has described
+    unknown: tuple[str, ...]  # values that decide and are not known yet, and facts of nodes that nobody has described
     elsewhere: tuple[str, ...]  # what other pods or another controller decide
     certain: tuple[Node, ...] = ()  # possible ones that nothing unknown can keep it off
 
     @property
     def undecided(self) -> tuple[str, ...]:
-        """Both, in one order."""
+        """Both, sorted."""
         return tuple(sorted({*self.unknown, *self.elsewhere}))
 
 
@@ -49,11 +49,10 @@ def landing(
     runtime_classes: Mapping[str, Mapping[str, Any]] | None = None,
     is_daemon: bool = False,
 ) -> Landing:
-    """Every node that could host `pod`, and for each pool without one the nearest reason.
+    """Every node that could host `pod`, and for each pool without one the first reason.
 
-    `runtime_classes` are objects of Kubernetes by name; one that is not among them and not NVIDIA's may tolerate any
-    taint, and nothing else is expected of it.
-    `is_daemon`: the pod is the template of a DaemonSet.
+    `runtime_classes` are RuntimeClass objects by name; a class that is neither among them nor NVIDIA's is assumed to
+    tolerate any taint. `is_daemon`: the pod is the template of a DaemonSet.
     """
     name = pod.get("runtimeClassName")
     runtime_class = (runtime_classes or {}).get(name, {}) if isinstance(name, str) else {}
@@ -83,7 +82,7 @@ def landing(
 
 
 def shape(pod: Mapping[str, Any]) -> str:
-    """Equal for pods that land alike on the same nodes. Of equal ones that are written otherwise it may differ."""
+    """A key: pods with the same one land on the same nodes. Pods that land alike may still differ in it."""
     parts = [pod.get(key) for key in (*_DECIDING, *_ELSEWHERE, "hostNetwork")]
     for kind in ("initContainers", "containers"):
         parts += [
@@ -106,11 +105,6 @@ _DECIDING: Final = (
 _ELSEWHERE: Final = (_SPREAD := "topologySpreadConstraints", _GATES := "schedulingGates", _CLAIMS := "resourceClaims")
 
 
-def obstacles(pod: Mapping[str, Any], node: Node, runtime_class: Mapping[str, Any] | None = None) -> list[str]:
-    """Reasons why `node` can never host `pod`, each a clause; none when it can. Unknown values are no reason."""
-    return _obstacles(_wanted(pod, runtime_class), node)
-
-
 @dataclass(frozen=True, slots=True)
 class _Wanted:
     """What a pod and its runtime class ask of any node."""
@@ -119,10 +113,10 @@ class _Wanted:
     scheduling: Mapping[str, Any]
     tolerations: Sequence[Any] | None  # None: unknown, so it may tolerate all
     amounts: Amounts
-    foreign_class: str  # a runtime class that nobody has described, empty: there is none
+    foreign_class: str  # a runtime class that nobody has described; empty: there is none
 
 
-def _wanted(pod: Mapping[str, Any], runtime_class: Mapping[str, Any] | None, foreign_class: str = "") -> _Wanted:
+def _wanted(pod: Mapping[str, Any], runtime_class: Mapping[str, Any] | None, foreign_class: str) -> _Wanted:
     scheduling = mapping_at(runtime_class, "scheduling")
     tolerations = [*list_at(pod, "tolerations"), *list_at(scheduling, "tolerations")]
     is_unknown = bool(foreign_class) or UNKNOWN in (pod.get("tolerations"), scheduling.get("tolerations"))
@@ -131,6 +125,7 @@ def _wanted(pod: Mapping[str, Any], runtime_class: Mapping[str, Any] | None, for
 
 
 def _obstacles(wanted: _Wanted, node: Node) -> list[str]:
+    """Why the node can never host the pod; unknown values are no reason."""
     pod, tolerations = wanted.pod, wanted.tolerations
     return [
         *_name(pod, node),
@@ -150,15 +145,15 @@ def _name(pod: Mapping[str, Any], node: Node) -> Iterator[str]:
 
 def _resources(wanted: Amounts, node: Node) -> Iterator[str]:
     if node.allocatable.get("pods", Decimal(1)) < 1:
-        yield "a node of the pool has room for no pod"
+        yield "a node of the pool has no room for pods"
     for name, asked in wanted.items():
         has = node.amount(name)
         if not isinstance(asked, Unknown) and not isinstance(has, Unknown) and asked > has:
-            yield f"it asks for {written(asked, name)} {name}, a node of the pool has {written(has, name)}"
+            yield f"it requests {written(asked, name)} {name}, a node of the pool has {written(has, name)}"
 
 
 def _doubts(wanted: _Wanted, node: Node) -> Iterator[str]:
-    """What may keep a pod off this node, which is possible: values that are not known yet, labels nobody described."""
+    """What may keep the pod off this possible node: values that are not known yet, labels that nobody described."""
     for selector in (wanted.pod, wanted.scheduling):
         for key, value in mapping_at(selector, "nodeSelector").items():
             if value is UNKNOWN:
@@ -182,7 +177,7 @@ def _known_tolerations(wanted: _Wanted) -> list[Any]:
 
 
 def _others(pod: Mapping[str, Any]) -> Iterator[str]:
-    """What decides about nodes and is not in the pod: other pods, and controllers that open a gate or give a device."""
+    """What else decides about nodes: other pods, and controllers that open a gate or allocate a device."""
     for kind in ("podAffinity", "podAntiAffinity"):
         if list_at(mapping_at(mapping_at(pod, "affinity"), kind), REQUIRED):
             yield f"affinity.{kind}"
@@ -193,7 +188,7 @@ def _others(pod: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _undecided(pod: Mapping[str, Any], runtime_class: Mapping[str, Any], class_path: str) -> Iterator[str]:
-    """Paths of values that decide about every node alike and are not known yet."""
+    """Paths of values that are not known yet and decide about every node alike."""
     for key in ("nodeName", "runtimeClassName", "nodeSelector", "affinity"):
         if pod.get(key) is UNKNOWN:
             yield key
@@ -210,7 +205,7 @@ def _undecided(pod: Mapping[str, Any], runtime_class: Mapping[str, Any], class_p
 
 
 def _undecided_affinity(affinity: Mapping[str, Any]) -> Iterator[str]:
-    """What is only preferred decides nothing; single terms decide about single nodes."""
+    """Preferences decide nothing; a single term decides about single nodes, and not here."""
     for kind in ("nodeAffinity", "podAffinity", "podAntiAffinity"):
         required = mapping_at(affinity, kind).get(REQUIRED)
         if affinity.get(kind) is UNKNOWN:

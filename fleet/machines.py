@@ -17,7 +17,7 @@ START_S: Final = 15.0  # from the unpacked image to a server that answers
 
 @dataclass(frozen=True, slots=True)
 class Rates:
-    """What a node does in a second; the default of a rate is the module's."""
+    """What a node does in a second, and how long a server takes to start."""
 
     pull_mb_per_s: float = PULL_MB_PER_S
     disk_mb_per_s: float = DISK_MB_PER_S
@@ -26,7 +26,7 @@ class Rates:
 
 @dataclass(frozen=True, slots=True)
 class Machine:
-    """What a node of a pool can hold and how fast it is. Assumed: the stack file says that nobody has measured it."""
+    """What a node of a pool can hold and how fast it is. `is_disk_assumed`: nobody has measured it."""
 
     disk_gib: float
     is_disk_assumed: bool = False

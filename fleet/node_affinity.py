@@ -44,7 +44,7 @@ def _term_matches(term: Any, node: Node) -> bool:
 
 
 def _matches(expression: Any, node: Node) -> Iterator[bool]:
-    """Whether it matches what the node has; one answer for each end of a range, and for each value asked for in it."""
+    """Whether it matches; where only a range is known, one answer for each end of it and each wanted value within."""
     about = node.about.get(str(expression.get("key", ""))) if isinstance(expression, Mapping) else None
     if about is None:
         yield _expression_matches(expression, node.label)
@@ -92,7 +92,7 @@ def _compares(value: str | None, values: Sequence[Any], *, greater: bool) -> boo
     return numbers[0] > numbers[1] if greater else numbers[0] < numbers[1]
 
 
-_INTEGER: Final = re.compile(r"[0-9]+")  # of what a label can be, this is what Go reads; int() also takes 8_192
+_INTEGER: Final = re.compile(r"[0-9]+")  # what Go reads as a number; int() also takes 8_192
 
 
 def _describe(term: Any) -> str:
@@ -105,7 +105,7 @@ def _describe(term: Any) -> str:
 
 
 def affinity_doubts(pod: Mapping[str, Any], node: Node) -> Iterator[str]:
-    """Terms are alternatives: where one surely matches, none of the others decides."""
+    """Terms are alternatives: once one surely matches, no other decides."""
     terms = list_at(mapping_at(mapping_at(mapping_at(pod, "affinity"), "nodeAffinity"), REQUIRED), "nodeSelectorTerms")
     path = f"affinity.nodeAffinity.{REQUIRED}.nodeSelectorTerms"
     found = [
@@ -131,11 +131,11 @@ def _term_doubts(term: Any, path: str, node: Node) -> Iterator[str]:
 
 
 def _is_met_without(key: str, operator: Any) -> bool:
-    """A label that nobody sets and nobody described is not there, and the expression asks for no more."""
+    """The expression wants the label absent, and so it is, unless some component sets it."""
     return operator in {"DoesNotExist", "NotIn"} and not key.startswith(SET_SOMETIMES)
 
 
-# Labels of NVIDIA's operator and device plugin that some nodes have and others have not.
+# Labels of NVIDIA's operator and device plugin that only some nodes have.
 SET_SOMETIMES: Final = tuple(
     f"nvidia.com/{word}"
     for word in ("gpu.deploy.", "gpu.machine", "gpu.present", "mig.", "mps.", "vgpu.", "gpu-driver")

@@ -6,11 +6,11 @@ from collections.abc import Iterable
 _NAME = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
 _RANGE = re.compile(r"(?P<prefix>.*?)(?P<first>[0-9]+)-(?P=prefix)(?P<last>[0-9]+)")
 _LONGEST = 253  # characters of a Kubernetes node name
-_MOST = 5000  # nodes in one range: what Kubernetes supports in one cluster; more is a slip of the keyboard
+_MOST = 5000  # nodes in one range: what Kubernetes supports in one cluster; more is a typing error
 
 
 class NodeNameError(ValueError):
-    """An entry that is neither a node name nor a range. `reason` and `fix` make a sentence behind the entry."""
+    """An entry that is neither a node name nor a range. `reason` and `fix` make a sentence after it."""
 
     def __init__(self, entry: str, reason: str, fix: str) -> None:
         super().__init__(f'"{entry}" {reason}: {fix}')
@@ -33,7 +33,7 @@ def expand(entry: str) -> tuple[str, ...]:
 
 
 def expand_all(entries: Iterable[str]) -> tuple[str, ...]:
-    """Names of all entries in their order; what is listed twice comes twice. Raises NodeNameError."""
+    """Names of all entries in their order; an entry that is listed twice counts twice. Raises NodeNameError."""
     found: list[str] = []
     for entry in entries:
         found += expand(entry)

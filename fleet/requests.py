@@ -13,7 +13,7 @@ from fleet.unknown import UNKNOWN, list_at, mapping_at
 def requests(pod: Mapping[str, Any], runtime_class: Mapping[str, Any] | None = None) -> Amounts:
     """What the scheduler sets aside: containers together, or the biggest init container; sidecars run beside both.
 
-    What the pod itself asks for takes the place of that sum, and the overhead of its runtime class is added.
+    Requests of the pod as a whole replace that sum; the overhead of its runtime class is added.
     """
     running: Amounts = {}
     peak: Amounts = {}
@@ -35,13 +35,13 @@ def requests(pod: Mapping[str, Any], runtime_class: Mapping[str, Any] | None = N
 
 def _container_requests(container: Any) -> Amounts:
     resources = mapping_at(container, "resources") if isinstance(container, Mapping) else {}
-    # What has a limit and no request asks for its limit.
+    # A limit without a request is the request.
     asked = {**_implied(resources), **mapping_at(resources, "requests")}
     return {name: quantity(value) for name, value in asked.items()}
 
 
 def _implied(resources: Mapping[str, Any]) -> dict[str, Any]:
-    """Limits, as requests of what no request names. Of devices alone a limit says the request before it is known."""
+    """Requests that follow from limits. While the requests are unknown, only limits of devices tell them."""
     limits = mapping_at(resources, "limits")
     if resources.get("requests") is not UNKNOWN:
         return dict(limits)
@@ -49,7 +49,7 @@ def _implied(resources: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _pod_level(pod: Mapping[str, Any], together: Amounts) -> Amounts:
-    """What the pod asks for itself. Its limit is its request only of what none of its containers asks for."""
+    """Requests of the pod as a whole. Its limit is its request only where no container requests the resource."""
     resources = mapping_at(pod, "resources")
     limits = {name: value for name, value in _implied(resources).items() if name not in together}
     asked = {**limits, **mapping_at(resources, "requests")}

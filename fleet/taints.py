@@ -35,9 +35,9 @@ def _tolerates(toleration: Any, taint: Mapping[str, str]) -> bool:
 
 
 def as_daemon(pod: Mapping[str, Any], runtime_class: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
-    """A DaemonSet's pods stay through what drives others away from a node.
+    """The controller adds tolerations to a DaemonSet's pods, so that they stay where others are evicted.
 
-    Which nodes get one is decided from the template, before the runtime class adds its tolerations to a pod.
+    It chooses the nodes from the template, before the runtime class adds its own tolerations to a pod.
     """
     scheduling = {**mapping_at(runtime_class, "scheduling"), "tolerations": ()}
     effects = {**_DAEMON_TAINTS, **({"network-unavailable": "NoSchedule"} if pod.get("hostNetwork") else {})}

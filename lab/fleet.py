@@ -23,7 +23,7 @@ FINISHED = ("Succeeded", "Failed")
 
 @dataclass(frozen=True, slots=True)
 class FleetNode:
-    """One node as the cluster sees it now; `gpus` are those that pods can ask for."""
+    """One node as the cluster sees it now; `gpus` are those that pods can request."""
 
     name: str
     is_simulated: bool
@@ -67,7 +67,7 @@ def join(instance: Instance, fleet: Fleet, real_node: str | None, *, within_s: f
 
 
 def simulated_node(name: str, gpus: NodeGpus | None) -> dict[str, Any]:
-    """A node for kwok: what a kubelet and GPU feature discovery would say of themselves."""
+    """A node for kwok: what a kubelet and GPU feature discovery would report."""
     return _node(name, {**reported_labels(name, gpus), SIMULATED_NODE[0]: SIMULATED_NODE[1]})
 
 
@@ -93,7 +93,7 @@ def _lab_nodes(cluster: Cluster) -> set[str]:
 
 
 def _label_real_node(cluster: Cluster, name: str, gpus: NodeGpus | None, *, within_s: float) -> None:
-    # A node that kwok played until now is one of those that have yet to register themselves.
+    # A node that kwok simulated until now has yet to register itself.
     def missing() -> set[str]:
         node = cluster.get(f"/api/v1/nodes/{name}")
         version = node["status"].get("nodeInfo", {}).get("kubeletVersion", "") if node else ""

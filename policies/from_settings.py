@@ -1,4 +1,4 @@
-"""What the rules know of the place, from the settings of a stack and the specs of its images."""
+"""What the rules know of the site, from the settings of a stack and the specs of its images."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ from settings.reading import Stack
 
 
 def site_of(stack: Stack, images: Path = IMAGES, today: dt.date | None = None) -> Site:
-    """What the rules know of the place, from the stack's own settings and the folder with its images' specs.
+    """What the rules know of the site, from the stack's own settings and the folder with its image specs.
 
-    Courses whose last day is over count for nothing: a term of last year promises nobody a GPU.
+    Courses that are over do not count: last year's term promises nobody a GPU.
     """
     today = today or _today()
     stack = stack.model_copy(update={"courses": tuple(each for each in stack.courses if each.last_day >= today)})
@@ -59,7 +59,7 @@ def site_of(stack: Stack, images: Path = IMAGES, today: dt.date | None = None) -
 
 
 def site_of_configuration(given: Configuration) -> Site:
-    """The same from the configuration of the pack. Images of such stacks are not ours: no spec says what is in them."""
+    """The same from the configuration of the pack. Images of such stacks have no spec that tells what is in them."""
     pools, taint = (given.fleet.pools, given.fleet.gpu_taint) if given.fleet else ((), None)
     nodes = nodes_of(pools, labels.Taint(labels.GPU_RESOURCE, taint.value, taint.effect) if taint else None)
     return Site(
@@ -87,18 +87,18 @@ def site_of_configuration(given: Configuration) -> Site:
 
 
 def _open(node: Node) -> Node:
-    """A node of a cluster with daemons that we do not know: what each of them surely sets, and what it may set."""
+    """A node of a cluster with unknown daemons: the labels that these surely set, and those that they may set."""
     return replace(_labelled_elsewhere(node), is_amount_open=True)
 
 
 def _labelled_elsewhere(node: Node) -> Node:
-    """A node of a fleet that somebody else manages: what it is labelled with by daemons is theirs to say."""
+    """A node of a fleet that somebody else manages, whose daemons may set further labels."""
     discovered = labels.ALWAYS_DISCOVERED if node.amount(labels.GPU_RESOURCE) else {}
     return replace(node, labels={**discovered, **node.labels}, open_labels=labels.DISCOVERED_PREFIXES)
 
 
 def _runtime_daemon(name: str) -> str:
-    """As NvidiaRuntime calls it."""
+    """As NvidiaRuntime names it."""
     return f"{RUNTIME_NAMESPACE}/{name}"
 
 
@@ -145,13 +145,13 @@ def _uses_of(folder: Path, image: str) -> tuple[Use, ...]:
 
 
 def _known(reference: str) -> ImageContents | None:
-    from images.size.pushed import known  # noqa: PLC0415 - reads registries as well, and not everybody asks
+    from images.size.pushed import known  # noqa: PLC0415 - reads registries too, and is seldom needed
 
     return known(reference)
 
 
 def _remembering(ask: Callable[[str], ImageContents | None]) -> Callable[[str], ImageContents | None]:
-    """What was read of a digest, layers and all, never changes. What was not read yet may be there the next time."""
+    """What was read of a digest never changes; what was not read yet may be there next time."""
     found: dict[str, ImageContents] = {}
 
     def answer(reference: str) -> ImageContents | None:

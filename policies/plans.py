@@ -1,4 +1,4 @@
-"""What the specs of a stack's images say before anything is built, for previews that build them."""
+"""What the specs of a stack's images tell before anything is built, for previews."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from settings.reading import Stack
 
 
 def planner(stack: Stack, folder: Path = IMAGES) -> Callable[[str], Planned | None]:
-    """Asks an image's spec once. A spec with mistakes says nothing here: the program stops and names them."""
+    """Reads each image's spec once; one with mistakes gives nothing, since the program stops and names them."""
     substitutes = tuple(
         Substitute(entry.reference, entry.replacement, entry.reason) for entry in stack.site.substitutes
     )

@@ -1,4 +1,4 @@
-"""The nodes that a stack describes itself, where the configuration of the pack has no fleet. Pure.
+"""Nodes that a stack itself declares, where the configuration of the pack has no fleet. Pure.
 
 What GPU feature discovery writes as labels is all that says which GPU and driver a node has. What no label says is not
 known: a rule that needs it then cannot prove.
@@ -33,14 +33,14 @@ class StackNode:
 
 
 class _Roomy(dict[str, Decimal]):
-    """Amounts of a node. What is not among them is not known, and keeps no pod away."""
+    """Amounts of a node. One that is missing is not known, and keeps no pod away."""
 
     def get(self, key: str, _: Any = None) -> Any:
         return super().get(key, Decimal("Infinity"))
 
 
 def stack_node(name: str, inputs: Mapping[str, Any]) -> StackNode:
-    """A Node resource. Nodes of one GPU and driver are one pool, called so."""
+    """A Node resource. Nodes with the same GPU and driver are one pool, named after both."""
     metadata, spec, status = (mapping_at(inputs, key) for key in ("metadata", "spec", "status"))
     known = {key: value for key, value in mapping_at(metadata, "labels").items() if isinstance(value, str)}
     product, driver = known.get(labels.GFD_PRODUCT, ""), _driver(known)

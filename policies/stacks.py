@@ -46,7 +46,7 @@ def configure(given: Mapping[str, Given]) -> None:
 def site_of_stack(stack: str) -> Site:
     """The site of the stack of that name. Raises SiteUnknownError.
 
-    A configuration counts for every stack: who gives one means it. A stack file of that name is then told of.
+    A configuration of the pack counts for every stack; a note says so where there is a stack file too.
     """
     folder = Path(os.environ.get(STACKS) or DEFAULT_STACKS)
     file = folder / f"Pulumi.{stack}.yaml"
@@ -69,7 +69,7 @@ def _read(file: Path, folder: Path) -> Site:
 
 
 def consistent(site: Site, called: str) -> Site:
-    """The site, whose levels and waivers name rules that there are. Raises SettingsError."""
+    """The site, once its levels and waivers are known to name existing rules. Raises SettingsError."""
     advice = {rule.id for rule in ALL_RULES if rule.check_together}
     if problems := list(site.strictness.problems({rule.id for rule in ALL_RULES} - advice, advice)):
         raise SettingsError(replace(problem, file=called) for problem in problems)

@@ -1,4 +1,4 @@
-"""Names that are made from others: each fits where it is used, and no two are the same. Pure.
+"""Names that are derived from others: each fits where it is used, and no two are equal. Pure.
 
 The program makes them (`__main__`, `wiring`, `kube`); only here do their parts meet before the API or the engine
 refuses them.
@@ -30,7 +30,7 @@ class _Made:
 
 
 def check(raw: Raw) -> Iterator[Fault]:
-    """Derived names that are too long or made twice, and namespaces that are made by something else."""
+    """Derived names that are too long or collide, and namespaces that something else creates."""
     first: dict[tuple[str, str], _Made] = {}
     told: set[tuple[Loc, Loc]] = set()
     for made in (*_pre_pullers(raw), *_pulled(raw), *_image_names(raw), *_repositories(raw), *_node_patches(raw)):
@@ -46,7 +46,7 @@ def check(raw: Raw) -> Iterator[Fault]:
 
 
 def _pre_pullers(raw: Raw) -> Iterator[_Made]:
-    """One DaemonSet for each hub and pool that its profiles land on; its name is a label of its pods."""
+    """One DaemonSet for each hub and each pool of its profiles; its name becomes a label of its pods."""
     core = mapping(raw, "site").get("core_pool")
     for loc, hub in items(raw, "hubs"):
         pools: list[str] = []
@@ -86,7 +86,7 @@ def _repositories(raw: Raw) -> Iterator[_Made]:
 
 
 def _image_names(raw: Raw) -> Iterator[_Made]:
-    """A target of an image is called after both."""
+    """The image of a target is named after the image and the target."""
     for loc, image in items(raw, "images"):
         name, target = image.get("name"), image.get("target")
         if isinstance(name, str) and isinstance(target, str):
@@ -94,7 +94,7 @@ def _image_names(raw: Raw) -> Iterator[_Made]:
 
 
 def _node_patches(raw: Raw) -> Iterator[_Made]:
-    """What a pool changes of a node is a resource called after both; its parent is no part of its address."""
+    """The patch of a node is a resource named after pool and node; its parent is not part of its address."""
     if mapping(raw, "fleet").get("managed_by") is not None:
         return
     for loc, pool in items(raw, "fleet", "pools"):
@@ -106,7 +106,7 @@ def _node_patches(raw: Raw) -> Iterator[_Made]:
 
 
 def _namespaces(raw: Raw) -> Iterator[Fault]:
-    """The runtime makes a namespace of its own, which nobody else may own."""
+    """The runtime creates a namespace of its own, which nobody else may own."""
     if not isinstance(raw.get("runtime"), dict):
         return
     for section, key in (("hubs", "name"), ("jobs", "namespace")):

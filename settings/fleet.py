@@ -27,7 +27,7 @@ def pools_gpus(pools: Iterable[Pool]) -> dict[str, PoolGpus]:
 
 
 def _assumed(pool: Pool, gpus: NodeGpus) -> Iterator[str]:
-    """Facts that nobody has looked at. What a node has of its own is as sure as the overrides are."""
+    """Facts that are assumptions. What a node has of its own is as sure as `node_overrides`."""
     own = {"driver": gpus.driver != pool.driver, "container_toolkit": gpus.container_toolkit != pool.container_toolkit}
     for fact in ("gpu", "driver", "container_toolkit"):
         if ("node_overrides" if own.get(fact) else fact) in pool.assumptions:
@@ -35,7 +35,7 @@ def _assumed(pool: Pool, gpus: NodeGpus) -> Iterator[str]:
 
 
 def usages(stack: Stack) -> Iterator[Usage]:
-    """What of a stack starts which image where, in the order of the stack file."""
+    """What in a stack starts which image on which pools, in the order of the stack file."""
     everywhere = tuple(pool.name for pool in stack.fleet.pools)
     core = (stack.site.core_pool,) if stack.site.core_pool else everywhere
     for hub in stack.hubs:
@@ -54,7 +54,7 @@ def usages(stack: Stack) -> Iterator[Usage]:
 
 
 def courses(stack: Stack) -> Iterator[Course]:
-    """Courses of the term with what each may start."""
+    """Courses, with the images that each may start with GPUs."""
     hubs = {hub.name: hub for hub in stack.hubs}
     for course in stack.courses:
         hub = hubs[course.hub]
@@ -77,7 +77,10 @@ def courses(stack: Stack) -> Iterator[Course]:
 def landing_pools(stack: Stack, workload: Profile | Job) -> tuple[str, ...]:
     """Pools that a profile or job may land on, in the order of the fleet."""
     if isinstance(workload, Profile):
-        named, asked = stack.profile_pools(workload), Room(workload.gpus)  # its cores and memory are limits
+        named, asked = (
+            stack.profile_pools(workload),
+            Room(workload.gpus),
+        )  # its cores and memory are limits
     else:
         named, asked = workload.named_pools, Room(workload.gpus, workload.cpu, workload.memory_gib)
     return tuple(
@@ -88,7 +91,7 @@ def landing_pools(stack: Stack, workload: Profile | Job) -> tuple[str, ...]:
 
 
 def machine_of(pool: Pool) -> Machine:
-    """A node of the pool, and which of its figures nobody has measured."""
+    """What a node of the pool can hold, and which of these figures are assumptions."""
     return Machine(
         disk_gib=float(pool.root_disk_gib),
         is_disk_assumed="root_disk_gib" in pool.assumptions,
@@ -114,5 +117,5 @@ def nodes_of(pools: Sequence[Pool], gpu_taint: Taint | None) -> tuple[Node, ...]
 
 
 def default_runtimes(pools: Sequence[Pool]) -> dict[str, str]:
-    """By pool, where the stack file says it."""
+    """The default runtime of the nodes, by pool, where the stack file states it."""
     return {pool.name: pool.default_runtime for pool in pools if pool.default_runtime}

@@ -56,7 +56,7 @@ def test_what_decides_is_imported_without_the_engine() -> None:
     # The configuration of the hub and its credentials are programs that run in the cluster.
     run_in_the_cluster = {"kube.jupyterhub_config", "kube.hub_credentials"}
     pure = [*modules("kube", "policies/rules"), "policies.model", "policies.workloads"]
-    pure += ["fleet.labels", "kube.naming", "fleet.landing", "images.references"]
+    pure += ["fleet.labels", "fleet.landing", "images.references"]
     assert not loaded_by([name for name in pure if name not in run_in_the_cluster]) & {*ENGINE, "httpx", "yaml"}
 
 

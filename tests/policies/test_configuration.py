@@ -143,7 +143,7 @@ def test_nodes_without_gpus_take_no_pod_that_asks_for_one_and_what_stays_there_t
     there = {"gpu-commons.org/pool": "cpu"}
     (message,) = pack.says(JOB, inputs=job(nodeSelector=there))
     assert message.startswith("P-HOST: Job train: no pool can host it (")
-    assert "cpu: it asks for 1 nvidia.com/gpu, a node of the pool has 0" in message
+    assert "cpu: it requests 1 nvidia.com/gpu, a node of the pool has 0" in message
     assert pack.says(JOB, inputs=job()) == []
     devices = {"volumes": [{"name": "dev", "hostPath": {"path": "/dev"}}]}
     assert [message for message in pack.says(JOB, inputs=job(gpus=0, **devices)) if message.startswith("P-GPU")]

@@ -72,7 +72,7 @@ def test_a_job_without_gpus_and_pool_may_land_everywhere_and_one_with_gpus_not_o
     assert possible_pools(plain, site) == ["cpu", "gtx1080ti", "rtx2080ti"]
     assert possible_pools(hungry, site) == ["gtx1080ti", "rtx2080ti"]
     (message,) = evaluate(JOB, "train", job(stack, gpus=1, pool="cpu"), site, frozenset({Level.REFUSE}))
-    assert message.startswith("P-HOST: Job train: no pool can host it (cpu: it asks for 1 nvidia.com/gpu, ")
+    assert message.startswith("P-HOST: Job train: no pool can host it (cpu: it requests 1 nvidia.com/gpu, ")
 
 
 def test_a_pod_that_tolerates_nothing_lands_on_nodes_without_gpus_alone(stack: Stack, site: Site) -> None:
