@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from functools import lru_cache
 
 from packaging.version import Version
 
@@ -386,13 +385,11 @@ def _architectures(build: str) -> tuple[str, ...]:
     return ("arm64",) if _ARM64.search(text) else ()
 
 
-@lru_cache(1024)
 def _glibc_of(named: ImageName) -> Version | None:
     rows = tables.by_key("glibc", "os").get(named.os, ()) if named.os else ()
     return _maybe_release(rows[0]["glibc"]) if rows else None  # musl has no such number
 
 
-@lru_cache(2048)
 def code_of(build: Build, near: str = "") -> Code | None:
     """Device code of a build as the tables have it; unverified where it is a neighbour's. None: not recorded."""
     if build.cubins is None and build.ptx is None and build.at_least is None:
@@ -405,7 +402,6 @@ def code_of(build: Build, near: str = "") -> Code | None:
     return Code(build.cubins, build.ptx, cubins, build.at_least, ptx, beside, build.ptx_cuda)
 
 
-@lru_cache(2048)
 def _cuda_fact(build: Build) -> Fact:
     text = f"{build.framework} {build.version} {build.variant} ({build.distribution}) is built for CUDA {build.cuda}"
     return build.origin.fact(text, "cuda", "variant", "is_pypi_default")

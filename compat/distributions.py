@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Mapping
 from enum import StrEnum
-from functools import lru_cache
 from types import MappingProxyType
 from typing import Final
 
@@ -113,7 +112,6 @@ def gpu_framework(
     return framework_of(name) if found is Device.GPU else ""
 
 
-@lru_cache(4096)
 def _read(name: str) -> tuple[str, str, str]:
     """Framework, plain name, and what the name adds to it: `cupy-cuda12x` is cupy, cupy, cuda12x."""
     match = _FORM.fullmatch(name)

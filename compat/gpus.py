@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Hashable
 from dataclasses import replace
-from functools import cache, lru_cache
+from functools import cache
 
 from compat import mig, tables
 from compat.model import Fact, Gpu, GpuDrivers, Present
@@ -16,7 +16,6 @@ from compat.versions import ComputeCapability
 _ON_ARM = re.compile(r"\bGH200|\bGB[123]00|\bGB10\b|\bT4G\b")
 
 
-@lru_cache(4096)
 def gpus_of(models: tuple[GpuModel, ...], name: str, kind: str = "", mig_profile: str = "") -> tuple[Gpu, ...]:
     """What the models of one name are to the rules, by that name; `kind` is the class where somebody states it."""
     found: dict[Hashable, Gpu] = {}

@@ -87,7 +87,6 @@ def newest_line(pool: PoolFacts, driver: DriverVersion | None) -> CudaVersion | 
     return next(reversed(_fitting(pool.gpu.capability, newest_reached(driver, pool.platform))), None)
 
 
-@lru_cache(2048)
 def _fitting(gpu: ComputeCapability, newest: CudaVersion) -> tuple[CudaVersion, ...]:
     return tuple(line for line in _lines() if line <= newest and makes_code(line, gpu))
 
@@ -154,7 +153,6 @@ def _versions(framework: str, system: str) -> tuple[Version, ...]:
     return tuple(sorted({parse_release(row.version) for row in _rows(framework, system)}))
 
 
-@lru_cache(64)
 def _rows(framework: str, system: str) -> tuple[Build, ...]:
     rows = tables.builds().get(framework, ())
     return tuple(
@@ -191,7 +189,6 @@ def _lines() -> tuple[CudaVersion, ...]:
     return tuple(sorted({each.version.line for each in tables.toolkits()}))
 
 
-@lru_cache(4096)
 def makes_code(line: CudaVersion, gpu: ComputeCapability) -> bool:
     """Does this toolkit make machine code that the GPU runs?"""
     known = tables.architectures()
@@ -246,7 +243,6 @@ def _known_tags() -> dict[str, tuple[tuple[str, ImageName], ...]]:
     return {repository: tuple(each) for repository, each in found.items()}
 
 
-@lru_cache(1024)
 def _near_tags(reference: str) -> tuple[tuple[str, tuple[CudaVersion, ...]], ...]:
     own = read_image(reference)
     known = [each for each in _known_tags().get(own.repository, ()) if each[1].tag != own.tag]
@@ -275,7 +271,6 @@ def _tags_by_line() -> dict[tuple[str, CudaVersion], list[tuple[str, frozenset[s
     return found
 
 
-@lru_cache(4096)
 def _flavour(tag: str) -> frozenset[str]:
     """Words of a tag beside its versions: runtime, devel, ubuntu."""
     return frozenset(re.findall(r"[a-z]+", tag))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from functools import lru_cache
 
 from compat.model import Fact
 from compat.tables import GpuModel, by_key
@@ -34,7 +33,6 @@ def without_slice(text: str) -> str:
     return _SLICE.sub(" ", text).strip(" -_.:")
 
 
-@lru_cache(1024)
 def profiles_of(model: GpuModel) -> tuple[str, ...]:
     """Profiles of a model, without what they say of engines; none where no source lists them."""
     (row,) = by_key("gpu_model", "model")[model.name]

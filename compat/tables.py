@@ -538,8 +538,12 @@ def nccls() -> tuple[Nccl, ...]:
 
 
 @cache
-def forward_compats() -> dict[tuple[CudaVersion, int], ForwardCompat]:
-    return {(found.line, found.branch): found for found in _all("forward_compat", parse_forward_compat)}
+def forward_compats() -> dict[CudaVersion, dict[int, ForwardCompat]]:
+    """CUDA line of the compat package → host branch → whether it works there."""
+    found: dict[CudaVersion, dict[int, ForwardCompat]] = {}
+    for row in _all("forward_compat", parse_forward_compat):
+        found.setdefault(row.line, {})[row.branch] = row
+    return found
 
 
 @cache

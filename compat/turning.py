@@ -17,7 +17,7 @@ def turning_drivers(image: ImageFacts, pool: PoolFacts) -> tuple[DriverVersion, 
     for each in {each for each in (image.cuda, image.built_with, image.compat_line) if each is not None}:
         for found in (native_floor(each, platform), native_floor(each.line, platform), major_floor(each, platform)):
             turns |= {found[0]} if found else set()
-        served = (branch for line, branch in tables.forward_compats() if line == each.line)
+        served = tables.forward_compats().get(each.line, {})
         turns |= {tables.first_release(branch) for branch in (*served, *image.compat_branches)}
     turns |= set(first_drivers(gpu, platform))
     last = last_driver(gpu, platform)

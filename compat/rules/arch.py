@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
-from functools import lru_cache
 
 from compat import tables
 from compat.model import Code, Fact, Finding, Gpu, ImageFacts, PoolFacts, Severity
@@ -20,7 +19,6 @@ _NVRTC_MAKES_CUBINS = CudaVersion(11, 1)
 _TEGRA = frozenset(ComputeCapability.parse(text) for text in ("3.2", "5.3", "6.2", "7.2", "8.7", "10.1", "11.0"))
 
 
-@lru_cache(8192)
 def runs(target: Target, gpu: ComputeCapability) -> bool:
     """Does the GPU run machine code for this target? Same major and an equal or higher minor; `a`: that one only.
 
@@ -41,13 +39,11 @@ def compiles(target: Target, gpu: ComputeCapability) -> bool:
     return target.capability <= gpu
 
 
-@lru_cache(8192)
 def best_cubin(code: Code, gpu: ComputeCapability) -> Target | None:
     """The newest machine code that the GPU runs; None where there is none."""
     return max((target for target in code.cubins or () if runs(target, gpu)), default=None)
 
 
-@lru_cache(8192)
 def judged(code: Code, gpu: ComputeCapability) -> Code:
     """Of the code of a build and of the wheel that it pins: the one with nothing for this GPU, else its own."""
     other = code.beside

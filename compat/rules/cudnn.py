@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
-
 from packaging.version import Version
 
 from compat import tables
@@ -22,7 +20,6 @@ def check(image: ImageFacts, pool: PoolFacts) -> tuple[Finding, ...]:
     return _check(image.cudnn, image.cuda.line, pool.gpu.capability, pool.gpu.name)
 
 
-@lru_cache(4096)
 def _rows(cudnn: Version, cuda: CudaVersion) -> tuple[Cudnn, ...]:
     """Rows of the newest release at or below this one that is built for the CUDA line's major.
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
-
 from compat import tables
 from compat.model import Fact, Finding, Gpu, ImageFacts, Platform, PoolFacts, Severity
 from compat.rules.arch import best_cubin
@@ -63,7 +61,6 @@ def last_driver(gpu: Gpu, platform: Platform) -> DriverVersion | None:
     return None if last is None else _end_of(last, platform)
 
 
-@lru_cache(256)
 def _end_of(branch: int, platform: Platform) -> DriverVersion:
     return DriverVersion.end_of(tables.counted_to(branch, platform)).given_as(str(branch))
 

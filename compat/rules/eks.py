@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from functools import lru_cache
 
 from compat import tables
 from compat.model import Fact, Finding, ImageFacts, PoolFacts, Setting, Severity
@@ -27,7 +26,6 @@ def image_row(pool: PoolFacts) -> Row | None:
     return next((row for row in rows if pool.driver in _drivers_in(row)), rows[0] if rows else None)
 
 
-@lru_cache(1024)
 def rows_of(release: str, *, arm: bool) -> tuple[Row, ...]:
     """Rows of a machine image by what people write for it: more than one where its drivers differ.
 

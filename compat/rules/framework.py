@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from functools import lru_cache
 from typing import NamedTuple
 
 from packaging.version import Version
@@ -187,7 +186,6 @@ def _c_library(image: ImageFacts, pool: PoolFacts) -> list[Finding]:
     return [refuse(ID, message, fact, Setting("image_glibc", row.minimum))]
 
 
-@lru_cache(1024)
 def _newest_glibc(framework: str, version: Version, processor: str, cuda_major: int) -> FrameworkLibrary | None:
     """The row with the newest C library: of the framework, or of what it installs for a CUDA (`jax[cuda12]`)."""
     rows = [
@@ -199,7 +197,6 @@ def _newest_glibc(framework: str, version: Version, processor: str, cuda_major: 
     return max(rows, key=lambda row: Version(row.minimum), default=None)
 
 
-@lru_cache(1024)
 def _cudnn(framework: str, version: Version, build: str, cuda_major: int) -> FrameworkLibrary | None:
     """The row for this version, of this build if there are several, else of a build for this CUDA."""
     fitting = {row.variant: row for row in reversed(_libraries(framework, version, "cudnn"))}

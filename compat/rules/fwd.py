@@ -42,11 +42,12 @@ def check(image: ImageFacts, pool: PoolFacts) -> tuple[Finding, ...]:
     if driver.branch in image.compat_branches:
         fact = Fact(f"the image's notes name {driver.branch} as a host branch for its compat package", SOURCE, _DATE)
         return (note(ID, f"{package} of the image runs on driver {driver}", fact),)
-    row = tables.forward_compats().get((cuda.line, driver.branch))
+    by_branch = tables.forward_compats().get(cuda.line, {})
+    row = by_branch.get(driver.branch)
     if row is not None and row.works:
         fact = row.origin.fact(f"{package} works on host branch {driver.branch}", "works")
         return (note(ID, f"{package} of the image runs on driver {driver}", fact),)
-    listed = sorted(b for (line, b), each in tables.forward_compats().items() if line == cuda.line and each.works)
+    listed = sorted(branch for branch, each in by_branch.items() if each.works)
     where = ", ".join(map(str, listed)) or "no branch that the tables know"
     text = f"{package} works on host branches {where}"
     fact = row.origin.fact(text, "works") if row is not None else Fact(text, SOURCE, _DATE)

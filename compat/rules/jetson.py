@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from enum import Enum
-from functools import lru_cache
 
 from compat import tables
 from compat.model import Fact, Finding, ImageFacts, Platform, PoolFacts, Present, Setting, Severity
@@ -27,7 +26,6 @@ _FOR_SERVERS = re.compile(r"sbsa", re.IGNORECASE)
 _OF_NGC = re.compile(r"(?:^|/)nvcr\.io/nvidia/(?:pytorch|tensorflow|jax|tritonserver|tensorrt)[:@]", re.IGNORECASE)
 
 
-@lru_cache(256)
 def jetpack_of(release: JetsonVersion) -> Jetson | None:
     """The JetPack of an L4T release: its own row, or the newest one of the same release line before it."""
     rows = [row for row in tables.jetsons() if row.l4t.release == release.release and row.l4t <= release]
@@ -85,7 +83,6 @@ def _on(image: ImageFacts, pool: PoolFacts, release: JetsonVersion, cuda: CudaVe
     return refuse(ID, f"{fact.text}; CUDA {cuda} is newer", fact)
 
 
-@lru_cache(4096)
 def is_for_jetson(name: str) -> bool:
     """Does an image's name say that it is made for Jetson modules? `dustynv/…-sbsa-…` is for arm64 servers."""
     return bool(_FOR_JETSON.search(name)) and not _FOR_SERVERS.search(name)

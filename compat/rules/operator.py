@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import cache, lru_cache
+from functools import cache
 
 from packaging.version import Version
 
@@ -17,7 +17,6 @@ ID = "R-OPERATOR"
 _SOURCE = "github:NVIDIA/gpu-operator deployments/gpu-operator/values.yaml"
 
 
-@lru_cache(256)
 def operator_row(text: str) -> Row | None:
     """The row of an operator release such as v25.10.0; None where no table has it."""
     try:

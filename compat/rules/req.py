@@ -5,7 +5,7 @@ from __future__ import annotations
 import operator
 import re
 from collections.abc import Callable, Mapping
-from functools import cache, lru_cache
+from functools import cache
 
 from packaging.version import Version
 
@@ -41,7 +41,6 @@ _COMPARE: Mapping[str, Callable[[Version, Version], bool]] = {
 }
 
 
-@lru_cache(16384)
 def holds(clause: str, gpu: Gpu, driver: DriverVersion, platform: Platform = Platform.LINUX) -> bool | None:
     """One variable's value: blank is or, comma is and. None where it asks for something that is not known here."""
     answer: bool | None = False if _parts(clause) else None
@@ -54,7 +53,6 @@ def holds(clause: str, gpu: Gpu, driver: DriverVersion, platform: Platform = Pla
     return answer
 
 
-@lru_cache(1024)
 def _parts(clause: str) -> tuple[tuple[str, ...], ...]:
     return tuple(tuple(part for part in text.split(",") if part) for text in clause.split())
 
@@ -70,7 +68,6 @@ def _all_of(parts: tuple[str, ...], gpu: Gpu, driver: DriverVersion, platform: P
     return answer
 
 
-@lru_cache(16384)
 def _one(text: str, gpu: Gpu, driver: DriverVersion, platform: Platform) -> bool | None:
     match = re.fullmatch(r"(cuda|driver|arch|brand)(>=|<=|==|!=|=|<|>)([\w.]+)", text)
     if match is None:
