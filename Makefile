@@ -59,8 +59,8 @@ golden: .venv/synced ## rewrite golden files, for you to read as a diff
 docs: .venv/synced ## rewrite the generated reference pages
 	@$(PY) docs/make.py
 
-tables: .venv/synced ## check the compatibility tables; FACTS=folder rewrites them
-	@$(PY) -m compat.data.make $(FACTS)
+tables: .venv/synced ## check the compatibility tables
+	@$(PY) -m compat.data.check
 
 .venv/synced: pyproject.toml uv.lock $(UV)
 	@$(UV) sync --frozen --compile-bytecode --quiet

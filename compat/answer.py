@@ -7,13 +7,12 @@ from dataclasses import dataclass, replace
 from compat import remedy
 from compat.case import Case, CaseError
 from compat.contents import LINUX, read_images, system_of
+from compat.drivers import last_driver, turning_drivers
 from compat.host import Host
 from compat.model import Answer, ImageFacts, PoolFacts, Severity, Verdict
 from compat.pools import try_host, with_jetpack_of
 from compat.reading import Axis
 from compat.resolve import Findings, solve, worst_first
-from compat.rules.drop import last_driver
-from compat.turning import turning_drivers
 
 
 def check(case: Case, *, with_remedy: bool = True) -> Answer:

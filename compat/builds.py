@@ -11,7 +11,7 @@ from packaging.version import Version
 from compat import tables
 from compat.distributions import ALIASES
 from compat.readings import read_cudas
-from compat.tables import Build
+from compat.rows import Build
 from compat.versions import CudaVersion, VersionError, parse_release
 
 # Builds that load CUDA's libraries from what is around them; all others bring their own.
@@ -96,9 +96,13 @@ def read_wish(framework: str, version: str, build: str) -> Wish | None:
     )
 
 
-@lru_cache(4096)
 def choose(wish: Wish) -> Choice:
     """Rows of the tables for a wish: the asked version, or else the nearest older one of the same minor."""
+    return _choose(wish, str(wish.version))
+
+
+@lru_cache(4096)
+def _choose(wish: Wish, _as_written: str) -> Choice:  # 2.3 and 2.3.0 compare equal: the first is any patch of it
     rows = tuple(row for row in tables.builds().get(wish.framework, ()) if for_system(row, wish.system))
     near = ""
     if wish.version is not None:

@@ -16,8 +16,8 @@ from compat.images import ImageName, read_image
 from compat.model import Code, Fact, Finding, ImageFacts, Platform, PoolFacts, Present
 from compat.pools import l4t_in
 from compat.reading import AS_GIVEN, Axis, Reader, Reading
+from compat.rows import Build
 from compat.rules.rule import note, unknown, warn
-from compat.tables import Build
 from compat.versions import CudaVersion, VersionError
 
 _PYPI_WINDOWS = Fact(

@@ -10,7 +10,7 @@ from functools import cache
 from compat import mig, tables
 from compat.model import Fact, Gpu, GpuDrivers, Present
 from compat.reading import AS_GIVEN
-from compat.tables import GpuModel
+from compat.rows import GpuModel
 from compat.versions import ComputeCapability
 
 _ON_ARM = re.compile(r"\bGH200|\bGB[123]00|\bGB10\b|\bT4G\b")

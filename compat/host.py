@@ -17,14 +17,13 @@ from typing import Any
 
 from packaging.version import Version
 
-from compat import tables
 from compat.case import Case
 from compat.gpus import gpus_of, is_jetson, processor_beside
-from compat.model import Finding, Gpu, Platform, PoolFacts, Setting
+from compat.model import Finding, Platform, PoolFacts, Setting
 from compat.names import is_nameless, sold_as
 from compat.reading import Axis
+from compat.rows import GpuModel
 from compat.rules import eks
-from compat.tables import GpuModel
 from compat.versions import DriverVersion
 
 _NAMELESS = (
@@ -85,28 +84,6 @@ def which_gpu(name: str, models: tuple[GpuModel, ...]) -> Axis:
     capabilities = sorted({model.compute_capability for model in models})
     measured = f"; compute_capability {' or '.join(map(str, capabilities))} tells" if len(capabilities) > 1 else ""
     return Axis("gpu", f"which {name} it is ({shown}{measured})")
-
-
-def releases_of(branch: int, platform: Platform, gpu: Gpu) -> tuple[DriverVersion, ...]:
-    """A bare branch: its first release and its last, which print as the branch, and between them each that counts.
-
-    On Windows R470 is 471 to 474, and starts with a floor; of a number in between any release is meant.
-    """
-    top = tables.counted_to(branch, platform)
-    named = sorted(
-        {
-            floor
-            for each in tables.toolkits()
-            for floor in (tables.floor_of(each, platform)[0], tables.minor_floor_of(each, platform)[0])
-            if floor is not None and branch <= floor.branch <= top
-        }
-    )
-    first, last = tables.first_release(branch), DriverVersion.end_of(top)
-    if platform is Platform.WINDOWS:
-        first = named[0] if named and branch in tables.driver_branches() else DriverVersion.start_of(branch)
-    turns = gpu.drivers.turns if gpu.drivers is not None and first.branch == top else ()
-    between = sorted({each for each in (*named, *turns) if first < each < last})
-    return (first.given_as(str(branch)), *between, last.given_as(str(branch)))
 
 
 def with_setting(pools: tuple[PoolFacts, ...], setting: Setting) -> tuple[PoolFacts, ...]:

@@ -12,7 +12,7 @@ from compat import tables
 from compat.hub import HUB_NAMES, OFFICIAL
 from compat.model import Fact, Present
 from compat.readings import Targets, read_cudas, read_targets
-from compat.tables import ImageRepository, Row
+from compat.rows import ImageRepository, Row
 from compat.versions import ComputeCapability, CudaVersion, VersionError
 
 _MOVING = re.compile(r"(?:^|[-_])(?:latest|nightly|stable|edge|main|master|dev)(?=$|[-_])")

@@ -6,7 +6,7 @@ import re
 
 from packaging.version import Version
 
-from compat.tables import Build
+from compat.rows import Build
 from compat.versions import parse_release
 
 _TORCH_INDEX = "https://download.pytorch.org/whl"

@@ -18,13 +18,12 @@ from compat import tables
 from compat.builds import for_system, words_of_use
 from compat.case import Case
 from compat.contents import system_of
+from compat.drivers import major_floor, native_floor
 from compat.images import ImageName, read_image
 from compat.installs import install, short_name
 from compat.model import Change, ImageFacts, Platform, PoolFacts
+from compat.rows import Build
 from compat.rules import arch
-from compat.rules.back import native_floor
-from compat.rules.minor import major_floor
-from compat.tables import Build
 from compat.versions import ComputeCapability, CudaVersion, DriverVersion, Target, VersionError, parse_release
 
 Item = TypeVar("Item")

@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 
 from compat.model import Fact
-from compat.tables import GpuModel, by_key
+from compat.rows import GpuModel
+from compat.tables import by_key
 from compat.versions import DriverVersion
 
 SOURCE = "https://docs.nvidia.com/datacenter/tesla/mig-user-guide/620/deployment-considerations.html"

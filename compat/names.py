@@ -10,7 +10,8 @@ from difflib import SequenceMatcher
 from functools import cache, lru_cache
 
 from compat import mig
-from compat.tables import GpuModel, by_key, gpu_models
+from compat.rows import GpuModel
+from compat.tables import by_key, gpu_models
 
 # Said or left out at will.
 _NOISE = frozenset(

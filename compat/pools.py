@@ -9,8 +9,9 @@ from types import MappingProxyType
 
 from compat import names, readings, tables
 from compat.case import CLASSES, HOSTS, MODULES, SYSTEMS, Case, CaseError, Problem
+from compat.drivers import releases_of
 from compat.gpus import gpus_of, gpus_with, is_jetson, processor_beside
-from compat.host import Host, platform_of, releases_of, which_gpu
+from compat.host import Host, platform_of, which_gpu
 from compat.model import Fact, Gpu, Platform, PoolFacts
 from compat.reading import Axis, Reader
 from compat.rules import eks, operator

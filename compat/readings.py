@@ -13,6 +13,7 @@ from functools import lru_cache
 from packaging.version import Version
 
 from compat import tables
+from compat.drivers import first_release, toolkits_of
 from compat.versions import (
     ComputeCapability,
     CudaVersion,
@@ -62,7 +63,7 @@ def read_drivers(text: str) -> tuple[DriverVersion, ...]:
         plain = part.sub("", plain).strip()
     if re.fullmatch(r"[1-9]\d{2}", plain, re.ASCII):
         branch = int(plain)
-        return tables.first_release(branch), DriverVersion.end_of(branch)
+        return first_release(branch), DriverVersion.end_of(branch)
     match = re.fullmatch(r"([1-9]\d{2})\.(\d{1,4})(?:\.(\d{1,2}))?(?:\.0)?", plain, re.ASCII)
     if not match:
         raise VersionError(text, _DRIVER)
@@ -139,7 +140,7 @@ def read_cudas(text: str) -> tuple[CudaVersion, ...]:
 
 def _updated(text: str, line: CudaVersion, update: int) -> CudaVersion:
     """The release that NVIDIA calls `12.4 Update 1`. Raises VersionError for one that no table has."""
-    releases = [each.version for each in tables.toolkits_of(line) if each.version != _RELEASE_CANDIDATE]
+    releases = [each.version for each in toolkits_of(line) if each.version != _RELEASE_CANDIDATE]
     by_number = {
         index if each.patch >= _FIRST_BUILD_NUMBER or line == _RELEASE_CANDIDATE.line else each.patch: each
         for index, each in enumerate(releases)

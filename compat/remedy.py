@@ -15,6 +15,7 @@ from itertools import islice
 from compat import instead, tables
 from compat.case import POOL_FIELDS, Case
 from compat.contents import read_images, read_variables, system_of
+from compat.drivers import first_release, last_branch, last_driver, newest_branch, reaches, turning_drivers
 from compat.host import with_setting
 from compat.instead import Option
 from compat.model import (
@@ -34,9 +35,6 @@ from compat.model import (
 )
 from compat.pools import lowest_driver
 from compat.resolve import Findings, runs
-from compat.rules.back import reaches
-from compat.rules.drop import last_branch, last_driver
-from compat.turning import turning_drivers
 from compat.versions import DriverVersion
 
 _NEAR, _NEW = 6, 3  # options that look right and are asked of all rules: the nearest ones, the newest ones
@@ -290,12 +288,12 @@ def _to(asked: Asked, driver: DriverVersion) -> Change:
 @cache
 def _newest() -> DriverVersion:
     """What stands for the newest driver of the tables."""
-    return DriverVersion.end_of(tables.newest_branch())
+    return DriverVersion.end_of(newest_branch())
 
 
 def _first_of(gpu: Gpu) -> DriverVersion:
     """The first driver of the last branch of a GPU that was dropped."""
-    return tables.first_release(last_branch(gpu) or 0)
+    return first_release(last_branch(gpu) or 0)
 
 
 def _on(asked: Asked, *drivers: DriverVersion | None) -> tuple[PoolFacts, ...]:

@@ -6,8 +6,9 @@ One owner per label: `nvidia.com/*` is set before us (GPU feature discovery, the
 from dataclasses import dataclass
 from typing import Final
 
+from compat.drivers import native_cuda
 from compat.names import FIRST_BRANCH_WITH_MAKER
-from compat.tables import GpuModel, native_cuda
+from compat.rows import GpuModel
 from compat.versions import DriverVersion
 
 POOL: Final = "gpu-commons.org/pool"
@@ -57,7 +58,7 @@ def gfd_product(model: GpuModel, driver: DriverVersion) -> str:
 def gfd_labels(model: GpuModel, gpus: int, driver: DriverVersion) -> dict[str, str]:
     """Labels that GPU feature discovery sets on a node with `gpus` GPUs of one model, not shared, without MIG.
 
-    Memory is the nominal size: a real driver reports somewhat less. Raises `tables.UnknownFact` for a driver
+    Memory is the nominal size: a real driver reports somewhat less. Raises `UnknownFact` for a driver
     that is older than every CUDA of the tables.
     """
     cuda = native_cuda(driver)

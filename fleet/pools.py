@@ -8,7 +8,7 @@ from functools import lru_cache
 from typing import TypeVar
 
 from compat import Case, Host, host_of, read_host
-from compat.tables import GpuModel
+from compat.rows import GpuModel
 from compat.versions import DriverVersion, parse_release
 from fleet.labels import gfd_labels
 from messages.problems import listing

@@ -17,8 +17,9 @@ from pydantic import (
     WithJsonSchema,
 )
 
+from compat.drivers import UnknownFact, native_cuda
 from compat.names import UnknownGpu, find_gpu
-from compat.tables import GpuModel, UnknownFact, native_cuda
+from compat.rows import GpuModel
 from compat.versions import DriverVersion, VersionError
 from fleet.node_names import NodeNameError, expand, expand_all
 from kube.names import Line

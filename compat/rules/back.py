@@ -2,55 +2,13 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
-
-from compat import tables
+from compat.drivers import major_floor, native_floor
 from compat.model import Fact, Finding, ImageFacts, Platform, PoolFacts, Severity
-from compat.rules.minor import major_floor
 from compat.rules.rule import Need, Rule, note, refuse, said, unknown
 from compat.versions import CudaVersion, DriverVersion
 
 ID = "R-BACK"
 _SOURCE = "https://docs.nvidia.com/deploy/cuda-compatibility/"
-
-
-@lru_cache(4096)
-def native_floor(cuda: CudaVersion, platform: Platform) -> tuple[DriverVersion, Fact] | None:
-    """Driver that brings this CUDA line, or this very release, by itself; None where no table says.
-
-    A line stands for its first release. Source: CUDA release notes, table of toolkits and drivers. From CUDA 13 on no
-    toolkit brings a driver for Windows: there the branch counts that reports the line.
-    """
-    releases = tables.toolkits_of(cuda.line)
-    known = [(each, *tables.floor_of(each, platform)) for each in releases]
-    stated = [(each, floor, column) for each, floor, column in known if floor is not None]
-    if not stated:
-        return _windows_floor(cuda) if platform is Platform.WINDOWS else None
-    # A release that is not in the tables asks for no more than the one before it.
-    older = [row for row in stated if row[0].version <= cuda] if cuda.patch else []
-    toolkit, floor, column = older[-1] if older else stated[0]
-    text = f"CUDA {toolkit.version} comes with driver {floor}"
-    return floor, toolkit.origin.fact(text, column)
-
-
-def _windows_floor(cuda: CudaVersion) -> tuple[DriverVersion, Fact] | None:
-    branch = min(
-        (each.branch for each in tables.driver_branches().values() if each.native_cuda == cuda.line), default=0
-    )
-    if not branch:
-        return None
-    lowest = [tables.minor_floor_of(each, Platform.WINDOWS)[0] for each in tables.toolkits_of(cuda.line)]
-    floor = next((each for each in lowest if each and each.branch == branch), DriverVersion.start_of(branch))
-    row = tables.driver_branches()[branch]
-    return floor, row.origin.fact(f"driver branch {branch} brings CUDA {cuda.line}", "native_cuda")
-
-
-def reaches(cuda: CudaVersion, driver: DriverVersion, platform: Platform) -> bool | None:
-    """Does the driver know this CUDA line by itself, PTX of its compiler included? None: no table says."""
-    found = native_floor(cuda.line, platform)
-    if found is None:
-        return True if driver.branch > tables.newest_branch() and cuda.major < 14 else None
-    return driver >= found[0]
 
 
 def _check(cuda: CudaVersion, driver: DriverVersion, said: str, platform: Platform) -> tuple[Finding, ...]:

@@ -7,10 +7,9 @@ import re
 from packaging.version import Version
 
 from compat import tables
+from compat.drivers import major_floor, native_floor, reaches
 from compat.model import Fact, Finding, ImageFacts, Platform, PoolFacts, Present, Setting, Severity, Variable
 from compat.rules import fwd
-from compat.rules.back import native_floor, reaches
-from compat.rules.minor import major_floor
 from compat.rules.rule import Rule, note, refuse, unknown, warn
 from compat.versions import CudaVersion
 

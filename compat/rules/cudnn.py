@@ -6,8 +6,8 @@ from packaging.version import Version
 
 from compat import tables
 from compat.model import Fact, Finding, ImageFacts, PoolFacts, Severity
+from compat.rows import Cudnn
 from compat.rules.rule import Rule, note, warn
-from compat.tables import Cudnn
 from compat.versions import ComputeCapability, CudaVersion
 
 ID = "R-CUDNN"

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from compat import tables
+from compat.drivers import first_drivers, last_branch, last_driver, newest_branch
 from compat.model import Fact, Finding, Gpu, ImageFacts, Platform, PoolFacts, Severity
 from compat.rules.arch import best_cubin
 from compat.rules.rule import Rule, refuse, said, unknown, warn
-from compat.tables import Architecture
 from compat.versions import ComputeCapability, CudaVersion, DriverVersion, JetsonVersion
 
 ID = "R-DROP"
@@ -32,45 +32,6 @@ def _by_the_toolkit(image: ImageFacts, pool: PoolFacts) -> tuple[Finding, ...]:
     if maker is None or image.gpu_free or _has_code(image, pool):
         return ()
     return _toolkit(maker, pool.gpu.capability, pool.gpu.name)
-
-
-def first_drivers(gpu: Gpu, platform: Platform) -> tuple[DriverVersion, ...]:
-    """Lowest drivers that drive this GPU, one for each branch that a source names; none where no table says.
-
-    Those of its model on Linux and of other boards with its chip, else the first of its architecture.
-    """
-    if gpu.drivers is not None and platform is not Platform.WINDOWS:
-        return gpu.drivers.turns
-    arch = tables.architectures().get(gpu.capability)
-    if arch is None or arch.first_branch is None:
-        return ()
-    if platform is Platform.WINDOWS:
-        return (_first_on_windows(arch, arch.first_branch),)
-    return (tables.first_release(arch.first_branch),)
-
-
-def last_branch(gpu: Gpu) -> int | None:
-    """The last driver branch for this GPU, by NVIDIA's name for it; None where it is driven to this day."""
-    arch = tables.architectures().get(gpu.capability)
-    return gpu.last_branch if gpu.last_branch is not None or arch is None else arch.last_branch
-
-
-def last_driver(gpu: Gpu, platform: Platform) -> DriverVersion | None:
-    """The newest driver for this GPU, which prints as its branch: on Windows 471 to 474 are of branch 470."""
-    last = last_branch(gpu)
-    return None if last is None else _end_of(last, platform)
-
-
-def _end_of(branch: int, platform: Platform) -> DriverVersion:
-    return DriverVersion.end_of(tables.counted_to(branch, platform)).given_as(str(branch))
-
-
-def _first_on_windows(arch: Architecture, branch: int) -> DriverVersion:
-    """The driver of the first toolkit that makes code for it; Windows has numbers of its own inside a branch."""
-    known = (
-        tables.floor_of(each, Platform.WINDOWS)[0] for each in tables.toolkits() if each.version.line == arch.first_cuda
-    )
-    return next((each for each in known if each is not None and each.branch >= branch), DriverVersion.start_of(branch))
 
 
 def _has_code(image: ImageFacts, pool: PoolFacts) -> bool:
@@ -102,8 +63,8 @@ def _driver(driver: DriverVersion, said: str, gpu: Gpu, platform: Platform) -> t
     if gpu.drivers is not None and platform is not Platform.WINDOWS and gpu.drivers.lack(driver):
         kin = gpu.drivers.kin(driver)
         return _too_old(gpu.drivers.fact, said, gpu, platform) if kin is None else _by_chip(gpu, said, kin.fact)
-    if driver.branch > tables.newest_branch():
-        fact = Fact(f"the newest driver branch of the tables is {tables.newest_branch()}", _MATRIX, "2026-11-20")
+    if driver.branch > newest_branch():
+        fact = Fact(f"the newest driver branch of the tables is {newest_branch()}", _MATRIX, "2026-11-20")
         return (warn(ID, f"{this} is newer than the tables: what it dropped is not known here", fact),)
     return ()
 

@@ -6,8 +6,8 @@ import re
 
 from compat import tables
 from compat.model import Fact, Finding, ImageFacts, PoolFacts, Setting, Severity
+from compat.rows import Origin, Row, read_floor
 from compat.rules.rule import Rule, note, refuse, said, unknown
-from compat.tables import Row
 from compat.versions import DriverVersion
 
 ID = "R-EKS"
@@ -96,7 +96,7 @@ def _drivers_in(row: Row) -> tuple[DriverVersion, ...]:
     found = []
     for text in row["nvidia_driver"].split("|"):
         try:
-            found.append(tables.parse_driver_floor(text.removesuffix(".x")))
+            found.append(read_floor(text.removesuffix(".x")))
         except ValueError:
             continue  # none, or unknown
     return tuple(found)
@@ -119,26 +119,28 @@ def check(image: ImageFacts, pool: PoolFacts) -> tuple[Finding, ...]:  # noqa: A
 
 def _instance(row: Row, pool: PoolFacts) -> list[Finding]:
     driver, name = pool.driver, row["instance_type"]
-    origin = tables.origin(row)
+    about = Origin.of(row)
     if driver is None:
         return []
     if row["min_driver"]:
-        lowest = tables.parse_driver_floor(row["min_driver"])
+        lowest = read_floor(row["min_driver"])
         if driver < lowest:
-            fact = origin.fact(f"{name} needs driver {row['min_driver']} or newer", "min_driver")
+            fact = about.fact(f"{name} needs driver {row['min_driver']} or newer", "min_driver")
             message = fact.text + (f"; this one is {said(driver)}" if said(driver) else "")
             return [refuse(ID, message, fact, lowest)]
     if row["max_driver_branch"] and driver.branch > int(row["max_driver_branch"]):
-        fact = origin.fact(f"the last driver branch for {name} is {row['max_driver_branch']}", "max_driver_branch")
+        fact = about.fact(f"the last driver branch for {name} is {row['max_driver_branch']}", "max_driver_branch")
         message = fact.text + (f"; this one is {said(driver)}" if said(driver) else "")
         return [refuse(ID, message, fact, DriverVersion.start_of(int(row["max_driver_branch"])))]
     return []
 
 
 def _machine_image(ami: Row, instance: Row | None, pool: PoolFacts) -> list[Finding]:
-    kind, origin = ami["ami_type"], tables.origin(ami)
+    kind = ami["ami_type"]
     named = f"{kind} {ami['release']}".strip()
-    fact = origin.fact(f"{named} carries driver {ami['nvidia_driver'] or 'none that is recorded'}", "nvidia_driver")
+    fact = Origin.of(ami).fact(
+        f"{named} carries driver {ami['nvidia_driver'] or 'none that is recorded'}", "nvidia_driver"
+    )
     if ami["nvidia_driver"] == "none":
         return [
             refuse(

@@ -10,8 +10,8 @@ from packaging.version import Version
 from compat import tables
 from compat.builds import parts_asked
 from compat.model import Fact, Finding, GpuSpan, ImageFacts, Platform, PoolFacts, Setting, Severity
+from compat.rows import FrameworkFloor, FrameworkLibrary
 from compat.rules.rule import Rule, note, refuse, warn
-from compat.tables import FrameworkFloor, FrameworkLibrary
 from compat.versions import ComputeCapability
 
 ID = "R-FRAMEWORK"

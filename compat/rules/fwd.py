@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from compat import tables
+from compat.drivers import first_release, reaches
 from compat.model import Fact, Finding, ImageFacts, Platform, PoolFacts, Present, Severity
-from compat.rules.back import reaches
 from compat.rules.rule import Need, Rule, note, refuse, unknown
 
 ID = "R-FWD"
@@ -51,7 +51,7 @@ def check(image: ImageFacts, pool: PoolFacts) -> tuple[Finding, ...]:
     where = ", ".join(map(str, listed)) or "no branch that the tables know"
     text = f"{package} works on host branches {where}"
     fact = row.origin.fact(text, "works") if row is not None else Fact(text, SOURCE, _DATE)
-    newer = [tables.first_release(branch) for branch in listed if branch > driver.branch]
+    newer = [first_release(branch) for branch in listed if branch > driver.branch]
     return (refuse(ID, f"{package} is not for driver {driver}: {text}", fact, *newer[:1]),)
 
 

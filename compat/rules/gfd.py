@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from compat.model import Fact, Finding, ImageFacts, PoolFacts, Severity, Variable
 from compat.names import FIRST_BRANCH_WITH_MAKER, UnknownGpu, find_gpus, mig_profile
+from compat.rows import GpuModel
 from compat.rules.rule import Rule, note, refuse, unknown
-from compat.tables import GpuModel
 
 ID = "R-GFD"
 _SOURCE = "github:NVIDIA/k8s-device-plugin internal/lm/resource.go, README.md"

@@ -7,8 +7,8 @@ from enum import Enum
 
 from compat import tables
 from compat.model import Fact, Finding, ImageFacts, Platform, PoolFacts, Present, Setting, Severity
+from compat.rows import Jetson
 from compat.rules.rule import Rule, note, refuse, unknown, warn
-from compat.tables import Jetson
 from compat.versions import ComputeCapability, CudaVersion, JetsonVersion
 
 ID = "R-JETSON"

@@ -2,27 +2,12 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
-
-from compat import tables
-from compat.model import Fact, Finding, ImageFacts, Platform, PoolFacts, Severity
+from compat.drivers import major_floor
+from compat.model import Finding, ImageFacts, Platform, PoolFacts, Severity
 from compat.rules.rule import Need, Rule, note, refuse, said
 from compat.versions import CudaVersion, DriverVersion
 
 ID = "R-MINOR"
-
-
-@lru_cache(4096)
-def major_floor(cuda: CudaVersion, platform: Platform) -> tuple[DriverVersion, Fact] | None:
-    """Lowest driver for programs of this major; None before CUDA 11 and where no table says.
-
-    Source: CUDA release notes, table of minor version compatibility.
-    """
-    for toolkit in tables.toolkits():
-        floor, column = tables.minor_floor_of(toolkit, platform)
-        if toolkit.version.major == cuda.major and floor is not None:
-            return floor, toolkit.origin.fact(f"CUDA {cuda.major}.x runs on drivers from {floor} on", column)
-    return None
 
 
 def _check(cuda: CudaVersion, driver: DriverVersion, said: str, platform: Platform) -> tuple[Finding, ...]:

@@ -7,10 +7,10 @@ from functools import cache
 from packaging.version import Version
 
 from compat import tables
+from compat.drivers import last_driver
 from compat.model import Fact, Finding, ImageFacts, PoolFacts, Severity
-from compat.rules.drop import last_driver
+from compat.rows import Origin, Row
 from compat.rules.rule import Rule, note, unknown
-from compat.tables import Row
 from compat.versions import DriverVersion, parse_release
 
 ID = "R-OPERATOR"
@@ -45,7 +45,7 @@ def check(image: ImageFacts, pool: PoolFacts) -> tuple[Finding, ...]:  # noqa: A
         fact = Fact(f"no table has GPU operator {pool.operator[:40]}", _SOURCE, "", verified=False)
         return (unknown(ID, f"it is not known which driver GPU operator {pool.operator[:40]} installs", fact),)
     default = driver_of(row)
-    fact = tables.origin(row).fact(
+    fact = Origin.of(row).fact(
         f"GPU operator {row['operator_version']} installs driver {default} by default", "default_driver"
     )
     last = last_driver(pool.gpu, pool.platform)

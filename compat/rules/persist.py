@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from compat import tables
 from compat.model import Finding, ImageFacts, PoolFacts, Severity
+from compat.rows import Origin
 from compat.rules import eks
 from compat.rules.rule import Rule, note, warn
 
@@ -16,7 +16,7 @@ def check(image: ImageFacts, pool: PoolFacts) -> tuple[Finding, ...]:  # noqa: A
     row = eks.image_row(pool)
     if row is None or row["nvidia_driver"] == "none":
         return ()
-    fact = tables.origin(row).fact(
+    fact = Origin.of(row).fact(
         f"{row['ami_type']} {row['release']}: persistence daemon {row['persistenced_enabled'] or 'not known'}",
         "persistenced_enabled",
     )

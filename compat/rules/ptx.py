@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from compat.drivers import native_floor, reaches
 from compat.model import Fact, Finding, ImageFacts, Platform, PoolFacts, Severity
 from compat.rules import fwd
 from compat.rules.arch import best_cubin, compiles, judged
-from compat.rules.back import native_floor, reaches
 from compat.rules.rule import Need, Rule, refuse, unknown, warn
 
 ID = "R-PTX"

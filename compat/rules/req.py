@@ -10,6 +10,7 @@ from functools import cache
 from packaging.version import Version
 
 from compat import tables
+from compat.drivers import UnknownFact, native_cuda
 from compat.model import Fact, Finding, Gpu, ImageFacts, Platform, PoolFacts, Setting, Severity, Variable
 from compat.rules.rule import Rule, note, refuse, unknown, warn
 from compat.versions import ComputeCapability, DriverVersion, parse_release
@@ -81,7 +82,7 @@ def _one(text: str, gpu: Gpu, driver: DriverVersion, platform: Platform) -> bool
     except ValueError:
         return None
     if what == "cuda":
-        have = str(tables.native_cuda(driver, platform))
+        have = str(native_cuda(driver, platform))
     else:
         have = str(driver) if what == "driver" else str(gpu.capability)
     return _COMPARE[compare](parse_release(have), wanted)
@@ -131,7 +132,7 @@ def _check(wanted: tuple[str, ...], pool: PoolFacts) -> tuple[Finding, ...]:
         return ()
     try:
         answers = [holds(clause, gpu, driver, pool.platform) for clause in wanted]
-    except tables.UnknownFact:
+    except UnknownFact:
         answers = [None]
     row = tables.container_toolkit(toolkit) if toolkit is not None else None
     asks = row is not None and row.checks_require

@@ -14,8 +14,9 @@ from typing import Any
 import pytest
 
 from compat import Case, CaseError, case_from, check, images, read_host, tables
+from compat import rows as row_types
 from compat.ceiling import ceiling
-from compat.data import make
+from compat.data.check import ABOUT, TABLES
 from compat.images import read_image
 from compat.versions import VersionError
 
@@ -103,8 +104,8 @@ def _ask_everything() -> None:
 
 TYPES = tuple(
     each
-    for _, each in inspect.getmembers(tables, inspect.isclass)
-    if dataclasses.is_dataclass(each) and each.__module__ == tables.__name__
+    for _, each in inspect.getmembers(row_types, inspect.isclass)
+    if dataclasses.is_dataclass(each) and each.__module__ == row_types.__name__
 )
 
 
@@ -154,7 +155,7 @@ TAKEN_WHOLE = ("image_tag",)
 def test_every_column_is_asked_for_or_has_its_reason(
     seen: tuple[set[tuple[str, str]], set[tuple[str, str]]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    every = {(table.name, column) for table in make.TABLES for column in (*table.key, *table.columns)}
+    every = {(table.name, column) for table in TABLES for column in _rows_of(table.name)[0] if column not in ABOUT}
     asked = {each for each in seen[0] if each[0] not in TAKEN_WHOLE} | _counting("image_tag", monkeypatch)
     silent, wrong = sorted(every - asked - set(SHOWN)), sorted(set(SHOWN) - (every - asked))
     assert not silent, f"no answer looks at {silent}"
@@ -165,7 +166,7 @@ def _counting(table: str, monkeypatch: pytest.MonkeyPatch) -> set[tuple[str, str
     """Columns without which some reference is read otherwise."""
     rows = _rows_of(table)
     told = _told(rows, monkeypatch)
-    columns = [column for column in rows[0] if column not in make.ABOUT]
+    columns = [column for column in rows[0] if column not in ABOUT]
     found = {(table, "repository"), (table, "tag")}
     for column in columns:
         if column in {"repository", "tag"}:
@@ -177,8 +178,8 @@ def _counting(table: str, monkeypatch: pytest.MonkeyPatch) -> set[tuple[str, str
 
 
 def _told(rows: list[dict[str, str]], monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    known_tags: dict[str, tuple[tables.ImageTag, ...]] = {}
-    for tag in map(tables.parse_image_tag, rows):
+    known_tags: dict[str, tuple[row_types.ImageTag, ...]] = {}
+    for tag in (row_types.parse(row_types.ImageTag, row) for row in rows):
         known_tags[tag.repository] = (*known_tags.get(tag.repository, ()), tag)
     ordered: Mapping[str, Any] = {
         name: tuple(sorted(each, key=lambda tag: -len(tag.tag))) for name, each in known_tags.items()

@@ -12,12 +12,13 @@ import pytest
 
 from compat import Case, case_from, check, check_on, host_of, read_host
 from compat.contents import read_images, system_of
+from compat.drivers import turning_drivers
 from compat.model import ImageFacts, PoolFacts
 from compat.names import find_gpu
+from compat.rows import GpuModel
 from compat.rules.index import ALL_RULES
 from compat.rules.rule import Rule
-from compat.tables import GpuModel, gpu_models
-from compat.turning import turning_drivers
+from compat.tables import gpu_models
 from compat.versions import DriverVersion, parse_release
 
 sys.path.insert(0, str(Path(__file__).parent))  # for known.py: folders of tests are no packages here
@@ -99,3 +100,11 @@ def test_equal_versions_print_as_they_are_written() -> None:
     for driver in ("418.88", "418.88.00"):
         found = check(Case(gpu="T4", driver=driver, cuda="10.2")).findings
         assert any(f"is {driver}." in f"{each.message}." or f"is {driver} " in each.message for each in found)
+
+
+def test_a_version_is_answered_alike_whatever_was_checked_before() -> None:
+    """7.6 and 7.6.0 compare equal, and 7.6 may be any of its patches."""
+    words = {"gpu": "GeForce MX130", "driver": "440.100", "cuda": "10.1"}
+    check(Case(**words, cudnn="7.6.0"))
+    (text,) = [each.fact.text for each in check(Case(**words, cudnn="7.6")).findings if each.rule == "R-CUDNN"]
+    assert text.startswith("cuDNN 7.6.5 ")

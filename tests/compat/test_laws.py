@@ -18,8 +18,10 @@ from hypothesis import strategies as st
 
 from compat import Answer, Case, CaseError, Severity, Verdict, check
 from compat.case import FIELDS
+from compat.drivers import cuda_ceiling
 from compat.names import find_gpus
-from compat.tables import GpuModel, architectures, builds, cuda_ceiling, driver_branches, gpu_models, toolkits
+from compat.rows import GpuModel
+from compat.tables import architectures, builds, driver_branches, gpu_models, toolkits
 from compat.versions import ComputeCapability, CudaVersion, DriverVersion, JetsonVersion, Target
 
 RANK = {Verdict.COMPATIBLE: 0, Verdict.WITH_WARNING: 1, Verdict.UNKNOWN: 2, Verdict.INCOMPATIBLE: 3}

@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 from compat import CaseError, Severity, Verdict, case_from, check, names, readings
 from compat.names import UnknownGpu, find_gpu, find_gpus
-from compat.tables import GpuModel, gpu_models
+from compat.rows import GpuModel
+from compat.tables import gpu_models
 from compat.versions import VersionError
 
 LSPCI = "01:00.0 VGA compatible controller: NVIDIA Corporation GP102 [GeForce GTX 1080 Ti] (rev a1)"

@@ -15,18 +15,18 @@ from pathlib import Path
 import pytest
 from packaging.version import Version
 
-from compat import Answer, Case, CaseError, Severity, check, tables
+from compat import Answer, Case, CaseError, Severity, check
 from compat.builds import PARTS
 from compat.case import FIELDS
+from compat.drivers import reaches
 from compat.facts import facts, table_names
 from compat.images import ImageName, read_image
 from compat.model import Fact, Platform
 from compat.pools import read_host
 from compat.readings import read_cudas
-from compat.rules.back import reaches
+from compat.rows import Origin
 from compat.rules.index import ALL_RULES
 from compat.rules.rule import Rule
-from compat.tables import Origin
 from compat.versions import CudaVersion, DriverVersion, VersionError
 
 sys.path.insert(0, str(Path(__file__).parent))  # for known.py: folders of tests are no packages here
@@ -48,7 +48,7 @@ def quoted() -> Iterator[set[Key]]:
     """Rows whose source was put behind a statement since this module began; every answer is made anew."""
     found: set[Key] = set()
     keys: dict[int, tuple[Origin, Key]] = {}  # the origin too, so that its id stays its own
-    made, told = tables.origin, Origin.fact
+    made, told = Origin.of, Origin.fact
 
     def origin(row: dict[str, str]) -> Origin:
         own = made(row)
@@ -61,7 +61,7 @@ def quoted() -> Iterator[set[Key]]:
         return told(self, text, *columns)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(tables, "origin", origin)
+        patch.setattr(Origin, "of", origin)
         patch.setattr(Origin, "fact", fact)
         _forget()
         yield found
@@ -403,7 +403,6 @@ def _has_the_code_of_what_it_pins(row: Row) -> bool:
 # and at least one of those; so a row that is reached after all, and a reason that is out of date, are both told.
 SILENT: dict[str, tuple[tuple[str, Callable[[Row], bool]], ...]] = {
     "cuda_driver": (("only the release is known, no driver", lambda row: row["driver_precision"] == "unknown"),),
-    "cudnn": (("each of its patches has a row of its own", lambda row: row["cudnn_version"] == "8.2"),),
     "forward_compat": (("the driver of the host needs no package", _needs_no_package),),
     "framework": (
         ("a release without CUDA is refused for its system", lambda row: row["variant"] == "cpu"),

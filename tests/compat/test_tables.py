@@ -1,9 +1,8 @@
-"""The fact tables: what they answer, and that they are what `make.py` wrote."""
+"""The fact tables: what they answer, and what is checked of them."""
 
 from __future__ import annotations
 
 import csv
-import io
 import re
 import shutil
 from pathlib import Path
@@ -12,9 +11,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from compat.data import make
-from compat.tables import DATA, Toolkit, UnknownFact, cuda_ceiling, gpu_models, native_cuda, rows, toolkits
-from compat.tables import origin as origin_of
+from compat.data.check import TABLES, TableError, check
+from compat.drivers import UnknownFact, cuda_ceiling, native_cuda
+from compat.rows import Origin, Toolkit
+from compat.tables import DATA, gpu_models, rows, toolkits
 from compat.versions import DriverVersion
 
 
@@ -53,9 +53,9 @@ def test_a_driver_reports_the_cuda_of_its_branch_even_where_no_toolkit_was_publi
 
 
 def test_every_row_keeps_its_source_and_day() -> None:
-    for table in make.TABLES:
+    for table in TABLES:
         for row in rows(table.name):
-            origin = origin_of(row)
+            origin = Origin.of(row)
             assert origin.source, row
             assert re.fullmatch(r"2026-\d\d-\d\d", origin.collected), row
 
@@ -66,95 +66,67 @@ def test_a_cell_that_is_cited_is_no_longer_from_memory() -> None:
 
 
 def test_a_row_that_is_wholly_from_memory_decides_nothing() -> None:
-    memory = [row for table in make.TABLES for row in rows(table.name) if row["source"] == "unverified"]
+    memory = [row for table in TABLES for row in rows(table.name) if row["source"] == "unverified"]
     assert memory
-    assert not any(origin_of(row).fact("x", "any").verified for row in memory)
-
-
-def test_the_committed_tables_are_what_make_wrote() -> None:
-    make.check()
-
-
-def test_a_table_that_was_edited_by_hand_is_named(tmp_path: Path) -> None:
-    folder = tmp_path / "data"
-    shutil.copytree(DATA, folder)
-    table = folder / "cuda_driver.csv"
-    table.write_text(table.read_text().replace("418.39", "418.40"))
-    with pytest.raises(make.TableError, match=r"cuda_driver\.csv is not what make\.py saw or wrote"):
-        make.check(folder)
-
-
-README = "# Facts\nCollected 2031-02-03 from public material.\n"
-CUDA = (
-    "cuda_version,min_linux_x86_64_driver,driver_precision,minor_compat_applies,notes,unverified_cells,source\n"
-    "10.2.89,440.33,exact,no,n,,s\n9.2.88,396.26,exact,no,n,min_linux_x86_64_driver,s\n"
-)
+    assert not any(Origin.of(row).fact("x", "any").verified for row in memory)
 
 
 @pytest.fixture
-def facts(tmp_path: Path) -> Path:
-    folder = tmp_path / "facts"
-    folder.mkdir()
-    (folder / "README.md").write_text(README)
-    (folder / "cuda_driver.csv").write_text(CUDA)
-    return folder
+def copy(tmp_path: Path) -> Path:
+    return Path(shutil.copytree(DATA, tmp_path / "data"))
 
 
-@pytest.fixture
-def additions(tmp_path: Path) -> Path:
-    folder = tmp_path / "additions"
-    folder.mkdir()
-    return folder
-
-
-def made_rows(facts: Path, additions: Path) -> dict[str, dict[str, str]]:
-    text = make.make(facts, additions)["cuda_driver.csv"]
-    return {row["cuda_version"]: row for row in csv.DictReader(io.StringIO(text))}
-
-
-def test_make_writes_rows_in_version_order_dates_them_and_says_the_same_twice(facts: Path, additions: Path) -> None:
-    found = made_rows(facts, additions)
-    assert list(found) == ["9.2.88", "10.2.89"]
-    assert {row["collected"] for row in found.values()} == {"2031-02-03"}
-    assert make.make(facts, additions) == make.make(facts, additions)
-
-
-def test_an_addition_replaces_what_it_states_and_vouches_for_it(facts: Path, additions: Path) -> None:
-    (additions / "cuda_driver_more.csv").write_text(
-        "cuda_version,min_linux_x86_64_driver,driver_precision,source,collected\n9.2.88,396.20,-,t,2031-05-06\n"
-    )
-    row = made_rows(facts, additions)["9.2.88"]
-    assert (row["min_linux_x86_64_driver"], row["driver_precision"]) == ("396.20", "")
-    assert (row["unverified_cells"], row["source"], row["collected"]) == ("", "t", "2031-05-06")
-
-
-def test_an_addition_with_a_new_key_is_a_new_row(facts: Path, additions: Path) -> None:
-    (additions / "cuda_driver.csv").write_text(
-        "cuda_version,min_linux_x86_64_driver,source,collected\n10.1.243,418.39,t,2031-05-06\n"
-    )
-    assert list(made_rows(facts, additions)) == ["9.2.88", "10.1.243", "10.2.89"]
+def test_the_tables_have_no_mistake(copy: Path) -> None:
+    check()
+    check(copy)
 
 
 @pytest.mark.parametrize(
-    ("name", "old", "new", "message"),
+    ("table", "old", "new", "message"),
     [
-        ("README.md", "Collected", "Gathered", "Collected YYYY-MM-DD"),
-        ("cuda_driver.csv", "396.26", "396.2x", "row 9.2.88: .396.2x. is not a driver version"),
-        ("cuda_driver.csv", "9.2.88", "10.2.89", "two rows 10.2.89"),
-        ("cuda_driver.csv", ",n,,s", ",n,,", "row 10.2.89: no source"),
-        ("cuda_driver.csv", ",source", ",origin", "no column source"),
+        ("cuda_driver", "\n9.2.88,396.26,", "\n9.2.88,396.2x,", r"row 9\.2\.88: .396\.2x. is not a driver version"),
+        ("cuda_driver", "\n9.2.88,", "\n9.1.85,", r"row 9\.1\.85: is duplicated"),
+        ("cuda_driver", "\n9.2.88,", "\n13.9.88,", r"row 9\.2\.148: comes before the row above it"),
+        ("cuda_driver", "cuda_version,", "release,", r"has to begin with cuda_version"),
+        ("cuda_driver", ",source,", ",origin,", r"to end with unverified_cells, notes, source, collected"),
+        ("container_toolkit", ",mounted,", ",copied,", r"'copied' is not one of mounted, ignored, hook"),
+        (
+            "gpu_model",
+            "\nTesla T4,Turing,7.5,",
+            "\nTesla T4,Turing,7.7,",
+            r"'7\.7' is not in gpu_arch",
+        ),
     ],
 )
-def test_facts_that_do_not_read_are_refused_by_table_and_row(
-    facts: Path, additions: Path, name: str, old: str, new: str, message: str
-) -> None:
-    text = (facts / name).read_text()
+def test_a_mistake_in_a_table_is_named_with_its_row(copy: Path, table: str, old: str, new: str, message: str) -> None:
+    file = copy / f"{table}.csv"
+    text = file.read_text()
     assert old in text
-    (facts / name).write_text(text.replace(old, new))
-    with pytest.raises(make.TableError, match=message):
-        make.make(facts, additions)
+    file.write_text(text.replace(old, new, 1))
+    with pytest.raises(TableError, match=message):
+        check(copy)
 
 
-def test_a_folder_without_facts_is_one_line_and_exit_one(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert make.main([str(tmp_path)]) == 1
-    assert "README.md" in capsys.readouterr().err
+@pytest.mark.parametrize(
+    ("column", "cell", "message"),
+    [
+        ("source", "", "has no source"),
+        ("collected", "yesterday", "collected is 'yesterday', not a day"),
+        ("unverified_cells", "price", "unverified_cells names price, which is not a column"),
+    ],
+)
+def test_what_every_row_says_of_itself_is_checked(copy: Path, column: str, cell: str, message: str) -> None:
+    found = rows("glibc", copy)
+    found[0][column] = cell
+    with (copy / "glibc.csv").open("w", newline="") as file:
+        writer = csv.DictWriter(file, found[0])
+        writer.writeheader()
+        writer.writerows(found)
+    with pytest.raises(TableError, match=message):
+        check(copy)
+
+
+def test_a_file_that_is_no_table_is_named(copy: Path) -> None:
+    (copy / "prices.csv").write_text("gpu,price\n")
+    with pytest.raises(TableError, match=r"prices\.csv is not a table"):
+        check(copy)

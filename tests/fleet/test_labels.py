@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from compat.drivers import UnknownFact
 from compat.names import find_gpu
-from compat.tables import UnknownFact
 from compat.versions import DriverVersion
 from fleet import labels
 
