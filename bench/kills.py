@@ -28,14 +28,16 @@ def main(kills: int) -> None:
     """Print the table; the exit code is that of the tests."""
     with tempfile.TemporaryDirectory() as folder:
         report = Path(folder) / "report.xml"
-        command = [sys.executable, "-m", "lab", "test", TESTS, "-k", "at_any_moment", f"--junit-xml={report}"]
+        properties = [f"--junit-xml={report}", "--override-ini=junit_family=xunit1"]
+        command = [sys.executable, "-m", "lab", "test", TESTS, "-k", "at_any_moment", *properties]
         variables = {**os.environ, "GPU_COMMONS_TEST_KILLS": str(kills)}
         done = subprocess.run(command, cwd=PROJECT, env=variables, check=False)
         cases = ET.parse(report).getroot().findall(".//testcase")  # noqa: S314 - pytest wrote it
     rows = [{each.get("name"): each.get("value") for each in case.iter("property")} for case in cases]
     table = Table(*dict.fromkeys(str(name) for row in rows for name in row), "converged")
     for case, row in zip(cases, rows, strict=True):
-        table.add_row(*map(str, row.values()), "no" if case.find("failure") is not None else "yes")
+        failed = any(case.find(kind) is not None for kind in ("failure", "error"))
+        table.add_row(*map(str, row.values()), "no" if failed else "yes")
     Console().print(table)
     sys.exit(done.returncode)
 

@@ -45,19 +45,10 @@ class LanguageHost(LanguageRuntimeServicer):
         return plugin_pb2.PluginInfo(version=importlib.metadata.version("pulumi"))
 
     async def GetRequiredPackages(self, request: Any, context: Context) -> Any:  # noqa: N802
-        plugins = await self._required_plugins(request.info, context)
+        async with _faults_refused(context):
+            required = packages.required_plugins(await self._site_packages(_environment(request.info)))
+            plugins = packages.obtainable(required, os.environ)
         return language_pb2.GetRequiredPackagesResponse(packages=[_package_dependency(plugin) for plugin in plugins])
-
-    async def GetRequiredPlugins(self, request: Any, context: Context) -> Any:  # noqa: N802 - the older form
-        plugins = await self._required_plugins(request.info, context)
-        return language_pb2.GetRequiredPluginsResponse(
-            plugins=[
-                plugin_pb2.PluginDependency(
-                    name=plugin.name, kind="resource", version=plugin.version, server=plugin.server
-                )
-                for plugin in plugins
-            ]
-        )
 
     async def Run(self, request: Any, context: Context) -> Any:  # noqa: ARG002, N802
         """Run a program to its end. The output of the program is our own; the engine shows it."""
@@ -176,11 +167,6 @@ class LanguageHost(LanguageRuntimeServicer):
 
     async def Link(self, request: Any, context: Context) -> Any:  # noqa: ARG002, N802
         await _refuse(context, grpc.StatusCode.UNIMPLEMENTED, f"linking SDKs {OFFICIAL}")
-
-    async def _required_plugins(self, info: Any, context: Context) -> list[packages.RequiredPlugin]:
-        async with _faults_refused(context):
-            required = packages.required_plugins(await self._site_packages(_environment(info)))
-            return packages.obtainable(required, os.environ)
 
     async def _site_packages(self, environment: Environment) -> list[Path]:
         if environment.virtualenv:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
@@ -11,7 +12,9 @@ import pytest
 import yaml
 from second_lab import STACK
 
+from images.build.buildkit import Buildctl
 from lab import processes
+from lab.build_logs import failed_build
 from lab.servers import buildkit
 
 pytestmark = pytest.mark.lab
@@ -54,20 +57,40 @@ def kept(lab: Lab, before: dict[str, dict[str, Any]]) -> dict[str, dict[str, Any
     return {urn: resource for urn, resource in lab.resources().items() if urn in before}
 
 
-def test_a_registry_that_is_down_fails_one_build_and_the_next_up_pushes_it(deployed: Lab, stack: Settings) -> None:
+@pytest.mark.parametrize(
+    ("server", "said"),
+    [
+        ("registry", "failed to push {registry}.*connection refused"),
+        ("buildkitd", "waiting for connection|context deadline exceeded"),
+    ],
+)
+def test_a_registry_or_builder_that_is_down_fails_one_build_and_the_next_up_pushes_it(
+    deployed: Lab, stack: Settings, server: str, said: str
+) -> None:
     before = deployed.resources()
     add_image(deployed, stack, "pushed", size_mib=1)
-    deployed.kill("registry")
+    deployed.kill(server)
     text = deployed.up().refused()
-    assert "failed to push" in text
-    assert "connection refused" in text
-    assert deployed.instance.registry_address in text
+    assert re.search(said.format(registry=re.escape(deployed.instance.registry_address)), text)
     assert kept(deployed, before) == before
     assert images(deployed) == {"tiny-build"}
     deployed.start()
     assert "+ 1 created" in deployed.up().succeeded()
     assert images(deployed) == {"tiny-build", "pushed-build"}
     assert deployed.pending() == []
+
+
+def test_a_failing_step_is_shown_with_its_last_lines(deployed: Lab, stack: Settings) -> None:
+    """`make up` has them from the builder where the plugin lost them."""
+    add_image(deployed, stack, "broken", size_mib=1)
+    spec = deployed.project / "images" / "broken" / "image.yaml"
+    spec.write_text(spec.read_text() + "os_packages: [no-such-package]\n")
+    text = deployed.python_m_lab("up", "--simulated", "--stack", STACK).refused()
+    assert "✗ failed   Image broken-build" in text
+    assert re.search(r"no-such-package|apt-get: not found", text)
+    assert re.search(r"exit code: (100|127)", text)
+    builder = Buildctl(deployed.tools.path("buildctl"), f"unix://{buildkit.socket_path(deployed.instance)}")
+    assert failed_build(builder, f"{deployed.instance.registry_address}/gpu-commons/broken:another") == []
 
 
 @contextmanager

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import shutil
-import socket
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -152,14 +151,9 @@ class Lab:
 
 
 @pytest.fixture
-def lab(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Lab]:
+def lab(tmp_path: Path, new_instance: Callable[[Path], Instance], monkeypatch: pytest.MonkeyPatch) -> Iterator[Lab]:
     tools = Toolchain()  # before the cache moves
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
-    instance = Instance("bases-tests", 0, tmp_path / "lab", {"registry": port})
-    for folder in (instance.run, instance.logs, instance.config, instance.data):
-        folder.mkdir(parents=True)
+    instance = new_instance(tmp_path / "lab")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     debian.rootfs().parent.mkdir(parents=True)
     processes.run(["tar", "-C", "/etc", "-cf", str(debian.rootfs()), "debian_version"])

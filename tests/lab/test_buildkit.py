@@ -3,7 +3,7 @@ from __future__ import annotations
 import json
 import socket
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -30,8 +30,8 @@ def an_instance(home: Path) -> Instance:
 
 
 @pytest.fixture
-def running(tmp_path: Path) -> Iterator[Instance]:
-    instance = an_instance(tmp_path)
+def running(tmp_path: Path, new_instance: Callable[[Path], Instance]) -> Iterator[Instance]:
+    instance = new_instance(tmp_path)
     processes.start(instance, buildkit.server(instance, Toolchain()))
     yield instance
     processes.stop(instance, "buildkitd", within_s=30)

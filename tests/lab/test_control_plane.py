@@ -14,35 +14,16 @@ import pytest
 
 from lab import certificates, control_plane, processes
 from lab.cluster import ApiError, Cluster, wait_until
-from lab.instance import PREFERRED_PORTS, Instance, LabError
-from lab.machine import network
+from lab.instance import Instance, LabError
 from lab.servers import apiserver, etcd, scheduler
 from lab.toolchain import Toolchain
 
-WORKER = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw"))
-SLOT = 10 + 2 * (WORKER % 4)
-
-
-@pytest.fixture(scope="module")
-def stopped(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Instance]:
-    """An instance of its own slot and ports, with its address but no server; nothing of it is left afterwards."""
-    ports = {name: 21000 + 100 * SLOT + number for number, name in enumerate(PREFERRED_PORTS)}
-    instance = Instance("control-plane-tests", SLOT, tmp_path_factory.mktemp("lab"), ports)
-    for folder in (instance.run, instance.logs, instance.config, instance.data):
-        folder.mkdir()
-    network.claim(instance)
-    try:
-        yield instance
-    finally:
-        control_plane.stop(instance)
-        network.release(instance)
-
 
 @pytest.fixture
-def instance(stopped: Instance) -> Instance:
-    """The same with a running control plane: made ready again after a test that broke it."""
-    control_plane.start(stopped, Toolchain(), real_node=None)
-    return stopped
+def instance(claimed: Instance) -> Instance:
+    """A running control plane: made ready again after a test that broke it."""
+    control_plane.start(claimed, Toolchain(), real_node=None)
+    return claimed
 
 
 @pytest.fixture

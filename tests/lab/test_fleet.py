@@ -12,8 +12,8 @@ import pytest
 
 from lab import control_plane, fleet, processes, steps
 from lab.cluster import Cluster, is_ready, name_of, wait_until
-from lab.instance import PREFERRED_PORTS, Instance, LabError
-from lab.machine import network, node
+from lab.instance import Instance, LabError
+from lab.machine import node
 from lab.toolchain import Toolchain
 from settings.pools import Fleet, Pool
 from settings.reading import load_stack
@@ -45,19 +45,10 @@ DSMLP = fleet_of(
 
 
 @pytest.fixture(scope="module")
-def instance(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Instance]:
-    """A control plane of its own slot and ports; nothing of it is left afterwards."""
-    ports = {name: 21000 + 100 * SLOT + number for number, name in enumerate(PREFERRED_PORTS)}
-    instance = Instance("fleet-tests", SLOT, tmp_path_factory.mktemp("lab"), ports)
-    for folder in (instance.run, instance.logs, instance.config, instance.data):
-        folder.mkdir()
-    network.claim(instance)
-    try:
-        control_plane.start(instance, Toolchain(), real_node=None)
-        yield instance
-    finally:
-        control_plane.stop(instance)
-        network.release(instance)
+def instance(claimed: Instance) -> Instance:
+    """A lab with a control plane."""
+    control_plane.start(claimed, Toolchain(), real_node=None)
+    return claimed
 
 
 @pytest.fixture

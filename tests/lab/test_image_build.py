@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import signal
-import socket
 import subprocess
 import sys
 import tempfile
@@ -72,15 +71,10 @@ class Site:
 
 
 @pytest.fixture(scope="module")
-def site() -> Iterator[Site]:
+def site(new_instance: Callable[[Path], Instance]) -> Iterator[Site]:
     tools = Toolchain()
-    with tempfile.TemporaryDirectory(prefix="gc-") as home, socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
-        probe.close()
-        instance = Instance("image-build-tests", 0, Path(home), {"registry": port})
-        for folder in (instance.run, instance.logs, instance.config, instance.data):
-            folder.mkdir()
+    with tempfile.TemporaryDirectory(prefix="gc-") as home:
+        instance = new_instance(Path(home))
         try:
             processes.start(instance, registry.server(instance, tools))
             processes.start(instance, buildkit.server(instance, tools))

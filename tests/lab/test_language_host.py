@@ -320,8 +320,6 @@ def test_required_packages_are_what_the_installed_sdks_say(host: Host, tmp_path:
         "resource kubernetes 4.34.2",
         "resource nameless 1.2.0-rc.3 https://example.edu",
     ]
-    older = host.calls.GetRequiredPlugins(language_pb2.GetRequiredPluginsRequest(info=describe(project)))
-    assert [plugin.name for plugin in older.plugins] == ["forgetful", "kubernetes", "nameless"]
 
 
 def test_a_parameterised_package_keeps_its_parameter(host: Host, tmp_path: Path) -> None:

@@ -3,7 +3,7 @@ from __future__ import annotations
 import hashlib
 import json
 import socket
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import httpx
@@ -17,19 +17,9 @@ from lab.toolchain import Toolchain
 MEDIA_TYPE = "application/vnd.oci.image.manifest.v1+json"
 
 
-def an_instance(home: Path) -> Instance:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
-    instance = Instance("registry-tests", 0, home, {"registry": port})
-    for folder in (instance.run, instance.logs, instance.config, instance.data):
-        folder.mkdir()
-    return instance
-
-
 @pytest.fixture
-def running(tmp_path: Path) -> Iterator[Instance]:
-    instance = an_instance(tmp_path)
+def running(tmp_path: Path, new_instance: Callable[[Path], Instance]) -> Iterator[Instance]:
+    instance = new_instance(tmp_path)
     processes.start(instance, registry.server(instance, Toolchain()))
     yield instance
     processes.stop(instance, "registry")
@@ -79,8 +69,8 @@ def test_images_outlive_a_restart(running: Instance) -> None:
 
 
 @pytest.mark.lab
-def test_a_taken_port_is_an_error_that_shows_the_log(tmp_path: Path) -> None:
-    instance = an_instance(tmp_path)
+def test_a_taken_port_is_an_error_that_shows_the_log(tmp_path: Path, new_instance: Callable[[Path], Instance]) -> None:
+    instance = new_instance(tmp_path)
     with socket.socket() as other:
         other.bind(("127.0.0.1", instance.ports["registry"]))
         other.listen()

@@ -7,7 +7,6 @@ nodes of its own. All are asked at once.
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -21,15 +20,12 @@ from fleet.nodes import Node
 from fleet.quantities import quantity
 from lab import control_plane
 from lab.cluster import SIMULATED_NODE, ApiError, Cluster, wait_until
-from lab.instance import PREFERRED_PORTS, Instance
-from lab.machine import network
+from lab.instance import Instance
 from lab.servers import scheduler
 from lab.toolchain import Toolchain
 
 pytestmark = pytest.mark.lab
 
-WORKER = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw"))
-SLOT = 10 + 2 * (WORKER % 4)
 NAMESPACE = "placement"
 OWN = "example.edu/case"  # label of the nodes of one case
 REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
@@ -299,24 +295,15 @@ AS_DAEMON = [Asked(name, spec, SHARED) for name, spec in DAEMONS.items()]
 
 
 @pytest.fixture(scope="module")
-def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
-    """A control plane whose scheduler has a profile for each shared node; nothing of it is left afterwards."""
-    ports = {name: 21000 + 100 * SLOT + number for number, name in enumerate(PREFERRED_PORTS)}
-    instance = Instance("scheduler-tests", SLOT, tmp_path_factory.mktemp("lab"), ports)
-    for folder in (instance.run, instance.logs, instance.config, instance.data):
-        folder.mkdir()
-    plain = scheduler.configuration(instance)
+def cluster(claimed: Instance) -> Iterator[Cluster]:
+    """A control plane whose scheduler has a profile for each shared node."""
+    plain = scheduler.configuration(claimed)
     profiles = [*plain["profiles"], *(profile_of(each.name) for each in SHARED)]
-    network.claim(instance)
-    try:
-        with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(scheduler, "configuration", lambda _: {**plain, "profiles": profiles})
-            control_plane.start(instance, Toolchain(), real_node=None)
-        with Cluster(instance) as cluster:
-            yield cluster
-    finally:
-        control_plane.stop(instance)
-        network.release(instance)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(scheduler, "configuration", lambda _: {**plain, "profiles": profiles})
+        control_plane.start(claimed, Toolchain(), real_node=None)
+    with Cluster(claimed) as cluster:
+        yield cluster
 
 
 @pytest.fixture(scope="module")
