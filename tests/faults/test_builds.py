@@ -68,7 +68,7 @@ def test_a_registry_or_builder_that_is_down_fails_one_build_and_the_next_up_push
     deployed: Lab, stack: Settings, server: str, said: str
 ) -> None:
     before = deployed.resources()
-    add_image(deployed, stack, "pushed", size_mib=1)
+    add_image(deployed, stack, f"without-{server}", size_mib=1)
     deployed.kill(server)
     text = deployed.up().refused()
     assert re.search(said.format(registry=re.escape(deployed.instance.registry_address)), text)
@@ -76,7 +76,7 @@ def test_a_registry_or_builder_that_is_down_fails_one_build_and_the_next_up_push
     assert images(deployed) == {"tiny-build"}
     deployed.start()
     assert "+ 1 created" in deployed.up().succeeded()
-    assert images(deployed) == {"tiny-build", "pushed-build"}
+    assert images(deployed) == {"tiny-build", f"without-{server}-build"}
     assert deployed.pending() == []
 
 
