@@ -32,7 +32,7 @@ status: .venv/synced ## what runs, since when, on which port
 env: .venv/synced ## variables that a bare `pulumi` needs: eval "$(make -s env)"
 	@$(LAB) env
 
-tools: .venv/synced ## bring the tools that STACK needs, nothing else
+tools: .venv/synced ## install the tools that STACK needs, nothing else
 	@nice -n 10 $(LAB) tools --stack $(STACK)
 
 check: .venv/synced ## lint, types, import contracts, generated files, fast tests

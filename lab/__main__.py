@@ -100,7 +100,7 @@ def _deploy(instance: Instance, tools: Toolchain, stack: str, detail: operations
 @click.option(
     "--events",
     type=click.Path(dir_okay=False, path_type=Path),
-    help="Write the events for `gpu-commons comment` there.",
+    help="Write the events for `gpu-commons comment` to this file.",
 )
 @VERBOSE
 @click.pass_obj
@@ -156,10 +156,10 @@ def env(name: str) -> None:
 
 
 @main.command()
-@click.option("--stack", default=STACK, show_default=True, help="Stack to bring the tools for.")
+@click.option("--stack", default=STACK, show_default=True, help="Stack to install the tools for.")
 @_plain_errors
 def tools(stack: str) -> None:
-    """Bring the tools that the stack needs, nothing else."""
+    """Install the tools that the stack needs, nothing else."""
     Toolchain().ensure(report, for_clusters=steps.needs_cluster(steps.read_stack(_stack_file(stack))))
 
 
@@ -199,7 +199,7 @@ def test(name: str, args: tuple[str, ...]) -> None:
 
 
 def _timed(instance: Instance, toolchain: Toolchain, suite: engine.Suite) -> int:
-    """The exit code of pytest of one suite; says how long it took."""
+    """The exit code of pytest of one suite; reports how long it took."""
     began = time.monotonic()
     code = engine.run_suite(instance, toolchain, suite)
     minutes, seconds = divmod(round(time.monotonic() - began), 60)

@@ -80,10 +80,10 @@ def ensure(
     *,
     for_clusters: bool = True,
 ) -> list[Substitute]:
-    """Build and push every lab image that this machine needs; what is there already costs one question each.
+    """Build and push every lab image that this machine needs; what exists already costs one request each.
 
     The stand-ins are for a cluster's nodes.
-    Registry and builder must run. `reachable` answers whether a URL can be reached (default: ask, and remember the
+    Registry and builder must run. `reachable` answers whether a URL can be reached (default: try, and keep the
     answer in the instance). Raises LabError.
     """
     ask = reachable or (lambda url: _remembered(instance, url))
@@ -114,7 +114,7 @@ def wanted_references(folder: Path) -> list[str]:
 
 
 def question(reference: str) -> str:
-    """The URL whose answer tells whether `reference` can be had."""
+    """The URL whose answer shows whether `reference` is reachable."""
     if reference == CONDA_FORGE:
         return CONDA_FORGE_URL
     if reference.startswith("https://"):
@@ -204,7 +204,7 @@ def _record(instance: Instance) -> Path:
 
 
 def _remembered(instance: Instance, url: str) -> bool:
-    """Whether the URL's server answers; asked once in the life of an instance, so that images do not flip."""
+    """Whether the URL's server answers. Checked once for each instance, so that images do not change back and forth."""
     path = instance.data / "reachable.json"
     answers: dict[str, bool] = _read(path)
     if url not in answers:

@@ -1,4 +1,4 @@
-"""What the builder kept of a build. The docker-build plugin loses the end of a failed build's output now and then."""
+"""The builder's log of a failed build: the docker-build plugin sometimes loses the end of its output."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ def failed_build(client: Buildctl, name: str) -> list[str]:
         return []
     newest = max(found, key=lambda record: (record["CreatedAt"]["seconds"], record["CreatedAt"].get("nanos", 0)))
     # Below a line of dashes the failing step is repeated.
-    lines = itertools.takewhile(lambda line: not line.startswith("------"), _said(client, ["logs", newest["Ref"]]))
+    lines = itertools.takewhile(lambda line: not line.startswith("------"), _output(client, ["logs", newest["Ref"]]))
     return [line for line in lines if line.strip()]
 
 
 def _records(client: Buildctl) -> Iterator[dict[str, Any]]:
-    for line in _said(client, ["histories", "--format", "{{json .}}"]):
+    for line in _output(client, ["histories", "--format", "{{json .}}"]):
         if line.startswith("{"):
             yield json.loads(line).get("record") or {}
 
@@ -41,7 +41,7 @@ def _names(record: dict[str, Any]) -> set[str]:
     return {name for exporter in exporters for name in (exporter.get("Attrs") or {}).get("name", "").split(",")}
 
 
-def _said(client: Buildctl, arguments: Sequence[str]) -> list[str]:
+def _output(client: Buildctl, arguments: Sequence[str]) -> list[str]:
     lines: list[str] = []
     ends = time.monotonic() + WITHIN_S
     argv = [str(client.program), "--addr", client.endpoint, "debug", *arguments]

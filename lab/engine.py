@@ -93,7 +93,7 @@ def prepare(instance: Instance, tools: Toolchain, report: Report) -> None:
 
 
 def end_orphans(instance: Instance) -> None:
-    """End the plugins of a `pulumi` that was killed: one from the publisher takes minutes to notice, and builds on."""
+    """End the plugins of a `pulumi` that was killed: the docker-build plugin takes minutes to notice."""
     folder = str(instance.config / "pulumi" / "plugins")
     orphans = []
     for process in psutil.process_iter(["exe"]):
@@ -221,15 +221,15 @@ def select_stack(instance: Instance, tools: Toolchain, stack: str) -> None:
 
 
 def settle(instance: Instance, tools: Toolchain, stack: str, report: Report) -> None:
-    """What a `pulumi` that was killed left: its lock, and what it was just creating (docs/faults.md).
+    """What a `pulumi` that was killed left: its lock, and what it was creating (docs/faults.md).
 
-    A lock of one that still runs stays, and the engine says so. What was being created is dropped from the state and
-    not from the cluster: everything of ours has a name of its own, so the next update takes over what is there.
+    The lock of one that still runs stays, and the engine reports it. What was being created is dropped from the state
+    and not from the cluster: everything of ours has a name of its own, so the next update takes over what is there.
     """
     locks = sorted((instance.data / "state" / ".pulumi" / "locks").glob(f"**/{stack}/*.json"))
     if not locks or not all(_holder_is_dead(lock) for lock in locks):
         return
-    report(f"the last pulumi of stack {stack} was killed: taking away its lock and what it left half done")
+    report(f"the last pulumi of stack {stack} was killed: removing its lock and what it left half done")
     end_orphans(instance)
     for command in (["cancel", "--yes"], ["refresh", "--clear-pending-creates", "--yes", "--skip-preview"]):
         processes.run(

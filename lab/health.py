@@ -1,7 +1,7 @@
-"""What `make up` looks at before it says that something is up: every server, and every hub through its Service.
+"""What `make up` checks before it reports success: every server, and every hub through its Service.
 
 A hub is asked the way a browser reaches it: the node port that kube-proxy serves leads to the hub's proxy, and from
-there the Service `hub` leads to the hub. An answer of the pod alone would say nothing about either.
+there the Service `hub` leads to the hub. An answer from the pod alone would prove neither.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ HUB_POD = "hub-0"
 
 @dataclass(frozen=True, slots=True)
 class Checked:
-    """What was found to be well."""
+    """What was found healthy."""
 
     servers: int
     answering: Sequence[str] = ()  # hubs

@@ -1,4 +1,4 @@
-"""Previews and updates of a stack: told in lines while they run, with proof that the policy pack took part."""
+"""Previews and updates of a stack: a line for each change while they run, and proof that the policy pack ran."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Detail(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Ended:
-    """An operation that has ended: its exit code, and what to say at the very end."""
+    """An operation that has ended: its exit code, and what to print at the very end."""
 
     code: int
     notices: Sequence[str] = ()
@@ -51,25 +51,25 @@ def preview(instance: Instance, tools: Toolchain, stack: str, detail: Detail, ev
         if detail is Detail.EVERYTHING:
             shown = args if events else [*args, "--diff"]
             return Ended(engine.pulumi(instance, tools, shown, **EVENT_LOG))
-        return _told(instance, tools, args, log, _progress(instance, tools, Mode.PREVIEW))
+        return _shown(instance, tools, args, log, _progress(instance, tools, Mode.PREVIEW))
     finally:
         if events is None:
             log.unlink(missing_ok=True)
 
 
-def _told(instance: Instance, tools: Toolchain, args: Sequence[str], events: Path, progress: Progress) -> Ended:
-    """Run an operation and print the lines that its events are worth."""
+def _shown(instance: Instance, tools: Toolchain, args: Sequence[str], events: Path, progress: Progress) -> Ended:
+    """Run an operation and print the lines for its events."""
     outputs = (processes.log_path(instance, "pulumi"), processes.log_path(instance, "pulumi-errors"))
-    last_said = time.time()
+    last_shown = time.time()
 
     def take(lines: Sequence[str]) -> None:
-        nonlocal last_said
-        said = [line for event in lines for line in progress.take(json.loads(event))]
-        if not said and time.time() - last_said > QUIET_FOR_S:
-            said = [waits] if (waits := progress.waits_for(time.time())) else []
-        if said:
-            last_said = time.time()
-            print("\n".join(said), flush=True)
+        nonlocal last_shown
+        new = [line for event in lines for line in progress.take(json.loads(event))]
+        if not new and time.time() - last_shown > QUIET_FOR_S:
+            new = [waits] if (waits := progress.waits_for(time.time())) else []
+        if new:
+            last_shown = time.time()
+            print("\n".join(new), flush=True)
 
     code = processes.follow(
         [engine.program(instance, tools), *args, "--non-interactive", "--color", "never"],
@@ -79,10 +79,10 @@ def _told(instance: Instance, tools: Toolchain, args: Sequence[str], events: Pat
         lines_of=events,
         take=take,
     )
-    # Before its first event and after its last one the engine speaks to its error stream alone.
-    told = "\n".join(progress.told)
+    # Before its first event and after its last one the engine writes only to its error stream.
+    reported = "\n".join(progress.reported)
     errors = outputs[1].read_text(errors="replace")
-    if others := [line for line in errors.splitlines() if _plain(line) and _plain(line) not in told]:
+    if others := [line for line in errors.splitlines() if _plain(line) and _plain(line) not in reported]:
         print("\n".join(others), flush=True)
     if code and not progress.has_error and not errors.strip():
         print(processes.tail(outputs[0]), flush=True)
@@ -95,7 +95,7 @@ def _progress(instance: Instance, tools: Toolchain, mode: Mode) -> Progress:
 
 
 def _plain(line: str) -> str:
-    """A line of the error stream as an event would say it."""
+    """A line of the error stream as an event would put it."""
     return line.strip().removeprefix("error: ").removeprefix("warning: ")
 
 
@@ -114,7 +114,7 @@ class Verdict:
 
 
 def up(instance: Instance, tools: Toolchain, stack: str, detail: Detail) -> tuple[Verdict, Sequence[str]]:
-    """`pulumi up`, with proof that the policy pack took part, and what to say at the very end.
+    """`pulumi up`, with proof that the policy pack ran, and what to print at the very end.
 
     Raises LabError when the update fails, and when no pack looked at any resource.
     """
@@ -125,11 +125,11 @@ def up(instance: Instance, tools: Toolchain, stack: str, detail: Detail) -> tupl
         if detail is Detail.EVERYTHING:
             ended = Ended(engine.pulumi(instance, tools, args, **EVENT_LOG))
         else:
-            ended = _told(instance, tools, args, events, _progress(instance, tools, Mode.UPDATE))
+            ended = _shown(instance, tools, args, events, _progress(instance, tools, Mode.UPDATE))
         if ended.code != 0:
             raise LabError(
-                f"pulumi up ended with exit code {ended.code}; what is said above is the reason.\n"
-                f"Servers keep running. Try again: make up (make up V=1 shows everything). Logs: {instance.logs}"
+                f"pulumi up ended with exit code {ended.code}; the output above says why.\n"
+                f"The servers keep running. Try again: make up (make up V=1 shows everything). Logs: {instance.logs}"
             )
         return read_verdict(events.read_text()), ended.notices
     finally:
@@ -137,7 +137,7 @@ def up(instance: Instance, tools: Toolchain, stack: str, detail: Detail) -> tupl
 
 
 def read_verdict(event_log: str) -> Verdict:
-    """The pack's part in an engine's event log (one JSON object a line). Raises LabError when it took none."""
+    """What the pack did, from an engine's event log (one JSON object a line). Raises LabError when it did nothing."""
     looked_at: set[str] = set()
     packs: set[str] = set()
     advice = 0

@@ -54,7 +54,7 @@ class Record:
     pin: str
 
     def process(self) -> psutil.Process | None:
-        """The process this record speaks of, or None when it ended (or its PID is somebody else's now)."""
+        """The process of this record, or None when it has ended (or its PID is somebody else's now)."""
         try:
             process = psutil.Process(self.pid)
             same = abs(process.create_time() - self.started) < 1 and process.status() != psutil.STATUS_ZOMBIE
@@ -184,10 +184,10 @@ def plugin(argv: Sequence[str], *, cwd: Path, env: Mapping[str, str]) -> Iterato
         list(argv), cwd=cwd, env={**os.environ, **env}, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
     ) as child:
         try:
-            said = child.stdout.readline().strip() if child.stdout else ""
-            if not said.isdigit():
+            first = child.stdout.readline().strip() if child.stdout else ""
+            if not first.isdigit():
                 raise LabError(f"{argv[0]} does not start")
-            yield int(said)
+            yield int(first)
         finally:
             child.terminate()
 
@@ -201,7 +201,7 @@ def follow(  # noqa: PLR0913 - a command, where it runs, what it writes, who rea
     lines_of: Path,
     take: Callable[[Sequence[str]], None],
 ) -> int:
-    """Run a command to its end and hand over the lines that it appends to a file, a few times a second.
+    """Run a command to its end and pass on the lines that it appends to a file, a few times a second.
 
     Its two output streams go to files; `take` is also called when there is nothing new. Returns its exit code.
     """

@@ -1,7 +1,7 @@
 """What people read while the engine works: one line for each resource that changes, from its events. Pure.
 
-What stays as it is and what is only read makes no line. Errors, warnings and what the policy pack says come in full,
-as soon as they are said; that an image is not what its spec asks for is one line at the end.
+What does not change and what is only read gets no line. Errors, warnings and findings of the policy pack are shown in
+full as soon as they arrive; an image that differs from its spec gets one line at the end.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ OF_FILES: Final = "the files it is built from changed"
 DOCKER: Final = Buildx(("docker", "buildx"))
 LAST_LINES: Final = 15  # of a build that failed
 WIDTH: Final = 160  # of what changed in one resource
-WORTH_TELLING_S: Final = 2
+WORTH_SHOWING_S: Final = 2
 _MARKUP: Final = re.compile(r"<\{%.*?%\}>")
 
 
 class Mode(Enum):
-    """Whether the engine says what it did or what it would do."""
+    """Whether the engine reports what it did or what it would do."""
 
     UPDATE = "update"
     PREVIEW = "preview"
@@ -44,7 +44,7 @@ _WORDS: Final[Mapping[str, tuple[str, str, str]]] = {
     "delete": ("-", "deleted", "delete"),
     "import": ("=", "imported", "import"),
 }
-# A replacement is told once, when its new half is there.
+# A replacement is shown once, when its new half is there.
 _HALVES: Final = {"create-replacement": "replace", "import-replacement": "replace"}
 _BUILDS: Final = ("create", "update", "replace")
 
@@ -58,18 +58,18 @@ class _Resource:
     name: str
     started: float
     metadata: Mapping[str, Any]
-    said: deque[str] = field(default_factory=lambda: deque(maxlen=LAST_LINES))  # status lines, newest last
+    status: deque[str] = field(default_factory=lambda: deque(maxlen=LAST_LINES))  # status lines, newest last
 
 
 @dataclass(slots=True)
 class Progress:
-    """Events go in, lines come out. `notices` is what to say at the very end."""
+    """Events go in, lines come out. `notices` is what to print at the very end."""
 
     mode: Mode
     builder: Client = DOCKER  # who builds, for advice
     output_of: Callable[[str], Sequence[str]] = lambda _: ()  # of the last build for a tag that failed, from who built
     notices: list[str] = field(default_factory=list)
-    told: list[str] = field(default_factory=list)  # errors and warnings, word by word
+    reported: list[str] = field(default_factory=list)  # errors and warnings, word by word
     has_error: bool = False
     _running: dict[str, _Resource] = field(default_factory=dict)
     _images: dict[str, Mapping[str, Any]] = field(default_factory=dict)  # inputs, of those not yet noticed
@@ -85,18 +85,18 @@ class Progress:
             if body := mapping(event.get(kind)):
                 return step(mapping(body.get("metadata")), at)
         words = {"diagnosticEvent": self._says, "policyEvent": _policy, "summaryEvent": self._is_over}
-        for kind, said in words.items():
+        for kind, lines_for in words.items():
             if body := mapping(event.get(kind)):
-                return said(body)
+                return lines_for(body)
         return []
 
     def waits_for(self, now: float) -> str:
-        """What the engine has been busy with for longest, and the last that was said of it."""
+        """What the engine has been working on for longest, and its latest status line."""
         busy = [each for each in self._running.values() if not each.type.startswith(("gpu-commons:", "pulumi:"))]
         if not busy:
             return ""
         longest = min(busy, key=lambda each: each.started)
-        last = f": {elided(longest.said[-1], WIDTH // 2)}" if longest.said else ""
+        last = f": {elided(longest.status[-1], WIDTH // 2)}" if longest.status else ""
         return f"  … {_kind(longest.type)} {longest.name}, {now - longest.started:.0f} s{last}"
 
     def _begins(self, metadata: Mapping[str, Any], at: float) -> list[str]:
@@ -127,8 +127,8 @@ class Progress:
             done, would = "built", "build"
         word = done if self.mode is Mode.UPDATE else would
         took = at - resource.started
-        is_told = self.mode is Mode.UPDATE and (is_build or took >= WORTH_TELLING_S)
-        seconds = f" ({took:.0f} s)" if is_told else ""
+        is_timed = self.mode is Mode.UPDATE and (is_build or took >= WORTH_SHOWING_S)
+        seconds = f" ({took:.0f} s)" if is_timed else ""
         changed = _changed(resource) if resource.op in ("update", "replace") else ""
         return f"  {sign} {word:<8} {_kind(resource.type)} {resource.name}{seconds}{changed and f': {changed}'}"
 
@@ -141,7 +141,7 @@ class Progress:
         if resource.type == BUILD:
             tags = mapping(mapping(resource.metadata.get("new")).get("inputs")).get("tags") or [""]
             if lines := self.output_of(text(tags[0])):
-                resource.said = deque(lines, maxlen=LAST_LINES)
+                resource.status = deque(lines, maxlen=LAST_LINES)
         line = f"  ✗ failed   {_kind(resource.type)} {resource.name} ({at - resource.started:.0f} s)"
         # Most plug-ins say why before the engine says that; where none has, the reason may still come.
         return [line, *(self._last_words(urn) if urn in self._errors else []), *self._advice(resource, urn)]
@@ -154,7 +154,7 @@ class Progress:
             return []
         if body.get("ephemeral"):
             if (resource := self._running.get(urn)) is not None:
-                resource.said.extend(message.splitlines())
+                resource.status.extend(message.splitlines())
             return []
         if severity == "info":
             if urn in self._images and _is_about(message, self._images[urn]):
@@ -164,7 +164,7 @@ class Progress:
                 return []  # the whole output of a build that failed, whose end is shown
             return _block(_named(urn), message)
         self.has_error |= severity == "error"
-        self.told.append(message)
+        self.reported.append(message)
         if severity == "error":
             self._errors[urn] = f"{self._errors.get(urn, '')}\n{message}"
         return [*_block(f"{severity}: {_named(urn)}", message), *self._last_words(urn)]
@@ -172,13 +172,15 @@ class Progress:
     def _last_words(self, urn: str) -> list[str]:
         """The end of the output of a build that failed, where no error has quoted it."""
         resource = self._failed.pop(urn, None)
-        if resource is None or not resource.said or resource.said[-1].strip() in self._errors.get(urn, ""):
+        if resource is None or not resource.status or resource.status[-1].strip() in self._errors.get(urn, ""):
             return []
-        return ["    the last lines:", *(f"    | {without_secrets(line)}" for line in resource.said)]
+        return ["    the last lines:", *(f"    | {without_secrets(line)}" for line in resource.status)]
 
     def _advice(self, resource: _Resource, urn: str) -> list[str]:
         """What to do about a build that failed for a reason that we know."""
-        known = advice(tuple(resource.said), self._errors.get(urn, ""), self.builder) if resource.type == BUILD else ""
+        known = (
+            advice(tuple(resource.status), self._errors.get(urn, ""), self.builder) if resource.type == BUILD else ""
+        )
         return [f"    {known}"] if known else []
 
     def _is_over(self, body: Mapping[str, Any]) -> list[str]:
@@ -201,13 +203,13 @@ def _kind(of: str) -> str:
 
 
 def _named(urn: str) -> str:
-    """Whom a message is about; nobody where it is the stack as a whole."""
+    """The resource that a message is about; empty for the stack as a whole."""
     kind = urn.split("::")[2].rpartition("$")[2] if urn.count("::") >= 3 else ""
     return "" if not kind or kind == "pulumi:pulumi:Stack" else f"{_kind(kind)} {urn.rpartition('::')[2]}: "
 
 
 def _block(head: str, message: str) -> list[str]:
-    """A message as it was said, a head before its first line."""
+    """A whole message, with a head before its first line."""
     first, *more = message.splitlines()
     return [f"  {head}{first}", *(f"    {line}".rstrip() for line in more)]
 
@@ -259,14 +261,14 @@ def _as_far_as_it_fits(parts: Sequence[str]) -> str:
 
 
 def _is_about(message: str, inputs: Mapping[str, Any]) -> bool:
-    """Whether a message tells everything in which that image is not what its spec asks for."""
+    """Whether a message names everything in which that image differs from its spec."""
     return all(reference in message for reference, _ in _substitutes(inputs)) and all(
         name in message for name in _missing(inputs)
     )
 
 
 def _notice(name: str, inputs: Mapping[str, Any]) -> str:
-    """In what an image differs from its spec, in one line."""
+    """How an image differs from its spec, in one line."""
     substitutes = _substitutes(inputs)
     replaced = [reference for reference, by in substitutes if by != LEFT_OUT]
     left_out = [reference for reference, by in substitutes if by == LEFT_OUT]

@@ -27,7 +27,7 @@ def uv() -> Path:
 def ensure(stack_file: Path, report: Report) -> None:
     """Install what this stack's site needs, into the environment of the clone. Safe to repeat.
 
-    Raises LabError where the file cannot be read, or a package cannot be had.
+    Raises LabError where the file cannot be read, or a package cannot be installed.
     """
     try:
         data = read_yaml(stack_file, called="--stack").data

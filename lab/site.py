@@ -1,4 +1,4 @@
-"""The site overlay of a lab (`GPU_COMMONS_SITE`): the one file through which the product learns about the lab."""
+"""The site overlay of a lab (`GPU_COMMONS_SITE`): the one file through which the product knows of the lab."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def overlay(instance: Instance, substitutes: Iterable[Substitute], *, ca_bundle:
 def ca_bundle(
     environment: Mapping[str, str], *, local: Path = LOCAL_AUTHORITIES, system: Path = SYSTEM_BUNDLE
 ) -> Path | None:
-    """The certificates that image builds on this machine must trust, if it has other ones than everybody's."""
+    """The certificates that image builds on this machine must trust, if it has certificates of its own."""
     for name in CA_VARIABLES:
         if (value := environment.get(name)) and Path(value).is_file():
             return Path(value).resolve()
@@ -65,7 +65,7 @@ def ca_bundle(
 
 
 def _context(kubeconfig: Path) -> dict[str, str]:
-    """Named, so that a context that somebody switched to in the meantime is not used."""
+    """Named, so that another current context is not used."""
     if not kubeconfig.is_file():
         return {}
     name = (yaml.safe_load(kubeconfig.read_text()) or {}).get("current-context")

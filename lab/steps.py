@@ -33,7 +33,7 @@ class Context:
     report: Report
 
     def stack(self) -> Stack:
-        """The stack as it will be deployed here; its mistakes are the user's to mend before anything is started."""
+        """The stack as it will be deployed here; its mistakes are reported before anything is started."""
         overlay = site.path(self.instance)
         return read_stack(self.stack_file, overlay if overlay.exists() else None)
 

@@ -1,4 +1,4 @@
-"""What the user reads at the end of `make up`, and what `make status` says."""
+"""The summary at the end of `make up`, and the answer of `make status`."""
 
 from __future__ import annotations
 
@@ -78,18 +78,18 @@ def notices(about_images: Sequence[str]) -> list[str]:
 
 
 def images(outputs: Mapping[str, Any]) -> list[str]:
-    """Where the images of a stack are that does nothing else with them: reference by digest, and size."""
+    """The images of a stack that has nothing else: reference by digest, and size."""
     references, sizes = outputs.get("images") or {}, outputs.get("image_sizes") or {}
     if not references:
         return []
     measured = {name: sizes.get(name, {}).get("compressed_mb") for name in references}
-    told = {name: f", {size:g} MB compressed" if size else "" for name, size in measured.items()}
+    shown = {name: f", {size:g} MB compressed" if size else "" for name, size in measured.items()}
     count = f"{len(references)} image{'' if len(references) == 1 else 's'}"
-    return ["", f"  {count}:", *(f"    {reference}{told[name]}" for name, reference in sorted(references.items()))]
+    return ["", f"  {count}:", *(f"    {reference}{shown[name]}" for name, reference in sorted(references.items()))]
 
 
 def logins(instance: Instance, hub: str, url: str) -> list[str]:
-    """How people and the administrator log in to a hub; what the Secrets do not hold is somebody else's to say."""
+    """How users and the administrator log in to a hub; without a password in the Secrets, with an account."""
     with Cluster(instance) as cluster:
         users, admins = (_password(cluster, hub, *where) for where in (USERS, ADMINS))
     if users is None:
@@ -138,7 +138,7 @@ def status_json(instance: Instance) -> str:
 
 
 def status_text(instance: Instance) -> str:
-    """The same for people."""
+    """The same as text."""
     rows = status_rows(instance)
     lines = [f"instance {instance.name} in {instance.home}"]
     lines += [

@@ -114,7 +114,7 @@ def _pin(name: str, row: Mapping[str, Any], go: str) -> Pin:
 
 
 class Toolchain:
-    """Where each program lies. `ensure` brings what is missing; `path` never does."""
+    """Where each program lies. `ensure` installs what is missing; `path` never does."""
 
     def __init__(self, root: Path | None = None) -> None:
         self.root = root or cache_home() / "tools"
@@ -135,7 +135,7 @@ class Toolchain:
         raise LabError(f"{name} is not installed; run: make tools")
 
     def origin(self, tool: str) -> str:
-        """How the tool was brought: one of ORIGINS."""
+        """Where the tool came from: one of ORIGINS."""
         return (self.root / self.pins[tool].key / "origin").read_text().strip()
 
     def is_official(self, tool: str) -> bool:
@@ -150,21 +150,21 @@ class Toolchain:
         return [pin for pin in self.pins.values() if not (self.root / pin.key / "origin").exists()]
 
     def ensure(self, report: Report, *, for_clusters: bool = True) -> None:
-        """Bring every tool, two at a time; says what it does and how long it took. A lab of images needs fewer.
+        """Install every tool, two at a time, and report how long each took. A lab for images needs fewer.
 
-        Raises LabError that names the first tool that cannot be had, with the end of its build log.
+        Raises LabError that names the first tool that could not be installed, with the end of its build log.
         """
         self.ensure_packages(report, {**self.debian, **(self.debian_clusters if for_clusters else {})})
         missing = [pin for pin in self.missing() if for_clusters or not pin.for_clusters]
         if not missing:
             return
-        report(f"{len(missing)} tools to bring: {', '.join(pin.name for pin in missing)}")
+        report(f"{len(missing)} tools to install: {', '.join(pin.name for pin in missing)}")
         with ThreadPoolExecutor(BUILDS_AT_ONCE) as pool:
             for future in [pool.submit(self._install, pin, report) for pin in missing]:
                 future.result()
 
     def ensure_test_packages(self, report: Report) -> None:
-        """Bring what only the tests need, such as a browser. Raises LabError like `ensure`."""
+        """Install what only the tests need, such as a browser. Raises LabError like `ensure`."""
         self.ensure_packages(report, self.debian_tests)
 
     def ensure_packages(self, report: Report, programs: Mapping[str, str]) -> None:
@@ -290,13 +290,13 @@ def _unpack(content: bytes, url: str, program: str, bin_folder: Path) -> None:
 
 
 def _link_from_path(pin: Pin, bin_folder: Path) -> bool:
-    """Link the programs on PATH when all are there and say the pinned version."""
+    """Link the programs on PATH when all are there and report the pinned version."""
     if not pin.version_args:
         return False
     found = {program: shutil.which(program) for program in pin.programs}
     for program, place in found.items():
         args = ("version", "--client") if program == "kubectl" else pin.version_args
-        if place is None or not _says(place, args, pin.version):
+        if place is None or not _reports(place, args, pin.version):
             return False
     for program, place in found.items():
         (bin_folder / program).symlink_to(Path(str(place)).resolve())
@@ -306,7 +306,7 @@ def _link_from_path(pin: Pin, bin_folder: Path) -> bool:
     return all((bin_folder / name).exists() for name in pin.module_files)
 
 
-def _says(program: str, args: tuple[str, ...], version: str) -> bool:
+def _reports(program: str, args: tuple[str, ...], version: str) -> bool:
     try:
         return re.search(rf"\bv?{re.escape(version)}\b", processes.run([program, *args], timeout_s=20)) is not None
     except LabError:

@@ -1,4 +1,4 @@
-"""The service itself: each call of the contract, answered with what the other modules decide."""
+"""The service itself: each call of the contract; the other modules decide."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class LanguageHost(LanguageRuntimeServicer):
     def __init__(self, addresses: Addresses, children: Children) -> None:
         self._addresses = addresses
         self._children = children
-        self._abortable: set[Process] = set()  # programs and installations; plug-ins hear of it from the engine
+        self._abortable: set[Process] = set()  # programs and installations; the engine itself ends plug-ins
         self._is_cancelled = False
 
     async def Handshake(self, request: Any, context: Context) -> Any:  # noqa: ARG002, N802 - names of the contract
@@ -57,8 +57,8 @@ class LanguageHost(LanguageRuntimeServicer):
         try:
             environment = _environment(request.info)
             command = commands.run_command(request, environment, self._addresses, os.environ)
-            if complaint := await self._typecheck(environment):
-                return language_pb2.RunResponse(error=complaint)
+            if errors := await self._typecheck(environment):
+                return language_pb2.RunResponse(error=errors)
             process = await self._start_abortable(command, Output.INHERIT)
         except EnvironmentFault as fault:
             return language_pb2.RunResponse(error=str(fault))
@@ -148,7 +148,7 @@ class LanguageHost(LanguageRuntimeServicer):
         return language_pb2.TemplateResponse()
 
     async def Cancel(self, request: Any, context: Context) -> Any:  # noqa: ARG002, N802
-        """Stop programs and installations. They end without a word: whoever cancelled knows."""
+        """Stop programs and installations. They end silently: whoever cancelled knows."""
         self._is_cancelled = True
         await asyncio.gather(*(self._children.end(process) for process in self._abortable))
         return Empty()
@@ -176,7 +176,7 @@ class LanguageHost(LanguageRuntimeServicer):
         return [Path(entry) for entry in json.loads(asked)]
 
     async def _typecheck(self, environment: Environment) -> str:
-        """The type checker's complaints, empty when there are none or none was asked for."""
+        """The type checker's errors; empty when there are none or no check was requested."""
         command = commands.typecheck_command(environment, os.environ)
         if command is None:
             return ""

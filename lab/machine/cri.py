@@ -1,6 +1,6 @@
 """The few calls of the container runtime interface (CRI) with which a node's pods are ended without a kubelet.
 
-crictl would do, but its module cannot be had on a registry-only machine. Only the fields that are used are declared:
+crictl would do, but its module is not available on a registry-only machine. Only the fields that are used are declared:
 protobuf skips the rest.
 """
 

@@ -1,4 +1,4 @@
-"""The one node of the lab that really runs pods: how it starts, when it is well, and how nothing of it is left.
+"""The one node of the lab that really runs pods: how it starts, when it is healthy, and how all of it is removed.
 
 The order of the end matters: a kubelet would start pods again, containers outlive containerd, and mounts outlive both.
 """
@@ -192,7 +192,7 @@ def _check_pushed(instance: Instance, image: images.StandInImage) -> None:
 
 
 def _is_up(instance: Instance, cluster: Cluster, node_name: str) -> bool:
-    """Ready, and said so after the kubelet that runs now was started: the API server remembers earlier ones."""
+    """Ready, by a report of the kubelet that runs now: the API server remembers those of earlier ones."""
     record = processes.read_record(instance, "kubelet")
     node = cluster.get(f"/api/v1/nodes/{node_name}")
     if record is None or node is None or not is_ready(node):
@@ -202,9 +202,9 @@ def _is_up(instance: Instance, cluster: Cluster, node_name: str) -> bool:
 
 
 def _stale(cluster: Cluster, node_name: str) -> set[str]:
-    """Pods of the node that the kubelet has not met yet, lost, is ending, or turned away.
+    """Pods of the node that the kubelet has not met yet, lost, is ending, or rejected.
 
-    The kubelet is asked too: it tells the API server of a pod that it turned away only half a minute later.
+    The kubelet is asked too: it reports a pod that it rejected to the API server only half a minute later.
     """
     kubelet_api = f"/api/v1/nodes/{node_name}/proxy"
     running = {pod["metadata"]["uid"] for pod in cluster.items(f"{kubelet_api}/runningpods/") or ()}

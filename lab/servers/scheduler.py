@@ -1,4 +1,4 @@
-"""The scheduler, told to prefer the one node that really runs pods.
+"""The scheduler, set to prefer the one node that really runs pods.
 
 The preference is the lab's own configuration, so no stack file has to name a lab node.
 """

@@ -126,7 +126,7 @@ def test_a_job_is_done_when_it_is_complete(plugin: Conversation, namespace: str)
     assert outputs["status"]["succeeded"] == 1
 
 
-def test_a_job_that_fails_is_told_and_kept(plugin: Conversation, namespace: str, cluster: Cluster) -> None:
+def test_a_job_that_fails_is_reported_and_kept(plugin: Conversation, namespace: str, cluster: Cluster) -> None:
     """Provider docs, "Await logic", Job: the Failed condition ends the wait; the object stays in the state."""
     resource = plugin.resource("batch/v1:Job")
     started = time.monotonic()
@@ -161,7 +161,7 @@ def test_a_pod_is_done_when_it_is_ready(plugin: Conversation, namespace: str) ->
     assert plugin.resource("core/v1:Pod").create(body, timeout_s=60)["status"]["phase"] == "Running"
 
 
-def test_a_pod_that_no_node_can_take_is_told(
+def test_a_pod_that_fits_no_node_is_reported(
     plugin: Conversation, namespace: str, official: Callable[[Intended], bool]
 ) -> None:
     """Provider docs, "Await logic", Deployment: an error at the time-out. Why no node takes the pod, not both say."""
@@ -176,7 +176,7 @@ def test_a_pod_that_no_node_can_take_is_told(
         assert "Unschedulable" in str(failed.value)
 
 
-def test_what_is_not_ready_is_kept_and_mended_by_the_next_update(plugin: Conversation, namespace: str) -> None:
+def test_what_is_not_ready_is_kept_and_corrected_by_the_next_update(plugin: Conversation, namespace: str) -> None:
     """Pulumi protocol, ErrorResourceInitFailed: id and properties are kept, the next update goes on from them."""
     resource = plugin.resource("apps/v1:Deployment")
     with pytest.raises(NotReady) as failed:
@@ -219,7 +219,7 @@ def test_the_resources_time_out_beats_the_annotation(plugin: Conversation, names
     assert time.monotonic() - started < 20
 
 
-def test_progress_is_told_while_waiting(plugin: Conversation, namespace: str) -> None:
+def test_progress_is_shown_while_waiting(plugin: Conversation, namespace: str) -> None:
     """Pulumi protocol, Engine.Log: status lines beside the resource."""
     before = len(plugin.log)
     with pytest.raises(NotReady):
@@ -272,7 +272,7 @@ def test_a_claim_that_waits_for_its_first_pod_is_done_at_once(
         cluster.delete("storage.k8s.io/v1", "StorageClass", unique)
 
 
-def test_a_claim_without_a_volume_is_told(plugin: Conversation, namespace: str) -> None:
+def test_a_claim_without_a_volume_is_reported(plugin: Conversation, namespace: str) -> None:
     """Provider docs, "Await logic", PersistentVolumeClaim: Bound, or an error at the time-out."""
     with pytest.raises(NotReady, match=r"(?i)bound|claim"):
         plugin.resource("core/v1:PersistentVolumeClaim").create(claim(namespace, "no-such-class"), timeout_s=3)
@@ -289,7 +289,7 @@ def test_a_cancelled_wait_ends_at_once_and_keeps_the_object(own_plugin: Conversa
     assert resource.id == f"{namespace}/web"
 
 
-def test_a_plugin_that_is_ended_says_nothing(own_plugin: Conversation) -> None:
+def test_a_plugin_that_is_ended_prints_nothing(own_plugin: Conversation) -> None:
     """Pulumi protocol: the engine ends plugins with a signal; no traceback may show."""
     own_plugin.process.terminate()
     own_plugin.process.wait(15)

@@ -67,7 +67,7 @@ def test_nothing_changed_is_no_difference(web: Resource, namespace: str) -> None
     assert web.diff(deployment(namespace)).changes == {}
 
 
-def test_a_change_is_told_with_the_path_of_the_property(web: Resource, namespace: str) -> None:
+def test_a_change_is_reported_with_the_path_of_the_property(web: Resource, namespace: str) -> None:
     """Pulumi protocol, detailedDiff: keys are property paths with list indices."""
     found = web.diff(deployment(namespace, image="nginx:1.28"))
     assert found.changes == {"spec.template.spec.containers[0].image": "update"}
@@ -80,7 +80,7 @@ def test_a_key_with_dots_and_slashes_is_quoted(web: Resource, namespace: str) ->
     assert web.diff(labelled).changes == {'metadata.annotations["a.b/c"]': "add"}
 
 
-def test_additions_and_removals_are_told_apart(web: Resource, namespace: str) -> None:
+def test_additions_and_removals_are_distinguished(web: Resource, namespace: str) -> None:
     """Pulumi protocol, PropertyDiff.Kind: ADD, DELETE."""
     without = deployment(namespace)
     del without["spec"]["replicas"]

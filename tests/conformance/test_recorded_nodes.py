@@ -99,7 +99,7 @@ def test_a_preview_names_a_node_that_is_not_there_and_makes_none(
     assert set(json.loads(nodes.read_text())) == set(NAMES)
 
 
-def test_an_update_without_a_preview_says_that_the_patch_has_made_a_node(
+def test_an_update_without_a_preview_reports_that_the_patch_has_made_a_node(
     workspace: automation.LocalWorkspaceOptions,
 ) -> None:
     with pytest.raises(automation.CommandError, match="n99: no kubelet has ever registered") as caught:
@@ -122,7 +122,7 @@ def test_a_preview_compares_with_what_nodes_report_now_and_a_refresh_brings_the_
     assert stack.up().outputs["drifted"].value == []
 
 
-def test_nodes_that_an_older_version_kept_in_the_state_are_forgotten_without_a_word_in_a_preview(
+def test_a_preview_silently_forgets_nodes_that_an_older_version_kept_in_the_state(
     stack: automation.Stack, monkeypatch: pytest.MonkeyPatch, nodes: Path
 ) -> None:
     with monkeypatch.context() as older:

@@ -62,7 +62,7 @@ def gate(lab: RunningLab, tmp_path: Path) -> Gate:
     return made
 
 
-def test_a_cuda_line_that_the_driver_does_not_reach_is_one_finding_with_all_whom_it_concerns(gate: Gate) -> None:
+def test_a_driver_too_old_for_a_cuda_line_is_one_finding_that_lists_everything_affected(gate: Gate) -> None:
     gate.set_cuda_line()
     (message,) = gate.policy_messages()
     lines = message.splitlines()  # what the policy is for stands above what it found
@@ -102,7 +102,7 @@ def test_promises_that_the_fleet_cannot_keep_stop_at_the_first_resource(gate: Ga
     assert "(gtx1080ti, rtx2080ti) have 112" in message
 
 
-def test_a_waived_refusal_is_told_and_lets_the_preview_pass_until_its_last_day(gate: Gate) -> None:
+def test_a_waived_refusal_is_reported_and_lets_the_preview_pass_until_its_last_day(gate: Gate) -> None:
     gate.set_cuda_line()
     waiver = {
         "rule": "P-RUN",

@@ -104,7 +104,7 @@ def certificates_are_trusted() -> bool:
 
 @pytest.mark.browser
 @pytest.mark.parametrize("who", ["grace", "ada"])
-def test_whom_the_stack_lists_logs_in_at_the_provider_and_chooses_a_profile(
+def test_a_listed_user_logs_in_at_the_provider_and_chooses_a_profile(
     page: Page, hub: SignOn, artefacts: Path, who: str
 ) -> None:
     sign_on(page, hub.url, who)
@@ -115,7 +115,7 @@ def test_whom_the_stack_lists_logs_in_at_the_provider_and_chooses_a_profile(
 
 
 @pytest.mark.browser
-def test_somebody_whom_the_stack_does_not_list_is_kept_out(page: Page, hub: SignOn) -> None:
+def test_a_user_who_is_not_listed_is_kept_out(page: Page, hub: SignOn) -> None:
     sign_on(page, hub.url, "mallory")
     expect(page.get_by_text("403")).to_be_visible()
 

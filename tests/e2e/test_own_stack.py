@@ -316,7 +316,7 @@ def test_a_student_on_a_simulated_node_reads_within_seconds_that_nothing_runs_th
 
 
 @pytest.mark.browser
-def test_nobody_whom_a_test_logged_in_is_left_and_no_volume_of_theirs(lab: RunningLab, hub: str) -> None:
+def test_no_user_of_a_test_is_left_and_no_volume_of_theirs(lab: RunningLab, hub: str) -> None:
     with administrator(lab, hub) as admin:
         assert admin.users() == {"admin"}
     claims = {name_of(claim) for claim in lab.cluster.items(USER_VOLUMES)}

@@ -137,7 +137,7 @@ def fresh(reader: Reader) -> Reader:
 
 
 @pytest.mark.parametrize("page", WITH_COMMANDS, ids=lambda page: page.stem)
-def test_what_a_page_says_to_type_works_and_prints_what_it_shows(page: Path, fresh: Reader, tmp_path: Path) -> None:
+def test_the_commands_of_a_page_work_and_print_what_it_shows(page: Path, fresh: Reader, tmp_path: Path) -> None:
     if found := fresh.works_through(page, tmp_path):
         pytest.fail(f"{page.relative_to(PROJECT)}\n" + "\n".join(found), pytrace=False)
 

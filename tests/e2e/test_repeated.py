@@ -65,7 +65,7 @@ def test_another_order_of_the_resources_gives_the_same_findings(stack: PlainStac
     assert of_pin(again)[1] == of_pin(first)[1]
 
 
-def test_a_program_that_fails_midway_has_told_each_finding_before(stack: PlainStack) -> None:
+def test_a_program_that_fails_midway_has_reported_each_finding_before(stack: PlainStack) -> None:
     previewed = stack.preview([*deployments(NAMES[:3]), {"raise": "the course list is empty"}])
     assert previewed.ended.code != 0
     assert "the course list is empty" in previewed.ended.out
@@ -74,7 +74,7 @@ def test_a_program_that_fails_midway_has_told_each_finding_before(stack: PlainSt
     assert UNPINNED in refused[2]
 
 
-def test_a_finding_of_one_place_is_told_at_its_resource_alone(stack: PlainStack) -> None:
+def test_a_finding_of_one_place_is_only_reported_at_its_resource(stack: PlainStack) -> None:
     ((level, name, message),) = of_pin(stack.preview(deployments(["alone"])))
     assert (level, name) == ("mandatory", "alone")
     assert message.startswith(f"P-PIN: Deployment alone: {UNPINNED}")

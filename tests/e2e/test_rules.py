@@ -89,7 +89,9 @@ def test_what_is_right_passes(previews: dict[str, Previewed], rule: str) -> None
 
 
 @pytest.mark.parametrize("rule", [rule for rule, _ in rows("failing")])
-def test_what_is_wrong_is_refused_or_where_a_rule_only_advises_told(previews: dict[str, Previewed], rule: str) -> None:
+def test_a_violation_is_refused_or_reported_where_the_rule_only_warns(
+    previews: dict[str, Previewed], rule: str
+) -> None:
     row = RULES[rule].failing
     assert isinstance(row, Row)
     found = said(previews["broken"], rule, row)
@@ -104,7 +106,7 @@ def test_what_a_preview_cannot_know_is_not_decided(previews: dict[str, Previewed
 
 
 @pytest.mark.parametrize("rule", [rule for rule, columns in RULES.items() if columns.waived is None])
-def test_what_is_waived_is_told_and_lets_the_preview_pass(previews: dict[str, Previewed], rule: str) -> None:
+def test_a_waived_finding_is_reported_and_lets_the_preview_pass(previews: dict[str, Previewed], rule: str) -> None:
     row = RULES[rule].failing
     assert isinstance(row, Row)
     (finding,) = said(previews["waived"], rule, row)
@@ -120,7 +122,7 @@ def test_a_preview_fails_only_where_something_is_refused(previews: dict[str, Pre
     }
 
 
-def test_waivers_and_softened_rules_are_told_in_every_preview_that_has_them(previews: dict[str, Previewed]) -> None:
+def test_waivers_and_softened_rules_are_reported_in_every_preview_that_has_them(previews: dict[str, Previewed]) -> None:
     def told(name: str, rule: str) -> list[str]:
         return [text for _, _, text in previews[name].messages if text.startswith(f"{rule}: stack: ")]
 

@@ -69,7 +69,7 @@ MISTAKES = {
 
 
 @pytest.mark.parametrize("name", MISTAKES)
-def test_a_mistake_is_told_before_anything_is_touched(second: Lab, stack: Settings, name: str) -> None:
+def test_a_mistake_is_reported_before_anything_is_touched(second: Lab, stack: Settings, name: str) -> None:
     spoil, what, remedy = MISTAKES[name]
     spoil(stack)
     second.write(stack)

@@ -23,7 +23,7 @@ def change_pool(stack: Settings, name: str, **keys: float) -> None:
     pool.update(keys)
 
 
-def test_a_driver_stops_the_update_and_a_second_cuda_and_an_old_base_are_told(lab: Lab, stack: Settings) -> None:
+def test_a_driver_stops_the_update_and_a_second_cuda_and_an_old_base_are_reported(lab: Lab, stack: Settings) -> None:
     cublas = ELF + bytes(12_000_000)
     site_packages = "/opt/venv/lib/python3.11/site-packages"
     files = {
@@ -67,7 +67,7 @@ def test_a_preview_refuses_an_image_whose_wheels_alone_are_too_big(lab: Lab, sta
     assert "hub has at least 38.7 MB compressed by its spec; what it really has is read after the build" in text
 
 
-def test_images_that_fit_a_disk_one_by_one_and_not_together_are_told_at_the_end(lab: Lab, stack: Settings) -> None:
+def test_images_that_fit_a_disk_one_by_one_but_not_together_are_reported_at_the_end(lab: Lab, stack: Settings) -> None:
     for name in ("left", "right"):
         add_image(lab, stack, name, size_mib=3)
     (job,) = stack["config"]["gpu-commons:jobs"]
@@ -82,7 +82,7 @@ def test_images_that_fit_a_disk_one_by_one_and_not_together_are_told_at_the_end(
     assert "P-DISK" not in text
 
 
-def test_a_pre_pulled_image_that_is_slow_to_start_is_told_and_not_refused(deployed: Lab, stack: Settings) -> None:
+def test_a_pre_pulled_image_that_is_slow_to_start_is_reported_and_not_refused(deployed: Lab, stack: Settings) -> None:
     hub = {
         "name": "slow",
         "hub_image": "tiny",

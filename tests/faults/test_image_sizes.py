@@ -56,7 +56,7 @@ def test_the_first_preview_of_an_image_has_the_lower_bound_of_its_spec(lab: Lab,
     )
 
 
-def test_a_change_of_an_image_is_told_before_in_and_after_the_update_that_makes_it(lab: Lab, stack: Settings) -> None:
+def test_a_change_of_an_image_is_reported_before_during_and_after_its_update(lab: Lab, stack: Settings) -> None:
     add_image(lab, stack, "grown", size_mib=1)
     land(stack, "grown")
     lab.write(stack)

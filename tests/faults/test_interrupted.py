@@ -71,7 +71,7 @@ def test_make_up_takes_away_the_lock_of_a_dead_pulumi_and_of_no_other(deployed: 
     (lock,) = deployed.locks()
     left = json.loads(lock.read_text())
     text = deployed.python_m_lab("up", "--simulated", "--stack", "small").succeeded()
-    assert "was killed: taking away its lock" in text
+    assert "was killed: removing its lock" in text
     assert deployed.locks() == []
     assert [each.name() for each in psutil.wait_procs(plugins, timeout=20)[1]] == [], "plugins outlived their engine"
     is_complete(deployed)

@@ -38,11 +38,11 @@ def all_reachable(_: str) -> bool:
         ("https://download.example.org/whl/stable.html", "https://download.example.org/whl/stable.html"),
     ],
 )
-def test_each_source_has_one_url_that_tells_whether_it_is_there(reference: str, url: str) -> None:
+def test_each_source_has_one_url_that_shows_whether_it_is_reachable(reference: str, url: str) -> None:
     assert bases.question(reference) == url
 
 
-def test_what_is_asked_comes_from_the_image_specs() -> None:
+def test_the_references_come_from_the_image_specs() -> None:
     wanted = bases.wanted_references(bases.images_folder())
     assert "conda-forge" in wanted
     assert any(reference.startswith("quay.io/jupyter/datascience-notebook:") for reference in wanted)
@@ -223,7 +223,7 @@ def test_a_machine_that_reaches_everything_replaces_only_what_drives_gpus(lab: L
 
 
 @pytest.mark.lab
-def test_reachability_is_asked_once_in_the_life_of_an_instance(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_reachability_is_checked_once_for_each_instance(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[str] = []
     monkeypatch.setattr(bases, "answers_at", lambda url: asked.append(url) or False)
     first = bases.ensure(lab.instance, lab.tools, lab.said.append)

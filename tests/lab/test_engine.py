@@ -31,7 +31,7 @@ def looked_at(name: str) -> str:
     return json.dumps({"sequence": 1, "policyAnalyzeSummaryEvent": event})
 
 
-def test_the_verdict_counts_what_the_pack_looked_at_and_said() -> None:
+def test_the_verdict_counts_resources_and_hints_of_the_pack() -> None:
     log = "\n".join([looked_at("a"), looked_at("b"), looked_at("b"), json.dumps({"policyEvent": {"message": "hm"}})])
     verdict = operations.read_verdict(log)
     assert (verdict.packs, verdict.resources, verdict.advice) == (("gpu-commons 0.1.0",), 2, 1)

@@ -246,7 +246,7 @@ def test_a_notebook_on_a_simulated_node_waits_and_then_says_that_nothing_runs_th
 
 
 @pytest.mark.lab
-def test_a_killed_kwok_is_followed_by_one_that_goes_on_at_once(instance: Instance, cluster: Cluster) -> None:
+def test_a_new_kwok_continues_at_once_after_the_last_was_killed(instance: Instance, cluster: Cluster) -> None:
     record = processes.read_record(instance, "kwok")
     assert record is not None
     os.kill(record.pid, signal.SIGKILL)

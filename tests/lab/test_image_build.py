@@ -210,7 +210,7 @@ def test_a_layout_and_an_archive_are_images_that_inspect_reads(site: Site, lesso
 
 
 @pytest.mark.parametrize("compression", ["zstd", "gzip"])
-def test_a_compression_that_is_asked_for_is_that_of_all_layers(site: Site, lesson: Path, compression: str) -> None:
+def test_the_requested_compression_is_used_for_all_layers(site: Site, lesson: Path, compression: str) -> None:
     assert site.build(lesson, "--push", f"{site.registry}/{repository(lesson)}:first").returncode == 0
     place = f"{site.registry}/{repository(lesson)}:second"
     assert site.build(lesson, "--push", place, "--compression", compression).returncode == 0
@@ -230,7 +230,7 @@ def test_an_image_that_its_check_refuses_is_not_pushed_unless_the_check_is_left_
     assert "lesson 1: built, not checked" in done.stdout
 
 
-def test_a_step_that_fails_is_told_with_its_last_lines(site: Site, tmp_path: Path) -> None:
+def test_a_failing_step_is_reported_with_its_last_lines(site: Site, tmp_path: Path) -> None:
     taken = {"name": "daemon", "uid": 1000, "gid": 100, "home": "/home/daemon"}  # Debian has a user of that name
     folder = write_image(tmp_path / "broken", {"base": outside(), "command": ["true"], "user": taken}, "one\n")
     done = site.build(folder)
@@ -241,7 +241,7 @@ def test_a_step_that_fails_is_told_with_its_last_lines(site: Site, tmp_path: Pat
     assert done.stdout == ""
 
 
-def test_where_nothing_builds_one_sentence_says_so(site: Site, lesson: Path) -> None:
+def test_without_a_builder_there_is_one_clear_error(site: Site, lesson: Path) -> None:
     done = site.build(lesson, "--builder", "nobody")
     assert done.returncode == 2
     assert "nobody" in done.stderr

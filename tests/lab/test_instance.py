@@ -52,7 +52,7 @@ def test_a_stored_port_that_somebody_took_is_named() -> None:
             check_ports(instance, ["registry"])
 
 
-def test_folders_are_for_the_user_alone() -> None:
+def test_only_the_user_can_read_the_folders() -> None:
     instance = open_instance("one")
     for folder in (instance.home, instance.run, instance.logs, instance.config, instance.data):
         assert folder.stat().st_mode & 0o077 == 0

@@ -110,7 +110,7 @@ def test_paths_of_core_and_other_groups() -> None:
 
 
 @pytest.mark.parametrize("identifier", ["", "a/", "a/b/c"])
-def test_an_id_that_is_none_is_refused(identifier: str) -> None:
+def test_an_invalid_id_is_refused(identifier: str) -> None:
     with pytest.raises(ValueError, match='write "name" or "namespace/name"'):
         split_id(identifier)
 
@@ -210,7 +210,7 @@ def test_the_users_autonaming_is_followed() -> None:
         with_name({}, {}, resource_name="a", seed=b"1", autonaming=Autonaming("", disabled=True))
 
 
-def test_a_name_that_somebody_gave_before_is_not_taken_for_an_automatic_one() -> None:
+def test_a_name_given_by_the_user_is_not_mistaken_for_an_automatic_one() -> None:
     named = with_name({}, {"metadata": {"name": "given"}}, resource_name="a", seed=b"1", autonaming=None)
     assert named["metadata"]["name"].startswith("a-")
 
@@ -305,7 +305,7 @@ def test_a_conflict_names_manager_field_and_the_two_ways_out() -> None:
     assert "pulumi.com/patchForce" in said
 
 
-def test_a_text_of_a_secret_is_told_where_the_server_keeps_it() -> None:
+def test_a_change_of_string_data_is_reported_where_the_server_stores_it() -> None:
     kind = ObjectKind("v1", "Secret")
     old = {"stringData": Secret({"a": "1", "b": Secret("2")}), "data": {"c": "Mw=="}}
 

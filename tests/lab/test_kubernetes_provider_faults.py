@@ -131,7 +131,7 @@ def test_the_next_update_makes_what_is_half_made_after_all(scripted: Callable[..
     assert provider_of(now.url).update(update_of(lost.value.properties))["metadata"]["uid"] == "1"
 
 
-def test_what_somebody_deleted_is_an_error_of_the_update_and_is_not_made_anew(scripted: Callable[..., Script]) -> None:
+def test_updating_a_deleted_object_is_an_error_and_does_not_recreate_it(scripted: Callable[..., Script]) -> None:
     script = scripted(lambda _: NOT_FOUND)
     kept = {**INPUTS, "metadata": {**INPUTS["metadata"], "uid": "1"}}
     with pytest.raises(PluginError, match=r'configmaps "a" not found\nunable to get cluster state: .*`pulumi refresh`'):
@@ -174,7 +174,7 @@ def test_a_server_that_comes_back_is_waited_for(scripted: Callable[..., Script])
     assert len(script.requests) == 3
 
 
-def test_a_busy_server_is_asked_again(scripted: Callable[..., Script]) -> None:
+def test_a_request_to_a_busy_server_is_retried(scripted: Callable[..., Script]) -> None:
     replies: list[Reply] = [(429, {"message": "too many requests"}), (503, {}), (200, {"kind": "ConfigMap"})]
     script = scripted(lambda _: replies.pop(0))
     server = ApiServer(Cluster(script.url, "", "test"), Engine().wait)
@@ -221,7 +221,7 @@ def test_an_object_of_an_interrupted_run_is_taken_over_and_a_foreign_one_is_not(
     assert provider.create(REQUEST).identifier == "hub/a"
 
 
-def test_a_secret_in_the_servers_answer_is_not_told(scripted: Callable[..., Script]) -> None:
+def test_a_secret_in_the_servers_answer_is_hidden(scripted: Callable[..., Script]) -> None:
     invalid = {"message": "bad", "details": {"causes": [{"field": "data.x", "message": 'Invalid value: "hush"'}]}}
     script = scripted(lambda method: NOT_FOUND if method == "GET" else (422, invalid))
     with pytest.raises(PluginError, match=r'data\.x: Invalid value: "\[secret\]"'):
@@ -254,7 +254,7 @@ def test_a_field_that_only_the_server_knows_to_be_immutable_replaces_the_object(
 
 
 @pytest.mark.slow
-def test_an_absence_of_the_server_is_told_once(scripted: Callable[..., Script]) -> None:
+def test_an_absent_server_is_reported_once(scripted: Callable[..., Script]) -> None:
     script = scripted(lambda _: None)
     told: list[str] = []
     server = ApiServer(Cluster(script.url, "", "test"), Engine().wait, told.append)
@@ -263,7 +263,7 @@ def test_an_absence_of_the_server_is_told_once(scripted: Callable[..., Script]) 
     assert told == [f"{script.url} does not answer; trying for 6 s"]
 
 
-def test_the_inputs_say_what_is_wrong_all_at_once() -> None:
+def test_all_mistakes_in_the_inputs_are_reported_at_once() -> None:
     annotations = {"pulumi.com/timeoutSeconds": "soon", "pulumi.com/waitFor": "ready"}
     wrong = {
         "apiVersion": "v2",
@@ -293,7 +293,7 @@ def test_version_and_kind_are_filled_in_from_the_type() -> None:
         ('{"current-context": "x", "contexts": [{"name": "y"}]}', 'no context "x"; it has y'),
     ],
 )
-def test_a_wrong_kubeconfig_is_told(text: str, expected: str) -> None:
+def test_a_wrong_kubeconfig_is_reported(text: str, expected: str) -> None:
     with pytest.raises(PluginError, match=expected):
         load_cluster(text)
 

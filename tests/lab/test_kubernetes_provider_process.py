@@ -45,7 +45,7 @@ def test_the_launcher_says_that_it_is_a_stand_in(launcher: Path) -> None:
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_a_signal_ends_it_without_a_word(launcher: Path, number: signal.Signals) -> None:
+def test_a_signal_ends_it_silently(launcher: Path, number: signal.Signals) -> None:
     with subprocess.Popen([launcher], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         port_of(process)
         process.send_signal(number)
@@ -74,7 +74,7 @@ def test_it_ends_with_an_engine_that_was_killed_before_it_served(launcher: Path)
         assert not plugin.is_running()
 
 
-def test_what_it_does_not_have_is_said_in_words(launcher: Path) -> None:
+def test_a_missing_feature_is_one_clear_error(launcher: Path) -> None:
     with subprocess.Popen([launcher], stdout=subprocess.PIPE, text=True) as process:
         with grpc.insecure_channel(f"127.0.0.1:{port_of(process)}") as channel:
             stub = provider_pb2_grpc.ResourceProviderStub(channel)

@@ -157,7 +157,7 @@ def test_the_users_own_condition_is_waited_for(expression: str, state: State) ->
     assert waited_for(found, expression).state is state
 
 
-def test_a_condition_that_is_none_is_refused() -> None:
+def test_an_invalid_condition_is_refused() -> None:
     with pytest.raises(ValueError, match='neither "condition=TYPE" nor'):
         waited_for({}, "ready")
 

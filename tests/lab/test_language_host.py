@@ -207,7 +207,7 @@ def test_a_launcher_of_ours_is_not_taken_for_the_official_host(launcher: Path, t
         ("kill -9 $$", ("the program was ended by signal 9", False)),
     ],
 )
-def test_the_end_of_a_program_is_told_as_the_engine_reads_it(
+def test_the_end_of_a_program_is_reported_in_the_form_that_the_engine_reads(
     host: Host, tmp_path: Path, ending: str, answered: tuple[str, bool]
 ) -> None:
     answer = host.calls.Run(run_request(make_project(tmp_path / "project", ending)))
@@ -249,7 +249,7 @@ def test_a_type_checker_that_complains_keeps_the_program_from_running(host: Host
 # --- options and environments
 
 
-def test_all_bad_options_are_told_at_once_with_their_file(host: Host, tmp_path: Path) -> None:
+def test_all_bad_options_are_reported_at_once_with_their_file(host: Host, tmp_path: Path) -> None:
     project = make_project(tmp_path / "project")
     options = {"toolchain": "conda", "virtualenv": 3, "typechecker": "tsc"}
     answer = host.calls.Run(run_request(project, options))
@@ -336,9 +336,7 @@ def test_a_parameterised_package_keeps_its_parameter(host: Host, tmp_path: Path)
     )
 
 
-def test_where_nothing_may_be_downloaded_only_plugins_that_are_there_are_asked_for(
-    start_host: StartHost, tmp_path: Path
-) -> None:
+def test_without_downloads_only_installed_plugins_are_required(start_host: StartHost, tmp_path: Path) -> None:
     project = make_project(tmp_path / "project")
     for name in ("cached", "older", "missing", "onpath"):
         install(

@@ -141,7 +141,7 @@ def test_without_a_name_server_that_answers_other_names_are_unknown_at_once(inst
     assert "forward" not in corefile
 
 
-def test_name_servers_of_the_machine_are_asked_for_other_names(instance: Instance) -> None:
+def test_other_names_are_resolved_by_the_name_servers_of_the_machine(instance: Instance) -> None:
     corefile = coredns.render_corefile(instance, Path("/k"), upstreams=["192.0.2.53", "::1"])
     assert "forward . 192.0.2.53 ::1 {" in corefile
     assert "NXDOMAIN" not in corefile

@@ -99,7 +99,7 @@ def test_an_error_before_the_first_event_is_shown(
     assert locked in capfd.readouterr().out
 
 
-def test_an_engine_that_fails_without_a_word_of_its_own_has_its_output_shown(
+def test_the_output_of_an_engine_that_fails_without_an_event_is_shown(
     instance: Instance, player: Player, capfd: pytest.CaptureFixture[str]
 ) -> None:
     player.plays([], code=1, out="panic: something is nil")
@@ -108,7 +108,7 @@ def test_an_engine_that_fails_without_a_word_of_its_own_has_its_output_shown(
     assert "panic: something is nil" in capfd.readouterr().out
 
 
-def test_what_an_event_has_told_is_not_told_again(
+def test_what_an_event_has_reported_is_not_repeated(
     instance: Instance, player: Player, capfd: pytest.CaptureFixture[str]
 ) -> None:
     error = {"diagnosticEvent": {"severity": "error", "message": "two problems\n  one\n  two", "urn": ""}}

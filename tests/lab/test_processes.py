@@ -79,7 +79,7 @@ def test_a_server_that_never_becomes_ready_shows_the_end_of_its_log(instance: In
     processes.stop(instance, "sleeper")
 
 
-def test_a_record_whose_pid_is_somebody_elses_now_is_not_signalled(instance: Instance) -> None:
+def test_a_record_whose_pid_was_reused_is_not_signalled(instance: Instance) -> None:
     processes.start(instance, sleeper())
     record = processes.read_record(instance, "sleeper")
     assert record is not None
@@ -96,7 +96,7 @@ def test_a_half_written_record_counts_as_none(instance: Instance) -> None:
     assert processes.read_record(instance, "sleeper") is None
 
 
-def test_a_failing_command_quotes_what_it_said() -> None:
+def test_a_failing_command_quotes_its_output() -> None:
     with pytest.raises(LabError, match=r"(?s)failed \(exit 3\).*no such registry"):
         processes.run([sys.executable, "-c", "import sys; print('no such registry', file=sys.stderr); sys.exit(3)"])
 

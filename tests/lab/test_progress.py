@@ -67,7 +67,7 @@ def test_with_nothing_to_change_there_is_a_handful_of_lines() -> None:
     assert all("\n" not in notice and len(notice) < 200 for notice in progress.notices)
 
 
-def test_what_changed_is_told_from_and_to_and_a_secret_is_not() -> None:
+def test_a_change_is_shown_with_old_and_new_value_and_a_secret_is_not() -> None:
     pool = f"{URN}gpu-commons:index:GpuNodePool::gtx1070ti"
     assert told(update(pool, {"driver_version": "418.88"}, {"driver_version": "580.95.05"})) == [
         '  ~ updated  GpuNodePool gtx1070ti: driver_version: "418.88" → "580.95.05"'
@@ -88,7 +88,7 @@ def test_many_changes_of_one_resource_stay_one_line() -> None:
     assert line.endswith("; and 25 more")
 
 
-def test_a_preview_says_what_would_be_done() -> None:
+def test_a_preview_shows_what_would_be_done() -> None:
     pod = f"{URN}kubernetes:core/v1:Pod::a"
     summary = {"summaryEvent": {"resourceChanges": {"create": 1, "same": 4}, "durationSeconds": 2}}
     events = [step("resourcePreEvent", "create", pod), step("resOutputsEvent", "create", pod, at=9), summary]
@@ -188,7 +188,7 @@ def test_an_error_that_comes_before_the_end_of_the_build_quotes_its_last_lines_o
     ]
 
 
-def test_a_build_that_failed_without_a_word_shows_its_last_lines_at_the_end() -> None:
+def test_a_build_that_failed_without_a_message_shows_its_last_lines_at_the_end() -> None:
     events = [
         step("resourcePreEvent", "create", IMAGE),
         says("info", "#7 no space left on device", IMAGE, ephemeral=True),
@@ -220,7 +220,7 @@ def test_a_refusal_of_the_pack_comes_in_full() -> None:
     ]
 
 
-def test_a_message_that_says_more_than_what_differs_from_the_spec_is_not_swallowed() -> None:
+def test_a_message_about_more_than_the_difference_from_the_spec_is_shown() -> None:
     urn = f"{URN}gpu-commons:index:GpuImage::hub"
     inputs = {"substitutes": [{"reference": "debian:12", "with": "lab", "reason": "away"}], "facts": {"missing": []}}
     progress = Progress(Mode.PREVIEW)
@@ -232,7 +232,7 @@ def test_a_message_that_says_more_than_what_differs_from_the_spec_is_not_swallow
     assert progress.notices == ["hub: a stand-in for debian:12"]
 
 
-def test_the_engine_that_is_busy_says_with_what() -> None:
+def test_a_busy_engine_shows_what_it_is_working_on() -> None:
     progress = Progress(Mode.UPDATE)
     assert progress.waits_for(100) == ""
     progress.take(step("resourcePreEvent", "create", f"{URN}gpu-commons:index:GpuImage::hub", at=30))

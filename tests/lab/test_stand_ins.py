@@ -80,7 +80,7 @@ def test_an_unknown_flag_is_refused_with_those_that_the_real_program_knows() -> 
 
 @pytest.mark.lab
 @pytest.mark.parametrize("count", ["many", "-1", "65"])
-def test_a_count_that_is_none_is_refused(count: str) -> None:
+def test_an_invalid_count_is_refused(count: str) -> None:
     with pytest.raises(LabError, match=rf'GPU_COMMONS_STAND_IN_GPUS: "{count}" is not a number of GPUs from 0 to 64'):
         run_device_plugin(GPU_COMMONS_STAND_IN_GPUS=count)
 

@@ -165,17 +165,17 @@ def test_a_stack_of_images_brings_no_tool_of_a_cluster(
     one_tool.debian_clusters = {"no-such-program": "some-package"}
     said: list[str] = []
     one_tool.ensure(said.append, for_clusters=False)
-    assert said == ["1 tools to bring: tool", said[-1]]
+    assert said == ["1 tools to install: tool", said[-1]]
     assert [pin.name for pin in one_tool.missing()] == ["server"]
 
 
 @pytest.mark.parametrize(("stack", "needed"), [("dsmlp-fall", True), ("dsmlp-next", True), ("cupy", False)])
-def test_a_stack_needs_a_cluster_unless_it_has_images_alone(stack: str, *, needed: bool) -> None:
+def test_a_stack_needs_a_cluster_unless_it_only_builds_images(stack: str, *, needed: bool) -> None:
     file = Path(__file__).parents[2] / "stacks" / f"Pulumi.{stack}.yaml"
     assert steps.needs_cluster(steps.read_stack(file)) is needed
 
 
-def test_whom_a_tool_is_for_does_not_make_it_another_tool() -> None:
+def test_being_for_clusters_does_not_change_a_tools_key() -> None:
     pin = Toolchain().pins["kwok"]
     assert pin.for_clusters
     assert replace(pin, for_clusters=False).key == pin.key
@@ -246,7 +246,7 @@ def test_without_root_the_missing_packages_are_named(one_tool: Toolchain, monkey
         one_tool.ensure(lambda _: None)
 
 
-def test_what_only_tests_need_is_asked_for_by_tests_alone(one_tool: Toolchain, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_packages_for_tests_are_only_installed_for_tests(one_tool: Toolchain, monkeypatch: pytest.MonkeyPatch) -> None:
     one_tool.pins = {}
     one_tool.debian_tests = {"no-such-browser": "a-browser"}
     monkeypatch.setattr(toolchain.os, "geteuid", lambda: 1000)

@@ -1,4 +1,4 @@
-"""The executable `pulumi-resource-kubernetes`: a stand-in, used only where the official plugin cannot be had."""
+"""The executable `pulumi-resource-kubernetes`: a stand-in, used only where the official plugin cannot be downloaded."""
 
 from __future__ import annotations
 

@@ -83,7 +83,7 @@ def _is_readable_secret(inputs: Properties) -> bool:
 
 
 def _as_kept(inputs: Properties) -> Properties:
-    """A Secret's `stringData` among its `data`, in base64: so the server keeps it, and so a change of it is told."""
+    """A Secret's `stringData` among its `data`, in base64: where the server stores it."""
     if "stringData" not in inputs:
         return inputs
     encoded = {

@@ -1,4 +1,4 @@
-"""The server's refusals in words that say what to do. Pure."""
+"""The server's errors, with what to do about them. Pure."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def refusal(kind: ObjectKind, place: str, *, status: int, message: str, causes: 
 
 
 def without_secrets(text: str, inputs: Properties) -> str:
-    """The message with every secret text of the inputs blotted out: the server quotes what it refuses."""
+    """The message with every secret of the inputs hidden: the server quotes what it refuses."""
     hidden = {leaf for each in leaves(inputs) if isinstance(each, Secret) for leaf in leaves(each.value)}
     for secret in sorted((each for each in hidden if isinstance(each, str) and each), key=len, reverse=True):
         text = text.replace(secret, "[secret]")

@@ -58,7 +58,7 @@ def annotation(inputs: Properties, name: str) -> Any:
 
 
 def field_manager(urn: str, inputs: Properties, state: Properties) -> str:
-    """One field manager for each resource: two resources that set the same field are told so by the server.
+    """One field manager for each resource: the server reports two resources that set the same field.
 
     Made of the URN, so that an object created by an interrupted run is recognised by the next one; kept in the state,
     so that a renamed resource keeps its manager.

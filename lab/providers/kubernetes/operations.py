@@ -100,8 +100,8 @@ class Operation:
         if not self._kind.is_patch and not waiting.skips_await(request.old_inputs):
             found = waiting.current(self._api, live)
             if found.state is not State.READY:
-                said = messages.not_ready(self._kind, _place(live), found.message, timeout_s=None)
-                reasons = [said, *waiting.complaints(self._api, live)]
+                head = messages.not_ready(self._kind, _place(live), found.message, timeout_s=None)
+                reasons = [head, *waiting.reasons_of(self._api, live)]
                 raise PartialFailureError(_place(live), outputs, inputs, reasons)
         return ReadBack(_place(live), outputs, inputs)
 
@@ -290,13 +290,13 @@ class Operation:
                 self._engine.warning(self._request.urn, warning)
 
     def _guard(self, call: Callable[[], T], place: str = "") -> T:
-        """The call's result; a refusal of the server is told with the object's name and what to do."""
+        """The call's result; an error of the server gets the object's name and what to do."""
         try:
             return call()
         except ApiError as error:
             where = place or _place(_sendable(self._request.inputs))
-            said = messages.refusal(self._kind, where, status=error.status, message=str(error), causes=error.causes)
-            error.args = (messages.without_secrets(said, self._request.inputs or self._request.old_inputs),)
+            message = messages.refusal(self._kind, where, status=error.status, message=str(error), causes=error.causes)
+            error.args = (messages.without_secrets(message, self._request.inputs or self._request.old_inputs),)
             raise
 
 

@@ -236,10 +236,10 @@ def _check_kind(kind: ObjectKind, inputs: Properties) -> list[Failure]:
 
 def _check_annotations(inputs: Properties) -> list[Failure]:
     failures = []
-    told, expression = (plain(annotation(inputs, name)) for name in (waiting.TIMEOUT, waiting.WAIT_FOR))
-    if told not in (None, UNKNOWN) and not _is_duration(told):
+    seconds, expression = (plain(annotation(inputs, name)) for name in (waiting.TIMEOUT, waiting.WAIT_FOR))
+    if seconds not in (None, UNKNOWN) and not _is_duration(seconds):
         path = f'metadata.annotations["{waiting.TIMEOUT}"]'
-        failures.append(Failure("metadata", f'{path}: "{told}" is not a number of seconds above 0, such as "300"'))
+        failures.append(Failure("metadata", f'{path}: "{seconds}" is not a number of seconds above 0, such as "300"'))
     if expression not in (None, UNKNOWN):
         try:
             waited_for({}, str(expression))
@@ -248,8 +248,8 @@ def _check_annotations(inputs: Properties) -> list[Failure]:
     return failures
 
 
-def _is_duration(told: object) -> bool:
+def _is_duration(seconds: object) -> bool:
     try:
-        return float(str(told)) > 0
+        return float(str(seconds)) > 0
     except ValueError:
         return False

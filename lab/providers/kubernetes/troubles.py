@@ -1,4 +1,4 @@
-"""What is wrong with a pod, in words that name the container and the reason. Pure."""
+"""What is wrong with a pod: the container and the reason. Pure."""
 
 from __future__ import annotations
 

@@ -32,7 +32,7 @@ WAIT_FOR: Final = "pulumi.com/waitFor"
 DEFAULT_TIMEOUT_S: Final = 600.0
 FIRST_PAUSE_S: Final = 0.2
 LONGEST_PAUSE_S: Final = 2.0
-PODS_TOLD: Final = 3
+PODS_SHOWN: Final = 3
 LOG_LINES: Final = "10"
 
 
@@ -47,7 +47,7 @@ class NotReadyError(PluginError):
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """What is waited for, and who is told about it."""
+    """What is waited for, and the resource whose status line shows it."""
 
     api: ApiServer
     engine: Engine
@@ -58,8 +58,8 @@ class Target:
 
 def timeout_of(inputs: Properties, custom_s: float) -> float:
     """Custom time-outs of the resource beat the annotation, which beats ten minutes."""
-    told = annotation(inputs, TIMEOUT)
-    return custom_s or (float(told) if isinstance(told, str | int | float) else 0.0) or DEFAULT_TIMEOUT_S
+    seconds = annotation(inputs, TIMEOUT)
+    return custom_s or (float(seconds) if isinstance(seconds, str | int | float) else 0.0) or DEFAULT_TIMEOUT_S
 
 
 def skips_await(inputs: Properties) -> bool:
@@ -79,24 +79,24 @@ def until_ready(target: Target, live: Properties, *, timeout_s: float) -> Proper
     api, kind, place = target.api, target.kind, _place(live)
     path = target.served.path(str(live["metadata"].get("namespace", "")), str(live["metadata"]["name"]))
     deadline = time.monotonic() + timeout_s
-    told = ""
+    shown = ""
     try:
         for pause_s in _pauses():
             found = current(api, live)
             if found.state is State.READY:
-                if told:
+                if shown:
                     target.engine.status(target.urn, "ready")  # takes the place of what was missing
                 return live
             if found.state is State.FAILED:
-                said = messages.not_ready(kind, place, found.message, timeout_s=None)
-                raise NotReadyError(live, [said, *complaints(api, live)])
+                head = messages.not_ready(kind, place, found.message, timeout_s=None)
+                raise NotReadyError(live, [head, *reasons_of(api, live)])
             if time.monotonic() >= deadline:
-                said = messages.not_ready(kind, place, found.message, timeout_s=timeout_s)
-                raise NotReadyError(live, [said, *complaints(api, live)])
+                head = messages.not_ready(kind, place, found.message, timeout_s=timeout_s)
+                raise NotReadyError(live, [head, *reasons_of(api, live)])
             message = " — ".join([found.message, *itertools.islice(_pod_troubles(api, live), 1)])
-            if message != told:
+            if message != shown:
                 target.engine.status(target.urn, message)
-                told = message
+                shown = message
             target.engine.wait(min(pause_s, max(deadline - time.monotonic(), 0)))
             again = api.find(path)
             if again is None:
@@ -126,14 +126,14 @@ def until_gone(target: Target, path: str, uid: str, *, timeout_s: float) -> None
         target.engine.wait(min(pause_s, max(deadline - time.monotonic(), 0)))
 
 
-def complaints(api: ApiServer, live: Properties) -> list[str]:
+def reasons_of(api: ApiServer, live: Properties) -> list[str]:
     """What the object's pods complain about, else the warnings in its events."""
-    told = list(itertools.islice(_pod_troubles(api, live, with_logs=True), PODS_TOLD * 2))
-    return told or _warnings(api, live)
+    troubles = list(itertools.islice(_pod_troubles(api, live, with_logs=True), PODS_SHOWN * 2))
+    return troubles or _warnings(api, live)
 
 
 def _pod_troubles(api: ApiServer, live: Properties, *, with_logs: bool = False) -> Iterator[str]:
-    for pod in itertools.islice(_pods(api, live), PODS_TOLD):
+    for pod in itertools.islice(_pods(api, live), PODS_SHOWN):
         name, namespace = pod["metadata"]["name"], pod["metadata"]["namespace"]
         for container, trouble in troubles(pod):
             where = f"pod {name}, container {container}" if container else f"pod {name}"
