@@ -107,7 +107,7 @@ class Conversation:
         port = self._server.add_insecure_port("127.0.0.1:0")
         self._server.start()
         self._errors = (folder / f"plugin-{secrets.token_hex(4)}.err").open("w+b")
-        # An empty KUBECONFIG: only what the provider is told may decide which cluster is changed.
+        # An empty KUBECONFIG: only the configuration may decide which cluster is changed.
         environment = {**os.environ, "KUBECONFIG": "", "HOME": str(folder)}
         self.process = subprocess.Popen(
             [executable, f"127.0.0.1:{port}"], stdout=subprocess.PIPE, stderr=self._errors, env=environment

@@ -1,4 +1,4 @@
-"""What counts as a change, how it is told, and which changes need a new object."""
+"""What counts as a change, how it is reported, and which changes need a new object."""
 
 from __future__ import annotations
 
@@ -130,7 +130,7 @@ def test_data_of_a_config_map_can_be_made_mutable(configured: Configured, namesp
 
 
 def test_data_of_a_secret_can_be_made_mutable(configured: Configured, plugin: Conversation, namespace: str) -> None:
-    """Provider docs, `enableSecretMutable`: the same for Secrets. A text is told where the server keeps it."""
+    """Provider docs, `enableSecretMutable`: the same for Secrets. A change is reported where the server stores it."""
     body = {"apiVersion": "v1", "kind": "Secret", "metadata": {"namespace": namespace}, "stringData": {"a": "1"}}
     by_default = plugin.resource("core/v1:Secret", "by-default")
     by_default.create(body)

@@ -1,4 +1,4 @@
-"""A server that goes away in the middle: what is retried, what is told, what the next update makes of it."""
+"""A server that goes away in the middle: what is retried, what is reported, what the next update makes of it."""
 
 from __future__ import annotations
 

@@ -94,7 +94,7 @@ def on(pool: Any) -> dict[str, Any]:
 
 
 def apart(name: str, *facts: ImageContents, pool: str = "apart", **spec: Any) -> Row:
-    """A pod on a pool that the other rows keep off, and what is told of the pool."""
+    """A pod on a pool that the other rows keep off, and what is reported about the pool."""
     return replace(pod(name, *facts, **on(pool), tolerations=[{"operator": "Exists"}], **spec), about=f"pool {pool}")
 
 

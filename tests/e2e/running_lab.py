@@ -45,7 +45,7 @@ class Ended:
         return [each["message"] for each in self._said() if each["severity"] == "error"]
 
     def messages(self) -> str:
-        """All that a streamed preview told people."""
+        """All that a streamed preview showed."""
         return "".join(each["message"] for each in self._said() if each["severity"] != "debug")
 
     def steps(self) -> dict[str, Object]:

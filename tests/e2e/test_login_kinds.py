@@ -90,13 +90,13 @@ def test_every_kind_of_login_is_deployed_by_some_test() -> None:
 
 def test_the_shipped_login_by_lti_sends_a_launch_to_the_platform(deployed: Callable[[str], httpx.Client]) -> None:
     hub, login = deployed("lti13"), shipped()
-    told = hub.get("/hub/lti13/config").json()
-    assert told["target_link_uri"].startswith(URL)
+    configuration = hub.get("/hub/lti13/config").json()
+    assert configuration["target_link_uri"].startswith(URL)
     launch = {
         "iss": login["issuer"],
         "client_id": login["client_ids"][0],
         "login_hint": "somebody",
-        "target_link_uri": told["target_link_uri"],
+        "target_link_uri": configuration["target_link_uri"],
     }
     answer = hub.post("/hub/lti13/oauth_login", data=launch)
     assert answer.status_code == httpx.codes.FOUND, answer.text

@@ -1,4 +1,4 @@
-"""One finding of many workloads, through the real engine: told once in full, with all its places at the end."""
+"""One finding of many workloads, through the real engine: reported once in full, with all its places at the end."""
 
 from __future__ import annotations
 

@@ -123,15 +123,15 @@ def test_a_preview_fails_only_where_something_is_refused(previews: dict[str, Pre
 
 
 def test_waivers_and_softened_rules_are_reported_in_every_preview_that_has_them(previews: dict[str, Previewed]) -> None:
-    def told(name: str, rule: str) -> list[str]:
+    def lines_of(name: str, rule: str) -> list[str]:
         return [text for _, _, text in previews[name].messages if text.startswith(f"{rule}: stack: ")]
 
-    assert told("sound", "P-WAIVER") == []
-    (ended,) = told("broken", "P-WAIVER")
+    assert lines_of("sound", "P-WAIVER") == []
+    (ended,) = lines_of("broken", "P-WAIVER")
     assert ended.startswith(f"P-WAIVER: stack: no longer waived: P-PIN of {PIN_FAILING.about}")
-    assert len(told("waived", "P-WAIVER")) == sum(columns.waived is None for columns in RULES.values())
-    assert told("sound", "P-LEVEL") == ["P-LEVEL: stack: the site only warns about what P-TERM refuses."]
-    assert told("broken", "P-LEVEL") == []
+    assert len(lines_of("waived", "P-WAIVER")) == sum(columns.waived is None for columns in RULES.values())
+    assert lines_of("sound", "P-LEVEL") == ["P-LEVEL: stack: the site only warns about what P-TERM refuses."]
+    assert lines_of("broken", "P-LEVEL") == []
 
 
 def test_without_a_site_every_workload_is_refused(

@@ -1,4 +1,4 @@
-"""How big an image will be is told before it is built, and what changed is told until it changes again."""
+"""The size of an image is reported before it is built, and what changed until it changes again."""
 
 from __future__ import annotations
 

@@ -157,19 +157,19 @@ def test_without_a_destination_it_is_built_and_checked_and_nothing_leaves_the_bu
 def test_a_pushed_image_has_the_tag_of_its_content_and_the_sizes_of_the_registry(site: Site, lesson: Path) -> None:
     done = site.build(lesson, "--push", f"{site.registry}/{repository(lesson)}", "--json")
     assert done.returncode == 0, done.stderr
-    told = json.loads(done.stdout)
+    printed = json.loads(done.stdout)
     family = load_family("lesson", images=lesson.parent)
     texts = dockerfiles(family, substitutes=[Substitute(BASE, site.base, "docker.io is not asked by tests")])
     tag = content_tag(family, lesson.parent, texts)
     answer = site.manifest(repository(lesson), tag)
-    assert answer.headers["docker-content-digest"] == told["digest"]
-    assert told["place"] == f"{site.registry}/{repository(lesson)}:{tag}@{told['digest']}"
+    assert answer.headers["docker-content-digest"] == printed["digest"]
+    assert printed["place"] == f"{site.registry}/{repository(lesson)}:{tag}@{printed['digest']}"
     layers = answer.json()["layers"]
-    assert told["compressed_bytes"] == sum(layer["size"] for layer in layers)
-    assert {layer["digest"] for layer in told["layers"]} == {layer["digest"] for layer in layers}
-    assert told["unpacked_bytes"] > told["compressed_bytes"] > 10**7
-    assert told["is_checked"] is True
-    assert told["substitutes"][0]["with"] == site.base
+    assert printed["compressed_bytes"] == sum(layer["size"] for layer in layers)
+    assert {layer["digest"] for layer in printed["layers"]} == {layer["digest"] for layer in layers}
+    assert printed["unpacked_bytes"] > printed["compressed_bytes"] > 10**7
+    assert printed["is_checked"] is True
+    assert printed["substitutes"][0]["with"] == site.base
 
 
 def test_what_has_not_changed_has_the_same_digest(site: Site, lesson: Path) -> None:
@@ -185,12 +185,12 @@ def test_parents_of_ours_are_built_first_and_named_by_digest(site: Site, lesson:
     done = site.build(child, "--push", f"{place}-child:1", "--json")
     assert done.returncode == 0, done.stderr
     parent = json.loads(site.build(lesson, "--push", f"{place}:1", "--json").stdout)
-    told = json.loads(done.stdout)
-    config = site.config(f"{repository(lesson)}-child", told["digest"])
+    printed = json.loads(done.stdout)
+    config = site.config(f"{repository(lesson)}-child", printed["digest"])
     assert config["config"]["Labels"]["org.opencontainers.image.base.name"] == f"{place}-child@{parent['digest']}"
-    assert {layer["digest"] for layer in parent["layers"]} < {layer["digest"] for layer in told["layers"]}
+    assert {layer["digest"] for layer in parent["layers"]} < {layer["digest"] for layer in printed["layers"]}
     given = json.loads(site.build(child, "--push", f"{place}-given:1", "--base", f"{place}:1", "--json").stdout)
-    assert given["layers"][0] == told["layers"][0]  # the biggest: what both stand on
+    assert given["layers"][0] == printed["layers"][0]  # the biggest: what both stand on
     layout = tmp_path / "layout"
     assert site.build(child, "--oci-layout", str(layout)).returncode == 0  # and without a registry for the parent
     assert (layout / "blobs" / "sha256" / parent["layers"][-1]["digest"].partition(":")[2]).is_file()
@@ -198,15 +198,15 @@ def test_parents_of_ours_are_built_first_and_named_by_digest(site: Site, lesson:
 
 def test_a_layout_and_an_archive_are_images_that_inspect_reads(site: Site, lesson: Path, tmp_path: Path) -> None:
     layout, archive = tmp_path / "new" / "layout", tmp_path / "image.tar"
-    told = json.loads(site.build(lesson, "--oci-layout", layout, "--json").stdout)
-    assert inspect(OciLayout(layout)).contents.digest == told["digest"]
+    printed = json.loads(site.build(lesson, "--oci-layout", layout, "--json").stdout)
+    assert inspect(OciLayout(layout)).contents.digest == printed["digest"]
     assert site.build(lesson, "--docker-archive", archive).returncode == 0
     kinds = {layer.compression for layer in inspect(DockerArchive(archive)).contents.layers}
     assert kinds == {"gzip"}
     again = site.build(lesson, "--oci-layout", layout)
     assert again.returncode == 2
     assert "there is something already" in again.stderr
-    assert inspect(OciLayout(layout)).contents.digest == told["digest"]
+    assert inspect(OciLayout(layout)).contents.digest == printed["digest"]
 
 
 @pytest.mark.parametrize("compression", ["zstd", "gzip"])

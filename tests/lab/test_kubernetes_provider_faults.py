@@ -256,11 +256,11 @@ def test_a_field_that_only_the_server_knows_to_be_immutable_replaces_the_object(
 @pytest.mark.slow
 def test_an_absent_server_is_reported_once(scripted: Callable[..., Script]) -> None:
     script = scripted(lambda _: None)
-    told: list[str] = []
-    server = ApiServer(Cluster(script.url, "", "test"), Engine().wait, told.append)
+    reported: list[str] = []
+    server = ApiServer(Cluster(script.url, "", "test"), Engine().wait, reported.append)
     with pytest.raises(UnreachableError):
         server.get("/x", patience_s=6)
-    assert told == [f"{script.url} does not answer; trying for 6 s"]
+    assert reported == [f"{script.url} does not answer; trying for 6 s"]
 
 
 def test_all_mistakes_in_the_inputs_are_reported_at_once() -> None:

@@ -15,7 +15,7 @@ from lab.operations import Detail
 from lab.toolchain import Toolchain
 
 RECORDED = Path(__file__).parent / "engine_events"
-# A program that takes the place of the engine: it appends events as that does, speaks, and ends as it is told.
+# A program that takes the place of the engine: it appends events, prints and ends as the test wants.
 PLAYER = """\
 #!{python}
 import json, os, sys, time

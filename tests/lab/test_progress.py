@@ -25,7 +25,7 @@ def recorded(name: str) -> list[dict[str, Any]]:
     return [json.loads(line) for line in (RECORDED / f"{name}.jsonl").read_text().splitlines()]
 
 
-def told(events: list[dict[str, Any]], mode: Mode = Mode.UPDATE) -> list[str]:
+def lines_of(events: list[dict[str, Any]], mode: Mode = Mode.UPDATE) -> list[str]:
     progress = Progress(mode)
     return [line for event in events for line in progress.take(event)]
 
@@ -69,21 +69,21 @@ def test_with_nothing_to_change_there_is_a_handful_of_lines() -> None:
 
 def test_a_change_is_shown_with_old_and_new_value_and_a_secret_is_not() -> None:
     pool = f"{URN}gpu-commons:index:GpuNodePool::gtx1070ti"
-    assert told(update(pool, {"driver_version": "418.88"}, {"driver_version": "580.95.05"})) == [
+    assert lines_of(update(pool, {"driver_version": "418.88"}, {"driver_version": "580.95.05"})) == [
         '  ~ updated  GpuNodePool gtx1070ti: driver_version: "418.88" → "580.95.05"'
     ]
     secret = f"{URN}kubernetes:core/v1:Secret::login"
-    (line,) = told(update(secret, {"data": {"word": "b2xk"}}, {"data": {"word": "bmV3"}}))
+    (line,) = lines_of(update(secret, {"data": {"word": "b2xk"}}, {"data": {"word": "bmV3"}}))
     assert line == "  ~ updated  Secret login: data.word"
     hub = f"{URN}gpu-commons:index:NotebookHub::datahub"
-    (line,) = told(update(hub, {"api_token": "one"}, {"api_token": "two"}))
+    (line,) = lines_of(update(hub, {"api_token": "one"}, {"api_token": "two"}))
     assert line == "  ~ updated  NotebookHub datahub: api_token: (secret)"
 
 
 def test_many_changes_of_one_resource_stay_one_line() -> None:
     hub = f"{URN}gpu-commons:index:NotebookHub::datahub"
     old, new = ({f"setting_{number}": value for number in range(30)} for value in ("before", "after"))
-    (line,) = told(update(hub, old, new))
+    (line,) = lines_of(update(hub, old, new))
     assert len(line) < 240
     assert line.endswith("; and 25 more")
 
@@ -92,13 +92,13 @@ def test_a_preview_shows_what_would_be_done() -> None:
     pod = f"{URN}kubernetes:core/v1:Pod::a"
     summary = {"summaryEvent": {"resourceChanges": {"create": 1, "same": 4}, "durationSeconds": 2}}
     events = [step("resourcePreEvent", "create", pod), step("resOutputsEvent", "create", pod, at=9), summary]
-    assert told(events, Mode.PREVIEW) == ["  + create   Pod a", "  1 to create, 4 unchanged in 2 s"]
+    assert lines_of(events, Mode.PREVIEW) == ["  + create   Pod a", "  1 to create, 4 unchanged in 2 s"]
 
 
 def test_a_build_is_one_line_with_its_duration() -> None:
     output = [says("info", f"#{number} RUN something", IMAGE, ephemeral=True) for number in range(200)]
     events = [step("resourcePreEvent", "create", IMAGE), *output, step("resOutputsEvent", "create", IMAGE, at=61)]
-    assert told(events) == ["  + built    Image hub-build (61 s)"]
+    assert lines_of(events) == ["  + built    Image hub-build (61 s)"]
 
 
 def test_a_build_whose_files_changed_says_so_before_its_inputs() -> None:
@@ -106,14 +106,14 @@ def test_a_build_whose_files_changed_says_so_before_its_inputs() -> None:
     sides = {"old": {"inputs": {"target": "a"}}, "new": {"inputs": {"target": "b"}}}
     for more, changed in (({}, ""), (sides, '; target: "a" → "b"')):
         begins = step("resourcePreEvent", "update", IMAGE, detailedDiff=hashed, **more)
-        (line,) = told([begins, step("resOutputsEvent", "update", IMAGE, at=9)])
+        (line,) = lines_of([begins, step("resOutputsEvent", "update", IMAGE, at=9)])
         assert line == f"  ~ built    Image hub-build (9 s): the files it is built from changed{changed}"
 
 
 def test_the_whole_output_of_a_build_that_failed_is_not_repeated() -> None:
     whole = says("info", "\n".join(f"#{number} DONE" for number in range(200)), IMAGE)
     failed = [step("resourcePreEvent", "update", IMAGE), whole, step("resOpFailedEvent", "update", IMAGE, at=5)]
-    assert told([*failed, whole, says("error", "failed to solve: exit code 1", IMAGE)]) == [
+    assert lines_of([*failed, whole, says("error", "failed to solve: exit code 1", IMAGE)]) == [
         "  ✗ failed   Image hub-build (5 s)",
         "  error: Image hub-build: failed to solve: exit code 1",
     ]
@@ -168,7 +168,7 @@ def test_a_build_that_failed_shows_its_last_lines_where_the_error_does_not() -> 
     failed = step("resOpFailedEvent", "create", IMAGE, at=12)
     for error, lines in (("failed to solve: exit code 1", 16), ("failed:\n#7 line 39", 0)):
         events = [step("resourcePreEvent", "create", IMAGE), *output, failed, says("error", error, IMAGE)]
-        shown = told(events)
+        shown = lines_of(events)
         assert shown[0] == "  ✗ failed   Image hub-build (12 s)"
         assert shown[1].startswith("  error: Image hub-build: failed")
         quoted = [line for line in shown if "the last lines" in line or line.startswith("    | ")]
@@ -180,7 +180,7 @@ def test_an_error_that_comes_before_the_end_of_the_build_quotes_its_last_lines_o
     begins, last = step("resourcePreEvent", "update", IMAGE), says("info", "#7 line 39\n", IMAGE, ephemeral=True)
     error, failed = says("error", "failed:\n#7 line 39", IMAGE), step("resOpFailedEvent", "update", IMAGE, at=5)
     summary = {"summaryEvent": {"resourceChanges": {"same": 1}, "durationSeconds": 5}}
-    assert told([begins, last, error, failed, summary]) == [
+    assert lines_of([begins, last, error, failed, summary]) == [
         "  error: Image hub-build: failed:",
         "    #7 line 39",
         "  ✗ failed   Image hub-build (5 s)",
@@ -195,7 +195,7 @@ def test_a_build_that_failed_without_a_message_shows_its_last_lines_at_the_end()
         step("resOpFailedEvent", "create", IMAGE, at=12),
         {"summaryEvent": {"resourceChanges": {}, "durationSeconds": 12}},
     ]
-    assert "    | #7 no space left on device" in told(events)
+    assert "    | #7 no space left on device" in lines_of(events)
 
 
 def test_errors_and_warnings_come_in_full_and_without_the_engines_markup() -> None:
@@ -214,7 +214,7 @@ def test_errors_and_warnings_come_in_full_and_without_the_engines_markup() -> No
 def test_a_refusal_of_the_pack_comes_in_full() -> None:
     body = {"policyPackName": "gpu-commons", "policyName": "workloads", "enforcementLevel": "mandatory"}
     event = {"policyEvent": {**body, "message": "Why.\nP-HOST: no pool can host it", "resourceUrn": IMAGE}}
-    assert told([event]) == [
+    assert lines_of([event]) == [
         "  refused (gpu-commons, workloads): Image hub-build: Why.",
         "    P-HOST: no pool can host it",
     ]
@@ -246,7 +246,7 @@ def test_a_secret_in_an_error_or_a_refusal_is_hidden() -> None:
     error = says("error", "pulling from https://bob:hush42@nvcr.io: no access", IMAGE)
     body = {"policyPackName": "other", "policyName": "x", "enforcementLevel": "mandatory", "resourceUrn": IMAGE}
     refusal = {"policyEvent": {**body, "message": "variable HF_TOKEN=hush42 is refused"}}
-    text = "\n".join(told([error, refusal]))
+    text = "\n".join(lines_of([error, refusal]))
     assert "hush42" not in text
     assert "https://(secret)@nvcr.io: no access" in text
     assert "HF_TOKEN=(secret) is refused" in text

@@ -123,12 +123,12 @@ BROKEN: Mapping[str, tuple[str, str, str]] = {
 
 @pytest.mark.parametrize("fault", BROKEN)
 def test_a_broken_image_does_not_pass(builder: Builder, fault: str) -> None:
-    right, wrong, told = BROKEN[fault]
+    right, wrong, message = BROKEN[fault]
     text = builder.dockerfile("proxy")
     assert right in text
     with pytest.raises(LabError) as caught:
         builder.build("proxy", "verify", text=text.replace(right, wrong))
-    assert told in str(caught.value)
+    assert message in str(caught.value)
 
 
 def test_a_python_package_of_another_version_does_not_pass(builder: Builder) -> None:
