@@ -107,6 +107,7 @@ def stop(instance: Instance, name: str, within_s: float = 15) -> bool:
             if not _wait_ended(record, within_s):
                 process.kill()
                 _wait_ended(record, within_s=5)
+    _reap()
     _record_path(instance, name).unlink(missing_ok=True)
     return process is not None
 
@@ -268,13 +269,17 @@ def _wait_ended(record: Record, within_s: float) -> bool:
         if time.monotonic() > deadline:
             return False
         time.sleep(0.02)
-    _reap()
     return True
 
 
 def _reap() -> None:
     """Collect what this process started and what has ended, so that no zombie stays."""
-    _CHILDREN[:] = [child for child in _CHILDREN if child.poll() is None]
+    for child in list(_CHILDREN):
+        with contextlib.suppress(psutil.NoSuchProcess, subprocess.TimeoutExpired):
+            if psutil.Process(child.pid).status() == psutil.STATUS_ZOMBIE:
+                child.wait(5)  # it cannot be collected before its last thread has ended
+        if child.poll() is not None:
+            _CHILDREN.remove(child)
 
 
 def _base_environment() -> dict[str, str]:
