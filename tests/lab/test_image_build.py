@@ -205,7 +205,7 @@ def test_a_layout_and_an_archive_are_images_that_inspect_reads(site: Site, lesso
     assert kinds == {"gzip"}
     again = site.build(lesson, "--oci-layout", layout)
     assert again.returncode == 2
-    assert "there is something already" in again.stderr
+    assert "is not empty; name a new folder" in again.stderr
     assert inspect(OciLayout(layout)).contents.digest == printed["digest"]
 
 
@@ -222,7 +222,7 @@ def test_an_image_that_its_check_refuses_is_not_pushed_unless_the_check_is_left_
     (lesson / "content").write_text("two\n")
     done = site.build(lesson, "--push", f"{site.registry}/{repository(lesson)}:1")
     assert done.returncode == 1
-    assert "the check of lesson failed: it was not exported" in done.stderr
+    assert "the check of lesson (verify.py in its folder) failed, so it was not exported" in done.stderr
     assert "Traceback" not in done.stderr
     assert site.manifest(repository(lesson), "1").status_code == 404
     done = site.build(lesson, "--push", f"{site.registry}/{repository(lesson)}:1", "--no-verify")
