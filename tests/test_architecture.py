@@ -96,7 +96,7 @@ def imported(path: Path) -> set[str]:
 
 
 @pytest.mark.parametrize("place", [*FLOORS, *PROGRAM])
-def test_the_program_stands_between_the_components_and_the_pack(place: str) -> None:
+def test_the_program_is_between_the_components_and_the_pack(place: str) -> None:
     # Import contracts look at packages, and these two are files.
     if place in PROGRAM:
         assert imported(ROOT / place) & {*FLOORS} <= {*FLOORS[: FLOORS.index("policies")]}

@@ -41,7 +41,7 @@ def test_ci_has_empty_caches_and_the_users_built_tools(tmp_path: Path) -> None:
     assert sorted(path.name for path in tmp_path.iterdir()) == ["bin", "mine"]  # its own caches are gone
 
 
-def test_ci_can_be_told_to_take_no_tools(tmp_path: Path) -> None:
+def test_ci_can_be_run_without_built_tools(tmp_path: Path) -> None:
     assert str(tmp_path / "mine") not in ci(tmp_path, GPU_COMMONS_CI_COLD="1").stdout
     assert not (tmp_path / "mine").exists()
 

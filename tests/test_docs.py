@@ -69,12 +69,12 @@ def generator() -> ModuleType:
 
 
 @pytest.mark.parametrize("name", GENERATED)
-def test_a_generated_page_is_what_the_code_says_now(name: str) -> None:
+def test_a_generated_page_is_up_to_date(name: str) -> None:
     text = generator().pages()[DOCS / "reference" / name]
     assert (DOCS / "reference" / name).read_text() == text, f"docs/reference/{name} is behind the code: run `make docs`"
 
 
-def test_nothing_else_lies_among_the_generated_pages() -> None:
+def test_the_folder_of_generated_pages_contains_nothing_else() -> None:
     assert sorted(path.name for path in (DOCS / "reference").iterdir()) == sorted(GENERATED)
 
 

@@ -73,7 +73,7 @@ def test_a_page_is_one_session_whose_files_are_saved_and_whose_output_is_compare
         ("(exit 3)", "exit 3", "the session ended before the page did"),
     ],
 )
-def test_what_a_page_says_wrongly_is_complained_of(right: str, wrong: str, complaint: str, tmp_path: Path) -> None:
+def test_a_page_that_is_wrong_is_reported(right: str, wrong: str, complaint: str, tmp_path: Path) -> None:
     assert right in GOOD
     found = worked_through(GOOD.replace(right, wrong), tmp_path)
     assert any(complaint in each for each in found), found

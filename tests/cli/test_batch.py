@@ -51,7 +51,7 @@ def test_without_remedies_all_else_is_the_same(run: Callable[..., Result], tmp_p
     assert short == {**whole, "remedy": None}
 
 
-def test_no_remedy_is_for_batches_alone(run: Callable[..., Result]) -> None:
+def test_no_remedy_only_works_with_batches(run: Callable[..., Result]) -> None:
     refused = run("check", "--gpu", "T4", "--cuda", "12.2", "--no-remedy")
     assert refused.exit_code == 2
     assert "--no-remedy only works with --batch" in refused.stderr
@@ -83,7 +83,9 @@ def test_the_id_defaults_to_the_number_of_the_line_and_blank_lines_count(batch: 
         (b'{"gpu": "' + b"T" * 200_000 + b'", "cuda": "12.2"}\n', "is longer than 4000 characters"),
     ],
 )
-def test_a_line_that_is_no_case_is_told_by_number_and_the_batch_goes_on(batch: Batch, line: bytes, says: str) -> None:
+def test_a_line_that_is_not_a_case_is_reported_by_number_and_the_batch_continues(
+    batch: Batch, line: bytes, says: str
+) -> None:
     result, answers = batch(GOOD + line.rstrip(b"\n") + b"\n" + GOOD)
     assert [answer["verdict"] for answer in answers] == ["compatible", "unknown", "compatible"]
     assert len(answers[1]["findings"]) == 1
@@ -101,13 +103,13 @@ def test_a_bad_line_keeps_its_id_if_that_can_be_read(batch: Batch) -> None:
     assert [answer["id"] for answer in answers] == ["mine", "2"]
 
 
-def test_a_last_line_that_was_cut_off_is_told(batch: Batch) -> None:
+def test_a_truncated_last_line_is_reported(batch: Batch) -> None:
     result, answers = batch(GOOD + GOOD[:30])
     assert [answer["id"] for answer in answers] == ["a", "2"]
     assert "line 2: is not JSON" in result.stderr
 
 
-def test_nothing_at_all_is_no_finding_but_is_said(batch: Batch) -> None:
+def test_an_empty_batch_is_no_finding_but_is_reported(batch: Batch) -> None:
     result, answers = batch(b"")
     assert (answers, result.exit_code) == ([], 0)
     assert result.stderr == "no cases: write one JSON object per line\n"
@@ -130,7 +132,7 @@ def test_numbers_and_truth_that_are_equal_to_python_are_not_one_case(batch: Batc
     assert truth["findings"][0]["rule"] == "CASE"
 
 
-def test_a_fault_of_ours_costs_one_answer_and_not_the_batch(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_bug_costs_one_answer_and_not_the_batch(monkeypatch: pytest.MonkeyPatch) -> None:
     def broken(_: object, **__: object) -> object:
         raise ZeroDivisionError("division by zero")
 
@@ -150,7 +152,7 @@ def test_answers_that_are_kept_have_a_limit_in_bytes() -> None:
 
 
 @pytest.mark.slow
-def test_a_line_of_a_gigabyte_is_told_and_never_held_in_memory(tmp_path: Path) -> None:
+def test_a_line_of_a_gigabyte_is_reported_and_never_held_in_memory(tmp_path: Path) -> None:
     file = tmp_path / "sparse.jsonl"
     with file.open("wb") as out:
         out.write(GOOD)
@@ -189,7 +191,7 @@ def test_a_gigabyte_of_cases_through_a_pipe_takes_the_memory_of_one_line() -> No
         assert err.read().startswith(f"{number:,} cases: ".encode())
 
 
-def test_a_file_of_random_bytes_is_told_line_by_line(batch: Batch) -> None:
+def test_a_file_of_random_bytes_is_reported_line_by_line(batch: Batch) -> None:
     lines = Random(20261121).randbytes(50_000)
     result, answers = batch(lines)
     told = [line for line in result.stderr.splitlines() if line.startswith("line ")]

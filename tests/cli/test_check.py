@@ -51,7 +51,7 @@ def test_json_has_the_fields_of_the_design_and_no_others(run: Run) -> None:
     assert all(list(change) == ["field", "from", "to"] for change in answer["remedy"]["changes"])
 
 
-def test_json_says_null_where_nothing_need_be_changed(run: Run) -> None:
+def test_the_remedy_is_null_if_nothing_has_to_change(run: Run) -> None:
     assert json.loads(run(*RUNS, "--json").stdout)["remedy"] is None
 
 
@@ -132,7 +132,7 @@ def test_a_gpu_by_a_nickname_is_the_gpu(run: Run, gpu: str) -> None:
 
 
 @pytest.mark.parametrize(("driver", "verdict"), [("535.54.03", "compatible"), ("410.48", "incompatible")])
-def test_a_cuda_major_alone_is_answered_where_all_its_releases_agree(run: Run, driver: str, verdict: str) -> None:
+def test_a_cuda_major_version_is_answered_if_all_its_releases_agree(run: Run, driver: str, verdict: str) -> None:
     assert (
         verdict
         == json.loads(run("check", "--gpu", "T4", "--driver", driver, "--cuda", "12", "--json").stdout)["verdict"]

@@ -45,7 +45,7 @@ def test_an_unknown_command_ends_with_2(run: Run) -> None:
     assert "Did you mean" not in run("zzz").stderr
 
 
-def test_the_list_of_commands_is_told_whole(run: Run) -> None:
+def test_the_list_of_commands_is_not_cut(run: Run) -> None:
     for group in ((), ("image",)):
         assert "..." not in run(*group, "--help").stdout.replace("[ARGS]...", "")
 
@@ -58,7 +58,7 @@ def test_a_check_loads_none_of_the_heavy_packages() -> None:
     assert not loaded & {"pulumi", "pulumi_policy", "grpc", "pydantic", "yaml", "rich", "orjson", "httpx", "images"}
 
 
-def test_a_reader_that_goes_away_is_no_fault(tmp_path: Path) -> None:
+def test_a_closed_pipe_is_no_error(tmp_path: Path) -> None:
     cases = tmp_path / "cases.jsonl"
     cases.write_text('{"gpu": "T4", "driver": "535.54.03", "cuda": "12.2"}\n' * 5000)  # more than a pipe holds
     with subprocess.Popen(

@@ -34,7 +34,9 @@ def ended(*command: str, redirected: str = "", **variables: str) -> tuple[int, s
 @pytest.mark.parametrize(
     ("redirected", "why"), [(">&-", "Bad file descriptor"), (">/dev/full", "No space left on device")]
 )
-def test_an_output_that_takes_nothing_is_told_in_one_line(command: tuple[str, ...], redirected: str, why: str) -> None:
+def test_an_output_that_cannot_be_written_is_reported_in_one_line(
+    command: tuple[str, ...], redirected: str, why: str
+) -> None:
     code, _, said = ended(*command, redirected=redirected)
     assert code == 2
     assert said == (f"error: standard output: {why}; the output is incomplete: redirect it to a file or a pipe\n")
@@ -48,7 +50,7 @@ def test_the_lab_ends_likewise() -> None:
 
 
 @pytest.mark.parametrize("program", [GPU_COMMONS, LAB])
-def test_help_that_nobody_reads_ends_without_a_word(program: tuple[str, ...]) -> None:
+def test_help_whose_reader_is_gone_ends_silently(program: tuple[str, ...]) -> None:
     reading, writing = os.pipe()
     os.close(reading)
     try:
@@ -61,7 +63,7 @@ def test_help_that_nobody_reads_ends_without_a_word(program: tuple[str, ...]) ->
 
 
 @pytest.mark.parametrize("redirected", ["2>&-", "2>/dev/full", "<&-"])
-def test_other_streams_that_are_closed_or_full_change_no_answer(redirected: str) -> None:
+def test_other_closed_or_full_streams_do_not_change_the_answer(redirected: str) -> None:
     code, told, _ = ended(*GPU_COMMONS, *ONE, redirected=redirected)
     assert code == 0
     assert "compatible" in told
@@ -127,15 +129,15 @@ def test_a_broken_variable_of_the_network_is_named(
 @pytest.mark.parametrize(
     "value", ["http://proxy:3128", "proxy.example.edu:3128", "http://u:p@proxy:3128/", "http://[::1]:3128", "https://p"]
 )
-def test_a_proxy_that_can_be_one_is_none_of_our_business(value: str) -> None:
+def test_a_valid_proxy_is_no_mistake(value: str) -> None:
     assert list(network_faults({"HTTPS_PROXY": value, "http_proxy": value})) == []
 
 
-def test_empty_variables_count_for_nothing() -> None:
+def test_empty_variables_are_ignored() -> None:
     assert list(network_faults({"HTTPS_PROXY": "", "SSL_CERT_FILE": "", "SSL_CERT_DIR": ""})) == []
 
 
-def test_a_mistake_is_told_without_the_secret_in_it() -> None:
+def test_a_mistake_is_reported_without_the_secret_in_it() -> None:
     code, _, said = ended(*GPU_COMMONS, "explain", "https://bob:hush42@example.edu")
     assert code == 2
     assert "hush42" not in said

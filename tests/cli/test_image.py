@@ -40,7 +40,7 @@ class TestLint:
         result = run("image", "lint", str(CLEAN))
         assert (result.exit_code, result.output) == (0, "")
 
-    def test_findings_are_told_as_hadolint_does_and_end_with_1(
+    def test_findings_are_printed_as_by_hadolint_and_end_with_1(
         self, run: Run, perceptron: str, golden: Callable[[str], Any]
     ) -> None:
         result = run("image", "lint", "--role", "batch", perceptron)
@@ -85,7 +85,7 @@ class TestLint:
         result = run("image", "lint", "-", "--context", str(tmp_path), given=text)
         assert "-:15 D-CONTEXT warning: " in result.stdout
 
-    def test_an_ignore_file_lies_beside_or_in_the_context(self, run: Run, tmp_path: Path) -> None:
+    def test_an_ignore_file_is_found_beside_the_file_or_in_the_context(self, run: Run, tmp_path: Path) -> None:
         file = tmp_path / "gpu.Dockerfile"
         file.write_bytes(CLEAN.read_bytes())
         assert run("image", "lint", str(file)).exit_code == 1
@@ -95,7 +95,7 @@ class TestLint:
         assert run("image", "lint", str(file)).exit_code == 0
         assert run("image", "lint", str(file), "--context", str(PROJECT)).exit_code == 1
 
-    def test_the_kind_can_be_said(self, run: Run) -> None:
+    def test_the_kind_can_be_set(self, run: Run) -> None:
         assert run("image", "lint", "-", given=b"load module cuda\n").exit_code == 2
         assert "D-HOST" in run("image", "lint", "--kind", "script", "-", given=b"load module cuda\n").stdout
 
@@ -105,7 +105,7 @@ class TestLint:
         assert result.exit_code == 2
         assert "has no reason" in result.stderr
 
-    def test_a_waiver_that_covers_nothing_is_told(self, run: Run) -> None:
+    def test_an_unused_waiver_is_reported(self, run: Run) -> None:
         text = b'# gpu-commons lint ignore=D-ROOT reason="x"\n' + BAD
         assert "note: -:1: the waiver of D-ROOT is unused" in run("image", "lint", "-", given=text).stderr
 
@@ -118,7 +118,7 @@ class TestLint:
             ("other", b"FORM x\n", ':1: "FORM" is not an instruction; did you mean FROM?'),
         ],
     )
-    def test_what_cannot_be_read_ends_with_2_and_the_rest_is_told(
+    def test_what_cannot_be_read_ends_with_2_and_the_rest_is_reported(
         self, run: Run, tmp_path: Path, name: str, content: bytes | None, says: str
     ) -> None:
         if content is not None:

@@ -36,7 +36,7 @@ Run = Callable[..., Result]
         (["hub", "--compression", "xz"], "'xz' is not one of 'zstd', 'gzip'"),
     ],
 )
-def test_what_cannot_be_is_one_message_and_ends_with_2(run: Run, arguments: list[str], said: str) -> None:
+def test_an_impossible_build_is_one_message_and_ends_with_2(run: Run, arguments: list[str], said: str) -> None:
     result = run("image", "build", *arguments)
     assert result.exit_code == 2
     assert said in result.stderr

@@ -56,7 +56,7 @@ def test_it_can_be_left_out(run: Run, dockerfile: str) -> None:
     assert (result.exit_code, result.output) == (0, "")
 
 
-def test_where_it_is_missing_a_note_says_so_once(run: Run, dockerfile: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_if_it_is_missing_one_note_says_so(run: Run, dockerfile: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(hadolint, "find", lambda: None)
     result = run("image", "lint", dockerfile, "-", given=f"{BASE}{END}".encode())
     assert result.exit_code == 0
@@ -76,7 +76,7 @@ def test_a_script_does_not_miss_it(run: Run, monkeypatch: pytest.MonkeyPatch) ->
         (None, "hadolint cannot be started (Exec format error): only our own rules were checked"),
     ],
 )
-def test_one_that_does_not_work_is_told(
+def test_one_that_does_not_work_is_reported(
     run: Run, dockerfile: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, script: str | None, says: str
 ) -> None:
     program = tmp_path / "hadolint"

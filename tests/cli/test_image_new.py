@@ -116,7 +116,7 @@ def test_every_mistake_is_one_message_and_nothing_is_written(run: Run, images: P
     assert sorted(images.rglob("*")) == before
 
 
-def test_a_lock_that_cannot_be_made_is_told_with_the_command_that_makes_it(
+def test_a_lock_that_cannot_be_made_is_reported_with_the_command_that_makes_it(
     run: Run, images: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "bin").mkdir()

@@ -91,7 +91,7 @@ def test_rates_and_disks_are_those_of_the_pool(run: Run, tmp_path: Path) -> None
     assert first["room_bytes"] < second["room_bytes"]
 
 
-def test_pools_with_different_drivers_are_told_apart(run: Run, tmp_path: Path) -> None:
+def test_pools_with_different_drivers_are_distinguished(run: Run, tmp_path: Path) -> None:
     mixed = tmp_path / "Pulumi.mixed.yaml"
     mixed.write_text(STACK.read_text().replace('driver: "418.88"', 'driver: "390.144"', 1))
     result = run("image", "plan", "scipy-ml-notebook", "--stack", str(mixed))
@@ -119,7 +119,7 @@ def test_what_an_old_driver_does_not_run_a_new_one_does(run: Run, tmp_path: Path
     assert ("✕" in result.stdout, "✓" in result.stdout) == (bool(code), not code)
 
 
-def test_an_image_without_a_gpu_says_so_and_asks_no_pool(run: Run) -> None:
+def test_an_image_that_uses_no_gpu_says_so_and_checks_no_pool(run: Run) -> None:
     result = run("image", "plan", "hub")
     assert result.exit_code == 0
     assert "GPU: not used; it runs on any pool" in result.stdout
@@ -133,20 +133,20 @@ def test_without_a_stack_that_builds_it_there_is_no_pool(run: Run) -> None:
     assert "✕" not in result.stdout
 
 
-def test_a_stack_that_does_not_build_it_is_asked_all_the_same(run: Run) -> None:
+def test_a_stack_that_does_not_build_it_is_checked_anyway(run: Run) -> None:
     result = run("image", "plan", "cupy-notebook", "--stack", "dsmlp-fall")
     assert result.exit_code == 1
     assert "The stack dsmlp-fall does not build cupy-notebook; these are its pools." in result.stdout
     assert "✕ incompatible" in result.stdout
 
 
-def test_a_stack_without_pools_says_nothing_of_any(run: Run) -> None:
+def test_a_stack_without_pools_says_that_it_has_none(run: Run) -> None:
     result = run("image", "plan", "cupy-notebook", "--stack", "cupy")
     assert result.exit_code == 0
     assert "The stack cupy has no pools" in result.stdout
 
 
-def test_all_stacks_that_build_it_are_asked_about(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_all_stacks_that_build_it_are_checked(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "stacks").mkdir()
     shutil.copy(STACK, tmp_path / "stacks" / "Pulumi.second.yaml")
     monkeypatch.chdir(tmp_path)

@@ -156,7 +156,7 @@ def test_a_fault_of_the_index_is_tried_again(run: Run, said: Said, image: Path) 
         ({"page": b"{"}, "no page of an index", 1),
     ],
 )
-def test_what_the_index_does_not_have_is_told_and_nothing_is_written(
+def test_what_the_index_does_not_have_is_reported_and_nothing_is_written(
     run: Run, said: Said, image: Path, changes: dict[str, object], says: str, questions: int
 ) -> None:
     for name, value in changes.items():
@@ -170,7 +170,7 @@ def test_what_the_index_does_not_have_is_told_and_nothing_is_written(
     assert not (image / SIZES_FILE).exists()
 
 
-def test_an_index_that_is_not_there_is_told(run: Run, said: Said, image: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_unreachable_index_is_reported(run: Run, said: Said, image: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("UV_DEFAULT_INDEX", "http://127.0.0.1:9/simple")
     result = run("image", "sizes", str(image))
     assert result.exit_code == 2

@@ -73,7 +73,7 @@ def test_everything_that_is_stated_is_no_assumption(run: Run) -> None:
     assert "registry" not in stack.site.assumptions
 
 
-def test_each_pool_gets_the_newest_image_that_runs_on_it_and_the_hub_stands_on_nodes_without_gpus(run: Run) -> None:
+def test_each_pool_gets_the_newest_image_that_runs_on_it_and_the_hub_runs_on_nodes_without_gpus(run: Run) -> None:
     result = run("init", "mine", "--pool", T4, "--pool", OLD, "--pool", CPU, "--hub", "lab")
     assert (result.exit_code, result.stdout.count("refuse")) == (0, 0)
     stack = load_stack(written())
@@ -119,7 +119,7 @@ def test_texts_that_yaml_would_take_for_something_else_are_quoted(run: Run) -> N
         assert load_stack(written()).fleet.managed_by == managed_by
 
 
-def test_a_file_that_is_there_stays_without_force(run: Run) -> None:
+def test_an_existing_file_is_kept_without_force(run: Run) -> None:
     assert run("init", "mine", "--pool", CPU).exit_code == 0
     before = written().read_text()
     refused = run("init", "mine", "--pool", T4)

@@ -172,7 +172,7 @@ def messages(answer: dict[str, Any], severity: str) -> str:
     return " | ".join(each["message"] for each in answer["findings"] if each["severity"] == severity)
 
 
-def test_check_says_that_an_image_uses_no_gpu_and_how_far_that_is_known(run: Run, registry: Registry) -> None:
+def test_check_says_that_an_image_uses_no_gpu_and_what_is_not_known(run: Run, registry: Registry) -> None:
     answer = checked(run, registry.push(image({"a": b"1"})))
     assert answer["verdict"] == "compatible"
     assert "nothing in the image uses a GPU" in messages(answer, "note")
@@ -213,7 +213,7 @@ def test_an_image_whose_framework_is_for_the_cpu_gets_the_same_answer_by_its_nam
 
 
 @pytest.mark.parametrize("seen", [{"a": b"1"}, CUPY], ids=["no program", "a program"])
-def test_check_does_not_know_what_lies_in_layers_that_could_not_be_read(
+def test_check_does_not_know_what_is_in_layers_that_could_not_be_read(
     run: Run, registry: Registry, seen: dict[str, Any]
 ) -> None:
     made = image(seen, {"b": b"2"})
@@ -226,7 +226,7 @@ def test_check_does_not_know_what_lies_in_layers_that_could_not_be_read(
     assert "nothing in the image uses a GPU" not in messages(answer, "unknown")
 
 
-def test_what_does_not_run_stays_so_whatever_an_unread_layer_holds(run: Run, registry: Registry) -> None:
+def test_an_incompatible_image_remains_so_whatever_an_unread_layer_contains(run: Run, registry: Registry) -> None:
     made = image(CUPY, {"b": b"2"})
     made.layer_fields = [{}, {"urls": ["https://example.org/layer"]}]
     assert checked(run, registry.push(made))["verdict"] == "incompatible"
@@ -267,7 +267,7 @@ def test_check_reads_the_image_of_the_hosts_processor(run: Run, registry: Regist
     assert answer["verdict"] == "compatible"
 
 
-def test_a_note_on_which_cuda_counts_is_left_out_where_the_call_says_it(run: Run, registry: Registry) -> None:
+def test_the_note_on_which_cuda_counts_is_omitted_if_an_option_gives_it(run: Run, registry: Registry) -> None:
     reference = registry.push(image(CUPY, labels={"com.nvidia.cuda.version": "10.1"}))
     assert "the latter counts" in json.dumps(checked(run, reference))
     assert "the latter counts" not in json.dumps(checked(run, reference, "--cuda", "10.1"))

@@ -148,7 +148,7 @@ def test_lines_of_one_image_count_together(run: Run, lists: Lists) -> None:
         ([{"name": "a", "cuda": "12.2"}], [{**T4, "drivr": "1"}], "--pools line 1: drivr: is not a field of a case"),
     ],
 )
-def test_mistakes_in_lists_are_told_by_file_and_line(
+def test_mistakes_in_lists_are_reported_by_file_and_line(
     run: Run, lists: Lists, images: list[object], pools: list[object], says: str
 ) -> None:
     result = run("matrix", *lists(images, pools))
@@ -187,7 +187,7 @@ def test_a_wrong_call_says_what_to_give(run: Run, arguments: tuple[str, ...], sa
     assert says in result.stderr
 
 
-def test_a_stack_with_mistakes_is_told_as_anywhere_else(run: Run, tmp_path: Path) -> None:
+def test_mistakes_in_a_stack_are_reported_as_by_other_commands(run: Run, tmp_path: Path) -> None:
     broken = tmp_path / "Pulumi.broken.yaml"
     broken.write_text(STACK.read_text().replace('driver: "418.88"', 'driver: "418.8x"', 1))
     result = run("matrix", "--stack", str(broken))

@@ -40,7 +40,7 @@ OUTPUTS += [*(PROJECT / "docs").glob("*.md"), PROJECT / "README.md", PROJECT / "
 RECORDINGS = sorted((PROJECT / "tests" / "cli" / "recordings").glob("*.jsonl.gz"))
 
 
-def test_explain_alone_lists_every_id_by_family(run: Run) -> None:
+def test_explain_without_an_id_lists_every_id_by_family(run: Run) -> None:
     listed = [line.split()[0] for line in run("explain").stdout.splitlines() if line.startswith("  ")]
     assert listed == EVERY_ID
     data = json.loads(run("explain", "--json").stdout)
@@ -140,7 +140,7 @@ def test_a_condition_needs_a_table(run: Run) -> None:
     assert not result.stdout
 
 
-def test_facts_alone_lists_every_table(run: Run) -> None:
+def test_facts_without_a_table_lists_every_table(run: Run) -> None:
     assert [each["table"] for each in json.loads(run("facts", "--json").stdout)] == list(table_names())
     assert [line.split()[0] for line in run("facts").stdout.splitlines()] == list(table_names())
 
@@ -149,7 +149,7 @@ def test_tables_are_listed_with_what_they_hold(run: Run) -> None:
     assert not [line for line in run("facts").stdout.splitlines() if not re.search(r"\d rows  [A-Zc].*\.$", line)]
 
 
-def test_what_nobody_has_checked_is_counted_by_table_and_shown_by_row(run: Run) -> None:
+def test_unverified_cells_are_counted_by_table_and_shown_by_row(run: Run) -> None:
     told = run("facts", "--unverified").stdout
     listed = {each["table"]: each for each in json.loads(run("facts", "--unverified", "--json").stdout)}
     assert list(listed) == list(table_names())

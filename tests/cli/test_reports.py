@@ -53,12 +53,12 @@ def test_a_matrix_looks_as_approved(golden: Callable[[str], Any], name: str, ren
     golden(f"matrix/{name}").equals(render(synthetic.grid()))
 
 
-def test_a_matrix_has_colours_only_where_they_are_asked_for() -> None:
+def test_a_matrix_has_colours_only_on_request() -> None:
     assert "\x1b[" not in matrix_text(synthetic.grid(), width=120)
     assert "\x1b[" in matrix_text(synthetic.grid(), width=120, has_colours=True)
 
 
-def test_a_matrix_in_a_terminal_tells_what_does_not_hold_and_the_page_tells_all() -> None:
+def test_a_matrix_in_a_terminal_shows_what_does_not_hold_and_the_page_shows_all() -> None:
     grid = synthetic.grid()
     assert "makes code for the GPU" not in matrix_text(grid, width=120)
     assert "makes code for the GPU" in matrix_html(grid)
@@ -171,7 +171,7 @@ def test_every_pair_leads_to_a_reason_that_names_its_pool() -> None:
             assert told.by_pool[column.name].answer == grid.matrix.answers[row.name, column.name]
 
 
-def test_what_simply_runs_is_one_place_and_its_facts_are_told_once() -> None:
+def test_what_simply_runs_is_one_card_and_its_facts_appear_once() -> None:
     text = matrix_html(synthetic.many_that_run(6))
     assert text.count('<article class="why good"') == 1
     assert text.count("CUDA 12.4 asks for driver 525.60.13") == 1
@@ -190,12 +190,12 @@ def test_a_cell_says_who_uses_it_and_that_nobody_does() -> None:
     assert "hub lab" in cells[7]
 
 
-def test_a_cell_of_two_lists_says_nothing_of_uses() -> None:
+def test_a_cell_of_two_lists_says_nothing_about_uses() -> None:
     for text in (matrix_html(synthetic.big_grid(2, 2)), matrix_text(synthetic.big_grid(2, 2), width=120)):
         assert not re.search(r"not used|[Uu]sed by", text)
 
 
-def test_a_reason_says_whom_it_concerns() -> None:
+def test_a_reason_says_who_is_affected() -> None:
     grid = synthetic.grid()
     told = (
         "profile gpu of hub lab: Intro & more (180 seats, until 2027-03-31), Deep learning (1 seat, until 2027-03-31)"
@@ -231,7 +231,7 @@ def test_no_card_of_the_page_is_cut_or_has_room_for_nothing(
     assert all(card["left"] < 25 and card["wide"] <= 0 for card in cards), cards
 
 
-def test_an_empty_matrix_is_said_to_be_empty() -> None:
+def test_an_empty_matrix_says_that_there_is_nothing_to_compare() -> None:
     grid = synthetic.big_grid(1, 0)
     for text in (matrix_text(grid, width=80), matrix_markdown(grid), matrix_html(grid)):
         assert "nothing to compare" in text

@@ -92,7 +92,7 @@ def test_what_the_pack_would_refuse_is_refused_offline(
     assert f"\nrefuse  {rule} {subject}: " in text.stdout
 
 
-def test_a_waiver_lets_it_through_and_is_told(run: Run, changed: Callable[..., str]) -> None:
+def test_a_waiver_lets_it_through_and_is_reported(run: Run, changed: Callable[..., str]) -> None:
     waiver = (
         "config:\n  gpu-commons:policies:\n    waivers:\n      - {rule: P-TERM, resource: stack, reason: the term is"
         ' small, owner: ada, until: "2999-01-01"}\n'
@@ -154,7 +154,7 @@ def test_an_overlay_counts_when_it_is_named_and_only_then(
     assert run("stack", "check", "dsmlp-fall", "--site", str(overlay)).exit_code == 1
 
 
-def test_it_asks_nobody(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_it_uses_no_network_and_no_process(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(*_: Any) -> None:
         raise AssertionError("a network is used")
 

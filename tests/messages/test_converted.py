@@ -203,7 +203,7 @@ def test_the_engines_configuration_gets_the_same_suggestion(monkeypatch: pytest.
 
 
 @pytest.mark.parametrize("key", ["aws:region", "gpu:site", "commons:site", "gpu-commons-extra:site", "kubernetes:site"])
-def test_a_section_of_somebody_else_is_left_alone(key: str, tmp_path: Path) -> None:
+def test_sections_of_other_programs_are_ignored(key: str, tmp_path: Path) -> None:
     path = tmp_path / "Pulumi.other.yaml"
     path.write_text(TEXT.replace("config:\n", f"config:\n  {key}: x\n", 1))
     assert load_stack(path).site.name == "dsmlp"

@@ -117,7 +117,7 @@ def test_a_mistake_in_the_form_repeats_nothing_of_the_file(problem: Callable[[st
     assert found.line
 
 
-def test_a_control_character_in_the_file_itself_is_told_with_its_line(problem: Callable[[str], Problem]) -> None:
+def test_a_control_character_in_the_file_itself_is_reported_with_its_line(problem: Callable[[str], Problem]) -> None:
     found = problem("config:\n  a:b: 1\n  # \x07\n")
     assert (found.path, found.line) == ("(syntax)", 3)
 

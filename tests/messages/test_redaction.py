@@ -125,7 +125,7 @@ def test_what_only_looks_alike_is_shown(text: str) -> None:
     ],
 )  # fmt: skip
 @pytest.mark.parametrize("around", ["use {} for it", "a: {}, b", "({})", '"{}"', "{}."])
-def test_a_token_of_a_known_form_is_hidden_whatever_stands_around_it(token: str, around: str) -> None:
+def test_a_token_of_a_known_form_is_hidden_whatever_is_around_it(token: str, around: str) -> None:
     told = without_secrets(around.format(token))
     assert HIDDEN in told
     assert token not in told
