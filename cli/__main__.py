@@ -60,7 +60,7 @@ def commands() -> None:
     \b
     Example:
       gpu-commons check --gpu "GTX 1080 Ti" --driver 418.88 --image nvidia/cuda:10.2-runtime-ubuntu18.04
-    """  # noqa: D301 - \b is click's: it keeps the lines
+    """
 
 
 def main() -> None:

@@ -48,7 +48,7 @@ def comment(  # noqa: PLR0913, PLR0917 - what click hands over
     Example:
       PULUMI_ENABLE_STREAMING_JSON_PREVIEW=true pulumi preview --json > events.jsonl
       gpu-commons comment events.jsonl > comment.md
-    """  # noqa: D301 - \b is click's: it keeps the lines
+    """
     today = (day or dt.datetime.now(tz=dt.UTC)).date()
     try:
         stream = _read(events, stack)

@@ -68,7 +68,7 @@ def facts(  # noqa: PLR0913 - click hands over every option
     Examples:
       gpu-commons facts gpu_model "1080 Ti"
       gpu-commons facts framework --where framework=pytorch --where variant=cu118 --json
-    """  # noqa: D301 - \b is click's: it keeps the lines
+    """
     if table is None:
         if where:
             raise click.UsageError("--where selects rows of a table: name the TABLE before it")

@@ -54,7 +54,7 @@ def check(
       gpu-commons check --gpu "GTX 1080 Ti" --driver 418.88 --image nvidia/cuda:10.2-runtime-ubuntu18.04
       gpu-commons check --gpu T4 --driver 535 --framework torch --framework-version 2.6.0+cu124
       echo '{"gpu": "V100", "driver": "595.71.05", "cuda": "12.4"}' | gpu-commons check --batch -
-    """  # noqa: D301 - \b is click's: it keeps the lines
+    """
     fields = {name: value for name, value in given.items() if value is not None}
     if batch is not None:
         if fields:

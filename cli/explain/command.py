@@ -36,7 +36,7 @@ def explain(rule: str | None, *, is_json: bool) -> None:
       gpu-commons explain R-MINOR
       gpu-commons explain P-RUN
       gpu-commons explain
-    """  # noqa: D301 - \b is click's: it keeps the lines
+    """
     if rule is None:
         click.echo(_list_data() if is_json else "\n".join(_list_lines(painter())))
         return

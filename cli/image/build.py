@@ -106,7 +106,7 @@ def build(name: str, *, is_json: bool, **options: Any) -> None:
       gpu-commons image build cupy-notebook --target batch --docker-archive batch.tar
       gpu-commons image build cupy-notebook --push registry.example.edu/gpu-commons/cupy-notebook
       gpu-commons image build scipy-ml-notebook --stack dsmlp-fall --oci-layout scipy-ml-layout
-    """  # noqa: D301 - \b is click's: it keeps the lines
+    """
     built = built_by(family_of(name), folder_of(name).parent, Options(**options))
     click.echo(json_text(build_data(built)) if is_json else build_text(built, paint=painter()), nl=is_json)
 

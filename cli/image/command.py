@@ -28,4 +28,4 @@ def image() -> None:
       gpu-commons image lint Dockerfile
       gpu-commons image lint --json Dockerfile job.sbatch
       gpu-commons image render scipy-ml-notebook
-    """  # noqa: D301 - \b is click's: it keeps the lines
+    """

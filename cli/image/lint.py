@@ -97,7 +97,7 @@ def lint(  # noqa: PLR0913 - one argument for each option
       gpu-commons image lint Dockerfile
       gpu-commons image lint --role batch train/Dockerfile train/job.sbatch
       gpu-commons image lint --format sarif Dockerfile > lint.sarif
-    """  # noqa: D301 - \b is click's: it keeps the lines
+    """
     if is_json and form == "sarif":
         raise click.UsageError("give --json or --format sarif, not both")
     if context is not None and not Path(context).is_dir():

@@ -19,6 +19,6 @@ def lock(name: str, *, is_json: bool) -> None:
     \b
     Example:
       gpu-commons image lock scipy-ml-notebook | sh -e
-    """  # noqa: D301 - \b is click's: it keeps the lines
+    """
     command = lock_command(read_spec(folder_of(name)))
     click.echo(json_text({"image": name, "command": command}) if is_json else command)

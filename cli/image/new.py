@@ -76,7 +76,7 @@ def new(  # noqa: PLR0913, PLR0917 - one argument for each option
       gpu-commons image new cuda-course --cuda 12.6
       gpu-commons image new evaluation --kind batch --package numpy==2.4.6
       gpu-commons image new seminar --base datahub-base-notebook --package pandas==3.0.1
-    """  # noqa: D301 - \b is click's: it keeps the lines
+    """
     folder = _folder(name)
     wanted = Wanted(
         name=folder.name,

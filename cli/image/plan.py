@@ -44,7 +44,7 @@ def plan(ctx: click.Context, /, name: str, stack: str | None, target: str | None
       gpu-commons image plan scipy-ml-notebook-cu126
       gpu-commons image plan images/cupy-notebook --stack dsmlp-fall
       gpu-commons image plan cupy-notebook --target batch
-    """  # noqa: D301 - \b is click's: it keeps the lines
+    """
     page = page_of(family_of(name, target), folder_of(name).parent, stack)
     click.echo(json_text(plan_data(page)) if is_json else plan_text(page, width=width(), paint=painter()), nl=is_json)
     ctx.exit(0 if page.is_fine else FINDINGS)

@@ -18,6 +18,6 @@ def render(name: str, *, is_json: bool) -> None:
     \b
     Example:
       gpu-commons image render scipy-ml-notebook > Dockerfile
-    """  # noqa: D301 - \b is click's: it keeps the lines
+    """
     text = render_dockerfile(family_of(name))
     click.echo(json_text({"image": name, "dockerfile": text}) if is_json else text, nl=is_json)

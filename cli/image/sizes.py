@@ -35,7 +35,7 @@ def sizes(name: str, *, is_json: bool) -> None:
     \b
     Example:
       gpu-commons image sizes scipy-ml-notebook
-    """  # noqa: D301 - \b is click's: it keeps the lines
+    """
     folder = folder_of(name)
     spec = load_spec(folder)
     wanted = wanted_wheels(spec, (folder / spec.python.lock).read_text() if spec.python else "")

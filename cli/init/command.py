@@ -77,7 +77,7 @@ def init(  # noqa: PLR0913, PLR0917 - one argument for each option
       gpu-commons init my-site
       gpu-commons init my-site --registry registry.my.edu/gpu --hub datahub --pool "name=t4,gpu=Tesla T4,gpus=4,\\
         nodes=n01-n08 n10,driver=535.183.01,toolkit=1.17.8,cpu=32,memory_gib=192,disk_gib=480"
-    """  # noqa: D301 - \b is click's: it keeps the lines
+    """
     asks = not (name and pools)
     if asks and not _is_terminal():
         missing = " and ".join(each for each, given in (("NAME", name), ("--pool", pools)) if not given)

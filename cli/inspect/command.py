@@ -72,7 +72,7 @@ def inspect(  # noqa: PLR0913, PLR0917 - options
       gpu-commons inspect nvidia/cuda:12.4.1-runtime-ubuntu22.04
       gpu-commons inspect --deep registry.example.edu/gpu-commons/cupy-notebook:1.0.0
       gpu-commons inspect --deep --docker-archive image.tar --json
-    """  # noqa: D301 - \b is click's: it keeps the lines
+    """
     if not (references or layouts or archives or sifs):
         raise click.UsageError("name an image, or give --oci-layout, --docker-archive or --sif")
     from images.inspection.faults import InspectError  # noqa: PLC0415 - the list of commands needs no pydantic

@@ -65,7 +65,7 @@ def matrix(  # noqa: PLR0913 - click hands over every option
     Examples:
       gpu-commons matrix --stack dsmlp-fall --html matrix.html
       gpu-commons matrix --images images.jsonl --pools pools.jsonl --markdown
-    """  # noqa: D301 - \b is click's: it keeps the lines
+    """
     if markdown and is_json:
         raise click.UsageError("give --markdown or --json, not both")
     if html is not None and str(html) == "-" and (markdown or is_json):

@@ -18,7 +18,7 @@ def schema(kind: str, *, is_json: bool) -> None:  # noqa: ARG001 - it is JSON an
     \b
     Example:
       gpu-commons schema answer > answer.schema.json
-    """  # noqa: D301 - \b is click's: it keeps the lines
+    """
     click.echo(json_text(_schema(kind)))
 
 

@@ -22,7 +22,7 @@ def stack() -> None:
     Example:
       gpu-commons stack check dsmlp-fall
       gpu-commons stack check --json stacks/Pulumi.dsmlp-fall.yaml
-    """  # noqa: D301 - \b is click's: it keeps the lines
+    """
 
 
 @stack.command(
@@ -48,7 +48,7 @@ def check(ctx: click.Context, /, file: str, site: Path | None, *, is_json: bool)
     Examples:
       gpu-commons stack check dsmlp-fall
       gpu-commons stack check --json stacks/Pulumi.dsmlp-fall.yaml
-    """  # noqa: D301 - \b is click's: it keeps the lines
+    """
     from cli.stack.checked import Checked, check_stack  # noqa: PLC0415 - the list of commands needs no pydantic
     from cli.stack.report import problems_data, problems_text, stack_data, stack_text  # noqa: PLC0415
 

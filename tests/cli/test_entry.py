@@ -112,7 +112,7 @@ def surroundings(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
         ("SSL_CERT_FILE", "/nonexistent/ca.pem", 'SSL_CERT_FILE: "/nonexistent/ca.pem" cannot be read: No such file'),
         ("SSL_CERT_FILE", "/tmp", 'SSL_CERT_FILE: "/tmp" cannot be read: Is a directory'),
         ("SSL_CERT_FILE", __file__, "holds no certificates in PEM"),
-        ("SSL_CERT_DIR", "/nonexistent", 'SSL_CERT_DIR: "/nonexistent" is no folder'),
+        ("SSL_CERT_DIR", "/nonexistent", 'SSL_CERT_DIR: "/nonexistent" is not a folder'),
     ],
 )
 def test_a_broken_variable_of_the_network_is_named(
