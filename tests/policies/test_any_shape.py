@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import copy
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-
-sys.path.insert(0, str(Path(__file__).parent))  # for shown.py: folders of tests are no packages here
 from shown import IMAGE, shown
 
 from policies.from_settings import site_of

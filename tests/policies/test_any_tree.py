@@ -10,24 +10,20 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from decimal import Decimal
-from pathlib import Path
 from typing import Any
 
 import pytest
+import trees
 from google.protobuf.struct_pb2 import Struct
 from hypothesis import HealthCheck, assume, given, seed, settings
 from hypothesis import strategies as st
+from image_facts import contents
 from pulumi.runtime.proto import analyzer_pb2 as proto
 from pulumi_policy import EnforcementLevel
 from pulumi_policy import policy as sdk
-
-sys.path.insert(0, str(Path(__file__).parent))  # for what lies beside it: folders of tests are no packages here
-import trees
-from image_facts import contents
 
 from compat import Case, read_host
 from fleet.machines import Machine, Rates

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
 
 import pytest
 import yaml
-
-sys.path.insert(0, str(Path(__file__).parent))  # for shown.py: folders of tests are no packages here
 from shown import DIGEST, IMAGE, REFUSED, UNKNOWN, UNPROVED, shown, texts
 
 from fleet.nodes import Node

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import sys
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
 import pytest
-
-sys.path.insert(0, str(Path(__file__).parent))  # for shown.py: folders of tests are no packages here
 from shown import IMAGE, REFUSED, UNPROVED, shown, texts
 from shown import UNKNOWN as NOT_SENT
 

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import sys
 from dataclasses import replace
 from decimal import Decimal
-from pathlib import Path
 from typing import Any
 
-sys.path.insert(0, str(Path(__file__).parent))  # for image_facts.py: folders of tests are no packages here
 from image_facts import REGISTRY, contents, reference
 
 from fleet.machines import Machine

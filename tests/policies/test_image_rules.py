@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 import datetime as dt
-import sys
 from collections.abc import Mapping
 from dataclasses import replace
 from decimal import Decimal
-from pathlib import Path
 from typing import Any
 
 import pytest
-
-sys.path.insert(0, str(Path(__file__).parent))  # for image_facts.py: folders of tests are no packages here
 from image_facts import contents, reference
 
 from fleet.machines import Machine, Rates

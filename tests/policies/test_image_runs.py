@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 import datetime as dt
-import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from decimal import Decimal
-from pathlib import Path
 from typing import Any
 
 import pytest
-
-sys.path.insert(0, str(Path(__file__).parent))  # for image_facts.py: folders of tests are no packages here
 from image_facts import REGISTRY, contents, reference
 
 from compat import Case, read_host

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import datetime as dt
 import re
-import sys
 from collections.abc import Iterator
 from dataclasses import replace
 from decimal import Decimal
@@ -12,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from image_facts import contents
 from pulumi_policy import (
     EnforcementLevel,
     PolicyCustomTimeouts,
@@ -23,9 +23,6 @@ from pulumi_policy import (
     StackValidationPolicy,
 )
 from pulumi_policy.proxy import UNKNOWN_ARRAY_VALUE, UNKNOWN_NUMBER_VALUE, UNKNOWN_STRING_VALUE, unknown_checking_proxy
-
-sys.path.insert(0, str(Path(__file__).parent))  # for image_facts.py: folders of tests are no packages here
-from image_facts import contents
 
 from compat import Case, read_host
 from fleet.labels import ALWAYS_DISCOVERED

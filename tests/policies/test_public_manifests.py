@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from dataclasses import dataclass, field
 from decimal import Decimal
 from pathlib import Path
@@ -10,8 +9,6 @@ from typing import Any
 
 import pytest
 import yaml
-
-sys.path.insert(0, str(Path(__file__).parent))  # for shown.py: folders of tests are no packages here
 from shown import ADVISED, DIGEST, REFUSED, shown, texts
 
 from fleet.nodes import Node

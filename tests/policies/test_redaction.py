@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import pytest
 from google.protobuf.struct_pb2 import Struct
-
-sys.path.insert(0, str(Path(__file__).parent))  # for trees.py: folders of tests are no packages here
 from trees import secret
 
 from policies.redaction import hiding, secret_words
