@@ -18,12 +18,12 @@ from compat import Case
 
 
 @click.command(
-    epilog="Exit codes: 0 nothing is refused, and what a preview cannot decide is told; 1 something is refused, or no "
-    "policy looked; 2 usage, or events that cannot be read or end too early; the comment then says so."
+    epilog="Exit codes: 0 nothing is refused, and what a preview cannot decide is reported; 1 something is refused, or "
+    "no policy looked; 2 usage, or events that cannot be read or end too early; the comment then says so."
 )
 @click.argument("events", type=click.File("rb"), metavar="EVENTS.jsonl|-")
 @click.option(
-    "--base", type=click.File("rb"), metavar="FILE", help="Events of the base branch: tells new and resolved."
+    "--base", type=click.File("rb"), metavar="FILE", help="Events of the base branch: shows what is new and resolved."
 )
 @click.option(
     "--format", "form", type=click.Choice(["markdown", "text", "json"]), default="markdown", show_default=True,
@@ -32,7 +32,7 @@ from compat import Case
 @click.option("--stack", default="", metavar="NAME", help="Stack that the events must be about.")
 @click.option(
     "--date", "day", type=click.DateTime(["%Y-%m-%d"]), metavar="YYYY-MM-DD",
-    help="Day that courses and waivers are told for; today where it is not given.",
+    help="Day for which courses and waivers are shown; today if not given.",
 )  # fmt: skip
 @click.pass_context
 def comment(  # noqa: PLR0913, PLR0917 - what click hands over

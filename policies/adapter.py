@@ -35,7 +35,7 @@ SiteOf = Callable[[str], Site]
 
 @dataclass(frozen=True, slots=True)
 class Memory:
-    """What went by. A stack policy sees outputs alone, and a component's outputs are not its arguments; rules run once.
+    """What the pack has seen. A stack policy only sees outputs, and a component's outputs are not its arguments.
 
     A pod that names a runtime class of its stack comes after it, if it says that it depends on it.
     """
@@ -47,7 +47,7 @@ class Memory:
     repeated: Repeated = field(default_factory=Repeated)
     runtime_classes: dict[str, Mapping[str, Any]] = field(default_factory=dict)  # by the object's name
     nodes: dict[str, StackNode] = field(default_factory=dict)  # by URN
-    site_unknown: dict[str, str] = field(default_factory=dict)  # why, and the resource that was told so first
+    site_unknown: dict[str, str] = field(default_factory=dict)  # why, and the resource for which it was reported first
 
     def take(self, args: sdk.ResourceValidationArgs, kind: Kind) -> None:
         """Runtime classes and nodes that the stack describes, alone or in a list."""
@@ -82,7 +82,7 @@ def _is_around(kind: Kind | None) -> TypeGuard[Kind]:
 
 
 def pack_policies(site_of_stack: SiteOf) -> list[sdk.Policy]:
-    """The CrossGuard policies: one that refuses, one that tells, one about the whole stack, which tells too.
+    """The CrossGuard policies: one that refuses, one that advises, and one that advises about the whole stack.
 
     `site_of_stack` takes a stack's name. Three and no more: the SDK converts each resource anew for each policy.
     """

@@ -1,4 +1,4 @@
-"""Ways to a GPU past the scheduler: variables, devices, sockets, annotations, privileges. Pure."""
+"""Ways to a GPU that bypass the scheduler: variables, devices, sockets, annotations, privileges. Pure."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def _exemption(workload: Workload, images: Iterable[Any]) -> str | None:
 
 
 def _let_through(found: Iterable[Finding], exempted: str | None) -> Iterator[Finding]:
-    """Infrastructure reaches the node for what it does; what names GPUs stays refused."""
+    """Infrastructure may use the node for its work; whatever names GPUs stays refused."""
     for finding in found:
         if exempted and finding.level is Level.REFUSE and not finding.names_gpus:
             said = f"{finding.message}; allowed, because it is infrastructure that needs it (exemption {exempted})"
@@ -91,7 +91,7 @@ def _let_through(found: Iterable[Finding], exempted: str | None) -> Iterator[Fin
 
 
 def _who_may(workload: Workload, site: Site) -> str:
-    """What to write where a DaemonSet has an image of the site's daemons, and is none of those that it is for."""
+    """What to write for a DaemonSet that has an image of the site's daemons and is not one of them."""
     daemon = workload.daemon
     for each in containers(workload.pod):
         image = at(each.spec, "image")
@@ -102,7 +102,7 @@ def _who_may(workload: Workload, site: Site) -> str:
 
 
 def weighed(found: Iterable[Finding], unless: str) -> Iterator[Finding]:
-    """What may turn out to be no escape is not refused yet."""
+    """What may turn out to be allowed is not refused yet."""
     for finding in found:
         if finding.level is Level.REFUSE:
             yield replace(finding, message=f"{finding.message}, {unless}", level=Level.UNPROVED)
@@ -182,7 +182,7 @@ def _images(pod: Mapping[str, Any], volume: Any = None) -> list[Any]:
 
 
 def _device_paths(workload: Workload) -> Iterator[Finding]:
-    """Whoever stands beside infrastructure without mounting what it mounts does not end its exemption."""
+    """A container beside infrastructure does not end its exemption unless it mounts the same volume."""
     pod = workload.pod
     volumes = pod.get("volumes")
     if volumes is UNKNOWN:
@@ -195,7 +195,7 @@ def _device_paths(workload: Workload) -> Iterator[Finding]:
 
 
 def _gives(pod: Mapping[str, Any]) -> Iterator[Finding]:
-    """A device plugin that gives GPUs out under another name."""
+    """A device plugin that hands out GPUs under another name."""
     paths = [at(each, "hostPath", "path") for each in items(pod.get("volumes"))]
     if DEVICE_PLUGINS not in {plain(each) for each in paths if isinstance(each, str)}:
         return
@@ -242,7 +242,7 @@ def _mounts(path: str, container: Mapping[str, Any]) -> Iterator[Finding]:
 
 
 def _shown_by_default(path: str, container: Mapping[str, Any], workload: Workload, site: Site) -> Iterator[Finding]:
-    """Under the default runtime of its node; what is not known yet of it is told under other names."""
+    """GPUs that the default runtime of its node shows it."""
     if asks_for_gpus(container) is False and _hides(container) is False:
         for image in pod_images(workload, site):
             if image.path == f"{path}.image":

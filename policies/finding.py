@@ -20,9 +20,9 @@ class Finding:
 
     message: str
     level: Level = Level.REFUSE
-    remedy: str = ""  # what to change, where the rule can tell more than its own remedy
-    is_own: bool = False  # not proved, of an image that the stack builds: an update could have read it
+    remedy: str = ""  # what to change, where the rule knows better than its own remedy
+    is_own: bool = False  # about an image that the stack builds: an update could have read it
     subject: str = ""  # pool gtx1080ti
     is_waived: bool = False
     names_gpus: bool = False  # of a path of the node: it is NVIDIA's, so no exemption is for it
-    about: frozenset[tuple[str, str, str]] = frozenset()  # image, pool, why: told of the image, not of each workload
+    about: frozenset[tuple[str, str, str]] = frozenset()  # image, pool, why: reported about the image once

@@ -121,7 +121,7 @@ def _reached(said: str, path: str, *, is_written: bool | None) -> Iterator[Findi
 
 
 def _of_plugins(said: str, *, is_written: bool | None) -> Finding:
-    """Where device plugins register: no privilege is needed to give out a GPU by another name, or a fellow's."""
+    """Where device plugins register: without any privilege a plugin can hand out GPUs, also those of others."""
     doubt = "" if is_written else ", unless it is mounted with readOnly, which is not known yet"
     return Finding(
         f"{said} reaches the sockets through which GPUs are given to containers"
@@ -151,7 +151,7 @@ def of_volume(
 
 
 def _of_driver(path: str, volume: Any) -> Iterator[Finding]:
-    """What a driver makes of a path of the node is its own affair."""
+    """What a storage driver does with a path of the node is not known."""
     for kind in ("csi", "flexVolume"):
         source = volume.get(kind) if isinstance(volume, Mapping) else None
         given = [source.get(key) for key in ("volumeAttributes", "options")] if isinstance(source, Mapping) else []

@@ -1,4 +1,4 @@
-"""One resource and what every rule says of it, as messages. Knows nothing of the SDK."""
+"""What every rule reports about one resource. Knows nothing of the SDK."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ Hide = Callable[[str], str]
 
 
 class Told:
-    """What was refused of an image of the stack, for all that uses it: its workloads need not hear the same again.
+    """What was refused about an image of the stack, so that it is not repeated for each workload that uses the image.
 
-    The same is the same rule, image, pool and reason. What was waived for the image is, for its workloads, told.
+    A repetition has the same rule, image, pool and reason. What was waived for the image is advice for its workloads.
     """
 
     def __init__(self) -> None:
@@ -41,7 +41,7 @@ class Told:
             self._waived |= {(rule, *about): strict.is_waived for about in finding.about}
 
     def left(self, rule: str, finding: Finding) -> Finding | None:
-        """What a workload has to say beside its image: nothing where all was told, no refusal where it was waived."""
+        """What is left to report about a workload: nothing where its image has it all, advice where it was waived."""
         found = [self._waived.get((rule, *about)) for about in finding.about]
         if not found or None in found:
             return finding
@@ -52,7 +52,7 @@ class Told:
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """The workloads of one resource that the engine showed, and what every rule says of it."""
+    """The workloads of one resource, and what every rule reports about it."""
 
     workloads: tuple[Workload, ...]
     said: tuple[Message, ...]
@@ -74,7 +74,7 @@ def evaluate(  # noqa: PLR0913, PLR0917 - a resource, a place, and what is asked
 def judged(  # noqa: PLR0913, PLR0917 - a resource, a place, and what is known of others
     token: str, name: str, inputs: Mapping[str, Any], site: Site, told: Told, hide: Hide = str
 ) -> Seen:
-    """One resource and what every rule says of it, as strict as the site wants it; `hide` keeps secrets back."""
+    """One resource and what every rule reports about it, as strict as the site wants it; `hide` removes secrets."""
     found = read(token, name, inputs)
     said = []
     for subject, rule, check in _checks(token, name, inputs, found, site):
@@ -99,7 +99,7 @@ def judged(  # noqa: PLR0913, PLR0917 - a resource, a place, and what is known o
 
 
 def read(token: str, name: str, inputs: Mapping[str, Any]) -> tuple[Workload, ...]:
-    """The workloads of a resource; should reading them fail, the last one says so."""
+    """The workloads of a resource. If reading them fails, the last one reports that."""
     found = []
     try:
         for workload in workloads(token, name, inputs):
@@ -111,7 +111,7 @@ def read(token: str, name: str, inputs: Mapping[str, Any]) -> tuple[Workload, ..
 
 
 def _checks(token: str, name: str, inputs: Mapping[str, Any], found: Sequence[Workload], site: Site) -> Iterator[Check]:
-    """What is asked about one resource: of whom, by which rule."""
+    """The checks of one resource: about which subject, by which rule."""
     if token == STACK_TOKEN:
         for rule in ALL_RULES:
             if rule.check_stack is not None:
@@ -139,7 +139,7 @@ def _image_checks(name: str, inputs: Mapping[str, Any], site: Site) -> Iterator[
 
 
 def findings(check: Callable[[], Iterator[Finding]]) -> list[Finding]:
-    """A rule that fails inside says so, after what it had found: an exception would end every policy of the run."""
+    """A rule that fails reports that, after what it had found: an exception would end every policy of the run."""
     found = []
     try:
         for finding in check():

@@ -1,4 +1,4 @@
-"""Objects that make no pods and open a way to GPUs past the scheduler for those that do. Pure."""
+"""Objects that make no pods, but let pods reach GPUs and bypass the scheduler. Pure."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def _requests(spec: Any, path: str) -> Iterator[Finding]:
 
 
 def _node(name: str, inputs: Mapping[str, Any], site: Site) -> Iterator[Finding]:
-    """It writes the whole list of taints: who leaves the one for GPUs out removes it. Labels it writes one by one."""
+    """It writes the whole list of taints, so leaving out the one for GPUs removes it. Labels are written one by one."""
     taints, node_name = at(inputs, "spec", "taints"), at(inputs, "metadata", "name")
     node_name = node_name if node_name is UNKNOWN else text(node_name, name)
     nodes = [node for node in site.nodes if node_name in {UNKNOWN, node.name}]
@@ -124,7 +124,7 @@ def _binding(_: str, inputs: Mapping[str, Any], site: Site) -> Iterator[Finding]
 
 
 def _labels(written: Any, nodes: Sequence[Node]) -> Iterator[Finding]:
-    """By them the scheduler knows which GPUs a node has: another value brings pods to GPUs that are not theirs."""
+    """They tell the scheduler which GPUs a node has: another value sends pods to the wrong GPUs."""
     if written is UNKNOWN and nodes:
         yield Finding("whether it changes labels that describe the GPUs of a node is not known yet", Level.UNPROVED)
     for key, value in written.items() if isinstance(written, Mapping) else ():

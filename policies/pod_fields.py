@@ -1,6 +1,6 @@
 """Fields of pods outside a pod template: in custom resources, whose operators copy them into their pods. Pure.
 
-Nobody knows which field of which kind reaches a pod. What would be refused there could not be proved here.
+Which fields of which kinds reach a pod is not known, so what is refused in a pod could not be proved here.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ _COUNT: Final = re.compile(r"^(?:num[_-]?)?gpus?(?:[_-]?(?:count|limit|request|n
 
 
 def way_to_gpus(key: str, value: Any) -> str | None:
-    """What of one field reaches GPUs past the scheduler. A key may be dotted, as Spark and Flink write theirs."""
+    """How one field reaches GPUs and bypasses the scheduler. A key may be dotted, as in Spark and Flink."""
     steps = key.split(".")
     last = steps[-1]
     plain_key = re.sub(r"[_-]", "", last).lower()

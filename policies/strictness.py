@@ -52,7 +52,7 @@ class Strictness:
         return finding
 
     def told(self, today: dt.date) -> Iterator[str]:
-        """Every waiver, for each preview: it lets something through, or its time is over."""
+        """Every waiver, for each run: it allows something, or it has expired."""
         for waiver in self.waivers:
             yield f"waived: {waiver.text}" if today <= waiver.until else f"no longer waived: {waiver.text}"
 

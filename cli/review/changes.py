@@ -1,6 +1,6 @@
 """What changes, in the words of the field: drivers, pools, images, quotas, hubs, jobs; before and after.
 
-Objects that a component of ours makes are told by the component; they are in the whole diff.
+Objects that a component of ours makes are shown as the component; they are in the whole diff.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def changes_of(stream: Stream, old: Commons, new: Commons, today: dt.date) -> tu
     return tuple(sorted(found, key=lambda each: (place_of.get(each.kind, len(order)), each.kind, each.name)))
 
 
-# What a resource of ours is; a record is told by what it records.
+# What a resource of ours is; a record is shown by what it records.
 _KINDS: Final = {POOL: "pool", IMAGE: "image", HUB: "hub", JOB: "job", RUNTIME: "runtime", PULLER: "pre-puller"}
 
 
@@ -225,7 +225,7 @@ def _without_courses(step: Step) -> Step:
 
 
 def _with_images(step: Step, rebuilt: frozenset[str]) -> Iterator[Detail]:
-    """Of a hub, a job, the runtime, a pre-puller. References of images that this change builds are told by name."""
+    """Of a hub, a job, the runtime, a pre-puller. References to images that this change builds are shown by name."""
     if step.old is None or step.new is None:
         return
     old, new, taken = dict(step.old), dict(step.new), list[str]()

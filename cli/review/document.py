@@ -1,4 +1,4 @@
-"""Everything that a comment tells, as values: from the stream of a change, and of its base branch if that is there."""
+"""Everything that a comment shows, as values: from the events of a change, and of its base branch if given."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ def review_of(stream: Stream, base: Stream | None, sources: Sources, stack: str 
             "The deployed state does not record what the stack file promises and limits; "
             "changes to those are shown from the next update on."
         )
-    # Of a preview that ended early nobody knows what it would still have said: who uses a pool, for one.
+    # A preview that ended early may have missed things, such as who uses a pool.
     is_complete = (
         stream.is_whole
         and bool(stream.resources)
@@ -110,7 +110,7 @@ def review_of(stream: Stream, base: Stream | None, sources: Sources, stack: str 
     verdict = verdict_of(stream, findings, broken(cells.changed))
     told = tuple(Told(change, affected_by(change, old, new)) for change in changes)
     impact = Impact([(each.change, each.affected) for each in told], noticed, findings, broken(cells.changed))
-    # What goes is looked at by no policy, and what is only read is nobody's business.
+    # Policies do not look at what is removed, nor at what is only read.
     judged = [step for step in stream.steps.values() if step.type != STACK and step.op not in _NOT_JUDGED]
     return Review(
         stack=stream.stack or stack,

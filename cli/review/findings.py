@@ -1,4 +1,4 @@
-"""What the policies said: refused, undecided or advice; against the base branch: new, resolved or standing."""
+"""What the policies reported: refused, undecided or advice; compared with the base branch: new, resolved, standing."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Level(StrEnum):
 
 
 class Since(StrEnum):
-    """Whether the base branch has it too. Without the base branch nobody knows."""
+    """Whether the base branch has it too; not known without one."""
 
     NEW = "new"
     STANDING = "standing"
@@ -126,9 +126,9 @@ def is_refusal(finding: Finding) -> bool:
 
 
 def compared(now: Sequence[Finding], base: Sequence[Finding]) -> tuple[Finding, ...]:
-    """The same findings, told from those of the base branch, and after them those that are resolved.
+    """The findings, compared with those of the base branch, and after them those that are resolved.
 
-    One whose words alone differ (another size, another date) stands.
+    A finding that only differs in its words (another size, another date) stands.
     """
     there = Counter(finding.key for finding in base)
     return (*_told(now, there), *_left(base, Counter(each.key for each in now)))
@@ -149,14 +149,14 @@ def _left(base: Iterable[Finding], now: Counter[Key]) -> Iterator[Finding]:
             yield replace(finding, since=Since.RESOLVED)
 
 
-# Rules that rest on the image as it was pushed: before the build nobody can decide them.
+# Rules that rest on the image as it was pushed: before the build they cannot be decided.
 _OF_BUILT_IMAGES: Final = frozenset(
     {"P-PIN", "P-SIZE", "P-DISK", "P-START", "P-NODRIVER", "P-ONECUDA", "P-BASE", "P-ROOM"}
 )
 
 
 def with_routine(findings: Iterable[Finding], stream: Stream, builds: frozenset[str]) -> tuple[Finding, ...]:
-    """The same, told apart: what is open for no other reason than that an image is built first.
+    """The findings, those marked that are only open because an image is built first.
 
     `builds`: types of the resources that build one. A finding of a workload whose values are all known is none of it.
     """

@@ -84,7 +84,7 @@ def _uncovered(impact: Impact) -> bool:
 
 
 def _open(impact: Impact) -> int:
-    """Findings that nobody could decide, but for those that every build leaves open until it is done."""
+    """Findings that could not be decided, except those that every build leaves open until it is done."""
     return statements(
         each
         for each in impact.findings
@@ -103,7 +103,7 @@ def _refused(impact: Impact) -> str:
 
 
 def _clauses(impact: Impact, most: int) -> Iterator[str]:
-    """What weighs most alone; without it what people decided, then what follows of it."""
+    """Only what weighs most; without that, what people decided, then what follows from it."""
     heavy = [each.short for each in impact.consequences if each.short and each.is_heavy]
     pending = [each.short for each in impact.consequences if each.short and each.to_do and not each.is_heavy]
     light = [each.short for each in impact.consequences if each.short and not each.to_do and not each.is_heavy]

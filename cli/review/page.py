@@ -111,7 +111,7 @@ def title(review: Review) -> str:
 
 
 def one_line(review: Review) -> str | None:
-    """The whole comment where nothing changes and nothing is to be told; else None."""
+    """The whole comment if nothing changes and there is nothing to report; else None."""
     if review.verdict.outcome is not Outcome.UNCHANGED or review.remarks or review.sign is not Sign.NOTHING_TO_DO:
         return None
     advice = statements(finding for finding in review.findings if finding.since is not Since.RESOLVED)
@@ -226,7 +226,7 @@ def _cells(review: Review) -> Iterator[Block]:
     if cells.changed:
         yield Heading("Where images run")
         yield Table(("image", "pools", "change", "why"), tuple(_cell_rows(cells.changed)))
-        # Where a policy refuses the image, it says as well what to change.
+        # A policy that refuses the image already says what to change.
         said = {finding.about for finding in review.findings if finding.rule == _RUN_RULE}
         left = [cell for cell in reversed(cells.changed) if cell.is_broken and image_subject(cell.image) not in said]
         ways = {cell.image: _way(cell) for cell in left}
@@ -339,7 +339,7 @@ def _told_findings(review: Review, now: Sequence[Finding]) -> Iterator[Block]:
 def _finding_items(
     findings: Sequence[Finding], since: str = "", ways: Mapping[str, str] = MappingProxyType({})
 ) -> Iterator[Bullet]:
-    """Findings that say the same of several things are told once. `ways`: how an image gets back to what ran."""
+    """A finding that several things share is shown once. `ways`: how an image gets back to what ran."""
     groups: dict[tuple[Level, str, str], list[str]] = {}
     for finding in findings:
         groups.setdefault((finding.level, finding.rule, finding.text), []).append(finding.about)
