@@ -193,28 +193,28 @@ def hub_args(stack: Stack, hub: Hub, refs: Refs) -> NotebookHubArgs:
 
 
 def _course(course: Course) -> dict[str, Any]:
-    said = course.model_dump(mode="json", exclude_none=True, exclude={"hub", "assumptions"})
-    share = said["peak_share"]
-    return {**said, "peak_share": int(share) if share == 1 else share}
+    values = course.model_dump(mode="json", exclude_none=True, exclude={"hub", "assumptions"})
+    share = values["peak_share"]
+    return {**values, "peak_share": int(share) if share == 1 else share}
 
 
 def _profile(stack: Stack, profile: Profile, refs: Refs) -> dict[str, Any]:
-    said = profile.model_dump(exclude_none=True, exclude={"image", "assumptions"})
-    if "shm_gib" not in said and (shm_gib := _shm_gib(stack, profile.image)):
-        said["shm_gib"] = shm_gib
-    return {**_plain(said), **_shown(stack, profile), "image": refs[profile.image], "image_name": profile.image}
+    values = profile.model_dump(exclude_none=True, exclude={"image", "assumptions"})
+    if "shm_gib" not in values and (shm_gib := _shm_gib(stack, profile.image)):
+        values["shm_gib"] = shm_gib
+    return {**_plain(values), **_shown(stack, profile), "image": refs[profile.image], "image_name": profile.image}
 
 
 def _shown(stack: Stack, profile: Profile) -> dict[str, Any]:
     """What people read of a profile's GPU and image; nothing that was not found out."""
-    told: dict[str, Any] = {"contents": _contents(stack, profile.image)}
+    shown: dict[str, Any] = {"contents": _contents(stack, profile.image)}
     pools = [stack.fleet.pool(name) for name in stack.profile_pools(profile)] if profile.gpus else []
     if gpus := list(dict.fromkeys(pool.gpu for pool in pools if pool.gpu)):
-        told["gpu"] = " or ".join(gpu.name for gpu in gpus)
+        shown["gpu"] = " or ".join(gpu.name for gpu in gpus)
         sizes = {gpu.memory_mib for gpu in gpus}
         if len(sizes) == 1 and gpus[0].memory_mib:
-            told["gpu_memory_gb"] = gpus[0].memory_mib / 1024  # makers say GB and count in GiB
-    return told
+            shown["gpu_memory_gb"] = gpus[0].memory_mib / 1024  # makers say GB and count in GiB
+    return shown
 
 
 def _contents(stack: Stack, name: str) -> dict[str, Any]:
@@ -241,7 +241,7 @@ def _image(stack: Stack, name: str) -> Image:
 
 
 def _shm_gib(stack: Stack, name: str) -> float | None:
-    """Shared memory that an image asks for, for workloads that say nothing of it."""
+    """Shared memory that an image asks for, for workloads that do not set it."""
     image = _image(stack, name)
     runtime = load_family(image.name, target=image.target)[0].runtime
     return runtime.shm_gib if runtime else None

@@ -265,7 +265,7 @@ async def _read_back(reference: str, *, is_wanted: bool) -> ImageContents | None
 
 
 def _facts_read(contents: ImageContents) -> Mapping[str, Any]:
-    """What `check` is told of the image, short enough to read in a preview."""
+    """What `check` knows of the image, short enough to read in a preview."""
     judged = judge(contents)
     return {
         "origin": Origin.IMAGE.value,

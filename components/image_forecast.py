@@ -1,6 +1,6 @@
 """What a preview says of an image that will be built: how big it will be, and how soon it will have started.
 
-Nothing is said, and nobody is asked, of an image that stays as it is.
+Of an image that stays as it is, nothing is printed and nothing is requested.
 """
 
 import asyncio

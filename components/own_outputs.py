@@ -1,4 +1,4 @@
-"""What this stack said of itself when it was last deployed whole: its own outputs, read from its state."""
+"""What this stack exported when it was last deployed completely: its own outputs, read from its state."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -13,7 +13,7 @@ def own_output(name: str) -> pulumi.Output[Mapping[str, Any]]:
     nothing of it.
     """
     # The function behind `pulumi.StackReference`. That one is a resource: its state is a copy of all outputs, so after
-    # each change of them a refresh would tell of drift.
+    # each change of them a refresh would report drift.
     function, asked = _question()
 
     async def read() -> Mapping[str, Any]:

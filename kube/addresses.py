@@ -16,7 +16,7 @@ _LABEL: Final = r"[A-Za-z0-9]([-A-Za-z0-9]{0,61}[A-Za-z0-9])?"
 _HOST: Final = re.compile(rf"(?=.{{1,253}}$){_LABEL}(\.{_LABEL})*")
 _CHARACTERS: Final = re.compile(r"[^\s\x00-\x20\x7f-\x9f\"<>\\^`{|}]+")
 _NOT_HERE: Final = "holds a user, a password or a token"
-_ELSEWHERE: Final = "take it out, and out of the history of this file: whoever needs it gets it from a secret store"
+_ELSEWHERE: Final = "remove it from the file and from its history: whoever needs it gets it from a secret store"
 
 
 def _address(*, query: bool, fragment: bool) -> Callable[[str, ValidationInfo], str]:
@@ -39,7 +39,7 @@ def _checked(value: str, schemes: tuple[str, ...], *, query: bool, fragment: boo
     if parts.scheme not in schemes or not _CHARACTERS.fullmatch(value) or not (":" in host or _HOST.fullmatch(host)):
         raise Misfit(reason, fix)
     if port == 0 or parts.netloc.endswith(":"):
-        raise Misfit("has a port that is none", "write a port from 1 to 65535, or leave it out")
+        raise Misfit("has an invalid port", "write a port from 1 to 65535, or leave it out")
     if ("?" in value and not query) or ("#" in value and not fragment):
         what = "a query or a fragment" if not query else "a fragment"
         raise Misfit(f"has {what}", f"write it without what begins with {'? or #' if not query else '#'}")
@@ -54,7 +54,7 @@ def _image_reference(value: str) -> str:
     except ValueError as error:
         raise Misfit(str(error), "write registry/repository:tag or registry/repository@sha256:…") from None
     if not _is_host(reference.registry):
-        raise Misfit("has a registry that no network knows", "write host or host:port, the port from 1 to 65535")
+        raise Misfit("names a registry that is not a valid host", "write host or host:port, the port from 1 to 65535")
     return value
 
 

@@ -71,12 +71,12 @@ def _age(loc: Loc, cull: Raw) -> Iterator[Fault]:
 
 
 def _titles(loc: Loc, hub: Raw) -> Iterator[Fault]:
-    """People choose by the title alone."""
+    """People only see the title."""
     seen: dict[str, object] = {}
     for where, profile in items(hub, "profiles", at=loc):
         title = profile.get("title")
         if isinstance(title, str) and title in seen:
-            fix = "give each a title of its own: people see nothing else"
+            fix = "give each its own title: people see nothing else"
             yield Fault((*where, "title"), f"is the title of profile {seen[title]}", fix, title)
         elif isinstance(title, str):
             seen[title] = profile.get("name")
@@ -98,5 +98,5 @@ def doubles(
         found = key(item)
         if found in first:
             reason = f"is taken by {path[-1]}[{first[found][-1]}]"
-            yield Fault((*loc, label), reason, f"give each of {path[-1]} a {label} of its own", item[label])
+            yield Fault((*loc, label), reason, f"each of {path[-1]} needs its own {label}", item[label])
         first.setdefault(found, loc)

@@ -22,7 +22,7 @@ def _certificates(value: str) -> str:
     import ssl  # noqa: PLC0415 - few hubs have certificates
 
     if "PRIVATE KEY" in value:
-        raise Misfit("holds a private key", "take it out of the file, and out of its history: only certificates belong")
+        raise Misfit("holds a private key", "remove it from the file and its history: only certificates belong here")
     try:
         ssl.create_default_context(cadata=value)
     except (ssl.SSLError, ValueError, TypeError):  # the last two: it is not ASCII, as PEM is
@@ -43,10 +43,10 @@ class SecretKey(BaseModel):
 
 
 class DummyAuthenticator(BaseModel):
-    """Everybody gets in who knows the hub's one password (SharedPasswordAuthenticator). For the lab alone."""
+    """Everybody who knows the hub's one password gets in (SharedPasswordAuthenticator). Only for the lab."""
 
     model_config = FORM
-    kind: Literal["dummy"] = Field(description="Lets everybody in who knows the hub's one password; lab only.")
+    kind: Literal["dummy"] = Field(description="Everybody who knows the hub's one password gets in; only for the lab.")
     admins: tuple[UserName, ...] = Field((), description="Administrators of the hub, who have a password of their own.")
 
 
@@ -121,7 +121,7 @@ class Login:
 
 
 def login(given: ListingDummyAuthenticator | OAuthAuthenticator | Lti13Authenticator) -> Login:
-    """What JupyterHub is told of an authenticator."""
+    """An authenticator as options of JupyterHub."""
     who: dict[str, Any] = {
         "allow_all": given.allow_all,
         "allowed_users": sorted(set(given.allowed_users)),

@@ -28,7 +28,7 @@ def cluster_role(hub: Hub) -> dict[str, Any]:
 
 
 def cluster_role_binding(hub: Hub) -> dict[str, Any]:
-    """Gives it to the account of the service alone."""
+    """Gives it to the account of the service and to no other."""
     return {
         "metadata": {"labels": component_labels(AVAILABILITY), "name": cluster_name(hub)},
         "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": cluster_name(hub)},

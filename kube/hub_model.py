@@ -80,7 +80,7 @@ class Cull(BaseModel):
     max_age_s: SecondsOrNever = Field(
         0, description="Seconds after which a server is ended even if it is used; 0: never."
     )
-    every_s: SecondsBetween = Field(600, description="Seconds between two looks.")
+    every_s: SecondsBetween = Field(600, description="Seconds between two checks for idle servers.")
     kernel_idle_s: IdleSeconds | None = Field(
         None, description="Seconds after which an idle kernel is ended; none: idle_s."
     )

@@ -47,7 +47,7 @@ def duration_words(seconds: int) -> str:
 
 
 def _grouped(hub: Hub) -> Iterable[list[Profile]]:
-    """Profiles that differ in their size alone are together, in the order of their first ones."""
+    """Profiles that only differ in size are together, in the order of their first ones."""
     groups: dict[Any, list[Profile]] = {}
     for profile in hub.profiles:
         tolerations = json.dumps([each.manifest() for each in profile.tolerations], sort_keys=True)
@@ -95,7 +95,7 @@ def _choice(profile: Profile) -> dict[str, Any]:
         "name": profile.name,
         "title": profile.title,
         "size": profile.size,
-        # What the operator says beyond the size.
+        # What the operator wrote beyond the size.
         "gpus": profile.gpus,
         "gpu": profile.gpu,
         "note": "" if profile.second_line == profile.size else profile.second_line,

@@ -29,7 +29,7 @@ def _name(value: str, info: ValidationInfo) -> str:
 
 def _namespace(value: str, info: ValidationInfo) -> str:
     if value == "default" or value.startswith("kube-"):
-        raise Misfit("is a namespace of Kubernetes itself", "choose another: we make and destroy it")
+        raise Misfit("is a namespace of Kubernetes itself", "choose another: the stack creates and deletes it")
     return _name(value, info)
 
 

@@ -46,7 +46,7 @@ def node_taints(extra: Sequence[Mapping[str, str]], *, has_gpus: bool) -> list[d
 
 
 def differing_nodes(declared: Mapping[str, str | None], reported: Mapping[str, str | None]) -> list[str]:
-    """Nodes that report another driver than the declared one; where one of the two is none, nobody is accused."""
+    """Nodes that report another driver than the declared one; a node without one of the two is not among them."""
     return sorted(node for node, driver in reported.items() if driver and declared[node] and driver != declared[node])
 
 

@@ -55,7 +55,7 @@ def _image_limits(site: Raw) -> Iterator[Fault]:
     limits = {**ImageLimits().model_dump(), **mapping(site, "image_limits")}
     warn, refuse = limits["warn_compressed_gb"], limits["refuse_compressed_gb"]
     if isinstance(warn, int | float) and isinstance(refuse, int | float) and warn > refuse:
-        fix = f"make it {refuse:g} or less: nothing could be warned of that is not refused"
+        fix = f"make it {refuse:g} or less: an image is refused before it could be warned about"
         yield Fault(("site", "image_limits", "warn_compressed_gb"), "is above refuse_compressed_gb", fix, warn)
 
 
@@ -67,7 +67,7 @@ def _authenticator(site: Raw, *, needed: bool) -> Iterator[Fault]:
     if not isinstance(given, Mapping):
         return
     if given.get("kind") == "dummy" and site.get("lab") is not True:
-        fix = "choose oauth or lti13: a dummy lets anybody in and is for the lab alone (site.lab: true)"
+        fix = "choose oauth or lti13: a dummy lets anybody in and is only for the lab (site.lab: true)"
         yield Fault((*loc, "kind"), "is allowed in the lab only", fix, "dummy")
 
 
@@ -117,7 +117,7 @@ def _culling(loc: Loc, hub: Raw) -> Iterator[Fault]:
     cull = mapping(hub, "cull")
     idle, every = cull.get("idle_s"), cull.get("every_s")
     if is_count(idle) and is_count(every) and every > idle:
-        fix = f"look at least once in {idle} s: servers would stay idle for longer than that"
+        fix = f"check at least once in {idle} s, or servers stay idle for longer than that"
         yield Fault((*loc, "cull", "every_s"), "is longer than idle_s", fix, every)
 
 
@@ -135,8 +135,8 @@ def _workload(raw: Raw, loc: Loc, workload: Raw, pools: list[PoolOutline], *, el
         where = f"pool {lands_on}" if lands_on else "the fleet"
         enough = [str(pool.name) for pool in pools if (pool.gpus_per_node or 0) >= gpus]
         instead = f"choose pool {' or '.join(enough)}" if enough else ""
-        fewer = f"one pod runs on one node: ask for at most {most}" if most else ""
-        fix = ", or ".join(filter(None, (fewer, instead))) or "ask for no GPU: gpus: 0"
+        fewer = f"one pod runs on one node: request at most {most}" if most else ""
+        fix = ", or ".join(filter(None, (fewer, instead))) or "request no GPU: gpus: 0"
         yield Fault((*loc, "gpus"), f"is more than any node of {where} has ({most})", fix, gpus)
 
 
@@ -156,8 +156,8 @@ def _several_pools(raw: Raw, loc: Loc, workload: Raw, pools: list[PoolOutline]) 
         yield from _pool_named(raw, (*loc, "pools", index), name)
         has = per_node.get(name) if isinstance(name, str) else None
         if name not in named[:index] and is_count(gpus) and has is not None and has < gpus:
-            fix = f"one pod runs on one node: take {name} out, or ask for at most {has}"
-            yield Fault((*loc, "pools", index), f"has {has} GPUs on each node, and {gpus} are asked for", fix, name)
+            fix = f"one pod runs on one node: take {name} out, or request at most {has}"
+            yield Fault((*loc, "pools", index), f"has {has} GPUs on each node, but {gpus} are requested", fix, name)
 
 
 def _image(raw: Raw, loc: Loc, name: object) -> Iterator[Fault]:

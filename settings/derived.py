@@ -32,15 +32,17 @@ class _Made:
 def check(raw: Raw) -> Iterator[Fault]:
     """Derived names that are too long or collide, and namespaces that something else creates."""
     first: dict[tuple[str, str], _Made] = {}
-    told: set[tuple[Loc, Loc]] = set()
+    reported: set[tuple[Loc, Loc]] = set()
     for made in (*_pre_pullers(raw), *_pulled(raw), *_image_names(raw), *_repositories(raw), *_node_patches(raw)):
         found = first.setdefault((made.kind, made.name), made) if made.is_unique else made
         if made.longest is not None and len(made.name) > made.longest:
-            reason = f"makes {made.kind} of {len(made.name)} characters; {made.longest} are allowed"
+            reason = f"results in {made.kind} name of {len(made.name)} characters; at most {made.longest} are allowed"
             yield Fault(made.loc, reason, f"shorten it, or {made.other}: together they are {made.name}", made.part)
-        elif found.part != made.part and (found.loc, made.loc) not in told:
-            told.add((found.loc, made.loc))
-            reason = f"makes {made.kind} {made.name} with {made.other}, as {found.part} with {found.other} does"
+        elif found.part != made.part and (found.loc, made.loc) not in reported:
+            reported.add((found.loc, made.loc))
+            reason = (
+                f"results in {made.kind} name {made.name} with {made.other}, as {found.part} with {found.other} does"
+            )
             yield Fault(made.loc, reason, "rename one of the two", made.part)
     yield from _namespaces(raw)
 
@@ -71,7 +73,7 @@ def _pulled(raw: Raw) -> Iterator[_Made]:
     for loc, image in items(raw, "images"):
         name = image_name(image)
         if isinstance(name, str) and name in wanted:
-            kind = "a container of the pre-puller"
+            kind = "a pre-puller's container"
             yield _Made(f"pull-{name}", kind, (*loc, "name"), name, "leave pre_pull out", _LONGEST_LABEL)
 
 
@@ -90,7 +92,7 @@ def _image_names(raw: Raw) -> Iterator[_Made]:
     for loc, image in items(raw, "images"):
         name, target = image.get("name"), image.get("target")
         if isinstance(name, str) and isinstance(target, str):
-            yield _Made(f"{name}-{target}", "an image name", (*loc, "name"), name, f"target {target}", _LONGEST_LABEL)
+            yield _Made(f"{name}-{target}", "an image", (*loc, "name"), name, f"target {target}", _LONGEST_LABEL)
 
 
 def _node_patches(raw: Raw) -> Iterator[_Made]:
@@ -112,5 +114,5 @@ def _namespaces(raw: Raw) -> Iterator[Fault]:
     for section, key in (("hubs", "name"), ("jobs", "namespace")):
         for loc, each in items(raw, section):
             if each.get(key) == runtime.NAMESPACE:
-                fix = "choose another: NVIDIA's daemons run there, and the namespace is made and destroyed with them"
+                fix = "choose another: NVIDIA's daemons run there, and the namespace is created and deleted with them"
                 yield Fault((*loc, key), "is the namespace of the runtime", fix, runtime.NAMESPACE)

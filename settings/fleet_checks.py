@@ -97,28 +97,28 @@ def _gpus_of_pool(loc: Loc, pool: Raw) -> Iterator[Fault]:
 
 
 def _overrides(pool: PoolOutline, raw: Raw) -> Iterator[Fault]:
-    """Nodes that differ from the rest of their pool: each is of the pool, said once, and does differ."""
+    """Nodes that differ from the rest of their pool: each is of the pool, is named once, and does differ."""
     overrides = items(raw, "node_overrides", at=pool.loc)
     if overrides and raw.get("gpu") is None:
         fix = "leave it out: nodes without GPUs have neither driver nor container toolkit"
         yield Fault((*pool.loc, "node_overrides"), "is given for a pool without gpu", fix)
         return
-    said: set[str] = set()
+    seen: set[str] = set()
     for loc, each in overrides:
         for node in expanded(each.get("nodes")) or ():
             if pool.nodes is not None and node not in pool.nodes:
                 fix = f"{_called(pool)} has {listing(pool.nodes, most=12)}: correct it, or the nodes of the pool"
                 yield Fault((*loc, "nodes"), "is not among the nodes of its pool", fix, node)
-            elif node in said:
-                yield Fault((*loc, "nodes"), "is overridden twice", "say once what the node has", node)
-            said.add(node)
+            elif node in seen:
+                yield Fault((*loc, "nodes"), "is overridden twice", "state once what the node has", node)
+            seen.add(node)
         given = [key for key in _WITH_GPUS if each.get(key) is not None]
         if not given:
             yield Fault(loc, "overrides nothing", "give the driver or the container_toolkit that these nodes have")
         elif same := [key for key in given if _same_version(each[key], raw.get(key))]:
             fix = f"write the {same[0]} that these nodes have, or leave it out"
             yield Fault((*loc, same[0]), f"is the {same[0]} of {_called(pool)}", fix, each[same[0]])
-    if pool.nodes and said >= set(pool.nodes):
+    if pool.nodes and seen >= set(pool.nodes):
         fix = "change the pool itself; an override is for some of its nodes"
         yield Fault((*pool.loc, "node_overrides"), f"overrides every node of {_called(pool)}", fix)
 
@@ -140,7 +140,7 @@ def _owned_once(pool: PoolOutline, owners: dict[str, PoolOutline]) -> Iterator[F
         elif times > 1:
             twice.setdefault(f"is listed twice in {_called(pool)}", []).append(node)
     for reason, nodes in twice.items():
-        fix = "a node belongs to one pool, once: take it out of one of the two (nodes_except takes it out of a range)"
+        fix = "a node belongs to exactly one pool: remove it from one of the two (nodes_except takes it out of a range)"
         yield Fault((*pool.loc, "nodes"), reason, fix, listing(nodes))
 
 

@@ -155,14 +155,14 @@ class PolicyWaiver(BaseModel):
 
     model_config = FORM
     rule: RuleId = Field(description="Id of the rule: P-START.")
-    resource: Line = Field(description="Whom the message names: Job batch/gpu-smoke, image scipy-ml-notebook, stack.")
+    resource: Line = Field(description="What the message names: Job batch/gpu-smoke, image scipy-ml-notebook, stack.")
     reason: Prose = Field(description="Why; printed in every preview.")
-    owner: Line = Field(description="Who answers for it: a person or a team.")
+    owner: Line = Field(description="Who is responsible for it: a person or a team.")
     until: Day = Field(description='Last day of the waiver, quoted: "2027-06-30". After it the rule refuses again.')
 
 
 class Policies(BaseModel):
-    """How strict the policies are. No rule can be switched off."""
+    """How strict the policies are. No rule can be disabled."""
 
     model_config = FORM
     levels: dict[RuleId, Literal["refuse", "warn"]] = Field(

@@ -61,7 +61,7 @@ class Pool(BaseModel):
     default_runtime: Literal["nvidia", "runc"] | None = Field(
         None,
         description="Runtime that a pod without a runtime class gets on these nodes: under nvidia an image of the CUDA "
-        "family sees all GPUs without asking for one; none: nobody has looked.",
+        "family sees all GPUs without asking for one; none: not known.",
     )
     cpu: Cores = Field(description="CPU cores of one node.")
     memory_gib: Gib = Field(description="Memory of one node in GiB.")

@@ -50,7 +50,7 @@ def load_stack(path: Path, *, site: Path | None = None) -> Stack:
 def from_pulumi(deployed_nodes: Callable[[], Mapping[str, Any]] = dict) -> Stack:
     """The settings that the engine hands to a program or a policy pack, with the overlay that GPU_COMMONS_SITE names.
 
-    `deployed_nodes`: nodes by pool as they were deployed last; asked only where the GPUs do not add up, to name what
+    `deployed_nodes`: nodes by pool as they were deployed last; called only where the GPUs do not add up, to name what
     left. Raises SettingsError with every mistake.
     """
     # Here and nowhere else, so that the CLI, the lab and the tests read stack files without Pulumi.
@@ -164,7 +164,7 @@ def _meant(key: str, config: Mapping[str, Any]) -> str | None:
 
 
 def _misspelt(key: str, meant: str) -> Fault:
-    return Fault((key,), "is in no namespace of ours, so nothing would read it", f"did you mean {NAMESPACE}:{meant}?")
+    return Fault((key,), "is in a namespace that nothing reads", f"did you mean {NAMESPACE}:{meant}?")
 
 
 def _unknown_section(section: str) -> Fault:
@@ -191,7 +191,7 @@ def _passphrase(secret: set[str]) -> Iterator[Fault]:
     # The committed salts open with an empty passphrase, so that anybody can preview; then nothing may be secret.
     if secret and os.environ.get("PULUMI_CONFIG_PASSPHRASE") == "":
         fix = "set PULUMI_CONFIG_PASSPHRASE to one of your own and run pulumi stack change-secrets-provider passphrase"
-        yield Fault(tuple(sorted(secret)[:1]), "is a secret that the empty passphrase opens", fix)
+        yield Fault(tuple(sorted(secret)[:1]), "is a secret that the empty passphrase decrypts", fix)
 
 
 def _overlay(path: Path | None) -> Document | None:
@@ -229,15 +229,15 @@ def read_sections(model: type[Model], raw: Mapping[str, Any], *, called: str) ->
 def _read(model: type[Model], raw: Mapping[str, Any], faults: list[Fault]) -> Model | None:
     """The model, None where a value is none of its; every mistake is added to `faults`."""
     faults += odd_texts(raw)
-    told = {fault.loc for fault in faults}
+    reported = {fault.loc for fault in faults}
     found: Model | None = None
     try:
         # As JSON: there strict means what a writer of YAML expects, a list for a list and no text for a number.
         text = json.dumps(raw, default=str, ensure_ascii=False)
-        found = model.model_validate_json(text.encode("utf-8", "replace"))  # half of a character was told above
+        found = model.model_validate_json(text.encode("utf-8", "replace"))  # half of a character was reported above
     except ValidationError as error:
         wrong = model_faults(error, model.model_json_schema())
-        faults += [fault for fault in wrong if not _is_inside(fault.loc, told)]
+        faults += [fault for fault in wrong if not _is_inside(fault.loc, reported)]
     known = {fault.loc for fault in faults}
     faults += [fault for fault in checks.check(raw) if fault.loc not in known]
     return found

@@ -31,23 +31,23 @@ _REMARKS: Final = frozenset({"assumptions", "total_gpus"})
 
 def decisions(stack: Stack) -> dict[str, Any]:
     """Arguments of the stack's StackRecord: sections of the stack file without what other components record."""
-    said = stack.model_dump(mode="json", by_alias=True, exclude_none=True)
-    site, fleet, policies = said["site"], said["fleet"], said["policies"]
+    written = stack.model_dump(mode="json", by_alias=True, exclude_none=True)
+    site, fleet, policies = written["site"], written["fleet"], written["policies"]
     known = (_OF_IMAGES if stack.images else frozenset()) | (_OF_HUBS if stack.hubs else frozenset())
-    told = frozenset() if stack.fleet.managed_by else _OF_POOLS
-    fleet["pools"] = [_without(pool, told) for pool in fleet["pools"]]
+    shown = frozenset() if stack.fleet.managed_by else _OF_POOLS
+    fleet["pools"] = [_without(pool, shown) for pool in fleet["pools"]]
     policies["waivers"] = {f"{each.pop('rule')} of {each.pop('resource')}": each for each in policies["waivers"]}
     found = {
         "site": _without(site, known),
         "fleet": fleet,
-        "images": {image.full_name: {"limit": each["limit"]} for image, each in _limited(stack, said["images"])},
+        "images": {image.full_name: {"limit": each["limit"]} for image, each in _limited(stack, written["images"])},
         "policies": policies,
     }
     return {key: value for key, value in _plain(found).items() if value}
 
 
 def _limited(stack: Stack, images: Sequence[dict[str, Any]]) -> Iterator[tuple[Any, dict[str, Any]]]:
-    return ((image, said) for image, said in zip(stack.images, images, strict=True) if "limit" in said)
+    return ((image, written) for image, written in zip(stack.images, images, strict=True) if "limit" in written)
 
 
 def _without(section: Mapping[str, Any], keys: frozenset[str]) -> dict[str, Any]:

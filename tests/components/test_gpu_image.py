@@ -70,7 +70,7 @@ def refusal(args: Mapping[str, Any]) -> str:
 
 
 @pytest.mark.parametrize("preview", [True, False])
-def test_one_image_is_built_pushed_by_an_export_and_left_alone_in_previews(recorded: Recorded, preview: bool) -> None:
+def test_an_image_is_built_and_pushed_by_an_export_and_not_in_previews(recorded: Recorded, preview: bool) -> None:
     run = recorded(lambda: GpuImage("hub", HUB) and None, preview=preview)
     assert [(resource.type, resource.name) for resource in run.resources] == [
         ("gpu-commons:index:GpuImage", "hub"),
@@ -205,7 +205,7 @@ def test_an_image_that_cannot_be_read_back_reaches_nobody(monkeypatch: pytest.Mo
 BEFORE = {"digest": "sha256:" + "b" * 64, "compressed_mb": 12.5, "unpacked_mb": 40.0}
 
 
-def test_the_sizes_tell_what_changed_since_the_last_deployment_until_the_next_change(
+def test_the_sizes_show_what_changed_since_the_last_deployment_until_the_next_change(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     keep_facts(tmp_path)
@@ -239,7 +239,7 @@ def test_a_preview_of_a_build_says_how_big_and_how_soon_and_who_says_so(
     assert not inputs.keys() & {"lands_on", "deployed"}  # or a preview would show them change while no image does
 
 
-def test_a_target_is_told_by_its_own_name(recorded: Recorded, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_target_is_reported_by_its_own_name(recorded: Recorded, monkeypatch: pytest.MonkeyPatch) -> None:
     said = messages(monkeypatch)
     facts_of(recorded, {**CUPY, "target": "batch"}, preview=True)
     assert [message.partition(":")[0] for message in said] == ["cupy-notebook-batch will be built"]

@@ -160,7 +160,7 @@ def test_nodes_that_report_another_driver_are_named(
     assert run.outputs["drifted"] == named
 
 
-def test_nodes_that_report_the_same_driver_are_told_together(
+def test_nodes_that_report_the_same_driver_are_reported_together(
     recorded: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     told: list[str] = []

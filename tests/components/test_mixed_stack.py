@@ -31,7 +31,7 @@ def program(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
     return module
 
 
-def test_what_needs_no_gpu_stands_on_nodes_without_any_and_the_rest_where_it_was_asked_for(
+def test_what_needs_no_gpu_runs_on_nodes_without_any_and_the_rest_on_the_pools_it_names(
     recorded: Callable[..., Any], program: ModuleType
 ) -> None:
     nodes = {name: {"metadata": {"name": name, "labels": {}}} for name in STACK.fleet.node_names}

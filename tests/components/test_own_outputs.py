@@ -43,7 +43,7 @@ def read(state: State) -> Any:
     return found[0]
 
 
-def test_the_last_outputs_are_asked_of_the_engine_and_are_no_resource() -> None:
+def test_the_last_outputs_are_read_from_the_engine_and_are_no_resource() -> None:
     state = State({"outputs": {"image_sizes": {"hub": {"compressed_mb": 47.5}}, "gpus": 119}})
     assert read(state) == {"hub": {"compressed_mb": 47.5}}
     ((function, arguments),) = state.asked

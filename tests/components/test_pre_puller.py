@@ -47,7 +47,7 @@ def test_it_holds_no_gpu_and_has_no_rights(recorded: Callable[..., Any]) -> None
     assert pod["securityContext"]["runAsNonRoot"] is True
 
 
-def test_an_update_waits_for_the_pulls_only_when_asked(recorded: Callable[..., Any]) -> None:
+def test_an_update_only_waits_for_the_pulls_on_request(recorded: Callable[..., Any]) -> None:
     assert made(recorded, ARGS)["metadata"]["annotations"] == {"pulumi.com/skipAwait": "true"}
     assert "annotations" not in made(recorded, {**ARGS, "wait": True})["metadata"]
 

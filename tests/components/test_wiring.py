@@ -194,7 +194,7 @@ def test_every_login_of_a_stack_file_becomes_the_configuration_of_a_hub(
     )
 
 
-def test_the_spawn_page_is_told_the_site_the_gpus_and_what_is_in_the_images(stack: Stack, refs: dict[str, Any]) -> None:
+def test_the_spawn_page_gets_the_site_the_gpus_and_what_is_in_the_images(stack: Stack, refs: dict[str, Any]) -> None:
     hub = stack.hubs[0].model_copy(update={"help_url": "https://help.example.edu/gpus"})
     args = wiring.hub_args(stack, hub, refs)
     assert (args["site_name"], args["help_url"]) == ("dsmlp", "https://help.example.edu/gpus")
@@ -214,9 +214,7 @@ def test_the_spawn_page_of_a_site_with_substitutes_says_what_is_missing(stack: S
     assert "frameworks" not in gpu["contents"]
 
 
-def test_a_hub_is_told_the_courses_that_use_it_for_those_who_review_a_change(
-    stack: Stack, refs: dict[str, Any]
-) -> None:
+def test_a_hub_gets_the_courses_that_use_it_for_reviewers_of_a_change(stack: Stack, refs: dict[str, Any]) -> None:
     args = wiring.hub_args(stack, stack.hubs[0], refs)
     assert args["courses"] == [
         {

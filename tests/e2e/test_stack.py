@@ -89,7 +89,7 @@ def test_a_job_with_more_gpus_than_its_pool_has_is_refused_with_the_pools_that_c
         """\
 stack configuration: 1 problem
   jobs[0].gpus: 8 is more than any node of pool gtx1070ti has (7)
-    one pod runs on one node: ask for at most 7, or choose pool gtx1080ti or rtx2080ti
+    one pod runs on one node: request at most 7, or choose pool gtx1080ti or rtx2080ti
 """
     ]
 

@@ -210,7 +210,7 @@ def test_a_pod_may_ask_as_a_whole_and_its_runtime_asks_too() -> None:
 
 
 @given(busy=st.lists(st.integers(0, 3), max_size=8), size=st.integers(1, 4), gpus=st.integers(0, 8))
-def test_as_many_servers_as_are_said_to_fit_do_fit_and_one_more_does_not(busy: list[int], size: int, gpus: int) -> None:
+def test_as_many_servers_fit_as_the_count_says_and_no_more(busy: list[int], size: int, gpus: int) -> None:
     profile = {**PROFILE, "requests": {"cpu": 0.1, "memory": GIB, GPU: size}}
     nodes, pods = [node(gpus=gpus), node("n2", gpus=gpus)], [pod(asks(gpus=each)) for each in busy]
     started = 0
@@ -360,7 +360,7 @@ def test_somebody_who_waits_alone_while_all_is_full_reads_that() -> None:
 
 
 @pytest.mark.parametrize("counts", [{}, {"rtx": numbers(servers=1)}, {"gtx": numbers(servers=1)}])
-def test_without_numbers_or_with_room_for_it_nothing_is_said(counts: Any) -> None:
+def test_without_numbers_or_with_free_room_the_page_is_silent(counts: Any) -> None:
     assert list(waiting_words(PAGE, counts, "gtx")) == []
 
 

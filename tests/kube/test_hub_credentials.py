@@ -109,7 +109,7 @@ def test_every_hub_gets_values_of_its_own() -> None:
     assert not set(one.values()) & set(other.values())
 
 
-def test_a_secret_without_a_key_is_left_alone_and_the_key_is_named(api: ApiServer, account: Path) -> None:
+def test_a_secret_without_a_key_is_not_changed_and_the_key_is_named(api: ApiServer, account: Path) -> None:
     api.secrets[PATH] = {"data": {"cookie-secret": "", "dummy-password": ""}}
     with pytest.raises(SystemExit, match="lacks proxy-token: delete it, or make it again with all keys"):
         ensure(api, account)
@@ -125,7 +125,7 @@ def test_a_run_that_was_overtaken_fails_without_changing_the_secret(api: ApiServ
     assert "ours" not in str(caught.value)
 
 
-def test_the_administrators_password_comes_later_and_leaves_the_other_credentials_alone(
+def test_an_administrators_password_that_is_added_later_keeps_the_other_credentials(
     api: ApiServer, account: Path
 ) -> None:
     ensure(api, account)

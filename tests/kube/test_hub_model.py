@@ -150,11 +150,11 @@ WRONG: list[tuple[dict[str, Any], str]] = [
     (of_profile(pools=["a", "b", "a"]), 'hub.profiles[0].pools[2]: "a" is listed twice; name each pool once'),
     (
         of_hub(profiles=[PROFILE, {**PROFILE, "title": "Again"}]),
-        'hub.profiles[1].name: "gpu" is taken by profiles[0]; give each of profiles a name of its own',
+        'hub.profiles[1].name: "gpu" is taken by profiles[0]; each of profiles needs its own name',
     ),
     (
         of_hub(profiles=[PROFILE, {**PROFILE, "name": "other"}]),
-        'hub.profiles[1].title: "One GPU" is the title of profile gpu; give each a title of its own',
+        'hub.profiles[1].title: "One GPU" is the title of profile gpu; give each its own title',
     ),
     (
         of_hub(profiles=[{**PROFILE, "is_default": True, "name": n, "title": n} for n in ("gpu", "other")]),

@@ -64,7 +64,7 @@ def test_a_card_has_the_gpu_with_its_memory_the_image_and_the_size() -> None:
     }
 
 
-def test_profiles_that_differ_in_size_alone_are_one_card_with_a_choice() -> None:
+def test_profiles_that_only_differ_in_size_are_one_card_with_a_choice() -> None:
     (card,) = page(ONE, TWO)["cards"]
     assert card["title"] == "GeForce GTX 1080 Ti, 11 GB"
     assert [each["size"] for each in card["choices"]] == [
@@ -112,7 +112,7 @@ def test_the_first_profile_is_chosen_unless_another_is_the_default() -> None:
     assert page(ONE, {**TWO, "is_default": True})["default"] == "two"
 
 
-def test_a_profile_of_which_nothing_was_said_is_still_a_card() -> None:
+def test_a_profile_without_a_description_is_still_a_card() -> None:
     bare = {key: value for key, value in ONE.items() if key not in {"gpu", "gpu_memory_gb", "contents"}}
     (card,) = page(bare)["cards"]
     assert (card["title"], card["gpu"], card["facts"], card["missing"]) == ("One GTX 1080 Ti", "", [], [])
@@ -135,7 +135,7 @@ def test_a_wrong_word_about_an_image_is_named() -> None:
         (172805, "2 days 5 seconds"),
     ],
 )
-def test_seconds_are_told_in_words(seconds: int, words: str) -> None:
+def test_seconds_are_written_in_words(seconds: int, words: str) -> None:
     assert duration_words(seconds) == words
 
 

@@ -251,7 +251,7 @@ def test_what_others_would_have_to_give_up_is_no_reason() -> None:
     assert "no CPU left" in seen(unplaced(message)).waiting_at(NOW)
 
 
-def test_a_gpu_that_never_became_free_is_told_with_the_time_that_was_waited() -> None:
+def test_a_gpu_that_never_became_free_is_shown_with_the_time_waited() -> None:
     assert end(seen(unplaced("0/4 nodes are available: 4 Insufficient nvidia.com/gpu."))) == (
         f"No GPU for “{TITLE}” became free within 10 minutes, so your server was not started. "
         "Try again later, or choose another option."
@@ -311,7 +311,7 @@ def test_internal_names_are_not_shown(name: str) -> None:
         ),
     ],
 )
-def test_a_machine_in_trouble_is_told_while_the_cluster_tries(reason: str, message: str, cause: str) -> None:
+def test_a_machine_in_trouble_is_shown_while_the_cluster_retries(reason: str, message: str, cause: str) -> None:
     found = seen(
         waits("ContainerCreating"), event("Scheduled", "Successfully assigned"), event(reason, message, at="15:00:05")
     )
@@ -397,7 +397,7 @@ def terminated(code: int, reason: str = "Error") -> dict[str, Any]:
 CRASH_LOOP = {"waiting": {"reason": "CrashLoopBackOff", "message": "back-off 10s restarting failed container"}}
 
 
-def test_one_crash_is_tried_again_and_the_second_one_is_told() -> None:
+def test_one_crash_is_retried_and_the_second_one_is_shown() -> None:
     first = seen(container(terminated(1)))
     assert not first.is_final
     assert first.waiting_at(NOW) == "Your server ended as it started (exit code 1). It is being started once more."
@@ -409,14 +409,14 @@ def test_one_crash_is_tried_again_and_the_second_one_is_told() -> None:
     )
 
 
-def test_memory_that_did_not_suffice_is_told_with_its_limit() -> None:
+def test_running_out_of_memory_is_shown_with_the_limit() -> None:
     found = seen(container(CRASH_LOOP, restartCount=1, lastState=terminated(137, "OOMKilled")))
     assert end(found) == (
         f"Your server ran out of memory as it started (it may use 16 GiB). Choose an option with more memory, or {TELL}"
     )
 
 
-def test_an_image_without_a_notebook_server_is_told_at_once() -> None:
+def test_an_image_without_a_notebook_server_is_shown_at_once() -> None:
     message = 'runc create failed: exec: "jupyterhub-singleuser": executable file not found in $PATH: unknown'
     ended = terminated(128, "StartError")
     ended["terminated"]["message"] = message
@@ -446,7 +446,7 @@ def test_a_server_that_ended_with_its_pod_says_its_exit_code() -> None:
     assert end(found).startswith("Your server ended as it started (exit code 0).")
 
 
-def test_a_server_that_runs_and_does_not_answer_is_told_after_its_own_time() -> None:
+def test_a_server_that_runs_and_does_not_answer_has_a_time_out_of_its_own() -> None:
     found = seen(container({"running": {"startedAt": "2026-11-22T15:09:30Z"}}))
     assert found.waiting_at(NOW) == "Your server runs and is getting ready (30 seconds so far)."
     assert found.given_up_at(NOW, 120) == f"Your server runs, but did not answer within 2 minutes. {AGAIN}"
@@ -467,7 +467,7 @@ def test_a_server_that_runs_and_does_not_answer_is_told_after_its_own_time() -> 
         ("nocmd", True, "The image probe-image has no notebook server that can be started."),
     ],
 )
-def test_what_a_real_node_says_becomes_a_sentence(name: str, is_final: bool, sentence: str) -> None:
+def test_what_a_real_node_reports_becomes_a_sentence(name: str, is_final: bool, sentence: str) -> None:
     recorded = json.loads(Path(__file__).with_name("starts_of_the_lab.json").read_text())[name]
     found = situation(recorded["pod"], recorded["events"], "Probe")
     assert found.is_final == is_final

@@ -170,7 +170,7 @@ def test_a_start_that_takes_too_long_says_what_it_waited_for(site: Site) -> None
     assert site.failure("edsger")["html_message"] == NO_GPU
 
 
-def test_a_quota_that_is_used_up_is_told_at_once(site: Site) -> None:
+def test_an_exhausted_quota_is_shown_at_once(site: Site) -> None:
     site.cluster.refusal = (
         403,
         (
@@ -183,12 +183,12 @@ def test_a_quota_that_is_used_up_is_told_at_once(site: Site) -> None:
     )
 
 
-def test_a_server_that_crashes_instead_of_answering_is_told_before_its_time_is_over(site: Site) -> None:
+def test_a_server_that_crashes_is_shown_before_the_time_out(site: Site) -> None:
     site.cluster.recording = [(0, DEAF, ()), (1.5, CRASHED, ())]
     assert site.failure("alan")["html_message"].startswith("Your server ended as it started (exit code 3).")
 
 
-def test_a_server_that_runs_and_does_not_answer_is_told(site: Site) -> None:
+def test_a_server_that_runs_and_does_not_answer_is_shown(site: Site) -> None:
     site.cluster.recording = [(0, DEAF, ())]
     assert site.failure("tony")["html_message"].startswith(
         f"Your server runs, but did not answer within {HTTP_S} seconds."

@@ -386,13 +386,13 @@ MISTAKES: dict[str, tuple[Object, str]] = {
     ),
     "two pools of one name": (
         {"site": SITE, "fleet": fleet(POOL, {**POOL, "nodes": ["gpu3-gpu4"]})},
-        'fleet.pools[1].name: "v100" is taken by pools[0]\n    give each of pools a name of its own',
+        'fleet.pools[1].name: "v100" is taken by pools[0]\n    each of pools needs its own name',
     ),
     "a node in two pools": (
         {"site": SITE, "fleet": fleet(POOL, {**POOL, "name": "other", "nodes": ["gpu2-gpu3"]})},
         (
             'fleet.pools[1].nodes: "gpu2" belongs to pool v100 and to pool other\n    '
-            "a node belongs to one pool, once: take it out of one of the two (nodes_except takes it out of a range)"
+            "a node belongs to exactly one pool: remove it from one of the two (nodes_except takes it out of a range)"
         ),
     ),
     "fewer than no GPUs": (

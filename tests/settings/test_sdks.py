@@ -46,7 +46,7 @@ def test_every_extra_that_is_named_exists_and_every_extra_is_named() -> None:
     assert all(requirement.startswith(module.replace("_", "-")) for module, requirement in brought.items())
 
 
-def test_a_stack_without_its_sdk_is_told_the_command_that_installs_it() -> None:
+def test_a_missing_sdk_is_reported_with_the_command_that_installs_it() -> None:
     with pytest.raises(ModuleNotFoundError) as caught:
         raise ModuleNotFoundError("No module named 'pulumi_aws'", name="pulumi_aws.ec2")
     assert str(missing_sdk(caught.value, "eks-lab")) == (

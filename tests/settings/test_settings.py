@@ -325,11 +325,11 @@ nodes: [n10] => nodes: [n10]\n        nodes_except: [n10]
     fleet.pools[2].nodes: leaves the pool without a node; list at least one, or drop the pool
 # node of two pools
 nodes: [n18, n21, n22, n24] => nodes: [n18, n21, n22, n12]
-    fleet.pools[1].nodes: "n12" belongs to pool gtx1080ti and to pool rtx2080ti; …one pool, once…
+    fleet.pools[1].nodes: "n12" belongs to pool gtx1080ti and to pool rtx2080ti; …exactly one pool…
 # node twice in one pool
 total_gpus: 119 => total_gpus: 127
 nodes: [n18, n21, n22, n24] => nodes: [n18, n21-n22, n22, n24]
-    fleet.pools[1].nodes: "n22" is listed twice in pool rtx2080ti; …once…
+    fleet.pools[1].nodes: "n22" is listed twice in pool rtx2080ti; …exactly one pool…
 # range that runs backwards
 nodes: [n01-n12] => nodes: [n12-n01]
     fleet.pools[0].nodes[0]: "n12-n01" runs backwards; write n01-n12
@@ -339,7 +339,7 @@ nodes_except: [n09, n10] => nodes_except: [n09, n10, n13]
 # two pools of one name
 - name: rtx2080ti\n        gpu => - name: gtx1070ti\n        gpu
 pool: rtx2080ti => pool: gtx1070ti
-    fleet.pools[2].name: "gtx1070ti" is taken by pools[1]; give each of pools a name of its own
+    fleet.pools[2].name: "gtx1070ti" is taken by pools[1]; each of pools needs its own name
 # no GPUs on a node
 gpus_per_node: 7 => gpus_per_node: 0
 total_gpus: 119 => total_gpus: 112
@@ -403,7 +403,7 @@ nodes: [n07] => nodes: []
 # an override of a node twice
 WITH_OVERRIDE
 nodes: [n07] => nodes: [n07-n08, n07]
-    fleet.pools[0].node_overrides[0].nodes: "n07" is overridden twice; say once what the node has
+    fleet.pools[0].node_overrides[0].nodes: "n07" is overridden twice; state once what the node has
 # an override with what the pool has
 WITH_OVERRIDE
 driver: "580.95.05" => driver: "418.88.00"
@@ -441,7 +441,7 @@ pool: rtx2080ti => pools: [rtx2080ti, gtx1080ti, rtx2080ti]
     hubs[0].profiles[2].pools[2]: "rtx2080ti" is listed twice; name each pool once
 # one of several pools with too few GPUs
 pool: rtx2080ti\n          gpus: 1 => pools: [rtx2080ti, gtx1070ti]\n          gpus: 8
-    hubs[0].profiles[2].pools[1]: "gtx1070ti" has 7 GPUs on each node, and 8 are asked for; …at most 7
+    hubs[0].profiles[2].pools[1]: "gtx1070ti" has 7 GPUs on each node, but 8 are requested; …at most 7
 # a job with a pool and several
       pool: gtx1080ti\n      gpus: 1 =>       pool: gtx1080ti\n      pools: [gtx1080ti]\n      gpus: 1
     jobs[0].pools: is given beside pool; keep one of the two: pool for one pool, pools for several
@@ -502,7 +502,7 @@ assumptions: [name, namespace, image, pool => assumptions: [name, image, pool
     site.authenticator.ca_certificates: "/etc/ssl/ca.pem" is not a list of PEM certificates; …as a block…
 # a private key among the certificates
 {LTI} => {OAUTH}      ca_certificates: "-----BEGIN PRIVATE KEY-----\\nhunter2"\n
-    site.authenticator.ca_certificates: the value (not shown) holds a private key; …out of its history…
+    site.authenticator.ca_certificates: the value (not shown) holds a private key; …and its history…
 # login for nobody
 {LTI} => {OAUTH_FOR_NOBODY}
     site.authenticator: lets nobody log in; list allowed_users, or set allow_all: true
@@ -520,13 +520,13 @@ device_plugin: nvcr.io/nvidia/ => device_plugin: https://nvcr.io/nvidia/
     fleet.managed_by: "" is empty; …Who labels these nodes…
 # two images of one name
 - name: proxy\n => - name: proxy\n    - name: hub\n
-    images[2].name: "hub" is taken by images[0]; give each of images a name of its own
+    images[2].name: "hub" is taken by images[0]; each of images needs its own name
 # two images of one name and target
 - name: proxy\n => - name: proxy\n    - {name: x, target: batch}\n    - {name: x, target: batch}\n
-    images[3].name: "x" is taken by images[2]; give each of images a name of its own
+    images[3].name: "x" is taken by images[2]; each of images needs its own name
 # an image called like a target of another
 - name: proxy\n => - name: proxy\n    - {name: x, target: batch}\n    - name: x-batch\n
-    images[3].name: "x-batch" is taken by images[2]; give each of images a name of its own
+    images[3].name: "x-batch" is taken by images[2]; each of images needs its own name
 # profile with a missing image
 image: datahub-base-notebook => image: datahub-base
     hubs[0].profiles[0].image: "datahub-base" is not an image of this stack; did you mean datahub-base-note…
@@ -542,17 +542,17 @@ pool: gtx1080ti\n          gpus: 1 => pool: gtx1070ti\n          gpus: 8
 # profile without a pool and more GPUs than the core pool
 core_pool: gtx1080ti => core_pool: gtx1070ti
 memory_gib: 2\n          is_default => memory_gib: 2\n          gpus: 8\n          is_default
-    hubs[0].profiles[0].gpus: 8 …more than any node of pool gtx1070ti has (7); …ask for at most 7…
+    hubs[0].profiles[0].gpus: 8 …more than any node of pool gtx1070ti has (7); …request at most 7…
 # job with more GPUs than any node
 pool: gtx1080ti\n      gpus: 1 => gpus: 9
 image, pool, gpus => image, gpus
-    jobs[0].gpus: 9 is more than any node of the fleet has (8); one pod runs on one node: ask for at most 8
+    jobs[0].gpus: 9 is more than any node of the fleet has (8); one pod runs on one node: request at most 8
 # job with a missing image
 namespace: batch\n      image: scipy-ml-notebook => namespace: batch\n      image: scipy-ml
     jobs[0].image: "scipy-ml" is not an image of this stack; did you mean scipy-ml-notebook…
 # job in a namespace of Kubernetes
 namespace: batch => namespace: kube-system
-    jobs[0].namespace: "kube-system" is a namespace of Kubernetes itself; choose another: we make and destroy it
+    jobs[0].namespace: "kube-system" is a namespace of Kubernetes itself; choose another: the stack…
 # command that is one text
 {COMMAND} =>       command: python train.py --key hunter2\n
     jobs[0].command: the value (not shown) is not a list; Program and its arguments, one list item each
@@ -565,7 +565,7 @@ gpus: 1\n => gpus: 1\n          is_default: true\n
 # two profiles of one name
 - name: rtx2080ti\n          title => - name: gtx1080ti\n          title
 profiles: [gtx1080ti, rtx2080ti] => profiles: [gtx1080ti]
-    hubs[0].profiles[2].name: "gtx1080ti" is taken by profiles[1]; give each of profiles a name of its own
+    hubs[0].profiles[2].name: "gtx1080ti" is taken by profiles[1]; each of profiles needs its own name
 # node port out of range
 port: 30080 => port: 80
     hubs[0].expose.port: 80 is out of range: 30000 or more is allowed; Node port, 30000 to 32767
@@ -901,7 +901,7 @@ def test_a_sum_that_was_forgotten_names_the_node_that_was_removed(monkeypatch: p
     assert "since the last update" not in str(caught.value)
 
 
-def test_the_deployed_nodes_are_asked_only_where_the_gpus_do_not_add_up(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_deployed_nodes_are_only_read_where_the_gpus_do_not_add_up(monkeypatch: pytest.MonkeyPatch) -> None:
     def asked() -> dict[str, Any]:
         raise AssertionError
 
@@ -959,7 +959,7 @@ def test_a_stack_that_holds_secrets_refuses_the_empty_passphrase(monkeypatch: py
     monkeypatch.setenv("PULUMI_CONFIG_PASSPHRASE", "")
     with pytest.raises(SettingsError) as caught:
         from_pulumi()
-    assert "aws:secretKey: is a secret that the empty passphrase opens" in str(caught.value)
+    assert "aws:secretKey: is a secret that the empty passphrase decrypts" in str(caught.value)
     assert "hunter2" not in str(caught.value)
     monkeypatch.setenv("PULUMI_CONFIG_PASSPHRASE", "of our own")
     assert from_pulumi().fleet.total_gpus == 119

@@ -188,7 +188,7 @@ VALUES: dict[str, tuple[Place, Any, str, Any]] = {
     "a registry with a port that is none": (
         ("runtime", "device_plugin"),
         "a.edu:99999/x:1",
-        "has a registry that no network knows",
+        "names a registry that is not a valid host",
         "a.edu:5000/x:1",
     ),
     "a builder with a blank": (("site", "builder"), "a b", "is not the name of a buildx builder", "gpu-commons_1"),
@@ -222,7 +222,7 @@ def test_a_number_without_end_is_refused(read: Callable[..., Stack], number: str
     assert (problem.path, problem.reason) == ("fleet.pools[1].memory_gib", "is not a finite number")
 
 
-def test_a_number_that_is_none_is_told_as_such_from_the_engine_too(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_nan_from_the_engine_is_refused_too(monkeypatch: pytest.MonkeyPatch) -> None:
     raw = copy.deepcopy(RAW)
     put(raw, (*POOL, "cpu"), float("nan"))
     monkeypatch.setenv("PULUMI_CONFIG", json.dumps({f"gpu-commons:{key}": json.dumps(raw[key]) for key in raw}))
@@ -250,7 +250,10 @@ def named(hub: str, pool: str, *, pre_pull: bool) -> list[tuple[Place, Any]]:
 
 def test_a_pre_puller_whose_name_has_64_characters_is_refused_and_one_of_63_is_not(read: Callable[..., Stack]) -> None:
     problem = refusal(read, *named("h" * 32, "p" * 31, pre_pull=True))
-    assert (problem.path, problem.reason) == ("hubs[0].name", "makes a pre-puller of 64 characters; 63 are allowed")
+    assert (problem.path, problem.reason) == (
+        "hubs[0].name",
+        "results in a pre-puller name of 64 characters; at most 63 are allowed",
+    )
     assert "pool ppp" in problem.fix
     assert read(*named("h" * 31, "p" * 31, pre_pull=True))
     assert read(*named("h" * 63, "p" * 63, pre_pull=False))
@@ -272,7 +275,7 @@ def test_two_pre_pullers_of_one_name_are_refused(read: Callable[..., Stack]) -> 
         ((*JOB, "pools"), ["gtx1080ti"]),
     ]
     problem = refusal(read, *changes)
-    assert problem.reason == "makes a pre-puller a-b-c with pool c, as a with pool b-c does"
+    assert problem.reason == "results in a pre-puller name a-b-c with pool c, as a with pool b-c does"
     assert read(*changes, (("hubs", 1, "name"), "a-d"))
 
 
@@ -282,7 +285,7 @@ def test_two_resources_of_one_name_are_refused(read: Callable[..., Stack]) -> No
         return [*RAW["fleet"]["pools"], {**cpu, "name": "a", "nodes": ["b-c"]}, {**cpu, "name": last, "nodes": ["c"]}]
 
     problem = refusal(read, (("fleet", "pools"), pools("a-b")))
-    assert problem.reason == "makes a resource a-b-c with node c, as a with node b-c does"
+    assert problem.reason == "results in a resource name a-b-c with node c, as a with node b-c does"
     assert read((("fleet", "pools"), pools("ab")))
 
 
@@ -296,14 +299,14 @@ def test_an_image_that_fits_no_container_of_the_pre_puller_is_refused_where_ther
 
     problem = refusal(read, *changes(59, pre_pull=True))
     assert problem.path == "images[4].name"
-    assert "makes a container of the pre-puller of 64 characters" in problem.reason
+    assert "results in a pre-puller's container name of 64 characters" in problem.reason
     assert read(*changes(58, pre_pull=True))
     assert read(*changes(59, pre_pull=False))
 
 
 def test_an_image_and_its_target_make_one_name_of_63_characters_at_most(read: Callable[..., Stack]) -> None:
     problem = refusal(read, (("images",), [*RAW["images"], {"name": "i" * 58, "target": "batch"}]))
-    assert problem.reason == "makes an image name of 64 characters; 63 are allowed"
+    assert problem.reason == "results in an image name of 64 characters; at most 63 are allowed"
     assert read((("images",), [*RAW["images"], {"name": "i" * 57, "target": "batch"}]))
 
 
@@ -313,7 +316,7 @@ def test_a_registry_that_leaves_no_room_for_the_names_of_images_is_refused(read:
 
     problem = refusal(read, (("site", "registry"), registry(234)))
     assert problem.path == "site.registry"
-    assert "makes a repository of 256 characters; 255 are allowed" in problem.reason
+    assert "results in a repository name of 256 characters; at most 255 are allowed" in problem.reason
     assert read((("site", "registry"), registry(233)))
 
 

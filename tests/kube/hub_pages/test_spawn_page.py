@@ -138,7 +138,7 @@ def test_without_scripts_a_server_starts_and_the_last_choice_is_remembered(brows
 
 
 @pytest.mark.browser
-def test_with_the_keyboard_alone_the_focus_is_seen_and_a_server_starts(browser: Browser, hub: Asker) -> None:
+def test_a_server_can_be_started_with_the_keyboard_and_the_focus_is_visible(browser: Browser, hub: Asker) -> None:
     page = window(browser, hub, "gina")
     page.get_by_role("radio", name="CPU only").focus()
     page.keyboard.press("ArrowDown")

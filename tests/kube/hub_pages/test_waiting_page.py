@@ -148,7 +148,7 @@ def test_a_request_of_another_site_cancels_nothing(hub: Asker) -> None:
 
 
 @pytest.mark.parametrize("answers", [False, True], ids=["refuses", "says nothing"])
-def test_without_the_service_the_page_comes_soon_and_says_nothing_of_what_is_free(
+def test_without_the_service_the_page_comes_soon_and_does_not_show_what_is_free(
     serve: Callable[..., Asker], *, answers: bool
 ) -> None:
     with socket.socket() as silent:
