@@ -158,7 +158,7 @@ def called(node: ast.AST) -> str:
 
 def test_a_module_of_a_component_has_annotations_that_can_be_read_at_run_time() -> None:
     # `from __future__ import annotations` makes the engine's schema inference fail for hosted components.
-    hosts = [path for path in (ROOT / "components").glob("*.py") if "(pulumi.ComponentResource):" in path.read_text()]
+    hosts = [path for path in sources("components") if "(pulumi.ComponentResource):" in path.read_text()]
     assert len(hosts) == len(COMPONENTS)
     assert not [path.name for path in hosts if "from __future__ import annotations" in path.read_text()]
 
