@@ -48,7 +48,7 @@ fast: .venv/synced
 	$(call TIMED,fast tests) $(PY) -m pytest -q -n 3 --dist worksteal -m "not lab and not browser and not slow"
 
 test: .venv/synced ## every test, the end-to-end ones included
-	@$(MAKE) --no-print-directory -j2 tools check # tools that are missing are built beside the tests that need none
+	@$(MAKE) --no-print-directory -j3 tools static fast # missing tools are built beside the tests that need none
 	$(call TIMED,slow tests) $(PY) -m pytest -q -n 2 -m "slow and not lab and not browser"
 	$(call TIMED,laws) env GPU_COMMONS_TEST_EXAMPLES=400 $(PY) -m pytest -q -n 2 -m "not slow" tests/compat/test_laws.py tests/settings/test_settings.py
 	@$(LAB) test
