@@ -105,7 +105,7 @@ WAYS: Final[Mapping[str, Way]] = {
     "an image of Spark": Way(
         spark("spark-bad", image="quay.io/x/spark:3", executor={"gpu": {"name": "nvidia.com/gpu", "quantity": 1}}),
         spark("spark-good", executor={"cores": 1}),
-        "names an image or GPUs",
+        "names an image",
         Level.UNDECIDED,
     ),
     "a variable in a database": Way(
