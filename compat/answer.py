@@ -13,6 +13,7 @@ from compat.model import Answer, ImageFacts, PoolFacts, Severity, Verdict
 from compat.pools import try_host, with_jetpack_of
 from compat.reading import Axis
 from compat.resolve import Findings, solve, worst_first
+from compat.trying import Asked
 
 
 def check(case: Case, *, with_remedy: bool = True) -> Answer:
@@ -82,7 +83,7 @@ def _told(meant: Meant, chosen: Possibility, findings: Findings, verdict: Verdic
             verdict = Verdict.WITH_WARNING
     found = None
     if verdict is Verdict.INCOMPATIBLE and meant.with_remedy:
-        asked = remedy.Asked(meant.image, meant.host.shown, chosen.image, chosen.pool, meant.images, meant.pools)
+        asked = Asked(meant.image, meant.host.shown, chosen.image, chosen.pool, meant.images, meant.pools)
         found = remedy.find(asked, findings)
     return Answer(meant.image.id, verdict, findings, found)
 

@@ -165,6 +165,7 @@ def _family(repository: str, tag: str) -> tuple[Row, Fact] | None:
     return None
 
 
+@lru_cache(1024)
 def _families(repository: str) -> tuple[ImageRepository, ...]:
     """Families whose repository fits, the most special one first; `*` stands for anything."""
     fitting = [name for name in tables.image_repositories() if fnmatchcase(repository, name)]

@@ -7,15 +7,14 @@ Inside a place the nearest change comes first: who runs torch 2.6 wants another 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cache
 from itertools import islice
 
 from compat import instead, tables
-from compat.case import POOL_FIELDS, Case
 from compat.contents import read_images, read_variables, system_of
-from compat.drivers import first_release, last_branch, last_driver, newest_branch, reaches, turning_drivers
+from compat.drivers import first_release, last_branch, last_driver, newest_branch, reaches
 from compat.host import with_setting
 from compat.instead import Option
 from compat.model import (
@@ -25,7 +24,6 @@ from compat.model import (
     GpuSpan,
     ImageFacts,
     Platform,
-    PoolFacts,
     Present,
     Remedy,
     Setting,
@@ -33,27 +31,11 @@ from compat.model import (
     Variable,
     Way,
 )
-from compat.pools import lowest_driver
-from compat.resolve import Findings, runs
+from compat.resolve import Findings
+from compat.trying import Asked, all_run, change, changed_images, is_driven, on_drivers, running_drivers, serves
 from compat.versions import DriverVersion
 
 _NEAR, _NEW = 6, 3  # options that look right and are asked of all rules: the nearest ones, the newest ones
-
-
-@dataclass(frozen=True, slots=True)
-class Asked:
-    """A case that does not run, as it was read: what it may mean, and the image and pool that stand for it."""
-
-    case: Case  # what is written of the image
-    shown: Case  # and of the host
-    image: ImageFacts
-    pool: PoolFacts
-    images: tuple[ImageFacts, ...]
-    pools: tuple[PoolFacts, ...]
-
-    @property
-    def lowest(self) -> DriverVersion | None:
-        return lowest_driver(self.pools)
 
 
 def find(asked: Asked, findings: Findings) -> Remedy:
@@ -66,7 +48,7 @@ def find(asked: Asked, findings: Findings) -> Remedy:
         return _told(ways) if ways else _nothing(asked, refusals)
     words = " and ".join(dict.fromkeys(map(_words, settings)))
     after, changes = _after(asked, settings)
-    if _run(after.images, after.pools):
+    if all_run(after.images, after.pools):
         return _told([Way(words, changes)])
     ways = [Way(way.text, (*changes, *way.changes)) for way in _ways(after, refusals)]
     return _told(ways, f"{words} and ") if ways else Remedy(f"{words[0].upper()}{words[1:]}.")
@@ -82,14 +64,10 @@ def _after(asked: Asked, settings: list[Setting | Variable]) -> tuple[Asked, tup
         else:
             env[each.name] = each.value
             to["env"] = ";".join(f"{name}={value}" for name, value in env.items() if value or name != each.name)
-    changes = tuple(_change(asked, field, value) for field, value in to.items())
+    changes = tuple(change(asked, field, value) for field, value in to.items())
     case = asked.case.with_changes(changes)
     images = read_images(case, system_of(pools[0])).values
     return replace(asked, case=case, image=images[0], pool=pools[0], images=images, pools=pools), changes
-
-
-def _change(asked: Asked, field: str, to: str) -> Change:
-    return Change(field, getattr(asked.shown if field in POOL_FIELDS else asked.case, field), to)
 
 
 def _words(fix: Setting | Variable) -> str:
@@ -127,12 +105,12 @@ def _ways(asked: Asked, refusals: list[Finding]) -> Iterator[Way]:
     elif asked.lowest is None:
         found += _image_ways(asked)
     else:
-        if _is_driven(asked.pool):
+        if is_driven(asked.pool):
             found += _image_ways(asked)
         found += _driver_way(asked, refusals)
         found += _compat_way(asked)
         if not found:  # the driver is open again
-            found += _image_ways(replace(asked, pools=_on(asked, None)))[:1]
+            found += _image_ways(replace(asked, pools=on_drivers(asked, None)))[:1]
     yield from found
 
 
@@ -193,11 +171,11 @@ def _version(option: Option) -> str:
 def _first(asked: Asked, options: Iterator[Option], most: int) -> _Running | None:
     """The first option that runs on all pools."""
     for option in islice(options, most):
-        images = _read(asked.case, option.changes, asked.pool)
+        images = changed_images(asked.case, option.changes, asked.pool)
         if not images:
             continue
         if asked.lowest is not None or asked.pool.platform is Platform.JETSON:
-            if _run(images, asked.pools):
+            if all_run(images, asked.pools):
                 return _Running(option, "", option.changes)
         elif (found := _on_some_driver(asked, option, images)) is not None:
             return found
@@ -206,58 +184,18 @@ def _first(asked: Asked, options: Iterator[Option], most: int) -> _Running | Non
 
 def _on_some_driver(asked: Asked, option: Option, images: tuple[ImageFacts, ...]) -> _Running | None:
     """With the driver open: the GPU's last branch where it was dropped, else the lowest that runs it."""
-    gpu, driver = asked.pool.gpu, next(_running(images, asked), None)
+    gpu, driver = asked.pool.gpu, next(running_drivers(images, asked), None)
     last = last_driver(gpu, asked.pool.platform)
     if driver is None:
         return None
     words = f" on driver {_shown(driver)} or newer" + (f" up to branch {last}" if last is not None else "")
     is_dropped = last is not None and asked.pool.driver is not None and asked.pool.driver > last
-    if last is not None and is_dropped and _run(images, _on(asked, _first_of(gpu), last)):
+    if last is not None and is_dropped and all_run(images, on_drivers(asked, _first_of(gpu), last)):
         driver, words = last, f" on driver {last}.x, the last branch for {gpu.name}"
     return _Running(option, words, (*option.changes, _to(asked, driver)))
 
 
-def _read(case: Case, changes: tuple[Change, ...], pool: PoolFacts) -> tuple[ImageFacts, ...]:
-    """Images of the changed case; none where it leaves open what runs."""
-    found = read_images(case.with_changes(changes), system_of(pool))
-    is_open = any(each.severity.rank > Severity.WARN.rank for each in found.notes)
-    return () if found.problems or is_open else found.values
-
-
-def _run(images: Iterable[ImageFacts], pools: Iterable[PoolFacts]) -> bool:
-    """Does each of them run on each? With a driver that nobody said, none does."""
-    pools = tuple(pools)
-    return all(pool.is_exact for pool in pools) and all(runs(image, pool) for image in images for pool in pools)
-
-
-def _running(images: tuple[ImageFacts, ...], asked: Asked) -> Iterator[DriverVersion]:
-    """Drivers that run all of it on all pools, of those at which an answer may turn; lowest first."""
-    turning = turning_drivers(images[0], asked.pool)
-    return (driver for driver in turning if _serves(images, asked, driver))
-
-
-def _serves(images: tuple[ImageFacts, ...], asked: Asked, driver: DriverVersion) -> bool:
-    here = _on(asked, driver)
-    return _may_reach(images[0], here[0]) and _run(images, here)
-
-
 # --- the driver ---
-
-
-def _is_driven(pool: PoolFacts) -> bool:
-    """Does the driver drive the GPU at all?"""
-    if pool.driver is None:
-        return True
-    arch, last = tables.architectures().get(pool.gpu.capability), last_driver(pool.gpu, pool.platform)
-    first = arch.first_branch if arch is not None and pool.platform is not Platform.WINDOWS else None
-    return (first or 0) <= pool.driver.branch and (last is None or pool.driver <= last)
-
-
-def _may_reach(image: ImageFacts, pool: PoolFacts) -> bool:
-    """Could this driver do for the image's CUDA? Without a compat package only one that reaches it."""
-    if image.cuda is None or image.compat_package is not Present.NO:
-        return _is_driven(pool)
-    return _is_driven(pool) and image.cuda.line <= instead.newest_reached(pool.driver, pool.platform)
 
 
 def _driver_way(asked: Asked, refusals: list[Finding]) -> Iterator[Way]:
@@ -265,14 +203,14 @@ def _driver_way(asked: Asked, refusals: list[Finding]) -> Iterator[Way]:
     gpu, image, last = asked.pool.gpu, asked.image, last_driver(asked.pool.gpu, asked.pool.platform)
     now = max(pool.driver for pool in asked.pools if pool.driver is not None)
     top = last or _newest()
-    does_top = _run(asked.images, _on(asked, top))
+    does_top = all_run(asked.images, on_drivers(asked, top))
     if not does_top and image.compat_package is Present.NO and not image.requires:
         return  # what the newest driver of a GPU does not run, no other does
-    if last is not None and now > last and does_top and _run(asked.images, _on(asked, _first_of(gpu))):
+    if last is not None and now > last and does_top and all_run(asked.images, on_drivers(asked, _first_of(gpu))):
         yield Way(f"use driver {last}.x, the last branch for {gpu.name}", (_to(asked, top),))
         return
     wanted = [fix for each in refusals for fix in each.fixes if isinstance(fix, DriverVersion)]
-    known = {*_running(asked.images, asked), *(each for each in wanted if _serves(asked.images, asked, each))}
+    known = {*running_drivers(asked.images, asked), *(each for each in wanted if serves(asked.images, asked, each))}
     allowed = [driver for driver in known if driver != now and (last is None or driver <= last)]
     newer, older = [each for each in allowed if each > now], [each for each in allowed if each < now]
     if driver := min(newer, default=None) or max(older, default=None):
@@ -282,7 +220,7 @@ def _driver_way(asked: Asked, refusals: list[Finding]) -> Iterator[Way]:
 
 
 def _to(asked: Asked, driver: DriverVersion) -> Change:
-    return _change(asked, "driver", str(driver))
+    return change(asked, "driver", str(driver))
 
 
 @cache
@@ -294,12 +232,6 @@ def _newest() -> DriverVersion:
 def _first_of(gpu: Gpu) -> DriverVersion:
     """The first driver of the last branch of a GPU that was dropped."""
     return first_release(last_branch(gpu) or 0)
-
-
-def _on(asked: Asked, *drivers: DriverVersion | None) -> tuple[PoolFacts, ...]:
-    """The pools with other drivers; each GPU once."""
-    pools = {pool.gpu: pool for pool in reversed(asked.pools)}
-    return tuple(replace(pool, driver=driver) for pool in reversed(pools.values()) for driver in drivers)
 
 
 def _shown(driver: DriverVersion) -> str:
@@ -318,8 +250,8 @@ def _compat_way(asked: Asked) -> Iterator[Way]:
     if pool.gpu.forward_compat is not Present.YES or reaches(image.cuda, driver, pool.platform) is not False:
         return
     change = Change("cuda_compat", asked.case.cuda_compat, "yes")
-    images = _read(asked.case, (change,), pool)
-    if images and _run(images, asked.pools):
+    images = changed_images(asked.case, (change,), pool)
+    if images and all_run(images, asked.pools):
         package = f"cuda-compat-{image.cuda.major}-{image.cuda.minor}"
         text = f"install {package} in the image, which serves {pool.gpu.name} on driver branch {driver.branch}"
         yield Way(text, (change,))
@@ -331,9 +263,9 @@ def _jetpack_way(asked: Asked) -> Iterator[Way]:
     for row in sorted(tables.jetsons(), key=lambda row: row.l4t):
         if (now is not None and row.l4t <= now) or asked.pool.gpu.capability not in row.modules:
             continue
-        if _run(asked.images, (replace(pool, jetson=row.l4t) for pool in asked.pools)):
-            change = _change(asked, "driver", str(row.l4t))
-            yield Way(f"install JetPack {row.jetpack} (L4T {row.l4t}) on the {asked.pool.gpu.name}", (change,))
+        if all_run(asked.images, (replace(pool, jetson=row.l4t) for pool in asked.pools)):
+            to = change(asked, "driver", str(row.l4t))
+            yield Way(f"install JetPack {row.jetpack} (L4T {row.l4t}) on the {asked.pool.gpu.name}", (to,))
             return
 
 
@@ -352,7 +284,7 @@ def _nothing(asked: Asked, refusals: list[Finding]) -> Remedy:
         what = asked.image.framework or "it"
         return Remedy(f"No build of {what} in the tables runs on {gpu.name}: use a GPU of compute capability {shown}.")
     last = last_driver(gpu, asked.pool.platform)
-    newest = last if last is not None and not _is_driven(asked.pool) else asked.lowest
+    newest = last if last is not None and not is_driven(asked.pool) else asked.lowest
     if asked.image.code is not None and (line := instead.newest_line(asked.pool, newest)) is not None:
         on = f" on driver {last}.x, the last branch for it" if newest is not asked.lowest else ""
         return Remedy(f"Build it for sm_{gpu.capability.digits} ({gpu.name}), with CUDA {line}{on}.")

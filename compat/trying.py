@@ -1,0 +1,81 @@
+"""A case that does not run, and whether it would run otherwise: no way out is told that the rules do not allow."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+
+from compat import instead, tables
+from compat.case import POOL_FIELDS, Case
+from compat.contents import read_images, system_of
+from compat.drivers import last_driver, turning_drivers
+from compat.model import Change, ImageFacts, Platform, PoolFacts, Present, Severity
+from compat.pools import lowest_driver
+from compat.resolve import runs
+from compat.versions import DriverVersion
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A case that does not run, as it was read: what it may mean, and the image and pool that stand for it."""
+
+    case: Case  # what is written of the image
+    shown: Case  # and of the host
+    image: ImageFacts
+    pool: PoolFacts
+    images: tuple[ImageFacts, ...]
+    pools: tuple[PoolFacts, ...]
+
+    @property
+    def lowest(self) -> DriverVersion | None:
+        return lowest_driver(self.pools)
+
+
+def change(asked: Asked, field: str, to: str) -> Change:
+    return Change(field, getattr(asked.shown if field in POOL_FIELDS else asked.case, field), to)
+
+
+def changed_images(case: Case, changes: tuple[Change, ...], pool: PoolFacts) -> tuple[ImageFacts, ...]:
+    """Images of the changed case; none where it leaves open what runs."""
+    found = read_images(case.with_changes(changes), system_of(pool))
+    is_open = any(each.severity.rank > Severity.WARN.rank for each in found.notes)
+    return () if found.problems or is_open else found.values
+
+
+def all_run(images: Iterable[ImageFacts], pools: Iterable[PoolFacts]) -> bool:
+    """Does each of them run on each? With a driver that nobody said, none does."""
+    pools = tuple(pools)
+    return all(pool.is_exact for pool in pools) and all(runs(image, pool) for image in images for pool in pools)
+
+
+def running_drivers(images: tuple[ImageFacts, ...], asked: Asked) -> Iterator[DriverVersion]:
+    """Drivers that run all of it on all pools, of those at which an answer may turn; lowest first."""
+    turning = turning_drivers(images[0], asked.pool)
+    return (driver for driver in turning if serves(images, asked, driver))
+
+
+def serves(images: tuple[ImageFacts, ...], asked: Asked, driver: DriverVersion) -> bool:
+    here = on_drivers(asked, driver)
+    return _may_reach(images[0], here[0]) and all_run(images, here)
+
+
+def is_driven(pool: PoolFacts) -> bool:
+    """Does the driver drive the GPU at all?"""
+    if pool.driver is None:
+        return True
+    arch, last = tables.architectures().get(pool.gpu.capability), last_driver(pool.gpu, pool.platform)
+    first = arch.first_branch if arch is not None and pool.platform is not Platform.WINDOWS else None
+    return (first or 0) <= pool.driver.branch and (last is None or pool.driver <= last)
+
+
+def _may_reach(image: ImageFacts, pool: PoolFacts) -> bool:
+    """Could this driver do for the image's CUDA? Without a compat package only one that reaches it."""
+    if image.cuda is None or image.compat_package is not Present.NO:
+        return is_driven(pool)
+    return is_driven(pool) and image.cuda.line <= instead.newest_reached(pool.driver, pool.platform)
+
+
+def on_drivers(asked: Asked, *drivers: DriverVersion | None) -> tuple[PoolFacts, ...]:
+    """The pools with other drivers; each GPU once."""
+    pools = {pool.gpu: pool for pool in reversed(asked.pools)}
+    return tuple(replace(pool, driver=driver) for pool in reversed(pools.values()) for driver in drivers)
