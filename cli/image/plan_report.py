@@ -16,7 +16,7 @@ from images.build.labels import facts
 from images.size.estimate import amount, cold_start, disk_use, room
 from images.size.expected import Expected
 from images.spec.cases import Use
-from images.spec.model import CudaSource
+from images.spec.parts import CudaSource
 from images.spec.plan import Plan, kernel_pins
 from images.spec.runtime import Runtime, engines, runtime_words
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
-from images.spec.model import Layout
+from images.spec.parts import Layout
 
 CA_CONTEXT: Final = "ca"  # named build context: the folder of the site's CA bundle
 UV_CACHE: Final = "--mount=type=cache,id=gpu-commons-uv,target=/root/.cache/uv"

@@ -21,7 +21,8 @@ from typing import Final
 from images.build.instructions import PIP_CACHE, UV_CACHE, UV_MOUNT, apt, apt_mounts, command, instruction, run_block
 from images.build.labels import facts, labels
 from images.spec.misfits import VERIFY_FILE
-from images.spec.model import ImageSpec, Kernel, Layout
+from images.spec.model import ImageSpec
+from images.spec.parts import Kernel, Layout
 from images.spec.plan import Plan, Substitute, conda_pins, plan_image
 from images.spec.targets import SERVER, kind_of, smallest_first, stands_on, target_specs
 

@@ -55,7 +55,7 @@ class Judgement:
     """Fields of a case that hold for every program of the image, and for an image without one."""
 
 
-# Where the device code of a framework lies, below site-packages; of others no targets are told.
+# Where the device code of a framework lies, below site-packages; targets of others are not reported.
 _FOLDERS: Final[Mapping[str, tuple[str, ...]]] = {
     "pytorch": ("torch/",),
     "tensorflow": ("tensorflow/",),

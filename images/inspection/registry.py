@@ -112,7 +112,7 @@ class RegistryImage:
     def _blob_from(self, wanted: Descriptor, at: int) -> Iterator[bytes]:
         headers = {"Range": f"bytes={at}-"} if at else {}
         with self._opened(f"blobs/{wanted.digest}", headers) as answer:
-            skip = at if answer.status_code == 200 else 0  # a registry that knows no ranges begins anew
+            skip = at if answer.status_code == 200 else 0  # a registry without ranges starts again
             for piece in self.session.pieces(answer, self.name):
                 if skip < len(piece):
                     yield piece[skip:]

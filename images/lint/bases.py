@@ -7,7 +7,7 @@ from typing import Final
 
 from images.references import ImageReference, known_image
 
-# Images that do not run as root unless told to: their publishers set another user.
+# Images that do not run as root by default: their publishers set another user.
 _NOT_ROOT: Final = re.compile(
     r"(^|/)(jupyter|ucsdets|ucsd-ets|jupyterhub|pangeo|mambaorg|rapidsai|bitnami|bitnamilegacy|cgr\.dev|chainguard"
     r"|nonroot|gitpod|condaforge/jupyterlab|2i2c|berkeley)(/|$)|-notebook$|singleuser"

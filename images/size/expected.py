@@ -27,7 +27,8 @@ from typing import Final
 from images.size.estimate import MB, Size
 from images.size.origin import Origin
 from images.spec.load import IMAGES, load_named, load_sizes
-from images.spec.model import ImageSpec, Layout
+from images.spec.model import ImageSpec
+from images.spec.parts import Layout
 from images.spec.plan import Plan, Substitute, plan_image
 from images.spec.wheels import SERVER, WheelSize, other_pins
 

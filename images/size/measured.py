@@ -19,7 +19,7 @@ def size_of(contents: ImageContents) -> Size:
     unpacked = [round(layer.compressed_bytes * UNPACKED_RATIO) for layer in contents.layers]
     origin = Origin.REGISTRY
     if deep is not None and len(deep.layers) == len(contents.layers):
-        # A layer that was left out has no bytes, and nothing else tells it from one without files.
+        # A layer that was left out has no bytes, and nothing else distinguishes it from one without files.
         counted = [use.unpacked_bytes for use in deep.layers]
         unpacked = [size or guess for size, guess in zip(counted, unpacked, strict=True)] if deep.left_out else counted
         origin = Origin.REGISTRY if deep.left_out else Origin.IMAGE

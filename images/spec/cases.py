@@ -14,7 +14,8 @@ from typing import Final
 
 from compat import Case
 from images.references import known_image
-from images.spec.model import Cuda, Environment, ImageSpec
+from images.spec.model import Environment, ImageSpec
+from images.spec.parts import Cuda
 from images.spec.pins import Pin, frameworks_in, read_pin
 
 _CONCERNS_GPUS: Final = re.compile(r"(NVIDIA|CUDA)_\w+")

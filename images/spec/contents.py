@@ -7,7 +7,8 @@ from typing import Final
 
 from images.references import ImageReference
 from images.spec.described import Contents
-from images.spec.model import Environment, ImageSpec, Layout
+from images.spec.model import Environment, ImageSpec
+from images.spec.parts import Layout
 from images.spec.pins import Pin, read_pin
 from images.spec.plan import Plan
 

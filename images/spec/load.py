@@ -12,7 +12,8 @@ from pydantic_core import ErrorDetails
 
 from images.spec.misfits import IGNORE_FILE, cuda_misfits, misfits, shadowed
 from images.spec.mistakes import SPEC_FILE, SpecError, place
-from images.spec.model import ImageSpec, TargetKind
+from images.spec.model import ImageSpec
+from images.spec.parts import TargetKind
 from images.spec.targets import SERVER, TargetSpec, targeted
 from images.spec.wheels import SIZES_FILE, WheelSize, is_current, read_sizes, wanted_wheels
 from messages.document import odd_texts, read_yaml

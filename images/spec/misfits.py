@@ -13,7 +13,8 @@ from packaging.utils import canonicalize_name
 from images.references import known_image
 from images.spec.lock import read_lock
 from images.spec.mistakes import SPEC_FILE, SpecError, place
-from images.spec.model import CudaSource, ImageSpec, TargetKind
+from images.spec.model import ImageSpec
+from images.spec.parts import CudaSource, TargetKind
 from images.spec.pins import wheel_pin
 from images.spec.targets import TargetSpec, forbidden, needed, smallest_first, stands_on, target_specs
 from messages.problems import Problem, nearest, show

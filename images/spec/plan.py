@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from images.spec.mistakes import SpecError
-from images.spec.model import CudaSource, ImageSpec, Kernel, Layout, Package
+from images.spec.model import ImageSpec
+from images.spec.parts import CudaSource, Kernel, Layout, Package
 from messages.problems import Problem, show
 
 CONDA_FORGE: Final = "conda-forge"

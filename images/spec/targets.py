@@ -14,7 +14,8 @@ from typing import ClassVar, Final
 from packaging.utils import canonicalize_name
 from pydantic import Field
 
-from images.spec.model import ImageSpec, Python, Target, TargetKind
+from images.spec.model import ImageSpec
+from images.spec.parts import Python, Target, TargetKind
 
 SERVER: Final = "server"  # what the spec itself describes
 

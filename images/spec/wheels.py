@@ -18,7 +18,8 @@ from packaging.utils import BuildTag, InvalidWheelFilename, NormalizedName, pars
 from packaging.version import Version
 
 from images.spec.lock import read_lock
-from images.spec.model import ImageSpec, Kernel
+from images.spec.model import ImageSpec
+from images.spec.parts import Kernel
 from images.spec.pins import wheel_pin
 
 SIZES_FILE: Final = "requirements.sizes.csv"

@@ -254,7 +254,7 @@ def test_a_base_branch_that_proves_nothing_is_said_and_compared_with_nothing() -
     assert "new and resolved findings are not shown" in told.remarks[0]
 
 
-def test_a_finding_that_says_the_same_of_many_is_told_once() -> None:
+def test_a_finding_that_says_the_same_of_many_is_reported_once() -> None:
     messages = [
         previews.message(
             f"P-PIN: profile p{n} of hub datahub: could not be proved: image is not known yet.", "advisory"
@@ -645,7 +645,7 @@ def test_a_waiver_names_the_target_that_it_is_for() -> None:
     assert waiver.subject == "image ml-batch"
 
 
-def test_a_rule_that_only_warns_here_is_told_once_and_without_an_end() -> None:
+def test_a_rule_that_only_warns_here_is_reported_once_and_without_an_end() -> None:
     said = "P-WAIVER: stack: the site only warns of P-START."
     changed = step(POOL, "a", previews.pool("a"), previews.pool("a", "580.95.05"))
     levels = {"P-START": "warn", "P-HOST": "refuse"}

@@ -85,7 +85,7 @@ def test_an_image_that_needs_the_driver_of_one_node_says_that_this_node_needs_it
     assert "the nodes of rtx (n02) need driver 575.57.08: until then ml does not run there" in text
 
 
-def test_nodes_that_report_the_old_driver_are_told_once() -> None:
+def test_nodes_that_report_the_old_driver_are_reported_once() -> None:
     outputs = ({"drifted_nodes": {"rtx": []}}, {"drifted_nodes": {"rtx": ["n02"]}})
     new = {**OLD, "node_drivers": {"n02": "580.95.05"}}
     text = markdown(step(POOL, "rtx", OLD, new), STAYS, previews.stack_event("update", outputs))

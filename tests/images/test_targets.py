@@ -17,7 +17,7 @@ from images.spec.cases import cases_of
 from images.spec.load import IMAGES, load_family, load_named, load_sizes, load_spec
 from images.spec.lock import lock_command
 from images.spec.mistakes import SpecError
-from images.spec.model import TargetKind
+from images.spec.parts import TargetKind
 from images.spec.plan import plan_image
 from images.spec.targets import kind_of, stands_on, target_specs
 

@@ -210,7 +210,7 @@ def test_an_update_does_not_refuse_an_image_of_ours_that_was_read_for_a_release_
 
 
 @pytest.mark.parametrize("rule", ["P-NODRIVER", "P-ONECUDA", "P-BASE"])
-def test_an_image_that_this_update_builds_is_told_once_by_another_rule(rule: str) -> None:
+def test_an_image_that_this_update_builds_is_reported_once_by_another_rule(rule: str) -> None:
     for level in Level:
         assert not said(site(None), rule, level, image=UNKNOWN)
     (message,) = said(site(None), "P-PIN", Level.UNPROVED, image=UNKNOWN)

@@ -133,7 +133,7 @@ def test_the_driver_of_one_node_that_dropped_its_gpus_is_refused_by_its_name(sta
     assert message.startswith("P-DRIVER: stack: pool gtx1080ti (n02): driver 595.71.05 no longer drives")
 
 
-def test_what_the_disk_of_a_pool_holds_is_told_once_whatever_its_drivers(stack: Stack, site: Site) -> None:
+def test_what_the_disk_of_a_pool_holds_is_reported_once_whatever_its_drivers(stack: Stack, site: Site) -> None:
     (found,) = workloads(JOB, "tidy", job(stack))
     assert possible_pools(found, site) == ["cpu", "gtx1080ti", "rtx2080ti"]
     assert set(site.machines) == set(site.room) == {"cpu", "gtx1080ti", "rtx2080ti"}

@@ -109,7 +109,7 @@ def test_containers_that_are_not_known_have_one_image_that_is_not() -> None:
     assert [image.path for image in deployment({"containers": [UNKNOWN]})] == ["containers[0].image"]
 
 
-def test_an_image_of_several_containers_is_told_once() -> None:
+def test_an_image_of_several_containers_is_reported_once() -> None:
     template = {"spec": {**images(READ, READ, UNKNOWN), "initContainers": images(READ)["containers"]}}
     (workload,) = workloads("kubernetes:apps/v1:Deployment", "web", {"spec": {"template": template}})
     assert [image.name for image in different_images(workload, SITE)] == ["hub"]

@@ -57,7 +57,7 @@ def _written_out(command: Command) -> int | None:
         name, equals, value = word.text.partition("=")
         if name.startswith("--") and is_secret(name):
             value = value if equals else _text_at(arguments, index + 1)
-            # `--secret id=…` is how docker build is told of a secret mount.
+            # `--secret id=…` names a secret mount for docker build.
             if not re.match(r"[$`<-]|id=", value) and not is_harmless(value):
                 return word.line
         if command.program in {"curl", "wget"} and word.text in {"-u", "--user"}:

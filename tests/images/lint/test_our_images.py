@@ -8,7 +8,7 @@ from images.build.render import render_dockerfile, stage_of
 from images.lint.check import lint
 from images.lint.model import Role, Setting
 from images.spec.load import load_family
-from images.spec.model import TargetKind
+from images.spec.parts import TargetKind
 from images.spec.targets import kind_of, target_specs
 
 
