@@ -46,7 +46,7 @@ def check_on(image: Case, host: Host, *, with_remedy: bool = True) -> Answer:
         for exact in _exact(found, pool)
     ]
     if len(possible) == 1:
-        return _told(meant, possible[0], possible[0].findings)
+        return _answer(meant, possible[0], possible[0].findings)
     return _together(meant, possible, (*host.open, *images.open))
 
 
@@ -72,7 +72,7 @@ class Possibility:
     findings: Findings
 
 
-def _told(meant: Meant, chosen: Possibility, findings: Findings, verdict: Verdict | None = None) -> Answer:
+def _answer(meant: Meant, chosen: Possibility, findings: Findings, verdict: Verdict | None = None) -> Answer:
     """The answer of a possibility: its findings, how the case was read, and what would turn it."""
     verdict, notes = verdict or chosen.verdict, meant.notes
     if notes:
@@ -94,18 +94,18 @@ def _together(meant: Meant, possible: list[Possibility], axes: tuple[Axis, ...])
     refused = [each for each in possible if each.verdict is Verdict.INCOMPATIBLE]
     if len(running) == len(possible):
         chosen = max(running, key=lambda each: each.verdict is Verdict.WITH_WARNING)
-        return _told(meant, chosen, chosen.findings)
+        return _answer(meant, chosen, chosen.findings)
     if len(refused) == len(possible):
         chosen = _least_bad(refused)
-        return _told(meant, chosen, _shared(refused, chosen.findings))
+        return _answer(meant, chosen, _shared(refused, chosen.findings))
     against = refused or [each for each in possible if not each.verdict.runs]
     if not running:
         unsure = next(each for each in possible if each.verdict is Verdict.UNKNOWN)
-        return _told(meant, unsure, unsure.findings)
+        return _answer(meant, unsure, unsure.findings)
     turn = _turning_point(axes, against, running)
     decisive = [each for each in against[-1].findings if each.severity in {Severity.REFUSE, Severity.UNKNOWN}]
     open_ = tuple(replace(each, severity=Severity.UNKNOWN, message=f"{turn}: {each.message}") for each in decisive[:3])
-    return _told(meant, against[-1], open_, Verdict.UNKNOWN)
+    return _answer(meant, against[-1], open_, Verdict.UNKNOWN)
 
 
 def _least_bad(refused: list[Possibility]) -> Possibility:

@@ -39,7 +39,7 @@ class CaseError(ValueError):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Case:
-    """One question: will this image run on that GPU? All fields are text as people write it; empty: not said."""
+    """One question: will this image run on that GPU? Fields are text as people write it; an empty one is not known."""
 
     id: str = field(default="", compare=False)  # says nothing of the question
     gpu: str = ""

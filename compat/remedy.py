@@ -1,4 +1,4 @@
-"""What to change so that a case runs. A way is told only if the rules, asked again with its changes, say that it runs.
+"""What to change so that a case runs. A way is offered only if the rules, applied again with its changes, let it run.
 
 A case is changed in three places: settings (a variable, kernel modules, a package), what is in the image (another
 build, another tag, another CUDA line), and the driver. Each place alone is tried first, then image and driver together.
@@ -39,19 +39,19 @@ _NEAR, _NEW = 6, 3  # options that look right and are asked of all rules: the ne
 
 
 def find(asked: Asked, findings: Findings) -> Remedy:
-    """The ways out, the cheapest first; says so where there is none."""
+    """The ways out, the cheapest first; where there is none, the remedy states that."""
     refusals = [each for each in findings if each.severity is Severity.REFUSE]
     fixes = [each.fixes[0] for each in refusals if each.fixes]
     settings = [fix for fix in fixes if isinstance(fix, Setting | Variable)]
     if not settings:
         ways = list(_ways(asked, refusals))
-        return _told(ways) if ways else _nothing(asked, refusals)
+        return _remedy(ways) if ways else _nothing(asked, refusals)
     words = " and ".join(dict.fromkeys(map(_words, settings)))
     after, changes = _after(asked, settings)
     if all_run(after.images, after.pools):
-        return _told([Way(words, changes)])
+        return _remedy([Way(words, changes)])
     ways = [Way(way.text, (*changes, *way.changes)) for way in _ways(after, refusals)]
-    return _told(ways, f"{words} and ") if ways else Remedy(f"{words[0].upper()}{words[1:]}.")
+    return _remedy(ways, f"{words} and ") if ways else Remedy(f"{words[0].upper()}{words[1:]}.")
 
 
 def _after(asked: Asked, settings: list[Setting | Variable]) -> tuple[Asked, tuple[Change, ...]]:
@@ -89,7 +89,7 @@ def _words(fix: Setting | Variable) -> str:
     }[fix.field]
 
 
-def _told(ways: list[Way], first: str = "") -> Remedy:
+def _remedy(ways: list[Way], first: str = "") -> Remedy:
     """All ways in a sentence; `first` is to be done in any case."""
     text = first + ", or ".join(way.text for way in ways)
     otherwise = tuple(Way(f"{first}{way.text}", way.changes) for way in ways[1:])

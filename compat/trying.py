@@ -1,4 +1,4 @@
-"""A case that does not run, and whether it would run otherwise: no way out is told that the rules do not allow."""
+"""A case that does not run, and whether it would run with a change. Only what the rules let run is offered."""
 
 from __future__ import annotations
 

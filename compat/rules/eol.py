@@ -34,8 +34,8 @@ RULE = Rule(
     id=ID,
     title="End of life of driver branches",
     says=(
-        "NVIDIA mends faults of a driver branch until a month that it names. What runs goes on running afterwards, "
-        "without fixes: so this is told, and decides nothing."
+        "NVIDIA supports a driver branch until a month that it names. What runs keeps running after that, without "
+        "fixes: the rule reports it and decides nothing."
     ),
     sources=(_SOURCE,),
     severity=Severity.NOTE,
