@@ -19,7 +19,7 @@ from compat import Case
 
 @click.command(
     epilog="Exit codes: 0 nothing is refused, and what a preview cannot decide is reported; 1 something is refused, or "
-    "no policy looked; 2 usage, or events that cannot be read or end too early; the comment then says so."
+    "no policy pack ran; 2 usage, or events that cannot be read or end too early; the comment then says so."
 )
 @click.argument("events", type=click.File("rb"), metavar="EVENTS.jsonl|-")
 @click.option(
@@ -41,8 +41,8 @@ def comment(  # noqa: PLR0913, PLR0917 - what click hands over
     """What a preview changes, for whom, and whether the policies allow it: one comment.
 
     Reads the engine's events as a preview streams them; text between them is passed over. The comment is shorter than
-    65,536 characters, what looks like a secret is hidden in it, and it begins with a marker by which the next one
-    finds and replaces it.
+    65,536 characters, and what looks like a secret is masked in it. A marker at its start lets the next comment
+    replace it.
 
     \b
     Example:

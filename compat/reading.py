@@ -54,7 +54,7 @@ class Reader:
             return None
 
     def one_of(self, field: str, text: str, allowed: tuple[str, ...]) -> str:
-        """The field in small letters, one of the words allowed, or empty."""
+        """The field in lower-case letters, one of the words allowed, or empty."""
         word = text.lower()
         if word and word not in allowed:
             self.problem(field, text, f"is not one of {', '.join(allowed)}")

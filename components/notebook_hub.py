@@ -12,7 +12,7 @@ from pulumi_kubernetes.networking.v1 import NetworkPolicy
 from pulumi_kubernetes.rbac.v1 import ClusterRole, ClusterRoleBinding, Role, RoleBinding
 
 from kube import hub as objects
-from kube import hub_access, hub_availability, hub_options, hub_pods
+from kube import hub_access, hub_availability, hub_pods, user_servers
 from kube.hub_arguments import parse_hub
 from kube.hub_model import Hub
 from messages.problems import SettingsError
@@ -323,7 +323,7 @@ class NotebookHub(pulumi.ComponentResource):
 
     def _availability(self, name: str, hub: Hub, inside: pulumi.ResourceOptions, config: ConfigMap) -> None:
         """Nothing of the hub waits for it: without its answer the pages say nothing of what is free."""
-        word = hub_options.AVAILABILITY
+        word = user_servers.AVAILABILITY
         name = f"{name}-{word}"
         account = ServiceAccount(name, **_python(hub_access.service_account(hub, word, word)), opts=inside)
         role = ClusterRole(name, **hub_availability.cluster_role(hub), opts=self._child())

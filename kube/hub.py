@@ -11,8 +11,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from kube.hub_model import Hub
-from kube.hub_options import render_availability, render_options
 from kube.hub_page import PAGE_FILE, render_page
+from kube.user_servers import render_availability, render_options
 
 HUB = "hub"
 PROXY = "proxy"

@@ -11,7 +11,7 @@ from fleet import labels
 from kube import hub_access, hub_pods
 from kube.hub import AVAILABILITY_FILE, CONFIG, HUB, checksum, component_labels, metadata
 from kube.hub_model import Hub
-from kube.hub_options import AVAILABILITY, AVAILABILITY_PORT, render_availability
+from kube.user_servers import AVAILABILITY, AVAILABILITY_PORT, render_availability
 
 PROGRAM = "availability.py"
 

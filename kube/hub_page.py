@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from kube.hub_model import Cull, Hub, Profile
-from kube.hub_options import AVAILABILITY_URL
+from kube.user_servers import AVAILABILITY_URL
 
 PAGE_FILE = "page.json"
 _UNITS = (("day", 86400), ("hour", 3600), ("minute", 60), ("second", 1))

@@ -23,7 +23,8 @@ def _name(value: str, info: ValidationInfo) -> str:
     if is_lenient(info) and re.fullmatch(_LABEL, value):
         return value
     if len(value) > 63 or not re.fullmatch(r"[a-z]([-a-z0-9]*[a-z0-9])?", value):
-        raise Misfit("is not a name", "use small letters, digits and dashes, a letter first, 63 characters at most")
+        fix = "use lower-case letters, digits and dashes, a letter first, 63 characters at most"
+        raise Misfit("is not a name", fix)
     return value
 
 
@@ -35,7 +36,7 @@ def _namespace(value: str, info: ValidationInfo) -> str:
 
 def _object_name(value: str) -> str:
     if not _SUBDOMAIN.fullmatch(value):
-        fix = "use small letters, digits, dashes and dots, a letter or digit at both ends of each part"
+        fix = "use lower-case letters, digits, dashes and dots, a letter or digit at both ends of each part"
         raise Misfit("is not a name of a Kubernetes object", f"{fix}, 253 characters at most")
     return value
 

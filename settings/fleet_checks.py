@@ -87,8 +87,8 @@ def _gpus_of_pool(loc: Loc, pool: Raw) -> Iterator[Fault]:
             if pool.get(key) is None:
                 yield Fault((*loc, key), "is missing", f"add {key}: {what}")
     elif is_count(per_node) and per_node > 0:
-        fix = "add gpu: GPU model, as people write it: GeForce GTX 1080 Ti; for nodes without GPUs leave gpus_per_node"
-        yield Fault((*loc, "gpu"), "is missing", f"{fix} out")
+        fix = 'add the model, such as gpu: "GeForce GTX 1080 Ti", or, for nodes without GPUs, remove gpus_per_node'
+        yield Fault((*loc, "gpu"), "is missing", fix)
     else:
         for key in _WITH_GPUS:
             if pool.get(key) is not None:
@@ -190,7 +190,7 @@ def _taints(loc: Loc, pool: Raw) -> Iterator[Fault]:
             continue
         if (key, effect) in seen:
             reason = f"has the key and the effect of taints[{seen[key, effect]}]"
-            yield Fault(where, reason, "keep one of the two: a node has one taint of a key and an effect")
+            yield Fault(where, reason, "keep one of the two: a node can have only one taint per key and effect")
         seen.setdefault((key, effect), int(where[-1]))
 
 

@@ -166,7 +166,7 @@ class Policies(BaseModel):
 
     model_config = FORM
     levels: dict[RuleId, Literal["refuse", "warn"]] = Field(
-        default={}, description="What a finding of a rule does at most or at least, by the rule's id."
+        default={}, description="Severity of a rule's findings, by the rule's id: warn lowers it, refuse raises it."
     )
     unproved: Literal["warn", "refuse"] | None = Field(
         None,

@@ -85,9 +85,9 @@ def lint(  # noqa: PLR0913 - one argument for each option
 ) -> None:
     """Find mistakes in Dockerfiles, Apptainer definition files and job scripts that cost GPUs, bytes or repeatability.
 
-    FILE - reads standard input. Each finding has the file, the line, the rule and the fix. hadolint is options about
-    Dockerfiles where it is installed.
-    A comment above a line waives a rule there, DL… and SC… of hadolint as well:
+    FILE - reads standard input. Each finding has the file, the line, the rule and the fix. If hadolint
+    is installed, it checks Dockerfiles too.
+    A comment above a line waives a rule for that line, including hadolint's DL… and SC… rules:
 
     \b
       # gpu-commons lint ignore=D-ROOT reason="the driver container needs it"

@@ -103,7 +103,7 @@ def _folder(name: str) -> Path:
     given = Path(name)
     folder = IMAGES / name if given.name == name else given.absolute()
     if not re.fullmatch(r"[a-z]([-a-z0-9]{0,61}[a-z0-9])?", folder.name):
-        reason = "use small letters, digits and dashes, a letter first, 63 characters at most"
+        reason = "use lower-case letters, digits and dashes, a letter first, 63 characters at most"
         raise InputError(f"NAME: {show(folder.name)} is not a name for an image; {reason}")
     if folder.parent.name != IMAGES.name:
         raise InputError(

@@ -135,7 +135,7 @@ def test_an_existing_file_is_kept_without_force(run: Run) -> None:
     [
         ((), "there is no terminal for questions: give NAME and --pool, such as"),
         (("mine",), "there is no terminal for questions: give --pool"),
-        (("Mine", "--pool", CPU), 'NAME: "Mine" is not a name; use small letters'),
+        (("Mine", "--pool", CPU), 'NAME: "Mine" is not a name; use lower-case letters'),
         (("mine", "--pool", "t4"), '--pool 1: "t4" is not KEY=VALUE'),
         (("mine", "--pool", "name=t4,gpu=T4"), "--pool 1: nodes and gpus and driver are missing"),
         (("mine", "--pool", CPU, "--pool", "name=x"), "--pool 2: nodes is missing"),

@@ -14,7 +14,7 @@ from images.spec.mistakes import SpecError
 from images.spec.model import ImageSpec
 from images.spec.runtime import Runtime
 from kube.hub_arguments import parse_hub
-from kube.hub_options import render_options
+from kube.user_servers import render_options
 from settings.models import Image, Substitute
 from settings.reading import SettingsError, Stack, load_stack
 

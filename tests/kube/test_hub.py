@@ -21,8 +21,8 @@ from kube import hub_access, hub_availability, hub_pods
 from kube.hub_arguments import parse_hub
 from kube.hub_files.availability import count
 from kube.hub_model import Hub
-from kube.hub_options import render_availability, render_options
 from kube.hub_page import render_page
+from kube.user_servers import render_availability, render_options
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "hub"
 CONFIG = Path(objects.__file__).with_name("jupyterhub_config.py")

@@ -71,7 +71,7 @@ WRONG: list[tuple[dict[str, Any], str]] = [
     (
         of_hub(namespace="Data Hub"),
         (
-            'hub.namespace: "Data Hub" is not a name; use small letters, digits and dashes, a letter first, '
+            'hub.namespace: "Data Hub" is not a name; use lower-case letters, digits and dashes, a letter first, '
             "63 characters at most"
         ),
     ),

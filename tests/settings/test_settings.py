@@ -350,7 +350,7 @@ total_gpus: 119 => total_gpus: 112
     fleet.pools[2].gpus_per_node: is missing; add gpus_per_node: GPUs on each node of this pool
 # GPUs of no model
         gpu: GeForce GTX 1070 Ti\n =>
-    fleet.pools[2].gpu: is missing; …for nodes without GPUs leave gpus_per_node out
+    fleet.pools[2].gpu: is missing; …for nodes without GPUs, remove gpus_per_node
 # GPUs without a driver
 nodes: [n10]\n        driver: "418.88"\n => nodes: [n10]\n
     fleet.pools[2].driver: is missing; add driver: NVIDIA driver on these nodes, quoted: "418.88"
@@ -576,7 +576,7 @@ every_s: 600 => every_s: 7200
 - name: datahub\n => - name: Data_Hub\n
 hub: datahub\n => hub: Data_Hub\n
 hub: datahub\n => hub: Data_Hub\n
-    hubs[0].name: "Data_Hub" is not a name; …small letters…
+    hubs[0].name: "Data_Hub" is not a name; …lower-case letters…
 # course of a hub that is not there
 title: Deep learning\n      hub: datahub => title: Deep learning\n      hub: datahob
     courses[1].hub: "datahob" is not a hub of this stack; did you mean datahub? known hubs: datahub

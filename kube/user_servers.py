@@ -1,4 +1,4 @@
-"""Options of JupyterHub, KubeSpawner and the culler for one hub, as plain data. Pure.
+"""The pods of users' servers, as options from which KubeSpawner makes them; options of the hub and the culler. Pure.
 
 Section and option names are those of traitlets: jupyterhub 5.5, kubespawner 7.1, idle culler 2.0.
 """
