@@ -74,12 +74,15 @@ def builder() -> Iterator[Builder]:
     with tempfile.TemporaryDirectory(prefix="gc-") as home, pytest.MonkeyPatch.context() as patch:
         patch.setenv("XDG_STATE_HOME", home)  # short: the builder's socket lies below it
         instance = open_instance("verify")
+        servers = [registry.server(instance, Toolchain()), buildkit.server(instance, Toolchain())]
         try:
-            processes.start(instance, registry.server(instance, Toolchain()))
-            processes.start(instance, buildkit.server(instance, Toolchain()))
+            for server in servers:
+                processes.start(instance, server)
             found = bases.ensure(instance, Toolchain(), report=print)
             yield Builder(instance, tuple(Substitute(each.reference, each.replacement, each.reason) for each in found))
         finally:
+            for server in servers:
+                processes.stop(instance, server.name)  # they are children of this process, which only it can collect
             processes.run([*lab, "clean"])
 
 
