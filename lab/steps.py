@@ -39,7 +39,7 @@ class Context:
 
     def has_cluster(self) -> bool:
         """Whether this lab has a cluster or its stack needs one."""
-        return self.instance.kubeconfig.exists() or needs_cluster(self.stack())
+        return needs_cluster(self.stack()) or self.instance.kubeconfig.exists()  # the file is read in any case
 
     def real_node(self) -> node.RealNode | None:
         """The first node of the pool that carries the hub, or of the first pool; None where all are simulated."""
