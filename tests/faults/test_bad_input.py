@@ -61,7 +61,7 @@ MISTAKES = {
     "unknown GPU": (unknown_gpu, 'fleet.pools[1].gpu: "GeForce RTX 2080 Tea"', "GeForce RTX 2080 Ti"),
     "wrong total": (wrong_total, "fleet.total_gpus: 120 contradicts the pools", "write total_gpus: 119"),
     "empty pool": (empty_pool, "fleet.pools[2].nodes: leaves the pool without a node", "list at least one"),
-    "node of two pools": (node_of_two_pools, 'fleet.pools[1].nodes: "n01" bel', "a node belongs to one pool, once"),
+    "node of two pools": (node_of_two_pools, 'fleet.pools[1].nodes: "n01" bel', "a node belongs to exactly one pool"),
     "missing image": (missing_image, 'jobs[0].image: "tinny"', "did you mean tiny?"),
     "missing pool": (missing_pool, 'jobs[0].pool: "gtx1080"', "did you mean gtx1080ti"),
     "too many GPUs": (too_many_gpus, "jobs[0].gpus: 8", "7"),
