@@ -3,45 +3,58 @@
 from __future__ import annotations
 
 from compat import tables
-from compat.model import Fact, Finding, ImageFacts, Platform, PoolFacts, Setting, Severity
-from compat.rules.rule import Rule, refuse, said, unknown
-from compat.versions import ComputeCapability, DriverVersion
+from compat.model import Fact, Finding, Gpu, ImageFacts, Platform, PoolFacts, Setting, Severity
+from compat.rows import Architecture
+from compat.rules.rule import Rule, refuse, said, unknown, warn
+from compat.versions import DriverVersion
 
 ID = "R-KMOD"
 _SOURCE = "https://developer.nvidia.com/blog/nvidia-transitions-fully-towards-open-source-gpu-kernel-modules"
 _DATE = "2026-11-20"
 _FIRST_OPEN = 515
+_OPT_IN = "https://github.com/NixOS/nixpkgs/pull/499412"
+_WITHOUT_OPT_IN = DriverVersion.parse("545.23.06")
+_OPT_IN_DATE = "2026-11-23"
+_OPT_IN_CLASSES = frozenset({"geforce", "workstation"})
 
 
 def check(image: ImageFacts, pool: PoolFacts) -> tuple[Finding, ...]:  # noqa: ARG001 - every rule has this shape
     if not pool.kernel_module or pool.platform in {Platform.JETSON, Platform.WINDOWS}:
         return ()
-    branch = pool.driver.branch if pool.driver else None
-    written = said(pool.driver) if pool.driver else ""
-    return _check(pool.kernel_module, pool.gpu.capability, pool.gpu.name, branch, written)
-
-
-def _check(module: str, gpu: ComputeCapability, name: str, branch: int | None, said: str) -> tuple[Finding, ...]:
-    arch = tables.architectures().get(gpu)
+    gpu = pool.gpu
+    arch = tables.architectures().get(gpu.capability)
     if arch is None:
-        fact = Fact(f"no table has compute capability {gpu}", _SOURCE, "", verified=False)
-        return (unknown(ID, f"it is not known which kernel modules {name} ({gpu}) needs", fact),)
+        fact = Fact(f"no table has compute capability {gpu.capability}", _SOURCE, "", verified=False)
+        return (unknown(ID, f"it is not known which kernel modules {gpu.name} ({gpu.capability}) needs", fact),)
+    if pool.kernel_module == "open":
+        return _open(gpu, arch, pool.driver)
     word = arch.open_kernel_module
-    if module == "open":
-        if word.startswith("not supported"):
-            fact = Fact("open kernel modules serve Turing and newer", _SOURCE, _DATE)
-            message = f"the open kernel modules do not know {name} ({arch.name})"
-            return (refuse(ID, message, fact, Setting("kernel_module", "proprietary")),)
-        if branch is not None and branch < _FIRST_OPEN:
-            exist = f"exist from branch {_FIRST_OPEN} on"
-            fact = Fact(f"open kernel modules {exist}", _SOURCE, _DATE)
-            message = f"driver {said} has no open kernel modules: they {exist}" if said else fact.text
-            return (refuse(ID, message, fact, DriverVersion.parse("515.43.04")),)
-        return ()
-    only_open = word.startswith("required") or ("GH200" in word and ("GH200" in name or "Grace" in name))
-    if only_open:
+    if word.startswith("required") or ("GH200" in word and ("GH200" in gpu.name or "Grace" in gpu.name)):
         fact = Fact("Blackwell and Grace Hopper are driven by the open kernel modules only", _SOURCE, _DATE)
-        return (refuse(ID, f"{name} needs the open kernel modules", fact, Setting("kernel_module", "open")),)
+        return (refuse(ID, f"{gpu.name} needs the open kernel modules", fact, Setting("kernel_module", "open")),)
+    return ()
+
+
+def _open(gpu: Gpu, arch: Architecture, driver: DriverVersion | None) -> tuple[Finding, ...]:
+    if arch.open_kernel_module.startswith("not supported"):
+        fact = Fact("open kernel modules serve Turing and newer", _SOURCE, _DATE)
+        message = f"the open kernel modules do not know {gpu.name} ({arch.name})"
+        return (refuse(ID, message, fact, Setting("kernel_module", "proprietary")),)
+    if driver is None:
+        return ()
+    if driver.branch < _FIRST_OPEN:
+        exist = f"exist from branch {_FIRST_OPEN} on"
+        fact = Fact(f"open kernel modules {exist}", _SOURCE, _DATE)
+        written = said(driver)
+        message = f"driver {written} has no open kernel modules: they {exist}" if written else fact.text
+        return (refuse(ID, message, fact, DriverVersion.parse("515.43.04")),)
+    if driver < _WITHOUT_OPT_IN and gpu.product_class in _OPT_IN_CLASSES:
+        fact = Fact(f"the open kernel modules need no opt-in from {_WITHOUT_OPT_IN} on", _OPT_IN, _OPT_IN_DATE)
+        message = (
+            f"before driver {_WITHOUT_OPT_IN} the open kernel modules drive {gpu.name} only if the host sets "
+            "NVreg_OpenRmEnableUnsupportedGpus=1"
+        )
+        return (warn(ID, message, fact),)
     return ()
 
 
@@ -50,9 +63,10 @@ RULE = Rule(
     title="Kernel modules",
     says=(
         "The open kernel modules exist from branch 515 on and serve Turing and newer; Blackwell and Grace Hopper need "
-        "them, Maxwell, Pascal and Volta need the proprietary ones."
+        "them, Maxwell, Pascal and Volta need the proprietary ones. Before 545.23.06 the open modules drive GeForce "
+        "and workstation cards only if the host sets NVreg_OpenRmEnableUnsupportedGpus=1."
     ),
-    sources=(_SOURCE, "github:NVIDIA/cloud-native-docs gpu-operator/platform-support.rst"),
+    sources=(_SOURCE, _OPT_IN, "github:NVIDIA/cloud-native-docs gpu-operator/platform-support.rst"),
     severity=Severity.REFUSE,
     check=check,
     of_pool=("gpu", "driver", "platform", "kernel_module"),
