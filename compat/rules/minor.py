@@ -2,30 +2,75 @@
 
 from __future__ import annotations
 
-from compat.drivers import major_floor
-from compat.model import Finding, ImageFacts, Platform, PoolFacts, Severity
-from compat.rules.rule import Need, Rule, note, refuse, said
-from compat.versions import CudaVersion, DriverVersion
+from compat import tables
+from compat.drivers import major_floor, native_floor
+from compat.model import Fact, Finding, ImageFacts, Platform, PoolFacts, Severity
+from compat.rules.arch import judged
+from compat.rules.rule import Need, Rule, note, refuse, said, warn
+from compat.versions import CudaVersion
 
 ID = "R-MINOR"
-
-
-def _check(cuda: CudaVersion, driver: DriverVersion, said: str, platform: Platform) -> tuple[Finding, ...]:
-    found = major_floor(cuda, platform)
-    if found is None:
-        return ()
-    floor, fact = found
-    if driver >= floor:
-        message = f"from driver {floor} on, every CUDA {cuda.major}.x runs that has code for the GPU"
-        return (note(ID, message, fact),)
-    message = f"CUDA {cuda} needs driver {floor} or newer" + (f"; this one is {said}" if said else "")
-    return (refuse(ID, message, fact, floor),)
+_GUIDE = "https://docs.nvidia.com/deploy/cuda-compatibility/minor-version-compatibility.html"
+_DATE = "2026-11-23"
+_NUMBA = "https://numba.readthedocs.io/en/0.57.1/cuda/minor_version_compatibility.html"
+# Programs that hand PTX of their own compiler to the driver, and where that is documented or reported.
+_DRIVER_COMPILES = {
+    "hashcat": "https://github.com/hashcat/hashcat/issues/3642",
+    "numba": _NUMBA,
+}
+_NUMBA_LINKS = "NUMBA_CUDA_ENABLE_MINOR_VERSION_COMPATIBILITY"
 
 
 def check(image: ImageFacts, pool: PoolFacts) -> tuple[Finding, ...]:
-    if image.cuda is None or pool.driver is None or pool.platform is Platform.JETSON:
+    cuda, driver = image.cuda, pool.driver
+    if cuda is None or driver is None or pool.platform is Platform.JETSON:
         return ()
-    return _check(image.cuda, pool.driver, said(pool.driver), pool.platform)
+    found = major_floor(cuda, pool.platform)
+    if found is None:
+        return ()
+    floor, fact = found
+    if driver < floor:
+        written = said(driver)
+        message = f"CUDA {cuda} needs driver {floor} or newer" + (f"; this one is {written}" if written else "")
+        return (refuse(ID, message, fact, floor),)
+    own = native_floor(cuda.line, pool.platform)
+    if own is not None and driver < own[0]:
+        if _driver_compiles(image):
+            return (_needs_ptx(image.framework, cuda, pool),)
+        if not _code_is_known(image, pool):
+            message = (
+                f"CUDA {cuda.major}.x runs from driver {floor} on if there is machine code for {pool.gpu.name}, which "
+                f"is not known here; if there is only PTX of CUDA {cuda.line}, it needs driver {own[0]} or newer"
+            )
+            return (warn(ID, message, Fact("minor-version compatibility does not cover PTX", _GUIDE, _DATE)),)
+    return (note(ID, f"from driver {floor} on, every CUDA {cuda.major}.x runs that has code for the GPU", fact),)
+
+
+def _driver_compiles(image: ImageFacts) -> bool:
+    if image.framework == "numba":
+        return dict(image.environment).get(_NUMBA_LINKS, "0") == "0"
+    return image.framework in _DRIVER_COMPILES
+
+
+def _needs_ptx(framework: str, cuda: CudaVersion, pool: PoolFacts) -> Finding:
+    own = native_floor(cuda.line, pool.platform)
+    assert own is not None  # noqa: S101 - the caller compared it
+    written = said(pool.driver) if pool.driver else ""
+    message = (
+        f"{framework} has the driver compile its PTX, and PTX of CUDA {cuda.line} needs driver {own[0]} or newer"
+        + (f"; this one is {written}" if written else "")
+        + " (error 222, unsupported toolchain)"
+    )
+    fact = Fact(f"{framework} hands PTX to the driver", _DRIVER_COMPILES[framework], _DATE)
+    return refuse(ID, message, fact, own[0])
+
+
+def _code_is_known(image: ImageFacts, pool: PoolFacts) -> bool:
+    """Is it known what machine code there is? Builds that a project publishes have it for the GPUs that it names."""
+    code = judged(image.code, pool.gpu.capability) if image.code else None
+    listed = code is not None and (code.cubins is not None or code.at_least is not None)
+    published = image.framework in tables.builds() and not image.own_build
+    return listed or published or image.gpu_free
 
 
 RULE = Rule(
@@ -34,17 +79,20 @@ RULE = Rule(
     says=(
         "From CUDA 11 on, a program runs on any driver at or above the floor of its CUDA major "
         "(11.x 450.80.02, 12.x 525.60.13, 13.x 580.65.06), if it carries machine code for the GPU: PTX of a newer "
-        "minor is refused by an older driver (R-PTX). CUDA 10 and older need the driver of that very toolkit (R-BACK)."
+        "minor is refused by an older driver (R-PTX), and programs that have the driver compile their PTX, such as "
+        "hashcat and Numba, need a driver of the toolkit's own level. Where nothing says what code an own build has, "
+        "that is a warning. CUDA 10 and older need the driver of that very toolkit (R-BACK)."
     ),
     sources=(
         "https://docs.nvidia.com/cuda/cuda-toolkit-release-notes/index.html",
-        "https://docs.nvidia.com/deploy/cuda-compatibility/minor-version-compatibility.html",
+        _GUIDE,
+        *_DRIVER_COMPILES.values(),
     ),
     severity=Severity.REFUSE,
     need=Need.CUDA,
     check=check,
-    of_pool=("driver", "platform"),
-    passing={"gpu": "A100", "driver": "525.105.17", "cuda": "12.4"},
+    of_pool=("gpu", "driver", "platform"),
+    passing={"gpu": "A100", "driver": "525.105.17", "cuda": "12.4", "sm_list": "8.0"},
     failing={"gpu": "A100", "driver": "450.51.06", "cuda": "11.8"},
     undecided={"gpu": "A100", "cuda": "12.4"},
 )

@@ -131,7 +131,7 @@ def test_a_gpu_by_a_nickname_is_the_gpu(run: Run, gpu: str) -> None:
     assert run("check", "--gpu", gpu, "--driver", "R535", "--cuda", "v12.2").exit_code == 0
 
 
-@pytest.mark.parametrize(("driver", "verdict"), [("535.54.03", "compatible"), ("410.48", "incompatible")])
+@pytest.mark.parametrize(("driver", "verdict"), [("580.65.06", "compatible"), ("410.48", "incompatible")])
 def test_a_cuda_major_version_is_answered_if_all_its_releases_agree(run: Run, driver: str, verdict: str) -> None:
     assert (
         verdict
