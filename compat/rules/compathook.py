@@ -11,13 +11,16 @@ from compat.drivers import major_floor, native_floor, reaches
 from compat.model import Fact, Finding, ImageFacts, Platform, PoolFacts, Present, Setting, Severity, Variable
 from compat.rules import fwd
 from compat.rules.rule import Rule, note, refuse, unknown, warn
-from compat.versions import CudaVersion
+from compat.versions import CudaVersion, DriverVersion
 
 ID = "R-COMPATHOOK"
 _SOURCE = "github:NVIDIA/nvidia-container-toolkit CHANGELOG.md, cmd/nvidia-cdi-hook/cudacompat"
 _NGC = "github:wimjan123/cuda11.7-gptj-training entrypoint.d/50-gpu-driver-check.sh (copy of NVIDIA's)"
 _VLLM = "https://github.com/gpustack/gpustack/issues/4678"
 _DATE = "2026-11-20"
+_VLLM_SWITCH = "VLLM_ENABLE_CUDA_COMPATIBILITY"
+_VLLM_SWITCHED = "https://github.com/vllm-project/vllm/pull/33992"
+_SWITCH_DATE = "2026-11-23"
 _ON_PATH = re.compile(r"\bcompat\b(?!/lib)")  # NGC images name compat/lib, which their entrypoint makes where it helps
 _IN_CACHE = re.compile(r"ld\.so\.conf.*compat")
 _CONTAINERS = frozenset({"docker", "kubernetes"})
@@ -33,33 +36,47 @@ def _branch(cuda: CudaVersion, platform: Platform) -> int | None:
     return found[0].branch if found else None
 
 
-def _older_package(image: ImageFacts, pool: PoolFacts, package: str) -> tuple[Finding, ...]:
-    """A package that is older than the driver does harm where it is put before the driver's own libraries."""
-    path = dict(image.environment).get("LD_LIBRARY_PATH", "")
-    said = bool(_ON_PATH.search(path) or _IN_CACHE.search(image.remarks))
-    if not said and image.compat_use != "first":
-        return ()
-    message = f"the library path puts {package} before driver {pool.driver}, which is newer (error 803)"
-    if said:
-        fact = Fact("a compat package older than the host's driver must not be loaded", fwd.SOURCE, _DATE)
+def _put_first(image: ImageFacts, package: str, why: str) -> tuple[Finding, ...]:
+    """The image puts its package before the driver's own libraries, or may do so, where that ends in an error."""
+    variables = dict(image.environment)
+    path = variables.get("LD_LIBRARY_PATH", "")
+    if _ON_PATH.search(path) or _IN_CACHE.search(image.remarks):
+        fact = Fact("compat libraries that the loader finds first replace the driver's own", fwd.SOURCE, _DATE)
         without = ":".join(part for part in path.split(":") if "compat" not in part)
-        return (refuse(ID, message, fact, Variable("LD_LIBRARY_PATH", without)),)
+        fix = Variable("LD_LIBRARY_PATH", without)
+        return (refuse(ID, f"the library path puts {package} before {why}", fact, fix),)
+    if variables.get(_VLLM_SWITCH, "0").lower() in {"1", "true"}:
+        fact = Fact("vLLM puts the compat folder first where that variable is 1", _VLLM_SWITCHED, _SWITCH_DATE)
+        return (refuse(ID, f"{_VLLM_SWITCH} puts {package} before {why}", fact, Variable(_VLLM_SWITCH, "0")),)
+    if image.compat_use != "first":
+        return ()
     fact = Fact("the image's ld.so.conf names the compat folder; some ways to start it read that anew", _VLLM, _DATE)
-    return (warn(ID, message, fact),)
+    return (warn(ID, f"the library path puts {package} before {why}", fact),)
 
 
 def check(image: ImageFacts, pool: PoolFacts) -> tuple[Finding, ...]:
     cuda, driver = image.compat_line or image.cuda, pool.driver
-    if cuda is None or driver is None or image.compat_package is not Present.YES or pool.platform is not Platform.LINUX:
+    if cuda is None or driver is None or image.compat_package is not Present.YES:
         return ()
     package = f"cuda-compat-{cuda.major}-{cuda.minor}"
+    if pool.host == "wsl":
+        return _put_first(image, package, "the libraries of the Windows driver, which alone work under WSL")
     branch = _branch(cuda, pool.platform)
-    if branch is None:
+    if branch is None or pool.platform is not Platform.LINUX or driver.branch == branch:
         return ()
-    if driver.branch >= branch:
-        return _older_package(image, pool, package) if driver.branch > branch else ()
-    if pool.host not in _CONTAINERS and pool.host:
-        return ()
+    if driver.branch > branch:
+        return _put_first(image, package, f"driver {driver}, which is newer (error 803)")
+    if pool.gpu.forward_compat is Present.NO:
+        lacking = f"driver {driver}, and {pool.gpu.name} does not support that (error 804)"
+        if found := _put_first(image, package, lacking):
+            return found
+    return _by_toolkit(image, pool, driver, cuda, package) if pool.host in _CONTAINERS or not pool.host else ()
+
+
+def _by_toolkit(
+    image: ImageFacts, pool: PoolFacts, driver: DriverVersion, cuda: CudaVersion, package: str
+) -> tuple[Finding, ...]:
+    """A package that is newer than the driver: what the container toolkit makes of it."""
     if image.compat_use == "checked":
         fact = Fact("the entrypoint takes the compat package only where it starts", _NGC, _DATE)
         return (note(ID, f"the image itself tries {package}, and does without where it cannot be used", fact),)
@@ -101,9 +118,11 @@ RULE = Rule(
         "Container toolkits load the compat libraries of an image when they are newer than the host's driver: up to "
         "1.17.3 by mounting them, from 1.17.5 on by a hook; 1.17.4 does neither. On a GeForce that ends in error 804 "
         "even where minor-version compatibility would have run the program. NGC images try their package themselves "
-        "and do without where it does not work. A package older than the driver, put before it, is error 803."
+        "and do without where it does not work. An image that puts its package first whatever the host (library path, "
+        "ld.so.conf, a variable of vLLM) fails with error 803 where the driver is newer, with 804 on a GPU that does "
+        "not support the package, and under WSL."
     ),
-    sources=(_SOURCE, fwd.SOURCE, _NGC),
+    sources=(_SOURCE, fwd.SOURCE, _NGC, _VLLM, _VLLM_SWITCHED),
     severity=Severity.REFUSE,
     check=check,
     of_pool=("gpu", "driver", "platform", "host", "container_toolkit"),

@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from compat import tables
 from compat.drivers import first_release, reaches
 from compat.model import Fact, Finding, ImageFacts, Platform, PoolFacts, Present, Severity
-from compat.rules.rule import Need, Rule, note, refuse, unknown
+from compat.rules.rule import Need, Rule, note, refuse, unknown, warn
 
 ID = "R-FWD"
 SOURCE = "https://docs.nvidia.com/deploy/cuda-compatibility/forward-compatibility.html"
 _DATE = "2026-11-20"
+_UNLISTED = "https://github.com/vllm-project/vllm/pull/33992"  # cuda-compat-13-0 on 575, which no list has
 _FIRST_PACKAGE = 10  # there is no cuda-compat package before CUDA 10.0
 
 
 def works(image: ImageFacts, pool: PoolFacts) -> bool:
     """Is a compat package in the image, and does it serve this GPU on this driver?"""
-    return any(finding.severity is Severity.NOTE for finding in check(image, pool))
+    return any(finding.severity in {Severity.NOTE, Severity.WARN} for finding in check(image, pool))
 
 
 def check(image: ImageFacts, pool: PoolFacts) -> tuple[Finding, ...]:
@@ -51,6 +54,9 @@ def check(image: ImageFacts, pool: PoolFacts) -> tuple[Finding, ...]:
     where = ", ".join(map(str, listed)) or "no branch that the tables know"
     text = f"{package} works on host branches {where}"
     fact = row.origin.fact(text, "works") if row is not None else Fact(text, SOURCE, _DATE)
+    if row is None and listed and driver.branch > listed[0]:
+        message = f"{package} is likely to run on driver {driver}, but NVIDIA supports it on host branches {where} only"
+        return (warn(ID, message, replace(fact, source=f"{SOURCE} ; {_UNLISTED}")),)
     newer = [first_release(branch) for branch in listed if branch > driver.branch]
     return (refuse(ID, f"{package} is not for driver {driver}: {text}", fact, *newer[:1]),)
 
@@ -60,9 +66,10 @@ RULE = Rule(
     title="Forward-compatibility packages",
     says=(
         "A cuda-compat-X-Y package inside the image brings the user-mode driver of a newer CUDA. It serves data-centre "
-        "GPUs and selected RTX cards on listed host branches, never GeForce, and it adds no GPU to a kernel driver."
+        "GPUs and selected RTX cards on listed host branches, never GeForce, and it adds no GPU to a kernel driver. A "
+        "branch that no list names, newer than one that is listed, is a warning."
     ),
-    sources=(SOURCE,),
+    sources=(SOURCE, _UNLISTED),
     severity=Severity.REFUSE,
     need=Need.CUDA,
     check=check,

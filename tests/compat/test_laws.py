@@ -160,7 +160,7 @@ def test_a_newer_driver_never_breaks_what_ran_unless_a_documented_rule_says_so()
     ("rule", "older", "newer", "said"),
     [
         ("R-DROP", "580.95.05", "595.71.05", {"gpu": "V100", "cuda": "12.4"}),
-        ("R-FWD", "535.54.03", "545.23.06", {"gpu": "A100", "cuda": "13.0", "cuda_compat": "yes"}),
+        ("R-FWD", "450.80.02", "460.32.03", {"gpu": "A100", "cuda": "12.0", "cuda_compat": "yes"}),
         (
             "R-COMPATHOOK",
             "535.104.05",
