@@ -12,7 +12,7 @@ is a bare branch. `shown` holds the host fields of a case for those who print th
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from packaging.version import Version
@@ -33,14 +33,14 @@ _NAMELESS = (
 _SHOWN = 4  # names of models in one message
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True)
 class Host:
-    """A host as far as it is known. Hosts are compared by identity: make one for each pool, and keep it."""
+    """A host as far as it is known. Hosts with the same text are equal; 418.88 and 418.88.00 are not the same text."""
 
-    may_be: tuple[PoolFacts, ...]
+    may_be: tuple[PoolFacts, ...] = field(compare=False)
     shown: Case
-    notes: tuple[Finding, ...] = ()
-    open: tuple[Axis, ...] = ()
+    notes: tuple[Finding, ...] = field(default=(), compare=False)
+    open: tuple[Axis, ...] = field(default=(), compare=False)
 
 
 def host_of(

@@ -45,11 +45,11 @@ def matrix(images: Sequence[Image], pools: Sequence[Pool]) -> Matrix:
 
     Raises CaseError for an image that cannot be read.
     """
-    hosts = {pool.host.shown: pool.host for pool in pools}
-    rows: dict[tuple[Case, ...], dict[Case, Answer]] = {}
+    hosts = dict.fromkeys(pool.host for pool in pools)
+    rows: dict[tuple[Case, ...], dict[Host, Answer]] = {}
     for cases in dict.fromkeys(image.cases for image in images):
-        rows[cases] = {shown: worst([check_on(case, host) for case in cases]) for shown, host in hosts.items()}
-    answers = {(image.name, pool.name): rows[image.cases][pool.host.shown] for image in images for pool in pools}
+        rows[cases] = {host: worst([check_on(case, host) for case in cases]) for host in hosts}
+    answers = {(image.name, pool.name): rows[image.cases][pool.host] for image in images for pool in pools}
     return Matrix(tuple(image.name for image in images), tuple(pool.name for pool in pools), answers)
 
 

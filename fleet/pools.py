@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass, replace
-from functools import lru_cache
 from typing import TypeVar
 
 from compat import Case, Host, host_of, read_host
@@ -32,14 +31,9 @@ class NodeGpus:
 
     @property
     def host(self) -> Host:
-        """The node as compat takes it; equal nodes are one Host, so that equal questions are asked once."""
-        return _host(self)
-
-
-@lru_cache(1024)
-def _host(gpus: NodeGpus) -> Host:
-    host = host_of(gpus.model, gpus.driver, container_toolkit=parse_release(gpus.container_toolkit))
-    return replace(host, shown=replace(host.shown, container_toolkit=gpus.container_toolkit))
+        """The node as compat takes it."""
+        host = host_of(self.model, self.driver, container_toolkit=parse_release(self.container_toolkit))
+        return replace(host, shown=replace(host.shown, container_toolkit=self.container_toolkit))
 
 
 def read_node(gpu: str, driver: str, container_toolkit: str = "") -> Host:

@@ -6,8 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from compat import Case, check_on
+from compat.versions import DriverVersion
 from fleet.pools import Room, alike, may_land
-from settings.fleet import usages
+from settings.fleet import pools_gpus, usages
 from settings.reading import load_stack
 
 MIXED = Path(__file__).parents[1] / "stacks" / "Pulumi.mixed.yaml"
@@ -50,3 +52,17 @@ def test_a_job_that_names_no_pool_uses_its_image_where_it_has_room() -> None:
     fleet = stack.fleet.model_copy(update={"pools": (stack.fleet.pools[0], small, stack.fleet.pools[2])})
     (usage,) = usages(stack.model_copy(update={"hubs": (), "jobs": (job,), "fleet": fleet}))
     assert usage.pools == ("rtx2080ti",)
+
+
+@pytest.mark.parametrize("written", [("418.88", "418.88.00"), ("418.88.00", "418.88")])
+def test_each_pool_is_answered_with_its_driver_as_it_is_written(written: tuple[str, str]) -> None:
+    """418.88 and 418.88.00 are one driver, and both pools have the same GPU."""
+    pool = load_stack(MIXED).fleet.pool("gtx1080ti").model_copy(update={"node_overrides": ()})
+    pools = [pool.model_copy(update={"name": text, "driver": DriverVersion.parse(text)}) for text in written]
+    found = pools_gpus(pools)
+    for text in written:
+        host = found[text].host
+        assert host is not None
+        assert host.shown.driver == text
+        (message,) = [each.message for each in check_on(Case(cuda="10.2"), host).findings if each.rule == "R-BACK"]
+        assert f"; this one is {text}. " in message
