@@ -22,11 +22,12 @@ _READ = "read"
 
 def parse(kind: Callable[..., Kind], row: Row) -> Kind:
     """A row as its type; raises ValueError for a cell that cannot be read."""
-    return kind(**{name: read(row) for name, read in _readers(kind)})
+    return kind(**{name: read(row) for name, read in readers(kind)})
 
 
 @cache
-def _readers(kind: Any) -> tuple[tuple[str, Callable[[Row], object]], ...]:
+def readers(kind: Any) -> tuple[tuple[str, Callable[[Row], object]], ...]:
+    """The fields of a type and how each is read from a row."""
     return tuple((each.name, each.metadata[_READ]) for each in fields(kind) if _READ in each.metadata)
 
 
@@ -107,6 +108,10 @@ class Origin:
         return Fact(text, self.source, self.collected, verified)
 
 
+def _origin() -> Any:
+    return _row(lambda row: Origin.of(row))  # noqa: PLW0108 - tests put another Origin in its place
+
+
 @dataclass(frozen=True, slots=True)
 class GpuModel:
     """One GPU model. `memory_mib` is the nominal size; a driver reports somewhat less."""
@@ -125,7 +130,7 @@ class GpuModel:
     first_drivers: tuple[DriverVersion, ...] = _cell("first_driver", _releases)  # on Linux x86_64, by branch
     not_in_drivers: tuple[DriverVersion, ...] = _cell("not_in_driver", _releases)  # by branch, the newest without it
     first_mig_driver: DriverVersion | None = _maybe("first_mig_driver", DriverVersion.parse)  # the oldest with slices
-    origin: Origin = _row(lambda row: Origin.of(row))  # noqa: PLW0108 - tests put another one in its place
+    origin: Origin = _origin()
 
     def __str__(self) -> str:
         return self.name
@@ -142,7 +147,7 @@ class Architecture:
     first_branch: int | None = _maybe("first_driver_branch", int)
     last_branch: int | None = _maybe("last_driver_branch", int)  # None: still driven
     open_kernel_module: str = _cell("open_kernel_module")
-    origin: Origin = _row(lambda row: Origin.of(row))  # noqa: PLW0108 - tests put another one in its place
+    origin: Origin = _origin()
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,7 +161,7 @@ class Toolkit:
     windows_floor: DriverVersion | None = _maybe("min_windows_driver", read_floor)
     minor_windows_floor: DriverVersion | None = _maybe("minor_compat_min_windows_driver", read_floor)
     arm_floor: DriverVersion | None = _maybe("min_linux_aarch64_driver", read_floor)
-    origin: Origin = _row(lambda row: Origin.of(row))  # noqa: PLW0108 - tests put another one in its place
+    origin: Origin = _origin()
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,7 +172,7 @@ class DriverBranch:
     native_cuda: CudaVersion = _cell("native_cuda", CudaVersion.parse)
     end_of_life: str = _cell("eol")  # YYYY-MM, YYYY, `eol` (ended, no date), `n/a` or empty
     first_release: DriverVersion | None = _maybe("first_release", DriverVersion.parse)  # on Linux, betas too
-    origin: Origin = _row(lambda row: Origin.of(row))  # noqa: PLW0108 - tests put another one in its place
+    origin: Origin = _origin()
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -191,7 +196,7 @@ class Build:
     lowest_capability: ComputeCapability | None = _maybe("cc_min", ComputeCapability.parse)
     stated_driver: DriverVersion | None = _maybe("requires_driver", read_floor)
     pins: tuple[str, str] | None = _maybe("pins", _pin)  # framework and version that it brings
-    origin: Origin = _row(lambda row: Origin.of(row))  # noqa: PLW0108 - tests put another one in its place
+    origin: Origin = _origin()
     beside: Build | None = None  # the wheel of `pins`, where both have a list of targets: both must run
     alone: Build | None = None  # the row itself, where what it pins was added
 
@@ -205,7 +210,7 @@ class Cudnn:
     last_cuda: CudaVersion = _cell("cuda_versions", lambda text: _lines(text)[-1])
     lowest: ComputeCapability = _cell("cc_min", ComputeCapability.parse)
     highest: ComputeCapability = _cell("cc_max", ComputeCapability.parse)
-    origin: Origin = _row(lambda row: Origin.of(row))  # noqa: PLW0108 - tests put another one in its place
+    origin: Origin = _origin()
 
 
 @dataclass(frozen=True, slots=True)
@@ -217,7 +222,7 @@ class ContainerToolkit:
     checks_require: bool = _cell(  # NVIDIA_REQUIRE_*, in the mode that it takes by itself
         "checks_require", lambda text: _one_of("yes", "no")(text) == "yes"
     )
-    origin: Origin = _row(lambda row: Origin.of(row))  # noqa: PLW0108 - tests put another one in its place
+    origin: Origin = _origin()
 
 
 @dataclass(frozen=True, slots=True)
@@ -227,7 +232,7 @@ class Nccl:
     version: Version = _cell("nccl_version", parse_release)
     cubins: tuple[Target, ...] = _cell("sm_list", lambda text: _targets(text) or ())
     ptx: tuple[Target, ...] | None = _cell("ptx", _targets)
-    origin: Origin = _row(lambda row: Origin.of(row))  # noqa: PLW0108 - tests put another one in its place
+    origin: Origin = _origin()
 
 
 @dataclass(frozen=True, slots=True)
@@ -237,7 +242,7 @@ class ForwardCompat:
     line: CudaVersion = _cell("compat_line", lambda text: CudaVersion.parse(text.replace("-", ".")))
     branch: int = _cell("host_branch", int)
     works: bool = _cell("works", _is("yes"))
-    origin: Origin = _row(lambda row: Origin.of(row))  # noqa: PLW0108 - tests put another one in its place
+    origin: Origin = _origin()
 
 
 @dataclass(frozen=True, slots=True)
@@ -249,7 +254,7 @@ class Jetson:
     cuda: CudaVersion = _cell("cuda", CudaVersion.parse)
     modules: tuple[ComputeCapability, ...] = _listed("modules", ";", ComputeCapability.parse)
     upgradable_to: CudaVersion | None = _maybe("cuda_upgradable_to", CudaVersion.parse)
-    origin: Origin = _row(lambda row: Origin.of(row))  # noqa: PLW0108 - tests put another one in its place
+    origin: Origin = _origin()
 
 
 @dataclass(frozen=True, slots=True)
@@ -259,7 +264,7 @@ class ImageTag:
     repository: str = _cell("repository")
     tag: str = _cell("tag")
     cells: Row = _row(lambda row: row)
-    origin: Origin = _row(lambda row: Origin.of(row))  # noqa: PLW0108 - tests put another one in its place
+    origin: Origin = _origin()
 
 
 @dataclass(frozen=True, slots=True)
@@ -277,7 +282,7 @@ class ImageRepository:
     base: str = _cell("base")  # with {parts} of the tag; clause, compat package and C library come from there
     clause: str = _cell("clause")  # NVIDIA_REQUIRE_CUDA, where it is the family's own
     compat_use: str = _cell("compat_use")  # `checked`, `first`, or empty: left to the container toolkit
-    origin: Origin = _row(lambda row: Origin.of(row))  # noqa: PLW0108 - tests put another one in its place
+    origin: Origin = _origin()
 
 
 @dataclass(frozen=True, slots=True)
@@ -292,7 +297,7 @@ class FrameworkFloor:
     reason: str = _cell("reason")
     severity: str = _cell("severity")
     of_wheels: bool = _cell("only", _is("wheels"))  # said of the published wheels only, not of the code
-    origin: Origin = _row(lambda row: Origin.of(row))  # noqa: PLW0108 - tests put another one in its place
+    origin: Origin = _origin()
 
 
 @dataclass(frozen=True, slots=True)
@@ -304,4 +309,4 @@ class FrameworkLibrary:
     variant: str = _cell("variant")
     library: str = _cell("library")
     minimum: str = _cell("minimum")
-    origin: Origin = _row(lambda row: Origin.of(row))  # noqa: PLW0108 - tests put another one in its place
+    origin: Origin = _origin()

@@ -6,20 +6,22 @@ A table begins with the columns of its key and ends with `unverified_cells` (col
 
 from __future__ import annotations
 
+import csv
 import re
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 from compat import rows, tables
 from compat.images import read_image
-from compat.rows import Row, parse
-from compat.versions import CudaVersion, DriverVersion, parse_release
+from compat.readings import read_targets
+from compat.rows import Row
+from compat.versions import ComputeCapability, CudaVersion, DriverVersion, parse_release
 
 ABOUT = ("unverified_cells", "notes", "source", "collected")
+Read = Callable[[Row], object]
 
 
 class TableError(ValueError):
@@ -28,49 +30,53 @@ class TableError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """One table: its key, the reader that must accept every row, and the order of its rows."""
+    """One table: the columns of its key and the others, the readers that must accept every row, and its order."""
 
     name: str
     key: tuple[str, ...]
-    read: Callable[[Row], object]
+    others: str
+    reads: tuple[Read, ...]
     order: Callable[[Row], Any] | None = None  # None: by the text of the key
     refers: tuple[str, str] = ("", "")  # a column, and the table that has its values
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return (*self.key, *self.others.split(), *ABOUT)
 
     def order_of(self, row: Row) -> Any:
         return self.order(row) if self.order else tuple(row[column] for column in self.key)
 
 
-def _yes_no(row: Row) -> None:
-    if row["compat_package"] not in {"yes", "no", ""}:
-        raise ValueError(f"compat_package is {row['compat_package']!r}, not yes or no")
+def _of(kind: type) -> tuple[Read, ...]:
+    return tuple(read for _, read in rows.readers(kind))
 
 
-def _operator(row: Row) -> None:
-    DriverVersion.parse(row["default_driver"])
-    parse_release(row["operator_version"].removeprefix("v"))
+def _cell(column: str, read: Callable[[str], object]) -> Read:
+    """A cell that may be empty."""
+    return lambda row: read(row[column]) if row[column] else None
 
 
-def _ami(row: Row) -> None:
-    for driver in row["nvidia_driver"].split("|"):  # two where a release has an image for each branch
-        if driver not in {"", "none", "unknown"}:
+def _one_of(column: str, *allowed: str) -> Read:
+    def read(text: str) -> None:
+        if text not in allowed:
+            raise ValueError(f"{column} is {text!r}, not {' or '.join(allowed)}")
+
+    return _cell(column, read)
+
+
+def _release(text: str) -> object:
+    return parse_release(text.removeprefix("v"))
+
+
+def _drivers_of_image(text: str) -> None:
+    for driver in text.split("|"):  # two where a release has an image for each branch
+        if driver not in {"none", "unknown"}:
             rows.read_floor(driver.removesuffix(".x"))  # 580.x: only the branch is known
 
 
-def _instance(row: Row) -> None:
-    if row["min_driver"]:
-        rows.read_floor(row["min_driver"])
-    if row["max_driver_branch"]:
-        int(row["max_driver_branch"])
-
-
-def _glibc(row: Row) -> None:
-    if row["glibc"] != "musl":
-        parse_release(row["glibc"])
-
-
-def _repository(row: Row) -> None:
-    re.compile(row["tag_pattern"])
-    parse(rows.ImageRepository, row)
+def _glibc(text: str) -> None:
+    if text != "musl":
+        parse_release(text)
 
 
 def _by_cuda(row: Row) -> Any:
@@ -78,7 +84,7 @@ def _by_cuda(row: Row) -> Any:
 
 
 def _by_capability(row: Row) -> Any:
-    return (*(int(part) for part in row["compute_capability"].split(".")), row.get("model", ""))
+    return ComputeCapability.parse(row["compute_capability"]), row.get("model", "")
 
 
 def _by_build(row: Row) -> Any:
@@ -93,46 +99,139 @@ def _by_cudnn(row: Row) -> Any:
 
 
 def _by_operator(row: Row) -> Any:
-    return parse_release(row["operator_version"].removeprefix("v"))
+    return _release(row["operator_version"])
 
 
 def _by_version(row: Row) -> Any:
     return parse_release(row["version"])
 
 
-_MODEL, _ARCH = partial(parse, rows.GpuModel), partial(parse, rows.Architecture)
-_LIBRARY, _FLOOR = partial(parse, rows.FrameworkLibrary), partial(parse, rows.FrameworkFloor)
-_TAG, _TOOLKIT = partial(parse, rows.ImageTag), partial(parse, rows.ContainerToolkit)
 TABLES = (
-    Table("cuda_driver", ("cuda_version",), partial(parse, rows.Toolkit), _by_cuda),
-    Table("driver_branch", ("branch",), partial(parse, rows.DriverBranch), lambda row: int(row["branch"])),
-    Table("gpu_arch", ("compute_capability",), _ARCH, _by_capability),
-    Table("gpu_model", ("model",), _MODEL, _by_capability, ("compute_capability", "gpu_arch")),
-    Table("framework", ("framework", "version", "distribution", "variant"), partial(parse, rows.Build), _by_build),
-    Table("cudnn", ("cudnn_version", "cuda_versions"), partial(parse, rows.Cudnn), _by_cudnn),
-    Table("ec2_gpu_instances", ("instance_type",), _instance),
-    Table("eks_ami", ("ami_type", "release", "k8s_versions"), _ami),
-    Table("forward_compat", ("compat_line", "host_branch"), partial(parse, rows.ForwardCompat)),
-    Table("jetson", ("jetpack",), partial(parse, rows.Jetson)),
-    Table("require", ("repository", "cuda_version"), _yes_no, _by_cuda),
-    Table("image_tag", ("repository", "tag"), _TAG),
-    Table("image_repository", ("repository", "tag_pattern", "repository_pattern"), _repository),
-    Table("gpu_operator", ("operator_version",), _operator, _by_operator),
-    Table("glibc", ("os",), _glibc),
-    Table("image_example", ("reference",), lambda row: read_image(row["reference"])),
-    Table("nccl", ("nccl_version", "cuda_versions"), partial(parse, rows.Nccl)),
-    Table("container_toolkit", ("version",), _TOOLKIT, _by_version),
-    Table("framework_floor", ("framework", "from_version", "to_version", "cc_min"), _FLOOR),
-    Table("framework_library", ("framework", "version", "variant", "library"), _LIBRARY),
+    Table(
+        "cuda_driver",
+        ("cuda_version",),
+        "min_linux_x86_64_driver driver_precision minor_compat_applies minor_compat_min_driver "
+        "min_windows_driver minor_compat_min_windows_driver min_linux_aarch64_driver release_date",
+        _of(rows.Toolkit),
+        _by_cuda,
+    ),
+    Table(
+        "driver_branch",
+        ("branch",),
+        "native_cuda branch_type eol last_branch_for open_kernel_modules first_release",
+        _of(rows.DriverBranch),
+        lambda row: int(row["branch"]),
+    ),
+    Table(
+        "gpu_arch",
+        ("compute_capability",),
+        "architecture first_cuda last_cuda first_driver_branch last_driver_branch open_kernel_module",
+        _of(rows.Architecture),
+        _by_capability,
+    ),
+    Table(
+        "gpu_model",
+        ("model",),
+        "architecture compute_capability vram_gib_nominal product_class last_driver_branch mig_capable "
+        "mig_profiles gfd_product_label forward_compat_eligible also_called chip first_driver "
+        "not_in_driver first_mig_driver",
+        _of(rows.GpuModel),
+        _by_capability,
+        refers=("compute_capability", "gpu_arch"),
+    ),
+    Table(
+        "framework",
+        ("framework", "version", "distribution", "variant"),
+        "python cuda is_pypi_default cudnn sm_list ptx ptx_cuda sm_list_basis cc_min requires_driver pins",
+        _of(rows.Build),
+        _by_build,
+    ),
+    Table("cudnn", ("cudnn_version", "cuda_versions"), "min_linux_driver cc_min cc_max", _of(rows.Cudnn), _by_cudnn),
+    Table(
+        "ec2_gpu_instances",
+        ("instance_type",),
+        "gpu_model gpu_vendor gpu_count host_arch min_driver max_driver_branch eks_managed_ami_types",
+        (_one_of("host_arch", "amd64", "arm64"), _cell("min_driver", rows.read_floor), _cell("max_driver_branch", int)),
+    ),
+    Table(
+        "eks_ami",
+        ("ami_type", "release", "k8s_versions"),
+        "nvidia_driver driver_branch nvidia_container_toolkit persistenced_enabled kernel_module",
+        (_cell("nvidia_driver", _drivers_of_image),),
+    ),
+    Table("forward_compat", ("compat_line", "host_branch"), "works", _of(rows.ForwardCompat)),
+    Table("jetson", ("jetpack",), "l4t cuda modules cuda_upgradable_to", _of(rows.Jetson)),
+    Table(
+        "require",
+        ("repository", "cuda_version"),
+        "clause compat_package",
+        (_one_of("compat_package", "yes", "no"),),
+        _by_cuda,
+    ),
+    Table(
+        "image_tag",
+        ("repository", "tag"),
+        "cuda cudnn nccl framework framework_version sm_list ptx min_driver compat_package "
+        "compat_host_branches cc_min os cpu_arch base compat_use",
+        (
+            *_of(rows.ImageTag),
+            _one_of("compat_package", "yes", "no"),
+            _cell("sm_list", read_targets),
+            _cell("ptx", read_targets),
+            _cell("cc_min", ComputeCapability.parse),
+        ),
+    ),
+    Table(
+        "image_repository",
+        ("repository", "tag_pattern", "repository_pattern"),
+        "kind framework cpu_pattern cuda_from compat_package cpu_arch base clause compat_use",
+        (
+            *_of(rows.ImageRepository),
+            *(_cell(each, re.compile) for each in ("tag_pattern", "repository_pattern", "cpu_pattern")),
+            _one_of("compat_package", "yes", "no"),
+        ),
+    ),
+    Table(
+        "gpu_operator",
+        ("operator_version",),
+        "date default_driver kernel_module container_toolkit",
+        (lambda row: DriverVersion.parse(row["default_driver"]),),
+        _by_operator,
+    ),
+    Table("glibc", ("os",), "glibc", (lambda row: _glibc(row["glibc"]),)),
+    Table(
+        "image_example", ("reference",), "cuda cudnn framework framework_version os", (lambda row: read_image(row["reference"]),)
+    ),
+    Table("nccl", ("nccl_version", "cuda_versions"), "sm_list ptx", _of(rows.Nccl)),
+    Table(
+        "container_toolkit",
+        ("version",),
+        "date compat_libraries auto_mode checks_require",
+        _of(rows.ContainerToolkit),
+        _by_version,
+    ),
+    Table(
+        "framework_floor",
+        ("framework", "from_version", "to_version", "cc_min"),
+        "cc_max reason severity only",
+        _of(rows.FrameworkFloor),
+    ),
+    Table("framework_library", ("framework", "version", "variant", "library"), "minimum", _of(rows.FrameworkLibrary)),
 )
 
 
 def check(folder: Path = tables.DATA) -> None:
     """Raise TableError with every mistake in the tables of a folder, by table and row."""
-    read = {table.name: tables.rows(table.name, folder) for table in TABLES}
     mistakes = [f"{path.name} is not a table of compat.data.check" for path in _strangers(folder)]
+    read: dict[str, list[Row]] = {}
     for table in TABLES:
-        mistakes += [f"{table.name}.csv{mistake}" for mistake in _mistakes(table, read)]
+        try:
+            read[table.name] = tables.rows(table.name, folder)
+        except (OSError, ValueError, csv.Error) as error:
+            mistakes.append(f"{table.name}.csv cannot be read: {error}")
+    for table in TABLES:
+        if table.name in read:
+            mistakes += [f"{table.name}.csv{mistake}" for mistake in _mistakes(table, read)]
     if mistakes:
         raise TableError("\n".join(mistakes))
 
@@ -144,50 +243,55 @@ def _strangers(folder: Path) -> list[Path]:
 
 def _mistakes(table: Table, read: dict[str, list[Row]]) -> Iterator[str]:
     found = read[table.name]
-    header = tuple(found[0]) if found else ()
-    if header[: len(table.key)] != table.key or header[-len(ABOUT) :] != ABOUT:
-        yield f": has to begin with {', '.join(table.key)} and to end with {', '.join(ABOUT)}"
+    header = tuple(filter(None, found[0])) if found else ()
+    if header != table.columns:
+        yield f": its columns have to be {', '.join(table.columns)}"
         return
     column, other = table.refers
-    known = {row[column] for row in read[other]} if other else set()
+    known = {row.get(column) for row in read.get(other, ())} - {None}  # none: the other table is reported itself
     seen: set[tuple[str, ...]] = set()
-    before: Row | None = None
+    before: Any = None
     for row in found:
         key = tuple(row[name] for name in table.key)
-        mistakes = [*_row_mistakes(table, row, header)]
+        place, mistakes = _read(table, row)
         if key in seen:
             mistakes.append("is duplicated")
-        if other and row[column] not in known:
+        if known and row[column] not in known:
             mistakes.append(f"{column} {row[column]!r} is not in {other}.csv")
-        if not mistakes and before is not None and table.order_of(row) < table.order_of(before):
+        if not mistakes and before is not None and place < before:
             mistakes.append("comes before the row above it")
         yield from (f", row {' '.join(filter(None, key))}: {mistake}" for mistake in mistakes)
-        before = before if mistakes else row
+        before = before if mistakes else place
         seen.add(key)
 
 
-def _row_mistakes(table: Table, row: Row, header: tuple[str, ...]) -> Iterator[str]:
+def _read(table: Table, row: Row) -> tuple[Any, list[str]]:
+    """Where the row belongs, and what is wrong with its cells."""
     if None in row or None in row.values():
-        yield f"does not have {len(header)} cells"
-        return
+        return None, [f"does not have {len(table.columns)} cells"]
+    mistakes: list[str] = []
     if not row["source"].strip():
-        yield "has no source"
+        mistakes.append("has no source")
     if not re.fullmatch(r"\d{4}-\d{2}-\d{2}", row["collected"]):
-        yield f"collected is {row['collected']!r}, not a day such as 2026-11-21"
-    if unknown := {*filter(None, row["unverified_cells"].split(";"))} - {*header}:
-        yield f"unverified_cells names {', '.join(sorted(unknown))}, which is not a column"
-    try:
-        table.read(row)
-    except (ValueError, KeyError, re.error) as error:
-        yield str(error)
+        mistakes.append(f"collected is {row['collected']!r}, not a day such as 2026-11-21")
+    if unknown := {*filter(None, row["unverified_cells"].split(";"))} - {*table.columns}:
+        mistakes.append(f"unverified_cells names {', '.join(sorted(unknown))}, which is not a column")
+    place: Any = None
+    for read in (*table.reads, table.order_of):
+        try:
+            place = read(row)
+        except (ValueError, re.error) as error:
+            mistakes.append(str(error))
+    return place, [*dict.fromkeys(mistakes)]  # two readers of one cell find the same
 
 
-def main() -> int:
+def main(folder: Path = tables.DATA) -> int:
     """Exit status: 1, with a line for each mistake on stderr, where something is wrong."""
     try:
-        check()
-    except (TableError, OSError) as error:
-        print(f"error: {error}", file=sys.stderr)  # noqa: T201 - a script's own output
+        check(folder)
+    except TableError as error:
+        for mistake in str(error).splitlines():
+            print(f"error: {mistake}", file=sys.stderr)  # noqa: T201 - a script's own output
         return 1
     return 0
 

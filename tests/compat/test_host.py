@@ -108,3 +108,12 @@ def test_a_version_is_answered_alike_whatever_was_checked_before() -> None:
     check(Case(**words, cudnn="7.6.0"))
     (text,) = [each.fact.text for each in check(Case(**words, cudnn="7.6")).findings if each.rule == "R-CUDNN"]
     assert text.startswith("cuDNN 7.6.5 ")
+
+
+@pytest.mark.parametrize("first", ["1.3.0", "1.3"])
+def test_a_framework_is_answered_alike_whatever_was_checked_before(first: str) -> None:
+    """1.3 and 1.3.0 compare equal, and only 1.3 may be 1.3.0.post0, which has a build for CUDA 9.2 too."""
+    builds = {"1.3.0": "1.3.0 cu80, 1.3.0 cu90, …", "1.3": "1.3.0 cu80, 1.3.0 cu90, 1.3.0.post0 cu80, …"}
+    for version in sorted(builds, key=first.__ne__):
+        (finding,) = check(Case(gpu="T4", driver="418.88", framework="mxnet", framework_version=version)).findings
+        assert finding.message.startswith(f"it depends on which build of mxnet it is ({builds[version]})")

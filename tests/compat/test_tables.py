@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from compat.data.check import TABLES, TableError, check
+from compat.data.check import TABLES, TableError, check, main
 from compat.drivers import UnknownFact, cuda_ceiling, native_cuda
 from compat.rows import Origin, Toolkit
 from compat.tables import DATA, gpu_models, rows, toolkits
@@ -87,8 +87,18 @@ def test_the_tables_have_no_mistake(copy: Path) -> None:
         ("cuda_driver", "\n9.2.88,396.26,", "\n9.2.88,396.2x,", r"row 9\.2\.88: .396\.2x. is not a driver version"),
         ("cuda_driver", "\n9.2.88,", "\n9.1.85,", r"row 9\.1\.85: is duplicated"),
         ("cuda_driver", "\n9.2.88,", "\n13.9.88,", r"row 9\.2\.148: comes before the row above it"),
-        ("cuda_driver", "cuda_version,", "release,", r"has to begin with cuda_version"),
-        ("cuda_driver", ",source,", ",origin,", r"to end with unverified_cells, notes, source, collected"),
+        (
+            "cuda_driver",
+            "cuda_version,",
+            "release,",
+            r"cuda_driver\.csv: its columns have to be cuda_version, min_linux",
+        ),
+        ("cuda_driver", ",source,", ",origin,", r"release_date, unverified_cells, notes, source, collected$"),
+        ("ec2_gpu_instances", ",host_arch,", ",host,", r"gpu_count, host_arch, min_driver"),
+        ("ec2_gpu_instances", ",amd64,", ",amd65,", r"host_arch is 'amd65', not amd64 or arm64"),
+        ("image_tag", ",6.0,", ",6.x,", r"\"6\.x\" is not a compute capability"),
+        ("gpu_operator", "\nv26.3.3,", "\n26-x,", r"row 26-x: \"26-x\" is not a version"),
+        ("require", ",8.0.61,", ",8.x,", r"row nvidia/cuda 8\.x: \"8\.x\" is not a CUDA version"),
         ("container_toolkit", ",mounted,", ",copied,", r"'copied' is not one of mounted, ignored, hook"),
         (
             "gpu_model",
@@ -130,3 +140,40 @@ def test_a_file_that_is_no_table_is_named(copy: Path) -> None:
     (copy / "prices.csv").write_text("gpu,price\n")
     with pytest.raises(TableError, match=r"prices\.csv is not a table"):
         check(copy)
+
+
+def _change(table: Path, *changes: tuple[str, str]) -> None:
+    text = table.read_text()
+    for old, new in changes:
+        assert old in text
+        text = text.replace(old, new, 1)
+    table.write_text(text)
+
+
+def test_every_mistake_of_every_table_is_reported_at_once(copy: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    _change(copy / "cuda_driver.csv", ("\n9.2.88,396.26,", "\n9.2.88,396.2x,"), ("\n9.1.85,", "\n9.1.x,"))
+    _change(copy / "gpu_arch.csv", ("last_cuda", "newest_cuda"))
+    _change(copy / "gpu_model.csv", ("\nTesla T4,Turing,7.5,16,", "\nTesla T4,Turing,7.x,many,"))
+    (copy / "glibc.csv").unlink()
+    (copy / "jetson.csv").write_bytes(b"jetpack\n\xff\n")
+    assert main(copy) == 1
+    output = capsys.readouterr()
+    assert output.out == ""
+    lines = output.err.splitlines()
+    assert [line.partition(".csv")[0] for line in lines] == [
+        *(f"error: {name}" for name in ("jetson", "glibc", "cuda_driver", "cuda_driver", "gpu_arch")),
+        *["error: gpu_model"] * 3,
+    ]
+    assert lines[2:4] == [
+        'error: cuda_driver.csv, row 9.1.x: "9.1.x" is not a CUDA version such as 10.1 or 12.4.1',
+        'error: cuda_driver.csv, row 9.2.88: "396.2x" is not a driver version such as 418.88',
+    ]
+    assert "last_cuda" in lines[4]
+    assert '"7.x" is not a compute capability' in lines[5]
+    assert "'many'" in lines[6]
+    assert "'7.x' is not in gpu_arch.csv" in lines[7]
+
+
+def test_tables_without_a_mistake_end_with_0_and_no_output(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main() == 0
+    assert capsys.readouterr() == ("", "")
