@@ -200,7 +200,10 @@ TABLES = (
     ),
     Table("glibc", ("os",), "glibc", (lambda row: _glibc(row["glibc"]),)),
     Table(
-        "image_example", ("reference",), "cuda cudnn framework framework_version os", (lambda row: read_image(row["reference"]),)
+        "image_example",
+        ("reference",),
+        "cuda cudnn framework framework_version os",
+        (lambda row: read_image(row["reference"]),),
     ),
     Table("nccl", ("nccl_version", "cuda_versions"), "sm_list ptx", _of(rows.Nccl)),
     Table(
