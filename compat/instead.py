@@ -36,12 +36,12 @@ class Option:
     what: str  # torch 2.6.0+cu124, CUDA 12.4
     how: str
     changes: tuple[Change, ...]
-    is_own: bool = False  # the same program, built anew
+    verb: str = "use"
 
     @property
     def text(self) -> str:
         """What a person does."""
-        return f"build it {self.what}" if self.is_own else f"use {self.what}"
+        return f"{self.verb} {self.what}"
 
 
 def builds(case: Case, image: ImageFacts, pool: PoolFacts, driver: DriverVersion | None) -> Iterator[Option]:
@@ -127,7 +127,7 @@ def target(case: Case, image: ImageFacts, pool: PoolFacts, driver: DriverVersion
         if line != own:
             changes.append(Change("cuda", case.cuda, str(line)))
             text += f", with CUDA {line}"
-        yield Option(text, "", tuple(changes), is_own=True)
+        yield Option(text, "", tuple(changes), verb="build it")
 
 
 def _of_build(case: Case, row: Build) -> Option:

@@ -14,7 +14,7 @@ from itertools import islice
 
 from compat import instead, tables
 from compat.contents import read_images, read_variables, system_of
-from compat.drivers import first_release, last_branch, last_driver, newest_branch, reaches
+from compat.drivers import first_release, last_branch, last_driver, newest_branch
 from compat.host import with_setting
 from compat.instead import Option
 from compat.model import (
@@ -32,6 +32,7 @@ from compat.model import (
     Way,
 )
 from compat.resolve import Findings
+from compat.rules import fwd
 from compat.trying import Asked, all_run, change, changed_images, is_driven, on_drivers, running_drivers, serves
 from compat.versions import DriverVersion
 
@@ -243,18 +244,14 @@ def _shown(driver: DriverVersion) -> str:
 
 
 def _compat_way(asked: Asked) -> Iterator[Way]:
-    """A compat package, where the GPU and the host's branch are among those it serves."""
-    image, pool, driver = asked.image, asked.pool, asked.pool.driver
-    if image.cuda is None or driver is None or image.compat_package is Present.YES:
+    """A compat package, where the rules let it serve the GPU on the host's branch."""
+    cuda, gpu, driver = asked.image.cuda, asked.pool.gpu, asked.pool.driver
+    if cuda is None or driver is None:
         return
-    if pool.gpu.forward_compat is not Present.YES or reaches(image.cuda, driver, pool.platform) is not False:
-        return
-    change = Change("cuda_compat", asked.case.cuda_compat, "yes")
-    images = changed_images(asked.case, (change,), pool)
-    if images and all_run(images, asked.pools):
-        package = f"cuda-compat-{image.cuda.major}-{image.cuda.minor}"
-        text = f"install {package} in the image, which serves {pool.gpu.name} on driver branch {driver.branch}"
-        yield Way(text, (change,))
+    what = f"{fwd.package_of(cuda)} in the image, which serves {gpu.name} on driver branch {driver.branch}"
+    found = _first(asked, iter([Option(what, "", (change(asked, "cuda_compat", "yes"),), verb="install")]), 1)
+    if found is not None:
+        yield _way(found)
 
 
 def _jetpack_way(asked: Asked) -> Iterator[Way]:

@@ -58,7 +58,7 @@ def check(image: ImageFacts, pool: PoolFacts) -> tuple[Finding, ...]:
     cuda, driver = image.compat_line or image.cuda, pool.driver
     if cuda is None or driver is None or image.compat_package is not Present.YES:
         return ()
-    package = f"cuda-compat-{cuda.major}-{cuda.minor}"
+    package = fwd.package_of(cuda)
     if pool.host == "wsl":
         return _put_first(image, package, "the libraries of the Windows driver, which alone work under WSL")
     branch = _branch(cuda, pool.platform)

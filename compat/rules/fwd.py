@@ -8,12 +8,18 @@ from compat import tables
 from compat.drivers import first_release, reaches
 from compat.model import Fact, Finding, ImageFacts, Platform, PoolFacts, Present, Severity
 from compat.rules.rule import Need, Rule, note, refuse, unknown, warn
+from compat.versions import CudaVersion
 
 ID = "R-FWD"
 SOURCE = "https://docs.nvidia.com/deploy/cuda-compatibility/forward-compatibility.html"
 _DATE = "2026-11-20"
 _UNLISTED = "https://github.com/vllm-project/vllm/pull/33992"  # cuda-compat-13-0 on 575, which no list has
 _FIRST_PACKAGE = 10  # there is no cuda-compat package before CUDA 10.0
+
+
+def package_of(cuda: CudaVersion) -> str:
+    """As package managers know it."""
+    return f"cuda-compat-{cuda.major}-{cuda.minor}"
 
 
 def works(image: ImageFacts, pool: PoolFacts) -> bool:
@@ -29,7 +35,7 @@ def check(image: ImageFacts, pool: PoolFacts) -> tuple[Finding, ...]:
         return ()
     if image.cuda is not None and cuda.line < image.cuda.line:
         return ()  # the package in the image is older than the CUDA that the program brings
-    package = f"cuda-compat-{cuda.major}-{cuda.minor}"
+    package = package_of(cuda)
     if pool.gpu.forward_compat is Present.NO:
         fact = Fact("compat packages serve data-centre GPUs, some RTX cards and Jetson, never GeForce", SOURCE, _DATE)
         return (refuse(ID, f"{package} does not work on a {pool.gpu.name} (error 804)", fact),)
