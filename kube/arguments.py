@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any, Final, TypeVar
 
 from pydantic import AfterValidator, BaseModel, ValidationError
 
@@ -14,10 +14,18 @@ from messages.problems import Fault, Problem, SettingsError, path_text, show
 Model = TypeVar("Model", bound=BaseModel)
 
 
+# Mappings whose keys are the user's own: there None is a mistake, and no key that was left out.
+OWN_KEYS: Final = frozenset({"node_selector", "core_node_selector", "env"})
+
+
 def plain(value: Any) -> Any:
     """As a writer of Python means it: 3.0, which hosted components receive, is 3; None is a key that nobody wrote."""
     if isinstance(value, Mapping):
-        return {key: plain(inner) for key, inner in value.items() if inner is not None}
+        return {
+            key: inner if key in OWN_KEYS and isinstance(inner, Mapping) else plain(inner)
+            for key, inner in value.items()
+            if inner is not None
+        }
     if isinstance(value, Sequence) and not isinstance(value, str | bytes):
         return tuple(map(plain, value))
     return int(value) if isinstance(value, float) and value.is_integer() else value

@@ -7,7 +7,7 @@ from pydantic import ConfigDict, ValidationError, ValidationInfo
 from pydantic_core import ErrorDetails
 
 from messages.converted import converted, is_bare
-from messages.problems import NOT_GIVEN, Fault, Loc, is_secretive, nearest
+from messages.problems import HIDDEN, NOT_GIVEN, Fault, Loc, is_secretive, nearest
 
 Schema = Mapping[str, Any]
 # How a model reads what somebody wrote: every key is known, and 1 is no text and no true.
@@ -42,6 +42,7 @@ def model_faults(error: ValidationError, schema: Schema) -> Iterator[Fault]:
             yield _fault(details, schema)
 
 
+_MORE: Final = {"too_short": "give at least one", "string_too_short": "write some text"}
 _EXPECTED = {
     "string": "text",
     "integer": "a whole number",
@@ -68,8 +69,27 @@ def _fault(details: ErrorDetails, schema: Schema) -> Fault:
         key = str(context["discriminator"]).strip("'")
         known = _resolved(here, schema)["discriminator"]["mapping"]
         return Fault((*loc, key), f"is not a known {key}", nearest(context["tag"], known, what=key), context["tag"])
-    reason, fix = _reason(details, _resolved(here, schema), about)
+    resolved = _resolved(here, schema)
+    if kind.endswith("_type") and _holds_keys(resolved, schema) and isinstance(value, str | int | float):
+        return Fault(loc, *_not_a_mapping(resolved, about), HIDDEN)
+    reason, fix = _reason(details, resolved, about)
     return Fault(loc, reason, fix, NOT_GIVEN if kind == "json_invalid" else value)
+
+
+def _holds_keys(here: Schema, root: Schema) -> bool:
+    """A mapping, or a list of mappings: one value in its place may be anything, a password as well."""
+    if here.get("type") == "array":
+        return _holds_keys(_resolved(here.get("items", {}), root), root)
+    return here.get("type") == "object" or "discriminator" in here
+
+
+def _not_a_mapping(here: Schema, about: str) -> tuple[str, str]:
+    if "discriminator" in here:
+        key, kinds = here["discriminator"]["propertyName"], sorted(here["discriminator"]["mapping"])
+        return "is not a mapping", f"write a mapping with {key}: one of {', '.join(kinds)}"
+    if here.get("type") == "array":
+        return "is not a list", about or "write a list of mappings"
+    return "is not a mapping", about or "write a mapping"
 
 
 def _reason(details: ErrorDetails, here: Schema, about: str) -> tuple[str, str]:
@@ -79,8 +99,8 @@ def _reason(details: ErrorDetails, here: Schema, about: str) -> tuple[str, str]:
         return cause.reason, cause.fix
     if kind == "literal_error":
         return "is not allowed here", nearest(value, map(str, here.get("enum", [here.get("const")])), what="value")
-    if kind in {"too_short", "string_too_short"}:
-        return "is empty", f"give at least one: {about}"
+    if more := _MORE.get(kind):
+        return "is empty", more + (f": {about}" if about else "")
     if wrong := _out_of_bounds(kind, context):
         return wrong, _instead(details, here) or about or "correct it"
     if kind.endswith(("_type", "_parsing", "_from_float", "_attributes_type")):

@@ -15,6 +15,7 @@ from messages.redaction.texts import without_secrets
 Loc = tuple[str | int, ...]  # ("fleet", "pools", 2, "driver")
 
 NOT_GIVEN: Final = object()
+HIDDEN: Final = object()  # a value that is there and may be a secret
 # Keys of settings whose values are anything.
 _MAY_HOLD_ONE = re.compile(r"private|salt|command|kubeconfig", re.IGNORECASE)
 _LONGEST = 60
@@ -120,7 +121,7 @@ def show(value: object, loc: Loc = ()) -> str:
         return "a mapping"
     if isinstance(value, Sequence) and not isinstance(value, str):
         return f"a list of {len(value)}"
-    if is_secretive(loc) or (isinstance(value, str) and "PRIVATE KEY" in value):
+    if value is HIDDEN or is_secretive(loc) or (isinstance(value, str) and "PRIVATE KEY" in value):
         return "the value (not shown)"
     if value is None:
         return "null"

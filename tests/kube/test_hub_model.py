@@ -6,7 +6,10 @@ from typing import Any
 
 import pytest
 
+from kube.arguments import OWN_KEYS
 from kube.hub_arguments import parse_hub
+from kube.hub_model import Hub
+from kube.job import Job
 from messages.problems import SettingsError
 
 PROFILE: dict[str, Any] = {
@@ -36,6 +39,13 @@ OAUTH = {
 }
 
 
+LTI = {
+    "kind": "lti13",
+    "issuer": "https://canvas.example.edu",
+    "authorize_url": "https://canvas.example.edu/authorize",
+    "jwks_endpoint": "https://canvas.example.edu/jwks",
+    "client_ids": ["hub"],
+}
 COURSE = {"name": "ml", "title": "Machine learning", "seats": 120, "profiles": ["gpu"]}
 DAYS = {"first_day": "2026-10-01", "last_day": "2026-12-18"}
 
@@ -106,6 +116,22 @@ WRONG: list[tuple[dict[str, Any], str]] = [
         of_hub(authenticator=OAUTH),
         "hub.authenticator: lets nobody log in; list allowed_users, or set allow_all: true",
     ),
+    *(
+        (of_hub(**{key: "hunter2"}), f"hub.{key}: the value (not shown) is not a mapping; {fix}")
+        for key, fix in {
+            "authenticator": "write a mapping with kind: one of dummy, lti13, oauth",
+            "expose": "write a mapping with kind: one of cluster_ip, load_balancer, node_port",
+            "cull": "When idle and old servers are ended",
+        }.items()
+    ),
+    (of_hub(profiles="hunter2"), "hub.profiles: the value (not shown) is not a list; What users can choose"),
+    (of_hub(profiles=["hunter2"]), "hub.profiles[0]: the value (not shown) is not a mapping; write a mapping"),
+    (
+        of_hub(core_node_selector={"zone": None}),
+        "hub.core_node_selector.zone: null is not text",
+    ),
+    (of_profile(node_selector={"zone": None}), "hub.profiles[0].node_selector.zone: null is not text"),
+    (of_profile(title=""), 'hub.profiles[0].title: "" is empty; write some text: What users read'),
     (
         of_hub(authenticator={"kind": "dummy", "allow_all": True, "allowed_users": ["ada"]}),
         (
@@ -196,6 +222,9 @@ FINE: dict[str, dict[str, Any]] = {
     "a name that begins with a digit": of_hub(namespace="2hub"),
     "a login without TLS": of_hub(authenticator={**OAUTH, "token_url": "http://login:9000/t", "allow_all": True}),
     "a login for administrators only": of_hub(authenticator={**OAUTH, "admins": ["ada"]}),
+    "a login for a list and administrators": of_hub(
+        authenticator={**LTI, "allow_all": False, "allowed_users": ["grace"], "admins": ["ada"]}
+    ),
     "whole numbers as other languages send them": of_hub(start_timeout_s=300.0, **of_profile(gpus=2.0)),
     "no shared memory": of_profile(shm_gib=0),
 }
@@ -239,3 +268,22 @@ def test_the_message_says_whose_arguments_they_are_and_how_many_are_wrong() -> N
         "  hub.start_timeout_s: 0 is out of range: 1 or more is allowed",
         "    Seconds that a server may take to start, image pull included",
     ]
+
+
+@pytest.mark.parametrize("login", [{"kind": "dummy"}, LTI], ids=["dummy", "lti13"])
+def test_administrators_alone_open_no_login_that_lets_in_a_list(login: dict[str, Any]) -> None:
+    found = messages(authenticator={**login, "allow_all": False, "admins": ["ada"]})
+    assert found == ["hub.authenticator: lets nobody log in; list allowed_users, or set allow_all: true"]
+
+
+def test_mappings_whose_keys_are_the_users_own_are_known_as_such() -> None:
+    def own(schema: dict[str, Any]) -> set[str]:
+        inner = schema.get("$defs", {}).values()
+        here = {
+            key
+            for key, each in schema.get("properties", {}).items()
+            if isinstance(each.get("additionalProperties"), dict)
+        }
+        return here.union(*map(own, inner))
+
+    assert own(Hub.model_json_schema()) | own(Job.model_json_schema()) == OWN_KEYS

@@ -376,7 +376,7 @@ MISTAKES: dict[str, tuple[Object, str]] = {
     "a fleet of another shape": (
         {"site": SITE, "fleet": 3},
         (
-            "fleet: 3 is not a mapping\n    "
+            "fleet: the value (not shown) is not a mapping\n    "
             "The pools with GPUs, as in a stack file; none: the Node resources of the stack are its pools"
         ),
     ),
