@@ -31,7 +31,7 @@ class Landing:
     """
 
     possible: tuple[Node, ...]
-    refused: Mapping[str, str]  # pool → first reason, for pools none of whose nodes is possible
+    refused: Mapping[str, tuple[str, ...]]  # pool → what keeps it off the first node, where no node is possible
     unknown: tuple[str, ...]  # values that decide and are not known yet, and facts of nodes that nobody has described
     elsewhere: tuple[str, ...]  # what other pods or another controller decide
     certain: tuple[Node, ...] = ()  # possible ones that nothing unknown can keep it off
@@ -49,7 +49,7 @@ def landing(
     runtime_classes: Mapping[str, Mapping[str, Any]] | None = None,
     is_daemon: bool = False,
 ) -> Landing:
-    """Every node that could host `pod`, and for each pool without one the first reason.
+    """Every node that could host `pod`, and for each pool without one the reasons.
 
     `runtime_classes` are RuntimeClass objects by name; a class that is neither among them nor NVIDIA's is assumed to
     tolerate any taint. `is_daemon`: the pod is the template of a DaemonSet.
@@ -63,12 +63,12 @@ def landing(
     possible: list[Node] = []
     certain: list[Node] = []
     unknown = set(everywhere)
-    reasons: dict[str, list[str]] = {}
+    reasons: dict[str, tuple[str, ...]] = {}
     described = {"", *NVIDIA_CLASSES, *(runtime_classes or {})}
     foreign = name if isinstance(name, str) and name not in described and not is_daemon else ""
     wanted = _wanted(pod, runtime_class, foreign)
     for node in nodes:
-        if found := _obstacles(wanted, node):
+        if found := tuple(_obstacles(wanted, node)):
             reasons.setdefault(node.pool, found)
             continue
         possible.append(node)
@@ -77,7 +77,7 @@ def landing(
         if not doubts and not everywhere:
             certain.append(node)
     open_pools = {node.pool for node in possible}
-    refused = {pool: found[0] for pool, found in reasons.items() if pool not in open_pools}
+    refused = {pool: found for pool, found in reasons.items() if pool not in open_pools}
     return Landing(tuple(possible), refused, tuple(sorted(unknown)), tuple(elsewhere), tuple(certain))
 
 
@@ -124,17 +124,16 @@ def _wanted(pod: Mapping[str, Any], runtime_class: Mapping[str, Any] | None, for
     return _Wanted(pod, scheduling, None if is_unknown else tolerations, amounts, foreign_class)
 
 
-def _obstacles(wanted: _Wanted, node: Node) -> list[str]:
+def _obstacles(wanted: _Wanted, node: Node) -> Iterator[str]:
     """Why the node can never host the pod; unknown values are no reason."""
-    pod, tolerations = wanted.pod, wanted.tolerations
-    return [
-        *_name(pod, node),
-        *selector_obstacles(pod, node),
-        *selector_obstacles(wanted.scheduling, node),
-        *affinity_obstacles(pod, node),
-        *(() if tolerations is None else taint_obstacles(tolerations, node, is_bound=bool(pod.get("nodeName")))),
-        *_resources(wanted.amounts, node),
-    ]
+    pod = wanted.pod
+    yield from _name(pod, node)
+    yield from selector_obstacles(pod, node)
+    yield from selector_obstacles(wanted.scheduling, node)
+    yield from affinity_obstacles(pod, node)
+    if wanted.tolerations is not None:
+        yield from taint_obstacles(wanted.tolerations, node, is_bound=bool(pod.get("nodeName")))
+    yield from _resources(wanted.amounts, node)
 
 
 def _name(pod: Mapping[str, Any], node: Node) -> Iterator[str]:

@@ -36,7 +36,7 @@ def check(workload: Workload, site: Site) -> Iterator[Finding]:
     if said := _system(workload):
         yield said
     if not found.possible:
-        reasons = "; ".join(f"{pool}: {reason}" for pool, reason in sorted(found.refused.items()))
+        reasons = "; ".join(f"{pool}: {first}" for pool, (first, *_) in sorted(found.refused.items()))
         if site.coverage is Coverage.ALL or (site.coverage is Coverage.WITH_GPUS and asks):
             is_described = site.coverage is Coverage.WITH_GPUS
             yield Finding(f"no pool can host it ({reasons})", remedy=f"{REMEDY} {OR_DESCRIBE}" if is_described else "")

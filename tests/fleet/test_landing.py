@@ -26,6 +26,7 @@ N10 = Node(
 )
 TOLERATES = [{"key": "nvidia.com/gpu", "operator": "Exists"}]
 REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
+KEPT_OFF = "it does not tolerate the taint nvidia.com/gpu=present:NoSchedule"
 MORE_MEMORY = {"key": "memory", "operator": "Gt", "values": ["8000"]}
 
 
@@ -34,9 +35,9 @@ def affinity(*expressions: dict[str, Any]) -> dict[str, Any]:
     return {"nodeAffinity": {REQUIRED: {"nodeSelectorTerms": [term]}}}
 
 
-def refusal(pod: Mapping[str, Any], node: Node) -> str:
-    """Why the node cannot host the pod; empty where it can."""
-    return landing(pod, [node]).refused.get(node.pool, "")
+def reasons(pod: Mapping[str, Any], node: Node) -> tuple[str, ...]:
+    """Everything that keeps the pod off the node."""
+    return landing(pod, [node]).refused.get(node.pool, ())
 
 
 @pytest.mark.parametrize(
@@ -56,11 +57,15 @@ def refusal(pod: Mapping[str, Any], node: Node) -> str:
     ],
 )
 def test_node_affinity(expression: dict[str, Any], lands: bool) -> None:
-    assert (refusal({"tolerations": TOLERATES, "affinity": affinity(expression)}, N10) == "") is lands
+    written = " ".join([expression["key"], expression["operator"], *expression.get("values", [])])
+    mismatch = f"its node affinity ({written}) does not match"
+    pod = {"tolerations": TOLERATES, "affinity": affinity(expression)}
+    assert reasons(pod, N10) == (() if lands else (mismatch,))
 
 
 def test_an_empty_affinity_term_matches_nothing() -> None:
-    assert refusal({"tolerations": TOLERATES, "affinity": affinity()}, N10)
+    mismatch = "its node affinity (an empty term) does not match"
+    assert reasons({"tolerations": TOLERATES, "affinity": affinity()}, N10) == (mismatch,)
 
 
 @pytest.mark.parametrize(
@@ -75,12 +80,12 @@ def test_an_empty_affinity_term_matches_nothing() -> None:
     ],
 )
 def test_tolerations(toleration: dict[str, Any], lands: bool) -> None:
-    assert (refusal({"tolerations": [toleration]}, N10) == "") is lands
+    assert reasons({"tolerations": [toleration]}, N10) == (() if lands else (KEPT_OFF,))
 
 
 def test_a_taint_with_the_effect_prefer_no_schedule_keeps_no_pod_away() -> None:
     soft = Node("n", "p", {}, [{"key": "k", "effect": "PreferNoSchedule"}], {})
-    assert refusal({}, soft) == ""
+    assert reasons({}, soft) == ()
 
 
 def test_the_biggest_init_container_counts_and_sidecars_are_added() -> None:
@@ -106,16 +111,40 @@ def test_while_requests_are_not_known_yet_only_limits_of_devices_tell_them() -> 
 
 
 def test_a_huge_request_is_refused_like_any_other() -> None:
-    found = landing({"tolerations": TOLERATES, "containers": [{"resources": {"limits": {"memory": "1e40"}}}]}, [N10])
-    assert "memory" in found.refused["gtx1070ti"]
+    pod = {"tolerations": TOLERATES, "containers": [{"resources": {"limits": {"memory": "1e40"}}}]}
+    assert reasons(pod, N10) == (f"it requests {10**40 // 2**30}Gi memory, a node of the pool has 1Gi",)
 
 
-def test_a_landing_names_the_first_reason_of_every_pool_that_refuses() -> None:
+@given(asked=st.integers(0, 20), less=st.integers(0, 20))
+def test_a_pod_that_requests_less_never_loses_a_node(asked: int, less: int) -> None:
+    def pod(gpus: int) -> dict[str, Any]:
+        return {"tolerations": TOLERATES, "containers": [{"resources": {"limits": {"nvidia.com/gpu": gpus}}}]}
+
+    nodes = [N10, replace(N10, name="n01", allocatable={"nvidia.com/gpu": Decimal(2)})]
+    assert set(where(pod(min(asked, less)), nodes)) >= set(where(pod(asked), nodes))
+
+
+def test_everything_that_keeps_a_pod_off_a_node_is_named() -> None:
+    pod = {
+        "nodeSelector": {"pool": "a100"},
+        "affinity": affinity(MORE_MEMORY, {"key": "other", "operator": "Exists"}),
+        "containers": [{"resources": {"limits": {"nvidia.com/gpu": 8, "cpu": 33}}}],
+    }
+    assert reasons(pod, N10) == (
+        "nodeSelector pool=a100: the pool has gtx1070ti",
+        "its node affinity (memory Gt 8000 and other Exists) does not match",
+        KEPT_OFF,
+        "it requests 8 nvidia.com/gpu, a node of the pool has 7",
+        "it requests 33 cpu, a node of the pool has 32",
+    )
+
+
+def test_a_landing_names_the_reasons_of_every_pool_that_refuses() -> None:
     other = Node("n01", "gtx1080ti", {}, [], {"nvidia.com/gpu": Decimal(8)})
     pod = {"tolerations": TOLERATES, "containers": [{"resources": {"limits": {"nvidia.com/gpu": 8}}}]}
     found = landing(pod, [N10, other])
     assert [node.name for node in found.possible] == ["n01"]
-    assert found.refused == {"gtx1070ti": "it requests 8 nvidia.com/gpu, a node of the pool has 7"}
+    assert found.refused == {"gtx1070ti": ("it requests 8 nvidia.com/gpu, a node of the pool has 7",)}
     assert found.undecided == ()
 
 
@@ -146,21 +175,23 @@ def test_text_that_is_not_a_quantity_is_an_error(text: str) -> None:
 
 def test_a_number_in_a_label_is_read_as_kubernetes_reads_it() -> None:
     node = replace(N10, labels={"memory": "8_192"})
-    assert refusal({"tolerations": TOLERATES, "affinity": affinity(MORE_MEMORY)}, node)
+    mismatch = "its node affinity (memory Gt 8000) does not match"
+    assert reasons({"tolerations": TOLERATES, "affinity": affinity(MORE_MEMORY)}, node) == (mismatch,)
 
 
 def test_a_cordoned_node_takes_daemons_and_pods_that_tolerate_the_cordon() -> None:
     cordoned = replace(N10, is_cordoned=True)
-    assert refusal({"tolerations": TOLERATES}, cordoned) == "it is cordoned"
-    assert refusal({"tolerations": [{"operator": "Exists"}]}, cordoned) == ""
+    assert reasons({"tolerations": TOLERATES}, cordoned) == ("it is cordoned",)
+    assert reasons({"tolerations": [{"operator": "Exists"}]}, cordoned) == ()
     assert landing({"tolerations": TOLERATES}, [cordoned], is_daemon=True).possible == (cordoned,)
 
 
 def test_a_pod_with_a_node_name_bypasses_the_scheduler() -> None:
-    assert refusal({"nodeName": "n10"}, replace(N10, is_cordoned=True)) == ""
+    assert reasons({"nodeName": "n10"}, replace(N10, is_cordoned=True)) == ()
     strict = replace(N10, taints=[{"key": "k", "effect": "NoExecute"}])
-    assert refusal({"nodeName": "n10"}, strict) == "it does not tolerate the taint k:NoExecute"
-    assert refusal({"nodeName": "n11"}, strict) == "it is bound to node n11"
+    assert reasons({"nodeName": "n10"}, strict) == ("it does not tolerate the taint k:NoExecute",)
+    elsewhere = reasons({"nodeName": "n11"}, strict)
+    assert elsewhere == ("it is bound to node n11", "it does not tolerate the taint k:NoExecute")
 
 
 def test_requests_of_the_pod_as_a_whole_replace_those_of_its_containers() -> None:
@@ -185,16 +216,18 @@ def test_a_runtime_class_adds_its_selector_its_tolerations_and_its_overhead() ->
     other = replace(N10, name="n01", pool="gtx1080ti", labels={})
     found = landing(pod, [N10, other], runtime_classes={"nvidia": CLASS})
     assert found.possible == (N10,)
-    assert found.refused == {"gtx1080ti": "nodeSelector pool=gtx1070ti: the pool has no such label"}
-    assert landing(pod, [N10], runtime_classes={"other": CLASS}).possible == ()
+    assert found.refused == {"gtx1080ti": ("nodeSelector pool=gtx1070ti: the pool has no such label",)}
+    assert landing(pod, [N10], runtime_classes={"other": CLASS}).refused == {"gtx1070ti": (KEPT_OFF,)}
     more = {**pod, "containers": [{"resources": {"requests": {"cpu": "31.6"}}}]}
-    assert landing(more, [N10], runtime_classes={"nvidia": CLASS}).possible == ()
+    too_much = "it requests 32.1 cpu, a node of the pool has 32"
+    assert landing(more, [N10], runtime_classes={"nvidia": CLASS}).refused == {"gtx1070ti": (too_much,)}
 
 
 def test_tolerations_of_a_runtime_class_do_not_help_a_daemon() -> None:
     pod = {"runtimeClassName": "nvidia"}
     assert landing(pod, [N10], runtime_classes={"nvidia": CLASS}).possible == (N10,)
-    assert landing(pod, [N10], runtime_classes={"nvidia": CLASS}, is_daemon=True).possible == ()
+    daemon = landing(pod, [N10], runtime_classes={"nvidia": CLASS}, is_daemon=True)
+    assert daemon.refused == {"gtx1070ti": (KEPT_OFF,)}
 
 
 @pytest.mark.parametrize(
@@ -272,7 +305,7 @@ NODES = st.lists(
 
 def where(pod: Mapping[str, Any], nodes: list[Node]) -> set[int]:
     """Positions of the nodes that could host the pod."""
-    return {place for place, node in enumerate(nodes) if not refusal(pod, node)}
+    return {place for place, node in enumerate(nodes) if not reasons(pod, node)}
 
 
 def terms_of(pod: Mapping[str, Any]) -> list[dict[str, Any]]:
