@@ -12,7 +12,20 @@ from typing import Any, Final
 
 from packaging.requirements import InvalidRequirement, Requirement
 
-from cli.review.commons import HUB, IMAGE, JOB, OURS, POOL, PULLER, RECORD, RUNTIME, Commons, Image, taints_of
+from cli.review.commons import (
+    HUB,
+    IMAGE,
+    JOB,
+    OURS,
+    POOL,
+    PULLER,
+    RECORD,
+    RUNTIME,
+    Commons,
+    Image,
+    pool_name,
+    taints_of,
+)
 from cli.review.details import Change, Detail, details, joined, members, of_inputs, word
 from cli.review.promises import merged, promises
 from cli.review.stream import Step, Stream
@@ -60,7 +73,8 @@ def _told_of(step: Step, old: Commons, new: Commons, rebuilt: frozenset[str]) ->
         kind, found = _words(step.type.rpartition(":")[2]), of_inputs(step)
     else:
         return None
-    return Change(kind, step.name, step.op, tuple(found))
+    name = pool_name(step.name, step.new or step.old or {}) if kind == "pool" else step.name
+    return Change(kind, name, step.op, tuple(found))
 
 
 def _words(token: str) -> str:

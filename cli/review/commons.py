@@ -246,9 +246,14 @@ def _commons(
     )
 
 
+def pool_name(resource: str, inputs: Mapping[str, Any]) -> str:
+    """What profiles and jobs call a pool; its resource may have another name."""
+    return known_text(inputs.get("pool")) or resource
+
+
 def _pool(name: str, inputs: Mapping[str, Any]) -> Pool:
     return Pool(
-        name=known_text(inputs.get("pool")) or name,
+        name=pool_name(name, inputs),
         gpu=known_text(inputs.get("gpu")),
         gpus_per_node=_gpus_per_node(inputs),
         nodes=texts(inputs.get("node_names")),

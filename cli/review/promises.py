@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any, Final
 
-from cli.review.commons import HUB, POOL, RECORD, is_over
+from cli.review.commons import HUB, POOL, RECORD, is_over, pool_name
 from cli.review.details import Change, Detail, details, told, word
 from cli.review.stream import Stream
 from cli.review.values import items, known_text, mapping, names_of, texts, whole
@@ -118,7 +118,7 @@ def _pools(stream: Stream, old: Inputs, new: Inputs) -> Iterator[Change]:
         {name: each for each in items(side.get("pools")) if (name := known_text(each.get("name")))}
         for side in (old, new)
     )
-    with_nodes = {known_text((step.new or step.old or {}).get("pool")) or step.name for step in _of_type(stream, POOL)}
+    with_nodes = {pool_name(step.name, step.new or step.old or {}) for step in _of_type(stream, POOL)}
     for name in dict.fromkeys([*before, *after]):
         if name in before and name in after:
             yield from _changed("pool", name, tuple(details(before[name], after[name])))

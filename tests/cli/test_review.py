@@ -329,6 +329,17 @@ def test_a_taint_says_what_becomes_of_sessions(effect: str, told: str) -> None:
     assert told in markdown(step(POOL, "a", previews.pool("a"), previews.pool("a", taints=[taint])))
 
 
+def test_a_pool_is_called_by_its_name_and_not_by_its_resource() -> None:
+    taint = {"key": "exam", "value": "yes", "effect": "NoExecute"}
+    old, new = previews.pool("a"), previews.pool("a", "580.95.05", taints=[taint])
+    mine = previews.hub(previews.profile("lab", "a"))
+    text = markdown(step(POOL, "nodes-of-a", old, new), step(HUB, "datahub", mine, mine))
+    assert "exam=yes:NoExecute is evicted on the 1 node of a at once" in text
+    assert "| pool `a` |" in text
+    assert "driver 580.95.05" in text
+    assert "nodes-of-a" not in text.partition("<details>")[0]
+
+
 def test_what_refuses_a_change_is_told_before_the_change() -> None:
     changed = step(POOL, "a", previews.pool("a"), previews.pool("a", "580.95.05"))
     text = markdown(changed, previews.message(REFUSED), result="failed")
