@@ -125,10 +125,11 @@ def _validation(
         except Exception as error:  # noqa: BLE001 - whatever it is, nothing was proved, and that must not pass
             # A stack of another project without pods needs no site: what makes pods is refused.
             if Level.REFUSE in levels and _makes_pods(args):
-                text = f"its site is not known, so nothing is proved: {error}"
-                first = memory.site_unknown.setdefault(text, args.name)
+                text = f"the site of stack {stack} is not known, so nothing is proved: {error}"
+                subject = f"{described.name} {args.name}" if described else args.name
+                first = memory.site_unknown.setdefault(text, subject)
                 again = f"nothing is proved, for the reason given for {first}"
-                report(_site_unknown(stack, text if first == args.name else again), None)
+                report(written("P-SITE", subject, Finding(text if first == subject else again)).text, None)
             return
         # The refusing policy comes first and looks anew: facts may have been read since. The other one repeats it.
         if Level.REFUSE in levels or args.urn not in memory.fresh:
@@ -173,10 +174,6 @@ def _stack_validation(
                     report(message(rule, finding.subject or "stack", finding, hiding(secrets)).text, None)
 
     return validate
-
-
-def _site_unknown(stack: str, text: str) -> str:
-    return written("P-SITE", f"stack {stack}", Finding(text)).text
 
 
 def _makes_pods(args: sdk.ResourceValidationArgs) -> bool:

@@ -199,7 +199,7 @@ def _is_pod(value: Mapping[str, Any]) -> bool:
 def _makes_pods(value: Mapping[str, Any], path: str) -> Iterator[Place]:
     """What pods may come of: a container of another shape, or what a controller makes one from."""
     if found := [*_image(value, path), *_request(value, path)]:
-        yield found[0]
+        yield from found
     elif _holder(path) in _CONTAINERS and value and not any(_IMAGE.search(str(key)) for key in value):
         yield Place(path, None, NO_IMAGE)
 
