@@ -7,8 +7,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from fleet.unknown import Unknown
-from policies.shapes import items
+from fleet.unknown import UNKNOWN, Unknown
+from policies.shapes import is_list
 
 PREFIX: Final = "kubernetes:"
 
@@ -41,4 +41,7 @@ def objects(kind: Kind, inputs: Mapping[str, Any]) -> Iterator[tuple[int, Mappin
     if not kind.is_list:
         yield 0, inputs
         return
-    yield from enumerate(items(inputs.get("items")))
+    listed = inputs.get("items")
+    for index, each in enumerate((UNKNOWN,) if listed is UNKNOWN else listed if is_list(listed) else ()):
+        if isinstance(each, Mapping | Unknown):  # Kubernetes takes nothing else
+            yield index, each

@@ -346,8 +346,8 @@ def test_without_a_configuration_one_message_says_what_to_give(give: Give, tmp_p
     pack = give()
     (first,) = pack.says(JOB, "train", job())
     assert first.startswith(
-        f"P-SITE: Job train: the site of stack dev is not known, so nothing is proved: {tmp_path}/Pulumi.dev.yaml is not there, "
-        "and the pack has no configuration\n  change: "
+        "P-SITE: Job train: the site of stack dev is not known, so nothing is proved: "
+        f"{tmp_path}/Pulumi.dev.yaml is not there, and the pack has no configuration\n  change: "
     )
     for word in ("--policy-pack-config FILE.json", '{"workloads": {"site": {', "GPU_COMMONS_STACKS"):
         assert word in first

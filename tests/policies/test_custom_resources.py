@@ -78,6 +78,13 @@ def test_where_a_template_may_stand_and_is_not_known_yet_nothing_is_proved(spec:
     assert [each for each in said("example.org/v1:Train", {"spec": spec}) if "could not be proved" in each]
 
 
+def test_a_gpu_request_is_reported_beside_the_image_that_it_is_for() -> None:
+    spec = {"trainer": {"image": "x/y:1", "resourcesPerNode": {"limits": {"nvidia.com/gpu": 4}}}}
+    (message,) = [each for each in said("trainer.kubeflow.org/v1alpha1:TrainJob", {"spec": spec}) if "P-READ" in each]
+    assert "spec.trainer.image names an image" in message
+    assert "spec.trainer.resourcesPerNode asks for GPUs" in message
+
+
 def test_each_template_of_a_custom_resource_is_a_workload() -> None:
     spec = {name: {"template": TEMPLATE} for name in ("Master", "Worker")}
     messages = said("kubeflow.org/v1:PyTorchJob", {"spec": {"pytorchReplicaSpecs": spec}}, frozenset({Level.REFUSE}))
