@@ -16,7 +16,7 @@ _LABEL: Final = r"[A-Za-z0-9]([-A-Za-z0-9]{0,61}[A-Za-z0-9])?"
 _HOST: Final = re.compile(rf"(?=.{{1,253}}$){_LABEL}(\.{_LABEL})*")
 _CHARACTERS: Final = re.compile(r"[^\s\x00-\x20\x7f-\x9f\"<>\\^`{|}]+")
 _NOT_HERE: Final = "holds a user, a password or a token"
-_ELSEWHERE: Final = "remove it from the file and from its history: whoever needs it gets it from a secret store"
+_ELSEWHERE: Final = "remove it, from the version history too: whoever needs it gets it from a secret store"
 
 
 def _address(*, query: bool, fragment: bool) -> Callable[[str, ValidationInfo], str]:
@@ -27,8 +27,9 @@ def _address(*, query: bool, fragment: bool) -> Callable[[str, ValidationInfo], 
 
 
 def _checked(value: str, schemes: tuple[str, ...], *, query: bool, fragment: bool) -> str:
-    reason = "is not an https address"
-    fix = "write https://host/path, without user name or password"
+    reason = f"is not an {' or '.join(schemes)} address"
+    plain = ", or http://… where there is no TLS" if "http" in schemes else ""
+    fix = f"write https://host/path{plain}, without user name or password"
     try:
         parts = urlsplit(value)
         host, port = parts.hostname or "", parts.port

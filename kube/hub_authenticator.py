@@ -9,24 +9,25 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, BaseModel, Field
+from pydantic import AfterValidator, BaseModel, Field, ValidationInfo
 
 from kube.addresses import BaseUrl, Endpoint
 from kube.names import DataKey, Line, ObjectName, Scope, UserName
-from messages.faults import FORM, Misfit
+from messages.faults import FORM, Misfit, is_lenient
 
 SHARED_PASSWORD = "shared-password"  # noqa: S105 - a class of JupyterHub 5.3 and later
 
 
-def _certificates(value: str) -> str:
+def _certificates(value: str, info: ValidationInfo) -> str:
     import ssl  # noqa: PLC0415 - few hubs have certificates
 
     if "PRIVATE KEY" in value:
-        raise Misfit("holds a private key", "remove it from the file and its history: only certificates belong here")
+        raise Misfit("holds a private key", "remove it, from the version history too: only certificates belong here")
     try:
         ssl.create_default_context(cadata=value)
     except (ssl.SSLError, ValueError, TypeError):  # the last two: it is not ASCII, as PEM is
-        fix = "write the text with its lines BEGIN CERTIFICATE and END CERTIFICATE as a block: ca_certificates: |"
+        fix = "give the text of the file with its lines BEGIN CERTIFICATE and END CERTIFICATE"
+        fix += "" if is_lenient(info) else ", as a block: ca_certificates: |"
         raise Misfit("is not a list of PEM certificates", fix) from None
     return value
 

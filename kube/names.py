@@ -20,10 +20,9 @@ _LONGEST_ARGUMENT: Final = 131_071  # bytes: MAX_ARG_STRLEN of Linux
 
 
 def _name(value: str, info: ValidationInfo) -> str:
-    if is_lenient(info) and re.fullmatch(_LABEL, value):
-        return value
-    if len(value) > 63 or not re.fullmatch(r"[a-z]([-a-z0-9]*[a-z0-9])?", value):
-        fix = "use lower-case letters, digits and dashes, a letter first, 63 characters at most"
+    ends = "a letter or digit at both ends" if is_lenient(info) else "a letter first"
+    if not re.fullmatch(_LABEL, value) or (value[0].isdigit() and not is_lenient(info)):
+        fix = f"use lower-case letters, digits and dashes, {ends}, 63 characters at most"
         raise Misfit("is not a name", fix)
     return value
 

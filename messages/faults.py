@@ -1,6 +1,6 @@
 """What pydantic finds wrong, in words for people who write YAML."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from pydantic import ConfigDict, ValidationError, ValidationInfo
@@ -70,14 +70,16 @@ def _fault(details: ErrorDetails, schema: Schema) -> Fault:
         known = _resolved(here, schema)["discriminator"]["mapping"]
         return Fault((*loc, key), f"is not a known {key}", nearest(context["tag"], known, what=key), context["tag"])
     resolved = _resolved(here, schema)
-    if kind.endswith("_type") and _holds_keys(resolved, schema) and isinstance(value, str | int | float):
-        return Fault(loc, *_not_a_mapping(resolved, about), HIDDEN)
+    if kind.endswith("_type") and _holds_keys(resolved, schema) and value is not None:
+        # One plain value in its place may be anything, a password as well.
+        is_plain = isinstance(value, str) or not isinstance(value, Mapping | Sequence)
+        return Fault(loc, *_not_a_mapping(resolved, about), HIDDEN if is_plain else value)
     reason, fix = _reason(details, resolved, about)
     return Fault(loc, reason, fix, NOT_GIVEN if kind == "json_invalid" else value)
 
 
 def _holds_keys(here: Schema, root: Schema) -> bool:
-    """A mapping, or a list of mappings: one value in its place may be anything, a password as well."""
+    """A mapping, or a list of mappings."""
     if here.get("type") == "array":
         return _holds_keys(_resolved(here.get("items", {}), root), root)
     return here.get("type") == "object" or "discriminator" in here
@@ -105,9 +107,8 @@ def _reason(details: ErrorDetails, here: Schema, about: str) -> tuple[str, str]:
         return wrong, _instead(details, here) or about or "correct it"
     if kind.endswith(("_type", "_parsing", "_from_float", "_attributes_type")):
         wanted = _EXPECTED.get(str(here.get("type")), "something else")
-        return f"is not {wanted}", _instead(details, here) or _retype(
-            value, str(here.get("type"))
-        ) or about or f"write {wanted}"
+        retyped = _retype(value, str(here.get("type")), is_shown=not is_secretive(details["loc"]))
+        return f"is not {wanted}", _instead(details, here) or retyped or about or f"write {wanted}"
     return details["msg"][:1].lower() + details["msg"][1:], about
 
 
@@ -136,9 +137,9 @@ def _limit(context: Mapping[str, Any]) -> str:
     return " and ".join(text.format(context[key]) for key, text in words.items() if key in context)
 
 
-def _retype(value: object, wanted: str) -> str:
+def _retype(value: object, wanted: str, *, is_shown: bool) -> str:
     if wanted == "string" and isinstance(value, int | float):
-        return f'put it in quotes: "{value}"' if type(value) is int else "put it in quotes"
+        return f'put it in quotes: "{value}"' if type(value) is int and is_shown else "put it in quotes"
     if wanted in {"integer", "number", "boolean"} and isinstance(value, str):
         return f"write {_EXPECTED[wanted]}, without quotes"
     return ""

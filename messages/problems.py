@@ -17,7 +17,7 @@ Loc = tuple[str | int, ...]  # ("fleet", "pools", 2, "driver")
 NOT_GIVEN: Final = object()
 HIDDEN: Final = object()  # a value that is there and may be a secret
 # Keys of settings whose values are anything.
-_MAY_HOLD_ONE = re.compile(r"private|salt|command|kubeconfig", re.IGNORECASE)
+_MAY_HOLD_ONE = re.compile(r"private|salt|command|kubeconfig|^env$", re.IGNORECASE)
 _LONGEST = 60
 _LONGEST_READ = 10_000
 _MOST_PROBLEMS: Final = 50  # of a list for people; more are counted

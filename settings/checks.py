@@ -45,7 +45,6 @@ def _site(raw: Raw) -> Iterator[Fault]:
         fix = f"name the pool that carries the hub and profiles without a pool: {nearest('', names or (), what='pool')}"
         yield Fault(("site", "core_pool"), "is missing", fix)
     yield from _authenticator(site, needed=has_hubs)
-    yield from of_login(("site",), site)
     yield from _registry(site)
     yield from _image_limits(site)
     yield from doubles(raw, ("site", "substitutes"), label="reference", key=lambda entry: entry.get("reference"))
@@ -69,6 +68,8 @@ def _authenticator(site: Raw, *, needed: bool) -> Iterator[Fault]:
     if given.get("kind") == "dummy" and site.get("lab") is not True:
         fix = "choose oauth or lti13: a dummy lets anybody in and is only for the lab (site.lab: true)"
         yield Fault((*loc, "kind"), "is allowed in the lab only", fix, "dummy")
+    if given.get("kind") != "dummy":  # which takes no list in a stack file
+        yield from of_login(("site",), site)
 
 
 def _registry(site: Raw) -> Iterator[Fault]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Final
+from typing import Any, Final
 
 from images.references import ImageReference
 from images.spec.described import Contents
@@ -45,15 +45,16 @@ def contents(family: Sequence[ImageSpec], plan: Plan) -> Contents:
     missing = [*_frameworks(gone), *(f"CUDA {line}" for line in _only_in(gone, there)), *_gone(family, plan)]
     if base and is_replaced:
         missing.append(f"what {base} brings")
-    return Contents(
-        title=family[0].title,
-        cuda_lines=_cuda_lines(there),
-        frameworks=_unique(_frameworks(there)),
-        packages=_unique(_packages(there, without=left_out)),
-        stands_on="" if is_replaced else base,
-        missing=_unique(missing),
-        missing_reason="; ".join(_unique(each.reason for each in plan.substitutes)) if missing else "",
-    )
+    said: dict[str, Any] = {
+        "title": family[0].title,
+        "cuda_lines": _cuda_lines(there),
+        "frameworks": _unique(_frameworks(there)),
+        "packages": _unique(_packages(there, without=left_out)),
+        "stands_on": "" if is_replaced else base,
+        "missing": _unique(missing),
+        "missing_reason": "; ".join(_unique(each.reason for each in plan.substitutes)) if missing else "",
+    }
+    return Contents(**{key: value for key, value in said.items() if value})
 
 
 def _base(outermost: ImageSpec) -> str:

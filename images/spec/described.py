@@ -2,25 +2,36 @@
 
 from __future__ import annotations
 
-from pydantic import BaseModel
+from typing import Annotated
 
-from messages.faults import FORM
+from pydantic import AfterValidator, BaseModel
+
+from messages.faults import FORM, Misfit
+
+
+def _said(text: str) -> str:
+    if not text.strip():
+        raise Misfit("is empty", "write some text, or leave it out")
+    return text
+
+
+Said = Annotated[str, AfterValidator(_said)]
 
 
 class Contents(BaseModel):
     """What is in an image as it is built here. Texts are empty where nothing was said."""
 
     model_config = FORM
-    title: str = ""
-    cuda_lines: tuple[str, ...] = ()
+    title: Said = ""
+    cuda_lines: tuple[Said, ...] = ()
     """10.1, lowest first: of the environments that are really there."""
-    frameworks: tuple[str, ...] = ()
+    frameworks: tuple[Said, ...] = ()
     """TensorFlow 2.3.4"""
-    packages: tuple[str, ...] = ()
+    packages: tuple[Said, ...] = ()
     """NumPy 2.4.6: what the image's spec and those that it stands on name, its own first."""
-    stands_on: str = ""
+    stands_on: Said = ""
     """jupyter/datascience-notebook: a base that brings programs of its own; empty for a plain one."""
-    missing: tuple[str, ...] = ()
+    missing: tuple[Said, ...] = ()
     """What the spec asks for and this site cannot reach: frameworks first, then other packages."""
-    missing_reason: str = ""
+    missing_reason: Said = ""
     """Why, in the words of the site's substitutes; empty where nothing is missing."""

@@ -9,7 +9,7 @@ import pytest
 from kube.arguments import OWN_KEYS
 from kube.hub_arguments import parse_hub
 from kube.hub_model import Hub
-from kube.job import Job
+from kube.job import Job, parse_job
 from messages.problems import SettingsError
 
 PROFILE: dict[str, Any] = {
@@ -81,8 +81,8 @@ WRONG: list[tuple[dict[str, Any], str]] = [
     (
         of_hub(namespace="Data Hub"),
         (
-            'hub.namespace: "Data Hub" is not a name; use lower-case letters, digits and dashes, a letter first, '
-            "63 characters at most"
+            'hub.namespace: "Data Hub" is not a name; use lower-case letters, digits and dashes, a letter or '
+            "digit at both ends, 63 characters at most"
         ),
     ),
     (of_hub(start_timeout_s=0), "hub.start_timeout_s: 0 is out of range: 1 or more is allowed; Seconds that"),
@@ -104,8 +104,8 @@ WRONG: list[tuple[dict[str, Any], str]] = [
     (
         of_hub(public_url="hub.example.edu"),
         (
-            'hub.public_url: "hub.example.edu" is not an https address; write https://host/path, '
-            "without user name or password"
+            'hub.public_url: "hub.example.edu" is not an http or https address; '
+            "write https://host/path, or http://… where there is no TLS, without user name or password"
         ),
     ),
     (
@@ -127,10 +127,47 @@ WRONG: list[tuple[dict[str, Any], str]] = [
     (of_hub(profiles="hunter2"), "hub.profiles: the value (not shown) is not a list; What users can choose"),
     (of_hub(profiles=["hunter2"]), "hub.profiles[0]: the value (not shown) is not a mapping; write a mapping"),
     (
+        of_hub(authenticator=["oauth"]),
+        ("hub.authenticator: a list of 1 is not a mapping; write a mapping with kind: one of dummy, lti13, oauth"),
+    ),
+    (
+        of_hub(authenticator={**OAUTH, "allow_all": True, "client_secret": {"secret": 1234, "key": "k"}}),
+        "hub.authenticator.client_secret.secret: the value (not shown) is not text; put it in quotes",
+    ),
+    (
+        of_hub(authenticator={**OAUTH, "allow_all": True, "token_url": "https://ada:pw@login.example.edu/token"}),
+        (
+            'hub.authenticator.token_url: "https://…@login.example.edu/token" holds a user, a password or a token; '
+            "remove it, from the version history too: whoever needs it gets it from a secret store"
+        ),
+    ),
+    (
+        of_hub(authenticator={**OAUTH, "allow_all": True, "ca_certificates": "authority.pem"}),
+        (
+            'hub.authenticator.ca_certificates: "authority.pem" is not a list of PEM certificates; '
+            "give the text of the file with its lines BEGIN CERTIFICATE and END CERTIFICATE"
+        ),
+    ),
+    (
         of_hub(core_node_selector={"zone": None}),
         "hub.core_node_selector.zone: null is not text",
     ),
     (of_profile(node_selector={"zone": None}), "hub.profiles[0].node_selector.zone: null is not text"),
+    *(
+        (
+            of_profile(contents={key: value}),
+            f'hub.profiles[0].contents.{where}: "" is empty; write some text',
+        )
+        for key, value, where in (
+            ("title", "", "title"),
+            ("stands_on", "", "stands_on"),
+            ("missing_reason", "", "missing_reason"),
+            ("frameworks", ["TensorFlow 2.3.4", ""], "frameworks[1]"),
+            ("packages", [""], "packages[0]"),
+            ("cuda_lines", [""], "cuda_lines[0]"),
+            ("missing", [""], "missing[0]"),
+        )
+    ),
     (of_profile(title=""), 'hub.profiles[0].title: "" is empty; write some text: What users read'),
     (
         of_hub(authenticator={"kind": "dummy", "allow_all": True, "allowed_users": ["ada"]}),
@@ -287,3 +324,18 @@ def test_mappings_whose_keys_are_the_users_own_are_known_as_such() -> None:
         return here.union(*map(own, inner))
 
     assert own(Hub.model_json_schema()) | own(Job.model_json_schema()) == OWN_KEYS
+
+
+def test_neither_value_nor_advice_repeats_what_may_be_a_secret() -> None:
+    secret = {"secret": 4711, "key": 4711}
+    login = {**OAUTH, "allow_all": True, "client_secret": secret}
+    assert "4711" not in "".join(messages(authenticator=login, cull=4711, courses=[4711], core_tolerations=4711))
+
+
+def test_a_secret_in_the_environment_of_a_job_is_not_repeated() -> None:
+    args = {"image": PROFILE["image"], "image_name": "ml", "command": ["true"], "gpus": 0, "cpu": 1, "memory_gib": 1}
+    with pytest.raises(SettingsError) as caught:
+        parse_job("train", {**args, "env": {"LOGIN": 4711}})
+    assert [str(each) for each in caught.value.problems] == [
+        "train.env.LOGIN: the value (not shown) is not text\n    put it in quotes"
+    ]

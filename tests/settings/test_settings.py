@@ -473,6 +473,10 @@ registry: registry.example.edu/gpu-commons => registry: gpu-commons
 # dummy login outside the lab
 {LTI} =>       kind: dummy\n
     site.authenticator.kind: "dummy" is allowed in the lab only; choose oauth or lti13…
+# dummy login with a list, which only other logins have
+{LTI} =>       kind: dummy\n      allow_all: false\n
+    assumptions: [name, registry =>     lab: true\n    assumptions: [name, registry
+    site.authenticator.allow_all: is not a known key; known keys: admins, kind
 # dummy login where the lab is denied
 {LTI} =>       kind: dummy\n
     name: dsmlp\n =>     name: dsmlp\n    lab: false\n
@@ -502,7 +506,7 @@ assumptions: [name, namespace, image, pool => assumptions: [name, image, pool
     site.authenticator.ca_certificates: "/etc/ssl/ca.pem" is not a list of PEM certificates; …as a block…
 # a private key among the certificates
 {LTI} => {OAUTH}      ca_certificates: "-----BEGIN PRIVATE KEY-----\\nhunter2"\n
-    site.authenticator.ca_certificates: the value (not shown) holds a private key; …and its history…
+    site.authenticator.ca_certificates: the value (not shown) holds a private key; …the version history too…
 # login for nobody
 {LTI} => {OAUTH_FOR_NOBODY}
     site.authenticator: lets nobody log in; list allowed_users, or set allow_all: true
