@@ -6,13 +6,14 @@ from dataclasses import dataclass, replace
 
 from compat import remedy
 from compat.case import Case, CaseError
-from compat.contents import LINUX, read_images, system_of
+from compat.contents import read_images, system_of
 from compat.drivers import last_driver, turning_drivers
 from compat.host import Host
 from compat.model import Answer, ImageFacts, PoolFacts, Severity, Verdict
 from compat.pools import try_host, with_jetpack_of
 from compat.reading import Axis
 from compat.resolve import Findings, solve, worst_first
+from compat.rows import LINUX
 from compat.trying import Asked
 
 

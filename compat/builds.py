@@ -11,7 +11,7 @@ from packaging.version import Version
 from compat import tables
 from compat.distributions import ALIASES
 from compat.readings import read_cudas
-from compat.rows import Build
+from compat.rows import LINUX, Build
 from compat.versions import CudaVersion, VersionError, parse_release
 
 # Builds that load CUDA's libraries from what is around them; all others bring their own.
@@ -63,7 +63,7 @@ class Wish:
     brings_cuda: bool | None = None  # tensorflow[and-cuda], conda: yes; cuda12_local: no; None: as usual
     from_source: bool = False
     from_index: str = ""  # `pypi` where somebody says so, `other` where another index is named
-    system: str = "linux x86_64"  # as distributions write it
+    system: str = LINUX  # as distributions write it
 
 
 @dataclass(frozen=True, slots=True)

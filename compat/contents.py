@@ -14,6 +14,7 @@ from compat.image_facts import Given, brings_cuda, lines_of, plain_image, with_b
 from compat.images import read_image
 from compat.model import Code, Fact, Finding, ImageFacts, Platform, PoolFacts, Present
 from compat.reading import AS_GIVEN, Axis, Reader, Reading
+from compat.rows import LINUX
 from compat.rules.rule import note, unknown, warn
 from compat.versions import CudaVersion, VersionError
 
@@ -24,9 +25,6 @@ _PYPI_WINDOWS = Fact(
 )
 AS_LISTED = Fact("the targets as given", "the case", "")
 _UNTOLD = re.compile(r"\b(targets|architectures|arch(es)?) (are |is )?(unknown|not known)")
-
-
-LINUX = "linux x86_64"
 
 
 def system_of(pool: PoolFacts) -> str:

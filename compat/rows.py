@@ -17,6 +17,7 @@ from compat.versions import ComputeCapability, CudaVersion, DriverVersion, Jetso
 
 Kind = TypeVar("Kind")
 Row = dict[str, str]
+LINUX = "linux x86_64"  # as distributions write the system that a wheel is for
 _READ = "read"
 
 

@@ -13,6 +13,7 @@ from typing import TypeVar
 from packaging.version import Version
 
 from compat.rows import (
+    LINUX,
     Architecture,
     Build,
     ContainerToolkit,
@@ -101,7 +102,7 @@ def _pinned(build: Build, all_builds: Mapping[str, Sequence[Build]]) -> tuple[Bu
         return ()
     framework, version = build.pins
     found = (each for each in all_builds.get(framework, ()) if each.version == version)
-    return tuple(each for each in found if each.distribution == "pip wheel linux x86_64")
+    return tuple(each for each in found if each.distribution == f"pip wheel {LINUX}")
 
 
 def with_pinned(build: Build, pinned: Build) -> Build:

@@ -17,6 +17,10 @@ TOOLKIT: Final = "gpu-commons.org/container-toolkit"
 IMAGE: Final = "gpu-commons.org/image"  # annotation of pod templates: the image's name in the stack
 OWN_PREFIX: Final = "gpu-commons.org/"
 
+OS: Final = "kubernetes.io/os"
+ARCH: Final = "kubernetes.io/arch"
+LINUX: Final = "linux"  # the OS of every node that anybody describes
+
 GPU_RESOURCE: Final = "nvidia.com/gpu"
 NVIDIA_PREFIX: Final = "nvidia.com/"
 GFD_PRODUCT: Final = "nvidia.com/gpu.product"
@@ -26,6 +30,7 @@ GFD_DRIVER: Final = "nvidia.com/cuda.driver-version.full"  # what a node reports
 ALWAYS_DISCOVERED: Final = {"nvidia.com/gpu.present": "true", "feature.node.kubernetes.io/pci-10de.present": "true"}
 # Runtime classes of the container toolkit and the GPU operator: none has a toleration or a node selector.
 NVIDIA_CLASSES: Final = frozenset({"nvidia", "nvidia-cdi", "nvidia-legacy", "nvidia-experimental"})
+OWNED_PREFIXES: Final = (NVIDIA_PREFIX, OWN_PREFIX)  # of labels and taints that a stack file never sets itself
 # Labels that daemons and clouds set, and that no stack file repeats.
 DISCOVERED_PREFIXES: Final = (NVIDIA_PREFIX, "feature.node.kubernetes.io/", "topology.kubernetes.io/")
 

@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass, field
 from decimal import Decimal
 from typing import Final
 
-from fleet.labels import GFD_MEMORY, GPU_RESOURCE, Taint, pool_labels, reported_memory
+from fleet.labels import ARCH, GFD_MEMORY, GPU_RESOURCE, LINUX, OS, Taint, pool_labels, reported_memory
 from fleet.pools import NodeGpus, Variant
 from fleet.quantities import known_amounts
 from fleet.unknown import UNKNOWN, Unknown
@@ -53,8 +53,8 @@ def reported_labels(name: str, gpus: NodeGpus | None) -> dict[str, str]:
     """Labels that the kubelet of a machine sets, and GPU feature discovery where it has GPUs."""
     return {
         "kubernetes.io/hostname": name,
-        "kubernetes.io/os": "linux",
-        "kubernetes.io/arch": "amd64",
+        OS: LINUX,
+        ARCH: "amd64",
         **(gpus.discovered_labels if gpus else {}),
     }
 
@@ -84,8 +84,8 @@ def declared_node(
         labels={
             **reported,
             # Under their old names too: the kubelet still sets them.
-            "beta.kubernetes.io/os": reported["kubernetes.io/os"],
-            "beta.kubernetes.io/arch": reported["kubernetes.io/arch"],
+            f"beta.{OS}": reported[OS],
+            f"beta.{ARCH}": reported[ARCH],
             **pool_labels(its.pool, *((gpus.driver, gpus.container_toolkit) if gpus else ())),
             **labels,
         },

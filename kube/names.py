@@ -9,7 +9,7 @@ from typing import Annotated, Final
 
 from pydantic import AfterValidator, Field, ValidationInfo, WithJsonSchema
 
-from fleet.labels import NVIDIA_PREFIX, OWN_PREFIX
+from fleet.labels import NVIDIA_PREFIX, OWN_PREFIX, OWNED_PREFIXES
 from messages.faults import Misfit, is_lenient
 
 _LABEL: Final = r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?"
@@ -53,7 +53,7 @@ def _label_value(value: str) -> str:
 
 
 def _site_key(value: str) -> str:
-    if value.startswith((NVIDIA_PREFIX, OWN_PREFIX)):
+    if value.startswith(OWNED_PREFIXES):
         raise Misfit("is not yours to set", f"keys under {NVIDIA_PREFIX} and {OWN_PREFIX} have an owner: use another")
     if value in _OF_THE_KUBELET:
         raise Misfit("is set by the kubelet of each node", "use a key of your own, such as example.edu/key")

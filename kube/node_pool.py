@@ -34,7 +34,7 @@ def node_labels(pool: str, driver: Any, toolkit: Any, extra: Mapping[str, str]) 
     Raises ValueError when an extra label is one of ours or belongs to GPU feature discovery.
     """
     for key in extra:
-        if key.startswith((labels.OWN_PREFIX, labels.NVIDIA_PREFIX)):
+        if key.startswith(labels.OWNED_PREFIXES):
             raise ValueError(f'label "{key}" has another owner: {labels.OWN_PREFIX} is ours, nvidia.com/ is discovered')
     ours = {labels.POOL: pool, labels.DRIVER: driver, labels.TOOLKIT: toolkit}
     return {**{key: value for key, value in ours.items() if value is not None}, **extra}

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
-from fleet.labels import GPU_RESOURCE, NVIDIA_PREFIX, OWN_PREFIX
+from fleet.labels import GPU_RESOURCE, NVIDIA_PREFIX, OWNED_PREFIXES
 from fleet.nodes import Node
 from fleet.unknown import UNKNOWN
 from messages.problems import listing
@@ -17,7 +17,6 @@ from policies.model import Coverage, Site
 from policies.shapes import at, items, object_name, text
 
 # Labels that say which GPUs a node has: those of feature discovery and of the stack.
-_ABOUT_GPUS: Final = (NVIDIA_PREFIX, OWN_PREFIX)
 # Labels that NVIDIA's daemons obey.
 _STEERS: Final = tuple(
     f"{NVIDIA_PREFIX}{name}" for name in ("device-plugin.config", "gpu.deploy.", "mig.config", "mps.", "vgpu.config")
@@ -128,7 +127,7 @@ def _labels(written: Any, nodes: Sequence[Node]) -> Iterator[Finding]:
     if written is UNKNOWN and nodes:
         yield Finding("whether it changes labels that describe the GPUs of a node is not known yet", Level.UNPROVED)
     for key, value in written.items() if isinstance(written, Mapping) else ():
-        known = {node.labels[key] for node in nodes if key in node.labels} if key.startswith(_ABOUT_GPUS) else ()
+        known = {node.labels[key] for node in nodes if key in node.labels} if key.startswith(OWNED_PREFIXES) else ()
         if known and value is UNKNOWN:
             yield Finding(f"what it writes as label {key} is not known yet", Level.UNPROVED)
         elif not known and key.startswith(_STEERS) and any(node.amount(GPU_RESOURCE) != 0 for node in nodes):

@@ -5,7 +5,7 @@ YAML lies about versions (470.10 is the number 470.1), so they are quoted string
 
 import re
 from datetime import date
-from typing import Annotated, Final
+from typing import Annotated, Final, TypeVar
 
 from pydantic import (
     AfterValidator,
@@ -21,11 +21,12 @@ from compat.drivers import UnknownFact, native_cuda
 from compat.names import UnknownGpu, find_gpu
 from compat.rows import GpuModel
 from compat.versions import DriverVersion, VersionError
-from fleet.node_names import NodeNameError, expand, expand_all
+from fleet.node_names import NodeNameError, expand_all
 from kube.names import Line
 from messages.converted import days, read_day
 from messages.faults import Misfit
 
+Entries = TypeVar("Entries", str, tuple[str, ...])
 _FIRST_YEAR: Final = 2000
 _LAST_YEAR: Final = 2999
 
@@ -70,17 +71,10 @@ def _toolkit(value: str) -> str:
     return value
 
 
-def _nodes_entry(value: str) -> str:
+def _nodes(value: Entries) -> Entries:
+    """A name or range, or all of them together."""
     try:
-        expand(value)
-    except NodeNameError as error:
-        raise Misfit(error.reason, error.fix) from None
-    return value
-
-
-def _nodes(value: tuple[str, ...]) -> tuple[str, ...]:
-    try:
-        expand_all(value)
+        expand_all((value,) if isinstance(value, str) else value)
     except NodeNameError as error:
         raise Misfit(error.reason, error.fix) from None
     return value
@@ -103,7 +97,7 @@ def _rule_id(value: str) -> str:
 
 
 Day = Annotated[date, BeforeValidator(_day)]
-NodesEntry = Annotated[str, AfterValidator(_nodes_entry)]
+NodesEntry = Annotated[str, AfterValidator(_nodes)]
 Nodes = Annotated[tuple[NodesEntry, ...], AfterValidator(_nodes)]
 RuleId = Annotated[str, AfterValidator(_rule_id), WithJsonSchema({"type": "string", "pattern": "^P-[A-Z]+$"})]
 ToolkitVersion = Annotated[str, BeforeValidator(_quoted), AfterValidator(_toolkit)]

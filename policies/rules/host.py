@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import Final
 
+from fleet.labels import ARCH, LINUX, OS
 from fleet.unknown import UNKNOWN
 from messages.problems import listing
 from policies.finding import Finding, Level
@@ -12,8 +13,7 @@ from policies.model import Coverage, Rule, Site, Workload
 from policies.pod_images import PodImage, different_images, is_certain, processor, system
 from policies.workloads import asks_somewhere
 
-_OS, _SYSTEM = "kubernetes.io/os", "linux"  # of every node that anybody describes
-_READ: Final[Mapping[str, Callable[[PodImage], str]]] = {"kubernetes.io/arch": processor, _OS: system}
+_READ: Final[Mapping[str, Callable[[PodImage], str]]] = {ARCH: processor, OS: system}
 REMEDY = "Change the node selector, add the toleration, or request no more than one node has."
 OR_DESCRIBE = "Labels that the nodes of a pool have belong in its labels in the configuration of the pack."
 
@@ -54,7 +54,7 @@ def _system(workload: Workload) -> Finding | None:
     name = said.get("name") if isinstance(said, Mapping) else said
     if name is UNKNOWN:
         return Finding("whether it is for Linux is not known yet: spec.os", Level.UNPROVED)
-    if not isinstance(name, str) or name == _SYSTEM:
+    if not isinstance(name, str) or name == LINUX:
         return None
     return Finding(
         f"spec.os.name is {name}, and the kubelet of a Linux node refuses such a pod",
@@ -71,7 +71,7 @@ def _platforms(workload: Workload, site: Site) -> Iterator[Finding]:
 
 
 def _platform(image: PodImage, label: str, wanted: str, workload: Workload, site: Site) -> Iterator[Finding]:
-    unsaid = _SYSTEM if label == _OS else wanted
+    unsaid = LINUX if label == OS else wanted
     found = [(node.pool, node.labels.get(label, unsaid)) for node in workload.landing(site).possible]
     if pools := list(dict.fromkeys(pool for pool, has in found if has != wanted)):
         has = ", ".join(sorted({has for _, has in found if has != wanted}))
