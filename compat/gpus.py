@@ -63,7 +63,7 @@ def _drivers_of(model: GpuModel) -> GpuDrivers | None:
 
 def _named_by(model: GpuModel) -> GpuDrivers:
     first, before = (" and ".join(map(str, each)) for each in (model.first_drivers, model.not_in_drivers))
-    text = f"NVIDIA names {model.name} from driver {first} on, not yet in {before}"
+    text = f"NVIDIA lists {model.name} from driver {first} on, but not in {before}"
     return GpuDrivers(model.first_drivers, model.not_in_drivers, model.origin.fact(text, "first_driver"))
 
 

@@ -15,24 +15,28 @@ _DATE = "2026-11-20"
 def check(image: ImageFacts, pool: PoolFacts) -> tuple[Finding, ...]:
     if pool.host != "apptainer":
         return ()
-    fact = Fact("--nv binds the host's driver libraries, which need a C library that the image has", _SOURCE, _DATE)
+    fact = Fact(
+        "--nv binds the host's driver libraries into the container, where they load the image's C library",
+        _SOURCE,
+        _DATE,
+    )
     capabilities = dict(image.environment).get("NVIDIA_DRIVER_CAPABILITIES", "").lower()
     graphics = bool(USES_GRAPHICS.search(f"{image.name} {image.remarks}")) or "graphics" in capabilities
     found: list[Finding] = []
     if image.glibc is not None and pool.glibc is not None and image.glibc < pool.glibc:
         older = f"the image's glibc {image.glibc} is older than the host's {pool.glibc}"
         if graphics and _newer_symbols(str(image.glibc), str(pool.glibc)):
-            message = f"{older}: the host's OpenGL libraries, which --nv binds, do not load in it"
+            message = f"{older}: the host's OpenGL libraries, which --nv binds, fail to load"
             found.append(refuse(ID, message, fact, Setting("image_glibc", str(pool.glibc))))
         elif not graphics:
-            message = f"{older}: libcuda itself needs an old one only, other bound libraries may not load"
+            message = f"{older}: libcuda needs only an old glibc, but other bound libraries may fail to load"
             found.append(warn(ID, message, fact))
     elif graphics and (image.glibc is None or pool.glibc is None):
-        message = "it is not known whether the image's glibc is as new as the host's, which bound OpenGL libraries need"
+        message = "it is not known whether the image's glibc is as new as the host's OpenGL libraries require"
         found.append(unknown(ID, message, fact))
     if image.cuda is not None and not found:
-        listed = Fact("--nv binds no toolkit libraries and asks for no NVIDIA_REQUIRE_*", _LIST, _DATE)
-        found.append(note(ID, "Apptainer brings the host's driver; CUDA's own libraries must be in the image", listed))
+        listed = Fact("--nv binds no toolkit libraries and does not check NVIDIA_REQUIRE_*", _LIST, _DATE)
+        found.append(note(ID, "Apptainer provides the host's driver; the CUDA libraries must be in the image", listed))
     return tuple(found)
 
 
@@ -47,8 +51,8 @@ RULE = Rule(
     id=ID,
     title="Apptainer and SingularityCE",
     says=(
-        "--nv binds the host's driver libraries into the image; toolkit libraries must be in it, nothing asks for "
-        "NVIDIA_REQUIRE_*, and a host library may need a newer C library than the image has."
+        "--nv binds the host's driver libraries into the container. The toolkit libraries must be in the image, "
+        "nothing checks NVIDIA_REQUIRE_*, and a host library may need a newer C library than the image has."
     ),
     sources=(_SOURCE, _LIST),
     severity=Severity.REFUSE,

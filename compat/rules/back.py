@@ -14,13 +14,13 @@ _SOURCE = "https://docs.nvidia.com/deploy/cuda-compatibility/"
 def _check(cuda: CudaVersion, driver: DriverVersion, said: str, platform: Platform) -> tuple[Finding, ...]:
     found = native_floor(cuda, platform)
     if found is None:
-        fact = Fact(f"no table has a driver for CUDA {cuda} on {platform}", _SOURCE, "", verified=False)
-        return (unknown(ID, f"it is not known which driver CUDA {cuda} asks for", fact),)
+        fact = Fact(f"no table lists a driver for CUDA {cuda} on {platform}", _SOURCE, "", verified=False)
+        return (unknown(ID, f"it is not known which driver CUDA {cuda} needs", fact),)
     floor, fact = found
     if driver >= floor:
-        return (note(ID, f"from driver {floor} on, CUDA {cuda} runs by itself", fact),)
+        return (note(ID, f"drivers from {floor} on support CUDA {cuda} natively", fact),)
     if major_floor(cuda, platform) is not None:
-        return ()  # R-MINOR says what is lacking
+        return ()  # R-MINOR says what is missing
     message = (
         f"CUDA {cuda} needs driver {floor} or newer"
         + (f"; this one is {said}" if said else "")
@@ -39,8 +39,8 @@ RULE = Rule(
     id=ID,
     title="Backward compatibility",
     says=(
-        "A newer driver runs programs built with any older CUDA toolkit, as long as it still knows the GPU. "
-        "There is no upper limit on the driver's side."
+        "A newer driver runs programs built with any older CUDA toolkit, as long as it still supports the GPU. "
+        "No driver is too new for a toolkit."
     ),
     sources=(
         "https://docs.nvidia.com/datacenter/tesla/drivers/cuda-toolkit-driver-and-architecture-matrix.html",

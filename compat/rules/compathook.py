@@ -1,4 +1,4 @@
-"""R-COMPATHOOK: what the container toolkit does with the compat package of an image."""
+"""R-COMPATHOOK: what the container toolkit does with an image's compat package."""
 
 from __future__ import annotations
 
@@ -41,16 +41,20 @@ def _put_first(image: ImageFacts, package: str, why: str) -> tuple[Finding, ...]
     variables = dict(image.environment)
     path = variables.get("LD_LIBRARY_PATH", "")
     if _ON_PATH.search(path) or _IN_CACHE.search(image.remarks):
-        fact = Fact("compat libraries that the loader finds first replace the driver's own", fwd.SOURCE, _DATE)
+        fact = Fact(
+            "compat libraries that the loader finds first take the place of the driver's own", fwd.SOURCE, _DATE
+        )
         without = ":".join(part for part in path.split(":") if "compat" not in part)
         fix = Variable("LD_LIBRARY_PATH", without)
         return (refuse(ID, f"the library path puts {package} before {why}", fact, fix),)
     if variables.get(_VLLM_SWITCH, "0").lower() in {"1", "true"}:
-        fact = Fact("vLLM puts the compat folder first where that variable is 1", _VLLM_SWITCHED, _SWITCH_DATE)
+        fact = Fact("vLLM puts the compat folder first if that variable is 1", _VLLM_SWITCHED, _SWITCH_DATE)
         return (refuse(ID, f"{_VLLM_SWITCH} puts {package} before {why}", fact, Variable(_VLLM_SWITCH, "0")),)
     if image.compat_use != "first":
         return ()
-    fact = Fact("the image's ld.so.conf names the compat folder; some ways to start it read that anew", _VLLM, _DATE)
+    fact = Fact(
+        "the image's ld.so.conf names the compat folder, and some ways of starting the image reread it", _VLLM, _DATE
+    )
     return (warn(ID, f"the library path puts {package} before {why}", fact),)
 
 
@@ -60,14 +64,14 @@ def check(image: ImageFacts, pool: PoolFacts) -> tuple[Finding, ...]:
         return ()
     package = fwd.package_of(cuda)
     if pool.host == "wsl":
-        return _put_first(image, package, "the libraries of the Windows driver, which alone work under WSL")
+        return _put_first(image, package, "the libraries of the Windows driver, the only ones that work under WSL")
     branch = _branch(cuda, pool.platform)
     if branch is None or pool.platform is not Platform.LINUX or driver.branch == branch:
         return ()
     if driver.branch > branch:
         return _put_first(image, package, f"driver {driver}, which is newer (error 803)")
     if pool.gpu.forward_compat is Present.NO:
-        lacking = f"driver {driver}, and {pool.gpu.name} does not support that (error 804)"
+        lacking = f"driver {driver}, which {pool.gpu.name} does not support (error 804)"
         if found := _put_first(image, package, lacking):
             return found
     return _by_toolkit(image, pool, driver, cuda, package) if pool.host in _CONTAINERS or not pool.host else ()
@@ -78,36 +82,42 @@ def _by_toolkit(
 ) -> tuple[Finding, ...]:
     """A package that is newer than the driver: what the container toolkit makes of it."""
     if image.compat_use == "checked":
-        fact = Fact("the entrypoint takes the compat package only where it starts", _NGC, _DATE)
-        return (note(ID, f"the image itself tries {package}, and does without where it cannot be used", fact),)
+        fact = Fact("the entrypoint uses the compat package only if it works", _NGC, _DATE)
+        return (note(ID, f"the image tries {package} when it starts, and runs without it if it does not work", fact),)
     loaded = image.cuda or cuda
     floor = major_floor(loaded, pool.platform)
     native = reaches(loaded, driver, pool.platform) is True
     needed = not native and (floor is None or driver < floor[0])
     toolkit = pool.container_toolkit
     if toolkit is not None and (row := tables.container_toolkit(toolkit)).compat_libraries == "ignored":
-        text = f"container toolkit {row.version} does not use the compat libraries of an image"
+        text = f"container toolkit {row.version} does not use an image's compat libraries"
         fact = row.origin.fact(text, "compat_libraries")
         if needed and reaches(cuda, driver, pool.platform) is False:
-            message = f"the image relies on {package}, which container toolkit {toolkit} leaves alone"
+            message = f"the image relies on {package}, which container toolkit {toolkit} does not load"
             newer = Setting("container_toolkit", _next_with_compat(row.version))
             return (refuse(ID, message, fact, newer),)
-        return (note(ID, f"container toolkit {toolkit} leaves {package} alone", fact),)
+        return (note(ID, f"container toolkit {toolkit} does not load {package}", fact),)
     fact = Fact(
-        "container toolkits put the image's compat libraries before the driver's when they are of a newer major",
+        "container toolkits load the image's compat libraries instead of the driver's if they are of a newer major",
         _SOURCE,
         _DATE,
     )
     if pool.gpu.forward_compat is Present.NO and not needed:
         message = (
-            f"{package} of the image is newer than driver {driver}, and the container toolkit loads it: "
-            f"{pool.gpu.name} does not support that (error 804), although CUDA {cuda} itself would run"
+            f"the container toolkit loads the image's {package}, which is newer than driver {driver}: {pool.gpu.name} "
+            f"does not support that (error 804), although CUDA {cuda} would run without it"
         )
         if not pool.host:
             return (warn(ID, message, fact),)
         return (refuse(ID, message, fact, Setting("cuda_compat", "no")),)
     if pool.gpu.forward_compat is Present.UNKNOWN and not needed and pool.host and pool.container_toolkit is not None:
-        return (unknown(ID, f"it is not known whether {pool.gpu.name} bears {package}, which the toolkit loads", fact),)
+        return (
+            unknown(
+                ID,
+                f"it is not known whether {pool.gpu.name} supports {package}, which the container toolkit loads",
+                fact,
+            ),
+        )
     return ()
 
 
@@ -115,11 +125,11 @@ RULE = Rule(
     id=ID,
     title="Container toolkit and compat packages",
     says=(
-        "Container toolkits load the compat libraries of an image when they are newer than the host's driver: up to "
-        "1.17.3 by mounting them, from 1.17.5 on by a hook; 1.17.4 does neither. On a GeForce that ends in error 804 "
-        "even where minor-version compatibility would have run the program. NGC images try their package themselves "
-        "and do without where it does not work. An image that puts its package first whatever the host (library path, "
-        "ld.so.conf, a variable of vLLM) fails with error 803 where the driver is newer, with 804 on a GPU that does "
+        "Container toolkits load an image's compat libraries if they are newer than the host's driver: up to 1.17.3 by "
+        "mounting them, from 1.17.5 on with a hook; 1.17.4 does neither. On a GeForce this fails with error 804, even "
+        "if the program would run through minor-version compatibility. NGC images try their package as they start, "
+        "and run without it if it does not work. An image that always puts its package first (by library path, "
+        "ld.so.conf or a variable of vLLM) fails with error 803 if the driver is newer, with 804 on a GPU that does "
         "not support the package, and under WSL."
     ),
     sources=(_SOURCE, fwd.SOURCE, _NGC, _VLLM, _VLLM_SWITCHED),

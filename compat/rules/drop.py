@@ -1,4 +1,4 @@
-"""R-DROP: drivers and toolkits that do not know the GPU, any more or yet."""
+"""R-DROP: drivers and toolkits that no longer support the GPU, or do not support it yet."""
 
 from __future__ import annotations
 
@@ -42,17 +42,17 @@ def _has_code(image: ImageFacts, pool: PoolFacts) -> bool:
 def _driver(driver: DriverVersion, said: str, gpu: Gpu, platform: Platform) -> tuple[Finding, ...]:
     arch = tables.architectures().get(gpu.capability)
     if arch is None:
-        fact = Fact(f"no table has compute capability {gpu.capability}", _MATRIX, "", verified=False)
-        return (unknown(ID, f"it is not known which drivers drive {gpu.name} ({gpu.capability})", fact),)
+        fact = Fact(f"no table lists compute capability {gpu.capability}", _MATRIX, "", verified=False)
+        return (unknown(ID, f"it is not known which drivers support {gpu.name} ({gpu.capability})", fact),)
     this = f"driver {said}" if said else "a driver"
     last = last_driver(gpu, platform)
     if last is not None and driver > last:
         text = f"the last driver branch for {arch.name} ({gpu.capability}) is {arch.last_branch}"
         fact = gpu.last_fact or arch.origin.fact(text, "last_driver_branch")
         message = (
-            f"{this} no longer drives {gpu.name}: {fact.text}"
+            f"{this} no longer supports {gpu.name}: {fact.text}"
             if said
-            else f"{fact.text}: newer ones do not drive {gpu.name}"
+            else f"{fact.text}: newer drivers do not support {gpu.name}"
         )
         return (refuse(ID, message, fact, DriverVersion.start_of(last_branch(gpu) or 0)),)
     if arch.first_branch is not None and driver.branch < arch.first_branch:
@@ -65,21 +65,21 @@ def _driver(driver: DriverVersion, said: str, gpu: Gpu, platform: Platform) -> t
         return _too_old(gpu.drivers.fact, said, gpu, platform) if kin is None else _by_chip(gpu, said, kin.fact)
     if driver.branch > newest_branch():
         fact = Fact(f"the newest driver branch of the tables is {newest_branch()}", _MATRIX, "2026-11-20")
-        return (warn(ID, f"{this} is newer than the tables: what it dropped is not known here", fact),)
+        return (warn(ID, f"{this} is newer than the tables, so it is not known which GPUs it has dropped", fact),)
     return ()
 
 
 def _too_old(fact: Fact, said: str, gpu: Gpu, platform: Platform) -> tuple[Finding, ...]:
-    message = f"driver {said} does not know {gpu.name} yet: {fact.text}" if said else fact.text
+    message = f"driver {said} does not support {gpu.name} yet: {fact.text}" if said else fact.text
     return (refuse(ID, message, fact, *first_drivers(gpu, platform)[:1]),)
 
 
 def _by_chip(gpu: Gpu, said: str, kin: Fact) -> tuple[Finding, ...]:
     """A board that the driver does not list, and another one of the same chip that it does."""
-    older = f"driver {said} does not list {gpu.name} yet" if said else f"no driver that old lists {gpu.name}"
+    older = f"driver {said} does not list {gpu.name} yet" if said else f"drivers that old do not list {gpu.name}"
     # rm_is_supported_pci_device asks for the class and a list of old boards, rm_is_supported_device for the chip's id.
-    text = "the kernel module takes a GPU by its chip, not by a list of boards"
-    message = f"{older}, and drives its chip: {kin.text}; {text}: it may run, as a Graphics Device without a name"
+    text = "the kernel module recognizes a GPU by its chip, not by a list of boards"
+    message = f"{older}, but it supports the chip: {kin.text}; {text}, so it may run, named only Graphics Device"
     return (warn(ID, message, Fact(text, f"{_TAKES} ; {_NAMELESS}", "2026-11-21")),)
 
 
@@ -88,26 +88,33 @@ def _jetson(release: JetsonVersion) -> tuple[Finding, ...]:
     if release <= newest:
         return ()
     fact = Fact(f"the newest Jetson Linux of the tables is {newest}", _JETPACK, "2026-11-20")
-    return (warn(ID, f"Jetson Linux {release} is newer than the tables: what it dropped is not known here", fact),)
+    return (
+        warn(
+            ID,
+            f"Jetson Linux {release} is newer than the tables, so it is not known which modules it has dropped",
+            fact,
+        ),
+    )
 
 
 def _toolkit(cuda: CudaVersion, gpu: ComputeCapability, name: str) -> tuple[Finding, ...]:
     arch = tables.architectures().get(gpu)
     if arch is None or arch.last_cuda is None or cuda.line <= arch.last_cuda:
         return ()
-    text = f"the last CUDA with code for {arch.name} ({gpu}) is {arch.last_cuda}"
-    message = f"CUDA {cuda} no longer makes code for {name}: {text}"
+    text = f"the last CUDA that compiles for {arch.name} ({gpu}) is {arch.last_cuda}"
+    message = f"CUDA {cuda} no longer compiles for {name}: {text}"
     return (refuse(ID, message, arch.origin.fact(text, "last_cuda")),)
 
 
 RULE = Rule(
     id=ID,
-    title="Dropped and not yet known GPUs",
+    title="GPUs that are no longer or not yet supported",
     says=(
-        "A driver drives a GPU from its first release to its last branch (Fermi 390, Kepler 470, Maxwell, Pascal and "
-        "Volta 580). A model may be younger than its architecture: the GeForce GTX 1650 came with 418.74, Turing with "
-        "410; before that a driver takes it where it lists another board of the same chip. A toolkit makes code for a "
-        "GPU from its first line to its last (CUDA 13 left Maxwell, Pascal and Volta)."
+        "Drivers support a GPU from their first release for it up to a last branch (Fermi 390, Kepler 470, Maxwell, "
+        "Pascal and Volta 580). A model may be newer than its architecture: support for the GeForce GTX 1650 came with "
+        "418.74, for Turing with 410; in between, a driver accepts the board if it lists another one with the same "
+        "chip. A toolkit compiles for a GPU from a first CUDA line to a last one (CUDA 13 dropped Maxwell, Pascal and "
+        "Volta)."
     ),
     sources=(
         _MATRIX,

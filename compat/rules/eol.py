@@ -1,4 +1,4 @@
-"""R-EOL: until when NVIDIA supports a driver branch."""
+"""R-EOL: when NVIDIA's support for a driver branch ends."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from compat.rules.rule import Rule, note
 
 ID = "R-EOL"
 _SOURCE = "https://docs.nvidia.com/datacenter/tesla/drivers/supported-drivers-and-cuda-toolkit-versions.html"
-_ON = frozenset({Platform.LINUX, Platform.LINUX_ARM})  # what the sources speak of; GeForce on Windows has other dates
+_ON = frozenset({Platform.LINUX, Platform.LINUX_ARM})  # what the sources are about; GeForce on Windows has other dates
 
 
 def check(image: ImageFacts, pool: PoolFacts) -> tuple[Finding, ...]:  # noqa: ARG001 - every rule has this shape
@@ -18,8 +18,8 @@ def check(image: ImageFacts, pool: PoolFacts) -> tuple[Finding, ...]:  # noqa: A
     if row is None or row.end_of_life == "n/a":
         return ()
     if not row.end_of_life:
-        fact = row.origin.fact(f"no source has the end of life of driver branch {row.branch}", "eol")
-        return (note(ID, f"it is not known until when NVIDIA supports driver branch {row.branch}", fact),)
+        fact = row.origin.fact(f"no source states the end of life of driver branch {row.branch}", "eol")
+        return (note(ID, f"the end of life of driver branch {row.branch} is not known", fact),)
     if row.end_of_life == "eol":
         text = f"driver branch {row.branch} is past its end of life"
     else:
@@ -34,8 +34,8 @@ RULE = Rule(
     id=ID,
     title="End of life of driver branches",
     says=(
-        "NVIDIA supports a driver branch until a month that it names. What runs keeps running after that, without "
-        "fixes: the rule reports it and decides nothing."
+        "NVIDIA supports a driver branch until a month that it announces. After that the driver keeps working but gets "
+        "no more fixes: the rule reports the date and refuses nothing."
     ),
     sources=(_SOURCE,),
     severity=Severity.NOTE,

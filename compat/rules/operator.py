@@ -52,7 +52,7 @@ def check(image: ImageFacts, pool: PoolFacts) -> tuple[Finding, ...]:  # noqa: A
     if pool.driver == default or pool.driver is None:
         return (note(ID, fact.text, fact),)
     if last is not None and default > last >= pool.driver:
-        message = f"{fact.text}, which no longer drives {pool.gpu.name}: keep driver.version pinned to {pool.driver}"
+        message = f"{fact.text}, which no longer supports {pool.gpu.name}: keep driver.version pinned to {pool.driver}"
         return (note(ID, message, fact),)
     return (note(ID, f"{fact.text}; this pool says {pool.driver}", fact),)
 

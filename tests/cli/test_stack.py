@@ -68,7 +68,7 @@ def test_a_stack_of_images_alone_is_fine(run: Run) -> None:
     ("old", "new", "rule", "subject", "says"),
     [
         ('driver: "418.88"', 'driver: "390.77"', "P-RUN", "image scipy-ml-notebook", "CUDA 10.1 needs driver 418.39"),
-        (RTX, RTX.replace("418.88", "390.77"), "P-DRIVER", "stack", "does not know GeForce RTX 2080 Ti yet"),
+        (RTX, RTX.replace("418.88", "390.77"), "P-DRIVER", "stack", "does not support GeForce RTX 2080 Ti yet"),
         (TERM, TOO_MANY, "P-TERM", "stack", "Deep learning is promised 113 GPUs"),
         (JOB, JOB.replace("cpu: 1", "cpu: 33"), "P-HOST", "Job batch/gpu-smoke", "no pool can host it"),
         (", docker.io]", "]", "P-PIN", "DaemonSet gpu-runtime/persistence-daemon", "is not from an allowed registry"),

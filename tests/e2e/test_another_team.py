@@ -111,7 +111,7 @@ def test_an_image_is_refused_on_a_driver_that_dropped_the_gpu_and_nothing_is_dep
     for command in (("preview",), ("up", "--yes", "--skip-preview")):
         ended = team.pulumi(*command, "--policy-pack-config", given)
         assert ended.code != 0
-        assert "P-DRIVER: stack: pool v100: driver 595.71.05 no longer drives Tesla V100" in ended.shown
+        assert "P-DRIVER: stack: pool v100: driver 595.71.05 no longer supports Tesla V100" in ended.shown
         if command[0] == "preview":
             assert f"P-RUN: Job {NAMESPACE}/train: {CUDA} does not run on pool v100 (driver 595.71.05)" in ended.shown
             assert "change: Use driver 580.x, the last branch for Tesla V100" in ended.shown

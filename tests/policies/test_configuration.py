@@ -128,7 +128,7 @@ def test_an_image_is_refused_on_a_driver_that_dropped_the_gpu_and_passes_on_the_
 
 def test_the_pool_itself_is_refused_once_where_its_driver_dropped_its_gpu(give: Give) -> None:
     (message,) = give(on_driver("595.71.05")).says(STACK, "training-dev")
-    assert message.startswith("P-DRIVER: stack: pool v100: driver 595.71.05 no longer drives Tesla V100")
+    assert message.startswith("P-DRIVER: stack: pool v100: driver 595.71.05 no longer supports Tesla V100")
 
 
 def test_registries_that_are_not_given_are_refused(give: Give) -> None:

@@ -130,7 +130,7 @@ def test_a_pod_that_asks_for_a_driver_lands_on_the_nodes_that_have_it(stack: Sta
 def test_the_driver_of_one_node_that_dropped_its_gpus_is_refused_by_its_name(stack: Stack) -> None:
     newer = with_driver(stack, "gtx1080ti", "n02", "595.71.05")
     (message,) = evaluate(STACK_TOKEN, "mixed", {}, site_of(newer), frozenset({Level.REFUSE}))
-    assert message.startswith("P-DRIVER: stack: pool gtx1080ti (n02): driver 595.71.05 no longer drives")
+    assert message.startswith("P-DRIVER: stack: pool gtx1080ti (n02): driver 595.71.05 no longer supports")
 
 
 def test_what_the_disk_of_a_pool_holds_is_reported_once_whatever_its_drivers(stack: Stack, site: Site) -> None:

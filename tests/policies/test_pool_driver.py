@@ -27,7 +27,7 @@ def said(level: Level, today: dt.date = dt.date(2026, 11, 21), **pools: Case) ->
 def test_a_driver_that_no_longer_knows_a_gpu_is_refused_once_for_all_pools() -> None:
     pascal = Case(gpu="GTX 1080 Ti", driver="595.45.04")
     (message,) = said(Level.REFUSE, one=pascal, two=pascal, fine=Case(gpu="RTX 2080 Ti", driver="595.45.04"))
-    assert message.startswith("pools one, two: driver 595.45.04 no longer drives GeForce GTX 1080 Ti")
+    assert message.startswith("pools one, two: driver 595.45.04 no longer supports GeForce GTX 1080 Ti")
     assert "https://" in message
 
 
