@@ -59,15 +59,18 @@ def require_policies(environment: Mapping[str, str] = os.environ) -> str | None:
 def images_in_order(stack: Stack) -> Iterator[tuple[str, str | None]]:
     """Full names of images with their parent among our images; parents first.
 
-    Raises SettingsError for a parent that the stack does not build.
+    Raises SettingsError for what their specs need and the stack does not have: a parent, or memory.
     """
     names = [image.full_name for image in stack.images]
-    parents = {image.full_name: load_family(image.name, target=image.target)[0].base.image for image in stack.images}
+    specs = {image.full_name: load_family(image.name, target=image.target)[0] for image in stack.images}
+    parents = {name: spec.base.image for name, spec in specs.items()}
     problems = [
         Problem(f"images[{index}].name", name, f"stands on our {parents[name]}", f"add {parents[name]} to images")
         for index, name in enumerate(names)
         if parents[name] and parents[name] not in parents
     ]
+    asked = {name: spec.runtime.shm_gib for name, spec in specs.items() if spec.runtime}
+    problems += _too_little_memory(stack, asked)
     if problems:
         raise SettingsError(problems)
     done: set[str] = set()
@@ -245,6 +248,22 @@ def _shm_gib(stack: Stack, name: str) -> float | None:
     image = _image(stack, name)
     runtime = load_family(image.name, target=image.target)[0].runtime
     return runtime.shm_gib if runtime else None
+
+
+def _too_little_memory(stack: Stack, asked: Mapping[str, float | None]) -> Iterator[Problem]:
+    """Profiles and jobs whose memory cannot hold the shared memory that their image asks for."""
+    workloads: dict[str, Profile | Job] = {
+        f"hubs[{hub_index}].profiles[{index}]": profile
+        for hub_index, hub in enumerate(stack.hubs)
+        for index, profile in enumerate(hub.profiles)
+    }
+    workloads |= {f"jobs[{index}]": job for index, job in enumerate(stack.jobs)}
+    for path, workload in workloads.items():
+        needed = asked.get(workload.image) if workload.shm_gib is None else None
+        if needed is not None and needed > workload.memory_gib:
+            reason = f"is below the {needed:g} GiB of shared memory of image {workload.image}"
+            fix = f"write {needed:g} or more, or a shm_gib of its own: shared memory is part of the memory"
+            yield Problem(f"{path}.memory_gib", f"{workload.memory_gib:g}", reason, fix)
 
 
 def job_args(stack: Stack, job: Job, refs: Refs, namespace: pulumi.Input[str]) -> GpuJobArgs:

@@ -281,6 +281,24 @@ def test_a_job_that_says_nothing_of_shared_memory_takes_what_its_image_asks_for(
     assert wiring.job_args(demanding, explicit, refs, "batch")["shm_gib"] == 0.5
 
 
+def test_shared_memory_that_an_image_asks_for_must_fit_into_the_memory_of_each_profile_and_job(
+    demanding: Stack,
+) -> None:
+    hub, job = demanding.hubs[0], demanding.jobs[0]
+    others = hub.profiles[:2]
+    small, own = (hub.profiles[2].model_copy(update={"memory_gib": 1.0, "shm_gib": shm}) for shm in (None, 0.5))
+    hub = hub.model_copy(update={"profiles": (*others, small, own)})
+    jobs = (job.model_copy(update={"image": "scipy-ml-notebook", "memory_gib": 1.5, "shm_gib": None}),)
+    with pytest.raises(SettingsError) as caught:
+        list(wiring.images_in_order(demanding.model_copy(update={"hubs": (hub,), "jobs": jobs})))
+    reason = "is below the 2 GiB of shared memory of image scipy-ml-notebook"
+    fix = "write 2 or more, or a shm_gib of its own: shared memory is part of the memory"
+    assert [str(each) for each in caught.value.problems] == [
+        f"hubs[0].profiles[2].memory_gib: 1 {reason}\n    {fix}",
+        f"jobs[0].memory_gib: 1.5 {reason}\n    {fix}",
+    ]
+
+
 def test_without_a_word_of_shared_memory_anywhere_the_components_decide(stack: Stack, refs: dict[str, Any]) -> None:
     assert "shm_gib" not in wiring.job_args(stack, stack.jobs[0], refs, "batch")
     assert not any("shm_gib" in profile for profile in wiring.hub_args(stack, stack.hubs[0], refs)["profiles"])
