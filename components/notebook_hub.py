@@ -19,10 +19,11 @@ from messages.problems import SettingsError
 
 
 class HubToleration(TypedDict):
-    """A toleration, as in Kubernetes. Operator: Equal (default) or Exists."""
+    """A toleration, as in Kubernetes."""
 
     key: NotRequired[str]
     operator: NotRequired[str]
+    """Equal or Exists; default Equal."""
     value: NotRequired[str]
     effect: NotRequired[str]
     toleration_seconds: NotRequired[int]
@@ -81,10 +82,11 @@ class HubProfile(TypedDict):
     tolerations: NotRequired[Sequence[HubToleration]]
     """Default: the GPU taint nvidia.com/gpu."""
     is_default: NotRequired[bool]
+    """Chosen when the user chooses nothing; one per hub; default false."""
     gpu: NotRequired[str]
     """GPU model, for the spawn page: GeForce GTX 1080 Ti."""
     gpu_memory_gb: NotRequired[float]
-    """Memory of one such GPU, for the spawn page."""
+    """Memory of one such GPU, for the spawn page; default 0: not shown."""
     contents: NotRequired[HubContents]
     """What is in the image, for the spawn page."""
 
@@ -142,7 +144,7 @@ class HubAuthenticator(TypedDict):
     allowed_users: NotRequired[Sequence[str]]
     """Only they may log in. Without the list: everybody, but with oauth nobody."""
     allow_all: NotRequired[bool]
-    """Everybody whom the authenticator knows may log in."""
+    """Everybody whom the authenticator knows may log in; default true, but false with oauth or a list of users."""
     admins: NotRequired[Sequence[str]]
     """They may log in, and see and stop everybody's servers. With dummy they have a password of their own."""
 
@@ -171,7 +173,7 @@ class HubCourse(TypedDict):
     peak_share: NotRequired[float]
     """Share of the seats that hold a server with GPUs at the busiest time: above 0, 1 at most."""
     guaranteed_gpus: NotRequired[int]
-    """GPUs that the course always gets."""
+    """GPUs that the course always gets; default 0."""
     borrowable_gpus: NotRequired[int]
     """GPUs beyond them that it may take while they are free; default: any."""
     first_day: NotRequired[str]

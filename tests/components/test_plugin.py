@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import tomllib
 from collections.abc import Iterator, Mapping
@@ -16,7 +17,7 @@ from components.gpu_image import GpuImage
 from components.gpu_job import GpuJob
 from components.notebook_hub import NotebookHub
 from fleet.machines import DISK_MB_PER_S, PULL_MB_PER_S
-from kube.hub_model import Hub
+from kube.hub_model import DEFAULT_CPU_GUARANTEE, DEFAULT_MEMORY_GUARANTEE_GIB, Hub
 from kube.job import Job
 
 PROJECT = Path(__file__).parents[2]
@@ -43,18 +44,18 @@ def alternatives(node: Mapping[str, Any], root: Mapping[str, Any]) -> Iterator[M
         yield node
 
 
-def model_keys(model: type[BaseModel]) -> Iterator[tuple[str, str, bool, Any]]:
-    """Path, type, is it required, and default, of every key of a model; kinds of one thing together."""
+def model_keys(model: type[BaseModel]) -> Iterator[tuple[str, str, bool, list[Any]]]:
+    """Path, type, is it required, and its defaults, of every key of a model; kinds of one thing together."""
     root = model.model_json_schema()
 
-    def walk(path: str, mappings: list[Mapping[str, Any]]) -> Iterator[tuple[str, str, bool, Any]]:
+    def walk(path: str, mappings: list[Mapping[str, Any]]) -> Iterator[tuple[str, str, bool, list[Any]]]:
         for key in dict.fromkeys(key for each in mappings for key in each["properties"]):
             holders = [each for each in mappings if key in each["properties"]]
             is_required = all(key in each.get("required", ()) for each in mappings)
             found = [each for holder in holders for each in alternatives(holder["properties"][key], root)]
             types = {each.get("type", "string") for each in found}  # an image may be another resource's output
             (kind,) = types
-            yield f"{path}{key}", kind, is_required, holders[0]["properties"][key].get("default")
+            yield f"{path}{key}", kind, is_required, [each["properties"][key].get("default") for each in holders]
             inner = [e for each in found for e in alternatives(each.get("items", each), root) if "properties" in e]
             if inner:
                 yield from walk(f"{path}{key}.", inner)
@@ -91,10 +92,40 @@ def test_the_planning_figures_of_pulls_and_disks_are_those_of_the_fleet() -> Non
 
 @pytest.mark.parametrize(("component", "model"), [(NotebookHub, Hub), (GpuJob, Job)])
 def test_arguments_for_other_languages_are_those_that_the_models_read(component: Any, model: type[BaseModel]) -> None:
-    read = {(path, kind, is_required): default for path, kind, is_required, default in model_keys(model)}
-    written = {(path, kind, is_required): text for path, kind, is_required, text in argument_keys(component)}
+    read = {(path, kind, is_required) for path, kind, is_required, _ in model_keys(model)}
+    written = {(path, kind, is_required) for path, kind, is_required, _ in argument_keys(component)}
     own = {key for of, key in APART if of is component}
-    assert written.keys() - own == {key for key in read if key[0] != "namespace"}
-    for key in read.keys() & written.keys():
-        said = re.search(r"default:? (\d+|true|false)\b", written[key], re.IGNORECASE)
-        assert not said or read[key] is None or said[1] == str(read[key]).lower(), f"{key[0]}: {written[key]}"
+    assert written - own == {key for key in read if key[0] != "namespace"}
+
+
+# Defaults that are not in a model, because they hold only where another key allows them.
+WORKED_OUT = {
+    "profiles.cpu_guarantee": {f"{DEFAULT_CPU_GUARANTEE:g}"},
+    "profiles.memory_guarantee_gib": {f"{DEFAULT_MEMORY_GUARANTEE_GIB:g}"},
+}
+
+
+def words_of(default: Any) -> set[str]:
+    """A default as a description says it; no words for what is left out, and for a mapping, whose keys say theirs."""
+    if isinstance(default, list):
+        return set().union(*map(words_of, default))
+    if isinstance(default, Mapping):
+        return {default["key"]} if "key" in default else set()
+    return {json.dumps(default).strip('"')} - {"null", ""}
+
+
+def words_said(text: str) -> set[str]:
+    """What a description says of the default: values that it names, not the words around them."""
+    found = re.search(r"\bdefault:? (.+?)(?:;|\.(?=\s|$)|$)", text, re.DOTALL | re.IGNORECASE)
+    return {word.strip(",:") for word in found[1].split()} if found else set()
+
+
+@pytest.mark.parametrize(("component", "model"), [(NotebookHub, Hub), (GpuJob, Job)])
+def test_each_argument_says_the_default_that_its_model_has_and_no_other(component: Any, model: type[BaseModel]) -> None:
+    used = {path: words_of(defaults) | WORKED_OUT.get(path, set()) for path, _, _, defaults in model_keys(model)}
+    said = {path: words_said(text) for path, _, _, text in argument_keys(component) if path in used}
+    literals = re.compile(r"[\d.]+|true|false")
+    heard = {
+        path: {word for word in words if word in used[path] or literals.fullmatch(word)} for path, words in said.items()
+    }
+    assert heard == {path: used[path] for path in said}
