@@ -18,7 +18,8 @@ from compat import Case, check
 from compat.rules.index import ALL_RULES, BY_ID
 from compat.rules.rule import Rule
 
-_EXAMPLES: Final = (("passes", "passing"), ("fails", "failing"), ("is undecided", "undecided"))
+_EXAMPLES: Final = (("passes", "passing"), ("fails", "failing"), ("cannot be told", "undecided"))
+_IN_WORDS: Final = {"cannot be told": "is undecided"}  # the key of the JSON is stable
 _FAMILY_LETTERS: Final = ("R-", "P-", "D-")
 
 
@@ -156,7 +157,7 @@ def _lines(rule: Rule, paint: Paint, columns: int | None) -> Iterator[str]:
         answer = check(Case(**example))
         sign = SIGNS[answer.verdict]
         yield ""
-        yield f"Example that {kind}:"
+        yield f"Example that {_IN_WORDS.get(kind, kind)}:"
         yield "  gpu-commons check " + " ".join(
             f"--{name.replace('_', '-')} {shlex.quote(value)}" for name, value in example.items()
         )

@@ -66,6 +66,7 @@ class Scanner:
         self._skip = 0  # bytes of payload still to pass over
         self._end = 0  # where the current container ends; 0 outside one
         self._inside: list[Target] = []
+        self._has_code = False  # of any kind: a container of code that nobody loads is one as well
         self._began = 0
         self._seen: dict[tuple[Target, ...], int] = {}  # few distinct lists, many containers
         self._offsets = array("Q")
@@ -148,17 +149,18 @@ class Scanner:
             self._inside += _concatenated(data[at + _ENTRY.size : at + header])
         else:
             self._inside += _targets(kind, architecture, flags)
+        self._has_code |= kind != _INDEX
         self._skip = size
         return at + header
 
     def _close(self) -> None:
         self._end = 0
-        if self._inside:
+        if self._has_code:
             self._offsets.append(self._began)
             count = len(self._seen)
             self._lists.append(self._seen.setdefault(tuple(self._inside), count))
             self._kept += 1 + (len(self._inside) if len(self._seen) > count else 0)
-        self._inside = []
+        self._inside, self._has_code = [], False
 
 
 def _targets(kind: int, architecture: int, flags: int) -> Iterator[Target]:

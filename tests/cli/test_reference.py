@@ -235,3 +235,12 @@ def conforms(value: Any, schema: Any, definitions: Any) -> None:
         for each in value:
             conforms(each, schema["items"], definitions)
     return None
+
+
+def test_the_examples_of_a_rule_have_stable_keys(run: Run) -> None:
+    assert [*json.loads(run("explain", "R-MINOR", "--json").stdout)["examples"]] == [
+        "passes",
+        "fails",
+        "cannot be told",
+    ]
+    assert "Example that is undecided:" in run("explain", "R-MINOR").stdout

@@ -124,6 +124,11 @@ FOR_THE_LINKER = container(entry(CUBIN, 90), entry(PTX, 90)) + container(entry(C
             id="what only the device linker reads does not count",
         ),
         pytest.param(
+            elf([(RELOCATABLE, FOR_THE_LINKER), (EXECUTABLE, container(entry(NVVM, 90), entry(RELOCATABLE_PTX, 90)))]),
+            {},
+            id="a program with nothing that a process loads has none of the linker's code either",
+        ),
+        pytest.param(
             elf([(RELOCATABLE, container(entry(PTX, 90)))]),
             {"compute_90": 1},
             id="an object that no linker has seen counts as it is",
