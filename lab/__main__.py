@@ -185,7 +185,7 @@ def test(name: str, args: tuple[str, ...]) -> None:
     engine.prepare(instance, toolchain, report)
     if args:
         sys.exit(engine.run_tests(instance, toolchain, args))
-    was_up = steps.is_up(instance)
+    was_up, before, had_cluster = steps.is_up(instance), steps.running(instance), instance.kubeconfig.exists()
     codes = [_timed(instance, toolchain, suite) for suite in engine.TESTS_BEFORE_THE_LAB]
     try:
         if not was_up:
@@ -194,7 +194,9 @@ def test(name: str, args: tuple[str, ...]) -> None:
         codes += [_timed(instance, toolchain, suite) for suite in engine.TESTS_ON_THE_LAB]
     finally:
         if not was_up:
-            steps.stop(instance, toolchain, report)
+            steps.stop(instance, toolchain, report, keep=before & steps.OF_EVERY_LAB)
+            if not had_cluster:  # else a stack of images would start one from now on
+                instance.kubeconfig.unlink(missing_ok=True)
     sys.exit(max(codes))
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
@@ -107,6 +107,7 @@ STEPS: dict[str, tuple[str, Callable[[Context], None]]] = {
 }
 NAMES = tuple(STEPS)
 OF_CLUSTERS = ("control-plane", "real-node", "fleet")
+OF_EVERY_LAB = frozenset({"registry", "buildkitd"})
 
 
 def start(instance: Instance, tools: Toolchain, stack_file: Path, nodes: Nodes, report: Report) -> None:
@@ -117,11 +118,22 @@ def start(instance: Instance, tools: Toolchain, stack_file: Path, nodes: Nodes, 
     context = Context(instance, tools, stack_file, nodes, report)
     has_cluster = context.has_cluster()  # a mistake in the stack file shows before anything is brought or started
     tools.ensure(report, for_clusters=has_cluster)
-    if not processes.records(instance):
-        check_ports(instance, instance.ports)
+    check_ports(instance, ports_to_take(running(instance), instance.ports, has_cluster=has_cluster))
     for name in STEPS:
         if has_cluster or name not in OF_CLUSTERS:
             _run(context, name)
+
+
+def running(instance: Instance) -> frozenset[str]:
+    """Servers of the lab that were started and not stopped, those that died since included."""
+    return frozenset(record.name for record in processes.records(instance))
+
+
+def ports_to_take(running: Collection[str], ports: Iterable[str], *, has_cluster: bool) -> tuple[str, ...]:
+    """Ports of the servers that a start will start: a server that runs has its own."""
+    has_its_cluster = bool({*running} - OF_EVERY_LAB)
+    taken = {"registry"} - {*running} | (set() if has_its_cluster or not has_cluster else {*ports} - {"registry"})
+    return tuple(name for name in ports if name in taken)
 
 
 def one(instance: Instance, tools: Toolchain, stack_file: Path, name: str, report: Report) -> None:
@@ -143,19 +155,21 @@ def _stack_name(context: Context) -> str:
     return context.stack_file.name.removeprefix("Pulumi.").removesuffix(".yaml")
 
 
-def stop(instance: Instance, tools: Toolchain, report: Report) -> None:
-    """End everything that `start` started, in reverse; safe to repeat, also after a crash."""
+def stop(instance: Instance, tools: Toolchain, report: Report, *, keep: Collection[str] = ()) -> None:
+    """End everything that `start` started, in reverse, but servers to `keep`; safe to repeat, also after a crash."""
     engine.end_orphans(instance)
     report("the real node …")
     node.stop(instance, tools)
     report("servers …")
     control_plane.stop(instance)
     for name in ("buildkitd", "registry"):
-        processes.stop(instance, name)
+        if name not in keep:
+            processes.stop(instance, name)
     for record in processes.records(instance):  # whatever an older version of the lab started
-        processes.stop(instance, record.name)
+        if record.name not in keep:
+            processes.stop(instance, record.name)
     network.release(instance)
-    report("everything has ended")
+    report(f"everything has ended but {', '.join(sorted(keep))}" if keep else "everything has ended")
 
 
 def is_up(instance: Instance) -> bool:

@@ -76,13 +76,10 @@ def courses(stack: Stack) -> Iterator[Course]:
 
 def landing_pools(stack: Stack, workload: Profile | Job) -> tuple[str, ...]:
     """Pools that a profile or job may land on, in the order of the fleet."""
-    if isinstance(workload, Profile):
-        named, asked = (
-            stack.profile_pools(workload),
-            Room(workload.gpus),
-        )  # its cores and memory are limits
-    else:
-        named, asked = workload.named_pools, Room(workload.gpus, workload.cpu, workload.memory_gib)
+    named = stack.profile_pools(workload) if isinstance(workload, Profile) else workload.named_pools
+    asked = Room(workload.gpus)
+    if not named and not isinstance(workload, Profile):  # of a profile they are limits; a named pool is meant
+        asked = Room(workload.gpus, workload.cpu, workload.memory_gib)
     return tuple(
         pool.name
         for pool in stack.fleet.pools

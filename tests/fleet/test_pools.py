@@ -54,6 +54,15 @@ def test_a_job_that_names_no_pool_uses_its_image_where_it_has_room() -> None:
     assert usage.pools == ("rtx2080ti",)
 
 
+def test_a_job_uses_its_image_on_the_pool_that_it_names_also_where_memory_is_short() -> None:
+    stack = load_stack(MIXED)
+    first = stack.fleet.pool("rtx2080ti").model_copy(update={"memory_gib": 1})
+    job = stack.jobs[0].model_copy(update={"pool": first.name, "pools": None, "gpus": 1})
+    fleet = stack.fleet.model_copy(update={"pools": (first,)})
+    (usage,) = usages(stack.model_copy(update={"hubs": (), "jobs": (job,), "fleet": fleet}))
+    assert usage.pools == (first.name,)
+
+
 @pytest.mark.parametrize("written", [("418.88", "418.88.00"), ("418.88.00", "418.88")])
 def test_each_pool_is_answered_with_its_driver_as_it_is_written(written: tuple[str, str]) -> None:
     """418.88 and 418.88.00 are one driver, and both pools have the same GPU."""

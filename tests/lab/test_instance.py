@@ -11,6 +11,7 @@ from click.testing import CliRunner
 
 from lab.__main__ import main
 from lab.instance import LabError, check_ports, forget_instance, open_instance
+from lab.steps import ports_to_take
 
 
 @pytest.fixture(autouse=True)
@@ -50,6 +51,27 @@ def test_a_stored_port_that_somebody_took_is_named() -> None:
         taken.listen()
         with pytest.raises(LabError, match=f"port {instance.ports['registry']} of the lab's registry is taken"):
             check_ports(instance, ["registry"])
+
+
+PORTS = ("registry", "etcd", "apiserver")
+IMAGES_ONLY = {"registry", "buildkitd"}
+
+
+@pytest.mark.parametrize(
+    ("running", "has_cluster", "taken"),
+    [
+        (set(), False, ("registry",)),
+        (set(), True, PORTS),
+        (IMAGES_ONLY, False, ()),
+        (IMAGES_ONLY, True, ("etcd", "apiserver")),
+        ({*IMAGES_ONLY, "etcd", "kubelet"}, True, ()),
+        ({"etcd"}, True, ("registry",)),
+    ],
+)
+def test_only_ports_of_servers_that_are_about_to_start_must_be_free(
+    running: set[str], has_cluster: bool, taken: tuple[str, ...]
+) -> None:
+    assert ports_to_take(running, PORTS, has_cluster=has_cluster) == taken
 
 
 def test_only_the_user_can_read_the_folders() -> None:
