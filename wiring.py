@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from components.gpu_image import GpuImageArgs, ImagePool
     from components.gpu_job import GpuJobArgs
     from components.gpu_node_pool import GpuNodePoolArgs
-    from components.notebook_hub import NotebookHubArgs
+    from components.notebook_hub_args import NotebookHubArgs
     from components.nvidia_runtime import NvidiaRuntimeArgs
     from components.pre_puller import PrePullerArgs
     from components.stack_record import StackRecordArgs

@@ -62,7 +62,7 @@ def pages() -> dict[Path, str]:
 
 # --- modules
 
-FLOORS: Final = ("messages", "compat", "fleet", "images", "settings", "kube", "components", "policies", "cli", "lab")
+FLOORS: Final = ("messages", "compat", "fleet", "images", "kube", "settings", "components", "policies", "cli", "lab")
 RULES: Final = "rules"  # a folder with a file for each rule: another page lists them
 
 
@@ -213,6 +213,8 @@ def components_page(folder: Path) -> str:
         "A type in `Input[…]` may be another resource's output, all others are plain values.",
         "How to use them: [use a component](../use-a-component.md).",
     ]
+    trees = [ast.parse(path.read_text()) for path in sorted(folder.glob("*.py"))]
+    shapes = {shape.name: shape for tree in trees for shape in _shapes(tree)}
     for name, module in hosted(folder).items():
         tree = ast.parse((folder / f"{module}.py").read_text())
         component = next(node for node in tree.body if isinstance(node, ast.ClassDef) and node.name == name)
@@ -221,7 +223,6 @@ def components_page(folder: Path) -> str:
         outputs = [field for field in _fields(component.body) if field.type.startswith("Output[")]
         blocks.append("\n| output | type | meaning |\n|---|---|---|")
         blocks += [f"| `{field.name}` | `{field.type}` | {field.text} |" for field in outputs]
-        shapes = {shape.name: shape for shape in _shapes(tree)}
         for shape in _used(f"{name}Args", shapes):
             blocks.append(f"\n### {shape.name}\n\n{shape.text}\n\n| key | type | | meaning |\n|---|---|---|---|")
             blocks += [
