@@ -152,4 +152,4 @@ def _told(nodes: Sequence[str], reported: Mapping[str, str]) -> str:
 
 
 def _taint(taint: Taint) -> Mapping[str, str]:
-    return {key: str(value) for key, value in taint.items()}
+    return {key: str(value) for key, value in taint.items() if value is not None}

@@ -35,6 +35,8 @@ class PrePuller(pulumi.ComponentResource):
     def __init__(self, name: str, args: PrePullerArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         if not args["images"]:
             raise ValueError(f"{name}.images is empty: name at least one image, or make no PrePuller")
+        if missing := [image for image, given in args["images"].items() if given is None]:
+            raise ValueError(f'{name}.images["{missing[0]}"] is None; give an image, or leave it out')
         super().__init__("gpu-commons:index:PrePuller", name, {**args}, opts)
         metadata: Any = {"name": name, "namespace": args["namespace"]}
         if not args.get("wait"):

@@ -17,6 +17,12 @@ _BY_NODE = ("node_drivers", "node_container_toolkits")
 def problems(args: Mapping[str, Any]) -> list[str]:
     """What is wrong with the arguments of a pool, each as one sentence with its remedy."""
     found = [] if args["node_names"] else ["node_names is empty; name at least one node"]
+    for key in ("labels", *_BY_NODE):
+        found += [
+            f'{key}["{inner}"] is None; give a text, or leave the key out'
+            for inner, value in (args.get(key) or {}).items()
+            if value is None
+        ]
     given = [key for key in _WITH_GPUS if args.get(key)]  # an output counts: it is an object
     if missing := [key for key in _WITH_GPUS if given and key not in given]:
         found.append(f"{missing[0]} is missing beside {given[0]}; a pool has {', '.join(_WITH_GPUS)}, or none of them")

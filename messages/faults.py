@@ -1,13 +1,13 @@
 """What pydantic finds wrong, in words for people who write YAML."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from pydantic import ConfigDict, ValidationError, ValidationInfo
 from pydantic_core import ErrorDetails
 
 from messages.converted import converted, is_bare
-from messages.problems import HIDDEN, NOT_GIVEN, Fault, Loc, is_secretive, nearest
+from messages.problems import NOT_GIVEN, Fault, Loc, is_secretive, nearest, unshown
 
 Schema = Mapping[str, Any]
 # How a model reads what somebody wrote: every key is known, and 1 is no text and no true.
@@ -71,9 +71,7 @@ def _fault(details: ErrorDetails, schema: Schema) -> Fault:
         return Fault((*loc, key), f"is not a known {key}", nearest(context["tag"], known, what=key), context["tag"])
     resolved = _resolved(here, schema)
     if kind.endswith("_type") and _holds_keys(resolved, schema) and value is not None:
-        # One plain value in its place may be anything, a password as well.
-        is_plain = isinstance(value, str) or not isinstance(value, Mapping | Sequence)
-        return Fault(loc, *_not_a_mapping(resolved, about), HIDDEN if is_plain else value)
+        return Fault(loc, *_not_a_mapping(resolved, about), unshown(value))
     reason, fix = _reason(details, resolved, about)
     return Fault(loc, reason, fix, NOT_GIVEN if kind == "json_invalid" else value)
 

@@ -91,6 +91,12 @@ def path_text(loc: Loc) -> str:
     return text
 
 
+def unshown(value: object) -> object:
+    """What stands in the place of a mapping or a list: a plain value there may be anything, a password as well."""
+    is_plain = isinstance(value, str) or not isinstance(value, Mapping | Sequence)
+    return HIDDEN if is_plain and value is not None else value
+
+
 def is_secretive(loc: Loc) -> bool:
     """Does a value that lies there have a name of which secrets are called, or of what may hold one? Of settings."""
     return any(isinstance(step, str) and (is_secret(step) or _MAY_HOLD_ONE.search(step)) for step in loc)

@@ -19,7 +19,18 @@ from pydantic import BaseModel, ValidationError
 
 from messages.document import Document, odd_texts, read_yaml
 from messages.faults import model_faults
-from messages.problems import Fault, Loc, Problem, SettingsError, nearest, path_text, show, visible, without_passwords
+from messages.problems import (
+    Fault,
+    Loc,
+    Problem,
+    SettingsError,
+    nearest,
+    path_text,
+    show,
+    unshown,
+    visible,
+    without_passwords,
+)
 from settings import checks
 from settings.fleet_checks import left_nodes
 from settings.models import Stack
@@ -200,7 +211,7 @@ def _overlay(path: Path | None) -> Document | None:
     overlay = read_yaml(path, called=OVERLAY)
     if overlay.data is not None and not isinstance(overlay.data, Mapping):
         fix = "an overlay has the keys of site: registry: …"
-        raise SettingsError([Problem("(top)", show(overlay.data), "is not a mapping", fix, overlay.file, 1)])
+        raise SettingsError([Problem("(top)", show(unshown(overlay.data)), "is not a mapping", fix, overlay.file, 1)])
     return overlay
 
 

@@ -25,6 +25,7 @@ from messages.problems import (
     nearest,
     path_text,
     show,
+    unshown,
     without_passwords,
 )
 
@@ -60,7 +61,7 @@ def read_spec(folder: Path) -> ImageSpec:
         raise SpecError(_in_spec(folder, problem) for problem in error.problems) from None
     raw = document.data
     if not isinstance(raw, dict):
-        raise SpecError([Problem(place(folder), show(raw), "is not a mapping", "start with name: …")])
+        raise SpecError([Problem(place(folder), show(unshown(raw)), "is not a mapping", "start with name: …")])
     if odd := list(odd_texts(raw)):
         raise SpecError(
             Problem(
@@ -167,6 +168,10 @@ def _problem(folder: Path, details: ErrorDetails) -> Problem:
         reason = "is not a key of an image spec"
     elif kind == "missing":
         reason = "is missing"
+    elif kind in {"model_type", "dict_type"}:
+        value, reason, fix = unshown(value), "is not a mapping", "write its keys below it, or leave it out"
+    elif kind == "tuple_type":
+        value, reason, fix = unshown(value), "is not a list", "write its entries below it, one line each: - …"
     elif kind == "string_pattern_mismatch":
         reason, fix = f"does not look like {details['ctx']['pattern']}", "write it in that form"
     elif kind.startswith(("greater_than", "less_than")) and loc[-1:] in {("uid",), ("gid",)}:

@@ -135,6 +135,19 @@ def test_a_driver_of_a_node_that_has_none_is_refused(recorded: Callable[..., Any
         recorded(lambda: GpuNodePool("p", args) and None)
 
 
+@pytest.mark.parametrize("key", ["labels", "node_drivers", "node_container_toolkits"])
+def test_none_in_a_mapping_is_refused_with_its_place(recorded: Callable[..., Any], key: str) -> None:
+    with pytest.raises(ValueError, match=rf'{key}\["n10"\] is None; give a text, or leave the key out'):
+        recorded(lambda: GpuNodePool("p", {**N10, key: {"n10": None}}) and None)  # type: ignore[misc]
+
+
+def test_a_taint_whose_value_is_none_has_none(recorded: Callable[..., Any]) -> None:
+    taint: Any = {"key": "example.edu/course", "value": None, "effect": "NoSchedule"}
+    args: Any = {**N10, "taints": [taint]}
+    patch = recorded(lambda: GpuNodePool("p", args) and None, existing={"n10": node("n10", "418.88")}).only("NodePatch")
+    assert patch.inputs["spec"]["taints"][1] == {"key": "example.edu/course", "effect": "NoSchedule"}
+
+
 def test_a_pool_without_nodes_is_refused(recorded: Callable[..., Any]) -> None:
     with pytest.raises(ValueError, match=r'pool "gtx1070ti": node_names is empty'):
         recorded(lambda: GpuNodePool("p", {**N10, "node_names": []}) and None)

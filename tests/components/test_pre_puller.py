@@ -52,6 +52,12 @@ def test_an_update_only_waits_for_the_pulls_on_request(recorded: Callable[..., A
     assert "annotations" not in made(recorded, {**ARGS, "wait": True})["metadata"]
 
 
+def test_an_image_that_is_none_is_refused_with_its_name(recorded: Callable[..., Any]) -> None:
+    args: Any = {**ARGS, "images": {"ml": None}}
+    with pytest.raises(ValueError, match=r'datahub-gtx1080ti\.images\["ml"\] is None; give an image, or leave it out'):
+        recorded(lambda: PrePuller("datahub-gtx1080ti", args) and None)
+
+
 def test_a_pre_puller_without_images_is_refused(recorded: Callable[..., Any]) -> None:
     with pytest.raises(ValueError, match=r"datahub-gtx1080ti\.images is empty"):
         recorded(lambda: PrePuller("datahub-gtx1080ti", {**ARGS, "images": {}}) and None)

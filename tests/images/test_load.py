@@ -246,6 +246,19 @@ def test_a_page_of_wheels_with_a_password_is_refused_and_never_echoed(tiny: Tiny
     assert load_spec(tiny(kernels=[{**TORCH, "index": "https://wheels.example.edu:8443/@x?page=1"}])).kernels
 
 
+@pytest.mark.parametrize("key", ["base", "python", "cuda", "env", "user", "runtime", "kernels"])
+def test_one_value_in_the_place_of_a_mapping_is_never_echoed(tiny: Tiny, key: str) -> None:
+    text = refusal(tiny(**{key: "hunter2"}))
+    assert f"{key}: the value (not shown)" in text
+    assert "hunter2" not in text
+
+
+def test_a_spec_that_is_one_word_is_never_echoed(tiny: Tiny) -> None:
+    folder = tiny()
+    (folder / "image.yaml").write_text("hunter2")
+    assert "hunter2" not in refusal(folder)
+
+
 @pytest.mark.parametrize("text", ["", "- a list", "name: [", "just words"])
 def test_a_file_that_is_not_a_spec_gets_one_message(tiny: Tiny, text: str) -> None:
     folder = tiny()

@@ -867,6 +867,8 @@ def test_an_overlay_that_is_not_there_is_one_problem(tmp_path: Path) -> None:
 def test_an_overlay_that_is_no_mapping_is_one_problem_and_an_empty_one_is_none(tmp_path: Path) -> None:
     (problem,) = problems(DSMLP, overlay(tmp_path, "- lab\n"))
     assert problem.reason == "is not a mapping"
+    (problem,) = problems(DSMLP, overlay(tmp_path, "hunter2\n"))
+    assert (problem.value, problem.reason) == ("the value (not shown)", "is not a mapping")
     assert load_stack(DSMLP, site=overlay(tmp_path, "\n")) == load_stack(DSMLP)
 
 
