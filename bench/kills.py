@@ -32,12 +32,16 @@ def main(kills: int) -> None:
         command = [sys.executable, "-m", "lab", "test", TESTS, "-k", "at_any_moment", *properties]
         variables = {**os.environ, "GPU_COMMONS_TEST_KILLS": str(kills)}
         done = subprocess.run(command, cwd=PROJECT, env=variables, check=False)
+        if not report.exists():
+            click.echo("the tests wrote no report: see what they printed above", err=True)
+            sys.exit(done.returncode or 1)
         cases = ET.parse(report).getroot().findall(".//testcase")  # noqa: S314 - pytest wrote it
     rows = [{each.get("name"): each.get("value") for each in case.iter("property")} for case in cases]
-    table = Table(*dict.fromkeys(str(name) for row in rows for name in row), "converged")
+    columns = [*dict.fromkeys(str(name) for row in rows for name in row)]
+    table = Table(*columns, "converged")
     for case, row in zip(cases, rows, strict=True):
         failed = any(case.find(kind) is not None for kind in ("failure", "error"))
-        table.add_row(*map(str, row.values()), "no" if failed else "yes")
+        table.add_row(*(str(row.get(column, "")) for column in columns), "no" if failed else "yes")
     Console().print(table)
     sys.exit(done.returncode)
 

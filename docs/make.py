@@ -6,7 +6,8 @@ import ast
 import csv
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+import tomllib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -62,7 +63,7 @@ def pages() -> dict[Path, str]:
 
 # --- modules
 
-FLOORS: Final = ("messages", "compat", "fleet", "images", "kube", "settings", "components", "policies", "cli", "lab")
+PROGRAM: Final = ("wiring.py", "__main__.py")  # what Pulumi runs: it stands on the floors up to the policies
 RULES: Final = "rules"  # a folder with a file for each rule: another page lists them
 
 
@@ -73,14 +74,22 @@ def modules_page() -> str:
         "Every module in one line, floor by floor from the ground up: [architecture](../architecture.md) shows them.",
         "Folders named `rules` also have one file for each rule, which other pages list.",
     ]
-    for floor in FLOORS:
+    for floor in _floors():
         blocks.append(f"\n## {floor}\n\n| module | is for |\n|---|---|")
-        blocks += [f"| `{name}` | {_cell(text)} |" for name, text in _modules(ROOT / floor)]
+        blocks += [f"| `{name}` | {_cell(text)} |" for name, text in _modules(sorted((ROOT / floor).rglob("*.py")))]
+    blocks.append("\n## The program\n\n| module | is for |\n|---|---|")
+    blocks += [f"| `{name}` | {_cell(text)} |" for name, text in _modules([ROOT / name for name in PROGRAM])]
     return HEAD.format(source="the docstrings of the modules") + "\n".join(blocks) + "\n"
 
 
-def _modules(folder: Path) -> Iterator[tuple[str, str]]:
-    for path in sorted(folder.rglob("*.py"), key=lambda path: (path.parent.as_posix(), path.name)):
+def _floors() -> list[str]:
+    """From the ground up, as the import contract has them."""
+    contracts = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]["contracts"]
+    return next(each["layers"][::-1] for each in contracts if each["type"] == "layers" and "containers" not in each)
+
+
+def _modules(files: Iterable[Path]) -> Iterator[tuple[str, str]]:
+    for path in sorted(files, key=lambda path: (path.parent.as_posix(), path.name)):
         name = path.relative_to(ROOT)
         is_a_rule = path.parent.name == RULES and path.name not in {"index.py", "rule.py"}
         # A plug-in keeps its environment in its folder.

@@ -186,7 +186,9 @@ def _destination(options: Options, tag: str) -> Destination:
         return Destination(Kind.REGISTRY, f"{reference.registry}/{reference.repository}:{reference.tag or tag}")
     if options.oci_layout is not None:
         folder = Path(options.oci_layout).absolute()
-        if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+        if folder.exists() and not folder.is_dir():
+            raise InputError(f"--oci-layout {folder}: is a file; name a new folder, or use --docker-archive")
+        if folder.exists() and any(folder.iterdir()):
             raise InputError(f"--oci-layout {folder}: is not empty; name a new folder, or empty this one")
         return Destination(Kind.OCI_LAYOUT, str(folder))
     if options.docker_archive is not None:

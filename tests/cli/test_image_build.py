@@ -25,6 +25,7 @@ Run = Callable[..., Result]
         (["hub", "--push", "https://u:hunter2@r.example/hub"], "is not an image reference"),
         (["hub", "--push", "r.example/hub", "--oci-layout", "x"], "give only one of them"),
         (["hub", "--docker-archive", "x.tar", "--compression", "zstd"], "a docker archive has gzip layers"),
+        (["hub", "--oci-layout", __file__], "is a file; name a new folder, or use --docker-archive"),
         (["hub", "--docker-archive", "."], "is a folder; name a file"),
         (["hub", "--base", "r.example/parent:1"], "the spec of hub names its own base; leave the option out"),
         (["hub", "--stack", "no-such-stack"], 'there is no stack "no-such-stack"'),

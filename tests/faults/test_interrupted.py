@@ -46,17 +46,16 @@ def test_a_kill_at_any_moment_leaves_an_update_that_up_finishes(
     """Moments are random; with GPU_COMMONS_TEST_KILLS=20 `bench/kills.py` tries more of them."""
     del turn
     after_s = random.uniform(2, 20)
+    record_property("killed after s", round(after_s, 1))  # at once, so that the report has it whatever follows
     update = empty.start_pulumi("up", "--yes", "--skip-preview")
     with contextlib.suppress(subprocess.TimeoutExpired):
         update.wait(after_s)
     update.kill()
     update.communicate(timeout=30)
-    left = len(empty.resources())
+    record_property("resources by then", len(empty.resources()))
     before = made(empty)
     began = time.monotonic()
     text = empty.python_m_lab("up", "--simulated", "--stack", STACK).succeeded()
-    record_property("killed after s", round(after_s, 1))
-    record_property("resources by then", left)
     record_property("make up then s", round(time.monotonic() - began))
     assert "Traceback" not in text
     keeps(before, made(empty))

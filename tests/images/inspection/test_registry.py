@@ -296,9 +296,9 @@ def test_a_host_that_is_not_there_is_named(read: Read) -> None:
 @pytest.mark.parametrize(
     ("fault", "reason"),
     [
-        (Fault(body=b"{}"), "ended after|not a JSON|does not match its digest|is not an image|no access|longer"),
-        (Fault(body=b"x" * 50), "ended after|longer|not a JSON|does not match its digest"),
-        (Fault(body=b""), "ended after|not a JSON"),
+        (Fault(body=b"{}"), "ended after 2 of"),
+        (Fault(body=b"x" * 50), "ended after 50 of"),
+        (Fault(body=b""), "ended after 0 of"),
     ],
 )
 @pytest.mark.parametrize("part", ["manifests", "blobs"])
