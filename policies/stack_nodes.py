@@ -76,9 +76,11 @@ def _gpus(product: str, driver: str) -> PoolGpus:
     try:
         return PoolGpus(read_node(product, driver))
     except CaseError as error:
-        first = error.problems[0]
-        value = f' "{first.value}"' if first.value else ""
-        return PoolGpus(None, unread=f"the labels of its nodes are not enough: {first.field}{value} {first.reason}")
+        found = (
+            " ".join(filter(None, (each.field, each.value and f'"{each.value}"', each.reason)))
+            for each in error.problems
+        )
+        return PoolGpus(None, unread=f"the labels of its nodes are not enough: {'; '.join(found)}")
 
 
 def _driver(known: Mapping[str, str]) -> str:

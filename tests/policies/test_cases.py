@@ -49,7 +49,9 @@ def check(said: Said, answer: str, words: str = "", rule: str = "P-GPU") -> None
         assert texts(said, answer.removeprefix("not ")) == []
         return
     (message,) = texts(said, answer)
-    assert message.startswith(rule)
+    assert message.startswith(f"{rule}: ")
+    if answer == UNPROVED:
+        assert texts(said, REFUSED) == []
     assert words in message
 
 
@@ -96,14 +98,12 @@ def of_custom(kind: str, spec: Any) -> Said:
 @pytest.mark.parametrize(("kind", "spec", "path"), CUSTOM["refused"])
 def test_every_pod_template_is_judged_not_only_the_first(kind: str, spec: Any, path: str) -> None:
     (message,) = [each for each in texts(of_custom(kind, spec), REFUSED) if "is privileged" in each]
-    assert message.startswith(f"P-GPU: {path}")
+    assert message.startswith(f"P-GPU: {path} of {kind.rpartition(':')[2]} x: ")
 
 
 @pytest.mark.parametrize(("kind", "spec", "words"), CUSTOM["unproved"])
 def test_what_may_reach_gpus_past_the_rules_could_not_be_proved(kind: str, spec: Any, words: str) -> None:
-    said = of_custom(kind, spec)
-    assert texts(said, REFUSED) == []
-    check(said, UNPROVED, words, "P-READ")
+    check(of_custom(kind, spec), UNPROVED, words, f"P-READ: {kind.rpartition(':')[2]} x: could not be proved")
 
 
 @pytest.mark.parametrize(("kind", "spec"), CUSTOM["nothing"])

@@ -604,8 +604,12 @@ def test_the_driver_is_also_read_from_the_older_labels(give: Give) -> None:
         ({"gpu": "Tesla-V100-SXM2-16GB"}, "it depends on the driver"),
         ({"driver": "595.71.05"}, "the labels of its nodes are not enough: gpu is missing"),
         ({"gpu": "Some-Other-GPU", "driver": "595.71.05"}, 'gpu "Some-Other-GPU" is not a GPU model of the tables'),
+        (
+            {"gpu": "Some-Other-GPU", "driver": "nvidia"},
+            'gpu "Some-Other-GPU" is not a GPU model of the tables; driver "nvidia" is not a driver version',
+        ),
     ],
-    ids=["no label", "no driver", "no GPU", "an unknown GPU"],
+    ids=["no label", "no driver", "no GPU", "an unknown GPU", "an unknown GPU and driver"],
 )
 def test_what_no_label_says_could_not_be_proved(give: Give, found: dict[str, str], says: str) -> None:
     (message,) = of_nodes(give, node(**found))
