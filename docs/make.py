@@ -50,8 +50,8 @@ def pages() -> dict[Path, str]:
             REFERENCE / f"{name}.schema.json": json.dumps(schema, indent=2, ensure_ascii=False) + "\n"
             for name, schema in schemas.items()
         },
-        REFERENCE / "stack.md": stack_page(json_schema()),
-        REFERENCE / "pack.md": pack_page(pack_schema()),
+        REFERENCE / "stack.md": stack_page(schemas["stack"]),
+        REFERENCE / "pack.md": pack_page(schemas["pack"]),
         REFERENCE / "components.md": components_page(ROOT / "components"),
         REFERENCE / "policies.md": policies_page(),
         REFERENCE / "compat-rules.md": compat_rules_page(),
@@ -364,7 +364,7 @@ def compat_rules_page() -> str:
 
 
 def _example(example: Mapping[str, str], rule: Rule) -> str:
-    answer = check(Case(**example))
+    answer = check(Case(**example), with_remedy=False)
     own = [finding for finding in answer.findings if finding.rule == rule.id] or answer.findings
     said = _cell(own[0].message) if own else ""
     return f"| {', '.join(f'{name} `{value}`' for name, value in example.items())} | {answer.verdict.value} | {said} |"
@@ -409,7 +409,9 @@ def facts_page() -> str:
 def _memory() -> str:
     with CASES.open(encoding="utf-8", newline="") as file:
         asked = [Case(**{name: row[name] for name in FIELDS}) for row in csv.DictReader(file)]
-    refused = [each for case in asked for each in check(case).findings if each.severity is Severity.REFUSE]
+    refused = [
+        each for case in asked for each in check(case, with_remedy=False).findings if each.severity is Severity.REFUSE
+    ]
     number = sum(not each.fact.verified for each in refused)
     rest = f"{number:,} rest" if number else "none rests"
     return f"Of all refusals over the cases of `{CASES.relative_to(ROOT)}`, {rest} on such a cell."

@@ -68,9 +68,16 @@ def generator() -> ModuleType:
     return module
 
 
+@pytest.fixture(scope="module")
+def generated() -> dict[Path, str]:
+    """Every generated page with its text."""
+    pages: dict[Path, str] = generator().pages()
+    return pages
+
+
 @pytest.mark.parametrize("name", GENERATED)
-def test_a_generated_page_is_up_to_date(name: str) -> None:
-    text = generator().pages()[DOCS / "reference" / name]
+def test_a_generated_page_is_up_to_date(generated: dict[Path, str], name: str) -> None:
+    text = generated[DOCS / "reference" / name]
     assert (DOCS / "reference" / name).read_text() == text, f"docs/reference/{name} is behind the code: run `make docs`"
 
 

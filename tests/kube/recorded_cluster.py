@@ -135,7 +135,7 @@ def serving(cluster: RecordedCluster) -> Iterator[str]:
     requests = type("Requests", (_Requests,), {"cluster": cluster})
     server = ThreadingHTTPServer(("127.0.0.1", 0), requests)
     server.daemon_threads = True
-    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread = threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True)
     thread.start()
     try:
         yield f"http://127.0.0.1:{server.server_address[1]}"

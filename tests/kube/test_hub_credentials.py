@@ -60,7 +60,7 @@ class Handler(BaseHTTPRequestHandler):
 def api() -> Iterator[ApiServer]:
     server = ApiServer(("127.0.0.1", 0), Handler)
     server.secrets, server.requests, server.comes_between = {}, [], {}
-    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread = threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True)
     thread.start()
     yield server
     server.shutdown()

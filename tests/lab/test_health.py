@@ -62,7 +62,7 @@ class FakeCluster:
 def hub_port() -> Iterator[int]:
     handler = type("Handler", (HubBehindAPort,), {"asked": []})
     with HTTPServer(("127.0.0.1", 0), handler) as server:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
+        threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
         yield server.server_port
         server.shutdown()
 

@@ -272,7 +272,7 @@ class Refusing(BaseHTTPRequestHandler):
 @pytest.fixture
 def refusing() -> Iterator[str]:
     server = ThreadingHTTPServer(("127.0.0.1", 0), Refusing)
-    thread = threading.Thread(target=server.serve_forever)
+    thread = threading.Thread(target=server.serve_forever, args=(0.02,))
     thread.start()
     yield f"127.0.0.1:{server.server_port}"
     server.shutdown()

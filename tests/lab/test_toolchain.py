@@ -33,7 +33,7 @@ def publisher(tmp_path: Path) -> Iterator[tuple[str, Path]]:
     folder = tmp_path / "published"
     folder.mkdir()
     with ThreadingHTTPServer(("127.0.0.1", 0), partial(_Quiet, directory=str(folder))) as server:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
+        threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
         yield f"http://127.0.0.1:{server.server_port}", folder
         server.shutdown()
 
