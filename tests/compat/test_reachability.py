@@ -77,7 +77,7 @@ def _forget() -> None:
 
 def _answer(said: Said) -> Answer | None:
     try:
-        return check(Case(**said))
+        return check(Case(**said), with_remedy=False)
     except CaseError:
         return None
 

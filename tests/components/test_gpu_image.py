@@ -6,6 +6,7 @@ import asyncio
 import re
 import shutil
 from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,7 @@ from pulumi.runtime.settings import reset_options
 from pulumi.runtime.stack import run_pulumi_func
 
 from components.gpu_image import GpuImage, GpuImageArgs, ImagePool, ImageSubstitute
-from images.inspection import facts
+from images.inspection import facts, session
 from images.inspection.store import Store, store_folder
 from images.spec.load import IMAGES
 from images.spec.mistakes import SpecError
@@ -157,6 +158,7 @@ def measured(
 ) -> dict[str, Any]:
     """What a GpuImage says of its size when `cache` is this machine's; nothing answers on `port`."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(cache))
+    monkeypatch.setattr(session, "Patience", partial(session.Patience, first_wait_s=0.01, longest_wait_s=0.02))
     args: GpuImageArgs = {**HUB, "repository": f"127.0.0.1:{port}/gpu-commons/hub", "read_back": True, **more}  # type: ignore[typeddict-item]  # by name
     outputs: dict[str, Any] = {}
 
