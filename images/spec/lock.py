@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 
 from packaging.markers import Marker
 from packaging.requirements import Requirement
@@ -24,8 +25,13 @@ class Locked:
     hashes: frozenset[str]  # SHA-256
 
 
-def read_lock(text: str) -> Iterator[Locked]:
+@lru_cache(64)  # one `stack check` reads three locks, 88 times
+def read_lock(text: str) -> tuple[Locked, ...]:
     """What a lock holds, in its order. Raises ValueError for a text that is not a lock."""
+    return tuple(_read(text))
+
+
+def _read(text: str) -> Iterator[Locked]:
     for line in re.sub(r"\\\n", " ", text).splitlines():
         if not line.strip() or line.lstrip().startswith("#"):
             continue
