@@ -69,8 +69,8 @@ class GpuImageArgs(TypedDict):
     substitutes: NotRequired[Sequence[ImageSubstitute]]
     """What this site cannot reach. Entries that do not concern the image are ignored."""
     ca_bundle: NotRequired[str]
-    """Path of a PEM file of the build machine, where the site inspects TLS. It is there while packages are downloaded
-    and enters neither a layer nor the state. Its folder is a build context: keep it in one of its own."""
+    """Path of a PEM file of the build machine, where the site inspects TLS. It is mounted while packages are
+    downloaded and enters neither a layer nor the state. Its folder is a build context: keep it in one of its own."""
     compression: NotRequired[str]
     """`zstd` (default; Docker 23, containerd 1.5 and later) or `gzip`."""
     build_on_preview: NotRequired[bool]
@@ -83,8 +83,8 @@ class GpuImageArgs(TypedDict):
     lands_on: NotRequired[Sequence[ImagePool]]
     """Pools whose nodes will start it: the preview of a build says how long its first start on each takes."""
     deployed: NotRequired[pulumi.Input[Mapping[str, Any]]]
-    """The output `sizes` as it was when the stack was deployed last, for example from a stack's own outputs; what
-    changes is told against it. It decides nothing and is not recorded among the inputs."""
+    """The output `sizes` as it was when the stack was deployed last, for example from a stack's own outputs; changes
+    are reported against it. It decides nothing and is not recorded among the inputs."""
 
 
 class GpuImage(pulumi.ComponentResource):
@@ -97,7 +97,7 @@ class GpuImage(pulumi.ComponentResource):
 
     The image is rebuilt when its Dockerfile, its build context, its parent's digest or a build argument changes. The
     image stays in the registry when it leaves the stack: a running server may still need it.
-    Arguments that cannot be are a SpecError, which names all of them at once.
+    Invalid arguments raise one SpecError, which names all of them.
     """
 
     ref: pulumi.Output[str]

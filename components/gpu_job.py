@@ -24,7 +24,9 @@ class GpuJobArgs(TypedDict):
     gpus: int
     """Whole GPUs; 0 for none, and then none is visible."""
     cpu: float
+    """CPU cores, requested and limit."""
     memory_gib: float
+    """Memory, requested and limit."""
     shm_gib: NotRequired[float]
     """Shared memory at /dev/shm, taken from the memory; data loaders of PyTorch need it."""
     pool: NotRequired[str]
@@ -32,9 +34,9 @@ class GpuJobArgs(TypedDict):
     pools: NotRequired[Sequence[str]]
     """Several pools, in place of `pool`: it runs on a node of any of them."""
     retries: NotRequired[int]
-    """How often a failed pod is tried again; default 0."""
+    """How often a failed pod is retried; default 0."""
     deadline_s: NotRequired[int]
-    """Seconds after which the job is ended; default: none."""
+    """Seconds after which the job is stopped; default: never."""
     queue: NotRequired[str]
     """LocalQueue of Kueue where it is installed; the job then waits for its turn, and the update does not wait."""
     env: NotRequired[Mapping[str, str]]

@@ -51,12 +51,12 @@ class GpuNodePoolArgs(TypedDict):
 class GpuNodePool(pulumi.ComponentResource):
     """Labels and taints of named nodes, one NodePatch each. The nodes themselves stay yours.
 
-    The driver is a property: a change is one visible line in a preview. Nobody's driver is installed by it: who
-    installs drivers (image, configuration management, GPU operator) does so, and this component compares the declared
-    version with the one that GPU feature discovery reports and names the nodes that differ.
-    Destroying it takes its labels and taints away and leaves the nodes as they were.
-    A name that the API server does not know is an error, because a patch makes such a node: a preview reads every node
-    and says so before anything is made; an update without a preview says so afterwards.
+    The driver is a property: a change is one visible line in a preview. It installs
+    no driver: whatever installs drivers (image, configuration management, GPU operator) does so, and this component
+    compares the declared version with the one that GPU feature discovery reports, and names the nodes that differ.
+    Destroying it removes its labels and taints and leaves the nodes as they were.
+    A name that the API server does not know is an error, because a patch would create such a node: a preview reads
+    every node and says so before anything is created; an update without a preview says so afterwards.
     """
 
     node_names: pulumi.Output[Sequence[str]]

@@ -22,16 +22,17 @@ from messages.problems import SettingsError
 class NotebookHub(pulumi.ComponentResource):
     """A JupyterHub that fills one namespace.
 
-    Namespace, homes, database and credentials outlive `destroy` and are taken up by the next `up`; running servers end
-    with `destroy`. Removing what is left is a command of its own: it deletes the namespace.
+    Namespace, homes, database and credentials survive `destroy` and are reused by the next `up`; `destroy` stops
+    running servers. A command of its own removes what is left: it deletes the namespace.
     """
 
     url: pulumi.Output[str]
-    """Where people open it."""
+    """Address that people open."""
     namespace: pulumi.Output[str]
+    """Namespace that the hub fills."""
     credentials_secret: pulumi.Output[str]
-    """Name of the Secret that was born in the cluster. With the dummy authenticator its key dummy-password logs users
-    in; administrators have the key admin-password of the Secret hub-admin beside it."""
+    """Name of the Secret that is generated in the cluster. With the dummy authenticator its key dummy-password logs
+    users in; administrators have the key admin-password of the Secret hub-admin beside it."""
 
     def __init__(self, name: str, args: NotebookHubArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         hub = _parsed(name, args)

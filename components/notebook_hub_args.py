@@ -29,20 +29,20 @@ class HubContents(TypedDict):
     packages: NotRequired[Sequence[str]]
     """With versions: NumPy 2.4.6."""
     stands_on: NotRequired[str]
-    """A base that brings programs of its own: jupyter/datascience-notebook."""
+    """Base image that brings programs of its own: jupyter/datascience-notebook."""
     missing: NotRequired[Sequence[str]]
-    """What should be in it and could not be had at this site."""
+    """What the image should contain and this site could not provide."""
     missing_reason: NotRequired[str]
-    """Why."""
+    """Why it is missing."""
 
 
 class HubProfile(TypedDict):
     """One choice on the spawn page. CPU in cores, memory in GiB."""
 
     name: str
-    """Short and steady: it is remembered with a user's last choice."""
+    """Short and stable: the hub remembers a user's last choice by it."""
     title: str
-    """What people read."""
+    """What users see."""
     description: NotRequired[str]
     """Second line on the spawn page; default: GPUs, cores and memory."""
     image: pulumi.Input[str]
@@ -50,13 +50,13 @@ class HubProfile(TypedDict):
     image_name: str
     """Name of the image as people know it; policies find its facts by it."""
     cpu: float
-    """Limit."""
+    """CPU limit in cores."""
     cpu_guarantee: NotRequired[float]
-    """What the scheduler sets aside; default 0.1, because notebooks are idle most of the time."""
+    """What the scheduler reserves; default 0.1, because notebooks are idle most of the time."""
     memory_gib: float
-    """Limit."""
+    """Memory limit in GiB."""
     memory_guarantee_gib: NotRequired[float]
-    """What the scheduler sets aside; default 1."""
+    """What the scheduler reserves; default 1."""
     gpus: NotRequired[int]
     """Whole GPUs; default 0, and then none is visible."""
     shm_gib: NotRequired[float]
@@ -97,7 +97,7 @@ class HubSecretKey(TypedDict):
 
 
 class HubAuthenticator(TypedDict):
-    """Who says who somebody is."""
+    """How people log in."""
 
     kind: str
     """oauth, lti13, or dummy: whoever knows one password can be any user but an administrator. For labs only."""
@@ -138,24 +138,27 @@ class HubAuthenticator(TypedDict):
 
 
 class HubCull(TypedDict):
-    """When servers and kernels end by themselves, in seconds."""
+    """When servers and kernels are stopped; times in seconds."""
 
     idle_s: NotRequired[int]
-    """Default 3600."""
+    """Seconds without activity after which a server is stopped; default 3600."""
     max_age_s: NotRequired[int]
-    """Ends servers in use too; default 0: none."""
+    """Age at which a server is stopped even if it is in use; default 0: never."""
     every_s: NotRequired[int]
     """How often to look; default 600."""
     kernel_idle_s: NotRequired[int]
-    """Default: idle_s."""
+    """Seconds after which an idle kernel is stopped; default: idle_s."""
 
 
 class HubCourse(TypedDict):
     """A course that uses the hub: who is affected by a change, for policies and reviewers."""
 
     name: str
+    """Short name of the course."""
     title: str
+    """What people call it."""
     seats: int
+    """People in the course."""
     profiles: Sequence[str]
     """Profiles that the course may choose, by name."""
     peak_share: NotRequired[float]
@@ -163,22 +166,22 @@ class HubCourse(TypedDict):
     guaranteed_gpus: NotRequired[int]
     """GPUs that the course always gets; default 0."""
     borrowable_gpus: NotRequired[int]
-    """GPUs beyond them that it may take while they are free; default: any."""
+    """GPUs beyond these that it may use while they are free; default: any."""
     first_day: NotRequired[str]
     """YYYY-MM-DD."""
     last_day: NotRequired[str]
-    """YYYY-MM-DD. A course whose last day is over counts for nothing in a review."""
+    """YYYY-MM-DD. A course that has ended is ignored in reviews."""
 
 
 class NotebookHubArgs(TypedDict):
     """Arguments of NotebookHub. Times in seconds, sizes in GiB."""
 
     courses: NotRequired[Sequence[HubCourse]]
-    """Who uses it. Recorded, and without effect on the hub itself."""
+    """Courses that use the hub. Recorded for policies and reviewers; the hub itself ignores them."""
 
     images_are_pre_pulled: NotRequired[bool]
-    """Something brings the profiles' images to all nodes of their pools, a PrePuller or another: policies then warn of
-    images that take long to pull, and do not refuse. Default false."""
+    """Something, such as a PrePuller, pulls the profiles' images to all nodes of their pools in advance: policies then
+    warn about images that take long to pull, instead of refusing them. Default false."""
     namespace: NotRequired[str]
     """Default: the component's name. One hub fills one namespace."""
     hub_image: pulumi.Input[str]
@@ -198,7 +201,7 @@ class NotebookHubArgs(TypedDict):
     help_url: NotRequired[str]
     """Where people get help; a link on the spawn page."""
     availability: NotRequired[bool]
-    """Tell how many servers of each profile fit now. A service of its own counts them; its account may list nodes and
+    """Show how many servers of each profile fit now. A service of its own counts them; its account may list nodes and
     pods of the whole cluster, and nothing else. Default true; it needs the right to create a ClusterRole."""
     expose: HubExpose
     public_url: NotRequired[str]

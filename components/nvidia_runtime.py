@@ -27,7 +27,8 @@ class NvidiaRuntimeArgs(TypedDict):
 class NvidiaRuntime(pulumi.ComponentResource):
     """RuntimeClass `nvidia`, device plugin and persistence daemon on the nodes of GpuNodePools.
 
-    The container runtime's handler `nvidia` (NVIDIA container toolkit) is configured on the nodes by who installs them.
+    The container runtime's handler `nvidia` (NVIDIA container toolkit) is configured on the nodes by whoever installs
+    them.
     """
 
     runtime_class: pulumi.Output[str]

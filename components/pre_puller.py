@@ -1,4 +1,4 @@
-"""PrePuller: images lie on the nodes of a pool before the first user waits for them."""
+"""PrePuller: pulls images to the nodes of a pool before the first user waits for them."""
 
 from collections.abc import Mapping
 from typing import Any, NotRequired, TypedDict
@@ -34,7 +34,7 @@ class PrePuller(pulumi.ComponentResource):
 
     def __init__(self, name: str, args: PrePullerArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         if not args["images"]:
-            raise ValueError(f"{name}.images is empty: name at least one image, or make no PrePuller")
+            raise ValueError(f"{name}.images is empty: name at least one image, or leave the PrePuller out")
         if missing := [image for image, given in args["images"].items() if given is None]:
             raise ValueError(f'{name}.images["{missing[0]}"] is None; give an image, or leave it out')
         super().__init__("gpu-commons:index:PrePuller", name, {**args}, opts)

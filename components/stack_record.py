@@ -20,7 +20,7 @@ class StackRecordArgs(TypedDict):
 
 
 class StackRecord(pulumi.ComponentResource):
-    """Makes nothing: it keeps decisions in the state, so that the next preview can say what they were before."""
+    """Creates nothing: it keeps decisions in the state, so that the next preview can show what they were before."""
 
     def __init__(self, name: str, args: StackRecordArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         super().__init__("gpu-commons:index:StackRecord", name, {**args}, opts)

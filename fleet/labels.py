@@ -64,7 +64,7 @@ def gfd_labels(model: GpuModel, gpus: int, driver: DriverVersion) -> dict[str, s
     """Labels that GPU feature discovery sets on a node with `gpus` GPUs of one model, not shared, without MIG.
 
     Memory is the nominal size: a real driver reports somewhat less. Raises `UnknownFact` for a driver
-    that is older than every CUDA of the tables.
+    that is older than any CUDA release in the tables.
     """
     cuda = native_cuda(driver)
     major, minor, revision = driver.parts

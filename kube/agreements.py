@@ -1,6 +1,6 @@
 """What the keys of one hub or one job must agree on, whether a stack file has them or a component's arguments. Pure.
 
-Works on the mapping as it was read, not on the models: what is malformed is reported by these, and hides nothing here.
+Works on the mapping as it was read, not on the models: the models report what is malformed, and it hides nothing here.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def of_login(loc: Loc, holder: Raw) -> Iterator[Fault]:
         return
     if everybody is True and listed:
         fix = "write allow_all: false, or leave allowed_users out"
-        yield Fault((*loc, "authenticator", "allowed_users"), "is no limit: allow_all lets everybody in", fix)
+        yield Fault((*loc, "authenticator", "allowed_users"), "has no effect: allow_all lets everybody in", fix)
     # Only OAuth lets administrators in who are not listed: jupyterhub 5.5 adds them to a list that there is.
     if everybody is False and not listed and not (kind == "oauth" and given.get("admins")):
         fix = "list allowed_users, or set allow_all: true"
@@ -77,7 +77,7 @@ def _titles(loc: Loc, hub: Raw) -> Iterator[Fault]:
     for where, profile in items(hub, "profiles", at=loc):
         title = profile.get("title")
         if isinstance(title, str) and title in seen:
-            fix = "give each its own title: people see nothing else"
+            fix = "give each profile its own title: users see nothing else"
             yield Fault((*where, "title"), f"is the title of profile {seen[title]}", fix, title)
         elif isinstance(title, str):
             seen[title] = profile.get("name")
@@ -99,5 +99,5 @@ def doubles(
         found = key(item)
         if found in first:
             reason = f"is taken by {path[-1]}[{first[found][-1]}]"
-            yield Fault((*loc, label), reason, f"each of {path[-1]} needs its own {label}", item[label])
+            yield Fault((*loc, label), reason, f"give each of the {path[-1]} its own {label}", item[label])
         first.setdefault(found, loc)

@@ -50,7 +50,7 @@ def hub_role(hub: Hub) -> dict[str, Any]:
 
 
 def credentials_names(hub: Hub) -> list[str]:
-    """The Secrets that are born in the cluster."""
+    """The Secrets that are generated in the cluster."""
     return [CREDENTIALS, *([ADMIN_CREDENTIALS] if hub.login.has_admin_password else [])]
 
 

@@ -83,20 +83,20 @@ def _printed(value: str, unwanted: re.Pattern[str]) -> str:
     if found := unwanted.search(value):
         is_break = found[0] in "\r\n\t"
         reason = "has a line break or a tab" if is_break else f"holds a control character (U+{ord(found[0]):04X})"
-        raise Misfit(reason, "write it in one line, with blanks" if is_break else "take it out")
+        raise Misfit(reason, "write it on one line, with spaces" if is_break else "remove it")
     return value
 
 
 def _user_name(value: str) -> str:
     if "/" in value or value != value.strip():
-        raise Misfit("is not a user name for JupyterHub", "leave out slashes, and blanks around the name")
+        raise Misfit("is not a user name for JupyterHub", "leave out slashes, and spaces around the name")
     return _line(value)
 
 
 def _scope(value: str) -> str:
     if not re.fullmatch(r"[!#-\[\]-~]+", value):
         raise Misfit(
-            "is not a scope of OAuth", "write one scope for each entry, without blanks and quotes: [openid, email]"
+            "is not a scope of OAuth", "write one scope for each entry, without spaces or quotes: [openid, email]"
         )
     return value
 
@@ -109,7 +109,7 @@ def _builder(value: str) -> str:
 
 def _argument(value: str) -> str:
     if "\0" in value:
-        raise Misfit("holds a NUL character (U+0000)", "take it out: no program can be given one")
+        raise Misfit("holds a NUL character (U+0000)", "remove it: no program can be given one")
     if len(value.encode("utf-8", "replace")) > _LONGEST_ARGUMENT:
         raise Misfit(f"has more than {_LONGEST_ARGUMENT} bytes", "put the program into the image, and name it here")
     return value
@@ -117,7 +117,7 @@ def _argument(value: str) -> str:
 
 def _command(value: tuple[str, ...]) -> tuple[str, ...]:
     if not value[0]:
-        raise Misfit("begins with an empty text", "write the program first: [python, train.py]")
+        raise Misfit("begins with an empty string", "write the program first: [python, train.py]")
     return value
 
 

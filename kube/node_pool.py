@@ -28,7 +28,7 @@ def problems(args: Mapping[str, Any]) -> list[str]:
         found.append(f"{missing[0]} is missing beside {given[0]}; a pool has {', '.join(_WITH_GPUS)}, or none of them")
     for key in _BY_NODE:
         if others := [node for node in args.get(key) or {} if node not in args["node_names"]]:
-            found.append(f"{key} names {others[0]}, which is none of node_names; name nodes of the pool")
+            found.append(f"{key} names {others[0]}, which is not in node_names; name nodes of the pool")
         if args.get(key) and "driver_version" not in given:
             found.append(f"{key} is given for nodes without GPUs; leave it out, or give {', '.join(_WITH_GPUS)}")
     return found
@@ -39,9 +39,10 @@ def node_labels(pool: str, driver: Any, toolkit: Any, extra: Mapping[str, str]) 
 
     Raises ValueError when an extra label is one of ours or belongs to GPU feature discovery.
     """
+    owners = f"{labels.OWN_PREFIX} belongs to gpu-commons, nvidia.com/ to NVIDIA's software"
     for key in extra:
         if key.startswith(labels.OWNED_PREFIXES):
-            raise ValueError(f'label "{key}" has another owner: {labels.OWN_PREFIX} is ours, nvidia.com/ is discovered')
+            raise ValueError(f'label "{key}" has another owner: {owners}; use a prefix of your own')
     ours = {labels.POOL: pool, labels.DRIVER: driver, labels.TOOLKIT: toolkit}
     return {**{key: value for key, value in ours.items() if value is not None}, **extra}
 
@@ -60,6 +61,6 @@ def unknown_nodes(names: Sequence[str]) -> str:
     """What to do about nodes that only a patch has made."""
     this, node = ("this name", "a node") if len(names) == 1 else ("these names", "nodes")
     return (
-        f"node_names: {', '.join(names)}: no kubelet has ever registered under {this}, so the patch has made {node} "
+        f"node_names: {', '.join(names)}: no kubelet has ever registered under {this}, so the patch has created {node} "
         f"without a machine: kubectl delete node {' '.join(names)}, then name nodes that `kubectl get nodes` lists"
     )

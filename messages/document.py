@@ -96,11 +96,11 @@ def odd_texts(value: object, loc: Loc = ()) -> Iterator[Fault]:
     """Keys and texts with what no text may hold: NUL, and half of a character, which no file can be written with."""
     if isinstance(value, str) and (found := _NO_TEXT.search(value)):
         what = "a NUL character" if found[0] == "\0" else "half of a character"
-        yield Fault(loc, f"holds {what} (U+{ord(found[0]):04X})", "take it out", value)
+        yield Fault(loc, f"holds {what} (U+{ord(found[0]):04X})", "remove it", value)
     elif isinstance(value, Mapping):
         for key, item in value.items():
             if isinstance(key, str) and _NO_TEXT.search(key):
-                yield Fault((*loc, key), "is a key with a NUL character or half of a character", "take it out")
+                yield Fault((*loc, key), "is a key with a NUL character or half of a character", "remove it")
             else:
                 yield from odd_texts(item, (*loc, str(key)))
     elif isinstance(value, list):

@@ -98,7 +98,7 @@ def unshown(value: object) -> object:
 
 
 def is_secretive(loc: Loc) -> bool:
-    """Does a value that lies there have a name of which secrets are called, or of what may hold one? Of settings."""
+    """Is a value at this place of the settings named like a secret, or like what may hold one?"""
     return any(isinstance(step, str) and (is_secret(step) or _MAY_HOLD_ONE.search(step)) for step in loc)
 
 
@@ -108,7 +108,7 @@ def has_password(text: str) -> bool:
 
 
 def without_passwords(text: str) -> str:
-    """The text with `…` for whatever may be a password in an address, an image or a registry: rather too much."""
+    """The text with `…` for whatever may be a password in an address, an image or a registry; too much if in doubt."""
     text = _USER_OF_ADDRESS.sub("://…@", text)
     text = _USER_OF_IMAGE.sub("…@", text) if "://" not in text else text
     return _QUERY.sub(lambda found: f"{found['key']}…" if is_secret(found["name"]) else found[0], text)

@@ -54,7 +54,7 @@ def _image_limits(site: Raw) -> Iterator[Fault]:
     limits = {**ImageLimits().model_dump(), **mapping(site, "image_limits")}
     warn, refuse = limits["warn_compressed_gb"], limits["refuse_compressed_gb"]
     if isinstance(warn, int | float) and isinstance(refuse, int | float) and warn > refuse:
-        fix = f"make it {refuse:g} or less: an image is refused before it could be warned about"
+        fix = f"write {refuse:g} or less: otherwise an image is refused before a preview warns about it"
         yield Fault(("site", "image_limits", "warn_compressed_gb"), "is above refuse_compressed_gb", fix, warn)
 
 
@@ -66,7 +66,7 @@ def _authenticator(site: Raw, *, needed: bool) -> Iterator[Fault]:
     if not isinstance(given, Mapping):
         return
     if given.get("kind") == "dummy" and site.get("lab") is not True:
-        fix = "choose oauth or lti13: a dummy lets anybody in and is only for the lab (site.lab: true)"
+        fix = "choose oauth or lti13: the dummy login lets anybody in and is only for the lab (site.lab: true)"
         yield Fault((*loc, "kind"), "is allowed in the lab only", fix, "dummy")
     if given.get("kind") != "dummy":  # which takes no list in a stack file
         yield from of_login(("site",), site)
@@ -77,7 +77,8 @@ def _registry(site: Raw) -> Iterator[Fault]:
     if not isinstance(registry, str) or not isinstance(allowed, list) or has_password(registry):
         return
     if not any(isinstance(entry, str) and f"{registry}/".startswith(f"{entry}/") for entry in allowed):
-        fix = f"add {registry.partition('/')[0]} to site.allowed_registries, or our own images are refused"
+        host = registry.partition("/")[0]
+        fix = f"add {host} to site.allowed_registries: otherwise the images of this stack are refused"
         yield Fault(("site", "registry"), "is in none of the allowed registries", fix, registry)
 
 

@@ -178,7 +178,7 @@ def _managed(manager: object, runtime: object) -> Iterator[Fault]:
     """The daemons of one fleet have one owner: it removes them when it is destroyed, whoever else counts on them."""
     if isinstance(manager, str) and manager and runtime is not None:
         fix = "leave the section runtime out, or fleet.managed_by if this stack manages the nodes"
-        yield Fault(("runtime",), f"is not this stack's to run: {manager} manages the fleet", fix)
+        yield Fault(("runtime",), f"is set, but {manager} manages the fleet", fix)
 
 
 def _taints(loc: Loc, pool: Raw) -> Iterator[Fault]:

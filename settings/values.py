@@ -49,7 +49,7 @@ def _driver(value: object, info: ValidationInfo) -> DriverVersion:
         raise Misfit(error.reason, fix) from None
     except UnknownFact:
         fix = "correct it: gpu-commons facts driver_branch lists the branches"
-        raise Misfit("is older than every CUDA of the tables", fix) from None
+        raise Misfit("is older than any CUDA release in the tables", fix) from None
     return driver
 
 

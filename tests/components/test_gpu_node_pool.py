@@ -122,7 +122,7 @@ def test_each_node_is_compared_with_the_driver_that_it_is_supposed_to_run(
 @pytest.mark.parametrize(
     ("args", "message"),
     [
-        ({**N10, "node_drivers": {"n11": "580.95.05"}}, "node_drivers names n11, which is none of node_names"),
+        ({**N10, "node_drivers": {"n11": "580.95.05"}}, "node_drivers names n11, which is not in node_names"),
         (
             {"pool": "cpu", "node_names": ["c1"], "node_drivers": {"c1": "580.95.05"}},
             "node_drivers is given for nodes without GPUs",

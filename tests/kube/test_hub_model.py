@@ -172,7 +172,7 @@ WRONG: list[tuple[dict[str, Any], str]] = [
     (
         of_hub(authenticator={"kind": "dummy", "allow_all": True, "allowed_users": ["ada"]}),
         (
-            "hub.authenticator.allowed_users: is no limit: allow_all lets everybody in; "
+            "hub.authenticator.allowed_users: has no effect: allow_all lets everybody in; "
             "write allow_all: false, or leave allowed_users out"
         ),
     ),
@@ -213,11 +213,11 @@ WRONG: list[tuple[dict[str, Any], str]] = [
     (of_profile(pools=["a", "b", "a"]), 'hub.profiles[0].pools[2]: "a" is listed twice; name each pool once'),
     (
         of_hub(profiles=[PROFILE, {**PROFILE, "title": "Again"}]),
-        'hub.profiles[1].name: "gpu" is taken by profiles[0]; each of profiles needs its own name',
+        'hub.profiles[1].name: "gpu" is taken by profiles[0]; give each of the profiles its own name',
     ),
     (
         of_hub(profiles=[PROFILE, {**PROFILE, "name": "other"}]),
-        'hub.profiles[1].title: "One GPU" is the title of profile gpu; give each its own title',
+        'hub.profiles[1].title: "One GPU" is the title of profile gpu; give each profile its own title',
     ),
     (
         of_hub(profiles=[{**PROFILE, "is_default": True, "name": n, "title": n} for n in ("gpu", "other")]),

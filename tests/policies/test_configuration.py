@@ -386,7 +386,7 @@ MISTAKES: dict[str, tuple[Object, str]] = {
     ),
     "two pools of one name": (
         {"site": SITE, "fleet": fleet(POOL, {**POOL, "nodes": ["gpu3-gpu4"]})},
-        'fleet.pools[1].name: "v100" is taken by pools[0]\n    each of pools needs its own name',
+        'fleet.pools[1].name: "v100" is taken by pools[0]\n    give each of the pools its own name',
     ),
     "a node in two pools": (
         {"site": SITE, "fleet": fleet(POOL, {**POOL, "name": "other", "nodes": ["gpu2-gpu3"]})},
@@ -425,7 +425,7 @@ MISTAKES: dict[str, tuple[Object, str]] = {
     "a driver before CUDA": (
         on_driver("100.10"),
         (
-            'fleet.pools[0].driver: "100.10" is older than every CUDA of the tables\n    '
+            'fleet.pools[0].driver: "100.10" is older than any CUDA release in the tables\n    '
             "correct it: gpu-commons facts driver_branch lists the branches"
         ),
     ),

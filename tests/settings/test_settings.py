@@ -292,7 +292,7 @@ nodes: [n10]\n        driver: "418.88" => nodes: [n10]\n        driver: "418.8x"
     fleet.pools[2].driver: "418.8x" is not a driver version such as 418.88; …driver: "418.88"
 # driver before CUDA
 driver: "418.88" => driver: "100.10"
-    fleet.pools[0].driver: "100.10" is older than every CUDA of the tables; …facts driver_branch…
+    fleet.pools[0].driver: "100.10" is older than any CUDA release in the tables; …facts driver_branch…
 # driver without quotes
 driver: "418.88" => driver: 418.88
     fleet.pools[0].driver: 418.88 is a number; YAML reads 470.10 as 470.1; quote it: driver: "418.88"
@@ -339,7 +339,7 @@ nodes_except: [n09, n10] => nodes_except: [n09, n10, n13]
 # two pools of one name
 - name: rtx2080ti\n        gpu => - name: gtx1070ti\n        gpu
 pool: rtx2080ti => pool: gtx1070ti
-    fleet.pools[2].name: "gtx1070ti" is taken by pools[1]; each of pools needs its own name
+    fleet.pools[2].name: "gtx1070ti" is taken by pools[1]; give each of the pools its own name
 # no GPUs on a node
 gpus_per_node: 7 => gpus_per_node: 0
 total_gpus: 119 => total_gpus: 112
@@ -518,19 +518,19 @@ device_plugin: nvcr.io/nvidia/ => device_plugin: https://nvcr.io/nvidia/
     runtime.device_plugin: "https://nvcr.io/nvidia/k8s-device-plugin:v0.17.1… is not an image reference…; …tag…
 # runtime on a fleet of somebody else
     total_gpus: 119 =>     managed_by: dsmlp-core\n    total_gpus: 119
-    runtime: is not this stack's to run: dsmlp-core manages the fleet; leave the section runtime out…
+    runtime: is set, but dsmlp-core manages the fleet; leave the section runtime out…
 # fleet of nobody in particular
     total_gpus: 119 =>     managed_by: ""\n    total_gpus: 119
     fleet.managed_by: "" is empty; …Who labels these nodes…
 # two images of one name
 - name: proxy\n => - name: proxy\n    - name: hub\n
-    images[2].name: "hub" is taken by images[0]; each of images needs its own name
+    images[2].name: "hub" is taken by images[0]; give each of the images its own name
 # two images of one name and target
 - name: proxy\n => - name: proxy\n    - {name: x, target: batch}\n    - {name: x, target: batch}\n
-    images[3].name: "x" is taken by images[2]; each of images needs its own name
+    images[3].name: "x" is taken by images[2]; give each of the images its own name
 # an image called like a target of another
 - name: proxy\n => - name: proxy\n    - {name: x, target: batch}\n    - name: x-batch\n
-    images[3].name: "x-batch" is taken by images[2]; each of images needs its own name
+    images[3].name: "x-batch" is taken by images[2]; give each of the images its own name
 # profile with a missing image
 image: datahub-base-notebook => image: datahub-base
     hubs[0].profiles[0].image: "datahub-base" is not an image of this stack; did you mean datahub-base-note…
@@ -569,7 +569,7 @@ gpus: 1\n => gpus: 1\n          is_default: true\n
 # two profiles of one name
 - name: rtx2080ti\n          title => - name: gtx1080ti\n          title
 profiles: [gtx1080ti, rtx2080ti] => profiles: [gtx1080ti]
-    hubs[0].profiles[2].name: "gtx1080ti" is taken by profiles[1]; each of profiles needs its own name
+    hubs[0].profiles[2].name: "gtx1080ti" is taken by profiles[1]; give each of the profiles its own name
 # node port out of range
 port: 30080 => port: 80
     hubs[0].expose.port: 80 is out of range: 30000 or more is allowed; Node port, 30000 to 32767

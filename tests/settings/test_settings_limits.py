@@ -137,7 +137,7 @@ VALUES: dict[str, tuple[Place, Any, str, Any]] = {
         {**RAW["jobs"][1], "namespace": "other"},
     ),
     "a NUL character in a command": ((*JOB, "command"), ["echo", "a\0b"], "holds a NUL", ["echo", "a\n\tb", "\x1b[1m"]),
-    "a command of no program": ((*JOB, "command"), ["", "x"], "begins with an empty text", ["true", ""]),
+    "a command of no program": ((*JOB, "command"), ["", "x"], "begins with an empty string", ["true", ""]),
     "an argument longer than Linux takes": ((*JOB, "command"), ["x" * 131_072], "more than 131071 bytes", ["x" * 9999]),
     "a control character in a title": ((*PROFILE, "title"), "a\x1b[31m", "control character (U+001B)", "Übung № 1"),
     "a line break in a title": ((*PROFILE, "title"), "a\nb", "has a line break", "a b"),
@@ -150,7 +150,7 @@ VALUES: dict[str, tuple[Place, Any, str, Any]] = {
     "a list of users that lets everybody in": (
         LOGIN,
         {**RAW["site"]["authenticator"], "allowed_users": ["ada"]},
-        "is no limit: allow_all lets everybody in",
+        "has no effect: allow_all lets everybody in",
         {**RAW["site"]["authenticator"], "allowed_users": ["ada"], "allow_all": False},
     ),
     "two scopes in one": (
