@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any, Final
+from typing import Any
 
 from cli.words import SIGNS, TONES, Paint, folded, plain, source_and_date
 from compat import Answer, CaseError, Change, Finding, Remedy
-
-UNREADABLE: Final = "CASE"  # stands in place of a rule where a line of a batch cannot be read
+from compat.reading import UNREAD
 
 
 def answer_data(answer: Answer) -> dict[str, Any]:
@@ -54,7 +53,7 @@ def _changes_data(changes: tuple[Change, ...]) -> list[dict[str, str]]:
 def unreadable_data(name: str, line: int, problem: str) -> dict[str, Any]:
     """The answer to a line that is not a case."""
     finding = {
-        "rule": UNREADABLE,
+        "rule": UNREAD,
         "severity": "unknown",
         "message": problem,
         "fact": "",

@@ -21,22 +21,29 @@ def check(case: Case, *, with_remedy: bool = True) -> Answer:
     """Will this image run on that GPU with that driver, and if not, what to change?
 
     A remedy costs more than the rest of the answer: whoever wants verdicts and findings of many cases does without.
-    Raises CaseError for a case that cannot be read, with every problem in it.
+    A field that cannot be read counts as not given, and a note says so. Raises CaseError, with every problem, where
+    that leaves no GPU or nothing to run.
     """
-    host, problems = try_host(case)
-    if problems:
-        images = read_images(case, LINUX)
-        raise CaseError([*problems, *images.problems])
-    return check_on(case, host, with_remedy=with_remedy)
+    host, problems = try_host(case, lenient=True)
+    try:
+        if not problems:
+            return _check_on(case, host, with_remedy=with_remedy, lenient=True)
+    except CaseError:
+        pass
+    raise CaseError([*try_host(case)[1], *read_images(case, LINUX, lenient=False).problems])
 
 
 def check_on(image: Case, host: Host, *, with_remedy: bool = True) -> Answer:
     """The same for a host that is known already: of the case only the fields of its image count.
 
-    Raises CaseError for an image that cannot be read.
+    Raises CaseError for an image of which a field cannot be read.
     """
+    return _check_on(image, host, with_remedy=with_remedy, lenient=False)
+
+
+def _check_on(image: Case, host: Host, *, with_remedy: bool, lenient: bool) -> Answer:
     pools = with_jetpack_of(image, host.may_be)
-    images = read_images(image, system_of(pools[0]))
+    images = read_images(image, system_of(pools[0]), lenient=lenient)
     if images.problems:
         raise CaseError(list(images.problems))
     meant = Meant(image, images.values, host, pools, (*host.notes, *images.notes), with_remedy)

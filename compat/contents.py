@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import replace
 
-from compat import readings
+from compat import readings, words
 from compat.builds import Choice, Wish, choose, read_wish
 from compat.case import Case
 from compat.distributions import ALIASES
@@ -24,6 +24,7 @@ _PYPI_WINDOWS = Fact(
     "2026-11-21",
 )
 AS_LISTED = Fact("the targets as given", "the case", "")
+_UNREAD_TARGETS = Code(None, None, Fact("the targets as given cannot be read", "the case", ""))
 _UNTOLD = re.compile(r"\b(targets|architectures|arch(es)?) (are |is )?(unknown|not known)")
 
 
@@ -34,12 +35,13 @@ def system_of(pool: PoolFacts) -> str:
     return "windows x86_64" if pool.platform is Platform.WINDOWS and pool.host != "wsl" else LINUX
 
 
-def read_images(case: Case, system: str) -> Reading[ImageFacts]:
+def read_images(case: Case, system: str, *, lenient: bool = True) -> Reading[ImageFacts]:
     """Images that a case may mean: one for each CUDA line or framework build that its words leave open.
 
     `system` is the one that wheels are for: an arm64 host gets arm64 wheels, plain Windows those of Windows.
+    With `lenient`, a field that cannot be read counts as absent, with a note, unless nothing to run is left.
     """
-    reader = Reader()
+    reader = Reader(lenient=lenient)
     named = reader.read("image", case.image, read_image)
     given = Given(
         name=case.image or " ".join(filter(None, (case.framework, case.framework_version, case.build))) or "the image",
@@ -50,12 +52,16 @@ def read_images(case: Case, system: str) -> Reading[ImageFacts]:
         framework=case.framework,
         build=case.build,
         cudnn=reader.read("cudnn", case.cudnn, readings.read_release),
-        compat=reader.one_of("cuda_compat", case.cuda_compat, tuple(Present)),
+        compat=reader.one_of("cuda_compat", words.presence(case.cuda_compat), tuple(Present)),
         glibc=reader.read("image_glibc", case.image_glibc, readings.read_release),
         environment=tuple(read_variables(case.env)),
     )
     wish = _wish(reader, given, case.framework_version, system)
     if reader.problems:
+        return reader.done(())
+    code = None if given.code is _UNREAD_TARGETS else given.code
+    if reader.passed_over and not any((named, given.cudas, wish, code, given.cudnn, case.env)):
+        reader.essential()
         return reader.done(())
     if not any((case.image, given.cudas, wish, given.code, given.cudnn, case.build, case.env)):
         fact = Fact("no image, CUDA line, framework or list of targets was given", "the case", "")
@@ -87,6 +93,8 @@ def _targets(reader: Reader, case: Case) -> Code | None:
         return Code(None, None, Fact("the targets are said to be unknown", "the case", ""))
     listed = reader.read("sm_list", case.sm_list, readings.read_targets)
     written = reader.read("ptx", case.ptx, _read_ptx)
+    if (case.sm_list and listed is None) or (case.ptx and written is None):
+        return _UNREAD_TARGETS
     cubins = listed.cubins if listed else None
     shown_ptx = written.ptx if written else (listed.ptx if listed else None)
     if cubins is not None and shown_ptx is None and _is_arch_list(case):
@@ -96,7 +104,7 @@ def _targets(reader: Reader, case: Case) -> Code | None:
             found = readings.read_targets(build, bare=False)
         except VersionError as error:
             reader.problem("build", build, error.reason)
-            return None
+            return _UNREAD_TARGETS
         if found.cubins is None and not found.ptx:
             return None
         cubins, shown_ptx = found.cubins, found.ptx
@@ -130,7 +138,7 @@ def _wish(reader: Reader, given: Given, version: str, system: str) -> Wish | Non
         wish = read_wish(framework, version, given.build)
     except VersionError as error:
         reader.problem("framework_version", version, error.reason)
-        return None
+        wish = read_wish(framework, "", given.build) if reader.passed_over else None
     return None if wish is None else replace(wish, system=system)
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from types import MappingProxyType
 
-from compat import names, readings, tables
+from compat import names, readings, tables, words
 from compat.case import CLASSES, HOSTS, MODULES, SYSTEMS, Case, CaseError, Problem
 from compat.drivers import releases_of
 from compat.gpus import gpus_of, gpus_with, is_jetson, processor_beside
@@ -51,13 +51,18 @@ def read_host(case: Case) -> Host:
     return host
 
 
-def try_host(case: Case) -> tuple[Host, tuple[Problem, ...]]:
-    """The same with the problems as values; the host is empty where there are any."""
-    reader = Reader()
+def try_host(case: Case, *, lenient: bool = False) -> tuple[Host, tuple[Problem, ...]]:
+    """The same with the problems as values; the host is empty where there are any.
+
+    With `lenient`, only a GPU that cannot be read is a problem; other fields count as absent, with a note.
+    """
+    reader = Reader(lenient=lenient)
     kind = reader.one_of("gpu_class", case.gpu_class, CLASSES)
-    runtime = reader.one_of("host", case.host, HOSTS)
-    system = reader.one_of("os", case.os, SYSTEMS)
-    module = reader.one_of("kernel_module", case.kernel_module, MODULES)
+    runtime = reader.one_of("host", words.runtime(case.host), HOSTS)
+    system = reader.one_of("os", words.system(case.os), SYSTEMS)
+    if words.is_wsl(case.os) or (system == "windows" and runtime == "docker"):
+        runtime = "wsl"  # Docker on Windows runs Linux containers there
+    module = reader.one_of("kernel_module", words.module(case.kernel_module), MODULES)
     gpus = _gpus(reader, case.gpu, case.instance_type, case.compute_capability, kind)
     toolkit = reader.read("container_toolkit", case.container_toolkit, readings.read_release)
     glibc = reader.read("host_glibc", case.host_glibc, readings.read_release)
@@ -117,17 +122,19 @@ def l4t_in(text: str) -> JetsonVersion | None:
 def _gpus(reader: Reader, gpu: str, instance_type: str, compute_capability: str, kind: str) -> tuple[Gpu, ...]:
     capability = reader.read("compute_capability", compute_capability, readings.read_capability)
     name = gpu or instance_type
-    if not name and not compute_capability:
-        reader.problem("gpu", "", "is missing", "write a name such as Tesla T4, or compute_capability such as 7.5")
-        return ()
     if not name:
-        return _by_capability(reader, capability, "", kind) if capability is not None else ()
+        if not compute_capability:
+            fix = "write a name such as Tesla T4, or compute_capability such as 7.5"
+            reader.problem("gpu", "", "is missing", fix, is_essential=True)
+        if capability is None:
+            reader.essential()
+        return () if capability is None else _by_capability(reader, capability, "", kind)
     try:
         models = names.find_gpus(name)
     except names.UnknownGpu as error:
         if capability is not None:
             return _by_capability(reader, capability, name, kind)
-        reader.problem("gpu" if gpu else "instance_type", name, error.reason, error.fix)
+        reader.problem("gpu" if gpu else "instance_type", name, error.reason, error.fix, is_essential=True)
         return ()
     found = gpus_of(models, name, kind, names.mig_profile(name))
     if profile := names.vgpu_profile(name):
@@ -157,8 +164,9 @@ def _by_capability(reader: Reader, capability: ComputeCapability, name: str, kin
 
 
 def _processor(reader: Reader, cpu_arch: str, instance_type: str, gpus: tuple[Gpu, ...]) -> str:
-    if said := cpu_arch.lower():
-        if said not in _PROCESSORS:
+    if cpu_arch:
+        said = next((each for each in re.split(r"[^\w-]+", cpu_arch.lower()) if each in _PROCESSORS), "")
+        if not said:
             reader.problem("cpu_arch", cpu_arch, "is not amd64, arm64 or ppc64le")
         return _PROCESSORS.get(said, "")
     if rows := tables.by_key("ec2_gpu_instances", "instance_type").get(instance_type.lower()):
@@ -168,8 +176,7 @@ def _processor(reader: Reader, cpu_arch: str, instance_type: str, gpus: tuple[Gp
 
 def _drivers(reader: Reader, case: Case, platform: Platform) -> tuple[int | None, tuple[DriverVersion | None, ...]]:
     """The bare branch that the case names, or else the drivers that it may mean."""
-    if case.driver:
-        drivers = reader.read("driver", case.driver, readings.read_drivers) or ()
+    if drivers := reader.read("driver", case.driver, readings.read_drivers):
         if len(drivers) > 1:
             reader.open.append(Axis("driver", f"which release of branch {drivers[0].branch} it is"))
             return drivers[0].branch, ()

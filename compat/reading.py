@@ -7,13 +7,15 @@ from dataclasses import dataclass
 from typing import Generic, TypeVar
 
 from compat.case import Problem
-from compat.model import Fact, Finding
+from compat.model import Fact, Finding, Severity
 from compat.versions import VersionError
 
 Read = TypeVar("Read")
 Value = TypeVar("Value")
 
 AS_GIVEN = Fact("as given", "the case", "")
+UNREAD = "CASE"  # stands in place of a rule where a field, or a whole case, cannot be read
+_ABSENT = Fact("a field that cannot be read counts as one that is not given", "the case", "")
 _SHOWN = 80  # characters of a value in a message
 
 
@@ -36,10 +38,16 @@ class Reading(Generic[Value]):
 
 
 class Reader:
-    """Collects while fields are read, so that a user sees all problems at once."""
+    """Collects while fields are read, so that a user sees all problems at once.
 
-    def __init__(self) -> None:
+    A lenient one notes a field that it cannot read, and goes on as if that were not given. A stack file is read
+    strictly: there it is a mistake.
+    """
+
+    def __init__(self, *, lenient: bool = False) -> None:
+        self._is_lenient = lenient
         self.problems: list[Problem] = []
+        self.passed_over: list[Problem] = []
         self.notes: list[Finding] = []
         self.open: list[Axis] = []
 
@@ -61,8 +69,18 @@ class Reader:
             return ""
         return word
 
-    def problem(self, field: str, text: str, reason: str, fix: str = "") -> None:
-        self.problems.append(Problem(field, text[:_SHOWN], reason, fix))
+    def problem(self, field: str, text: str, reason: str, fix: str = "", *, is_essential: bool = False) -> None:
+        """What cannot be read. Without something essential, such as the GPU, there is nothing to answer."""
+        found = Problem(field, text[:_SHOWN], reason, fix)
+        if is_essential or not self._is_lenient:
+            self.problems.append(found)
+            return
+        self.passed_over.append(found)
+        self.notes.append(Finding(UNREAD, Severity.NOTE, f"{found}: it counts as not given", _ABSENT))
+
+    def essential(self) -> None:
+        """What was passed over leaves nothing to answer."""
+        self.problems += self.passed_over
 
     def done(self, values: tuple[Value, ...]) -> Reading[Value]:
         return Reading(() if self.problems else values, tuple(self.notes), tuple(self.open), tuple(self.problems))

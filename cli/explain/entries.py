@@ -12,7 +12,7 @@ FAMILIES: Final = {
     "lint": "Rules of `image lint`",
     "hadolint": "Rules of hadolint and ShellCheck, which `image lint` runs",
     "remark": "Remarks of `inspect`",
-    "batch": "Used instead of a rule in answers of `check --batch`",
+    "batch": "Used instead of a rule in answers of `check`",
 }
 
 
@@ -66,9 +66,10 @@ def entries() -> Iterator[Entry]:
     for name, says in REMARKS.items():
         yield Entry(name, "remark", says.partition(":")[0].removesuffix("."), says, page="docs/inspect-an-image.md")
     unreadable = (
-        "A line of a batch is not a case. Its answer is unknown, and standard error explains what is wrong with it."
+        "As a note: a field cannot be read and counts as not given. As `unknown`: a line of a batch is not a case, and "
+        "standard error explains what is wrong with it."
     )
-    yield Entry("CASE", "batch", "A line that cannot be read", unreadable, page="docs/check-an-image.md")
+    yield Entry("CASE", "batch", "A field or a line that cannot be read", unreadable, page="docs/check-an-image.md")
 
 
 def of_hadolint(rule: str) -> Entry | None:

@@ -12,11 +12,11 @@ from typing import Any
 import pytest
 from click.testing import Result
 
-from cli.answers import UNREADABLE
 from cli.explain.entries import of_hadolint
 from cli.schema.shapes import answer_schema, case_schema
 from compat.case import FIELDS
 from compat.facts import table_names
+from compat.reading import UNREAD
 from compat.rules.index import ALL_RULES
 from images.inspection.remarks import REMARKS
 from images.lint.rules.index import ALL_RULES as LINT_RULES
@@ -33,7 +33,7 @@ EVERY_ID = [
     *ABOUT_THE_PACK,
     *(rule.id for rule in LINT_RULES),
     *REMARKS,
-    UNREADABLE,
+    UNREAD,
 ]
 OUTPUTS = [path for path in (PROJECT / "tests" / "golden").rglob("*") if path.is_file()]
 OUTPUTS += [*(PROJECT / "docs").glob("*.md"), PROJECT / "README.md", PROJECT / "CHANGELOG.md"]

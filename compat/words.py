@@ -1,0 +1,67 @@
+"""Words that people write for a host: of its system, its containers and its kernel modules, to those of the tables."""
+
+from __future__ import annotations
+
+import re
+
+_WSL = re.compile(r"\bwsl", re.IGNORECASE)
+# In order: the first that is found counts. Debian, Ubuntu and the rest are Linux to a driver.
+_SYSTEMS = (
+    (re.compile(r"\b(?:l4t|jetpack|jetson|tegra)"), "l4t"),
+    (_WSL, "windows"),
+    (re.compile(r"\bwindows\b|\bwin ?(?:7|8|10|11)\b"), "windows"),
+    (
+        re.compile(
+            r"linux|\b(?:ubuntu|debian|centos|rhel|red ?hat|rocky|alma|fedora|arch|manjaro|endeavour|pop!?[ _]?os|suse"
+            r"|opensuse|sles|gentoo|nixos|alpine|al2|al2023|flatcar|coreos|talos|bottlerocket|kali|proxmox|pve|unraid|truenas"
+            r"|dgx ?os|kylin|deepin|slackware|void|mint|zorin|cachyos|garuda|photon|openeuler|anolis)(?:\b|[_\d])"
+        ),
+        "linux",
+    ),
+)
+_RUNTIMES = (
+    (_WSL, "wsl"),
+    (re.compile(r"kube|\bk[38]s\b|\b(?:eks|gke|aks|openshift|okd|minikube|rke2?|microk8s|talos)\b"), "kubernetes"),
+    (re.compile(r"apptainer|singularity"), "apptainer"),
+    (re.compile(r"docker|podman|containerd|nerdctl|compose|swarm|dev ?container"), "docker"),
+    (re.compile(r"\bbare|\bnative|\bmetal\b|^(?:the )?host$|\bconda\b|\bvenv\b|\bvirtualenv\b"), "bare"),
+)
+_MODULES = (
+    (re.compile(r"\bopen\b|-open\b"), "open"),
+    (re.compile(r"proprietary|closed"), "proprietary"),
+)
+_PRESENT = (
+    (re.compile(r"unknown|not known|unsure|^\?+$"), "unknown"),
+    (re.compile(r"^no\b|^none$|^false$|^0$|\bnot\b|without|absent|deleted|removed|missing"), "no"),
+    (re.compile(r"^yes\b|^true$|^1$|present|installed|included|\bhas\b|^cuda-compat"), "yes"),
+)
+
+
+def system(text: str) -> str:
+    """`Ubuntu 22.04` is linux, `Windows 11` windows, `JetPack 6` l4t; what is none of these stays as it is."""
+    return _first(_SYSTEMS, text)
+
+
+def is_wsl(text: str) -> bool:
+    """`Windows 11 (WSL2)`: the driver is that of Windows, the programs are those of Linux."""
+    return bool(_WSL.search(text))
+
+
+def runtime(text: str) -> str:
+    """`podman` and `nvidia-docker` are docker, `EKS` is kubernetes, `Singularity 3.8` is apptainer."""
+    return _first(_RUNTIMES, text)
+
+
+def module(text: str) -> str:
+    """`nvidia-open`, `open kernel module`, `closed source`."""
+    return _first(_MODULES, text)
+
+
+def presence(text: str) -> str:
+    """`removed` is no, `installed` is yes."""
+    return _first(_PRESENT, text)
+
+
+def _first(table: tuple[tuple[re.Pattern[str], str], ...], text: str) -> str:
+    lower = text.lower().strip()
+    return next((word for found, word in table if found.search(lower)), text)
