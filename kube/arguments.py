@@ -41,7 +41,7 @@ def read(model: type[Model], owner: str, name: str, raw: Raw, also: Iterable[Fau
     try:
         found = model.model_validate(raw, context=LENIENT)
     except ValidationError as error:
-        faults += model_faults(error, model.model_json_schema())
+        faults += model_faults(error, model)
     known = {fault.loc for fault in faults}
     faults += [fault for fault in also if fault.loc not in known]
     if faults or found is None:

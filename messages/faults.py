@@ -1,9 +1,10 @@
 """What pydantic finds wrong, in words for people who write YAML."""
 
 from collections.abc import Iterator, Mapping
+from functools import cache
 from typing import Any, Final
 
-from pydantic import ConfigDict, ValidationError, ValidationInfo
+from pydantic import BaseModel, ConfigDict, ValidationError, ValidationInfo
 from pydantic_core import ErrorDetails
 
 from messages.converted import converted, is_bare
@@ -32,9 +33,14 @@ def is_lenient(info: ValidationInfo) -> bool:
     return info.context == LENIENT
 
 
-def model_faults(error: ValidationError, schema: Schema) -> Iterator[Fault]:
-    """Faults of a validation, in pydantic's order. `schema` is the JSON Schema of the model: it knows the words."""
-    found = error.errors(include_url=False)
+@cache
+def _schema(model: type[BaseModel]) -> Schema:
+    return model.model_json_schema()
+
+
+def model_faults(error: ValidationError, model: type[BaseModel]) -> Iterator[Fault]:
+    """Faults of a validation, in pydantic's order. The words come from the model's JSON Schema."""
+    found, schema = error.errors(include_url=False), _schema(model)
     for details in found:
         loc = details["loc"]
         # pydantic does not count items that are wrong themselves: a list of one such is too short for it as well.

@@ -247,7 +247,7 @@ def _read(model: type[Model], raw: Mapping[str, Any], faults: list[Fault]) -> Mo
         text = json.dumps(raw, default=str, ensure_ascii=False)
         found = model.model_validate_json(text.encode("utf-8", "replace"))  # half of a character was reported above
     except ValidationError as error:
-        wrong = model_faults(error, model.model_json_schema())
+        wrong = model_faults(error, model)
         faults += [fault for fault in wrong if not _is_inside(fault.loc, reported)]
     known = {fault.loc for fault in faults}
     faults += [fault for fault in checks.check(raw) if fault.loc not in known]
