@@ -9,7 +9,7 @@ from compat.case import Case, CaseError
 from compat.contents import read_images, system_of
 from compat.drivers import last_driver, turning_drivers
 from compat.host import Host
-from compat.model import Answer, ImageFacts, PoolFacts, Severity, Verdict
+from compat.model import Answer, Change, ImageFacts, PoolFacts, Severity, Verdict
 from compat.pools import try_host, with_jetpack_of
 from compat.reading import Axis
 from compat.resolve import Findings, solve, worst_first
@@ -46,7 +46,7 @@ def _check_on(image: Case, host: Host, *, with_remedy: bool, lenient: bool) -> A
     images = read_images(image, system_of(pools[0]), lenient=lenient)
     if images.problems:
         raise CaseError(list(images.problems))
-    meant = Meant(image, images.values, host, pools, (*host.notes, *images.notes), with_remedy)
+    meant = Meant(_as_read(image, images.passed_over), images.values, host, pools, (*host.notes, *images.notes), with_remedy)
     possible = [
         Possibility(found, exact, *solve(found, exact))
         for found in images.values
@@ -56,6 +56,11 @@ def _check_on(image: Case, host: Host, *, with_remedy: bool, lenient: bool) -> A
     if len(possible) == 1:
         return _answer(meant, possible[0], possible[0].findings)
     return _together(meant, possible, (*host.open, *images.open))
+
+
+def _as_read(image: Case, passed_over: tuple[str, ...]) -> Case:
+    """Without what cannot be read, so that a remedy does not start from it; targets stay unread, not absent."""
+    return image.with_changes(Change(name, "", "") for name in passed_over if name not in {"sm_list", "ptx", "build"})
 
 
 @dataclass(frozen=True, slots=True)

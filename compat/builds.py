@@ -75,13 +75,13 @@ class Choice:
 
 
 @lru_cache(4096)
-def read_wish(framework: str, version: str, build: str) -> Wish | None:
+def read_wish(framework: str, version: str, build: str, *, with_version: bool = True) -> Wish | None:
     """What three free texts say together; None where no framework is named. Raises VersionError for a bad version."""
     text = f"{framework} {build}".lower().strip()
     name = _framework(framework) or _framework_in(build)
     if name is None:
         return None
-    written = version.strip() or _version_in(framework) or _version_in(build)
+    written = (version.strip() or _version_in(framework) or _version_in(build)) if with_version else ""
     found, local = _split(written)
     lines = _lines(local) or _lines(text)
     return Wish(

@@ -134,11 +134,12 @@ def _wish(reader: Reader, given: Given, version: str, system: str) -> Wish | Non
         framework, version = given.named.framework, version or given.named.framework_version
     if not framework and not given.build:
         return None
+    field, text = ("framework_version", version) if version else ("framework", framework)
     try:
         wish = read_wish(framework, version, given.build)
     except VersionError as error:
-        reader.problem("framework_version", version, error.reason)
-        wish = read_wish(framework, "", given.build) if reader.passed_over else None
+        reader.problem(field, text, error.reason)
+        wish = read_wish(framework, "", given.build, with_version=False) if reader.passed_over else None
     return None if wish is None else replace(wish, system=system)
 
 

@@ -29,12 +29,13 @@ class Axis:
 
 @dataclass(frozen=True, slots=True)
 class Reading(Generic[Value]):
-    """Candidates that a part of a case may mean; none where there are problems."""
+    """Candidates that a part of a case may mean; none where there are problems. Fields passed over were not read."""
 
     values: tuple[Value, ...]
     notes: tuple[Finding, ...] = ()
     open: tuple[Axis, ...] = ()
     problems: tuple[Problem, ...] = ()
+    passed_over: tuple[str, ...] = ()
 
 
 class Reader:
@@ -83,4 +84,7 @@ class Reader:
         self.problems += self.passed_over
 
     def done(self, values: tuple[Value, ...]) -> Reading[Value]:
-        return Reading(() if self.problems else values, tuple(self.notes), tuple(self.open), tuple(self.problems))
+        passed_over = tuple(each.field for each in self.passed_over)
+        return Reading(
+            () if self.problems else values, tuple(self.notes), tuple(self.open), tuple(self.problems), passed_over
+        )

@@ -66,3 +66,19 @@ def test_containers_on_windows_run_in_wsl(case: Case) -> None:
 def test_a_distribution_is_no_reason_to_give_no_answer() -> None:
     case = Case(gpu="T4", driver="535.183.01", os="Ubuntu 22.04", framework="torch", framework_version="2.1.0+cu118")
     assert check(case).verdict is Verdict.COMPATIBLE
+
+
+@pytest.mark.parametrize(
+    "case",
+    [
+        Case(gpu="A100", driver="450.51.06", image="a,b,c", cuda="12.4"),
+        Case(gpu="A100", driver="450.51.06", image="sm_70;;sm_80", framework="torch", framework_version="2.6.0+cu124"),
+        Case(gpu="A100", driver="450.51.06", framework="torch==2.6.0+câu124", cuda="12.4"),
+        Case(gpu="A100", driver="450.51.06", framework="torch", build="pip torch==2.6.0+câu124", cuda="12.4"),
+    ],
+)
+def test_a_remedy_does_not_start_from_what_cannot_be_read(case: Case) -> None:
+    answer = check(case)
+    assert answer.verdict is Verdict.INCOMPATIBLE
+    assert [each.rule for each in answer.findings].count("CASE") == 1
+    assert answer.remedy is not None
