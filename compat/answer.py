@@ -46,7 +46,9 @@ def _check_on(image: Case, host: Host, *, with_remedy: bool, lenient: bool) -> A
     images = read_images(image, system_of(pools[0]), lenient=lenient)
     if images.problems:
         raise CaseError(list(images.problems))
-    meant = Meant(_as_read(image, images.passed_over), images.values, host, pools, (*host.notes, *images.notes), with_remedy)
+    meant = Meant(
+        _as_read(image, images.passed_over), images.values, host, pools, (*host.notes, *images.notes), with_remedy
+    )
     possible = [
         Possibility(found, exact, *solve(found, exact))
         for found in images.values

@@ -68,10 +68,14 @@ class Wish:
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """The rows that a wish may mean. `near` is set when they are those of a neighbouring version."""
+    """The rows that a wish may mean. `near` is set when they are those of neighbouring versions.
+
+    `is_likely` says that the version asked for is newer than all known ones, so that they only may be like it.
+    """
 
     builds: tuple[Build, ...]
     near: str = ""
+    is_likely: bool = False
 
 
 @lru_cache(4096)
@@ -81,7 +85,7 @@ def read_wish(framework: str, version: str, build: str, *, with_version: bool = 
     name = _framework(framework) or _framework_in(build)
     if name is None:
         return None
-    written = (version.strip() or _version_in(framework) or _version_in(build)) if with_version else ""
+    written = (version.strip() or _version_in(framework, name) or _version_in(build, name)) if with_version else ""
     found, local = _split(written)
     lines = _lines(local) or _lines(text)
     return Wish(
@@ -104,11 +108,11 @@ def choose(wish: Wish) -> Choice:
 @lru_cache(4096)
 def _choose(wish: Wish, _as_written: str) -> Choice:  # 2.3 and 2.3.0 compare equal: the first is any patch of it
     rows = tuple(row for row in tables.builds().get(wish.framework, ()) if for_system(row, wish.system))
-    near = ""
+    near, is_likely = "", False
     if wish.version is not None:
         exact = tuple(row for row in rows if _same_version(row, wish.version))
         if not exact:
-            exact, near = _neighbours(rows, wish.version)
+            exact, near, is_likely = _neighbours(rows, wish.version)
         rows = exact
     if wish.cuda:
         wanted = set(wish.cuda)
@@ -120,7 +124,7 @@ def _choose(wish: Wish, _as_written: str) -> Choice:  # 2.3 and 2.3.0 compare eq
     elif len(rows) > 1 and not wish.conda:
         told = {row.version for row in rows if row.is_default}
         rows = tuple(row for row in rows if row.is_default or row.version not in told)
-    return Choice(_best_told(rows, conda=wish.conda), near)
+    return Choice(_best_told(rows, conda=wish.conda), near, is_likely)
 
 
 def _beside(rows: tuple[Build, ...], wanted: set[CudaVersion], system: str) -> tuple[Build, ...]:
@@ -153,16 +157,35 @@ def _framework_in(build: str) -> str | None:
     return None
 
 
-def _version_in(text: str) -> str:
-    match = re.search(r"(?:==|[\s@:-]v?)(\d+(?:\.\d+)+(?:\+\w+)?)", text)
-    return match[1] if match else ""
+_NUMBERED = re.compile(r"([A-Za-z][\w-]*)?(?:\[[\w,-]*\])?(\s*==\s*|[\s@:=-]*)v?(?<![\d.])(\d+(?:\.\d+)+(?:\+\w+)?)")
+_SAYS_VERSION = frozenset({"version", "release", "wheel", "wheels", "image", "tag", "v", "pip", "install"})
+
+
+def _version_in(text: str, framework: str) -> str:
+    """The version in `torch==2.6.0+cu124` or `official wheel 2.6.0`; a number beside another product is not it."""
+    for word, _, version in _NUMBERED.findall(text):
+        if word.lower() in _SAYS_VERSION or (word and _framework(word) == framework):
+            return str(version)
+    return ""
+
+
+_AMONG_WORDS = re.compile(
+    r"(?<![\w.])v?(\d+(?:\.\d+)+(?:\.?(?:a|b|rc|dev|post)\d*)*(?:\+[\w.]+)?)(?=[\s(),;]|$)", re.ASCII
+)
 
 
 def _split(written: str) -> tuple[Version | None, str]:
     if not written:
         return None, ""
-    plain = re.sub(r"^[a-z<>=~!\s]*v?(?=\d)", "", written.strip().lower()).removesuffix(".x").removesuffix(".*")
-    version = parse_release(plain)
+    plain = re.sub(r"^[a-z<>=~!\s]*v?(?=\d)", "", written.strip().lower())
+    plain = plain.removesuffix("+").removesuffix(".x").removesuffix(".*")
+    try:
+        version = parse_release(plain)
+    except VersionError:
+        among = {*_AMONG_WORDS.findall(plain)}
+        if len(among) != 1:
+            raise
+        version = parse_release(among.pop())
     return Version(version.public), version.local or ""
 
 
@@ -212,14 +235,21 @@ def _same_version(row: Build, version: Version) -> bool:
     return of_row == version
 
 
-def _neighbours(rows: tuple[Build, ...], version: Version) -> tuple[tuple[Build, ...], str]:
-    """Builds of the newest version that is not newer: variants and targets change at minors, seldom at patches."""
+def _neighbours(rows: tuple[Build, ...], version: Version) -> tuple[tuple[Build, ...], str, bool]:
+    """Builds of the releases around one that the tables lack.
+
+    Variants and targets change at minors, seldom at patches: an older release of the same minor stands for it alone. A
+    pre-release may be built as the release that it became, or as the one before it.
+    """
     known = {row.version: parse_release(row.version) for row in rows if row.version[:1].isdigit()}
-    older = [text for text, each in known.items() if each <= version and each.release[:1] == version.release[:1]]
-    if not older:
-        return (), ""
-    nearest = max(older, key=lambda text: known[text])
-    return tuple(row for row in rows if row.version == nearest), nearest
+    major = {text: each for text, each in known.items() if each.release[:1] == version.release[:1]}
+    older = max((each for each in major.values() if each <= version), default=None)
+    newer = min((each for each in major.values() if each > version), default=None)
+    if older is not None and older.release[:2] == version.release[:2]:
+        newer = None
+    is_likely = newer is None and older is not None and older.release[:2] != version.release[:2]
+    near = [text for text, each in major.items() if each in {older, newer}]
+    return tuple(row for row in rows if row.version in near), " and ".join(near), is_likely
 
 
 def _one_variant(rows: tuple[Build, ...]) -> tuple[Build, ...]:

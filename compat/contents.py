@@ -16,6 +16,7 @@ from compat.model import Code, Fact, Finding, ImageFacts, Platform, PoolFacts, P
 from compat.reading import AS_GIVEN, Axis, Reader, Reading
 from compat.rows import LINUX
 from compat.rules.rule import note, unknown, warn
+from compat.targets import read_ptx, read_targets
 from compat.versions import CudaVersion, VersionError
 
 _PYPI_WINDOWS = Fact(
@@ -25,6 +26,14 @@ _PYPI_WINDOWS = Fact(
 )
 AS_LISTED = Fact("the targets as given", "the case", "")
 _UNREAD_TARGETS = Code(None, None, Fact("the targets as given cannot be read", "the case", ""))
+_MONTHLY = re.compile(r"(?:ngc |nvidia )?((?:1[7-9]|[23]\d)\.(?:0[1-9]|1[0-2]))(?:-(?:tf\d-)?py\d)?")
+_IMAGE_OF_MONTH = {
+    "pytorch": "nvcr.io/nvidia/pytorch:{}-py3",
+    "tensorflow": "nvcr.io/nvidia/tensorflow:{}-tf2-py3",
+    "jax": "nvcr.io/nvidia/jax:{}-py3",
+    "mxnet": "nvcr.io/nvidia/mxnet:{}-py3",
+    "paddle": "nvcr.io/nvidia/paddlepaddle:{}-py3",
+}
 _UNTOLD = re.compile(r"\b(targets|architectures|arch(es)?) (are |is )?(unknown|not known)")
 
 
@@ -42,6 +51,7 @@ def read_images(case: Case, system: str, *, lenient: bool = True) -> Reading[Ima
     With `lenient`, a field that cannot be read counts as absent, with a note, unless nothing to run is left.
     """
     reader = Reader(lenient=lenient)
+    case = _monthly(case)
     named = reader.read("image", case.image, read_image)
     given = Given(
         name=case.image or " ".join(filter(None, (case.framework, case.framework_version, case.build))) or "the image",
@@ -53,6 +63,7 @@ def read_images(case: Case, system: str, *, lenient: bool = True) -> Reading[Ima
         build=case.build,
         cudnn=reader.read("cudnn", case.cudnn, readings.read_release),
         compat=reader.one_of("cuda_compat", words.presence(case.cuda_compat), tuple(Present)),
+        puts_compat_first=words.is_put_first(case.cuda_compat),
         glibc=reader.read("image_glibc", case.image_glibc, readings.read_release),
         environment=tuple(read_variables(case.env)),
     )
@@ -69,6 +80,15 @@ def read_images(case: Case, system: str, *, lenient: bool = True) -> Reading[Ima
         reader.notes.append(unknown("R-ARCH", told, fact))
     _doubt(reader, given)
     return reader.done(_of_cuda(reader, given) if wish is None else _of_framework(reader, given, wish))
+
+
+def _monthly(case: Case) -> Case:
+    """PyTorch 24.05 is no release of PyTorch but NVIDIA's image of that month."""
+    month = _MONTHLY.fullmatch(case.framework_version.strip().lower())
+    image = _IMAGE_OF_MONTH.get(ALIASES.get(case.framework.strip().lower(), ""))
+    if month is None or case.image or image is None:
+        return case
+    return replace(case, image=image.format(month[1]), framework="", framework_version="")
 
 
 def _doubt(reader: Reader, given: Given) -> None:
@@ -91,17 +111,17 @@ def _targets(reader: Reader, case: Case) -> Code | None:
     build = case.build
     if _UNTOLD.search(build.lower()):
         return Code(None, None, Fact("the targets are said to be unknown", "the case", ""))
-    listed = reader.read("sm_list", case.sm_list, readings.read_targets)
-    written = reader.read("ptx", case.ptx, _read_ptx)
+    listed = reader.read("sm_list", case.sm_list, read_targets)
+    cubins = listed.cubins if listed else None
+    written = reader.read("ptx", case.ptx, lambda text: read_ptx(text, cubins or ()))
     if (case.sm_list and listed is None) or (case.ptx and written is None):
         return _UNREAD_TARGETS
-    cubins = listed.cubins if listed else None
     shown_ptx = written.ptx if written else (listed.ptx if listed else None)
     if cubins is not None and shown_ptx is None and _is_arch_list(case):
         shown_ptx = ()
     if cubins is None and shown_ptx is None and build:
         try:
-            found = readings.read_targets(build, bare=False)
+            found = read_targets(build, bare=False)
         except VersionError as error:
             reader.problem("build", build, error.reason)
             return _UNREAD_TARGETS
@@ -119,13 +139,6 @@ def _is_arch_list(case: Case) -> bool:
     Source: github:pytorch/pytorch torch/cuda/__init__.py (get_arch_list, _check_cubins).
     """
     return "torch" in case.framework.lower() and bool(re.search(r"\bsm_\d", case.sm_list.lower()))
-
-
-def _read_ptx(text: str) -> readings.Targets:
-    if text.lower().strip() in {"none", "no", "false", "0"}:
-        return readings.Targets(None, ())
-    found = readings.read_targets(text)
-    return readings.Targets(None, found.ptx if found.ptx is not None else found.cubins)
 
 
 def _wish(reader: Reader, given: Given, version: str, system: str) -> Wish | None:
@@ -194,7 +207,7 @@ def _of_framework(reader: Reader, given: Given, wish: Wish) -> tuple[ImageFacts,
             reader.notes.append(_no_build(wish))
         return tuple(with_build(given, wish, None, line) for line in _each_of(reader, lines))
     _say_how(reader, given, wish, choice)
-    return tuple(with_build(given, wish, build, build.cuda, near=choice.near) for build in choice.builds)
+    return tuple(with_build(given, wish, build, build.cuda, is_likely=choice.is_likely) for build in choice.builds)
 
 
 def _is_from_pypi_on_windows(given: Given, wish: Wish) -> bool:
@@ -259,7 +272,7 @@ def _say_how(reader: Reader, given: Given, wish: Wish, choice: Choice) -> None:
         reader.open.append(Axis(field, f"which build of {wish.framework} it is ({shown}, …)"))
     if choice.near:
         fact = build.origin.fact(f"builds of {wish.framework} {choice.near}", "cuda")
-        message = f"{wish.framework} {wish.version} is not in the tables; read as {choice.near}, the nearest older one"
+        message = f"{wish.framework} {wish.version} is not in the tables; read as {choice.near}, the nearest that are"
         reader.notes.append(note("R-FRAMEWORK", message, fact))
     own = {each.cuda.line for each in choice.builds if each.cuda}
     if given.around and own and brings_cuda(wish) and not own & set(lines_of(given.around)):

@@ -33,6 +33,7 @@ class Given:
     build: str
     cudnn: Version | None
     compat: str
+    puts_compat_first: bool
     glibc: Version | None
     environment: tuple[tuple[str, str], ...]
 
@@ -42,7 +43,9 @@ class Given:
         return self.cudas or (self.named.cudas if self.named else ())
 
 
-def with_build(given: Given, wish: Wish, build: Build | None, own: CudaVersion | None, *, near: str = "") -> ImageFacts:
+def with_build(
+    given: Given, wish: Wish, build: Build | None, own: CudaVersion | None, *, is_likely: bool = False
+) -> ImageFacts:
     """The image with a framework in it: a build of the tables, or one of which only the CUDA is known."""
     brings, around = brings_cuda(wish), given.around
     loaded = own
@@ -52,7 +55,7 @@ def with_build(given: Given, wish: Wish, build: Build | None, own: CudaVersion |
     found = replace(
         image,
         built_with=own,
-        code=image.code if given.code or build is None else code_of(build, near) or image.code,
+        code=image.code if given.code or build is None else code_of(build, is_likely=is_likely) or image.code,
         gpu_free=build is not None and build.variant == "cpu",
         framework=wish.framework,
         framework_version=wish.version,
@@ -87,6 +90,7 @@ def plain_image(given: Given, cuda: CudaVersion | None) -> ImageFacts:
         cudnn=given.cudnn,
         compat_package=Present(given.compat) if given.compat else Present.NO,
         compat_line=given.cudas[-1].line if given.cudas else cuda,
+        compat_use="always" if given.puts_compat_first else "",
         environment=given.environment,
         cpu_architectures=_architectures(given.build),
         glibc=given.glibc,
@@ -108,7 +112,7 @@ def plain_image(given: Given, cuda: CudaVersion | None) -> ImageFacts:
         compat_package=plain.compat_package if given.compat or named.compat_package is not Present.YES else Present.YES,
         compat_line=named.cudas[-1].line if named.cudas else plain.compat_line,
         compat_branches=named.compat_branches,
-        compat_use=named.compat_use,
+        compat_use=plain.compat_use or named.compat_use,
         requires=named.requires,
         cpu_architectures=plain.cpu_architectures or named.cpu_architectures,
         glibc=given.glibc or _glibc_of(named),
@@ -144,13 +148,13 @@ def _glibc_of(named: ImageName) -> Version | None:
     return _maybe_release(rows[0]["glibc"]) if rows else None  # musl has no such number
 
 
-def code_of(build: Build, near: str = "") -> Code | None:
+def code_of(build: Build, *, is_likely: bool = False) -> Code | None:
     """Device code of a build as the tables have it; unverified where it is a neighbour's. None: not recorded."""
     if build.cubins is None and build.ptx is None and build.at_least is None:
         return None
     text = f"{build.framework} {build.version} {build.variant} ({build.distribution}) has code as listed, {build.basis}"
     cubins, ptx = build.origin.fact(text, "sm_list"), build.origin.fact(text, "ptx")
-    if near:  # likely, not seen
+    if is_likely:  # not seen
         cubins, ptx = replace(cubins, verified=False), replace(ptx, verified=False)
     beside = code_of(build.beside) if build.beside else None
     return Code(build.cubins, build.ptx, cubins, build.at_least, ptx, beside, build.ptx_cuda)

@@ -11,8 +11,9 @@ from functools import cache, lru_cache
 from compat import tables
 from compat.hub import HUB_NAMES, OFFICIAL
 from compat.model import Fact, Present
-from compat.readings import Targets, read_cudas, read_targets
+from compat.readings import read_cudas
 from compat.rows import ImageRepository, Row
+from compat.targets import Targets, read_ptx, read_targets
 from compat.versions import ComputeCapability, CudaVersion, VersionError
 
 _MOVING = re.compile(r"(?:^|[-_])(?:latest|nightly|stable|edge|main|master|dev)(?=$|[-_])")
@@ -223,8 +224,7 @@ def _targets(cells: Row) -> Targets | None:
     if not cells.get("sm_list") and not cells.get("ptx"):
         return None
     cubins = read_targets(cells["sm_list"]).cubins if cells.get("sm_list") else None
-    ptx = read_targets(cells["ptx"]) if cells.get("ptx") else Targets()
-    return Targets(cubins, ptx.ptx if ptx.ptx is not None else ptx.cubins)
+    return Targets(cubins, read_ptx(cells["ptx"]).ptx if cells.get("ptx") else None)
 
 
 def _compat(cells: Row, repository: str, cudas: tuple[CudaVersion, ...], base: ImageName | None) -> Present:

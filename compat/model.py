@@ -236,7 +236,9 @@ class ImageFacts:
     compat_package: Present = Present.UNKNOWN
     compat_line: CudaVersion | None = None
     compat_branches: tuple[int, ...] = ()  # host branches that the image's own notes name
-    compat_use: str = ""  # `checked`: its entrypoint tries the package first; `first`: always before the driver's
+    compat_use: str = (
+        ""  # `checked`: its entrypoint tries the package first; `first`: before the driver's; `always`: so it was seen
+    )
     requires: tuple[str, ...] = ()  # clauses of NVIDIA_REQUIRE_*
     environment: tuple[tuple[str, str], ...] = ()
     cpu_architectures: tuple[str, ...] = ()  # amd64, arm64

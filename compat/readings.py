@@ -1,13 +1,13 @@
-"""What people write for a version or a list of targets, to values. Several values where the text leaves it open.
+"""What people write for a version, to values. Several values where the text leaves it open.
 
-Strict forms are in `versions.py`; here are `R535`, `v12.4`, `cu118`, `470.x`, `sm_70;sm_80, no PTX`. Each function is
-total: a value, or VersionError with words that help.
+Strict forms are in `versions.py`; here are `R535`, `v12.4`, `cu118`, `470.x`, and the same between other words, as in
+`JetPack 5.1.3 (L4T R35.5)`. Each function is total: a value, or VersionError with words that help.
 """
 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from collections.abc import Iterable
 from functools import lru_cache
 
 from packaging.version import Version
@@ -45,7 +45,22 @@ _AROUND_DRIVER = tuple(
         r"^[rv](?=\d)",
     )
 )
+# Between other words: a release in full, else a branch. `NVIDIA 535.183.01 / CUDA 12.2`, `driver 470 (Ubuntu)`.
+_DRIVER_IN_PROSE = (
+    re.compile(r"(?<![\d.])[rv]?([1-9]\d{2}\.\d{2,3}(?:\.\d{2})?)(?![\w.]\d)", re.ASCII),
+    re.compile(r"(?<![\w.])[rv]?([3-7]\d{2})(?![\w.]\d|\d)", re.ASCII),
+)
+# Windows lists 536.67 as 31.0.15.3667: the last five digits. Source: microsoft.com, "how to find your NVIDIA driver".
+_OF_WINDOWS = re.compile(r"\b\d\d\.\d{1,2}\.1\d\.\d{4}\b", re.ASCII)
 _DRIVER = "is not a driver version such as 418.88, or a branch such as 535"
+
+
+def _in_prose(plain: str, forms: Iterable[re.Pattern[str]]) -> str:
+    """What the first form that occurs finds; empty where none does, or where it finds different things."""
+    for form in forms:
+        if found := {*form.findall(plain)}:
+            return found.pop() if len(found) == 1 else ""
+    return ""
 
 
 @lru_cache(_KEPT)
@@ -55,10 +70,24 @@ def read_drivers(text: str) -> tuple[DriverVersion, ...]:
     `418.88`, `418.88.00`, `R535`, `535.x`, `390xx`, `nvidia-driver-535-server`, `1:535.183.01-1`, a line of nvidia-smi.
     A bare branch is a range: its first release to its last. A wish such as `>=535` is no driver that a host has.
     """
-    plain = _plain(text).strip("| ")
+    plain = plain_text(text).strip("| ")
     _refuse_range(text, plain, "the driver that is there, such as 535.183.01, or its branch 535")
     if plain.startswith("-"):
         raise VersionError(text, _DRIVER)
+    if listed := _in_prose(plain, (_OF_WINDOWS,)):
+        digits = re.sub(r"\D", "", listed)[-5:]
+        return _drivers(text, f"{digits[:3]}.{digits[3:]}")
+    named = _in_prose(plain, _DRIVER_IN_PROSE)
+    try:
+        found = _drivers(text, plain)
+    except VersionError:
+        if not named:
+            raise
+        return _drivers(text, named)
+    return _drivers(text, named) if len(found) > 1 and named else found  # R535 (535.129.03)
+
+
+def _drivers(text: str, plain: str) -> tuple[DriverVersion, ...]:
     for part in _AROUND_DRIVER:
         plain = part.sub("", plain).strip()
     if re.fullmatch(r"[1-9]\d{2}", plain, re.ASCII):
@@ -78,19 +107,38 @@ def _refuse_range(text: str, plain: str, instead: str) -> None:
         raise VersionError(text, f"is a range; write {instead}")
 
 
+# The release of Jetson Linux before that of JetPack: a JetPack that is not in the tables may have one that is.
+_JETSON_IN_PROSE = (
+    re.compile(r"(?:l4t|jetson linux|linux for tegra)[\s_:-]*r?3\d\.\d+(?:\.\d+)?|\br3\d\.\d+(?:\.\d+)?", re.ASCII),
+    re.compile(r"\b540\.\d\.0\b|(?<![\d.])3[2-9]\.\d\.\d(?![\d.])", re.ASCII),
+    re.compile(r"(?:jetpack|\bjp)[\s_:-]*(?:sdk )?\d(?:\.\d){0,2}", re.ASCII),
+)
+
+
 @lru_cache(_KEPT)
 def read_jetson(text: str) -> JetsonVersion:
     """`35.4.1`, `R35.4.1`, `L4T 32.7.1`, `JetPack 5.1.2`, `36.3`, or `540.3.0`, which nvidia-smi prints for R36.3."""
-    plain = _plain(text)
+    plain = plain_text(text)
+    try:
+        return _jetson(text, plain)
+    except VersionError:
+        if not (named := _in_prose(plain, _JETSON_IN_PROSE)):
+            raise
+        return _jetson(text, named)
+
+
+def _jetson(text: str, plain: str) -> JetsonVersion:
+    if noted := re.search(r"\br(3\d) \(release\), revision: (\d+(?:\.\d+)?)", plain):  # /etc/nv_tegra_release
+        plain = f"{noted[1]}.{noted[2]}"
     if tegra := re.fullmatch(r"540\.(\d)\.0", plain, re.ASCII):  # a line of its own, no branch 540 of other machines
         return JetsonVersion(36, int(tegra[1]))
-    jetpack = re.fullmatch(r"(?:jetpack|jp)[\s_-]*(\d+(?:\.\d+){0,2})", plain)
+    jetpack = re.fullmatch(r"(?:jetpack|jp)[\s_:-]*(?:sdk )?(\d+(?:\.\d+){0,2})", plain)
     if jetpack:
         for row in tables.jetsons():
             if row.jetpack == jetpack[1] or row.jetpack.removesuffix(".0") == jetpack[1].removesuffix(".0"):
                 return row.l4t
         raise VersionError(text, "is not a JetPack of the tables such as JetPack 5.1.2")
-    plain = re.sub(r"^(?:l4t|jetson linux)?[\s_-]*r?(?=\d)", "", plain)
+    plain = re.sub(r"^(?:l4t|jetson linux|linux for tegra)?[\s_:-]*r?(?=\d)", "", plain)
     try:
         return JetsonVersion.parse(plain)
     except VersionError:
@@ -101,6 +149,15 @@ def read_jetson(text: str) -> JetsonVersion:
 
 _CUDA = "is not a CUDA version such as 10.1 or 12.4.1"
 _UPDATE = re.compile(r"(\d+\.\d+)[\s.,_-]*(?:update|upd|u)[\s._-]*(\d)")
+_CUDA_NUMBER = r"\d{1,2}\.\d{1,2}(?:\.\d{1,3})?(?![\w.]\d| ?/ ?\d)"
+_CUDA_IN_PROSE = (
+    re.compile(r"\d+\.\d+[\s.,_-]*(?:update|upd|u)[\s._-]*\d\b", re.ASCII),
+    re.compile(
+        rf"\b(?:cuda|cudatoolkit|toolkit|nvcc)(?: toolkit| release| version)?[\s_:=-]*v?({_CUDA_NUMBER})", re.ASCII
+    ),
+    re.compile(r"\bcu\d{2,3}\b", re.ASCII),
+    re.compile(rf"(?<![\w./-]){_CUDA_NUMBER}", re.ASCII),
+)
 # Up to 10.x a release ends in its build number (10.1.243 is 10.1 Update 2), from 11.1 on in that of the update.
 _FIRST_BUILD_NUMBER = 20
 _RELEASE_CANDIDATE = CudaVersion(11, 0, 1)  # 11.0.2 was the first release, 11.0.3 is 11.0 Update 1
@@ -112,14 +169,25 @@ def read_cudas(text: str) -> tuple[CudaVersion, ...]:
 
     `12`, `cuda12` and `cuda12x` are every 12.x. Raises VersionError; a line that no table has is an error too.
     """
-    plain = re.sub(r"^.*\bcuda version\s*:\s*", "", _plain(text)).strip("| ")
+    plain = re.sub(r"^.*\bcuda version\s*:\s*", "", plain_text(text)).strip("| ")
     _refuse_range(text, plain, "one CUDA version such as 12.4, or 12 for any of that major")
     if plain.startswith("-"):
         raise VersionError(text, _CUDA)
+    try:
+        return _cudas(text, plain)
+    except VersionError:
+        if not (named := _in_prose(plain, _CUDA_IN_PROSE)):
+            raise
+        return _cudas(text, named)
+
+
+def _cudas(text: str, plain: str) -> tuple[CudaVersion, ...]:
     tag = re.fullmatch(r"(?:cuda|cu)[\s_-]*v?(\d{1,2})(\d)", plain)
     if tag and len(plain.lstrip("cuda_- v")) >= 3:
         plain = f"{tag[1]}.{tag[2]}"
-    elif packed := re.fullmatch(r"cu(\d)(\d)", plain):  # cu75, cu80, cu92: older than two-digit majors; cu11 is not 1.1
+    elif packed := re.fullmatch(
+        r"cu(?:da)?(\d)(\d)", plain
+    ):  # cu75, cu80, cuda92: older than two-digit majors; cu11 is not 1.1
         plain = f"{packed[1]}.{packed[2]}" if int(packed[1]) >= 7 else f"{packed[1]}{packed[2]}"
     plain = re.sub(r"^(?:cuda|cu)?[\s_-]*(?:toolkit|release|compat)?[\s_-]*v?(?=\d)", "", plain)
     if update := _UPDATE.fullmatch(plain):
@@ -155,75 +223,50 @@ def _lines() -> frozenset[CudaVersion]:
     return frozenset(each.version.line for each in tables.toolkits()) | {CudaVersion(12, 7)}  # printed by drivers 565
 
 
+_RELEASE_IN_PROSE = (
+    re.compile(r"^\d+(?:\.\d+)+(?= ?\()", re.ASCII),
+    re.compile(r"(?<![\w.-])\d+(?:\.\d+)+(?![\w.]\d)", re.ASCII),
+)
+
+
 @lru_cache(_KEPT)
 def read_release(text: str) -> Version:
     """`8.9.7`, `v1.17.4`, `2.6.0+cu124`, `cuDNN 8.9`, `libcudnn8=8.9.7.29-1+cuda12.2`; raises VersionError.
 
     The revision of a package (`1.17.8-1`, `1.15.0~rc.3-1`) is not part of the release; a number in its name is not it.
     """
-    plain = _plain(text)
+    plain = plain_text(text)
     _refuse_range(text, plain, "the one version that is there, such as 8.9.7")
     plain = re.sub(r"^[a-z][a-z0-9_-]*\s*(?:==?|:)\s*", "", plain)  # a package and its version
     plain = re.sub(r"^[a-z][a-z_ -]*(?=\d)", "", plain)
     plain = re.sub(r"^\d:(?=\d)", "", plain).replace("~", "")
-    return parse_release(re.sub(r"(?<=\d)-\d[\w.+]*$|_cuda[\w.-]*$", "", plain))
+    try:
+        return parse_release(re.sub(r"(?<=\d)-\d[\w.+]*$|_cuda[\w.-]*$", "", plain))
+    except VersionError:
+        if not (named := _in_prose(plain, _RELEASE_IN_PROSE)):
+            raise
+        return parse_release(named)
+
+
+_CAPABILITY_IN_PROSE = (
+    re.compile(r"\bsm_?\d{2,3}[af]?\b", re.ASCII),
+    re.compile(r"(?<![\w.])\d{1,2}\.\d(?![\w.])", re.ASCII),
+)
 
 
 @lru_cache(_KEPT)
 def read_capability(text: str) -> ComputeCapability:
     """`6.1`, `sm_61`, `61`, `compute capability 6.1`; raises VersionError."""
-    plain = re.sub(r"^(?:compute[\s_-]*(?:capability|cc)?|capability|cc)[\s:_-]*(?=[\ds])", "", _plain(text))
+    plain = re.sub(r"^(?:compute[\s_-]*(?:capability|cc)?|capability|cc)[\s:_-]*(?=[\ds])", "", plain_text(text))
+    named = _in_prose(plain, _CAPABILITY_IN_PROSE)
     try:
-        return Target.parse(plain).capability
+        return Target.parse(named or plain).capability
     except VersionError:
         raise VersionError(text, "is not a compute capability such as 6.1") from None
 
 
-@dataclass(frozen=True, slots=True)
-class Targets:
-    """Targets that a text lists. None: it does not say."""
-
-    cubins: tuple[Target, ...] | None = None
-    ptx: tuple[Target, ...] | None = None
-
-
-@lru_cache(_KEPT)
-def read_targets(text: str, *, bare: bool = True) -> Targets:
-    """`sm_70;sm_80, no PTX`, `7.0 8.0+PTX`, `sm_90a|compute_90`; raises VersionError for a word that is none of these.
-
-    With `bare`, plain numbers (`7.0`) are cubins and strange words are refused; without, both are passed over.
-    """
-    cubins: list[Target] = []
-    ptx: list[Target] = []
-    plain = _plain(text)
-    no_ptx = bool(re.search(r"\b(no|without|sans)[\s_-]*ptx\b", plain)) or plain == "none"
-    plain = re.sub(r"\b(no|without|lacks?|missing)[\s_-]*(sm|compute)_?\d+[af]?", " ", plain)
-    only_ptx = bool(re.search(r"\bptx[\s_-]*only\b|\bonly[\s_-]*ptx\b", plain))
-    plain = re.sub(r"\b(no|without|sans)[\s_-]*ptx\b|\bptx[\s_-]*only\b|\bonly[\s_-]*ptx\b|\bnone\b", " ", plain)
-    for word in re.split(r"[\s;,|]+", plain.replace("+ptx", "+ptx ").strip()):
-        bare_word = word.removesuffix("+ptx")
-        if not bare_word or (not bare and not re.match(r"(sm|compute)_?\d", bare_word)):
-            continue
-        if bare_word in {"and", "cubin", "cubins", "sass", "arch", "list"}:
-            continue
-        if bare_word == "ptx":  # "7.0;8.0;PTX": PTX of the newest
-            ptx += cubins[-1:]
-            continue
-        target = Target.parse(bare_word)
-        if bare_word.startswith("compute") or only_ptx:
-            ptx.append(target)
-        else:
-            cubins.append(target)
-        if word.endswith("+ptx"):
-            ptx.append(target)
-    said_ptx = bool(ptx) or no_ptx
-    return Targets(
-        tuple(sorted(set(cubins))) if cubins or (ptx and bare) else None,
-        tuple(sorted(set(ptx))) if said_ptx else None,
-    )
-
-
-def _plain(text: str) -> str:
+def plain_text(text: str) -> str:
+    """In lower-case letters, without blanks and quotes around it. Raises VersionError for what is far too long."""
     if len(text) > _LONGEST:
         raise VersionError(text[:40] + "…", f"is longer than {_LONGEST} characters")
     return text.strip().strip("\"'").lower()

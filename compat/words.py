@@ -30,9 +30,11 @@ _MODULES = (
     (re.compile(r"\bopen\b|-open\b"), "open"),
     (re.compile(r"proprietary|closed"), "proprietary"),
 )
+_FIRST = re.compile(r"\bfirst\b|\bforced\b|ld_library_path|ld\.so\.conf|ldconfig|loader")
 _PRESENT = (
     (re.compile(r"unknown|not known|unsure|^\?+$"), "unknown"),
     (re.compile(r"^no\b|^none$|^false$|^0$|\bnot\b|without|absent|deleted|removed|missing"), "no"),
+    (_FIRST, "yes"),
     (re.compile(r"^yes\b|^true$|^1$|present|installed|included|\bhas\b|^cuda-compat"), "yes"),
 )
 
@@ -55,6 +57,11 @@ def runtime(text: str) -> str:
 def module(text: str) -> str:
     """`nvidia-open`, `open kernel module`, `closed source`."""
     return _first(_MODULES, text)
+
+
+def is_put_first(text: str) -> bool:
+    """`first in the loader's path`: a compat package that is used whatever the driver is."""
+    return presence(text) == "yes" and bool(_FIRST.search(text.lower()))
 
 
 def presence(text: str) -> str:

@@ -16,8 +16,8 @@ from typing import Any
 
 from compat import rows, tables
 from compat.images import read_image
-from compat.readings import read_targets
 from compat.rows import Row
+from compat.targets import read_targets
 from compat.versions import ComputeCapability, CudaVersion, DriverVersion, parse_release
 
 ABOUT = ("unverified_cells", "notes", "source", "collected")

@@ -40,7 +40,7 @@ def _put_first(image: ImageFacts, package: str, why: str) -> tuple[Finding, ...]
     """The image puts its package before the driver's own libraries, or may do so, where that ends in an error."""
     variables = dict(image.environment)
     path = variables.get("LD_LIBRARY_PATH", "")
-    if _ON_PATH.search(path) or _IN_CACHE.search(image.remarks):
+    if image.compat_use == "always" or _ON_PATH.search(path) or _IN_CACHE.search(image.remarks):
         fact = Fact(
             "compat libraries that the loader finds first take the place of the driver's own", fwd.SOURCE, _DATE
         )

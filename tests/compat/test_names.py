@@ -321,7 +321,6 @@ def test_a_branch_is_its_first_release_to_its_last(text: str, branch: int) -> No
         ("535+", "is a range; write the driver"),
         ("535 or newer", "is a range; write the driver"),
         ("418.088", r"is 418\.88 meant\?"),
-        ("31.0.15.3742", "is not a driver version"),
     ],
 )
 def test_what_is_no_one_driver_is_refused_in_words(text: str, reason: str) -> None:

@@ -1,0 +1,193 @@
+"""What people write for a list of targets, to cubins and PTX: lists, flags of nvcc, CMake and PyTorch, and prose.
+
+`sm_70;sm_80, no PTX`, `7.0 8.0+PTX`, `sm_80..sm_90`, `only sm_60 and sm_75`, `-gencode arch=compute_70,code=sm_70`,
+`CMAKE_CUDA_ARCHITECTURES=86-real;89`, `TORCH_CUDA_ARCH_LIST="8.6 9.0+PTX"`, `compiled for 75 and 86`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from functools import lru_cache
+
+from compat import tables, words
+from compat.readings import plain_text
+from compat.versions import Target, VersionError
+
+_KEPT = 4096
+_NUMBER = r"(?:\d{1,2}\.\d|\d{2,3})"
+_ITEM = rf"(?:(?:sm|compute)_?)?{_NUMBER}[af]?(?:-real|-virtual|\s?\+\s?ptx)?"
+_ITEMS = rf"[\"'\[]{{0,2}}({_ITEM}(?:(?:[\s;,]|\band\b)+{_ITEM})*)(?![\w.])"
+
+
+@dataclass(frozen=True, slots=True)
+class Targets:
+    """Targets that a text lists. None: it does not say."""
+
+    cubins: tuple[Target, ...] | None = None
+    ptx: tuple[Target, ...] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Way:
+    """A flag or variable that lists targets, and what an item of its list makes: a cubin, PTX, or both.
+
+    `is_complete` says that what it does not ask for is not there: a list without `+PTX` makes none.
+    """
+
+    written: re.Pattern[str]
+    makes: Callable[[str], tuple[bool, bool]]
+    is_complete: bool = True
+
+
+def _of_code(item: str) -> tuple[bool, bool]:
+    return not item.startswith("compute"), item.startswith("compute")
+
+
+def _of_arch(item: str) -> tuple[bool, bool]:
+    return not item.startswith("compute"), True
+
+
+def _of_cmake(item: str) -> tuple[bool, bool]:
+    return not item.endswith("-virtual"), not item.endswith("-real")
+
+
+def _of_torch(item: str) -> tuple[bool, bool]:
+    return True, item.endswith("ptx")
+
+
+def _of_tensorflow(item: str) -> tuple[bool, bool]:
+    return True, not item.startswith("sm")
+
+
+# Sources: nvcc's options --generate-code and --gpu-architecture (docs.nvidia.com/cuda/cuda-compiler-driver-nvcc),
+# cmake.org/cmake/help/latest/prop_tgt/CUDA_ARCHITECTURES.html, torch/utils/cpp_extension.py (_get_cuda_arch_flags),
+# configure.py of TensorFlow (TF_CUDA_COMPUTE_CAPABILITIES), OpenCVDetectCUDAUtils.cmake (CUDA_ARCH_BIN, CUDA_ARCH_PTX).
+_WAYS = (
+    _Way(
+        re.compile(
+            r"(?:-gencode[=\s]*)?[\"']?\barch=compute_\d+[af]?,\s?code=\\?[\"'\[]{0,2}((?:[,]?(?:sm|compute)_\d+[af]?)+)"
+        ),
+        _of_code,
+    ),
+    _Way(re.compile(r"(?:--gpu-architecture|--?arch)[=\s]+((?:sm|compute)_\d+[af]?)"), _of_arch),
+    _Way(re.compile(rf"(?:cmake_cuda_architectures|\bcudaarchs)(?::\w+)?[\s:=]*{_ITEMS}"), _of_cmake),
+    _Way(re.compile(rf"torch_cuda_arch_list[\s:=]*{_ITEMS}"), _of_torch),
+    _Way(re.compile(rf"tf_cuda_compute_capabilities[\s:=]*{_ITEMS}"), _of_tensorflow),
+    _Way(re.compile(rf"\bcuda_arch_bin[\s:=]*{_ITEMS}"), lambda _: (True, False), is_complete=False),
+    _Way(re.compile(rf"\bcuda_arch_ptx[\s:=]*{_ITEMS}"), lambda _: (False, True), is_complete=False),
+)
+_NO_PTX = re.compile(
+    r"\b(?:no|without|sans|lacks|lacking)[\s_-]*(?:any )?ptx\b|\bptx (?:is )?(?:missing|absent|not included)\b"
+)
+_ONLY_PTX = re.compile(r"\bptx[\s_-]*only\b|\bonly[\s_-]*(?:as |by |through )?ptx\b")
+_ABSENT = re.compile(
+    r"\b(?:no|not|without|lacks?|lacking|missing|except|excluding)\b(?: [a-z]+){0,2}[\s_-]*(?:sm|compute)_?\d+[af]?"
+    r"|\b(?:sm|compute)_?\d+[af]? (?:is |was )?(?:missing|absent|dropped|removed|not included)\b"
+)
+_OTHER_NUMBERS = re.compile(r"\b(?:cuda(?: toolkit)?|toolkit|py?torch|nvcc|driver|version)[\s_-]*v?\d[\w.+]*")
+_RANGE = re.compile(
+    rf"(?<![\w.])((?:sm|compute)_?)?({_NUMBER})\s*(?:\.\.+|\u2026|\u2013|\u2014|-|~|to|through|up to)\s*"
+    rf"(?:(?:sm|compute)_?)?({_NUMBER})(?![\w.])"
+)
+# In the text of a build numbers are targets only where it says so.
+_FOR = re.compile(
+    r"\b(?:compiled|built|targets?|targeting|arch(?:s|es|itectures?)?|compute[\s_-]*capabilit(?:y|ies)|cc)\b[\s:=]*"
+    rf"(?:(?:only|for|of|are|is|cc|compute|capability|architectures?)\s+)*{_ITEMS}"
+)
+_BETWEEN = re.compile(r"[\s;,|/()\[\]{}'\"]+")
+
+
+@dataclass(slots=True)
+class _Found:
+    cubins: list[Target] = field(default_factory=list)
+    ptx: list[Target] = field(default_factory=list)
+    is_complete: bool = False  # what is not listed is not there
+    is_prose: bool = False
+
+    def add(self, item: str, *, cubin: bool, ptx: bool) -> None:
+        target = _target(item)
+        self.cubins += [target] * cubin
+        self.ptx += [target] * ptx
+
+
+@lru_cache(_KEPT)
+def read_targets(text: str, *, bare: bool = True) -> Targets:
+    """Targets that a text lists; raises VersionError for a word with a number that is none, or where there is none.
+
+    With `bare` the text is a list of targets, and plain numbers (`7.0`) are cubins. Without, it is any text in which
+    targets may stand.
+    """
+    found = _Found()
+    plain = _take_ways(plain_text(text), found)
+    no_ptx = bool(_NO_PTX.search(plain)) or plain == "none"
+    only_ptx = bool(_ONLY_PTX.search(plain))
+    for passed_over in (_NO_PTX, _ONLY_PTX, _ABSENT, _OTHER_NUMBERS):
+        plain = passed_over.sub(" ", plain)
+    for word in _words(plain, bare=bare):
+        if word == "ptx":  # "7.0;8.0;PTX": PTX of the newest
+            found.ptx += found.cubins[-1:]
+        elif not re.search(r"\d", word):
+            found.is_prose |= word not in {"and", "none"}
+        else:
+            is_ptx = only_ptx or word.startswith("compute")
+            found.add(word, cubin=not is_ptx, ptx=is_ptx or word.endswith("+ptx"))
+    if bare and found.is_prose and not (found.cubins or found.ptx or no_ptx):
+        raise VersionError(text, "is not a target such as sm_61, 9.0a or compute_75")
+    has_cubins = found.cubins or (found.ptx and (bare or found.is_complete))
+    has_ptx = found.ptx or no_ptx or found.is_complete
+    return Targets(
+        tuple(sorted(set(found.cubins))) if has_cubins else None, tuple(sorted(set(found.ptx))) if has_ptx else None
+    )
+
+
+def _take_ways(plain: str, found: _Found) -> str:
+    """The text without the flags and variables that list targets."""
+    for way in _WAYS:
+        for flag in way.written.finditer(plain):
+            for item in _items(flag[1]):
+                cubin, ptx = way.makes(item)
+                found.add(item, cubin=cubin, ptx=ptx)
+            found.is_complete |= way.is_complete
+        plain = way.written.sub(" ", plain)
+    return plain
+
+
+def read_ptx(text: str, cubins: tuple[Target, ...] = ()) -> Targets:
+    """What a text of its own says of PTX: `9.0`, `compute_90`, `none`; `yes` is PTX of the newest cubin."""
+    word = words.presence(text)
+    if word == "no":
+        return Targets(None, ())
+    if word in {"yes", "unknown"} or plain_text(text) == "ptx":
+        return Targets(None, (cubins[-1:] or None) if word != "unknown" else None)
+    found = read_targets(text)
+    return Targets(None, found.ptx if found.ptx is not None else found.cubins)
+
+
+def _words(plain: str, *, bare: bool) -> Iterator[str]:
+    """Words of a list; of another text only those that are targets."""
+    plain = _RANGE.sub(lambda found: _between(found) if bare or found[1] else found[0], plain)
+    if bare:
+        spaced = re.sub(r"\s?\+\s?ptx", "+ptx ", plain)
+        yield from (stripped for word in _BETWEEN.split(spaced) if (stripped := word.rstrip(".:!")))
+        return
+    for found in _FOR.finditer(plain):
+        yield from (each for each in _items(found[1]) if _target(each).capability in tables.architectures())
+    yield from re.findall(r"(?<![\w.])(?:sm|compute)_?\d[\w.]*(?:\+ptx)?", _FOR.sub(" ", plain))
+
+
+def _items(text: str) -> list[str]:
+    return [item for item in re.split(r"[\s;,]+", re.sub(r"\s?\+\s?ptx", "+ptx", text)) if item and item != "and"]
+
+
+def _target(word: str) -> Target:
+    return Target.parse(word.removesuffix("+ptx").removesuffix("-real").removesuffix("-virtual"))
+
+
+def _between(found: re.Match[str]) -> str:
+    """`sm_80..sm_90` as the architectures from one to the other."""
+    low, high = Target.parse(found[2]).capability, Target.parse(found[3]).capability
+    inside = [str(each) for each in sorted(tables.architectures()) if low <= each <= high]
+    kind = "compute_" if (found[1] or "").startswith("compute") else ""
+    return " ".join(f"{kind}{each}" for each in inside) if inside else found[0]

@@ -1,0 +1,226 @@
+"""What people write around a version or a list of targets, and what is left unread."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from random import Random
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from compat import Case, Verdict, check, readings
+from compat.builds import read_wish
+from compat.targets import Targets, read_ptx, read_targets
+from compat.versions import VersionError
+
+VERSIONS: list[tuple[Callable[[str], object], str, str]] = [
+    *(
+        (readings.read_drivers, text, release)
+        for text, release in (
+            ("NVIDIA 535.183.01 / CUDA 12.2", "535.183.01"),
+            ("R535 (535.129.03)", "535.129.03"),
+            ("528.49 (WSL 525.89.02)", "528.49"),
+            ("v545.84 WHQL", "545.84"),
+            ("580.65.06 open kernel module", "580.65.06"),
+            ("31.0.15.3667", "536.67"),
+            ("27.21.14.5671 on Windows 10", "456.71"),
+        )
+    ),
+    *(
+        (readings.read_jetson, text, release)
+        for text, release in (
+            ("JetPack 5.1.3 (L4T R35.5)", "35.5.0"),
+            ("540.3.0 (JetPack 6.0)", "36.3.0"),
+            ("Jetson Linux 36.3", "36.3.0"),
+            ("L4T 32.7.1 / JetPack 4.6.1", "32.7.1"),
+            ("# R32 (release), REVISION: 7.1, GCID: 29818004", "32.7.1"),
+            ("R36 (release), REVISION: 4.3", "36.4.3"),
+        )
+    ),
+    *(
+        (readings.read_cudas, text, release)
+        for text, release in (
+            ("CUDA 12.2 (conda)", "12.2"),
+            ("12.2 runtime", "12.2"),
+            ("built on a 12.5.1 devel image", "12.5.1"),
+            ("cudatoolkit 11.3 from conda-forge", "11.3"),
+            ("cu121 wheels", "12.1"),
+            ("nvcc V11.5.119", "11.5.119"),
+            ("12.4 Update 1 (conda)", "12.4.1"),
+            ("cuda91", "9.1"),
+        )
+    ),
+    *(
+        (readings.read_release, text, release)
+        for text, release in (
+            ("cuDNN 8.9.2 (conda)", "8.9.2"),
+            ("8.9.2.26 from pip", "8.9.2.26"),
+            ("glibc 2.31 (Ubuntu 20.04)", "2.31"),
+        )
+    ),
+    *(
+        (readings.read_capability, text, found)
+        for text, found in (("sm_61 (Pascal)", "6.1"), ("8.6 (Ampere)", "8.6"), ("compute capability 7.5", "7.5"))
+    ),
+]
+
+
+@pytest.mark.parametrize(("read", "text", "found"), VERSIONS)
+def test_a_version_between_other_words_is_read(read: Callable[[str], object], text: str, found: str) -> None:
+    value = read(text)
+    assert [str(each) for each in value] == [found] if isinstance(value, tuple) else str(value) == found
+
+
+def test_a_branch_between_other_words_is_that_branch() -> None:
+    assert {each.branch for each in readings.read_drivers("driver 470 series (Ubuntu)")} == {470}
+
+
+@pytest.mark.parametrize(
+    ("read", "text"),
+    [
+        (readings.read_drivers, "535.183.01 or 550.54.14"),
+        (readings.read_drivers, "RTX 3090"),
+        (readings.read_cudas, "12.4 (host 12.2)"),
+        (readings.read_cudas, "CUDA 10.0/10.1"),
+        (readings.read_release, "between 8.9.2 and 9.1.0"),
+    ],
+)
+def test_what_names_two_versions_or_none_is_not_read(read: Callable[[str], object], text: str) -> None:
+    with pytest.raises(VersionError):
+        read(text)
+
+
+TARGETS = [
+    ("sm_70;sm_80, no PTX", "7.0 8.0", ""),
+    ("only sm_60 sm_75 inside", "6.0 7.5", None),
+    ("['sm_50', 'sm_60', 'compute_37']", "5.0 6.0", "3.7"),
+    ("sm_86..sm_89", "8.6 8.7 8.8 8.9", None),
+    ("7.0-8.0", "7.0 7.2 7.5 8.0", None),
+    ("sm_70 to sm_75 with CUDA 12.4", "7.0 7.2 7.5", None),
+    ("sm_75, sm_86; relies on PTX", "7.5 8.6", "8.6"),
+    ("8.6 + PTX", "8.6", "8.6"),
+    ("PTX only 7.0", "", "7.0"),
+    ("sm_50 sm_60 (no sm_120)", "5.0 6.0", None),
+    ("TORCH_CUDA_ARCH_LIST='7.0 8.6+PTX'", "7.0 8.6", "8.6"),
+    ("TORCH_CUDA_ARCH_LIST=8.6", "8.6", ""),
+    ("-DCMAKE_CUDA_ARCHITECTURES=86 -DGGML_CUDA=ON", "8.6", "8.6"),
+    ('CMAKE_CUDA_ARCHITECTURES="70-real;86-virtual"', "7.0", "8.6"),
+    ("-gencode arch=compute_70,code=sm_70 -gencode arch=compute_80,code=compute_80", "7.0", "8.0"),
+    ("-gencode arch=compute_61,code=[sm_61,compute_61]", "6.1", "6.1"),
+    ("nvcc -arch=sm_61", "6.1", "6.1"),
+    ("CUDA_ARCH_BIN=7.5,8.6 CUDA_ARCH_PTX=8.6", "7.5 8.6", "8.6"),
+    ("TF_CUDA_COMPUTE_CAPABILITIES=sm_60,compute_70", "6.0 7.0", "7.0"),
+]
+IN_A_BUILD = [
+    ("compiled for 75 and 86", "7.5 8.6", None),
+    ("from source with CUDA 12.4 for sm_86", "8.6", None),
+    ("from source, TORCH_CUDA_ARCH_LIST=8.6+PTX", "8.6", "8.6"),
+    ("targets: 5.0, 6.1", "5.0 6.1", None),
+    ("built for 12.4", None, None),
+    ("built with CUDA 12.1", None, None),
+    ("official docker image 2.3", None, None),
+]
+
+
+def _words(targets: Targets) -> tuple[str | None, str | None]:
+    return tuple(None if each is None else " ".join(map(str, each)) for each in (targets.cubins, targets.ptx))  # type: ignore[return-value]
+
+
+@pytest.mark.parametrize(("text", "cubins", "ptx"), TARGETS)
+def test_targets_are_read_from_lists_flags_and_prose(text: str, cubins: str | None, ptx: str | None) -> None:
+    assert _words(read_targets(text)) == (cubins, ptx)
+
+
+@pytest.mark.parametrize(("text", "cubins", "ptx"), IN_A_BUILD)
+def test_the_text_of_a_build_lists_targets_only_where_it_says_so(
+    text: str, cubins: str | None, ptx: str | None
+) -> None:
+    assert _words(read_targets(text, bare=False)) == (cubins, ptx)
+
+
+@pytest.mark.parametrize("text", ["sm_7O", "-70", "hello", "sm_xx", "7.0;eight.0.1"])
+def test_what_lists_no_target_is_refused(text: str) -> None:
+    with pytest.raises(VersionError, match="is not a target"):
+        read_targets(text)
+
+
+def test_yes_is_ptx_of_the_newest_cubin() -> None:
+    cubins = read_targets("7.0;8.6").cubins or ()
+    assert [_words(read_ptx(text, cubins))[1] for text in ("yes", "no", "unknown", "9.0")] == ["8.6", "", None, "9.0"]
+
+
+@pytest.mark.parametrize(
+    ("framework", "version", "build", "found"),
+    [
+        ("torch", "2.3+", "", "2.3"),
+        ("torch", "2.1.0.dev", "", "2.1.0.dev0"),
+        ("torch", "2.6.0+cu124 (pip)", "", "2.6.0"),
+        ("torch", "", "pip install torch==2.1.0 torchvision==0.16.0", "2.1.0"),
+        ("vllm", "", "official image v0.6.3", "0.6.3"),
+        ("vllm", "", "from source on a CUDA 12.8 base", None),
+        ("tensorflow", "", "python 3.10 in nvidia/cuda:11.8.0-base", None),
+        ("pytorch", "", "conda 4.10.3", None),
+    ],
+)
+def test_a_number_is_the_frameworks_version_only_where_it_says_so(
+    framework: str, version: str, build: str, found: str | None
+) -> None:
+    wish = read_wish(framework, version, build)
+    assert wish is not None
+    assert (str(wish.version) if wish.version else None) == found
+
+
+def test_a_month_is_nvidias_image_of_that_month() -> None:
+    by_month = check(Case(gpu="V100", driver="418.87", framework="PyTorch", framework_version="24.05"))
+    by_image = check(Case(gpu="V100", driver="418.87", image="nvcr.io/nvidia/pytorch:24.05-py3"))
+    assert by_month.verdict is Verdict.INCOMPATIBLE
+    assert by_month.findings == by_image.findings
+
+
+def test_a_pre_release_may_be_as_the_release_before_it_or_as_the_one_that_it_became() -> None:
+    blackwell = Case(
+        gpu="RTX 5090", driver="570.124.04", framework="torch", framework_version="2.7.0.dev20250224+cu128"
+    )
+    assert check(blackwell).verdict is Verdict.COMPATIBLE
+    before_and_after = Case(
+        gpu="RTX 5090", driver="580.65.06", framework="torch", framework_version="2.7.0.dev20250110"
+    )
+    assert check(before_and_after).verdict is Verdict.INCOMPATIBLE
+    unclear = check(Case(gpu="GTX 1080", driver="580.65.06", framework="torch", framework_version="2.8.0.dev20250110"))
+    assert unclear.verdict is Verdict.UNKNOWN
+    assert "2.7.1 cu126, 2.8.0 cu128" in unclear.findings[0].message
+
+
+def test_a_patch_that_the_tables_lack_is_as_its_minor() -> None:
+    answer = check(Case(gpu="A100", driver="550.54.14", framework="torch", framework_version="2.4.7+cu124"))
+    assert answer.verdict is Verdict.COMPATIBLE
+    assert any("read as 2.4.1" in finding.message for finding in answer.findings)
+
+
+def test_a_compat_folder_that_is_put_first_breaks_a_newer_driver() -> None:
+    case = Case(gpu="A100", driver="550.54.14", cuda="11.8", host="docker", cuda_compat="first in the loader's path")
+    assert check(case).verdict is Verdict.INCOMPATIBLE
+
+
+FORMS = [text for _, text, _ in VERSIONS] + [text for text, *_ in (*TARGETS, *IN_A_BUILD)]
+FIELDS = (
+    "driver",
+    "cuda",
+    "cudnn",
+    "compute_capability",
+    "sm_list",
+    "ptx",
+    "build",
+    "framework_version",
+    "cuda_compat",
+)
+
+
+@given(text=st.sampled_from(FORMS), seed=st.integers(0, 1 << 32), field=st.sampled_from(FIELDS))
+def test_a_form_with_one_character_changed_still_gets_an_answer(text: str, seed: int, field: str) -> None:
+    random = Random(seed)
+    where = random.randrange(len(text))
+    changed = text[:where] + chr(random.randrange(32, 127)) + text[where + 1 :]
+    case = {"gpu": "T4", "driver": "535.54.03", "cuda": "12.2", "framework": "torch", field: changed}
+    assert isinstance(check(Case(**case)).verdict, Verdict)
