@@ -10,6 +10,7 @@ from typing import Any, BinaryIO
 
 import click
 
+from cli.clock import today
 from cli.review.costs import Price
 from cli.review.document import Review, Sources, review_data, review_of, unreadable
 from cli.review.stream import Stream, StreamError, read_stream
@@ -49,18 +50,18 @@ def comment(  # noqa: PLR0913, PLR0917 - what click hands over
       PULUMI_ENABLE_STREAMING_JSON_PREVIEW=true pulumi preview --json > events.jsonl
       gpu-commons comment events.jsonl > comment.md
     """
-    today = (day or dt.datetime.now(tz=dt.UTC)).date()
+    shown_day = day.date() if day is not None else today()
     try:
         stream = _read(events, stack)
-        review = review_of(stream, _base(base, stream), Sources(_spec_cases, _price, today), stack)
-        text = _text(review, form, today)
+        review = review_of(stream, _base(base, stream), Sources(_spec_cases, _price, shown_day), stack)
+        text = _text(review, form, shown_day)
         error = review.verdict.reasons[0] if review.verdict.outcome.exit_code == 2 else ""
     except (StreamError, RecursionError) as caught:
         error = (
             str(caught) if isinstance(caught, StreamError) else "a value of a resource is nested too deep to be read"
         )
         review = unreadable(error, stack)
-        text = _text(review, form, today)
+        text = _text(review, form, shown_day)
     if error:
         click.echo(f"error: {_name(events)}: {error}", err=True)
     click.echo(text, nl=form != "markdown")

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 settings.register_profile("gpu-commons", deadline=None)  # a busy machine is slow and not wrong
 settings.load_profile("gpu-commons")
 
+os.environ["GPU_COMMONS_TODAY"] = "2026-11-23"  # output that tests compare does not change with the calendar
+
 GOLDEN = Path(__file__).parent / "golden"
 WRITES = os.environ.get("GPU_COMMONS_GOLDEN") == "write"
 

@@ -14,9 +14,11 @@ import click
 import orjson
 
 from cli.answers import body_data, problem_lines, unreadable_data
+from cli.clock import today
 from cli.lines import LONGEST, numbered_lines
 from cli.words import counted
 from compat import CaseError, Verdict, case_from, check
+from compat.age import aged
 
 _KEPT: Final = 64 << 20  # bytes of encoded answers, for cases that are equal but for their id
 _EVERY = 10_000
@@ -126,7 +128,8 @@ def _solved(given: dict[str, Any], *, with_remedy: bool) -> tuple[str, bytes]:
     key = fields[1:] if with_remedy else fields[:-1]
     found = _answers.get(key)
     if found is None:
-        answer = check(case_from(given), with_remedy=with_remedy)
+        case = case_from(given)
+        answer = aged(check(case, with_remedy=with_remedy), case, today())
         found = answer.verdict.value, orjson.dumps(body_data(answer))[1:]
         _answers.keep(key, found)
     return found

@@ -8,9 +8,11 @@ import click
 
 from cli.answers import answer_data, answer_text, problem_lines
 from cli.check.fields import case_fields
+from cli.clock import today
 from cli.terminal import InputError, as_json, json_text, painter, width
 from compat import Answer, Case, CaseError
 from compat import check as solve
+from compat.age import aged
 
 
 @click.command(
@@ -79,7 +81,8 @@ def _answer(fields: dict[str, Any], inspected: str | None) -> Answer:
             from cli.check.inspected import answer_for  # noqa: PLC0415 - its network library is needed here only
 
             return answer_for(inspected, {name: value.strip() for name, value in fields.items()})
-        return solve(Case(**{name: value.strip() for name, value in fields.items()}))
+        case = Case(**{name: value.strip() for name, value in fields.items()})
+        return aged(solve(case), case, today())
     except CaseError as error:
         options = {field.name: field.option for field in case_fields()}
         raise InputError("\n       ".join(problem_lines(error, options))) from None

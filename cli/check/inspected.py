@@ -7,8 +7,10 @@ from contextlib import ExitStack
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
+from cli.clock import today
 from cli.inspect.command import Choices, wanted_images
 from compat import Answer, Case, Finding, Severity, Verdict, check
+from compat.age import aged
 from compat.case import POOL_FIELDS
 from compat.contents import AS_LISTED
 from compat.many import worst
@@ -40,7 +42,7 @@ def answer_for(reference: str, given: Mapping[str, str]) -> Answer:
     judged = judge(found)
     answers = [_answer(reference, program, given, found.digest) for program in judged.programs]
     answer = worst(answers) if answers else _without_program(reference, judged, given, found)
-    return _with(answer, _left_open(found))
+    return aged(_with(answer, _left_open(found)), Case(**given), today())
 
 
 def _platform(given: Mapping[str, str]) -> str:

@@ -69,6 +69,11 @@ def entries() -> Iterator[Entry]:
         "As a note: a field cannot be read and counts as not given. As `unknown`: a line of a batch is not a case, and "
         "standard error explains what is wrong with it."
     )
+    old = (
+        "The tables of drivers, or of machine images where the case names an instance type or an AMI release, were "
+        "last read more than 60 days ago: what appeared since is not known."
+    )
+    yield Entry("TABLES", "batch", "Tables that were last read long ago", old, page="docs/check-an-image.md")
     yield Entry("CASE", "batch", "A field or a line that cannot be read", unreadable, page="docs/check-an-image.md")
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import datetime as dt
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -11,6 +10,7 @@ from typing import Final
 
 import click
 
+from cli.clock import today
 from cli.entry import FINDINGS, USAGE
 from cli.image import hadolint
 from cli.image import lint_report as report_text
@@ -127,8 +127,7 @@ def lint_files(files: Sequence[str], options: Options, form: str) -> int:
 
 
 def _linted(path: str, options: Options, waivers: tuple[Waiver, ...], ask: Ask | None) -> Report:
-    today = dt.datetime.now(tz=dt.UTC).date()
-    setting = Setting(Role(options.role), _has_ignore_file(path, options.context), today)
+    setting = Setting(Role(options.role), _has_ignore_file(path, options.context), today())
     kind = Kind(options.kind) if options.kind else None
     return lint_recipe(_content(path), path, setting, kind=kind, waivers=waivers, ask=ask)
 

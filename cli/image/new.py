@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import datetime as dt
 import os
 import re
 import shutil
@@ -12,6 +11,7 @@ from pathlib import Path
 
 import click
 
+from cli.clock import today
 from cli.terminal import InputError, as_json, json_text
 from images.inspection.surroundings import network_faults
 from images.spec.load import IMAGES, load_family, read_spec
@@ -85,7 +85,7 @@ def new(  # noqa: PLR0913, PLR0917 - one argument for each option
         cuda=_cuda(cuda),
         packages=tuple(map(_pin, packages)),
         user=_JOVYAN,
-        today=dt.datetime.now(tz=dt.UTC).date(),
+        today=today(),
     )
     parent = _parent(wanted, folder.parent)
     if parent is not None:

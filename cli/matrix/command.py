@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import datetime as dt
 import shutil
 import sys
 from collections.abc import Sequence
@@ -11,6 +10,7 @@ from typing import BinaryIO
 
 import click
 
+from cli.clock import today
 from cli.matrix.grid import Grid, grid_data, grid_of
 from cli.matrix.lists import ListError, read_images, read_pools
 from cli.matrix.uses import NO_USES, Uses
@@ -18,6 +18,7 @@ from cli.stacks import pools_of, read_stack, stack_name
 from cli.terminal import InputError, as_json, has_colours, json_text
 from compat import CaseError, Image, Pool
 from compat import matrix as solve
+from compat.age import age_note
 
 _PIPED = 120  # columns where no terminal says how many
 
@@ -80,6 +81,8 @@ def matrix(  # noqa: PLR0913 - click hands over every option
         _write_html(grid, html)
     if html is None or str(html) != "-":
         click.echo(_text(grid, markdown=markdown, is_json=is_json), nl=is_json)
+    if note := age_note(today()):
+        click.echo(f"note: {note.message}", err=True)
     ctx.exit(0 if grid.is_fine else 1)
 
 
@@ -134,7 +137,8 @@ def _text(grid: Grid, *, markdown: bool, is_json: bool) -> str:
 def _write_html(grid: Grid, file: Path) -> None:
     from cli.matrix.html_page import matrix_html  # noqa: PLC0415 - needed here only
 
-    page = matrix_html(grid, made=f"gpu-commons matrix, {dt.datetime.now(tz=dt.UTC).date().isoformat()}")
+    note = age_note(today())
+    page = matrix_html(grid, made=f"gpu-commons matrix, {today()}" + (f"; {note.message}" if note else ""))
     if str(file) == "-":
         click.echo(page, nl=False)
         return

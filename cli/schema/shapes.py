@@ -113,7 +113,10 @@ def _body() -> dict[str, Any]:
 
 def _definitions() -> dict[str, Any]:
     finding = {
-        "rule": {**_TEXT, "description": "Id of the rule; CASE for a line of a batch that could not be read."},
+        "rule": {
+            **_TEXT,
+            "description": "Id of the rule; CASE for what could not be read, TABLES for the age of the tables.",
+        },
         "severity": {
             "enum": [severity.value for severity in Severity],
             "description": "What it means for the case: it holds, has a limitation, is not known, or does not hold.",

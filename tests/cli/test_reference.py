@@ -14,6 +14,7 @@ from click.testing import Result
 
 from cli.explain.entries import of_hadolint
 from cli.schema.shapes import answer_schema, case_schema
+from compat.age import AGED
 from compat.case import FIELDS
 from compat.facts import table_names
 from compat.reading import UNREAD
@@ -33,6 +34,7 @@ EVERY_ID = [
     *ABOUT_THE_PACK,
     *(rule.id for rule in LINT_RULES),
     *REMARKS,
+    AGED,
     UNREAD,
 ]
 OUTPUTS = [path for path in (PROJECT / "tests" / "golden").rglob("*") if path.is_file()]
