@@ -263,10 +263,10 @@ def _start(found: Expected, machine: Machine) -> str:
 
 
 def _disk(found: Expected, machine: Machine) -> str:
-    assumed = " (an assumption of the stack file)" if machine.is_disk_assumed else ""
+    assumed = " (assumed by the stack file)" if machine.is_disk_assumed else ""
     use = amount(disk_use([found.size]).total)
     return (
-        f"at least {use} packed and unpacked; of {machine.disk_gib:g} GiB{assumed} the kubelet leaves "
+        f"at least {use} compressed plus unpacked; of {machine.disk_gib:g} GiB{assumed} the kubelet leaves "
         f"{amount(room(machine.disk_gib))} for images"
     )
 

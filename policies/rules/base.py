@@ -29,7 +29,7 @@ def check(workload: Workload, site: Site) -> Iterator[Finding]:
 
 def _of_release(image: PodImage, release: Release, site: Site) -> Iterator[Finding]:
     left = release.ends - site.today
-    said = f"{release.what} of {release}, on which {image.name} stands,"
+    said = f"{release.what} of {release}, the base of {image.name},"
     if left < dt.timedelta(0):
         level = Level.REFUSE if site.limits.refuse_unsupported_base else Level.WARN
         yield Finding(f"{said} ended on {release.ends} ({release.source}): it gets no security fixes", level)
@@ -52,14 +52,14 @@ def _labelled(contents: ImageContents) -> Release | None:
 def _unknown(image: PodImage) -> str:
     deep = image.contents.deep if image.contents else None
     if deep is None:
-        return f"which Linux release {image.name} stands on is not known: its layers were not read"
-    what = f"{deep.system} is not in the table of releases" if deep.system else "it has no os-release"
-    return f"until when {image.name} gets security updates is not known: {what}"
+        return f"the Linux release of {image.name} is not known: its layers were not read"
+    what = f"{deep.system} is not in the table of releases" if deep.system else "it has no os-release file"
+    return f"it is not known until when {image.name} gets security updates: {what}"
 
 
 RULE = Rule(
     id="P-BASE",
-    says="the Linux release of an image still gets security updates that everybody may have",
-    remedy="Start from a base on a newer release; site.image_limits.refuse_unsupported_base makes it a refusal.",
+    says="the Linux release of an image still gets free security updates",
+    remedy="Use a base with a newer release; site.image_limits.refuse_unsupported_base turns this into a refusal.",
     check=check,
 )

@@ -12,7 +12,7 @@ from policies.pod_images import NOT_CERTAIN, different_images, is_certain, possi
 
 
 def check(workload: Workload, site: Site) -> Iterator[Finding]:
-    """Packed and unpacked bytes together against what the kubelet leaves of the disk, pool by pool."""
+    """Compressed and unpacked bytes together against what the kubelet leaves of the disk, pool by pool."""
     images = [(image.name, size) for image in different_images(workload, site) if (size := image.size) is not None]
     if not images:
         return
@@ -23,12 +23,12 @@ def check(workload: Workload, site: Site) -> Iterator[Finding]:
     level = Level.REFUSE if is_certain(too_small, workload, site) else Level.UNPROVED
     for pool, machine in too_small.items():
         names = ", ".join(name for name, _ in images)
-        assumed = " (an assumption of the stack file)" if machine.is_disk_assumed else ""
+        assumed = " (assumed by the stack file)" if machine.is_disk_assumed else ""
         nodes = [node.name for node in site.nodes if node.pool == pool]
         where = f"{nodes[0]} of pool {pool}" if len(nodes) == 1 else f"the {len(nodes)} nodes of pool {pool}"
         yield Finding(
-            f"{names} cannot fit the disk of {where}: {least}{amount(use.compressed)} packed and {amount(use.unpacked)}"
-            f" unpacked, and of {machine.disk_gib:g} GiB{assumed} the kubelet leaves {amount(room(machine.disk_gib))}"
+            f"{names} cannot fit the disk of {where}: {least}{amount(use.compressed)} compressed plus {amount(use.unpacked)}"
+            f" unpacked, but of {machine.disk_gib:g} GiB{assumed} the kubelet leaves {amount(room(machine.disk_gib))}"
             f" for images{'' if level is Level.REFUSE else NOT_CERTAIN}",
             level,
         )
@@ -36,7 +36,7 @@ def check(workload: Workload, site: Site) -> Iterator[Finding]:
 
 RULE = Rule(
     id="P-DISK",
-    says="every image fits the disk of every node it may land on, packed and unpacked, below the kubelet's threshold",
+    says="every image fits the disk of every node it may land on, compressed and unpacked, below the kubelet's threshold",
     remedy="Make the image smaller, keep the workload off that pool, or correct root_disk_gib in the stack file.",
     check=check,
 )

@@ -15,7 +15,7 @@ from policies.workloads import asks_somewhere
 
 _READ: Final[Mapping[str, Callable[[PodImage], str]]] = {ARCH: processor, OS: system}
 REMEDY = "Change the node selector, add the toleration, or request no more than one node has."
-OR_DESCRIBE = "Labels that the nodes of a pool have belong in its labels in the configuration of the pack."
+OR_DESCRIBE = "If the nodes have these labels, add them to the pool in the pack's configuration."
 
 
 def check(workload: Workload, site: Site) -> Iterator[Finding]:
@@ -25,8 +25,8 @@ def check(workload: Workload, site: Site) -> Iterator[Finding]:
         return  # it may run on nodes that nobody described
     if not site.nodes:
         if site.coverage is not Coverage.ALL:
-            why = "the configuration of the pack has no fleet, and no Node of the stack came before it"
-            yield Finding(f"which GPUs it lands on is not known: {why}", Level.UNPROVED)
+            why = "the pack's configuration describes no fleet, and no Node of the stack came before it"
+            yield Finding(f"the GPUs that it lands on are not known: {why}", Level.UNPROVED)
         return  # a stack without a fleet says nothing about nodes
     try:
         found = workload.landing(site)
@@ -77,15 +77,15 @@ def _platform(image: PodImage, label: str, wanted: str, workload: Workload, site
         has = ", ".join(sorted({has for _, has in found if has != wanted}))
         on = f"{'pool' if len(pools) == 1 else 'pools'} {listing(pools, most=4)}"
         yield Finding(
-            f"{image.text} is for {wanted}, and nodes of {on} have {has}: it does not start there",
+            f"{image.text} is built for {wanted}, but the nodes of {on} are {has}: it does not start there",
             Level.REFUSE if is_certain(pools, workload, site) else Level.UNPROVED,
-            remedy=f"Take the image for {has}, or keep it to nodes with {label}={wanted}.",
+            remedy=f"Use an image for {has}, or restrict it to nodes with {label}={wanted}.",
         )
 
 
 RULE = Rule(
     id="P-HOST",
-    says="some pool of the fleet can host every workload: labels, taints, GPUs, cores, memory, processor, system",
+    says="every workload fits some pool of the fleet: labels, taints, GPUs, cores, memory, processor, system",
     remedy=REMEDY,
     check=check,
 )

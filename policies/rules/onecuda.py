@@ -39,7 +39,7 @@ def _remarks(contents: ImageContents) -> tuple[Remark, ...]:
 
 RULE = Rule(
     id="P-ONECUDA",
-    says="an environment of an image has one CUDA: not the base's and the wheels', and not two majors",
-    remedy="Kernels with an environment each may differ.",
+    says="each environment of an image has one CUDA: not both the base's and the wheels', and not two major versions",
+    remedy="Kernels in separate environments may have different CUDA versions.",
     check=check,
 )

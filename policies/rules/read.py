@@ -16,7 +16,7 @@ def check(workload: Workload, _: Site) -> Iterator[Finding]:
 
 RULE = Rule(
     id="P-READ",
-    says="the pack sees all pods that a resource makes",
-    remedy="Show the objects themselves to Pulumi, such as by a Chart in the place of a Release.",
+    says="the pack sees all pods that a resource creates",
+    remedy="Declare the objects themselves, for example with a Chart instead of a Release.",
     check=check,
 )

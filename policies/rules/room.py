@@ -35,25 +35,25 @@ def _of_pool(pool: str, machine: Machine, images: Sequence[PodImage]) -> Iterato
     unknown = [image.name for image in images if image.size is None]
     use = disk_use(size for _, size in known)
     least = "at least " if unknown or any(_is_bound(size) for _, size in known) else ""
-    assumed = " (an assumption of the stack file)" if machine.is_disk_assumed else ""
+    assumed = " (assumed by the stack file)" if machine.is_disk_assumed else ""
     space = f"of {machine.disk_gib:g} GiB{assumed} the kubelet leaves {amount(room(machine.disk_gib))} for images"
     if use.total > room(machine.disk_gib):
-        shared = f", what they share counted once ({amount(use.shared)} saved)" if use.shared else ""
+        shared = f", shared layers counted once ({amount(use.shared)} saved)" if use.shared else ""
         biggest = sorted(known, key=lambda each: (-_total(each[1]), each[0]))
         names = listing([f"{name} {amount(_total(size))}" for name, size in biggest], most=_SHOWN)
-        more = f"; of {listing(unknown)} nothing is known" if unknown else ""
-        together = f"{least}{amount(use.compressed)} packed and {amount(use.unpacked)} unpacked together{shared}"
+        more = f"; the sizes of {listing(unknown)} are not known" if unknown else ""
+        together = f"{least}{amount(use.compressed)} compressed plus {amount(use.unpacked)} unpacked{shared}"
         yield Finding(
-            f"{len(known)} {'image' if len(known) == 1 else 'images'} that may be on one node:"
-            f" {together}, and {space}: it removes images that no pod uses, and pulls them again."
-            f" The biggest: {names}{more}",
+            f"{len(known)} {'image' if len(known) == 1 else 'images'} may be on one node:"
+            f" {together}, but {space}: it will remove unused images and pull them again."
+            f" The largest: {names}{more}",
             Level.WARN,
             subject=f"pool {pool}",
         )
     elif open_ones:
         yield Finding(
-            f"its images have {least}{amount(use.total)} together, and {space}; what {listing(open_ones)}"
-            " really has is read after the build",
+            f"its images need {least}{amount(use.total)} together, but {space};"
+            f" the actual sizes of {listing(open_ones)} are read after the build",
             Level.UNPROVED,
             subject=f"pool {pool}",
         )
@@ -69,7 +69,7 @@ def _total(size: Size) -> int:
 
 RULE = Rule(
     id="P-ROOM",
-    says="all images that may lie on a node of a pool fit its disk together, shared layers counted once",
-    remedy="Let fewer images land on the pool, build them on one base, or shrink the biggest.",
+    says="all images that may be on one node of a pool fit its disk, shared layers counted once",
+    remedy="Allow fewer images on the pool, build them on a common base, or shrink the largest.",
     check_together=check,
 )

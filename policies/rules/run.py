@@ -29,10 +29,10 @@ def check(workload: Workload, site: Site) -> Iterator[Finding]:
             yield replace(finding, message=f"{image.text or image.name} {finding.message}", level=level)
         deep = image.contents.deep if image.contents else None
         if deep is not None and deep.left_out:
-            message = f"{image.text} may hold more that uses a GPU, in what was not read of it: {deep.left_out[0]}"
+            message = f"parts of {image.text} that were not read may use a GPU: {deep.left_out[0]}"
             yield Finding(message, Level.UNPROVED, is_own=image.is_own)
         elif deep is None and image.is_own and image.reference and image.reference.digest:
-            message = f"what in {image.text} uses a GPU is known by its spec alone: its layers were not read"
+            message = f"{image.text} is judged by its spec alone: its layers were not read"
             yield Finding(message, Level.UNPROVED, is_own=True)
 
 
@@ -56,7 +56,7 @@ def _uses(image: PodImage, site: Site) -> tuple[Use, ...]:
 RULE = Rule(
     id="P-RUN",
     says="every image runs on every pool that it may land on with a GPU: driver, CUDA, code for the GPU, libraries",
-    remedy="Ask gpu-commons check about the image and the pool.",
+    remedy="Run gpu-commons check with the image and the pool.",
     check=check,
     check_image=check_image,
 )

@@ -33,7 +33,7 @@ def check_stack(site: Site) -> Iterator[Finding]:
             continue
         wanted = [Want(each.title, _peak(each), pools[each.name]) for each in there]
         if len(there) > 1 and (short := shortage(wanted, site.room)):
-            yield Finding(_together(weeks, short, "want at the busiest time") + _assumed(there), Level.WARN)
+            yield Finding(_together(weeks, short, "need", " at their peak") + _assumed(there), Level.WARN)
 
 
 def _pools(course: Course) -> frozenset[str]:
@@ -62,7 +62,7 @@ def _peak(course: Course) -> int:
 def _too_few(course: Course, pools: frozenset[str], site: Site) -> Finding:
     where = f"the pools that run its images ({listing(sorted(pools))}) have" if pools else "no pool runs its images:"
     return Finding(
-        f"{course.title} is promised {course.guaranteed} GPUs, and {where} {_room(pools, site)}" + _assumed([course])
+        f"{course.title} is promised {course.guaranteed} GPUs, but {where} {_room(pools, site)}" + _assumed([course])
     )
 
 
@@ -78,21 +78,21 @@ def _waiting(course: Course, pools: frozenset[str], site: Site) -> Finding | Non
         else f"it may take {most} ({course.guaranteed} guaranteed, {course.borrowable} borrowed)"
     )
     return Finding(
-        f"{course.title} wants {wanted} GPUs at the busiest time ({course.seats} seats, {course.peak_share:.0%} of them"
-        f" at once, {course.gpus_per_session} each), and {limit}: the others wait" + _assumed([course]),
+        f"{course.title} needs {wanted} GPUs at its peak ({course.seats} seats, {course.peak_share:.0%} of them"
+        f" at once, {course.gpus_per_session} each), but {limit}: the others wait" + _assumed([course]),
         Level.WARN,
     )
 
 
-def _together(weeks: str, short: Shortage, verb: str) -> str:
+def _together(weeks: str, short: Shortage, verb: str, when: str = "") -> str:
     return (
-        f"in {weeks} {' and '.join(short.names)} {verb} {short.gpus} GPUs together, and the pools that run their images"
-        f" ({listing(short.pools) or 'none'}) have {short.room}"
+        f"in {weeks} {' and '.join(short.names)} {verb} {short.gpus} GPUs together{when}, but the pools that run their"
+        f" images ({listing(short.pools) or 'none'}) have {short.room}"
     )
 
 
 def _assumed(courses: Sequence[Course]) -> str:
-    return " (assumptions of the stack file)" if any(course.is_assumed for course in courses) else ""
+    return " (assumed by the stack file)" if any(course.is_assumed for course in courses) else ""
 
 
 def _periods(courses: Sequence[Course]) -> Iterator[tuple[str, list[Course]]]:
@@ -110,7 +110,7 @@ def _weeks(first: dt.date, last: dt.date) -> str:
 
 RULE = Rule(
     id="P-TERM",
-    says="what is promised to courses can be given in every week of the term, by GPUs that run their images",
+    says="the GPUs promised to courses are available in every week of the term, on pools that run their images",
     remedy="Promise fewer GPUs, let the course choose more pools, or move a course to other weeks.",
     check_stack=check_stack,
 )

@@ -39,7 +39,7 @@ def test_a_driver_stops_the_update_and_a_second_cuda_and_an_old_base_are_reporte
     assert "P-NODRIVER: Job batch/limited: mixed has 1.1 kB of a driver: /usr/lib/libcuda.so.535.104.05" in text
     assert "P-ONECUDA: Job batch/limited: in mixed, CUDA is in the image twice: libcublas in /opt/venv/" in text
     assert "12.0 MB wasted" in text
-    assert "P-BASE: Job batch/limited: standard support of Ubuntu 18.04, on which mixed stands, ended on" in text
+    assert "P-BASE: Job batch/limited: standard support of Ubuntu 18.04, the base of mixed, ended on" in text
     assert "limited-job" not in jobs(lab)
 
 
@@ -49,7 +49,7 @@ def test_a_base_past_its_support_stops_the_update_where_the_site_says_so(lab: La
     stack["config"]["gpu-commons:site"]["image_limits"] = {"refuse_unsupported_base": True}
     lab.write(stack)
     text = lab.up().refused()
-    assert "P-BASE: Job batch/limited: standard support of Ubuntu 18.04, on which old stands, ended on" in text
+    assert "P-BASE: Job batch/limited: standard support of Ubuntu 18.04, the base of old, ended on" in text
     assert "limited-job" not in jobs(lab)
 
 
@@ -77,8 +77,8 @@ def test_images_that_fit_a_disk_one_by_one_but_not_together_are_reported_at_the_
     change_pool(stack, "gtx1070ti", root_disk_gib=0.013)
     lab.write(stack)
     text = lab.up().succeeded()
-    assert "P-ROOM: pool gtx1070ti: 2 images that may be on one node:" in text
-    assert "of 0.013 GiB (an assumption of the stack file) the kubelet leaves 11.9 MB for images" in text
+    assert "P-ROOM: pool gtx1070ti: 2 images may be on one node:" in text
+    assert "of 0.013 GiB (assumed by the stack file) the kubelet leaves 11.9 MB for images" in text
     assert "P-DISK" not in text
 
 

@@ -48,5 +48,5 @@ def test_an_image_that_cannot_fit_n10s_disk_is_refused_and_the_disk_is_called_an
     lab.write(stack)
     text = lab.up().refused()
     assert "P-DISK: Job batch/limited: wide cannot fit the disk of n10 of pool gtx1070ti" in text
-    assert "of 0.005 GiB (an assumption of the stack file) the kubelet leaves 4.6 MB for images" in text
+    assert "of 0.005 GiB (assumed by the stack file) the kubelet leaves 4.6 MB for images" in text
     assert "limited-job" not in jobs(lab)

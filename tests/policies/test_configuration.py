@@ -238,7 +238,7 @@ def test_labels_that_can_be_described_are_and_the_refusal_says_where(give: Give)
     (message,) = give({"site": SITE, "fleet": fleet()}).says(JOB, inputs=inputs)
     assert message.startswith("P-HOST: Job train: no pool can host it (v100: nodeSelector example.edu/disk=ssd")
     assert message.endswith(
-        "Labels that the nodes of a pool have belong in its labels in the configuration of the pack."
+        "If the nodes have these labels, add them to the pool in the pack's configuration."
     )
     assert (
         give({"site": SITE, "fleet": fleet({**POOL, "labels": {"example.edu/disk": "ssd"}})}).says(JOB, inputs=inputs)

@@ -118,7 +118,7 @@ def test_two_cuda_majors_in_one_environment_warn_and_in_two_are_fine() -> None:
 def test_a_release_past_its_support_warns_with_day_and_source_and_refuses_where_the_site_says_so() -> None:
     old = contents(1, 2, system="Ubuntu 18.04.6 LTS")
     (message,) = said(site(old), "P-BASE", Level.WARN)
-    assert "standard support of Ubuntu 18.04, on which ml stands, ended on 2023-05-31 (https://" in message
+    assert "standard support of Ubuntu 18.04, the base of ml, ended on 2023-05-31 (https://" in message
     assert not said(site(old), "P-BASE", Level.REFUSE)
     strict = site(old, limits=Limits(refuse_unsupported_base=True))
     assert len(said(strict, "P-BASE", Level.REFUSE)) == 1
@@ -164,7 +164,7 @@ def test_a_release_that_no_row_has_is_unproved_for_our_images() -> None:
 def test_before_the_build_the_base_of_the_spec_counts() -> None:
     where = site(None, planned_of=lambda _: Planned(None, "python:3.9-slim-buster@sha256:" + "0" * 64))
     (message,) = said(where, "P-BASE", Level.WARN, image=UNKNOWN)
-    assert "Debian 10, on which ml stands, ended on 2024-06-30" in message
+    assert "Debian 10, the base of ml, ended on 2024-06-30" in message
 
 
 # --- all of them

@@ -73,9 +73,9 @@ def test_what_shares_layers_counts_them_once() -> None:
     assert found.level is Level.WARN
     assert found.subject == "pool gtx1070ti"
     assert found.message == (
-        "2 images that may be on one node: 3.00 GB packed and 6.00 GB unpacked together, what they share counted once "
-        "(6.00 GB saved), and of 9 GiB (an assumption of the stack file) the kubelet leaves 8.21 GB for images: it "
-        "removes images that no pod uses, and pulls them again. The biggest: course 9.00 GB, base 6.00 GB"
+        "2 images may be on one node: 3.00 GB compressed plus 6.00 GB unpacked, shared layers counted once "
+        "(6.00 GB saved), but of 9 GiB (assumed by the stack file) the kubelet leaves 8.21 GB for images: it "
+        "will remove unused images and pull them again. The largest: course 9.00 GB, base 6.00 GB"
     )
     assert said(pod(BASE), pod(COURSE), where=site(machines={"gtx1070ti": Machine(10)})) == []
 
@@ -88,8 +88,8 @@ def test_only_what_may_land_on_a_pool_counts_there_and_each_image_once() -> None
 
 def test_images_that_nobody_read_are_named() -> None:
     (found,) = said(pod(BASE), pod(COURSE), pod(FOREIGN))
-    assert ": at least 3.00 GB packed" in found.message
-    assert found.message.endswith("base 6.00 GB; of tool nothing is known")
+    assert ": at least 3.00 GB compressed" in found.message
+    assert found.message.endswith("base 6.00 GB; the sizes of tool are not known")
     assert said(pod(FOREIGN)) == []
 
 
@@ -99,11 +99,11 @@ def test_before_the_build_a_lower_bound_warns_or_leaves_it_unproved() -> None:
 
     (small,) = said(pod(UNKNOWN, "gtx1070ti", "course"), where=bound(1))
     assert small.level is Level.UNPROVED
-    assert "its images have at least 2.00 GB together" in small.message
-    assert "what course really has is read after the build" in small.message
+    assert "its images need at least 2.00 GB together" in small.message
+    assert "the actual sizes of course are read after the build" in small.message
     (big,) = said(pod(UNKNOWN, "gtx1070ti", "course"), where=bound(5))
     assert big.level is Level.WARN
-    assert ": at least 5.00 GB packed" in big.message
+    assert ": at least 5.00 GB compressed" in big.message
 
 
 def test_a_pod_that_no_api_server_takes_does_not_hide_the_others() -> None:

@@ -111,7 +111,7 @@ def test_an_image_that_cannot_fit_a_disk_is_refused_and_an_assumed_disk_is_calle
     (refused,) = said(where, profile("gtx1070ti"), "P-DISK", Level.REFUSE)
     assert refused.startswith(
         "P-DISK: profile ml of hub datahub: scipy-ml-notebook cannot fit the disk of n10 of pool gtx1070ti: 5.00 GB "
-        "packed and 15.00 GB unpacked, and of 20 GiB (an assumption of the stack file) the kubelet leaves 18.25 GB"
+        "compressed plus 15.00 GB unpacked, but of 20 GiB (assumed by the stack file) the kubelet leaves 18.25 GB"
     )
 
 
@@ -235,7 +235,7 @@ def test_disk_and_start_are_refused_by_a_lower_bound_too() -> None:
     machines = {"gtx1080ti": Machine(20, rates=Rates(pull_mb_per_s=10), are_rates_planned=False)}
     where = planned(5, 15, machines=machines)
     (disk,) = said(where, to_build(), "P-DISK", Level.REFUSE)
-    assert "at least 5.00 GB packed and 15.00 GB unpacked" in disk
+    assert "at least 5.00 GB compressed plus 15.00 GB unpacked" in disk
     (start,) = said(where, to_build(), "P-START", Level.REFUSE)
     assert "takes at least 552 s" in start
     for rule in ("P-DISK", "P-START"):

@@ -141,7 +141,7 @@ def test_a_pod_for_another_system_is_refused(own: Site, name: str, answer: str) 
 )
 def test_a_tag_or_repository_that_says_processor_or_system_is_believed(own: Site, image: str, wanted: str) -> None:
     (message,) = texts(said(own, gpus=0, image=f"{image}@{DIGEST}"), REFUSED, "P-HOST")
-    assert f"is for {wanted}, and nodes of pool" in message
+    assert f"is built for {wanted}, but the nodes of pool" in message
 
 
 @pytest.mark.parametrize(

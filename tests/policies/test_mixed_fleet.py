@@ -165,7 +165,7 @@ def test_a_course_counts_the_gpus_of_the_pools_that_have_some(stack: Stack) -> N
     site = site_of(stack.model_copy(update={"courses": (greedy,)}))
     (message,) = evaluate(STACK_TOKEN, "mixed", {}, replace(site, gpus={}), frozenset({Level.REFUSE}))
     assert message.startswith(
-        "P-TERM: stack: Machine learning is promised 25 GPUs, and the pools that run its images (gtx1080ti) have 24"
+        "P-TERM: stack: Machine learning is promised 25 GPUs, but the pools that run its images (gtx1080ti) have 24"
     )
 
 
@@ -173,7 +173,7 @@ def test_a_course_counts_every_pool_that_its_profiles_may_land_on(stack: Stack) 
     course = stack.courses[0].model_copy(update={"profiles": ("any-gpu",), "guaranteed_gpus": 29})
     site = site_of(stack.model_copy(update={"courses": (course,)}))
     (message,) = evaluate(STACK_TOKEN, "mixed", {}, site, frozenset({Level.REFUSE}))
-    assert "promised 29 GPUs, and the pools that run its images (gtx1080ti, rtx2080ti) have 28" in message
+    assert "promised 29 GPUs, but the pools that run its images (gtx1080ti, rtx2080ti) have 28" in message
 
 
 def test_an_image_is_proved_on_every_pool_that_its_profile_names(stack: Stack) -> None:

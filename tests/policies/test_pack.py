@@ -347,8 +347,8 @@ def test_the_stack_policy_sees_the_profiles_of_a_hub_whose_outputs_have_none() -
     run.shows(HUB, "datahub", profile())
     (message,) = run.ends((HUB, "datahub", {"url": "http://n10"}))
     assert message.startswith(
-        "P-ROOM: pool gtx1070ti: 1 image that may be on one node: 4.00 GB packed and 8.00 GB unpacked "
-        "together, and of 10 GiB (an assumption of the stack file) the kubelet leaves 9.13 GB for images"
+        "P-ROOM: pool gtx1070ti: 1 image may be on one node: 4.00 GB compressed plus 8.00 GB unpacked, "
+        "but of 10 GiB (assumed by the stack file) the kubelet leaves 9.13 GB for images"
     )
 
 

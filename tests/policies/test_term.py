@@ -53,7 +53,7 @@ def test_promises_that_fit_say_nothing() -> None:
 def test_a_course_is_not_promised_more_than_its_pools_have() -> None:
     (message,) = said(course(guaranteed=81))
     assert message.startswith(
-        "Deep learning is promised 81 GPUs, and the pools that run its images (gtx) have 80. Promise fewer GPUs"
+        "Deep learning is promised 81 GPUs, but the pools that run its images (gtx) have 80. Promise fewer GPUs"
     )
 
 
@@ -66,7 +66,7 @@ def test_two_courses_of_the_same_weeks_share_and_those_of_others_do_not() -> Non
     one, other = course("One", guaranteed=50), course("Other", guaranteed=50)
     (message,) = said(one, other)
     assert message.startswith(
-        "in weeks 2026-W40 to 2026-W50 One and Other are promised 100 GPUs together, and the pools that run their "
+        "in weeks 2026-W40 to 2026-W50 One and Other are promised 100 GPUs together, but the pools that run their "
         "images (gtx) have 80."
     )
     later = course("Other", guaranteed=50, first_day=dt.date(2027, 1, 4), last_day=dt.date(2027, 3, 12))
@@ -86,7 +86,7 @@ def test_a_course_that_may_go_elsewhere_makes_room_for_one_that_may_not() -> Non
 def test_a_peak_above_what_a_course_may_take_is_a_warning_with_its_sum() -> None:
     (message,) = said(course(peak_share=0.5, borrowable=20), level=Level.WARN)
     assert message.startswith(
-        "Deep learning wants 50 GPUs at the busiest time (100 seats, 50% of them at once, 1 each), and it may take 30"
+        "Deep learning needs 50 GPUs at its peak (100 seats, 50% of them at once, 1 each), but it may take 30"
         " (10 guaranteed, 20 borrowed): the others wait."
     )
     assert not said(course(peak_share=0.3, borrowable=20), level=Level.WARN)
@@ -94,7 +94,7 @@ def test_a_peak_above_what_a_course_may_take_is_a_warning_with_its_sum() -> None
 
 def test_peaks_of_all_courses_together_are_a_warning() -> None:
     (message,) = said(course("One", peak_share=0.5), course("Other", peak_share=0.5), level=Level.WARN)
-    assert "One and Other want at the busiest time 100 GPUs together" in message
+    assert "One and Other need 100 GPUs together at their peak" in message
 
 
 def test_a_course_without_gpus_needs_none() -> None:
@@ -103,7 +103,7 @@ def test_a_course_without_gpus_needs_none() -> None:
 
 def test_what_is_assumed_is_called_so() -> None:
     (message,) = said(course(guaranteed=81, is_assumed=True))
-    assert "(assumptions of the stack file)" in message
+    assert "(assumed by the stack file)" in message
 
 
 def test_the_reference_stacks_term_fits_its_fleet() -> None:

@@ -69,7 +69,7 @@ def test_an_image_that_is_known_to_be_for_another_processor_is_refused() -> None
     site = replace(SITE, contents_of=lambda _: arm)
     (message,) = texts(said(site=site), REFUSED)
     assert message.startswith("P-HOST: Deployment x: ")
-    assert "is for arm64, and nodes of pool gtx have amd64" in message
+    assert "is built for arm64, but the nodes of pool gtx are amd64" in message
     on_arm = replace(site, nodes=(replace(GPU_NODE, labels={"kubernetes.io/arch": "arm64"}),))
     assert texts(said(site=on_arm), REFUSED) == []
     both = replace(
@@ -91,7 +91,7 @@ def test_an_image_that_was_read_on_this_machine_for_another_processor_is_refused
         Store(store_folder({"XDG_CACHE_HOME": str(tmp_path)})).keep(facts)
         pod = {"container": {"image": image.format(letter * 64)}, "tolerations": [{"operator": "Exists"}]}
         found = texts(said(site=site, **pod), REFUSED)
-        assert [" is for arm64, and nodes of pool" in text for text in found] == [True] * (letter == "b")
+        assert [" is built for arm64, but the nodes of pool" in text for text in found] == [True] * (letter == "b")
 
 
 @pytest.mark.parametrize(
