@@ -66,6 +66,11 @@ def host_of(
     return Host(pools, shown, open=(which_gpu(model.name, models),) if len(gpus) > 1 else ())
 
 
+def with_any_name(host: Host, name: str) -> Host:
+    """The host with another name for its GPU in messages, such as `the GPU`: answers of different models compare."""
+    return replace(host, may_be=tuple(replace(pool, gpu=replace(pool.gpu, name=name)) for pool in host.may_be))
+
+
 def platform_of(*, jetson: bool, windows: bool, arm: bool) -> Platform:
     """The driver line that counts."""
     if jetson:

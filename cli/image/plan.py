@@ -14,6 +14,7 @@ from cli.stacks import pools_of, read_stack, stack_files, stack_name
 from cli.terminal import InputError, as_json, json_text, painter, width
 from compat import CaseError, check_on
 from compat.ceiling import ceiling
+from compat.host import with_any_name
 from images.size.expected import expected
 from images.spec.cases import Use, uses_of
 from images.spec.load import load_sizes
@@ -76,7 +77,9 @@ def _fits(uses: Sequence[Use], places: Sequence[Place]) -> Iterator[Fit]:
         for place in places:
             host = place.host
             try:
-                yield Fit(use, place.name, host.may_be[0].gpu.name, check_on(use.case, host), ceiling(use.case, host))
+                of_any = check_on(use.case, with_any_name(host, "the GPU"))
+                gpu = host.may_be[0].gpu.name
+                yield Fit(use, place.name, gpu, check_on(use.case, host), of_any, ceiling(use.case, host))
             except CaseError as error:
                 problems = "; ".join(f"{each.field}: {each.reason}" for each in error.problems)
                 raise InputError(f"{use.where} on {place.name}: {problems}") from None

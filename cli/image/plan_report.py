@@ -24,7 +24,6 @@ _NUMBERS: Final = {2: "both pools", 3: "all three pools"}
 _LABEL: Final = 10
 _ENGINE: Final = 12
 _SOURCES: Final = {CudaSource.BASE: "the base", CudaSource.CONDA: "conda-forge", CudaSource.WHEELS: "wheels"}
-_ANY_GPU: Final = "the GPU"  # where pools with several models share an answer
 # What says why a CUDA line runs, where it does: by itself, by its minor version, by a compat package; else the code.
 _TELLING: Final = ("R-BACK", "R-MINOR", "R-FWD", "R-APPT", "R-PTX", "R-ARCH")
 
@@ -44,9 +43,16 @@ class Fit:
 
     use: Use
     pool: str
-    gpu: str  # as messages name it
+    gpu: str
     answer: Answer
+    of_any: Answer  # the same for a GPU without a name, for pools with several models
     ceiling: Ceiling
+
+    @property
+    def shared(self) -> Answer:
+        """What other models may share; the model's own answer where a rule goes by its name."""
+        own, any_ = ([each.rule for each in deciding(found)] for found in (self.answer, self.of_any))
+        return self.of_any if own == any_ and self.answer.verdict is self.of_any.verdict else self.answer
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,9 +173,9 @@ def _groups(fits: Iterable[Fit]) -> list[list[Fit]]:
     """Fits that read the same except for the name of the GPU."""
     groups: dict[object, list[Fit]] = {}
     for fit in fits:
-        decided = (fit.answer.verdict, fit.ceiling, *(each.rule for each in deciding(fit.answer)))
-        texts = [*(each.message for each in deciding(fit.answer)), fit.answer.remedy.text if fit.answer.remedy else ""]
-        groups.setdefault((decided, *(text.replace(fit.gpu, _ANY_GPU) for text in texts)), []).append(fit)
+        said = tuple((each.rule, each.message) for each in deciding(fit.shared))
+        remedy = fit.shared.remedy.text if fit.shared.remedy else ""
+        groups.setdefault((fit.shared.verdict, fit.ceiling, said, remedy), []).append(fit)
     return list(groups.values())
 
 
@@ -182,17 +188,17 @@ def deciding(answer: Answer) -> tuple[Finding, ...]:
 
 
 def _group(fits: Sequence[Fit], places: Sequence[Place], width: int | None, paint: Paint) -> Iterator[str]:
-    answer, gpu, names = fits[0].answer, fits[0].gpu, [fit.pool for fit in fits]
-    named = _ANY_GPU if any(fit.gpu != gpu for fit in fits) else gpu
+    names = [fit.pool for fit in fits]
+    answer = fits[0].answer if len({fit.gpu for fit in fits}) == 1 else fits[0].shared
     sign = str(SIGNS[answer.verdict])
     first, *more = folded(f"{sign}: {_pools(names, places)}", "    ", "      ", width)
     yield first.replace(sign, paint(sign, SIGNS[answer.verdict].tone), 1)
     yield from more
     for finding in deciding(answer):
-        yield from _row("why", f"{finding.rule}: {finding.message.replace(gpu, named)}", 6, width)
+        yield from _row("why", f"{finding.rule}: {finding.message}", 6, width)
     yield from _row("ceiling", _most(fits[0].ceiling, names, places), 6, width)
     if answer.remedy:
-        yield from _row("change", answer.remedy.text.replace(gpu, named), 6, width)
+        yield from _row("change", answer.remedy.text, 6, width)
 
 
 def _most(ceiling: Ceiling, names: Sequence[str], places: Sequence[Place]) -> str:
