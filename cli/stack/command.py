@@ -7,11 +7,9 @@ from pathlib import Path
 
 import click
 
+from cli.entry import FINDINGS, USAGE
 from cli.stacks import stack_file
 from cli.terminal import as_json, json_text, painter, width
-
-FINDINGS = 1
-USAGE = 2
 
 
 @click.group()

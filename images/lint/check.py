@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-from images.lint.hadolint import Heard, is_hadolints, reported_once
+from images.lint.hadolint import Heard, is_hadolints, without_duplicates
 from images.lint.model import Finding, Kind, Recipe, Setting
 from images.lint.reading import read_recipe
 from images.lint.rules.index import ALL_RULES, BY_ID
@@ -51,7 +51,7 @@ def lint(  # noqa: PLR0913 - one file, and everything that it does not say itsel
     heard = ask(text.replace("\r\n", "\n"), recipe) if ask and recipe.kind is Kind.DOCKERFILE else Heard()
     sorted_out = [
         (finding, waived_by(finding, (*comments, *waivers)))
-        for finding in (*own, *reported_once(heard.findings, own, recipe))
+        for finding in (*own, *without_duplicates(heard.findings, own, recipe))
     ]
     used = {waiver for _, waiver in sorted_out if waiver}
     left = [finding for finding, waiver in sorted_out if waiver is None]

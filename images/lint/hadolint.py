@@ -108,7 +108,7 @@ def _findings(told: Iterable[tuple[str, str, int, str]], asked: Padded) -> Itera
             yield Finding(rule, _SEVERITIES[level], asked.line(line), said, FIXES.get(rule) or f"see {page_of(rule)}")
 
 
-def reported_once(found: Sequence[Finding], own: Iterable[Finding], recipe: Recipe) -> list[Finding]:
+def without_duplicates(found: Sequence[Finding], own: Iterable[Finding], recipe: Recipe) -> list[Finding]:
     """Without what a rule of ours says better about the same instruction, and each of the rest once."""
     instructions = sorted(
         (each for stage in recipe.stages for each in stage.instructions), key=lambda instruction: instruction.line
