@@ -90,20 +90,20 @@ def pack_policies(site_of_stack: SiteOf) -> list[sdk.Policy]:
     return [
         sdk.ResourceValidationPolicy(
             name="workloads",
-            description="Workloads that cannot run, or take what is not theirs, are refused.",
+            description="Refuses workloads that cannot run or that take GPUs they did not request.",
             enforcement_level=sdk.EnforcementLevel.MANDATORY,
             config_schema=sdk.PolicyConfigSchema(sections()),
             validate=_validation(site_of_stack, frozenset({Level.REFUSE}), told, memory),
         ),
         sdk.ResourceValidationPolicy(
             name="workloads-advice",
-            description="What deserves a look, and what could not be proved because a value is not known yet.",
+            description="Warns, and reports what could not be proved because a value is not known yet.",
             enforcement_level=sdk.EnforcementLevel.ADVISORY,
             validate=_validation(site_of_stack, frozenset({Level.WARN, Level.UNPROVED}), told, memory),
         ),
         sdk.StackValidationPolicy(
             name="fleet-advice",
-            description="What all workloads together mean for a pool, and all places of a finding that has several.",
+            description="Reports what all workloads need of a pool, and every place of a finding that has several.",
             enforcement_level=sdk.EnforcementLevel.ADVISORY,
             validate=_stack_validation(site_of_stack, memory),
         ),

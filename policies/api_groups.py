@@ -69,10 +69,10 @@ OUT_OF_SIGHT: Final[Mapping[str, str]] = {
     "config.projectsveltos.io:Profile": _APPLIED,
     "core.oam.dev:Application": "KubeVela renders it in the cluster",
     "gitops.kluctl.io:KluctlDeployment": _APPLIED,
-    "infra.contrib.fluxcd.io:Terraform": "Terraform makes it",
+    "infra.contrib.fluxcd.io:Terraform": "Terraform creates it",
     "olm.operatorframework.io:ClusterExtension": "its operator is installed in the cluster",
-    "pulumi.com:Program": "another Pulumi program makes it",
-    "pulumi.com:Stack": "another Pulumi program makes it",
+    "pulumi.com:Program": "another Pulumi program creates it",
+    "pulumi.com:Stack": "another Pulumi program creates it",
 }
 
 # Kinds whose pods come of templates that stand elsewhere, where none stands in the object itself.

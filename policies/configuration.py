@@ -124,7 +124,9 @@ def _misplaced(policy: str, given: Given) -> Iterator[Problem]:
         fix = nearest(policy, POLICIES, what="policy name")
         yield Problem(policy, "", "is not a policy of this pack", fix, CALLED)
     elif given.keys and policy != SECTION:
-        yield Problem(policy, "", "reads no configuration", f"write it under {SECTION}: it counts for all", CALLED)
+        yield Problem(
+            policy, "", "reads no configuration", f"write it under {SECTION}: it applies to all policies", CALLED
+        )
     path, value = f"{policy}.enforcementLevel", f'"{given.level}"'
     if policy == SECTION and given.level not in REFUSING:
         fix = "leave it out: policies.levels and policies.waivers allow single findings, and every run reports them"

@@ -49,10 +49,10 @@ _CONTAINERS: Final = ("container", "containers", "initContainers", "sidecars")
 # Of a pod, what is judged as one.
 _JUDGED: Final = ("containers", "initContainers", "ephemeralContainers", "volumes", "runtimeClassName")
 
-CHANGES: Final = "changes pods or nodes after they were checked, so which pods reach GPUs is not known"
+CHANGES: Final = "changes pods or nodes after they were checked, so it is not known which pods reach GPUs"
 AN_IMAGE: Final = "names an image"
 REFERS: Final = "refers to a template elsewhere"
-TEXT: Final = "is a text that pods are made from"
+TEXT: Final = "is text that pods are created from"
 NO_IMAGE: Final = "is a container without an image"
 
 

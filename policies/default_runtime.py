@@ -34,14 +34,16 @@ def shown_by_default(
     unsaid = [pool for pool in pools if pool not in site.default_runtimes]
     if given and shows and is_certain(given, workload, site):
         yield Finding(
-            f"{path} asks for no GPU, and its image sees all of {_of(given)}: the default runtime there is nvidia",
+            f"{path} asks for no GPU, but sees all GPUs of {_of(given)}: the default runtime there is nvidia",
             remedy=f"Ask for a GPU, or set {VISIBLE_DEVICES} to void.",
         )
     elif given or (unsaid and not is_unread):
         why = f"its image is of the CUDA family{'' if shows else ', or may be'}"
-        why = "nobody has read what its image says" if is_unread else why
+        why = "its image has not been read" if is_unread else why
         end = "" if given else ", and default_runtime of the pool does not say which runtime gives containers GPUs"
-        yield Finding(f"whether {path} sees all GPUs of {_of(given or unsaid)}: {why}{end}", Level.UNPROVED)
+        yield Finding(
+            f"it is not known whether {path} sees all GPUs of {_of(given or unsaid)}: {why}{end}", Level.UNPROVED
+        )
 
 
 def _of(pools: list[str]) -> str:

@@ -39,11 +39,11 @@ def escapes(workload: Workload, site: Site) -> Iterator[Finding]:
 def _ways(workload: Workload, site: Site) -> Iterator[Finding]:
     has_class = _has_nvidia_class(workload.pod, site)
     daemons: set[bool | None] = set()
-    unless = "and whether it is a daemon of the runtime, which is allowed to, is not known yet"
+    unless = "but it is not known yet whether it is a daemon of the runtime, which is allowed to"
     for path, container in ((each.path, each.spec) for each in containers(workload.pod)):
         if container is UNKNOWN:
             daemons.add(site.is_runtime_daemon(workload.daemon, UNKNOWN))
-            yield Finding(f"{path}: whether it takes GPUs and bypasses the scheduler is not known yet", Level.UNPROVED)
+            yield Finding(f"{path} is not known yet: it may take GPUs and bypass the scheduler", Level.UNPROVED)
             continue
         is_daemon = site.is_runtime_daemon(workload.daemon, container.get("image"))
         daemons.add(is_daemon)
@@ -97,7 +97,7 @@ def _who_may(workload: Workload, site: Site) -> str:
         image = at(each.spec, "image")
         if daemon and site.runtime_daemons_key and isinstance(image, str) and image in site.runtime_daemons:
             row = f"{site.runtime_daemons_key}: {{{daemon.namespace}/{daemon.name}: {image}}}"
-            return f"Name it, if it is a daemon of the site that may see every GPU: {row}."
+            return f"If it is a daemon of the site that may see every GPU, name it: {row}."
     return ""
 
 
@@ -134,9 +134,11 @@ def _shown_by_class(path: str, container: Mapping[str, Any], name: Any, *, is_su
     sees_all = f"an image that sets {VISIBLE_DEVICES}=all sees all of them"
     why = f"asks for no GPU under the runtime class {called}, and {sees_all}"
     if is_sure:
-        yield Finding(f"{path} {why}", remedy="Request a GPU, set NVIDIA_VISIBLE_DEVICES to void, or drop the class.")
+        yield Finding(
+            f"{path} {why}", remedy="Request a GPU, set NVIDIA_VISIBLE_DEVICES to void, or remove the runtime class."
+        )
     else:
-        yield Finding(f"whether {path} {why}, is not known yet", Level.UNPROVED)
+        yield Finding(f"it is not known yet whether {path} {why}", Level.UNPROVED)
 
 
 def _variables(path: str, container: Mapping[str, Any]) -> Iterator[Finding]:

@@ -90,19 +90,19 @@ def _reached(said: str, path: str, *, is_written: bool | None) -> Iterator[Findi
     elif is_written is not False and is_obeyed(path) and path not in PLUGINS:
         doubt = "" if is_written else ", unless it is mounted with readOnly, which is not known yet"
         yield Finding(
-            f"{said} is run or obeyed by root of the node: whoever writes there reaches every GPU{doubt}",
+            f"{said} is executed or obeyed by root on the node: whoever writes there reaches every GPU{doubt}",
             Level.REFUSE if is_written else Level.UNPROVED,
-            remedy="Mount it with readOnly: true, or the one file that it needs.",
+            remedy="Mount it with readOnly: true, or mount only the file that it needs.",
         )
     elif path == "/proc":
         yield Finding(
             f"{said} exposes the processes of the node, including those that use other people's GPUs",
             Level.WARN,
-            remedy="Mount the file below /proc that it reads.",
+            remedy="Mount only the file below /proc that it reads.",
         )
     elif is_below(path, _MAYBE_DEVICES):
         yield Finding(
-            f"{said} reaches devices of the node's GPUs, whoever made them",
+            f"{said} reaches the devices of the node's GPUs, of any vendor",
             Level.WARN,
             remedy="Request a GPU in resources.limits, and remove the volume.",
         )
@@ -111,13 +111,13 @@ def _reached(said: str, path: str, *, is_written: bool | None) -> Iterator[Findi
     ):
         yield Finding(
             f"{said} reaches the container runtime of the node, which starts containers with any GPU",
-            remedy="Remove the volume; images can be built and containers watched without the socket.",
+            remedy="Remove the volume; building images and watching containers works without the socket.",
         )
     elif path in PLUGINS or DEVICE_PLUGINS.startswith(f"{path}/"):
         yield _of_plugins(said, is_written=is_written)
     elif (is_written is not False and not is_data(path)) or is_socket(path):
         what = "what listens there" if is_socket(path) else "which program of the node relies on what is written there"
-        yield Finding(f"{said}: {what} is not known, and it may run as root", Level.UNPROVED)
+        yield Finding(f"{said}: it is not known {what}; it may run as root", Level.UNPROVED)
 
 
 def _of_plugins(said: str, *, is_written: bool | None) -> Finding:
@@ -156,7 +156,7 @@ def _of_driver(path: str, volume: Any) -> Iterator[Finding]:
         source = volume.get(kind) if isinstance(volume, Mapping) else None
         given = [source.get(key) for key in ("volumeAttributes", "options")] if isinstance(source, Mapping) else []
         for where in (where for each in given if isinstance(each, Mapping) for where in reaches(repr(each))):
-            yield Finding(f"{path}.{kind} names {where}: what its driver mounts is not known", Level.UNPROVED)
+            yield Finding(f"{path}.{kind} names {where}: it is not known what its driver mounts", Level.UNPROVED)
 
 
 def reaches(text: str) -> Iterator[str]:

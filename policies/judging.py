@@ -129,7 +129,7 @@ def _checks(token: str, name: str, inputs: Mapping[str, Any], found: Sequence[Wo
 def _image_checks(name: str, inputs: Mapping[str, Any], site: Site) -> Iterator[Check]:
     parts = [part for part in (inputs.get("image", name), inputs.get("target")) if part]
     if UNKNOWN in parts:
-        unread = Finding("which image of the stack it is, is not known yet", Level.UNPROVED)
+        unread = Finding("it is not known yet which image of the stack it is", Level.UNPROVED)
         yield report.image_subject(name), image_runs.RULE, lambda: iter((unread,))
         return
     image = "-".join(map(str, parts))

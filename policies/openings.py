@@ -33,7 +33,7 @@ def openings(token: str, name: str, inputs: Mapping[str, Any], site: Site) -> It
             for finding in _CHECKS[kind.name](name, each, site):
                 yield replace(finding, message=f"{item}{finding.message}")
         else:
-            yield Finding("which objects it lists is not known yet", Level.UNPROVED)
+            yield Finding("it is not known yet which objects it lists", Level.UNPROVED)
 
 
 def opens(token: str) -> bool:
@@ -74,7 +74,7 @@ def _requests(spec: Any, path: str) -> Iterator[Finding]:
         request = each if each is UNKNOWN else each.get("exactly", each)
         access, of = at(request, "adminAccess"), at(request, "deviceClassName")
         if access is UNKNOWN:
-            yield Finding(f"whether {where} asks for adminAccess is not known yet", Level.UNPROVED)
+            yield Finding(f"it is not known yet whether {where} asks for adminAccess", Level.UNPROVED)
         elif access is True and isinstance(of, str) and ("nvidia" in of or "gpu" in of):
             yield Finding(
                 f"{where} asks for adminAccess: it gets every device of the class {of}, including those of others",
@@ -82,7 +82,7 @@ def _requests(spec: Any, path: str) -> Iterator[Finding]:
             )
         elif access is True:
             what = f"the class {of}" if isinstance(of, str) else "its class, which is not known yet,"
-            yield Finding(f"{where} asks for adminAccess: whether {what} has GPUs is not known", Level.UNPROVED)
+            yield Finding(f"{where} asks for adminAccess: it is not known whether {what} has GPUs", Level.UNPROVED)
 
 
 def _node(name: str, inputs: Mapping[str, Any], site: Site) -> Iterator[Finding]:
@@ -95,18 +95,18 @@ def _node(name: str, inputs: Mapping[str, Any], site: Site) -> Iterator[Finding]
         return
     for value, taint in {_gpu_taint(node): None for node in nodes if any(_gpu_taint(node))}:
         if UNKNOWN in items(taints):
-            yield Finding(f"whether its taints keep {GPU_RESOURCE}:{taint} is not known yet", Level.UNPROVED)
+            yield Finding(f"it is not known yet whether its taints keep {GPU_RESOURCE}:{taint}", Level.UNPROVED)
         elif not any(_is_kept(each, taint, value) for each in items(taints)):
             said = f"it removes the taint {GPU_RESOURCE}:{taint}, which keeps pods without GPUs off the node"
             yield Finding(
-                said
-                if node_name is not UNKNOWN
-                else f"{said}, if its node is one with GPUs: its name is not known yet",
+                said if node_name is not UNKNOWN else f"{said}, if the node has GPUs: its name is not known yet",
                 Level.REFUSE if node_name is not UNKNOWN else Level.UNPROVED,
-                remedy=f"List {GPU_RESOURCE}={value}:{taint} among spec.taints.",
+                remedy=f"Add {GPU_RESOURCE}={value}:{taint} to spec.taints.",
             )
     if not site.nodes and site.coverage is Coverage.SOME and not any(_is_kept(each) for each in items(taints)):
-        yield Finding("whether it removes the taint of a node with GPUs is not known: no fleet is", Level.UNPROVED)
+        yield Finding(
+            "it is not known whether it removes the taint of a node with GPUs: no fleet is described", Level.UNPROVED
+        )
 
 
 def _binding(_: str, inputs: Mapping[str, Any], site: Site) -> Iterator[Finding]:
@@ -116,7 +116,7 @@ def _binding(_: str, inputs: Mapping[str, Any], site: Site) -> Iterator[Finding]
     bound = [node for node in site.nodes if name in {UNKNOWN, node.name} and node.amount(GPU_RESOURCE) != 0]
     if bound or (not site.nodes and site.coverage is Coverage.SOME):
         yield Finding(
-            "it binds a pod to a node with GPUs, whatever the scheduler, the node's taints and its free GPUs say",
+            "it binds a pod to a node with GPUs, regardless of the scheduler, the node's taints and its free GPUs",
             Level.REFUSE if bound and name is not UNKNOWN else Level.UNPROVED,
             remedy="Remove it; select the node by a label.",
         )
@@ -125,21 +125,21 @@ def _binding(_: str, inputs: Mapping[str, Any], site: Site) -> Iterator[Finding]
 def _labels(written: Any, nodes: Sequence[Node]) -> Iterator[Finding]:
     """They tell the scheduler which GPUs a node has: another value sends pods to the wrong GPUs."""
     if written is UNKNOWN and nodes:
-        yield Finding("whether it changes labels that describe the GPUs of a node is not known yet", Level.UNPROVED)
+        yield Finding("it is not known yet whether it changes labels that describe the GPUs of a node", Level.UNPROVED)
     for key, value in written.items() if isinstance(written, Mapping) else ():
         known = {node.labels[key] for node in nodes if key in node.labels} if key.startswith(OWNED_PREFIXES) else ()
         if known and value is UNKNOWN:
-            yield Finding(f"what it writes as label {key} is not known yet", Level.UNPROVED)
+            yield Finding(f"the value that it gives the label {key} is not known yet", Level.UNPROVED)
         elif not known and key.startswith(_STEERS) and any(node.amount(GPU_RESOURCE) != 0 for node in nodes):
             yield Finding(
-                f"how NVIDIA's daemons react to the label {key} is not known: they may hand out its GPUs differently",
+                f"it is not known how NVIDIA's daemons react to the label {key}: they may allocate GPUs differently",
                 Level.UNPROVED,
             )
         elif known and value not in tuple(known):
-            said = "removes the label" if value is None else f"writes {value} as label"
+            said = f"removes the label {key}" if value is None else f"sets the label {key} to {value}"
             has = listing(sorted(known), most=3)
             yield Finding(
-                f"it {said} {key}, which describes the GPUs of the node; its value there is {has}",
+                f"it {said}; the label describes the GPUs of the node, where its value is {has}",
                 remedy="Leave the label to whoever sets it; change the pool in the stack file.",
             )
 

@@ -104,11 +104,11 @@ def _said(key: str, said: str) -> str | None:
     if key == "mountPath" and chooses_gpus(said):
         return "selects GPUs and bypasses the scheduler"
     if found := _SET_IN_TEXT.search(said):
-        return f"sets {found[1]} in a text"
+        return f"sets {found[1]} in embedded text"
     if _OBJECTS_IN_TEXT.search(said):
-        return "is a text that pods are made from"
+        return "is text that pods are created from"
     if _OPTIONS.search(said):
-        return "asks for GPUs in a text"
+        return "asks for GPUs in embedded text"
     return None
 
 

@@ -23,7 +23,7 @@ def is_true(value: Any) -> bool:
 def privileges(path: str, container: Mapping[str, Any]) -> Iterator[Finding]:
     privileged = at(container, "securityContext", "privileged")
     if privileged is UNKNOWN:
-        yield Finding(f"whether {path} is privileged is not known yet", Level.UNPROVED)
+        yield Finding(f"it is not known yet whether {path} is privileged", Level.UNPROVED)
     elif is_true(privileged):
         yield Finding(
             f"{path} is privileged: it reaches every GPU of the node",
@@ -31,12 +31,12 @@ def privileges(path: str, container: Mapping[str, Any]) -> Iterator[Finding]:
         )
     added = _added(container)
     if UNKNOWN in added:
-        yield Finding(f"which capabilities {path} has is not known yet", Level.UNPROVED)
+        yield Finding(f"the capabilities of {path} are not known yet", Level.UNPROVED)
     for name in sorted(ROOT_CAPABILITIES & set(map(str, added))):
         yield Finding(
             f"{path} has the capability {name}, which lets it leave its container and reach every GPU",
             Level.WARN,
-            remedy="Add the one capability that it needs.",
+            remedy="Add only the capability that it needs.",
         )
 
 
@@ -58,7 +58,7 @@ def enters(path: str, container: Mapping[str, Any], pod: Mapping[str, Any]) -> I
 def host_processes(pod: Mapping[str, Any]) -> Iterator[Finding]:
     shares = pod.get("hostPID")
     if shares is UNKNOWN:
-        yield Finding("whether it sees the processes of the node is not known yet", Level.UNPROVED)
+        yield Finding("it is not known yet whether it sees the processes of the node", Level.UNPROVED)
     elif is_true(shares):
         yield Finding(
             "hostPID exposes the processes of the node, including those that use other people's GPUs",

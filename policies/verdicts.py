@@ -113,7 +113,7 @@ def _reasons(
         if fact.text and source:
             yield line("fact", f"{fact.text} ({', '.join(part for part in (source, fact.date) if part)})")
         if guessed := _guessed(rule, some, gpus):
-            yield line("assumed", f"{guessed} of these pools: the stack file says that nobody has looked")
+            yield line("assumed", f"{guessed} of these pools: the stack file says that nobody has checked")
 
 
 @cache
@@ -157,7 +157,7 @@ def _remedy(bad: Sequence[Outcome], fine: Sequence[str]) -> str:
             ways.setdefault(outcome.where, outcome.answer.remedy.text)
     texts = [f"{where}: {text}" if where and len(ways) > 1 else text for where, text in ways.items()]
     if fine:
-        texts.append(f"Or keep it to {'pool' if len(fine) == 1 else 'pools'} {listing(fine, most=_MOST)}.")
+        texts.append(f"Or restrict it to {'pool' if len(fine) == 1 else 'pools'} {listing(fine, most=_MOST)}.")
     return " ".join(texts)
 
 

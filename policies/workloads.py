@@ -130,14 +130,14 @@ def workloads(token: str, name: str, inputs: Mapping[str, Any]) -> Iterator[Work
         yield Workload(
             label,
             {},
-            unread="it lists objects of any kind, and only objects that are resources of their own are checked",
+            unread="it lists objects of any kind, but only objects that are separate resources are checked",
         )
     elif _is_known(kind) and kind.is_list:
         for index, each in objects(kind, inputs):
             if isinstance(each, Mapping):
                 yield from _of_kind(replace(kind, is_list=False), f"{name}[{index}]", each)
             else:
-                yield Workload(f"{called} {name}", {}, unread="which objects it lists is not known yet")
+                yield Workload(f"{called} {name}", {}, unread="it is not known yet which objects it lists")
     elif _is_known(kind):
         yield from _of_kind(kind, name, inputs)
     elif is_custom(token):
@@ -158,7 +158,7 @@ def _of_custom_resource(token: str, label: str, inputs: Mapping[str, Any]) -> It
     """Its pod templates, each by its path, and one workload more for all that could not be read."""
     if why := out_of_sight(token):
         yield Workload(
-            label, {}, unread=f"what it makes does not pass through Pulumi, so none of it was checked: {why}"
+            label, {}, unread=f"what it creates is deployed outside Pulumi, so none of it was checked: {why}"
         )
         return
     others: list[Place] = []
@@ -176,7 +176,7 @@ def _of_custom_resource(token: str, label: str, inputs: Mapping[str, Any]) -> It
         what = "only the pod templates of such a resource are checked"
         surely_first = sorted(others, key=lambda place: place.doubt is Doubt.MAKES)
         told = [f"{place.path} {place.why}" for place in surely_first]
-        yield Workload(label, {}, unread=f"{listing(told, most=3)}, and which pods it makes is not known: {what}")
+        yield Workload(label, {}, unread=f"{listing(told, most=3)}, so it is not known which pods it creates: {what}")
 
 
 def _workload(label: str, pod: Any, metadata: Any, *, is_patch: bool) -> Workload:

@@ -27,16 +27,16 @@ def check(workload: Workload, site: Site) -> Iterator[Finding]:
         nodes = [node.name for node in site.nodes if node.pool == pool]
         where = f"{nodes[0]} of pool {pool}" if len(nodes) == 1 else f"the {len(nodes)} nodes of pool {pool}"
         yield Finding(
-            f"{names} cannot fit the disk of {where}: {least}{amount(use.compressed)} compressed plus {amount(use.unpacked)}"
-            f" unpacked, but of {machine.disk_gib:g} GiB{assumed} the kubelet leaves {amount(room(machine.disk_gib))}"
-            f" for images{'' if level is Level.REFUSE else NOT_CERTAIN}",
+            f"{names} cannot fit the disk of {where}: {least}{amount(use.compressed)} compressed plus"
+            f" {amount(use.unpacked)} unpacked, but of {machine.disk_gib:g} GiB{assumed} the kubelet leaves"
+            f" {amount(room(machine.disk_gib))} for images{'' if level is Level.REFUSE else NOT_CERTAIN}",
             level,
         )
 
 
 RULE = Rule(
     id="P-DISK",
-    says="every image fits the disk of every node it may land on, compressed and unpacked, below the kubelet's threshold",
+    says="every image fits the disk of every node it may land on, compressed and unpacked, below the kubelet's limit",
     remedy="Make the image smaller, keep the workload off that pool, or correct root_disk_gib in the stack file.",
     check=check,
 )

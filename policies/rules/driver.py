@@ -59,6 +59,6 @@ def _said(pools: list[str]) -> str:
 RULE = Rule(
     id="P-DRIVER",
     says="the driver of each pool supports its GPUs with the loaded kernel module and still gets updates from NVIDIA",
-    remedy="Give the pool a driver that supports its GPUs: gpu-commons check names those.",
+    remedy="Give the pool a driver that supports its GPUs: gpu-commons check names them.",
     check_stack=check_stack,
 )

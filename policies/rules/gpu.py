@@ -37,7 +37,7 @@ def check(workload: Workload, site: Site) -> Iterator[Finding]:
     if found := list(escapes(workload, site)):
         comes = _comes_to_gpus(workload, site)
         if comes is None:
-            yield from weighed(found, "and whether it lands on a node with GPUs is not known")
+            yield from weighed(found, "but it is not known whether it lands on a node with GPUs")
         elif comes:
             yield from found
 
@@ -73,13 +73,15 @@ def _amounts(path: str, container: Mapping[str, Any]) -> Iterator[Finding]:
             yield Finding(f"{path}.resources: the GPU request is not known yet", Level.UNPROVED)
             return
         if request is not None and limit is None:
-            yield Finding(f"{path}.resources.requests has {name} without a limit: Kubernetes refuses such a pod")
+            yield Finding(f"{path}.resources.requests has {name} without a limit: Kubernetes rejects such a pod")
         elif request is not None and _number(request) != _number(limit):
-            yield Finding(f"{path}.resources: {name} is {request} in requests and {limit} in limits: must be equal")
+            yield Finding(
+                f"{path}.resources: {name} is {request} in requests and {limit} in limits; they must be equal"
+            )
         elif isinstance(number := _number(limit), Decimal) and (number < 0 or number != number.to_integral_value()):
             yield Finding(
                 f"{path}.resources: {name} is {limit}: Kubernetes only accepts whole numbers",
-                remedy="Ask for whole devices; slices and shared GPUs have resources of their own.",
+                remedy="Ask for whole devices; slices and shared GPUs have their own resource names.",
             )
 
 
@@ -103,7 +105,7 @@ def _number(amount: Any) -> Any:
 
 RULE = Rule(
     id="P-GPU",
-    says="a GPU is asked for by nvidia.com/gpu, equal in requests and limits, and nothing escapes that",
-    remedy="Set resources.limits nvidia.com/gpu and remove the variable or the volume.",
+    says="GPUs are requested as nvidia.com/gpu, with equal requests and limits, and nothing bypasses that",
+    remedy="Set nvidia.com/gpu in resources.limits, and remove the variable or the volume.",
     check=check,
 )

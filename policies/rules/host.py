@@ -25,13 +25,13 @@ def check(workload: Workload, site: Site) -> Iterator[Finding]:
         return  # it may run on nodes that nobody described
     if not site.nodes:
         if site.coverage is not Coverage.ALL:
-            why = "the pack's configuration describes no fleet, and no Node of the stack came before it"
-            yield Finding(f"the GPUs that it lands on are not known: {why}", Level.UNPROVED)
+            why = "the pack's configuration describes no fleet, and the stack declares no Node before it"
+            yield Finding(f"it is not known which GPUs it lands on: {why}", Level.UNPROVED)
         return  # a stack without a fleet says nothing about nodes
     try:
         found = workload.landing(site)
     except ValueError as error:  # a quantity that is none: the text says which, and the API server refuses it too
-        yield Finding(f"no pool can host it ({error})", remedy="Write every amount as Kubernetes does.")
+        yield Finding(f"no pool can host it ({error})", remedy="Write every amount as a Kubernetes quantity.")
         return
     if said := _system(workload):
         yield said
@@ -41,7 +41,7 @@ def check(workload: Workload, site: Site) -> Iterator[Finding]:
             is_described = site.coverage is Coverage.WITH_GPUS
             yield Finding(f"no pool can host it ({reasons})", remedy=f"{REMEDY} {OR_DESCRIBE}" if is_described else "")
         else:
-            yield Finding(f"no pool that is described can host it ({reasons}); others may", Level.UNPROVED)
+            yield Finding(f"none of the described pools can host it ({reasons}); others may", Level.UNPROVED)
         return
     yield from _platforms(workload, site)
     if found.undecided:
@@ -53,11 +53,11 @@ def _system(workload: Workload) -> Finding | None:
     said = workload.pod.get("os")
     name = said.get("name") if isinstance(said, Mapping) else said
     if name is UNKNOWN:
-        return Finding("whether it is for Linux is not known yet: spec.os", Level.UNPROVED)
+        return Finding("spec.os is not known yet: it may not be for Linux", Level.UNPROVED)
     if not isinstance(name, str) or name == LINUX:
         return None
     return Finding(
-        f"spec.os.name is {name}, and the kubelet of a Linux node refuses such a pod",
+        f"spec.os.name is {name}, but the kubelet of a Linux node rejects such a pod",
         remedy="Leave spec.os out, or write linux.",
     )
 
@@ -77,9 +77,9 @@ def _platform(image: PodImage, label: str, wanted: str, workload: Workload, site
         has = ", ".join(sorted({has for _, has in found if has != wanted}))
         on = f"{'pool' if len(pools) == 1 else 'pools'} {listing(pools, most=4)}"
         yield Finding(
-            f"{image.text} is built for {wanted}, but the nodes of {on} are {has}: it does not start there",
+            f"{image.text} is built for {wanted}, but the nodes of {on} are {has}: it will not start there",
             Level.REFUSE if is_certain(pools, workload, site) else Level.UNPROVED,
-            remedy=f"Use an image for {has}, or restrict it to nodes with {label}={wanted}.",
+            remedy=f"Use an image for {has}, or restrict the workload to nodes with {label}={wanted}.",
         )
 
 

@@ -37,8 +37,8 @@ ALL_RULES: Final[tuple[Rule, ...]] = (
 
 # What stands in the place of a rule where the pack speaks of itself: id → when.
 ABOUT_THE_PACK: Final = {
-    "P-SITE": "The fleet of the stack is not known, so that nothing is proved: refused. If it comes from "
+    "P-SITE": "The fleet of the stack is not known, so nothing can be proved: refused. If the fleet comes from "
     "elsewhere than the stack's own file, the source is reported.",
-    "P-WAIVER": "A refusal is waived, or no longer: reported in every run, with reason, owner and last day.",
-    "P-LEVEL": "Refusals of a rule are advice here: reported in every run.",
+    "P-WAIVER": "A waiver is in force or has expired: reported in every run, with reason, owner and last day.",
+    "P-LEVEL": "The site turned the refusals of a rule into advice: reported in every run.",
 }

@@ -23,25 +23,27 @@ def check(workload: Workload, site: Site) -> Iterator[Finding]:
         deep = image.contents.deep if image.contents else None
         if deep is None:
             if image.is_own and image.reference is not None:
-                unread = f"whether {image.name} has parts of a driver is not known: its layers were not read"
+                unread = f"it is not known whether {image.name} contains parts of a driver: its layers were not read"
                 yield Finding(unread, Level.UNPROVED, is_own=True)
         elif image.contents and deep.driver and not site.is_runtime_daemon(workload.daemon, image.text):
             yield _finding(image, image.contents, deep.driver)
         elif deep.left_out:
-            unread = f"parts of a driver may be in what was not read of {image.name}: {deep.left_out[0]}"
+            unread = f"what was not read of {image.name} may contain parts of a driver: {deep.left_out[0]}"
             yield Finding(unread, Level.UNPROVED, is_own=image.is_own)
 
 
 def _finding(image: PodImage, contents: ImageContents, parts: Sequence[DriverPart]) -> Finding:
     loaded = [part for part in parts if part.size and (".so" in part.path or ".ko" in part.path)]
     if loaded:
-        why = "they hide those of the node, which match its kernel module"
-        return Finding(f"{image.name} has {amount(_bytes(parts))} of a driver: {_places(loaded, contents)}; {why}")
+        why = "they hide the node's own, which match its kernel module"
+        return Finding(
+            f"{image.name} contains {amount(_bytes(parts))} of driver files: {_places(loaded, contents)}; {why}"
+        )
     if any(part.size for part in parts):
-        return Finding(f"{image.name} has programs of a driver: {_places(parts, contents)}", Level.WARN)
-    what = "empty files where a container with a GPU had its driver"
-    why = "on a node with another driver they may be found first"
-    return Finding(f"{image.name} has {what}: {_places(parts, contents)}; {why}", Level.WARN)
+        return Finding(f"{image.name} contains driver programs: {_places(parts, contents)}", Level.WARN)
+    what = "empty files where a container with a GPU had its driver mounted"
+    why = "on a node with a different driver, programs may find them first"
+    return Finding(f"{image.name} contains {what}: {_places(parts, contents)}; {why}", Level.WARN)
 
 
 def _places(parts: Sequence[DriverPart], contents: ImageContents) -> str:
@@ -59,7 +61,7 @@ def _bytes(parts: Sequence[DriverPart]) -> int:
 
 RULE = Rule(
     id="P-NODRIVER",
-    says="no image has driver libraries or kernel modules: the container toolkit brings those of the node",
-    remedy="Take the driver's packages out of the image in the step that installs them; cuda-compat may stay.",
+    says="no image contains driver libraries or kernel modules: the container toolkit provides the node's",
+    remedy="Remove the driver's packages in the step that installs them; cuda-compat may stay.",
     check=check,
 )

@@ -24,7 +24,7 @@ def check(workload: Workload, site: Site) -> Iterator[Finding]:
     for image in different_images(workload, site):
         if image.contents is None or image.contents.deep is None:
             if image.is_own and image.reference is not None:
-                unread = f"whether {image.name} has one CUDA or two is not known: its layers were not read"
+                unread = f"it is not known whether {image.name} has one CUDA or two: its layers were not read"
                 yield Finding(unread, Level.UNPROVED, is_own=True)
             continue
         for remark in _remarks(image.contents):

@@ -17,14 +17,14 @@ def check(workload: Workload, site: Site) -> Iterator[Finding]:
     """Every container's image."""
     for image in pod_images(workload, site):
         if image.path in workload.left_out:
-            yield Finding(f"{image.path} is left to the controller, which chooses it in the cluster", Level.UNPROVED)
+            yield Finding(f"{image.path} is chosen by the controller, in the cluster", Level.UNPROVED)
         else:
             yield from _image(image, site)
 
 
 def _image(image: PodImage, site: Site) -> Iterator[Finding]:
     if image.text is None:
-        built = "is not known yet: it is built by this update, and what is in it is read then"
+        built = "is not known yet: this update builds it, and its contents are read afterwards"
         why = built if image.is_own else "is not known yet" if image.path.endswith(".image") else "are not known yet"
         yield Finding(f"{image.path} {why}", Level.UNPROVED)
     elif not image.text:

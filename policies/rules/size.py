@@ -21,23 +21,21 @@ def check(workload: Workload, site: Site) -> Iterator[Finding]:
             found = [*_compressed(image, size, site), *_unpacked(image, size, workload, site)]
             yield from found
             if size.origin is Origin.SPEC and not any(finding.level is Level.REFUSE for finding in found):
-                least = f"{image.name} has at least {amount(size.compressed)} compressed by its spec"
-                later = "what it really has is read after the build, and decides P-SIZE, P-DISK and P-START"
+                least = f"{image.name} is at least {amount(size.compressed)} compressed according to its spec"
+                later = "its actual size is read after the build and decides P-SIZE, P-DISK and P-START"
                 yield Finding(f"{least}; {later}", Level.UNPROVED)
         elif image.is_own:
-            why = (
-                "its facts were not read" if image.reference else "it is built by this update, and its spec gives none"
-            )
+            why = "its facts were not read" if image.reference else "this update builds it, and its spec gives no size"
             yield Finding(f"the size of {image.name} is not known: {why}", Level.UNPROVED, is_own=True)
 
 
 def _compressed(image: PodImage, size: Size, site: Site) -> Iterator[Finding]:
     limits, waiver = site.limits, site.limits.waivers.get(image.name) if image.is_own else None
-    by_spec = " by its spec" if size.origin is Origin.SPEC else ""
-    said = f"{image.name} has {at_least(size)}{amount(size.compressed)} compressed{by_spec}"
+    by_spec = " according to its spec" if size.origin is Origin.SPEC else ""
+    said = f"{image.name} is {at_least(size)}{amount(size.compressed)} compressed{by_spec}"
     if waiver is not None and site.today <= waiver.until:
         if size.compressed > waiver.compressed:
-            yield Finding(f"{said}: even its own limit is {amount(waiver.compressed)} (until {waiver.until})")
+            yield Finding(f"{said}, above even its own limit of {amount(waiver.compressed)} (until {waiver.until})")
         elif size.compressed > limits.refuse_compressed:
             why = f"until {waiver.until}, because: {waiver.reason}"
             yield Finding(f"{said}, above the limit of {amount(limits.refuse_compressed)}: allowed {why}", Level.WARN)
@@ -46,7 +44,7 @@ def _compressed(image: PodImage, size: Size, site: Site) -> Iterator[Finding]:
     if size.compressed > limits.refuse_compressed:
         yield Finding(f"{said}: the limit is {amount(limits.refuse_compressed)}{ended}")
     elif size.compressed > limits.warn_compressed:
-        yield Finding(f"{said}: above {amount(limits.warn_compressed)} pulls are slow", Level.WARN)
+        yield Finding(f"{said}: above {amount(limits.warn_compressed)}, pulls are slow", Level.WARN)
 
 
 def _unpacked(image: PodImage, size: Size, workload: Workload, site: Site) -> Iterator[Finding]:
@@ -55,18 +53,18 @@ def _unpacked(image: PodImage, size: Size, workload: Workload, site: Site) -> It
         machine = site.machines.get(pool)
         if machine is None or size.unpacked <= machine.disk_gib * GIB * share:
             continue
-        assumed = ", which the stack file assumes" if machine.is_disk_assumed else ""
+        assumed = " (assumed by the stack file)" if machine.is_disk_assumed else ""
         yield Finding(
-            f"{image.name} has {at_least(size)}{amount(size.unpacked)} unpacked: more than {share:.0%} of the"
-            f" {machine.disk_gib:g} GiB disk of a node of {pool}{assumed}",
+            f"{image.name} is {at_least(size)}{amount(size.unpacked)} unpacked: more than {share:.0%} of the"
+            f" {machine.disk_gib:g} GiB disk{assumed} of a node of pool {pool}",
             Level.WARN,
         )
 
 
 RULE = Rule(
     id="P-SIZE",
-    says="no image is bigger than the site allows: compressed, and unpacked beside what else a node holds",
-    remedy="Make the image smaller (gpu-commons inspect --deep shows what is big), or give it a limit of its own in "
-    "images[].limit with a reason and an end.",
+    says="no image is larger than the site allows: compressed, and unpacked as a share of a node's disk",
+    remedy="Make the image smaller (gpu-commons inspect --deep shows what is large), or give it a limit of its own in "
+    "images[].limit with a reason and an end date.",
     check=check,
 )

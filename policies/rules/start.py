@@ -15,13 +15,13 @@ def check(workload: Workload, site: Site) -> Iterator[Finding]:
     """Pull, unpack and start on every pool it may land on against the hub's start time-out.
 
     An estimate refuses only where the stack file states the pool's rates; planning figures warn. Nothing waits for a
-    pre-puller, so with one it is told and not refused.
+    pre-puller, so with one it is a warning and not a refusal.
     """
     if workload.start_timeout_s is None:
         return
     if workload.start_timeout_s is UNKNOWN:
         yield Finding(
-            "whether the first server starts in time is not known: start_timeout_s is not known yet", Level.UNPROVED
+            "it is not known whether the first server starts in time: start_timeout_s is not known yet", Level.UNPROVED
         )
         return
     for image in different_images(workload, site):
@@ -35,11 +35,13 @@ def check(workload: Workload, site: Site) -> Iterator[Finding]:
             planned = "; the rates are planning figures" if machine.are_rates_planned else ""
             said = (
                 f"the first server on a node of {pool} takes {at_least(size) or 'about '}{start.total_s:.0f} s"
-                f" ({start.reason}{planned}), and the hub gives up after {workload.start_timeout_s:g} s"
+                f" ({start.reason}{planned}), but the hub gives up after {workload.start_timeout_s:g} s"
             )
             if workload.is_pre_pulled:
-                without = f"one that joins later is without the image for about {start.pull_s + start.unpack_s:.0f} s"
-                yield Finding(f"{said}; the pre-puller covers a node once it is done there, and {without}", Level.WARN)
+                without = f"one that joins later lacks the image for about {start.pull_s + start.unpack_s:.0f} s"
+                yield Finding(
+                    f"{said}; the pre-puller helps on a node once it has finished there, and {without}", Level.WARN
+                )
             elif machine.are_rates_planned:
                 yield Finding(said, Level.WARN)
             elif is_certain(late, workload, site):
@@ -51,6 +53,6 @@ def check(workload: Workload, site: Site) -> Iterator[Finding]:
 RULE = Rule(
     id="P-START",
     says="the first server on a node answers before the hub gives up",
-    remedy="Raise start_timeout_s or make the image smaller; pre_pull: true helps on nodes that are there for a while.",
+    remedy="Raise start_timeout_s or make the image smaller; pre_pull: true helps on long-lived nodes.",
     check=check,
 )

@@ -60,10 +60,9 @@ def _peak(course: Course) -> int:
 
 
 def _too_few(course: Course, pools: frozenset[str], site: Site) -> Finding:
-    where = f"the pools that run its images ({listing(sorted(pools))}) have" if pools else "no pool runs its images:"
-    return Finding(
-        f"{course.title} is promised {course.guaranteed} GPUs, but {where} {_room(pools, site)}" + _assumed([course])
-    )
+    have = f"the pools that run its images ({listing(sorted(pools))}) have {_room(pools, site)}"
+    what = have if pools else "no pool runs its images"
+    return Finding(f"{course.title} is promised {course.guaranteed} GPUs, but {what}" + _assumed([course]))
 
 
 def _waiting(course: Course, pools: frozenset[str], site: Site) -> Finding | None:

@@ -90,7 +90,7 @@ WAYS: Final[Mapping[str, Way]] = {
     "static pods": Way(
         mounted("static-bad", "/etc/kubernetes/manifests"),
         mounted("static-good", "/etc/kubernetes/manifests", read_only=True),
-        "is run or obeyed by root of the node",
+        "is executed or obeyed by root on the node",
     ),
     "an image in a volume": Way(
         data("data-bad", "docker.io/library/data:1"), data("data-good", IMAGE), "has no digest"

@@ -36,7 +36,9 @@ def test_a_driver_stops_the_update_and_a_second_cuda_and_an_old_base_are_reporte
     give_to_the_job(stack, "mixed", "gtx1080ti")
     lab.write(stack)
     text = lab.up().refused()
-    assert "P-NODRIVER: Job batch/limited: mixed has 1.1 kB of a driver: /usr/lib/libcuda.so.535.104.05" in text
+    assert (
+        "P-NODRIVER: Job batch/limited: mixed contains 1.1 kB of driver files: /usr/lib/libcuda.so.535.104.05" in text
+    )
     assert "P-ONECUDA: Job batch/limited: in mixed, CUDA is in the image twice: libcublas in /opt/venv/" in text
     assert "12.0 MB wasted" in text
     assert "P-BASE: Job batch/limited: standard support of Ubuntu 18.04, the base of mixed, ended on" in text
@@ -60,11 +62,16 @@ def test_a_preview_refuses_an_image_whose_wheels_alone_are_too_big(lab: Lab, sta
     stack["config"]["gpu-commons:site"]["image_limits"] = {"warn_compressed_gb": 0.001, "refuse_compressed_gb": 0.01}
     lab.write(stack)
     text = lab.pulumi("preview").refused()
-    assert "P-SIZE: Job batch/limited: hub has at least 38.7 MB compressed by its spec: the limit is 10.0 MB" in text
+    assert (
+        "P-SIZE: Job batch/limited: hub is at least 38.7 MB compressed according to its spec: the limit is 10.0 MB"
+        in text
+    )
     stack["config"]["gpu-commons:site"]["image_limits"] = {}
     lab.write(stack)
     text = lab.pulumi("preview").succeeded()
-    assert "hub has at least 38.7 MB compressed by its spec; what it really has is read after the build" in text
+    assert (
+        "hub is at least 38.7 MB compressed according to its spec; what it really has is read after the build" in text
+    )
 
 
 def test_images_that_fit_a_disk_one_by_one_but_not_together_are_reported_at_the_end(lab: Lab, stack: Settings) -> None:

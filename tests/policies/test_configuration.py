@@ -181,7 +181,7 @@ def test_without_all_nodes_with_gpus_any_pod_may_come_to_one(give: Give) -> None
 def test_a_value_or_a_label_that_is_not_known_may_bring_it_to_a_node_with_gpus(give: Give, value: str) -> None:
     inputs = job(containers=[PRIVILEGED], nodeSelector={"role": value})
     said = give({"site": SITE, "fleet": fleet()}).says(JOB, inputs=inputs)
-    assert [message.partition(", and ")[0] for message in said] == [
+    assert [message.partition(", but ")[0] for message in said] == [
         "P-GPU: Job train: could not be proved: containers[0] is privileged: it reaches every GPU of the node"
     ]
 
@@ -197,7 +197,7 @@ def test_pods_whose_gpus_are_not_known_yet_may_or_may_not_need_a_pool(give: Give
     unknown["spec"]["template"]["spec"]["containers"][0]["resources"]["limits"] = UNKNOWN_STRING_VALUE
     said = give({"site": SITE, "fleet": fleet()}).says(JOB, inputs=unknown)
     assert [each.partition(" (")[0] for each in said if each.startswith("P-HOST")] == [
-        "P-HOST: Job train: could not be proved: no pool that is described can host it"
+        "P-HOST: Job train: could not be proved: none of the described pools can host it"
     ]
     assert all(": could not be proved: " in each for each in said)
 
@@ -237,9 +237,7 @@ def test_labels_that_can_be_described_are_and_the_refusal_says_where(give: Give)
     inputs = job(nodeSelector={"example.edu/disk": "ssd"})
     (message,) = give({"site": SITE, "fleet": fleet()}).says(JOB, inputs=inputs)
     assert message.startswith("P-HOST: Job train: no pool can host it (v100: nodeSelector example.edu/disk=ssd")
-    assert message.endswith(
-        "If the nodes have these labels, add them to the pool in the pack's configuration."
-    )
+    assert message.endswith("If the nodes have these labels, add them to the pool in the pack's configuration.")
     assert (
         give({"site": SITE, "fleet": fleet({**POOL, "labels": {"example.edu/disk": "ssd"}})}).says(JOB, inputs=inputs)
         == []
@@ -455,7 +453,7 @@ MISTAKES: dict[str, tuple[Object, str]] = {
     ),
     "a rule that only advises": (
         {"site": SITE, "policies": {"levels": {"P-ROOM": "refuse"}}},
-        'policies.levels.P-ROOM: "P-ROOM" only advises, so nothing of it can be refused or waived\n    leave it out',
+        'policies.levels.P-ROOM: "P-ROOM" is only advice: there is nothing to refuse or to waive\n    leave it out',
     ),
 }
 
@@ -540,7 +538,7 @@ def test_all_mistakes_are_told_at_once_in_the_words_of_a_stack_file(give: Give, 
         (
             {},
             {"fleet-advice": {"site": SITE}},
-            "fleet-advice: reads no configuration\n    write it under workloads: it counts for all",
+            "fleet-advice: reads no configuration\n    write it under workloads: it applies to all policies",
         ),
     ],
 )
@@ -621,7 +619,8 @@ def test_nodes_that_keep_the_pods_away_leave_it_open_where_they_land(give: Give)
     tainted = {**node(gpu="Tesla-V100-SXM2-16GB", driver="595.71.05"), "spec": {"taints": [TAINT]}}
     (message,) = of_nodes(give, tainted)
     assert message == (
-        "P-HOST: Job train: could not be proved: no pool that is described can host it (Tesla-V100-SXM2-16GB 595.71.05:"
+        "P-HOST: Job train: could not be proved: none of the described pools can host it (Tesla-V100-SXM2-16GB"
+        " 595.71.05:"
         " it does not tolerate the taint example.edu/course=x:NoSchedule); others may."
     )
     assert len(of_nodes(give, tainted, tolerations=[{"operator": "Exists"}])) == 1
@@ -631,7 +630,9 @@ def test_what_a_node_has_counts_and_what_it_does_not_say_keeps_nobody_away(give:
     small = node(gpu="Tesla-V100-SXM2-16GB", driver="595.71.05")
     small["metadata"]["labels"]["nvidia.com/gpu.count"] = "2"
     assert of_nodes(give, small, gpus=2)[0].startswith("P-RUN: ")
-    assert of_nodes(give, small, gpus=4)[0].startswith("P-HOST: Job train: could not be proved: no pool that is")
+    assert of_nodes(give, small, gpus=4)[0].startswith(
+        "P-HOST: Job train: could not be proved: none of the described pools"
+    )
 
 
 def test_a_cordoned_node_takes_no_pods(give: Give) -> None:

@@ -100,7 +100,7 @@ def test_each_template_of_a_custom_resource_is_a_workload() -> None:
 def test_what_is_made_out_of_sight_could_not_be_proved(token: str) -> None:
     (message,) = said(token, {"chart": "gpu-operator", "values": {"image": "x"}})
     kind = token.rpartition(":")[2]
-    assert message.startswith(f"P-READ: {kind} x: could not be proved: what it makes does not pass through Pulumi")
+    assert message.startswith(f"P-READ: {kind} x: could not be proved: what it creates is deployed outside Pulumi")
 
 
 @pytest.mark.parametrize(
@@ -176,7 +176,7 @@ def test_a_variable_of_a_shell_is_no_placeholder() -> None:
 def test_an_image_that_a_controller_fills_in_is_told_as_such() -> None:
     template = {"spec": {"containers": [{"name": "elasticsearch"}, {"name": "c", "image": NOT_SENT}]}}
     found = texts(shown_of("example.org/v1:Thing", {"template": template}), UNPROVED, "P-PIN")
-    assert "containers[0].image is left to the controller" in found[0]
+    assert "containers[0].image is chosen by the controller" in found[0]
     assert "containers[1].image is not known yet" in found[1]
 
 

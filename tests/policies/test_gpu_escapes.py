@@ -47,7 +47,7 @@ def test_other_capabilities_are_fine_and_unknown_ones_are_unproved() -> None:
     assert [each for level in Level for each in said(level, container=fine)] == []
     for add in (UNKNOWN, ["IPC_LOCK", UNKNOWN]):
         (message,) = said(Level.UNPROVED, container={"securityContext": {"capabilities": {"add": add}}})
-        assert "which capabilities containers[0] has is not known yet" in message
+        assert "the capabilities of containers[0] are not known yet" in message
 
 
 def test_the_processes_of_the_node_are_told() -> None:

@@ -68,9 +68,9 @@ def test_compressed_bytes_warn_above_4_gb_and_refuse_above_6(gb: float, refused:
 def test_a_refusal_names_the_image_its_size_the_limit_and_what_to_do() -> None:
     (message,) = said(site(7.25, 15), profile(), "P-SIZE", Level.REFUSE)
     assert message == (
-        "P-SIZE: profile ml of hub datahub: scipy-ml-notebook has 7.25 GB compressed: the limit is 6.00 GB. Make the "
-        "image smaller (gpu-commons inspect --deep shows what is big), or give it a limit of its own in images[].limit "
-        "with a reason and an end."
+        "P-SIZE: profile ml of hub datahub: scipy-ml-notebook is 7.25 GB compressed: the limit is 6.00 GB. Make the "
+        "image smaller (gpu-commons inspect --deep shows what is large), or give it a limit of its own in "
+        "images[].limit with a reason and an end date."
     )
 
 
@@ -94,13 +94,13 @@ def test_a_limit_of_ours_is_not_for_an_image_of_somebody_else_that_is_called_the
 def test_even_its_own_limit_is_a_limit() -> None:
     waiver = SizeWaiver(7 * GB, "PyTorch for CUDA 13", TODAY)
     (refused,) = said(site(7.25, 15, waiver=waiver), profile(), "P-SIZE", Level.REFUSE)
-    assert "even its own limit is 7.00 GB" in refused
+    assert "above even its own limit of 7.00 GB" in refused
 
 
 def test_an_image_that_takes_more_than_a_quarter_of_a_disk_is_warned_of() -> None:
     machines = {"gtx1080ti": Machine(50), "gtx1070ti": Machine(480)}
     (warned,) = said(site(3.9, 15, machines=machines), profile(), "P-SIZE", Level.WARN)
-    assert "15.00 GB unpacked: more than 25% of the 50 GiB disk of a node of gtx1080ti" in warned
+    assert "15.00 GB unpacked: more than 25% of the 50 GiB disk of a node of pool gtx1080ti" in warned
     assert not said(site(3.9, 15, machines=machines), profile("gtx1070ti"), "P-SIZE", Level.WARN)
 
 
@@ -162,7 +162,7 @@ def test_a_pre_puller_covers_nodes_that_are_there_and_a_node_that_joins_is_warne
     (warned,) = said(where, pre_pulled, "P-START", Level.WARN)
     assert "takes about 665 s" in warned
     assert (
-        "covers a node once it is done there, and one that joins later is without the image for about 650 s" in warned
+        "helps on a node once it has finished there, and one that joins later lacks the image for about 650 s" in warned
     )
     assert not said(site(1, 2), pre_pulled, "P-START", Level.WARN)
 
@@ -205,30 +205,33 @@ def to_build(**hub: Any) -> dict[str, Any]:
 
 def test_a_lower_bound_above_the_limit_refuses_before_the_build() -> None:
     (refused,) = said(planned(6.1, 12), to_build(), "P-SIZE", Level.REFUSE)
-    assert "scipy-ml-notebook has at least 6.10 GB compressed by its spec: the limit is 6.00 GB" in refused
+    assert "scipy-ml-notebook is at least 6.10 GB compressed according to its spec: the limit is 6.00 GB" in refused
     assert not said(planned(6.1, 12), to_build(), "P-SIZE", Level.UNPROVED)
 
 
 def test_a_lower_bound_below_the_limit_proves_nothing_and_says_what_is_known() -> None:
     (unproved,) = said(planned(3.2, 6), to_build(), "P-SIZE", Level.UNPROVED)
-    assert "scipy-ml-notebook has at least 3.20 GB compressed by its spec" in unproved
-    assert "what it really has is read after the build" in unproved
+    assert "scipy-ml-notebook is at least 3.20 GB compressed according to its spec" in unproved
+    assert "its actual size is read after the build" in unproved
     assert not said(planned(3.2, 6), to_build(), "P-SIZE", Level.REFUSE)
     assert not said(planned(3.2, 6), to_build(), "P-SIZE", Level.WARN)
     (warned,) = said(planned(4.2, 6), to_build(), "P-SIZE", Level.WARN)
-    assert "at least 4.20 GB compressed by its spec: above 4.00 GB pulls are slow" in warned
+    assert "at least 4.20 GB compressed according to its spec: above 4.00 GB, pulls are slow" in warned
 
 
 def test_a_waiver_holds_for_a_lower_bound_too() -> None:
     where = planned(6.1, 12, waiver=SizeWaiver(8 * GB, "PyTorch for CUDA 13", TODAY))
     assert not said(where, to_build(), "P-SIZE", Level.REFUSE)
     (told,) = said(where, to_build(), "P-SIZE", Level.WARN)
-    assert "at least 6.10 GB compressed by its spec, above the limit of 6.00 GB: allowed until 2026-11-21" in told
+    assert (
+        "at least 6.10 GB compressed according to its spec, above the limit of 6.00 GB: allowed until 2026-11-21"
+        in told
+    )
 
 
 def test_a_spec_that_tells_no_size_leaves_it_unproved() -> None:
     (unproved,) = said(planned(None), to_build(), "P-SIZE", Level.UNPROVED)
-    assert "it is built by this update, and its spec gives none" in unproved
+    assert "this update builds it, and its spec gives no size" in unproved
 
 
 def test_disk_and_start_are_refused_by_a_lower_bound_too() -> None:

@@ -102,7 +102,7 @@ def test_a_selector_keeps_it_off_the_pool_that_does_not_run_it() -> None:
     where = site({"v100": ("Tesla V100", "580.95.05"), "k80": ("Tesla K80", "470.256.02")})
     (message,) = said(where, pod(CUDA_12_4))
     assert "does not run on pool k80" in message
-    assert message.endswith("Or keep it to pool v100.")
+    assert message.endswith("Or restrict it to pool v100.")
     assert not said(where, pod(CUDA_12_4, nodeSelector={"pool": "v100"}))
     assert len(said(where, pod(CUDA_12_4, nodeSelector=UNKNOWN), Level.UNPROVED)) == 1
     assert not said(where, pod(CUDA_12_4, nodeSelector=UNKNOWN))
@@ -218,7 +218,7 @@ def test_a_refusal_that_rests_on_an_assumption_says_so() -> None:
     where = own({"gtx": ("GeForce GTX 1080 Ti", "418.88")}, "10.2", profile(["gtx"]))
     guessed = replace(where, gpus={"gtx": replace(where.gpus["gtx"], assumed=frozenset({"driver"}))})
     assert "assumed" not in of_image(where)[0]
-    assert "  assumed: driver of these pools: the stack file says that nobody has looked" in of_image(guessed)[0]
+    assert "  assumed: driver of these pools: the stack file says that nobody has checked" in of_image(guessed)[0]
 
 
 def test_an_image_that_no_profile_or_job_gives_a_gpu_needs_none() -> None:

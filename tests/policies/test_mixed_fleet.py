@@ -118,7 +118,7 @@ def test_an_image_must_run_on_every_node_of_its_pool_and_the_finding_names_those
     (image,) = evaluate(IMAGE_TOKEN, ML, {"image": ML}, site_of(newer), frozenset({Level.REFUSE}))
     assert "does not run on pool gtx1080ti (n02), driver 595.71.05" in image
     assert "profiles gpu, any-gpu of hub datahub" in image
-    assert "Or keep it to pool rtx2080ti." in image
+    assert "Or restrict it to pool rtx2080ti." in image
 
 
 def test_a_pod_that_asks_for_a_driver_lands_on_the_nodes_that_have_it(stack: Stack, site: Site) -> None:
@@ -185,7 +185,7 @@ def test_an_image_is_proved_on_every_pool_that_its_profile_names(stack: Stack) -
     (message,) = [each for each in found if "P-RUN" in each]
     assert "profile any-gpu of hub datahub: " in message
     assert "does not run on pool rtx2080ti (driver 396.37)" in message
-    assert "Or keep it to pool gtx1080ti." in message
+    assert "Or restrict it to pool gtx1080ti." in message
 
 
 def test_pools_of_a_profile_that_are_not_known_yet_leave_every_pool_open(stack: Stack, site: Site) -> None:

@@ -423,7 +423,7 @@ def test_a_stack_that_softens_a_rule_or_hardens_one_that_only_advises_is_told(
     (refused,) = told("{P-ROOM: refuse}", "workloads", arguments({"spec": {}}))
     assert refused.startswith("P-SITE: ")
     assert "P-ROOM" in refused
-    assert "only advises" in refused
+    assert "is only advice" in refused
 
 
 def test_a_stack_whose_file_cannot_be_read_has_no_fleet_to_speak_of() -> None:
@@ -450,7 +450,7 @@ def test_pods_that_cannot_be_read_are_not_proved_and_end_nothing(monkeypatch: py
 def test_an_image_of_the_stack_whose_name_is_not_known_yet_is_not_proved() -> None:
     unproved = frozenset({Level.UNPROVED})
     (message,) = evaluate(IMAGE_TOKEN, "ml", {"image": UNKNOWN}, SITE, unproved)
-    assert message == "P-RUN: image ml: could not be proved: which image of the stack it is, is not known yet."
+    assert message == "P-RUN: image ml: could not be proved: it is not known yet which image of the stack it is."
 
 
 def test_a_course_whose_last_day_is_over_is_promised_nothing_and_starts_nothing() -> None:

@@ -233,11 +233,12 @@ def test_whatever_writes_a_node_is_judged(kind: str) -> None:
 LABELLED = replace(SITE, nodes=(replace(SITE.nodes[0], labels={"nvidia.com/gpu.product": "A"}), SITE.nodes[1]))
 
 
-@pytest.mark.parametrize(("value", "said"), [(None, "removes the label"), ("B", "writes B as label")])
+@pytest.mark.parametrize(("value", "said"), [(None, "removes the label {}"), ("B", "sets the label {} to B")])
 def test_a_patch_that_changes_which_gpus_a_node_is_said_to_have_is_refused(value: Any, said: str) -> None:
     written = node(None, labels={"nvidia.com/gpu.product": value})
     (message,) = texts(shown(LABELLED, "kubernetes:core/v1:NodePatch", written), REFUSED)
-    assert f"it {said} nvidia.com/gpu.product, which describes the GPUs of the node; its value there is A" in message
+    what = said.format("nvidia.com/gpu.product")
+    assert f"it {what}; the label describes the GPUs of the node, where its value is A" in message
 
 
 @pytest.mark.parametrize(
@@ -310,7 +311,7 @@ def test_a_cuda_image_without_a_request_is_judged_by_the_default_runtime_of_the_
     gpus = replace(SITE.nodes[0], taints=())
     assert said(default("runc"), container=container, **on) == []
     found = said(default("nvidia"), container=container, **on)
-    assert "sees all of pool gtx: the default runtime there is nvidia" in texts(found, REFUSED)[0]
+    assert "sees all GPUs of pool gtx: the default runtime there is nvidia" in texts(found, REFUSED)[0]
     (message,) = texts(said(default(None), container=container, **on), UNPROVED)
     assert "default_runtime of the pool does not say" in message
     hides = {"image": image, "env": [{"name": "NVIDIA_VISIBLE_DEVICES", "value": "void"}]}
@@ -318,7 +319,7 @@ def test_a_cuda_image_without_a_request_is_judged_by_the_default_runtime_of_the_
     for other in (hides, asks):
         assert said(replace(default("nvidia"), nodes=(gpus,)), container=other) == []
     (message,) = texts(said(default("nvidia"), container={"image": IMAGE}), UNPROVED)
-    assert "nobody has read what its image says" in message
+    assert "its image has not been read" in message
     for runtime in ("runc", None):
         assert said(default(runtime), container={"image": IMAGE}) == []
     assert said(default("nvidia"), container=container, tolerations=[]) == []  # the taint keeps it off
@@ -327,7 +328,7 @@ def test_a_cuda_image_without_a_request_is_judged_by_the_default_runtime_of_the_
 
 def test_a_container_that_says_which_cuda_it_has_is_taken_for_an_old_image_of_the_family() -> None:
     legacy = {"env": [{"name": "CUDA_VERSION", "value": "12.4"}]}
-    assert "sees all of pool gtx" in texts(said(default("nvidia"), container=legacy), REFUSED)[0]
+    assert "sees all GPUs of pool gtx" in texts(said(default("nvidia"), container=legacy), REFUSED)[0]
     newer = {"env": [*legacy["env"], {"name": "NVIDIA_REQUIRE_CUDA", "value": "cuda>=12"}]}
     hides = {"env": [*legacy["env"], {"name": "NVIDIA_VISIBLE_DEVICES", "value": "void"}]}
     for other in (newer, hides):
