@@ -71,7 +71,7 @@ def check(image: ImageFacts, pool: PoolFacts) -> tuple[Finding, ...]:
         if image.cuda is not None:
             return _by_toolkit(image, image.cuda, gpu)
         fact = Fact("neither its CUDA nor its device code is known", "the case", "")
-        return (unknown(ID, f"it is not known what {image.opaque_name} holds", fact),) if image.is_opaque else ()
+        return (unknown(ID, f"it is not known what {image.opaque_name} contains", fact),) if image.is_opaque else ()
     if code.cubins is None and code.ptx is None and code.at_least is None:
         return (unknown(ID, f"it is not known which GPUs {image.opaque_name} has code for", code.fact),)
     if code.cubins is None and code.at_least is None and not code.ptx:
@@ -96,13 +96,13 @@ def _by_toolkit(image: ImageFacts, cuda: CudaVersion, gpu: Gpu) -> tuple[Finding
             continue
         if arch.first_cuda <= cuda.line:
             text = f"CUDA {arch.first_cuda} and newer make code for sm_{arch.capability.digits}"
-            return (note(ID, f"CUDA {cuda} makes code that {gpu.name} runs", arch.origin.fact(text, "first_cuda")),)
+            return (note(ID, f"CUDA {cuda} generates code that {gpu.name} runs", arch.origin.fact(text, "first_cuda")),)
     own = tables.architectures().get(capability)
     if own is None or own.first_cuda is None:
         fact = Fact(f"no table has compute capability {capability}", _GUIDE, "", verified=False)
-        return (unknown(ID, f"it is not known which CUDA makes code for {shown})", fact),)
+        return (unknown(ID, f"it is not known which CUDA generates code for {shown})", fact),)
     fact = own.origin.fact(f"the first CUDA with code for sm_{capability.digits} is {own.first_cuda}", "first_cuda")
-    none = f"CUDA {cuda} makes no machine code for {shown}; from CUDA {own.first_cuda} on)"
+    none = f"CUDA {cuda} generates no machine code for {shown}; CUDA {own.first_cuda} and newer do)"
     # CuPy makes machine code for the newest target that NVRTC knows, and from CUDA 11.1 on no PTX.
     if image.framework == "cupy" and image.code is None and cuda >= _NVRTC_MAKES_CUBINS and fact.verified:
         message = f"{none}; CuPy compiles its kernels with it (no binary for GPU)"
@@ -115,8 +115,8 @@ RULE = Rule(
     title="Machine code for the GPU",
     says=(
         "Machine code (a cubin) for sm_XY runs on GPUs of the same major with an equal or higher minor; it never "
-        "crosses a major. Code for a target with the suffix a runs on exactly that GPU, with f on its family. "
-        "Without a list of targets, what the toolkit can make counts."
+        "crosses a major. Code for a target with the suffix a runs only on that GPU, with f on its family. "
+        "Without a list of targets, what the toolkit can generate counts."
     ),
     sources=(_GUIDE,),
     severity=Severity.REFUSE,

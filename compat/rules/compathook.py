@@ -126,8 +126,8 @@ RULE = Rule(
     title="Container toolkit and compat packages",
     says=(
         "Container toolkits load an image's compat libraries if they are newer than the host's driver: up to 1.17.3 by "
-        "mounting them, from 1.17.5 on with a hook; 1.17.4 does neither. On a GeForce this fails with error 804, even "
-        "if the program would run through minor-version compatibility. NGC images try their package as they start, "
+        "mounting them, from 1.17.5 on with a hook; 1.17.4 does not. On a GeForce this fails with error 804, even "
+        "if the program would run through minor-version compatibility. NGC images try their package when they start, "
         "and run without it if it does not work. An image that always puts its package first (by library path, "
         "ld.so.conf or a variable of vLLM) fails with error 803 if the driver is newer, with 804 on a GPU that does "
         "not support the package, and under WSL."

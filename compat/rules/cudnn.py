@@ -39,7 +39,7 @@ def _check(cudnn: Version, cuda: CudaVersion, gpu: ComputeCapability, name: str)
     rows = _rows(cudnn, cuda)
     if not rows:
         fact = Fact(f"no table has cuDNN {cudnn} for CUDA {cuda.major}", _SOURCE, "", verified=False)
-        return (note(ID, f"it is not known which GPUs cuDNN {cudnn} for CUDA {cuda.major} serves", fact),)
+        return (note(ID, f"it is not known which GPUs cuDNN {cudnn} for CUDA {cuda.major} supports", fact),)
     own = [row for row in rows if row.first_cuda <= cuda <= row.last_cuda] or rows
     row = next((row for row in own if row.lowest <= gpu <= row.highest), own[-1])
     span = f"compute capability {row.lowest} to {row.highest}"
@@ -47,12 +47,12 @@ def _check(cudnn: Version, cuda: CudaVersion, gpu: ComputeCapability, name: str)
         f"cuDNN {row.first} for CUDA {row.first_cuda} to {row.last_cuda} serves {span}", "cc_min", "cc_max"
     )
     if gpu < row.lowest:
-        message = f"cuDNN {cudnn} has no engines for {name} ({gpu}): convolutions fail or are slow; it serves {span}"
+        message = f"cuDNN {cudnn} has no engines for {name} ({gpu}): convolutions fail or are slow; it supports {span}"
         return (warn(ID, message, fact),)
     if gpu.major > row.highest.major:
-        message = f"cuDNN {cudnn} was made before {name} ({gpu}); it serves {span}"
+        message = f"cuDNN {cudnn} is older than {name} ({gpu}); it supports {span}"
         return (warn(ID, message, fact),)
-    return (note(ID, f"cuDNN {cudnn} serves {name} ({gpu})", fact),)
+    return (note(ID, f"cuDNN {cudnn} supports {name} ({gpu})", fact),)
 
 
 RULE = Rule(

@@ -79,7 +79,7 @@ def _by_chip(gpu: Gpu, said: str, kin: Fact) -> tuple[Finding, ...]:
     older = f"driver {said} does not list {gpu.name} yet" if said else f"drivers that old do not list {gpu.name}"
     # rm_is_supported_pci_device asks for the class and a list of old boards, rm_is_supported_device for the chip's id.
     text = "the kernel module recognizes a GPU by its chip, not by a list of boards"
-    message = f"{older}, but it supports the chip: {kin.text}; {text}, so it may run, named only Graphics Device"
+    message = f"{older}, but it supports the chip: {kin.text}; {text}, so it may run, shown only as Graphics Device"
     return (warn(ID, message, Fact(text, f"{_TAKES} ; {_NAMELESS}", "2026-11-21")),)
 
 

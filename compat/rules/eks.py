@@ -168,8 +168,8 @@ RULE = Rule(
     id=ID,
     title="EKS machine images and instances",
     says=(
-        "A GPU machine image carries one driver: it must fit the instance's GPU (g7 needs 595, p3 ends at 580, g6f has "
-        "its own limits) and its processor. AL2023 and AL2 images hold no device plugin."
+        "A GPU machine image carries one driver: it must fit the instance's GPU (g7 needs 595, p3 stops at 580, g6f "
+        "has its own limits) and its processor. AL2023 and AL2 images include no device plugin."
     ),
     sources=(_G7, _LINUX, "github:awslabs/amazon-eks-ami CHANGELOG.md"),
     severity=Severity.REFUSE,

@@ -36,7 +36,7 @@ def check(image: ImageFacts, pool: PoolFacts) -> tuple[Finding, ...]:
     found: list[Finding] = []
     if image.lowest_capability is not None and pool.gpu.capability < image.lowest_capability:
         fact = (image.code.fact if image.code else image.cuda_fact) or Fact(image.name, "the image's notes", "")
-        asks = f"{image.name} asks for compute capability {image.lowest_capability}"
+        asks = f"{image.name} requires compute capability {image.lowest_capability}"
         message = f"{asks}; {pool.gpu.name} has {pool.gpu.capability}"
         found.append(refuse(ID, message, fact, GpuSpan(image.lowest_capability)))
     if not image.framework:
@@ -50,8 +50,8 @@ def check(image: ImageFacts, pool: PoolFacts) -> tuple[Finding, ...]:
 
 
 NO_GPU_USE = (
-    "nothing in the image uses a GPU, so it runs with any GPU and driver; what is installed on top of it, or while it "
-    "runs, is not known"
+    "nothing in the image uses a GPU, so it runs with any GPU and driver; it is not known what is installed on top of "
+    "it or while it runs"
 )
 
 
@@ -86,7 +86,7 @@ def _floor_findings(asked: Asked, gpu: ComputeCapability, gpu_name: str) -> tupl
         shown = f"{floor.framework} {asked.version}" if asked.version else floor.framework
         fact = floor.origin.fact(f"{shown}: {floor.reason}", "cc_min", "cc_max", "from_version", "to_version")
         span = f"{floor.capability} to {floor.highest}" if floor.highest else f"{floor.capability}"
-        message = f"{shown} asks for compute capability {span} ({floor.reason}); {gpu_name} has {gpu}"
+        message = f"{shown} requires compute capability {span} ({floor.reason}); {gpu_name} has {gpu}"
         if floor.severity == "refuse":
             found.append(refuse(ID, message, fact, GpuSpan(floor.capability, floor.highest)))
         else:
@@ -110,7 +110,9 @@ def _system(image: ImageFacts, pool: PoolFacts) -> list[Finding]:
     version = image.framework_version
     if image.framework == "tensorflow" and native and (version is None or version >= _LAST_TF_ON_WINDOWS):
         fact = Fact("TensorFlow 2.10 was the last release with GPU support on native Windows", _TF_WINDOWS, _DATE)
-        return [refuse(ID, f"TensorFlow {version or ''} has no CUDA on native Windows; use WSL, or 2.10", fact)]
+        return [
+            refuse(ID, f"TensorFlow {version or ''} does not support CUDA on native Windows; use WSL, or 2.10", fact)
+        ]
     if image.framework in {"jax", "vllm", "rapids"} and native:
         source = {"jax": _JAX_PLATFORMS, "vllm": _VLLM}.get(image.framework, "https://docs.rapids.ai/install/")
         fact = Fact(f"{image.framework} has no CUDA builds for native Windows", source, _DATE)
@@ -128,7 +130,7 @@ def _stated_driver(image: ImageFacts, pool: PoolFacts) -> list[Finding]:
         return []
     fact = image.cuda_fact or Fact(f"{image.framework} asks for driver {floor}", "framework.csv", _DATE)
     message = (
-        f"{image.framework} {image.framework_version or ''} asks for driver {floor} or newer; this one is {pool.driver}"
+        f"{image.framework} {image.framework_version or ''} requires driver {floor} or newer; this one is {pool.driver}"
     )
     return [warn(ID, message, fact)]
 
@@ -167,7 +169,7 @@ def _cudnn_around(image: ImageFacts) -> list[Finding]:
     if len(image.cudnn.release) >= 2 and image.cudnn < Version(".".join(map(str, minimum.release[:2]))):
         message = f"{shown} was built with cuDNN {minimum}; the image has the older {image.cudnn}"
         if image.framework in _ASKS_FOR_MINOR:
-            return [refuse(ID, f"{message}, and it asks for an equal or higher minor", fact)]
+            return [refuse(ID, f"{message}, but it requires an equal or higher minor", fact)]
         return [warn(ID, message, fact)]
     return []
 
@@ -220,8 +222,8 @@ RULE = Rule(
     id=ID,
     title="Framework builds",
     says=(
-        "A framework build runs the CUDA it was made for: a wheel brings its own, and that one counts, not the image's "
-        "around it. Projects state the lowest GPU, the systems and the drivers of their releases; builds that load "
+        "A framework build uses the CUDA it was made for: a wheel brings its own, and that one counts, not the "
+        "image's. Projects state the lowest GPU, the systems and the drivers of their releases; builds that load "
         "CUDA from the image need libraries of their own major there, TensorFlow and JAX a cuDNN of an equal or higher "
         "minor too; a build for the CPU uses no GPU."
     ),

@@ -50,12 +50,12 @@ def check(image: ImageFacts, pool: PoolFacts) -> tuple[Finding, ...]:
         return (unknown(ID, f"it is not known whether {package} works on a {pool.gpu.name}", fact),)
     if driver.branch in image.compat_branches:
         fact = Fact(f"the image's notes name {driver.branch} as a host branch for its compat package", SOURCE, _DATE)
-        return (note(ID, f"{package} of the image runs on driver {driver}", fact),)
+        return (note(ID, f"the image's {package} runs on driver {driver}", fact),)
     by_branch = tables.forward_compats().get(cuda.line, {})
     row = by_branch.get(driver.branch)
     if row is not None and row.works:
         fact = row.origin.fact(f"{package} works on host branch {driver.branch}", "works")
-        return (note(ID, f"{package} of the image runs on driver {driver}", fact),)
+        return (note(ID, f"the image's {package} runs on driver {driver}", fact),)
     listed = sorted(branch for branch, each in by_branch.items() if each.works)
     where = ", ".join(map(str, listed)) or "no branch that the tables know"
     text = f"{package} works on host branches {where}"
@@ -71,9 +71,9 @@ RULE = Rule(
     id=ID,
     title="Forward-compatibility packages",
     says=(
-        "A cuda-compat-X-Y package inside the image brings the user-mode driver of a newer CUDA. It serves data-centre "
-        "GPUs and selected RTX cards on listed host branches, never GeForce, and it adds no GPU to a kernel driver. A "
-        "branch that no list names, newer than one that is listed, is a warning."
+        "A cuda-compat-X-Y package inside the image brings the user-mode driver of a newer CUDA. It supports "
+        "data-centre GPUs and selected RTX cards on listed host branches, never GeForce, and adds no GPU to a kernel "
+        "driver. A branch that is not listed but newer than one that is gives a warning."
     ),
     sources=(SOURCE, _UNLISTED),
     severity=Severity.REFUSE,

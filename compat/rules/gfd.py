@@ -25,11 +25,11 @@ def check(image: ImageFacts, pool: PoolFacts) -> tuple[Finding, ...]:
     try:
         models = find_gpus(label)
     except UnknownGpu:
-        return (unknown(ID, f"no GPU of the tables has the product label {label[:60]}", fact),)
+        return (unknown(ID, f"no GPU in the tables has the product label {label[:60]}", fact),)
     if all(model.compute_capability != pool.gpu.capability for model in models):
-        return (refuse(ID, f"a selector for {label} does not find {pool.gpu.name}", fact),)
+        return (refuse(ID, f"a selector for {label} does not match {pool.gpu.name}", fact),)
     if pool.gpu.mig and (profile := mig_profile(label)) and profile != pool.gpu.mig:
-        return (refuse(ID, f"a selector for {label} does not find a slice {pool.gpu.mig}", fact),)
+        return (refuse(ID, f"a selector for {label} does not match a slice {pool.gpu.mig}", fact),)
     if pool.driver is not None and (meant := _as_labelled(label, models, pool.driver.branch)) != label:
         return (refuse(ID, f"driver {pool.driver} labels it {meant}, not {label}", fact, Variable(_LABEL, meant)),)
     return (note(ID, f"{label} is a label that {pool.gpu.name} may have", fact),)

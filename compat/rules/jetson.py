@@ -55,7 +55,7 @@ def _without_release(image: ImageFacts, pool: PoolFacts) -> tuple[Finding, ...]:
     if brings and not image.is_opaque:
         pack = brings[-1]
         fact = pack.origin.fact(f"JetPack {pack.jetpack} (L4T {pack.l4t}) brings CUDA {pack.cuda}", "cuda", "l4t")
-        return (note(ID, f"{fact.text}: read as that, because the case names no L4T release", fact),)
+        return (note(ID, f"{fact.text}: assumed, because the case names no L4T release", fact),)
     fact = Fact("what runs on a Jetson depends on its L4T release", _SOURCE, _DATE)
     return (unknown(ID, "the Jetson's L4T release or JetPack is not known", fact),)
 
@@ -93,7 +93,7 @@ def _elsewhere(image: ImageFacts, pool: PoolFacts) -> tuple[Finding, ...]:
     if not is_for_jetson(image.name) or (image.l4t is not None and image.l4t.release >= _LIKE_SERVERS):
         return ()
     fact = Fact("CUDA for Tegra is a target of its own: programs built for it do not run on other GPUs", _SOURCE, _DATE)
-    return (refuse(ID, f"{image.name} is made for Jetson, and {pool.gpu.name} is no Jetson", fact),)
+    return (refuse(ID, f"{image.name} is made for Jetson, but {pool.gpu.name} is not a Jetson", fact),)
 
 
 def _of_servers(image: ImageFacts, pool: PoolFacts) -> Finding | None:
@@ -103,7 +103,9 @@ def _of_servers(image: ImageFacts, pool: PoolFacts) -> Finding | None:
     if not _OF_NGC.search(image.name) or is_for_jetson(image.name):
         return None
     fact = Fact("NGC images for Jetson have tags with -igpu; the others are for servers", _NGC, "", verified=False)
-    return unknown(ID, f"{image.name} is for arm64 servers: whether it has code for {pool.gpu.name} is not known", fact)
+    return unknown(
+        ID, f"{image.name} is for arm64 servers: it is not known whether it has code for {pool.gpu.name}", fact
+    )
 
 
 def _made_for(l4t: JetsonVersion, image: ImageFacts, pool: PoolFacts) -> Finding:
@@ -115,7 +117,7 @@ def _made_for(l4t: JetsonVersion, image: ImageFacts, pool: PoolFacts) -> Finding
         if not fit:
             return refuse(ID, f"{fact.text}, which is not for {pool.gpu.name} ({pool.gpu.capability})", fact)
         return note(
-            ID, f"{fact.text}: the host is read as one of that line, because the case names no L4T release", fact
+            ID, f"{fact.text}: the host is assumed to be of that line, because the case names no L4T release", fact
         )
     row = jetpack_of(host)
     if row is not None and row.modules and pool.gpu.capability not in row.modules:
@@ -127,9 +129,11 @@ def _made_for(l4t: JetsonVersion, image: ImageFacts, pool: PoolFacts) -> Finding
         case _Fit.NO:
             return refuse(ID, f"{message}: {_LINES}", fact)
         case _Fit.UNSAID:
-            return unknown(ID, f"{message}: whether JetPack 7 runs it is not known", fact)
+            return unknown(ID, f"{message}: it is not known whether JetPack 7 runs it", fact)
         case _Fit.LIKELY:
-            return warn(ID, f"{message}: it is made for another release of that line, and may miss libraries", fact)
+            return warn(
+                ID, f"{message}: it is made for another release of that line, and libraries may be missing", fact
+            )
     return note(ID, message, fact)
 
 
@@ -169,9 +173,9 @@ RULE = Rule(
     id=ID,
     title="Jetson",
     says=(
-        "A Jetson's driver is part of its L4T release: a JetPack brings one CUDA, JetPack 5 and newer take later CUDA "
-        "by compat packages, and images must be made for the L4T line of the host; from JetPack 7 on those for arm64 "
-        "servers run too. Images for Jetson run nowhere else. Numbers of other drivers say nothing here."
+        "A Jetson's driver is part of its L4T release: a JetPack brings one CUDA, JetPack 5 and newer run later CUDA "
+        "with compat packages, and images must be made for the L4T line of the host; from JetPack 7 on those for arm64 "
+        "servers run too. Images for Jetson run nowhere else. Driver versions of other platforms do not count here."
     ),
     sources=(_SOURCE, _COMPATIBLE, _JETPACK_7, "https://developer.nvidia.com/embedded/jetpack-archive"),
     severity=Severity.REFUSE,

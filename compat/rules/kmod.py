@@ -38,7 +38,7 @@ def check(image: ImageFacts, pool: PoolFacts) -> tuple[Finding, ...]:  # noqa: A
 def _open(gpu: Gpu, arch: Architecture, driver: DriverVersion | None) -> tuple[Finding, ...]:
     if arch.open_kernel_module.startswith("not supported"):
         fact = Fact("open kernel modules serve Turing and newer", _SOURCE, _DATE)
-        message = f"the open kernel modules do not know {gpu.name} ({arch.name})"
+        message = f"the open kernel modules do not support {gpu.name} ({arch.name})"
         return (refuse(ID, message, fact, Setting("kernel_module", "proprietary")),)
     if driver is None:
         return ()
@@ -62,9 +62,9 @@ RULE = Rule(
     id=ID,
     title="Kernel modules",
     says=(
-        "The open kernel modules exist from branch 515 on and serve Turing and newer; Blackwell and Grace Hopper need "
-        "them, Maxwell, Pascal and Volta need the proprietary ones. Before 545.23.06 the open modules drive GeForce "
-        "and workstation cards only if the host sets NVreg_OpenRmEnableUnsupportedGpus=1."
+        "The open kernel modules exist from branch 515 on and support Turing and newer; Blackwell and Grace Hopper "
+        "need them, Maxwell, Pascal and Volta need the proprietary ones. Before 545.23.06 the open modules drive "
+        "GeForce and workstation cards only if the host sets NVreg_OpenRmEnableUnsupportedGpus=1."
     ),
     sources=(_SOURCE, _OPT_IN, "github:NVIDIA/cloud-native-docs gpu-operator/platform-support.rst"),
     severity=Severity.REFUSE,

@@ -43,7 +43,7 @@ def check(image: ImageFacts, pool: PoolFacts) -> tuple[Finding, ...]:
                 f"is not known here; if there is only PTX of CUDA {cuda.line}, it needs driver {own[0]} or newer"
             )
             return (warn(ID, message, Fact("minor-version compatibility does not cover PTX", _GUIDE, _DATE)),)
-    return (note(ID, f"from driver {floor} on, every CUDA {cuda.major}.x runs that has code for the GPU", fact),)
+    return (note(ID, f"from driver {floor} on, any CUDA {cuda.major}.x program with code for the GPU runs", fact),)
 
 
 def _driver_compiles(image: ImageFacts) -> bool:
@@ -80,7 +80,7 @@ RULE = Rule(
         "From CUDA 11 on, a program runs on any driver at or above the floor of its CUDA major "
         "(11.x 450.80.02, 12.x 525.60.13, 13.x 580.65.06), if it carries machine code for the GPU: PTX of a newer "
         "minor is refused by an older driver (R-PTX), and programs that have the driver compile their PTX, such as "
-        "hashcat and Numba, need a driver of the toolkit's own level. Where nothing says what code an own build has, "
+        "hashcat and Numba, need a driver of the toolkit's own level. Where nothing says what code a custom build has, "
         "that is a warning. CUDA 10 and older need the driver of that very toolkit (R-BACK)."
     ),
     sources=(

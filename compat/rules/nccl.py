@@ -38,7 +38,7 @@ RULE = Rule(
     id=ID,
     title="NCCL",
     says=(
-        "NCCL, through which several GPUs work together, carries machine code of its own; an image whose NCCL has none "
+        "NCCL, through which several GPUs work together, carries its own machine code; an image whose NCCL has none "
         "for the GPU runs on one GPU and fails on several."
     ),
     sources=(_SOURCE,),

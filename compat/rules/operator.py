@@ -54,7 +54,7 @@ def check(image: ImageFacts, pool: PoolFacts) -> tuple[Finding, ...]:  # noqa: A
     if last is not None and default > last >= pool.driver:
         message = f"{fact.text}, which no longer supports {pool.gpu.name}: keep driver.version pinned to {pool.driver}"
         return (note(ID, message, fact),)
-    return (note(ID, f"{fact.text}; this pool says {pool.driver}", fact),)
+    return (note(ID, f"{fact.text}; this pool has {pool.driver}", fact),)
 
 
 RULE = Rule(
@@ -62,7 +62,7 @@ RULE = Rule(
     title="GPU operator's driver",
     says=(
         "Each release of the GPU operator installs a default driver unless driver.version is pinned. v26.7.0 moved the "
-        "default to 595, which Maxwell, Pascal and Volta do not survive."
+        "default to 595, which does not support Maxwell, Pascal and Volta."
     ),
     sources=(_SOURCE,),
     severity=Severity.UNKNOWN,

@@ -25,7 +25,11 @@ def check(image: ImageFacts, pool: PoolFacts) -> tuple[Finding, ...]:  # noqa: A
         return (note(ID, "the machine image runs the persistence daemon", fact),)
     if said == "no":
         return (
-            warn(ID, "the machine image runs no persistence daemon: each start of a job waits for the driver", fact),
+            warn(
+                ID,
+                "the machine image runs no persistence daemon: each job first waits for the driver to start",
+                fact,
+            ),
         )
     tell = warn if eks.read_release(pool.ami_release)[0] else note  # which image it is, is a guess where none is named
     return (tell(ID, "it is not known whether the machine image runs the persistence daemon", fact),)
@@ -36,7 +40,7 @@ RULE = Rule(
     title="Persistence daemon",
     says=(
         "Without nvidia-persistenced, or another client that holds the GPU open, the driver's state is torn down after "
-        "each job and set up again, seconds at each start."
+        "each job and set up again, which takes seconds at each start."
     ),
     sources=(_SOURCE, "github:NVIDIA/nvidia-persistenced"),
     severity=Severity.WARN,

@@ -53,8 +53,8 @@ def check(image: ImageFacts, pool: PoolFacts) -> tuple[Finding, ...]:
         return (unknown(ID, f"it is not known which driver compiles PTX of CUDA {maker}", fact),)
     floor, fact = found
     message = (
-        f"has only PTX ({name}) of CUDA {maker.line} for {gpu.name}, and driver {pool.driver} does not know that PTX "
-        f"(from {floor} on; error 222, unsupported toolchain)"
+        f"has only PTX ({name}) of CUDA {maker.line} for {gpu.name}, and driver {pool.driver} does not support that "
+        f"PTX ({floor} and newer do; error 222, unsupported toolchain)"
     )
     return (refuse(ID, message, fact, floor),)
 

@@ -146,7 +146,7 @@ def _check(wanted: tuple[str, ...], pool: PoolFacts) -> tuple[Finding, ...]:
         if None in answers and host and asks:
             return (unknown(ID, f"it is not known whether {gpu.name} meets {short} …", fact),)
         return ()
-    message = f"the image asks for {short} or a driver branch of its list, which {driver} on {gpu.name} does not meet"
+    message = f"the image requires {short} or a driver branch of its list, which {driver} on {gpu.name} does not meet"
     off = Variable("NVIDIA_DISABLE_REQUIRE", "true")
     if toolkit is None or not host:
         return (warn(ID, f"{message}: container toolkits before 1.18 do not start it", fact),)
@@ -161,9 +161,9 @@ def _check(wanted: tuple[str, ...], pool: PoolFacts) -> tuple[Finding, ...]:
             ),
         )
     if host == "kubernetes":
-        return (note(ID, f"{message}; container toolkit {toolkit} no longer asks", fact),)
+        return (note(ID, f"{message}; container toolkit {toolkit} no longer checks it", fact),)
     hook = Fact("docker --gpus without CDI calls the hook, which stays in the legacy mode and asks", _HOOK, _DATE)
-    text = f"{message}; container toolkit {toolkit} asks no longer, only the hook that docker --gpus may call does"
+    text = f"{message}; container toolkit {toolkit} no longer checks it, but the hook that docker --gpus may call does"
     return (warn(ID, text, hook),)
 
 
@@ -173,8 +173,8 @@ RULE = Rule(
     says=(
         "Each NVIDIA_REQUIRE_* is a list of alternatives ([property][operator][value], blank is or, comma is and). "
         "The legacy mode of container toolkits before 1.18 does not start a container whose driver meets none; "
-        "the CDI modes, the default from 1.18 on, Apptainer and plain processes ask for nothing; the hook that "
-        "docker --gpus calls where there is no CDI still asks. Docker Desktop on Windows asks like any other."
+        "the CDI modes, the default from 1.18 on, Apptainer and plain processes check nothing; the hook that "
+        "docker --gpus calls where there is no CDI still does, and so does Docker Desktop on Windows."
     ),
     sources=(
         "github:NVIDIA/cloud-native-docs container-toolkit/docker-specialized.md",

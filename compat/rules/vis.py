@@ -57,7 +57,7 @@ def _process(value: str, pool: PoolFacts) -> list[Finding]:
         if len(entries) > 1:
             message = "CUDA_VISIBLE_DEVICES names several MIG slices: a process sees the first one only"
             return [warn(ID, message, fact)]
-        return [warn(ID, "CUDA_VISIBLE_DEVICES names a MIG slice: some frameworks then count no device", fact)]
+        return [warn(ID, "CUDA_VISIBLE_DEVICES names a MIG slice: some frameworks then find no device", fact)]
     if pool.host == "kubernetes" and entries[0].isdigit() and entries[0] != "0":
         message = (
             f"CUDA_VISIBLE_DEVICES={value}: in a container with one GPU its index is 0, whatever it is on the host"
@@ -86,17 +86,17 @@ def _slice(pool: PoolFacts) -> tuple[Finding, ...]:
     oldest, fact = pool.gpu.mig_driver, pool.gpu.mig_fact
     if oldest is None or fact is None:
         fact = Fact("drivers for MIG by GPU", mig.SOURCE, mig.DATE)
-        return (note(ID, f"from which driver on {pool.gpu.name} has slices is not listed", fact),)
+        return (note(ID, f"no table lists the first driver that slices {pool.gpu.name}", fact),)
     if pool.driver is None or pool.driver >= oldest:
         return (note(ID, f"{pool.gpu.name} is a MIG slice {pool.gpu.mig}", fact),)
-    return (refuse(ID, f"driver {pool.driver} does not cut {pool.gpu.name} into MIG slices", fact, oldest),)
+    return (refuse(ID, f"driver {pool.driver} does not support MIG on {pool.gpu.name}", fact, oldest),)
 
 
 def _no_mig(pool: PoolFacts) -> Finding | None:
     if pool.gpu.capability >= _FIRST_WITH_MIG and pool.gpu.product_class in {"datacenter", "workstation", ""}:
         return None
     fact = Fact("MIG exists on data-centre GPUs from compute capability 8.0 on", mig.PROFILES, _DATE)
-    return refuse(ID, f"{pool.gpu.name} cannot be cut into MIG slices", fact)
+    return refuse(ID, f"{pool.gpu.name} does not support MIG", fact)
 
 
 def _capabilities(value: str, image: ImageFacts) -> list[Finding]:
@@ -126,7 +126,7 @@ def _capabilities(value: str, image: ImageFacts) -> list[Finding]:
         return [
             warn(ID, f"NVIDIA_DRIVER_CAPABILITIES={value} leaves out utility: no nvidia-smi in the container", fact)
         ]
-    return [note(ID, f"NVIDIA_DRIVER_CAPABILITIES={value} has what is needed", fact)]
+    return [note(ID, f"NVIDIA_DRIVER_CAPABILITIES={value} includes what is needed", fact)]
 
 
 RULE = Rule(
@@ -135,7 +135,7 @@ RULE = Rule(
     says=(
         "NVIDIA_VISIBLE_DEVICES and NVIDIA_DRIVER_CAPABILITIES tell the container runtime which GPUs and which parts "
         "of the driver a container gets; CUDA_VISIBLE_DEVICES filters inside the process, and its first invalid entry "
-        "ends the list. A MIG slice needs a driver that cuts its GPU."
+        "ends the list. A MIG slice needs a driver that supports MIG on its GPU."
     ),
     sources=(_RUNTIME, _PROCESS, mig.SOURCE),
     severity=Severity.REFUSE,

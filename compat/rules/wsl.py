@@ -18,7 +18,7 @@ def check(image: ImageFacts, pool: PoolFacts) -> tuple[Finding, ...]:
         return ()
     if pool.gpu.capability < _LOWEST:
         fact = Fact("CUDA on WSL 2 is for Pascal and newer GPUs", _SOURCE, _DATE)
-        return (refuse(ID, f"{pool.gpu.name} ({pool.gpu.capability}) is older than what WSL 2 serves", fact),)
+        return (refuse(ID, f"{pool.gpu.name} ({pool.gpu.capability}) is older than what WSL 2 supports", fact),)
     if pool.gpu.product_class not in {"geforce", "workstation", "datacenter", ""}:
         return ()
     if pool.driver is not None and pool.driver < _FIRST:
@@ -35,16 +35,16 @@ def check(image: ImageFacts, pool: PoolFacts) -> tuple[Finding, ...]:
         return (refuse(ID, f"RAPIDS does not run on {pool.gpu.name} under WSL 2", fact),)
     if pool.gpu.mig:
         fact = Fact("MIG does not exist under Windows", _SOURCE, _DATE)
-        return (unknown(ID, "MIG slices are not known under WSL 2", fact),)
+        return (unknown(ID, "it is not known whether MIG slices work under WSL 2", fact),)
     fact = Fact("the driver of Windows counts; no Linux driver is installed inside WSL 2", _SOURCE, _DATE)
-    return (note(ID, "WSL 2 runs on the driver of Windows, with floors of its own", fact),)
+    return (note(ID, "WSL 2 uses the driver of Windows, with its own floors", fact),)
 
 
 RULE = Rule(
     id=ID,
     title="WSL 2",
     says=(
-        "CUDA in WSL 2 runs on the driver of Windows (its numbers, its floors), for Pascal and newer GPUs; a Linux "
+        "CUDA in WSL 2 uses the driver of Windows (its versions, its floors), for Pascal and newer GPUs; a Linux "
         "driver must not be installed inside, and compat packages do not work."
     ),
     sources=(_SOURCE,),

@@ -176,7 +176,7 @@ def test_check_says_that_an_image_uses_no_gpu_and_what_is_not_known(run: Run, re
     answer = checked(run, registry.push(image({"a": b"1"})))
     assert answer["verdict"] == "compatible"
     assert "nothing in the image uses a GPU" in messages(answer, "note")
-    assert "what is installed on top of it, or while it runs, is not known" in messages(answer, "note")
+    assert "it is not known what is installed on top of it or while it runs" in messages(answer, "note")
     assert "1 files of its layers" in [each["fact"] for each in answer["findings"]]
 
 
@@ -251,7 +251,7 @@ def test_what_is_given_counts_for_an_image_without_a_program(run: Run, registry:
 def test_requirements_count_for_an_image_without_a_program(run: Run, registry: Registry) -> None:
     answer = checked(run, registry.push(image({"a": b"1"}, env=["NVIDIA_REQUIRE_CUDA=cuda>=12.4"])))
     assert answer["verdict"] == "compatible_with_warning"
-    assert "the image asks for cuda>=12.4" in messages(answer, "warn")
+    assert "the image requires cuda>=12.4" in messages(answer, "warn")
 
 
 def test_a_build_for_the_cpu_runs_and_uses_no_gpu(run: Run, registry: Registry) -> None:

@@ -64,5 +64,5 @@ def test_a_gpu_is_cut_into_slices_from_a_driver_of_its_own_on(
     answer = check(case_from({"gpu": gpu, "driver": driver, "cuda": cuda}))
     assert answer.verdict is verdict, answer.findings
     (said,) = (each for each in answer.findings if each.rule == "R-VIS")
-    assert ("does not cut" in said.message) is (verdict is NOT or verdict is WARNS)
+    assert ("does not support MIG on" in said.message) is (verdict is NOT or verdict is WARNS)
     assert "mig-user-guide" in said.fact.source

@@ -208,7 +208,7 @@ def test_a_part_of_a_framework_has_a_floor_of_its_own(
 ) -> None:
     case = {"gpu": gpu, "driver": "580.95.05", "cuda": "12.3", "framework": framework, "framework_version": version}
     answer = check(case_from({**case, "build": build}))
-    said = [each.severity for each in answer.findings if "asks for compute capability" in each.message]
+    said = [each.severity for each in answer.findings if "requires compute capability" in each.message]
     assert max(said, key=RANK.__getitem__, default=None) is severity, answer.findings
 
 
