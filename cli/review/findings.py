@@ -14,7 +14,6 @@ from policies import report
 from policies.finding import Level as Weight
 
 PACK: Final = "gpu-commons"
-_CANNOT_RUN: Final = "can't run policy "  # what the engine writes of a policy that met a value that is not known yet
 _WAIVER: Final = "P-WAIVER"  # the pack lists what the site allows; the comment does from the settings
 
 
@@ -110,11 +109,11 @@ def _everywhere(
 
 
 def _foreign(message: PolicyMessage) -> Finding:
-    """What another pack reports, or the engine of a policy that it cannot run."""
+    """What another pack reports, or the SDK of a policy that gave up."""
     said = message.message.strip()
-    if message.pack == PACK and not said.startswith(_CANNOT_RUN):
+    if message.pack == PACK and not message.gave_up:
         said = said.partition("\n")[2].strip() or said  # the policy's own description stands above it
-    advisory = Level.UNDECIDED if said.startswith(_CANNOT_RUN) else Level.ADVICE
+    advisory = Level.UNDECIDED if message.gave_up else Level.ADVICE
     level = Level.REFUSED if message.level == "mandatory" else advisory
     rule, name = f"{message.pack} {message.policy}".strip(), message.urn.rpartition("::")[2]
     return Finding(level, rule, name, without_secrets(said), message.urn, is_ours=False)

@@ -63,6 +63,7 @@ class PolicyMessage:
     level: str  # mandatory, advisory
     urn: str
     message: str
+    gave_up: bool  # it met a value that is not known yet; the message is the SDK's
 
 
 @dataclass(frozen=True, slots=True)
@@ -216,13 +217,16 @@ def _take_outputs(stream: Stream, body: Mapping[str, Any]) -> None:
 
 
 def _take_message(stream: Stream, body: Mapping[str, Any]) -> None:
+    policy, message = text(body.get("policyName")), text(body.get("message"))
     stream.messages.append(
         PolicyMessage(
             pack=text(body.get("policyPackName")),
-            policy=text(body.get("policyName")),
+            policy=policy,
             level=text(body.get("enforcementLevel")),
             urn=text(body.get("resourceUrn")),
-            message=elided(text(body.get("message")), LONGEST_TEXT),
+            message=elided(message, LONGEST_TEXT),
+            # The SDKs have no field for it, only this sentence: pulumi_policy/policy.py, at UnknownValueError.
+            gave_up=message.startswith(f"can't run policy '{policy}' "),
         )
     )
 

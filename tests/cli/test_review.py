@@ -117,7 +117,6 @@ LATER = "P-PIN: Job batch/smoke: could not be proved: containers[0].image is not
             0,
             "Advice: `P-AGE` stack: which",
         ),
-        ("can't run policy 'workloads' during preview: line\nline", "advisory", 0, "could not be decided"),
     ],
 )
 def test_a_finding_weighs_as_its_policy_says(text: str, level: str, code_: int, counted: str) -> None:
