@@ -111,7 +111,7 @@ def ensure(instance: Instance, *, real_node: str | None, now: datetime | None = 
     _folder(instance).mkdir(parents=True, exist_ok=True, mode=0o700)
     written = []
     files = pair(instance, "ca")
-    # It must outlive every certificate that it signs today.
+    # It must outlive whatever it signs today, by the month in which that is renewed.
     if (certificate := _load(files)) is None or certificate.not_valid_after_utc < now + LIFETIME + RENEW_BEFORE:
         made = trustme.CA(organization_name=NO_GROUP, organization_unit_name=instance.name)
         _write_pair(files, made.private_key_pem, made.cert_pem)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
 from pathlib import Path
 
@@ -31,15 +31,24 @@ class Context:
     stack_file: Path
     nodes: Nodes
     report: Report
+    _read: dict[str, Stack] = field(
+        default_factory=dict, init=False, repr=False, compare=False
+    )  # by the overlay's text
 
     def stack(self) -> Stack:
-        """The stack as it will be deployed here; its mistakes are reported before anything is started."""
+        """The stack as it will be deployed here; its mistakes are reported before anything is started.
+
+        Read once, and again when a step has changed the overlay: every step sees the same stack.
+        """
         overlay = site.path(self.instance)
-        return read_stack(self.stack_file, overlay if overlay.exists() else None)
+        text = overlay.read_text(encoding="utf-8") if overlay.exists() else ""
+        if text not in self._read:
+            self._read[text] = read_stack(self.stack_file, overlay if text else None)
+        return self._read[text]
 
     def has_cluster(self) -> bool:
         """Whether this lab has a cluster or its stack needs one."""
-        return needs_cluster(self.stack()) or self.instance.kubeconfig.exists()  # the file is read in any case
+        return needs_cluster(self.stack()) or self.instance.kubeconfig.exists()  # the stack first: it may have mistakes
 
     def real_node(self) -> node.RealNode | None:
         """The first node of the pool that carries the hub, or of the first pool; None where all are simulated."""

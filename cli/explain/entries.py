@@ -30,7 +30,7 @@ class Entry:
     sources: tuple[str, ...] = ()
     passing: str = ""  # a file that it has nothing against
     failing: str = ""
-    number: str = ""  # of a mistake in the linter's list: an id too, because findings name it
+    number: str = ""  # of a mistake in the linter's list: JSON names it, and a rule is found by it
     page: str = ""
 
 

@@ -95,9 +95,18 @@ def test_a_new_authority_signs_everything_anew(instance: Instance) -> None:
     load(instance, "apiserver").verify_directly_issued_by(issuer)
 
 
-def test_an_authority_never_ends_before_what_it_signs(instance: Instance) -> None:
+def test_an_authority_outlives_by_a_month_what_it_signs(instance: Instance) -> None:
+    certificates.ensure(instance, real_node="n01", now=NOW)
+    issued = [subject.name for subject in certificates.subjects(instance, "n01")]
+    last = max(load(instance, name).not_valid_after_utc for name in issued)
+    assert load(instance, "ca").not_valid_after_utc >= last + timedelta(days=30)
+
+
+def test_an_authority_that_would_end_before_what_it_signs_is_replaced(instance: Instance) -> None:
     certificates.ensure(instance, real_node=None, now=NOW)
-    assert "ca" in certificates.ensure(instance, real_node=None, now=datetime(2999, 6, 1, tzinfo=UTC))
+    enough = load(instance, "ca").not_valid_after_utc - timedelta(days=395)
+    assert "ca" not in certificates.ensure(instance, real_node=None, now=enough)
+    assert "ca" in certificates.ensure(instance, real_node=None, now=enough + timedelta(seconds=1))
 
 
 def test_a_key_without_its_certificate_is_replaced(instance: Instance) -> None:
