@@ -158,7 +158,8 @@ class Toolchain:
         missing = [pin for pin in self.missing() if for_clusters or not pin.for_clusters]
         if not missing:
             return
-        report(f"{len(missing)} tools to install: {', '.join(pin.name for pin in missing)}")
+        count = f"{len(missing)} {'tool' if len(missing) == 1 else 'tools'}"
+        report(f"{count} to install: {', '.join(pin.name for pin in missing)}")
         with ThreadPoolExecutor(BUILDS_AT_ONCE) as pool:
             for future in [pool.submit(self._install, pin, report) for pin in missing]:
                 future.result()

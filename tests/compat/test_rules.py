@@ -68,7 +68,8 @@ def test_the_undecided_example_of_a_rule_names_what_is_missing(rule: Rule) -> No
     verdict, own, told = _said(rule, rule.undecided)
     if rule.severity in {Severity.WARN, Severity.NOTE}:
         # A rule that cannot refuse leaves the verdict alone and says in a note what it does not know.
-        assert any("not known" in finding.message for finding in own), told
+        assert own, told
+        assert all("not known" in finding.message for finding in own), told
         return
     unknown = [finding for finding in own if finding.severity is Severity.UNKNOWN]
     assert unknown, f"no finding of {rule.id} with severity unknown: {told}"
@@ -226,7 +227,8 @@ def test_what_is_known_of_one_framework_is_no_source_for_another() -> None:
     assert (said.severity, said.fact.verified) == (Severity.UNKNOWN, False)
     assert "torch" not in said.fact.text + said.fact.source
     torch = check(case_from({**arm, "framework": "torch", "framework_version": "2.9.1"}))
-    assert any(each.rule == "R-CPU" and "pypi.org/project/torch" in each.fact.source for each in torch.findings)
+    (said,) = (each for each in torch.findings if each.rule == "R-CPU")
+    assert "pypi.org/project/torch" in said.fact.source
 
 
 @pytest.mark.parametrize(
@@ -269,7 +271,7 @@ def test_a_machine_image_without_a_driver_for_the_instance_is_refused_with_one_t
     case = case_from({"instance_type": instance, "ami_release": kind, "cuda": "12.4", "host": "kubernetes"})
     answer = check(case)
     assert answer.verdict is Verdict.INCOMPATIBLE, answer.findings
-    assert any(each.rule == "R-EKS" and each.severity is Severity.REFUSE for each in answer.findings)
+    assert {each.rule for each in answer.findings if each.severity is Severity.REFUSE} == {"R-EKS"}
     assert answer.remedy is not None
     assert answer.remedy.text == f"Use the machine image {instead}."
     assert check(case.with_changes(answer.remedy.changes)).verdict.runs

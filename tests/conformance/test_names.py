@@ -88,7 +88,8 @@ def test_a_patch_needs_a_name(plugin: Conversation) -> None:
         failures = plugin.resource("core/v1:ConfigMapPatch").check(body).failures
     except Exception as error:  # noqa: BLE001 - a failure or an error: both stop the preview
         failures = [str(error)]
-    assert any("name" in failure for failure in failures)
+    assert failures
+    assert all("name" in failure for failure in failures)
 
 
 def test_the_id_is_namespace_and_name(plugin: Conversation, namespace: str, unique: str, cluster: Cluster) -> None:

@@ -128,7 +128,8 @@ def test_what_is_no_image_reference_is_not_repeated() -> None:
     where = site({"v100": ("Tesla V100", "580.95.05")})
     token, text = "kubernetes:core/v1:Pod", "https://bob:hunter2secret@registry.example.edu/ml"
     messages = list(evaluate(token, "web", pod(text), where, ALL))
-    assert any("is not an image reference" in message for message in messages)
+    (refused,) = (message for message in messages if "containers[0].image" in message)
+    assert "is not an image reference" in refused
     assert not any("hunter2secret" in message for message in messages)
 
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from policies import report
 from policies.finding import Finding, Level
-from policies.report import Places, message, places, read
+from policies.report import NAMED, Places, message, places, read
 
 LINES = st.text(st.characters(codec="utf-8", exclude_categories=["C", "Zl", "Zp"]), min_size=1).map(str.strip)
 SENTENCES = LINES.filter(lambda line: line and not line.startswith("could not be proved: "))
@@ -22,7 +22,9 @@ FINDINGS = st.builds(
     st.sampled_from(Level),
     LINES,
 )
-DESCRIPTION = "Workloads that cannot run, or take what is not theirs, are refused."
+DESCRIPTION = "Refuses workloads that cannot run or that take GPUs they did not request."
+# The last subject that is named ends as the list itself does.
+ENDS_LIKE_THE_LIST = [*(f"job {number}" for number in range(NAMED - 1)), "web and 3 more", "a", "b"]
 
 
 @given(NAMES, FINDINGS, st.sampled_from(["", "Change it."]), st.sampled_from(["", f"{DESCRIPTION}\n"]))
@@ -32,6 +34,8 @@ def test_a_message_is_read_as_it_was_written(subject: str, finding: Finding, rem
 
 
 @given(st.lists(NAMES, min_size=2, max_size=70), FINDINGS)
+@example(ENDS_LIKE_THE_LIST, Finding("its size is not known", Level.UNPROVED))
+@example(ENDS_LIKE_THE_LIST[:NAMED], Finding("it is slow", Level.WARN))
 def test_places_are_read_as_they_were_written(names: list[str], finding: Finding) -> None:
     messages = [message("P-PIN", name, finding, "Write a digest.") for name in names]
     written = places(messages[0], [each.subject for each in messages])
