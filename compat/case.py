@@ -55,6 +55,7 @@ class Case:
     build: str = ""
     sm_list: str = ""
     ptx: str = ""
+    compressed: str = ""
     cudnn: str = ""
     cuda_compat: str = ""
     cpu_arch: str = ""
@@ -133,7 +134,7 @@ def _text(name: str, value: Any) -> str:  # noqa: C901, PLR0911
             raise ValueError(f'is a number, and 470.10 would read as 470.1; quote it: "{value}"')
         return str(value)
     if isinstance(value, list) and all(isinstance(each, str | int | float) for each in value):
-        return ";".join(str(each) for each in value) or ("none" if name in {"sm_list", "ptx"} else "")
+        return ";".join(str(each) for each in value) or ("none" if name in {"sm_list", "ptx", "compressed"} else "")
     if isinstance(value, dict) and name == "env":
         return ";".join(f"{key}={each}" for key, each in value.items())
     raise ValueError("is neither text nor a number")

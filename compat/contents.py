@@ -12,11 +12,11 @@ from compat.case import Case
 from compat.distributions import ALIASES
 from compat.image_facts import Given, brings_cuda, lines_of, plain_image, with_build
 from compat.images import read_image
-from compat.model import Code, Fact, Finding, ImageFacts, Platform, PoolFacts, Present
+from compat.model import Code, Compressed, Fact, Finding, ImageFacts, Platform, PoolFacts, Present
 from compat.reading import AS_GIVEN, Axis, Reader, Reading
 from compat.rows import LINUX
 from compat.rules.rule import note, unknown, warn
-from compat.targets import read_ptx, read_targets
+from compat.targets import Targets, read_compressed, read_ptx, read_targets
 from compat.versions import CudaVersion, VersionError
 
 _PYPI_WINDOWS = Fact(
@@ -34,6 +34,8 @@ _IMAGE_OF_MONTH = {
     "mxnet": "nvcr.io/nvidia/mxnet:{}-py3",
     "paddle": "nvcr.io/nvidia/paddlepaddle:{}-py3",
 }
+# `balance` leaves machine code as it is without -Xfatbin -compress-all: read from files that fatbinary 13.0 made.
+_MODE = re.compile(r"compress-mode[=\s]+(none|speed|balance|size)\b")
 _UNTOLD = re.compile(r"\b(targets|architectures|arch(es)?) (are |is )?(unknown|not known)")
 
 
@@ -58,6 +60,7 @@ def read_images(case: Case, system: str, *, lenient: bool = True) -> Reading[Ima
         named=named,
         cudas=reader.read("cuda", case.cuda, readings.read_cudas) or (),
         code=_targets(reader, case),
+        compressed=_compressed(reader, case),
         lists_targets=bool(case.sm_list or case.ptx),
         framework=case.framework,
         build=case.build,
@@ -131,6 +134,16 @@ def _targets(reader: Reader, case: Case) -> Code | None:
     if cubins is None and shown_ptx is None:
         return None
     return Code(cubins, shown_ptx, AS_LISTED)
+
+
+def _compressed(reader: Reader, case: Case) -> Compressed | None:
+    """As the case lists it, or as the mode of the compiler in the words of the build makes it."""
+    found = reader.read("compressed", case.compressed, read_compressed)
+    if found is None and (mode := _MODE.search(case.build.lower())):
+        found = read_compressed(mode[1]) if mode[1] != "balance" or "compress-all" in case.build else Targets((), None)
+    if found is None:
+        return None
+    return Compressed(found.cubins, found.ptx, Fact("the compression as given", "the case", ""))
 
 
 def _is_arch_list(case: Case) -> bool:

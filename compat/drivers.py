@@ -14,6 +14,9 @@ class UnknownFact(LookupError):  # noqa: N818 - an answer, not a fault: it names
     """No row answers the question; the text names the missing fact."""
 
 
+UNPACKS_ZSTD = CudaVersion(12, 4)
+"""Its driver, 550.54.14 on Linux, is the first that unpacks device code that zstd compresses."""
+
 # --- CUDA
 
 
@@ -230,4 +233,6 @@ def turning_drivers(image: ImageFacts, pool: PoolFacts) -> tuple[DriverVersion, 
         turns |= {first_release(newer)} if newer else set()
     if image.stated_driver is not None:
         turns.add(image.stated_driver)
+    if image.may_be_compressed and (found := native_floor(UNPACKS_ZSTD, platform)):
+        turns.add(found[0])
     return tuple(sorted(turns))

@@ -10,7 +10,7 @@ from packaging.version import Version
 from compat import readings, tables
 from compat.builds import LOADS_CUDA_FROM_OUTSIDE, Wish
 from compat.images import ImageName
-from compat.model import Code, Fact, ImageFacts, Present
+from compat.model import Code, Compressed, Fact, ImageFacts, Present
 from compat.pools import l4t_in
 from compat.reading import AS_GIVEN
 from compat.rows import Build
@@ -28,6 +28,7 @@ class Given:
     named: ImageName | None
     cudas: tuple[CudaVersion, ...]
     code: Code | None
+    compressed: Compressed | None
     lists_targets: bool
     framework: str
     build: str
@@ -55,6 +56,7 @@ def with_build(
     found = replace(
         image,
         built_with=own,
+        compressed=image.compressed or (compressed_of(build) if build is not None and not is_likely else None),
         code=image.code if given.code or build is None else code_of(build, is_likely=is_likely) or image.code,
         gpu_free=build is not None and build.variant == "cpu",
         framework=wish.framework,
@@ -87,6 +89,7 @@ def plain_image(given: Given, cuda: CudaVersion | None) -> ImageFacts:
         cuda=cuda,
         cuda_fact=AS_GIVEN,
         code=given.code,
+        compressed=given.compressed,
         cudnn=given.cudnn,
         compat_package=Present(given.compat) if given.compat else Present.NO,
         compat_line=given.cudas[-1].line if given.cudas else cuda,
@@ -158,6 +161,14 @@ def code_of(build: Build, *, is_likely: bool = False) -> Code | None:
         cubins, ptx = replace(cubins, verified=False), replace(ptx, verified=False)
     beside = code_of(build.beside) if build.beside else None
     return Code(build.cubins, build.ptx, cubins, build.at_least, ptx, beside, build.ptx_cuda)
+
+
+def compressed_of(build: Build) -> Compressed | None:
+    """What was seen in a build's binary of its compression; None where nobody looked."""
+    if build.compressed is None:
+        return None
+    text = f"{build.framework} {build.version} {build.variant} ({build.distribution}): compression read from the binary"
+    return Compressed(*build.compressed, build.origin.fact(text, "compressed"))
 
 
 def _cuda_fact(build: Build) -> Fact:

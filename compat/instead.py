@@ -139,6 +139,7 @@ def _of_build(case: Case, row: Build) -> Option:
         "cuda": str(row.cuda.line) if case.cuda and row.cuda else "",
         "sm_list": "",
         "ptx": "",
+        "compressed": "",
         "cudnn": "",
     }
     changes = [Change(name, was, to) for name, to in told.items() if (was := getattr(case, name)) != to]

@@ -217,6 +217,18 @@ class Code:
     ptx_cuda: CudaVersion | None = None  # CUDA that knows this PTX, where it is not the one of the build
 
 
+_COMPRESSES_BY_ZSTD = CudaVersion(12, 8)  # the first nvcc with --compress-mode
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Compressed:
+    """Targets whose code zstd compresses, as it was seen in the binary. An empty tuple is none, None is all of them."""
+
+    cubins: tuple[Target, ...] | None
+    ptx: tuple[Target, ...] | None
+    fact: Fact
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class ImageFacts:
     """What an image, or a framework build, holds and asks for. None or empty: not known, or not there."""
@@ -226,6 +238,7 @@ class ImageFacts:
     cuda_fact: Fact | None = None
     built_with: CudaVersion | None = None  # toolkit that made its PTX, where it is not `cuda`
     code: Code | None = None
+    compressed: Compressed | None = None  # None: nobody looked
     gpu_free: bool = False  # holds nothing that uses a GPU
     is_whole: bool = False  # `gpu_free` is said of a whole image, and not of one build of a framework
     framework: str = ""
@@ -251,6 +264,18 @@ class ImageFacts:
     remarks: str = ""  # free text of the case: --dtype bfloat16, OpenGL program
     l4t: JetsonVersion | None = None  # Jetson Linux that an image is made for
     is_opaque: bool = False  # an image whose name tells nothing of its content
+
+    @property
+    def may_be_compressed(self) -> bool:
+        """Is there code that zstd compresses, or could there be? Compilers before CUDA 12.8 make none.
+
+        An image of which no program is known is not asked.
+        """
+        if self.compressed is not None:
+            return self.compressed.cubins != () or self.compressed.ptx != ()
+        maker = self.built_with or self.cuda
+        has_program = bool(self.framework or self.code or self.own_build) and not self.gpu_free
+        return has_program and maker is not None and maker.line >= _COMPRESSES_BY_ZSTD
 
     @property
     def opaque_name(self) -> str:

@@ -74,6 +74,16 @@ def _targets(text: str) -> tuple[Target, ...] | None:
     return () if text == "none" else tuple(sorted(Target.parse(part) for part in text.split(";")))
 
 
+def _compressed(text: str) -> tuple[tuple[Target, ...], tuple[Target, ...]] | None:
+    """`sm_75;sm_80;compute_80` → cubins and PTX; `none` → none of either; empty → None, nobody looked."""
+    if not text:
+        return None
+    parts = [] if text == "none" else text.split(";")
+    kinds = ([part for part in parts if part.startswith(kind)] for kind in ("sm_", "compute_"))
+    cubins, ptx = (tuple(sorted(map(Target.parse, kind))) for kind in kinds)
+    return cubins, ptx
+
+
 def _releases(text: str) -> tuple[DriverVersion, ...]:
     """`418.74;430.09` → drivers, oldest first."""
     return tuple(sorted(DriverVersion.parse(part) for part in text.split(";") if part))
@@ -191,6 +201,7 @@ class Build:
     ptx: tuple[Target, ...] | None = _cell("ptx", _targets)
     ptx_cuda: CudaVersion | None = _maybe("ptx_cuda", CudaVersion.parse)  # the first that knows the PTX
     basis: str = _cell("sm_list_basis")
+    compressed: tuple[tuple[Target, ...], tuple[Target, ...]] | None = _cell("compressed", _compressed)  # cubins, PTX
     at_least: ComputeCapability | None = _cell(
         "sm_list", lambda text: ComputeCapability.parse(text[2:]) if text.startswith(">=") else None
     )

@@ -165,6 +165,17 @@ def read_ptx(text: str, cubins: tuple[Target, ...] = ()) -> Targets:
     return Targets(None, found.ptx if found.ptx is not None else found.cubins)
 
 
+def read_compressed(text: str) -> Targets:
+    """Targets of compressed code: `sm_90;compute_90`, `none`; of `all` neither kind is listed."""
+    word = words.presence(text)
+    if word == "no" or plain_text(text) == "speed":
+        return Targets((), ())
+    if word == "yes" or plain_text(text) in {"all", "size", "balance"}:
+        return Targets()
+    found = read_targets(text)
+    return Targets(found.cubins or (), found.ptx or ())
+
+
 def _words(plain: str, *, bare: bool) -> Iterator[str]:
     """Words of a list; of another text only those that are targets."""
     plain = _RANGE.sub(lambda found: _between(found) if bare or found[1] else found[0], plain)

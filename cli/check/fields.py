@@ -39,6 +39,10 @@ _TEXTS: Final = {
     "build": ("TEXT", 'Which build of the framework, in words: "pip cu118 wheel", "sm_70;sm_80, no PTX".'),
     "sm_list": ("TARGETS", "Targets that the image has machine code for: sm_70;sm_80."),
     "ptx": ("TARGETS", "Targets that the image has PTX for, or none: compute_90."),
+    "compressed": (
+        "TARGETS",
+        "Targets whose code zstd compresses (nvcc --compress-mode=size or balance), all, or none: sm_90;compute_90.",
+    ),
     "cudnn": ("VERSION", "cuDNN of the image: 8.9.7."),
     "cuda_compat": ("yes|no|unknown", "Whether the image has NVIDIA's forward-compatibility package."),
     "cpu_arch": ("ARCH", "CPU of the host: amd64 or arm64."),

@@ -56,7 +56,7 @@ def _answer(reference: str, program: Program, given: Mapping[str, str], digest: 
     case = Case(**{**program.fields, **given, "id": f"{reference}, {program.name}"})
     answer = check(case)
     findings = answer.findings
-    if not {"sm_list", "ptx"} & given.keys():
+    if not {"sm_list", "ptx", "compressed"} & given.keys():
         seen = Fact("the targets that its files have", digest, "")
         findings = tuple(replace(each, fact=seen) if each.fact == AS_LISTED else each for each in findings)
     if "cuda" in given:  # which of the image's own statements counts does not matter then

@@ -137,7 +137,8 @@ def _deep(deep: Contents, paint: Paint) -> Iterator[str]:
     biggest_code = sorted(deep.code, key=lambda each: -sum(count for _, count in (*each.cubins, *each.ptx)))
     for code in biggest_code[:_CODE_SHOWN]:
         targets = " ".join(target for target, _ in (*code.cubins, *code.ptx))
-        yield _row("code", f"{targets}  {paint('/' + code.path, 'quiet')}")
+        by_zstd = f"  (by zstd, for driver 550.54.14 and newer: {' '.join(code.compressed)})" if code.compressed else ""
+        yield _row("code", f"{targets}  {paint('/' + code.path, 'quiet')}{by_zstd}")
     if len(deep.code) > _CODE_SHOWN:
         yield _row("", f"and {len(deep.code) - _CODE_SHOWN} more files with device code (see --json)")
     for place in deep.biggest:

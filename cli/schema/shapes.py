@@ -32,7 +32,7 @@ def _field(field: Field) -> dict[str, Any]:
         return {**schema, "enum": [*field.choices, "", None]}
     if field.name == "driver":
         return {**schema, "type": ["string", "integer", "null"], "maxLength": 4000}
-    if field.name in {"sm_list", "ptx"}:
+    if field.name in {"sm_list", "ptx", "compressed"}:
         return {**schema, "type": ["string", "number", "array", "null"], "items": {"type": ["string", "number"]}}
     if field.name == "env":
         return {**schema, "type": ["string", "object", "null"]}

@@ -142,7 +142,7 @@ TABLES = (
     Table(
         "framework",
         ("framework", "version", "distribution", "variant"),
-        "python cuda is_pypi_default cudnn sm_list ptx ptx_cuda sm_list_basis cc_min requires_driver pins",
+        "python cuda is_pypi_default cudnn sm_list ptx ptx_cuda sm_list_basis compressed cc_min requires_driver pins",
         _of(rows.Build),
         _by_build,
     ),

@@ -67,12 +67,16 @@ class Library:
 
 @dataclass(frozen=True, slots=True)
 class Code:
-    """Device code in a file: targets as `sm_90a`, `compute_90`, with how many entries each has."""
+    """Device code in a file: targets as `sm_90a`, `compute_90`, with how many entries each has.
+
+    `compressed` are those with code that zstd compresses.
+    """
 
     path: str
     layer: int
     cubins: tuple[tuple[str, int], ...] = ()
     ptx: tuple[tuple[str, int], ...] = ()
+    compressed: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

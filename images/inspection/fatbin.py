@@ -8,7 +8,8 @@ stripped libraries tell as much as others. The layout was checked against NVIDIA
     entry +0    u16 kind, u16 version, u32 header size, u64 payload size
           +24   u16 minor, u16 major: of the PTX language for PTX, of the ELF ABI for a cubin
           +28   u32 architecture: 75, 90, 120
-          +40   u64 flags: bit 20 says `a` (this GPU only), bit 21 says `f` (its family only)
+          +40   u64 flags: bit 20 says `a` (this GPU only), bit 21 says `f` (its family only), bit 13 that the
+                payload is compressed by LZ4 (`--compress-mode=speed`), bit 15 by zstd (`balance`, `size`)
     kind 0x100  cubins packed together (`fatbinary --concat`): at +64 u32 count, u32 size, then entry headers
 """
 
@@ -28,7 +29,7 @@ _CONTAINER = struct.Struct("<IHHQ")
 _ENTRY = struct.Struct("<HHIQ8xHHI8xQ16x")
 _KINDS: Mapping[int, Kind] = {1: "ptx", 2: "cubin", 4: "cubin"}  # no driver loads NVVM, relocatable PTX and tile IR
 _INDEX, _CONCATENATED = 0x20, 0x100  # neither is code of its own
-_THIS_GPU_ONLY, _FAMILY_ONLY = 1 << 20, 1 << 21
+_THIS_GPU_ONLY, _FAMILY_ONLY, _BY_ZSTD = 1 << 20, 1 << 21, 1 << 15
 _LARGEST_HEADER = 1 << 16
 _LARGEST_CONTAINER = 1 << 40
 _MOST_KEPT = 2_000_000  # containers and distinct entries; the library with most has some hundred thousand
@@ -57,6 +58,9 @@ class Target:
         return f"{'sm' if self.kind == 'cubin' else 'compute'}_{self.architecture}{self.suffix}"
 
 
+_Code = tuple[Target, bool]  # whether it is compressed by zstd
+
+
 class Scanner:
     """Takes a file piece by piece and keeps no more than one header of it (and the ELF's own table of sections)."""
 
@@ -65,10 +69,10 @@ class Scanner:
         self._start = 0  # where in the file `_pending` begins
         self._skip = 0  # bytes of payload still to pass over
         self._end = 0  # where the current container ends; 0 outside one
-        self._inside: list[Target] = []
+        self._inside: list[_Code] = []
         self._has_code = False  # of any kind: a container of code that nobody loads is one as well
         self._began = 0
-        self._seen: dict[tuple[Target, ...], int] = {}  # few distinct lists, many containers
+        self._seen: dict[tuple[_Code, ...], int] = {}  # few distinct lists, many containers
         self._offsets = array("Q")
         self._lists = array("L")
         self._kept = 0
@@ -95,10 +99,20 @@ class Scanner:
         Everything outside `__nv_relfatbin`, or all of it where there is no `.nv_fatbin`. A target in few of many
         containers is code of a few kernels only.
         """
+        found: Counter[Target] = Counter()
+        for (target, _), count in self._loaded().items():
+            found[target] += count
+        return found
+
+    def compressed(self) -> frozenset[Target]:
+        """Of what a process loads, the targets with code that zstd compresses: drivers before 550.54.14 refuse it."""
+        return frozenset(target for target, by_zstd in self._loaded() if by_zstd)
+
+    def _loaded(self) -> Counter[_Code]:
         if self._end:
             self._close()
         spans, lists = self._sections.spans(), list(self._seen)
-        by_section: dict[str, Counter[Target]] = {}
+        by_section: dict[str, Counter[_Code]] = {}
         for offset, number in zip(self._offsets, self._lists, strict=True):
             name = next((name for name, start, stop in spans if start <= offset < stop), "")
             by_section.setdefault(name, Counter()).update(lists[number])
@@ -163,13 +177,14 @@ class Scanner:
         self._inside, self._has_code = [], False
 
 
-def _targets(kind: int, architecture: int, flags: int) -> Iterator[Target]:
+def _targets(kind: int, architecture: int, flags: int) -> Iterator[_Code]:
     """The one target of an entry; none of an index, or of a kind that no process loads."""
     if kind in _KINDS:
-        yield Target(_KINDS[kind], architecture, "a" if flags & _THIS_GPU_ONLY else "f" if flags & _FAMILY_ONLY else "")
+        suffix = "a" if flags & _THIS_GPU_ONLY else "f" if flags & _FAMILY_ONLY else ""
+        yield Target(_KINDS[kind], architecture, suffix), bool(flags & _BY_ZSTD)
 
 
-def _concatenated(table: bytes) -> Iterator[Target]:
+def _concatenated(table: bytes) -> Iterator[_Code]:
     if len(table) < 8:
         return
     (count,) = struct.unpack_from("<I", table)

@@ -10,7 +10,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Final
+from typing import Final, NamedTuple
 
 from compat.distributions import Device, device_of, framework_of
 from images.inspection.environments import SYSTEM, conda_roots, environment_of
@@ -32,6 +32,14 @@ class Note:
 
     says: str
     source: str
+
+
+class Targets(NamedTuple):
+    """Device code as fields of a case."""
+
+    sm_list: str
+    ptx: str
+    compressed: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +64,7 @@ class Judgement:
 
 
 # Where the device code of a framework lies, below site-packages; targets of others are not reported.
-_FOLDERS: Final[Mapping[str, tuple[str, ...]]] = {
+FOLDERS: Final[Mapping[str, tuple[str, ...]]] = {
     "pytorch": ("torch/",),
     "tensorflow": ("tensorflow/",),
     "jax": ("jaxlib/", "jax_plugins/", "jax_cuda"),
@@ -137,7 +145,7 @@ def _framework(  # noqa: PLR0913, PLR0917 - a framework, and all that says somet
 ) -> Program:
     """One framework as a program; `place` distinguishes it from the same one in another environment."""
     trusted = (*of_framework(name, package, seen), *runtimes(seen), *said)
-    found = _program(name, replace(contents, deep=seen), trusted, _code_in(seen, _FOLDERS.get(name, ())), package)
+    found = _program(name, replace(contents, deep=seen), trusted, _code_in(seen, FOLDERS.get(name, ())), package)
     return replace(found, name=f"{name} in /{place}") if place else found
 
 
@@ -145,7 +153,7 @@ def _program(
     name: str,
     contents: ImageContents,
     trusted: tuple[Evidence, ...],
-    code: tuple[str, str] | None,
+    code: Targets | None,
     package: Package | None = None,
 ) -> Program:
     """Fields of a case. The first evidence counts; a later one that agrees may say more exactly what it is."""
@@ -165,7 +173,7 @@ def _program(
         if cudnn := _cudnn(contents.deep):
             fields["cudnn"] = cudnn
     if code is not None:
-        fields |= {"sm_list": code[0] or "none", "ptx": code[1] or "none"} if any(code) else {}
+        fields |= code._asdict()
     return Program(name or "the image", {**fields, **_around(contents)}, tuple(notes))
 
 
@@ -208,7 +216,7 @@ def _environment(contents: ImageContents) -> str:
     return text
 
 
-def _code_in(deep: Contents, folders: tuple[str, ...]) -> tuple[str, str] | None:
+def _code_in(deep: Contents, folders: tuple[str, ...]) -> Targets | None:
     """Targets of the files below these folders of site-packages; None where there is no device code."""
     return _targets(
         each
@@ -218,24 +226,28 @@ def _code_in(deep: Contents, folders: tuple[str, ...]) -> tuple[str, str] | None
     )
 
 
-def _own_code(deep: Contents) -> tuple[str, str] | None:
+def _own_code(deep: Contents) -> Targets | None:
     """Targets of programs that are not NVIDIA's: those libraries have code for all that their CUDA knows."""
     return _targets(each for each in deep.code if not _BY_NVIDIA.search(each.path))
 
 
-def _targets(codes: Iterable[Code]) -> tuple[str, str] | None:
+def _targets(codes: Iterable[Code]) -> Targets | None:
     cubins: dict[str, int] = {}
     ptx: dict[str, int] = {}
+    compressed: set[str] = set()
     for code in codes:
+        compressed.update(code.compressed)
         for known, found in ((cubins, code.cubins), (ptx, code.ptx)):
             for target, count in found:
                 known[target] = known.get(target, 0) + count
     if not cubins and not ptx:
         return None
-    return _common(cubins), _common(ptx)
+    by_zstd = ";".join(sorted(compressed, key=_order))
+    return Targets(_common(cubins) or "none", _common(ptx) or "none", by_zstd or "none")
 
 
 def _common(counts: Mapping[str, int]) -> str:
+    """Targets that most of the code is for, in order: rarer ones have code of a few kernels."""
     least = ENOUGH * max(counts.values(), default=0)
     return ";".join(sorted((target for target, count in counts.items() if count >= least), key=_order))
 

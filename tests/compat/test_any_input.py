@@ -84,6 +84,7 @@ def _real() -> dict[str, tuple[str, ...]]:
         ),
         "framework_version": _column("framework", "version"),
         "build": (*_column("framework", "variant", "distribution"), "sm_70;sm_80, no PTX", "pip cu118 wheel", "conda"),
+        "compressed": ("none", "all", "sm_80;compute_80", "size", "7.5 8.0"),
         "sm_list": (*capabilities, "7.0;7.5;8.0", "sm_70 sm_80+PTX", "9.0a", "none"),
         "ptx": (*capabilities, "none", "compute_90"),
         "cudnn": ("7.6.5", "8.9.7", "9.1.0", "9", "9.17.0"),

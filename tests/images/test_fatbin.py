@@ -78,6 +78,27 @@ def loaded(chunks: Iterable[bytes]) -> dict[str, int]:
     return {str(target): count for target, count in scanner.loaded().items()}
 
 
+# Entries that `fatbinary --compress-all --compress-mode=…` 13.0 wrote for sm_75: the flags of machine code and of PTX.
+MODES = {"none": (0x11, 0x11), "speed": (0x2011, 0x2011), "balance": (0x8011, 0x8011), "size": (0x8011, 0x8011)}
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_code_that_zstd_compresses_is_told_from_that_of_older_ways(mode: str) -> None:
+    cubin, ptx = MODES[mode]
+    scanner = Scanner()
+    scanner.feed(container(entry(CUBIN, 75, flags=cubin), entry(PTX, 75, flags=ptx), entry(CUBIN, 80)))
+    both = frozenset({Target("cubin", 75), Target("ptx", 75)})
+    assert scanner.compressed() == (both if mode in {"balance", "size"} else frozenset())
+
+
+def test_compressed_code_that_no_process_loads_does_not_count() -> None:
+    scanner = Scanner()
+    relocatable = container(entry(CUBIN, 90, flags=COMPRESSED))
+    scanner.feed(elf([(RELOCATABLE, relocatable), (EXECUTABLE, container(entry(CUBIN, 90)))]))
+    assert scanner.compressed() == frozenset()
+    assert scanner.loaded() == {Target("cubin", 90): 1}
+
+
 CONCATENATED_PAYLOAD = bytes(int.from_bytes(CONCATENATED[8:16], "little"))
 MAGIC = struct.pack("<I", 0xBA55ED50)
 NEARLY = struct.pack("<IHHQ", 0xBA55ED50, 1, 16, 4096) + b"\xff" * 200

@@ -58,7 +58,8 @@ class _Binary:
         if not cubins and (own := _cubin(self._head)):
             cubins = ((own, 1),)
         if (cubins or ptx) and len(self._found) < MOST:
-            self._found.append(Code(self._path, THIS_LAYER, cubins, ptx))
+            compressed = tuple(map(str, sorted(self._scanner.compressed())))
+            self._found.append(Code(self._path, THIS_LAYER, cubins, ptx, compressed))
 
 
 class _Ptx:

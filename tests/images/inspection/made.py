@@ -56,13 +56,13 @@ def packed(content: bytes, form: str) -> bytes:
     return zstandard.ZstdCompressor().compress(content) if form == "zstd" else content
 
 
-def fatbin(*targets: tuple[str, int]) -> bytes:
-    """One container with an entry for each `("cubin", 80)` or `("ptx", 90)`."""
+def fatbin(*targets: tuple[str, int], flags: int = 0) -> bytes:
+    """One container with an entry for each `("cubin", 80)` or `("ptx", 90)`; flags 0x8000 are those of zstd."""
     entries = b""
     for kind, architecture in targets:
         payload = b"\xaa" * 64
         head = struct.pack(
-            "<HHIQ8xHHI8xQ16x", 2 if kind == "cubin" else 1, 0x101, 64, len(payload), 5, 8, architecture, 0
+            "<HHIQ8xHHI8xQ16x", 2 if kind == "cubin" else 1, 0x101, 64, len(payload), 5, 8, architecture, flags
         )
         entries += head + payload
     return struct.pack("<IHHQ", 0xBA55ED50, 1, 16, len(entries)) + entries

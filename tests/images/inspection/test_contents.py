@@ -65,7 +65,7 @@ def test_the_cupy_image_shows_its_runtime_and_its_targets(look: Look, form: str)
     (program,) = judge(facts).programs
     assert dict(program.fields) == {
         "cuda": "12.9", "framework": "cupy", "framework_version": "14.2.0", "sm_list": "sm_70;sm_80;sm_90",
-        "ptx": "compute_90", "cuda_compat": "no",
+        "ptx": "compute_90", "compressed": "none", "cuda_compat": "no",
     }  # fmt: skip
     assert not judge(facts).remarks
 

@@ -1,0 +1,92 @@
+"""R-COMPRESS: code that zstd compresses needs driver 550.54.14, and only the binary tells whether it is."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from compat import Case, Finding, Severity, Verdict, check
+
+A100 = Case(gpu="A100", driver="535.183.01", cuda="12.8", sm_list="8.0", ptx="9.0")
+
+
+def own(case: Case) -> list[Finding]:
+    return [each for each in check(case).findings if each.rule == "R-COMPRESS"]
+
+
+def test_compressed_machine_code_is_refused_for_that_alone_and_the_driver_that_unpacks_it_is_named() -> None:
+    answer = check(replace(A100, compressed="sm_80"))
+    assert answer.verdict is Verdict.INCOMPATIBLE
+    assert [each.rule for each in answer.findings if each.severity is Severity.REFUSE] == ["R-COMPRESS"]
+    assert answer.remedy is not None
+    assert "Use driver 550.54.14 or newer" in answer.remedy.text
+
+
+@pytest.mark.parametrize(
+    ("changes", "severity"),
+    [
+        ({"compressed": "all"}, "refuse"),
+        ({"compressed": "none"}, "note"),
+        ({"compressed": "compute_90"}, "note"),  # PTX that this GPU does not need
+        ({"compressed": "sm_90"}, "note"),  # machine code of another GPU
+        ({"compressed": ""}, "warn"),
+        ({"build": "from source, -Xfatbin --compress-mode=size"}, "refuse"),
+        ({"build": "from source, --compress-mode=speed"}, "note"),
+        ({"build": "from source, --compress-mode=balance"}, "note"),  # leaves machine code as it is
+        ({"build": "from source, -Xfatbin -compress-all --compress-mode=balance"}, "refuse"),
+        ({"sm_list": "7.5", "ptx": "7.5", "compressed": "compute_75", "driver": "545.23.08", "cuda": "12.3"}, "refuse"),
+    ],
+)
+def test_what_the_gpu_loads_decides(changes: dict[str, str], severity: str) -> None:
+    assert [each.severity for each in own(replace(A100, **changes))] == [severity]
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"cuda": "12.6", "compressed": ""},  # no compiler before 12.8 makes such code
+        {"driver": "550.54.14", "compressed": "all"},
+        {"cuda_compat": "yes", "compressed": "all"},  # the libcuda of the package unpacks it
+        {"gpu": "Jetson AGX Orin", "driver": "JetPack 6.0", "sm_list": "8.7", "compressed": "all"},
+    ],
+)
+def test_where_it_does_not_matter_nothing_is_said(changes: dict[str, str]) -> None:
+    assert own(replace(A100, **changes)) == []
+
+
+def test_on_windows_the_driver_of_the_same_toolkit_counts() -> None:
+    windows = replace(A100, gpu="RTX 3090", sm_list="8.6", os="windows", compressed="all")
+    assert own(replace(windows, driver="551.61")) == []
+    (found,) = own(replace(windows, driver="546.33"))
+    assert "drivers before 551.61" in found.message
+
+
+def test_a_wheel_that_was_read_says_so_beside_what_else_is_wrong() -> None:
+    """GTX 1080 Ti: torch 2.9.0+cu128 has no code for it, and what it has is not compressed."""
+    answer = check(Case(gpu="GTX 1080 Ti", driver="535.183.01", framework="torch", framework_version="2.9.0+cu128"))
+    assert answer.verdict is Verdict.INCOMPATIBLE
+    assert {each.rule for each in answer.findings if each.severity is Severity.REFUSE} == {"R-ARCH", "R-PTX"}
+    (read,) = [each for each in answer.findings if each.rule == "R-COMPRESS"]
+    assert read.severity is Severity.NOTE
+    assert "torch-2.9.0-" in read.fact.source
+
+
+drivers = st.integers(525, 620).flatmap(lambda branch: st.integers(60, 90).map(lambda minor: f"{branch}.{minor}.01"))
+lists = st.sampled_from(["", "none", "all", "sm_80", "compute_80", "sm_80;compute_80", "sm_90"])
+
+
+@given(driver=drivers, compressed=lists)
+def test_no_driver_from_550_54_14_on_is_asked(driver: str, compressed: str) -> None:
+    found = own(replace(A100, driver=driver, compressed=compressed))
+    assert bool(found) == (driver < "550.54.14")
+
+
+@given(driver=drivers)
+def test_more_compression_never_helps(driver: str) -> None:
+    rank = [Verdict.COMPATIBLE, Verdict.WITH_WARNING, Verdict.UNKNOWN, Verdict.INCOMPATIBLE]
+    asked = (check(replace(A100, driver=driver, compressed=each)).verdict for each in ("none", "", "sm_80", "all"))
+    ranks = [rank.index(each) for each in asked]
+    assert ranks == sorted(ranks)
