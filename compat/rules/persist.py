@@ -9,7 +9,6 @@ from compat.rules.rule import Rule, note, warn
 
 ID = "R-PERSIST"
 _SOURCE = "https://docs.nvidia.com/deploy/driver-persistence/"
-_DATE = "2026-11-20"
 
 
 def check(image: ImageFacts, pool: PoolFacts) -> tuple[Finding, ...]:  # noqa: ARG001 - every rule has this shape

@@ -52,9 +52,6 @@ class Engine:
     def warning(self, urn: str, message: str) -> None:
         self._log(engine_pb2.WARNING, urn, message)
 
-    def debug(self, urn: str, message: str) -> None:
-        self._log(engine_pb2.DEBUG, urn, message)
-
     def cancel(self) -> None:
         self.cancelled.set()
 
