@@ -12,22 +12,10 @@ from typing import Any, Final
 
 from packaging.requirements import InvalidRequirement, Requirement
 
-from cli.review.commons import (
-    HUB,
-    IMAGE,
-    JOB,
-    OURS,
-    POOL,
-    PULLER,
-    RECORD,
-    RUNTIME,
-    Commons,
-    Image,
-    pool_name,
-    taints_of,
-)
+from cli.review.commons import Commons, Image
 from cli.review.details import Change, Detail, details, joined, members, of_inputs, word
 from cli.review.promises import merged, promises
+from cli.review.recorded import HUB, IMAGE, JOB, OURS, POOL, PULLER, RECORD, RUNTIME, pool_name, taints_of
 from cli.review.stream import Step, Stream
 from cli.review.values import items, known_text, mapping, names_of, texts, whole
 from cli.words import counted

@@ -11,13 +11,14 @@ from typing import Any, Final
 from cli.review.affected import Affected, affected_by
 from cli.review.cells import Cells, SpecCases, broken, cells_of
 from cli.review.changes import changes_of
-from cli.review.commons import IMAGE, after, before
-from cli.review.consequences import Consequence, consequences
+from cli.review.consequence import Consequence
+from cli.review.consequences import consequences
 from cli.review.costs import Cost, Prices, costs_of
 from cli.review.details import Change
 from cli.review.findings import Finding, compared, findings_of, is_refusal, with_routine
 from cli.review.headline import Impact, Sign, headline_of, sign_of
 from cli.review.promises import is_first_record
+from cli.review.recorded import IMAGE, after, before
 from cli.review.stream import STACK, Diagnostic, Step, Stream
 from cli.review.values import without_secrets
 from cli.review.verdict import Outcome, Verdict, verdict_of

@@ -10,7 +10,7 @@ from typing import Final
 
 from cli.review.affected import Affected
 from cli.review.cells import Cell
-from cli.review.consequences import Consequence
+from cli.review.consequence import Consequence
 from cli.review.details import Change, Detail
 from cli.review.findings import Finding, Level, Since
 from cli.review.values import elided, names_of

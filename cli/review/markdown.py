@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
 from cli.markdown_words import code, escaped
-from cli.review import page
+from cli.review import blocks, page
 from cli.review.document import Review
 
 LIMIT: Final = 65_536  # GitHub refuses a longer comment; counted here in bytes, which are never fewer than characters
@@ -27,42 +27,42 @@ def review_markdown(review: Review, today: dt.date) -> str:
     head = f"{review.marker}\n### {escaped(_short(page.title(review)))}\n"
     parts, used = [head], len(head.encode())
     for block in page.blocks_of(review, today):
-        left = LIMIT - used if isinstance(block, page.Diff) else min(_SHARE, _ALL_BLOCKS - used)
+        left = LIMIT - used if isinstance(block, blocks.Diff) else min(_SHARE, _ALL_BLOCKS - used)
         text = _rendered(block, left)
         parts.append(text)
         used += len(text.encode())
     return "".join(parts)
 
 
-def _rendered(block: page.Block, left: int) -> str:
-    if isinstance(block, page.Heading):
+def _rendered(block: blocks.Block, left: int) -> str:
+    if isinstance(block, blocks.Heading):
         return f"\n#### {escaped(block.text)}\n"
-    if isinstance(block, page.Paragraph):
+    if isinstance(block, blocks.Paragraph):
         text = _inline(block.parts)
         return _within([f"\n**{text}**\n" if block.is_strong else f"\n{text}\n"], left)
-    if isinstance(block, page.Quote):
+    if isinstance(block, blocks.Quote):
         lines = [f"{_short(line, 400)}\n" for line in _fenced(block.lines)]
         return f"\n```text\n{_within(lines, left - 20)}```\n"
-    if isinstance(block, page.Diff):
+    if isinstance(block, blocks.Diff):
         return _diff(block, left)
-    if isinstance(block, page.Fold):
+    if isinstance(block, blocks.Fold):
         inner = "".join(_rendered(each, left - 200) for each in block.blocks)
         return f"\n<details><summary>{escaped(block.title)}</summary>\n{inner}\n</details>\n"
-    return "\n" + _within(list(_table(block) if isinstance(block, page.Table) else _bullets(block)), left, block)
+    return "\n" + _within(list(_table(block) if isinstance(block, blocks.Table) else _bullets(block)), left, block)
 
 
-def _bullets(block: page.Bullets) -> Iterator[str]:
+def _bullets(block: blocks.Bullets) -> Iterator[str]:
     for item in block.items:
         yield "".join([f"- {_inline(item.line)}\n", *(f"  - {_inline(line)}\n" for line in item.below)])
 
 
-def _table(block: page.Table) -> Iterator[str]:
+def _table(block: blocks.Table) -> Iterator[str]:
     yield f"| {' | '.join(map(escaped, block.head))} |\n|{'---|' * len(block.head)}\n"
     for row in block.rows:
         yield f"| {' | '.join(_inline(cell, in_table=True) for cell in row)} |\n"
 
 
-def _within(lines: Sequence[str], left: int, block: page.Block | None = None) -> str:
+def _within(lines: Sequence[str], left: int, block: blocks.Block | None = None) -> str:
     """As many whole lines as there is room for, and how many are missing."""
     used, taken = 0, []
     for line in lines:
@@ -74,19 +74,19 @@ def _within(lines: Sequence[str], left: int, block: page.Block | None = None) ->
     if not missing:
         return "".join(taken)
     more = f"and {missing:,} more. {_WHERE}"
-    return "".join([*taken, f"- {more}\n" if isinstance(block, page.Bullets) else f"\n{more}\n"])
+    return "".join([*taken, f"- {more}\n" if isinstance(block, blocks.Bullets) else f"\n{more}\n"])
 
 
-def _inline(parts: page.Inline, *, in_table: bool = False) -> str:
+def _inline(parts: blocks.Inline, *, in_table: bool = False) -> str:
     room, told = _CELL, []
     for part in parts:
-        if part == page.BREAK:
+        if part == blocks.BREAK:
             told.append("<br>" if in_table else " ")
             continue
-        text = part.text if isinstance(part, page.Code) else part
+        text = part.text if isinstance(part, blocks.Code) else part
         cut = _short(text, room)
         room -= len(cut)
-        if isinstance(part, page.Code):
+        if isinstance(part, blocks.Code):
             told.append(code(cut, in_table=in_table))
         else:
             # Spaces at its ends stand between it and its neighbours.
@@ -101,7 +101,7 @@ def _short(text: str, longest: int = 200) -> str:
     return text if len(text) <= longest else f"{text[: max(longest - 1, 0)]}…"
 
 
-def _diff(block: page.Diff, left: int) -> str:
+def _diff(block: blocks.Diff, left: int) -> str:
     head = f"\n<details><summary>{escaped(block.title)}</summary>\n\n```diff\n"
     room = left - len((head + _DIFF_END).encode()) - 200
     taken, more = list[str](), ""

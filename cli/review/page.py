@@ -1,97 +1,28 @@
-"""A review as blocks of a page, in the order in which a reviewer asks. How a block looks is a renderer's business."""
+"""A review as blocks of a page, in the order in which a reviewer asks."""
 
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain
 from types import MappingProxyType
 from typing import Final
 
 from cli.review.affected import Affected
-from cli.review.cells import Cell
-from cli.review.consequences import Consequence
+from cli.review.blocks import BREAK, Block, Bullet, Bullets, Code, Diff, Fold, Heading, Inline, Paragraph, Quote, Table
+from cli.review.consequence import Consequence
 from cli.review.costs import HOURS_PER_MONTH
 from cli.review.details import Detail
 from cli.review.diff import diff_groups
 from cli.review.document import Review, Told
 from cli.review.findings import Finding, Level, Since, is_refusal
 from cli.review.headline import Sign
+from cli.review.runs import RUN_RULE, run_blocks
 from cli.review.stream import STACK
 from cli.review.values import names_of
 from cli.review.verdict import Outcome, statements
 from cli.words import counted
-from compat import Verdict
 from policies.report import image_subject
-
-
-@dataclass(frozen=True, slots=True)
-class Code:
-    """A value, to be shown as it is written."""
-
-    text: str
-
-
-BREAK: Final = "\n"  # a part of its own: the next one begins a line, where there may be lines
-
-Inline = tuple[str | Code, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Heading:
-    text: str
-
-
-@dataclass(frozen=True, slots=True)
-class Paragraph:
-    parts: Inline
-    is_strong: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Quote:
-    """Lines as the program wrote them."""
-
-    lines: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Bullet:
-    """A line, and lines below it that belong to it."""
-
-    line: Inline
-    below: tuple[Inline, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class Bullets:
-    items: tuple[Bullet, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Table:
-    head: tuple[str, ...]
-    rows: tuple[tuple[Inline, ...], ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Fold:
-    """Blocks that are closed until somebody opens them."""
-
-    title: str
-    blocks: tuple[Bullets | Table, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Diff:
-    """The whole diff, folded: lines of each resource together."""
-
-    title: str
-    resources: Iterable[tuple[str, ...]] = field(compare=False)  # made when they are read
-
-
-Block = Heading | Paragraph | Quote | Bullets | Table | Fold | Diff
 
 ICONS: Final = {Sign.NOTHING_TO_DO: "✅", Sign.ATTENTION: "⚠️", Sign.STOPPED: "❌", Sign.NO_PROOF: "⛔"}
 _DONE: Final = {
@@ -102,7 +33,6 @@ _DONE: Final = {
     "import": "to import",
     "same": "unchanged",
 }
-_MOST_NAMES: Final = 6
 
 
 def title(review: Review) -> str:
@@ -134,7 +64,7 @@ def blocks_of(review: Review, today: dt.date) -> Iterator[Block]:
     for remark in review.remarks:
         yield Paragraph((remark,))
     # What stops a change comes before what it is; advice comes after it.
-    first, second = _findings(review), chain(_changes(review), _cells(review))
+    first, second = _findings(review), chain(_changes(review), run_blocks(review))
     yield from chain(first, second) if any(map(is_refusal, review.findings)) else chain(second, first)
     yield from _waivers(review, today)
     yield from _costs(review)
@@ -218,84 +148,6 @@ def _affected(affected: Affected) -> Inline:
     return tuple(told) or ("nobody in this stack",)
 
 
-# --- matrix
-
-
-def _cells(review: Review) -> Iterator[Block]:
-    cells = review.cells
-    if cells.changed:
-        yield Heading("Where images run")
-        yield Table(("image", "pools", "change", "why"), tuple(_cell_rows(cells.changed)))
-        # A policy that refuses the image already says what to change.
-        said = {finding.about for finding in review.findings if finding.rule == _RUN_RULE}
-        left = [cell for cell in reversed(cells.changed) if cell.is_broken and image_subject(cell.image) not in said]
-        ways = {cell.image: _way(cell) for cell in left}
-        if told := tuple(Bullet((Code(name), f": {way}")) for name, way in ways.items() if way):
-            yield Paragraph(("What would make it run:",))
-            yield Bullets(told)
-    elif cells.pairs:
-        yield Heading("Where images run")
-        run = f"{cells.running:,} of {counted(cells.pairs, 'pair')} of image and pool run"
-        yield Paragraph((f"Nothing changes: {run}, as before." if cells.has_before else f"{run}.",))
-    elif cells.fresh:
-        yield Heading("Where images run")
-    if cells.fresh:
-        yield Paragraph((f"New: {'; '.join(_fresh(cells.fresh))}.",))
-    if cells.not_told:
-        yield Paragraph((f"Not compared: {'; '.join(cells.not_told)}.",))
-
-
-def _way(cell: Cell) -> str:
-    """What is nearest first: as it was."""
-    back, other = f"{cell.back[:1].upper()}{cell.back[1:]}", cell.remedy
-    if not back or not other:
-        return f"{back}." if back else other
-    return f"{back}, or {other[:1].lower()}{other[1:]}"
-
-
-_RUN_RULE: Final = "P-RUN"
-_RUNS: Final = {
-    Verdict.COMPATIBLE: "✓ runs",
-    Verdict.WITH_WARNING: "! runs, with a limit",
-    Verdict.UNKNOWN: "? not known",
-    Verdict.INCOMPATIBLE: "✕ does not run",
-}
-
-
-def _cell_rows(cells: Sequence[Cell]) -> Iterator[tuple[Inline, ...]]:
-    """Pools on which an image does the same for the same reason share a row."""
-    groups: dict[tuple[object, ...], list[Cell]] = {}
-    for cell in cells:
-        groups.setdefault((cell.image, cell.before, cell.after, cell.reason, cell.is_broken), []).append(cell)
-    for group in groups.values():
-        cell = group[0]
-        now = _RUNS[cell.after]
-        change = f"new: {now}" if cell.before is None else f"{_RUNS[cell.before]} → {now}"
-        uses = sorted({use for each in group for use in each.uses})
-        started = f"Started there by {names_of(uses)}" if uses else "Nobody in this stack starts it there"
-        why = (f"{cell.reason.rstrip('.')}.", BREAK) if cell.reason else ()
-        yield (Code(cell.image),), _codes([each.pool for each in group]), (change,), (*why, f"{started}.")
-
-
-def _fresh(pairs: Sequence[tuple[str, str]]) -> Iterator[str]:
-    """`ml runs on a, b`: images on the same pools together."""
-    pools: dict[str, list[str]] = {}
-    for image, pool in pairs:
-        pools.setdefault(image, []).append(pool)
-    images: dict[tuple[str, ...], list[str]] = {}
-    for image, found in pools.items():
-        images.setdefault(tuple(found), []).append(image)
-    for where, names in images.items():
-        yield f"{names_of(names)} {'runs' if len(names) == 1 else 'run'} on {names_of(where)}"
-
-
-def _codes(names: Sequence[str]) -> Inline:
-    told: list[str | Code] = []
-    for name in names[:_MOST_NAMES]:
-        told += [", ", Code(name)] if told else [Code(name)]
-    return (*told, f" and {len(names) - _MOST_NAMES} more") if len(names) > _MOST_NAMES else tuple(told)
-
-
 # --- findings
 
 
@@ -346,7 +198,7 @@ def _finding_items(
     for (level, rule, said), about in groups.items():
         word = f"{since}, {_LEVELS[level]}" if since else _LEVELS[level].capitalize()
         first, *more = said.splitlines() or [""]
-        nearest = [f"nearest: {ways[each]}" for each in about if rule == _RUN_RULE and each in ways]
+        nearest = [f"nearest: {ways[each]}" for each in about if rule == RUN_RULE and each in ways]
         below = tuple((line.strip(),) for line in (*nearest, *more) if line.strip())
         yield Bullet((f"{word}: ", Code(rule), f" {names_of(list(dict.fromkeys(about)))}: {first}"), below)
 

@@ -7,8 +7,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any, Final
 
-from cli.review.commons import HUB, POOL, RECORD, is_over, pool_name
 from cli.review.details import Change, Detail, details, told, word
+from cli.review.recorded import HUB, POOL, RECORD, is_over, pool_name
 from cli.review.stream import Stream
 from cli.review.values import items, known_text, mapping, names_of, texts, whole
 from cli.words import counted

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from itertools import islice
 from typing import Final
 
-from cli.review import page
+from cli.review import blocks, page
 from cli.review.document import Review
 from cli.words import folded
 
@@ -26,27 +26,27 @@ def review_text(review: Review, today: dt.date, width: int | None) -> str:
     )
 
 
-def _lines(block: page.Block, width: int | None) -> Iterator[str]:
+def _lines(block: blocks.Block, width: int | None) -> Iterator[str]:
     match block:
-        case page.Heading(text):
+        case blocks.Heading(text):
             yield f"\n{text}"
-        case page.Paragraph(parts):
+        case blocks.Paragraph(parts):
             yield from folded(_plain(parts), "", "", width)
-        case page.Table():
+        case blocks.Table():
             yield from _table(block, width)
-        case page.Fold(title=head, blocks=blocks):
+        case blocks.Fold(title=head, blocks=inner):
             yield f"  {head}:"
-            for each in blocks:
+            for each in inner:
                 yield from _lines(each, width)
-        case page.Quote(lines):
+        case blocks.Quote(lines):
             yield from (f"  {_clean(line)}" for line in lines)
-        case page.Diff():
+        case blocks.Diff():
             yield from _diff(block)
-        case page.Bullets():
+        case blocks.Bullets():
             yield from _bullets(block, width)
 
 
-def _table(block: page.Table, width: int | None) -> Iterator[str]:
+def _table(block: blocks.Table, width: int | None) -> Iterator[str]:
     for row in block.rows:
         yield from folded(_plain(row[0]), "  ", "    ", width)
         for head, cell in zip(block.head[1:], row[1:], strict=True):
@@ -54,14 +54,14 @@ def _table(block: page.Table, width: int | None) -> Iterator[str]:
                 yield from folded(f"{head}: {told}", "    ", "      ", width)
 
 
-def _bullets(block: page.Bullets, width: int | None) -> Iterator[str]:
+def _bullets(block: blocks.Bullets, width: int | None) -> Iterator[str]:
     for item in block.items:
         yield from folded(_plain(item.line), "  - ", "    ", width)
         for line in item.below:
             yield from folded(_plain(line), "      ", "      ", width)
 
 
-def _diff(block: page.Diff) -> Iterator[str]:
+def _diff(block: blocks.Diff) -> Iterator[str]:
     yield f"\n{block.title}"
     resources = iter(block.resources)
     for resource in islice(resources, _MOST_RESOURCES):
@@ -70,8 +70,8 @@ def _diff(block: page.Diff) -> Iterator[str]:
         yield "… and more: the log of the preview has all of it"
 
 
-def _plain(parts: page.Inline) -> str:
-    told = (part.text if isinstance(part, page.Code) else "; " if part == page.BREAK else part for part in parts)
+def _plain(parts: blocks.Inline) -> str:
+    told = (part.text if isinstance(part, blocks.Code) else "; " if part == blocks.BREAK else part for part in parts)
     return _clean("".join(told)).strip()
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from cli.review.commons import full_name, settings
+from cli.review.recorded import full_name, settings
 from cli.review.values import items, known_text, mapping, without_secrets
 
 SOON_DAYS: Final = 14
