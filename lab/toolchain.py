@@ -3,114 +3,29 @@
 Pins are data (`lab/tools/pins.toml`, one go.mod and go.sum per tool). Results lie in the cache, in a folder whose
 name holds a digest of the pins, of the code that builds and of the Go that builds: a second run does nothing, and a
 change never meets an old program.
-No checksum or signature check is ever switched off: a download without a known sum is not tried.
 """
 
 from __future__ import annotations
 
 import contextlib
 import fcntl
-import hashlib
-import io
 import os
 import re
 import shutil
-import tarfile
 import threading
 import time
-import tomllib
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
-import httpx
-
-from images.inspection.faults import InspectError
-from images.inspection.surroundings import check_network
 from lab import go_builds, processes
+from lab.downloads import UnreachableError, fetch
 from lab.instance import LabError, cache_home
+from lab.pins import Pin, load_pins
 
-TOOLS_FOLDER = Path(__file__).parent / "tools"
 BUILDS_AT_ONCE = 2  # each link takes 1-2 GB
-CONNECT_WITHIN_S = 5  # a machine without internet must notice soon
 
 Report = Callable[[str], None]
-
-
-@dataclass(frozen=True, slots=True)
-class Download:
-    """One official archive or program. `{program}` in a URL stands for each program of the tool."""
-
-    url: str
-    sha256: str | None = None
-    checksums: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Pin:
-    """One tool: its version, its programs, and the ways to get them."""
-
-    name: str
-    version: str
-    programs: tuple[str, ...]
-    packages: tuple[str, ...]
-    go: str
-    ldflags: tuple[str, ...] = ()
-    version_args: tuple[str, ...] = ()
-    module_files: Mapping[str, str] = field(default_factory=dict)
-    download: Download | None = None
-    for_clusters: bool = field(default=False, repr=False)  # it does not decide what the program is
-
-    @property
-    def source(self) -> Path:
-        return TOOLS_FOLDER / self.name
-
-    @property
-    def is_plugin(self) -> bool:
-        """Whether it is a plugin of the engine, not a command."""
-        return self.programs[0].startswith("pulumi-resource-")
-
-    @property
-    def key(self) -> str:
-        """The name of its folder: another one as soon as anything changed that decides what the program is."""
-        digest = hashlib.sha256(repr(self).encode() + go_builds.fingerprint(self.go))
-        for path in sorted(path for path in self.source.rglob("*") if path.is_file()):
-            digest.update(path.read_bytes())
-        return f"{self.name}-{self.version}-{digest.hexdigest()[:12]}"
-
-
-@dataclass(frozen=True, slots=True)
-class Pins:
-    """What `pins.toml` says. Debian packages are by program (on PATH, or the path of any file)."""
-
-    tools: dict[str, Pin]
-    debian: dict[str, str]
-    debian_clusters: dict[str, str]
-    debian_tests: dict[str, str]  # only the tests need them
-
-
-def load_pins(path: Path = TOOLS_FOLDER / "pins.toml") -> Pins:
-    data = tomllib.loads(path.read_text())
-    go = data.pop("go")
-    debian = [data.pop(table) for table in ("debian", "debian-clusters", "debian-tests")]
-    return Pins({name: _pin(name, row, go) for name, row in data.items()}, *debian)
-
-
-def _pin(name: str, row: Mapping[str, Any], go: str) -> Pin:
-    return Pin(
-        name=name,
-        go=go,
-        version=row["version"],
-        programs=tuple(row["programs"]),
-        packages=tuple(row["packages"]),
-        ldflags=tuple(row.get("ldflags", ())),
-        version_args=tuple(row.get("version_args", ())),
-        module_files=row.get("module_files", {}),
-        download=Download(**row["download"]) if "download" in row else None,
-        for_clusters=row.get("for_clusters", False),
-    )
 
 
 class Toolchain:
@@ -227,67 +142,6 @@ class Toolchain:
 
 
 ORIGINS = {"path": "found on PATH", "download": "official download", "module": "built from Go modules"}
-
-
-class UnreachableError(Exception):
-    """The publisher's server did not answer, or does not have it: the next way is tried. A wrong sum is an error."""
-
-
-def fetch(download: Download, programs: tuple[str, ...], bin_folder: Path) -> None:
-    """Download, check and unpack into `bin_folder`.
-
-    Raises UnreachableError when a server cannot be asked, LabError when a sum is wrong: that is never overlooked.
-    """
-    try:
-        check_network(os.environ)
-    except InspectError as fault:
-        raise LabError(str(fault)) from None
-    with httpx.Client(timeout=httpx.Timeout(300, connect=CONNECT_WITHIN_S), follow_redirects=True) as client:
-        for program in programs if "{program}" in download.url else ("",):
-            url = download.url.format(program=program)
-            expected = download.sha256 or _published_sum(client, download, program, url)
-            content = _get(client, url).content
-            actual = hashlib.sha256(content).hexdigest()
-            if actual != expected:
-                raise LabError(f"{url}: SHA-256 is {actual}, expected {expected}; nothing was installed")
-            _unpack(content, url, program, bin_folder)
-
-
-def _published_sum(client: httpx.Client, download: Download, program: str, url: str) -> str:
-    if download.checksums is None:
-        raise UnreachableError("no SHA-256 is known for it")
-    text = _get(client, download.checksums.format(program=program)).text
-    name = url.rsplit("/", 1)[-1]
-    for line in text.splitlines():
-        fields = line.split()
-        if fields and re.fullmatch(r"[0-9a-f]{64}", fields[0]) and (len(fields) == 1 or fields[1].lstrip("*") == name):
-            return fields[0]
-    raise LabError(f"{download.checksums} has no SHA-256 of {name}; nothing was installed")
-
-
-def _get(client: httpx.Client, url: str) -> httpx.Response:
-    try:
-        response = client.get(url)
-        response.raise_for_status()
-    except httpx.HTTPError as error:
-        raise UnreachableError(f"{httpx.URL(url).host}: {type(error).__name__}") from error
-    return response
-
-
-def _unpack(content: bytes, url: str, program: str, bin_folder: Path) -> None:
-    if program:
-        target = bin_folder / program
-        target.write_bytes(content)
-        target.chmod(0o755)
-        return
-    with tarfile.open(fileobj=io.BytesIO(content)) as archive:
-        for member in archive.getmembers():
-            if member.isfile() and (source := archive.extractfile(member)):
-                target = bin_folder / Path(member.name).name
-                target.write_bytes(source.read())
-                target.chmod(0o755)
-    if not any(bin_folder.iterdir()):
-        raise LabError(f"{url}: the archive holds no program")
 
 
 def _link_from_path(pin: Pin, bin_folder: Path) -> bool:

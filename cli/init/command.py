@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-import re
 import sys
 import tempfile
-from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 import click
 
-from cli.init.first_stack import LOGINS, PLANNED, REGISTRY, Answers, Pool, assumptions, stack_text
+from cli.init.answered import EXAMPLE, KEYS, parse_pool, problem_of
+from cli.init.derived import completed
+from cli.init.first_stack import LOGINS, REGISTRY, Answers, assumptions, stack_text
+from cli.init.questions import ask, asked
 from cli.terminal import InputError, as_json, json_text, painter, width
-from messages.problems import nearest, show
 
 if TYPE_CHECKING:
     from cli.stack.checked import Checked
@@ -22,18 +22,6 @@ if TYPE_CHECKING:
 
 _FOLDER: Final = "stacks"
 _SCHEMA: Final = Path("docs/reference/stack.schema.json")
-_KEYS: Final = {  # of --pool: what the stack file calls them
-    "name": "name",
-    "gpu": "gpu",
-    "gpus": "gpus_per_node",
-    "nodes": "nodes",
-    "driver": "driver",
-    "toolkit": "container_toolkit",
-    "cpu": "cpu",
-    "memory_gib": "memory_gib",
-    "disk_gib": "root_disk_gib",
-}
-_POOL: Final = "name=t4,gpu=Tesla T4,gpus=4,nodes=n01-n08 n10,driver=535.183.01"
 
 
 @click.command(
@@ -41,7 +29,7 @@ _POOL: Final = "name=t4,gpu=Tesla T4,gpus=4,nodes=n01-n08 n10,driver=535.183.01"
 )
 @click.argument("name", required=False)
 @click.option(
-    "--pool", "pools", multiple=True, metavar="KEY=VALUE,…", help=f"A pool: {_POOL}. Keys: {', '.join(_KEYS)}."
+    "--pool", "pools", multiple=True, metavar="KEY=VALUE,…", help=f"A pool: {EXAMPLE}. Keys: {', '.join(KEYS)}."
 )
 @click.option("--registry", metavar="HOST/FOLDER", help="Registry that images are pushed to.")
 @click.option("--managed-by", metavar="NAME", help="Another stack or team that manages these nodes.")
@@ -81,8 +69,10 @@ def init(  # noqa: PLR0913, PLR0917 - one argument for each option
     asks = not (name and pools)
     if asks and not _is_terminal():
         missing = " and ".join(each for each, given in (("NAME", name), ("--pool", pools)) if not given)
-        raise click.UsageError(f'there is no terminal for questions: give {missing}, such as my-site --pool "{_POOL}"')
-    name = _checked_name(name) if name else _ask("Name of the stack", _checked_name)
+        raise click.UsageError(
+            f'there is no terminal for questions: give {missing}, such as my-site --pool "{EXAMPLE}"'
+        )
+    name = _checked_name(name) if name else ask("Name of the stack", _checked_name)
     path = Path(_FOLDER) / f"Pulumi.{name}.yaml"
     if path.exists() and not force:
         raise InputError(f"{path} already exists: use --force to overwrite it, or choose another name")
@@ -94,7 +84,7 @@ def init(  # noqa: PLR0913, PLR0917 - one argument for each option
     )
     answers = Answers(
         name=name,
-        pools=tuple(_pool(text, number) for number, text in enumerate(pools)),
+        pools=tuple(parse_pool(text, number) for number, text in enumerate(pools)),
         total_gpus=0,
         registry=registry,
         managed_by=managed_by,
@@ -104,8 +94,8 @@ def init(  # noqa: PLR0913, PLR0917 - one argument for each option
         login_url=login_url,
     )
     if asks:
-        answers = _from_answers(answers)
-    answers = _completed(answers)
+        answers = asked(answers)
+    answers = completed(answers)
     schema = f"../{_SCHEMA}" if _SCHEMA.is_file() else None
     text = stack_text(answers, schema=schema)
     found = _check(text, path)
@@ -122,188 +112,21 @@ def _is_terminal() -> bool:
         return False
 
 
-# --- flags
-
-
 def _check_flags(*flags: tuple[str, str, str | None]) -> None:
     for flag, kind, given in flags:
-        if given is not None and (problem := _problem(kind, given)):
+        if given is not None and (problem := problem_of(kind, given)):
             raise InputError(f"{flag}: {problem}")
 
 
-def _pool(text: str, number: int) -> Pool:
-    where = f"--pool {number + 1}"
-    given: dict[str, str] = {}
-    for part in re.split(r",(?=\s*\w+\s*=)", text):
-        key, equals, value = (each.strip() for each in part.partition("="))
-        if not equals or not value:
-            raise InputError(f"{where}: {show(part.strip())} is not KEY=VALUE; write it as in {_POOL}")
-        if key not in _KEYS:
-            raise InputError(f"{where}: {show(key)} is not a known key; {nearest(key, _KEYS, what='key')}")
-        if _KEYS[key] in given:
-            raise InputError(f"{where}: {key} is given twice; give it once")
-        given[_KEYS[key]] = value
-    needed = ["name", "nodes", *(("gpus", "driver") if "gpu" in given else ())]
-    if missing := [key for key in needed if _KEYS[key] not in given]:
-        raise InputError(f"{where}: {' and '.join(missing)} {'is' if len(missing) == 1 else 'are'} missing: {_POOL}")
-    if extra := sorted(given.keys() & {"gpus_per_node", "driver", "container_toolkit"}) if "gpu" not in given else []:
-        raise InputError(f"{where}: {extra[0]} is given for a pool without gpu; add gpu=MODEL, or leave it out")
-    for key, value in given.items():
-        if problem := _problem(key, value):
-            raise InputError(f"{where}: {next(short for short, long in _KEYS.items() if long == key)}: {problem}")
-    return Pool(given)
-
-
-# --- questions
-
-
-def _from_answers(answers: Answers) -> Answers:
-    pools = list(answers.pools)
-    click.echo(
-        "Press Enter for what you do not know: a planning figure is written and listed as an assumption.", err=True
-    )
-    registry = answers.registry or _ask("Registry and folder for images", _checker("registry"), default="") or None
-    while not pools or click.confirm("Another pool of nodes?", default=False, err=True):
-        pools.append(_pool_from_answers())
-    managed_by, has_runtime = answers.managed_by, answers.has_runtime
-    if not managed_by and any(pool.has_gpus for pool in pools):
-        has_runtime = has_runtime and not click.confirm(
-            "Does the site already run NVIDIA's device plugin?", default=False, err=True
-        )
-    hub = answers.hub or _ask("Name of a JupyterHub (Enter: none)", _checker("name"), default="") or None
-    login, login_url = answers.login, answers.login_url
-    if hub and not login_url:
-        login = click.prompt("How people log in", type=click.Choice(LOGINS), default=login, err=True)
-        login_url = _ask("Address of that platform or provider", _checker("url"), default="") or None
-    return replace(
-        answers,
-        pools=tuple(pools),
-        registry=registry,
-        has_runtime=has_runtime,
-        hub=hub,
-        login=login,
-        login_url=login_url,
-    )
-
-
-def _pool_from_answers() -> Pool:
-    given = {"name": _ask("Name of a pool of identical nodes", _checker("name"))}
-    given["nodes"] = _ask("  Its nodes, such as n01-n08 n10", _checker("nodes"))
-    given["gpu"] = _ask("  GPU model (Enter: no GPUs)", _checker("gpu"), default="")
-    if given["gpu"]:
-        given["gpus_per_node"] = _ask("  GPUs of one node", _checker("gpus_per_node"))
-        given["driver"] = _ask("  Driver, as nvidia-smi prints it", _checker("driver"))
-        given["container_toolkit"] = _ask("  NVIDIA container toolkit", _checker("container_toolkit"), default="")
-    for key, text in (("cpu", "CPU cores"), ("memory_gib", "Memory in GiB"), ("root_disk_gib", "Disk in GiB")):
-        given[key] = _ask(f"  {text} of one node", _checker(key), default="")
-    return Pool({key: value for key, value in given.items() if value})
-
-
-def _ask(text: str, check: Callable[[str], str], *, default: str | None = None) -> str:
-    answer: str = click.prompt(
-        text, default=default, show_default=False, value_proc=lambda given: given and check(given), err=True
-    )
-    return answer
-
-
-def _checker(key: str) -> Callable[[str], str]:
-    def check(text: str) -> str:
-        if problem := _problem(key, text.strip()):
-            raise click.UsageError(problem)
-        return text.strip()
-
-    return check
-
-
 def _checked_name(text: str) -> str:
-    if problem := _problem("name", text):
+    if problem := problem_of("name", text):
         raise InputError(f"NAME: {problem}")
     return text
 
 
-def _problem(key: str, text: str) -> str:
-    """What the reader of stack files reports about a value; empty if it accepts it."""
-    from pydantic import TypeAdapter, ValidationError  # noqa: PLC0415 - the list of commands needs no pydantic
-
-    from kube import addresses, names  # noqa: PLC0415
-    from messages.faults import Misfit  # noqa: PLC0415
-    from settings import values  # noqa: PLC0415
-
-    kinds: dict[str, Any] = {
-        "name": names.Name,
-        "line": names.Line,
-        "nodes": values.NodesEntry,
-        "gpu": values.Gpu,
-        "driver": values.Driver,
-        "container_toolkit": values.ToolkitVersion,
-        "registry": addresses.Registry,
-        "url": addresses.BaseUrl,
-    }
-    parts = re.split(r"[,;]?[ ]+|,", text) if key == "nodes" else [text]
-    for part in parts:
-        try:
-            if key in kinds:
-                TypeAdapter(kinds[key]).validate_python(part)
-            elif key == "gpus_per_node" and not (re.fullmatch(r"\d{1,2}", part) and 1 <= int(part) <= 64):
-                return f"{show(part)} is not a number of GPUs; write a whole number from 1 to 64"
-            elif key in PLANNED and not (re.fullmatch(r"\d{1,7}(\.\d+)?", part) and float(part) > 0):
-                return f"{show(part)} is not an amount; write a number greater than 0, without a unit"
-        except ValidationError as error:
-            cause = error.errors()[0].get("ctx", {}).get("error")
-            return (
-                f"{show(part)} {cause.reason}; {cause.fix}" if isinstance(cause, Misfit) else error.errors()[0]["msg"]
-            )
-    return ""
-
-
-# --- what follows from the answers
-
-
-def _completed(answers: Answers) -> Answers:
-    """The answers with the sum of the GPUs and, for each pool, the newest image of the project that runs there."""
-    from fleet.node_names import expand_all  # noqa: PLC0415 - see above
-
-    total = 0
-    for pool in answers.pools:
-        nodes = expand_all(re.split(r"[,;]?[ ]+|,", pool.given["nodes"]))
-        total += len(nodes) * int(pool.given.get("gpus_per_node", 0))
-    images = _images(answers.pools) if answers.hub else {}
-    return replace(answers, total_gpus=total, images=images)
-
-
-def _images(pools: Sequence[Pool]) -> dict[str, str]:
-    from compat import Case, check_on  # noqa: PLC0415 - see above
-    from fleet.pools import read_node  # noqa: PLC0415
-    from images.spec.cases import cases_of  # noqa: PLC0415
-    from images.spec.load import IMAGES, load_family  # noqa: PLC0415
-    from images.spec.mistakes import SPEC_FILE, SpecError  # noqa: PLC0415
-
-    known: list[tuple[list[int], str, tuple[Case, ...]]] = []
-    for file in sorted(IMAGES.glob(f"*/{SPEC_FILE}")):
-        try:
-            family = load_family(file.parent.name)
-        except SpecError:
-            continue  # one that is being written
-        if (cases := cases_of(family)) and "jupyterhub" in str([spec.python for spec in family]):
-            lines = [line for spec in family for line in spec.cuda_lines]
-            known.append(([int(part) for part in max(lines, default="0").split(".")], file.parent.name, cases))
-    found: dict[str, str] = {}
-    for pool in (pool for pool in pools if pool.has_gpus):
-        toolkit = pool.given.get("container_toolkit", PLANNED["container_toolkit"])
-        place = read_node(pool.given["gpu"], pool.given["driver"], toolkit)
-        running = [
-            (line, name)
-            for line, name, cases in known
-            if all(check_on(case, place, with_remedy=False).verdict.runs for case in cases)
-        ]
-        if running:
-            found[pool.name] = max(running)[1]
-    return found
-
-
 def _check(text: str, path: Path) -> Checked:
     """Check it as `stack check` does. Raises InputError with all mistakes, so that nothing is written."""
-    from cli.stack.checked import Checked, check_stack  # noqa: PLC0415 - see above
+    from cli.stack.checked import Checked, check_stack  # noqa: PLC0415 - the list of commands needs no pydantic
     from cli.stack.report import problems_text  # noqa: PLC0415
 
     with tempfile.TemporaryDirectory() as folder:

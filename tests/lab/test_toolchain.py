@@ -16,8 +16,10 @@ from pathlib import Path
 import pytest
 
 from lab import go_builds, steps, toolchain
+from lab.downloads import UnreachableError, fetch
 from lab.instance import LabError
-from lab.toolchain import Download, Pin, Toolchain, UnreachableError, fetch
+from lab.pins import Download, Pin, load_pins
+from lab.toolchain import Toolchain
 
 PROGRAM = b"#!/bin/sh\necho tool v1.2.3\n"
 
@@ -256,7 +258,7 @@ def test_packages_for_tests_are_only_installed_for_tests(one_tool: Toolchain, mo
 
 
 def test_every_pinned_tool_has_a_module_with_locked_sums() -> None:
-    for pin in toolchain.load_pins().tools.values():
+    for pin in load_pins().tools.values():
         assert (pin.source / "go.mod").is_file(), pin.name
         assert (pin.source / "go.sum").is_file(), pin.name
         assert pin.version in (pin.source / "go.mod").read_text() or pin.name == "device-plugin"

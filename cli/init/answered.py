@@ -1,0 +1,87 @@
+"""What was answered, by flags or on a terminal: one value or one pool as text, and what is wrong with it."""
+
+from __future__ import annotations
+
+import re
+from typing import Any, Final
+
+from cli.init.first_stack import PLANNED, Pool
+from cli.terminal import InputError
+from messages.problems import nearest, show
+
+KEYS: Final = {  # of --pool: what the stack file calls them
+    "name": "name",
+    "gpu": "gpu",
+    "gpus": "gpus_per_node",
+    "nodes": "nodes",
+    "driver": "driver",
+    "toolkit": "container_toolkit",
+    "cpu": "cpu",
+    "memory_gib": "memory_gib",
+    "disk_gib": "root_disk_gib",
+}
+EXAMPLE: Final = "name=t4,gpu=Tesla T4,gpus=4,nodes=n01-n08 n10,driver=535.183.01"
+
+
+def parse_pool(text: str, number: int) -> Pool:
+    """A pool from one `--pool`, the first of which has the number 0. Raises InputError."""
+    where = f"--pool {number + 1}"
+    given: dict[str, str] = {}
+    for part in re.split(r",(?=\s*\w+\s*=)", text):
+        key, equals, value = (each.strip() for each in part.partition("="))
+        if not equals or not value:
+            raise InputError(f"{where}: {show(part.strip())} is not KEY=VALUE; write it as in {EXAMPLE}")
+        if key not in KEYS:
+            raise InputError(f"{where}: {show(key)} is not a known key; {nearest(key, KEYS, what='key')}")
+        if KEYS[key] in given:
+            raise InputError(f"{where}: {key} is given twice; give it once")
+        given[KEYS[key]] = value
+    needed = ["name", "nodes", *(("gpus", "driver") if "gpu" in given else ())]
+    if missing := [key for key in needed if KEYS[key] not in given]:
+        raise InputError(f"{where}: {' and '.join(missing)} {'is' if len(missing) == 1 else 'are'} missing: {EXAMPLE}")
+    if extra := sorted(given.keys() & {"gpus_per_node", "driver", "container_toolkit"}) if "gpu" not in given else []:
+        raise InputError(f"{where}: {extra[0]} is given for a pool without gpu; add gpu=MODEL, or leave it out")
+    for key, value in given.items():
+        if problem := problem_of(key, value):
+            raise InputError(f"{where}: {next(short for short, long in KEYS.items() if long == key)}: {problem}")
+    return Pool(given)
+
+
+def node_entries(text: str) -> list[str]:
+    """`n01-n08` and `n10` of "n01-n08 n10"."""
+    return re.split(r"[,;]?[ ]+|,", text)
+
+
+def problem_of(key: str, text: str) -> str:
+    """What the reader of stack files reports about a value; empty if it accepts it."""
+    from pydantic import TypeAdapter, ValidationError  # noqa: PLC0415 - the list of commands needs no pydantic
+
+    from kube import addresses, names  # noqa: PLC0415
+    from messages.faults import Misfit  # noqa: PLC0415
+    from settings import values  # noqa: PLC0415
+
+    kinds: dict[str, Any] = {
+        "name": names.Name,
+        "line": names.Line,
+        "nodes": values.NodesEntry,
+        "gpu": values.Gpu,
+        "driver": values.Driver,
+        "container_toolkit": values.ToolkitVersion,
+        "registry": addresses.Registry,
+        "url": addresses.BaseUrl,
+    }
+    parts = node_entries(text) if key == "nodes" else [text]
+    for part in parts:
+        try:
+            if key in kinds:
+                TypeAdapter(kinds[key]).validate_python(part)
+            elif key == "gpus_per_node" and not (re.fullmatch(r"\d{1,2}", part) and 1 <= int(part) <= 64):
+                return f"{show(part)} is not a number of GPUs; write a whole number from 1 to 64"
+            elif key in PLANNED and not (re.fullmatch(r"\d{1,7}(\.\d+)?", part) and float(part) > 0):
+                return f"{show(part)} is not an amount; write a number greater than 0, without a unit"
+        except ValidationError as error:
+            cause = error.errors()[0].get("ctx", {}).get("error")
+            return (
+                f"{show(part)} {cause.reason}; {cause.fix}" if isinstance(cause, Misfit) else error.errors()[0]["msg"]
+            )
+    return ""

@@ -1,0 +1,88 @@
+"""What the lab brings: each tool with its version and the ways to get it (`lab/tools/pins.toml`)."""
+
+from __future__ import annotations
+
+import hashlib
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from lab import go_builds
+
+TOOLS_FOLDER = Path(__file__).parent / "tools"
+
+
+@dataclass(frozen=True, slots=True)
+class Download:
+    """One official archive or program. `{program}` in a URL stands for each program of the tool."""
+
+    url: str
+    sha256: str | None = None
+    checksums: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Pin:
+    """One tool: its version, its programs, and the ways to get them."""
+
+    name: str
+    version: str
+    programs: tuple[str, ...]
+    packages: tuple[str, ...]
+    go: str
+    ldflags: tuple[str, ...] = ()
+    version_args: tuple[str, ...] = ()
+    module_files: Mapping[str, str] = field(default_factory=dict)
+    download: Download | None = None
+    for_clusters: bool = field(default=False, repr=False)  # it does not decide what the program is
+
+    @property
+    def source(self) -> Path:
+        return TOOLS_FOLDER / self.name
+
+    @property
+    def is_plugin(self) -> bool:
+        """Whether it is a plugin of the engine, not a command."""
+        return self.programs[0].startswith("pulumi-resource-")
+
+    @property
+    def key(self) -> str:
+        """The name of its folder: another one as soon as anything changed that decides what the program is."""
+        digest = hashlib.sha256(repr(self).encode() + go_builds.fingerprint(self.go))
+        for path in sorted(path for path in self.source.rglob("*") if path.is_file()):
+            digest.update(path.read_bytes())
+        return f"{self.name}-{self.version}-{digest.hexdigest()[:12]}"
+
+
+@dataclass(frozen=True, slots=True)
+class Pins:
+    """What `pins.toml` says. Debian packages are by program (on PATH, or the path of any file)."""
+
+    tools: dict[str, Pin]
+    debian: dict[str, str]
+    debian_clusters: dict[str, str]
+    debian_tests: dict[str, str]  # only the tests need them
+
+
+def load_pins(path: Path = TOOLS_FOLDER / "pins.toml") -> Pins:
+    data = tomllib.loads(path.read_text())
+    go = data.pop("go")
+    debian = [data.pop(table) for table in ("debian", "debian-clusters", "debian-tests")]
+    return Pins({name: _pin(name, row, go) for name, row in data.items()}, *debian)
+
+
+def _pin(name: str, row: Mapping[str, Any], go: str) -> Pin:
+    return Pin(
+        name=name,
+        go=go,
+        version=row["version"],
+        programs=tuple(row["programs"]),
+        packages=tuple(row["packages"]),
+        ldflags=tuple(row.get("ldflags", ())),
+        version_args=tuple(row.get("version_args", ())),
+        module_files=row.get("module_files", {}),
+        download=Download(**row["download"]) if "download" in row else None,
+        for_clusters=row.get("for_clusters", False),
+    )
