@@ -51,6 +51,9 @@ _OWN_BUILD = re.compile(
 )
 
 
+_FOR_JETSON = re.compile(r"\b(?:jetson|jetpack|l4t|jp\d|nv\d\d\.\d)")
+
+
 @dataclass(frozen=True, slots=True)
 class Wish:
     """A framework build as far as somebody named it."""
@@ -62,6 +65,7 @@ class Wish:
     conda: bool = False
     brings_cuda: bool | None = None  # tensorflow[and-cuda], conda: yes; cuda12_local: no; None: as usual
     from_source: bool = False
+    for_jetson: bool = False  # made for the CUDA of a JetPack, which is not said
     from_index: str = ""  # `pypi` where somebody says so, `other` where another index is named
     system: str = LINUX  # as distributions write it
 
@@ -87,7 +91,7 @@ def read_wish(framework: str, version: str, build: str, *, with_version: bool = 
         return None
     written = (version.strip() or _version_in(framework, name) or _version_in(build, name)) if with_version else ""
     found, local = _split(written)
-    lines = _lines(local) or _lines(text)
+    lines = _lines(local) or _lines(text) or (_lines(_of_paddle(written)) if name == "paddle" else ())
     return Wish(
         framework=name,
         version=found,
@@ -96,6 +100,7 @@ def read_wish(framework: str, version: str, build: str, *, with_version: bool = 
         conda="conda" in text,
         brings_cuda=_brings(text),
         from_source=bool(_OWN_BUILD.search(build.lower())),
+        for_jetson=bool(_FOR_JETSON.search(f"{local} {build}".lower())) and not lines,
         from_index=_index(text),
     )
 
@@ -200,6 +205,15 @@ def _lines(text: str) -> tuple[CudaVersion, ...]:
         return tuple(line.line for line in read_cudas(re.sub(r"toolkit[\s_=-]*", "", match[1])))
     except VersionError:
         return ()
+
+
+def _of_paddle(written: str) -> str:
+    """`2.5.1.post117` is Paddle's way to write cu117.
+
+    Source: paddlepaddle.org.cn/documentation/docs/en/2.6/install/pip/linux-pip_en.html
+    """
+    match = re.search(r"\.post(\d{3})$", written.strip())
+    return f"cu{match[1]}" if match else ""
 
 
 def _brings(text: str) -> bool | None:

@@ -213,6 +213,18 @@ def _of_framework(reader: Reader, given: Given, wish: Wish) -> tuple[ImageFacts,
     if _is_own_build(given, wish):
         images = (with_build(given, wish, None, line) for line in _each_of(reader, given.around))
         return tuple(replace(image, own_build=True) for image in images)
+    if wish.for_jetson and not given.around:
+        return (_for_jetson(given, wish),)
+    return _of_tables(reader, given, wish)
+
+
+def _for_jetson(given: Given, wish: Wish) -> ImageFacts:
+    """A build whose CUDA is that of the JetPack that it is made for."""
+    image = with_build(given, wish, None, None)
+    return replace(image, own_build=True, cpu_architectures=image.cpu_architectures or ("arm64",))
+
+
+def _of_tables(reader: Reader, given: Given, wish: Wish) -> tuple[ImageFacts, ...]:
     choice = _choice(given, wish)
     if not choice.builds:
         lines = wish.cuda or given.around

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from random import Random
 
 import pytest
@@ -190,6 +191,23 @@ def test_a_pre_release_may_be_as_the_release_before_it_or_as_the_one_that_it_bec
     unclear = check(Case(gpu="GTX 1080", driver="580.65.06", framework="torch", framework_version="2.8.0.dev20250110"))
     assert unclear.verdict is Verdict.UNKNOWN
     assert "2.7.1 cu126, 2.8.0 cu128" in unclear.findings[0].message
+
+
+@pytest.mark.parametrize(("driver", "verdict"), [("450.80.02", "compatible"), ("440.33.01", "incompatible")])
+def test_a_post_release_of_paddle_names_its_cuda(driver: str, verdict: str) -> None:
+    wish = read_wish("paddlepaddle-gpu", "2.5.1.post117", "")
+    assert wish is not None
+    assert [str(line) for line in wish.cuda] == ["11.7"]
+    case = Case(gpu="V100", driver=driver, framework="paddlepaddle-gpu", framework_version="2.5.1.post117", cuda="11.7")
+    assert check(case).verdict.runs == (verdict == "compatible")
+
+
+def test_a_wheel_for_jetson_is_made_for_the_cuda_of_its_jetpack_and_for_arm64_alone() -> None:
+    wheel = Case(framework="onnxruntime", framework_version="1.11.0", build="onnxruntime-gpu wheel of the Jetson zoo")
+    jetson = replace(wheel, gpu="Jetson Xavier NX", driver="JetPack 4.6.1")
+    server = replace(wheel, gpu="T4", driver="535.183.01", cpu_arch="amd64")
+    assert check(jetson).verdict is Verdict.COMPATIBLE
+    assert check(server).verdict is Verdict.INCOMPATIBLE
 
 
 def test_a_patch_that_the_tables_lack_is_as_its_minor() -> None:
