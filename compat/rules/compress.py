@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from compat.drivers import UNPACKS_ZSTD, native_floor
-from compat.model import Compressed, Fact, Finding, ImageFacts, Platform, PoolFacts, Severity
+from compat.model import Code, Compressed, Fact, Finding, ImageFacts, Platform, PoolFacts, Severity
 from compat.rules import fwd
 from compat.rules.arch import best_cubin, compiles, judged
 from compat.rules.rule import Rule, note, refuse, warn
-from compat.versions import DriverVersion, Target
+from compat.versions import ComputeCapability, DriverVersion, Target
 
 ID = "R-COMPRESS"
 _NVCC = "https://docs.nvidia.com/cuda/cuda-compiler-driver-nvcc/index.html#compress-mode-default-size-speed-balance-none-compress-mode"
@@ -28,13 +30,13 @@ def check(image: ImageFacts, pool: PoolFacts) -> tuple[Finding, ...]:
         return ()  # the package's own libcuda unpacks it
     if image.compressed is None:
         return _unread(image, pool.driver, first) if image.may_be_compressed else ()
-    loaded = _loaded(image, image.compressed, pool)
+    loaded = seen_in(image.code, image.compressed, pool.gpu.capability)
     if loaded is None:
         return (note(ID, "the code that this GPU loads is not compressed by zstd", image.compressed.fact),)
-    message = (
-        f"{loaded} is compressed by zstd: drivers before {first} do not unpack it (device kernel image is invalid)"
-    )
-    return (refuse(ID, message, image.compressed.fact, first),)
+    message = f"{loaded.code} is compressed by zstd: drivers before {first} do not unpack it"
+    if not loaded.is_sure:
+        return (warn(ID, f"{message}, and whether this GPU loads other code is not known: {_READ}", loaded.fact),)
+    return (refuse(ID, f"{message} (device kernel image is invalid)", loaded.fact, first),)
 
 
 def _unread(image: ImageFacts, driver: DriverVersion, first: DriverVersion) -> tuple[Finding, ...]:
@@ -47,19 +49,33 @@ def _unread(image: ImageFacts, driver: DriverVersion, first: DriverVersion) -> t
     return (warn(ID, message, fact),)
 
 
-def _loaded(image: ImageFacts, compressed: Compressed, pool: PoolFacts) -> str | None:
-    """The code that the GPU loads, if it is compressed: machine code where there is some, else PTX."""
-    capability = pool.gpu.capability
-    code = judged(image.code, capability) if image.code else None
-    if code is None or (code.cubins is None and code.ptx is None):
-        everything = compressed.cubins is None or compressed.ptx is None
-        return "its device code" if everything or (compressed.cubins and compressed.ptx) else None
-    if (best := best_cubin(code, capability)) is not None:
+@dataclass(frozen=True, slots=True)
+class Loaded:
+    """Code that zstd compresses and that a GPU loads, or, where it is not sure, may load."""
+
+    code: str
+    fact: Fact
+    is_sure: bool = True
+
+
+def seen_in(code: Code | None, compressed: Compressed, gpu: ComputeCapability) -> Loaded | None:
+    """What a GPU loads, if zstd compresses it: machine code where there is some, else PTX.
+
+    Where the targets are not known, compressed machine code for the very GPU is what it loads.
+    """
+    known = judged(code, gpu) if code is not None else None
+    is_listed = known is not None and (known.cubins is not None or known.ptx is not None)
+    if known is None or not is_listed:
+        if compressed.cubins is None or compressed.ptx is None:
+            return Loaded("its device code", compressed.fact)
+        known = Code(compressed.cubins, compressed.ptx, compressed.fact)
+    if (best := best_cubin(known, gpu)) is not None:
         is_in = compressed.cubins is None or best in compressed.cubins
-        return f"machine code {_named('sm', best)}" if is_in else None
-    fitting = [target for target in code.ptx or () if compiles(target, capability)]
-    if fitting and (compressed.ptx is None or max(fitting) in compressed.ptx):
-        return f"PTX {_named('compute', max(fitting))}"
+        name = f"machine code {_named('sm', best)}"
+        return Loaded(name, compressed.fact, is_listed or best.capability == gpu) if is_in else None
+    best = max((target for target in known.ptx or () if compiles(target, gpu)), default=None)
+    if best is not None and (compressed.ptx is None or best in compressed.ptx):
+        return Loaded(f"PTX {_named('compute', best)}", compressed.fact, is_listed)
     return None
 
 

@@ -11,7 +11,7 @@ from typing import Final
 
 from pydantic import TypeAdapter
 
-VERSION: Final = 3
+VERSION: Final = 4
 """Of the facts and their finders: raise it when one of them changes, and cached facts are read again."""
 
 

@@ -74,6 +74,28 @@ def test_a_wheel_that_was_read_says_so_beside_what_else_is_wrong() -> None:
     assert "torch-2.9.0-" in read.fact.source
 
 
+@pytest.mark.parametrize(
+    ("changes", "severity"),
+    [
+        ({"compressed": "sm_80;sm_90"}, "refuse"),  # no PTX is compressed
+        ({"compressed": "compute_80"}, "warn"),  # there may be machine code beside it
+        ({"gpu": "A10G", "compressed": "sm_80"}, "warn"),  # there may be code for sm_86
+        ({"gpu": "A10G", "compressed": "sm_80;sm_86"}, "refuse"),
+        ({"compressed": "sm_90;compute_90"}, "note"),  # none of it is for this GPU
+    ],
+)
+def test_where_the_targets_are_not_known_compressed_code_for_the_very_gpu_is_what_it_loads(
+    changes: dict[str, str], severity: str
+) -> None:
+    assert [each.severity for each in own(replace(A100, sm_list="", ptx="", **changes))] == [severity]
+
+
+def test_a_wheel_whose_machine_code_was_seen_compressed_is_not_called_uncompressed() -> None:
+    """Of onnxruntime 1.29 the code for sm_80 is compressed and no PTX; its other targets are in no table."""
+    asked = Case(gpu="A100", driver="535.183.01", framework="onnxruntime", framework_version="1.29.0")
+    assert [each.severity for each in own(asked)] == ["refuse"]
+
+
 drivers = st.integers(525, 620).flatmap(lambda branch: st.integers(60, 90).map(lambda minor: f"{branch}.{minor}.01"))
 lists = st.sampled_from(["", "none", "all", "sm_80", "compute_80", "sm_80;compute_80", "sm_90"])
 

@@ -29,7 +29,7 @@ from images.inspection.tree import Tree
 from images.inspection.unpacking import Volume
 
 sys.path.insert(0, str(Path(__file__).parent))
-from made import digest, image, packed, tar, write_layout
+from made import digest, fatbin, image, library, packed, tar, write_layout
 
 
 def read(blob: bytes, *, pieces_of: int = 1000) -> list[tuple[str, str, int, bytes]]:
@@ -227,6 +227,25 @@ def test_a_corrupt_store_is_read_again_and_an_unwritable_one_is_reported(tmp_pat
     (tmp_path / "file").write_text("")
     with pytest.raises(InspectError, match="cannot be written"):
         inspect(OciLayout(source.folder), store=Store(tmp_path / "file" / "below"))
+
+
+def test_facts_that_were_kept_before_compressed_code_was_reported_are_read_again(tmp_path: Path) -> None:
+    code = library(fatbin(("cubin", 80), flags=0x8000))
+    source = OciLayout(write_layout(tmp_path / "layout", image({"usr/lib/libsolver.so": code})))
+    cache = tmp_path / "cache"
+    inspect(source, deep=True, store=Store(cache))
+    (written,) = cache.iterdir()
+    kept = written.rename(cache / "v3")
+    for file in kept.iterdir():
+        content = file.read_bytes()
+        is_layer = file.name.endswith("layer.gz")
+        content = gzip.decompress(content) if is_layer else content
+        older = content.replace(b',"compressed":["sm_80"]', b"").replace(b'"version":%d' % VERSION, b'"version":3')
+        file.write_bytes(gzip.compress(older) if is_layer else older)
+    again = inspect(OciLayout(source.folder), deep=True, store=Store(cache))
+    assert not again.is_cached
+    assert again.contents.deep is not None
+    assert [each.compressed for each in again.contents.deep.code] == [("sm_80",)]
 
 
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
