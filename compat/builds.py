@@ -89,6 +89,8 @@ def read_wish(framework: str, version: str, build: str, *, with_version: bool = 
     name = _framework(framework) or _framework_in(build)
     if name is None:
         return None
+    if (inside := _framework_inside(name, build)) is not None:
+        name, framework, version = inside, "", ""
     written = (version.strip() or _version_in(framework, name) or _version_in(build, name)) if with_version else ""
     found, local = _split(written)
     lines = _lines(local) or _lines(text) or (_lines(_of_paddle(written)) if name == "paddle" else ())
@@ -147,7 +149,9 @@ def _beside(rows: tuple[Build, ...], wanted: set[CudaVersion], system: str) -> t
 
 
 def _framework(text: str) -> str | None:
-    head = re.match(r"\s*(?:pip3?\s+(?:install\s+)?|conda\s+(?:install\s+)?)?([A-Za-z][A-Za-z0-9_ -]*)", text)
+    head = re.match(
+        r"\s*(?:pip3?\s+(?:install\s+)?|conda\s+(?:install\s+)?)?([A-Za-z](?:[A-Za-z0-9_ -]|\.(?=[a-z]))*)", text
+    )
     if not head:
         return None
     key = re.sub(r"[^a-z0-9]", "", re.split(r"[\s_-]*(?:cuda|cu)\d", head[1].lower())[0])
@@ -160,6 +164,13 @@ def _framework_in(build: str) -> str | None:
         if key in ALIASES:
             return ALIASES[key]
     return None
+
+
+def _framework_inside(program: str, build: str) -> str | None:
+    """Of a program that no table has, the framework that its build names with a version: ComfyUI, `torch 2.6.0`."""
+    known = program in tables.builds() or program in tables.framework_floors()
+    inside = None if known else _framework_in(build)
+    return inside if inside is not None and _version_in(build, inside) else None
 
 
 _NUMBERED = re.compile(r"([A-Za-z][\w-]*)?(?:\[[\w,-]*\])?(\s*==\s*|[\s@:=-]*)v?(?<![\d.])(\d+(?:\.\d+)+(?:\+\w+)?)")

@@ -26,6 +26,7 @@ _PYPI_WINDOWS = Fact(
 )
 AS_LISTED = Fact("the targets as given", "the case", "")
 _UNREAD_TARGETS = Code(None, None, Fact("the targets as given cannot be read", "the case", ""))
+_ALL_BUILDS_LISTED = frozenset({"pytorch", "ollama"})  # their projects publish no others than the tables have
 _MONTHLY = re.compile(r"(?:ngc |nvidia )?((?:1[7-9]|[23]\d)\.(?:0[1-9]|1[0-2]))(?:-(?:tf\d-)?py\d)?")
 _IMAGE_OF_MONTH = {
     "pytorch": "nvcr.io/nvidia/pytorch:{}-py3",
@@ -271,8 +272,8 @@ def _choice(given: Given, wish: Wish) -> Choice:
     choice = choose(asked)
     if choice.builds or asked is wish:
         return choice
-    # Wheels of PyTorch are all in the tables: where there is none for the CUDA that is there, its own counts.
-    return choose(wish) if not given.cudas or (wish.framework == "pytorch" and wish.version) else choice
+    # Where there is no build for the CUDA that is there, its own counts.
+    return choose(wish) if not given.cudas or (wish.framework in _ALL_BUILDS_LISTED and wish.version) else choice
 
 
 def _names_the_build(given: Given, wish: Wish) -> bool:
