@@ -35,6 +35,7 @@ TABLES: Final = {
     "image_tag": "What publishers document about their image tags.",
     "jetson": "JetPack releases.",
     "nccl": "NCCL releases.",
+    "nvenc": "Lowest drivers of each version of the API of the video encoder (NVENC), on Linux and Windows.",
     "require": "Requirement clauses of nvidia/cuda images.",
 }
 

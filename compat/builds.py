@@ -17,6 +17,9 @@ from compat.versions import CudaVersion, VersionError, parse_release
 # Builds that load CUDA's libraries from what is around them; all others bring their own.
 LOADS_CUDA_FROM_OUTSIDE = frozenset({"tensorflow", "mxnet", "cupy", "onnxruntime", "paddle"})
 
+# Programs for video, which load the driver's own libraries and no CUDA: R-NVENC judges them.
+ENCODERS = frozenset({"ffmpeg", "gstreamer", "handbrake", "nvenc", "nvencc", "obs", "pyav", "voukoder"})
+
 
 @dataclass(frozen=True, slots=True)
 class Part:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from compat import readings, words
-from compat.builds import Choice, Wish, choose, read_wish
+from compat.builds import ENCODERS, Choice, Wish, choose, read_wish
 from compat.case import Case
 from compat.distributions import ALIASES
 from compat.image_facts import Given, brings_cuda, lines_of, plain_image, with_build
@@ -229,7 +229,7 @@ def _of_tables(reader: Reader, given: Given, wish: Wish) -> tuple[ImageFacts, ..
     choice = _choice(given, wish)
     if not choice.builds:
         lines = wish.cuda or given.around
-        if not lines:
+        if not lines and wish.framework not in ENCODERS:
             reader.notes.append(_no_build(wish))
         return tuple(with_build(given, wish, None, line) for line in _each_of(reader, lines))
     _say_how(reader, given, wish, choice)

@@ -66,6 +66,10 @@ _NICKNAMES: Final = {
     "triton": "triton",
     "numba": "numba",
     "paddle": "paddle",
+    "jellyfinffmpeg": "ffmpeg",
+    "obsstudio": "obs",
+    "videocodecsdk": "nvenc",
+    "nvcodecheaders": "nvenc",
 }
 ALIASES: Final[Mapping[str, str]] = MappingProxyType(
     {re.sub(r"[^a-z0-9]", "", f"{name}{build}"): of for name, (of, _) in _PLAIN.items() for build in ("", "gpu", "cpu")}

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from packaging.version import Version
 
 from compat import readings, tables
-from compat.builds import LOADS_CUDA_FROM_OUTSIDE, Wish
+from compat.builds import ENCODERS, LOADS_CUDA_FROM_OUTSIDE, Wish
 from compat.images import ImageName
 from compat.model import Code, Compressed, Fact, ImageFacts, Present
 from compat.pools import l4t_in
@@ -63,6 +63,7 @@ def with_build(
         framework_version=wish.version,
         carries_cuda=brings,
         system_cuda=around[0] if around else None,
+        uses_encoder=wish.framework in ENCODERS,
         compat_package=image.compat_package if given.named or given.compat else Present.NO,
     )
     return found if build is None else built(found, build, brings=brings)

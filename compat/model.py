@@ -263,6 +263,7 @@ class ImageFacts:
     own_build: bool = False  # somebody's own build: what a project says of its wheels does not count
     remarks: str = ""  # free text of the case: --dtype bfloat16, OpenGL program
     l4t: JetsonVersion | None = None  # Jetson Linux that an image is made for
+    uses_encoder: bool = False  # a program for video: of the GPU it uses what the driver brings, and no CUDA
     is_opaque: bool = False  # an image whose name tells nothing of its content
 
     @property

@@ -248,6 +248,16 @@ class Nccl:
 
 
 @dataclass(frozen=True, slots=True)
+class Nvenc:
+    """One version of the API of the video encoder, and the lowest drivers that have it."""
+
+    api: Version = _cell("api", parse_release)
+    linux_floor: DriverVersion = _cell("min_linux_driver", read_floor)
+    windows_floor: DriverVersion = _cell("min_windows_driver", read_floor)
+    origin: Origin = _origin()
+
+
+@dataclass(frozen=True, slots=True)
 class ForwardCompat:
     """Does the compat package of a CUDA line work on a host branch?"""
 
@@ -322,3 +332,9 @@ class FrameworkLibrary:
     library: str = _cell("library")
     minimum: str = _cell("minimum")
     origin: Origin = _origin()
+
+    def is_for(self, version: Version) -> bool:
+        if self.version.endswith(".*"):
+            wanted = tuple(int(part) for part in self.version[:-2].split("."))
+            return version.release[: len(wanted)] == wanted
+        return self.version[:1].isdigit() and Version(self.version) == version

@@ -27,6 +27,7 @@ from compat.rows import (
     ImageTag,
     Jetson,
     Nccl,
+    Nvenc,
     Origin,
     Row,
     Toolkit,
@@ -148,6 +149,12 @@ def container_toolkit(version: Version) -> ContainerToolkit:
 def nccls() -> tuple[Nccl, ...]:
     """Oldest first."""
     return tuple(sorted(_all("nccl", Nccl), key=lambda row: row.version))
+
+
+@cache
+def nvencs() -> tuple[Nvenc, ...]:
+    """Oldest first."""
+    return tuple(sorted(_all("nvenc", Nvenc), key=lambda row: row.api))
 
 
 @cache

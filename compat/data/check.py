@@ -205,6 +205,9 @@ TABLES = (
         "cuda cudnn framework framework_version os",
         (lambda row: read_image(row["reference"]),),
     ),
+    Table(
+        "nvenc", ("api",), "min_linux_driver min_windows_driver", _of(rows.Nvenc), lambda row: parse_release(row["api"])
+    ),
     Table("nccl", ("nccl_version", "cuda_versions"), "sm_list ptx", _of(rows.Nccl)),
     Table(
         "container_toolkit",

@@ -208,14 +208,7 @@ def _cudnn(framework: str, version: Version, build: str, cuda_major: int) -> Fra
 
 def _libraries(framework: str, version: Version, library: str) -> list[FrameworkLibrary]:
     rows = tables.framework_libraries().get(framework, ())
-    return [row for row in rows if row.library == library and _is_for(row, version)]
-
-
-def _is_for(row: FrameworkLibrary, version: Version) -> bool:
-    if row.version.endswith(".*"):
-        wanted = tuple(int(part) for part in row.version[:-2].split("."))
-        return version.release[: len(wanted)] == wanted
-    return row.version[:1].isdigit() and Version(row.version) == version
+    return [row for row in rows if row.library == library and row.is_for(version)]
 
 
 RULE = Rule(

@@ -137,6 +137,13 @@ def nccl(row: Row) -> Iterator[Said]:  # noqa: ARG001 - no field of a case names
             yield {"gpu": "H100", "driver": TODAY, "image": f"{each['repository']}:{each['tag'].rstrip('*')}"}
 
 
+def nvenc(row: Row) -> Iterator[Said]:
+    """A program for video that is built with it, on a driver that is too old, of each system."""
+    said = {"gpu": "T4", "driver": ANCIENT, "framework": "ffmpeg", "build": f"NVENC API {row['api']}"}
+    yield said
+    yield {**said, "os": "windows"}
+
+
 def forward_compat(row: Row) -> Iterator[Said]:
     line = row["compat_line"].replace("-", ".")
     for gpu in ("Tesla P100-PCIE-16GB", "A100", "H100"):
@@ -244,6 +251,9 @@ def framework_library(row: Row) -> Iterator[Said]:
     """A build in images whose libraries are too old, too new, and of another CUDA."""
     name, _, extra = row["framework"].partition("[")
     said = {"gpu": "A100", "framework": name, "framework_version": row["version"].replace(".*", ".0"), "driver": TODAY}
+    if row["library"] == "nvenc":
+        yield {**said, "gpu": "T4", "build": row["variant"]}
+        return
     if row["library"] == "glibc":
         arm = {"cpu_arch": "arm64"} if row["variant"] == "aarch64" else {}
         for cuda in ("", "11.8", "12.4", "13.0"):
@@ -357,8 +367,8 @@ def _read(reference: str) -> ImageName | None:
 QUOTED: dict[str, Callable[[Row], Iterator[Said]]] = {
     ask.__name__: ask
     for ask in (
-        gpu_model, gpu_arch, cuda_driver, framework, cudnn, nccl, forward_compat, jetson, image_tag, image_repository,
-        gpu_operator, container_toolkit, framework_floor, framework_library, eks_ami,
+        gpu_model, gpu_arch, cuda_driver, framework, cudnn, nccl, nvenc, forward_compat, jetson, image_tag,
+        image_repository, gpu_operator, container_toolkit, framework_floor, framework_library, eks_ami,
     )
 }  # fmt: skip
 READ: dict[str, Callable[[Row], bool]] = {

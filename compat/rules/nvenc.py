@@ -1,0 +1,103 @@
+"""R-NVENC: hardware video encoding speaks an API that the driver brings, on GPUs that have an encoder."""
+
+from __future__ import annotations
+
+import re
+
+from packaging.version import Version
+
+from compat import tables
+from compat.model import Fact, Finding, ImageFacts, Platform, PoolFacts, Severity
+from compat.rules.rule import Rule, note, refuse, said, unknown
+from compat.versions import ComputeCapability, DriverVersion, parse_release
+
+ID = "R-NVENC"
+LIBRARY = "nvenc"  # in framework_library.csv: the API that a release of a program is built with
+_DATE = "2026-11-23"
+_HEADERS = "https://github.com/FFmpeg/nv-codec-headers"
+_FFMPEG = "github:FFmpeg/FFmpeg libavcodec/nvenc.c"
+_A100 = "https://github.com/insight-platform/Savant/issues/216"
+_H100 = "https://github.com/livekit/rust-sdks/pull/1015"
+_MATRIX = "https://developer.nvidia.com/video-encode-and-decode-gpu-support-matrix-new"
+# Chips without an encoder: those of A100 and A30, and of H100 and H200.
+_WITHOUT = {ComputeCapability(8, 0): _A100, ComputeCapability(9, 0): _H100}
+_ENCODES = re.compile(r"(?:\b|_)nvenc\b", re.IGNORECASE)
+_API = re.compile(
+    r"(?:nv[-_ ]?enc(?:ode)?(?:[-_ ]?api)?|(?:nv-codec|ffnvcodec)(?:-headers)?|video codec sdk)"
+    r"(?:[\s:=,;(]|\bversions?\b|\bapi\b|\brequired\b|\bv|-|n(?=\d)|\.)*(\d{1,2}\.\d)(?!\d)",
+    re.IGNORECASE,
+)
+
+
+def check(image: ImageFacts, pool: PoolFacts) -> tuple[Finding, ...]:
+    if pool.platform is Platform.JETSON:
+        return ()
+    api, fact = _wanted(image)
+    if api is None and not image.uses_encoder and not _ENCODES.search(image.remarks):
+        return ()
+    if (source := _WITHOUT.get(pool.gpu.capability)) is not None:
+        fact = Fact(f"GPUs of compute capability {pool.gpu.capability} have no encoder", source, _DATE)
+        return (refuse(ID, f"{pool.gpu.name} has no hardware encoder (NVENC), only decoders", fact),)
+    if api is None and not image.uses_encoder:
+        return ()
+    if api is None:
+        fact = Fact("a program asks the driver for the NVENC API that it is built with", _FFMPEG, _DATE)
+        return (unknown(ID, f"it is not known which NVENC API {image.name} is built with", fact),)
+    floor = _floor(api, pool.platform)
+    if floor is None:
+        unlisted = Fact(f"no table has NVENC API {api}", _HEADERS, "", verified=False)
+        return (unknown(ID, f"it is not known which driver has NVENC API {api}", unlisted),)
+    lowest, told = floor
+    if pool.driver is None:
+        return ()
+    if pool.driver >= lowest:
+        return (note(ID, f"drivers from {lowest} on have NVENC API {api}", told),)
+    written = said(pool.driver)
+    built = f" ({fact.text})" if fact is not None else ""
+    message = f"NVENC API {api}{built} needs driver {lowest} or newer" + (f"; this one is {written}" if written else "")
+    return (refuse(ID, message, told, lowest),)
+
+
+def _wanted(image: ImageFacts) -> tuple[Version | None, Fact | None]:
+    """The API that the case names, or else that of the program's release."""
+    if (named := _API.search(f"{image.name} {image.remarks}")) is not None:
+        return parse_release(named[1]), None
+    if image.framework == LIBRARY and image.framework_version is not None:
+        return Version(".".join(map(str, image.framework_version.release[:2]))), None
+    for row in tables.framework_libraries().get(image.framework, ()):
+        if row.library == LIBRARY and image.framework_version is not None and row.is_for(image.framework_version):
+            if row.variant and row.variant not in image.remarks.lower():
+                continue
+            shown = f"{row.framework} {row.version}{f' of {row.variant}' if row.variant else ''}"
+            return parse_release(row.minimum), row.origin.fact(f"{shown} is built with it", "minimum")
+    return None, None
+
+
+def _floor(api: Version, platform: Platform) -> tuple[DriverVersion, Fact] | None:
+    """The lowest driver with an API of that version, and where it can be read."""
+    row = next((row for row in tables.nvencs() if row.api == api), None)
+    if row is None:
+        return None
+    windows = platform is Platform.WINDOWS
+    floor = row.windows_floor if windows else row.linux_floor
+    column = "min_windows_driver" if windows else "min_linux_driver"
+    system = "Windows" if windows else "Linux"
+    return floor, row.origin.fact(f"the lowest driver of NVENC API {api} on {system} is {floor}", column)
+
+
+RULE = Rule(
+    id=ID,
+    title="Video encoder",
+    says=(
+        "A program that encodes on the GPU asks the driver for the version of the NVENC API that it was built with, "
+        "and gets none from an older driver; neither CUDA nor compat packages count. GPUs of compute capability 8.0 "
+        "and 9.0 have no encoder."
+    ),
+    sources=(_HEADERS, _FFMPEG, _MATRIX, _A100, _H100),
+    severity=Severity.REFUSE,
+    check=check,
+    of_pool=("gpu", "driver", "platform"),
+    passing={"gpu": "T4", "driver": "535.104.05", "framework": "ffmpeg", "build": "nvenc 12.1"},
+    failing={"gpu": "T4", "driver": "525.147.05", "framework": "ffmpeg", "build": "nvenc 12.1"},
+    undecided={"gpu": "T4", "driver": "525.147.05", "framework": "ffmpeg", "framework_version": "6.0"},
+)
