@@ -37,6 +37,7 @@ _IMAGE_OF_MONTH = {
 }
 # `balance` leaves machine code as it is without -Xfatbin -compress-all: read from files that fatbinary 13.0 made.
 _MODE = re.compile(r"compress-mode[=\s]+(none|speed|balance|size)\b")
+_VARIABLES = re.compile(r"\b(?:NVIDIA_\w+|CUDA_VISIBLE_DEVICES|LD_LIBRARY_PATH|VLLM_\w+)=[^;]+")
 _UNTOLD = re.compile(r"\b(targets|architectures|arch(es)?) (are |is )?(unknown|not known)")
 
 
@@ -69,7 +70,7 @@ def read_images(case: Case, system: str, *, lenient: bool = True) -> Reading[Ima
         compat=reader.one_of("cuda_compat", words.presence(case.cuda_compat), tuple(Present)),
         puts_compat_first=words.is_put_first(case.cuda_compat),
         glibc=reader.read("image_glibc", case.image_glibc, readings.read_release),
-        environment=tuple(read_variables(case.env)),
+        environment=(*read_variables(";".join(_VARIABLES.findall(case.build))), *read_variables(case.env)),
     )
     wish = _wish(reader, given, case.framework_version, system)
     if reader.problems:

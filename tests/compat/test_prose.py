@@ -222,6 +222,13 @@ def test_a_compat_folder_that_is_put_first_breaks_a_newer_driver() -> None:
     assert check(case).verdict is Verdict.INCOMPATIBLE
 
 
+def test_a_variable_in_the_words_of_a_build_is_one_of_its_environment() -> None:
+    case = Case(gpu="T4", driver="535.54.03", host="docker", container_toolkit="1.17.8", cuda="12.8", sm_list="7.5")
+    asked = "own image with NVIDIA_REQUIRE_CUDA=cuda>=12.8"
+    assert check(replace(case, build=asked)).verdict is Verdict.INCOMPATIBLE
+    assert check(replace(case, build=f"{asked}; NVIDIA_DISABLE_REQUIRE=1")).verdict.runs
+
+
 FORMS = [text for _, text, _ in VERSIONS] + [text for text, *_ in (*TARGETS, *IN_A_BUILD)]
 FIELDS = (
     "driver",
