@@ -26,6 +26,7 @@ import known
 ASKED = [*known.reported(), *map(case_from, known.examples())]
 MADE = {"<string>", dataclasses.__file__}  # to compare and to copy a value looks at all of it
 MORE = (
+    {"gpu": "T4", "driver": "522.06", "os": "windows", "framework": "ffmpeg", "build": "nvenc 12.1"},
     {"gpu": "GTX 1650", "driver": "418.56", "cuda": "10.0"},
     {"gpu": "Tesla T4", "cuda": "11.8", "ami_release": "AL2023_x86_64_NVIDIA 20250620", "os": "linux"},
     {"gpu": "H100", "driver": "535.104.05", "image": "vllm/vllm-openai:v0.9.0", "host": "docker"},
