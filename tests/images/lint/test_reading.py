@@ -29,7 +29,10 @@ PIECES = [
     "bash <<E\nx\nE", "@", "docker tag a", "é", "\u2028", "--mount=", "# gpu-commons lint ignore=D-ROOT",
     'reason="x"', "docker", "build", "push", "ipykernel", "-m", "apt-get", "install",
 ]  # fmt: skip
-texts = st.one_of(st.text(max_size=300), st.lists(st.sampled_from(PIECES), max_size=40).map("".join))
+steps = st.lists(st.sampled_from(PIECES), max_size=6).map(lambda words: f"RUN {' '.join(words)}")
+recipes = st.lists(steps, min_size=1, max_size=8).map(lambda lines: "\n".join(["FROM a", *lines]))
+# Pieces alone are hardly ever a recipe: only one that is read has findings.
+texts = st.one_of(st.text(max_size=300), st.lists(st.sampled_from(PIECES), max_size=40).map("".join), recipes)
 
 
 def linted(text: str, kind: Kind | None = None, path: str = "Dockerfile") -> Report:
