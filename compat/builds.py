@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from packaging.version import Version
@@ -134,7 +134,14 @@ def _choose(wish: Wish, _as_written: str) -> Choice:  # 2.3 and 2.3.0 compare eq
     elif len(rows) > 1 and not wish.conda:
         told = {row.version for row in rows if row.is_default}
         rows = tuple(row for row in rows if row.is_default or row.version not in told)
-    return Choice(_best_told(rows, conda=wish.conda), near, is_likely)
+    found = _best_told(rows, conda=wish.conda)
+    return Choice(tuple(_as_read(row, wish.system, is_near=bool(near)) for row in found), near, is_likely)
+
+
+def _as_read(row: Build, system: str, *, is_near: bool) -> Build:
+    """How code is compressed was read in one wheel, which tells nothing of another release or another system's."""
+    is_of_it = _system_of(row) == system or (not _system_of(row) and system == LINUX)
+    return row if row.compressed is None or (is_of_it and not is_near) else replace(row, compressed=None)
 
 
 def _beside(rows: tuple[Build, ...], wanted: set[CudaVersion], system: str) -> tuple[Build, ...]:
@@ -250,8 +257,13 @@ def _is_of_major(row: Build, majors: set[int]) -> bool:
 
 def for_system(row: Build, system: str) -> bool:
     """A row that names no system is for all of them."""
+    return _system_of(row) in {"", system}
+
+
+def _system_of(row: Build) -> str:
+    """Empty where the row names none."""
     named = re.search(r"(linux|windows) (x86_64|aarch64)", row.distribution)
-    return named is None or named[0] == system
+    return named[0] if named else ""
 
 
 def _same_version(row: Build, version: Version) -> bool:

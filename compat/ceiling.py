@@ -13,6 +13,10 @@ from compat.host import Host
 from compat.model import ImageFacts
 from compat.pools import lowest_driver
 
+# What an image is made of, which another line would not be.
+_OF_ITS_OWN = (
+    "image", "framework", "framework_version", "build", "cuda", "cudnn", "sm_list", "ptx", "compressed", "env",
+)  # fmt: skip
 _ASKED = 8  # that look right by GPU and driver and are asked of all rules, the newest first
 
 
@@ -36,9 +40,7 @@ def ceiling(case: Case, host: Host) -> Ceiling:
     if images.problems:
         raise CaseError(list(images.problems))
     image, driver = images.values[0], lowest_driver(host.may_be)
-    plain = replace(
-        case, image="", framework="", framework_version="", build="", cuda="", cudnn="", sm_list="", ptx="", env=""
-    )
+    plain = replace(case, **dict.fromkeys(_OF_ITS_OWN, ""))
     lines = map(str, instead.lines(ImageFacts(""), pool, driver))
     line = next((line for line in lines if _runs(replace(plain, cuda=line), host)), "")
     builds = instead.newest_builds(case, image, pool, driver) if image.framework else iter(())

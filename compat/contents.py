@@ -25,6 +25,7 @@ _PYPI_WINDOWS = Fact(
     "2026-11-21",
 )
 AS_LISTED = Fact("the targets as given", "the case", "")
+AS_COMPRESSED = Fact("the compression as given", "the case", "")
 _UNREAD_TARGETS = Code(None, None, Fact("the targets as given cannot be read", "the case", ""))
 _ALL_BUILDS_LISTED = frozenset({"pytorch", "ollama"})  # their projects publish no others than the tables have
 _MONTHLY = re.compile(r"(?:ngc |nvidia )?((?:1[7-9]|[23]\d)\.(?:0[1-9]|1[0-2]))(?:-(?:tf\d-)?py\d)?")
@@ -145,7 +146,7 @@ def _compressed(reader: Reader, case: Case) -> Compressed | None:
         found = read_compressed(mode[1]) if mode[1] != "balance" or "compress-all" in case.build else Targets((), None)
     if found is None:
         return None
-    return Compressed(found.cubins, found.ptx, Fact("the compression as given", "the case", ""))
+    return Compressed(found.cubins, found.ptx, AS_COMPRESSED)
 
 
 def _is_arch_list(case: Case) -> bool:

@@ -130,6 +130,12 @@ def target(case: Case, image: ImageFacts, pool: PoolFacts, driver: DriverVersion
         yield Option(text, "", tuple(changes), verb="build it")
 
 
+def compiled_plainly(case: Case) -> Option:
+    """The same program, its code compressed in a way that every driver unpacks."""
+    changes = (Change("compressed", case.compressed, "none"),)
+    return Option("it with nvcc --compress-mode=speed", "", changes, verb="build")
+
+
 def _of_build(case: Case, row: Build) -> Option:
     kept = words_of_use(case.build)
     build = f"conda {row.variant}" if "conda" in row.distribution else row.variant

@@ -157,6 +157,8 @@ def _kinds(asked: Asked) -> Iterator[Iterator[Option]]:
         yield instead.builds(case, image, pool, driver)
     elif image.cuda is not None and image.code is None:
         yield (instead.of_line(case, line) for line in instead.lines(image, pool, driver))
+    if image.compressed is not None and not _has_builds(asked):
+        yield iter([instead.compiled_plainly(case)])
     if image.code is not None and (case.sm_list or case.ptx or not image.framework):
         yield instead.target(case, image, pool, driver)
 

@@ -12,7 +12,7 @@ from cli.inspect.command import Choices, wanted_images
 from compat import Answer, Case, Finding, Severity, Verdict, check
 from compat.age import aged
 from compat.case import POOL_FIELDS
-from compat.contents import AS_LISTED
+from compat.contents import AS_COMPRESSED, AS_LISTED
 from compat.many import worst
 from compat.model import Fact
 from compat.pools import read_host
@@ -55,10 +55,12 @@ def _platform(given: Mapping[str, str]) -> str:
 def _answer(reference: str, program: Program, given: Mapping[str, str], digest: str) -> Answer:
     case = Case(**{**program.fields, **given, "id": f"{reference}, {program.name}"})
     answer = check(case)
-    findings = answer.findings
-    if not {"sm_list", "ptx", "compressed"} & given.keys():
-        seen = Fact("the targets that its files have", digest, "")
-        findings = tuple(replace(each, fact=seen) if each.fact == AS_LISTED else each for each in findings)
+    seen = {}
+    if not {"sm_list", "ptx"} & given.keys():
+        seen[AS_LISTED] = Fact("the targets that its files have", digest, "")
+    if "compressed" not in given:
+        seen[AS_COMPRESSED] = Fact("the compression of its files", digest, "")
+    findings = tuple(replace(each, fact=seen.get(each.fact, each.fact)) for each in answer.findings)
     if "cuda" in given:  # which of the image's own statements counts does not matter then
         return replace(answer, findings=findings)
     notes = tuple(

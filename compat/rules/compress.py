@@ -14,6 +14,9 @@ from compat.versions import ComputeCapability, DriverVersion, Target
 ID = "R-COMPRESS"
 _NVCC = "https://docs.nvidia.com/cuda/cuda-compiler-driver-nvcc/index.html#compress-mode-default-size-speed-balance-none-compress-mode"
 _OLLAMA = "https://github.com/ollama/ollama/pull/12258"
+_RAPIDS = "https://docs.rapids.ai/api/rapids-cmake/stable/command/rapids_cuda_enable_fatbin_compression"
+_LLAMA = "https://github.com/ggml-org/llama.cpp/pull/12029"
+_MLX = "github:ml-explore/mlx docs/src/install.rst"
 _PYTORCH = "https://github.com/pytorch/pytorch/pull/161316"
 _DATE = "2026-11-23"
 _READ = "read the files with gpu-commons inspect --deep"
@@ -89,10 +92,11 @@ RULE = Rule(
     says=(
         "nvcc 12.8 and newer can compress device code by zstd (--compress-mode=size or balance; balance is the default "
         "of CUDA 13, speed that of CUDA 12). Drivers before 550.54.14 do not unpack such code, whatever their CUDA: "
-        "programs fail with `device kernel image is invalid`. The binary tells whether it is so; where nobody read "
-        "it, the rule warns."
+        "programs fail with `device kernel image is invalid`. Only the code that the GPU loads counts, and with a "
+        "cuda-compat package the package's own driver library unpacks it. The binary tells whether it is so; where "
+        "nobody read it, the rule warns."
     ),
-    sources=(_NVCC, _OLLAMA, _PYTORCH),
+    sources=(_NVCC, _RAPIDS, _LLAMA, _OLLAMA, _PYTORCH, _MLX),
     severity=Severity.REFUSE,
     check=check,
     of_pool=("gpu", "driver", "platform", "host"),

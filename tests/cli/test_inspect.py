@@ -161,6 +161,24 @@ def test_check_uses_the_targets_that_were_found(run: Run, registry: Registry) ->
     assert finding["source"].startswith("sha256:")
 
 
+def test_check_uses_the_compression_that_was_found_and_names_the_image_as_its_source(
+    run: Run, registry: Registry
+) -> None:
+    files = {**CUPY, f"{SITE}/cupy/cuda/thrust.so": library(fatbin(("cubin", 70), ("cubin", 80), flags=0x8000))}
+    reference = registry.push(image(files))
+    arguments = ("check", "--gpu", "V100", "--driver", "535.183.01", "--inspect", reference, "--json")
+    answer = json.loads(run(*arguments).stdout)
+    (finding,) = [each for each in answer["findings"] if each["rule"] == "R-COMPRESS"]
+    assert finding["severity"] == "refuse"
+    assert finding["source"].startswith("sha256:")
+    (finding,) = [
+        each
+        for each in json.loads(run(*arguments, "--compressed", "none").stdout)["findings"]
+        if each["rule"] == "R-COMPRESS"
+    ]
+    assert (finding["severity"], finding["source"]) == ("note", "the case")
+
+
 def checked(run: Run, reference: str, *options: str) -> dict[str, Any]:
     """The answer of `check --inspect` for a T4 with driver 418.88."""
     arguments = ("check", "--gpu", "T4", "--driver", "418.88", "--inspect", reference, "--json", *options)

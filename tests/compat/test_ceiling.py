@@ -41,6 +41,11 @@ def test_the_newest_build_is_one_that_runs(framework: str) -> None:
     assert check(Case(**OLD, framework=framework, framework_version=version, cuda=found.cuda)).verdict.runs
 
 
+def test_how_the_code_of_a_case_is_compressed_says_nothing_of_another_line() -> None:
+    found = _ceiling(gpu="A100", driver="535.183.01", cuda="12.8", sm_list="8.0", compressed="all")
+    assert found.cuda == "12.9"
+
+
 def test_without_a_framework_there_is_a_line_and_no_build() -> None:
     found = _ceiling(**OLD, cuda="12.9")
     assert (found.cuda, found.build, found.how) == ("10.1", "", "")

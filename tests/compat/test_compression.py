@@ -22,7 +22,23 @@ def test_compressed_machine_code_is_refused_for_that_alone_and_the_driver_that_u
     assert answer.verdict is Verdict.INCOMPATIBLE
     assert [each.rule for each in answer.findings if each.severity is Severity.REFUSE] == ["R-COMPRESS"]
     assert answer.remedy is not None
-    assert "Use driver 550.54.14 or newer" in answer.remedy.text
+    assert answer.remedy.text == (
+        "Build it with nvcc --compress-mode=speed, or use driver 550.54.14 or newer, which NVIDIA A100-SXM4-40GB "
+        "allows, or install cuda-compat-12-8 in the image, which serves NVIDIA A100-SXM4-40GB on driver branch 535."
+    )
+
+
+def test_instead_of_a_compressed_build_the_remedy_names_the_nearest_and_the_newest_that_is_not() -> None:
+    asked = Case(
+        gpu="A100", driver="535.183.01", framework="torch", framework_version="2.9.0+cu128", compressed="sm_80"
+    )
+    answer = check(asked)
+    assert [each.rule for each in answer.findings if each.severity is Severity.REFUSE] == ["R-COMPRESS"]
+    assert answer.remedy is not None
+    assert answer.remedy.text.startswith("Use torch 2.9.0+cu126 (pip install torch==2.9.0 ")
+    newest = next(each for each in answer.remedy.otherwise if each.text.endswith(", the newest that runs here"))
+    for changes in (answer.remedy.changes, newest.changes):
+        assert check(asked.with_changes(changes)).verdict.runs
 
 
 @pytest.mark.parametrize(
@@ -94,6 +110,21 @@ def test_a_wheel_whose_machine_code_was_seen_compressed_is_not_called_uncompress
     """Of onnxruntime 1.29 the code for sm_80 is compressed and no PTX; its other targets are in no table."""
     asked = Case(gpu="A100", driver="535.183.01", framework="onnxruntime", framework_version="1.29.0")
     assert [each.severity for each in own(asked)] == ["refuse"]
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"framework_version": "0.28.5"},  # read as 0.28.0
+        {"framework_version": "0.28.0", "os": "windows", "driver": "546.33"},
+        {"framework_version": "0.28.0", "cpu_arch": "arm64"},
+    ],
+)
+def test_a_wheel_says_nothing_of_another_release_or_another_system(changes: dict[str, str]) -> None:
+    asked = replace(Case(gpu="A100", driver="535.183.01", framework="vllm"), **changes)
+    (found,) = own(asked)
+    assert found.severity is Severity.WARN
+    assert "inspect --deep" in found.message
 
 
 drivers = st.integers(525, 620).flatmap(lambda branch: st.integers(60, 90).map(lambda minor: f"{branch}.{minor}.01"))
