@@ -114,12 +114,7 @@ def test_the_message_has_the_value_as_it_should_be(key: str, value: Any, meant: 
 
 @pytest.mark.parametrize(("key", "meant"), sorted({(key, meant) for key, _, meant in CONVERTED if "," not in meant}))
 def test_what_the_message_says_is_accepted(key: str, meant: str, tmp_path: Path) -> None:
-    """Written as advised, the value is no problem any more; sums and names may then disagree with others."""
-    try:
-        load_stack(written(key, yaml.safe_load(meant.partition(" or ")[0]), tmp_path))
-    except SettingsError as error:
-        said = {each.path: each.reason for each in error.problems}
-        assert f"{WHERE[key]}.{key}" not in said, said
+    load_stack(written(key, yaml.safe_load(meant.partition(" or ")[0]), tmp_path))
 
 
 @pytest.mark.parametrize(
