@@ -15,7 +15,9 @@ from compat.rows import LINUX, Build
 from compat.versions import CudaVersion, VersionError, parse_release
 
 # Builds that load CUDA's libraries from what is around them; all others bring their own.
-LOADS_CUDA_FROM_OUTSIDE = frozenset({"tensorflow", "mxnet", "cupy", "onnxruntime", "paddle"})
+LOADS_CUDA_FROM_OUTSIDE = frozenset(
+    {"tensorflow", "mxnet", "cupy", "onnxruntime", "paddle", "ctranslate2", "faster-whisper"}
+)
 
 # Programs for video, which load the driver's own libraries and no CUDA: R-NVENC judges them.
 ENCODERS = frozenset({"ffmpeg", "gstreamer", "handbrake", "nvenc", "nvencc", "obs", "pyav", "voukoder"})

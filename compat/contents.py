@@ -35,6 +35,8 @@ _IMAGE_OF_MONTH = {
     "jax": "nvcr.io/nvidia/jax:{}-py3",
     "mxnet": "nvcr.io/nvidia/mxnet:{}-py3",
     "paddle": "nvcr.io/nvidia/paddlepaddle:{}-py3",
+    "tensorrt": "nvcr.io/nvidia/tensorrt:{}-py3",
+    "tritonserver": "nvcr.io/nvidia/tritonserver:{}-py3",
 }
 # `balance` leaves machine code as it is without -Xfatbin -compress-all: read from files that fatbinary 13.0 made.
 _MODE = re.compile(r"compress-mode[=\s]+(none|speed|balance|size)\b")
@@ -91,7 +93,7 @@ def read_images(case: Case, system: str, *, lenient: bool = True) -> Reading[Ima
 def _monthly(case: Case) -> Case:
     """PyTorch 24.05 is no release of PyTorch but NVIDIA's image of that month."""
     month = _MONTHLY.fullmatch(case.framework_version.strip().lower())
-    image = _IMAGE_OF_MONTH.get(ALIASES.get(case.framework.strip().lower(), ""))
+    image = _IMAGE_OF_MONTH.get(ALIASES.get(re.sub(r"[^a-z0-9]", "", case.framework.lower()), ""))
     if month is None or case.image or image is None:
         return case
     return replace(case, image=image.format(month[1]), framework="", framework_version="")
@@ -275,7 +277,17 @@ def _choice(given: Given, wish: Wish) -> Choice:
     if choice.builds or asked is wish:
         return choice
     # Where there is no build for the CUDA that is there, its own counts.
-    return choose(wish) if not given.cudas or (wish.framework in _ALL_BUILDS_LISTED and wish.version) else choice
+    if not given.cudas or (wish.framework in _ALL_BUILDS_LISTED and wish.version):
+        return choose(wish)
+    own = choose(wish)
+    in_own_image = given.named is not None and bool(given.named.framework)
+    return own if _loads_other_libraries(wish, own) and not in_own_image else choice
+
+
+def _loads_other_libraries(wish: Wish, own: Choice) -> bool:
+    """Of a release with one build, which loads CUDA from outside by the names that it was linked with."""
+    is_one = len(own.builds) == 1 and not own.near and own.builds[0].cuda is not None
+    return is_one and wish.version is not None and not brings_cuda(wish)
 
 
 def _names_the_build(given: Given, wish: Wish) -> bool:

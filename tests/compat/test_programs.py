@@ -44,3 +44,59 @@ def test_a_program_around_a_framework_is_read_as_the_framework_that_its_build_na
     assert verdict(**asked) is Verdict.UNKNOWN
     assert verdict(**asked, build="torch 2.6.0+cu124") is Verdict.INCOMPATIBLE
     assert verdict(**asked, build="torch 2.7.0+cu128").runs
+
+
+@pytest.mark.parametrize(
+    ("case", "runs"),
+    [
+        ({"framework": "faster-whisper", "framework_version": "1.0.3", "gpu": "GTX 970"}, False),  # neither 5.0 nor 5.2
+        ({"framework": "faster-whisper", "framework_version": "1.0.3", "gpu": "GTX 1080"}, True),
+        ({"framework": "ctranslate2", "framework_version": "3.24.0", "gpu": "GTX 970"}, True),
+        ({"framework": "paddlepaddle-gpu", "framework_version": "2.6.2", "gpu": "T4"}, True),
+        ({"framework": "paddlepaddle-gpu", "framework_version": "2.6.2", "gpu": "H100"}, False),
+        ({"framework": "paddlepaddle-gpu", "framework_version": "2.4.2", "gpu": "RTX 3090", "build": "cu117"}, True),
+        ({"framework": "xgboost", "framework_version": "2.0.3", "gpu": "H100"}, True),
+        ({"framework": "faiss-gpu-cu12", "framework_version": "1.14.1.post1", "gpu": "H100"}, False),
+        # https://github.com/opendatalab/MinerU/issues/3416
+        ({"framework": "SGLang", "framework_version": "0.4.6", "gpu": "V100"}, False),
+        ({"framework": "SGLang", "framework_version": "0.4.6", "gpu": "T4"}, True),
+        # https://github.com/sgl-project/sglang/issues/24224
+        ({"framework": "SGLang", "framework_version": "0.5.4", "gpu": "T4"}, False),
+        ({"framework": "FlashInfer", "framework_version": "0.2.5", "cuda": "12.4", "gpu": "V100"}, False),
+        ({"framework": "TensorRT", "framework_version": "10.1", "gpu": "GTX 1080"}, False),
+        ({"framework": "TensorRT", "framework_version": "10.1", "gpu": "V100"}, True),
+        ({"framework": "TensorRT", "framework_version": "10.5", "gpu": "T4"}, True),  # and no CUDA 13
+        ({"framework": "Triton Inference Server", "framework_version": "23.05", "gpu": "T4"}, True),
+    ],
+)
+def test_a_program_runs_where_its_release_has_code(case: dict[str, str], runs: bool) -> None:
+    assert verdict(driver="550.54.15", **case).runs is runs
+
+
+@pytest.mark.parametrize(
+    ("framework", "version", "cuda", "runs"),
+    [
+        ("tensorflow", "2.4.0", "10.1", False),
+        ("tensorflow", "2.4.0", "11.0", True),
+        ("tensorflow", "2.4.0", "11.2", True),  # the libraries of a major have one name
+        ("tensorflow", "1.13.1", "10.0", True),
+        ("tensorflow", "1.13.1", "10.1", False),  # before CUDA 11 they are named after the minor
+        ("onnxruntime-gpu", "1.19", "11.8", False),
+        ("ctranslate2", "4.4.0", "11.8", False),
+        ("ctranslate2", "4.4.0", "12.4", True),
+    ],
+)
+def test_a_build_that_loads_cuda_from_outside_finds_the_libraries_that_it_was_linked_with(
+    framework: str, version: str, cuda: str, runs: bool
+) -> None:
+    asked = {"gpu": "T4", "driver": "550.54.15", "framework": framework, "framework_version": version}
+    assert verdict(**asked, cuda=cuda).runs is runs
+    assert verdict(**asked, cuda=cuda, build="built from source").runs
+
+
+@pytest.mark.parametrize(
+    ("version", "cudnn", "runs"), [("4.4.0", "8.9", True), ("4.5.0", "8.9", False), ("4.5.0", "9.1", True)]
+)
+def test_ctranslate2_loads_the_cudnn_of_its_major(version: str, cudnn: str, runs: bool) -> None:
+    asked = {"gpu": "T4", "driver": "550.54.15", "framework": "ctranslate2", "framework_version": version}
+    assert verdict(**asked, cuda="12.2", cudnn=cudnn).runs is runs
