@@ -48,11 +48,19 @@ _PLAIN: Final[Mapping[str, tuple[str, Device]]] = MappingProxyType({
     "bitsandbytes": ("bitsandbytes", Device.GPU),
     "xformers": ("xformers", Device.GPU),
     "paddlepaddle": ("paddle", Device.CPU),
+    "mlx": ("mlx", Device.CPU),
+    "mlx-cuda": ("mlx", Device.GPU),
     "tensorrt": ("tensorrt", Device.GPU),
 })  # fmt: skip
-_FORM: Final = re.compile(r"(?P<plain>.+?)(?:-(?P<build>gpu|cpu|cu(?:da)?\d\w*))?")
-# They bring CUDA to a jaxlib that has none: jax[cuda12] asks for them. https://pypi.org/project/jax-cuda12-plugin
-_JAX_PLUGIN: Final = re.compile(r"jax-cuda\d+-(?:plugin|pjrt)")
+_FORM: Final = re.compile(r"(?P<plain>.+?)(?:-(?P<build>gpu|cpu|cu(?:da)?\d\w*|cuda-\d+))?")
+# They bring CUDA to a jaxlib or mlx that has none: jax[cuda12] and mlx[cuda12] ask for them.
+# https://pypi.org/project/jax-cuda12-plugin, https://pypi.org/project/mlx-cuda-12
+_BRINGS_CUDA: Final[Mapping[str, re.Pattern[str]]] = MappingProxyType(
+    {
+        "jax": re.compile(r"jax-cuda\d+-(?:plugin|pjrt)"),
+        "mlx": re.compile(r"mlx-cuda(?:-\d+)?"),
+    }
+)
 _FOR_OTHER_DEVICES: Final = re.compile(r"cpu|rocm|xpu")  # in the local part of a version
 
 # What people call a framework beside the names of its distributions; letters and digits alone.
@@ -115,7 +123,7 @@ def device_of(
         return Device.CPU
     if build or local.startswith("cu") or cuda or any("cuda" in extra for extra in extras):
         return Device.GPU
-    if framework == "jax" and any(_JAX_PLUGIN.fullmatch(other) for other in beside):
+    if framework in _BRINGS_CUDA and any(map(_BRINGS_CUDA[framework].fullmatch, beside)):
         return Device.GPU
     return Device.CPU if plain == "tensorflow" and _is_before_one_tensorflow(version) else _PLAIN[plain][1]
 

@@ -76,6 +76,7 @@ FOLDERS: Final[Mapping[str, tuple[str, ...]]] = {
     "flash-attn": ("flash_attn",),
     "bitsandbytes": ("bitsandbytes/",),
     "xformers": ("xformers/",),
+    "mlx": ("mlx/",),
 }
 _BY_NVIDIA: Final = re.compile(r"(?:^|/)nvidia/|(?:^|/)lib(?:cu|nv|nccl)[\w]*(?:-[0-9a-f]+)?\.so|/cuda(?:-[\d.]+)?/")
 

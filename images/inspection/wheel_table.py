@@ -42,7 +42,9 @@ def package_of(row: Row) -> str:
     if row["framework"] == "pytorch":
         return "torch" if row["is_pypi_default"] == "yes" else ""
     name = distribution.split()[1]
-    return re.sub(r"^jax\[(cuda\d+)\]$", r"jax-\1-plugin", name)
+    if asked := re.fullmatch(r"(jax|mlx)\[cuda(\d*)\]", name):  # the package that brings CUDA to it
+        return f"jax-cuda{asked[2]}-plugin" if asked[1] == "jax" else f"mlx-cuda-{asked[2]}".removesuffix("-")
+    return name
 
 
 def is_due(row: Row) -> bool:

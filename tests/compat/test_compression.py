@@ -80,6 +80,18 @@ def test_on_windows_the_driver_of_the_same_toolkit_counts() -> None:
     assert "drivers before 551.61" in found.message
 
 
+@pytest.mark.parametrize(("gpu", "loads"), [("A100", "machine code sm_80"), ("T4", "machine code sm_75")])
+def test_a_build_whose_cuda_the_driver_runs_is_refused_for_compression_alone(gpu: str, loads: str) -> None:
+    """All code of MLX is compressed, and CUDA 12 runs on drivers from 525.60.13 on."""
+    mlx = Case(gpu=gpu, driver="535.183.01", framework="mlx[cuda12]", framework_version="0.32.4")
+    answer = check(mlx)
+    (refused,) = [each for each in answer.findings if each.severity is Severity.REFUSE]
+    assert refused.rule == "R-COMPRESS"
+    assert refused.message.startswith(f"{loads} is compressed by zstd")
+    assert "mlx_cuda_12-0.32.4-" in refused.fact.source
+    assert check(replace(mlx, driver="550.54.14")).verdict is Verdict.COMPATIBLE
+
+
 def test_a_wheel_that_was_read_says_so_beside_what_else_is_wrong() -> None:
     """GTX 1080 Ti: torch 2.9.0+cu128 has no code for it, and what it has is not compressed."""
     answer = check(Case(gpu="GTX 1080 Ti", driver="535.183.01", framework="torch", framework_version="2.9.0+cu128"))

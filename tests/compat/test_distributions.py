@@ -27,6 +27,10 @@ from compat.distributions import Device, device_of, framework_of, gpu_framework
         ("jax", "0.4.30", ("cuda12",), Device.GPU),
         ("jax", "0.4.30", ("cuda12_local",), Device.GPU),
         ("jaxlib", "0.4.13+cuda12.cudnn89", (), Device.GPU),
+        ("mlx", "0.32.4", (), Device.CPU),
+        ("mlx", "0.32.4", ("cuda12",), Device.GPU),
+        ("mlx-cuda-12", "0.32.4", (), Device.GPU),
+        ("mlx-cuda", "0.30.0", (), Device.GPU),
         ("cupy", "", (), Device.GPU),
         ("cupy-cuda12x", "14.2.0", (), Device.GPU),
         ("cupy-rocm-5-0", "13.0.0", (), None),
@@ -52,6 +56,8 @@ def test_a_jaxlib_uses_gpus_where_the_wheels_lie_that_bring_cuda_to_it() -> None
     assert gpu_framework("jaxlib", "0.4.30", beside=["jaxlib", "jax-cuda12-plugin"]) == "jax"
     assert gpu_framework("jaxlib", "0.4.30", beside=["jaxlib", "nvidia-cuda-runtime-cu12"]) == ""
     assert gpu_framework("jaxlib", "0.4.30", cuda="12.4") == "jax"
+    assert gpu_framework("mlx", "0.32.4", beside=["mlx", "mlx-cuda-12"]) == "mlx"
+    assert gpu_framework("mlx", "0.32.4", beside=["mlx", "jax-cuda12-plugin"]) == ""
 
 
 @pytest.mark.parametrize(

@@ -125,6 +125,7 @@ def wheels(*names: str) -> dict[str, Content]:
         (["jaxlib-0.4.30", "cupy_cuda12x-14.2.0"], ["cupy"], ["jaxlib 0.4.30"]),
         (["jaxlib-0.4.30", "jax_cuda12_plugin-0.4.30"], ["jax"], []),
         (["jaxlib-0.4.13+cuda12.cudnn89"], ["jax"], []),
+        (["mlx-0.32.4", "mlx_cuda_12-0.32.4"], ["mlx"], []),
         (["mxnet-1.9.1"], [], ["mxnet 1.9.1"]),
         (["onnxruntime-1.20.0"], [], ["onnxruntime 1.20.0"]),
         (["tensorflow_cpu-2.20.0"], [], ["tensorflow-cpu 2.20.0"]),

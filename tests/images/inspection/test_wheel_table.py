@@ -26,7 +26,7 @@ class _Quiet(SimpleHTTPRequestHandler):
 
 @pytest.fixture
 def served(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """A folder that an index serves; it has torch 2.9.0 and bitsandbytes 0.49.1."""
+    """A folder that an index serves; it has torch 2.9.0, bitsandbytes 0.49.1, and CUDA for jax 0.6.0 and mlx 0.32.4."""
     _serve(tmp_path, "torch", "2.9.0", {"torch/lib/libtorch_cuda.so": library(fatbin(("cubin", 80), ("ptx", 90)))})
     of_nvidia = {"nvidia/cublas/lib/libcublas.so.12": library(fatbin(("cubin", 120), flags=ZSTD))}
     libraries = {
@@ -34,6 +34,8 @@ def served(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
         "bitsandbytes/libbitsandbytes_cuda130.so": library(fatbin(("cubin", 90), ("cubin", 80), flags=ZSTD)),
     }
     _serve(tmp_path, "bitsandbytes", "0.49.1", {**libraries, **of_nvidia})
+    _serve(tmp_path, "jax-cuda12-plugin", "0.6.0", {"jax_cuda12_plugin/a.so": library(fatbin(("cubin", 70)))})
+    _serve(tmp_path, "mlx-cuda-12", "0.32.4", {"mlx/lib/libmlx.so": library(fatbin(("ptx", 90), flags=ZSTD))})
     server = ThreadingHTTPServer(("127.0.0.1", 0), lambda *given: _Quiet(*given, directory=str(tmp_path)))  # type: ignore[arg-type, misc]
     thread = threading.Thread(target=server.serve_forever)
     thread.start()
@@ -46,18 +48,21 @@ def served(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 
 @pytest.fixture
 def table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The rows of three builds, none of them read yet."""
+    """The rows of five builds, none of them read yet."""
     wanted = {
         ("pytorch", "2.9.0", "cu128"),
         ("bitsandbytes", "0.49.1", "cu128-cu129"),
         ("bitsandbytes", "0.49.1", "cu130"),
+        ("jax", "0.6.0", "cuda12"),
+        ("mlx", "0.32.4", "cuda12"),
     }
     rows = [
         {**row, "compressed": "", "source": "documentation"}
         for row in tables.rows("framework")
-        if (row["framework"], row["version"], row["variant"]) in wanted and row["distribution"].endswith("linux x86_64")
+        if (row["framework"], row["version"], row["variant"]) in wanted
+        and not row["distribution"].endswith(("aarch64", "windows x86_64"))
     ]
-    assert len(rows) == 3
+    assert len(rows) == 5
     path = tmp_path / "framework.csv"
     with path.open("w", newline="") as file:
         writer = csv.DictWriter(file, list(rows[0]), lineterminator="\n")
@@ -74,7 +79,7 @@ def _serve(root: Path, name: str, version: str, files: dict[str, bytes]) -> None
     with zipfile.ZipFile(content, "w", zipfile.ZIP_DEFLATED) as wheel:
         for path, data in files.items():
             wheel.writestr(path, data)
-    filename = f"{name}-{version}-py3-none-manylinux_2_28_x86_64.whl"
+    filename = f"{name.replace('-', '_')}-{version}-py3-none-manylinux_2_28_x86_64.whl"
     (folder / filename).write_bytes(content.getvalue())
     (folder / f"{name}-{version}-py3-none-win_amd64.whl").write_bytes(b"")
     (folder / "index.html").write_text("".join(f'<a href="{each.name}">x</a>' for each in sorted(folder.glob("*.whl"))))
@@ -92,6 +97,8 @@ def test_each_variant_gets_what_its_own_libraries_have(table: Path, capsys: pyte
         ("pytorch", "cu128"): "none",
         ("bitsandbytes", "cu128-cu129"): "none",
         ("bitsandbytes", "cu130"): "sm_80;sm_90",
+        ("jax", "cuda12"): "none",
+        ("mlx", "cuda12"): "compute_90",
     }
     assert "bitsandbytes 0.49.1 cu130: empty -> sm_80;sm_90" in capsys.readouterr().out
     assert "torch-2.9.0-py3-none-manylinux_2_28_x86_64.whl" in table.read_text()
