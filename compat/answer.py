@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from compat import remedy
-from compat.case import Case, CaseError
+from compat.case import POOL_FIELDS, Case, CaseError
 from compat.contents import read_images, system_of
 from compat.drivers import last_driver, turning_drivers
 from compat.host import Host
-from compat.model import Answer, Change, ImageFacts, PoolFacts, Severity, Verdict
+from compat.model import Answer, Change, ImageFacts, PoolFacts, Remedy, Severity, Verdict
 from compat.pools import try_host, with_jetpack_of
 from compat.reading import Axis
 from compat.resolve import Findings, solve, worst_first
@@ -47,7 +47,13 @@ def _check_on(image: Case, host: Host, *, with_remedy: bool, lenient: bool) -> A
     if images.problems:
         raise CaseError(list(images.problems))
     meant = Meant(
-        _as_read(image, images.passed_over), images.values, host, pools, (*host.notes, *images.notes), with_remedy
+        image,
+        _as_read(image, images.passed_over),
+        images.values,
+        host,
+        pools,
+        (*host.notes, *images.notes),
+        with_remedy,
     )
     possible = [
         Possibility(found, exact, *solve(found, exact))
@@ -65,11 +71,24 @@ def _as_read(image: Case, passed_over: tuple[str, ...]) -> Case:
     return image.with_changes(Change(name, "", "") for name in passed_over if name not in {"sm_list", "ptx", "build"})
 
 
+def _as_written(found: Remedy, image: Case) -> Remedy:
+    """With changes that start from what the case says, where that could not be read as well."""
+
+    def started(changes: tuple[Change, ...]) -> tuple[Change, ...]:
+        return tuple(
+            each if each.field in POOL_FIELDS else replace(each, from_=getattr(image, each.field)) for each in changes
+        )
+
+    otherwise = tuple(replace(each, changes=started(each.changes)) for each in found.otherwise)
+    return replace(found, changes=started(found.changes), otherwise=otherwise)
+
+
 @dataclass(frozen=True, slots=True)
 class Meant:
     """What a case may mean, and how it was read."""
 
-    image: Case
+    written: Case
+    image: Case  # without what could not be read
     images: tuple[ImageFacts, ...]
     host: Host
     pools: tuple[PoolFacts, ...]
@@ -100,6 +119,8 @@ def _answer(meant: Meant, chosen: Possibility, findings: Findings, verdict: Verd
     if verdict is Verdict.INCOMPATIBLE and meant.with_remedy:
         asked = Asked(meant.image, meant.host.shown, chosen.image, chosen.pool, meant.images, meant.pools)
         found = remedy.find(asked, findings)
+        if meant.written != meant.image:
+            found = _as_written(found, meant.written)
     return Answer(meant.image.id, verdict, findings, found)
 
 

@@ -65,6 +65,14 @@ def test_with_the_changes_of_any_way_the_case_runs(cases: list[Case]) -> None:
     assert not failed, f"{len(failed)} of {tried}\n" + "\n\n".join(failed[:3])
 
 
+def test_a_change_starts_from_what_the_case_says_where_that_cannot_be_read() -> None:
+    asked = Case(gpu="GTX 1080 Ti", driver="418.88", framework="jax", framework_version="current docs", cuda="12.4")
+    remedy = check(asked).remedy
+    assert remedy is not None
+    (version,) = [change for change in remedy.changes if change.field == "framework_version"]
+    assert version.from_ == "current docs"
+
+
 def test_no_remedy_shows_a_driver_that_stands_for_something_else() -> None:
     for case in [*known.reported(), *_drawn(200)]:
         try:
