@@ -1,0 +1,73 @@
+"""R-MATHLIB: cuBLAS, cuDNN and the other math libraries of a CUDA release have kernels for the GPUs of its time."""
+
+from __future__ import annotations
+
+from compat import tables
+from compat.model import Fact, Finding, ImageFacts, Platform, PoolFacts, Severity
+from compat.rules.rule import Rule, note, refuse, unknown, warn
+from compat.versions import ComputeCapability, CudaVersion
+
+ID = "R-MATHLIB"
+_DATE = "2026-11-23"
+_TURING = ComputeCapability(7, 5)
+_MOSTLY_RUNS = CudaVersion(9, 2)
+_PYTORCH = "https://github.com/pytorch/pytorch/pull/21468"
+_RUNS_ON_9_2 = "https://github.com/traveller59/second.pytorch/issues/43"
+_REPORTS = (
+    "https://github.com/tensorflow/tensorflow/issues/25002",
+    "https://github.com/apache/mxnet/issues/13337",
+    "https://github.com/AlexeyAB/darknet/issues/2836",
+    "https://github.com/facebookresearch/Detectron/issues/807",
+)
+# They call cuDNN or cuBLAS at every step.
+_CALL_ALWAYS = frozenset({"tensorflow", "mxnet", "darknet", "caffe", "caffe2", "chainer", "keras", "theano"})
+
+
+def check(image: ImageFacts, pool: PoolFacts) -> tuple[Finding, ...]:
+    if image.gpu_free or image.uses_encoder or pool.platform is Platform.JETSON:
+        return ()
+    gpu = pool.gpu
+    if image.cuda is None:
+        if image.framework not in _CALL_ALWAYS or gpu.capability != _TURING:
+            return ()
+        fact = Fact("Turing needs the math libraries of CUDA 10 or newer", _PYTORCH, _DATE)
+        return (unknown(ID, f"it is not known which CUDA the math libraries of {image.name} are of", fact),)
+    cuda, first = image.cuda.line, _first_with_kernels(gpu.capability)
+    if first is None or cuda >= first or not image.framework:
+        return ()
+    made = f"the math libraries of CUDA {cuda} (cuBLAS, cuDNN) were made before {gpu.name} ({gpu.capability})"
+    needs = f"{gpu.name} needs those of CUDA {first} or newer"
+    if gpu.capability == _TURING and cuda < _MOSTLY_RUNS and image.framework in _CALL_ALWAYS:
+        fact = Fact(f"CUDA 9.0 and older fail on Turing: {needs}", " ; ".join(_REPORTS), _DATE)
+        return (refuse(ID, f"{made}: {image.framework} fails or crashes in them; {needs}", fact),)
+    fact = Fact(needs, _PYTORCH if gpu.capability == _TURING else _REPORTS[0], _DATE)
+    message = f"{made}: what calls them may fail; {needs}"
+    # Wheels of PyTorch with CUDA 9.0 train many models on Turing, and fail in batched products of matrices.
+    is_wheel = image.framework == "pytorch" and not image.own_build
+    return (note(ID, message, fact) if is_wheel else warn(ID, message, fact),)
+
+
+def _first_with_kernels(gpu: ComputeCapability) -> CudaVersion | None:
+    """The first CUDA for GPUs of that major; Turing came a release after Volta."""
+    if gpu == _TURING:
+        return tables.architectures()[_TURING].first_cuda
+    same = (arch.first_cuda for arch in tables.architectures().values() if arch.capability.major == gpu.major)
+    return min((first for first in same if first is not None), default=None)
+
+
+RULE = Rule(
+    id=ID,
+    title="Math libraries",
+    says=(
+        "cuBLAS, cuDNN and the other math libraries of a CUDA release have kernels for the GPUs of its time: "
+        "machine code or PTX of a program's own is not enough where it calls them. Frameworks with CUDA 9.1 or older "
+        "fail on Turing, although it runs machine code for Volta."
+    ),
+    sources=(_PYTORCH, *_REPORTS, _RUNS_ON_9_2),
+    severity=Severity.REFUSE,
+    check=check,
+    of_pool=("gpu", "platform"),
+    passing={"gpu": "RTX 2080 Ti", "driver": "440.33.01", "cuda": "10.0", "framework": "darknet"},
+    failing={"gpu": "RTX 2080 Ti", "driver": "440.33.01", "cuda": "9.0", "framework": "darknet"},
+    undecided={"gpu": "RTX 2080 Ti", "driver": "440.33.01", "framework": "darknet"},
+)
