@@ -60,7 +60,7 @@ docs: .venv/synced ## rewrite the generated reference pages
 	@$(PY) docs/make.py
 
 tables: .venv/synced ## check the compatibility tables
-	@$(PY) -m compat.data.check
+	@$(PY) -m compat.data.check && $(PY) -m aws.data.check
 
 .venv/synced: pyproject.toml uv.lock $(UV)
 	@$(UV) sync --frozen --compile-bytecode --quiet

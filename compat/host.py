@@ -19,11 +19,11 @@ from packaging.version import Version
 
 from compat.case import Case
 from compat.gpus import gpus_of, is_jetson, processor_beside
+from compat.machine_images import drivers_of
 from compat.model import Finding, Platform, PoolFacts, Setting
 from compat.names import is_nameless, sold_as
 from compat.reading import Axis
 from compat.rows import GpuModel
-from compat.rules import eks
 from compat.versions import DriverVersion
 
 _NAMELESS = (
@@ -104,7 +104,7 @@ def with_setting(pools: tuple[PoolFacts, ...], setting: Setting) -> tuple[PoolFa
 def _on_machine_image(pool: PoolFacts, release: str) -> Iterator[PoolFacts]:
     """A driver that came with the old machine image goes with it."""
     arm = pool.cpu_architecture == "arm64"
-    own = pool.driver is None or pool.driver in eks.drivers_of(pool.ami_release, arm=arm)
-    drivers = eks.drivers_of(release, arm=pool.platform is Platform.LINUX_ARM) if own else ()
+    own = pool.driver is None or pool.driver in drivers_of(pool.ami_release, arm=arm)
+    drivers = drivers_of(release, arm=pool.platform is Platform.LINUX_ARM) if own else ()
     for driver in drivers or (pool.driver,):
         yield replace(pool, driver=driver, ami_release=release)

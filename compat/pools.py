@@ -12,9 +12,10 @@ from compat.case import CLASSES, HOSTS, MODULES, SYSTEMS, Case, CaseError, Probl
 from compat.drivers import releases_of
 from compat.gpus import gpus_of, gpus_with, is_jetson, processor_beside
 from compat.host import Host, platform_of, which_gpu
+from compat.machine_images import drivers_of, read_release
 from compat.model import Fact, Gpu, Platform, PoolFacts
 from compat.reading import Axis, Reader
-from compat.rules import eks, operator
+from compat.rules import operator
 from compat.rules.rule import note, warn
 from compat.versions import ComputeCapability, DriverVersion, JetsonVersion, VersionError
 
@@ -184,9 +185,9 @@ def _drivers(reader: Reader, case: Case, platform: Platform) -> tuple[int | None
     if case.operator and (row := operator.operator_row(case.operator)) is not None:
         default = operator.driver_of(row)
         return None, (default.given_as(str(default)),)
-    if case.ami_release and (found := eks.drivers_of(case.ami_release, arm=platform is Platform.LINUX_ARM)):
+    if case.ami_release and (found := drivers_of(case.ami_release, arm=platform is Platform.LINUX_ARM)):
         if len(found) > 1:
-            kind, _ = eks.read_release(case.ami_release)
+            kind, _ = read_release(case.ami_release)
             missing = "the Kubernetes version" if kind else "the Kubernetes version and the AMI type"
             reader.open.append(Axis("ami_release", missing))
         return None, found

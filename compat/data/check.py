@@ -9,7 +9,7 @@ from __future__ import annotations
 import csv
 import re
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -226,25 +226,22 @@ TABLES = (
 )
 
 
-def check(folder: Path = tables.DATA) -> None:
+def check(folder: Path = tables.DATA, expected: Sequence[Table] = TABLES) -> None:
     """Raise TableError with every mistake in the tables of a folder, by table and row."""
-    mistakes = [f"{path.name} is not a table of compat.data.check" for path in _strangers(folder)]
+    known = {table.name for table in expected}
+    strangers = sorted(path.name for path in folder.glob("*.csv") if path.stem not in known)
+    mistakes = [f"{name} is not a table of the check beside it" for name in strangers]
     read: dict[str, list[Row]] = {}
-    for table in TABLES:
+    for table in expected:
         try:
             read[table.name] = tables.rows(table.name, folder)
         except (OSError, ValueError, csv.Error) as error:
             mistakes.append(f"{table.name}.csv cannot be read: {error}")
-    for table in TABLES:
+    for table in expected:
         if table.name in read:
             mistakes += [f"{table.name}.csv{mistake}" for mistake in _mistakes(table, read)]
     if mistakes:
         raise TableError("\n".join(mistakes))
-
-
-def _strangers(folder: Path) -> list[Path]:
-    known = {table.name for table in TABLES}
-    return sorted(path for path in folder.glob("*.csv") if path.stem not in known)
 
 
 def _mistakes(table: Table, read: dict[str, list[Row]]) -> Iterator[str]:
@@ -291,10 +288,10 @@ def _read(table: Table, row: Row) -> tuple[Any, list[str]]:
     return place, [*dict.fromkeys(mistakes)]  # two readers of one cell find the same
 
 
-def main(folder: Path = tables.DATA) -> int:
+def main(folder: Path = tables.DATA, expected: Sequence[Table] = TABLES) -> int:
     """Exit status: 1, with a line for each mistake on stderr, where something is wrong."""
     try:
-        check(folder)
+        check(folder, expected)
     except TableError as error:
         for mistake in str(error).splitlines():
             print(f"error: {mistake}", file=sys.stderr)  # noqa: T201 - a script's own output

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from compat.machine_images import image_row, read_release
 from compat.model import Finding, ImageFacts, PoolFacts, Severity
 from compat.rows import Origin
-from compat.rules import eks
 from compat.rules.rule import Rule, note, warn
 
 ID = "R-PERSIST"
@@ -12,7 +12,7 @@ _SOURCE = "https://docs.nvidia.com/deploy/driver-persistence/"
 
 
 def check(image: ImageFacts, pool: PoolFacts) -> tuple[Finding, ...]:  # noqa: ARG001 - every rule has this shape
-    row = eks.image_row(pool)
+    row = image_row(pool)
     if row is None or row["nvidia_driver"] == "none":
         return ()
     fact = Origin.of(row).fact(
@@ -30,7 +30,7 @@ def check(image: ImageFacts, pool: PoolFacts) -> tuple[Finding, ...]:  # noqa: A
                 fact,
             ),
         )
-    tell = warn if eks.read_release(pool.ami_release)[0] else note  # which image it is, is a guess where none is named
+    tell = warn if read_release(pool.ami_release)[0] else note  # which image it is, is a guess where none is named
     return (tell(ID, "it is not known whether the machine image runs the persistence daemon", fact),)
 
 

@@ -1,0 +1,75 @@
+"""Check the tables of this folder, which are laid out as those of compat are: `python -m aws.data.check`."""
+
+from __future__ import annotations
+
+import datetime as dt
+import sys
+from collections.abc import Callable
+from decimal import Decimal
+from typing import Any, Final
+
+from aws.tables import DATA
+from compat.data.check import Read, Table, main
+from compat.rows import Row
+
+
+def _cells(read: Callable[[str], object], *columns: str) -> tuple[Read, ...]:
+    """Readers of cells that may be empty."""
+    return tuple(_cell(column, read) for column in columns)
+
+
+def _cell(column: str, read: Callable[[str], object]) -> Read:
+    return lambda row: read(row[column]) if row[column] else None
+
+
+def _one_of(column: str, *allowed: str) -> Read:
+    def read(text: str) -> None:
+        if text not in allowed:
+            raise ValueError(f"{column} is {text!r}, not {' or '.join(allowed)}")
+
+    return _cell(column, read)
+
+
+def _by_kubernetes(row: Row) -> Any:
+    return [int(part) for part in row["kubernetes"].split(".")]
+
+
+TABLES: Final = (
+    Table(
+        "instances",
+        ("instance_type",),
+        "vcpu memory_gib local_nvme_gb gpu_count_api gpu_memory_mib",
+        (
+            *_cells(int, "vcpu", "local_nvme_gb", "gpu_count_api", "gpu_memory_mib"),
+            *_cells(Decimal, "memory_gib"),
+        ),
+    ),
+    Table(
+        "ami_types",
+        ("ami_type",),
+        "architecture user_data device_plugin ended",
+        (
+            _one_of("architecture", "amd64", "arm64"),
+            _one_of("user_data", "nodeadm", "bottlerocket"),
+            _one_of("device_plugin", "yes", "no"),
+            *_cells(dt.date.fromisoformat, "ended"),
+        ),
+    ),
+    Table(
+        "eks_versions",
+        ("kubernetes",),
+        "released standard_until extended_until",
+        _cells(dt.date.fromisoformat, "released", "standard_until", "extended_until"),
+        _by_kubernetes,
+    ),
+    Table(
+        "eks_releases",
+        ("kubernetes", "release"),
+        "patch",
+        _cells(int, "patch"),
+        refers=("kubernetes", "eks_versions"),
+    ),
+)
+
+if __name__ == "__main__":
+    sys.exit(main(DATA, TABLES))

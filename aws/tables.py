@@ -1,0 +1,23 @@
+"""The tables of what only AWS needs, read once, on first use; `data/check.py` checks the files."""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+
+from compat import tables
+from compat.rows import Row
+
+DATA = Path(__file__).parent / "data"
+
+
+@cache
+def rows(name: str) -> tuple[Row, ...]:
+    """All rows of a table of `aws/data` as text."""
+    return tuple(tables.rows(name, DATA))
+
+
+@cache
+def by_first_column(name: str) -> dict[str, Row]:
+    """The rows of a table whose first column is its key, by that key."""
+    return {next(iter(row.values())): row for row in rows(name)}
