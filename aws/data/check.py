@@ -8,6 +8,7 @@ from collections.abc import Callable
 from decimal import Decimal
 from typing import Any, Final
 
+from aws.flatcar import releases
 from aws.tables import DATA
 from compat.data.check import Read, Table, main
 from compat.rows import Row
@@ -68,6 +69,13 @@ TABLES: Final = (
         "patch",
         _cells(int, "patch"),
         refers=("kubernetes", "eks_versions"),
+    ),
+    Table(
+        "flatcar_releases",
+        ("release",),
+        "channel published kernel containerd systemd sysext_branches sysext_drivers",
+        (releases.read,),
+        lambda row: [int(part) for part in row["release"].split(".")],
     ),
 )
 
