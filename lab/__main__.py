@@ -180,7 +180,7 @@ def step(name: str, step: str, stack: str) -> None:
 def test(name: str, args: tuple[str, ...]) -> None:
     """Every test that needs the lab: on a healthy one, else on one that is started and ended here."""
     instance, toolchain = open_instance(name), Toolchain()
-    toolchain.ensure(report)
+    toolchain.ensure(report, for_tests=True)
     toolchain.ensure_test_packages(report)
     engine.prepare(instance, toolchain, report)
     if args:

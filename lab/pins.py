@@ -37,6 +37,7 @@ class Pin:
     module_files: Mapping[str, str] = field(default_factory=dict)
     download: Download | None = None
     for_clusters: bool = field(default=False, repr=False)  # it does not decide what the program is
+    for_tests: bool = field(default=False, repr=False)  # no stack needs it
 
     @property
     def source(self) -> Path:
@@ -85,4 +86,5 @@ def _pin(name: str, row: Mapping[str, Any], go: str) -> Pin:
         module_files=row.get("module_files", {}),
         download=Download(**row["download"]) if "download" in row else None,
         for_clusters=row.get("for_clusters", False),
+        for_tests=row.get("for_tests", False),
     )

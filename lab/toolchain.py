@@ -59,18 +59,20 @@ class Toolchain:
 
     def bin_folders(self) -> list[Path]:
         """What belongs on PATH. Plugins do not: the engine has them in its own cache, and warns of each on PATH."""
-        return [self.root / pin.key / "bin" for pin in self.pins.values() if not pin.is_plugin]
+        return [self.root / pin.key / "bin" for pin in self.pins.values() if not pin.is_plugin and not pin.for_tests]
 
     def missing(self) -> list[Pin]:
         return [pin for pin in self.pins.values() if not (self.root / pin.key / "origin").exists()]
 
-    def ensure(self, report: Report, *, for_clusters: bool = True) -> None:
-        """Install every tool, two at a time, and report how long each took. A lab for images needs fewer.
+    def ensure(self, report: Report, *, for_clusters: bool = True, for_tests: bool = False) -> None:
+        """Install every tool, two at a time, and report how long each took. A lab for images needs fewer, tests more.
 
         Raises LabError that names the first tool that could not be installed, with the end of its build log.
         """
         self.ensure_packages(report, {**self.debian, **(self.debian_clusters if for_clusters else {})})
-        missing = [pin for pin in self.missing() if for_clusters or not pin.for_clusters]
+        missing = [
+            pin for pin in self.missing() if (for_clusters or not pin.for_clusters) and (for_tests or not pin.for_tests)
+        ]
         if not missing:
             return
         count = f"{len(missing)} {'tool' if len(missing) == 1 else 'tools'}"

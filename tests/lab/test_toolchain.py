@@ -171,6 +171,18 @@ def test_a_stack_of_images_brings_no_tool_of_a_cluster(
     assert [pin.name for pin in one_tool.missing()] == ["server"]
 
 
+def test_no_stack_brings_a_tool_of_the_tests(
+    one_tool: Toolchain, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    put_on_path(monkeypatch, tmp_path / "bin", "tool v1.2.3 built today")
+    one_tool.pins["checker"] = replace(one_tool.pins["tool"], name="checker", for_tests=True)
+    one_tool.ensure(lambda _: None)
+    assert [pin.name for pin in one_tool.missing()] == ["checker"]
+    one_tool.ensure(lambda _: None, for_tests=True)
+    assert one_tool.missing() == []
+    assert [folder.parent.name for folder in one_tool.bin_folders()] == [one_tool.pins["tool"].key]
+
+
 @pytest.mark.parametrize(("stack", "needed"), [("dsmlp-fall", True), ("dsmlp-next", True), ("cupy", False)])
 def test_a_stack_needs_a_cluster_unless_it_only_builds_images(stack: str, *, needed: bool) -> None:
     file = Path(__file__).parents[2] / "stacks" / f"Pulumi.{stack}.yaml"
