@@ -14,16 +14,13 @@ import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, NoReturn
+from typing import Final, NoReturn
 
 import grpc
 from pulumi.runtime.proto import engine_pb2, engine_pb2_grpc, provider_pb2_grpc
 
 from lab.providers.servicer import Servicer
-from lab.providers.vocabulary import CancelledError
-
-if TYPE_CHECKING:
-    from lab.providers.kubernetes.provider import KubernetesProvider
+from lab.providers.vocabulary import CancelledError, Provider
 
 CHANNEL_OPTIONS: Final = [("grpc.max_receive_message_length", 400 << 20), ("grpc.max_send_message_length", 400 << 20)]
 # Most of these threads only wait (for a rollout, for a build); they are made when needed and then reused.
@@ -71,7 +68,7 @@ class Engine:
             )
 
 
-def serve(version: str, make_provider: Callable[[Engine], KubernetesProvider]) -> NoReturn:
+def serve(version: str, make_provider: Callable[[Engine], Provider]) -> NoReturn:
     """Serve until SIGINT, SIGTERM or the end of the process that started us. Never returns."""
     # The launcher's word, because the engine may be killed while this interpreter still starts.
     parent = int(os.environ.get(STARTED_BY) or os.getppid())

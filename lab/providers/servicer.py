@@ -10,7 +10,7 @@ from __future__ import annotations
 import functools
 import traceback
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import Any, Final, TypeVar
 
 import grpc
 from google.protobuf import empty_pb2, struct_pb2
@@ -21,15 +21,13 @@ from lab.providers.vocabulary import (
     Autonaming,
     CancelledError,
     Checked,
+    Conversation,
     Difference,
     PartialFailureError,
     PluginError,
+    Provider,
     Request,
 )
-
-if TYPE_CHECKING:
-    from lab.providers.kubernetes.provider import KubernetesProvider
-    from lab.providers.plugin import Engine
 
 Message = TypeVar("Message")
 Answer = TypeVar("Answer")
@@ -69,7 +67,7 @@ def _answers(
 class Servicer(provider_pb2_grpc.ResourceProviderServicer):
     """Messages to values and back; decides nothing."""
 
-    def __init__(self, version: str, provider: KubernetesProvider, engine: Engine) -> None:
+    def __init__(self, version: str, provider: Provider, engine: Conversation) -> None:
         self._version = version
         self._provider = provider
         self._engine = engine

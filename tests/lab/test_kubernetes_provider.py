@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from lab.providers import paths
 from lab.providers.kubernetes import difference, messages, state
 from lab.providers.kubernetes.configuration import check_settings, compare_settings, parse_settings
 from lab.providers.kubernetes.kinds import ObjectKind, Served, object_id, split_id
@@ -122,7 +123,7 @@ def test_an_id_is_read_as_it_was_written(namespace: str, name: str) -> None:
 
 @given(st.lists(st.text('ab."[]\\/-', min_size=1) | st.integers(0, 99), min_size=1, max_size=4))
 def test_a_property_path_is_read_as_it_was_written(steps: list[str | int]) -> None:
-    assert difference.parse(difference.render(tuple(steps))) == tuple(steps)
+    assert paths.parse(paths.render(tuple(steps))) == tuple(steps)
 
 
 @given(properties)
@@ -162,7 +163,7 @@ def test_a_change_above_an_immutable_field_replaces_too() -> None:
 )
 def test_immutable_fields_are_known_without_a_server(token: str, path: str) -> None:
     kind = ObjectKind.of_token(f"kubernetes:{token}")
-    first, *rest = difference.parse(path)
+    first, *rest = paths.parse(path)
     old, new = ({first: {rest[0]: side} if rest else side} for side in ("old", UNKNOWN))
     assert compared(old, new, kind) == {path: Change.UPDATE_REPLACE}
 
@@ -253,7 +254,7 @@ def test_a_previewed_service_promises_no_address_that_is_allocated() -> None:
 
 def test_an_ignored_field_is_dropped_only_when_it_differs() -> None:
     body = {"spec": {"replicas": 1, "paused": True}}
-    path = difference.parse("spec.replicas")
+    path = paths.parse("spec.replicas")
     assert state.without_ignored(body, {"spec": {"replicas": 3}}, path) == {"spec": {"paused": True}}
     assert state.without_ignored(body, {"spec": {"replicas": 1}}, path) == body
 

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import base64
 import re
-from collections.abc import Iterator
 from typing import Any, Final
 
 from lab.providers.kubernetes.kinds import ObjectKind
 from lab.providers.kubernetes.naming import is_autonamed
-from lab.providers.values import UNKNOWN, Properties, Secret, without_nulls
+from lab.providers.paths import Path, bare, changes_between, render, replacing
+from lab.providers.values import Properties, without_nulls
 from lab.providers.vocabulary import Change, Difference
-
-Path = tuple[str | int, ...]
 
 # Fields that the API server never changes in place. What is missing here is found by the server's own dry run
 # (see `lab.providers.kubernetes.provider`); this table is for previews without a server or with unknown values.
@@ -69,7 +67,7 @@ def compare(
     sides = without_nulls(old), without_nulls(new)
     if kind.kind == "Secret" and not kind.group and all(map(_is_readable_secret, sides)):
         sides = _as_kept(sides[0]), _as_kept(sides[1])
-    changes = dict(_changes((), *sides))
+    changes = dict(changes_between((), *sides))
     fixed = immutable_paths(kind, old, config_map_mutable=config_map_mutable, secret_mutable=secret_mutable)
     detailed = {
         render(path): replacing(change) if any(_overlap(path, each) for each in fixed) else change
@@ -79,7 +77,7 @@ def compare(
 
 
 def _is_readable_secret(inputs: Properties) -> bool:
-    return all(isinstance(_bare(inputs.get(key, {})), dict) for key in ("stringData", "data"))
+    return all(isinstance(bare(inputs.get(key, {})), dict) for key in ("stringData", "data"))
 
 
 def _as_kept(inputs: Properties) -> Properties:
@@ -87,15 +85,11 @@ def _as_kept(inputs: Properties) -> Properties:
     if "stringData" not in inputs:
         return inputs
     encoded = {
-        key: base64.b64encode(value.encode()).decode() if isinstance(value := _bare(each), str) else value
-        for key, each in _bare(inputs["stringData"]).items()
+        key: base64.b64encode(value.encode()).decode() if isinstance(value := bare(each), str) else value
+        for key, each in bare(inputs["stringData"]).items()
     }
     kept = {key: value for key, value in inputs.items() if key != "stringData"}
-    return {**kept, "data": {**_bare(inputs.get("data", {})), **encoded}}
-
-
-def _bare(value: Any) -> Any:
-    return value.value if isinstance(value, Secret) else value
+    return {**kept, "data": {**bare(inputs.get("data", {})), **encoded}}
 
 
 def finished(changes: dict[str, Change], old: Properties, new: Properties) -> Difference:
@@ -138,52 +132,6 @@ _IMMUTABLE: Final = re.compile(
 
 def _covers(field: str, path: str) -> bool:
     return path == field or path.startswith((f"{field}.", f"{field}[")) or field.startswith((f"{path}.", f"{path}["))
-
-
-def replacing(change: Change) -> Change:
-    return change if change.replaces else Change(change + 1)
-
-
-def render(path: Path) -> str:
-    """Pulumi's spelling: `metadata.labels["app.kubernetes.io/name"]`, `spec.containers[0].image`."""
-    text = ""
-    for step in path:
-        if isinstance(step, int):
-            text += f"[{step}]"
-        elif re.fullmatch(r"[A-Za-z_$][\w$-]*", step):
-            text += f".{step}" if text else step
-        else:
-            quoted = step.replace("\\", "\\\\").replace('"', '\\"')
-            text += f'["{quoted}"]'
-    return text
-
-
-def parse(text: str) -> Path:
-    """The steps of a path as `render` writes it."""
-    steps: list[str | int] = []
-    for word, index, quoted in re.findall(r'([^.\[\]"]+)(?![^\[]*\])|\[(\d+)\]|\["((?:[^"\\]|\\.)*)"\]', text):
-        steps.append(int(index) if index else word or re.sub(r"\\(.)", r"\1", quoted))
-    return tuple(steps)
-
-
-def _changes(path: Path, old: Any, new: Any) -> Iterator[tuple[Path, Change]]:
-    old, new = _bare(old), _bare(new)
-    if isinstance(old, dict) and isinstance(new, dict):
-        for key in [*old, *(key for key in new if key not in old)]:
-            if key in old and key in new:
-                yield from _changes((*path, key), old[key], new[key])
-            elif key in new:
-                yield (*path, key), Change.ADD
-            else:
-                yield (*path, key), Change.DELETE
-    elif isinstance(old, list) and isinstance(new, list):
-        for index in range(max(len(old), len(new))):
-            if index < len(old) and index < len(new):
-                yield from _changes((*path, index), old[index], new[index])
-            else:
-                yield (*path, index), Change.ADD if index >= len(old) else Change.DELETE
-    elif new is UNKNOWN or type(old) is not type(new) or old != new:
-        yield path, Change.UPDATE
 
 
 def _overlap(path: Path, fixed: Path) -> bool:

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final, TypeVar
 
-from lab.providers.kubernetes import difference, messages, state, waiting
+from lab.providers.kubernetes import messages, state, waiting
 from lab.providers.kubernetes.api import APPLY, GLANCE_S, PATIENCE_S, ApiError, ApiServer, UnreachableError
 from lab.providers.kubernetes.configuration import Settings
 from lab.providers.kubernetes.kinds import ObjectKind, Served, object_id, split_id
 from lab.providers.kubernetes.naming import MANAGER_PREFIX, annotation, field_manager
 from lab.providers.kubernetes.readiness import State
 from lab.providers.kubernetes.state import INITIAL_VERSION_STATE_KEY
+from lab.providers.paths import parse
 from lab.providers.plugin import Engine
 from lab.providers.values import Properties, has_unknown, plain
 from lab.providers.vocabulary import Created, PartialFailureError, PluginError, ReadBack, Request
@@ -237,7 +238,7 @@ class Operation:
 
     def _without_ignored(self, live: Properties, body: Properties) -> Properties:
         for path in self._request.ignore_changes:
-            body = state.without_ignored(body, live, difference.parse(path))
+            body = state.without_ignored(body, live, parse(path))
         return body
 
     def _live(self, served: Served, body: Properties) -> Properties | None:
