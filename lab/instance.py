@@ -28,6 +28,7 @@ PREFERRED_PORTS = {
     "kube_proxy_metrics": 10249,
     "kwok": 10247,
     "coredns_health": 10246,
+    "aws": 4566,
 }
 
 
@@ -142,13 +143,13 @@ def open_instance(name: str = "default") -> Instance:
             for candidate in range(SLOTS)
             if candidate not in taken and not _is_ours(Networks.of_slot(candidate).node_address)
         )
-        reserved = {
-            port for path in state_home().glob(f"*/{RECORD}") for port in json.loads(path.read_text())["ports"].values()
-        }
-        instance = Instance(name, slot, home, _free_ports(reserved))
+        instance = Instance(name, slot, home, _free_ports(_reserved_ports(), PREFERRED_PORTS))
         record.write_text(json.dumps({**asdict(instance), "home": str(home)}, indent=2) + "\n")
     stored = json.loads(record.read_text())
     instance = Instance(stored["name"], stored["slot"], home, stored["ports"])
+    if set(PREFERRED_PORTS) - set(instance.ports):  # made by a lab that had fewer servers
+        instance.ports.update(_free_ports(_reserved_ports(), set(PREFERRED_PORTS) - set(instance.ports)))
+        record.write_text(json.dumps({**asdict(instance), "home": str(home)}, indent=2) + "\n")
     for folder in (instance.run, instance.logs, instance.config, instance.data):
         folder.mkdir(exist_ok=True, mode=0o700)
     return instance
@@ -179,10 +180,15 @@ def check_ports(instance: Instance, names: Iterable[str]) -> None:
         )
 
 
-def _free_ports(reserved: set[int]) -> dict[str, int]:
+def _reserved_ports() -> set[int]:
+    records = [json.loads(path.read_text()) for path in state_home().glob(f"*/{RECORD}")]
+    return {port for record in records for port in record["ports"].values()}
+
+
+def _free_ports(reserved: set[int], names: Iterable[str]) -> dict[str, int]:
     ports: dict[str, int] = {}
-    for name, preferred in PREFERRED_PORTS.items():
-        port = preferred
+    for name in names:
+        port = preferred = PREFERRED_PORTS[name]
         while port in reserved or not port_is_free(port):
             port += 1
             if port > preferred + 2000:

@@ -35,6 +35,19 @@ def new_instance() -> Callable[[Path], Instance]:
     return make
 
 
+@pytest.fixture(scope="session")
+def new_aws_instance() -> Callable[[Path], Instance]:
+    """`new_aws_instance(home)`: a lab with a free port for its AWS, and nothing that runs."""
+
+    def make(home: Path) -> Instance:
+        with socket.socket() as probe:
+            probe.bind(("127.0.0.1", 0))
+            port = probe.getsockname()[1]
+        return make_folders(Instance("aws-tests", 0, home, {"aws": port}))
+
+    return make
+
+
 @pytest.fixture(scope="module")
 def claimed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Instance]:
     """A lab with its own slot, ports and address but no server; nothing of it is left afterwards."""

@@ -36,6 +36,18 @@ def test_two_instances_share_no_port_and_no_address() -> None:
     assert len(ranges) == 6
 
 
+def test_an_instance_of_a_lab_with_fewer_servers_gets_the_ports_that_it_lacks(state: Path) -> None:
+    old = open_instance("one").ports
+    record = state / "gpu-commons" / "one" / "instance.json"
+    stored = json.loads(record.read_text())
+    del stored["ports"]["aws"]
+    record.write_text(json.dumps(stored))
+    new = open_instance("one").ports
+    assert {name: new[name] for name in stored["ports"]} == stored["ports"]
+    assert len({*new.values()}) == len(old) == len(new)
+    assert open_instance("one").ports == new
+
+
 def test_a_taken_port_is_passed_over() -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
