@@ -24,7 +24,7 @@ from compat.versions import DriverVersion
 OWNER: Final = "075585003325"  # the account that publishes Flatcar's machine images, as many public stacks write it
 # flatcar.org, Running on AWS EC2: "releases will remain available as public AMIs on AWS for 9 months"
 MONTHS_PUBLIC: Final = 9
-_VERSION = re.compile(r"[1-9]\d{3}\.[0-3]\.\d{1,2}")
+_VERSION = re.compile(r"[1-9]\d{3}\.[0-3]\.\d{1,2}", re.ASCII)
 
 
 class Channel(StrEnum):
