@@ -38,6 +38,7 @@ _IMAGE_OF_MONTH = {
     "tensorrt": "nvcr.io/nvidia/tensorrt:{}-py3",
     "tritonserver": "nvcr.io/nvidia/tritonserver:{}-py3",
 }
+_FIRST_TRITON = "20.03"  # before, it was called TensorRT Inference Server
 # `balance` leaves machine code as it is without -Xfatbin -compress-all: read from files that fatbinary 13.0 made.
 _MODE = re.compile(r"compress-mode[=\s]+(none|speed|balance|size)\b")
 _VARIABLES = re.compile(r"\b(?:NVIDIA_\w+|CUDA_VISIBLE_DEVICES|LD_LIBRARY_PATH|VLLM_\w+)=[^;]+")
@@ -96,6 +97,8 @@ def _monthly(case: Case) -> Case:
     image = _IMAGE_OF_MONTH.get(ALIASES.get(re.sub(r"[^a-z0-9]", "", case.framework.lower()), ""))
     if month is None or case.image or image is None:
         return case
+    if "tritonserver" in image and month[1] < _FIRST_TRITON:
+        image = image.replace("tritonserver", "tensorrtserver")
     return replace(case, image=image.format(month[1]), framework="", framework_version="")
 
 

@@ -86,6 +86,9 @@ _NICKNAMES: Final = {
     "textgenerationinference": "tgi",
     "tritonserver": "tritonserver",
     "tritoninferenceserver": "tritonserver",
+    "tensorrtinferenceserver": "tritonserver",  # its name until 20.03
+    "tensorrtserver": "tritonserver",
+    "trtserver": "tritonserver",
     "jellyfinffmpeg": "ffmpeg",
     "obsstudio": "obs",
     "videocodecsdk": "nvenc",

@@ -9,6 +9,7 @@ from packaging.version import Version
 
 from compat import tables
 from compat.builds import parts_asked
+from compat.distributions import ALIASES
 from compat.model import Fact, Finding, GpuSpan, ImageFacts, Platform, PoolFacts, Setting, Severity
 from compat.rows import FrameworkFloor, FrameworkLibrary
 from compat.rules.rule import Rule, note, refuse, warn
@@ -23,6 +24,9 @@ _VLLM = "https://docs.vllm.ai/en/latest/getting_started/installation/gpu.html"
 # Source: https://github.com/tensorflow/tensorflow/issues/60913
 _ASKS_FOR_MINOR = frozenset({"tensorflow", "jax"})
 _LAST_TF_ON_WINDOWS = Version("2.11")
+# NVIDIA's images by month: which GPUs they are built for is said for all frameworks of a month together.
+_OF_MONTH = re.compile(r"(?:^|/)nvcr\.io/nvidia/(?P<framework>[a-z]+):(?P<month>\d\d\.\d\d)(?!.*igpu)")
+_SERVERS = frozenset({"tensorrtserver", "tritonserver"})
 
 
 def check(image: ImageFacts, pool: PoolFacts) -> tuple[Finding, ...]:
@@ -39,6 +43,7 @@ def check(image: ImageFacts, pool: PoolFacts) -> tuple[Finding, ...]:
         asks = f"{image.name} requires compute capability {image.lowest_capability}"
         message = f"{asks}; {pool.gpu.name} has {pool.gpu.capability}"
         found.append(refuse(ID, message, fact, GpuSpan(image.lowest_capability)))
+    found += _of_month(image, pool)
     if not image.framework:
         return tuple(found)
     found += _floors(image, pool)
@@ -69,6 +74,20 @@ class Asked(NamedTuple):
     cuda_major: int
     text: str  # name and remarks
     own_build: bool
+    shown: str = ""  # where it is not called by its key
+
+
+def _of_month(image: ImageFacts, pool: PoolFacts) -> tuple[Finding, ...]:
+    """GPUs that NVIDIA's images of a month are for; not where another framework was installed into one."""
+    named = _OF_MONTH.search(image.name)
+    if named is None or pool.platform is Platform.JETSON:
+        return ()
+    own = {named["framework"]} | (_SERVERS if named["framework"] in _SERVERS else set())
+    if image.framework and not own & {image.framework, *(key for key, of in ALIASES.items() if of == image.framework)}:
+        return ()
+    shown = f"nvidia/{named['framework']}:{named['month']}"
+    asked = Asked("ngc", Version(named["month"]), "", 0, "", own_build=True, shown=shown)
+    return _floor_findings(asked, pool.gpu.capability, pool.gpu.name)
 
 
 def _floors(image: ImageFacts, pool: PoolFacts) -> tuple[Finding, ...]:
@@ -83,7 +102,7 @@ def _floor_findings(asked: Asked, gpu: ComputeCapability, gpu_name: str) -> tupl
     for floor in _floors_of(asked):
         if gpu >= floor.capability and (floor.highest is None or gpu <= floor.highest):
             continue
-        shown = f"{floor.framework} {asked.version}" if asked.version else floor.framework
+        shown = asked.shown or (f"{floor.framework} {asked.version}" if asked.version else floor.framework)
         fact = floor.origin.fact(f"{shown}: {floor.reason}", "cc_min", "cc_max", "from_version", "to_version")
         span = f"{floor.capability} to {floor.highest}" if floor.highest else f"{floor.capability}"
         message = f"{shown} requires compute capability {span} ({floor.reason}); {gpu_name} has {gpu}"
