@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from compat import remedy
+from compat import remedy, tables
 from compat.case import POOL_FIELDS, Case, CaseError
 from compat.contents import read_images, system_of
-from compat.drivers import last_driver, turning_drivers
+from compat.drivers import first_drivers, last_driver, turning_drivers
 from compat.host import Host
-from compat.model import Answer, Change, ImageFacts, PoolFacts, Remedy, Severity, Verdict
+from compat.model import Answer, Change, ImageFacts, Platform, PoolFacts, Remedy, Severity, Verdict
 from compat.pools import try_host, with_jetpack_of
 from compat.reading import Axis
 from compat.resolve import Findings, solve, worst_first
 from compat.rows import LINUX
+from compat.rules import drop, wsl
+from compat.rules.rule import note
 from compat.trying import Asked
 
 
@@ -61,8 +63,6 @@ def _check_on(image: Case, host: Host, *, with_remedy: bool, lenient: bool) -> A
         for pool in pools
         for exact in _exact(found, pool)
     ]
-    if len(possible) == 1:
-        return _answer(meant, possible[0], possible[0].findings)
     return _together(meant, possible, (*host.open, *images.open))
 
 
@@ -125,12 +125,13 @@ def _answer(meant: Meant, chosen: Possibility, findings: Findings, verdict: Verd
 
 
 def _together(meant: Meant, possible: list[Possibility], axes: tuple[Axis, ...]) -> Answer:
-    """Where all agree, what is open does not matter; else `unknown`, with what would settle it."""
+    """Where all agree, or there is one, what is open does not matter; else `unknown`, with what would settle it."""
     running = [each for each in possible if each.verdict.runs]
     refused = [each for each in possible if each.verdict is Verdict.INCOMPATIBLE]
     if len(running) == len(possible):
         chosen = max(running, key=lambda each: each.verdict is Verdict.WITH_WARNING)
-        return _answer(meant, chosen, chosen.findings)
+        about = _on_any_driver(running, axes)
+        return _answer(meant, chosen, worst_first((*chosen.findings, *about)) if about else chosen.findings)
     if len(refused) == len(possible):
         chosen = _least_bad(refused)
         return _answer(meant, chosen, _shared(refused, chosen.findings))
@@ -142,6 +143,16 @@ def _together(meant: Meant, possible: list[Possibility], axes: tuple[Axis, ...])
     decisive = [each for each in against[-1].findings if each.severity in {Severity.REFUSE, Severity.UNKNOWN}]
     open_ = tuple(replace(each, severity=Severity.UNKNOWN, message=f"{turn}: {each.message}") for each in decisive[:3])
     return _answer(meant, against[-1], open_, Verdict.UNKNOWN)
+
+
+def _on_any_driver(running: list[Possibility], axes: tuple[Axis, ...]) -> Findings:
+    """For which drivers it is that the answer holds, where the case names none."""
+    drivers = [each.pool.driver for each in running if each.pool.driver is not None]
+    if not drivers or not any(axis.field == "driver" for axis in axes):
+        return ()
+    gpu, last = running[0].pool.gpu, last_driver(running[0].pool.gpu, running[0].pool.platform)
+    message = f"no driver is stated: it runs on every driver for {gpu.name}, from {min(drivers)} "
+    return (note(drop.ID, message + ("on" if last is None else f"to branch {last}"), gpu.fact),)
 
 
 def _least_bad(refused: list[Possibility]) -> Possibility:
@@ -168,17 +179,36 @@ def _turning_point(axes: tuple[Axis, ...], against: list[Possibility], running: 
     good = sorted({each.pool.driver for each in running if each.pool.driver is not None})
     bad = {each.pool.driver for each in against if each.pool.driver is not None}
     if len(axes) == 1 and axes[0].field == "driver" and good:
-        until = " and newer"
-        if newer := [each for each in bad if each > good[-1]]:
-            # A driver stands for all up to the next one at which an answer turns, which may be the GPU's last branch.
-            last = last_driver(running[-1].pool.gpu, running[-1].pool.platform)
-            until = f" to branch {last if last is not None and min(newer) > last else good[-1].branch}"
+        # A driver stands for all up to the next one at which an answer turns, or to the GPU's last branch.
+        last = last_driver(running[-1].pool.gpu, running[-1].pool.platform)
+        until = " and newer" if last is None else f" to branch {last}"
+        if any(each > good[-1] for each in bad):
+            until = f" to branch {good[-1].branch}"
         return f"it depends on {missing} (runs on {good[0]}{until})"
     return f"it depends on {missing}"
 
 
 def _exact(image: ImageFacts, pool: PoolFacts) -> tuple[PoolFacts, ...]:
-    """A pool whose driver nobody said, with one driver for each stretch in which the answer is the same."""
+    """A pool whose driver nobody said, with one driver for each stretch in which the answer is the same.
+
+    The driver is one that drives the GPU: of a machine on which nothing would run, nobody asks.
+    """
+    if pool.platform is Platform.JETSON and pool.jetson is None:
+        return _on_jetson(image, pool)
     if pool.is_exact:
         return (pool,)
-    return tuple(replace(pool, driver=driver) for driver in turning_drivers(image, pool))
+    turning = turning_drivers(image, pool)
+    first, last = min(first_drivers(pool.gpu, pool.platform), default=turning[0]), last_driver(pool.gpu, pool.platform)
+    if pool.host == "wsl":
+        first = max(first, wsl.FIRST)
+    able = [first, *(each for each in turning if each > first and (last is None or each <= last))]
+    return tuple(replace(pool, driver=driver) for driver in able)
+
+
+def _on_jetson(image: ImageFacts, pool: PoolFacts) -> tuple[PoolFacts, ...]:
+    """A Jetson whose release nobody said: with each that its module can have, if the answer is the same on all."""
+    releases = [row.l4t for row in tables.jetsons() if pool.gpu.capability in row.modules]
+    able = tuple(replace(pool, jetson=each) for each in dict.fromkeys(releases))
+    verdicts = {solve(image, each)[0] for each in able}
+    is_settled = verdicts == {Verdict.INCOMPATIBLE} or all(each.runs for each in verdicts)
+    return able if able and is_settled else (pool,)

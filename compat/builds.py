@@ -96,9 +96,10 @@ def read_wish(framework: str, version: str, build: str, *, with_version: bool = 
         return None
     if (inside := _framework_inside(name, build)) is not None:
         name, framework, version = inside, "", ""
-    written = (version.strip() or _version_in(framework, name) or _version_in(build, name)) if with_version else ""
+    stated = _own_version(version, name)
+    written = (stated or _version_in(framework, name) or _version_in(build, name)) if with_version else ""
     found, local = _split(written)
-    lines = _lines(local) or _lines(text) or (_lines(_of_paddle(written)) if name == "paddle" else ())
+    lines = _lines(local) or _lines(text) or (_lines(_of_paddle(written)) if name == "paddle" else _lines(version))
     return Wish(
         framework=name,
         version=found,
@@ -195,6 +196,29 @@ def _version_in(text: str, framework: str) -> str:
         if word.lower() in _SAYS_VERSION or (word and _framework(word) == framework):
             return str(version)
     return ""
+
+
+_DESCRIBED = re.compile(r"-\d+-g[0-9a-f]{6,40}\b")  # git describe: commits since a release, and the last one
+_DATED = re.compile(
+    r"\b(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*\.? 20\d\d\b|\b20\d\d-\d\d(?:-\d\d)?\b|^20\d\d$"
+)
+
+
+def _own_version(text: str, framework: str) -> str:
+    """The version of the framework itself, where others stand beside it: `vLLM 0.9.1, PyTorch 2.7.0+cu126`.
+
+    A date is none.
+    """
+    plain = _DESCRIBED.sub("", text.strip())
+    if _DATED.search(plain.lower()):
+        plain = _DATED.sub("", plain.lower())
+        if not re.search(r"\d", plain):
+            return ""
+    parts = [part.strip() for part in re.split(r"[,;()]|\bon\b|\bwith\b", plain) if part.strip()]
+    if len(parts) < 2:
+        return plain
+    named = next((version for part in parts if (version := _version_in(part, framework))), "")
+    return named or parts[0]
 
 
 _AMONG_WORDS = re.compile(

@@ -28,6 +28,9 @@ AS_LISTED = Fact("the targets as given", "the case", "")
 AS_COMPRESSED = Fact("the compression as given", "the case", "")
 _UNREAD_TARGETS = Code(None, None, Fact("the targets as given cannot be read", "the case", ""))
 _ALL_BUILDS_LISTED = frozenset({"pytorch", "ollama"})  # their projects publish no others than the tables have
+_OF_TORCH = frozenset(
+    {"vllm", "sglang", "xformers", "flash-attn", "tgi"}
+)  # what PyTorch says of itself is said of them
 _MONTHLY = re.compile(r"(?:ngc |nvidia )?((?:1[7-9]|[23]\d)\.(?:0[1-9]|1[0-2]))(?:-(?:tf\d-)?py\d)?")
 _IMAGE_OF_MONTH = {
     "pytorch": "nvcr.io/nvidia/pytorch:{}-py3",
@@ -159,7 +162,9 @@ def _is_arch_list(case: Case) -> bool:
 
     Source: github:pytorch/pytorch torch/cuda/__init__.py (get_arch_list, _check_cubins).
     """
-    return "torch" in case.framework.lower() and bool(re.search(r"\bsm_\d", case.sm_list.lower()))
+    around = f"{case.framework} {case.framework_version} {case.build}".lower()
+    is_torch = "torch" in around or ALIASES.get(re.sub(r"[^a-z0-9]", "", case.framework.lower())) in _OF_TORCH
+    return is_torch and bool(re.search(r"\bsm_\d", case.sm_list.lower()))
 
 
 def _wish(reader: Reader, given: Given, version: str, system: str) -> Wish | None:
@@ -221,14 +226,14 @@ def _of_framework(reader: Reader, given: Given, wish: Wish) -> tuple[ImageFacts,
     if _is_own_build(given, wish):
         images = (with_build(given, wish, None, line) for line in _each_of(reader, given.around))
         return tuple(replace(image, own_build=True) for image in images)
-    if wish.for_jetson and not given.around:
-        return (_for_jetson(given, wish),)
+    if wish.for_jetson:
+        return tuple(_for_jetson(given, wish, line) for line in _each_of(reader, given.around))
     return _of_tables(reader, given, wish)
 
 
-def _for_jetson(given: Given, wish: Wish) -> ImageFacts:
+def _for_jetson(given: Given, wish: Wish, line: CudaVersion | None) -> ImageFacts:
     """A build whose CUDA is that of the JetPack that it is made for."""
-    image = with_build(given, wish, None, None)
+    image = with_build(given, wish, None, line)
     return replace(image, own_build=True, cpu_architectures=image.cpu_architectures or ("arm64",))
 
 

@@ -115,7 +115,26 @@ def find_gpus(text: str) -> tuple[GpuModel, ...]:
         raise UnknownGpu(text, "is not an NVIDIA GPU")
     if mig.is_slice(plain):
         return _sliced(text, plain)
-    return _board_of_vgpu(plain) or _named(text, plain)
+    if (models := _board_of_vgpu(plain)) or "(" not in plain:
+        return models or _named(text, plain)
+    return _with_remark(text, plain)
+
+
+def _with_remark(text: str, plain: str) -> tuple[GpuModel, ...]:
+    """A name with a remark in brackets: another name (`Tegra X1 (Jetson Nano)`), or what it has (`Orin (sm_87)`)."""
+    try:
+        return _named(text, plain)
+    except UnknownGpu as error:
+        found: list[tuple[GpuModel, ...]] = []
+        for part in (re.sub(r"\([^()]*\)", " ", plain), *re.findall(r"\(([^()]*)\)", plain)):
+            try:
+                found.append(_named(text, part))
+            except UnknownGpu:
+                continue
+        if not found:
+            raise error from None
+        common = tuple(model for model in found[0] if all(model in each for each in found))
+        return common or found[-1]
 
 
 def sold_as(model: GpuModel) -> tuple[GpuModel, ...]:

@@ -52,6 +52,10 @@ _DRIVER_IN_PROSE = (
 )
 # Windows lists 536.67 as 31.0.15.3667: the last five digits. Source: microsoft.com, "how to find your NVIDIA driver".
 _OF_WINDOWS = re.compile(r"\b\d\d\.\d{1,2}\.1\d\.\d{4}\b", re.ASCII)
+_REPORTED_CUDA = re.compile(
+    r"^(?:(?:nvidia|driver|for|with|reports|shows|supports|version)[\s:,_-]*)*cuda[\s:_-]*(?:version[\s:]*)?(1\d\.\d)(?:[\s,;)]|$)",
+    re.ASCII,
+)
 _DRIVER = "is not a driver version such as 418.88, or a branch such as 535"
 
 
@@ -78,6 +82,8 @@ def read_drivers(text: str) -> tuple[DriverVersion, ...]:
         digits = re.sub(r"\D", "", listed)[-5:]
         return _drivers(text, f"{digits[:3]}.{digits[3:]}")
     named = _in_prose(plain, _DRIVER_IN_PROSE)
+    if not named and (reported := _in_prose(plain, (_REPORTED_CUDA,))):
+        return _drivers_that_report(text, reported)
     try:
         found = _drivers(text, plain)
     except VersionError:
@@ -85,6 +91,14 @@ def read_drivers(text: str) -> tuple[DriverVersion, ...]:
             raise
         return _drivers(text, named)
     return _drivers(text, named) if len(found) > 1 and named else found  # R535 (535.129.03)
+
+
+def _drivers_that_report(text: str, cuda: str) -> tuple[DriverVersion, ...]:
+    """The branch in whose head line nvidia-smi shows this CUDA."""
+    for row in tables.driver_branches().values():
+        if row.native_cuda is not None and str(row.native_cuda) == cuda:
+            return first_release(row.branch), DriverVersion.end_of(row.branch)
+    raise VersionError(text, _DRIVER)
 
 
 def _drivers(text: str, plain: str) -> tuple[DriverVersion, ...]:

@@ -192,7 +192,13 @@ def _items(text: str) -> list[str]:
     return [item for item in re.split(r"[\s;,]+", re.sub(r"\s?\+\s?ptx", "+ptx", text)) if item and item != "and"]
 
 
+# ggml writes 8.6 as 860, in its logs and in __CUDA_ARCH_LIST__, as the compiler does in __CUDA_ARCH__.
+_TIMES_100 = re.compile(r"(?:sm_?|compute_?)?((?:[5-9]|1[0-9])\d)0", re.ASCII)
+
+
 def _target(word: str) -> Target:
+    if by_compiler := _TIMES_100.fullmatch(word):
+        return Target.parse(by_compiler[1])
     return Target.parse(word.removesuffix("+ptx").removesuffix("-real").removesuffix("-virtual"))
 
 

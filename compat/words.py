@@ -20,6 +20,7 @@ _SYSTEMS = (
     ),
 )
 _RUNTIMES = (
+    (re.compile(r"^(?:jetson|jetpack|l4t|tegra)\b.{0,20}$"), ""),  # the machine, and nothing of what starts programs
     (_WSL, "wsl"),
     (re.compile(r"kube|\bk[38]s\b|\b(?:eks|gke|aks|openshift|okd|minikube|rke2?|microk8s|talos)\b"), "kubernetes"),
     (re.compile(r"apptainer|singularity"), "apptainer"),

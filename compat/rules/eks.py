@@ -10,6 +10,8 @@ from compat.rules.rule import Rule, note, refuse, said, unknown
 from compat.versions import DriverVersion
 
 ID = "R-EKS"
+# Of EC2: what people call the machines of other clouds is no type.
+_TYPE = re.compile(r"[a-z]{1,3}\d{1,2}[a-z-]*\.[a-z0-9-]+")
 _NVIDIA = {False: "AL2023_x86_64_NVIDIA", True: "AL2023_ARM_64_NVIDIA"}  # machine images with a driver, by arm64
 _G7 = "github:awslabs/amazon-eks-ami doc/usage/g7-ami.md"
 _LINUX = "https://docs.aws.amazon.com/eks/latest/userguide/ml-eks-optimized-ami.html"
@@ -20,7 +22,7 @@ def check(image: ImageFacts, pool: PoolFacts) -> tuple[Finding, ...]:  # noqa: A
         return ()
     found: list[Finding] = []
     rows = tables.by_key("ec2_gpu_instances", "instance_type").get(pool.instance_type, ())
-    if pool.instance_type and not rows:
+    if pool.instance_type and not rows and _TYPE.fullmatch(pool.instance_type):
         fact = Fact(f"no table has the instance type {pool.instance_type}", _LINUX, "", verified=False)
         found.append(unknown(ID, f"it is not known which GPUs {pool.instance_type} has", fact))
     if rows:

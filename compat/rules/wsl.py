@@ -9,7 +9,7 @@ from compat.versions import ComputeCapability, DriverVersion
 ID = "R-WSL"
 _SOURCE = "https://docs.nvidia.com/cuda/wsl-user-guide/index.html"
 _DATE = "2026-11-21"
-_FIRST = DriverVersion(495, 0)
+FIRST = DriverVersion(495, 0)
 _LOWEST = ComputeCapability(6, 0)
 
 
@@ -21,7 +21,7 @@ def check(image: ImageFacts, pool: PoolFacts) -> tuple[Finding, ...]:
         return (refuse(ID, f"{pool.gpu.name} ({pool.gpu.capability}) is older than what WSL 2 supports", fact),)
     if pool.gpu.product_class not in {"geforce", "workstation", "datacenter", ""}:
         return ()
-    if pool.driver is not None and pool.driver < _FIRST:
+    if pool.driver is not None and pool.driver < FIRST:
         fact = Fact(
             "the ordinary Windows driver holds CUDA for WSL 2 from R495 on; before, a preview driver did",
             _SOURCE,

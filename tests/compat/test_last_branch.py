@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from compat import Answer, Severity, Verdict, case_from, check
@@ -40,11 +42,20 @@ def test_another_board_of_the_same_architecture_is_driven_to_the_end_of_it() -> 
     assert "the last driver branch for Kepler (3.0) is 470" in _told(answer)
 
 
-@pytest.mark.parametrize(("gpu", "last"), [("GRID K2", 367), ("GRID K520", 470), ("V100", 580)])
-def test_a_driver_that_nobody_says_depends_on_the_last_branch_of_the_board(gpu: str, last: int) -> None:
+@pytest.mark.parametrize(("gpu", "last"), [("GRID K2", 367), ("GRID K520", 470)])
+def test_a_driver_that_nobody_says_is_one_of_those_up_to_the_last_branch_of_the_board(gpu: str, last: int) -> None:
     answer = _check(gpu=gpu, cuda="8.0", sm_list="3.0;7.0")
     assert answer.verdict is Verdict.UNKNOWN
-    assert f"to branch {last})" in _told(answer)
+    assert f"(runs on 367.48 to branch {last})" in _told(answer)
+
+
+def test_where_every_driver_of_a_board_runs_it_none_has_to_be_stated_and_the_answer_says_for_which_it_holds() -> None:
+    answer = _check(gpu="V100", cuda="8.0", sm_list="3.0;7.0")  # which only drivers newer than that of CUDA 8.0 drive
+    assert answer.verdict is RUNS
+    assert re.search(
+        r"no driver is stated: it runs on every driver for .*V100.*, from 3\d\d\.\d+ to branch 580", _told(answer)
+    )
+    assert "to branch" not in _told(_check(gpu="RTX 2080 Ti", cuda="9.2", sm_list="7.0"))
 
 
 @pytest.mark.parametrize(
