@@ -174,6 +174,8 @@ _CUDA_IN_PROSE = (
 )
 # Up to 10.x a release ends in its build number (10.1.243 is 10.1 Update 2), from 11.1 on in that of the update.
 _FIRST_BUILD_NUMBER = 20
+# Whoever says CUDA 10 means 10.0, as NVIDIA did, and says 10.1 for that; from 11 on all of a major run alike.
+_FIRST_MAJOR_WITH_MINORS = 11
 _RELEASE_CANDIDATE = CudaVersion(11, 0, 1)  # 11.0.2 was the first release, 11.0.3 is 11.0 Update 1
 
 
@@ -181,7 +183,8 @@ _RELEASE_CANDIDATE = CudaVersion(11, 0, 1)  # 11.0.2 was the first release, 11.0
 def read_cudas(text: str) -> tuple[CudaVersion, ...]:
     """CUDA lines that the text may mean, oldest first: `12.4.1`, `v12.4`, `12.4 Update 1`, `cu124`, `cuda12.4`, `12-4`.
 
-    `12`, `cuda12` and `cuda12x` are every 12.x. Raises VersionError; a line that no table has is an error too.
+    `12`, `cuda12` and `cuda12x` are every 12.x, `10` is 10.0 and `10.x` every one. Raises VersionError; a line that no
+    table has is an error too.
     """
     plain = re.sub(r"^.*\bcuda version\s*:\s*", "", plain_text(text)).strip("| ")
     _refuse_range(text, plain, "one CUDA version such as 12.4, or 12 for any of that major")
@@ -206,8 +209,15 @@ def _cudas(text: str, plain: str) -> tuple[CudaVersion, ...]:
     plain = re.sub(r"^(?:cuda|cu)?[\s_-]*(?:toolkit|release|compat)?[\s_-]*v?(?=\d)", "", plain)
     if update := _UPDATE.fullmatch(plain):
         return (_updated(text, CudaVersion.parse(update[1]), int(update[2])),)
-    plain = re.sub(r"(?<=\d)\.?x$", "", plain.replace("-", ".").replace("_", "."))
+    dotted = plain.replace("-", ".").replace("_", ".")
+    plain = re.sub(r"(?<=\d)\.?x$", "", dotted)
     if re.fullmatch(r"[1-9]\d?", plain):
+        if (
+            plain == dotted
+            and int(plain) < _FIRST_MAJOR_WITH_MINORS
+            and (first := CudaVersion(int(plain), 0)) in _lines()
+        ):
+            return (first,)
         if lines := sorted({each.version.line for each in tables.toolkits() if each.version.major == int(plain)}):
             return tuple(lines)
     else:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from compat import tables
 from compat.drivers import first_drivers, last_branch, last_driver, newest_branch
 from compat.model import Fact, Finding, Gpu, ImageFacts, Platform, PoolFacts, Severity
@@ -10,6 +12,8 @@ from compat.rules.rule import Rule, refuse, said, unknown, warn
 from compat.versions import ComputeCapability, CudaVersion, DriverVersion, JetsonVersion
 
 ID = "R-DROP"
+_NVCC = "https://docs.nvidia.com/cuda/cuda-compiler-driver-nvcc/index.html#gpu-feature-list"
+_NVRTC = "https://docs.nvidia.com/cuda/nvrtc/index.html#supported-compile-options"
 _JETPACK = "https://developer.nvidia.com/embedded/jetpack-archive"
 _TAKES = "https://github.com/NVIDIA/open-gpu-kernel-modules/blob/main/src/nvidia/arch/nvalloc/unix/src/osapi.c"
 # The log of a program that runs on a board without a name, in the days of drivers whose source is not public.
@@ -29,9 +33,32 @@ def _by_the_driver(_: ImageFacts, pool: PoolFacts) -> tuple[Finding, ...]:
 
 def _by_the_toolkit(image: ImageFacts, pool: PoolFacts) -> tuple[Finding, ...]:
     maker = image.built_with or image.cuda
-    if maker is None or image.gpu_free or _has_code(image, pool):
+    if maker is None or image.gpu_free:
         return ()
-    return _toolkit(maker, pool.gpu.capability, pool.gpu.name)
+    if (beyond := _not_yet(image, maker, pool.gpu)) is not None:
+        return (beyond,)
+    return () if _has_code(image, pool) else _toolkit(maker, pool.gpu.capability, pool.gpu.name)
+
+
+def _not_yet(image: ImageFacts, cuda: CudaVersion, gpu: Gpu) -> Finding | None:
+    """A compiler that is asked for a target that it does not know: by a build of one's own, or when the program runs.
+
+    Of a build, every target has to be unknown: some toolkits were given single ones later.
+    """
+    code = image.code if image.own_build else None
+    asked = [target.capability for target in (*(code.cubins or ()), *(code.ptx or ()))] if code else []
+    if image.framework == "nvrtc" and not asked:
+        asked = [gpu.capability]
+    known = [arch for each in asked if (arch := tables.architectures().get(each)) and arch.first_cuda is not None]
+    if not asked or len(known) < len(asked) or any(arch.first_cuda <= cuda.line for arch in known if arch.first_cuda):
+        return None
+    first = min(known, key=lambda arch: arch.capability)
+    digits = first.capability.digits
+    fact = first.origin.fact(f"the first CUDA that compiles for compute_{digits} is {first.first_cuda}", "first_cuda")
+    where = f"{fact.source} ; {_NVRTC if image.framework == 'nvrtc' else _NVCC}"
+    return refuse(
+        ID, f"CUDA {cuda} does not compile for compute_{digits} yet: {fact.text}", replace(fact, source=where)
+    )
 
 
 def _has_code(image: ImageFacts, pool: PoolFacts) -> bool:

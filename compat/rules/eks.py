@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from compat import tables
 from compat.machine_images import image_row
 from compat.model import Fact, Finding, ImageFacts, PoolFacts, Setting, Severity

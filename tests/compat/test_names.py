@@ -355,6 +355,11 @@ def test_a_major_alone_is_every_line_of_it(text: str) -> None:
     assert len(lines) > 5
 
 
+@pytest.mark.parametrize(("text", "lines"), [("10", ["10.0"]), ("CUDA 9", ["9.0"]), ("10.x", ["10.0", "10.1", "10.2"])])
+def test_before_cuda_11_a_bare_major_is_its_first_release(text: str, lines: list[str]) -> None:
+    assert [str(line) for line in readings.read_cudas(text)] == lines
+
+
 @pytest.mark.parametrize(
     ("text", "reason"), [(">=12.4", "is a range"), ("12.4+", "is a range"), ("12.4 Update 9", "is no CUDA release")]
 )

@@ -10,8 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from compat import Case, Verdict, check, readings
+from compat import Case, Severity, Verdict, check, readings
 from compat.builds import read_wish
+from compat.names import find_gpus
 from compat.targets import Targets, read_ptx, read_targets
 from compat.versions import VersionError
 
@@ -208,6 +209,79 @@ def test_a_wheel_for_jetson_is_made_for_the_cuda_of_its_jetpack_and_for_arm64_al
     server = replace(wheel, gpu="T4", driver="535.183.01", cpu_arch="amd64")
     assert check(jetson).verdict is Verdict.COMPATIBLE
     assert check(server).verdict is Verdict.INCOMPATIBLE
+
+
+@pytest.mark.parametrize(
+    ("framework", "text", "version", "cuda"),
+    [
+        ("vllm", "vLLM 0.8.5, PyTorch 2.6.0+cu124", "0.8.5", "12.4"),
+        ("sglang", "0.4.6 (torch 2.6.0+cu126)", "0.4.6", "12.6"),
+        ("jax", "jaxlib 0.4.30; jax 0.4.31", "0.4.30", None),
+        ("CUDA.jl", "v5.4.3 (Julia 1.10)", "5.4.3", None),
+        ("tensorrt", "10.3 (v100300 b26)", "10.3", None),
+        ("hashcat", "v6.2.6-851-g6716447df", "6.2.6", None),
+        ("ollama", "March 2025", None, None),
+        ("onnxruntime", "latest (June 2024)", None, None),
+    ],
+)
+def test_of_several_versions_the_frameworks_own_counts_and_a_date_is_none(
+    framework: str, text: str, version: str | None, cuda: str | None
+) -> None:
+    wish = read_wish(framework, text, "")
+    assert wish is not None
+    assert str(wish.version) == str(version)
+    assert [str(line) for line in wish.cuda] == ([cuda] if cuda else [])
+
+
+@pytest.mark.parametrize(
+    ("text", "model"),
+    [
+        ("Tegra X2 (Jetson TX2)", "Jetson TX2"),
+        ("Jetson Xavier NX (sm_72)", "Jetson Xavier NX"),
+        ("RTX 4090 (Ada, 24 GB)", "GeForce RTX 4090"),
+    ],
+)
+def test_a_remark_in_brackets_does_not_hide_the_name_of_a_gpu(text: str, model: str) -> None:
+    assert [each.name for each in find_gpus(text)] == [model]
+
+
+def test_a_driver_is_known_by_the_cuda_that_it_reports() -> None:
+    assert {each.branch for each in readings.read_drivers("CUDA 12.4 system")} == {550}
+    assert {each.branch for each in readings.read_drivers("driver reports CUDA Version: 12.2")} == {535}
+
+
+def test_targets_are_read_as_the_compiler_numbers_them() -> None:
+    assert read_targets("610 750 860 1200") == read_targets("61 75 86 120")
+
+
+@pytest.mark.parametrize(("host", "verdict"), [("wsl2", Verdict.COMPATIBLE), ("", Verdict.UNKNOWN)])
+def test_on_wsl_the_oldest_driver_is_the_first_with_cuda_for_it(host: str, verdict: Verdict) -> None:
+    asked = Case(gpu="RTX 2070", cuda="11.2", framework="torch", framework_version="1.8.1+cu111", host=host)
+    assert check(asked).verdict is verdict
+
+
+def test_a_jetson_without_a_release_is_answered_where_every_release_for_it_answers_alike() -> None:
+    asked = Case(gpu="Jetson Xavier NX", cuda="10.2", sm_list="sm_53", ptx="none", build="from source")
+    assert check(asked).verdict is Verdict.INCOMPATIBLE
+    assert check(replace(asked, sm_list="sm_72", cuda="12.2")).verdict is not Verdict.COMPATIBLE
+
+
+@pytest.mark.parametrize(("cuda", "verdict"), [("11.7", Verdict.INCOMPATIBLE), ("11.8", Verdict.COMPATIBLE)])
+def test_a_compiler_makes_no_build_for_targets_that_it_does_not_know(cuda: str, verdict: Verdict) -> None:
+    asked = Case(gpu="L4", driver="535.183.01", cuda=cuda, build="from source, for sm_89")
+    assert check(replace(asked, framework="apex")).verdict is verdict
+
+
+def test_nvrtc_of_a_toolkit_that_is_older_than_the_gpu_refuses_it() -> None:
+    asked = Case(gpu="H100", driver="535.183.01", cuda="11.7", framework="nvrtc")
+    assert [each.rule for each in check(asked).findings if each.severity is Severity.REFUSE] == ["R-DROP"]
+    assert check(replace(asked, cuda="11.8")).verdict is Verdict.COMPATIBLE
+
+
+def test_a_machine_of_another_cloud_is_no_instance_type() -> None:
+    asked = Case(gpu="T4", driver="535.183.01", cuda="12.2", instance_type="n1-standard-8 with a T4")
+    assert check(asked).verdict is Verdict.COMPATIBLE
+    assert check(replace(asked, instance_type="g99.xlarge")).verdict is Verdict.UNKNOWN
 
 
 def test_a_patch_that_the_tables_lack_is_as_its_minor() -> None:
