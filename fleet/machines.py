@@ -14,6 +14,10 @@ PULL_MB_PER_S: Final = 50.0
 DISK_MB_PER_S: Final = 400.0
 START_S: Final = 15.0  # from the unpacked image to a server that answers
 
+# The kubelet's default imageGCHighThresholdPercent, and what evictionHard imagefs.available (15 %) leaves: above it
+# unused images are thrown out, and where none is unused, pods.
+USABLE_SHARE: Final = 0.85
+
 
 @dataclass(frozen=True, slots=True)
 class Rates:

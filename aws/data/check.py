@@ -9,6 +9,7 @@ from decimal import Decimal
 from typing import Any, Final
 
 from aws.flatcar import releases
+from aws.quotas import Market
 from aws.tables import DATA
 from compat.data.check import Read, Table, main
 from compat.rows import Row
@@ -70,6 +71,13 @@ TABLES: Final = (
         _cells(int, "patch"),
         refers=("kubernetes", "eks_versions"),
     ),
+    Table(
+        "ec2_prices",
+        ("instance_type",),
+        "usd_per_hour_us_east_1 priced_on",
+        (lambda row: Decimal(row["usd_per_hour_us_east_1"]), lambda row: dt.date.fromisoformat(row["priced_on"])),
+    ),
+    Table("quotas", ("market", "families"), "name code", (_one_of("market", *Market),)),
     Table(
         "flatcar_releases",
         ("release",),

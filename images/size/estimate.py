@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Final
 
-from fleet.machines import Rates
+from fleet.machines import USABLE_SHARE, Rates
 from images.size.origin import Origin
 
 MB: Final = 10**6
@@ -21,10 +21,6 @@ UNPACK_MB_PER_S: Final = {
     "zstd": 570.0,
     "none": 1000.0,
 }  # of unpacked bytes, before the disk's own limit
-
-# The kubelet's default imageGCHighThresholdPercent, and what evictionHard imagefs.available (15 %) leaves: above it
-# unused images are thrown out, and where none is unused, pods.
-USABLE_SHARE: Final = 0.85
 
 
 @dataclass(frozen=True, slots=True)

@@ -67,6 +67,11 @@ def test_of_releases_with_the_wanted_driver_one_that_eks_can_be_asked_for_is_tak
     assert image(wanted="570.195.03").release_version == ""
 
 
+def test_two_toolkits_in_the_notes_of_a_release_are_none_that_is_known() -> None:
+    assert image(release="20260318").container_toolkit == ""
+    assert image(release="20260403").container_toolkit == "1.19.0"
+
+
 def test_a_release_belongs_to_the_kubernetes_version_of_its_row() -> None:
     # The release of 2025-10-23 brought driver 580 to 1.34 alone.
     assert image(release="20251023").branch == 580
@@ -99,15 +104,35 @@ def test_the_kernel_module_follows_the_instance(types: str, expected: KernelModu
     assert image(types).kernel_module is expected
 
 
-def test_nobody_says_how_bottlerocket_drives_a_part_of_a_gpu() -> None:
-    assert image("g6f.large", ami_type=BOTTLEROCKET).kernel_module is KernelModule.UNKNOWN
+def test_bottlerocket_drives_a_part_of_a_gpu_by_grid_as_well() -> None:
+    assert image("g6f.large", ami_type=BOTTLEROCKET).kernel_module is KernelModule.GRID
 
 
-def test_bottlerocket_with_two_branches_leaves_the_choice_to_user_data() -> None:
+@pytest.mark.parametrize(
+    ("kubernetes", "wanted", "release", "setting"),
+    [
+        ("1.37", "newest", "1.68.0", "pb"),
+        ("1.37", "R580", "1.68.0", "lts"),
+        ("1.37", "newest", "1.66.0", "pb"),
+        ("1.34", "newest", "1.68.0", "lts"),
+        ("1.34", "newest", "1.66.0", ""),  # of this version the release before has one driver alone
+        ("1.34", "newest", "1.61.0", ""),
+    ],
+)
+def test_bottlerocket_with_two_branches_has_a_setting_for_the_branch(
+    kubernetes: str, wanted: str, release: str, setting: str
+) -> None:
+    found = image("g6.xlarge", kubernetes, wanted, BOTTLEROCKET, release)
+    assert (found.branch_setting, found.chooses_branch_at_boot) == (setting, bool(setting))
+
+
+def test_the_newest_driver_of_bottlerocket_is_of_its_newer_branch() -> None:
     newest = image(kubernetes="1.37", ami_type=BOTTLEROCKET)
-    assert (str(newest.driver), newest.chooses_branch_at_boot, newest.has_device_plugin) == ("595.91.07", True, True)
-    assert str(image(kubernetes="1.37", wanted="R580", ami_type=BOTTLEROCKET).driver) == "580.178.04"
-    assert not image(ami_type=BOTTLEROCKET).chooses_branch_at_boot
+    assert (str(newest.driver), newest.has_device_plugin, newest.container_toolkit) == ("595.91.07", True, "")
+
+
+def test_amazon_linux_has_no_setting_for_the_branch() -> None:
+    assert not image().chooses_branch_at_boot
 
 
 def test_the_branch_that_a_gpu_can_have_is_taken_from_an_image_with_two() -> None:

@@ -1,0 +1,124 @@
+"""How many nodes a group has, how it changes them, and what an autoscaler must know of a group without nodes.
+
+Sources: https://docs.aws.amazon.com/eks/latest/APIReference/API_NodegroupScalingConfig.html and
+API_NodegroupUpdateConfig.html; https://github.com/kubernetes/autoscaler/blob/master/cluster-autoscaler/cloudprovider/aws/README.md
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from aws.instances import GroupShape
+from compat.versions import DriverVersion
+from fleet.labels import ALWAYS_DISCOVERED, ARCH, GPU_RESOURCE, LINUX, OS, Taint, gfd_labels
+
+_TEMPLATE: Final = "k8s.io/cluster-autoscaler/node-template"
+# A node with this label counts as one with GPUs before its device plugin has registered; without it the autoscaler
+# starts a second node meanwhile.
+ACCELERATOR: Final = "k8s.amazonaws.com/accelerator"
+_EFFECTS: Final = {
+    "NoSchedule": "NO_SCHEDULE",
+    "NoExecute": "NO_EXECUTE",
+    "PreferNoSchedule": "PREFER_NO_SCHEDULE",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Scale:
+    """Nodes of a group. Where an autoscaler owns the desired number, ours is the one to begin with."""
+
+    least: int
+    desired: int
+    most: int
+
+    def __str__(self) -> str:
+        return f"{self.least}–{self.most}" if self.least != self.most else str(self.most)  # noqa: RUF001
+
+
+@dataclass(frozen=True, slots=True)
+class Updates:
+    """How many nodes an update may take away at a time: a number, or a share of all in percent.
+
+    EKS drains each for up to 15 minutes; pods that a disruption budget holds longer end the update, and nothing in a
+    group changes that time.
+    Source: https://docs.aws.amazon.com/eks/latest/userguide/managed-node-update-behavior.html
+    """
+
+    nodes: int | None = 1
+    percent: int | None = None
+
+
+def scaling_config(scale: Scale) -> dict[str, int]:
+    """As `pulumi_aws.eks.NodeGroup` takes it."""
+    return {"min_size": scale.least, "desired_size": scale.desired, "max_size": scale.most}
+
+
+def update_config(updates: Updates) -> dict[str, int]:
+    """As `pulumi_aws.eks.NodeGroup` takes it."""
+    if updates.percent is not None:
+        return {"max_unavailable_percentage": updates.percent}
+    return {"max_unavailable": updates.nodes or 1}
+
+
+def scaling_problems(scale: Scale, updates: Updates) -> Iterator[tuple[str, str, str]]:
+    """What AWS would refuse: the field as a pool names it, reason, fix."""
+    if scale.least < 0:
+        yield "min", f"{scale.least} is less than 0", "give 0 or more"
+    if scale.most < 1:
+        yield "max", f"{scale.most} is less than 1: EKS has no group without a node", "give 1 or more"
+    if scale.least > scale.most:
+        yield "min", f"{scale.least} is more than max, {scale.most}", "lower min or raise max"
+    elif not scale.least <= scale.desired <= scale.most:
+        reason = f"{scale.desired} is not between min, {scale.least}, and max, {scale.most}"
+        yield "desired", reason, f"give {scale.least} to {scale.most}"
+    if updates.nodes is not None and updates.percent is not None:
+        yield "max_unavailable", "is given as a number and as a share", "give one of them"
+    elif updates.percent is not None and not 1 <= updates.percent <= 100:
+        yield "max_unavailable_percent", f"{updates.percent} is not a share of nodes", "give 1 to 100"
+    elif updates.nodes is not None and not 1 <= updates.nodes <= 100:
+        yield "max_unavailable", f"{updates.nodes} is not what EKS takes", "give 1 to 100"
+
+
+def accelerator_labels(shape: GroupShape) -> dict[str, str]:
+    """The label that tells the autoscaler to wait for GPUs: `k8s.amazonaws.com/accelerator: nvidia-l4`."""
+    return {ACCELERATOR: shape.gpu.gfd_product.lower()}
+
+
+def group_taints(taints: Sequence[Taint]) -> list[dict[str, str]]:
+    """Taints as `pulumi_aws.eks.NodeGroup` takes them, whose effects EKS spells in its own way."""
+    return [{"key": taint.key, "value": taint.value, "effect": _EFFECTS[taint.effect]} for taint in taints]
+
+
+def discovery_tags(cluster: str) -> dict[str, str]:
+    """By these an autoscaler finds the groups of its cluster; EKS sets them on its own groups."""
+    return {"k8s.io/cluster-autoscaler/enabled": "true", f"k8s.io/cluster-autoscaler/{cluster}": "owned"}
+
+
+def template_tags(
+    shape: GroupShape,
+    driver: DriverVersion,
+    labels: Mapping[str, Any],
+    taints: Sequence[Taint],
+    disk_gib: int,
+) -> dict[str, Any]:
+    """What a node of a group would be, for an autoscaler that sees none; tags of the auto-scaling group, not of EKS's.
+
+    The GPUs are said as well: for a part of one, EC2 reports none. Labels of GPU feature discovery, which a node gets
+    after its start, are those that this driver will report, where the table of GPUs tells them: what a part of a GPU
+    is called, it does not. `labels` may hold outputs.
+    """
+    expected = {
+        **(gfd_labels(shape.gpu, shape.schedulable_gpus, driver) if shape.gpus >= 1 else {}),
+        **ALWAYS_DISCOVERED,
+        OS: LINUX,
+        ARCH: shape.architecture,
+        **accelerator_labels(shape),
+        **labels,
+    }
+    tags: dict[str, Any] = {f"{_TEMPLATE}/label/{key}": value for key, value in sorted(expected.items())}
+    tags |= {f"{_TEMPLATE}/taint/{taint.key}": f"{taint.value}:{taint.effect}" for taint in taints}
+    tags[f"{_TEMPLATE}/resources/{GPU_RESOURCE}"] = str(shape.schedulable_gpus)
+    tags[f"{_TEMPLATE}/resources/ephemeral-storage"] = f"{disk_gib}Gi"
+    return tags

@@ -1,0 +1,81 @@
+"""How many nodes a group has, and what an autoscaler knows of one without nodes."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from aws.instances import GroupShape
+from aws.machine_images import MachineImage
+from aws.scaling import (
+    Scale,
+    Updates,
+    accelerator_labels,
+    discovery_tags,
+    group_taints,
+    scaling_config,
+    scaling_problems,
+    template_tags,
+    update_config,
+)
+from fleet.labels import GPU_TAINT, Taint, pool_labels
+
+Group = Callable[..., GroupShape]
+
+
+@pytest.mark.parametrize(
+    ("scale", "updates", "problems"),
+    [
+        (Scale(0, 1, 4), Updates(), []),
+        (Scale(2, 2, 2), Updates(nodes=None, percent=25), []),
+        (Scale(4, 4, 2), Updates(), ["min: 4 is more than max, 2"]),
+        (Scale(0, 5, 4), Updates(), ["desired: 5 is not between min, 0, and max, 4"]),
+        (Scale(-1, 0, 1), Updates(), ["min: -1 is less than 0"]),
+        (Scale(0, 0, 0), Updates(), ["max: 0 is less than 1: EKS has no group without a node"]),
+        (Scale(0, 1, 4), Updates(2, 50), ["max_unavailable: is given as a number and as a share"]),
+        (Scale(0, 1, 4), Updates(None, 0), ["max_unavailable_percent: 0 is not a share of nodes"]),
+        (Scale(0, 1, 4), Updates(0), ["max_unavailable: 0 is not what EKS takes"]),
+    ],
+)
+def test_what_aws_would_refuse_is_refused_before(scale: Scale, updates: Updates, problems: list[str]) -> None:
+    assert [f"{field}: {reason}" for field, reason, _ in scaling_problems(scale, updates)] == problems
+
+
+def test_sizes_and_updates_are_as_the_sdk_takes_them() -> None:
+    assert scaling_config(Scale(0, 1, 4)) == {"min_size": 0, "desired_size": 1, "max_size": 4}
+    assert update_config(Updates()) == {"max_unavailable": 1}
+    assert update_config(Updates(None, 25)) == {"max_unavailable_percentage": 25}
+    assert str(Scale(0, 1, 4)) == "0–4"  # noqa: RUF001
+
+
+def test_taints_have_the_effects_of_eks() -> None:
+    assert group_taints([GPU_TAINT, Taint("team", "a", "PreferNoSchedule")]) == [
+        {"key": "nvidia.com/gpu", "value": "present", "effect": "NO_SCHEDULE"},
+        {"key": "team", "value": "a", "effect": "PREFER_NO_SCHEDULE"},
+    ]
+
+
+def test_an_autoscaler_without_a_node_is_told_what_one_would_be(
+    group: Group, image: Callable[..., MachineImage], golden: Any
+) -> None:
+    chosen, shape = image(), group("g6.xlarge")
+    labels = pool_labels("g6", chosen.driver, chosen.container_toolkit)
+    tags = {**discovery_tags("eks-g6"), **template_tags(shape, chosen.driver, labels, [GPU_TAINT], 100)}
+    golden("autoscaler-tags/g6.json").equals(json.dumps(tags, indent=2) + "\n")
+    assert len(tags) <= 50  # of one auto-scaling group
+    assert all(len(key) <= 128 for key in tags)
+
+
+def test_a_part_of_a_gpu_is_said_to_the_autoscaler_as_one_device(
+    group: Group, image: Callable[..., MachineImage]
+) -> None:
+    tags = template_tags(group("g6f.large"), image("g6f.large").driver, {}, [], 40)
+    assert tags["k8s.io/cluster-autoscaler/node-template/resources/nvidia.com/gpu"] == "1"
+    assert not [key for key in tags if key.endswith("gpu.product")]  # the driver gives it the name of a vGPU
+
+
+def test_a_group_is_marked_as_one_whose_gpus_come_later(group: Group) -> None:
+    assert accelerator_labels(group("g6.xlarge")) == {"k8s.amazonaws.com/accelerator": "nvidia-l4"}
