@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Final, Self
+from typing import Self
 
 from aws.flatcar.releases import Channel, Release, releases
 from aws.instances import GroupShape
@@ -21,7 +21,6 @@ from compat.versions import DriverVersion
 from messages.problems import listing
 
 _KEY = re.compile(r"(?P<branch>[1-9]\d{2})-(?P<kernel>\d+\.\d+[0-9A-Za-z.+_-]*)-(?P<os>[a-z]+\d[0-9.]*)", re.ASCII)
-_AS_ON_EKS: Final = "AL2023_x86_64_NVIDIA"  # the module that EKS's own image loads on these nodes is ours too
 
 
 class Way(StrEnum):
@@ -94,7 +93,7 @@ def choose(
 
     `container` is one that somebody insists on: it has to be for this very release.
     """
-    module = kernel_module(shape, _AS_ON_EKS)
+    module = kernel_module(shape)  # that EKS's own images load on these nodes
     if refused := _by_module(shape, module) or _by_gpu(shape, wanted):
         return refused
     if container is not None:
