@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from aws.flatcar.driver import Way
 from aws.flatcar.ignition import Config, Directory, DropIn, File, KeyReference, Link, Unit, User, render
 from lab import processes
 from lab.instance import LabError
@@ -13,6 +14,7 @@ from lab.toolchain import Toolchain
 
 pytestmark = pytest.mark.lab
 
+GOLDEN = Path(__file__).parents[1] / "golden" / "ignition"
 KEY = KeyReference.parse("secret:ssh-ana")
 PUBLIC = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIMadeUpForTestsOnly ana@example.edu"
 
@@ -38,6 +40,15 @@ def test_every_part_that_we_render_passes_without_a_word(tmp_path: Path) -> None
         ),
     )
     assert validate(tmp_path, render(config, keys={KEY: PUBLIC})) == ""
+
+
+@pytest.mark.parametrize("golden", sorted(GOLDEN.glob("*.json")), ids=lambda path: path.stem)
+def test_a_nodes_whole_config_passes_without_a_word(golden: Path, tmp_path: Path) -> None:
+    assert validate(tmp_path, golden.read_text()) == ""
+
+
+def test_there_is_a_config_for_each_way_to_a_driver() -> None:
+    assert {path.stem for path in GOLDEN.glob("*.json")} == {way.value for way in Way}
 
 
 @pytest.mark.parametrize(
