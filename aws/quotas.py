@@ -21,25 +21,26 @@ class Market(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Quota:
-    """vCPUs that must be free in a quota. `code` is empty where no table says which quota it is."""
+    """vCPUs that must be free in a quota."""
 
     name: str  # Running On-Demand G and VT instances
     code: str  # L-DB2E81BA
     vcpus: int
-    origin: Origin | None = None
+    origin: Origin
 
     def __str__(self) -> str:
-        return f"{self.vcpus} vCPUs of {self.name}" + (f" ({self.code})" if self.code else "")
+        return f"{self.vcpus} vCPUs of {self.name} ({self.code})"
 
 
 def quota_of(shape: GroupShape, nodes: int, market: Market) -> Quota:
     """What a group needs with this many nodes, each of its largest type: which one EC2 gives is not known before."""
     vcpus = max(each.vcpu for each in shape.types) * nodes
-    for row in tables.rows("quotas"):
-        patterns = row["families"].split("|")
-        if row["market"] == market and any(fnmatchcase(shape.types[0].family, pattern) for pattern in patterns):
-            return Quota(row["name"], row["code"], vcpus, Origin.of(row))
-    return Quota(f"a quota that is not known, for {market} {shape.types[0].family}", "", vcpus)
+    row = next(
+        row
+        for row in tables.rows("quotas")
+        if row["market"] == market and fnmatchcase(shape.types[0].family, row["families"])
+    )
+    return Quota(row["name"], row["code"], vcpus, Origin.of(row))
 
 
 def needed(quotas: Iterable[Quota]) -> tuple[Quota, ...]:

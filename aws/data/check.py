@@ -78,6 +78,7 @@ TABLES: Final = (
         (lambda row: Decimal(row["usd_per_hour_us_east_1"]), lambda row: dt.date.fromisoformat(row["priced_on"])),
     ),
     Table("quotas", ("market", "families"), "name code", (_one_of("market", *Market),)),
+    Table("regions", ("region",), "name gpu_families listed_on", _cells(dt.date.fromisoformat, "listed_on")),
     Table(
         "flatcar_releases",
         ("release",),
