@@ -61,6 +61,10 @@ def test_a_wanted_driver_decides_the_release(wanted: str, release: str, driver: 
     assert (found.release, str(found.driver)) == (release, driver)
 
 
+def test_the_lowest_driver_that_the_gpus_can_have_is_one_of_them() -> None:
+    assert image("g7e.2xlarge", "1.33", "575.57.08").release == "20250715"
+
+
 def test_of_releases_with_the_wanted_driver_one_that_eks_can_be_asked_for_is_taken() -> None:
     # 20260403 has this driver too, but no table says with which patch version of Kubernetes.
     assert image(wanted="580.126.09").release_version == "1.34.4-20260318"
@@ -152,6 +156,7 @@ def test_the_branch_that_a_gpu_can_have_is_taken_from_an_image_with_two() -> Non
         (("g6.xlarge", "1.30"), "EKS ended all support of Kubernetes 1.30 on 2026-07-23", "1.31, 1.32", ""),
         (("g6.xlarge", "1.34.2"), '"1.34.2" is not a Kubernetes version', '"1.34"', ""),
         (("g5g.xlarge", "1.34", "newest", "AL2023_x86_64_NVIDIA"), "is for amd64", "AL2023_ARM_64_NVIDIA", NEWER),
+        (("p6e-gb200.36xlarge", "1.34", "newest", "BOTTLEROCKET_ARM_64_NVIDIA"), "does not pair", "AL2023_ARM", NEWER),
         (("g6.xlarge", "1.34", "newest", "AL2023_x86_64_STANDARD"), "carries no NVIDIA driver", BOTTLEROCKET, NEWER),
         (("g6.xlarge", "1.34", "newest", "AL2023_x86_64_NVIDA"), "is not a type of EKS", BOTTLEROCKET, NEWER),
         (("g6.xlarge", "1.32", "newest", "AL2_x86_64_GPU", "20251209"), "on 2025-11-26", BOTTLEROCKET, NEWER),

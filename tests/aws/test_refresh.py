@@ -75,6 +75,15 @@ def test_a_newer_release_is_added_and_the_tables_stay_sound(
     assert {(row["release"], row["patch"]) for row in tables.rows("eks_releases", folders[1])} >= {("20261201", "2")}
 
 
+def test_the_newest_release_has_rows_also_where_it_changes_nothing(folders: tuple[Path, Path], tmp_path: Path) -> None:
+    page = PAGE.read_text()
+    older = page[page.index("# AMI Release v20260728") : page.index("# AMI Release v20250519")]
+    two = page.replace(older, older.replace("20260728", "20261201") + older)
+    refreshed(folders, two, tmp_path=tmp_path)
+    rows = [row for row in tables.rows("eks_ami", folders[0]) if row["ami_type"] == "AL2023_x86_64_NVIDIA"]
+    assert [row["release"] for row in rows if row["release"] > "20260714"] == ["20261201"]
+
+
 def test_a_second_run_changes_nothing(
     folders: tuple[Path, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
