@@ -14,7 +14,7 @@ from kube.job import JobKeys
 from messages.problems import Problem, SettingsError
 from settings.fleet import landing_pools
 from settings.models import Course, Hub, Image, Job, Profile
-from settings.pools import Pool
+from settings.pool import Pool
 from settings.reading import Stack
 from settings.record import decisions
 

@@ -10,7 +10,7 @@ from cli.terminal import InputError
 from compat import Pool
 
 if TYPE_CHECKING:  # pydantic alone costs a quarter of a second at start
-    from settings.pools import Pool as StackPool
+    from settings.pool import Pool as StackPool
     from settings.reading import Stack
 
 _STACKS = "stacks"

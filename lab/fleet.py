@@ -16,7 +16,8 @@ from fleet.nodes import capacity, reported_labels
 from fleet.pools import NodeGpus
 from lab.cluster import REAL_NODE, SIMULATED_NODE, Cluster, name_of, wait_until
 from lab.instance import Instance, LabError
-from settings.pools import Fleet, Pool
+from settings.pool import Pool
+from settings.pools import Fleet
 
 FINISHED = ("Succeeded", "Failed")
 

@@ -14,6 +14,8 @@ Schema = Mapping[str, Any]
 # How a model reads what somebody wrote: every key is known, and 1 is no text and no true.
 FORM: Final = ConfigDict(extra="forbid", strict=True, frozen=True, allow_inf_nan=False)
 
+KINDS: Final = "x-kinds"  # in a schema: the models that a value may be, by pydantic's tag, where no key names the kind
+
 
 class Misfit(ValueError):  # noqa: N818 - the user's mistake, not an error of ours
     """Raised by a validator of ours: `reason` reads on after the value, `fix` says what to change."""
@@ -22,6 +24,13 @@ class Misfit(ValueError):  # noqa: N818 - the user's mistake, not an error of ou
         super().__init__(f"{reason}: {fix}")
         self.reason = reason
         self.fix = fix
+
+
+def quoted(value: object, info: ValidationInfo) -> object:
+    """Refuses a version that YAML has read as a number."""
+    if isinstance(value, int | float):
+        raise Misfit("is a number; YAML reads 470.10 as 470.1", f'quote it: {info.field_name}: "{value}"')
+    return value
 
 
 # Beyond a stack file, a component takes names that begin with a digit and addresses without TLS.
@@ -168,8 +177,9 @@ def _place(loc: Loc, root: Schema) -> tuple[Loc, Schema, Schema]:
         if step == "[key]":  # pydantic's mark for a key that is itself the mistake
             continue
         around = _resolved(here, root)
-        if step in around.get("discriminator", {}).get("mapping", {}):
-            here = {"$ref": around["discriminator"]["mapping"][step]}
+        kinds = around.get(KINDS) or around.get("discriminator", {}).get("mapping", {})
+        if step in kinds:
+            here = {"$ref": kinds[step]}
             continue
         parent = around
         if isinstance(step, int):

@@ -17,7 +17,7 @@ from kube.addresses import Reference, Registry
 from kube.names import LabelValue
 from messages.problems import Problem, SettingsError, nearest
 from settings.models import ImageLimits, Policies
-from settings.pools import Fleet, Pool
+from settings.pools import Fleet, NodePool
 from settings.reading import read_sections
 
 POLICIES: Final = ("workloads", "workloads-advice", "fleet-advice")  # those of the pack
@@ -68,7 +68,7 @@ class GpuTaint(BaseModel):
 class PackFleet(Fleet):
     """All pools of the cluster that have GPUs. Pods without GPUs may run on nodes that no pool has."""
 
-    pools: tuple[Pool, ...] = Field(min_length=1, description="The node pools.")
+    pools: tuple[NodePool, ...] = Field(min_length=1, description="The node pools.")
     gpu_taint: GpuTaint | None = Field(
         GpuTaint(),
         description="Taint nvidia.com/gpu that every node of the fleet has, beside those of its pool; null where they "

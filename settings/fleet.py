@@ -11,7 +11,7 @@ from fleet.machines import Machine, Rates
 from fleet.nodes import Node, capacity, declared_node
 from fleet.pools import NodeGpus, PoolGpus, Room, may_land
 from settings.models import Job, Profile, Stack
-from settings.pools import Pool
+from settings.pool import Pool
 
 _PROMISES: Final = frozenset({"seats", "peak_share", "guaranteed_gpus", "borrowable_gpus", "first_day", "last_day"})
 

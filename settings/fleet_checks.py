@@ -10,6 +10,7 @@ from compat.versions import DriverVersion, VersionError
 from kube.agreements import doubles
 from kube.raw import Raw, expanded, is_count, items, mapping
 from messages.problems import Fault, Loc, listing
+from settings.instance_checks import check_instances, is_of_instances, outline_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,6 +22,7 @@ class PoolOutline:
     gpus_per_node: int | None
     listed: tuple[str, ...] | None  # before nodes_except
     excepted: tuple[str, ...] | None
+    are_instances: bool = False
 
     @property
     def nodes(self) -> tuple[str, ...] | None:
@@ -35,10 +37,13 @@ def outlines(raw: Raw) -> list[PoolOutline]:
 
 
 def _outline(loc: Loc, pool: Raw) -> PoolOutline:
+    name = pool["name"] if isinstance(pool.get("name"), str) else None
+    if is_of_instances(pool):
+        return PoolOutline(loc, name, *outline_of(pool), excepted=(), are_instances=True)
     per_node = pool.get("gpus_per_node", 0 if pool.get("gpu") is None else None)
     return PoolOutline(
         loc=loc,
-        name=pool["name"] if isinstance(pool.get("name"), str) else None,
+        name=name,
         gpus_per_node=per_node if is_count(per_node) and per_node >= 0 else None,
         listed=expanded(pool.get("nodes")),
         excepted=expanded(pool.get("nodes_except", [])),
@@ -57,11 +62,15 @@ def check_fleet(raw: Raw, pools: list[PoolOutline]) -> Iterator[Fault]:
         if pool.nodes is not None and not pool.nodes:
             yield Fault((*pool.loc, "nodes"), "leaves the pool without a node", "list at least one, or drop the pool")
         yield from _owned_once(pool, owners)
-    for loc, each in items(raw, "fleet", "pools"):
-        yield from _gpus_of_pool(loc, each)
-    for pool, (_, each) in zip(pools, items(raw, "fleet", "pools"), strict=True):
-        yield from _overrides(pool, each)
+    written = list(zip(pools, items(raw, "fleet", "pools"), strict=True))
+    for pool, (loc, each) in written:
+        if not pool.are_instances:
+            yield from _gpus_of_pool(loc, each)
+    for pool, (_, each) in written:
+        if not pool.are_instances:
+            yield from _overrides(pool, each)
         yield from _taints(pool.loc, each)
+    yield from check_instances(raw)
     yield from _total(mapping(raw, "fleet").get("total_gpus"), pools)
     yield from _managed(mapping(raw, "fleet").get("managed_by"), raw.get("runtime"))
     if raw.get("runtime") is not None and pools and all(pool.gpus_per_node == 0 for pool in pools):

@@ -15,6 +15,7 @@ from kube.hub_model import CourseKeys, HubKeys, ProfileKeys
 from kube.job import JobKeys
 from kube.names import Builder, FilePath, Line, Name, Namespace, Prose
 from messages.faults import FORM
+from settings.cluster import Cluster
 from settings.pools import Fleet, Runtime
 from settings.values import Assumptions, Day, RuleId
 
@@ -56,6 +57,9 @@ class Site(BaseModel):
     """Where the stack runs. A site overlay (GPU_COMMONS_SITE) replaces these keys, and no others."""
 
     model_config = FORM
+    kind: Literal["kubernetes", "eks"] = Field(
+        "kubernetes", description="What runs the workloads: a Kubernetes cluster that exists, or one of EKS."
+    )
     name: Name | None = Field(None, description="Name of the site, for messages.")
     lab: bool = Field(default=False, description="This is the one-machine lab: the dummy login is allowed.")
     registry: Registry = Field(
@@ -181,6 +185,7 @@ class Stack(BaseModel):
 
     model_config = FORM
     site: Site = Field(description="Where the stack runs.")
+    cluster: Cluster | None = Field(None, description="The EKS cluster of a site of kind eks.")
     fleet: Fleet = Field(Fleet(total_gpus=0, pools=()), description="The node pools.")
     runtime: Runtime | None = Field(None, description="Daemons on the GPU nodes; none: the site has its own.")
     images: tuple[Image, ...] = Field((), description="Images that this stack builds.")

@@ -1,28 +1,21 @@
-"""The machines of a stack file: pools, the whole fleet, and what makes their GPUs usable."""
+"""The machines of a stack file: pools of named nodes, the whole fleet, and what makes their GPUs usable."""
 
+from collections.abc import Mapping
 from dataclasses import replace
-from typing import Literal
+from typing import Annotated, Any
 
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, Discriminator, Field, Tag
 
-from fleet.labels import Taint as NodeTaint
-from fleet.machines import DISK_MB_PER_S, PULL_MB_PER_S
 from fleet.node_names import expand_all
 from fleet.pools import NodeGpus, Variant, alike
 from kube.addresses import Reference
-from kube.amounts import Cores, Count, Gib, MegabytesPerSecond
-from kube.names import LabelValue, Line, Name, SiteKey
-from messages.faults import FORM
+from kube.amounts import Cores, Count, Gib
+from kube.names import Line
+from kube.node_keys import DefaultRuntime, DiskRate, Labels, PullRate, Taints
+from messages.faults import FORM, KINDS
+from settings.instance_pools import InstancePool
+from settings.pool import Pool
 from settings.values import Assumptions, Driver, Gpu, Nodes, ToolkitVersion
-
-
-class Taint(BaseModel):
-    """A taint of the site's own, beside the one for GPUs that every node with GPUs gets."""
-
-    model_config = FORM
-    key: SiteKey = Field(description="Taint key, such as example.edu/course.")
-    value: LabelValue = Field("", description="Taint value.")
-    effect: Literal["NoSchedule", "PreferNoSchedule", "NoExecute"] = Field(description="What it does to pods.")
 
 
 class NodeOverride(BaseModel):
@@ -36,11 +29,9 @@ class NodeOverride(BaseModel):
     )
 
 
-class Pool(BaseModel):
-    """Nodes that are alike, with GPUs or without."""
+class NodePool(Pool):
+    """Nodes that are alike, with GPUs or without, by their names."""
 
-    model_config = FORM
-    name: Name = Field(description="Name of the pool; becomes the label gpu-commons.org/pool.")
     gpu: Gpu | None = Field(
         None,
         description="GPU model, as people write it: GeForce GTX 1080 Ti; none: these nodes have no GPU, and need "
@@ -58,23 +49,14 @@ class Pool(BaseModel):
     node_overrides: tuple[NodeOverride, ...] = Field(
         (), description="Nodes of this pool that have another driver or container toolkit than the others."
     )
-    default_runtime: Literal["nvidia", "runc"] | None = Field(
-        None,
-        description="Runtime that a pod without a runtime class gets on these nodes: under nvidia an image of the CUDA "
-        "family sees all GPUs without asking for one; none: not known.",
-    )
+    default_runtime: DefaultRuntime = None
     cpu: Cores = Field(description="CPU cores of one node.")
     memory_gib: Gib = Field(description="Memory of one node in GiB.")
     root_disk_gib: Gib = Field(description="Disk of one node that holds images and containers, in GiB.")
-    pull_mb_per_s: MegabytesPerSecond | None = Field(
-        None,
-        description=f"MB that one node pulls in a second; none: a planning figure, {PULL_MB_PER_S:g}.",
-    )
-    disk_mb_per_s: MegabytesPerSecond | None = Field(
-        None, description=f"MB that a node's disk writes in a second; none: a planning figure, {DISK_MB_PER_S:g}."
-    )
-    labels: dict[SiteKey, LabelValue] = Field(default={}, description="Further labels for these nodes.")
-    extra_taints: tuple[Taint, ...] = Field((), alias="taints", description="Further taints for these nodes.")
+    pull_mb_per_s: PullRate = None
+    disk_mb_per_s: DiskRate = None
+    labels: Labels = {}  # noqa: RUF012 - pydantic copies it
+    extra_taints: Taints = ()
     assumptions: Assumptions = ()
 
     @property
@@ -107,34 +89,33 @@ class Pool(BaseModel):
             return None  # all three or none: the checks of a stack file see to it
         return NodeGpus(self.gpu, self.gpus_per_node, self.driver, str(self.container_toolkit))
 
-    @property
-    def taints(self) -> tuple[NodeTaint, ...]:
-        """Taints beside the one for GPUs."""
-        return tuple(NodeTaint(taint.key, taint.value, taint.effect) for taint in self.extra_taints)
 
-    @property
-    def stated_rates(self) -> dict[str, float]:
-        """What a node does in a second, as far as the stack file says it: arguments of `images.size.estimate.Rates`."""
-        rates = {"pull_mb_per_s": self.pull_mb_per_s, "disk_mb_per_s": self.disk_mb_per_s}
-        return {name: float(value) for name, value in rates.items() if value is not None}
+def _kind_of_pool(value: object) -> str:
+    """By the key that only a pool of instances has; a model knows what it is."""
+    has_types = "instance_types" in value if isinstance(value, Mapping) else isinstance(value, InstancePool)
+    return "instances" if has_types else "nodes"
 
-    @property
-    def are_rates_planned(self) -> bool:
-        """Nobody has measured them here: none is stated, or one is an assumption."""
-        return not self.stated_rates or bool(self.stated_rates.keys() & set(self.assumptions))
 
-    @property
-    def gpus(self) -> int:
-        """GPUs of all nodes together."""
-        return len(self.node_names) * self.gpus_per_node
+def _with_kinds(schema: dict[str, Any]) -> None:
+    schema[KINDS] = {kind: each["$ref"] for kind, each in zip(("nodes", "instances"), schema["oneOf"], strict=True)}
+
+
+# Nodes that somebody owns, or instances that a cloud starts: the keys tell.
+EveryPool = Annotated[
+    Annotated[NodePool, Tag("nodes")] | Annotated[InstancePool, Tag("instances")],
+    Discriminator(_kind_of_pool),
+    Field(json_schema_extra=_with_kinds),
+]
 
 
 class Fleet(BaseModel):
     """All node pools of the stack."""
 
     model_config = FORM
-    total_gpus: Count = Field(description="GPUs of the whole fleet; must be the sum of the pools.")
-    pools: tuple[Pool, ...] = Field(description="The node pools.")
+    total_gpus: Count = Field(
+        description="GPUs of the whole fleet; must be the sum of the pools, those of instances at their maximum."
+    )
+    pools: tuple[EveryPool, ...] = Field(description="The node pools.")
     managed_by: Line | None = Field(
         None,
         description="Who labels these nodes and runs the NVIDIA runtime on them: another stack, a team. "

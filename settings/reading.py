@@ -33,6 +33,7 @@ from messages.problems import (
 )
 from settings import checks
 from settings.fleet_checks import left_nodes
+from settings.instance_checks import with_cluster_version
 from settings.models import Stack
 
 __all__ = ["Problem", "SettingsError", "Stack", "from_pulumi", "json_schema", "load_stack", "read_sections"]
@@ -219,7 +220,7 @@ def _stack(main: Document, overlay: Document | None, faults: list[Fault]) -> Sta
     raw = dict(main.data)
     if overlay is not None and overlay.data and isinstance(raw.get("site", {}), Mapping):
         raw["site"] = {**raw.get("site", {}), **overlay.data}
-    stack = _read(Stack, raw, faults)
+    stack = _read(Stack, with_cluster_version(raw), faults)
     if faults or stack is None:
         raise SettingsError(_problems(faults, main, overlay))
     return stack

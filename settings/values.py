@@ -24,21 +24,15 @@ from compat.versions import DriverVersion, VersionError
 from fleet.node_names import NodeNameError, expand_all
 from kube.names import Line
 from messages.converted import days, read_day
-from messages.faults import Misfit
+from messages.faults import Misfit, quoted
 
 Entries = TypeVar("Entries", str, tuple[str, ...])
 _FIRST_YEAR: Final = 2000
 _LAST_YEAR: Final = 2999
 
 
-def _quoted(value: object, info: ValidationInfo) -> object:
-    if isinstance(value, int | float):
-        raise Misfit("is a number; YAML reads 470.10 as 470.1", f'quote it: {info.field_name}: "{value}"')
-    return value
-
-
 def _driver(value: object, info: ValidationInfo) -> DriverVersion:
-    if not isinstance(_quoted(value, info), str):
+    if not isinstance(quoted(value, info), str):
         raise Misfit("is not a driver version such as 418.88", 'write it as nvidia-smi does: driver: "418.88"')
     try:
         driver = DriverVersion.parse(str(value))
@@ -100,7 +94,7 @@ Day = Annotated[date, BeforeValidator(_day)]
 NodesEntry = Annotated[str, AfterValidator(_nodes)]
 Nodes = Annotated[tuple[NodesEntry, ...], AfterValidator(_nodes)]
 RuleId = Annotated[str, AfterValidator(_rule_id), WithJsonSchema({"type": "string", "pattern": "^P-[A-Z]+$"})]
-ToolkitVersion = Annotated[str, BeforeValidator(_quoted), AfterValidator(_toolkit)]
+ToolkitVersion = Annotated[str, BeforeValidator(quoted), AfterValidator(_toolkit)]
 Driver = Annotated[
     DriverVersion,
     PlainValidator(_driver),

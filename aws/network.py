@@ -1,0 +1,38 @@
+"""A small VPC's addresses: for each zone a private subnet for nodes and pods, and a little public one."""
+
+from __future__ import annotations
+
+import ipaddress
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import islice
+
+
+@dataclass(frozen=True, slots=True)
+class Zone:
+    """A zone with its two networks."""
+
+    name: str
+    private: str
+    public: str
+
+
+def plan(cidr: str, zones: Sequence[str]) -> tuple[Zone, ...]:
+    """Zones with their networks.
+
+    Half of the addresses go to private subnets of equal size, because the VPC CNI gives each pod one of them. A public
+    subnet holds a NAT gateway and load balancers: a sixteenth of a private one, of /28 at least, the smallest that AWS
+    has. Adding a zone at the end moves none of the others, as long as their number stays below the next power of two.
+    Raises ValueError where the network is too small.
+    """
+    whole = ipaddress.ip_network(cidr)
+    bits = max(1, (len(zones) - 1).bit_length())
+    halves = list(whole.subnets())
+    private_length, public_length = halves[0].prefixlen + bits, min(28, halves[1].prefixlen + bits + 4)
+    if private_length > 28:  # noqa: PLR2004 - the smallest subnet of AWS
+        raise ValueError(f"{cidr} is too small for {len(zones)} zones")
+    private = islice(halves[0].subnets(new_prefix=private_length), len(zones))
+    public = islice(halves[1].subnets(new_prefix=public_length), len(zones))
+    return tuple(
+        Zone(name, str(inside), str(outside)) for name, inside, outside in zip(zones, private, public, strict=True)
+    )

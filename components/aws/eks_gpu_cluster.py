@@ -1,0 +1,132 @@
+"""EksGpuCluster: the EKS cluster around GPU node groups, with its network, add-ons and who may administer it."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NotRequired, TypedDict
+
+import pulumi
+from pulumi_aws import eks
+
+from aws import kubeconfig, roles
+from components.aws.role import MadeRole
+from components.aws.vpc import Vpc
+
+
+class Network(TypedDict):
+    """A VPC of the cluster's own."""
+
+    cidr: str
+    """Addresses of the VPC, such as 10.0.0.0/16."""
+    zones: Sequence[str]
+    """Availability zones, two or more; each gets a private subnet for nodes and a public one for load balancers."""
+
+
+class EksGpuClusterArgs(TypedDict):
+    """Arguments of EksGpuCluster. Either `network` or `subnet_ids`."""
+
+    cluster_name: str
+    """Name of the cluster in EKS."""
+    region: str
+    """Region of AWS, such as us-east-1; part of the kubeconfig."""
+    kubernetes_version: str
+    """Kubernetes version, such as "1.34"."""
+    network: NotRequired[Network]
+    """A VPC of its own."""
+    subnet_ids: NotRequired[Sequence[pulumi.Input[str]]]
+    """Subnets that exist, in two zones or more."""
+    public_access_cidrs: NotRequired[Sequence[str]]
+    """Networks that may reach the API server from the Internet; none: it is reached from the VPC only."""
+    admins: NotRequired[Sequence[str]]
+    """ARNs of roles and users who administer the cluster, beside whoever creates it."""
+    add_ons: NotRequired[Mapping[str, str]]
+    """Add-ons of EKS by name, each with its version; none: EKS installs its own defaults, which nobody updates."""
+    tags: NotRequired[Mapping[str, str]]
+    """Tags of everything that is made."""
+
+
+class EksGpuCluster(pulumi.ComponentResource):
+    """A cluster that GPU node groups join: private nodes, access by entries (no aws-auth), pods' roles by Pod Identity.
+
+    Its API server is closed to the Internet unless networks are named. Secrets at rest are encrypted by EKS itself.
+    """
+
+    cluster_name: pulumi.Output[str]
+    """Name of the cluster, known when it can be used."""
+    subnet_ids: pulumi.Output[Sequence[str]]
+    """Private subnets, for nodes."""
+    kubeconfig: pulumi.Output[str]
+    """Kubeconfig without a secret: `aws eks get-token` gives the token to whoever is logged in."""
+
+    def __init__(self, name: str, args: EksGpuClusterArgs, opts: pulumi.ResourceOptions | None = None) -> None:
+        if ("network" in args) == ("subnet_ids" in args):
+            raise ValueError(f"{name}: give either network, for a VPC of its own, or subnet_ids that exist")
+        super().__init__("gpu-commons:aws:EksGpuCluster", name, {**args}, opts)
+        child = pulumi.ResourceOptions(parent=self)
+        tags = {**(args.get("tags") or {})}
+        network, subnets = args.get("network"), args.get("subnet_ids")
+        vpc = Vpc(name, {"tags": tags, "cluster_name": args["cluster_name"], **network}, child) if network else None
+        private: Any = vpc.private_subnet_ids if vpc else subnets
+        role = MadeRole(f"{name}-cluster", roles.CLUSTER, tags, child)
+        add_ons = args.get("add_ons") or {}
+        cidrs = args.get("public_access_cidrs") or ()
+        cluster = eks.Cluster(
+            name,
+            name=args["cluster_name"],
+            version=args["kubernetes_version"],
+            role_arn=role.arn,
+            access_config={"authentication_mode": "API", "bootstrap_cluster_creator_admin_permissions": True},
+            bootstrap_self_managed_addons=not add_ons,
+            upgrade_policy={"support_type": "STANDARD"},
+            enabled_cluster_log_types=["api", "audit", "authenticator"],
+            vpc_config={
+                "subnet_ids": private,
+                "endpoint_private_access": True,
+                "endpoint_public_access": bool(cidrs),
+                **({"public_access_cidrs": list(cidrs)} if cidrs else {}),
+            },
+            tags=tags,
+            opts=pulumi.ResourceOptions(parent=self, depends_on=role.attachments),
+        )
+        for number, admin in enumerate(args.get("admins") or ()):
+            _admin(f"{name}-admin-{number}", cluster, admin, tags, child)
+        for add_on, version in sorted(add_ons.items()):
+            self._add_on(f"{name}-{add_on}", cluster, (add_on, version), tags)
+        self.cluster_name = cluster.name
+        self.subnet_ids = pulumi.Output.from_input(private)
+        self.kubeconfig = pulumi.Output.all(
+            name=cluster.name, endpoint=cluster.endpoint, authority=cluster.certificate_authority.data
+        ).apply(lambda known: kubeconfig.text(**known, region=args["region"]))
+        self.register_outputs(
+            {"cluster_name": self.cluster_name, "subnet_ids": self.subnet_ids, "kubeconfig": self.kubeconfig}
+        )
+
+    def _add_on(self, name: str, cluster: eks.Cluster, add_on: tuple[str, str], tags: Mapping[str, str]) -> None:
+        """An add-on; one that calls AWS gets a role of its own, which EKS gives to its pods alone."""
+        called, version = add_on
+        identity = roles.OF_ADD_ONS.get(called)
+        given: list[Any] = []
+        if identity:
+            role = MadeRole(name, identity.role, tags, pulumi.ResourceOptions(parent=self))
+            given = [{"role_arn": role.arn, "service_account": identity.service_account}]
+        eks.Addon(
+            name,
+            cluster_name=cluster.name,
+            addon_name=called,
+            addon_version=version,
+            resolve_conflicts_on_create="OVERWRITE",
+            resolve_conflicts_on_update="PRESERVE",
+            pod_identity_associations=given or None,
+            tags={**tags},
+            opts=pulumi.ResourceOptions(parent=self),
+        )
+
+
+def _admin(name: str, cluster: eks.Cluster, arn: str, tags: Mapping[str, str], opts: pulumi.ResourceOptions) -> None:
+    entry = eks.AccessEntry(name, cluster_name=cluster.name, principal_arn=arn, tags={**tags}, opts=opts)
+    eks.AccessPolicyAssociation(
+        name,
+        cluster_name=cluster.name,
+        principal_arn=entry.principal_arn,
+        policy_arn=roles.CLUSTER_ADMIN,
+        access_scope={"type": "cluster"},
+        opts=opts,
+    )

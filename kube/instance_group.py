@@ -1,0 +1,110 @@
+"""What a group of instances is: keys of a stack file that EksGpuNodeGroup takes as well, and what follows from them.
+
+What the instances are follows from their types; what drives their GPUs, from the machine image that is chosen.
+"""
+
+import re
+from functools import cached_property
+from typing import Annotated, Final, Literal
+
+from pydantic import AfterValidator, BaseModel, BeforeValidator, Field, PositiveInt, WithJsonSchema
+
+from aws.instances import GroupShape, UnknownInstance, find_instance, group_of
+from aws.machine_images import MachineImage, Pin, choose
+from kube.amounts import Count, Gib
+from kube.node_keys import Labels, Taints
+from messages.faults import FORM, Misfit, quoted
+
+NEWEST: Final = "newest"
+_VERSION: Final = re.compile(r"1\.\d{2}", re.ASCII)
+
+
+def _instance_type(value: str) -> str:
+    try:
+        return find_instance(value).name
+    except UnknownInstance as error:
+        raise Misfit(error.reason, error.fix) from None
+
+
+def _wanted(value: str) -> str:
+    if value != NEWEST and not re.fullmatch(r"R?\d{3}(\.\d{2,3}(\.\d{2})?)?", value):
+        raise Misfit(
+            "is not a driver", 'write newest, a branch, or a version, quoted: newest, "580", "580.126.09"'
+        )
+    return value.removeprefix("R")
+
+
+def _kubernetes(value: str) -> str:
+    if not _VERSION.fullmatch(value):
+        raise Misfit("is not a version of Kubernetes on EKS", 'write major and minor, quoted: "1.34"')
+    return value
+
+
+KubernetesVersion = Annotated[
+    str,
+    BeforeValidator(quoted),
+    AfterValidator(_kubernetes),
+    WithJsonSchema({"type": "string", "pattern": r"^1\.\d{2}$"}),
+]
+InstanceType = Annotated[str, AfterValidator(_instance_type), WithJsonSchema({"type": "string"})]
+WantedDriver = Annotated[str, BeforeValidator(quoted), AfterValidator(_wanted), WithJsonSchema({"type": "string"})]
+
+
+class PinnedImage(BaseModel):
+    """A machine image of EKS that was chosen by hand."""
+
+    model_config = FORM
+    type: str = Field(description="AMI type as EKS calls it: AL2023_x86_64_NVIDIA.")
+    release: str | None = Field(
+        None, description='Release without the Kubernetes version, quoted: "20260714"; none: the newest that fits.'
+    )
+
+
+class InstanceGroupKeys(BaseModel):
+    """Instances that are alike, between a least and a greatest number of them."""
+
+    model_config = FORM
+    instance_types: tuple[InstanceType, ...] = Field(
+        min_length=1,
+        description="Types of EC2 that may be started, the wanted one first: g6.xlarge. All have the same GPUs and "
+        "processor architecture.",
+    )
+    min: Count = Field(0, description="Instances that run in any case.")
+    desired: Count | None = Field(
+        None, description="Instances at the start, after which an autoscaler decides; none: min."
+    )
+    max: PositiveInt = Field(description="Instances that run at most.")
+    kubernetes: KubernetesVersion | None = Field(
+        None, description="Kubernetes version of the nodes, while they follow the cluster; none: the cluster's."
+    )
+    wanted_driver: WantedDriver = Field(
+        NEWEST,
+        alias="driver",
+        description='NVIDIA driver, quoted: "580.126.09", a branch "580", or newest, the newest that the instances can '
+        "have; the machine image is chosen by it.",
+    )
+    pinned_image: PinnedImage | None = Field(
+        None, alias="machine_image", description="A machine image chosen by hand; none: by the driver."
+    )
+    capacity: Literal["on_demand", "spot"] = Field("on_demand", description="How the instances are bought.")
+    max_unavailable: PositiveInt = Field(1, description="Instances that an update replaces at the same time.")
+    root_disk_gib: Gib = Field(description="Encrypted gp3 volume of one node, in GiB, for images and containers.")
+    labels: Labels = {}  # noqa: RUF012 - pydantic copies it
+    extra_taints: Taints = ()
+
+    @cached_property
+    def shape(self) -> GroupShape:
+        """What all its instance types have in common; the checks of a stack file see to it that there is one."""
+        return group_of([find_instance(each) for each in self.instance_types])
+
+    @cached_property
+    def machine_image(self) -> MachineImage:
+        """The one that is chosen or pinned."""
+        if self.kubernetes is None:
+            raise AssertionError("the reader fills in the cluster's version")
+        return choose(self.shape, self.kubernetes, wanted=self.wanted_driver, pin=self.pin)
+
+    @property
+    def pin(self) -> Pin | None:
+        """The machine image that was chosen by hand."""
+        return Pin(self.pinned_image.type, self.pinned_image.release) if self.pinned_image else None

@@ -1,0 +1,89 @@
+"""The EKS cluster of a stack file: made by the stack, or somebody else's."""
+
+import re
+from typing import Annotated, Final, Literal
+
+from pydantic import AfterValidator, BaseModel, Field
+
+from kube.instance_group import KubernetesVersion
+from kube.names import Name
+from messages.faults import FORM, Misfit
+from settings.values import Assumptions
+
+_REGION: Final = re.compile(r"[a-z]{2}(-[a-z]+)+-\d")
+_SUBNET: Final = re.compile(r"subnet-[0-9a-f]{8,17}")
+_ROLE: Final = re.compile(r"arn:aws[a-z-]*:iam::\d{12}:(role|user)/[\w+=,.@/-]{1,512}", re.ASCII)
+_CIDR: Final = re.compile(r"(10|172|192|100)(\.\d{1,3}){3}/(1[6-9]|2[0-2])")
+_ADD_ON: Final = re.compile(r"v\d+\.\d+\.\d+-eksbuild\.\d+")
+
+
+def _matching(pattern: re.Pattern[str], reason: str, fix: str) -> AfterValidator:
+    def check(value: str) -> str:
+        if not pattern.fullmatch(value):
+            raise Misfit(reason, fix)
+        return value
+
+    return AfterValidator(check)
+
+
+Region = Annotated[str, _matching(_REGION, "is not a region of AWS", "write one such as us-east-1 or eu-central-1")]
+Subnet = Annotated[
+    str, _matching(_SUBNET, "is not the id of a subnet", "write what the VPC console shows: subnet-0123456789abcdef0")
+]
+Principal = Annotated[
+    str,
+    _matching(
+        _ROLE, "is not the ARN of a role or user", "write what IAM shows: arn:aws:iam::123456789012:role/operators"
+    ),
+]
+Cidr = Annotated[
+    str,
+    _matching(
+        _CIDR, "is not a private network that a VPC can have", "write an address and a length of 16 to 22: 10.0.0.0/16"
+    ),
+]
+Zone = Annotated[str, _matching(re.compile(rf"{_REGION.pattern}[a-z]"), "is not a zone", "write one such as us-east-1a")]
+AddOnVersion = Annotated[
+    str,
+    _matching(
+        _ADD_ON,
+        "is not a version of an add-on",
+        "write what aws eks describe-addon-versions prints: v1.21.1-eksbuild.1",
+    ),
+]
+
+
+class Network(BaseModel):
+    """A small VPC of the stack's own: private subnets for nodes, a public one in each zone for NAT and load balancers."""
+
+    model_config = FORM
+    cidr: Cidr = Field("10.0.0.0/16", description="Addresses of the VPC.")
+    zones: tuple[Zone, ...] = Field(min_length=2, description="Zones of the region; EKS needs two.")
+
+
+class Cluster(BaseModel):
+    """The EKS cluster that the pools of instances join."""
+
+    model_config = FORM
+    region: Region = Field(description="Region of AWS: us-east-1.")
+    kubernetes: KubernetesVersion = Field(description='Kubernetes version of the cluster, quoted: "1.34".')
+    existing: Name | None = Field(
+        None, description="Name of a cluster that somebody else manages; none: the stack makes one named after the site."
+    )
+    network: Network | None = Field(None, description="A VPC of the stack's own; none: subnets are given.")
+    subnets: tuple[Subnet, ...] = Field(
+        (), description="Private subnets that exist, in two zones or more; none: network makes them."
+    )
+    public_access: tuple[str, ...] = Field(
+        (), description="Networks that may reach the API server from the Internet; none: it is reached from the VPC only."
+    )
+    admins: tuple[Principal, ...] = Field((), description="Roles and users who administer the cluster.")
+    add_ons: dict[
+        Literal["vpc-cni", "coredns", "kube-proxy", "eks-pod-identity-agent", "aws-ebs-csi-driver"], AddOnVersion
+    ] = Field(default={}, description="Add-ons of EKS with their versions; none: they are the cluster's own affair.")
+    repositories: Name | None = Field(
+        None,
+        description="Prefix of ECR repositories that the stack makes, one for each of its images; none: the registry "
+        "has them, or is none of ECR's.",
+    )
+    assumptions: Assumptions = ()

@@ -1,0 +1,161 @@
+"""What a stack with pools of instances must agree on: its cluster, its groups, their machine images. Pure."""
+
+from collections.abc import Iterator
+from typing import Final
+
+from aws.instances import GroupShape, MixedGroup, UnknownInstance, find_instance, group_of
+from aws.machine_images import MachineImage, NoMachineImage, Pin, choose
+from kube.raw import Raw, is_count, items, mapping
+from messages.problems import Fault, Loc, listing
+
+_NEWEST: Final = "newest"
+
+
+def is_of_instances(pool: Raw) -> bool:
+    """Whether a pool names instance types in place of nodes."""
+    return "instance_types" in pool
+
+
+def check_instances(raw: Raw) -> Iterator[Fault]:
+    """Every disagreement of the cluster and of the pools of instances."""
+    yield from _kind(raw)
+    yield from _cluster(raw)
+    for loc, pool in items(raw, "fleet", "pools"):
+        if is_of_instances(pool):
+            yield from _sizes(loc, pool)
+            yield from _group(raw, loc, pool)
+    yield from _device_plugin(raw)
+
+
+def outline_of(pool: Raw) -> tuple[int | None, tuple[str, ...] | None]:
+    """GPUs of each node and the names of the nodes, as far as a pool of instances can be read."""
+    shape, most, name = _shape(pool), pool.get("max"), pool.get("name")
+    names = tuple(f"{name}-{number}" for number in range(1, most + 1)) if is_count(most) and 0 < most < 10_000 else None
+    return (shape.gpus if shape else None), names
+
+
+def with_cluster_version(raw: Raw) -> dict[str, object]:
+    """The sections with the cluster's Kubernetes version in each pool of instances that names none."""
+    version, fleet = mapping(raw, "cluster").get("kubernetes"), mapping(raw, "fleet")
+    pools = fleet.get("pools")
+    if not isinstance(version, str) or not isinstance(pools, list):
+        return dict(raw)
+    filled = [
+        {"kubernetes": version, **pool} if isinstance(pool, dict) and is_of_instances(pool) else pool for pool in pools
+    ]
+    return {**raw, "fleet": {**fleet, "pools": filled}}
+
+
+def _kind(raw: Raw) -> Iterator[Fault]:
+    """Instances belong to a cluster of EKS, named nodes to another: two clusters are two stacks."""
+    is_eks = mapping(raw, "site").get("kind") == "eks"
+    pools = items(raw, "fleet", "pools")
+    if is_eks and not isinstance(raw.get("cluster"), dict):
+        yield Fault(("cluster",), "is missing", "add it: region, kubernetes, and network or subnets")
+    if not is_eks and raw.get("cluster") is not None:
+        yield Fault(("cluster",), "is given for a site without EKS", "write site.kind: eks, or leave it out")
+    of_instances = [loc for loc, pool in pools if is_of_instances(pool)]
+    of_nodes = [loc for loc, pool in pools if not is_of_instances(pool)]
+    if of_instances and of_nodes:
+        reason = "names nodes, and another pool of this fleet names instance types: they cannot join the same cluster"
+        fix = "write two stack files: one for the nodes of the site, one of kind eks for the instances"
+        yield Fault(of_nodes[0], reason, fix)
+    elif is_eks and of_nodes:
+        fix = "name instance_types, min and max; or leave out site.kind: eks, which starts instances"
+        yield Fault(of_nodes[0], "names nodes on a site of kind eks", fix)
+    elif of_instances and not is_eks:
+        fix = "write site.kind: eks and the section cluster, or name the nodes"
+        yield Fault((*of_instances[0], "instance_types"), "is given on a site without EKS", fix)
+
+
+def _cluster(raw: Raw) -> Iterator[Fault]:
+    cluster = mapping(raw, "cluster")
+    if not cluster:
+        return
+    network, subnets, region = cluster.get("network"), cluster.get("subnets"), cluster.get("region")
+    if network is None and not subnets:
+        fix = "add network: {zones: […]} for a VPC of the stack's own, or subnets: [subnet-…] that exist"
+        yield Fault(("cluster", "network"), "is missing", fix)
+    elif network is not None and subnets:
+        yield Fault(("cluster", "subnets"), "is given beside network", "keep one: existing subnets or a VPC of its own")
+    elif isinstance(subnets, list) and len(set(map(str, subnets))) < 2:  # noqa: PLR2004 - zones that EKS wants
+        yield Fault(("cluster", "subnets"), "is one subnet", "name two or more, in different zones: EKS needs that")
+    for zone in mapping(cluster, "network").get("zones") or ():
+        if isinstance(zone, str) and isinstance(region, str) and not zone.startswith(region):
+            fix = f"write a zone of {region}: {region}a"
+            yield Fault(("cluster", "network", "zones"), f"is not in region {region}", fix, zone)
+    if cluster.get("existing") is not None and cluster.get("add_ons"):
+        fix = "leave them out: who manages the cluster manages its add-ons"
+        yield Fault(("cluster", "add_ons"), "is given for a cluster that somebody else manages", fix)
+
+
+def _sizes(loc: Loc, pool: Raw) -> Iterator[Fault]:
+    least, most = pool.get("min", 0), pool.get("max")
+    desired = pool.get("desired", least)
+    if not (is_count(least) and is_count(most) and is_count(desired)):
+        return
+    if least > most:
+        yield Fault((*loc, "min"), f"is above max, {most}", f"write {most} or less, or a greater max", least)
+    elif not least <= desired <= most:
+        yield Fault((*loc, "desired"), f"is not between min and max, {least} and {most}", "write one between", desired)
+
+
+def _group(raw: Raw, loc: Loc, pool: Raw) -> Iterator[Fault]:
+    try:
+        shape = _common(pool)
+    except MixedGroup as error:
+        yield Fault((*loc, "instance_types"), error.reason, error.fix, listing(pool["instance_types"]))
+        return
+    if shape is None:
+        return
+    try:
+        _image(raw, pool, shape)
+    except NoMachineImage as error:
+        key = "machine_image" if pool.get("machine_image") is not None and error.is_about_pin else "driver"
+        given = pool.get("driver", _NEWEST)
+        yield Fault((*loc, key), error.reason, error.fix, given if key == "driver" else None)
+
+
+def _common(pool: Raw) -> GroupShape | None:
+    """What its types have in common; None where one of them is none. Raises MixedGroup."""
+    types = pool.get("instance_types")
+    if not isinstance(types, list) or not types or not all(isinstance(each, str) for each in types):
+        return None
+    try:
+        found = [find_instance(each) for each in types]
+    except UnknownInstance:
+        return None  # the models report it
+    return group_of(found)
+
+
+def _shape(pool: Raw) -> GroupShape | None:
+    try:
+        return _common(pool)
+    except MixedGroup:
+        return None
+
+
+def _image(raw: Raw, pool: Raw, shape: GroupShape) -> MachineImage | None:
+    version = pool.get("kubernetes") or mapping(raw, "cluster").get("kubernetes")
+    wanted, pinned = pool.get("driver", _NEWEST), mapping(pool, "machine_image")
+    if not isinstance(version, str) or not isinstance(wanted, str):
+        return None
+    kind, release = pinned.get("type"), pinned.get("release")
+    pin = Pin(kind, release if isinstance(release, str) else None) if isinstance(kind, str) else None
+    return choose(shape, version, wanted=wanted.removeprefix("R"), pin=pin)
+
+
+def _device_plugin(raw: Raw) -> Iterator[Fault]:
+    """Amazon Linux has no device plugin: without one no pod of such a pool is ever given a GPU."""
+    if raw.get("runtime") is not None or mapping(raw, "fleet").get("managed_by") is not None:
+        return
+    for _, pool in items(raw, "fleet", "pools"):
+        shape = _shape(pool) if is_of_instances(pool) else None
+        try:
+            image = _image(raw, pool, shape) if shape and shape.gpu else None
+        except NoMachineImage:
+            continue
+        if image is not None and not image.has_device_plugin:
+            fix = "add device_plugin and persistence_daemon with their images"
+            yield Fault(("runtime",), f"is missing, and {image.ami_type} has no device plugin: no pod gets a GPU", fix)
+            return
