@@ -1,6 +1,7 @@
 """The program: settings → components → exports. No decision is made here."""
 
 import sys
+from dataclasses import dataclass
 
 import pulumi
 
@@ -9,6 +10,7 @@ from components.gpu_image import GpuImage
 from components.own_outputs import own_output, own_output_now
 from components.stack_record import StackRecord
 from images.spec.mistakes import SpecError
+from settings.cluster import Cluster
 from settings.reading import SettingsError, Stack, from_pulumi
 from settings.sdks import missing_sdk
 
@@ -27,11 +29,41 @@ def deploy(stack: Stack) -> None:
     refs = {name: image.ref for name, image in images.items()}
     pulumi.export("images", refs)
     pulumi.export("image_sizes", {name: image.sizes for name, image in images.items()})
-    if wiring.managed_pools(stack) or stack.hubs or stack.jobs:
-        deploy_to_cluster(stack, refs)
+    made = deploy_instances(stack, stack.cluster) if stack.cluster else None
+    if made or wiring.managed_pools(stack) or stack.hubs or stack.jobs:
+        deploy_to_cluster(stack, refs, made)
 
 
-def deploy_to_cluster(stack: Stack, refs: dict[str, pulumi.Output[str]]) -> None:
+@dataclass(frozen=True, slots=True)
+class Made:
+    """A cluster that this stack has made, and the groups of instances that joined it."""
+
+    kubeconfig: pulumi.Output[str]
+    groups: list[pulumi.Resource]
+
+
+def deploy_instances(stack: Stack, cluster: Cluster) -> Made:
+    """A cluster of EKS with its pools of instances. Only such stacks import the SDK of AWS."""
+    import pulumi_aws as aws  # noqa: PLC0415
+
+    from components.aws.eks_gpu_cluster import EksGpuCluster  # noqa: PLC0415
+    from components.aws.eks_gpu_node_group import EksGpuNodeGroup  # noqa: PLC0415
+
+    account = pulumi.ResourceOptions(providers=[aws.Provider("aws", region=cluster.region)])
+    eks = EksGpuCluster("cluster", wiring.cluster_args(stack, cluster), account)
+    groups = {
+        pool.name: EksGpuNodeGroup(
+            pool.name, wiring.node_group_args(pool, eks.cluster_name, eks.subnet_ids), account
+        )
+        for pool in wiring.instance_pools(stack)
+    }
+    pulumi.export("cluster", eks.cluster_name)
+    pulumi.export("kubeconfig", eks.kubeconfig)
+    pulumi.export("machine_images", {name: group.machine_image for name, group in groups.items()})
+    return Made(eks.kubeconfig, list(groups.values()))
+
+
+def deploy_to_cluster(stack: Stack, refs: dict[str, pulumi.Output[str]], made: Made | None) -> None:
     """What needs a Kubernetes cluster. Its SDK is slow to import: a stack of images never pays for it."""
     import pulumi_kubernetes as kubernetes  # noqa: PLC0415
 
@@ -43,7 +75,7 @@ def deploy_to_cluster(stack: Stack, refs: dict[str, pulumi.Output[str]]) -> None
 
     cluster = kubernetes.Provider(
         "cluster",
-        kubeconfig=stack.site.kubeconfig,
+        kubeconfig=stack.site.kubeconfig or (made.kubeconfig if made else None),
         context=stack.site.kube_context,
         cluster_identifier=stack.site.name or "cluster",  # else every new certificate would replace everything
     )
@@ -51,10 +83,11 @@ def deploy_to_cluster(stack: Stack, refs: dict[str, pulumi.Output[str]]) -> None
     pools = {
         pool.name: GpuNodePool(pool.name, wiring.pool_args(pool), on_cluster) for pool in wiring.managed_pools(stack)
     }
-    on_nodes = pulumi.ResourceOptions(providers=[cluster], depends_on=list(pools.values()))
+    nodes = [*pools.values(), *(made.groups if made else ())]
+    on_nodes = pulumi.ResourceOptions(providers=[cluster], depends_on=nodes)
     runtime_args = wiring.runtime_args(stack)
     runtime = [NvidiaRuntime("nvidia", runtime_args, on_nodes)] if runtime_args else []
-    on_runtime = pulumi.ResourceOptions(providers=[cluster], depends_on=[*pools.values(), *runtime])
+    on_runtime = pulumi.ResourceOptions(providers=[cluster], depends_on=[*nodes, *runtime])
     hubs = {hub.name: NotebookHub(hub.name, wiring.hub_args(stack, hub, refs), on_runtime) for hub in stack.hubs}
     for hub in stack.hubs:
         pullers = wiring.pre_puller_args(stack, hub, refs, hubs[hub.name].namespace)

@@ -10,17 +10,22 @@ from images.spec.contents import contents
 from images.spec.load import load_family
 from images.spec.plan import Substitute, plan_image
 from kube.hub_model import HubKeys
+from kube.instance_group import InstanceGroupKeys
 from kube.job import JobKeys
 from messages.problems import Problem, SettingsError
+from settings.cluster import Cluster
 from settings.fleet import landing_pools
 from settings.models import Course, Hub, Image, Job, Profile
-from settings.pool import Pool
+from settings.instance_pools import InstancePool
+from settings.pools import NodePool
 from settings.reading import Stack
 from settings.record import decisions
 
 if TYPE_CHECKING:
     import pulumi
 
+    from components.aws.eks_gpu_cluster import EksGpuClusterArgs
+    from components.aws.eks_gpu_node_group import EksGpuNodeGroupArgs
     from components.gpu_image import GpuImageArgs, ImagePool
     from components.gpu_job import GpuJobArgs
     from components.gpu_node_pool import GpuNodePoolArgs
@@ -127,12 +132,41 @@ def image_pools(stack: Stack, image: str) -> list[ImagePool]:
     ]
 
 
-def managed_pools(stack: Stack) -> tuple[Pool, ...]:
+def managed_pools(stack: Stack) -> tuple[NodePool, ...]:
     """Pools whose nodes this stack labels: none of a fleet that somebody else manages."""
-    return () if stack.fleet.managed_by else stack.fleet.pools
+    return () if stack.fleet.managed_by else tuple(each for each in stack.fleet.pools if isinstance(each, NodePool))
 
 
-def pool_args(pool: Pool) -> GpuNodePoolArgs:
+def instance_pools(stack: Stack) -> tuple[InstancePool, ...]:
+    """Pools whose instances this stack has started."""
+    return tuple(each for each in stack.fleet.pools if isinstance(each, InstancePool))
+
+
+def cluster_args(stack: Stack, cluster: Cluster) -> EksGpuClusterArgs:
+    """Arguments of the EksGpuCluster."""
+    args: dict[str, Any] = {
+        "cluster_name": stack.site.name or "cluster",
+        "region": cluster.region,
+        "kubernetes_version": cluster.kubernetes,
+        "network": cluster.network and _plain(cluster.network.model_dump()),
+        "subnet_ids": list(cluster.subnets) or None,
+        "public_access_cidrs": list(cluster.public_access) or None,
+        "admins": list(cluster.admins) or None,
+        "add_ons": dict(cluster.add_ons) or None,
+    }
+    return cast("EksGpuClusterArgs", {key: value for key, value in args.items() if value is not None})
+
+
+def node_group_args(
+    pool: InstancePool, cluster_name: pulumi.Input[str], subnets: pulumi.Input[Any]
+) -> EksGpuNodeGroupArgs:
+    """Arguments of the EksGpuNodeGroup of a pool."""
+    written = pool.model_dump(include={*InstanceGroupKeys.model_fields}, by_alias=True, exclude_defaults=True)
+    args = {"cluster_name": cluster_name, "subnet_ids": subnets, "pool": pool.name, **_plain(written)}
+    return cast("EksGpuNodeGroupArgs", args)
+
+
+def pool_args(pool: NodePool) -> GpuNodePoolArgs:
     """Arguments of the GpuNodePool of a pool."""
     args: GpuNodePoolArgs = {"pool": pool.name, "node_names": list(pool.node_names)}
     gpus = pool.gpus_of_node
