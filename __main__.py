@@ -52,9 +52,7 @@ def deploy_instances(stack: Stack, cluster: Cluster) -> Made:
     account = pulumi.ResourceOptions(providers=[aws.Provider("aws", region=cluster.region)])
     eks = EksGpuCluster("cluster", wiring.cluster_args(stack, cluster), account)
     groups = {
-        pool.name: EksGpuNodeGroup(
-            pool.name, wiring.node_group_args(pool, eks.cluster_name, eks.subnet_ids), account
-        )
+        pool.name: EksGpuNodeGroup(pool.name, wiring.node_group_args(pool, eks.cluster_name, eks.subnet_ids), account)
         for pool in wiring.instance_pools(stack)
     }
     pulumi.export("cluster", eks.cluster_name)

@@ -15,8 +15,8 @@ from kube.job import JobKeys
 from messages.problems import Problem, SettingsError
 from settings.cluster import Cluster
 from settings.fleet import landing_pools
-from settings.models import Course, Hub, Image, Job, Profile
 from settings.instance_pools import InstancePool
+from settings.models import Course, Hub, Image, Job, Profile
 from settings.pools import NodePool
 from settings.reading import Stack
 from settings.record import decisions

@@ -1,4 +1,4 @@
-"""EC2 instance types with GPUs, and what the types of one group have in common."""
+"""EC2 instance types, with GPUs and without, and what the types of one group have in common."""
 
 from __future__ import annotations
 
@@ -39,11 +39,11 @@ class InstanceError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class InstanceType:
-    """One EC2 instance type with GPUs. None stands for what no table says."""
+    """One EC2 instance type. None stands for what no table says."""
 
     name: str  # g6.xlarge
     gpu: GpuModel | None  # None: no GPU of NVIDIA's
-    gpus: Fraction  # 1/8 of an L4 is what a g6f.large has
+    gpus: Fraction  # 1/8 of an L4 is what a g6f.large has; 0 of an m7i.large
     reported_gpus: int | None  # as EC2 describes the type: 0 for a part of a GPU
     gpu_memory_mib: int | None  # of each GPU, or of the part of one
     vcpu: int
@@ -69,7 +69,7 @@ class GroupShape:
     """What every node of a group has, whichever of its instance types it becomes."""
 
     types: tuple[InstanceType, ...]
-    gpu: GpuModel
+    gpu: GpuModel | None  # None: the nodes have no GPU
     gpus: Fraction  # of each node
     architecture: str
     min_driver: DriverVersion | None
@@ -94,7 +94,7 @@ class GroupShape:
     @property
     def schedulable_gpus(self) -> int:
         """What a node offers as `nvidia.com/gpu`: a part of a GPU is one device to the driver."""
-        return max(1, int(self.gpus))
+        return max(1, int(self.gpus)) if self.gpus else 0
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -123,7 +123,7 @@ def find_instance(text: str) -> InstanceType:
     families = dict.fromkeys(each.family for each in known.values() if each.gpu is not None)
     fix = f"did you mean {' or '.join(near)}? " if near and size else ""
     fix += f"families with NVIDIA GPUs: {listing(tuple(families), most=len(families))}"
-    raise InstanceError(f'"{text}"', "is not an EC2 instance type with GPUs that the tables know", fix, near)
+    raise InstanceError(f'"{text}"', "is not an EC2 instance type that the tables know", fix, near)
 
 
 def group_of(types: Sequence[InstanceType]) -> GroupShape:
@@ -135,20 +135,18 @@ def group_of(types: Sequence[InstanceType]) -> GroupShape:
     if not types:
         raise InstanceError("a group", "has no instance type", "name at least one, such as g6.xlarge")
     for each in types:
-        if each.gpu is None:
+        if each.gpu is None and each.gpus:
             raise InstanceError(each.name, "has no NVIDIA GPU", f"use another type; {each.note}".strip("; "))
     for index, each in enumerate(types):
         if each in types[:index]:
             raise InstanceError(each.name, "is named twice", "name it once")
-    gpu = types[0].gpu
-    assert gpu is not None  # noqa: S101 - the loop above has seen to it
     _alike(types, "processor architectures", lambda each: each.architecture)
-    _alike(types, "GPU models", lambda each: each.gpu)
+    _alike(types, "GPU models", lambda each: each.gpu.name if each.gpu else "none")
     _alike(types, "numbers of GPUs", lambda each: each.gpus)
     first = types[0]
     return GroupShape(
         types=tuple(types),
-        gpu=gpu,
+        gpu=first.gpu,
         gpus=first.gpus,
         architecture=first.architecture,
         min_driver=max((each.min_driver for each in types if each.min_driver), default=None),
@@ -168,7 +166,28 @@ def _alike(types: Sequence[InstanceType], what: str, read: Callable[[InstanceTyp
 
 @cache
 def _known() -> dict[str, InstanceType]:
-    return {row["instance_type"]: _instance(row) for row in facts.rows("ec2_gpu_instances")}
+    with_gpus = [_instance(row) for row in facts.rows("ec2_gpu_instances")]
+    return {each.name: each for each in (*with_gpus, *map(_general, tables.rows("general_instances")))}
+
+
+def _general(row: Row) -> InstanceType:
+    """A type without GPUs, for the pool that carries hubs and their proxies."""
+    kind = {"amd64": "x86_64", "arm64": "ARM_64"}[row["host_arch"]]
+    return InstanceType(
+        name=row["instance_type"],
+        gpu=None,
+        gpus=Fraction(0),
+        reported_gpus=0,
+        gpu_memory_mib=None,
+        vcpu=int(row["vcpu"]),
+        memory_gib=Decimal(row["memory_gib"]),
+        architecture=row["host_arch"],
+        local_nvme_gb=0,
+        min_driver=None,
+        max_branch=None,
+        ami_types=(f"AL2023_{kind}_STANDARD",),
+        note=row["notes"],
+    )
 
 
 def _instance(row: Row) -> InstanceType:

@@ -19,12 +19,16 @@ from compat.versions import DriverVersion
 from messages.problems import listing
 
 
+_OLDEST = DriverVersion(1, 0)
+
+
 class KernelModule(StrEnum):
     """Which of NVIDIA's kernel modules a machine image loads for a GPU."""
 
     OPEN = "open"
     PROPRIETARY = "proprietary"
     GRID = "grid"  # open as well; drives a part of a GPU
+    NONE = "none"  # nodes without GPUs
     UNKNOWN = "unknown"
 
 
@@ -43,7 +47,7 @@ class MachineImage:
     ami_type: str
     release: str  # 20260714; 1.68.0 of Bottlerocket
     kubernetes: str  # 1.34
-    driver: DriverVersion  # prints as the branch where a table has no more
+    driver: DriverVersion | None  # prints as the branch where a table has no more; None: none, for nodes without GPUs
     container_toolkit: str  # empty: not known, or the notes of the release name several
     kernel_module: KernelModule
     has_device_plugin: bool
@@ -53,8 +57,8 @@ class MachineImage:
     origin: Origin
 
     @property
-    def branch(self) -> int:
-        return self.driver.branch
+    def branch(self) -> int | None:
+        return self.driver.branch if self.driver else None
 
     @property
     def chooses_branch_at_boot(self) -> bool:
@@ -87,6 +91,8 @@ def choose(
     Without a pin it is an image of Amazon Linux, which EKS takes by default.
     """
     pin = pin or Pin()
+    if shape.gpu is None:
+        return _without_gpus(shape, kubernetes, wanted, pin, today)
     if refused := (
         image_refusals.by_version(kubernetes, today)
         or image_refusals.by_type(shape, pin.ami_type)
@@ -104,13 +110,46 @@ def choose(
     if number and (refused := image_refusals.off_the_table(ami_type, rows[-1], kubernetes, number)):
         return _with_nearest(refused, shape, kubernetes, pin, today)
     found = [*_images(shape, rows[-1:] if number else rows, kubernetes, pin)]
-    fitting = [each for each in found if wanted.takes(each.driver) and _fits(shape, each.driver)]
+    fitting = [each for each in found if each.driver and wanted.takes(each.driver) and _fits(shape, each.driver)]
     if fitting:
-        newest = max(fitting, key=lambda each: (release_order(each.release), each.driver))
+        newest = max(fitting, key=lambda each: (release_order(each.release), each.driver or _OLDEST))
         alike = [each for each in fitting if each.driver == newest.driver]
         # EKS takes a release by its whole name alone: one that can be named is better than a newer one that cannot.
         return max(alike, key=lambda each: (bool(each.release_version), release_order(each.release)))
     return _with_nearest(_no_such_driver(shape, found, wanted, pin), shape, kubernetes, pin, today, found)
+
+
+def _without_gpus(
+    shape: GroupShape, kubernetes: str, wanted: WantedDriver, pin: Pin, today: dt.date
+) -> MachineImage | NoMachineImage:
+    """For nodes without GPUs: EKS makes these images on the days of the others, under one name."""
+    refused = image_refusals.by_version(kubernetes, today) or image_refusals.by_release(pin.release, kubernetes)
+    named = [row for row in tables.rows("eks_releases") if row["kubernetes"] == kubernetes]
+    newest = max(named, key=lambda row: row["release"], default=None)
+    if wanted != NEWEST:
+        refused = refused or Refusal(f"{shape} has no GPU, and driver {wanted} is asked for", "leave driver out")
+    if pin.ami_type and pin.ami_type not in shape.ami_types:
+        refused = refused or Refusal(f"{pin.ami_type} is not for {shape}", f"take {listing(shape.ami_types)}")
+    if newest is None:
+        reason = f"no table has a release of {shape.ami_types[0]} for Kubernetes {kubernetes}"
+        refused = refused or Refusal(reason, image_refusals.REFRESH, is_unknown=True)
+    if refused:
+        return NoMachineImage(refused.reason, refused.fix, None, refused.is_unknown)
+    assert newest is not None  # noqa: S101 - that is refused
+    release = number_of(pin.release) or newest["release"]
+    return MachineImage(
+        ami_type=shape.ami_types[0],
+        release=release,
+        kubernetes=kubernetes,
+        driver=None,
+        container_toolkit="",
+        kernel_module=KernelModule.NONE,
+        has_device_plugin=False,
+        has_persistence_daemon=False,
+        branch_setting="",
+        release_version=release_version(kubernetes, release, pin.release),
+        origin=Origin.of(newest),
+    )
 
 
 def _no_such_driver(shape: GroupShape, found: list[MachineImage], wanted: WantedDriver, pin: Pin) -> Refusal:
@@ -159,7 +198,9 @@ def _others(
 # --- from rows to images
 
 
-def _fits(shape: GroupShape, driver: DriverVersion) -> bool:
+def _fits(shape: GroupShape, driver: DriverVersion | None) -> bool:
+    if driver is None:
+        return False
     is_new_enough = shape.min_driver is None or driver >= shape.min_driver
     return is_new_enough and (shape.max_branch is None or driver.branch <= shape.max_branch)
 

@@ -25,11 +25,11 @@ def plan(cidr: str, zones: Sequence[str]) -> tuple[Zone, ...]:
     has. Adding a zone at the end moves none of the others, as long as their number stays below the next power of two.
     Raises ValueError where the network is too small.
     """
-    whole = ipaddress.ip_network(cidr)
+    whole = ipaddress.IPv4Network(cidr)
     bits = max(1, (len(zones) - 1).bit_length())
     halves = list(whole.subnets())
     private_length, public_length = halves[0].prefixlen + bits, min(28, halves[1].prefixlen + bits + 4)
-    if private_length > 28:  # noqa: PLR2004 - the smallest subnet of AWS
+    if private_length > 28:
         raise ValueError(f"{cidr} is too small for {len(zones)} zones")
     private = islice(halves[0].subnets(new_prefix=private_length), len(zones))
     public = islice(halves[1].subnets(new_prefix=public_length), len(zones))

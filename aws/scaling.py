@@ -83,7 +83,7 @@ def scaling_problems(scale: Scale, updates: Updates) -> Iterator[tuple[str, str,
 
 def accelerator_labels(shape: GroupShape) -> dict[str, str]:
     """The label that tells the autoscaler to wait for GPUs: `k8s.amazonaws.com/accelerator: nvidia-l4`."""
-    return {ACCELERATOR: shape.gpu.gfd_product.lower()}
+    return {ACCELERATOR: shape.gpu.gfd_product.lower()} if shape.gpu else {}
 
 
 def group_taints(taints: Sequence[Taint]) -> list[dict[str, str]]:
@@ -98,7 +98,7 @@ def discovery_tags(cluster: str) -> dict[str, str]:
 
 def template_tags(
     shape: GroupShape,
-    driver: DriverVersion,
+    driver: DriverVersion | None,
     labels: Mapping[str, Any],
     taints: Sequence[Taint],
     disk_gib: int,
@@ -110,8 +110,8 @@ def template_tags(
     is called, it does not. `labels` may hold outputs.
     """
     expected = {
-        **(gfd_labels(shape.gpu, shape.schedulable_gpus, driver) if shape.gpus >= 1 else {}),
-        **ALWAYS_DISCOVERED,
+        **(gfd_labels(shape.gpu, shape.schedulable_gpus, driver) if shape.gpu and driver and shape.gpus >= 1 else {}),
+        **(ALWAYS_DISCOVERED if shape.gpu else {}),
         OS: LINUX,
         ARCH: shape.architecture,
         **accelerator_labels(shape),
@@ -119,6 +119,7 @@ def template_tags(
     }
     tags: dict[str, Any] = {f"{_TEMPLATE}/label/{key}": value for key, value in sorted(expected.items())}
     tags |= {f"{_TEMPLATE}/taint/{taint.key}": f"{taint.value}:{taint.effect}" for taint in taints}
-    tags[f"{_TEMPLATE}/resources/{GPU_RESOURCE}"] = str(shape.schedulable_gpus)
+    if shape.gpu:
+        tags[f"{_TEMPLATE}/resources/{GPU_RESOURCE}"] = str(shape.schedulable_gpus)
     tags[f"{_TEMPLATE}/resources/ephemeral-storage"] = f"{disk_gib}Gi"
     return tags

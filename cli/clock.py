@@ -3,20 +3,15 @@
 from __future__ import annotations
 
 import datetime as dt
-import os
-from typing import Final
 
 from cli.terminal import InputError
-
-VARIABLE: Final = "GPU_COMMONS_TODAY"
+from messages import clock
+from messages.problems import SettingsError
 
 
 def today() -> dt.date:
-    """Today, or the day that GPU_COMMONS_TODAY names, for output that does not change with the calendar."""
-    named = os.environ.get(VARIABLE, "")
-    if not named:
-        return dt.datetime.now(tz=dt.UTC).date()
+    """As `messages.clock.today`, with a mistake as the commands report it."""
     try:
-        return dt.date.fromisoformat(named)
-    except ValueError:
-        raise InputError(f'{VARIABLE}: "{named}" is not a day such as 2026-11-23') from None
+        return clock.today()
+    except SettingsError as error:
+        raise InputError(str(error)) from None

@@ -7,31 +7,41 @@ import re
 from functools import cached_property
 from typing import Annotated, Final, Literal
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, Field, PositiveInt, WithJsonSchema
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    Field,
+    PlainSerializer,
+    PlainValidator,
+    PositiveInt,
+    WithJsonSchema,
+)
 
-from aws.instances import GroupShape, UnknownInstance, find_instance, group_of
+from aws.instances import GroupShape, InstanceError, find_instance, group_of
 from aws.machine_images import MachineImage, Pin, choose
+from aws.wanted_driver import WantedDriver
+from compat.versions import VersionError
 from kube.amounts import Count, Gib
 from kube.node_keys import Labels, Taints
+from messages.clock import today
 from messages.faults import FORM, Misfit, quoted
 
-NEWEST: Final = "newest"
 _VERSION: Final = re.compile(r"1\.\d{2}", re.ASCII)
 
 
 def _instance_type(value: str) -> str:
     try:
         return find_instance(value).name
-    except UnknownInstance as error:
+    except InstanceError as error:
         raise Misfit(error.reason, error.fix) from None
 
 
-def _wanted(value: str) -> str:
-    if value != NEWEST and not re.fullmatch(r"R?\d{3}(\.\d{2,3}(\.\d{2})?)?", value):
-        raise Misfit(
-            "is not a driver", 'write newest, a branch, or a version, quoted: newest, "580", "580.126.09"'
-        )
-    return value.removeprefix("R")
+def _wanted(value: str) -> WantedDriver:
+    try:
+        return WantedDriver.parse(value)
+    except VersionError as error:
+        raise Misfit(error.reason, 'write newest, a branch or a driver, quoted: "580", "580.126.09"') from None
 
 
 def _kubernetes(value: str) -> str:
@@ -47,7 +57,13 @@ KubernetesVersion = Annotated[
     WithJsonSchema({"type": "string", "pattern": r"^1\.\d{2}$"}),
 ]
 InstanceType = Annotated[str, AfterValidator(_instance_type), WithJsonSchema({"type": "string"})]
-WantedDriver = Annotated[str, BeforeValidator(quoted), AfterValidator(_wanted), WithJsonSchema({"type": "string"})]
+Wanted = Annotated[
+    WantedDriver,
+    BeforeValidator(quoted),
+    PlainValidator(_wanted),
+    PlainSerializer(str),
+    WithJsonSchema({"type": "string"}),
+]
 
 
 class PinnedImage(BaseModel):
@@ -77,8 +93,8 @@ class InstanceGroupKeys(BaseModel):
     kubernetes: KubernetesVersion | None = Field(
         None, description="Kubernetes version of the nodes, while they follow the cluster; none: the cluster's."
     )
-    wanted_driver: WantedDriver = Field(
-        NEWEST,
+    wanted_driver: Wanted = Field(
+        WantedDriver(),
         alias="driver",
         description='NVIDIA driver, quoted: "580.126.09", a branch "580", or newest, the newest that the instances can '
         "have; the machine image is chosen by it.",
@@ -89,7 +105,7 @@ class InstanceGroupKeys(BaseModel):
     capacity: Literal["on_demand", "spot"] = Field("on_demand", description="How the instances are bought.")
     max_unavailable: PositiveInt = Field(1, description="Instances that an update replaces at the same time.")
     root_disk_gib: Gib = Field(description="Encrypted gp3 volume of one node, in GiB, for images and containers.")
-    labels: Labels = {}  # noqa: RUF012 - pydantic copies it
+    labels: Labels = {}
     extra_taints: Taints = ()
 
     @cached_property
@@ -102,9 +118,12 @@ class InstanceGroupKeys(BaseModel):
         """The one that is chosen or pinned."""
         if self.kubernetes is None:
             raise AssertionError("the reader fills in the cluster's version")
-        return choose(self.shape, self.kubernetes, wanted=self.wanted_driver, pin=self.pin)
+        found = choose(self.shape, self.kubernetes, self.wanted_driver, self.pin, today=today())
+        if not isinstance(found, MachineImage):
+            raise AssertionError(found.reason)  # the checks report it
+        return found
 
     @property
     def pin(self) -> Pin | None:
         """The machine image that was chosen by hand."""
-        return Pin(self.pinned_image.type, self.pinned_image.release) if self.pinned_image else None
+        return Pin(self.pinned_image.type, self.pinned_image.release or "") if self.pinned_image else None

@@ -42,7 +42,9 @@ Cidr = Annotated[
         _CIDR, "is not a private network that a VPC can have", "write an address and a length of 16 to 22: 10.0.0.0/16"
     ),
 ]
-Zone = Annotated[str, _matching(re.compile(rf"{_REGION.pattern}[a-z]"), "is not a zone", "write one such as us-east-1a")]
+Zone = Annotated[
+    str, _matching(re.compile(rf"{_REGION.pattern}[a-z]"), "is not a zone", "write one such as us-east-1a")
+]
 AddOnVersion = Annotated[
     str,
     _matching(
@@ -68,14 +70,16 @@ class Cluster(BaseModel):
     region: Region = Field(description="Region of AWS: us-east-1.")
     kubernetes: KubernetesVersion = Field(description='Kubernetes version of the cluster, quoted: "1.34".')
     existing: Name | None = Field(
-        None, description="Name of a cluster that somebody else manages; none: the stack makes one named after the site."
+        None,
+        description="Name of a cluster that somebody else manages; none: the stack makes one named after the site.",
     )
     network: Network | None = Field(None, description="A VPC of the stack's own; none: subnets are given.")
     subnets: tuple[Subnet, ...] = Field(
         (), description="Private subnets that exist, in two zones or more; none: network makes them."
     )
     public_access: tuple[str, ...] = Field(
-        (), description="Networks that may reach the API server from the Internet; none: it is reached from the VPC only."
+        (),
+        description="Networks that may reach the API server from the Internet; none: it is reached from the VPC only.",
     )
     admins: tuple[Principal, ...] = Field((), description="Roles and users who administer the cluster.")
     add_ons: dict[

@@ -1,14 +1,14 @@
 """What a stack with pools of instances must agree on: its cluster, its groups, their machine images. Pure."""
 
 from collections.abc import Iterator
-from typing import Final
 
-from aws.instances import GroupShape, MixedGroup, UnknownInstance, find_instance, group_of
+from aws.instances import GroupShape, InstanceError, find_instance, group_of
 from aws.machine_images import MachineImage, NoMachineImage, Pin, choose
+from aws.wanted_driver import WantedDriver
+from compat.versions import VersionError
 from kube.raw import Raw, is_count, items, mapping
-from messages.problems import Fault, Loc, listing
-
-_NEWEST: Final = "newest"
+from messages.clock import today
+from messages.problems import Fault, Loc
 
 
 def is_of_instances(pool: Raw) -> bool:
@@ -31,7 +31,7 @@ def outline_of(pool: Raw) -> tuple[int | None, tuple[str, ...] | None]:
     """GPUs of each node and the names of the nodes, as far as a pool of instances can be read."""
     shape, most, name = _shape(pool), pool.get("max"), pool.get("name")
     names = tuple(f"{name}-{number}" for number in range(1, most + 1)) if is_count(most) and 0 < most < 10_000 else None
-    return (shape.gpus if shape else None), names
+    return (shape.schedulable_gpus if shape else None), names
 
 
 def with_cluster_version(raw: Raw) -> dict[str, object]:
@@ -78,7 +78,7 @@ def _cluster(raw: Raw) -> Iterator[Fault]:
         yield Fault(("cluster", "network"), "is missing", fix)
     elif network is not None and subnets:
         yield Fault(("cluster", "subnets"), "is given beside network", "keep one: existing subnets or a VPC of its own")
-    elif isinstance(subnets, list) and len(set(map(str, subnets))) < 2:  # noqa: PLR2004 - zones that EKS wants
+    elif isinstance(subnets, list) and len(set(map(str, subnets))) < 2:
         yield Fault(("cluster", "subnets"), "is one subnet", "name two or more, in different zones: EKS needs that")
     for zone in mapping(cluster, "network").get("zones") or ():
         if isinstance(zone, str) and isinstance(region, str) and not zone.startswith(region):
@@ -103,27 +103,27 @@ def _sizes(loc: Loc, pool: Raw) -> Iterator[Fault]:
 def _group(raw: Raw, loc: Loc, pool: Raw) -> Iterator[Fault]:
     try:
         shape = _common(pool)
-    except MixedGroup as error:
-        yield Fault((*loc, "instance_types"), error.reason, error.fix, listing(pool["instance_types"]))
+    except InstanceError as error:
+        yield Fault((*loc, "instance_types"), f"{error.reason}", error.fix, error.text)
         return
     if shape is None:
         return
-    try:
-        _image(raw, pool, shape)
-    except NoMachineImage as error:
-        key = "machine_image" if pool.get("machine_image") is not None and error.is_about_pin else "driver"
-        given = pool.get("driver", _NEWEST)
-        yield Fault((*loc, key), error.reason, error.fix, given if key == "driver" else None)
+    found = _image(raw, pool, shape)
+    if isinstance(found, NoMachineImage):
+        is_pinned = pool.get("machine_image") is not None
+        key = "machine_image" if is_pinned else "driver" if pool.get("driver") is not None else "instance_types"
+        instead = f"; what it can have: {found.nearest}, driver {found.nearest.driver}" if found.nearest else ""
+        yield Fault((*loc, key), f"leaves no machine image: {found.reason}", f"{found.fix}{instead}")
 
 
 def _common(pool: Raw) -> GroupShape | None:
-    """What its types have in common; None where one of them is none. Raises MixedGroup."""
+    """What its types have in common; None where one of them is none. Raises InstanceError."""
     types = pool.get("instance_types")
     if not isinstance(types, list) or not types or not all(isinstance(each, str) for each in types):
         return None
     try:
         found = [find_instance(each) for each in types]
-    except UnknownInstance:
+    except InstanceError:
         return None  # the models report it
     return group_of(found)
 
@@ -131,18 +131,22 @@ def _common(pool: Raw) -> GroupShape | None:
 def _shape(pool: Raw) -> GroupShape | None:
     try:
         return _common(pool)
-    except MixedGroup:
+    except InstanceError:
         return None
 
 
-def _image(raw: Raw, pool: Raw, shape: GroupShape) -> MachineImage | None:
+def _image(raw: Raw, pool: Raw, shape: GroupShape) -> MachineImage | NoMachineImage | None:
+    """What is chosen, or why nothing is; None where the pool is not read yet."""
     version = pool.get("kubernetes") or mapping(raw, "cluster").get("kubernetes")
-    wanted, pinned = pool.get("driver", _NEWEST), mapping(pool, "machine_image")
-    if not isinstance(version, str) or not isinstance(wanted, str):
+    wanted, pinned = pool.get("driver", "newest"), mapping(pool, "machine_image")
+    kind, release = pinned.get("type", ""), pinned.get("release") or ""
+    if not all(isinstance(each, str) for each in (version, wanted, kind, release)):
         return None
-    kind, release = pinned.get("type"), pinned.get("release")
-    pin = Pin(kind, release if isinstance(release, str) else None) if isinstance(kind, str) else None
-    return choose(shape, version, wanted=wanted.removeprefix("R"), pin=pin)
+    try:
+        driver = WantedDriver.parse(wanted)
+    except VersionError:
+        return None
+    return choose(shape, str(version), driver, Pin(kind, release), today=today())
 
 
 def _device_plugin(raw: Raw) -> Iterator[Fault]:
@@ -151,11 +155,8 @@ def _device_plugin(raw: Raw) -> Iterator[Fault]:
         return
     for _, pool in items(raw, "fleet", "pools"):
         shape = _shape(pool) if is_of_instances(pool) else None
-        try:
-            image = _image(raw, pool, shape) if shape and shape.gpu else None
-        except NoMachineImage:
-            continue
-        if image is not None and not image.has_device_plugin:
+        image = _image(raw, pool, shape) if shape and shape.gpu else None
+        if isinstance(image, MachineImage) and not image.has_device_plugin:
             fix = "add device_plugin and persistence_daemon with their images"
             yield Fault(("runtime",), f"is missing, and {image.ami_type} has no device plugin: no pod gets a GPU", fix)
             return

@@ -25,7 +25,7 @@ class InstancePool(InstanceGroupKeys, Pool):
     @property
     def gpus_per_node(self) -> int:
         """GPUs that a node offers; a share of one counts as one."""
-        return self.shape.gpus
+        return self.shape.schedulable_gpus
 
     @property
     def driver(self) -> DriverVersion | None:
@@ -45,7 +45,7 @@ class InstancePool(InstanceGroupKeys, Pool):
     @property
     def memory_gib(self) -> float:
         """Of the smallest of its types."""
-        return self.shape.memory_gib
+        return float(self.shape.memory_gib)
 
     @property
     def node_names(self) -> tuple[str, ...]:

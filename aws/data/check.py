@@ -47,6 +47,12 @@ TABLES: Final = (
         ),
     ),
     Table(
+        "general_instances",
+        ("instance_type",),
+        "vcpu memory_gib host_arch",
+        (*_cells(int, "vcpu"), *_cells(Decimal, "memory_gib"), _one_of("host_arch", "amd64", "arm64")),
+    ),
+    Table(
         "ami_types",
         ("ami_type",),
         "architecture user_data device_plugin ended",

@@ -4,10 +4,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NotRequired, TypedDict
 
 import pulumi
+from aws.group import Group, read_group
 from pulumi_aws import ec2, eks
 
 from aws import launch_template, roles, scaling
-from aws.group import Group, read_group
 from components.aws.role import MadeRole
 
 _EFFECTS = {"NoSchedule": "NO_SCHEDULE", "NoExecute": "NO_EXECUTE", "PreferNoSchedule": "PREFER_NO_SCHEDULE"}
@@ -88,9 +88,7 @@ class EksGpuNodeGroup(pulumi.ComponentResource):
         super().__init__("gpu-commons:aws:EksGpuNodeGroup", name, {**args, **chosen}, opts)
         child = pulumi.ResourceOptions(parent=self)
         role = MadeRole(f"{name}-node", roles.NODE, group.tags, child)
-        template = ec2.LaunchTemplate(
-            name, **_template(group, args["cluster_name"]), tags=dict(group.tags), opts=child
-        )
+        template = ec2.LaunchTemplate(name, **_template(group, args["cluster_name"]), tags=dict(group.tags), opts=child)
         node_group = eks.NodeGroup(
             name,
             cluster_name=args["cluster_name"],

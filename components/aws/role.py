@@ -3,9 +3,8 @@
 from collections.abc import Mapping
 
 import pulumi
-from pulumi_aws import iam
-
 from aws.roles import Role
+from pulumi_aws import iam
 
 
 class MadeRole:

@@ -38,7 +38,12 @@ class Vpc(pulumi.ComponentResource):
             return {**(args.get("tags") or {}), "Name": called, **more}
 
         vpc = ec2.Vpc(
-            name, cidr_block=args["cidr"], enable_dns_hostnames=True, enable_dns_support=True, tags=tags(name), opts=child
+            name,
+            cidr_block=args["cidr"],
+            enable_dns_hostnames=True,
+            enable_dns_support=True,
+            tags=tags(name),
+            opts=child,
         )
         gateway = ec2.InternetGateway(name, vpc_id=vpc.id, tags=tags(name), opts=child)
         public = ec2.RouteTable(
@@ -101,6 +106,9 @@ class Vpc(pulumi.ComponentResource):
             opts=child,
         )
         # A node that starts before its route out exists never joins: whoever uses a subnet waits for its route.
-        ids = [pulumi.Output.all(subnet.id, each.id).apply(lambda known: known[0]) for (_, subnet), each in zip(private, associations, strict=True)]
+        ids = [
+            pulumi.Output.all(subnet.id, each.id).apply(lambda known: known[0])
+            for (_, subnet), each in zip(private, associations, strict=True)
+        ]
         self.private_subnet_ids = pulumi.Output.all(*ids)
         self.register_outputs({"private_subnet_ids": self.private_subnet_ids})

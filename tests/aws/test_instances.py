@@ -63,9 +63,9 @@ def test_a_type_knows_which_drivers_it_can_have(name: str, lowest: str, last: in
     [
         ("g6.xlage", "is not a size of g6", "did you mean g6.xlarge", "g6.xlarge"),
         ("g6", "is a family", "name a size: g6.xlarge, g6.2xlarge", ""),
-        ("g6x.xlarge", "is not an EC2 instance type with GPUs", "did you mean g6.xlarge", "g6.xlarge"),
-        ("m5.large", "is not an EC2 instance type with GPUs", "families with NVIDIA GPUs: g2, ", "g5.xlarge"),
-        ("", "is not an EC2 instance type with GPUs", "families with NVIDIA GPUs: g2, ", ""),
+        ("g6x.xlarge", "is not an EC2 instance type", "did you mean g6.xlarge", "g6.xlarge"),
+        ("i3.large", "is not an EC2 instance type", "families with NVIDIA GPUs: g2, ", ""),
+        ("", "is not an EC2 instance type", "families with NVIDIA GPUs: g2, ", ""),
     ],
 )
 def test_an_unknown_type_is_refused_with_the_nearest(text: str, reason: str, fix: str, suggestions: str) -> None:
@@ -103,3 +103,10 @@ def test_types_whose_nodes_would_differ_are_refused(names: list[str], message: s
     with pytest.raises(InstanceError) as caught:
         group(*names)
     assert message in str(caught.value)
+
+
+def test_types_without_gpus_make_a_group_of_their_own() -> None:
+    found = group("m7i.large", "m7i.xlarge")
+    assert (found.gpu, found.schedulable_gpus, found.vcpu) == (None, 0, 2)
+    with pytest.raises(InstanceError, match="have different GPU models"):
+        group("m7i.xlarge", "g6.xlarge")

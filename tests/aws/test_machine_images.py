@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import re
 
 import pytest
 
@@ -219,3 +220,14 @@ def test_a_wanted_driver_is_read_as_people_write_it(text: str, printed: str) -> 
 def test_what_is_no_driver_is_refused(text: str) -> None:
     with pytest.raises(VersionError, match="is not a driver such as"):
         WantedDriver.parse(text)
+
+
+def test_nodes_without_gpus_get_an_image_without_a_driver_under_the_name_that_eks_has_for_it() -> None:
+    shape = group_of([find_instance("m7g.large")])
+    found = choose(shape, "1.34", today=TODAY)
+    assert isinstance(found, MachineImage)
+    assert (found.ami_type, found.driver, found.has_device_plugin) == ("AL2023_ARM_64_STANDARD", None, False)
+    assert re.fullmatch(r"1\.34\.\d+-20\d{6}", found.release_version)
+    refused = choose(shape, "1.34", WantedDriver.parse("580"), today=TODAY)
+    assert isinstance(refused, NoMachineImage)
+    assert "has no GPU" in refused.reason

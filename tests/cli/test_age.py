@@ -7,8 +7,8 @@ import json
 
 import pytest
 
-from cli.clock import VARIABLE
 from compat import tables
+from messages.clock import VARIABLE
 from tests.cli.conftest import Batch, Run
 
 NEWEST = max(
