@@ -46,13 +46,14 @@ def deploy_instances(stack: Stack, cluster: Cluster) -> Made:
     """A cluster of EKS with its pools of instances. Only such stacks import the SDK of AWS."""
     import pulumi_aws as aws  # noqa: PLC0415
 
-    from components.aws.eks_gpu_cluster import EksGpuCluster  # noqa: PLC0415
-    from components.aws.eks_gpu_node_group import EksGpuNodeGroup  # noqa: PLC0415
+    from components.on_aws.eks_gpu_cluster import EksGpuCluster  # noqa: PLC0415
+    from components.on_aws.eks_gpu_node_group import EksGpuNodeGroup  # noqa: PLC0415
 
     account = pulumi.ResourceOptions(providers=[aws.Provider("aws", region=cluster.region)])
     eks = EksGpuCluster("cluster", wiring.cluster_args(stack, cluster), account)
+    joining = (eks.cluster_name, eks.subnet_ids, eks.security_group_id)
     groups = {
-        pool.name: EksGpuNodeGroup(pool.name, wiring.node_group_args(pool, eks.cluster_name, eks.subnet_ids), account)
+        pool.name: EksGpuNodeGroup(pool.name, wiring.node_group_args(pool, *joining), account)
         for pool in wiring.instance_pools(stack)
     }
     pulumi.export("cluster", eks.cluster_name)

@@ -24,13 +24,13 @@ from settings.record import decisions
 if TYPE_CHECKING:
     import pulumi
 
-    from components.aws.eks_gpu_cluster import EksGpuClusterArgs
-    from components.aws.eks_gpu_node_group import EksGpuNodeGroupArgs
     from components.gpu_image import GpuImageArgs, ImagePool
     from components.gpu_job import GpuJobArgs
     from components.gpu_node_pool import GpuNodePoolArgs
     from components.notebook_hub_args import NotebookHubArgs
     from components.nvidia_runtime import NvidiaRuntimeArgs
+    from components.on_aws.eks_gpu_cluster import EksGpuClusterArgs
+    from components.on_aws.eks_gpu_node_group import EksGpuNodeGroupArgs
     from components.pre_puller import PrePullerArgs
     from components.stack_record import StackRecordArgs
 
@@ -158,11 +158,17 @@ def cluster_args(stack: Stack, cluster: Cluster) -> EksGpuClusterArgs:
 
 
 def node_group_args(
-    pool: InstancePool, cluster_name: pulumi.Input[str], subnets: pulumi.Input[Any]
+    pool: InstancePool, cluster_name: pulumi.Input[str], subnets: pulumi.Input[Any], security_group: pulumi.Input[str]
 ) -> EksGpuNodeGroupArgs:
     """Arguments of the EksGpuNodeGroup of a pool."""
     written = pool.model_dump(include={*InstanceGroupKeys.model_fields}, by_alias=True, exclude_defaults=True)
-    args = {"cluster_name": cluster_name, "subnet_ids": subnets, "pool": pool.name, **_plain(written)}
+    args = {
+        "cluster_name": cluster_name,
+        "subnet_ids": subnets,
+        "security_group_ids": [security_group],
+        "pool": pool.name,
+        **_plain(written),
+    }
     return cast("EksGpuNodeGroupArgs", args)
 
 

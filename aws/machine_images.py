@@ -18,7 +18,6 @@ from compat.rows import Origin, Row
 from compat.versions import DriverVersion
 from messages.problems import listing
 
-
 _OLDEST = DriverVersion(1, 0)
 
 
@@ -250,6 +249,8 @@ def kernel_module(shape: GroupShape) -> KernelModule:
     """
     if shape.gpus < 1:
         return KernelModule.GRID
+    if shape.gpu is None:
+        return KernelModule.NONE
     architecture = facts.architectures().get(shape.gpu.compute_capability)
     if architecture is None:
         return KernelModule.UNKNOWN

@@ -14,4 +14,5 @@ def today() -> dt.date:
     try:
         return clock.today()
     except SettingsError as error:
-        raise InputError(str(error)) from None
+        (problem,) = error.problems
+        raise InputError(f"{problem.path}: {problem.value} {problem.reason} such as 2026-11-23") from None

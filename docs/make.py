@@ -174,6 +174,8 @@ def _mappings(node: Mapping[str, Any]) -> Iterator[str]:
     for each in _alternatives(node):
         if each is not node:
             yield from _mappings(each)
+        elif "oneOf" in each.get("items", {}):
+            yield from _mappings(each["items"])
         elif reference := each.get("$ref") or each.get("items", {}).get("$ref"):
             yield reference.rpartition("/")[2]
 
@@ -214,7 +216,7 @@ def _default(node: Mapping[str, Any]) -> str:
 
 
 def components_page(folder: Path) -> str:
-    """Arguments and outputs of every component that components/__main__.py hosts, from their source."""
+    """Arguments and outputs of every component, from their source."""
     blocks = [
         "# Components\n",
         "Arguments are keys of a mapping, in snake case from Python and in camel case from other languages.",
@@ -222,12 +224,14 @@ def components_page(folder: Path) -> str:
         "A type in `Input[…]` may be another resource's output, all others are plain values.",
         "How to use them: [use a component](../use-a-component.md).",
     ]
-    trees = [ast.parse(path.read_text()) for path in sorted(folder.glob("*.py"))]
+    trees = [ast.parse(path.read_text()) for path in sorted(folder.rglob("*.py")) if ".venv" not in path.parts]
     shapes = {shape.name: shape for tree in trees for shape in _shapes(tree)}
-    for name, module in hosted(folder).items():
+    for name, module in public(folder).items():
         tree = ast.parse((folder / f"{module}.py").read_text())
         component = next(node for node in tree.body if isinstance(node, ast.ClassDef) and node.name == name)
         blocks.append(f"\n## {name}\n\nToken `gpu-commons:index:{name}`, in `components/{module}.py`.\n")
+        if "/" in module:
+            blocks.append("For programs in Python only, with the extra `aws`.\n")
         blocks.append(ast.get_docstring(component) or "")
         outputs = [field for field in _fields(component.body) if field.type.startswith("Output[")]
         blocks.append("\n| output | type | meaning |\n|---|---|---|")
@@ -241,12 +245,17 @@ def components_page(folder: Path) -> str:
     return HEAD.format(source="the docstrings of components/") + "\n".join(blocks) + "\n"
 
 
-def hosted(folder: Path) -> dict[str, str]:
-    """Component → module, as components/__main__.py imports them."""
+def public(folder: Path) -> dict[str, str]:
+    """Component → module: those that components/__main__.py hosts, then those of folders, which it does not."""
     tree = ast.parse((folder / "__main__.py").read_text())
     imports = [node for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) and node.module]
     ours = [node for node in imports if str(node.module).startswith("components.")]
-    return dict(sorted((alias.name, str(node.module).rpartition(".")[2]) for node in ours for alias in node.names))
+    found = sorted((alias.name, str(node.module).rpartition(".")[2]) for node in ours for alias in node.names)
+    for path in sorted(folder.glob("on_*/*.py")):
+        classes = [node for node in ast.parse(path.read_text()).body if isinstance(node, ast.ClassDef)]
+        module = path.relative_to(folder).with_suffix("").as_posix()
+        found += [(node.name, module) for node in classes if "pulumi.ComponentResource" in map(ast.unparse, node.bases)]
+    return dict(found)
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,6 +20,7 @@ from pydantic import (
 
 from aws.instances import GroupShape, InstanceError, find_instance, group_of
 from aws.machine_images import MachineImage, Pin, choose
+from aws.scaling import Scale
 from aws.wanted_driver import WantedDriver
 from compat.versions import VersionError
 from kube.amounts import Count, Gib
@@ -116,12 +117,15 @@ class InstanceGroupKeys(BaseModel):
     @cached_property
     def machine_image(self) -> MachineImage:
         """The one that is chosen or pinned."""
-        if self.kubernetes is None:
-            raise AssertionError("the reader fills in the cluster's version")
+        assert self.kubernetes is not None  # noqa: S101 - whoever reads it fills in the cluster's version
         found = choose(self.shape, self.kubernetes, self.wanted_driver, self.pin, today=today())
-        if not isinstance(found, MachineImage):
-            raise AssertionError(found.reason)  # the checks report it
+        assert isinstance(found, MachineImage)  # noqa: S101 - `instance_agreements` reports what is none
         return found
+
+    @property
+    def scale(self) -> Scale:
+        """How many instances."""
+        return Scale(self.min, self.min if self.desired is None else self.desired, self.max)
 
     @property
     def pin(self) -> Pin | None:

@@ -56,7 +56,7 @@ AddOnVersion = Annotated[
 
 
 class Network(BaseModel):
-    """A small VPC of the stack's own: private subnets for nodes, a public one in each zone for NAT and load balancers."""
+    """A small VPC of the stack's own: in each zone a private subnet for nodes, and a public one for what faces out."""
 
     model_config = FORM
     cidr: Cidr = Field("10.0.0.0/16", description="Addresses of the VPC.")

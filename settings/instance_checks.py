@@ -2,13 +2,9 @@
 
 from collections.abc import Iterator
 
-from aws.instances import GroupShape, InstanceError, find_instance, group_of
-from aws.machine_images import MachineImage, NoMachineImage, Pin, choose
-from aws.wanted_driver import WantedDriver
-from compat.versions import VersionError
+from kube.instance_agreements import image_of, of_group, shape_of
 from kube.raw import Raw, is_count, items, mapping
-from messages.clock import today
-from messages.problems import Fault, Loc
+from messages.problems import Fault
 
 
 def is_of_instances(pool: Raw) -> bool:
@@ -22,14 +18,13 @@ def check_instances(raw: Raw) -> Iterator[Fault]:
     yield from _cluster(raw)
     for loc, pool in items(raw, "fleet", "pools"):
         if is_of_instances(pool):
-            yield from _sizes(loc, pool)
-            yield from _group(raw, loc, pool)
+            yield from of_group(loc, pool, _version(raw, pool))
     yield from _device_plugin(raw)
 
 
 def outline_of(pool: Raw) -> tuple[int | None, tuple[str, ...] | None]:
     """GPUs of each node and the names of the nodes, as far as a pool of instances can be read."""
-    shape, most, name = _shape(pool), pool.get("max"), pool.get("name")
+    shape, most, name = shape_of(pool), pool.get("max"), pool.get("name")
     names = tuple(f"{name}-{number}" for number in range(1, most + 1)) if is_count(most) and 0 < most < 10_000 else None
     return (shape.schedulable_gpus if shape else None), names
 
@@ -89,74 +84,17 @@ def _cluster(raw: Raw) -> Iterator[Fault]:
         yield Fault(("cluster", "add_ons"), "is given for a cluster that somebody else manages", fix)
 
 
-def _sizes(loc: Loc, pool: Raw) -> Iterator[Fault]:
-    least, most = pool.get("min", 0), pool.get("max")
-    desired = pool.get("desired", least)
-    if not (is_count(least) and is_count(most) and is_count(desired)):
-        return
-    if least > most:
-        yield Fault((*loc, "min"), f"is above max, {most}", f"write {most} or less, or a greater max", least)
-    elif not least <= desired <= most:
-        yield Fault((*loc, "desired"), f"is not between min and max, {least} and {most}", "write one between", desired)
-
-
-def _group(raw: Raw, loc: Loc, pool: Raw) -> Iterator[Fault]:
-    try:
-        shape = _common(pool)
-    except InstanceError as error:
-        yield Fault((*loc, "instance_types"), f"{error.reason}", error.fix, error.text)
-        return
-    if shape is None:
-        return
-    found = _image(raw, pool, shape)
-    if isinstance(found, NoMachineImage):
-        is_pinned = pool.get("machine_image") is not None
-        key = "machine_image" if is_pinned else "driver" if pool.get("driver") is not None else "instance_types"
-        instead = f"; what it can have: {found.nearest}, driver {found.nearest.driver}" if found.nearest else ""
-        yield Fault((*loc, key), f"leaves no machine image: {found.reason}", f"{found.fix}{instead}")
-
-
-def _common(pool: Raw) -> GroupShape | None:
-    """What its types have in common; None where one of them is none. Raises InstanceError."""
-    types = pool.get("instance_types")
-    if not isinstance(types, list) or not types or not all(isinstance(each, str) for each in types):
-        return None
-    try:
-        found = [find_instance(each) for each in types]
-    except InstanceError:
-        return None  # the models report it
-    return group_of(found)
-
-
-def _shape(pool: Raw) -> GroupShape | None:
-    try:
-        return _common(pool)
-    except InstanceError:
-        return None
-
-
-def _image(raw: Raw, pool: Raw, shape: GroupShape) -> MachineImage | NoMachineImage | None:
-    """What is chosen, or why nothing is; None where the pool is not read yet."""
-    version = pool.get("kubernetes") or mapping(raw, "cluster").get("kubernetes")
-    wanted, pinned = pool.get("driver", "newest"), mapping(pool, "machine_image")
-    kind, release = pinned.get("type", ""), pinned.get("release") or ""
-    if not all(isinstance(each, str) for each in (version, wanted, kind, release)):
-        return None
-    try:
-        driver = WantedDriver.parse(wanted)
-    except VersionError:
-        return None
-    return choose(shape, str(version), driver, Pin(kind, release), today=today())
-
-
 def _device_plugin(raw: Raw) -> Iterator[Fault]:
     """Amazon Linux has no device plugin: without one no pod of such a pool is ever given a GPU."""
     if raw.get("runtime") is not None or mapping(raw, "fleet").get("managed_by") is not None:
         return
     for _, pool in items(raw, "fleet", "pools"):
-        shape = _shape(pool) if is_of_instances(pool) else None
-        image = _image(raw, pool, shape) if shape and shape.gpu else None
-        if isinstance(image, MachineImage) and not image.has_device_plugin:
+        image = image_of(pool, _version(raw, pool)) if is_of_instances(pool) else None
+        if image is not None and image.driver and not image.has_device_plugin:
             fix = "add device_plugin and persistence_daemon with their images"
             yield Fault(("runtime",), f"is missing, and {image.ami_type} has no device plugin: no pod gets a GPU", fix)
             return
+
+
+def _version(raw: Raw, pool: Raw) -> object:
+    return pool.get("kubernetes") or mapping(raw, "cluster").get("kubernetes")

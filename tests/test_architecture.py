@@ -22,7 +22,18 @@ ROOT = Path(__file__).parent.parent
 FLOORS = ("messages", "compat", "fleet", "aws", "images", "kube", "settings", "components", "policies", "cli", "lab")
 # The program stands on the components, and the pack knows nothing of it.
 PROGRAM = ("wiring.py", "__main__.py")
-COMPONENTS = ["GpuImage", "GpuJob", "GpuNodePool", "NotebookHub", "NvidiaRuntime", "PrePuller", "StackRecord"]
+COMPONENTS = [
+    "EksGpuCluster",
+    "EksGpuNodeGroup",
+    "GpuImage",
+    "GpuJob",
+    "GpuNodePool",
+    "NotebookHub",
+    "NvidiaRuntime",
+    "PrePuller",
+    "StackRecord",
+    "Vpc",
+]
 ENGINE = ("pulumi", "pulumi_kubernetes", "pulumi_docker_build", "pulumi_policy", "grpc")
 # Registries and sites that everybody can reach; a lock file that names another one works on one machine only.
 PUBLIC_HOSTS = {"pypi.org", "files.pythonhosted.org", "registry.npmjs.org"}

@@ -20,13 +20,14 @@ from compat.names import find_gpu
 from compat.versions import DriverVersion
 from kube.hub_authenticator import OAuthAuthenticator, SecretKey
 from kube.hub_model import ClusterIp
+from kube.node_keys import Taint
 from settings.models import (
     Image,
     ImageWaiver,
     PolicyWaiver,
     Substitute,
 )
-from settings.pools import NodeOverride, Taint
+from settings.pools import NodeOverride
 from settings.reading import Stack, load_stack
 
 sys.path.insert(0, str(Path(__file__).parent))  # for previews.py: folders of tests are no packages here
@@ -66,6 +67,7 @@ def row(text: str, what: str) -> str:
 
 WHY_NOT = {
     "assumptions": "says who knows a value, and changes none",
+    "cluster": "a stack of this kind has none; of another it is what EksGpuCluster takes, where its changes show",
     "total_gpus": "a sum that the pools must have: their own changes are told",
 }
 
@@ -81,7 +83,7 @@ def full() -> Stack:
         "substitutes": (Substitute(reference="docker.io/x:1", **{"with": "r/x:1"}, reason="offline"),),
     }  # fmt: skip
     pool = {
-        "pull_mb_per_s": 50, "disk_mb_per_s": 400, "labels": {"example.edu/a": "b"},
+        "default_runtime": "runc", "pull_mb_per_s": 50, "disk_mb_per_s": 400, "labels": {"example.edu/a": "b"},
         "extra_taints": (Taint(key="example.edu/exam", value="yes", effect="NoSchedule"),),
     }  # fmt: skip
     other = NodeOverride(nodes=("n18",), driver="450.80.02", container_toolkit="1.8.0")  # type: ignore[arg-type]  # read
@@ -131,7 +133,7 @@ def leaves(model: BaseModel, at: tuple[str | int, ...] = ()) -> Iterator[tuple[s
 
 
 OTHER_WORDS = {
-    "NoSchedule": "NoExecute", "warn": "refuse", "cupy-notebook": "hub", "batch": "kernel", "hub": "proxy",
+    "NoSchedule": "NoExecute", "runc": "nvidia", "kubernetes": "eks", "warn": "refuse", "cupy-notebook": "hub", "batch": "kernel", "hub": "proxy",
     "proxy": "hub", "datahub-base-notebook": "scipy-ml-notebook", "scipy-ml-notebook": "datahub-base-notebook",
 }  # fmt: skip
 OTHER_VALUES: dict[str, Any] = {
@@ -182,7 +184,7 @@ def cases(name: str, stack: Stack) -> Iterator[tuple[str, tuple[Stack, tuple[str
 
 
 def changed(stack: Stack, path: tuple[str | int, ...]) -> Stack:
-    if path[-1] == "kind":  # changes with what is beside it
+    if path[-1] == "kind" and len(path) > 2:  # changes with what is beside it
         whole = OAUTH if "authenticator" in path else ClusterIp(kind="cluster_ip")
         return put(stack, path[:-1], whole)
     return put(stack, path, another(at(stack, path), str(path[-1])))

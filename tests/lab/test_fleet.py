@@ -15,7 +15,7 @@ from lab.cluster import Cluster, is_ready, name_of, wait_until
 from lab.instance import Instance, LabError
 from lab.machine import node
 from lab.toolchain import Toolchain
-from settings.pools import Fleet, Pool
+from settings.pools import Fleet, NodePool
 from settings.reading import load_stack
 
 WORKER = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw"))
@@ -24,13 +24,13 @@ SLOT = 11 + 2 * (WORKER % 4)
 NODES = ["n01", "n02", "n03", "n04", "n05", "n06", "n07", "n08", "n10", "n11", "n12", "n18", "n21", "n22", "n24"]
 
 
-def fleet_of(*pools: Pool) -> Fleet:
+def fleet_of(*pools: NodePool) -> Fleet:
     return Fleet(total_gpus=sum(pool.gpus for pool in pools), pools=pools)
 
 
-def pool(name: str, nodes: tuple[str, ...], **gpus: Any) -> Pool:
+def pool(name: str, nodes: tuple[str, ...], **gpus: Any) -> NodePool:
     sizes = {"cpu": 32, "memory_gib": 192, "root_disk_gib": 480}
-    return Pool.model_validate({"name": name, "nodes": nodes, **sizes, **gpus})
+    return NodePool.model_validate({"name": name, "nodes": nodes, **sizes, **gpus})
 
 
 def gpus(model: str, per_node: int, driver: str = "418.88") -> dict[str, Any]:

@@ -397,7 +397,7 @@ MISTAKES: dict[str, tuple[Object, str]] = {
         {"site": SITE, "fleet": {"total_gpus": -8, "pools": [{**POOL, "gpus_per_node": -4}]}},
         (
             "fleet.total_gpus: -8 is out of range: 0 or more is allowed\n"
-            "    GPUs of the whole fleet; must be the sum of the pools\n"
+            "    GPUs of the whole fleet; must be the sum of the pools, those of instances at their maximum\n"
             "  fleet.pools[0].gpus_per_node: -4 is out of range: 0 or more is allowed\n"
             "    GPUs on each node of this pool; 0 without gpu"
         ),

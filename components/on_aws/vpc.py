@@ -31,7 +31,7 @@ class Vpc(pulumi.ComponentResource):
     """Subnets of the nodes, one in each zone."""
 
     def __init__(self, name: str, args: VpcArgs, opts: pulumi.ResourceOptions | None = None) -> None:
-        super().__init__("gpu-commons:aws:Vpc", name, {**args}, opts)
+        super().__init__("gpu-commons:index:Vpc", name, {**args}, opts)
         child = pulumi.ResourceOptions(parent=self)
 
         def tags(called: str, **more: str) -> dict[str, str]:

@@ -6,9 +6,10 @@ from typing import Any, NotRequired, TypedDict
 import pulumi
 from pulumi_aws import eks
 
-from aws import kubeconfig, roles
-from components.aws.role import MadeRole
-from components.aws.vpc import Vpc
+from aws import kubeconfig
+from aws.roles import add_on_policies, cluster_policies, cluster_trust, partition_of, pod_trust
+from components.on_aws.role import MadeRole
+from components.on_aws.vpc import Vpc
 
 
 class Network(TypedDict):
@@ -53,21 +54,30 @@ class EksGpuCluster(pulumi.ComponentResource):
     """Name of the cluster, known when it can be used."""
     subnet_ids: pulumi.Output[Sequence[str]]
     """Private subnets, for nodes."""
+    security_group_id: pulumi.Output[str]
+    """The cluster's own security group, which its nodes have too."""
     kubeconfig: pulumi.Output[str]
     """Kubeconfig without a secret: `aws eks get-token` gives the token to whoever is logged in."""
 
     def __init__(self, name: str, args: EksGpuClusterArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         if ("network" in args) == ("subnet_ids" in args):
             raise ValueError(f"{name}: give either network, for a VPC of its own, or subnet_ids that exist")
-        super().__init__("gpu-commons:aws:EksGpuCluster", name, {**args}, opts)
+        super().__init__("gpu-commons:index:EksGpuCluster", name, {**args}, opts)
         child = pulumi.ResourceOptions(parent=self)
         tags = {**(args.get("tags") or {})}
         network, subnets = args.get("network"), args.get("subnet_ids")
         vpc = Vpc(name, {"tags": tags, "cluster_name": args["cluster_name"], **network}, child) if network else None
         private: Any = vpc.private_subnet_ids if vpc else subnets
-        role = MadeRole(f"{name}-cluster", roles.CLUSTER, tags, child)
+        self._partition = partition_of(args["region"])
+        role = MadeRole(f"{name}-cluster", cluster_trust(), cluster_policies(self._partition), tags, child)
         add_ons = args.get("add_ons") or {}
         cidrs = args.get("public_access_cidrs") or ()
+        reach: Any = {
+            "subnet_ids": private,
+            "endpoint_private_access": True,
+            "endpoint_public_access": bool(cidrs),
+            **({"public_access_cidrs": list(cidrs)} if cidrs else {}),
+        }
         cluster = eks.Cluster(
             name,
             name=args["cluster_name"],
@@ -77,36 +87,37 @@ class EksGpuCluster(pulumi.ComponentResource):
             bootstrap_self_managed_addons=not add_ons,
             upgrade_policy={"support_type": "STANDARD"},
             enabled_cluster_log_types=["api", "audit", "authenticator"],
-            vpc_config={
-                "subnet_ids": private,
-                "endpoint_private_access": True,
-                "endpoint_public_access": bool(cidrs),
-                **({"public_access_cidrs": list(cidrs)} if cidrs else {}),
-            },
+            vpc_config=reach,
             tags=tags,
             opts=pulumi.ResourceOptions(parent=self, depends_on=role.attachments),
         )
-        for number, admin in enumerate(args.get("admins") or ()):
-            _admin(f"{name}-admin-{number}", cluster, admin, tags, child)
+        for admin in args.get("admins") or ():
+            self._admin(f"{name}-{admin.rpartition('/')[2]}", cluster, admin, tags)
         for add_on, version in sorted(add_ons.items()):
             self._add_on(f"{name}-{add_on}", cluster, (add_on, version), tags)
         self.cluster_name = cluster.name
+        self.security_group_id = cluster.vpc_config.cluster_security_group_id
         self.subnet_ids = pulumi.Output.from_input(private)
         self.kubeconfig = pulumi.Output.all(
             name=cluster.name, endpoint=cluster.endpoint, authority=cluster.certificate_authority.data
         ).apply(lambda known: kubeconfig.text(**known, region=args["region"]))
         self.register_outputs(
-            {"cluster_name": self.cluster_name, "subnet_ids": self.subnet_ids, "kubeconfig": self.kubeconfig}
+            {
+                "cluster_name": self.cluster_name,
+                "subnet_ids": self.subnet_ids,
+                "security_group_id": self.security_group_id,
+                "kubeconfig": self.kubeconfig,
+            }
         )
 
     def _add_on(self, name: str, cluster: eks.Cluster, add_on: tuple[str, str], tags: Mapping[str, str]) -> None:
         """An add-on; one that calls AWS gets a role of its own, which EKS gives to its pods alone."""
         called, version = add_on
-        identity = roles.OF_ADD_ONS.get(called)
         given: list[Any] = []
-        if identity:
-            role = MadeRole(name, identity.role, tags, pulumi.ResourceOptions(parent=self))
-            given = [{"role_arn": role.arn, "service_account": identity.service_account}]
+        if identity := add_on_policies(self._partition).get(called):
+            _, account, policy = identity
+            role = MadeRole(name, pod_trust(), [policy], tags, pulumi.ResourceOptions(parent=self))
+            given = [{"role_arn": role.arn, "service_account": account}]
         eks.Addon(
             name,
             cluster_name=cluster.name,
@@ -119,14 +130,14 @@ class EksGpuCluster(pulumi.ComponentResource):
             opts=pulumi.ResourceOptions(parent=self),
         )
 
-
-def _admin(name: str, cluster: eks.Cluster, arn: str, tags: Mapping[str, str], opts: pulumi.ResourceOptions) -> None:
-    entry = eks.AccessEntry(name, cluster_name=cluster.name, principal_arn=arn, tags={**tags}, opts=opts)
-    eks.AccessPolicyAssociation(
-        name,
-        cluster_name=cluster.name,
-        principal_arn=entry.principal_arn,
-        policy_arn=roles.CLUSTER_ADMIN,
-        access_scope={"type": "cluster"},
-        opts=opts,
-    )
+    def _admin(self, name: str, cluster: eks.Cluster, arn: str, tags: Mapping[str, str]) -> None:
+        child = pulumi.ResourceOptions(parent=self)
+        entry = eks.AccessEntry(name, cluster_name=cluster.name, principal_arn=arn, tags={**tags}, opts=child)
+        eks.AccessPolicyAssociation(
+            name,
+            cluster_name=cluster.name,
+            principal_arn=entry.principal_arn,
+            policy_arn=f"arn:{self._partition}:eks::aws:cluster-access-policy/AmazonEKSClusterAdminPolicy",
+            access_scope={"type": "cluster"},
+            opts=child,
+        )

@@ -1,0 +1,158 @@
+"""EksGpuNodeGroup: a managed node group of GPU instances, its machine image chosen by the driver that it carries."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NotRequired, TypedDict
+
+import pulumi
+from pulumi_aws import autoscaling, ec2, eks
+
+from aws import scaling, user_data
+from aws.launch_template import launch_template
+from aws.roles import Partition, node_policies, node_trust
+from aws.volumes import Volume
+from components.on_aws.role import MadeRole
+from kube import node_group as manifest
+
+
+class Taint(TypedDict):
+    """A Kubernetes node taint."""
+
+    key: str
+    value: NotRequired[str]
+    effect: str
+
+
+class MachineImage(TypedDict):
+    """A machine image of EKS that was chosen by hand."""
+
+    type: str
+    """AMI type, such as BOTTLEROCKET_x86_64_NVIDIA."""
+    release: NotRequired[str]
+    """Its release, such as "20260714"; default: the newest that fits."""
+
+
+class EksGpuNodeGroupArgs(TypedDict):
+    """Arguments of EksGpuNodeGroup. Plain values decide what is made; inputs flow through."""
+
+    cluster_name: pulumi.Input[str]
+    """Name of the EKS cluster, and part of the autoscaler's tags."""
+    subnet_ids: pulumi.Input[Sequence[pulumi.Input[str]]]
+    """Private subnets that instances are started in."""
+    security_group_ids: Sequence[pulumi.Input[str]]
+    """Security groups of the instances: the cluster's own, as EKS names it."""
+    pool: str
+    """Name of the pool; the value of the label `gpu-commons.org/pool`."""
+    kubernetes: str
+    """Kubernetes version of the nodes, such as "1.34"."""
+    instance_types: Sequence[str]
+    """Instance types with the same GPUs and processor architecture, the wanted one first: g6.xlarge."""
+    driver: NotRequired[str]
+    """NVIDIA driver: "580.126.09", a branch "580", or "newest", the default: the newest that the instances can have."""
+    machine_image: NotRequired[MachineImage]
+    """A machine image chosen by hand; default: by the driver."""
+    min: NotRequired[int]
+    """Instances that run in any case; default 0."""
+    desired: NotRequired[int]
+    """Instances at the start; from then on an autoscaler decides. Default: min."""
+    max: int
+    """Instances that run at most."""
+    capacity: NotRequired[str]
+    """`on_demand`, the default, or `spot`."""
+    max_unavailable: NotRequired[int]
+    """Instances that an update replaces at the same time; default 1."""
+    root_disk_gib: int
+    """Encrypted gp3 volume of a node in GiB, for images and containers."""
+    labels: NotRequired[Mapping[str, str]]
+    """Further labels of the nodes."""
+    taints: NotRequired[Sequence[Taint]]
+    """Further taints of the nodes, beside the one for GPUs."""
+    tags: NotRequired[Mapping[str, str]]
+    """Tags of everything that is made, the instances and their volumes included."""
+
+
+class EksGpuNodeGroup(pulumi.ComponentResource):
+    """Instances with GPUs as nodes of an EKS cluster, with the labels and taints that a GpuNodePool gives its nodes.
+
+    The machine image is pinned: type and release are chosen from tables when the program runs, and recorded with the
+    driver they carry, so that a preview shows a change of driver as one line. What EKS or EC2 would refuse after
+    minutes is refused before anything is made.
+    """
+
+    driver_version: pulumi.Output[str]
+    """Driver of the machine image; empty for instances without GPUs."""
+    machine_image: pulumi.Output[str]
+    """AMI type and release, such as `AL2023_x86_64_NVIDIA 1.34.9-20260714`."""
+    max_gpus: pulumi.Output[int]
+    """GPUs at the greatest size."""
+
+    def __init__(self, name: str, args: EksGpuNodeGroupArgs, opts: pulumi.ResourceOptions | None = None) -> None:
+        group = manifest.read(name, args)
+        image, shape, tags = group.machine_image, group.shape, {**(args.get("tags") or {})}
+        chosen = {
+            "ami_type": image.ami_type,
+            "ami_release": image.release_version or image.release,
+            **({"driver_version": str(image.driver)} if image.driver else {}),
+        }
+        super().__init__("gpu-commons:index:EksGpuNodeGroup", name, {**args, **chosen}, opts)
+        child = pulumi.ResourceOptions(parent=self)
+        role = MadeRole(f"{name}-node", node_trust(), node_policies(Partition.COMMERCIAL, with_cni=True), tags, child)
+        template = ec2.LaunchTemplate(
+            name,
+            **launch_template(
+                image,
+                Volume(int(group.root_disk_gib)),
+                user_data=user_data.user_data(image, user_data.NodeSettings()),
+                security_groups=args["security_group_ids"],
+                tags={**tags, "Name": name},
+            ),
+            tags=tags,
+            opts=child,
+        )
+        values: Any = {
+            "ami_type": image.ami_type,
+            "release_version": image.release_version or None,
+            "version": group.kubernetes,
+            "instance_types": list(group.instance_types),
+            "capacity_type": group.capacity.upper(),
+            "launch_template": {"id": template.id, "version": template.latest_version.apply(str)},
+            "scaling_config": scaling.scaling_config(group.scale),
+            "update_config": scaling.update_config(scaling.Updates(group.max_unavailable)),
+            "labels": group.node_labels,
+            "taints": scaling.group_taints(group.node_taints),
+        }
+        made = eks.NodeGroup(
+            name,
+            **values,
+            cluster_name=args["cluster_name"],
+            node_role_arn=role.arn,
+            subnet_ids=args["subnet_ids"],
+            tags=tags,
+            opts=pulumi.ResourceOptions(
+                parent=self,
+                depends_on=role.attachments,  # EKS starts instances at once, and without them they do not join
+                ignore_changes=["scalingConfig.desiredSize"],  # the autoscaler's
+            ),
+        )
+        expected = scaling.template_tags(
+            shape, image.driver, group.node_labels, group.node_taints, int(group.root_disk_gib)
+        )
+        scaling_group = made.resources.apply(_scaling_group)
+        for key, value in expected.items():
+            # By these an autoscaler knows what a node of an empty group would be; EKS hands tags of its own on to none.
+            autoscaling.Tag(
+                f"{name}-{key.removeprefix('k8s.io/cluster-autoscaler/node-template/')}",
+                autoscaling_group_name=scaling_group,
+                tag={"key": key, "value": value, "propagate_at_launch": False},
+                opts=child,
+            )
+        self.driver_version = pulumi.Output.from_input(chosen.get("driver_version", ""))
+        self.machine_image = made.id.apply(lambda _: str(image))
+        self.max_gpus = pulumi.Output.from_input(group.max * shape.schedulable_gpus)
+        self.register_outputs(
+            {"driver_version": self.driver_version, "machine_image": self.machine_image, "max_gpus": self.max_gpus}
+        )
+
+
+def _scaling_group(resources: Sequence[Any] | None) -> str:
+    """The auto-scaling group that EKS has made; known as soon as the node group is."""
+    return str((resources or [])[0].autoscaling_groups[0].name)

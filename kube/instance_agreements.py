@@ -1,0 +1,83 @@
+"""What the keys of a group of instances must agree on: sizes, instance types, the machine image. Pure.
+
+Works on the mapping as it was written and skips what has the wrong shape, which the models report.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from aws.instances import GroupShape, InstanceError, find_instance, group_of
+from aws.machine_images import MachineImage, NoMachineImage, Pin, choose
+from aws.wanted_driver import WantedDriver
+from compat.versions import VersionError
+from kube.raw import Raw, is_count, mapping
+from messages.clock import today
+from messages.problems import Fault, Loc
+
+
+def of_group(loc: Loc, group: Raw, version: object) -> Iterator[Fault]:
+    """Every disagreement of one group; `version` is the cluster's Kubernetes version."""
+    yield from _sizes(loc, group)
+    try:
+        shape = _common(group)
+    except InstanceError as error:
+        yield Fault((*loc, "instance_types"), error.reason, error.fix, error.text)
+        return
+    found = _image(group, shape, version) if shape else None
+    if isinstance(found, NoMachineImage):
+        given = [key for key in ("machine_image", "driver") if group.get(key) is not None]
+        near = found.nearest
+        instead = f"; what it can have: {near}" + (f", driver {near.driver}" if near.driver else "") if near else ""
+        key = given[0] if given else "instance_types"
+        yield Fault((*loc, key), f"leaves no machine image: {found.reason}", f"{found.fix}{instead}")
+
+
+def shape_of(group: Raw) -> GroupShape | None:
+    """What its instance types have in common; None where they cannot be read, or have not."""
+    try:
+        return _common(group)
+    except InstanceError:
+        return None
+
+
+def image_of(group: Raw, version: object) -> MachineImage | None:
+    """The machine image that is chosen; None where none is, or the group cannot be read."""
+    shape = shape_of(group)
+    found = _image(group, shape, version) if shape else None
+    return found if isinstance(found, MachineImage) else None
+
+
+def _sizes(loc: Loc, group: Raw) -> Iterator[Fault]:
+    least, most = group.get("min", 0), group.get("max")
+    desired = group.get("desired") if group.get("desired") is not None else least
+    if not (is_count(least) and is_count(most) and is_count(desired)):
+        return
+    if least > most:
+        yield Fault((*loc, "min"), f"is above max, {most}", f"write {most} or less, or a greater max", least)
+    elif not least <= desired <= most:
+        fix = f"write a number from {least} to {most}"
+        yield Fault((*loc, "desired"), f"is not between min and max, {least} and {most}", fix, desired)
+
+
+def _common(group: Raw) -> GroupShape | None:
+    types = group.get("instance_types")
+    if not isinstance(types, list | tuple) or not types or not all(isinstance(each, str) for each in types):
+        return None
+    try:
+        found = [find_instance(each) for each in types]
+    except InstanceError:
+        return None  # the models report it
+    return group_of(found)
+
+
+def _image(group: Raw, shape: GroupShape, version: object) -> MachineImage | NoMachineImage | None:
+    wanted, pinned = group.get("driver") or "newest", mapping(group, "machine_image")
+    kind, release = pinned.get("type", ""), pinned.get("release") or ""
+    if not all(isinstance(each, str) for each in (version, wanted, kind, release)):
+        return None
+    try:
+        driver = WantedDriver.parse(wanted)
+    except VersionError:
+        return None
+    return choose(shape, str(version), driver, Pin(kind, release), today=today())

@@ -1,0 +1,45 @@
+"""What a node group declares about its nodes, read from a component's plain arguments. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from pydantic import Field
+
+from aws.scaling import accelerator_labels
+from fleet import labels as names
+from kube.arguments import plain
+from kube.arguments import read as read_arguments
+from kube.instance_agreements import of_group
+from kube.instance_group import InstanceGroupKeys
+from kube.names import Name
+
+_INPUTS = frozenset({"cluster_name", "subnet_ids", "security_group_ids", "tags"})  # may be outputs, or say nothing here
+
+
+class NodeGroup(InstanceGroupKeys):
+    """A group with its pool."""
+
+    pool: Name = Field(description="Name of the pool; becomes the label gpu-commons.org/pool.")
+
+    @property
+    def node_labels(self) -> dict[str, str]:
+        """Labels of the nodes: ours, what an autoscaler must know, the site's own."""
+        image = self.machine_image
+        driver = str(image.driver) if image.driver else None
+        ours = names.pool_labels(self.pool, driver, (image.container_toolkit or None) if driver else None)
+        return {**ours, **accelerator_labels(self.shape), **self.labels}
+
+    @property
+    def node_taints(self) -> tuple[names.Taint, ...]:
+        """The GPU taint of nodes with GPUs, then the site's own."""
+        own = (names.Taint(taint.key, taint.value, taint.effect) for taint in self.extra_taints)
+        return (*((names.GPU_TAINT,) if self.shape.gpu else ()), *own)
+
+
+def read(name: str, args: Mapping[str, Any]) -> NodeGroup:
+    """The group of a component's arguments; raises SettingsError with everything that is wrong."""
+    raw = plain({key: value for key, value in args.items() if key not in _INPUTS})
+    also = of_group((), raw, raw.get("kubernetes"))
+    return read_arguments(NodeGroup, "EksGpuNodeGroup", name, raw, also)
