@@ -21,6 +21,7 @@ from compat.versions import DriverVersion
 from kube.hub_authenticator import OAuthAuthenticator, SecretKey
 from kube.hub_model import ClusterIp
 from kube.node_keys import Taint
+from settings.cluster import Cluster
 from settings.models import (
     Image,
     ImageWaiver,
@@ -133,10 +134,12 @@ def leaves(model: BaseModel, at: tuple[str | int, ...] = ()) -> Iterator[tuple[s
 
 
 OTHER_WORDS = {
-    "NoSchedule": "NoExecute", "runc": "nvidia", "kubernetes": "eks", "warn": "refuse", "cupy-notebook": "hub", "batch": "kernel", "hub": "proxy",
+    "NoSchedule": "NoExecute", "runc": "nvidia", "kubernetes": "eks", "warn": "refuse", "cupy-notebook": "hub",
+    "batch": "kernel", "hub": "proxy",
     "proxy": "hub", "datahub-base-notebook": "scipy-ml-notebook", "scipy-ml-notebook": "datahub-base-notebook",
 }  # fmt: skip
 OTHER_VALUES: dict[str, Any] = {
+    "cluster": Cluster.model_validate({"region": "us-east-1", "kubernetes": "1.34", "subnets": ("subnet-00000000",)}),
     "driver": DriverVersion.parse("470.82.01"),
     "gpu": find_gpu("Tesla T4"),
     "nodes": ("n31",),
