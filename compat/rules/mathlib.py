@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from compat import tables
 from compat.model import Fact, Finding, ImageFacts, Platform, PoolFacts, Severity
 from compat.rules.rule import Rule, note, refuse, unknown, warn
@@ -19,8 +21,43 @@ _REPORTS = (
     "https://github.com/AlexeyAB/darknet/issues/2836",
     "https://github.com/facebookresearch/Detectron/issues/807",
 )
-# They call cuDNN or cuBLAS at every step.
-_CALL_ALWAYS = frozenset({"tensorflow", "mxnet", "darknet", "caffe", "caffe2", "chainer", "keras", "theano"})
+# They call cuDNN, cuBLAS or cuRAND at every step.
+_CALL_ALWAYS = frozenset(
+    {"tensorflow", "mxnet", "darknet", "caffe", "caffe2", "chainer", "keras", "theano", "cntk", "digits", "torch7"}
+)
+
+
+@dataclass(frozen=True, slots=True)
+class _Failing:
+    """GPUs of a major on which what calls these libraries always fails, where they are older than that CUDA."""
+
+    before: CudaVersion
+    how: str
+    reports: tuple[str, ...]
+
+
+# Volta is none of them: with CUDA 8.0 it is slow to start (https://github.com/tensorflow/tensorflow/issues/14701).
+_FAILING = {
+    6: _Failing(
+        CudaVersion(8, 0),
+        "CURAND_STATUS_LAUNCH_FAILURE, or a loss that never falls",
+        (
+            "https://github.com/NVIDIA/caffe/issues/270",
+            "https://github.com/tensorflow/tensorflow/issues/3507",
+            "https://github.com/microsoft/CNTK/issues/655",
+        ),
+    ),
+    8: _Failing(
+        CudaVersion(11, 0),
+        "CUBLAS_STATUS_EXECUTION_FAILED, wrong results or no end",
+        (
+            "https://github.com/NVlabs/stylegan2-ada/issues/61",
+            "https://github.com/weizhepei/CasRel/issues/62",
+            "https://github.com/alexanderkroner/saliency/issues/25",
+            "https://github.com/YudongGuo/AD-NeRF/issues/132",
+        ),
+    ),
+}
 
 
 def check(image: ImageFacts, pool: PoolFacts) -> tuple[Finding, ...]:
@@ -40,6 +77,12 @@ def check(image: ImageFacts, pool: PoolFacts) -> tuple[Finding, ...]:
     if gpu.capability == _TURING and cuda < _MOSTLY_RUNS and image.framework in _CALL_ALWAYS:
         fact = Fact(f"CUDA 9.0 and older fail on Turing: {needs}", " ; ".join(_REPORTS), _DATE)
         return (refuse(ID, f"{made}: {image.framework} fails or crashes in them; {needs}", fact),)
+    failing = _FAILING.get(gpu.capability.major)
+    if failing is not None and cuda < failing.before and image.framework in _CALL_ALWAYS:
+        fact = Fact(
+            f"libraries of CUDA before {failing.before} fail there: {needs}", " ; ".join(failing.reports), _DATE
+        )
+        return (refuse(ID, f"{made}: {image.framework} fails in them ({failing.how}); {needs}", fact),)
     fact = Fact(needs, _PYTORCH if gpu.capability == _TURING else _REPORTS[0], _DATE)
     message = f"{made}: what calls them may fail; {needs}"
     # Wheels of PyTorch with CUDA 9.0 train many models on Turing, and fail in batched products of matrices.
@@ -60,10 +103,11 @@ RULE = Rule(
     title="Math libraries",
     says=(
         "cuBLAS, cuDNN and the other math libraries of a CUDA release have kernels for the GPUs of its time: "
-        "machine code or PTX of a program's own is not enough where it calls them. Frameworks with CUDA 9.1 or older "
-        "fail on Turing, although it runs machine code for Volta."
+        "machine code or PTX of a program's own is not enough where it calls them. Frameworks that always "
+        "call them fail with CUDA 7.5 or older on Pascal, with 9.1 or older on Turing, although it runs machine code "
+        "for Volta, and with 10.2 or older on Ampere and Ada."
     ),
-    sources=(_PYTORCH, *_REPORTS, _RUNS_ON_9_2),
+    sources=(_PYTORCH, *_REPORTS, _RUNS_ON_9_2, *(report for each in _FAILING.values() for report in each.reports)),
     severity=Severity.REFUSE,
     check=check,
     of_pool=("gpu", "platform"),

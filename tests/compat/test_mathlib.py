@@ -35,6 +35,28 @@ def test_an_own_build_with_libraries_from_before_turing_fails_there(framework: s
     assert verdict(gpu="V100", **(asked | {"cuda": "9.0"})).runs
 
 
+@pytest.mark.parametrize(
+    ("framework", "cuda", "gpu", "verdict_"),
+    [
+        ("tensorflow", "7.5", "GTX 1070", Verdict.INCOMPATIBLE),  # https://github.com/tensorflow/tensorflow/issues/3507
+        ("caffe", "7.0", "Titan X (Pascal)", Verdict.INCOMPATIBLE),  # https://github.com/NVIDIA/caffe/issues/270
+        ("CNTK", "7.5", "GTX 1080 Ti", Verdict.INCOMPATIBLE),  # https://github.com/microsoft/CNTK/issues/655
+        ("caffe", "7.5", "GTX 980", Verdict.COMPATIBLE),
+        ("caffe", "8.0", "GTX 1070", Verdict.COMPATIBLE),
+        ("tensorflow", "10.0", "RTX 3070", Verdict.INCOMPATIBLE),  # https://github.com/weizhepei/CasRel/issues/62
+        ("mxnet", "10.2", "A100", Verdict.INCOMPATIBLE),
+        ("mxnet", "11.0", "A100", Verdict.COMPATIBLE),
+        # https://github.com/tensorflow/tensorflow/issues/14701
+        ("tensorflow", "8.0", "V100", Verdict.WITH_WARNING),
+    ],
+)
+def test_libraries_that_always_fail_on_newer_gpus_are_refused_where_a_program_always_calls_them(
+    framework: str, cuda: str, gpu: str, verdict_: Verdict
+) -> None:
+    asked = {"driver": "460.91.03", "framework": framework, "cuda": cuda, "build": "built from source", "ptx": "5.0"}
+    assert verdict(gpu=gpu, **asked, sm_list="5.0;5.2;6.0;6.1;8.0" if float(cuda) >= 8 else "5.0;5.2").value == verdict_
+
+
 def test_ptx_of_the_program_does_not_make_up_for_its_libraries() -> None:
     asked = {"gpu": "RTX 2080 Ti", "driver": DRIVER, "cuda": "9.0", "sm_list": "6.1", "ptx": "6.1"}
     assert verdict(**asked).runs

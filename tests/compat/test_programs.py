@@ -100,3 +100,28 @@ def test_a_build_that_loads_cuda_from_outside_finds_the_libraries_that_it_was_li
 def test_ctranslate2_loads_the_cudnn_of_its_major(version: str, cudnn: str, runs: bool) -> None:
     asked = {"gpu": "T4", "driver": "550.54.15", "framework": "ctranslate2", "framework_version": version}
     assert verdict(**asked, cuda="12.2", cudnn=cudnn).runs is runs
+
+
+@pytest.mark.parametrize(
+    ("version", "build", "gpu", "driver", "runs"),
+    [
+        ("0.4.36", "pip jax[cuda12]", "RTX 4090", "550.54.15", True),  # machine code 8.0
+        ("0.5.3", "pip jax[cuda12]", "GTX 1080", "550.54.15", True),
+        ("0.10.1", "pip jax[cuda12]", "NVIDIA B200", "570.124.06", True),
+        ("0.10.1", "pip jax[cuda13]", "V100", "580.65.06", False),
+        # Their code for desktop chips does not run on Tegra, and their PTX is newer than it.
+        ("0.4.36", "pip jax[cuda12]", "Jetson AGX Xavier", "JetPack 5.1.2", False),
+        (
+            "0.8.1",
+            "pip jax[cuda12]",
+            "Jetson Orin NX",
+            "JetPack 6.2",
+            False,
+        ),  # https://github.com/jax-ml/jax/pull/40492
+    ],
+)
+def test_wheels_of_jax_have_code_for_the_gpus_that_were_read_in_them(
+    version: str, build: str, gpu: str, driver: str, runs: bool
+) -> None:
+    asked = {"gpu": gpu, "driver": driver, "framework": "jax", "framework_version": version, "build": build}
+    assert verdict(**asked, cpu_arch="arm64" if gpu.startswith("Jetson") else "").runs is runs
