@@ -22,6 +22,10 @@ LOADS_CUDA_FROM_OUTSIDE = frozenset(
 # Programs for video, which load the driver's own libraries and no CUDA: R-NVENC judges them.
 ENCODERS = frozenset({"ffmpeg", "gstreamer", "handbrake", "nvenc", "nvencc", "obs", "pyav", "voukoder"})
 
+# Programs that the driver's OpenCL compiles for the GPU, and the release from which on they take CUDA where a toolkit
+# is there. Sources: https://github.com/hashcat/hashcat/issues/2791, https://github.com/hashcat/hashcat/issues/2753
+OPENCL = {"hashcat": Version("6.0")}
+
 
 @dataclass(frozen=True, slots=True)
 class Part:
@@ -33,6 +37,11 @@ class Part:
 
 
 PARTS = (
+    Part("ctranslate2-int8", "ctranslate2", re.compile(r"int8|compute[-_ ]type\W{0,2}auto", re.IGNORECASE)),
+    Part("faster-whisper-xxl", "faster-whisper", re.compile(r"\bxxl\b|standalone", re.IGNORECASE)),
+    Part(
+        "libtensorflow", "tensorflow", re.compile(r"\blibtensorflow|\bc[- ](?:library|api)\b|\bmaven\b", re.IGNORECASE)
+    ),
     Part("bitsandbytes-int8", "bitsandbytes", re.compile(r"(?:load_in_)?8[-_ ]?bit|int8", re.IGNORECASE)),
     Part("vllm-bf16", "vllm", re.compile(r"bf(?:loat)?16", re.IGNORECASE)),
     Part("torch.compile", "pytorch", re.compile(r"torch\.compile|inductor", re.IGNORECASE)),

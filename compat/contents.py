@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from compat import readings, words
-from compat.builds import ENCODERS, Choice, Wish, choose, read_wish
+from compat.builds import ENCODERS, OPENCL, Choice, Wish, choose, read_wish
 from compat.case import Case
 from compat.distributions import ALIASES
 from compat.image_facts import Given, brings_cuda, lines_of, plain_image, with_build
@@ -23,6 +23,11 @@ _PYPI_WINDOWS = Fact(
     "the wheels of torch for Windows on PyPI are built for the CPU",
     "https://github.com/pytorch/pytorch.github.io/pull/757",
     "2026-11-21",
+)
+_OPENCL = Fact(
+    "without a CUDA toolkit it falls back to the OpenCL that the driver brings",
+    "https://github.com/hashcat/hashcat/issues/2753",
+    "2026-11-23",
 )
 AS_LISTED = Fact("the targets as given", "the case", "")
 AS_COMPRESSED = Fact("the compression as given", "the case", "")
@@ -223,12 +228,29 @@ def _of_framework(reader: Reader, given: Given, wish: Wish) -> tuple[ImageFacts,
             return (_gpu_free(given, wish, _PYPI_WINDOWS),)
         message = "pip on Windows takes a build for the CPU, unless an index such as …/whl/cu121 is named"
         reader.notes.append(warn("R-FRAMEWORK", message, _PYPI_WINDOWS))
+    return _with_code(reader, given, wish)
+
+
+def _with_code(reader: Reader, given: Given, wish: Wish) -> tuple[ImageFacts, ...]:
+    """Builds for the GPU: by the driver's OpenCL, of one's own, for a JetPack, or published."""
+    if _is_of_opencl(given, wish):
+        reader.notes.append(note("R-FRAMEWORK", f"{wish.framework}: {_OPENCL.text}", _OPENCL))
+        return (with_build(given, wish, None, None),)
     if _is_own_build(given, wish):
         images = (with_build(given, wish, None, line) for line in _each_of(reader, given.around))
         return tuple(replace(image, own_build=True) for image in images)
     if wish.for_jetson:
         return tuple(_for_jetson(given, wish, line) for line in _each_of(reader, given.around))
     return _of_tables(reader, given, wish)
+
+
+def _is_of_opencl(given: Given, wish: Wish) -> bool:
+    """Does it use no CUDA: an old release, or one for which no CUDA is there?"""
+    from_here = OPENCL.get(wish.framework)
+    if from_here is None:
+        return False
+    is_old = wish.version is not None and wish.version < from_here
+    return is_old or not (wish.cuda or given.around or given.code)
 
 
 def _for_jetson(given: Given, wish: Wish, line: CudaVersion | None) -> ImageFacts:

@@ -89,6 +89,11 @@ _NICKNAMES: Final = {
     "tensorrtinferenceserver": "tritonserver",  # its name until 20.03
     "tensorrtserver": "tritonserver",
     "trtserver": "tritonserver",
+    "cudanativejl": "cudanative.jl",
+    "cudajl": "cuda.jl",
+    "cuarraysjl": "cudanative.jl",  # it compiles by it
+    "cpmkernels": "bminf",
+    "torch7": "torch7",
     "jellyfinffmpeg": "ffmpeg",
     "obsstudio": "obs",
     "videocodecsdk": "nvenc",

@@ -14,6 +14,10 @@ ID = "R-ARCH"
 _GUIDE = "https://docs.nvidia.com/cuda/cuda-c-programming-guide/index.html#binary-compatibility"
 _CUPY = "https://github.com/cupy/cupy/issues/9121"
 _NVRTC_MAKES_CUBINS = CudaVersion(11, 1)
+# Programs that ask NVRTC for the very capability of the GPU, and what is reported where it does not know it.
+_ASKS_FOR_THE_GPU = {
+    "hashcat": "https://github.com/hashcat/hashcat/issues/3916 ; https://github.com/hashcat/hashcat/issues/2692",
+}
 
 # Chips of Tegra modules. Source: CUDA C++ programming guide 6.1.2, binary compatibility is for the desktop only.
 _TEGRA = frozenset(ComputeCapability.parse(text) for text in ("3.2", "5.3", "6.2", "7.2", "8.7", "10.1", "11.0"))
@@ -91,6 +95,16 @@ def check(image: ImageFacts, pool: PoolFacts) -> tuple[Finding, ...]:
 def _by_toolkit(image: ImageFacts, cuda: CudaVersion, gpu: Gpu) -> tuple[Finding, ...]:
     """No list of targets: then what counts is whether this toolkit can make code that the GPU runs."""
     shown, capability = f"{gpu.name} ({gpu.capability}", gpu.capability
+    if (asked := _ASKS_FOR_THE_GPU.get(image.framework)) is not None and not image.gpu_free:
+        exact = tables.architectures().get(capability)
+        if exact is not None and exact.first_cuda is not None and cuda.line < exact.first_cuda:
+            fact = exact.origin.fact(f"the first CUDA that knows {capability} is {exact.first_cuda}", "first_cuda")
+            message = (
+                f"NVRTC of CUDA {cuda} does not know {shown}), for which {image.framework} has it compile (invalid "
+                f"value for --gpu-architecture); that of CUDA {exact.first_cuda} does"
+            )
+            fact = replace(fact, source=f"{fact.source} ; {asked}")
+            return (refuse(ID, message, fact) if fact.verified else unknown(ID, message, fact),)
     for arch in tables.architectures().values():
         if arch.capability.major != capability.major or arch.capability > capability or arch.first_cuda is None:
             continue

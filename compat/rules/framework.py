@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 import re
-from typing import NamedTuple
 
 from packaging.version import Version
 
-from compat import tables
-from compat.builds import parts_asked
-from compat.distributions import ALIASES
+from compat import floors, tables
 from compat.model import Fact, Finding, GpuSpan, ImageFacts, Platform, PoolFacts, Setting, Severity
-from compat.rows import FrameworkFloor, FrameworkLibrary
+from compat.rows import FrameworkLibrary
 from compat.rules.rule import Rule, note, refuse, warn
-from compat.versions import ComputeCapability
 
-ID = "R-FRAMEWORK"
+ID = floors.RULE
 _DATE = "2026-11-21"
 _TF_WINDOWS = "https://www.tensorflow.org/install/pip#windows-native"
 _JAX_PLATFORMS = "https://docs.jax.dev/en/latest/installation.html"
@@ -24,9 +20,6 @@ _VLLM = "https://docs.vllm.ai/en/latest/getting_started/installation/gpu.html"
 # Source: https://github.com/tensorflow/tensorflow/issues/60913
 _ASKS_FOR_MINOR = frozenset({"tensorflow", "jax"})
 _LAST_TF_ON_WINDOWS = Version("2.11")
-# NVIDIA's images by month: which GPUs they are built for is said for all frameworks of a month together.
-_OF_MONTH = re.compile(r"(?:^|/)nvcr\.io/nvidia/(?P<framework>[a-z]+):(?P<month>\d\d\.\d\d)(?!.*igpu)")
-_SERVERS = frozenset({"tensorrtserver", "tritonserver"})
 
 
 def check(image: ImageFacts, pool: PoolFacts) -> tuple[Finding, ...]:
@@ -43,10 +36,11 @@ def check(image: ImageFacts, pool: PoolFacts) -> tuple[Finding, ...]:
         asks = f"{image.name} requires compute capability {image.lowest_capability}"
         message = f"{asks}; {pool.gpu.name} has {pool.gpu.capability}"
         found.append(refuse(ID, message, fact, GpuSpan(image.lowest_capability)))
-    found += _of_month(image, pool)
+    found += floors.of_month(image, pool)
     if not image.framework:
         return tuple(found)
-    found += _floors(image, pool)
+    found += floors.of_framework(image, pool)
+    found += floors.of_listed(image, pool)
     found += _system(image, pool)
     found += _stated_driver(image, pool)
     found += _libraries_around(image)
@@ -63,65 +57,6 @@ NO_GPU_USE = (
 def for_cpu(builds: str) -> str:
     """What is said of an image whose frameworks are builds for the CPU."""
     return f"{builds}: built for the CPU only; the image runs anywhere, and uses no GPU"
-
-
-class Asked(NamedTuple):
-    """What is known of a framework, as far as floors ask for it."""
-
-    framework: str
-    version: Version | None
-    build: str
-    cuda_major: int
-    text: str  # name and remarks
-    own_build: bool
-    shown: str = ""  # where it is not called by its key
-
-
-def _of_month(image: ImageFacts, pool: PoolFacts) -> tuple[Finding, ...]:
-    """GPUs that NVIDIA's images of a month are for; not where another framework was installed into one."""
-    named = _OF_MONTH.search(image.name)
-    if named is None or pool.platform is Platform.JETSON:
-        return ()
-    own = {named["framework"]} | (_SERVERS if named["framework"] in _SERVERS else set())
-    if image.framework and not own & {image.framework, *(key for key, of in ALIASES.items() if of == image.framework)}:
-        return ()
-    shown = f"nvidia/{named['framework']}:{named['month']}"
-    asked = Asked("ngc", Version(named["month"]), "", 0, "", own_build=True, shown=shown)
-    return _floor_findings(asked, pool.gpu.capability, pool.gpu.name)
-
-
-def _floors(image: ImageFacts, pool: PoolFacts) -> tuple[Finding, ...]:
-    major = image.cuda.major if image.cuda else 0
-    text = f"{image.name} {image.remarks}"
-    asked = Asked(image.framework, image.framework_version, image.build, major, text, image.own_build)
-    return _floor_findings(asked, pool.gpu.capability, pool.gpu.name)
-
-
-def _floor_findings(asked: Asked, gpu: ComputeCapability, gpu_name: str) -> tuple[Finding, ...]:
-    found = []
-    for floor in _floors_of(asked):
-        if gpu >= floor.capability and (floor.highest is None or gpu <= floor.highest):
-            continue
-        shown = asked.shown or (f"{floor.framework} {asked.version}" if asked.version else floor.framework)
-        fact = floor.origin.fact(f"{shown}: {floor.reason}", "cc_min", "cc_max", "from_version", "to_version")
-        span = f"{floor.capability} to {floor.highest}" if floor.highest else f"{floor.capability}"
-        message = f"{shown} requires compute capability {span} ({floor.reason}); {gpu_name} has {gpu}"
-        if floor.severity == "refuse":
-            found.append(refuse(ID, message, fact, GpuSpan(floor.capability, floor.highest)))
-        else:
-            found.append(warn(ID, message, fact))
-    return tuple(found)
-
-
-def _floors_of(asked: Asked) -> list[FrameworkFloor]:
-    framework, version, major = asked.framework, asked.version, asked.cuda_major
-    keys = [framework, f"{framework}[cu{major}]", f"{framework}[cuda{major}]", f"{framework}-cuda{major}x"]
-    keys += parts_asked(framework, f"{asked.text} {asked.build}")
-    rows = [row for key in keys for row in tables.framework_floors().get(key, ())]
-    rows = [row for row in rows if not (row.of_wheels and asked.own_build)]
-    if version is None:
-        return [row for row in rows if row.before is None and row.first == Version("0")]
-    return [row for row in rows if row.first <= version and (row.before is None or version < row.before)]
 
 
 def _system(image: ImageFacts, pool: PoolFacts) -> list[Finding]:

@@ -23,6 +23,9 @@ _SPLIT = (36, 4)
 _LIKE_SERVERS = 38  # from JetPack 7 on a Jetson runs what arm64 servers run
 _FOR_JETSON = re.compile(r"(?:^|/)l4t-[a-z]|(?:^|/)dustynv/|[:-]igpu\b|-igpu$", re.IGNORECASE)
 _FOR_SERVERS = re.compile(r"sbsa", re.IGNORECASE)
+# Runners of Ollama beside those for JetPack, which it calls cuda_jetpack5 and cuda_jetpack6.
+_GENERIC = re.compile(r"\bcuda_v1\d\b|\bsbsa\b", re.IGNORECASE)
+_OLLAMA = "https://github.com/ollama/ollama/issues/6921 ; https://github.com/ollama/ollama/issues/9503"
 _OF_NGC = re.compile(r"(?:^|/)nvcr\.io/nvidia/(?:pytorch|tensorflow|jax|tritonserver|tensorrt)[:@]", re.IGNORECASE)
 
 
@@ -35,7 +38,7 @@ def jetpack_of(release: JetsonVersion) -> Jetson | None:
 def check(image: ImageFacts, pool: PoolFacts) -> tuple[Finding, ...]:
     if pool.platform is not Platform.JETSON:
         return _elsewhere(image, pool)
-    if (servers := _of_servers(image, pool)) is not None:
+    if (servers := _of_servers(image, pool) or _generic(image, pool)) is not None:
         return (servers,)
     made = () if image.l4t is None else (_made_for(image.l4t, image, pool),)
     if image.cuda is None or any(each.severity is Severity.REFUSE for each in made):
@@ -106,6 +109,16 @@ def _of_servers(image: ImageFacts, pool: PoolFacts) -> Finding | None:
     return unknown(
         ID, f"{image.name} is for arm64 servers: it is not known whether it has code for {pool.gpu.name}", fact
     )
+
+
+def _generic(image: ImageFacts, pool: PoolFacts) -> Finding | None:
+    """Libraries of CUDA for arm64 servers, where somebody says that they are the ones: they find no GPU on Tegra."""
+    if pool.jetson is None or pool.jetson.release >= _LIKE_SERVERS:
+        return None
+    if "jetpack" in image.remarks.lower() or not _GENERIC.search(image.remarks):
+        return None
+    fact = Fact("the CUDA libraries of arm64 servers do not run on a Jetson before JetPack 7", _OLLAMA, "2026-11-23")
+    return refuse(ID, f"{fact.text} (errors 35 and 801): take those that are made for its JetPack", fact)
 
 
 def _made_for(l4t: JetsonVersion, image: ImageFacts, pool: PoolFacts) -> Finding:

@@ -54,7 +54,8 @@ def test_libraries_that_always_fail_on_newer_gpus_are_refused_where_a_program_al
     framework: str, cuda: str, gpu: str, verdict_: Verdict
 ) -> None:
     asked = {"driver": "460.91.03", "framework": framework, "cuda": cuda, "build": "built from source", "ptx": "5.0"}
-    assert verdict(gpu=gpu, **asked, sm_list="5.0;5.2;6.0;6.1;8.0" if float(cuda) >= 8 else "5.0;5.2").value == verdict_
+    listed = "5.0;5.2" if cuda < "8" and cuda[1] == "." else "5.0;5.2;6.0;6.1" + ";8.0" * cuda.startswith("11")
+    assert verdict(gpu=gpu, **asked, sm_list=listed).value == verdict_
 
 
 def test_ptx_of_the_program_does_not_make_up_for_its_libraries() -> None:

@@ -107,7 +107,7 @@ def test_ctranslate2_loads_the_cudnn_of_its_major(version: str, cudnn: str, runs
     [
         ("0.4.36", "pip jax[cuda12]", "RTX 4090", "550.54.15", True),  # machine code 8.0
         ("0.5.3", "pip jax[cuda12]", "GTX 1080", "550.54.15", True),
-        ("0.10.1", "pip jax[cuda12]", "NVIDIA B200", "570.124.06", True),
+        ("0.10.1", "pip jax[cuda12]", "NVIDIA B200", "575.57.08", True),
         ("0.10.1", "pip jax[cuda13]", "V100", "580.65.06", False),
         # Their code for desktop chips does not run on Tegra, and their PTX is newer than it.
         ("0.4.36", "pip jax[cuda12]", "Jetson AGX Xavier", "JetPack 5.1.2", False),

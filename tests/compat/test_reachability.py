@@ -229,7 +229,14 @@ def container_toolkit(row: Row) -> Iterator[Said]:
 
 
 # How people ask for a part of a framework.
-WORDS = {"bitsandbytes-int8": "8-bit", "vllm-bf16": "bfloat16", "torch.compile": "torch.compile"}
+WORDS = {
+    "bitsandbytes-int8": "8-bit",
+    "ctranslate2-int8": "int8",
+    "faster-whisper-xxl": "XXL",
+    "libtensorflow": "libtensorflow",
+    "torch.compile": "torch.compile",
+    "vllm-bf16": "bfloat16",
+}
 
 
 def framework_floor(row: Row) -> Iterator[Said]:
@@ -237,13 +244,14 @@ def framework_floor(row: Row) -> Iterator[Said]:
     key, _, variant = row["framework"].partition("[")
     name = next((part.framework for part in PARTS if part.key == key), key)
     word = WORDS.get(key, "")
+    system = {"os": "windows"} if variant == "windows]" else {}
     first = row["from_version"] if row["from_version"] not in {"", "0"} else ""
-    for version in dict.fromkeys((first, first or "0.0.1", "3.0.0")):
+    for version in dict.fromkeys((first, first or "0.0.1", "" if word else "3.0.0", "3.0.0")):
         for gpu in ("2.0", "3.0", "3.5", "5.0", "6.1", "7.0", "7.5", "8.0", "9.0", "12.0"):
             for cuda in ("10.2", "11.8", "12.4", "13.0"):
                 yield {
                     "compute_capability": gpu, "driver": TODAY, "cuda": cuda, "framework": name,
-                    "framework_version": version, "build": f"{variant.rstrip(']')} {word}".strip(),
+                    "framework_version": version, "build": f"{variant.rstrip(']')} {word}".strip(), **system,
                 }  # fmt: skip
 
 

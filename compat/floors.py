@@ -1,0 +1,111 @@
+"""GPUs that a project states for a span of its releases: the lowest, the newest, or those of a list alone."""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+from packaging.version import Version
+
+from compat import tables
+from compat.builds import parts_asked
+from compat.distributions import ALIASES
+from compat.model import Fact, Finding, GpuSpan, ImageFacts, Platform, PoolFacts
+from compat.rows import FrameworkFloor
+from compat.rules.rule import refuse, warn
+from compat.versions import ComputeCapability
+
+RULE = "R-FRAMEWORK"
+# NVIDIA's images by month: which GPUs they are built for is said for all frameworks of a month together.
+_OF_MONTH = re.compile(r"(?:^|/)nvcr\.io/nvidia/(?P<framework>[a-z]+):(?P<month>\d\d\.\d\d)(?!.*igpu)")
+_SERVERS = frozenset({"tensorrtserver", "tritonserver"})
+_LISTS_ALONE = Version("0.30.0")  # Ollama since then
+_OLLAMA_SKIPS = (
+    "github:ollama/ollama discover/llama_server.go (tag v0.30.0) ; https://github.com/ollama/ollama/issues/16620"
+)
+_OLLAMA_ON_JETSON = (35, 36)  # L4T for which Ollama has runners of their own
+
+
+class Asked(NamedTuple):
+    """What is known of a framework, as far as floors ask for it."""
+
+    framework: str
+    version: Version | None
+    build: str
+    cuda_major: int
+    text: str  # name and remarks
+    own_build: bool
+    shown: str = ""  # where it is not called by its key
+    on_windows: bool = False
+
+
+def of_month(image: ImageFacts, pool: PoolFacts) -> tuple[Finding, ...]:
+    """GPUs that NVIDIA's images of a month are for; not where another framework was installed into one."""
+    named = _OF_MONTH.search(image.name)
+    if named is None or pool.platform is Platform.JETSON:
+        return ()
+    own = {named["framework"]} | (_SERVERS if named["framework"] in _SERVERS else set())
+    if image.framework and not own & {image.framework, *(key for key, of in ALIASES.items() if of == image.framework)}:
+        return ()
+    shown = f"nvidia/{named['framework']}:{named['month']}"
+    asked = Asked("ngc", Version(named["month"]), "", 0, "", own_build=True, shown=shown)
+    return _findings(asked, pool.gpu.capability, pool.gpu.name)
+
+
+def of_framework(image: ImageFacts, pool: PoolFacts) -> tuple[Finding, ...]:
+    """GPUs that the release of the image's framework is for, and the parts of it that are asked for."""
+    major = image.cuda.major if image.cuda else 0
+    text = f"{image.name} {image.remarks}"
+    native = pool.platform is Platform.WINDOWS and pool.host != "wsl"
+    asked = Asked(
+        image.framework, image.framework_version, image.build, major, text, image.own_build, on_windows=native
+    )
+    return _findings(asked, pool.gpu.capability, pool.gpu.name)
+
+
+def of_listed(image: ImageFacts, pool: PoolFacts) -> tuple[Finding, ...]:
+    """Ollama skips a GPU whose very capability is not among its targets, whatever code would run there."""
+    version, code = image.framework_version, image.code
+    if image.framework != "ollama" or version is None or version < _LISTS_ALONE or code is None or not code.cubins:
+        return ()
+    if not code.fact.verified:
+        return ()
+    if pool.jetson is not None and pool.jetson.release in _OLLAMA_ON_JETSON:
+        return ()
+    listed = sorted({target.capability for target in (*code.cubins, *(code.ptx or ()))})
+    if pool.gpu.capability in listed:
+        return ()
+    fact = Fact("compute capability not in compiled architectures", _OLLAMA_SKIPS, "2026-11-23")
+    message = (
+        f"Ollama {version} skips GPUs that it was not compiled for by name, also where its code would run: "
+        f"{pool.gpu.name} has {pool.gpu.capability}, and it lists {', '.join(map(str, listed))}"
+    )
+    return (refuse(RULE, message, fact),)
+
+
+def _findings(asked: Asked, gpu: ComputeCapability, gpu_name: str) -> tuple[Finding, ...]:
+    found = []
+    for floor in _floors_of(asked):
+        if gpu >= floor.capability and (floor.highest is None or gpu <= floor.highest):
+            continue
+        shown = asked.shown or (f"{floor.framework} {asked.version}" if asked.version else floor.framework)
+        fact = floor.origin.fact(f"{shown}: {floor.reason}", "cc_min", "cc_max", "from_version", "to_version")
+        span = f"{floor.capability} to {floor.highest}" if floor.highest else f"{floor.capability}"
+        message = f"{shown} requires compute capability {span} ({floor.reason}); {gpu_name} has {gpu}"
+        if floor.severity == "refuse":
+            found.append(refuse(RULE, message, fact, GpuSpan(floor.capability, floor.highest)))
+        else:
+            found.append(warn(RULE, message, fact))
+    return tuple(found)
+
+
+def _floors_of(asked: Asked) -> list[FrameworkFloor]:
+    framework, version, major = asked.framework, asked.version, asked.cuda_major
+    keys = [framework, f"{framework}[cu{major}]", f"{framework}[cuda{major}]", f"{framework}-cuda{major}x"]
+    keys += [f"{framework}[windows]"] * asked.on_windows
+    keys += parts_asked(framework, f"{asked.text} {asked.build}")
+    rows = [row for key in keys for row in tables.framework_floors().get(key, ())]
+    rows = [row for row in rows if not (row.of_wheels and asked.own_build)]
+    if version is None:
+        return [row for row in rows if row.before is None and row.first == Version("0")]
+    return [row for row in rows if row.first <= version and (row.before is None or version < row.before)]
