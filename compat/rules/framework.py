@@ -6,9 +6,10 @@ import re
 
 from packaging.version import Version
 
-from compat import floors, tables
+from compat import tables
 from compat.model import Fact, Finding, GpuSpan, ImageFacts, Platform, PoolFacts, Setting, Severity
 from compat.rows import FrameworkLibrary
+from compat.rules import floors
 from compat.rules.rule import Rule, note, refuse, warn
 
 ID = floors.RULE

@@ -23,6 +23,7 @@ _LISTS_ALONE = Version("0.30.0")  # Ollama since then
 _OLLAMA_SKIPS = (
     "github:ollama/ollama discover/llama_server.go (tag v0.30.0) ; https://github.com/ollama/ollama/issues/16620"
 )
+_OF_ONES_OWN = re.compile(r"\b(?:source|pull request|pr|branch|patch(?:ed)?)\b", re.IGNORECASE)
 _OLLAMA_ON_JETSON = (35, 36)  # L4T for which Ollama has runners of their own
 
 
@@ -68,7 +69,7 @@ def of_listed(image: ImageFacts, pool: PoolFacts) -> tuple[Finding, ...]:
     version, code = image.framework_version, image.code
     if image.framework != "ollama" or version is None or version < _LISTS_ALONE or code is None or not code.cubins:
         return ()
-    if not code.fact.verified:
+    if not code.fact.verified or _OF_ONES_OWN.search(image.remarks):
         return ()
     if pool.jetson is not None and pool.jetson.release in _OLLAMA_ON_JETSON:
         return ()
