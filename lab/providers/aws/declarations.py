@@ -1,0 +1,148 @@
+"""The words in which a resource is declared: its inputs, its calls, what identifies it and what it shows. Pure.
+
+Arguments of calls are templates (`templates.py`), what is read is picked by JMESPath out of the answer, whose names
+are Pulumi's by then (`shapes.py`): `subnets[0].vpcId`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Any, Final
+
+from lab.providers.values import Properties
+
+Template = Mapping[str, Any]
+
+
+class Kind(Enum):
+    """How two values of an input are compared."""
+
+    PLAIN = "plain"
+    SET = "set"  # a list whose order says nothing
+    MAP = "map"  # keys are the user's: one that was added elsewhere is drift
+    JSON = "json"  # a policy document: compared by what it says
+
+
+@dataclass(frozen=True, slots=True)
+class Input:
+    """One input property."""
+
+    kind: Kind = Kind.PLAIN
+    is_required: bool = False
+    replaces: bool = False  # a change needs a new resource
+    replaces_below: tuple[str, ...] = ()  # a change of these keys of it does
+    is_kept: bool = False  # left out, it stays what it is: AWS chooses a value, or chose one
+    default: Any = None  # the official provider's, filled in by Check
+    read: str = ""  # where it is read, if not under its own name; "-" is nowhere
+    is_shown_if_given: bool = False  # other resources say it too, and then it is theirs
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """What a call's arguments are made of."""
+
+    identifier: str
+    old: Properties  # inputs before; empty in a create
+    new: Properties  # inputs now
+    state: Properties  # outputs before
+
+    def values(self) -> Properties:
+        return {**self.state, **self.new, "id": self.identifier}
+
+
+def once(scope: Scope) -> Iterable[Properties]:
+    del scope
+    return ({},)
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """One operation of the service. `each` gives further values to its arguments, a call for each that it yields."""
+
+    operation: str
+    arguments: Template
+    when: tuple[str, ...] = ()  # the inputs that it is for: called if one of them changed
+    each: Callable[[Scope], Iterable[Properties]] = once
+    service: str = ""
+    forgives: tuple[str, ...] = ()  # errors that mean that there is nothing to do any more
+
+
+@dataclass(frozen=True, slots=True)
+class Read:
+    """One look at the resource. The first one decides whether it is there; `into` names where the others go."""
+
+    operation: str
+    arguments: Template
+    at: str
+    into: str = ""
+    service: str = ""
+    forgives: tuple[str, ...] = ()  # errors that mean that this part is not there
+
+
+@dataclass(frozen=True, slots=True)
+class Tagging:
+    """How the tags of a resource are changed: `$added` is a map, `$removed` a list of keys."""
+
+    tag: Call
+    untag: Call
+
+
+@dataclass(frozen=True, slots=True)
+class Wait:
+    """A state that passes by itself: `at` is read until it is settled. `failed` ends the waiting with an error."""
+
+    at: str = "status"
+    settled: tuple[str, ...] = ("ACTIVE",)
+    failed: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Resource:
+    """One type of resource. `identifier` is read from the answer to the create; or it is made of `parts`."""
+
+    token: str
+    service: str
+    inputs: Mapping[str, Input]
+    create: Call
+    reads: tuple[Read, ...]
+    delete: tuple[Call, ...]
+    identifier: str = ""
+    parts: tuple[str, ...] = ()  # inputs that identify it, joined by `separator`
+    separator: str = ":"
+    updates: tuple[Call, ...] = ()
+    completes: tuple[Call, ...] = ()  # after the create, for inputs that it does not take
+    outputs: Mapping[str, str] = field(default_factory=dict)
+    unsettled: tuple[str, ...] = ()  # outputs that an update changes
+    gone: tuple[str, ...] = ()  # errors that say that it is not there
+    named: str = ""  # the input that gets a name where the program gives none
+    name_length: int = 255
+    tagging: Tagging | None = None
+    wait: Wait | None = None
+    renames: Mapping[str, str] = field(default_factory=dict)  # Pulumi's word to the service's, at any depth
+    is_global: bool = False  # not of a region
+
+    @property
+    def noun(self) -> str:
+        """`aws:ec2/vpc:Vpc` → `ec2 Vpc`."""
+        _, module, kind = self.token.split(":")
+        return f"{module.split('/')[0]} {kind}"
+
+
+REGION: Final = Input(replaces=True, is_kept=True, read="-")
+TAGS: Final = Input(Kind.MAP)
+
+
+def required(kind: Kind = Kind.PLAIN, **more: Any) -> Input:
+    return Input(kind, is_required=True, **more)
+
+
+def fixed(kind: Kind = Kind.PLAIN, **more: Any) -> Input:
+    """An input whose change needs a new resource."""
+    return Input(kind, replaces=True, **more)
+
+
+def all_of(*names: str, **more: Any) -> Template:
+    """Arguments that are called like the inputs: `vpcId` goes into the member `VpcId`."""
+    return {**{name: f"${name}" for name in names}, **more}

@@ -1,0 +1,86 @@
+"""What a program asks without making anything: functions, by token."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Final
+
+import jmespath
+
+from lab.providers.aws.api import Services
+from lab.providers.aws.resources.eks import CLUSTER
+from lab.providers.values import Properties
+from lab.providers.vocabulary import PluginError
+
+
+def _caller_identity(services: Services, arguments: Properties) -> Properties:
+    del arguments
+    found = services.call("sts", "GetCallerIdentity", {})
+    return {"id": found["account"], "accountId": found["account"], "arn": found["arn"], "userId": found["userId"]}
+
+
+def _region(services: Services, arguments: Properties) -> Properties:
+    region = str(arguments.get("region") or arguments.get("name") or services.settings.region)
+    return {
+        "id": region,
+        "region": region,
+        "name": region,
+        "endpoint": f"ec2.{region}.amazonaws.com",
+        "description": region,
+    }
+
+
+def _subnets(services: Services, arguments: Properties) -> Properties:
+    filters = [{"Name": each["name"], "Values": each["values"]} for each in arguments.get("filters") or []]
+    filters += [{"Name": f"tag:{key}", "Values": [value]} for key, value in (arguments.get("tags") or {}).items()]
+    found = services.call("ec2", "DescribeSubnets", {"Filters": filters}, region=arguments.get("region", ""))
+    region = arguments.get("region") or services.settings.region
+    ids = sorted(each["subnetId"] for each in found.get("subnets") or [])
+    return {**arguments, "id": region, "region": region, "ids": ids, "tags": arguments.get("tags") or {}}
+
+
+def _subnet(services: Services, arguments: Properties) -> Properties:
+    filters = [{"Name": each["name"], "Values": each["values"]} for each in arguments.get("filters") or []]
+    filters += [{"Name": f"tag:{key}", "Values": [value]} for key, value in (arguments.get("tags") or {}).items()]
+    names = {"vpcId": "vpc-id", "availabilityZone": "availability-zone", "cidrBlock": "cidr-block"}
+    filters += [{"Name": name, "Values": [arguments[key]]} for key, name in names.items() if arguments.get(key)]
+    asked: Properties = {"Filters": filters} if filters else {}
+    if arguments.get("id"):
+        asked["SubnetIds"] = [arguments["id"]]
+    found = services.call("ec2", "DescribeSubnets", asked, region=arguments.get("region", "")).get("subnets") or []
+    if len(found) != 1:
+        raise PluginError(f"aws:ec2/getSubnet:getSubnet: {len(found)} subnets match, and not one")
+    region = arguments.get("region") or services.settings.region
+    arn = f"arn:aws:ec2:{region}:{services.account}:subnet/{found[0]['subnetId']}"
+    return {"tags": {}, **found[0], "id": found[0]["subnetId"], "arn": arn, "region": region}
+
+
+def _cluster(services: Services, arguments: Properties) -> Properties:
+    region = arguments.get("region", "")
+    cluster = services.call("eks", "DescribeCluster", {"name": arguments["name"]}, region=region)["cluster"]
+    shown = {name: jmespath.search(source, cluster) for name, source in CLUSTER.outputs.items()}
+    return {
+        **shown,
+        "id": arguments["name"],
+        "name": arguments["name"],
+        "region": region or services.settings.region,
+        "certificateAuthorities": [cluster["certificateAuthority"]],
+        "accessConfigs": [cluster["accessConfig"]],
+        "enabledClusterLogTypes": jmespath.search("logging.clusterLogging[?enabled].types[]", cluster) or [],
+        "kubernetesNetworkConfigs": [cluster["kubernetesNetworkConfig"]],
+        "roleArn": cluster["roleArn"],
+        "tags": cluster.get("tags") or {},
+        "version": cluster["version"],
+        "vpcConfig": cluster["resourcesVpcConfig"],
+        "upgradePolicies": [cluster["upgradePolicy"]],
+        "deletionProtection": cluster.get("deletionProtection", False),
+    }
+
+
+FUNCTIONS: Final[Mapping[str, Callable[[Services, Properties], Properties]]] = {
+    "aws:index/getCallerIdentity:getCallerIdentity": _caller_identity,
+    "aws:index/getRegion:getRegion": _region,
+    "aws:ec2/getSubnets:getSubnets": _subnets,
+    "aws:ec2/getSubnet:getSubnet": _subnet,
+    "aws:eks/getCluster:getCluster": _cluster,
+}

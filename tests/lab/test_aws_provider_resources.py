@@ -1,0 +1,158 @@
+"""Every resource of the AWS stand-in, from its creation to its end, in the lab's AWS."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parent))  # folders of tests are no packages here
+from aws_account import Account
+from aws_cases import CASES
+
+from lab import processes
+from lab.instance import Instance
+from lab.providers.aws.provider import AwsProvider
+from lab.providers.aws.resources.index import RESOURCES
+from lab.providers.plugin import Engine
+from lab.providers.values import UNKNOWN
+from lab.providers.vocabulary import PluginError
+from lab.servers import moto
+
+
+@pytest.fixture(scope="module")
+def provider(
+    tmp_path_factory: pytest.TempPathFactory, new_aws_instance: Callable[[Path], Instance]
+) -> Iterator[AwsProvider]:
+    instance = new_aws_instance(tmp_path_factory.mktemp("lab"))
+    processes.start(instance, moto.server(instance))
+    with pytest.MonkeyPatch.context() as environment:
+        for name, value in moto.environment(instance).items():
+            environment.setenv(name, value)
+        made = AwsProvider(Engine())
+        made.configure({})
+        yield made
+    processes.stop(instance, moto.NAME)
+
+
+@pytest.fixture(scope="module")
+def whole(provider: AwsProvider) -> Account:
+    """Every case, made: to look at, not to change."""
+    account = Account(provider)
+    for name in CASES:
+        account.make(name)
+    return account
+
+
+@pytest.fixture
+def account(provider: AwsProvider) -> Account:
+    """Things of a test's own."""
+    return Account(provider)
+
+
+def test_every_resource_has_a_case() -> None:
+    assert {case.token for case in CASES.values()} == set(RESOURCES)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_what_was_made_is_read_back_and_shows_no_change(name: str, whole: Account) -> None:
+    made = whole.made[name]
+    found = whole.read(name)
+    assert found is not None
+    assert found.identifier == made.identifier
+    assert found.properties == made.properties
+    assert found.inputs == whole.inputs[name]
+    assert whole.diff(name, {}) == {}
+
+
+@pytest.mark.parametrize("name", [name for name, case in CASES.items() if case.change])
+def test_a_change_in_place_arrives_and_stays(name: str, account: Account) -> None:
+    case = CASES[name]
+    account.make(name)
+    if name == "nodes":
+        account.update("template", CASES["template"].change)
+    shown = account.diff(name, case.change)
+    assert {path.split(".")[0].split("[")[0] for path in shown} == set(case.change)
+    assert not [path for path, kind in shown.items() if kind.endswith("replace")]
+    properties = account.update(name, case.change)
+    found = account.read(name)
+    assert found is not None
+    assert found.properties == properties
+    assert found.inputs == account.inputs[name]
+    assert account.diff(name, case.change) == {}
+
+
+@pytest.mark.parametrize("name", [name for name, case in CASES.items() if case.replace])
+def test_a_change_that_aws_does_not_make_needs_a_new_resource(name: str, whole: Account) -> None:
+    assert "replace" in "".join(whole.diff(name, CASES[name].replace).values())
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_a_preview_says_what_is_not_known_yet_and_promises_nothing_else(name: str, whole: Account) -> None:
+    made = whole.made[name].properties
+    shown = whole.provider.create(whole.request(name, inputs=whole.inputs[name], is_preview=True))
+    assert shown.identifier == ""
+    assert set(made) - {"id", "region", "tags"} <= set(shown.properties)
+    for key, value in shown.properties.items():
+        assert value is UNKNOWN or value == made[key] or key in ("vpcConfig", "launchTemplate")
+
+
+def test_everything_is_gone_at_the_end_and_nothing_else_was_touched(account: Account) -> None:
+    before = remains(account)
+    for name in CASES:
+        account.make(name)
+    assert remains(account) != before
+    for name in reversed([*account.made]):
+        account.delete(name)
+        assert account.read(name) is None
+    assert remains(account) == before
+    for name in reversed([*account.made]):
+        account.delete(name)  # what is gone already is no error
+
+
+LISTS = (
+    ("ec2", "DescribeVpcs", "vpcs"),
+    ("ec2", "DescribeSubnets", "subnets"),
+    ("ec2", "DescribeInternetGateways", "internetGateways"),
+    ("ec2", "DescribeAddresses", "addresses"),
+    ("ec2", "DescribeRouteTables", "routeTables"),
+    ("ec2", "DescribeSecurityGroups", "securityGroups"),
+    ("ec2", "DescribeLaunchTemplates", "launchTemplates"),
+    ("autoscaling", "DescribeAutoScalingGroups", "autoScalingGroups"),
+    ("iam", "ListRoles", "roles"),
+    ("iam", "ListInstanceProfiles", "instanceProfiles"),
+    ("eks", "ListClusters", "clusters"),
+)
+
+
+def remains(account: Account) -> dict[str, int]:
+    """How many things of each kind the account has."""
+    return {operation: len(account.call(service, operation, {}).get(key, [])) for service, operation, key in LISTS}
+
+
+def test_what_somebody_else_changed_is_drift(account: Account) -> None:
+    account.make("nodes")
+    group = account.inputs["nodes"]
+    named = {"clusterName": group["clusterName"], "nodegroupName": group["nodeGroupName"]}
+    account.call("eks", "UpdateNodegroupConfig", {**named, "scalingConfig": {"desiredSize": 3}})
+    account.call("eks", "UpdateNodegroupConfig", {**named, "labels": {"addOrUpdateLabels": {"c": "4"}}})
+    found = account.read("nodes")
+    assert found is not None
+    assert found.inputs["scalingConfig"] == {"minSize": 0, "maxSize": 4, "desiredSize": 3}
+    assert found.inputs["labels"] == {"a": "1", "b": "2", "c": "4"}
+    account.inputs["nodes"] = found.inputs
+    assert account.diff("nodes", {}) == {"scalingConfig.desiredSize": "update", "labels.c": "delete"}
+    account.update("nodes", {})
+    again = account.read("nodes")
+    assert again is not None
+    assert again.inputs["labels"] == {"a": "1", "b": "2"}
+
+
+def test_a_service_that_refuses_names_the_resource_and_its_own_words(account: Account) -> None:
+    inputs = account.checked("nodes", {"scalingConfig": {"minSize": 3, "maxSize": 4, "desiredSize": 1}})
+    with pytest.raises(PluginError) as refused:
+        account.provider.create(account.request("nodes", inputs=inputs))
+    assert str(refused.value).startswith("eks NodeGroup nodes")
+    assert "InvalidParameterException: Minimum capacity 3 can't be greater than desired size 1" in str(refused.value)
