@@ -34,7 +34,7 @@ AS_COMPRESSED = Fact("the compression as given", "the case", "")
 _UNREAD_TARGETS = Code(None, None, Fact("the targets as given cannot be read", "the case", ""))
 _ALL_BUILDS_LISTED = frozenset({"pytorch", "ollama"})  # their projects publish no others than the tables have
 _OF_TORCH = frozenset(
-    {"vllm", "sglang", "xformers", "flash-attn", "tgi"}
+    {"vllm", "sglang", "xformers", "flash-attn", "tgi", "lmdeploy", "xinference"}
 )  # what PyTorch says of itself is said of them
 _MONTHLY = re.compile(r"(?:ngc |nvidia )?((?:1[7-9]|[23]\d)\.(?:0[1-9]|1[0-2]))(?:-(?:tf\d-)?py\d)?")
 _IMAGE_OF_MONTH = {

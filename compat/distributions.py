@@ -93,6 +93,10 @@ _NICKNAMES: Final = {
     "cudajl": "cuda.jl",
     "cuarraysjl": "cudanative.jl",  # it compiles by it
     "cpmkernels": "bminf",
+    "ctransformers": "ctransformers",
+    "lmdeploy": "lmdeploy",
+    "openmm": "openmm",
+    "xinference": "xinference",
     "torch7": "torch7",
     "jellyfinffmpeg": "ffmpeg",
     "obsstudio": "obs",

@@ -217,6 +217,10 @@ def releases_of(branch: int, platform: Platform, gpu: Gpu) -> tuple[DriverVersio
     return (first.given_as(str(branch)), *between, last.given_as(str(branch)))
 
 
+# Programs that answer otherwise from a branch on, by themselves.
+TURNS_AT = {"cuda.jl": 580}
+
+
 def turning_drivers(image: ImageFacts, pool: PoolFacts) -> tuple[DriverVersion, ...]:
     """The oldest driver of the tables, and each one from which on some rule may answer otherwise; lowest first."""
     gpu, platform = pool.gpu, pool.platform
@@ -233,6 +237,8 @@ def turning_drivers(image: ImageFacts, pool: PoolFacts) -> tuple[DriverVersion, 
         turns |= {first_release(newer)} if newer else set()
     if image.stated_driver is not None:
         turns.add(image.stated_driver)
+    if (branch := TURNS_AT.get(image.framework)) is not None:
+        turns.add(first_release(branch))
     if image.may_be_compressed and (found := native_floor(UNPACKS_ZSTD, platform)):
         turns.add(found[0])
     return tuple(sorted(turns))

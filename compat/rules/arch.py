@@ -17,6 +17,7 @@ _NVRTC_MAKES_CUBINS = CudaVersion(11, 1)
 # Programs that ask NVRTC for the very capability of the GPU, and what is reported where it does not know it.
 _ASKS_FOR_THE_GPU = {
     "hashcat": "https://github.com/hashcat/hashcat/issues/3916 ; https://github.com/hashcat/hashcat/issues/2692",
+    "openmm": "https://github.com/openmm/openmm/issues/1653",
 }
 
 # Chips of Tegra modules. Source: CUDA C++ programming guide 6.1.2, binary compatibility is for the desktop only.

@@ -10,6 +10,7 @@ from packaging.version import Version
 from compat import tables
 from compat.builds import parts_asked
 from compat.distributions import ALIASES
+from compat.drivers import TURNS_AT
 from compat.model import Fact, Finding, GpuSpan, ImageFacts, Platform, PoolFacts
 from compat.rows import FrameworkFloor
 from compat.rules.rule import refuse, warn
@@ -23,6 +24,11 @@ _LISTS_ALONE = Version("0.30.0")  # Ollama since then
 _OLLAMA_SKIPS = (
     "github:ollama/ollama discover/llama_server.go (tag v0.30.0) ; https://github.com/ollama/ollama/issues/16620"
 )
+_OF_CUDA_13, _TURING = TURNS_AT["cuda.jl"], ComputeCapability(7, 5)
+_FIRST_WITH_LIMIT, _KNOWS_CUDA_13 = Version("5.0"), Version("5.8.3")
+_TAKES_CUDA_13, _ASKS_THE_GPU = Version("5.9"), Version("6.2")
+_JULIA_12 = "https://github.com/JuliaGPU/CUDA.jl/issues/2896 ; https://github.com/JuliaGPU/CUDA.jl/issues/2850"
+_JULIA_13 = "https://github.com/JuliaGPU/CUDA.jl/issues/3079 ; https://github.com/SciML/SciMLBenchmarks.jl/pull/1733"
 _OF_ONES_OWN = re.compile(r"\b(?:source|pull request|pr|branch|patch(?:ed)?)\b", re.IGNORECASE)
 _OLLAMA_ON_JETSON = (35, 36)  # L4T for which Ollama has runners of their own
 
@@ -82,6 +88,23 @@ def of_listed(image: ImageFacts, pool: PoolFacts) -> tuple[Finding, ...]:
         f"{pool.gpu.name} has {pool.gpu.capability}, and it lists {', '.join(map(str, listed))}"
     )
     return (refuse(RULE, message, fact),)
+
+
+def of_julia(image: ImageFacts, pool: PoolFacts) -> tuple[Finding, ...]:
+    """CUDA.jl picks its toolkit by the driver: releases that know no CUDA 13, or that take it for older GPUs too."""
+    version, driver = image.framework_version, pool.driver
+    if image.framework != "cuda.jl" or version is None or driver is None or driver.branch < _OF_CUDA_13:
+        return ()
+    if _FIRST_WITH_LIMIT <= version < _KNOWS_CUDA_13:
+        fact = Fact("releases before 5.8.3 support drivers for CUDA 11 and 12 only", _JULIA_12, "2026-11-23")
+        return (refuse(RULE, f"CUDA.jl {version} does not start with driver {driver}, which is of CUDA 13", fact),)
+    if _TAKES_CUDA_13 <= version < _ASKS_THE_GPU and pool.gpu.capability < _TURING:
+        fact = Fact(
+            "releases from 5.9 to 6.1 take CUDA 13 with drivers of it, whatever the GPU is", _JULIA_13, "2026-11-23"
+        )
+        message = f"CUDA.jl {version} takes CUDA 13 with driver {driver}, which has no code for {pool.gpu.name}"
+        return (refuse(RULE, message, fact),)
+    return ()
 
 
 def _findings(asked: Asked, gpu: ComputeCapability, gpu_name: str) -> tuple[Finding, ...]:

@@ -42,6 +42,7 @@ def check(image: ImageFacts, pool: PoolFacts) -> tuple[Finding, ...]:
         return tuple(found)
     found += floors.of_framework(image, pool)
     found += floors.of_listed(image, pool)
+    found += floors.of_julia(image, pool)
     found += _system(image, pool)
     found += _stated_driver(image, pool)
     found += _libraries_around(image)

@@ -104,3 +104,42 @@ def test_libraries_for_arm64_servers_find_no_gpu_on_a_jetson_before_jetpack_7() 
     asked = {"gpu": "Jetson AGX Orin", "framework": "ollama", "framework_version": "0.6.0"}
     assert verdict(**asked, driver="JetPack 6.1", build="cuda_v12") is Verdict.INCOMPATIBLE
     assert verdict(**asked, driver="JetPack 6.1", build="cuda_jetpack6").runs
+
+
+@pytest.mark.parametrize(
+    ("version", "gpu", "driver", "runs"),
+    [
+        ("5.4.0", "RTX 4090", "580.95.05", False),  # https://github.com/JuliaGPU/CUDA.jl/issues/2896
+        ("5.4.0", "RTX 4090", "570.133.07", True),
+        ("5.9.2", "RTX 4090", "580.95.05", True),
+        ("5.10.0", "Tesla P40", "580.95.05", False),  # https://github.com/JuliaGPU/CUDA.jl/issues/3079
+        ("5.10.0", "Tesla P40", "570.133.07", True),
+        ("6.2.1", "Tesla P40", "580.95.05", True),
+    ],
+)
+def test_a_release_of_cuda_jl_takes_the_toolkit_of_its_driver(version: str, gpu: str, driver: str, runs: bool) -> None:
+    asked = {"gpu": gpu, "driver": driver, "framework": "CUDA.jl", "framework_version": version, "cuda": "12.4"}
+    assert (verdict(**asked) is Verdict.INCOMPATIBLE) is not runs
+
+
+@pytest.mark.parametrize(
+    ("case", "runs"),
+    [
+        ({"framework": "lmdeploy", "framework_version": "0.5.0", "gpu": "V100"}, True),
+        ({"framework": "lmdeploy", "framework_version": "0.10.1", "gpu": "H100"}, True),
+        ({"framework": "lmdeploy", "framework_version": "0.10.1", "gpu": "RTX 5090"}, False),
+        ({"framework": "lmdeploy", "framework_version": "0.16.0", "gpu": "RTX 5090"}, True),
+        ({"framework": "ctransformers", "framework_version": "0.2.27", "gpu": "GTX 1080"}, True),
+        ({"framework": "ctransformers", "framework_version": "0.2.24", "gpu": "Tesla P100"}, True),  # PTX 5.2
+        ({"framework": "ctransformers", "framework_version": "0.2.27", "gpu": "T4", "driver": "515.105.01"}, False),
+        # https://github.com/openmm/openmm/issues/3477
+        ({"framework": "OpenMM", "cuda": "11.6", "gpu": "A100", "driver": "470.141.03"}, False),
+        ({"framework": "OpenMM", "cuda": "11.2", "gpu": "A100", "driver": "470.141.03"}, True),
+        ({"framework": "OpenMM", "cuda": "11.0", "gpu": "RTX 3090", "driver": "470.141.03"}, False),
+        ({"image": "xprobe/xinference:v2.1.0", "gpu": "A100", "driver": "470.141.03"}, False),
+        ({"image": "xprobe/xinference:v1.9.0", "gpu": "A100"}, True),
+        ({"image": "xprobe/xinference:v3.0.1", "gpu": "V100"}, False),
+    ],
+)
+def test_programs_run_where_their_cuda_and_code_do(case: dict[str, str], runs: bool) -> None:
+    assert verdict(**({"driver": "575.57.08", "host": "docker"} | case)).runs is runs

@@ -213,6 +213,7 @@ REFERENCES = (
     "rapidsai/rapidsai:22.10-cuda11.5-base-ubuntu20.04-py3.9",
     "rapidsai/rapidsai-core:22.10-cuda11.5-base-ubuntu20.04-py3.9",
     "rapidsai/rapidsai-dev:22.10-cuda11.5-devel-ubuntu20.04-py3.9",
+    "xprobe/xinference:v1.8.1.post1-cu128",
 )
 
 
