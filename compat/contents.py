@@ -11,7 +11,7 @@ from compat.builds import ENCODERS, OPENCL, Choice, Wish, choose, read_wish
 from compat.case import Case
 from compat.distributions import ALIASES
 from compat.image_facts import Given, brings_cuda, lines_of, plain_image, with_build
-from compat.images import read_image
+from compat.images import ImageName, read_image
 from compat.model import Code, Compressed, Fact, Finding, ImageFacts, Platform, PoolFacts, Present
 from compat.reading import AS_GIVEN, Axis, Reader, Reading
 from compat.rows import LINUX
@@ -69,6 +69,7 @@ def read_images(case: Case, system: str, *, lenient: bool = True) -> Reading[Ima
     reader = Reader(lenient=lenient)
     case = _monthly(case)
     named = reader.read("image", case.image, read_image)
+    case = _as_named(case, named)
     given = Given(
         name=case.image or " ".join(filter(None, (case.framework, case.framework_version, case.build))) or "the image",
         named=named,
@@ -108,6 +109,16 @@ def _monthly(case: Case) -> Case:
     if "tritonserver" in image and month[1] < _FIRST_TRITON:
         image = image.replace("tritonserver", "tensorrtserver")
     return replace(case, image=image.format(month[1]), framework="", framework_version="")
+
+
+def _as_named(case: Case, named: ImageName | None) -> Case:
+    """Who names a publisher's image of a framework, and the framework without its version, says one thing twice."""
+    if named is None or not (named.own_build or named.jetson) or not named.framework:
+        return case
+    key = re.sub(r"[^a-z0-9]", "", case.framework.lower())
+    is_same = ALIASES.get(key, key) == ALIASES.get(named.framework, named.framework)
+    is_of_image = not case.framework_version or named.jetson or case.framework_version in case.image
+    return replace(case, framework="", framework_version="") if is_same and is_of_image else case
 
 
 def _doubt(reader: Reader, given: Given) -> None:
@@ -301,6 +312,9 @@ def _is_own_build(given: Given, wish: Wish) -> bool:
 
 def _choice(given: Given, wish: Wish) -> Choice:
     asked = wish
+    said = set(lines_of(given.cudas))
+    if len(wish.cuda) > 1 and said and said <= set(wish.cuda):  # cuda12, and beside it 12.4
+        wish = asked = replace(wish, cuda=tuple(dict.fromkeys(lines_of(given.cudas))))
     if not wish.cuda and given.around and _names_the_build(given, wish):
         asked = replace(wish, cuda=tuple(dict.fromkeys(lines_of(given.around))))
     choice = choose(asked)
@@ -355,8 +369,8 @@ def _say_how(reader: Reader, given: Given, wish: Wish, choice: Choice) -> None:
 
 
 def read_variables(text: str) -> Iterator[tuple[str, str]]:
-    """`KEY=VALUE` pairs between `;` or line ends; requirement clauses keep their blanks and commas."""
-    for part in re.split(r"[;\n]", text):
+    """`KEY=VALUE` pairs between `;`, line ends or blanks; requirement clauses keep their blanks and commas."""
+    for part in re.split(r"[;\n]|\s+(?=[A-Z][A-Z0-9_]+=)", text):
         key, equals, value = part.strip().partition("=")
         if equals and re.fullmatch(r"[A-Za-z_]\w*", key.strip()):
             yield key.strip(), value.strip().strip("\"'")

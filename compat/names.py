@@ -36,6 +36,7 @@ _PORTABLE = frozenset({"laptop", "mobile", "notebook", "max", "q", "with", "desi
 FIRST_BRANCH_WITH_MAKER = 465
 _UNITS = frozenset({"gb", "gib", "g"})
 
+_GTX_OF_RTX = re.compile(r"\bgtx(?=[\s_-]*[2-5]0[5-9]0)", re.IGNORECASE)  # after the 16 series there is no GTX
 _ORIN_AGX = re.compile(r"\b(orin|xavier)[\s_-]*agx\b", re.IGNORECASE)  # people turn it round
 # What a driver, or lspci with an old list, shows for a board that it has no name for.
 _NAMELESS = re.compile(r"(?:nvidia[\s-]*)?graphics[\s-]device|nvidia corporation device\b.*", re.IGNORECASE)
@@ -180,7 +181,7 @@ def _bare(text: str) -> str:
 
 
 def _named(text: str, plain: str) -> tuple[GpuModel, ...]:
-    words = _words(plain)
+    words = _words(_GTX_OF_RTX.sub("rtx", plain))
     core, said = _core(words), _BRANDS & set(words)
     if not core:
         raise UnknownGpu(text, "is not a GPU name", fix=_LISTED)

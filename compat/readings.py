@@ -53,7 +53,7 @@ _DRIVER_IN_PROSE = (
 # Windows lists 536.67 as 31.0.15.3667: the last five digits. Source: microsoft.com, "how to find your NVIDIA driver".
 _OF_WINDOWS = re.compile(r"\b\d\d\.\d{1,2}\.1\d\.\d{4}\b", re.ASCII)
 _REPORTED_CUDA = re.compile(
-    r"^(?:(?:nvidia|driver|for|with|reports|shows|supports|version)[\s:,_-]*)*cuda[\s:_-]*(?:version[\s:]*)?(1\d\.\d)(?:[\s,;)]|$)",
+    r"^(?:(?:nvidia|driver|for|with|reports|shows|supports|version)[\s:,_-]*)*cuda[\s:_-]*(?:(?:driver|api|version)[\s:]*)*(1\d\.\d)(?:[\s,;)]|$)",
     re.ASCII,
 )
 _DRIVER = "is not a driver version such as 418.88, or a branch such as 535"
@@ -146,6 +146,10 @@ def _jetson(text: str, plain: str) -> JetsonVersion:
         plain = f"{noted[1]}.{noted[2]}"
     if tegra := re.fullmatch(r"540\.(\d)\.0", plain, re.ASCII):  # a line of its own, no branch 540 of other machines
         return JetsonVersion(36, int(tegra[1]))
+    if by_cuda := re.search(r"\bcuda (\d\d\.\d)\b", plain):
+        brought = [row.l4t for row in tables.jetsons() if str(row.cuda.line) == by_cuda[1]]
+        if brought and not re.search(r"(?:jetpack|jp)[\s_:-]*\d", plain):
+            return max(brought)
     jetpack = re.fullmatch(r"(?:jetpack|jp)[\s_:-]*(?:sdk )?(\d+(?:\.\d+){0,2})", plain)
     if jetpack:
         for row in tables.jetsons():

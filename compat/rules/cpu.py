@@ -7,7 +7,7 @@ import re
 from packaging.version import Version
 
 from compat.model import Fact, Finding, ImageFacts, Platform, PoolFacts, Severity
-from compat.rules.rule import Rule, refuse, unknown
+from compat.rules.rule import Rule, refuse, unknown, warn
 
 ID = "R-CPU"
 _DATE = "2026-11-21"
@@ -40,6 +40,8 @@ def _wheel(image: ImageFacts) -> tuple[Finding, ...]:
             return ()  # a CUDA variant was asked for by name: the project's own index has those
         fact = Fact("up to 2.10 the aarch64 wheels of torch on PyPI are built for the CPU", _PYPI, _DATE)
         message = f"torch {version} from PyPI is a build for the CPU on arm64"
+        if image.system_cuda is not None:  # somebody says a CUDA, which that build has not
+            return (warn(ID, f"{message}: it is taken for one of the project's own index", fact),)
         return (refuse(ID, message, fact),)
     if image.framework in _NOT_ALWAYS_MADE and version is None:
         fact = Fact(f"no table says which releases of {image.framework} have one", "framework.csv", "", verified=False)

@@ -45,7 +45,8 @@ def _not_yet(image: ImageFacts, cuda: CudaVersion, gpu: Gpu) -> Finding | None:
 
     Of a build, every target has to be unknown: some toolkits were given single ones later.
     """
-    code = image.code if image.own_build else None
+    is_own = image.own_build or (image.code is not None and image.code.fact.source == "the case")
+    code = image.code if is_own else None
     asked = [target.capability for target in (*(code.cubins or ()), *(code.ptx or ()))] if code else []
     if image.framework == "nvrtc" and not asked:
         asked = [gpu.capability]

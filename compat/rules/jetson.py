@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from enum import Enum
 
 from compat import tables
@@ -18,6 +19,10 @@ _NGC = "https://docs.nvidia.com/deeplearning/frameworks/support-matrix/index.htm
 _JETPACK_7 = "https://developer.nvidia.com/embedded/jetpack/downloads/archive-7.0.md"
 _COMPATIBLE = "https://github.com/dusty-nv/jetson-containers/blob/master/jetson_containers/l4t_version.py"
 _LINES = "containers run on the L4T line that they are made for (R32.7, R35, R36), not on another"
+_WITHOUT_PACKAGE = "https://github.com/anduril/jetpack-nixos/issues/328"
+# Beside the CUDA that the tables have for it, Ollama brings one for each JetPack.
+# Source: https://github.com/ollama/ollama/blob/main/scripts/install.sh
+_HAVE_RUNNERS_FOR_JETPACK = frozenset({"ollama"})
 _HOSTS_LIBRARIES = 32  # up to here a container takes CUDA from the host, from 34 on it brings it
 _SPLIT = (36, 4)
 _LIKE_SERVERS = 38  # from JetPack 7 on a Jetson runs what arm64 servers run
@@ -78,9 +83,11 @@ def _on(image: ImageFacts, pool: PoolFacts, release: JetsonVersion, cuda: CudaVe
     if row.upgradable_to is not None and cuda <= row.upgradable_to.line:
         if image.compat_package is Present.YES:
             return note(ID, f"a compat package brings CUDA {cuda} to JetPack {row.jetpack}", fact)
-        if not same_major:
-            message = f"{fact.text}; CUDA {cuda} needs its compat package"
-            return refuse(ID, message, fact, Setting("cuda_compat", "yes"))
+        has_its_own = image.framework in _HAVE_RUNNERS_FOR_JETPACK
+        if not same_major or (release.release < _LIKE_SERVERS and not has_its_own):
+            message = f"{fact.text}; CUDA {cuda} needs its compat package (error 35 without)"
+            source = f"{fact.source} ; {_SOURCE} ; {_WITHOUT_PACKAGE}"
+            return refuse(ID, message, replace(fact, source=source), Setting("cuda_compat", "yes"))
     if same_major:
         return note(ID, f"{fact.text}; CUDA {cuda} runs by minor-version compatibility", fact)
     return refuse(ID, f"{fact.text}; CUDA {cuda} is newer", fact)

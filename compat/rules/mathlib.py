@@ -24,6 +24,7 @@ _REPORTS = (
 # They call cuDNN, cuBLAS or cuRAND at every step.
 _CALL_ALWAYS = frozenset(
     {"tensorflow", "mxnet", "darknet", "caffe", "caffe2", "chainer", "keras", "theano", "cntk", "digits", "torch7"}
+    | {"paddle"}
 )
 
 

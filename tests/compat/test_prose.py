@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from compat import Case, Severity, Verdict, check, readings
 from compat.builds import read_wish
-from compat.names import find_gpus
+from compat.names import UnknownGpu, find_gpus
 from compat.targets import Targets, read_ptx, read_targets
 from compat.versions import VersionError
 
@@ -248,6 +248,46 @@ def test_a_remark_in_brackets_does_not_hide_the_name_of_a_gpu(text: str, model: 
 def test_a_driver_is_known_by_the_cuda_that_it_reports() -> None:
     assert {each.branch for each in readings.read_drivers("CUDA 12.4 system")} == {550}
     assert {each.branch for each in readings.read_drivers("driver reports CUDA Version: 12.2")} == {535}
+
+
+def test_a_jetpack_is_known_by_the_cuda_that_it_brings() -> None:
+    assert readings.read_jetson("JetPack with CUDA 11.4").release == 35
+    assert readings.read_jetson("JetPack 6.2 (CUDA 12.6)") == readings.read_jetson("JetPack 6.2")
+
+
+def test_a_jetson_runs_a_newer_cuda_than_its_jetpacks_with_the_compat_package_alone() -> None:
+    asked = Case(gpu="Jetson Orin NX", driver="JetPack 6.0", cuda="12.6", build="from source for sm_87")
+    answer = check(asked)
+    assert answer.verdict is Verdict.INCOMPATIBLE
+    assert answer.remedy is not None
+    assert [(each.field, each.to) for each in answer.remedy.changes] == [("cuda_compat", "yes")]
+    assert check(replace(asked, cuda_compat="yes")).verdict is Verdict.COMPATIBLE
+
+
+def test_a_publishers_image_and_its_framework_are_one_thing_said_twice() -> None:
+    image = "nvcr.io/nvidia/tensorflow:23.05-tf2-py3"
+    alone = check(Case(gpu="A30", driver="535.183.01", image=image))
+    both = check(Case(gpu="A30", driver="535.183.01", image=image, framework="TensorFlow"))
+    assert both.verdict is alone.verdict is Verdict.COMPATIBLE
+    assert both.findings == alone.findings
+
+
+def test_a_stated_cuda_narrows_a_variant_for_a_whole_major() -> None:
+    asked = Case(gpu="RTX 5080", driver="580.95.05", framework="pytorch", build="cuda12 variant", cuda="12.1")
+    assert check(asked).verdict is Verdict.INCOMPATIBLE
+    assert check(replace(asked, cuda="12.8")).verdict is Verdict.COMPATIBLE
+
+
+def test_variables_may_stand_beside_each_other() -> None:
+    asked = Case(gpu="L4", driver="535.183.01", cuda="12.2", env="CUDA_VISIBLE_DEVICES=0 CUDA_MODULE_LOADING=LAZY")
+    assert check(asked).verdict is Verdict.COMPATIBLE
+    assert check(replace(asked, env="CUDA_VISIBLE_DEVICES=-1 OMP_NUM_THREADS=4")).verdict is Verdict.INCOMPATIBLE
+
+
+def test_a_gtx_of_the_20_series_or_later_is_an_rtx() -> None:
+    assert find_gpus("GTX3060Ti") == find_gpus("RTX 3060 Ti")
+    with pytest.raises(UnknownGpu):
+        find_gpus("RTX 1080 Ti")
 
 
 def test_targets_are_read_as_the_compiler_numbers_them() -> None:
