@@ -8,7 +8,10 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import Self
+from typing import Final, Self
+
+DRIVER_KEY_LABEL: Final = "org.gpu-commons.spec.driver-key"
+"""The label by which an image says that it is a driver container: the one image that a driver belongs in."""
 
 _KEY = re.compile(r"(?P<branch>[1-9]\d{2})-(?P<kernel>\d+\.\d+[0-9A-Za-z.+_-]*)-(?P<os>[a-z]+\d[0-9.]*)", re.ASCII)
 
