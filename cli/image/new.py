@@ -152,8 +152,7 @@ def _parent(wanted: Wanted, images: Path) -> ImageSpec | None:
 
 
 def _user(parent: ImageSpec) -> tuple[str, int, int, str]:
-    user = parent.account
-    return user.name, user.uid, user.gid, user.home
+    return parent.user.name, parent.user.uid, parent.user.gid, parent.user.home
 
 
 def _read(folder: Path) -> ImageSpec:

@@ -43,7 +43,7 @@ class Account:
             name, _, output = value[1:].partition(".")
             made = self.make(name)
             return made.properties[output] if output else made.identifier
-        return value
+        return value.replace("#", self._chance) if isinstance(value, str) else value
 
     def request(self, name: str, **fields: Any) -> Request:
         token = CASES[name].token

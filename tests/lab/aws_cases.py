@@ -1,6 +1,6 @@
 """What each resource of the AWS stand-in is tried with: a network, roles and a cluster that refer to each other.
 
-`@name` is the id of another case's resource, `@name.output` an output of it.
+`@name` is the id of another case's resource, `@name.output` an output of it, `#` is made of chance.
 """
 
 from __future__ import annotations
@@ -22,6 +22,11 @@ def trust(service: str) -> str:
 def allow(*actions: str) -> str:
     statement = {"Effect": "Allow", "Action": list(actions), "Resource": "*"}
     return json.dumps({"Version": "2012-10-17", "Statement": [statement]})
+
+
+def keep_images(count: int) -> str:
+    selection = {"tagStatus": "any", "countType": "imageCountMoreThan", "countNumber": count}
+    return json.dumps({"rules": [{"rulePriority": 1, "selection": selection, "action": {"type": "expire"}}]})
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +80,52 @@ CASES: dict[str, Case] = {
         {"routeTableId": "@private", "subnetId": "@subnet-a"},
         replace={"routeTableId": "@public"},
     ),
+    "s3": Case(
+        "aws:ec2/vpcEndpoint:VpcEndpoint",
+        {"vpcId": "@vpc", "serviceName": "com.amazonaws.us-east-1.s3", "routeTableIds": ["@private"]},
+        change={"routeTableIds": ["@private", "@public"], "tags": {"Name": "s3"}},
+        replace={"serviceName": "com.amazonaws.us-east-1.dynamodb"},
+    ),
+    "ecr-api": Case(
+        "aws:ec2/vpcEndpoint:VpcEndpoint",
+        {
+            "vpcId": "@vpc",
+            "serviceName": "com.amazonaws.us-east-1.ecr.api",
+            "vpcEndpointType": "Interface",
+            "subnetIds": ["@subnet-a"],
+            "securityGroupIds": ["@firewall"],
+            "privateDnsEnabled": True,
+        },
+        change={"subnetIds": ["@subnet-a", "@subnet-b"]},
+    ),
+    "firewall": Case(
+        "aws:ec2/securityGroup:SecurityGroup",
+        {"vpcId": "@vpc", "description": "endpoints", "tags": {"a": "1"}},
+        change={"tags": {"a": "2"}},
+        replace={"description": "other"},
+    ),
+    "https": Case(
+        "aws:vpc/securityGroupIngressRule:SecurityGroupIngressRule",
+        {
+            "securityGroupId": "@firewall",
+            "ipProtocol": "tcp",
+            "fromPort": 443,
+            "toPort": 443,
+            "cidrIpv4": "10.0.0.0/16",
+            "tags": {"a": "1"},
+        },
+        change={"cidrIpv4": "10.0.0.0/24", "description": "from the nodes"},
+        replace={"securityGroupId": "other"},
+    ),
+    "from-nodes": Case(
+        "aws:vpc/securityGroupIngressRule:SecurityGroupIngressRule",
+        {"securityGroupId": "@firewall", "ipProtocol": "-1", "referencedSecurityGroupId": "@firewall"},
+    ),
+    "anywhere": Case(
+        "aws:vpc/securityGroupEgressRule:SecurityGroupEgressRule",
+        {"securityGroupId": "@firewall", "ipProtocol": "-1", "cidrIpv4": "0.0.0.0/0"},
+        change={"tags": {"a": "1"}},
+    ),
     "template": Case(
         "aws:ec2/launchTemplate:LaunchTemplate",
         {
@@ -109,6 +160,16 @@ CASES: dict[str, Case] = {
         replace={"policyArn": "arn:aws:iam::aws:policy/AmazonEC2ContainerRegistryPullOnly"},
     ),
     "profile": Case("aws:iam/instanceProfile:InstanceProfile", {"role": "@role"}, change={"tags": {"a": "1"}}),
+    "issuer": Case(
+        "aws:iam/openIdConnectProvider:OpenIdConnectProvider",
+        {
+            "url": "https://oidc.example.org/id/#",
+            "clientIdLists": ["sts.amazonaws.com"],
+            "thumbprintLists": ["9e99a48a9960b14926bb7f3b02e22da2b0ab7280"],
+        },
+        change={"thumbprintLists": ["0" * 40], "tags": {"a": "1"}},
+        replace={"url": "https://oidc.example.org/id/other"},
+    ),
     "cluster": Case(
         "aws:eks/cluster:Cluster",
         {
@@ -185,5 +246,75 @@ CASES: dict[str, Case] = {
         {"clusterName": "@cluster", "namespace": "kube-system", "serviceAccount": "ebs", "roleArn": "@role.arn"},
         change={"disableSessionTags": True},
         replace={"serviceAccount": "other"},
+    ),
+    "flatcar": Case(
+        "aws:autoscaling/group:Group",
+        {
+            "minSize": 0,
+            "maxSize": 2,
+            "desiredCapacity": 1,
+            "launchTemplate": {"id": "@machine", "version": "@machine.latestVersion"},
+            "vpcZoneIdentifiers": ["@subnet-a", "@subnet-b"],
+            "tags": [{"key": "Name", "value": "gpu", "propagateAtLaunch": True}],
+            "suspendedProcesses": ["AZRebalance"],
+        },
+        change={
+            "maxSize": 4,
+            "desiredCapacity": 2,
+            "tags": [{"key": "Name", "value": "gpus", "propagateAtLaunch": True}],
+            "suspendedProcesses": ["AZRebalance", "Terminate"],
+            "protectFromScaleIn": True,
+        },
+        replace={"name": "another"},
+    ),
+    "machine": Case(
+        "aws:ec2/launchTemplate:LaunchTemplate",
+        {"imageId": "ami-12c6146b", "instanceType": "g4dn.xlarge", "iamInstanceProfile": {"name": "@profile"}},
+    ),
+    "untagged": Case(
+        "aws:autoscaling/group:Group",
+        {
+            "minSize": 0,
+            "maxSize": 1,
+            "vpcZoneIdentifiers": ["@subnet-a"],
+            "mixedInstancesPolicy": {
+                "launchTemplate": {
+                    "launchTemplateSpecification": {"launchTemplateId": "@machine", "version": "$Latest"},
+                    "overrides": [{"instanceType": "g4dn.xlarge"}, {"instanceType": "g4dn.2xlarge"}],
+                },
+                "instancesDistribution": {"onDemandPercentageAboveBaseCapacity": 0},
+            },
+        },
+    ),
+    "hint": Case(
+        "aws:autoscaling/tag:Tag",
+        {
+            "autoscalingGroupName": "@untagged",
+            "tag": {
+                "key": "k8s.io/cluster-autoscaler/node-template/resources/nvidia.com/gpu",
+                "value": "1",
+                "propagateAtLaunch": False,
+            },
+        },
+        change={
+            "tag": {
+                "key": "k8s.io/cluster-autoscaler/node-template/resources/nvidia.com/gpu",
+                "value": "4",
+                "propagateAtLaunch": False,
+            }
+        },
+        replace={"tag": {"key": "other", "value": "1", "propagateAtLaunch": False}},
+    ),
+    "images": Case(
+        "aws:ecr/repository:Repository",
+        {"imageTagMutability": "IMMUTABLE", "imageScanningConfiguration": {"scanOnPush": True}, "tags": {"a": "1"}},
+        change={"imageTagMutability": "MUTABLE", "tags": {"a": "2"}},
+        replace={"name": "another"},
+    ),
+    "few-images": Case(
+        "aws:ecr/lifecyclePolicy:LifecyclePolicy",
+        {"repository": "@images", "policy": keep_images(10)},
+        change={"policy": keep_images(20)},
+        replace={"repository": "another"},
     ),
 }

@@ -10,6 +10,7 @@ import botocore.session
 from botocore import xform_name
 from botocore.config import Config
 from botocore.exceptions import BotoCoreError, ClientError, ParamValidationError
+from botocore.parsers import ResponseParserError
 
 from lab.providers.aws.configuration import Settings
 from lab.providers.aws.shapes import Renames, from_service
@@ -66,6 +67,8 @@ class Services:
             raise AwsError(code, f"{operation}: {code}: {message}") from error
         except ParamValidationError as error:
             raise AwsError("ParamValidation", f"{operation}: {' '.join(str(error).split())}") from error
+        except ResponseParserError as error:
+            raise AwsError("InternalFailure", f"{operation}: no answer of AWS's but a fault of the emulator") from error
         except BotoCoreError as error:
             endpoint = self.settings.endpoint_of(service)
             reason = f"{operation}: {endpoint} does not answer ({' '.join(str(error).split())})"

@@ -66,7 +66,7 @@ def _name(resource: Resource, request: Request) -> str:
 def _misfits(resource: Resource, inputs: Properties) -> list[Failure]:
     """Properties inside of properties that the service does not know, or that are of another type."""
     failures = {}
-    scope = Scope("", {}, inputs, {})
+    scope = resource.scope("", {}, inputs, {})
     for call in (resource.create, *resource.completes, *resource.updates):
         try:
             arguments(resource, call, scope, {})

@@ -35,8 +35,9 @@ class Input:
     replaces_below: tuple[str, ...] = ()  # a change of these keys of it does
     is_kept: bool = False  # left out, it stays what it is: AWS chooses a value, or chose one
     default: Any = None  # the official provider's, filled in by Check
-    read: str = ""  # where it is read, if not under its own name; "-" is nowhere
+    read: str | Callable[[Properties], Any] = ""  # where it is read, if not under its own name; "-" is nowhere
     is_shown_if_given: bool = False  # other resources say it too, and then it is theirs
+    chosen_below: tuple[str, ...] = ()  # keys of it that AWS fills in: not known in a preview
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +51,11 @@ class Scope:
 
     def values(self) -> Properties:
         return {**self.state, **self.new, "id": self.identifier}
+
+
+def nothing(inputs: Properties) -> Properties:
+    del inputs
+    return {}
 
 
 def once(scope: Scope) -> Iterable[Properties]:
@@ -122,6 +128,10 @@ class Resource:
     wait: Wait | None = None
     renames: Mapping[str, str] = field(default_factory=dict)  # Pulumi's word to the service's, at any depth
     is_global: bool = False  # not of a region
+    derived: Callable[[Properties], Properties] = nothing  # further values for arguments, made of the inputs
+
+    def scope(self, identifier: str, old: Properties, new: Properties, state: Properties) -> Scope:
+        return Scope(identifier, old, {**self.derived(new), **new}, state)
 
     @property
     def noun(self) -> str:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import re
 from collections.abc import Callable, Mapping
 from typing import Final
 
@@ -9,7 +11,7 @@ import jmespath
 
 from lab.providers.aws.api import Services
 from lab.providers.aws.resources.eks import CLUSTER
-from lab.providers.values import Properties
+from lab.providers.values import Properties, Secret
 from lab.providers.vocabulary import PluginError
 
 
@@ -77,10 +79,52 @@ def _cluster(services: Services, arguments: Properties) -> Properties:
     }
 
 
+def _authorization_token(services: Services, arguments: Properties) -> Properties:
+    """The password is a secret: the engine keeps it out of logs and seals it in the state."""
+    region = str(arguments.get("region") or services.settings.region)
+    (found,) = services.call("ecr", "GetAuthorizationToken", {}, region=region)["authorizationData"]
+    token = str(found["authorizationToken"])
+    user, _, password = base64.b64decode(token).decode().partition(":")
+    return {
+        "id": region,
+        "region": region,
+        "authorizationToken": Secret(token),
+        "expiresAt": found["expiresAt"],
+        "password": Secret(password),
+        "proxyEndpoint": found["proxyEndpoint"],
+        "userName": user,
+    }
+
+
+def _ami(services: Services, arguments: Properties) -> Properties:
+    filters = [{"Name": each["name"], "Values": each["values"]} for each in arguments.get("filters") or []]
+    asked: Properties = {"Filters": filters} if filters else {}
+    if arguments.get("owners"):
+        asked["Owners"] = arguments["owners"]
+    region = str(arguments.get("region") or services.settings.region)
+    images = services.call("ec2", "DescribeImages", asked, region=region).get("images") or []
+    pattern = re.compile(str(arguments.get("nameRegex") or ""))
+    found = sorted((each for each in images if pattern.search(each.get("name", ""))), key=_made)
+    if not found:
+        raise PluginError("aws:ec2/getAmi:getAmi: your query returned no results: change the search criteria")
+    if len(found) > 1 and not arguments.get("mostRecent"):
+        reason = f"your query returned {len(found)} results: set mostRecent, or be more specific"
+        raise PluginError(f"aws:ec2/getAmi:getAmi: {reason}")
+    image = found[-1]
+    arn = f"arn:aws:ec2:{region}::image/{image['imageId']}"
+    return {**arguments, "tags": {}, **image, "id": image["imageId"], "arn": arn, "region": region}
+
+
+def _made(image: Properties) -> str:
+    return str(image.get("creationDate", ""))
+
+
 FUNCTIONS: Final[Mapping[str, Callable[[Services, Properties], Properties]]] = {
     "aws:index/getCallerIdentity:getCallerIdentity": _caller_identity,
     "aws:index/getRegion:getRegion": _region,
     "aws:ec2/getSubnets:getSubnets": _subnets,
     "aws:ec2/getSubnet:getSubnet": _subnet,
+    "aws:ec2/getAmi:getAmi": _ami,
+    "aws:ecr/getAuthorizationToken:getAuthorizationToken": _authorization_token,
     "aws:eks/getCluster:getCluster": _cluster,
 }

@@ -35,7 +35,7 @@ class Operation:
     def create(self) -> Created:
         scope = self._scope(identifier="")
         answer = self._call(self._resource.create, scope)
-        identifier = self._identifier(answer)
+        identifier = self._identifier(answer, scope)
         scope = self._scope(identifier)
         try:
             for call in self._resource.completes:
@@ -79,6 +79,8 @@ class Operation:
 
     def delete(self) -> None:
         scope = self._scope(self._request.identifier)
+        if self._look(scope) is None:
+            return
         for call in self._resource.delete:
             self._call(call, scope, forgives=self._resource.gone)
 
@@ -95,12 +97,12 @@ class Operation:
             new["tags"] = {**self._services.settings.default_tags, **(new.get("tags") or {})} or None
         account = self._services.account
         place = {"region": self._region or self._services.settings.region, "account": account}
-        return Scope(identifier, old, new, {**said, **place, **plain(self._request.state)})
+        return resource.scope(identifier, old, new, {**said, **place, **plain(self._request.state)})
 
-    def _identifier(self, answer: Properties) -> str:
+    def _identifier(self, answer: Properties, scope: Scope) -> str:
         resource = self._resource
         if resource.parts:
-            return resource.separator.join(str(self._inputs[part]) for part in resource.parts)
+            return resource.separator.join(str(scope.new[part]) for part in resource.parts)
         return str(jmespath.search(resource.identifier, answer))
 
     def _call(self, call: Call, scope: Scope, forgives: tuple[str, ...] = ()) -> Properties:

@@ -68,7 +68,7 @@ class AwsProvider:
         if request.is_preview:
             chosen = {name for name, declared in resource.inputs.items() if declared.is_kept}
             unknown = dict.fromkeys({*resource.outputs, *chosen, *_tags_all(resource)}, UNKNOWN)
-            return Created("", {**unknown, **_own(request.inputs)})
+            return Created("", {**unknown, **_with_chosen(resource, _own(request.inputs))})
         return self._operation(request).create()
 
     def update(self, request: Request) -> Properties:
@@ -111,6 +111,16 @@ def _resource(token: str) -> Resource:
 
 def _own(inputs: Properties) -> Properties:
     return {name: value for name, value in inputs.items() if not name.startswith("__")}
+
+
+def _with_chosen(resource: Resource, inputs: Properties) -> Properties:
+    """The inputs with what AWS will add to some of them: an id beside a name, the VPC of the subnets."""
+    shown = dict(inputs)
+    for name, value in inputs.items():
+        below = resource.inputs[name].chosen_below if name in resource.inputs else ()
+        if isinstance(value, dict) and below:
+            shown[name] = {**dict.fromkeys(below, UNKNOWN), **value}
+    return shown
 
 
 def _tags_all(resource: Resource) -> tuple[str, ...]:

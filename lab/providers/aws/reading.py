@@ -23,7 +23,8 @@ def outputs(resource: Resource, live: Properties, given: Properties, context: Pr
     shown = {**context}
     for name, declared in resource.inputs.items():
         value = current(given.get(name), declared, live, name)
-        if value is not None and (name in given or not declared.is_shown_if_given):
+        is_wanted = declared.is_kept or not is_empty(value)
+        if value is not None and (name in given or (is_wanted and not declared.is_shown_if_given)):
             shown[name] = value
     for name, source in resource.outputs.items():
         made = formatted(source[1:], {**live, **shown}) if source.startswith("=") else jmespath.search(source, live)
@@ -43,7 +44,8 @@ def current(given: Any, declared: Input, live: Properties, name: str) -> Any:
 
 
 def read(name: str, declared: Input, live: Properties) -> Any:
-    value = jmespath.search(declared.read or name, live)
+    source = declared.read
+    value = source(live) if callable(source) else jmespath.search(source or name, live)
     if declared.kind is Kind.JSON and isinstance(value, dict | list):
         return json.dumps(value)
     return without_nulls(value)
@@ -59,7 +61,7 @@ def drifted(resource: Resource, live: Properties, given: Properties) -> Properti
         value = current(given.get(name), declared, live, name)
         if name in given:
             inputs[name] = narrowed(value, given[name], declared.kind)
-        elif name == "tags" and not is_empty(value):
+        elif name == "tags" and not declared.is_shown_if_given and not is_empty(value):
             inputs[name] = value
     return {name: value for name, value in inputs.items() if value is not None}
 

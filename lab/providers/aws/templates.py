@@ -43,7 +43,12 @@ def filled(template: Any, values: Properties) -> Any:
 
 
 def _lacks(template: Any, values: Properties) -> bool:
-    """Whether a value is missing: an item of a list is whole or is left out (tags of a new subnet, if it has any)."""
+    """Whether a value is missing: an item of a list is whole or is left out (tags of a new subnet, if it has any).
+
+    A list in it may be empty.
+    """
+    if isinstance(template, list | tuple):
+        return False
     if isinstance(template, Mapping):
         return any(_lacks(each, values) for each in template.values())
     if isinstance(template, str) and template.startswith("$?"):

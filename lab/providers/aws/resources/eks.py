@@ -51,7 +51,16 @@ CLUSTER: Final = Resource(
     inputs={
         "name": fixed(),
         "roleArn": required(replaces=True),
-        "vpcConfig": required(read="resourcesVpcConfig"),
+        "vpcConfig": required(
+            read="resourcesVpcConfig",
+            chosen_below=(
+                "clusterSecurityGroupId",
+                "endpointPrivateAccess",
+                "endpointPublicAccess",
+                "publicAccessCidrs",
+                "vpcId",
+            ),
+        ),
         "version": Input(is_kept=True),
         "accessConfig": Input(is_kept=True, replaces_below=("bootstrapClusterCreatorAdminPermissions",)),
         "bootstrapSelfManagedAddons": Input(replaces=True, default=True, read="-"),
@@ -166,7 +175,7 @@ NODE_GROUP: Final = Resource(
         "forceUpdateVersion": Input(read="-"),
         "instanceTypes": fixed(is_kept=True),
         "labels": Input(Kind.MAP),
-        "launchTemplate": Input(replaces_below=("id", "name")),
+        "launchTemplate": Input(replaces_below=("id", "name"), chosen_below=("id", "name")),
         "nodeRepairConfig": Input(is_kept=True),
         "releaseVersion": Input(is_kept=True),
         "remoteAccess": fixed(),

@@ -172,3 +172,42 @@ INSTANCE_PROFILE: Final = Resource(
     outputs={"arn": "arn", "createDate": "createDate", "uniqueId": "instanceProfileId"},
     tagging=_tagging("InstanceProfile", "instanceProfileName"),
 )
+
+
+def _url(live: Properties) -> str:
+    """The address as it was given: IAM keeps it without its scheme."""
+    url = str(live.get("url", ""))
+    return url if url.startswith("https://") else f"https://{url}"
+
+
+PROVIDER_ARN: Final = "openIDConnectProviderArn"
+
+OPEN_ID_CONNECT_PROVIDER: Final = Resource(
+    "aws:iam/openIdConnectProvider:OpenIdConnectProvider",
+    service="iam",
+    is_global=True,
+    inputs={
+        "url": required(replaces=True, read=_url),
+        # The official provider adds and removes clients; moto has no operation for it.
+        "clientIdLists": required(Kind.SET, replaces=True, read="clientIDList"),
+        "thumbprintLists": Input(is_kept=True, read="thumbprintList"),
+        "tags": TAGS,
+    },
+    create=Call(
+        "CreateOpenIDConnectProvider",
+        all_of("url", "tags", clientIDList="$clientIdLists", thumbprintList="$thumbprintLists"),
+    ),
+    identifier=PROVIDER_ARN,
+    updates=(
+        Call(
+            "UpdateOpenIDConnectProviderThumbprint",
+            {PROVIDER_ARN: "$id", "thumbprintList": "$thumbprintLists"},
+            when=("thumbprintLists",),
+        ),
+    ),
+    reads=(Read("GetOpenIDConnectProvider", {PROVIDER_ARN: "$id"}, "@"),),
+    delete=(Call("DeleteOpenIDConnectProvider", {PROVIDER_ARN: "$id"}),),
+    gone=NOT_THERE,
+    outputs={"arn": "={id}"},
+    tagging=_tagging("OpenIDConnectProvider", PROVIDER_ARN),
+)

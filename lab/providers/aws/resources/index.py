@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from lab.providers.aws.declarations import Resource
-from lab.providers.aws.resources import ec2_launch_template, ec2_network, eks, iam
+from lab.providers.aws.resources import autoscaling, ec2_launch_template, ec2_network, ec2_security, ecr, eks, iam
 
 EVERY: Final = (
     ec2_network.VPC,
@@ -16,16 +16,25 @@ EVERY: Final = (
     ec2_network.ROUTE_TABLE,
     ec2_network.ROUTE,
     ec2_network.ROUTE_TABLE_ASSOCIATION,
+    ec2_security.VPC_ENDPOINT,
+    ec2_security.SECURITY_GROUP,
+    ec2_security.INGRESS_RULE,
+    ec2_security.EGRESS_RULE,
     ec2_launch_template.LAUNCH_TEMPLATE,
     iam.ROLE,
     iam.ROLE_POLICY,
     iam.ROLE_POLICY_ATTACHMENT,
     iam.INSTANCE_PROFILE,
+    iam.OPEN_ID_CONNECT_PROVIDER,
     eks.CLUSTER,
     eks.NODE_GROUP,
     eks.ACCESS_ENTRY,
     eks.ACCESS_POLICY_ASSOCIATION,
     eks.ADDON,
     eks.POD_IDENTITY_ASSOCIATION,
+    autoscaling.GROUP,
+    autoscaling.GROUP_TAG,
+    ecr.REPOSITORY,
+    ecr.LIFECYCLE_POLICY,
 )
 RESOURCES: Final[dict[str, Resource]] = {resource.token: resource for resource in EVERY}
