@@ -55,8 +55,11 @@ def of_month(image: ImageFacts, pool: PoolFacts) -> tuple[Finding, ...]:
     if image.framework and not own & {image.framework, *(key for key, of in ALIASES.items() if of == image.framework)}:
         return ()
     shown = f"nvidia/{named['framework']}:{named['month']}"
-    asked = Asked("ngc", Version(named["month"]), "", 0, "", own_build=True, shown=shown)
-    return _findings(asked, pool.gpu.capability, pool.gpu.name)
+    found: list[Finding] = []
+    for key in ("ngc", f"ngc-{named['framework']}"):  # what holds for all images of a month, and for this one
+        asked = Asked(key, Version(named["month"]), "", 0, "", own_build=True, shown=shown)
+        found += _findings(asked, pool.gpu.capability, pool.gpu.name)
+    return tuple(found)
 
 
 def of_framework(image: ImageFacts, pool: PoolFacts) -> tuple[Finding, ...]:

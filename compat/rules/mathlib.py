@@ -48,8 +48,9 @@ _FAILING = {
             "https://github.com/microsoft/CNTK/issues/655",
         ),
     ),
+    # With 10.1 and 10.2 some run on Ampere after a long start (tensorflow/tensorflow issues 48069 and 48450).
     8: _Failing(
-        CudaVersion(11, 0),
+        CudaVersion(10, 1),
         "CUBLAS_STATUS_EXECUTION_FAILED, wrong results or no end",
         (
             "https://github.com/NVlabs/stylegan2-ada/issues/61",
@@ -106,7 +107,7 @@ RULE = Rule(
         "cuBLAS, cuDNN and the other math libraries of a CUDA release have kernels for the GPUs of its time: "
         "machine code or PTX of a program's own is not enough where it calls them. Frameworks that always "
         "call them fail with CUDA 7.5 or older on Pascal, with 9.1 or older on Turing, although it runs machine code "
-        "for Volta, and with 10.2 or older on Ampere and Ada."
+        "for Volta, and with 10.0 or older on Ampere and Ada."
     ),
     sources=(_PYTORCH, *_REPORTS, _RUNS_ON_9_2, *(report for each in _FAILING.values() for report in each.reports)),
     severity=Severity.REFUSE,

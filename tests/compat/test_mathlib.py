@@ -44,7 +44,7 @@ def test_an_own_build_with_libraries_from_before_turing_fails_there(framework: s
         ("caffe", "7.5", "GTX 980", Verdict.COMPATIBLE),
         ("caffe", "8.0", "GTX 1070", Verdict.COMPATIBLE),
         ("tensorflow", "10.0", "RTX 3070", Verdict.INCOMPATIBLE),  # https://github.com/weizhepei/CasRel/issues/62
-        ("mxnet", "10.2", "A100", Verdict.INCOMPATIBLE),
+        ("mxnet", "10.2", "A100", Verdict.WITH_WARNING),
         ("mxnet", "11.0", "A100", Verdict.COMPATIBLE),
         # https://github.com/tensorflow/tensorflow/issues/14701
         ("tensorflow", "8.0", "V100", Verdict.WITH_WARNING),

@@ -249,6 +249,9 @@ def framework_floor(row: Row) -> Iterator[Said]:
     first = row["from_version"] if row["from_version"] not in {"", "0"} else ""
     for version in dict.fromkeys((first, first or "0.0.1", "" if word else "3.0.0", "3.0.0")):
         for gpu in ("2.0", "3.0", "3.5", "5.0", "6.1", "7.0", "7.5", "8.0", "9.0", "12.0"):
+            if key.startswith("ngc"):
+                image = f"nvcr.io/nvidia/{key[4:] or 'pytorch'}:{row['from_version']}-py3"
+                yield {"compute_capability": gpu, "driver": TODAY, "image": image}
             for cuda in ("10.2", "11.8", "12.4", "13.0"):
                 yield {
                     "compute_capability": gpu, "driver": TODAY, "cuda": cuda, "framework": name,

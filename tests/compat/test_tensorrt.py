@@ -47,6 +47,16 @@ def test_a_release_of_tensorrt_runs_on_the_gpus_that_it_knows(version: str, gpu:
         ("nvcr.io/nvidia/tensorflow:20.03-tf1-py3", "RTX 2080", True),
         ("nvcr.io/nvidia/pytorch:20.07-py3", "A100", True),
         ("nvcr.io/nvidia/tritonserver:24.09-py3", "Tesla M60", False),
+        (
+            "nvcr.io/nvidia/tensorrt:22.04-py3",
+            "RTX 4080",
+            False,
+        ),  # https://github.com/HuangJunJie2017/BEVDet/issues/314
+        ("nvcr.io/nvidia/tensorrt:22.12-py3", "RTX 4080", True),
+        ("nvcr.io/nvidia/tensorrt:24.08-py3", "Tesla P40", False),
+        ("nvcr.io/nvidia/pytorch:24.08-py3", "Tesla P40", True),
+        ("nvcr.io/nvidia/tensorrt:24.08-py3", "V100", True),
+        ("nvcr.io/nvidia/tensorrt:24.12-py3", "V100", False),
     ],
 )
 def test_an_image_of_a_month_is_for_the_gpus_of_its_release_notes(image: str, gpu: str, runs: bool) -> None:
