@@ -55,6 +55,11 @@ def test_a_program_around_a_framework_is_read_as_the_framework_that_its_build_na
         ({"framework": "paddlepaddle-gpu", "framework_version": "2.6.2", "gpu": "T4"}, True),
         ({"framework": "paddlepaddle-gpu", "framework_version": "2.6.2", "gpu": "H100"}, False),
         ({"framework": "paddlepaddle-gpu", "framework_version": "2.4.2", "gpu": "RTX 3090", "build": "cu117"}, True),
+        ({"framework": "paddlepaddle-gpu", "framework_version": "2.4.2", "gpu": "RTX 3090"}, False),  # of CUDA 10.2
+        ({"framework": "paddlepaddle-gpu", "framework_version": "2.4.2", "gpu": "P100"}, True),
+        ({"framework": "paddlepaddle-gpu", "framework_version": "2.5.2", "gpu": "RTX 3090"}, True),  # of CUDA 11.8
+        ({"framework": "paddlepaddle-gpu", "framework_version": "2.0.1", "cuda": "10.2", "gpu": "A100"}, False),
+        ({"framework": "paddlepaddle-gpu", "framework_version": "1.8.4.post107", "cuda": "10.0", "gpu": "T4"}, True),
         ({"framework": "xgboost", "framework_version": "2.0.3", "gpu": "H100"}, True),
         ({"framework": "faiss-gpu-cu12", "framework_version": "1.14.1.post1", "gpu": "H100"}, False),
         # https://github.com/opendatalab/MinerU/issues/3416
