@@ -7,14 +7,16 @@ from __future__ import annotations
 
 import argparse
 import base64
+import os
 import signal
 import sys
+import tempfile
 from pathlib import Path
 
-from moto.moto_server.werkzeug_app import DomainDispatcherApplication, create_backend_app
 from werkzeug.serving import WSGIRequestHandler, make_server
 
-from lab.aws_emulator.application import Emulator
+from lab.aws_emulator import images
+from lab.aws_emulator.application import Application, Emulator
 from lab.aws_emulator.cloud import OverHttp
 from lab.aws_emulator.eks_state import Endpoint
 
@@ -28,6 +30,16 @@ class Quiet(WSGIRequestHandler):
         del code, size
 
 
+def _moto() -> Application:
+    with tempfile.TemporaryDirectory() as folder:
+        os.environ["MOTO_AMIS_PATH"] = str(images.write(Path(folder) / "images.json"))
+        # Not above: it reads that file when it is imported.
+        from moto.ec2.models import amis  # noqa: F401, PLC0415
+        from moto.moto_server.werkzeug_app import DomainDispatcherApplication, create_backend_app  # noqa: PLC0415
+    application: Application = DomainDispatcherApplication(create_backend_app)
+    return application
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(prog="lab.aws_emulator")
     parser.add_argument("--port", type=int, required=True)
@@ -36,7 +48,7 @@ def main() -> None:
     options = parser.parse_args()
     authority = base64.b64encode(options.cluster_authority.read_bytes()).decode() if options.cluster_authority else ""
     emulator = Emulator(
-        moto=DomainDispatcherApplication(create_backend_app),
+        moto=_moto(),
         cloud_of=lambda region: OverHttp(f"http://{HOST}:{options.port}", region),
         log=lambda line: print(line, flush=True),
         endpoint=Endpoint(options.cluster_endpoint, authority) if authority else Endpoint(options.cluster_endpoint),

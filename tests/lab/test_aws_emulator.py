@@ -12,6 +12,7 @@ import httpx
 import pytest
 from botocore.exceptions import ClientError
 
+from aws.flatcar.releases import OWNER, newest
 from lab import processes
 from lab.aws_emulator import eks
 from lab.aws_emulator.eks_state import State
@@ -307,6 +308,30 @@ def test_an_error_names_its_code_as_aws_does(client: Callable[[str], Any]) -> No
     assert refused.value.response["Error"]["Code"] == "ResourceNotFoundException"
     with pytest.raises(ClientError, match="the lab's EKS has no CreateFargateProfile"):
         client("eks").create_fargate_profile(clusterName="c", fargateProfileName="f", podExecutionRoleArn=ROLE)
+
+
+@pytest.mark.parametrize(("architecture", "ending"), [("x86_64", "-hvm"), ("arm64", "-arm64-hvm")])
+def test_flatcars_images_are_found_as_stacks_look_for_them(
+    architecture: str, ending: str, client: Callable[[str], Any]
+) -> None:
+    release = newest()
+    filters = {"name": release.image_name(), "architecture": architecture, "virtualization-type": "hvm"}
+    found = client("ec2").describe_images(
+        Owners=[OWNER], Filters=[{"Name": name, "Values": [value]} for name, value in filters.items()]
+    )["Images"]
+    assert [image["Name"] for image in found] == [f"Flatcar-stable-{release.version}{ending}"]
+    (started,) = client("ec2").run_instances(
+        ImageId=found[0]["ImageId"], InstanceType="g4dn.xlarge", MinCount=1, MaxCount=1
+    )["Instances"]
+    assert started["ImageId"] == found[0]["ImageId"]
+
+
+def test_an_image_and_an_instance_type_that_do_not_exist_are_refused(client: Callable[[str], Any]) -> None:
+    asked = {"MinCount": 1, "MaxCount": 1}
+    with pytest.raises(ClientError, match=r"InvalidAMIID\.NotFound"):
+        client("ec2").run_instances(ImageId="ami-0123456789abcdef0", InstanceType="g4dn.xlarge", **asked)
+    with pytest.raises(ClientError, match=r"InvalidInstanceType"):
+        client("ec2").run_instances(ImageId="ami-12c6146b", InstanceType="g4dn.tiny", **asked)
 
 
 def test_a_reset_forgets_eks_and_moto_alike(running: Instance, client: Callable[[str], Any]) -> None:

@@ -1,0 +1,42 @@
+"""Machine images that the account can see: moto's own, and Flatcar's releases as far as the table knows them.
+
+Their ids are made up; names and owner are those by which stacks look for them. They say nothing of their age: moto
+reads such a date once, and fails in a second region.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Final
+
+from moto.utilities.utils import load_resource
+
+from aws.flatcar.releases import OWNER, Release, releases
+
+ARCHITECTURES: Final = {"x86_64": "hvm", "arm64": "arm64-hvm"}
+
+
+def write(target: Path) -> Path:
+    """The list in moto's own format, for its variable MOTO_AMIS_PATH; returns `target`."""
+    every = [*load_resource("ec2/resources/amis.json"), *(image for each in releases() for image in _images(each))]
+    target.write_text(json.dumps(every), encoding="utf-8")
+    return target
+
+
+def _images(release: Release) -> Iterator[dict[str, Any]]:
+    for architecture, ending in ARCHITECTURES.items():
+        name = release.image_name().replace("*", ending)
+        yield {
+            "ami_id": f"ami-{hashlib.sha256(name.encode()).hexdigest()[:17]}",
+            "name": name,
+            "description": f"Flatcar {release.channel.value} {release.version} ({architecture})",
+            "owner_id": OWNER,
+            "architecture": architecture,
+            "public": True,
+            "root_device_name": "/dev/xvda",
+            "root_device_type": "ebs",
+            "virtualization_type": "hvm",
+        }
