@@ -18,8 +18,8 @@ from lab.instance import Instance
 from lab.providers.aws.provider import AwsProvider
 from lab.providers.aws.resources.index import RESOURCES
 from lab.providers.plugin import Engine
-from lab.providers.values import UNKNOWN
-from lab.providers.vocabulary import PluginError
+from lab.providers.values import UNKNOWN, Secret
+from lab.providers.vocabulary import Created, PartialFailureError, PluginError, Request
 from lab.servers import moto
 
 
@@ -191,3 +191,81 @@ def test_what_is_there_can_be_asked_for(whole: Account) -> None:
     assert "password" in token
     assert str(token["password"]) == "Secret([secret])"
     assert ask("aws:index/getRegion:getRegion", {})["region"] == "us-east-1"
+
+
+# Its id does not say whose it is; the official provider wants the cluster's name before it, too.
+NOT_BY_ID_ALONE = ("identity",)
+
+
+@pytest.mark.parametrize("name", [name for name in CASES if name not in NOT_BY_ID_ALONE])
+def test_what_somebody_else_made_can_be_imported_by_its_id(name: str, whole: Account) -> None:
+    request = whole.request(name)
+    found = whole.provider.read(Request(request.urn, request.type, name, identifier=request.identifier))
+    assert found is not None
+    given = {key: value for key, value in whole.inputs[name].items() if not key.startswith("__")}
+    declared = RESOURCES[request.type].inputs
+    missing = {key for key, value in given.items() if key not in found.inputs and declared[key].default != value}
+    assert not {key for key in missing if not declared[key].is_kept and declared[key].read != "-"}
+    assert not set(found.inputs) - set(declared)
+
+
+def test_tags_of_the_provider_are_on_everything_and_no_input_of_anything(
+    provider: AwsProvider,
+) -> None:
+    assert provider  # its environment is that of the others
+
+    def tagging(tags: dict[str, str]) -> AwsProvider:
+        made = AwsProvider(Engine())
+        made.configure({"defaultTags": {"tags": tags}})
+        return made
+
+    account = Account(tagging({"team": "a"}))
+    for name in ("vpc", "role", "images", "cluster"):
+        made = account.make(name).properties
+        assert made["tagsAll"] == {"team": "a", **(CASES[name].inputs.get("tags") or {})}
+        found = account.read(name)
+        assert found is not None
+        assert (found.properties, found.inputs) == (made, account.inputs[name])
+        assert account.diff(name, {}) == {}
+    account.provider = tagging({"team": "a", "site": "x"})
+    assert account.diff("role", {}) == {"tagsAll": "update"}
+    assert account.update("role", {})["tagsAll"] == {"a": "1", "team": "a", "site": "x"}
+    assert account.diff("role", {}) == {}
+
+
+def test_a_secret_stays_one(account: Account) -> None:
+    inputs = {**account.checked("template", {}), "userData": Secret("aHVzaA==")}
+    made = account.provider.create(account.request("template", inputs=inputs))
+    assert made.properties["userData"] == Secret("aHVzaA==")
+    found = account.provider.read(
+        account.request("template", identifier=made.identifier, state=made.properties, old_inputs=inputs)
+    )
+    assert found is not None
+    assert found.properties == made.properties
+    assert found.inputs["userData"] == Secret("aHVzaA==")
+
+
+def test_what_was_made_by_half_is_kept_with_the_reason(account: Account) -> None:
+    inputs = account.checked("gateway", {"vpcId": "vpc-0123456789abcdef0"})
+    with pytest.raises(PartialFailureError) as failed:
+        account.provider.create(account.request("gateway", inputs=inputs))
+    assert failed.value.identifier.startswith("igw-")
+    assert failed.value.inputs == inputs
+    assert "AttachInternetGateway: InvalidVpcID.NotFound" in failed.value.reasons[0]
+    # The next update finishes it: the engine has kept the resource.
+    account.made["gateway"] = Created(failed.value.identifier, failed.value.properties)
+    account.inputs["gateway"] = {**inputs, "vpcId": "vpc-0123456789abcdef0"}
+    assert account.update("gateway", {})["vpcId"] == account.made["vpc"].identifier
+
+
+def test_a_resource_in_another_region_is_made_and_found_there(account: Account) -> None:
+    inputs = account.checked("vpc", {"region": "eu-central-1"})
+    made = account.provider.create(account.request("vpc", inputs=inputs))
+    assert made.properties["region"] == "eu-central-1"
+    assert ":eu-central-1:" in made.properties["arn"]
+    state = {"identifier": made.identifier, "state": made.properties, "old_inputs": inputs}
+    found = account.provider.read(account.request("vpc", **state))
+    assert found is not None
+    assert found.properties == made.properties
+    account.provider.delete(account.request("vpc", **state))
+    assert account.provider.read(account.request("vpc", **state)) is None

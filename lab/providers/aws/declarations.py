@@ -131,7 +131,8 @@ class Resource:
     derived: Callable[[Properties], Properties] = nothing  # further values for arguments, made of the inputs
 
     def scope(self, identifier: str, old: Properties, new: Properties, state: Properties) -> Scope:
-        return Scope(identifier, old, {**self.derived(new), **new}, state)
+        derived = {name: value for name, value in self.derived(new).items() if value is not None}
+        return Scope(identifier, old, {**derived, **new}, state)
 
     @property
     def noun(self) -> str:

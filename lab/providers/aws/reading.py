@@ -68,7 +68,7 @@ def drifted(resource: Resource, live: Properties, given: Properties) -> Properti
 
 def imported(resource: Resource, live: Properties) -> Properties:
     """Inputs for what was made elsewhere: all that can be read and is not what AWS fills in anyway."""
-    readable = {name: each for name, each in resource.inputs.items() if each.read != "-" and not each.is_shown_if_given}
+    readable = {name: each for name, each in resource.inputs.items() if each.read != "-"}
     found = {name: read(name, declared, live) for name, declared in readable.items()}
     return {
         name: value
