@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from lab.aws_emulator.cloud import ACCOUNT
 from lab.aws_emulator.eks_state import (
     BAD_REQUEST,
     IN_USE,
@@ -21,7 +22,9 @@ from lab.aws_emulator.eks_state import (
 )
 from lab.aws_emulator.faults import ServiceFault
 
+WHOLE: Final = {"type": "cluster"}
 POLICY_PREFIX: Final = "arn:aws:eks::aws:cluster-access-policy/"
+CREATOR: Final = f"arn:aws:iam::{ACCOUNT}:user/moto"  # who everybody is to moto's STS
 NODE_NAME: Final = "system:node:{{EC2PrivateDNSName}}"
 
 
@@ -47,6 +50,14 @@ def entry_for_nodes(state: State, cluster: Cluster, role: str) -> None:
     """What EKS does for a managed node group by itself: its nodes may join."""
     if cluster.values["accessConfig"]["authenticationMode"] != "CONFIG_MAP":
         cluster.access_entries.setdefault(role, _entry(state, cluster, role, "EC2_LINUX"))
+
+
+def entry_for_creator(state: State, cluster: Cluster) -> None:
+    """Who makes a cluster may administer it, unless they do not want to."""
+    if cluster.values["accessConfig"]["authenticationMode"] != "CONFIG_MAP":
+        cluster.access_entries[CREATOR] = _entry(state, cluster, CREATOR, "STANDARD")
+        whose = {"clusterName": cluster.name, "principalArn": CREATOR}
+        associate(state, {**whose, "policyArn": f"{POLICY_PREFIX}AmazonEKSClusterAdminPolicy", "accessScope": WHOLE})
 
 
 def _entry(state: State, cluster: Cluster, principal: str, kind: str) -> Values:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+from lab.aws_emulator.eks_access import entry_for_creator
 from lab.aws_emulator.eks_state import (
     BAD_REQUEST,
     IN_USE,
@@ -21,7 +22,6 @@ from lab.aws_emulator.faults import ServiceFault
 
 DEFAULT_VERSION: Final = "1.34"
 MODES: Final = ("CONFIG_MAP", "API_AND_CONFIG_MAP", "API")  # a cluster only moves to the right
-CLUSTER_ADMIN: Final = "arn:aws:eks::aws:cluster-access-policy/AmazonEKSClusterAdminPolicy"
 KEPT: Final = (
     "upgradePolicy",
     "zonalShiftConfig",
@@ -85,8 +85,10 @@ def create(state: State, parameters: Values) -> Values:
         **given(parameters, *KEPT),
     }
     # Said at the creation only; AWS does not show it again either.
-    values["accessConfig"].pop("bootstrapClusterCreatorAdminPermissions", None)
+    is_creators = values["accessConfig"].pop("bootstrapClusterCreatorAdminPermissions", True)
     state.clusters[name] = Cluster(values)
+    if is_creators:
+        entry_for_creator(state, state.clusters[name])
     return {"cluster": {**values, "status": "CREATING"}}
 
 

@@ -52,6 +52,7 @@ def environment(instance: Instance, region: str = REGION) -> dict[str, str]:
         "AWS_ENDPOINT_URL": url(instance),
         "AWS_ACCESS_KEY_ID": "lab",
         "AWS_SECRET_ACCESS_KEY": "lab",
+        "AWS_SESSION_TOKEN": "",  # of somebody's own login: it would go with the lab's keys
         "AWS_REGION": region,
         "AWS_DEFAULT_REGION": region,
         "AWS_EC2_METADATA_DISABLED": "true",

@@ -88,9 +88,9 @@ class Eks:
         self.called.append(operation)
         return answer
 
-    def with_cluster(self, mode: str = "API", version: str = "1.34") -> Eks:
+    def with_cluster(self, mode: str = "API", version: str = "1.34", *, is_creators: bool = False) -> Eks:
         network = {"subnetIds": ["subnet-a", "subnet-b"]}
-        access = {"authenticationMode": mode}
+        access = {"authenticationMode": mode, "bootstrapClusterCreatorAdminPermissions": is_creators}
         self("CreateCluster", name="c", roleArn=ROLE, version=version, resourcesVpcConfig=network, accessConfig=access)
         return self
 
@@ -197,6 +197,14 @@ def test_the_nodes_of_a_managed_group_may_join_by_an_entry_of_their_own(new_eks:
     assert ask("DescribeAccessEntry", clusterName="c", principalArn=ROLE)["accessEntry"]["type"] == "EC2_LINUX"
     with pytest.raises(ServiceFault, match="already in use"):
         ask("CreateAccessEntry", clusterName="c", principalArn=ROLE, type="EC2_LINUX")
+
+
+def test_who_makes_a_cluster_may_administer_it_and_cannot_be_named_again(new_eks: Callable[..., Eks]) -> None:
+    ask = new_eks().with_cluster(is_creators=True)
+    (creator,) = ask("ListAccessEntries", clusterName="c", associatedPolicyArn=CLUSTER_ADMIN)["accessEntries"]
+    with pytest.raises(ServiceFault, match="already in use"):
+        ask("CreateAccessEntry", clusterName="c", principalArn=creator)
+    assert new_eks().with_cluster()("ListAccessEntries", clusterName="c")["accessEntries"] == []
 
 
 def test_a_cluster_that_knows_the_config_map_alone_has_no_access_entries(new_eks: Callable[..., Eks]) -> None:
