@@ -1,6 +1,6 @@
-"""The launch template of a managed node group, as the arguments of `pulumi_aws.ec2.LaunchTemplate`.
+"""The launch template of a node group, as the arguments of `pulumi_aws.ec2.LaunchTemplate`.
 
-What the group itself says must not be said here: instance types, and the image where the group names an AMI type.
+What a managed group itself says must not be said here: instance types, and the image where the group names an AMI type.
 Source: https://docs.aws.amazon.com/eks/latest/userguide/launch-templates.html
 """
 
@@ -26,7 +26,7 @@ class Capacity:
 
 
 def launch_template(  # noqa: PLR0913 - each is a decision of its own
-    image: MachineImage,
+    image: MachineImage | None,
     volume: Volume,
     *,
     user_data: str,
@@ -34,7 +34,10 @@ def launch_template(  # noqa: PLR0913 - each is a decision of its own
     tags: Mapping[str, str],
     capacity: Capacity | None = None,
 ) -> dict[str, Any]:
-    """Arguments; `security_groups` may be outputs. The provider's default tags reach neither instances nor volumes."""
+    """Arguments; `security_groups` may be outputs. The provider's default tags reach neither instances nor volumes.
+
+    `image` is None for an image that is not of EKS and has one volume.
+    """
     capacity = capacity or Capacity()
     template: dict[str, Any] = {
         "block_device_mappings": _devices(image, volume),
@@ -68,7 +71,7 @@ def launch_template(  # noqa: PLR0913 - each is a decision of its own
     return template
 
 
-def _devices(image: MachineImage, volume: Volume) -> list[dict[str, Any]]:
+def _devices(image: MachineImage | None, volume: Volume) -> list[dict[str, Any]]:
     """Bottlerocket keeps its system on a volume of its own, whose size is the image's, and ours beside it.
 
     Source: https://github.com/aws-samples/karpenter-blueprints/tree/main/blueprints/soci-snapshotter
@@ -82,7 +85,7 @@ def _devices(image: MachineImage, volume: Volume) -> list[dict[str, Any]]:
         "delete_on_termination": "true",
         **({"kms_key_id": volume.kms_key} if volume.kms_key else {}),
     }
-    if not image.is_bottlerocket:
+    if image is None or not image.is_bottlerocket:
         return [{"device_name": "/dev/xvda", "ebs": ours}]
     own = {key: ours[key] for key in ("volume_type", "encrypted", "delete_on_termination", "kms_key_id") if key in ours}
     return [{"device_name": "/dev/xvda", "ebs": own}, {"device_name": "/dev/xvdb", "ebs": ours}]
