@@ -203,8 +203,9 @@ def runtime_args(stack: Stack) -> NvidiaRuntimeArgs | None:
         return None
     args: NvidiaRuntimeArgs = {
         "device_plugin_image": stack.substitute(str(stack.runtime.device_plugin))[0],
-        "persistence_daemon_image": stack.substitute(str(stack.runtime.persistence_daemon))[0],
     }
+    if stack.runtime.persistence_daemon:
+        args["persistence_daemon_image"] = stack.substitute(str(stack.runtime.persistence_daemon))[0]
     with_gpus = [pool.name for pool in stack.fleet.pools if pool.gpus_of_node]
     if len(with_gpus) < len(stack.fleet.pools):
         args["pools"] = with_gpus

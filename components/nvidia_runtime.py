@@ -16,8 +16,9 @@ class NvidiaRuntimeArgs(TypedDict):
 
     device_plugin_image: pulumi.Input[str]
     """Image of NVIDIA's device plugin, by digest."""
-    persistence_daemon_image: pulumi.Input[str]
-    """Image with a shell and chroot; the daemon itself comes from the driver on the host."""
+    persistence_daemon_image: NotRequired[pulumi.Input[str]]
+    """Image with a shell and chroot; the daemon itself comes from the driver on the host. Default: the machine image
+    starts one, as those of EKS do."""
     pools: NotRequired[Sequence[str]]
     """Pools whose nodes have GPUs, for a fleet that also has others; default: every node of a GpuNodePool."""
     namespace: NotRequired[str]
@@ -57,8 +58,9 @@ class NvidiaRuntime(pulumi.ComponentResource):
         )
         daemons: dict[str, dict[str, Any]] = {
             "device-plugin": manifest.device_plugin_pod(args["device_plugin_image"], pools),
-            "persistence-daemon": manifest.persistence_pod(args["persistence_daemon_image"], pools),
         }
+        if image := args.get("persistence_daemon_image"):
+            daemons["persistence-daemon"] = manifest.persistence_pod(image, pools)
         for component, pod in daemons.items():
             spec: Any = manifest.daemon_set_spec(component, pod)
             DaemonSet(

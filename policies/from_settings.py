@@ -35,7 +35,7 @@ def site_of(stack: Stack, images: Path = IMAGES, today: dt.date | None = None) -
     stack = stack.model_copy(update={"courses": tuple(each for each in stack.courses if each.last_day >= today)})
     runtime = stack.runtime
     own = zip(RUNTIME_DAEMONS, (runtime.device_plugin, runtime.persistence_daemon), strict=True) if runtime else ()
-    daemons = {_runtime_daemon(name): stack.substitute(str(image))[0] for name, image in own}
+    daemons = {_runtime_daemon(name): stack.substitute(str(image))[0] for name, image in own if image}
     nodes = nodes_of(stack.fleet.pools, labels.GPU_TAINT)
     return Site(
         nodes=tuple(map(_labelled_elsewhere, nodes)) if stack.fleet.managed_by else nodes,

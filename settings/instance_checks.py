@@ -20,6 +20,7 @@ def check_instances(raw: Raw) -> Iterator[Fault]:
         if is_of_instances(pool):
             yield from of_group(loc, pool, _version(raw, pool))
     yield from _device_plugin(raw)
+    yield from _persistence(raw)
 
 
 def outline_of(pool: Raw) -> tuple[int | None, tuple[str, ...] | None]:
@@ -91,9 +92,21 @@ def _device_plugin(raw: Raw) -> Iterator[Fault]:
     for _, pool in items(raw, "fleet", "pools"):
         image = image_of(pool, _version(raw, pool)) if is_of_instances(pool) else None
         if image is not None and image.driver and not image.has_device_plugin:
-            fix = "add device_plugin and persistence_daemon with their images"
+            fix = "add runtime.device_plugin with its image"
             yield Fault(("runtime",), f"is missing, and {image.ami_type} has no device plugin: no pod gets a GPU", fix)
             return
+
+
+def _persistence(raw: Raw) -> Iterator[Fault]:
+    """Without the daemon each program that starts first on a GPU waits for the driver to load: somebody runs it."""
+    runtime = raw.get("runtime")
+    if not isinstance(runtime, dict) or runtime.get("persistence_daemon") is not None:
+        return
+    pools = [pool for _, pool in items(raw, "fleet", "pools")]
+    images = [image_of(pool, _version(raw, pool)) if is_of_instances(pool) else None for pool in pools]
+    if not pools or any(image is None or (image.driver and not image.has_persistence_daemon) for image in images):
+        fix = "add persistence_daemon: Image with a shell and chroot; the daemon comes from the host's driver"
+        yield Fault(("runtime", "persistence_daemon"), "is missing", fix)
 
 
 def _version(raw: Raw, pool: Raw) -> object:

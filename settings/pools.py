@@ -137,7 +137,9 @@ class Runtime(BaseModel):
 
     model_config = FORM
     device_plugin: Reference = Field(description="Image of NVIDIA's Kubernetes device plugin.")
-    persistence_daemon: Reference = Field(
-        description="Image with a shell and chroot; the daemon comes from the host's driver."
+    persistence_daemon: Reference | None = Field(
+        None,
+        description="Image with a shell and chroot; the daemon comes from the host's driver. None: every machine image "
+        "starts one itself, as those of EKS do.",
     )
     assumptions: Assumptions = ()
