@@ -11,6 +11,7 @@ from components.own_outputs import own_output, own_output_now
 from components.stack_record import StackRecord
 from images.spec.mistakes import SpecError
 from settings.cluster import Cluster
+from settings.instance_table import instance_pools
 from settings.reading import SettingsError, Stack, from_pulumi
 from settings.sdks import missing_sdk
 
@@ -54,7 +55,7 @@ def deploy_instances(stack: Stack, cluster: Cluster) -> Made:
     joining = (eks.cluster_name, eks.subnet_ids, eks.security_group_id)
     groups = {
         pool.name: EksGpuNodeGroup(pool.name, wiring.node_group_args(pool, *joining), account)
-        for pool in wiring.instance_pools(stack)
+        for pool in instance_pools(stack)
     }
     pulumi.export("cluster", eks.cluster_name)
     pulumi.export("kubeconfig", eks.kubeconfig)

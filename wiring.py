@@ -137,11 +137,6 @@ def managed_pools(stack: Stack) -> tuple[NodePool, ...]:
     return () if stack.fleet.managed_by else tuple(each for each in stack.fleet.pools if isinstance(each, NodePool))
 
 
-def instance_pools(stack: Stack) -> tuple[InstancePool, ...]:
-    """Pools whose instances this stack has started."""
-    return tuple(each for each in stack.fleet.pools if isinstance(each, InstancePool))
-
-
 def cluster_args(stack: Stack, cluster: Cluster) -> EksGpuClusterArgs:
     """Arguments of the EksGpuCluster."""
     args: dict[str, Any] = {

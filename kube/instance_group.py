@@ -20,9 +20,10 @@ from pydantic import (
 
 from aws.instances import GroupShape, InstanceError, find_instance, group_of
 from aws.machine_images import MachineImage, Pin, choose
-from aws.scaling import Scale
+from aws.scaling import Scale, accelerator_labels
 from aws.wanted_driver import WantedDriver
 from compat.versions import VersionError
+from fleet import labels as names
 from kube.amounts import Count, Gib
 from kube.node_keys import Labels, Taints
 from messages.clock import today
@@ -121,6 +122,19 @@ class InstanceGroupKeys(BaseModel):
         found = choose(self.shape, self.kubernetes, self.wanted_driver, self.pin, today=today())
         assert isinstance(found, MachineImage)  # noqa: S101 - `instance_agreements` reports what is none
         return found
+
+    def labels_of(self, pool: str) -> dict[str, str]:
+        """Labels of the nodes in a pool of that name: ours, what an autoscaler must know, the site's own."""
+        image = self.machine_image
+        toolkit = image.container_toolkit or None if image.driver else None
+        ours = names.pool_labels(pool, image.driver, toolkit)
+        return {**ours, **accelerator_labels(self.shape), **self.labels}
+
+    @property
+    def node_taints(self) -> tuple[names.Taint, ...]:
+        """The GPU taint of nodes with GPUs, then the site's own."""
+        own = (names.Taint(taint.key, taint.value, taint.effect) for taint in self.extra_taints)
+        return (*((names.GPU_TAINT,) if self.shape.gpu else ()), *own)
 
     @property
     def scale(self) -> Scale:

@@ -7,8 +7,6 @@ from typing import Any
 
 from pydantic import Field
 
-from aws.scaling import accelerator_labels
-from fleet import labels as names
 from kube.arguments import plain
 from kube.arguments import read as read_arguments
 from kube.instance_agreements import of_group
@@ -25,17 +23,8 @@ class NodeGroup(InstanceGroupKeys):
 
     @property
     def node_labels(self) -> dict[str, str]:
-        """Labels of the nodes: ours, what an autoscaler must know, the site's own."""
-        image = self.machine_image
-        driver = str(image.driver) if image.driver else None
-        ours = names.pool_labels(self.pool, driver, (image.container_toolkit or None) if driver else None)
-        return {**ours, **accelerator_labels(self.shape), **self.labels}
-
-    @property
-    def node_taints(self) -> tuple[names.Taint, ...]:
-        """The GPU taint of nodes with GPUs, then the site's own."""
-        own = (names.Taint(taint.key, taint.value, taint.effect) for taint in self.extra_taints)
-        return (*((names.GPU_TAINT,) if self.shape.gpu else ()), *own)
+        """Labels of the nodes."""
+        return self.labels_of(self.pool)
 
 
 def read(name: str, args: Mapping[str, Any]) -> NodeGroup:

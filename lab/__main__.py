@@ -75,7 +75,7 @@ def up(name: str, stack: str, without_stack: bool, simulated: bool, detail: oper
     sdks.ensure(_stack_file(stack), report)
     nodes = steps.Nodes.SIMULATED if simulated else steps.Nodes.ONE_REAL
     steps.start(instance, tools, _stack_file(stack), nodes, report)
-    engine.prepare(instance, tools, report)
+    engine.prepare(instance, tools, report, sdks=sdks.of(_stack_file(stack)))
     if without_stack:
         report(f"checked: {health.check(instance)}")
         return
@@ -109,7 +109,7 @@ def preview(name: str, stack: str, events: Path | None, detail: operations.Detai
     """What `up` would change; the servers must run. The stack need not have been deployed."""
     sdks.ensure(_stack_file(stack), report)
     instance, tools = find_instance(name), Toolchain()
-    engine.prepare(instance, tools, report)
+    engine.prepare(instance, tools, report, sdks=sdks.of(_stack_file(stack)))
     engine.select_stack(instance, tools, stack)
     migration.adopt(instance, tools, stack, report)
     ended = operations.preview(instance, tools, stack, detail, events)

@@ -23,14 +23,16 @@ from lab.cluster import SIMULATED_NODE
 from lab.instance import Instance
 from lab.language_host import launcher as language_host
 from lab.providers import plugin
-from lab.servers import buildkit
+from lab.servers import buildkit, moto
 from lab.toolchain import Report, Toolchain
 
 PROJECT = Path(__file__).parent.parent
 # The plugins whose SDKs the project uses: what is a tool of the lab, and what has a stand-in (its version, and the
 # stand-in's module) where the publisher's own cannot be had.
 TOOL_PLUGINS = ("docker-build",)
-STAND_INS = {"kubernetes": ("4.34.2", "lab.providers.kubernetes")}
+# Plugin → version of its SDK, and the module that stands in. Those of one kind of site are installed for its stacks.
+STAND_INS = {"kubernetes": ("4.34.2", "lab.providers.kubernetes"), "aws": ("7.51.1", "lab.providers.aws")}
+OF_SITES = frozenset({"aws"})
 PROGRESS = {"up", "preview", "destroy", "refresh"}
 PUBLISHER = "https://get.pulumi.com"
 
@@ -58,6 +60,7 @@ def environment(instance: Instance, tools: Toolchain) -> dict[str, str]:
         "BUILDX_NO_DEFAULT_ATTESTATIONS": "1",  # buildx would push an index around each image
         "DOCKER_CONFIG": str(buildkit.docker_config(instance)),
         "GPU_COMMONS_SITE": str(instance.config / "site.yaml"),
+        **(moto.environment(instance) if processes.is_running(instance, moto.NAME) else {}),
         # The lab's own addresses are never a proxy's business.
         "NO_PROXY": ",".join(filter(None, [os.environ.get("NO_PROXY"), "127.0.0.1", instance.networks.node_address])),
     }
@@ -73,8 +76,8 @@ def shell_exports(variables: Mapping[str, str]) -> str:
     return "\n".join(f"export {name}={shlex.quote(value)}" for name, value in variables.items())
 
 
-def prepare(instance: Instance, tools: Toolchain, report: Report) -> None:
-    """Language host, provider plugins and the folder of the state. Safe to repeat."""
+def prepare(instance: Instance, tools: Toolchain, report: Report, *, sdks: Collection[str] = ()) -> None:
+    """Language host, provider plugins and the folder of the state. Safe to repeat. `sdks`: of this kind of site."""
     (instance.data / "state").mkdir(exist_ok=True, mode=0o700)
     bin_folder(instance).mkdir(exist_ok=True)
     if not tools.is_official("pulumi"):
@@ -84,6 +87,8 @@ def prepare(instance: Instance, tools: Toolchain, report: Report) -> None:
         language_host.write_launcher(bin_folder(instance) / "pulumi-language-python", Path(sys.executable))
     origins = installed_plugins(instance)
     for name in STAND_INS:
+        if name in OF_SITES and name not in (*sdks, *origins):
+            continue
         if origins.get(name) != "official":
             origins[name] = _install_plugin(instance, tools, name, report)
     for name in TOOL_PLUGINS:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from fleet.labels import GPU_RESOURCE
@@ -16,6 +16,7 @@ from fleet.nodes import capacity, reported_labels
 from fleet.pools import NodeGpus
 from lab.cluster import REAL_NODE, SIMULATED_NODE, Cluster, name_of, wait_until
 from lab.instance import Instance, LabError
+from settings.instance_pools import InstancePool
 from settings.pool import Pool
 from settings.pools import Fleet
 
@@ -51,7 +52,12 @@ def join(instance: Instance, fleet: Fleet, real_node: str | None, *, within_s: f
     Nodes that left the fleet are removed. Running it again changes nothing.
     Raises LabError when `real_node` is none of the fleet's or does not register in time.
     """
-    nodes = {name: (pool, each.gpus) for pool in fleet.pools for each in pool.variants() for name in each.node_names}
+    nodes = {
+        name: (pool, each.gpus)
+        for pool in fleet.pools
+        for each in pool.variants()
+        for name in each.node_names[: started(pool)]
+    }
     if real_node is not None and real_node not in nodes:
         raise LabError(f"real node: {real_node!r} is not a node of the fleet; name one of {', '.join(sorted(nodes))}")
     simulated = set(nodes) - {real_node}
@@ -60,16 +66,30 @@ def join(instance: Instance, fleet: Fleet, real_node: str | None, *, within_s: f
             cluster.delete(f"/api/v1/nodes/{name}")
         for name in sorted(simulated):
             pool, gpus = nodes[name]
-            cluster.apply(f"/api/v1/nodes/{name}", simulated_node(name, gpus))
+            cluster.apply(f"/api/v1/nodes/{name}", simulated_node(name, gpus, pool))
             cluster.apply(f"/api/v1/nodes/{name}/status", simulated_status(name, pool))
         if real_node is not None:
-            _label_real_node(cluster, real_node, nodes[real_node][1], within_s=within_s)
+            _label_real_node(cluster, real_node, *nodes[real_node], within_s=within_s)
         cluster.wait_for_nodes(simulated, within_s=within_s)
 
 
-def simulated_node(name: str, gpus: NodeGpus | None) -> dict[str, Any]:
-    """A node for kwok: what a kubelet and GPU feature discovery would report."""
-    return _node(name, {**reported_labels(name, gpus), SIMULATED_NODE[0]: SIMULATED_NODE[1]})
+def started(pool: Pool) -> int | None:
+    """How many nodes of a pool there are: all, or the instances that its group begins with."""
+    return pool.scale.desired if isinstance(pool, InstancePool) else None
+
+
+def simulated_node(name: str, gpus: NodeGpus | None, pool: Pool) -> dict[str, Any]:
+    """A node for kwok: what a kubelet, GPU feature discovery and a node group would report."""
+    labels, taints = _of_group(pool)
+    node = _node(name, {**reported_labels(name, gpus), **labels, SIMULATED_NODE[0]: SIMULATED_NODE[1]})
+    return {**node, "spec": {"taints": taints}} if taints else node
+
+
+def _of_group(pool: Pool) -> tuple[dict[str, str], list[dict[str, str]]]:
+    """Labels and taints with which the instances of a node group register; named nodes get theirs from a stack."""
+    if not isinstance(pool, InstancePool):
+        return {}, []
+    return pool.labels_of(pool.name), [asdict(taint) for taint in pool.node_taints]
 
 
 def simulated_status(name: str, pool: Pool) -> dict[str, Any]:
@@ -93,7 +113,7 @@ def _lab_nodes(cluster: Cluster) -> set[str]:
     return {name_of(node) for labels in (SIMULATED_NODE, REAL_NODE) for node in cluster.nodes(labels=labels)}
 
 
-def _label_real_node(cluster: Cluster, name: str, gpus: NodeGpus | None, *, within_s: float) -> None:
+def _label_real_node(cluster: Cluster, name: str, pool: Pool, gpus: NodeGpus | None, *, within_s: float) -> None:
     # A node that kwok simulated until now has yet to register itself.
     def missing() -> set[str]:
         node = cluster.get(f"/api/v1/nodes/{name}")
@@ -101,8 +121,10 @@ def _label_real_node(cluster: Cluster, name: str, gpus: NodeGpus | None, *, with
         return set() if version.startswith("v") else {name}
 
     wait_until(missing, within_s=within_s, what="the kubelet has not registered its node")
-    labels = {REAL_NODE[0]: REAL_NODE[1], **(gpus.discovered_labels if gpus else {})}
-    cluster.apply(f"/api/v1/nodes/{name}", _node(name, labels))
+    declared, taints = _of_group(pool)
+    labels = {REAL_NODE[0]: REAL_NODE[1], **(gpus.discovered_labels if gpus else {}), **declared}
+    node = _node(name, labels)
+    cluster.apply(f"/api/v1/nodes/{name}", {**node, "spec": {"taints": taints}} if taints else node)
 
 
 def _node(name: str, labels: Mapping[str, str]) -> dict[str, Any]:

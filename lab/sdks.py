@@ -24,16 +24,21 @@ def uv() -> Path:
     return uv_folders()[-1] / "uv" if uv_folders() else Path("uv")
 
 
+def of(stack_file: Path) -> tuple[str, ...]:
+    """Extras that a stack's site needs. Raises LabError where the file cannot be read."""
+    try:
+        data = read_yaml(stack_file, called="--stack").data
+    except SettingsError as error:
+        raise LabError(str(error)) from None
+    return extras_of(data.get("config") if isinstance(data, dict) else None)
+
+
 def ensure(stack_file: Path, report: Report) -> None:
     """Install what this stack's site needs, into the environment of the clone. Safe to repeat.
 
     Raises LabError where the file cannot be read, or a package cannot be installed.
     """
-    try:
-        data = read_yaml(stack_file, called="--stack").data
-    except SettingsError as error:
-        raise LabError(str(error)) from None
-    extras = extras_of(data.get("config") if isinstance(data, dict) else None)
+    extras = of(stack_file)
     if not extras:
         return
     report(f"Python packages for this site: {', '.join(f'pulumi-{extra}' for extra in extras)} …")

@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 from enum import Enum
 from pathlib import Path
 
-from lab import bases, control_plane, engine, fleet, processes, site
+from lab import bases, certificates, control_plane, engine, fleet, processes, site
 from lab.instance import Instance, LabError, check_ports
 from lab.machine import network, node
-from lab.servers import buildkit, registry
+from lab.servers import buildkit, moto, registry
 from lab.toolchain import Report, Toolchain
 from settings.reading import SettingsError, Stack, load_stack
 
@@ -93,6 +93,15 @@ def _control_plane(context: Context) -> None:
     control_plane.start(context.instance, context.tools, real_node=real.name if real else None)
 
 
+def _aws(context: Context) -> None:
+    """The endpoint of every cluster that a stack makes there is this lab's own API server."""
+    endpoint = f"https://127.0.0.1:{context.instance.ports['apiserver']}"
+    authority = certificates.authority(context.instance)
+    processes.start(
+        context.instance, moto.server(context.instance, cluster_endpoint=endpoint, cluster_authority=authority)
+    )
+
+
 def _real_node(context: Context) -> None:
     if real := context.real_node():
         node.start(context.instance, context.tools, real, context.report)
@@ -110,12 +119,13 @@ STEPS: dict[str, tuple[str, Callable[[Context], None]]] = {
     "registry": ("image registry", _registry),
     "builder": ("BuildKit", _builder),
     "control-plane": ("Kubernetes control plane", _control_plane),
+    "aws": ("AWS, played by moto", _aws),
     "bases": ("lab base images", _bases),
     "real-node": ("the real node", _real_node),
     "fleet": ("the fleet's machines", _fleet),
 }
 NAMES = tuple(STEPS)
-OF_CLUSTERS = ("control-plane", "real-node", "fleet")
+OF_CLUSTERS = ("control-plane", "aws", "real-node", "fleet")
 OF_EVERY_LAB = frozenset({"registry", "buildkitd"})
 
 
@@ -128,8 +138,9 @@ def start(instance: Instance, tools: Toolchain, stack_file: Path, nodes: Nodes, 
     has_cluster = context.has_cluster()  # a mistake in the stack file shows before anything is brought or started
     tools.ensure(report, for_clusters=has_cluster)
     check_ports(instance, ports_to_take(running(instance), instance.ports, has_cluster=has_cluster))
+    is_on_aws = context.stack().site.kind == "eks"
     for name in STEPS:
-        if has_cluster or name not in OF_CLUSTERS:
+        if (has_cluster or name not in OF_CLUSTERS) and (is_on_aws or name != "aws"):
             _run(context, name)
 
 

@@ -14,7 +14,10 @@ from fleet.pools import Variant
 from lab import engine, fleet, health, operations, processes, site
 from lab.cluster import Cluster
 from lab.instance import Instance
-from settings.reading import load_stack
+from lab.servers import moto
+from settings.instance_pools import InstancePool
+from settings.instance_table import HEAD, instance_rows, remarks
+from settings.reading import Stack, load_stack
 
 # Secret and key of a password in a hub's namespace.
 USERS = ("hub-credentials", "dummy-password")
@@ -45,7 +48,9 @@ def text(instance: Instance, deployed: Deployed) -> str:
         found = fleet.summary(instance)
         lines += ["", f"  {len(found.nodes)} nodes, {found.gpus} GPUs:"]
         for pool in settings.fleet.pools:
-            lines += [f"    {pool.name:<12} {_nodes(each)}" for each in pool.variants()]
+            if not isinstance(pool, InstancePool):
+                lines += [f"    {pool.name:<12} {_nodes(each)}" for each in pool.variants()]
+        lines += [f"    {line}" for line in instance_lines(settings)]
         real = ", ".join(node.name for node in found.nodes if not node.is_simulated) or "no node"
         pods = f"{found.simulated_pods} of {found.pods} pods are only simulated"
         lines += [
@@ -55,12 +60,24 @@ def text(instance: Instance, deployed: Deployed) -> str:
         ]
     plugins = engine.installed_plugins(instance)
     stand_ins = [name for name, origin in plugins.items() if origin == "stand-in"]
+    if processes.is_running(instance, moto.NAME):
+        lines.append(f"  {moto.summary(moto.answered(instance))}")
     if stand_ins:
         lines.append(f"  provider plugins that are stand-ins of this project: {', '.join(stand_ins)}")
     lines += ["", f"  checked: {deployed.checked}", f"  policies: {deployed.verdict}"]
     lines += notices(deployed.notices)
     lines += ["", '  next: eval "$(make -s env)"; pulumi preview; kubectl get nodes; make down']
     return "\n".join(lines)
+
+
+def instance_lines(stack: Stack) -> list[str]:
+    """The pools of instances as a table, and what the account must allow; nothing where there are none."""
+    rows = instance_rows(stack)
+    if not rows:
+        return []
+    wide = [max(map(len, column)) for column in zip(HEAD, *rows, strict=True)]
+    table = ["  ".join(map(str.ljust, row, wide)).rstrip() for row in (HEAD, *rows)]
+    return [*table, *remarks(stack)]
 
 
 def _nodes(alike: Variant) -> str:

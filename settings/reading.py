@@ -251,7 +251,7 @@ def _read(model: type[Model], raw: Mapping[str, Any], faults: list[Fault]) -> Mo
         wrong = model_faults(error, model)
         faults += [fault for fault in wrong if not _is_inside(fault.loc, reported)]
     known = {fault.loc for fault in faults}
-    faults += [fault for fault in checks.check(raw) if fault.loc not in known]
+    faults += [fault for fault in checks.check(raw) if fault.loc not in known and not _is_inside(fault.loc, reported)]
     return found
 
 
