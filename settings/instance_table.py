@@ -28,13 +28,14 @@ def remarks(stack: Stack) -> Iterator[str]:
     prices = [price for pool in pools if (price := price_of(pool.instance_types[0]))]
     if prices:
         yield f"prices: Linux, US East (N. Virginia), read on {min(each.priced_on for each in prices)}"
-    for quota in needed(quota_of(pool.shape, pool.max, Market(pool.capacity)) for pool in pools):
+    # Those of instances without GPUs are large in every account.
+    for quota in needed(quota_of(pool.shape, pool.max, Market(pool.capacity)) for pool in pools if pool.gpu):
         yield f"the account must allow {quota}"
 
 
 def _row(pool: InstancePool) -> tuple[str, ...]:
     image, price = pool.machine_image, price_of(pool.instance_types[0])
-    quota = quota_of(pool.shape, pool.max, Market(pool.capacity))
+    quota = quota_of(pool.shape, pool.max, Market(pool.capacity)) if pool.gpu else None
     return (
         pool.name,
         " or ".join(pool.instance_types) + (" (spot)" if pool.capacity == "spot" else ""),
@@ -44,5 +45,5 @@ def _row(pool: InstancePool) -> tuple[str, ...]:
         str(image),
         f"{pool.root_disk_gib:g} GiB",
         f"${price.usd_per_hour.normalize():f}/h" if price else "not known",
-        f"{quota.vcpus} vCPUs",
+        f"{quota.vcpus} vCPUs" if quota else "",
     )
