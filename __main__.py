@@ -59,7 +59,7 @@ def deploy_instances(stack: Stack, cluster: Cluster) -> Made:
     }
     pulumi.export("cluster", eks.cluster_name)
     pulumi.export("kubeconfig", eks.kubeconfig)
-    pulumi.export("machine_images", {name: group.machine_image for name, group in groups.items()})
+    pulumi.export("machine_images", {name: group.chosen_image for name, group in groups.items()})
     return Made(eks.kubeconfig, list(groups.values()))
 
 

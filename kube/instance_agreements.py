@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from aws.image_refusals import by_version
 from aws.instances import GroupShape, InstanceError, find_instance, group_of
 from aws.machine_images import MachineImage, NoMachineImage, Pin, choose
 from aws.wanted_driver import WantedDriver
@@ -24,7 +25,16 @@ def of_group(loc: Loc, group: Raw, version: object) -> Iterator[Fault]:
     except InstanceError as error:
         yield Fault((*loc, "instance_types"), error.reason, error.fix, error.text)
         return
+    if isinstance(version, str) and (refused := by_version(version, today())):
+        if group.get("kubernetes") is not None:  # else it is the cluster's, and said there
+            yield Fault((*loc, "kubernetes"), f"is not for EKS: {refused.reason}", refused.fix, version)
+        return
     found = _image(group, shape, version) if shape else None
+    if isinstance(found, MachineImage) and not found.release_version:
+        whole = f"{found.release}-COMMIT" if found.is_bottlerocket else f"{found.kubernetes}.PATCH-{found.release}"
+        reason = f"leads to {found}, and no table has its whole name, {whole}, without which EKS does not take it"
+        fix = f'write what the console of EKS shows: machine_image: {{ type: {found.ami_type}, release: "{whole}" }}'
+        yield Fault((*loc, "machine_image"), reason, fix)
     if isinstance(found, NoMachineImage):
         given = [key for key in ("machine_image", "driver") if group.get(key) is not None]
         near = found.nearest

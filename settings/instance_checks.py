@@ -2,8 +2,11 @@
 
 from collections.abc import Iterator
 
+from aws.image_refusals import by_version
+from aws.kubernetes_versions import is_version
 from kube.instance_agreements import image_of, of_group, shape_of
 from kube.raw import Raw, is_count, items, mapping
+from messages.clock import today
 from messages.problems import Fault
 
 
@@ -68,6 +71,9 @@ def _cluster(raw: Raw) -> Iterator[Fault]:
     cluster = mapping(raw, "cluster")
     if not cluster:
         return
+    version = cluster.get("kubernetes")
+    if isinstance(version, str) and is_version(version) and (refused := by_version(version, today())):
+        yield Fault(("cluster", "kubernetes"), f"is not for EKS: {refused.reason}", refused.fix, version)
     network, subnets, region = cluster.get("network"), cluster.get("subnets"), cluster.get("region")
     if network is None and not subnets:
         fix = "add network: {zones: […]} for a VPC of the stack's own, or subnets: [subnet-…] that exist"
@@ -103,8 +109,9 @@ def _persistence(raw: Raw) -> Iterator[Fault]:
     if not isinstance(runtime, dict) or runtime.get("persistence_daemon") is not None:
         return
     pools = [pool for _, pool in items(raw, "fleet", "pools")]
-    images = [image_of(pool, _version(raw, pool)) if is_of_instances(pool) else None for pool in pools]
-    if not pools or any(image is None or (image.driver and not image.has_persistence_daemon) for image in images):
+    images = [image_of(pool, _version(raw, pool)) for pool in pools if is_of_instances(pool)]
+    is_of_nodes = not pools or len(images) < len(pools)
+    if is_of_nodes or any(image is not None and image.driver and not image.has_persistence_daemon for image in images):
         fix = "add persistence_daemon: Image with a shell and chroot; the daemon comes from the host's driver"
         yield Fault(("runtime", "persistence_daemon"), "is missing", fix)
 

@@ -10,6 +10,7 @@ from aws import kubeconfig
 from aws.roles import add_on_policies, cluster_policies, cluster_trust, partition_of, pod_trust
 from components.on_aws.role import MadeRole
 from components.on_aws.vpc import Vpc
+from fleet.labels import OWN_PREFIX
 
 
 class Network(TypedDict):
@@ -64,7 +65,7 @@ class EksGpuCluster(pulumi.ComponentResource):
             raise ValueError(f"{name}: give either network, for a VPC of its own, or subnet_ids that exist")
         super().__init__("gpu-commons:index:EksGpuCluster", name, {**args}, opts)
         child = pulumi.ResourceOptions(parent=self)
-        tags = {**(args.get("tags") or {})}
+        tags = {f"{OWN_PREFIX}cluster": args["cluster_name"], **(args.get("tags") or {})}
         network, subnets = args.get("network"), args.get("subnet_ids")
         vpc = Vpc(name, {"tags": tags, "cluster_name": args["cluster_name"], **network}, child) if network else None
         private: Any = vpc.private_subnet_ids if vpc else subnets
@@ -99,7 +100,7 @@ class EksGpuCluster(pulumi.ComponentResource):
         self.security_group_id = cluster.vpc_config.cluster_security_group_id
         self.subnet_ids = pulumi.Output.from_input(private)
         self.kubeconfig = pulumi.Output.all(
-            name=cluster.name, endpoint=cluster.endpoint, authority=cluster.certificate_authority.data
+            name=cluster.name, endpoint=cluster.endpoint, authority=cluster.certificate_authority.apply(_data)
         ).apply(lambda known: kubeconfig.text(**known, region=args["region"]))
         self.register_outputs(
             {
@@ -141,3 +142,8 @@ class EksGpuCluster(pulumi.ComponentResource):
             access_scope={"type": "cluster"},
             opts=child,
         )
+
+
+def _data(authority: Any) -> str:
+    """The certificate of the API server's authority, in base64; EKS has it as soon as the cluster is there."""
+    return str(authority.data) if authority else ""

@@ -11,6 +11,7 @@ from aws.launch_template import launch_template
 from aws.roles import Partition, node_policies, node_trust
 from aws.volumes import Volume
 from components.on_aws.role import MadeRole
+from fleet import labels
 from kube import node_group as manifest
 
 
@@ -80,14 +81,15 @@ class EksGpuNodeGroup(pulumi.ComponentResource):
 
     driver_version: pulumi.Output[str]
     """Driver of the machine image; empty for instances without GPUs."""
-    machine_image: pulumi.Output[str]
+    chosen_image: pulumi.Output[str]
     """AMI type and release, such as `AL2023_x86_64_NVIDIA 1.34.9-20260714`."""
     max_gpus: pulumi.Output[int]
     """GPUs at the greatest size."""
 
     def __init__(self, name: str, args: EksGpuNodeGroupArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         group = manifest.read(name, args)
-        image, shape, tags = group.machine_image, group.shape, {**(args.get("tags") or {})}
+        image, shape = group.machine_image, group.shape
+        tags = {labels.POOL: group.pool, **(args.get("tags") or {})}  # what a pool costs is seen by its tag
         chosen = {
             "ami_type": image.ami_type,
             "ami_release": image.release_version or image.release,
@@ -146,10 +148,10 @@ class EksGpuNodeGroup(pulumi.ComponentResource):
                 opts=child,
             )
         self.driver_version = pulumi.Output.from_input(chosen.get("driver_version", ""))
-        self.machine_image = made.id.apply(lambda _: str(image))
+        self.chosen_image = made.id.apply(lambda _: str(image))
         self.max_gpus = pulumi.Output.from_input(group.max * shape.schedulable_gpus)
         self.register_outputs(
-            {"driver_version": self.driver_version, "machine_image": self.machine_image, "max_gpus": self.max_gpus}
+            {"driver_version": self.driver_version, "chosen_image": self.chosen_image, "max_gpus": self.max_gpus}
         )
 
 

@@ -27,6 +27,7 @@ class Recording(pulumi.runtime.Mocks):
     """Every resource in the order of registration; reads answer from `existing`, by their id; patches too."""
 
     existing: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    computed: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)  # what a provider adds, by type
     resources: list[Registered] = field(default_factory=list)
     reads: list[str] = field(default_factory=list)
     outputs: dict[str, Any] = field(default_factory=dict)
@@ -37,7 +38,8 @@ class Recording(pulumi.runtime.Mocks):
             return args.resource_id, dict(self.existing[args.resource_id])
         inputs = dict(args.inputs)
         self.resources.append(Registered(args.typ, args.name, inputs))
-        return f"{args.name}-id", self._patched(inputs) if args.typ.endswith("Patch") else inputs
+        added = self.computed.get(args.typ, {})
+        return f"{args.name}-id", self._patched(inputs) if args.typ.endswith("Patch") else {**inputs, **added}
 
     def _patched(self, patch: dict[str, Any]) -> dict[str, Any]:
         """The whole object with the patch in it; a patch of what is not there makes it."""
@@ -65,9 +67,10 @@ def _record(
     *,
     preview: bool = False,
     existing: Mapping[str, Mapping[str, Any]] | None = None,
+    computed: Mapping[str, Mapping[str, Any]] | None = None,
 ) -> Recording:
     """Run `program` and return what it registered; the outputs it returns are resolved (None when unknown)."""
-    recording = Recording(existing or {})
+    recording = Recording(existing or {}, computed or {})
 
     async def run() -> None:
         reset_options()

@@ -1,0 +1,179 @@
+"""The components of AWS: what they ask of EKS and EC2, and what they refuse before anything is made."""
+
+from __future__ import annotations
+
+import json
+from base64 import b64decode
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from components.on_aws.eks_gpu_cluster import EksGpuCluster, EksGpuClusterArgs
+from components.on_aws.eks_gpu_node_group import EksGpuNodeGroup, EksGpuNodeGroupArgs
+from messages.problems import SettingsError
+
+GROUP: EksGpuNodeGroupArgs = {
+    "cluster_name": "campus",
+    "subnet_ids": ["subnet-0a", "subnet-0b"],
+    "security_group_ids": ["sg-0a"],
+    "pool": "l4",
+    "kubernetes": "1.34",
+    "instance_types": ["g6.2xlarge", "g6.4xlarge"],
+    "driver": "580",
+    "desired": 1,
+    "max": 4,
+    "root_disk_gib": 200,
+}
+CLUSTER: EksGpuClusterArgs = {
+    "cluster_name": "campus",
+    "region": "us-east-1",
+    "kubernetes_version": "1.34",
+    "network": {"cidr": "10.0.0.0/16", "zones": ["us-east-1a", "us-east-1b", "us-east-1c"]},
+    "admins": ["arn:aws:iam::123456789012:role/operators"],
+    "add_ons": {"vpc-cni": "v1.21.1-eksbuild.1", "aws-ebs-csi-driver": "v1.54.0-eksbuild.1"},
+}
+
+
+@pytest.fixture(params=[False, True], ids=["update", "preview"])
+def preview(request: pytest.FixtureRequest) -> bool:
+    return bool(request.param)
+
+
+SCALING_GROUP = {"resources": [{"autoscalingGroups": [{"name": "eks-l4"}]}]}
+
+
+def group(recorded: Callable[..., Any], *, preview: bool = False, **changes: Any) -> Any:
+    args: Any = {**GROUP, **changes}
+    computed = {"aws:eks/nodeGroup:NodeGroup": SCALING_GROUP}
+    return recorded(lambda: EksGpuNodeGroup("l4", args) and None, preview=preview, computed=computed)
+
+
+def test_a_group_pins_the_machine_image_that_has_the_driver(recorded: Callable[..., Any], preview: bool) -> None:
+    run = group(recorded, preview=preview)
+    made = run.only("nodeGroup:NodeGroup").inputs
+    assert made["amiType"] == "AL2023_x86_64_NVIDIA"
+    assert made["releaseVersion"] == "1.34.9-20260714"
+    assert made["version"] == "1.34"
+    assert made["instanceTypes"] == ["g6.2xlarge", "g6.4xlarge"]
+    assert made["scalingConfig"] == {"minSize": 0, "desiredSize": 1, "maxSize": 4}
+    assert made["capacityType"] == "ON_DEMAND"
+    assert "diskSize" not in made  # EKS refuses it beside a launch template
+
+
+def test_nodes_of_a_group_have_the_labels_and_the_taint_of_a_pool(recorded: Callable[..., Any]) -> None:
+    taint = {"key": "example.edu/course", "value": "x", "effect": "PreferNoSchedule"}
+    made = group(recorded, labels={"example.edu/room": "b210"}, taints=[taint]).only("nodeGroup:NodeGroup").inputs
+    assert made["labels"] == {
+        "gpu-commons.org/pool": "l4",
+        "gpu-commons.org/driver": "580.159.03",
+        "gpu-commons.org/container-toolkit": "1.19.1",
+        "k8s.amazonaws.com/accelerator": "nvidia-l4",
+        "example.edu/room": "b210",
+    }
+    assert made["taints"] == [
+        {"key": "nvidia.com/gpu", "value": "present", "effect": "NO_SCHEDULE"},
+        {"key": "example.edu/course", "value": "x", "effect": "PREFER_NO_SCHEDULE"},
+    ]
+
+
+def test_a_node_is_encrypted_closed_to_the_world_and_pulls_images_only(recorded: Callable[..., Any]) -> None:
+    run = group(recorded)
+    template = run.only("launchTemplate:LaunchTemplate").inputs
+    (disk,) = template["blockDeviceMappings"]
+    assert (disk["ebs"]["encrypted"], disk["ebs"]["volumeType"], disk["ebs"]["volumeSize"]) == ("true", "gp3", 200)
+    assert template["metadataOptions"]["httpTokens"] == "required"
+    assert template["networkInterfaces"][0]["associatePublicIpAddress"] == "false"
+    assert not {"imageId", "instanceType"} & template.keys()  # the group says them
+    granted = {each.inputs["policyArn"].rpartition("/")[2] for each in run.of_type("RolePolicyAttachment")}
+    assert granted == {"AmazonEKSWorkerNodePolicy", "AmazonEC2ContainerRegistryPullOnly", "AmazonEKS_CNI_Policy"}
+    trust = json.loads(run.only("role:Role").inputs["assumeRolePolicy"])
+    assert [each["Principal"] for each in trust["Statement"]] == [{"Service": "ec2.amazonaws.com"}]
+
+
+def test_what_was_chosen_is_recorded_beside_what_was_asked_for(recorded: Callable[..., Any]) -> None:
+    inputs = group(recorded).only("EksGpuNodeGroup").inputs
+    chosen = {key: inputs[key] for key in ("driver", "driver_version", "ami_type", "ami_release")}
+    assert chosen == {
+        "driver": "580",
+        "driver_version": "580.159.03",
+        "ami_type": "AL2023_x86_64_NVIDIA",
+        "ami_release": "1.34.9-20260714",
+    }
+
+
+def test_bottlerocket_is_told_which_driver_branch_it_loads(recorded: Callable[..., Any]) -> None:
+    image = {"type": "BOTTLEROCKET_x86_64_NVIDIA", "release": "1.68.0-bcf71a47"}
+    run = group(recorded, machine_image=image)
+    text = b64decode(run.only("launchTemplate:LaunchTemplate").inputs["userData"]).decode()
+    assert '[settings.kernel.drivers.nvidia]\nbranch = "lts"' in text
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"min": 5}, "EksGpuNodeGroup: 1 problem\n  l4.min: 5 is above max, 4"),
+        ({"desired": 9}, "l4.desired: 9 is not between min and max"),
+        ({"instance_types": ["g6.xlarge", "g5.xlarge"]}, "have different GPU models"),
+        ({"driver": "470.82.01"}, "l4.driver: leaves no machine image"),
+        ({"machine_image": {"type": "AL2_x86_64_GPU"}}, "EKS ended support of AL2_x86_64_GPU images"),
+        ({"kubernetes": "1.99"}, "no table has Kubernetes 1.99"),
+        ({"capacity": "cheap"}, 'l4.capacity: "cheap" is not allowed here'),
+        ({"root_disk_gib": -1}, "l4.root_disk_gib: -1 is out of range"),
+    ],
+)
+def test_what_aws_would_refuse_after_minutes_is_refused_at_once(
+    recorded: Callable[..., Any], changes: Any, words: str
+) -> None:
+    with pytest.raises(SettingsError) as caught:
+        group(recorded, **changes)
+    assert words in str(caught.value)
+
+
+def cluster(recorded: Callable[..., Any], **changes: Any) -> Any:
+    args: Any = {key: value for key, value in {**CLUSTER, **changes}.items() if value is not None}
+    return recorded(lambda: EksGpuCluster("cluster", args) and None)
+
+
+def test_the_api_server_is_closed_to_the_internet_unless_networks_are_named(recorded: Callable[..., Any]) -> None:
+    closed = cluster(recorded).only("cluster:Cluster").inputs["vpcConfig"]
+    assert (closed["endpointPublicAccess"], closed["endpointPrivateAccess"]) == (False, True)
+    opened = cluster(recorded, public_access_cidrs=["192.0.2.0/24"]).only("cluster:Cluster").inputs["vpcConfig"]
+    assert (opened["endpointPublicAccess"], opened["publicAccessCidrs"]) == (True, ["192.0.2.0/24"])
+
+
+def test_nodes_have_a_private_subnet_in_each_zone_and_one_way_out(recorded: Callable[..., Any]) -> None:
+    run = cluster(recorded)
+    subnets = {each.name: each.inputs for each in run.of_type("subnet:Subnet")}
+    assert sorted(subnets) == sorted(
+        f"cluster-{kind}-us-east-1{zone}" for kind in ("private", "public") for zone in "abc"
+    )
+    assert all(each["mapPublicIpOnLaunch"] is False for each in subnets.values())
+    assert len({each["cidrBlock"] for each in subnets.values()}) == 6
+    assert run.only("natGateway:NatGateway").inputs["subnetId"] == "cluster-public-us-east-1a-id"
+    assert run.only("vpcEndpoint:VpcEndpoint").inputs["serviceName"] == "com.amazonaws.us-east-1.s3"
+
+
+def test_add_ons_that_call_aws_get_a_role_of_their_own_by_pod_identity(recorded: Callable[..., Any]) -> None:
+    run = cluster(recorded)
+    add_ons = {each.inputs["addonName"]: each.inputs for each in run.of_type("addon:Addon")}
+    (identity,) = add_ons["aws-ebs-csi-driver"]["podIdentityAssociations"]
+    assert identity["serviceAccount"] == "ebs-csi-controller-sa"
+    roles = {each.name: json.loads(each.inputs["assumeRolePolicy"]) for each in run.of_type("role:Role")}
+    assert roles["cluster-aws-ebs-csi-driver"]["Statement"][0]["Principal"] == {"Service": "pods.eks.amazonaws.com"}
+    assert run.only("cluster:Cluster").inputs["bootstrapSelfManagedAddons"] is False
+
+
+def test_administrators_have_access_entries_and_nobody_stands_in_aws_auth(recorded: Callable[..., Any]) -> None:
+    run = cluster(recorded)
+    assert run.only("cluster:Cluster").inputs["accessConfig"]["authenticationMode"] == "API"
+    assert run.only("accessEntry:AccessEntry").inputs["principalArn"] == "arn:aws:iam::123456789012:role/operators"
+    assert run.only("AccessPolicyAssociation").inputs["policyArn"].endswith("/AmazonEKSClusterAdminPolicy")
+
+
+def test_a_cluster_has_either_a_network_of_its_own_or_subnets(recorded: Callable[..., Any]) -> None:
+    run = cluster(recorded, network=None, subnet_ids=["subnet-0a", "subnet-0b"])
+    assert not run.of_type("vpc:Vpc")
+    for wrong in ({"network": None}, {"subnet_ids": ["subnet-0a"]}):
+        with pytest.raises(ValueError, match="give either network"):
+            cluster(recorded, **wrong)
