@@ -321,7 +321,7 @@ def test_where_the_core_pool_has_no_gpus_the_real_node_has_none(tmp_path: Path) 
 def test_a_simulated_node_with_a_driver_of_its_own_reports_it() -> None:
     mixed = load_stack(Path(__file__).parents[1] / "stacks" / "Pulumi.mixed.yaml").fleet.pool("gtx1080ti")
     reported = {
-        name: fleet.simulated_node(name, each.gpus)["metadata"]["labels"]["nvidia.com/cuda.driver-version.full"]
+        name: fleet.simulated_node(name, each.gpus, mixed)["metadata"]["labels"]["nvidia.com/cuda.driver-version.full"]
         for each in mixed.variants()
         for name in each.node_names
     }
