@@ -12,7 +12,7 @@ from typing import Any
 import click
 
 from cli.entry import Guarded, run
-from lab import engine, health, migration, operations, sdks, steps, summary
+from lab import engine, forgotten, health, migration, operations, sdks, steps, summary
 from lab.instance import Instance, LabError, find_instance, forget_instance, open_instance
 from lab.toolchain import Toolchain
 
@@ -86,6 +86,7 @@ def _deploy(instance: Instance, tools: Toolchain, stack: str, detail: operations
     """`pulumi up`, and a look at what it brought up; returns the summary."""
     engine.select_stack(instance, tools, stack)
     engine.settle(instance, tools, stack, report)
+    forgotten.refresh(instance, tools, stack, report)
     migration.adopt(instance, tools, stack, report)
     report(f"pulumi up --stack {stack}")
     verdict, notices = operations.up(instance, tools, stack, detail)

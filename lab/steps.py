@@ -137,8 +137,9 @@ def start(instance: Instance, tools: Toolchain, stack_file: Path, nodes: Nodes, 
     context = Context(instance, tools, stack_file, nodes, report)
     has_cluster = context.has_cluster()  # a mistake in the stack file shows before anything is brought or started
     tools.ensure(report, for_clusters=has_cluster)
-    check_ports(instance, ports_to_take(running(instance), instance.ports, has_cluster=has_cluster))
     is_on_aws = context.stack().site.kind == "eks"
+    taken = ports_to_take(running(instance), instance.ports, has_cluster=has_cluster, is_on_aws=is_on_aws)
+    check_ports(instance, taken)
     for name in STEPS:
         if (has_cluster or name not in OF_CLUSTERS) and (is_on_aws or name != "aws"):
             _run(context, name)
@@ -149,10 +150,14 @@ def running(instance: Instance) -> frozenset[str]:
     return frozenset(record.name for record in processes.records(instance))
 
 
-def ports_to_take(running: Collection[str], ports: Iterable[str], *, has_cluster: bool) -> tuple[str, ...]:
+def ports_to_take(
+    running: Collection[str], ports: Iterable[str], *, has_cluster: bool, is_on_aws: bool = False
+) -> tuple[str, ...]:
     """Ports of the servers that a start will start: a server that runs has its own."""
-    has_its_cluster = bool({*running} - OF_EVERY_LAB)
-    taken = {"registry"} - {*running} | (set() if has_its_cluster or not has_cluster else {*ports} - {"registry"})
+    alone = {"registry"} | ({moto.NAME} if is_on_aws else set())  # one port for one server
+    has_its_cluster = bool({*running} - OF_EVERY_LAB - {moto.NAME})
+    of_cluster = {*ports} - {"registry", moto.NAME}
+    taken = alone - {*running} | (set() if has_its_cluster or not has_cluster else of_cluster)
     return tuple(name for name in ports if name in taken)
 
 

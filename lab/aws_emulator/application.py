@@ -15,7 +15,7 @@ from typing import Any, Final
 
 from lab.aws_emulator import eks
 from lab.aws_emulator.cloud import Cloud
-from lab.aws_emulator.eks_state import Endpoint, State, Values
+from lab.aws_emulator.eks_state import Endpoint, State, Values, fresh_id
 from lab.aws_emulator.faults import ServiceFault
 from lab.aws_emulator.rest_json import Protocol, render
 
@@ -23,6 +23,7 @@ Environment = dict[str, Any]
 Application = Callable[[Environment, Any], Iterable[bytes]]
 SCOPE: Final = re.compile(r"Credential=[^/]+/\d+/(?P<region>[\w-]+)/(?P<service>[\w-]+)/aws4_request")
 ANSWERED: Final = "/lab/answered"
+ACCOUNT_ID: Final = "/lab/account"
 RESET: Final = "/moto-api/reset"  # moto's own address for it
 STATUS: Final = {200: "OK", 400: "Bad Request", 404: "Not Found", 409: "Conflict", 501: "Not Implemented"}
 
@@ -35,6 +36,7 @@ class Emulator:
     cloud_of: Callable[[str], Cloud]
     log: Callable[[str], None]
     endpoint: Endpoint = field(default_factory=Endpoint)
+    identity: str = field(default_factory=fresh_id)  # another one as soon as everything is forgotten
     _protocol: Protocol = field(default_factory=lambda: Protocol("eks"))
     _regions: dict[str, State] = field(default_factory=dict)
     _answered: Counter[str] = field(default_factory=Counter)
@@ -46,6 +48,8 @@ class Emulator:
         path = environ.get("PATH_INFO", "")
         if path == ANSWERED:
             return _respond(start_response, 200, json.dumps(self.answered()).encode())
+        if path == ACCOUNT_ID:
+            return _respond(start_response, 200, json.dumps({"id": self.identity}).encode())
         if path == RESET:
             self._forget()
         scope = SCOPE.search(environ.get("HTTP_AUTHORIZATION", ""))
@@ -91,6 +95,7 @@ class Emulator:
         with self._changing, self._counting:
             self._regions.clear()
             self._answered.clear()
+            self.identity = fresh_id()
 
 
 def _respond(start_response: Any, status: int, body: bytes, error: str = "") -> list[bytes]:

@@ -10,6 +10,7 @@ import sys
 import urllib.request
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from lab.instance import Instance
 from lab.processes import Server
@@ -61,7 +62,16 @@ def environment(instance: Instance, region: str = REGION) -> dict[str, str]:
 
 def answered(instance: Instance) -> dict[str, int]:
     """Calls since the start by who answered them: `lab eks CreateCluster`, `moto ec2`."""
-    with urllib.request.urlopen(f"{url(instance)}/lab/answered", timeout=5) as answer:  # noqa: S310 - our own http://
+    return _asked(instance, "answered")
+
+
+def account(instance: Instance) -> str:
+    """Which account this is: another one after each start, because everything in the last one is gone."""
+    return str(_asked(instance, "account")["id"])
+
+
+def _asked(instance: Instance, what: str) -> dict[str, Any]:
+    with urllib.request.urlopen(f"{url(instance)}/lab/{what}", timeout=5) as answer:  # noqa: S310 - our own http://
         return dict(json.load(answer))
 
 

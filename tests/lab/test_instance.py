@@ -65,25 +65,29 @@ def test_a_stored_port_that_somebody_took_is_named() -> None:
             check_ports(instance, ["registry"])
 
 
-PORTS = ("registry", "etcd", "apiserver")
+PORTS = ("registry", "etcd", "apiserver", "aws")
 IMAGES_ONLY = {"registry", "buildkitd"}
 
 
 @pytest.mark.parametrize(
-    ("running", "has_cluster", "taken"),
+    ("running", "needs", "taken"),
     [
-        (set(), False, ("registry",)),
-        (set(), True, PORTS),
-        (IMAGES_ONLY, False, ()),
-        (IMAGES_ONLY, True, ("etcd", "apiserver")),
-        ({*IMAGES_ONLY, "etcd", "kubelet"}, True, ()),
-        ({"etcd"}, True, ("registry",)),
+        (set(), "images", ("registry",)),
+        (set(), "a cluster", ("registry", "etcd", "apiserver")),
+        (set(), "aws", PORTS),
+        (IMAGES_ONLY, "images", ()),
+        (IMAGES_ONLY, "a cluster", ("etcd", "apiserver")),
+        ({*IMAGES_ONLY, "etcd", "kubelet"}, "a cluster", ()),
+        ({*IMAGES_ONLY, "etcd", "kubelet"}, "aws", ("aws",)),
+        ({*IMAGES_ONLY, "etcd", "aws"}, "aws", ()),
+        ({"etcd"}, "a cluster", ("registry",)),
     ],
 )
 def test_only_ports_of_servers_that_are_about_to_start_must_be_free(
-    running: set[str], has_cluster: bool, taken: tuple[str, ...]
+    running: set[str], needs: str, taken: tuple[str, ...]
 ) -> None:
-    assert ports_to_take(running, PORTS, has_cluster=has_cluster) == taken
+    is_on_aws = needs == "aws"
+    assert ports_to_take(running, PORTS, has_cluster=needs != "images", is_on_aws=is_on_aws) == taken
 
 
 def test_only_the_user_can_read_the_folders() -> None:
