@@ -14,7 +14,7 @@ from lab.providers.aws import __main__ as executable
 from lab.providers.aws import checks, reading
 from lab.providers.aws.api import model
 from lab.providers.aws.configuration import check_settings, compare_settings, missing, parse_settings
-from lab.providers.aws.declarations import Call, Kind, Resource, Scope
+from lab.providers.aws.declarations import Kind, Resource, Scope
 from lab.providers.aws.functions import FUNCTIONS
 from lab.providers.aws.provider import AwsProvider
 from lab.providers.aws.resources.autoscaling import OTHER_WORDS
@@ -323,7 +323,3 @@ def test_a_resource_and_a_function_that_it_does_not_have_are_named() -> None:
         provider.invoke("aws:ec2/getInstance:getInstance", {})
     with pytest.raises(PluginError, match="is not configured"):
         provider.invoke("aws:index/getRegion:getRegion", {})
-
-
-def test_no_declaration_calls_without_arguments() -> None:
-    assert not [each.token for each in EVERY if not isinstance(each.create, Call) or not each.create.arguments]

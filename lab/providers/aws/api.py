@@ -23,7 +23,6 @@ REFUSED_CREDENTIALS: Final = frozenset(
         "InvalidToken", "SignatureDoesNotMatch", "UnrecognizedClientException",
     }
 )  # fmt: skip
-PARTITION: Final = "aws"
 
 
 class AwsError(PluginError):

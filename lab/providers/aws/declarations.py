@@ -84,7 +84,6 @@ class Read:
     at: str
     into: str = ""
     service: str = ""
-    forgives: tuple[str, ...] = ()  # errors that mean that this part is not there
 
 
 @dataclass(frozen=True, slots=True)

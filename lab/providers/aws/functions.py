@@ -10,7 +10,7 @@ from typing import Final
 import jmespath
 
 from lab.providers.aws.api import Services
-from lab.providers.aws.resources.eks import CLUSTER
+from lab.providers.aws.resources.eks_cluster import CLUSTER
 from lab.providers.values import Properties, Secret
 from lab.providers.vocabulary import PluginError
 

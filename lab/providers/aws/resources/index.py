@@ -5,7 +5,19 @@ from __future__ import annotations
 from typing import Final
 
 from lab.providers.aws.declarations import Resource
-from lab.providers.aws.resources import autoscaling, ec2_launch_template, ec2_network, ec2_security, ecr, eks, iam
+from lab.providers.aws.resources import (
+    autoscaling,
+    ec2_launch_template,
+    ec2_network,
+    ec2_routes,
+    ec2_security,
+    ecr,
+    eks_access,
+    eks_add_ons,
+    eks_cluster,
+    eks_node_group,
+    iam,
+)
 
 EVERY: Final = (
     ec2_network.VPC,
@@ -13,9 +25,9 @@ EVERY: Final = (
     ec2_network.INTERNET_GATEWAY,
     ec2_network.EIP,
     ec2_network.NAT_GATEWAY,
-    ec2_network.ROUTE_TABLE,
-    ec2_network.ROUTE,
-    ec2_network.ROUTE_TABLE_ASSOCIATION,
+    ec2_routes.ROUTE_TABLE,
+    ec2_routes.ROUTE,
+    ec2_routes.ROUTE_TABLE_ASSOCIATION,
     ec2_security.VPC_ENDPOINT,
     ec2_security.SECURITY_GROUP,
     ec2_security.INGRESS_RULE,
@@ -26,12 +38,12 @@ EVERY: Final = (
     iam.ROLE_POLICY_ATTACHMENT,
     iam.INSTANCE_PROFILE,
     iam.OPEN_ID_CONNECT_PROVIDER,
-    eks.CLUSTER,
-    eks.NODE_GROUP,
-    eks.ACCESS_ENTRY,
-    eks.ACCESS_POLICY_ASSOCIATION,
-    eks.ADDON,
-    eks.POD_IDENTITY_ASSOCIATION,
+    eks_cluster.CLUSTER,
+    eks_node_group.NODE_GROUP,
+    eks_access.ACCESS_ENTRY,
+    eks_access.ACCESS_POLICY_ASSOCIATION,
+    eks_add_ons.ADDON,
+    eks_add_ons.POD_IDENTITY_ASSOCIATION,
     autoscaling.GROUP,
     autoscaling.GROUP_TAG,
     ecr.REPOSITORY,
