@@ -24,6 +24,7 @@ from lab.servers import (
     kubelet,
     kwok,
     local_path,
+    moto,
     registry,
     scheduler,
 )
@@ -59,6 +60,9 @@ ALL: dict[str, Describe] = {
     "kubelet": lambda instance, tools: kubelet.server(instance, tools, NODE),
     "kwok": kwok.server,
     "local_path": lambda instance, tools: local_path.server(instance, tools, account(instance), "busybox:1"),
+    "moto": lambda instance, _: moto.server(
+        instance, cluster_endpoint=instance.apiserver_url, cluster_authority=certificates.authority(instance)
+    ),
     "registry": registry.server,
     "scheduler": scheduler.server,
 }
