@@ -49,12 +49,15 @@ def deploy_instances(stack: Stack, cluster: Cluster) -> Made:
 
     from components.on_aws.eks_gpu_cluster import EksGpuCluster  # noqa: PLC0415
     from components.on_aws.eks_gpu_node_group import EksGpuNodeGroup  # noqa: PLC0415
+    from components.on_aws.flatcar_gpu_node_group import FlatcarGpuNodeGroup  # noqa: PLC0415
 
     account = pulumi.ResourceOptions(providers=[aws.Provider("aws", region=cluster.region)])
     eks = EksGpuCluster("cluster", wiring.cluster_args(stack, cluster), account)
     joining = (eks.cluster_name, eks.subnet_ids, eks.security_group_id)
     groups = {
-        pool.name: EksGpuNodeGroup(pool.name, wiring.node_group_args(pool, *joining), account)
+        pool.name: FlatcarGpuNodeGroup(pool.name, wiring.flatcar_group_args(stack, pool, cluster.region, eks), account)
+        if pool.flatcar
+        else EksGpuNodeGroup(pool.name, wiring.node_group_args(pool, *joining), account)
         for pool in instance_pools(stack)
     }
     pulumi.export("cluster", eks.cluster_name)

@@ -29,8 +29,9 @@ if TYPE_CHECKING:
     from components.gpu_node_pool import GpuNodePoolArgs
     from components.notebook_hub_args import NotebookHubArgs
     from components.nvidia_runtime import NvidiaRuntimeArgs
-    from components.on_aws.eks_gpu_cluster import EksGpuClusterArgs
+    from components.on_aws.eks_gpu_cluster import EksGpuCluster, EksGpuClusterArgs
     from components.on_aws.eks_gpu_node_group import EksGpuNodeGroupArgs
+    from components.on_aws.flatcar_gpu_node_group import FlatcarGpuNodeGroupArgs
     from components.pre_puller import PrePullerArgs
     from components.stack_record import StackRecordArgs
 
@@ -156,15 +157,33 @@ def node_group_args(
     pool: InstancePool, cluster_name: pulumi.Input[str], subnets: pulumi.Input[Any], security_group: pulumi.Input[str]
 ) -> EksGpuNodeGroupArgs:
     """Arguments of the EksGpuNodeGroup of a pool."""
-    written = pool.model_dump(include={*InstanceGroupKeys.model_fields}, by_alias=True, exclude_defaults=True)
     args = {
         "cluster_name": cluster_name,
         "subnet_ids": subnets,
         "security_group_ids": [security_group],
-        "pool": pool.name,
-        **_plain(written),
+        **_group(pool),
     }
     return cast("EksGpuNodeGroupArgs", args)
+
+
+def flatcar_group_args(stack: Stack, pool: InstancePool, region: str, eks: EksGpuCluster) -> FlatcarGpuNodeGroupArgs:
+    """Arguments of the FlatcarGpuNodeGroup of a pool: its nodes configure themselves, and have to know the cluster."""
+    args = {
+        "cluster_name": stack.site.name or "cluster",
+        "region": region,
+        "endpoint": eks.endpoint,
+        "certificate_authority": eks.certificate_authority,
+        "dns": eks.dns,
+        "subnet_ids": eks.subnet_ids,
+        "security_group_ids": [eks.security_group_id],
+        **_group(pool),
+    }
+    return cast("FlatcarGpuNodeGroupArgs", args)
+
+
+def _group(pool: InstancePool) -> dict[str, Any]:
+    written = pool.model_dump(include={*InstanceGroupKeys.model_fields}, by_alias=True, exclude_defaults=True)
+    return {"pool": pool.name, **cast("dict[str, Any]", _plain(written))}
 
 
 def pool_args(pool: NodePool) -> GpuNodePoolArgs:

@@ -7,9 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from aws.flatcar.driver import DriverKey, NoDriver
+from aws.flatcar.releases import Release, UnknownRelease, newest, release_of
 from aws.image_refusals import by_version
 from aws.instances import GroupShape, InstanceError, find_instance, group_of
 from aws.machine_images import MachineImage, NoMachineImage, Pin, choose
+from aws.node_image import FlatcarImage, NodeImage, flatcar_image
 from aws.wanted_driver import WantedDriver
 from compat.versions import VersionError
 from kube.raw import Raw, is_count, mapping
@@ -28,6 +31,9 @@ def of_group(loc: Loc, group: Raw, version: object) -> Iterator[Fault]:
     if isinstance(version, str) and (refused := by_version(version, today())):
         if group.get("kubernetes") is not None:  # else it is the cluster's, and said there
             yield Fault((*loc, "kubernetes"), f"is not for EKS: {refused.reason}", refused.fix, version)
+        return
+    if group.get("flatcar") is not None:
+        yield from _on_flatcar(loc, group, shape)
         return
     found = _image(group, shape, version) if shape else None
     if isinstance(found, MachineImage) and not found.release_version:
@@ -51,11 +57,49 @@ def shape_of(group: Raw) -> GroupShape | None:
         return None
 
 
-def image_of(group: Raw, version: object) -> MachineImage | None:
-    """The machine image that is chosen; None where none is, or the group cannot be read."""
+def image_of(group: Raw, version: object) -> NodeImage | None:
+    """What its nodes start from; None where nothing fits, or the group cannot be read."""
     shape = shape_of(group)
-    found = _image(group, shape, version) if shape else None
-    return found if isinstance(found, MachineImage) else None
+    if shape is None:
+        return None
+    found = _flatcar(group, shape) if group.get("flatcar") is not None else _image(group, shape, version)
+    return found if isinstance(found, MachineImage | FlatcarImage) else None
+
+
+def _on_flatcar(loc: Loc, group: Raw, shape: GroupShape | None) -> Iterator[Fault]:
+    keys = mapping(group, "flatcar")
+    if group.get("machine_image") is not None:
+        reason = "is given beside flatcar: a node starts from one of them"
+        yield Fault((*loc, "machine_image"), reason, "keep machine_image for an image of EKS, or flatcar")
+    if (release := _release(keys)) and today() > release.public_until:
+        reason = f"can no longer be started: its machine image was public until {release.public_until}"
+        yield Fault((*loc, "flatcar", "release"), reason, f"take a newer one: {newest().version}", release.version)
+    found = _flatcar(group, shape) if shape else None
+    if isinstance(found, NoDriver):
+        reason = f"leaves no driver on Flatcar: {found.reason}"
+        if keys.get("driver_container") is not None:
+            yield Fault((*loc, "flatcar", "driver_container"), reason, found.fix, keys["driver_container"])
+        else:
+            key = "driver" if group.get("driver") is not None else "instance_types"
+            yield Fault((*loc, key), reason, found.fix, group[key])
+
+
+def _release(keys: Raw) -> Release | None:
+    try:
+        return release_of(str(keys.get("release")))
+    except UnknownRelease:
+        return None  # the models report it
+
+
+def _flatcar(group: Raw, shape: GroupShape) -> FlatcarImage | NoDriver | None:
+    keys = mapping(group, "flatcar")
+    release, toolkit, container = _release(keys), str(keys.get("container_toolkit")), keys.get("driver_container")
+    try:
+        driver = WantedDriver.parse(str(group.get("driver") or "newest"))
+        key = DriverKey.parse(str(container)) if container is not None else None
+    except ValueError:
+        return None  # the models report it
+    return flatcar_image(shape, release, driver, key, toolkit) if release else None
 
 
 def _sizes(loc: Loc, group: Raw) -> Iterator[Fault]:

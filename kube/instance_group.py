@@ -18,13 +18,17 @@ from pydantic import (
     WithJsonSchema,
 )
 
+from aws.flatcar.driver import DriverKey
+from aws.flatcar.releases import release_of
 from aws.instances import GroupShape, InstanceError, find_instance, group_of
 from aws.machine_images import MachineImage, Pin, choose
+from aws.node_image import FlatcarImage, NodeImage, flatcar_image
 from aws.scaling import Scale, accelerator_labels
 from aws.wanted_driver import WantedDriver
 from compat.versions import VersionError
 from fleet import labels as names
 from kube.amounts import Count, Gib
+from kube.flatcar_keys import FlatcarKeys
 from kube.node_keys import Labels, Taints
 from messages.clock import today
 from messages.faults import FORM, Misfit, quoted
@@ -104,6 +108,9 @@ class InstanceGroupKeys(BaseModel):
     pinned_image: PinnedImage | None = Field(
         None, alias="machine_image", description="A machine image chosen by hand; none: by the driver."
     )
+    flatcar: FlatcarKeys | None = Field(
+        None, description="Nodes on Flatcar, in place of a machine image of EKS; none: EKS's images."
+    )
     capacity: Literal["on_demand", "spot"] = Field("on_demand", description="How the instances are bought.")
     max_unavailable: PositiveInt = Field(1, description="Instances that an update replaces at the same time.")
     root_disk_gib: Gib = Field(description="Encrypted gp3 volume of one node, in GiB, for images and containers.")
@@ -123,9 +130,25 @@ class InstanceGroupKeys(BaseModel):
         assert isinstance(found, MachineImage)  # noqa: S101 - `instance_agreements` reports what is none
         return found
 
+    @cached_property
+    def flatcar_image(self) -> FlatcarImage:
+        """The release of a group on Flatcar, with its driver."""
+        keys = self.flatcar
+        assert keys is not None  # noqa: S101 - whoever reads it knows that the group is on Flatcar
+        container = DriverKey.parse(keys.driver_container) if keys.driver_container else None
+        toolkit = keys.container_toolkit
+        found = flatcar_image(self.shape, release_of(keys.release), self.wanted_driver, container, toolkit)
+        assert isinstance(found, FlatcarImage)  # noqa: S101 - `instance_agreements` reports what is none
+        return found
+
+    @property
+    def node_image(self) -> NodeImage:
+        """What the nodes start from, whoever publishes it."""
+        return self.flatcar_image if self.flatcar else self.machine_image
+
     def labels_of(self, pool: str) -> dict[str, str]:
         """Labels of the nodes in a pool of that name: ours, what an autoscaler must know, the site's own."""
-        image = self.machine_image
+        image = self.node_image
         toolkit = image.container_toolkit or None if image.driver else None
         ours = names.pool_labels(pool, image.driver, toolkit)
         return {**ours, **accelerator_labels(self.shape), **self.labels}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from pydantic import Field
@@ -12,8 +12,20 @@ from kube.arguments import read as read_arguments
 from kube.instance_agreements import of_group
 from kube.instance_group import InstanceGroupKeys
 from kube.names import Name
+from messages.problems import Fault
 
-_INPUTS = frozenset({"cluster_name", "subnet_ids", "security_group_ids", "tags"})  # may be outputs, or say nothing here
+_INPUTS = frozenset(
+    {
+        "cluster_name",
+        "region",
+        "endpoint",
+        "certificate_authority",
+        "dns",
+        "subnet_ids",
+        "security_group_ids",
+        "tags",
+    }
+)  # may be outputs, or say nothing here
 
 
 class NodeGroup(InstanceGroupKeys):
@@ -27,8 +39,17 @@ class NodeGroup(InstanceGroupKeys):
         return self.labels_of(self.pool)
 
 
-def read(name: str, args: Mapping[str, Any]) -> NodeGroup:
+def read(name: str, args: Mapping[str, Any], owner: str = "EksGpuNodeGroup") -> NodeGroup:
     """The group of a component's arguments; raises SettingsError with everything that is wrong."""
     raw = plain({key: value for key, value in args.items() if key not in _INPUTS})
-    also = of_group((), raw, raw.get("kubernetes"))
-    return read_arguments(NodeGroup, "EksGpuNodeGroup", name, raw, also)
+    also = (*_of_owner(raw, owner), *of_group((), raw, raw.get("kubernetes")))
+    return read_arguments(NodeGroup, owner, name, raw, also)
+
+
+def _of_owner(raw: Mapping[str, Any], owner: str) -> Iterator[Fault]:
+    """One component has EKS's machine images, the other one Flatcar."""
+    is_on_flatcar = raw.get("flatcar") is not None
+    if is_on_flatcar and owner == "EksGpuNodeGroup":
+        yield Fault(("flatcar",), "is of another component", "take FlatcarGpuNodeGroup")
+    elif not is_on_flatcar and owner != "EksGpuNodeGroup":
+        yield Fault(("flatcar",), "is missing", "name the release, or take EksGpuNodeGroup")

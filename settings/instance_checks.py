@@ -99,7 +99,7 @@ def _device_plugin(raw: Raw) -> Iterator[Fault]:
         image = image_of(pool, _version(raw, pool)) if is_of_instances(pool) else None
         if image is not None and image.driver and not image.has_device_plugin:
             fix = "add runtime.device_plugin with its image"
-            yield Fault(("runtime",), f"is missing, and {image.ami_type} has no device plugin: no pod gets a GPU", fix)
+            yield Fault(("runtime",), f"is missing, and {image} has no device plugin: no pod gets a GPU", fix)
             return
 
 

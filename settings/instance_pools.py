@@ -29,13 +29,13 @@ class InstancePool(InstanceGroupKeys, Pool):
 
     @property
     def driver(self) -> DriverVersion | None:
-        """What the machine image carries."""
-        return self.machine_image.driver if self.gpu else None
+        """What the nodes start with."""
+        return self.node_image.driver if self.gpu else None
 
     @property
     def container_toolkit(self) -> str | None:
-        """What the machine image carries."""
-        return self.machine_image.container_toolkit if self.gpu else None
+        """What the nodes start with."""
+        return self.node_image.container_toolkit if self.gpu else None
 
     @property
     def cpu(self) -> float:

@@ -34,7 +34,7 @@ def remarks(stack: Stack) -> Iterator[str]:
 
 
 def _row(pool: InstancePool) -> tuple[str, ...]:
-    image, price = pool.machine_image, price_of(pool.instance_types[0])
+    image, price = pool.node_image, price_of(pool.instance_types[0])
     quota = quota_of(pool.shape, pool.max, Market(pool.capacity)) if pool.gpu else None
     return (
         pool.name,

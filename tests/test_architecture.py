@@ -25,6 +25,7 @@ PROGRAM = ("wiring.py", "__main__.py")
 COMPONENTS = [
     "EksGpuCluster",
     "EksGpuNodeGroup",
+    "FlatcarGpuNodeGroup",
     "GpuImage",
     "GpuJob",
     "GpuNodePool",

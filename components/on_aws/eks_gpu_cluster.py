@@ -1,6 +1,7 @@
 """EksGpuCluster: the EKS cluster around GPU node groups, with its network, add-ons and who may administer it."""
 
 from collections.abc import Mapping, Sequence
+from ipaddress import ip_network
 from typing import Any, NotRequired, TypedDict
 
 import pulumi
@@ -57,6 +58,12 @@ class EksGpuCluster(pulumi.ComponentResource):
     """Private subnets, for nodes."""
     security_group_id: pulumi.Output[str]
     """The cluster's own security group, which its nodes have too."""
+    endpoint: pulumi.Output[str]
+    """Address of the API server."""
+    certificate_authority: pulumi.Output[str]
+    """Base64 of the certificate of the API server's authority."""
+    dns: pulumi.Output[str]
+    """Address of the cluster's DNS service, for nodes that EKS does not configure."""
     kubeconfig: pulumi.Output[str]
     """Kubeconfig without a secret: `aws eks get-token` gives the token to whoever is logged in."""
 
@@ -99,14 +106,20 @@ class EksGpuCluster(pulumi.ComponentResource):
         self.cluster_name = cluster.name
         self.security_group_id = cluster.vpc_config.cluster_security_group_id
         self.subnet_ids = pulumi.Output.from_input(private)
+        self.endpoint = cluster.endpoint
+        self.certificate_authority = cluster.certificate_authority.apply(_data)
+        self.dns = cluster.kubernetes_network_config.apply(_dns)
         self.kubeconfig = pulumi.Output.all(
-            name=cluster.name, endpoint=cluster.endpoint, authority=cluster.certificate_authority.apply(_data)
+            name=cluster.name, endpoint=self.endpoint, authority=self.certificate_authority
         ).apply(lambda known: kubeconfig.text(**known, region=args["region"]))
         self.register_outputs(
             {
                 "cluster_name": self.cluster_name,
                 "subnet_ids": self.subnet_ids,
                 "security_group_id": self.security_group_id,
+                "endpoint": self.endpoint,
+                "certificate_authority": self.certificate_authority,
+                "dns": self.dns,
                 "kubeconfig": self.kubeconfig,
             }
         )
@@ -147,3 +160,12 @@ class EksGpuCluster(pulumi.ComponentResource):
 def _data(authority: Any) -> str:
     """The certificate of the API server's authority, in base64; EKS has it as soon as the cluster is there."""
     return str(authority.data) if authority else ""
+
+
+def _dns(network: Any) -> str:
+    """The tenth address of the service network, which EKS gives to the cluster's DNS service; empty until it is known.
+
+    github.com/awslabs/amazon-eks-ami, nodeadm/internal/api/types.go: GetClusterDns.
+    """
+    cidr = network.service_ipv4_cidr if network else None
+    return str(ip_network(cidr)[10]) if cidr else ""

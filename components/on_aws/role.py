@@ -22,6 +22,7 @@ class MadeRole:
     ) -> None:
         made = iam.Role(name, assume_role_policy=json.dumps(trust), tags={**tags}, opts=opts)
         self.arn = made.arn
+        self.name = made.name
         self.attachments = [
             iam.RolePolicyAttachment(
                 f"{name}-{policy.rpartition('/')[2]}", role=made.name, policy_arn=policy, opts=opts

@@ -115,6 +115,24 @@ def _ami(services: Services, arguments: Properties) -> Properties:
     return {**arguments, "tags": {}, **image, "id": image["imageId"], "arn": arn, "region": region}
 
 
+def _parameter(services: Services, arguments: Properties) -> Properties:
+    """A value that is no SecureString is shown as `insecureValue` too; `value` is a secret either way."""
+    region = str(arguments.get("region") or services.settings.region)
+    asked = {"Name": arguments["name"], "WithDecryption": arguments.get("withDecryption", True)}
+    found = services.call("ssm", "GetParameter", asked, region=region)["parameter"]
+    value, kind = str(found["value"]), str(found["type"])
+    return {
+        **arguments,
+        "id": arguments["name"],
+        "arn": found.get("arn", ""),
+        "insecureValue": "" if kind == "SecureString" else value,
+        "region": region,
+        "type": kind,
+        "value": Secret(value),
+        "version": found.get("version", 1),
+    }
+
+
 def _made(image: Properties) -> str:
     return str(image.get("creationDate", ""))
 
@@ -127,4 +145,5 @@ FUNCTIONS: Final[Mapping[str, Callable[[Services, Properties], Properties]]] = {
     "aws:ec2/getAmi:getAmi": _ami,
     "aws:ecr/getAuthorizationToken:getAuthorizationToken": _authorization_token,
     "aws:eks/getCluster:getCluster": _cluster,
+    "aws:ssm/getParameter:getParameter": _parameter,
 }

@@ -1,0 +1,214 @@
+"""FlatcarGpuNodeGroup: GPU instances on Flatcar that join an EKS cluster, their driver tied to the release."""
+
+import base64
+from collections.abc import Mapping, Sequence
+from typing import Any, NotRequired, TypedDict
+
+import pulumi
+from pulumi_aws import autoscaling, ec2, eks, iam, ssm
+
+from aws.flatcar import group as flatcar
+from aws.flatcar.ignition import KeyReference, User, render
+from aws.flatcar.joining import Cluster, Joining, Taint
+from aws.flatcar.node import node_config
+from aws.roles import node_policies, node_trust, partition_of
+from aws.scaling import Updates, template_tags
+from aws.volumes import Volume
+from components.on_aws.eks_gpu_node_group import Taint as NodeTaint
+from components.on_aws.role import MadeRole
+from fleet import labels
+from kube import node_group as manifest
+from kube.node_group import NodeGroup
+
+
+class DownloadedProgram(TypedDict):
+    """A program that a node downloads at its first boot."""
+
+    url: str
+    """Address that nodes can reach."""
+    sha256: str
+    """Its SHA-256, 64 digits."""
+
+
+class DownloadedPrograms(TypedDict):
+    """Programs that a Flatcar node needs and its image does not have."""
+
+    kubelet: DownloadedProgram
+    """The kubelet, of the Kubernetes version of the nodes."""
+    authenticator: DownloadedProgram
+    """aws-iam-authenticator."""
+    credential_provider: DownloadedProgram
+    """ecr-credential-provider."""
+    toolkit: DownloadedProgram
+    """Extension nvidia-runtime of Flatcar's sysext bakery."""
+
+
+class FlatcarOfGroup(TypedDict):
+    """What nodes on Flatcar need beside their instances."""
+
+    release: str
+    """Release of Flatcar, such as "4593.2.5"; kernel and driver follow from it."""
+    driver_container: NotRequired[str]
+    """Key of a precompiled driver container that the site runs, in place of the extension of the release."""
+    container_toolkit: str
+    """Version of the NVIDIA container toolkit in the extension nvidia-runtime."""
+    ssh_keys: NotRequired[Sequence[str]]
+    """Where public keys are kept: ssm-parameter:/gpu/ssh/ana."""
+    max_pods: int
+    """Pods that the network interfaces of an instance have addresses for."""
+    programs: DownloadedPrograms
+    """Programs that the image of Flatcar does not have."""
+
+
+class FlatcarGpuNodeGroupArgs(TypedDict):
+    """Arguments of FlatcarGpuNodeGroup. Plain values decide what is made; inputs flow through."""
+
+    cluster_name: str
+    """Name of the EKS cluster: part of the names of tags, and so a plain value."""
+    region: str
+    """Region of AWS, such as us-east-1."""
+    endpoint: pulumi.Input[str]
+    """Address of the cluster's API server."""
+    certificate_authority: pulumi.Input[str]
+    """Base64 of the certificate of its authority, as EKS gives it."""
+    dns: pulumi.Input[str]
+    """Address of the cluster's DNS service: the tenth of its service network."""
+    subnet_ids: pulumi.Input[Sequence[pulumi.Input[str]]]
+    """Private subnets that instances are started in."""
+    security_group_ids: Sequence[pulumi.Input[str]]
+    """Security groups of the instances: the cluster's own, as EKS names it."""
+    pool: str
+    """Name of the pool; the value of the label `gpu-commons.org/pool`."""
+    kubernetes: str
+    """Kubernetes version of the nodes, such as "1.34"."""
+    instance_types: Sequence[str]
+    """Instance types with the same GPUs and processor architecture, the wanted one first: g4dn.xlarge."""
+    flatcar: FlatcarOfGroup
+    """The release, who may log in, and what nodes download."""
+    driver: NotRequired[str]
+    """NVIDIA driver: "570.195.03", a branch "570", or "newest", the default."""
+    min: NotRequired[int]
+    """Instances that run in any case; default 0."""
+    desired: NotRequired[int]
+    """Instances at the start; from then on an autoscaler decides. Default: min."""
+    max: int
+    """Instances that run at most."""
+    capacity: NotRequired[str]
+    """`on_demand`, the default, or `spot`."""
+    max_unavailable: NotRequired[int]
+    """Instances that an update replaces at the same time; default 1. They are not drained."""
+    root_disk_gib: int
+    """Encrypted gp3 volume of a node in GiB, for images and containers."""
+    labels: NotRequired[Mapping[str, str]]
+    """Further labels of the nodes."""
+    taints: NotRequired[Sequence[NodeTaint]]
+    """Further taints of the nodes, beside the one for GPUs."""
+    tags: NotRequired[Mapping[str, str]]
+    """Tags of everything that is made, the instances and their volumes included."""
+
+
+class FlatcarGpuNodeGroup(pulumi.ComponentResource):
+    """An auto-scaling group of Flatcar instances that join by an access entry, configured once, at their first boot.
+
+    Release, kernel and driver are chosen from tables when the program runs and recorded, so that a preview shows a
+    change of driver as one line. Modules for another kernel are refused before anything is made. Nodes are replaced,
+    not updated.
+    """
+
+    driver_version: pulumi.Output[str]
+    """Driver of the nodes."""
+    chosen_image: pulumi.Output[str]
+    """Release and driver, such as `Flatcar 4593.2.5, nvidia-drivers-570`."""
+    max_gpus: pulumi.Output[int]
+    """GPUs at the greatest size."""
+
+    def __init__(self, name: str, args: FlatcarGpuNodeGroupArgs, opts: pulumi.ResourceOptions | None = None) -> None:
+        group = manifest.read(name, args, owner="FlatcarGpuNodeGroup")
+        image, shape = group.flatcar_image, group.shape
+        tags = {labels.POOL: group.pool, **(args.get("tags") or {})}  # what a pool costs is seen by its tag
+        chosen = {
+            "driver_version": str(image.driver),
+            "driver_source": str(image.source),
+            "flatcar_release": image.release.version,
+            "kernel": image.release.kernel_release,
+        }
+        super().__init__("gpu-commons:index:FlatcarGpuNodeGroup", name, {**args, **chosen}, opts)
+        child = pulumi.ResourceOptions(parent=self)
+        invoke = pulumi.InvokeOptions(parent=self)
+        policies = node_policies(partition_of(args["region"]), with_cni=True)
+        role = MadeRole(f"{name}-node", node_trust(), policies, tags, child)
+        profile = iam.InstanceProfile(f"{name}-node", role=role.name, tags=tags, opts=child)
+        entry = eks.AccessEntry(name, **flatcar.access_entry(args["cluster_name"], role.arn), tags={**tags}, opts=child)
+        ami = ec2.get_ami_output(**flatcar.image_lookup(image.release, shape.architecture), opts=invoke)
+        template = ec2.LaunchTemplate(
+            name,
+            **flatcar.template(
+                Volume(int(group.root_disk_gib)),
+                image_id=ami.id,
+                instance_profile=profile.name,
+                user_data=_user_data(group, args, invoke),
+                security_groups=args["security_group_ids"],
+                tags={**tags, "Name": name},
+            ),
+            tags=tags,
+            opts=child,
+        )
+        node_template = template_tags(
+            shape, image.driver, group.node_labels, group.node_taints, int(group.root_disk_gib)
+        )
+        values = flatcar.scaling_group(
+            shape,
+            group.scale,
+            args["cluster_name"],
+            subnets=(),
+            template_id=template.id,
+            template_version=template.latest_version.apply(str),
+            is_spot=group.capacity == "spot",
+            updates=Updates(group.max_unavailable),
+            tags={**tags, "Name": name},
+            node_template=node_template,
+        )
+        made = autoscaling.Group(
+            name,
+            **{**values, "vpc_zone_identifiers": args["subnet_ids"]},
+            opts=pulumi.ResourceOptions(
+                parent=self,
+                depends_on=[entry, *role.attachments],  # instances start at once, and without them they do not join
+                ignore_changes=["desiredCapacity"],  # the autoscaler's
+            ),
+        )
+        self.driver_version = pulumi.Output.from_input(str(image.driver))
+        self.chosen_image = made.id.apply(lambda _: str(image))
+        self.max_gpus = pulumi.Output.from_input(group.max * shape.schedulable_gpus)
+        self.register_outputs(
+            {"driver_version": self.driver_version, "chosen_image": self.chosen_image, "max_gpus": self.max_gpus}
+        )
+
+
+def _user_data(group: NodeGroup, args: FlatcarGpuNodeGroupArgs, invoke: pulumi.InvokeOptions) -> pulumi.Output[str]:
+    """Base64 of the node's config, known as soon as the cluster is."""
+    keys = group.flatcar.ssh_keys if group.flatcar else ()
+    public = [ssm.get_parameter_output(name=KeyReference.parse(key).name, opts=invoke).insecure_value for key in keys]
+    known = pulumi.Output.all(
+        endpoint=args["endpoint"], authority=args["certificate_authority"], dns=args["dns"], keys=public
+    )
+    return known.apply(lambda its: _config(group, args["cluster_name"], args["region"], its))
+
+
+def _config(group: NodeGroup, cluster: str, region: str, known: Mapping[str, Any]) -> str:
+    image, keys = group.flatcar_image, group.flatcar
+    if keys is None:  # whoever read the arguments has refused it
+        raise AssertionError(group.pool)
+    references = tuple(map(KeyReference.parse, keys.ssh_keys))
+    joining = Joining(
+        Cluster(cluster, region, known["endpoint"], known["authority"], known["dns"]),
+        keys.programs.programs,
+        vcpu=int(group.shape.vcpu),
+        max_pods=keys.max_pods,
+        labels=group.node_labels,
+        taints=[Taint(each.key, each.value, each.effect) for each in group.node_taints],
+    )
+    users = (User(name="core", ssh_keys=references),) if references else ()
+    config = node_config(image.release, image.source, joining, users)
+    public = dict(zip(references, known["keys"], strict=True))
+    return base64.b64encode(render(config, keys=public).encode()).decode()
