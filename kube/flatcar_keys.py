@@ -120,3 +120,13 @@ class FlatcarKeys(BaseModel):
         description="Pods that the network interfaces of an instance have addresses for, as AWS's calculator prints it."
     )
     programs: DownloadedPrograms = Field(description="Programs that the image of Flatcar does not have.")
+
+    @property
+    def key_references(self) -> tuple[KeyReference, ...]:
+        """Of those who may log in."""
+        return tuple(map(KeyReference.parse, self.ssh_keys))
+
+    @property
+    def key_parameters(self) -> tuple[str, ...]:
+        """Names of the parameters of SSM that hold their public keys."""
+        return tuple(each.name for each in self.key_references)

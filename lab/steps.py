@@ -12,6 +12,7 @@ from lab.instance import Instance, LabError, check_ports
 from lab.machine import network, node
 from lab.servers import buildkit, moto, registry
 from lab.toolchain import Report, Toolchain
+from settings.instance_table import instance_pools
 from settings.reading import SettingsError, Stack, load_stack
 
 
@@ -100,6 +101,10 @@ def _aws(context: Context) -> None:
     processes.start(
         context.instance, moto.server(context.instance, cluster_endpoint=endpoint, cluster_authority=authority)
     )
+    stack = context.stack()
+    kept = {name for pool in instance_pools(stack) for name in (pool.flatcar.key_parameters if pool.flatcar else ())}
+    if stack.cluster:
+        moto.keep_keys(context.instance, sorted(kept), stack.cluster.region)
 
 
 def _real_node(context: Context) -> None:

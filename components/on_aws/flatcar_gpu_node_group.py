@@ -8,7 +8,7 @@ import pulumi
 from pulumi_aws import autoscaling, ec2, eks, iam, ssm
 
 from aws.flatcar import group as flatcar
-from aws.flatcar.ignition import KeyReference, User, render
+from aws.flatcar.ignition import User, render
 from aws.flatcar.joining import Cluster, Joining, Taint
 from aws.flatcar.node import node_config
 from aws.roles import node_policies, node_trust, partition_of
@@ -187,8 +187,8 @@ class FlatcarGpuNodeGroup(pulumi.ComponentResource):
 
 def _user_data(group: NodeGroup, args: FlatcarGpuNodeGroupArgs, invoke: pulumi.InvokeOptions) -> pulumi.Output[str]:
     """Base64 of the node's config, known as soon as the cluster is."""
-    keys = group.flatcar.ssh_keys if group.flatcar else ()
-    public = [ssm.get_parameter_output(name=KeyReference.parse(key).name, opts=invoke).insecure_value for key in keys]
+    names = group.flatcar.key_parameters if group.flatcar else ()
+    public = [ssm.get_parameter_output(name=name, opts=invoke).insecure_value for name in names]
     known = pulumi.Output.all(
         endpoint=args["endpoint"], authority=args["certificate_authority"], dns=args["dns"], keys=public
     )
@@ -199,7 +199,7 @@ def _config(group: NodeGroup, cluster: str, region: str, known: Mapping[str, Any
     image, keys = group.flatcar_image, group.flatcar
     if keys is None:  # whoever read the arguments has refused it
         raise AssertionError(group.pool)
-    references = tuple(map(KeyReference.parse, keys.ssh_keys))
+    references = keys.key_references
     joining = Joining(
         Cluster(cluster, region, known["endpoint"], known["authority"], known["dns"]),
         keys.programs.programs,
