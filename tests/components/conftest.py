@@ -28,6 +28,7 @@ class Recording(pulumi.runtime.Mocks):
 
     existing: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     computed: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)  # what a provider adds, by type
+    answers: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)  # of functions, by token
     resources: list[Registered] = field(default_factory=list)
     reads: list[str] = field(default_factory=list)
     outputs: dict[str, Any] = field(default_factory=dict)
@@ -50,7 +51,7 @@ class Recording(pulumi.runtime.Mocks):
         return {**before, **patch, "metadata": {**theirs, **metadata, "labels": labels}}
 
     def call(self, args: pulumi.runtime.MockCallArgs) -> dict[str, Any]:
-        return dict(args.args)
+        return {**args.args, **self.answers.get(args.token, {})}
 
     def of_type(self, suffix: str) -> list[Registered]:
         """By name: the order in which the engine heard of them is no fact of the program."""
@@ -68,9 +69,10 @@ def _record(
     preview: bool = False,
     existing: Mapping[str, Mapping[str, Any]] | None = None,
     computed: Mapping[str, Mapping[str, Any]] | None = None,
+    answers: Mapping[str, Mapping[str, Any]] | None = None,
 ) -> Recording:
     """Run `program` and return what it registered; the outputs it returns are resolved (None when unknown)."""
-    recording = Recording(existing or {}, computed or {})
+    recording = Recording(existing or {}, computed or {}, answers or {})
 
     async def run() -> None:
         reset_options()
