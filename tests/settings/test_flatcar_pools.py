@@ -16,7 +16,7 @@ from settings.reading import SettingsError, load_stack
 from settings.record import decisions
 
 STACK = Path(__file__).parents[2] / "stacks" / "Pulumi.flatcar-ec2.yaml"
-POOL = "fleet.pools[1]"
+POOL = "fleet.pools[0]"
 
 
 @pytest.fixture(autouse=True)
@@ -26,7 +26,7 @@ def _day(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def read(tmp_path: Path, change: Any) -> Stack:
     data = deepcopy(yaml.safe_load(STACK.read_text()))
-    change(data["config"]["gpu-commons:fleet"]["pools"][1])
+    change(data["config"]["gpu-commons:fleet"]["pools"][0])
     file = tmp_path / "Pulumi.flatcar.yaml"
     file.write_text(yaml.safe_dump(data, sort_keys=False))
     return load_stack(file)
@@ -56,7 +56,7 @@ def test_the_table_names_release_and_extension_in_place_of_a_machine_image() -> 
 
 def test_who_may_log_in_is_recorded_as_a_reference() -> None:
     pools = decisions(load_stack(STACK))["fleet"]["pools"]
-    assert pools[1]["flatcar"]["ssh_keys"] == ["ssm-parameter:/flatcar-ec2/ssh/operators"]
+    assert pools[0]["flatcar"]["ssh_keys"] == ["ssm-parameter:/flatcar-ec2/ssh/operators"]
 
 
 def _flatcar(**keys: Any) -> Any:
