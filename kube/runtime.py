@@ -70,6 +70,32 @@ def persistence_pod(image: Any, pools: Sequence[str] | None = None) -> dict[str,
     }
 
 
+def driver_pod(image: Any, pools: Sequence[str] | None = None) -> dict[str, Any]:
+    """Pod spec of a driver container, for nodes whose OS has no driver. Privileged: it loads kernel modules.
+
+    It reads what its modules need of the kernel's own, and shows its libraries to the node in /run/nvidia/driver, where
+    the container runtime looks for them: so what it mounts there has to reach the node.
+    """
+    modules = {"name": "modules", "mountPath": "/lib/modules", "readOnly": True}
+    shown = {"name": "shown", "mountPath": "/run/nvidia", "mountPropagation": "Bidirectional"}
+    return {
+        **_daemon_pod(pools),
+        "containers": [
+            {
+                "name": "driver",
+                "image": image,
+                "securityContext": {"privileged": True},
+                "resources": _small(),
+                "volumeMounts": [modules, shown],
+            }
+        ],
+        "volumes": [
+            {"name": "modules", "hostPath": {"path": "/lib/modules", "type": "Directory"}},
+            {"name": "shown", "hostPath": {"path": "/run/nvidia", "type": "DirectoryOrCreate"}},
+        ],
+    }
+
+
 def daemon_set_spec(component: str, pod: dict[str, Any]) -> dict[str, Any]:
     """DaemonSet around a pod spec. `component` names it and its image."""
     selector = {"app.kubernetes.io/name": "nvidia-runtime", "app.kubernetes.io/component": component}

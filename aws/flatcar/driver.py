@@ -1,16 +1,13 @@
 """Where the driver of a Flatcar node comes from: an extension built with the release, else a driver container.
 
 Modules fit one kernel release and no other, so both ways are tied to it: an extension by the release that it is
-published with, a container by its key `<branch>-<kernel>-<os>`, which is the tag that NVIDIA's precompiled containers
-have (docs.nvidia.com/datacenter/cloud-native/gpu-operator/latest/precompiled-drivers.html).
+published with, a container by its key.
 """
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Self
 
 from aws.flatcar.releases import Channel, Release, releases
 from aws.instances import GroupShape
@@ -18,9 +15,8 @@ from aws.machine_images import KernelModule, kernel_module
 from aws.wanted_driver import NEWEST, WantedDriver
 from compat import tables
 from compat.versions import DriverVersion
+from fleet.driver_key import DriverKey
 from messages.problems import listing
-
-_KEY = re.compile(r"(?P<branch>[1-9]\d{2})-(?P<kernel>\d+\.\d+[0-9A-Za-z.+_-]*)-(?P<os>[a-z]+\d[0-9.]*)", re.ASCII)
 
 
 class Way(StrEnum):
@@ -28,33 +24,6 @@ class Way(StrEnum):
 
     EXTENSION = "extension"  # a systemd-sysext of the release: its modules are signed, nothing is built
     CONTAINER = "container"  # a privileged container that brings modules built for this kernel
-
-
-@dataclass(frozen=True, slots=True)
-class DriverKey:
-    """What modules were built for: 570-6.12.102-flatcar-flatcar4593.2.5."""
-
-    branch: int
-    kernel: str  # as `uname -r` prints it
-    os: str  # ID and VERSION_ID of /etc/os-release
-
-    @classmethod
-    def parse(cls, text: str) -> Self:
-        """Read the tag of a driver container; raises ValueError."""
-        found = _KEY.fullmatch(text.strip())
-        if found is None:
-            example = "580-6.12.102-flatcar-flatcar4593.2.5"
-            raise ValueError(f'"{text}" is not the key of a driver container, such as {example}')
-        return cls(int(found["branch"]), found["kernel"], found["os"])
-
-    def misfit(self, kernel: str, os: str) -> str:
-        """Why these modules are not for nodes with this kernel and OS, both named; empty where they are."""
-        if self.kernel != kernel:
-            return f"{self} holds modules for kernel {self.kernel}; the nodes run kernel {kernel}"
-        return "" if self.os == os else f"{self} is built for {self.os}; the nodes run {os}"
-
-    def __str__(self) -> str:
-        return f"{self.branch}-{self.kernel}-{self.os}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from aws.flatcar.ignition import Contents, File, Unit
+from fleet.labels import Taint
 
 KUBELET: Final = "kubelet.service"
 _CA: Final = "/etc/kubernetes/pki/ca.crt"
@@ -64,15 +65,6 @@ class Cluster:
             pem = b""
         if not pem.startswith(b"-----BEGIN CERTIFICATE-----"):
             raise ValueError(f"the certificate authority of {self.name} is not base64 of a certificate")
-
-
-@dataclass(frozen=True, slots=True)
-class Taint:
-    """What keeps pods away that do not tolerate it."""
-
-    key: str
-    value: str
-    effect: str  # NoSchedule, PreferNoSchedule, NoExecute
 
 
 @dataclass(frozen=True, slots=True)

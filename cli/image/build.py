@@ -21,6 +21,7 @@ from cli.terminal import InputError, StatusLine, as_json, json_text, painter
 from images.build.building import Check, Destination, Kind, Order, Packing, build_image, content_tag, dockerfiles
 from images.build.buildkit import find_client
 from images.build.faults import BuildError, NoBuilderError
+from images.build.modules import Weight, weighed
 from images.inspection.faults import InspectError
 from images.inspection.layouts import DockerArchive, OciLayout
 from images.inspection.opening import open_session, registry_image
@@ -118,8 +119,9 @@ def built_by(family: Sequence[ImageSpec], images: Path, options: Options) -> Bui
     plan = plan_image([order.spec, *family[1:]], substitutes=order.substitutes)
     try:
         client = find_client(options.builder or (settings.site.builder if settings else None) or "")
+        weights: list[Weight] = []
         with _ended_by_signals(), _progress() as (report, on_line):
-            digest = build_image(order, client, report, on_line)
+            digest = build_image(order, client, report, _noting(weights, on_line))
             if digest:
                 report(f"{plan.spec.full_name}: reading what was exported")
     except NoBuilderError:
@@ -130,7 +132,23 @@ def built_by(family: Sequence[ImageSpec], images: Path, options: Options) -> Bui
         found = _read_back(order.destination, digest) if digest else None
     except InspectError as error:
         raise FailedError(f"the exported image cannot be read back: {error}") from None
-    return Built(plan, order.destination, order.check is Check.FIRST, found)
+    return Built(plan, order.destination, order.check is Check.FIRST, found, _biggest_first(weights))
+
+
+def _biggest_first(weights: Sequence[Weight]) -> tuple[Weight, ...]:
+    """Each once: the check builds the same stages, and stages run side by side."""
+    return tuple(sorted(set(weights), key=lambda each: (-each.bytes, each.what)))
+
+
+def _noting(weights: list[Weight], on_line: Progress) -> Progress:
+    """The same, and what lines say of steps that no image keeps; a step from the cache says nothing."""
+
+    def note(line: str) -> None:
+        if weight := weighed(line):
+            weights.append(weight)
+        on_line(line)
+
+    return note
 
 
 def _order(family: Sequence[ImageSpec], images: Path, options: Options, settings: Stack | None) -> Order:

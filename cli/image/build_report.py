@@ -15,6 +15,7 @@ from images.size.measured import size_of
 
 if TYPE_CHECKING:
     from images.build.building import Destination
+    from images.build.modules import Weight
     from images.inspection.facts import ImageContents
     from images.inspection.reading import Inspected
     from images.size.estimate import Layer, Size
@@ -32,6 +33,7 @@ class Built:
     destination: Destination
     is_checked: bool
     found: Inspected | None
+    thrown_away: tuple[Weight, ...] = ()  # what steps of the build filled that no image keeps, as far as they ran
 
 
 def build_data(built: Built) -> dict[str, Any]:
@@ -61,6 +63,7 @@ def build_data(built: Built) -> dict[str, Any]:
             for each in built.plan.substitutes
         ],
         "missing": list(built.plan.missing),
+        "thrown_away": [{"what": each.what, "bytes": each.bytes} for each in built.thrown_away],
         **(judged_data(judge(contents)) if contents else {"programs": [], "findings": []}),
     }
 
@@ -78,6 +81,10 @@ def _lines(built: Built, paint: Paint) -> Iterator[str]:
         yield f"replaced  {each.reference} → {each.replacement}: {each.reason}"
     if built.plan.missing:
         yield f"left out  {', '.join(built.plan.missing)}"
+    if built.thrown_away:
+        yield "on the builder, in no image: " + ", ".join(
+            f"{each.what} {amount(each.bytes)}" for each in built.thrown_away
+        )
     if contents is None:
         yield "nothing was exported: use --push, --oci-layout or --docker-archive to get a digest and a size"
         return

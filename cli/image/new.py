@@ -152,7 +152,8 @@ def _parent(wanted: Wanted, images: Path) -> ImageSpec | None:
 
 
 def _user(parent: ImageSpec) -> tuple[str, int, int, str]:
-    return parent.user.name, parent.user.uid, parent.user.gid, parent.user.home
+    user = parent.account
+    return user.name, user.uid, user.gid, user.home
 
 
 def _read(folder: Path) -> ImageSpec:

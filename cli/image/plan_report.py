@@ -116,6 +116,8 @@ def _contents(plan: Plan, width: int | None) -> Iterator[str]:
     rows += [("package", package.pypi) for package in plan.packages]
     rows += [("wheel", wheel) for wheel in plan.cuda_wheels]
     rows += [("kernel", f"{kernel.name}: {', '.join(kernel_pins(kernel))}") for kernel in plan.kernels]
+    if spec.modules:
+        rows.append(("driver", f"{spec.modules.driver}, modules for kernel {spec.modules.kernel} of {spec.modules.os}"))
     if spec.targets:
         rows.append(("targets", f"{', '.join(kind.value for kind in spec.targets)}: --target shows one"))
     for label, text in rows:
@@ -149,7 +151,10 @@ def _runtime_data(runtime: Runtime | None) -> dict[str, Any]:
 
 
 def _cuda(page: Page, width: int | None, paint: Paint) -> Iterator[str]:
-    if not page.uses:
+    if modules := page.plan.spec.modules:
+        text = f"GPU: it brings the driver {modules.driver}, on nodes with kernel {modules.kernel} only"
+        yield from folded(text, "", "  ", width)
+    elif not page.uses:
         yield from folded("GPU: not used; it runs on any pool", "", "  ", width)
     elif page.places:
         yield f"CUDA on the pools of {page.stack}"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from fleet.driver_key import DRIVER_KEY_LABEL
 from images.spec.plan import Plan, kernel_pins
 from images.spec.runtime import runtime_words
 from images.spec.targets import kind_of
@@ -22,6 +23,7 @@ def facts(plan: Plan) -> dict[str, object]:
         "layout": plan.layout.value,
         "packages": installed_pins(plan),
         "kernels": {kernel.name: list(kernel_pins(kernel)) for kernel in plan.kernels},
+        **({"modules": {"driver": modules.driver, "kernel": modules.kernel}} if (modules := plan.spec.modules) else {}),
         "substitutes": list(plan.substituted_references),
         "missing": list(plan.missing),
     }
@@ -53,16 +55,18 @@ def labels(plan: Plan) -> dict[str, str]:
         "spec.frameworks": " ".join(spec.frameworks),
         "spec.packages": " ".join(installed_pins(plan)),
         "spec.kernels": " ".join(kernel.name for kernel in spec.kernels),
+        "spec.driver": spec.modules.driver if spec.modules else "",
         **{f"runtime.{key}": value for key, value in runtime_words(spec.runtime).items()},
     }
-    lab = {
+    named = {
+        DRIVER_KEY_LABEL: str(spec.modules.key) if spec.modules else "",
         LAB_SUBSTITUTE_LABEL: " ".join(plan.substituted_references),
         LAB_MISSING_LABEL: " ".join(plan.missing),
     }
     return {
         **{f"org.opencontainers.image.{key}": value for key, value in oci.items() if value},
         **{f"org.gpu-commons.{key}": value for key, value in ours.items() if value},
-        **{key: value for key, value in lab.items() if value},
+        **{key: value for key, value in named.items() if value},
         **spec.labels,
     }
 

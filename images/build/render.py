@@ -20,6 +20,9 @@ from typing import Final
 
 from images.build.instructions import PIP_CACHE, UV_CACHE, UV_MOUNT, apt, apt_mounts, command, instruction, run_block
 from images.build.labels import facts, labels
+from images.build.modules import contents as modules_contents
+from images.build.modules import sources as component_sources
+from images.build.modules import stages as modules_stages
 from images.spec.misfits import VERIFY_FILE
 from images.spec.model import ImageSpec
 from images.spec.parts import Kernel, Layout
@@ -52,7 +55,11 @@ def render_dockerfile(
     Raises SpecError where the spec cannot be built with these substitutes.
     """
     plan = plan_image(family, substitutes=substitutes)
-    blocks = [_head(plan), *_tools(plan, ca)]
+    blocks = [
+        _head(plan),
+        *_tools(plan, ca),
+        *(modules_stages(plan, modules, ca) if (modules := plan.spec.modules) else []),
+    ]
     if targets := target_specs(family[0]):
         plans = [plan_image([spec], substitutes=substitutes) for spec in (family[0], *targets)]
         blocks += [*_several(plans, ca), f"FROM {IMAGE_STAGE} AS {SERVER}"]
@@ -164,7 +171,9 @@ def _contents(plan: Plan, ca: str | None) -> list[str]:
             "COPY --link --from=node-packages /opt/node/node_modules /opt/node/node_modules\n"
             "ENV PATH=/opt/node/node_modules/.bin:$PATH"
         )
-    if not _is_child(plan) and plan.layout is Layout.DEBIAN:
+    if plan.spec.modules:
+        blocks.append(modules_contents(plan.spec.modules))
+    elif not _is_child(plan) and plan.layout is Layout.DEBIAN:
         blocks.append(_user(plan.spec))
     if plan.spec.env:
         blocks.append(instruction("ENV", plan.spec.env))
@@ -173,7 +182,8 @@ def _contents(plan: Plan, ca: str | None) -> list[str]:
 
 def _system(plan: Plan, ca: str | None) -> list[str]:
     os_packages = _os_packages(plan)
-    return [run_block(apt_mounts(plan.layout), apt(os_packages, ca), ca)] if os_packages else []
+    more = component_sources(plan.spec.modules.components) if plan.spec.modules else []
+    return [run_block(apt_mounts(plan.layout), [*more, *apt(os_packages, ca)], ca)] if os_packages else []
 
 
 def _files(spec: ImageSpec) -> list[str]:
@@ -263,7 +273,7 @@ def _kernel(plan: Plan, kernel: Kernel, ca: str | None) -> str:
 
 
 def _user(spec: ImageSpec) -> str:
-    user = spec.user
+    user = spec.account
     steps = []
     if user.gid not in _DEBIAN_GROUPS:
         steps.append(f"groupadd --gid {user.gid} {user.name}")
@@ -277,8 +287,10 @@ def _metadata(plan: Plan) -> str:
     spec = plan.spec
     lines = [f"COPY <<'EOF' {FACTS_PATH}", json.dumps(facts(plan), indent=2), "EOF"]
     if not _is_child(plan):
-        lines += [f"ENV HOME={spec.user.home}", f"WORKDIR {spec.user.home}"]
-    lines.append(f"USER {spec.user.uid}:{spec.user.gid}")
+        lines += [f"ENV HOME={spec.account.home}", f"WORKDIR {spec.account.home}"]
+    if spec.modules:
+        lines.append('# gpu-commons lint ignore=D-ROOT reason="only root loads kernel modules"')
+    lines.append(f"USER {spec.account.uid}:{spec.account.gid}")
     if spec.ports:
         lines.append(f"EXPOSE {' '.join(map(str, spec.ports))}")
     if spec.entry_point and plan.layout is Layout.DEBIAN:
@@ -298,7 +310,7 @@ def _verify(plan: Plan, ca: str | None) -> str:
         lines += [
             "USER root",
             run_block(apt_mounts(plan.layout), apt(spec.verify.os_packages, ca), ca),
-            f"USER {spec.user.uid}:{spec.user.gid}",
+            f"USER {spec.account.uid}:{spec.account.gid}",
         ]
     mounts = [
         f"--mount=type=bind,source={VERIFY_FILE},target=/run/{VERIFY_FILE}",

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
+from fleet.driver_key import DRIVER_KEY_LABEL
 from messages.problems import listing
 
 if TYPE_CHECKING:
@@ -43,7 +44,8 @@ def remarks(contents: ImageContents, lines: Mapping[str, str], written: Sequence
     """`lines`: CUDA lines of the programs that were found, by their names; `written`: labels and environment."""
     yield from _of_settings(contents)
     if contents.deep is not None:
-        yield from _of_layers(contents.deep, lines, written)
+        is_driver = DRIVER_KEY_LABEL in dict(contents.settings.labels)
+        yield from _of_layers(contents.deep, lines, written, is_driver=is_driver)
 
 
 def _of_settings(contents: ImageContents) -> Iterator[Remark]:
@@ -56,8 +58,10 @@ def _of_settings(contents: ImageContents) -> Iterator[Remark]:
         )
 
 
-def _of_layers(deep: Contents, lines: Mapping[str, str], written: Sequence[Evidence]) -> Iterator[Remark]:
-    if deep.driver:
+def _of_layers(
+    deep: Contents, lines: Mapping[str, str], written: Sequence[Evidence], *, is_driver: bool
+) -> Iterator[Remark]:
+    if deep.driver and not is_driver:
         paths = listing([f"{each.path} ({each.what})" for each in deep.driver], most=3)
         yield Remark(
             "driver-inside",

@@ -13,7 +13,9 @@ from typing import Annotated, ClassVar, Self
 
 from pydantic import BeforeValidator, Field, model_validator
 
+from images.spec.modules import Modules
 from images.spec.parts import (
+    ROOT,
     Base,
     Cuda,
     CudaSource,
@@ -76,8 +78,10 @@ class ImageSpec(Strict):
     """CUDA of the server's environment; kernels have their own."""
     kernels: tuple[Kernel, ...] = Field(default=(), strict=False)
     """Further kernels, each in an environment of its own."""
-    user: User
-    """Who it runs as."""
+    modules: Modules | None = None
+    """Kernel modules that it builds and loads: only for a driver container."""
+    user: User | None = None
+    """Who it runs as. A driver container has none: loading modules needs root."""
     ports: tuple[Port, ...] = Field(default=(), strict=False)
     """Ports it listens on."""
     runtime: Runtime | None = None
@@ -98,6 +102,20 @@ class ImageSpec(Strict):
     """Further images of this spec, by kind: gateway-client, kernel, batch."""
 
     @model_validator(mode="after")
+    def _is_for_one_thing(self) -> Self:
+        if self.modules is None:
+            if self.user is None:
+                raise ValueError("needs user: who it runs as")
+            return self
+        if self.user is not None:
+            raise ValueError("has modules, which only root can load, and user as well: leave user out")
+        if self.base.layout is not Layout.DEBIAN or self.python or self.node or self.kernels or self.cuda:
+            raise ValueError("has modules, on a base that is not plain Debian or beside packages: make it two images")
+        if self.version != str(self.modules.key):
+            raise ValueError(f'has modules, so its version is their key: "{self.modules.key}"')
+        return self
+
+    @model_validator(mode="after")
     def _fits_together(self) -> Self:
         if self.targets and (self.base.layout is not Layout.DEBIAN or not self.python or self.node):
             raise ValueError("has targets, which are made of python packages alone, on a base that brings no Jupyter")
@@ -111,6 +129,11 @@ class ImageSpec(Strict):
         if not self.base.image and not self.command and self.needs_command:
             raise ValueError("needs a command: what runs unless the pod says otherwise")
         return self
+
+    @property
+    def account(self) -> User:
+        """Who it runs as, root included."""
+        return self.user or ROOT
 
     @property
     def full_name(self) -> str:

@@ -204,6 +204,9 @@ class User(Strict):
     """Home and working folder."""
 
 
+ROOT: Final = User.model_construct(name="root", uid=0, gid=0, home="/root")  # who loads kernel modules
+
+
 class File(Strict):
     """A file of the image's folder that is copied in, owned by root and not writable."""
 

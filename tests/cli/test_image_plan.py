@@ -126,6 +126,12 @@ def test_an_image_that_uses_no_gpu_says_so_and_checks_no_pool(run: Run) -> None:
     assert "Size: at least" in result.stdout
 
 
+def test_a_driver_container_says_which_nodes_it_is_for(run: Run) -> None:
+    text = run("image", "plan", "driver-builder").stdout
+    assert "GPU: it brings the driver 535.309.01, on nodes with kernel 6.1.0-56-cloud-amd64 only" in text
+    assert data(run, "driver-builder")["modules"] == {"driver": "535.309.01", "kernel": "6.1.0-56-cloud-amd64"}
+
+
 def test_without_a_stack_that_builds_it_there_is_no_pool(run: Run) -> None:
     result = run("image", "plan", "cupy-notebook")
     assert result.exit_code == 0

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -24,7 +26,7 @@ import yaml
 from images.build.building import content_tag, dockerfiles
 from images.inspection.layouts import DockerArchive, OciLayout
 from images.inspection.reading import inspect
-from images.spec.load import load_family
+from images.spec.load import IMAGES, load_family
 from images.spec.plan import Substitute
 from lab import processes, pushes
 from lab import site as lab_site
@@ -143,6 +145,33 @@ def write_image(folder: Path, more: dict[str, Any], content: str, target: str = 
 
 def repository(folder: Path) -> str:
     return f"t/{folder.parent.name.replace('_', '-').lower().strip('-')}"
+
+
+@pytest.mark.timeout(1800)
+def test_a_driver_container_is_built_and_checked_without_a_gpu_and_says_what_its_steps_fill(
+    site: Site, tmp_path: Path
+) -> None:
+    done = site.build("driver-builder", "--oci-layout", tmp_path / "layout", "--json")
+    assert done.returncode == 0, done.stderr
+    built = json.loads(done.stdout)
+    assert built["is_checked"]
+    megabytes = {each["what"]: each["bytes"] / 1e6 for each in built["thrown_away"]}
+    assert set(megabytes) == {"source", "base with compiler and headers", "source with objects"}
+    assert megabytes["source with objects"] > megabytes["source"] > 50
+    modules = next(layer for layer in built["layers"] if "/opt/driver/lib/modules" in layer["made_by"])
+    assert modules["unpacked_bytes"] / 1e6 < megabytes["source with objects"]
+    assert built["findings"] == []
+    assert "as its spec says; its modules are for the kernel of its key, and it has no compiler" in done.stderr
+
+
+@pytest.mark.timeout(900)
+def test_a_source_of_another_driver_than_the_spec_says_is_not_built(site: Site, tmp_path: Path) -> None:
+    folder = Path(shutil.copytree(IMAGES / "driver-builder", tmp_path / "driver-builder"))
+    text = (folder / "image.yaml").read_text()
+    (folder / "image.yaml").write_text(text.replace('driver: "535.309.01"', 'driver: "535.104.05"'))
+    done = site.build(folder)
+    assert done.returncode == 1
+    assert re.search(r"nvidia-kernel-source is 535\.\S+, the spec says 535\.104\.05", done.stderr)
 
 
 def test_without_a_destination_it_is_built_and_checked_and_nothing_leaves_the_builder(site: Site, lesson: Path) -> None:

@@ -6,11 +6,12 @@ import base64
 
 from aws.flatcar.driver import Driver, choose
 from aws.flatcar.ignition import Config, KeyReference, User
-from aws.flatcar.joining import Cluster, Joining, Program, Programs, Taint
+from aws.flatcar.joining import Cluster, Joining, Program, Programs
 from aws.flatcar.node import node_config
 from aws.flatcar.releases import release_of
 from aws.instances import find_instance, group_of
 from aws.wanted_driver import WantedDriver
+from fleet.labels import Taint
 
 RELEASE = release_of("4593.2.5")
 KEY = KeyReference.parse("ssm-parameter:/gpu/ssh/ana")

@@ -5,14 +5,13 @@ from __future__ import annotations
 import re
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from aws.flatcar.driver import Driver, DriverKey, NoDriver, Way, choose
+from aws.flatcar.driver import Driver, NoDriver, Way, choose
 from aws.flatcar.releases import Release, release_of, releases
 from aws.instances import GroupShape, find_instance, group_of
 from aws.machine_images import KernelModule
 from aws.wanted_driver import WantedDriver
+from fleet.driver_key import DriverKey
 
 STABLE = release_of("4593.2.5")
 BEFORE_EXTENSIONS = release_of("4230.2.4")
@@ -89,17 +88,6 @@ def test_modules_for_another_kernel_are_refused_and_both_kernels_are_named() -> 
     assert not answer.is_unknown
 
 
-def test_the_reference_systems_modules_would_have_been_refused() -> None:
-    # Kernel source of 4.4.8 was cloned, and the nodes ran 4.3.6.
-    key = DriverKey.parse("352-4.4.8-coreos899.15.0")
-    assert key.misfit("4.3.6", "coreos899.15.0") == (
-        "352-4.4.8-coreos899.15.0 holds modules for kernel 4.4.8; the nodes run kernel 4.3.6"
-    )
-    assert key.misfit("4.4.8", "coreos1010.5.0") == (
-        "352-4.4.8-coreos899.15.0 is built for coreos899.15.0; the nodes run coreos1010.5.0"
-    )
-
-
 def test_a_container_that_fits_is_taken_in_place_of_the_extension() -> None:
     found = chosen(pin="580-6.12.102-flatcar-flatcar4593.2.5")
     assert found.way is Way.CONTAINER
@@ -155,19 +143,3 @@ def test_before_extensions_a_branch_has_to_be_named() -> None:
     answer = refused(release=BEFORE_EXTENSIONS)
     assert answer.reason.startswith("Flatcar 4230.2.4 has no driver extensions: its driver comes from a container")
     assert answer.fix == "name a branch, such as R580"
-
-
-@pytest.mark.parametrize("text", ["", "580", "580-flatcar4593.2.5", "R580-6.12.1-flatcar-flatcar4593.2.5", "latest"])
-def test_what_is_no_key_is_refused(text: str) -> None:
-    with pytest.raises(ValueError, match="is not the key of a driver container"):
-        DriverKey.parse(text)
-
-
-@given(
-    st.integers(340, 620),
-    st.from_regex(r"[1-9]\.[0-9]{1,2}\.[0-9]{1,3}(-[0-9]{1,3})?-(generic|aws|flatcar|cloud-amd64)", fullmatch=True),
-    st.sampled_from(["ubuntu24.04", "flatcar4593.2.5", "debian12", "amzn2023"]),
-)
-def test_a_key_reads_as_it_is_written(branch: int, kernel: str, os: str) -> None:
-    key = DriverKey(branch, kernel, os)
-    assert DriverKey.parse(str(key)) == key

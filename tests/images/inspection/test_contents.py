@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from fleet.driver_key import DRIVER_KEY_LABEL
 from images.inspection.facts import CONTENTS, Contents, ImageContents
 from images.inspection.faults import InspectError
 from images.inspection.finders.packages import cuda_of
@@ -210,6 +211,11 @@ def test_a_driver_inside_is_a_finding_and_a_compat_package_is_not(look: Look) ->
     }  # fmt: skip
     assert [each.version for each in deep(facts).compat] == ["550.54.15"]
     assert kinds(judge(facts)) == {"driver-inside"}
+
+
+def test_a_driver_container_may_have_its_driver(look: Look) -> None:
+    files: dict[str, Content] = {"usr/lib/x86_64-linux-gnu/libcuda.so.535.104.05": library()}
+    assert kinds(judge(look(image(files, labels={DRIVER_KEY_LABEL: "535-6.1.0-debian12"})))) == set()
 
 
 def test_what_a_later_layer_removes_is_not_in_the_image_but_wasted(look: Look) -> None:

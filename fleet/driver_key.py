@@ -1,0 +1,43 @@
+"""What the kernel modules of a driver were built for, and whether that is what nodes run. Pure.
+
+A driver container has its key as tag, `<branch>-<kernel>-<os>`, as NVIDIA's precompiled ones do: modules fit one kernel
+release and no other. Source: docs.nvidia.com/datacenter/cloud-native/gpu-operator/latest/precompiled-drivers.html
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Final, Self
+
+DRIVER_KEY_LABEL: Final = "org.gpu-commons.spec.driver-key"
+"""The label by which an image says that it is a driver container: the one image that a driver belongs in."""
+
+_KEY = re.compile(r"(?P<branch>[1-9]\d{2})-(?P<kernel>\d+\.\d+[0-9A-Za-z.+_-]*)-(?P<os>[a-z]+\d[0-9.]*)", re.ASCII)
+
+
+@dataclass(frozen=True, slots=True)
+class DriverKey:
+    """What modules were built for: 570-6.12.102-flatcar-flatcar4593.2.5."""
+
+    branch: int
+    kernel: str  # as `uname -r` prints it
+    os: str  # ID and VERSION_ID of /etc/os-release
+
+    @classmethod
+    def parse(cls, text: str) -> Self:
+        """Read the tag of a driver container; raises ValueError."""
+        found = _KEY.fullmatch(text.strip())
+        if found is None:
+            example = "580-6.12.102-flatcar-flatcar4593.2.5"
+            raise ValueError(f'"{text}" is not the key of a driver container, such as {example}')
+        return cls(int(found["branch"]), found["kernel"], found["os"])
+
+    def misfit(self, kernel: str, os: str) -> str:
+        """Why these modules are not for nodes with this kernel and OS, both named; empty where they are."""
+        if self.kernel != kernel:
+            return f"{self} holds modules for kernel {self.kernel}; the nodes run kernel {kernel}"
+        return "" if self.os == os else f"{self} is built for {self.os}; the nodes run {os}"
+
+    def __str__(self) -> str:
+        return f"{self.branch}-{self.kernel}-{self.os}"
