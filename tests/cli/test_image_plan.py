@@ -133,7 +133,7 @@ def test_a_driver_container_says_which_nodes_it_is_for(run: Run) -> None:
 
 
 def test_without_a_stack_that_builds_it_there_is_no_pool(run: Run) -> None:
-    result = run("image", "plan", "cupy-notebook")
+    result = run("image", "plan", "driver-builder")
     assert result.exit_code == 0
     assert "No stack with pools builds it: name one with --stack." in result.stdout
     assert "✕" not in result.stdout
