@@ -5,12 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Protocol
 
-from aws.flatcar.driver import Driver, DriverKey, NoDriver, Way
+from aws.flatcar.driver import Driver, NoDriver, Way
 from aws.flatcar.driver import choose as choose_driver
 from aws.flatcar.releases import Release
 from aws.instances import GroupShape
 from aws.wanted_driver import WantedDriver
 from compat.versions import DriverVersion
+from fleet.driver_key import DriverKey
 
 
 class NodeImage(Protocol):

@@ -7,10 +7,10 @@ from typing import Annotated, Final
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, Field, PositiveInt
 
-from aws.flatcar.driver import DriverKey
 from aws.flatcar.ignition import KeyReference
 from aws.flatcar.joining import Program, Programs
 from aws.flatcar.releases import UnknownRelease, release_of
+from fleet.driver_key import DriverKey
 from messages.faults import FORM, Misfit, quoted
 
 _URL: Final = re.compile(r"https://[A-Za-z0-9.-]+/[!-~]+", re.ASCII)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from aws.flatcar.driver import DriverKey, NoDriver
+from aws.flatcar.driver import NoDriver
 from aws.flatcar.releases import Release, UnknownRelease, newest, release_of
 from aws.image_refusals import by_version
 from aws.instances import GroupShape, InstanceError, find_instance, group_of
@@ -15,6 +15,7 @@ from aws.machine_images import MachineImage, NoMachineImage, Pin, choose
 from aws.node_image import FlatcarImage, NodeImage, flatcar_image
 from aws.wanted_driver import WantedDriver
 from compat.versions import VersionError
+from fleet.driver_key import DriverKey
 from kube.raw import Raw, is_count, mapping
 from messages.clock import today
 from messages.problems import Fault, Loc

@@ -18,7 +18,6 @@ from pydantic import (
     WithJsonSchema,
 )
 
-from aws.flatcar.driver import DriverKey
 from aws.flatcar.releases import release_of
 from aws.instances import GroupShape, InstanceError, find_instance, group_of
 from aws.machine_images import MachineImage, Pin, choose
@@ -27,6 +26,7 @@ from aws.scaling import Scale, accelerator_labels
 from aws.wanted_driver import WantedDriver
 from compat.versions import VersionError
 from fleet import labels as names
+from fleet.driver_key import DriverKey
 from kube.amounts import Count, Gib
 from kube.flatcar_keys import FlatcarKeys
 from kube.node_keys import Labels, Taints

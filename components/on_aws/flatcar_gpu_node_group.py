@@ -9,7 +9,7 @@ from pulumi_aws import autoscaling, ec2, eks, iam, ssm
 
 from aws.flatcar import group as flatcar
 from aws.flatcar.ignition import User, render
-from aws.flatcar.joining import Cluster, Joining, Taint
+from aws.flatcar.joining import Cluster, Joining
 from aws.flatcar.node import node_config
 from aws.roles import node_policies, node_trust, partition_of
 from aws.scaling import Updates, template_tags
@@ -206,7 +206,7 @@ def _config(group: NodeGroup, cluster: str, region: str, known: Mapping[str, Any
         vcpu=int(group.shape.vcpu),
         max_pods=keys.max_pods,
         labels=group.node_labels,
-        taints=[Taint(each.key, each.value, each.effect) for each in group.node_taints],
+        taints=group.node_taints,
     )
     users = (User(name="core", ssh_keys=references),) if references else ()
     config = node_config(image.release, image.source, joining, users)
