@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import inspect
 import json
 import sys
 from base64 import b64decode, b64encode
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +16,6 @@ import flatcar_nodes as nodes
 from aws.flatcar.group import access_entry, image_lookup, scaling_group, template
 from aws.flatcar.ignition import render
 from aws.instances import find_instance, group_of
-from aws.launch_template import Capacity
 from aws.scaling import Scale, Updates, template_tags
 from aws.volumes import Volume
 from compat.versions import DriverVersion
@@ -54,21 +51,6 @@ def made_group(scale: Scale = SCALE, updates: Updates | None = None, **other: An
 
 def test_a_group_is_what_the_golden_file_says(golden: Any) -> None:
     golden("flatcar-group.json").equals(json.dumps(made_group(updates=Updates()), indent=2, sort_keys=True) + "\n")
-
-
-@pytest.mark.filterwarnings("ignore:.*has been deprecated:DeprecationWarning")  # the SDK's, when it is imported
-@pytest.mark.parametrize(
-    ("where", "what", "made"),
-    [
-        ("ec2.launch_template", "LaunchTemplateArgs", lambda: made_template(capacity=Capacity("cr-1", "close"))),
-        ("autoscaling.group", "GroupArgs", lambda: made_group(updates=Updates())),
-        ("eks.access_entry", "AccessEntryArgs", lambda: access_entry("flatcar-ec2", "arn:aws:iam::1:role/node")),
-        ("ec2.get_ami", "get_ami", lambda: image_lookup(nodes.RELEASE, "amd64")),
-    ],
-)
-def test_every_argument_is_one_that_the_provider_has(where: str, what: str, made: Callable[[], dict[str, Any]]) -> None:
-    module = pytest.importorskip(f"pulumi_aws.{where}", reason="the SDK of AWS is not installed")
-    assert set(made()) <= set(inspect.signature(getattr(module, what)).parameters)
 
 
 def test_the_template_has_image_profile_and_config_beside_what_every_node_has() -> None:
