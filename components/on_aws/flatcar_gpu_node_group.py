@@ -8,9 +8,7 @@ import pulumi
 from pulumi_aws import autoscaling, ec2, eks, iam, ssm
 
 from aws.flatcar import group as flatcar
-from aws.flatcar.ignition import User, render
-from aws.flatcar.joining import Cluster, Joining
-from aws.flatcar.node import node_config
+from aws.flatcar.joining import Cluster
 from aws.roles import node_policies, node_trust, partition_of
 from aws.scaling import Updates, template_tags
 from aws.volumes import Volume
@@ -18,6 +16,7 @@ from components.on_aws.eks_gpu_node_group import Taint as NodeTaint
 from components.on_aws.role import MadeRole
 from fleet import labels
 from kube import node_group as manifest
+from kube.flatcar_node import user_data
 from kube.node_group import NodeGroup
 
 
@@ -192,23 +191,9 @@ def _user_data(group: NodeGroup, args: FlatcarGpuNodeGroupArgs, invoke: pulumi.I
     known = pulumi.Output.all(
         endpoint=args["endpoint"], authority=args["certificate_authority"], dns=args["dns"], keys=public
     )
-    return known.apply(lambda its: _config(group, args["cluster_name"], args["region"], its))
+    return known.apply(lambda its: _encoded(group, args["cluster_name"], args["region"], its))
 
 
-def _config(group: NodeGroup, cluster: str, region: str, known: Mapping[str, Any]) -> str:
-    image, keys = group.flatcar_image, group.flatcar
-    if keys is None:  # whoever read the arguments has refused it
-        raise AssertionError(group.pool)
-    references = keys.key_references
-    joining = Joining(
-        Cluster(cluster, region, known["endpoint"], known["authority"], known["dns"]),
-        keys.programs.programs,
-        vcpu=int(group.shape.vcpu),
-        max_pods=keys.max_pods,
-        labels=group.node_labels,
-        taints=group.node_taints,
-    )
-    users = (User(name="core", ssh_keys=references),) if references else ()
-    config = node_config(image.release, image.source, joining, users)
-    public = dict(zip(references, known["keys"], strict=True))
-    return base64.b64encode(render(config, keys=public).encode()).decode()
+def _encoded(group: NodeGroup, cluster: str, region: str, known: Mapping[str, Any]) -> str:
+    joined = Cluster(cluster, region, known["endpoint"], known["authority"], known["dns"])
+    return base64.b64encode(user_data(group, joined, known["keys"]).encode()).decode()
