@@ -149,6 +149,8 @@ class FlatcarGpuNodeGroup(pulumi.ComponentResource):
                 security_groups=args["security_group_ids"],
                 tags={**tags, "Name": name},
             ),
+            # The group's own list of types comes first; who starts an instance from the template gets the wanted one.
+            instance_type=group.instance_types[0],
             tags=tags,
             opts=child,
         )

@@ -12,6 +12,7 @@ import shutil
 import socket
 import sys
 import warnings
+from base64 import b64encode
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -21,6 +22,8 @@ import pulumi
 import pytest
 from pulumi import automation
 
+from components.on_aws.eks_gpu_cluster import EksGpuCluster
+from components.on_aws.flatcar_gpu_node_group import FlatcarGpuNodeGroup
 from lab import processes
 from lab.instance import Instance
 from lab.providers.plugin import write_launcher
@@ -362,3 +365,65 @@ def test_without_credentials_there_is_one_error_that_says_what_to_set(
     assert str(refused.value).count("no credentials: set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY") >= 1
     assert "no endpoint: set AWS_ENDPOINT_URL" in str(refused.value)
     assert "Traceback" not in str(refused.value)
+
+
+def program_of(name: str) -> Any:
+    return {"url": f"https://downloads.example.edu/{name}", "sha256": "0" * 64}
+
+
+def on_flatcar(release: str = "4593.2.5") -> None:
+    """A cluster and a group of Flatcar nodes, as the components make them."""
+    made = EksGpuCluster(
+        "cluster",
+        {
+            "cluster_name": "own",
+            "region": "us-east-1",
+            "kubernetes_version": "1.34",
+            "network": {"cidr": "10.0.0.0/16", "zones": ["us-east-1a", "us-east-1b"]},
+        },
+    )
+    programs: Any = {name: program_of(name) for name in ("kubelet", "authenticator", "credential_provider", "toolkit")}
+    FlatcarGpuNodeGroup(
+        "t4",
+        {
+            "cluster_name": "own",
+            "region": "us-east-1",
+            "endpoint": made.endpoint,
+            # This lab has no API server, whose certificate would stand here.
+            "certificate_authority": b64encode(b"-----BEGIN CERTIFICATE-----\n").decode(),
+            "dns": made.dns,
+            "subnet_ids": made.subnet_ids,
+            "security_group_ids": [made.security_group_id],
+            "pool": "t4",
+            "kubernetes": "1.34",
+            "instance_types": ["g4dn.xlarge"],
+            "flatcar": {
+                "release": release,
+                "container_toolkit": "1.17.8",
+                "ssh_keys": ["ssm-parameter:/own/ssh"],
+                "max_pods": 29,
+                "programs": programs,
+            },
+            "desired": 3,
+            "max": 6,
+            "root_disk_gib": 200,
+        },
+    )
+
+
+def test_a_group_on_flatcar_goes_up_shows_no_change_rolls_with_its_release_and_leaves_nothing(
+    stack: Stack, account: Instance
+) -> None:
+    moto.keep_keys(account, ["/own/ssh"], "us-east-1")
+    before = remains(account)
+    ours = stack(on_flatcar)
+    assert set(ours.up().summary.resource_changes or {}) == {"create"}
+    ours.refresh(expect_no_changes=True)
+    assert set(ours.preview(expect_no_changes=True).change_summary) == {"same"}
+    assert steps(ours, lambda: on_flatcar("4593.2.4")) == {
+        "FlatcarGpuNodeGroup t4": "update",
+        "LaunchTemplate t4": "update",
+        "Group t4": "update",
+    }
+    ours.destroy()
+    assert remains(account) == before

@@ -58,8 +58,10 @@ ROUTE_TABLE: Final = Resource(
             Kind.SET,
             is_kept=True,
             is_shown_if_given=True,
-            read="routes[?origin=='CreateRoute'].{cidrBlock: destinationCidrBlock, gatewayId: gatewayId, "
-            "natGatewayId: natGatewayId, transitGatewayId: transitGatewayId, networkInterfaceId: networkInterfaceId}",
+            # A gateway endpoint puts a route to a prefix list here, without a block: that one is the endpoint's.
+            read="routes[?origin=='CreateRoute' && destinationCidrBlock].{cidrBlock: destinationCidrBlock, "
+            "gatewayId: gatewayId, natGatewayId: natGatewayId, transitGatewayId: transitGatewayId, "
+            "networkInterfaceId: networkInterfaceId}",
         ),
         "region": REGION,
         "tags": TAGS,
