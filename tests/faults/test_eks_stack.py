@@ -1,4 +1,7 @@
-"""The stack on EKS comes up in a lab without an account, stays as it is, and leaves nothing."""
+"""The stack on EKS comes up in a lab without an account, stays as it is, and leaves nothing.
+
+It has the real node, which there is once on a machine: a hub keeps its users on a volume.
+"""
 
 from __future__ import annotations
 
@@ -62,8 +65,8 @@ def test_it_ends_with_a_table_of_pools_and_no_finding(said: str) -> None:
         assert word in rows["l4"], rows
     assert "96 vCPUs of Running On-Demand G and VT instances (L-DB2E81BA)" in said
     assert re.search(r"policies: .* looked at \d+ resources and refused none", said)
-    assert re.search(r"AWS is a stand-in: moto answered \d+ calls, the lab's own EKS \d+", said)
     assert "hub eks-hub answers through its Service" in said
+    assert re.search(r"AWS is a stand-in: moto answered \d+ calls, the lab's own EKS \d+", said)
 
 
 @pytest.mark.usefixtures("said")
