@@ -6,7 +6,6 @@ from typing import Annotated, Final, Literal
 from pydantic import AfterValidator, BaseModel, Field
 
 from kube.instance_group import KubernetesVersion
-from kube.names import Name
 from messages.faults import FORM, Misfit
 from settings.values import Assumptions
 
@@ -69,10 +68,6 @@ class Cluster(BaseModel):
     model_config = FORM
     region: Region = Field(description="Region of AWS: us-east-1.")
     kubernetes: KubernetesVersion = Field(description='Kubernetes version of the cluster, quoted: "1.34".')
-    existing: Name | None = Field(
-        None,
-        description="Name of a cluster that somebody else manages; none: the stack makes one named after the site.",
-    )
     network: Network | None = Field(None, description="A VPC of the stack's own; none: subnets are given.")
     subnets: tuple[Subnet, ...] = Field(
         (), description="Private subnets that exist, in two zones or more; none: network makes them."
@@ -85,9 +80,4 @@ class Cluster(BaseModel):
     add_ons: dict[
         Literal["vpc-cni", "coredns", "kube-proxy", "eks-pod-identity-agent", "aws-ebs-csi-driver"], AddOnVersion
     ] = Field(default={}, description="Add-ons of EKS with their versions; none: they are the cluster's own affair.")
-    repositories: Name | None = Field(
-        None,
-        description="Prefix of ECR repositories that the stack makes, one for each of its images; none: the registry "
-        "has them, or is none of ECR's.",
-    )
     assumptions: Assumptions = ()

@@ -86,9 +86,6 @@ def _cluster(raw: Raw) -> Iterator[Fault]:
         if isinstance(zone, str) and isinstance(region, str) and not zone.startswith(region):
             fix = f"write a zone of {region}: {region}a"
             yield Fault(("cluster", "network", "zones"), f"is not in region {region}", fix, zone)
-    if cluster.get("existing") is not None and cluster.get("add_ons"):
-        fix = "leave them out: who manages the cluster manages its add-ons"
-        yield Fault(("cluster", "add_ons"), "is given for a cluster that somebody else manages", fix)
 
 
 def _device_plugin(raw: Raw) -> Iterator[Fault]:
