@@ -35,19 +35,19 @@ env: .venv/synced ## variables that a bare `pulumi` needs: eval "$(make -s env)"
 tools: .venv/synced ## install the tools that STACK needs, nothing else
 	@nice -n 10 $(LAB) tools --stack $(STACK)
 
-check: .venv/synced ## lint, types, import contracts, generated files, fast tests
+check: .venv/checked ## lint, types, import contracts, generated files, fast tests
 	@$(MAKE) --no-print-directory -j2 static fast # one core reads the code while the others run it
 
-static: .venv/synced
+static: .venv/checked
 	$(call TIMED,format) $(PY) -m ruff format --check .
 	$(call TIMED,lint) $(PY) -m ruff check .
 	$(call TIMED,types) $(PY) -m mypy
 	$(call TIMED,import contracts) .venv/bin/lint-imports --cache-dir .import_linter_cache
 
-fast: .venv/synced
+fast: .venv/checked
 	$(call TIMED,fast tests) $(PY) -m pytest -q -n 3 --dist worksteal -m "not lab and not browser and not slow"
 
-test: .venv/synced ## every test, the end-to-end ones included
+test: .venv/checked ## every test, the end-to-end ones included
 	@$(MAKE) --no-print-directory -j3 tools static fast # missing tools are built beside the tests that need none
 	$(call TIMED,slow tests) $(PY) -m pytest -q -n 2 -m "slow and not lab and not browser"
 	$(call TIMED,laws) env GPU_COMMONS_TEST_EXAMPLES=400 $(PY) -m pytest -q -n 2 -m "not slow" tests/compat/test_laws.py tests/settings/test_settings.py
@@ -61,6 +61,11 @@ docs: .venv/synced ## rewrite the generated reference pages
 
 tables: .venv/synced ## check the compatibility tables
 	@$(PY) -m compat.data.check && $(PY) -m aws.data.check
+
+# The components of AWS are checked and tested everywhere; who only runs a stack elsewhere needs no SDK of it.
+.venv/checked: .venv/synced
+	@$(UV) sync --frozen --inexact --compile-bytecode --quiet --extra aws
+	@touch $@
 
 .venv/synced: pyproject.toml uv.lock $(UV)
 	@$(UV) sync --frozen --compile-bytecode --quiet

@@ -67,7 +67,8 @@ def _after(asked: Asked, settings: list[Setting | Variable]) -> tuple[Asked, tup
             to["env"] = ";".join(f"{name}={value}" for name, value in env.items() if value or name != each.name)
     changes = tuple(change(asked, field, value) for field, value in to.items())
     case = asked.case.with_changes(changes)
-    images = read_images(case, system_of(pools[0])).values
+    # Where a variable was all that could be read, nothing is left that says what runs.
+    images = read_images(case, system_of(pools[0])).values or asked.images
     return replace(asked, case=case, image=images[0], pool=pools[0], images=images, pools=pools), changes
 
 

@@ -9,7 +9,7 @@ from random import Random
 
 import pytest
 
-from compat import Answer, Case, CaseError, Change, Remedy, Severity, Verdict, check
+from compat import Answer, Case, CaseError, Change, Remedy, Severity, Verdict, case_from, check
 from compat.tables import builds, driver_branches, gpu_models, toolkits
 
 sys.path.insert(0, str(Path(__file__).parent))  # for known.py: folders of tests are no packages here
@@ -116,3 +116,14 @@ def test_a_data_centre_gpu_on_a_listed_branch_may_take_a_compat_package() -> Non
     text = _text(gpu="A100-SXM4-40GB", driver="470.57.02", cuda="12.2")
     assert "install cuda-compat-12-2 in the image" in text
     assert "driver branch 470" in text
+
+
+def test_a_case_of_which_a_variable_is_all_that_can_be_read_has_an_answer() -> None:
+    words = {
+        "gpu": "A30",
+        "driver": "sm_70",
+        "env": "CUDA_VISIBLE_DEVICES=-1",
+        "sm_list": "null",
+        "framework_version": "1.2",
+    }
+    assert check(case_from(words)).verdict is Verdict.INCOMPATIBLE
