@@ -50,7 +50,9 @@ SHARED_FOLDERS = tuple(
 CHECKPOINT = kubelet.ROOT / "device-plugins" / "kubelet_internal_checkpoint"
 CGROUPS = Path("/sys/fs/cgroup")
 CONTAINER_CGROUP = "k8s.io"  # containerd's name for all that Kubernetes runs
-REJECTED = "UnexpectedAdmissionError"  # a pod with GPUs that the kubelet met before the device plugin was back
+# Reasons of a pod with GPUs that the kubelet met before the device plugin was back: the plugin's devices are not
+# there to be given, or the node reports none by then.
+REJECTED = ("UnexpectedAdmissionError", "OutOf")
 
 
 @dataclass(frozen=True, slots=True)
@@ -214,7 +216,7 @@ def _stale(cluster: Cluster, node_name: str) -> set[str]:
         uid, status = pod["metadata"]["uid"], pod["status"]
         if pod["spec"].get("nodeName") != node_name:
             continue
-        rejected = known.get(uid, {}).get("reason") == REJECTED
+        rejected = any(one.get("reason", "").startswith(REJECTED) for one in (status, known.get(uid, {})))
         if rejected:
             cluster.delete(_pod_path(pod))
         lost = uid not in known or (status["phase"] == "Running" and uid not in running)

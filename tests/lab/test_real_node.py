@@ -413,13 +413,14 @@ def test_another_lab_cannot_take_the_kubelets_folder(lab: Lab, tmp_path: Path) -
         node.own_kubelet_folder(other)
 
 
-def is_gone_or_served(lab: Lab, name: str) -> bool:
-    """No such pod, or it runs and the kubelet has given a GPU to it."""
+def left_without_a_gpu(lab: Lab, name: str) -> set[str]:
+    """The pod and its status, unless it is gone, or runs and the kubelet has given a GPU to it."""
     pod = lab.cluster.get(f"{PODS}/{name}")
     if pod is None:
-        return True
+        return set()
     runs = pod["status"]["phase"] == "Running" and "reason" not in pod["status"]
-    return runs and pod["metadata"]["uid"] in node.CHECKPOINT.read_text()
+    is_served = pod["metadata"]["uid"] in node.CHECKPOINT.read_text()
+    return set() if runs and is_served else {f"{name} (in the checkpoint: {is_served}): {pod['status']}"}
 
 
 def test_after_a_stop_and_a_start_pods_and_volumes_are_back(lab: Lab, web: dict[str, Any]) -> None:
@@ -434,7 +435,7 @@ def test_after_a_stop_and_a_start_pods_and_volumes_are_back(lab: Lab, web: dict[
     node.start(lab.instance, lab.tools, NODE)
     node.settle(lab.instance, NODE.name)
     # The kubelet may meet it before the device plugin is back: no such pod may run on without a GPU.
-    eventually("the pod is gone or has a GPU", lambda: is_gone_or_served(lab, "gpu"), within_s=180)
+    wait_until(lambda: left_without_a_gpu(lab, "gpu"), within_s=180, what="neither gone nor with a GPU")
     eventually("8 GPUs again", lambda: lab.gpus()[1] == 8)
     # The server wrote its line a second time, into the same volume.
     eventually("the node port answers", lambda: answer("127.0.0.1") == "hello\nhello\n")
