@@ -1,6 +1,6 @@
 """EksGpuNodeGroup: a managed node group of GPU instances, its machine image chosen by the driver that it carries."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any, NotRequired, TypedDict
 
 import pulumi
@@ -10,17 +10,10 @@ from aws import scaling, user_data
 from aws.launch_template import launch_template
 from aws.roles import Partition, node_policies, node_trust
 from aws.volumes import Volume
+from components.on_aws.node_group_args import NodeGroupArgs
 from components.on_aws.role import MadeRole
 from fleet import labels
 from kube import node_group as manifest
-
-
-class Taint(TypedDict):
-    """A Kubernetes node taint."""
-
-    key: str
-    value: NotRequired[str]
-    effect: str
 
 
 class MachineImage(TypedDict):
@@ -32,43 +25,15 @@ class MachineImage(TypedDict):
     """Its release, such as "20260714"; default: the newest that fits."""
 
 
-class EksGpuNodeGroupArgs(TypedDict):
+class EksGpuNodeGroupArgs(NodeGroupArgs):
     """Arguments of EksGpuNodeGroup. Plain values decide what is made; inputs flow through."""
 
     cluster_name: pulumi.Input[str]
     """Name of the EKS cluster, and part of the autoscaler's tags."""
-    subnet_ids: pulumi.Input[Sequence[pulumi.Input[str]]]
-    """Private subnets that instances are started in."""
-    security_group_ids: Sequence[pulumi.Input[str]]
-    """Security groups of the instances: the cluster's own, as EKS names it."""
-    pool: str
-    """Name of the pool; the value of the label `gpu-commons.org/pool`."""
-    kubernetes: str
-    """Kubernetes version of the nodes, such as "1.34"."""
-    instance_types: Sequence[str]
-    """Instance types with the same GPUs and processor architecture, the wanted one first: g6.xlarge."""
     driver: NotRequired[str]
     """NVIDIA driver: "580.126.09", a branch "580", or "newest", the default: the newest that the instances can have."""
     machine_image: NotRequired[MachineImage]
     """A machine image chosen by hand; default: by the driver."""
-    min: NotRequired[int]
-    """Instances that run in any case; default 0."""
-    desired: NotRequired[int]
-    """Instances at the start; from then on an autoscaler decides. Default: min."""
-    max: int
-    """Instances that run at most."""
-    capacity: NotRequired[str]
-    """`on_demand`, the default, or `spot`."""
-    max_unavailable: NotRequired[int]
-    """Instances that an update replaces at the same time; default 1."""
-    root_disk_gib: int
-    """Encrypted gp3 volume of a node in GiB, for images and containers."""
-    labels: NotRequired[Mapping[str, str]]
-    """Further labels of the nodes."""
-    taints: NotRequired[Sequence[Taint]]
-    """Further taints of the nodes, beside the one for GPUs."""
-    tags: NotRequired[Mapping[str, str]]
-    """Tags of everything that is made, the instances and their volumes included."""
 
 
 class EksGpuNodeGroup(pulumi.ComponentResource):
