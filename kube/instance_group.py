@@ -31,7 +31,7 @@ from kube.amounts import Count, Gib
 from kube.flatcar_keys import FlatcarKeys
 from kube.node_keys import Labels, Taints
 from messages.clock import today
-from messages.faults import FORM, Misfit, quoted
+from messages.faults import FORM, Misfit, matching, quoted
 
 _VERSION: Final = re.compile(r"1\.\d{2}", re.ASCII)
 
@@ -50,16 +50,10 @@ def _wanted(value: str) -> WantedDriver:
         raise Misfit(error.reason, 'write newest, a branch or a driver, quoted: "580", "580.126.09"') from None
 
 
-def _kubernetes(value: str) -> str:
-    if not _VERSION.fullmatch(value):
-        raise Misfit("is not a version of Kubernetes on EKS", 'write major and minor, quoted: "1.34"')
-    return value
-
-
 KubernetesVersion = Annotated[
     str,
     BeforeValidator(quoted),
-    AfterValidator(_kubernetes),
+    matching(_VERSION, "is not a version of Kubernetes on EKS", 'write major and minor, quoted: "1.34"'),
     WithJsonSchema({"type": "string", "pattern": r"^1\.\d{2}$"}),
 ]
 InstanceType = Annotated[str, AfterValidator(_instance_type), WithJsonSchema({"type": "string"})]
