@@ -8,7 +8,7 @@ from pulumi_aws import autoscaling, ec2, eks
 
 from aws import scaling, user_data
 from aws.launch_template import launch_template
-from aws.roles import Partition, node_policies, node_trust
+from aws.roles import node_policies, node_trust, partition_of
 from aws.volumes import Volume
 from components.on_aws.node_group_args import NodeGroupArgs
 from components.on_aws.role import MadeRole
@@ -62,7 +62,8 @@ class EksGpuNodeGroup(pulumi.ComponentResource):
         }
         super().__init__("gpu-commons:index:EksGpuNodeGroup", name, {**args, **chosen}, opts)
         child = pulumi.ResourceOptions(parent=self)
-        role = MadeRole(f"{name}-node", node_trust(), node_policies(Partition.COMMERCIAL, with_cni=True), tags, child)
+        policies = node_policies(partition_of(args["region"]), with_cni=True)
+        role = MadeRole(f"{name}-node", node_trust(), policies, tags, child)
         template = ec2.LaunchTemplate(
             name,
             **launch_template(

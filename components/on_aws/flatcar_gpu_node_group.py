@@ -67,8 +67,6 @@ class FlatcarGpuNodeGroupArgs(NodeGroupArgs):
 
     cluster_name: str
     """Name of the EKS cluster: part of the names of tags, and so a plain value."""
-    region: str
-    """Region of AWS, such as us-east-1."""
     endpoint: pulumi.Input[str]
     """Address of the cluster's API server."""
     certificate_authority: pulumi.Input[str]

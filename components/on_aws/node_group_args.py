@@ -11,6 +11,8 @@ from components.node_taint import Taint
 class NodeGroupArgs(TypedDict):
     """Which instances are started, how many, and as which nodes."""
 
+    region: str
+    """Region of AWS, such as us-east-1; the ARNs of policies begin as those of its part of AWS."""
     subnet_ids: pulumi.Input[Sequence[pulumi.Input[str]]]
     """Private subnets that instances are started in."""
     security_group_ids: Sequence[pulumi.Input[str]]

@@ -15,6 +15,7 @@ from messages.problems import SettingsError
 
 GROUP: EksGpuNodeGroupArgs = {
     "cluster_name": "campus",
+    "region": "us-east-1",
     "subnet_ids": ["subnet-0a", "subnet-0b"],
     "security_group_ids": ["sg-0a"],
     "pool": "l4",
@@ -89,6 +90,11 @@ def test_a_node_is_encrypted_closed_to_the_world_and_pulls_images_only(recorded:
     assert granted == {"AmazonEKSWorkerNodePolicy", "AmazonEC2ContainerRegistryPullOnly", "AmazonEKS_CNI_Policy"}
     trust = json.loads(run.only("role:Role").inputs["assumeRolePolicy"])
     assert [each["Principal"] for each in trust["Statement"]] == [{"Service": "ec2.amazonaws.com"}]
+
+
+def test_policies_of_nodes_are_those_of_their_part_of_aws(recorded: Callable[..., Any]) -> None:
+    granted = group(recorded, region="cn-north-1").of_type("RolePolicyAttachment")
+    assert {each.inputs["policyArn"].partition(":iam:")[0] for each in granted} == {"arn:aws-cn"}
 
 
 def test_what_was_chosen_is_recorded_beside_what_was_asked_for(recorded: Callable[..., Any]) -> None:
