@@ -40,7 +40,12 @@ def root_volume_gib(image_bytes: int, pods_gib: int = 0) -> int:
     `pods_gib` is what containers write beside their images: logs, scratch files, byte code.
     """
     wanted = image_bytes / GIB + pods_gib + SYSTEM_GIB
-    return math.ceil(wanted / USABLE_SHARE / _STEP_GIB) * _STEP_GIB
+    return in_steps(wanted / USABLE_SHARE)
+
+
+def in_steps(gib: float) -> int:
+    """The next step of 10 GiB."""
+    return math.ceil(gib / _STEP_GIB) * _STEP_GIB
 
 
 @dataclass(frozen=True, slots=True)

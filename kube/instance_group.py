@@ -107,7 +107,11 @@ class InstanceGroupKeys(BaseModel):
     )
     capacity: Literal["on_demand", "spot"] = Field("on_demand", description="How the instances are bought.")
     max_unavailable: PositiveInt = Field(1, description="Instances that an update replaces at the same time.")
-    root_disk_gib: Gib = Field(description="Encrypted gp3 volume of one node, in GiB, for images and containers.")
+    root_disk_gib: Gib = Field(
+        0,
+        description="Encrypted gp3 volume of one node, in GiB, for images and containers; without it, so large that "
+        "the images that land there fit, each as large as image_limits allow.",
+    )
     labels: Labels = {}
     extra_taints: Taints = ()
 
