@@ -3,9 +3,8 @@
 What the instances are follows from their types; what drives their GPUs, from the machine image that is chosen.
 """
 
-import re
 from functools import cached_property
-from typing import Annotated, Final, Literal
+from typing import Annotated, Literal
 
 from pydantic import (
     AfterValidator,
@@ -20,6 +19,7 @@ from pydantic import (
 
 from aws.flatcar.releases import release_of
 from aws.instances import GroupShape, InstanceError, find_instance, group_of
+from aws.kubernetes_versions import VERSION
 from aws.machine_images import MachineImage, Pin, choose
 from aws.node_image import FlatcarImage, NodeImage, flatcar_image
 from aws.scaling import Scale, accelerator_labels
@@ -32,8 +32,6 @@ from kube.flatcar_keys import FlatcarKeys
 from kube.node_keys import Labels, Taints
 from messages.clock import today
 from messages.faults import FORM, Misfit, matching, quoted
-
-_VERSION: Final = re.compile(r"1\.\d{2}", re.ASCII)
 
 
 def _instance_type(value: str) -> str:
@@ -53,8 +51,8 @@ def _wanted(value: str) -> WantedDriver:
 KubernetesVersion = Annotated[
     str,
     BeforeValidator(quoted),
-    matching(_VERSION, "is not a version of Kubernetes on EKS", 'write major and minor, quoted: "1.34"'),
-    WithJsonSchema({"type": "string", "pattern": r"^1\.\d{2}$"}),
+    matching(VERSION, "is not a version of Kubernetes on EKS", 'write major and minor, quoted: "1.34"'),
+    WithJsonSchema({"type": "string", "pattern": f"^{VERSION.pattern}$"}),
 ]
 InstanceType = Annotated[str, AfterValidator(_instance_type), WithJsonSchema({"type": "string"})]
 Wanted = Annotated[
