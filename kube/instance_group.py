@@ -3,8 +3,9 @@
 What the instances are follows from their types; what drives their GPUs, from the machine image that is chosen.
 """
 
+import re
 from functools import cached_property
-from typing import Annotated, Literal
+from typing import Annotated, Final, Literal
 
 from pydantic import (
     AfterValidator,
@@ -23,6 +24,8 @@ from aws.kubernetes_versions import VERSION
 from aws.machine_images import MachineImage, Pin, choose
 from aws.node_image import FlatcarImage, NodeImage, flatcar_image
 from aws.scaling import Scale, accelerator_labels
+from aws.user_data import NodeSettings, Pulls
+from aws.volumes import MAX_THROUGHPUT, MIN_THROUGHPUT, PARALLEL_THROUGHPUT, Volume, iops_of
 from aws.wanted_driver import WantedDriver
 from compat.versions import VersionError
 from fleet import labels as names
@@ -32,6 +35,8 @@ from kube.flatcar_keys import FlatcarKeys
 from kube.node_keys import Labels, Taints
 from messages.clock import today
 from messages.faults import FORM, Misfit, matching, quoted
+
+_RESERVATION: Final = re.compile(r"cr-[0-9a-f]{8,17}", re.ASCII)
 
 
 def _instance_type(value: str) -> str:
@@ -55,6 +60,12 @@ KubernetesVersion = Annotated[
     WithJsonSchema({"type": "string", "pattern": f"^{VERSION.pattern}$"}),
 ]
 InstanceType = Annotated[str, AfterValidator(_instance_type), WithJsonSchema({"type": "string"})]
+Throughput = Annotated[int, Field(ge=MIN_THROUGHPUT, le=MAX_THROUGHPUT)]
+Reservation = Annotated[
+    str,
+    matching(_RESERVATION, "is not the id of a capacity reservation", "write what EC2 shows: cr-0123456789abcdef0"),
+    WithJsonSchema({"type": "string"}),
+]
 Wanted = Annotated[
     WantedDriver,
     BeforeValidator(quoted),
@@ -110,6 +121,15 @@ class InstanceGroupKeys(BaseModel):
         description="Encrypted gp3 volume of one node, in GiB, for images and containers; without it, so large that "
         "the images that land there fit, each as large as image_limits allow.",
     )
+    volume_throughput: Throughput | None = Field(
+        None, description="MiB/s of that volume, 125 to 2000; none: 125, and 600 with parallel_pulls."
+    )
+    parallel_pulls: bool = Field(
+        default=False, description="Pull and unpack the layers of an image side by side, with SOCI."
+    )
+    capacity_reservation: Reservation | None = Field(
+        None, description="Id of a capacity reservation that the instances are started in: cr-0123456789abcdef0."
+    )
     labels: Labels = {}
     extra_taints: Taints = ()
 
@@ -159,6 +179,18 @@ class InstanceGroupKeys(BaseModel):
     def scale(self) -> Scale:
         """How many instances."""
         return Scale(self.min, self.min if self.desired is None else self.desired, self.max)
+
+    @property
+    def volume(self) -> Volume:
+        """The volume of a node. Faster ones get the IOPS without which EC2 refuses them."""
+        usual = PARALLEL_THROUGHPUT if self.parallel_pulls else MIN_THROUGHPUT
+        throughput = self.volume_throughput or usual
+        return Volume(int(self.root_disk_gib), throughput, iops_of(throughput))
+
+    @property
+    def node_settings(self) -> NodeSettings:
+        """What nodes are told at their start."""
+        return NodeSettings(Pulls.PARALLEL if self.parallel_pulls else Pulls.SERIAL)
 
     @property
     def pin(self) -> Pin | None:

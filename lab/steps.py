@@ -84,12 +84,9 @@ def _builder(context: Context) -> None:
 def _bases(context: Context) -> None:
     substitutes = bases.ensure(context.instance, context.tools, context.report, for_clusters=context.has_cluster())
     stack = context.stack()
-    site.write(
-        context.instance,
-        substitutes,
-        # Of instances alone: a site knows which of its own machines its hub is on.
-        core_pool=fleet.carrying_pool(stack).name if stack.site.core_pool and instance_pools(stack) else None,
-    )
+    # Of instances alone: a site knows which of its own machines its hub is on.
+    moves = bool(context.real_node() and stack.site.core_pool and instance_pools(stack))
+    site.write(context.instance, substitutes, core_pool=fleet.carrying_pool(stack).name if moves else None)
     if substitutes:
         context.report(f"{len(substitutes)} images and package sources cannot be reached; substitutes stand in")
 

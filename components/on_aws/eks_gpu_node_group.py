@@ -7,9 +7,8 @@ import pulumi
 from pulumi_aws import autoscaling, ec2, eks
 
 from aws import scaling, user_data
-from aws.launch_template import launch_template
+from aws.launch_template import Capacity, launch_template
 from aws.roles import node_policies, node_trust, partition_of
-from aws.volumes import Volume
 from components.on_aws.node_group_args import NodeGroupArgs
 from components.on_aws.role import MadeRole
 from fleet import labels
@@ -34,6 +33,12 @@ class EksGpuNodeGroupArgs(NodeGroupArgs):
     """NVIDIA driver: "580.126.09", a branch "580", or "newest", the default: the newest that the instances can have."""
     machine_image: NotRequired[MachineImage]
     """A machine image chosen by hand; default: by the driver."""
+    volume_throughput: NotRequired[int]
+    """MiB/s of a node's volume; default 125, and 600 with `parallel_pulls`."""
+    parallel_pulls: NotRequired[bool]
+    """Pull and unpack the layers of an image side by side, with SOCI; default: one after the other."""
+    capacity_reservation: NotRequired[str]
+    """Id of a capacity reservation that the instances are started in."""
 
 
 class EksGpuNodeGroup(pulumi.ComponentResource):
@@ -68,10 +73,11 @@ class EksGpuNodeGroup(pulumi.ComponentResource):
             name,
             **launch_template(
                 image,
-                Volume(int(group.root_disk_gib)),
-                user_data=user_data.user_data(image, user_data.NodeSettings()),
+                group.volume,
+                user_data=user_data.user_data(image, group.node_settings),
                 security_groups=args["security_group_ids"],
                 tags={**tags, "Name": name},
+                capacity=Capacity(group.capacity_reservation or ""),
             ),
             tags=tags,
             opts=child,
