@@ -71,7 +71,8 @@ def scaling_group(  # noqa: PLR0913 - each is a decision of its own
     """Arguments of `autoscaling.Group`. `node_template` is that of `aws.scaling.template_tags`.
 
     `updates` replaces nodes as soon as their template changes, without draining: an auto-scaling group knows nothing of
-    pods. None leaves running nodes as they are, and those that start from then on have the new template.
+    pods. What runs on a node gets two minutes to end when it is shut down (`aws.flatcar.joining`). None leaves running
+    nodes as they are, and those that start from then on have the new template.
     """
     group: dict[str, Any] = {
         "min_size": scale.least,

@@ -23,6 +23,12 @@ _CA: Final = "/etc/kubernetes/pki/ca.crt"
 _CONFIG: Final = "/etc/kubernetes/kubelet/config.json"
 _KUBECONFIG: Final = "/var/lib/kubelet/kubeconfig"
 _CREDENTIALS: Final = "/etc/eks/image-credential-provider"
+# How long pods may take to end when EC2 shuts a node down, those of the node itself last: what nodeadm sets since
+# Kubernetes 1.34, because EC2 waits some minutes. Logind has to wait as long; Flatcar's waits 5 seconds.
+# Source: github.com/awslabs/amazon-eks-ami pull request 2390; github.com/poseidon/typhoon pull request 1222 (Flatcar).
+_SHUTDOWN_S: Final = 150
+_SHUTDOWN_CRITICAL_S: Final = 30
+_LOGIND: Final = "/etc/systemd/logind.conf.d/50-kubelet.conf"
 _REGISTRIES: Final = ("*.dkr.ecr.*.amazonaws.com", "*.dkr-ecr.*.on.aws", "*.dkr.ecr-fips.*.amazonaws.com")
 
 
@@ -90,6 +96,7 @@ def files(joining: Joining) -> tuple[File, ...]:
         File.of(_CA, base64.b64decode(joining.cluster.certificate_authority).decode()),
         File.of(_KUBECONFIG, _json(_kubeconfig(joining.cluster)), mode=0o600),
         File.of(_CONFIG, _json(_kubelet_config(joining))),
+        File.of(_LOGIND, f"[Login]\nInhibitDelayMaxSec={_SHUTDOWN_S}\n"),
     )
 
 
@@ -185,6 +192,8 @@ def _kubelet_config(joining: Joining) -> object:
         **({"registerWithTaints": taints} if taints else {}),
         "serializeImagePulls": False,
         "serverTLSBootstrap": True,
+        "shutdownGracePeriod": f"{_SHUTDOWN_S}s",
+        "shutdownGracePeriodCriticalPods": f"{_SHUTDOWN_CRITICAL_S}s",
     }
 
 

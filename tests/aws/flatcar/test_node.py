@@ -197,6 +197,15 @@ def test_a_node_reserves_what_nodeadm_would(vcpu: int, max_pods: int, cpu: str, 
     assert "registerWithTaints" not in found
 
 
+def test_pods_have_two_minutes_to_end_when_their_node_is_shut_down_and_those_of_the_node_end_last() -> None:
+    config = nodes.config()
+    kubelet = json.loads(text_of(config, "/etc/kubernetes/kubelet/config.json"))
+    whole, critical = (kubelet[f"shutdownGracePeriod{which}"].removesuffix("s") for which in ("", "CriticalPods"))
+    assert int(whole) - int(critical) == 120
+    # A shutdown waits no longer for the kubelet than logind lets it.
+    assert text_of(config, "/etc/systemd/logind.conf.d/50-kubelet.conf") == f"[Login]\nInhibitDelayMaxSec={whole}\n"
+
+
 def test_taints_are_there_when_the_node_joins() -> None:
     found = json.loads(text_of(nodes.config(), "/etc/kubernetes/kubelet/config.json"))
     assert found["registerWithTaints"] == [{"key": "nvidia.com/gpu", "value": "present", "effect": "NoSchedule"}]
