@@ -14,6 +14,7 @@ from kube.instance_group import InstanceGroupKeys
 from kube.job import JobKeys
 from messages.problems import Problem, SettingsError
 from settings.cluster import Cluster
+from settings.driver_containers import driver_containers
 from settings.fleet import landing_pools
 from settings.instance_pools import InstancePool
 from settings.models import Course, Hub, Image, Job, Profile
@@ -153,13 +154,14 @@ def cluster_args(stack: Stack, cluster: Cluster) -> EksGpuClusterArgs:
     return cast("EksGpuClusterArgs", {key: value for key, value in args.items() if value is not None})
 
 
-def node_group_args(pool: InstancePool, region: str, eks: EksGpuCluster) -> EksGpuNodeGroupArgs:
+def node_group_args(
+    pool: InstancePool, cluster_name: pulumi.Input[str], subnets: pulumi.Input[Any], security_group: pulumi.Input[str]
+) -> EksGpuNodeGroupArgs:
     """Arguments of the EksGpuNodeGroup of a pool."""
     args = {
-        "cluster_name": eks.cluster_name,
-        "region": region,
-        "subnet_ids": eks.subnet_ids,
-        "security_group_ids": [eks.security_group_id],
+        "cluster_name": cluster_name,
+        "subnet_ids": subnets,
+        "security_group_ids": [security_group],
         **_group(pool),
     }
     return cast("EksGpuNodeGroupArgs", args)
@@ -219,8 +221,13 @@ def runtime_args(stack: Stack) -> NvidiaRuntimeArgs | None:
     }
     if stack.runtime.persistence_daemon:
         args["persistence_daemon_image"] = stack.substitute(str(stack.runtime.persistence_daemon))[0]
+    drivers = driver_containers(stack)
+    if drivers:
+        args["driver_containers"] = [
+            {"pool": each.pool, "image": each.image, "kernel": each.key.kernel} for each in drivers
+        ]
     with_gpus = [pool.name for pool in stack.fleet.pools if pool.gpus_of_node]
-    if len(with_gpus) < len(stack.fleet.pools):
+    if drivers or len(with_gpus) < len(stack.fleet.pools):
         args["pools"] = with_gpus
     return args
 

@@ -11,6 +11,17 @@ from pulumi_kubernetes.node.v1 import RuntimeClass
 from kube import runtime as manifest
 
 
+class DriverContainer(TypedDict):
+    """A driver container for the nodes of a pool, whose OS has no driver."""
+
+    pool: str
+    """Name of the pool."""
+    image: pulumi.Input[str]
+    """Image by digest, made of a spec with `modules`."""
+    kernel: str
+    """Kernel release that its modules are for, as in its key: 6.12.102-flatcar."""
+
+
 class NvidiaRuntimeArgs(TypedDict):
     """Arguments of NvidiaRuntime."""
 
@@ -19,6 +30,8 @@ class NvidiaRuntimeArgs(TypedDict):
     persistence_daemon_image: NotRequired[pulumi.Input[str]]
     """Image with a shell and chroot; the daemon itself comes from the driver on the host. Default: the machine image
     starts one, as those of EKS do."""
+    driver_containers: NotRequired[Sequence[DriverContainer]]
+    """Driver containers by pool, for nodes that come without a driver. They start the persistence daemon themselves."""
     pools: NotRequired[Sequence[str]]
     """Pools whose nodes have GPUs, for a fleet that also has others; default: every node of a GpuNodePool."""
     namespace: NotRequired[str]
@@ -26,7 +39,7 @@ class NvidiaRuntimeArgs(TypedDict):
 
 
 class NvidiaRuntime(pulumi.ComponentResource):
-    """RuntimeClass `nvidia`, device plugin and persistence daemon on the nodes of GpuNodePools.
+    """RuntimeClass `nvidia`, device plugin, persistence daemon and driver containers on the nodes of GpuNodePools.
 
     The container runtime's handler `nvidia` (NVIDIA container toolkit) is configured on the nodes by whoever installs
     them.
@@ -39,6 +52,8 @@ class NvidiaRuntime(pulumi.ComponentResource):
         pools = args.get("pools")
         if pools is not None and not pools:
             raise ValueError(f"{name}.pools is empty: name a pool with GPUs, or leave it out for all pools")
+        if args.get("driver_containers") and pools is None:
+            raise ValueError(f"{name}.pools is missing: beside driver_containers, name every pool with GPUs")
         super().__init__("gpu-commons:index:NvidiaRuntime", name, {**args}, opts)
         child = pulumi.ResourceOptions(parent=self)
         runtime_class = RuntimeClass(
@@ -56,17 +71,12 @@ class NvidiaRuntime(pulumi.ComponentResource):
             },
             opts=child,
         )
-        daemons: dict[str, dict[str, Any]] = {
-            "device-plugin": manifest.device_plugin_pod(args["device_plugin_image"], pools),
-        }
-        if image := args.get("persistence_daemon_image"):
-            daemons["persistence-daemon"] = manifest.persistence_pod(image, pools)
-        for component, pod in daemons.items():
-            spec: Any = manifest.daemon_set_spec(component, pod)
+        for component, spec in manifest.daemon_sets(args).items():
+            made: Any = spec
             DaemonSet(
                 f"{name}-{component}",
                 metadata={"name": component, "namespace": namespace.metadata.name},
-                spec=spec,
+                spec=made,
                 opts=pulumi.ResourceOptions(parent=self, depends_on=[runtime_class]),
             )
         self.runtime_class = pulumi.Output.from_input(manifest.RUNTIME_CLASS)

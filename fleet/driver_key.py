@@ -13,6 +13,7 @@ from typing import Final, Self
 DRIVER_KEY_LABEL: Final = "org.gpu-commons.spec.driver-key"
 """The label by which an image says that it is a driver container: the one image that a driver belongs in."""
 
+_IMAGE = re.compile(r"[^\s@]+/[^\s@:]+:(?P<tag>[^\s@:/]+)@sha256:[0-9a-f]{64}", re.ASCII)
 _KEY = re.compile(r"(?P<branch>[1-9]\d{2})-(?P<kernel>\d+\.\d+[0-9A-Za-z.+_-]*)-(?P<os>[a-z]+\d[0-9.]*)", re.ASCII)
 
 
@@ -33,6 +34,15 @@ class DriverKey:
             raise ValueError(f'"{text}" is not the key of a driver container, such as {example}')
         return cls(int(found["branch"]), found["kernel"], found["os"])
 
+    @classmethod
+    def named(cls, text: str) -> Self:
+        """Read a driver container as a pool names it: its key, or its image by digest with the key as tag.
+
+        Raises ValueError.
+        """
+        found = _IMAGE.fullmatch(text.strip())
+        return cls.parse(found["tag"] if found else text)
+
     def misfit(self, kernel: str, os: str) -> str:
         """Why these modules are not for nodes with this kernel and OS, both named; empty where they are."""
         if self.kernel != kernel:
@@ -41,3 +51,8 @@ class DriverKey:
 
     def __str__(self) -> str:
         return f"{self.branch}-{self.kernel}-{self.os}"
+
+
+def image_of(text: str) -> str:
+    """The image in what `DriverKey.named` reads; empty where it is a key alone."""
+    return text.strip() if _IMAGE.fullmatch(text.strip()) else ""

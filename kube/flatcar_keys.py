@@ -10,8 +10,8 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, Field, Positive
 from aws.flatcar.ignition import KeyReference
 from aws.flatcar.joining import Program, Programs
 from aws.flatcar.releases import UnknownRelease, release_of
-from fleet.driver_key import DriverKey
-from messages.faults import FORM, Misfit, matching, quoted
+from fleet.driver_key import DriverKey, image_of
+from messages.faults import FORM, Misfit, quoted
 
 _URL: Final = re.compile(r"https://[A-Za-z0-9.-]+/[!-~]+", re.ASCII)
 _SHA256: Final = re.compile(r"[0-9a-f]{64}", re.ASCII)
@@ -42,16 +42,23 @@ def _in_a_parameter(value: str) -> str:
 
 def _driver_container(value: str) -> str:
     try:
-        return str(DriverKey.parse(value))
+        DriverKey.named(value)
     except ValueError:
-        reason = "is not the key of a driver container"
-        raise Misfit(reason, "write branch, kernel and OS: 580-6.12.102-flatcar-flatcar4593.2.5") from None
+        reason = "is not a driver container: its tag is its key, and its digest is named"
+        fix = "write registry.example.edu/driver:580-6.12.102-flatcar-flatcar4593.2.5@sha256:…, or the key alone"
+        raise Misfit(reason, fix) from None
+    return value.strip()
 
 
-Url = Annotated[str, matching(_URL, "is not an https address", "write where nodes find it: https://dl.k8s.io/…")]
-Sha256 = Annotated[
-    str, matching(_SHA256, "is not a SHA-256", "write the 64 digits that the publisher states beside it")
-]
+def _matching(pattern: re.Pattern[str], reason: str, fix: str) -> AfterValidator:
+    def check(value: str) -> str:
+        if not pattern.fullmatch(value):
+            raise Misfit(reason, fix)
+        return value
+
+    return AfterValidator(check)
+
+
 SshKey = Annotated[str, AfterValidator(_key_reference), AfterValidator(_in_a_parameter)]
 
 
@@ -59,8 +66,12 @@ class DownloadedProgram(BaseModel):
     """A program that a node downloads at its first boot, and the sum that it must have."""
 
     model_config = FORM
-    url: Url = Field(description="Address that nodes can reach: the publisher's, or a mirror of yours.")
-    sha256: Sha256 = Field(description="Its SHA-256 as the publisher states it, 64 digits.")
+    url: Annotated[
+        str, _matching(_URL, "is not an https address", "write where nodes find it: https://dl.k8s.io/…")
+    ] = Field(description="Address that nodes can reach: the publisher's, or a mirror of yours.")
+    sha256: Annotated[
+        str, _matching(_SHA256, "is not a SHA-256", "write the 64 digits that the publisher states beside it")
+    ] = Field(description="Its SHA-256 as the publisher states it, 64 digits.")
 
     @property
     def program(self) -> Program:
@@ -94,13 +105,14 @@ class FlatcarKeys(BaseModel):
     )
     driver_container: Annotated[str, AfterValidator(_driver_container)] | None = Field(
         None,
-        description="Key of a precompiled driver container that the site runs on these nodes, in place of the "
-        "extension of the release: 580-6.12.102-flatcar-flatcar4593.2.5.",
+        description="Precompiled driver container in place of the extension of the release: its image by digest, whose "
+        "tag is its key, registry.example.edu/driver:580-6.12.102-flatcar-flatcar4593.2.5@sha256:…, which the runtime "
+        "then runs; or the key alone, where the site runs it itself.",
     )
     container_toolkit: Annotated[
         str,
         BeforeValidator(quoted),
-        matching(_TOOLKIT, "is not a version of the container toolkit", 'write it whole, quoted: "1.17.8"'),
+        _matching(_TOOLKIT, "is not a version of the container toolkit", 'write it whole, quoted: "1.17.8"'),
     ] = Field(description='NVIDIA container toolkit in the extension nvidia-runtime, quoted: "1.17.8".')
     ssh_keys: tuple[SshKey, ...] = Field(
         (),
@@ -111,6 +123,16 @@ class FlatcarKeys(BaseModel):
         description="Pods that the network interfaces of an instance have addresses for, as AWS's calculator prints it."
     )
     programs: DownloadedPrograms = Field(description="Programs that the image of Flatcar does not have.")
+
+    @property
+    def driver_key(self) -> DriverKey | None:
+        """What the modules of the driver container are for; None without one."""
+        return DriverKey.named(self.driver_container) if self.driver_container else None
+
+    @property
+    def driver_image(self) -> str:
+        """Image of the driver container that the runtime runs; empty without one, and where the site runs it."""
+        return image_of(self.driver_container or "")
 
     @property
     def key_references(self) -> tuple[KeyReference, ...]:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from fleet import labels
 from kube.pools import one_of, required
 
 NAMESPACE = "gpu-runtime"  # of the daemons, unless a program says otherwise
-DAEMONS = ("device-plugin", "persistence-daemon")
+DAEMONS = ("device-plugin", "persistence-daemon")  # beside one `driver-POOL` for each pool with a driver container
 RUNTIME_CLASS = "nvidia"
 
 # The driver's own daemon runs from the host: its version is then the driver's by construction. It keeps the GPUs
@@ -26,6 +26,26 @@ while kill -0 "$(cat /host/run/nvidia-persistenced/nvidia-persistenced.pid)"; do
 echo "nvidia-persistenced ended" >&2
 exit 1
 """
+
+
+def daemon_sets(args: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+    """Specs of the DaemonSets that arguments of NvidiaRuntime ask for, by name.
+
+    A driver container starts the persistence daemon itself, so that daemon stays away from its pool.
+    """
+    pools, drivers = args.get("pools"), args.get("driver_containers") or ()
+    found = {
+        driver_daemon(each["pool"]): driver_set_spec(
+            each["pool"], driver_pod(each["image"], each["kernel"], each["pool"])
+        )
+        for each in drivers
+    }
+    found["device-plugin"] = daemon_set_spec("device-plugin", device_plugin_pod(args["device_plugin_image"], pools))
+    brought = {each["pool"] for each in drivers}
+    others = None if pools is None else [pool for pool in pools if pool not in brought]
+    if (image := args.get("persistence_daemon_image")) and others != []:
+        found["persistence-daemon"] = daemon_set_spec("persistence-daemon", persistence_pod(image, others))
+    return found
 
 
 def device_plugin_pod(image: Any, pools: Sequence[str] | None = None) -> dict[str, Any]:
@@ -70,20 +90,37 @@ def persistence_pod(image: Any, pools: Sequence[str] | None = None) -> dict[str,
     }
 
 
-def driver_pod(image: Any, pools: Sequence[str] | None = None) -> dict[str, Any]:
-    """Pod spec of a driver container, for nodes whose OS has no driver. Privileged: it loads kernel modules.
+def driver_daemon(pool: str) -> str:
+    """Name of the DaemonSet that brings the driver to the nodes of a pool."""
+    return f"driver-{pool}"
 
-    It reads what its modules need of the kernel's own, and shows its libraries to the node in /run/nvidia/driver, where
-    the container runtime looks for them: so what it mounts there has to reach the node.
+
+def driver_pod(image: Any, kernel: str, pool: str) -> dict[str, Any]:
+    """Pod spec of a driver container, for a pool whose OS has no driver. Privileged: it loads kernel modules.
+
+    First the image says whether its modules are for `kernel` and the node runs it, with no right at all: on another
+    kernel nothing privileged is started. Then it reads what its modules need of the kernel's own, and shows its
+    libraries to the node in /run/nvidia/driver, where the container runtime looks for them: so what it mounts there
+    has to reach the node. The image is one that was made of a spec with `modules`, whose entry point knows both words.
     """
     modules = {"name": "modules", "mountPath": "/lib/modules", "readOnly": True}
     shown = {"name": "shown", "mountPath": "/run/nvidia", "mountPropagation": "Bidirectional"}
     return {
-        **_daemon_pod(pools),
+        **_daemon_pod([pool]),
+        "initContainers": [
+            {
+                "name": "same-kernel",
+                "image": image,
+                "args": ["check", kernel],
+                "securityContext": {"allowPrivilegeEscalation": False, "capabilities": {"drop": ["ALL"]}},
+                "resources": _small(),
+            }
+        ],
         "containers": [
             {
                 "name": "driver",
                 "image": image,
+                "args": ["stay"],
                 "securityContext": {"privileged": True},
                 "resources": _small(),
                 "volumeMounts": [modules, shown],
@@ -96,9 +133,19 @@ def driver_pod(image: Any, pools: Sequence[str] | None = None) -> dict[str, Any]
     }
 
 
-def daemon_set_spec(component: str, pod: dict[str, Any]) -> dict[str, Any]:
-    """DaemonSet around a pod spec. `component` names it and its image."""
-    selector = {"app.kubernetes.io/name": "nvidia-runtime", "app.kubernetes.io/component": component}
+def driver_set_spec(pool: str, pod: dict[str, Any]) -> dict[str, Any]:
+    """DaemonSet around the pod spec of a driver container.
+
+    Modules in use cannot be replaced by those of another driver, and a node of an older release runs another kernel:
+    such nodes keep the pod that they have until they are replaced.
+    """
+    spec = daemon_set_spec("driver", pod, **{labels.POOL: pool})
+    return {**spec, "updateStrategy": {"type": "OnDelete"}}
+
+
+def daemon_set_spec(component: str, pod: dict[str, Any], **more: str) -> dict[str, Any]:
+    """DaemonSet around a pod spec. `component` names it and its image; `more` are further labels that it selects by."""
+    selector = {"app.kubernetes.io/name": "nvidia-runtime", "app.kubernetes.io/component": component, **more}
     return {
         "selector": {"matchLabels": selector},
         "updateStrategy": {"type": "RollingUpdate", "rollingUpdate": {"maxUnavailable": "25%"}},

@@ -16,11 +16,13 @@ from images.spec.cases import Use, uses_of
 from images.spec.load import IMAGES, load_named
 from kube.runtime import DAEMONS as RUNTIME_DAEMONS
 from kube.runtime import NAMESPACE as RUNTIME_NAMESPACE
+from kube.runtime import driver_daemon
 from policies.configuration import Configuration
 from policies.finding import Level
 from policies.model import Coverage, Limits, Site, SizeWaiver
 from policies.plans import planner
 from policies.strictness import Strictness, Waiver
+from settings.driver_containers import driver_containers
 from settings.fleet import courses, default_runtimes, machine_of, nodes_of, pools_gpus, usages
 from settings.models import ImageLimits, Policies
 from settings.reading import Stack
@@ -36,6 +38,8 @@ def site_of(stack: Stack, images: Path = IMAGES, today: dt.date | None = None) -
     runtime = stack.runtime
     own = zip(RUNTIME_DAEMONS, (runtime.device_plugin, runtime.persistence_daemon), strict=True) if runtime else ()
     daemons = {_runtime_daemon(name): stack.substitute(str(image))[0] for name, image in own if image}
+    # A driver is brought by exactly this image, to exactly this pool, and by nothing else that is privileged.
+    daemons |= {_runtime_daemon(driver_daemon(each.pool)): each.image for each in driver_containers(stack)}
     nodes = nodes_of(stack.fleet.pools, labels.GPU_TAINT)
     return Site(
         nodes=tuple(map(_labelled_elsewhere, nodes)) if stack.fleet.managed_by else nodes,

@@ -90,12 +90,8 @@ def offline_resources(stack: Stack) -> Iterator[Resource]:
     for name, _ in wiring.images_in_order(stack):
         yield IMAGE_TOKEN, name, {**wiring.image_args(stack, name, None)}
     if args := wiring.runtime_args(stack):
-        daemons = {"device-plugin": runtime.device_plugin_pod(args["device_plugin_image"])}
-        if image := args.get("persistence_daemon_image"):
-            daemons["persistence-daemon"] = runtime.persistence_pod(image)
-        for name, pod in daemons.items():
-            metadata = {"namespace": runtime.NAMESPACE, "name": name}
-            yield _SET, name, {"metadata": metadata, "spec": runtime.daemon_set_spec(name, pod)}
+        for name, spec in runtime.daemon_sets(args).items():
+            yield _SET, name, {"metadata": {"namespace": runtime.NAMESPACE, "name": name}, "spec": spec}
     unknown: Any = {image.full_name: UNKNOWN for image in stack.images}
     for hub in stack.hubs:
         given = {**wiring.hub_args(stack, hub, unknown)}

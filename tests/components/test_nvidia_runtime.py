@@ -59,3 +59,21 @@ def test_pods_choose_the_runtime_by_a_class_of_that_name(recorded: Callable[...,
     runtime_class = run.only("RuntimeClass")
     assert runtime_class.inputs["metadata"]["name"] == "nvidia"
     assert runtime_class.inputs["handler"] == "nvidia"
+
+
+def test_a_driver_container_is_a_daemon_of_its_pool_and_the_persistence_daemon_stays_away_from_it(
+    recorded: Callable[..., Any],
+) -> None:
+    driver = {"pool": "t4", "image": "registry.example.edu/driver@sha256:" + "3" * 64, "kernel": "6.12.102-flatcar"}
+    run = recorded(lambda: NvidiaRuntime("nvidia", {**IMAGES, "pools": ["t4"], "driver_containers": [driver]}) and None)
+    made = {daemon.inputs["metadata"]["name"]: daemon.inputs for daemon in run.of_type("DaemonSet")}
+    assert sorted(made) == ["device-plugin", "driver-t4"]
+    pod = made["driver-t4"]["spec"]["template"]["spec"]
+    assert [each["image"] for each in (*pod["initContainers"], *pod["containers"])] == [driver["image"]] * 2
+    assert run.only("Namespace").inputs["metadata"]["labels"] == {"pod-security.kubernetes.io/enforce": "privileged"}
+
+
+def test_beside_a_driver_container_the_pools_with_gpus_are_named(recorded: Callable[..., Any]) -> None:
+    driver = {"pool": "t4", "image": "registry.example.edu/driver@sha256:" + "3" * 64, "kernel": "6.12.102-flatcar"}
+    with pytest.raises(ValueError, match=r"nvidia\.pools is missing: beside driver_containers, name every pool"):
+        recorded(lambda: NvidiaRuntime("nvidia", {**IMAGES, "driver_containers": [driver]}) and None)

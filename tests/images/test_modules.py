@@ -159,7 +159,7 @@ def node(tmp_path: Path) -> Callable[..., subprocess.CompletedProcess[str]]:
         (programs / name).write_text(f"#!/bin/sh\n{text}\n")
         (programs / name).chmod(0o755)
 
-    def run(kernel: str, loaded: str = "") -> subprocess.CompletedProcess[str]:
+    def run(kernel: str, *words: str, loaded: str = "") -> subprocess.CompletedProcess[str]:
         program("uname", f"echo {kernel}")
         program("modinfo", "echo 535.309.01")
         for name in ("modprobe", "nvidia-modprobe", "nvidia-persistenced", "mount"):
@@ -169,7 +169,7 @@ def node(tmp_path: Path) -> Callable[..., subprocess.CompletedProcess[str]]:
             version.write_text(f"{loaded}\n")
         variables = {"DRIVER_ROOT": root, "DRIVER_SHOWN": tmp_path / "shown", "DRIVER_LOADED": version}
         env = {"PATH": f"{programs}:{os.environ['PATH']}", **{key: str(value) for key, value in variables.items()}}
-        command = ["/bin/sh", str(IMAGES / IMAGE / "load-driver")]
+        command = ["/bin/sh", str(IMAGES / IMAGE / "load-driver"), *words]
         return subprocess.run(command, env=env, capture_output=True, text=True, check=False, timeout=20)
 
     return run
@@ -200,3 +200,18 @@ def test_beside_another_driver_nothing_is_loaded(node: Callable[..., subprocess.
     assert (done.returncode, done.stdout) == (1, "")
     assert done.stderr == "driver 535.274.02 is loaded, and this image brings 535.309.01: replace the node\n"
     assert node(KERNEL, loaded="535.309.01").returncode == 0
+
+
+def test_asked_first_it_says_whether_it_fits_the_node_and_loads_nothing(
+    node: Callable[..., subprocess.CompletedProcess[str]],
+) -> None:
+    fits = node(KERNEL, "check", KERNEL)
+    assert (fits.returncode, fits.stderr) == (0, "")
+    assert fits.stdout == f"the modules of driver 535.309.01 are for kernel {KERNEL}, which this node runs\n"
+    other_image = node("6.12.102-flatcar", "check", "6.12.102-flatcar")
+    assert (other_image.returncode, other_image.stdout) == (1, "")
+    assert f"holds modules for kernel {KERNEL}" in other_image.stderr
+    other_node = node(KERNEL, "check", "6.12.102-flatcar")
+    assert (other_node.returncode, other_node.stdout) == (1, "")
+    assert other_node.stderr == f"this node is to run kernel 6.12.102-flatcar, and it runs {KERNEL}\n"
+    assert node(KERNEL, "check", KERNEL, loaded="535.274.02").returncode == 1

@@ -85,6 +85,42 @@ def test_nothing_of_the_projects_own_manifests_takes_a_gpu() -> None:
     assert len([message for message in found if message.startswith("P-GPU")]) == 2
 
 
+def test_of_the_stack_on_flatcar_is_said_nothing_and_its_driver_is_the_one_thing_that_is_privileged() -> None:
+    site = site_of_stack("flatcar-ec2")
+    assert list(messages("flatcar-ec2", site)) == []
+    args = wiring.runtime_args(load_stack(DEFAULT_STACKS / "Pulumi.flatcar-ec2.yaml"))
+    assert args
+    made = runtime.daemon_sets(args)
+    for name, spec in made.items():
+        found = evaluate("kubernetes:apps/v1:DaemonSet", name, {**named(name), "spec": spec}, site, SAID)
+        assert [message for message in found if message.startswith("P-GPU")] == [], name
+    privileged = [name for name, spec in made.items() if "privileged': True" in str(spec)]
+    assert privileged == ["driver-t4"]
+
+
+def test_a_driver_container_is_let_through_under_its_own_name_with_its_own_image_and_in_no_other_way() -> None:
+    site = site_of_stack("flatcar-ec2")
+    args = wiring.runtime_args(load_stack(DEFAULT_STACKS / "Pulumi.flatcar-ec2.yaml"))
+    assert args
+    image = args["driver_containers"][0]["image"]
+
+    def refused(name: str, image: Any, **pod: Any) -> list[str]:
+        spec = runtime.driver_set_spec("t4", {**runtime.driver_pod(image, "6.12.102-flatcar", "t4"), **pod})
+        inputs = {**named(name), "spec": spec}
+        found = evaluate("kubernetes:apps/v1:DaemonSet", name, inputs, site, frozenset({Level.REFUSE}))
+        return [message for message in found if message.startswith("P-GPU")]
+
+    assert refused("driver-t4", image) == []
+    assert any("is privileged" in each for each in refused("driver-other", image))
+    assert any("is privileged" in each for each in refused("driver-t4", image.replace("@sha256:0", "@sha256:1")))
+    beside = {
+        "name": "x",
+        "image": "registry.example.edu/x@sha256:" + "1" * 64,
+        "securityContext": {"privileged": True},
+    }
+    assert any("is privileged" in each for each in refused("driver-t4", image, containers=[beside]))
+
+
 @pytest.mark.parametrize(("name", "is_refused"), [("dsmlp-fall", True), ("dsmlp-next", False)])
 def test_an_image_for_cuda_10_2_is_refused_before_the_upgrade_and_not_after_it(
     name: str, is_refused: bool, tmp_path: Path
