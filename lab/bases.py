@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -78,16 +78,17 @@ def ensure(
     report: Report,
     reachable: Reachable | None = None,
     *,
-    for_clusters: bool = True,
+    drivers: Collection[str] | None = (),
 ) -> list[Substitute]:
     """Build and push every lab image that this machine needs; what exists already costs one request each.
 
-    The stand-ins are for a cluster's nodes.
+    The stand-ins are for a cluster's nodes; `drivers` are the driver containers that its stack names, None where there
+    is no cluster.
     Registry and builder must run. `reachable` answers whether a URL can be reached (default: try, and keep the
     answer in the instance). Raises LabError.
     """
     ask = reachable or (lambda url: _remembered(instance, url))
-    ready_made = stand_ins.images(tools) if for_clusters else []
+    ready_made = [] if drivers is None else stand_ins.images(tools, drivers)
     references = set(wanted_references(images_folder())) - {image.stands_for for image in ready_made}
     found = [
         *(_stand_in(instance, tools, image, report, ask) for image in ready_made),

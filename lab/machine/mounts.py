@@ -16,6 +16,13 @@ def below(*folders: Path) -> list[Path]:
     return [point for point in found if any(point.is_relative_to(folder) for folder in folders)]
 
 
+def share(folder: Path) -> None:
+    """Make the folder a mount whose later mounts its users see and the machine too, as all are under systemd."""
+    if folder not in below(folder):
+        processes.run(["mount", "--bind", str(folder), str(folder)])
+    processes.run(["mount", "--make-rshared", str(folder)])
+
+
 def unmount_below(*folders: Path) -> None:
     """Take all of them away, last first; those in use vanish for everybody who opens the path from now on."""
     for point in reversed(below(*folders)):

@@ -20,7 +20,7 @@ import psutil
 from lab import accounts, files, processes
 from lab.cluster import Cluster, is_ready, name_of, wait_until
 from lab.instance import LabError
-from lab.machine import cri, mounts, network, traces
+from lab.machine import cri, driver_folders, mounts, network, traces
 from lab.machine.traces import Kind, Trace
 from lab.servers import containerd, coredns, kube_proxy, kubelet, local_path
 from lab.stand_ins import images
@@ -61,6 +61,7 @@ class RealNode:
 
     name: str
     gpus: int  # what the device plugin's stand-in reports
+    has_driver_container: bool = False  # of the stack's, on its pool
 
 
 def start(instance: Instance, tools: Tools, node: RealNode, report: Callable[[str], None] = lambda _: None) -> None:
@@ -82,6 +83,8 @@ def start(instance: Instance, tools: Tools, node: RealNode, report: Callable[[st
     for group in container_cgroups():
         if not group.exists():
             traces.record(instance, Trace(Kind.CGROUP, str(group)))
+    if node.has_driver_container:
+        driver_folders.make(instance)
     set_gpus(node.gpus)
     containerd.configure(instance, tools, pause.reference(instance))
     report("containerd and kubelet …")
@@ -131,6 +134,7 @@ def stop(instance: Instance, tools: Tools) -> None:
     _kill_shims(instance)
     folders = (containerd.socket_path(instance).parent, containerd.root(instance), kubelet.ROOT)
     mounts.unmount_below(*(folder for folder in folders if folder != kubelet.ROOT or _is_ours(instance)))
+    driver_folders.unmount(instance)
     shutil.rmtree(instance.run / "containerd", ignore_errors=True)
     shutil.rmtree(instance.run / "cni", ignore_errors=True)
     network.restore(instance, tools)

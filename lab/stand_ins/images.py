@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -31,6 +31,15 @@ PAUSE = "lab/pause"
 BUSYBOX = "lab/busybox"
 DEVICE_PLUGIN = "lab/device-plugin"
 PERSISTENCE_DAEMON = "lab/persistence-daemon"
+DRIVER = "lab/driver"
+
+# Answers as the entry point of a driver container does, to the same two words.
+_DRIVER_SCRIPT = """\
+echo "stands for a driver container in the lab of gpu-commons; no module is loaded into kernel $(uname -r)"
+[ "$1" != check ] || exit 0
+trap 'echo ended; exit 0' TERM INT
+while :; do sleep 3600 & wait $!; done
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,8 +66,11 @@ class StandInImage:
         return f"{instance.registry_address}/{self.name}:{self.tag}"
 
 
-def images(tools: Tools) -> list[StandInImage]:
-    """All substitutes of the lab. Raises LabError when a program that goes into one is not installed."""
+def images(tools: Tools, drivers: Collection[str] = ()) -> list[StandInImage]:
+    """All substitutes of the lab; `drivers` are the driver containers of its stack.
+
+    Raises LabError when a program that goes into one is not installed.
+    """
     busybox = tools.path("busybox")
     stand_in = tools.path("device-plugin")
     return [
@@ -115,7 +127,27 @@ def images(tools: Tools) -> list[StandInImage]:
             files={"device-plugin": stand_in},
             drives_gpus=True,
         ),
+        *(_driver(reference, busybox) for reference in sorted({*drivers})),
     ]
+
+
+def _driver(reference: str, busybox: Path) -> StandInImage:
+    """Its modules are for a kernel that this machine does not run: the stand-in loads none, and says so."""
+    key = reference.partition("@")[0].rpartition(":")[2]
+    return StandInImage(
+        name=f"{DRIVER}/{key.lower()}",
+        stands_for=reference,
+        reason="this machine runs another kernel and has no GPU: it loads nothing, says so and waits",
+        dockerfile=render_dockerfile(
+            reference,
+            program="busybox",
+            places=("/bin/busybox",),
+            entrypoint=("/bin/busybox", "sh", "-c", _DRIVER_SCRIPT, "load-driver"),
+            run='["/bin/busybox", "--install", "-s", "/bin"]',
+        ),
+        files={"busybox": busybox},
+        drives_gpus=True,
+    )
 
 
 def find(name: str, tools: Tools) -> StandInImage:

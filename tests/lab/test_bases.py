@@ -151,9 +151,9 @@ class Lab:
 
 
 @pytest.fixture
-def lab(tmp_path: Path, new_instance: Callable[..., Instance], monkeypatch: pytest.MonkeyPatch) -> Iterator[Lab]:
+def lab(tmp_path: Path, new_instance: Callable[[Path], Instance], monkeypatch: pytest.MonkeyPatch) -> Iterator[Lab]:
     tools = Toolchain()  # before the cache moves
-    instance = new_instance(tmp_path / "lab", "registry")
+    instance = new_instance(tmp_path / "lab")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     debian.rootfs().parent.mkdir(parents=True)
     processes.run(["tar", "-C", "/etc", "-cf", str(debian.rootfs()), "debian_version"])
@@ -161,7 +161,7 @@ def lab(tmp_path: Path, new_instance: Callable[..., Instance], monkeypatch: pyte
     tool = StandInImage(
         "lab/tool", "nvcr.io/nvidia/tool:1", "no GPU", "FROM scratch\nCOPY busybox /b\n", files, drives_gpus=True
     )
-    monkeypatch.setattr(bases.stand_ins, "images", lambda _: [tool])
+    monkeypatch.setattr(bases.stand_ins, "images", lambda *_: [tool])
     monkeypatch.setattr(bases, "wanted_references", lambda _: ["conda-forge", "docker.io/library/debian:bookworm-slim"])
     for server in (registry.server(instance, tools), buildkit.server(instance, tools)):
         processes.start(instance, server)

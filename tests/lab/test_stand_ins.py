@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
 
@@ -44,6 +45,17 @@ def test_every_substitute_names_the_image_it_stands_for(programs: Path) -> None:
         "lab/device-plugin": DEVICE_PLUGIN,
         "lab/persistence-daemon": BUSYBOX,
     }
+
+
+def test_a_driver_container_of_the_stack_has_a_stand_in_that_answers_to_its_words(programs: Path) -> None:
+    key = "580-6.12.102-flatcar-flatcar4593.2.5"
+    reference = f"registry.example.edu/drivers/nvidia:{key}@sha256:{'5' * 64}"
+    *_, driver = images.images(Folder(programs), [reference])
+    assert (driver.name, driver.stands_for, driver.drives_gpus) == (f"lab/driver/{key}", reference, True)
+    (line,) = [each for each in driver.dockerfile.splitlines() if each.startswith("ENTRYPOINT ")]
+    _, *command = json.loads(line.removeprefix("ENTRYPOINT "))  # without busybox, whose shell is this machine's sh
+    said = processes.run([*command, "check", "6.12.102-flatcar"])
+    assert said.startswith("stands for a driver container in the lab of gpu-commons; no module is loaded")
 
 
 def test_the_device_plugin_is_found_under_the_name_of_the_real_program(programs: Path) -> None:
