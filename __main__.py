@@ -53,11 +53,10 @@ def deploy_instances(stack: Stack, cluster: Cluster) -> Made:
 
     account = pulumi.ResourceOptions(providers=[aws.Provider("aws", region=cluster.region)])
     eks = EksGpuCluster("cluster", wiring.cluster_args(stack, cluster), account)
-    joining = (eks.cluster_name, eks.subnet_ids, eks.security_group_id)
     groups = {
         pool.name: FlatcarGpuNodeGroup(pool.name, wiring.flatcar_group_args(stack, pool, cluster.region, eks), account)
         if pool.flatcar
-        else EksGpuNodeGroup(pool.name, wiring.node_group_args(pool, *joining), account)
+        else EksGpuNodeGroup(pool.name, wiring.node_group_args(pool, cluster.region, eks), account)
         for pool in instance_pools(stack)
     }
     pulumi.export("cluster", eks.cluster_name)

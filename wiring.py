@@ -154,14 +154,13 @@ def cluster_args(stack: Stack, cluster: Cluster) -> EksGpuClusterArgs:
     return cast("EksGpuClusterArgs", {key: value for key, value in args.items() if value is not None})
 
 
-def node_group_args(
-    pool: InstancePool, cluster_name: pulumi.Input[str], subnets: pulumi.Input[Any], security_group: pulumi.Input[str]
-) -> EksGpuNodeGroupArgs:
+def node_group_args(pool: InstancePool, region: str, eks: EksGpuCluster) -> EksGpuNodeGroupArgs:
     """Arguments of the EksGpuNodeGroup of a pool."""
     args = {
-        "cluster_name": cluster_name,
-        "subnet_ids": subnets,
-        "security_group_ids": [security_group],
+        "cluster_name": eks.cluster_name,
+        "region": region,
+        "subnet_ids": eks.subnet_ids,
+        "security_group_ids": [eks.security_group_id],
         **_group(pool),
     }
     return cast("EksGpuNodeGroupArgs", args)

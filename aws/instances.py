@@ -96,6 +96,11 @@ class GroupShape:
         """What a node offers as `nvidia.com/gpu`: a part of a GPU is one device to the driver."""
         return max(1, int(self.gpus)) if self.gpus else 0
 
+    def takes(self, driver: DriverVersion) -> bool:
+        """Does this driver drive the GPUs of every type?"""
+        is_new_enough = self.min_driver is None or driver >= self.min_driver
+        return is_new_enough and (self.max_branch is None or driver.branch <= self.max_branch)
+
     @property
     def names(self) -> tuple[str, ...]:
         return tuple(each.name for each in self.types)

@@ -6,9 +6,12 @@ import datetime as dt
 import re
 from dataclasses import dataclass
 from functools import cache
+from typing import Final
 
 from aws import tables
 from compat.rows import Origin, Row
+
+VERSION: Final = re.compile(r"1\.[1-9]\d", re.ASCII)  # how EKS writes a version: 1.34
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,4 +57,4 @@ def supported_versions(today: dt.date) -> tuple[str, ...]:
 
 def is_version(text: str) -> bool:
     """Is it written as EKS writes a version, `1.34`?"""
-    return re.fullmatch(r"1\.[1-9]\d", text, re.ASCII) is not None
+    return VERSION.fullmatch(text) is not None

@@ -109,7 +109,7 @@ def choose(
     if number and (refused := image_refusals.off_the_table(ami_type, rows[-1], kubernetes, number)):
         return _with_nearest(refused, shape, kubernetes, pin, today)
     found = [*_images(shape, rows[-1:] if number else rows, kubernetes, pin)]
-    fitting = [each for each in found if each.driver and wanted.takes(each.driver) and _fits(shape, each.driver)]
+    fitting = [each for each in found if each.driver and wanted.takes(each.driver) and shape.takes(each.driver)]
     if fitting:
         newest = max(fitting, key=lambda each: (release_order(each.release), each.driver or _OLDEST))
         alike = [each for each in fitting if each.driver == newest.driver]
@@ -198,10 +198,7 @@ def _others(
 
 
 def _fits(shape: GroupShape, driver: DriverVersion | None) -> bool:
-    if driver is None:
-        return False
-    is_new_enough = shape.min_driver is None or driver >= shape.min_driver
-    return is_new_enough and (shape.max_branch is None or driver.branch <= shape.max_branch)
+    return driver is not None and shape.takes(driver)
 
 
 def _images(shape: GroupShape, rows: list[Row], kubernetes: str, pin: Pin) -> Iterator[MachineImage]:

@@ -18,6 +18,10 @@ GIB: Final = 2**30
 SYSTEM_GIB: Final = 20
 _STEP_GIB: Final = 10
 MIN_THROUGHPUT: Final = 125  # MiB/s, which a gp3 volume has where nothing is said
+# Source: https://docs.aws.amazon.com/AWSCloudFormation/latest/UserGuide/aws-resource-ec2-volume.html, Throughput:
+# 2,000 MiB/s at most, and 0.25 MiB/s for each provisioned IOPS.
+MAX_THROUGHPUT: Final = 2000
+_IOPS_PER_MIB: Final = 4
 PARALLEL_THROUGHPUT: Final = 600  # MiB/s; below it parallel pulls wait for the disk
 # Source: https://github.com/aws-samples/karpenter-blueprints/tree/main/blueprints/soci-snapshotter, "a good starting
 # point by setting the throughput to 600MiB/s and keeping base IOPs to 3,000".
@@ -34,13 +38,23 @@ class Volume:
     kms_key: str = ""  # an ARN; empty: the account's own key for EBS
 
 
+def iops_of(throughput: int) -> int:
+    """What a volume of that many MiB/s must have at least; more than the base is paid for."""
+    return max(BASE_IOPS, throughput * _IOPS_PER_MIB)
+
+
 def root_volume_gib(image_bytes: int, pods_gib: int = 0) -> int:
     """Smallest volume, in steps of 10 GiB, on which the kubelet need not clean up while all images are there.
 
     `pods_gib` is what containers write beside their images: logs, scratch files, byte code.
     """
     wanted = image_bytes / GIB + pods_gib + SYSTEM_GIB
-    return math.ceil(wanted / USABLE_SHARE / _STEP_GIB) * _STEP_GIB
+    return in_steps(wanted / USABLE_SHARE)
+
+
+def in_steps(gib: float) -> int:
+    """The next step of 10 GiB."""
+    return math.ceil(gib / _STEP_GIB) * _STEP_GIB
 
 
 @dataclass(frozen=True, slots=True)

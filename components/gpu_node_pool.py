@@ -6,16 +6,9 @@ from typing import Any, NotRequired, TypedDict
 import pulumi
 from pulumi_kubernetes.core.v1 import Node, NodePatch
 
+from components.node_taint import Taint
 from fleet import labels
 from kube import node_pool as manifest
-
-
-class Taint(TypedDict):
-    """A Kubernetes node taint."""
-
-    key: str
-    value: NotRequired[str]
-    effect: str
 
 
 class GpuNodePoolArgs(TypedDict):

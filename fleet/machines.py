@@ -36,3 +36,4 @@ class Machine:
     is_disk_assumed: bool = False
     rates: Rates = field(default_factory=Rates)
     are_rates_planned: bool = True  # planning figures, not this pool's own
+    slow_disk: str = ""  # why its nodes start later than they could, and what to change

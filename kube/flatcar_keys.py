@@ -11,7 +11,7 @@ from aws.flatcar.ignition import KeyReference
 from aws.flatcar.joining import Program, Programs
 from aws.flatcar.releases import UnknownRelease, release_of
 from fleet.driver_key import DriverKey, image_of
-from messages.faults import FORM, Misfit, quoted
+from messages.faults import FORM, Misfit, matching, quoted
 
 _URL: Final = re.compile(r"https://[A-Za-z0-9.-]+/[!-~]+", re.ASCII)
 _SHA256: Final = re.compile(r"[0-9a-f]{64}", re.ASCII)
@@ -50,15 +50,10 @@ def _driver_container(value: str) -> str:
     return value.strip()
 
 
-def _matching(pattern: re.Pattern[str], reason: str, fix: str) -> AfterValidator:
-    def check(value: str) -> str:
-        if not pattern.fullmatch(value):
-            raise Misfit(reason, fix)
-        return value
-
-    return AfterValidator(check)
-
-
+Url = Annotated[str, matching(_URL, "is not an https address", "write where nodes find it: https://dl.k8s.io/…")]
+Sha256 = Annotated[
+    str, matching(_SHA256, "is not a SHA-256", "write the 64 digits that the publisher states beside it")
+]
 SshKey = Annotated[str, AfterValidator(_key_reference), AfterValidator(_in_a_parameter)]
 
 
@@ -66,12 +61,8 @@ class DownloadedProgram(BaseModel):
     """A program that a node downloads at its first boot, and the sum that it must have."""
 
     model_config = FORM
-    url: Annotated[
-        str, _matching(_URL, "is not an https address", "write where nodes find it: https://dl.k8s.io/…")
-    ] = Field(description="Address that nodes can reach: the publisher's, or a mirror of yours.")
-    sha256: Annotated[
-        str, _matching(_SHA256, "is not a SHA-256", "write the 64 digits that the publisher states beside it")
-    ] = Field(description="Its SHA-256 as the publisher states it, 64 digits.")
+    url: Url = Field(description="Address that nodes can reach: the publisher's, or a mirror of yours.")
+    sha256: Sha256 = Field(description="Its SHA-256 as the publisher states it, 64 digits.")
 
     @property
     def program(self) -> Program:
@@ -112,7 +103,7 @@ class FlatcarKeys(BaseModel):
     container_toolkit: Annotated[
         str,
         BeforeValidator(quoted),
-        _matching(_TOOLKIT, "is not a version of the container toolkit", 'write it whole, quoted: "1.17.8"'),
+        matching(_TOOLKIT, "is not a version of the container toolkit", 'write it whole, quoted: "1.17.8"'),
     ] = Field(description='NVIDIA container toolkit in the extension nvidia-runtime, quoted: "1.17.8".')
     ssh_keys: tuple[SshKey, ...] = Field(
         (),

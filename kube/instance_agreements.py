@@ -13,6 +13,7 @@ from aws.image_refusals import by_version
 from aws.instances import GroupShape, InstanceError, find_instance, group_of
 from aws.machine_images import MachineImage, NoMachineImage, Pin, choose
 from aws.node_image import FlatcarImage, NodeImage, flatcar_image
+from aws.user_data import NodeSettings, Pulls, settings_problems
 from aws.wanted_driver import WantedDriver
 from compat.versions import VersionError
 from fleet.driver_key import DriverKey
@@ -33,6 +34,7 @@ def of_group(loc: Loc, group: Raw, version: object) -> Iterator[Fault]:
         if group.get("kubernetes") is not None:  # else it is the cluster's, and said there
             yield Fault((*loc, "kubernetes"), f"is not for EKS: {refused.reason}", refused.fix, version)
         return
+    yield from _reserved(loc, group)
     if group.get("flatcar") is not None:
         yield from _on_flatcar(loc, group, shape)
         return
@@ -42,6 +44,9 @@ def of_group(loc: Loc, group: Raw, version: object) -> Iterator[Fault]:
         reason = f"leads to {found}, and no table has its whole name, {whole}, without which EKS does not take it"
         fix = f'write what the console of EKS shows: machine_image: {{ type: {found.ami_type}, release: "{whole}" }}'
         yield Fault((*loc, "machine_image"), reason, fix)
+    if isinstance(found, MachineImage) and shape and group.get("parallel_pulls") is True:
+        for reason, fix in settings_problems(found, shape, NodeSettings(Pulls.PARALLEL)):
+            yield Fault((*loc, "parallel_pulls"), f"has no effect: {reason}", fix)
     if isinstance(found, NoMachineImage):
         given = [key for key in ("machine_image", "driver") if group.get(key) is not None]
         near = found.nearest
@@ -67,8 +72,17 @@ def image_of(group: Raw, version: object) -> NodeImage | None:
     return found if isinstance(found, MachineImage | FlatcarImage) else None
 
 
+def _reserved(loc: Loc, group: Raw) -> Iterator[Fault]:
+    if group.get("capacity_reservation") is not None and group.get("capacity") == "spot":
+        reason = "is given for spot instances, which no reservation holds"
+        yield Fault((*loc, "capacity_reservation"), reason, "leave it out, or buy on_demand")
+
+
 def _on_flatcar(loc: Loc, group: Raw, shape: GroupShape | None) -> Iterator[Fault]:
     keys = mapping(group, "flatcar")
+    for key in ("volume_throughput", "parallel_pulls", "capacity_reservation"):
+        if group.get(key) is not None:
+            yield Fault((*loc, key), "is not for nodes on Flatcar", "leave it out, or take an image of EKS")
     if group.get("machine_image") is not None:
         reason = "is given beside flatcar: a node starts from one of them"
         yield Fault((*loc, "machine_image"), reason, "keep machine_image for an image of EKS, or flatcar")

@@ -20,9 +20,12 @@ from pydantic import (
 
 from aws.flatcar.releases import release_of
 from aws.instances import GroupShape, InstanceError, find_instance, group_of
+from aws.kubernetes_versions import VERSION
 from aws.machine_images import MachineImage, Pin, choose
 from aws.node_image import FlatcarImage, NodeImage, flatcar_image
 from aws.scaling import Scale, accelerator_labels
+from aws.user_data import NodeSettings, Pulls
+from aws.volumes import MAX_THROUGHPUT, MIN_THROUGHPUT, PARALLEL_THROUGHPUT, Volume, iops_of
 from aws.wanted_driver import WantedDriver
 from compat.versions import VersionError
 from fleet import labels as names
@@ -30,9 +33,9 @@ from kube.amounts import Count, Gib
 from kube.flatcar_keys import FlatcarKeys
 from kube.node_keys import Labels, Taints
 from messages.clock import today
-from messages.faults import FORM, Misfit, quoted
+from messages.faults import FORM, Misfit, matching, quoted
 
-_VERSION: Final = re.compile(r"1\.\d{2}", re.ASCII)
+_RESERVATION: Final = re.compile(r"cr-[0-9a-f]{8,17}", re.ASCII)
 
 
 def _instance_type(value: str) -> str:
@@ -49,19 +52,19 @@ def _wanted(value: str) -> WantedDriver:
         raise Misfit(error.reason, 'write newest, a branch or a driver, quoted: "580", "580.126.09"') from None
 
 
-def _kubernetes(value: str) -> str:
-    if not _VERSION.fullmatch(value):
-        raise Misfit("is not a version of Kubernetes on EKS", 'write major and minor, quoted: "1.34"')
-    return value
-
-
 KubernetesVersion = Annotated[
     str,
     BeforeValidator(quoted),
-    AfterValidator(_kubernetes),
-    WithJsonSchema({"type": "string", "pattern": r"^1\.\d{2}$"}),
+    matching(VERSION, "is not a version of Kubernetes on EKS", 'write major and minor, quoted: "1.34"'),
+    WithJsonSchema({"type": "string", "pattern": f"^{VERSION.pattern}$"}),
 ]
 InstanceType = Annotated[str, AfterValidator(_instance_type), WithJsonSchema({"type": "string"})]
+Throughput = Annotated[int, Field(ge=MIN_THROUGHPUT, le=MAX_THROUGHPUT)]
+Reservation = Annotated[
+    str,
+    matching(_RESERVATION, "is not the id of a capacity reservation", "write what EC2 shows: cr-0123456789abcdef0"),
+    WithJsonSchema({"type": "string"}),
+]
 Wanted = Annotated[
     WantedDriver,
     BeforeValidator(quoted),
@@ -112,7 +115,20 @@ class InstanceGroupKeys(BaseModel):
     )
     capacity: Literal["on_demand", "spot"] = Field("on_demand", description="How the instances are bought.")
     max_unavailable: PositiveInt = Field(1, description="Instances that an update replaces at the same time.")
-    root_disk_gib: Gib = Field(description="Encrypted gp3 volume of one node, in GiB, for images and containers.")
+    root_disk_gib: Gib = Field(
+        0,
+        description="Encrypted gp3 volume of one node, in GiB, for images and containers; without it, so large that "
+        "the images that land there fit, each as large as image_limits allow.",
+    )
+    volume_throughput: Throughput | None = Field(
+        None, description="MiB/s of that volume, 125 to 2000; none: 125, and 600 with parallel_pulls."
+    )
+    parallel_pulls: bool = Field(
+        default=False, description="Pull and unpack the layers of an image side by side, with SOCI."
+    )
+    capacity_reservation: Reservation | None = Field(
+        None, description="Id of a capacity reservation that the instances are started in: cr-0123456789abcdef0."
+    )
     labels: Labels = {}
     extra_taints: Taints = ()
 
@@ -161,6 +177,18 @@ class InstanceGroupKeys(BaseModel):
     def scale(self) -> Scale:
         """How many instances."""
         return Scale(self.min, self.min if self.desired is None else self.desired, self.max)
+
+    @property
+    def volume(self) -> Volume:
+        """The volume of a node. Faster ones get the IOPS without which EC2 refuses them."""
+        usual = PARALLEL_THROUGHPUT if self.parallel_pulls else MIN_THROUGHPUT
+        throughput = self.volume_throughput or usual
+        return Volume(int(self.root_disk_gib), throughput, iops_of(throughput))
+
+    @property
+    def node_settings(self) -> NodeSettings:
+        """What nodes are told at their start."""
+        return NodeSettings(Pulls.PARALLEL if self.parallel_pulls else Pulls.SERIAL)
 
     @property
     def pin(self) -> Pin | None:

@@ -7,6 +7,7 @@ from typing import Any
 
 from pydantic import Field
 
+from kube.amounts import Gib
 from kube.arguments import plain
 from kube.arguments import read as read_arguments
 from kube.instance_agreements import of_group
@@ -32,6 +33,7 @@ class NodeGroup(InstanceGroupKeys):
     """A group with its pool."""
 
     pool: Name = Field(description="Name of the pool; becomes the label gpu-commons.org/pool.")
+    root_disk_gib: Gib = Field(description="Encrypted gp3 volume of one node, in GiB, for images and containers.")
 
     @property
     def node_labels(self) -> dict[str, str]:

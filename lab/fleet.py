@@ -16,7 +16,9 @@ from fleet.nodes import capacity, reported_labels
 from fleet.pools import NodeGpus
 from lab.cluster import REAL_NODE, SIMULATED_NODE, Cluster, name_of, wait_until
 from lab.instance import Instance, LabError
+from settings.fleet import landing_pools
 from settings.instance_pools import InstancePool
+from settings.models import Stack
 from settings.pool import Pool
 from settings.pools import Fleet
 
@@ -76,6 +78,19 @@ def join(instance: Instance, fleet: Fleet, real_node: str | None, *, within_s: f
 def started(pool: Pool) -> int | None:
     """How many nodes of a pool there are: all, or the instances that its group begins with."""
     return pool.scale.desired if isinstance(pool, InstancePool) else None
+
+
+def carrying_pool(stack: Stack) -> Pool:
+    """The pool whose first node is the real one: that of the hub, or the first.
+
+    Where instances of the hub's pool have no GPUs, and a job could start on an instance of another one, it is that
+    one: there is one real node, on which hub and job are both to run.
+    """
+    core = stack.fleet.pool(stack.site.core_pool) if stack.site.core_pool else stack.fleet.pools[0]
+    if not isinstance(core, InstancePool) or core.gpu:
+        return core
+    wanted = {name for job in stack.jobs if job.gpus for name in landing_pools(stack, job)}
+    return next((pool for pool in stack.fleet.pools if pool.name in wanted and started(pool)), core)
 
 
 def simulated_node(name: str, gpus: NodeGpus | None, pool: Pool) -> dict[str, Any]:

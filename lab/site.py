@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from lab.instance import Instance
 
 ADMIN: Final = "admin"  # logs in to hubs with a password of its own
+CORE_POOL: Final = "core_pool"
 FOLDER: Final = "gpu-commons"  # of our images in the lab's registry
 # Where people whose registries are behind a private authority name its certificates; the first that is a file counts.
 CA_VARIABLES: Final = ("PIP_CERT", "SSL_CERT_FILE", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE", "NODE_EXTRA_CA_CERTS")
@@ -28,10 +29,24 @@ def path(instance: Instance) -> Path:
     return instance.config / "site.yaml"
 
 
-def write(instance: Instance, substitutes: Iterable[Substitute]) -> Path:
-    """Write the overlay of `instance`; registry, kubeconfig and substitutes must be known by now."""
+def write(instance: Instance, substitutes: Iterable[Substitute], *, core_pool: str | None = None) -> Path:
+    """Write the overlay of `instance`; registry, kubeconfig and substitutes must be known by now.
+
+    `core_pool`: the pool of the real node, where the hub moves to it.
+    """
     values = overlay(instance, substitutes, ca_bundle=ca_bundle(os.environ))
-    text = HEAD + yaml.safe_dump(values, sort_keys=False, allow_unicode=True, width=120)
+    return _write(instance, {**values, **({CORE_POOL: core_pool} if core_pool else {})})
+
+
+def forget_core_pool(instance: Instance) -> None:
+    """Take the hub's pool out of the overlay: it is one stack's, and the next stack may have no pool of that name."""
+    values = yaml.safe_load(path(instance).read_text(encoding="utf-8")) if path(instance).exists() else None
+    if values and CORE_POOL in values:
+        _write(instance, {key: value for key, value in values.items() if key != CORE_POOL})
+
+
+def _write(instance: Instance, values: Mapping[str, Any]) -> Path:
+    text = HEAD + yaml.safe_dump(dict(values), sort_keys=False, allow_unicode=True, width=120)
     return files.write(path(instance), text)
 
 

@@ -53,11 +53,11 @@ class Context:
         return needs_cluster(self.stack()) or self.instance.kubeconfig.exists()  # the stack first: it may have mistakes
 
     def real_node(self) -> node.RealNode | None:
-        """The first node of the pool that carries the hub, or of the first pool; None where all are simulated."""
+        """The first node of `fleet.carrying_pool`; None where all are simulated."""
         stack = self.stack()
         if self.nodes is Nodes.SIMULATED or not stack.fleet.pools:
             return None
-        pool = stack.fleet.pool(stack.site.core_pool) if stack.site.core_pool else stack.fleet.pools[0]
+        pool = fleet.carrying_pool(stack)
         has_driver = pool.name in {each.pool for each in driver_containers(stack)}
         return node.RealNode(pool.node_names[0], pool.gpus_per_node, has_driver)
 
@@ -84,9 +84,12 @@ def _builder(context: Context) -> None:
 
 
 def _bases(context: Context) -> None:
-    drivers = [each.written for each in driver_containers(context.stack())] if context.has_cluster() else None
+    stack = context.stack()
+    drivers = [each.written for each in driver_containers(stack)] if context.has_cluster() else None
     substitutes = bases.ensure(context.instance, context.tools, context.report, drivers=drivers)
-    site.write(context.instance, substitutes)
+    # Of instances alone: a site knows which of its own machines its hub is on.
+    moves = bool(context.real_node() and stack.site.core_pool and instance_pools(stack))
+    site.write(context.instance, substitutes, core_pool=fleet.carrying_pool(stack).name if moves else None)
     if substitutes:
         context.report(f"{len(substitutes)} images and package sources cannot be reached; substitutes stand in")
 
@@ -142,6 +145,7 @@ def start(instance: Instance, tools: Toolchain, stack_file: Path, nodes: Nodes, 
 
     Raises LabError that ends with the command that repeats the failed step.
     """
+    site.forget_core_pool(instance)
     context = Context(instance, tools, stack_file, nodes, report)
     has_cluster = context.has_cluster()  # a mistake in the stack file shows before anything is brought or started
     tools.ensure(report, for_clusters=has_cluster)

@@ -57,6 +57,7 @@ def text(instance: Instance, deployed: Deployed) -> str:
             "",
             f"  this is a lab: {real} really runs pods, the other nodes are simulated ({pods});",
             "  no GPU is attached to any pod; network policies are stored, but not enforced.",
+            *moved_hub(load_stack(deployed.stack_file), settings),
         ]
     plugins = engine.installed_plugins(instance)
     stand_ins = [name for name, origin in plugins.items() if origin == "stand-in"]
@@ -68,6 +69,13 @@ def text(instance: Instance, deployed: Deployed) -> str:
     lines += notices(deployed.notices)
     lines += ["", '  next: eval "$(make -s env)"; pulumi preview; kubectl get nodes; make down']
     return "\n".join(lines)
+
+
+def moved_hub(written: Stack, here: Stack) -> list[str]:
+    """Where the hub runs in place of the pool that the stack file names; nothing where it is that one."""
+    if written.site.core_pool == here.site.core_pool:
+        return []
+    return [f"  the hub runs in pool {here.site.core_pool}, not in {written.site.core_pool}: there is one real node."]
 
 
 def instance_lines(stack: Stack) -> list[str]:

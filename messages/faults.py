@@ -1,10 +1,11 @@
 """What pydantic finds wrong, in words for people who write YAML."""
 
+import re
 from collections.abc import Iterator, Mapping
 from functools import cache
 from typing import Any, Final
 
-from pydantic import BaseModel, ConfigDict, ValidationError, ValidationInfo
+from pydantic import AfterValidator, BaseModel, ConfigDict, ValidationError, ValidationInfo
 from pydantic_core import ErrorDetails
 
 from messages.converted import converted, is_bare
@@ -31,6 +32,17 @@ def quoted(value: object, info: ValidationInfo) -> object:
     if isinstance(value, int | float):
         raise Misfit("is a number; YAML reads 470.10 as 470.1", f'quote it: {info.field_name}: "{value}"')
     return value
+
+
+def matching(pattern: re.Pattern[str], reason: str, fix: str) -> AfterValidator:
+    """Refuses a text that is not of that form as a whole."""
+
+    def check(value: str) -> str:
+        if not pattern.fullmatch(value):
+            raise Misfit(reason, fix)
+        return value
+
+    return AfterValidator(check)
 
 
 # Beyond a stack file, a component takes names that begin with a digit and addresses without TLS.

@@ -3,10 +3,10 @@
 import re
 from typing import Annotated, Final, Literal
 
-from pydantic import AfterValidator, BaseModel, Field
+from pydantic import BaseModel, Field
 
 from kube.instance_group import KubernetesVersion
-from messages.faults import FORM, Misfit
+from messages.faults import FORM, matching
 from settings.values import Assumptions
 
 _REGION: Final = re.compile(r"[a-z]{2}(-[a-z]+)+-\d")
@@ -16,37 +16,26 @@ _CIDR: Final = re.compile(r"(10|172|192|100)(\.\d{1,3}){3}/(1[6-9]|2[0-2])")
 _ADD_ON: Final = re.compile(r"v\d+\.\d+\.\d+-eksbuild\.\d+")
 
 
-def _matching(pattern: re.Pattern[str], reason: str, fix: str) -> AfterValidator:
-    def check(value: str) -> str:
-        if not pattern.fullmatch(value):
-            raise Misfit(reason, fix)
-        return value
-
-    return AfterValidator(check)
-
-
-Region = Annotated[str, _matching(_REGION, "is not a region of AWS", "write one such as us-east-1 or eu-central-1")]
+Region = Annotated[str, matching(_REGION, "is not a region of AWS", "write one such as us-east-1 or eu-central-1")]
 Subnet = Annotated[
-    str, _matching(_SUBNET, "is not the id of a subnet", "write what the VPC console shows: subnet-0123456789abcdef0")
+    str, matching(_SUBNET, "is not the id of a subnet", "write what the VPC console shows: subnet-0123456789abcdef0")
 ]
 Principal = Annotated[
     str,
-    _matching(
+    matching(
         _ROLE, "is not the ARN of a role or user", "write what IAM shows: arn:aws:iam::123456789012:role/operators"
     ),
 ]
 Cidr = Annotated[
     str,
-    _matching(
+    matching(
         _CIDR, "is not a private network that a VPC can have", "write an address and a length of 16 to 22: 10.0.0.0/16"
     ),
 ]
-Zone = Annotated[
-    str, _matching(re.compile(rf"{_REGION.pattern}[a-z]"), "is not a zone", "write one such as us-east-1a")
-]
+Zone = Annotated[str, matching(re.compile(rf"{_REGION.pattern}[a-z]"), "is not a zone", "write one such as us-east-1a")]
 AddOnVersion = Annotated[
     str,
-    _matching(
+    matching(
         _ADD_ON,
         "is not a version of an add-on",
         "write what aws eks describe-addon-versions prints: v1.21.1-eksbuild.1",

@@ -94,6 +94,7 @@ def machine_of(pool: Pool) -> Machine:
         is_disk_assumed="root_disk_gib" in pool.assumptions,
         rates=Rates(**pool.stated_rates),
         are_rates_planned=pool.are_rates_planned,
+        slow_disk=pool.slow_disk,
     )
 
 

@@ -1,12 +1,18 @@
 """Pools of instances that a cloud starts, in a stack file."""
 
+from typing import Final
+
+from aws.volumes import volume_problems
 from compat.rows import GpuModel
 from compat.versions import DriverVersion
 from fleet.pools import NodeGpus, Variant
+from images.size.estimate import MB
 from kube.instance_group import InstanceGroupKeys
 from kube.node_keys import DefaultRuntime, DiskRate, PullRate
 from settings.pool import Pool
 from settings.values import Assumptions
+
+MIB: Final = 2**20
 
 
 class InstancePool(InstanceGroupKeys, Pool):
@@ -58,6 +64,23 @@ class InstancePool(InstanceGroupKeys, Pool):
         if self.gpu is None or self.driver is None:
             return None
         return NodeGpus(self.gpu, self.gpus_per_node, self.driver, self.container_toolkit or "")
+
+    @property
+    def stated_rates(self) -> dict[str, float]:
+        """The volume's throughput says how fast the disk is, where nobody has measured it."""
+        return {"disk_mb_per_s": round(self.volume.throughput * MIB / MB), **super().stated_rates}
+
+    @property
+    def are_rates_planned(self) -> bool:
+        """What the volume allows is no measurement."""
+        stated = super().stated_rates
+        return not stated or bool(stated.keys() & set(self.assumptions))
+
+    @property
+    def slow_disk(self) -> str:
+        """A volume for which parallel pulls would have to wait."""
+        found = volume_problems(self.volume, 0, parallel_pulls=self.parallel_pulls)
+        return next((f"{each.reason}: {each.fix}" for each in found if each.is_slow), "")
 
     def variants(self) -> tuple[Variant, ...]:
         """All are alike."""

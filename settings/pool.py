@@ -61,6 +61,11 @@ class Pool(BaseModel):
         return {name: float(value) for name, value in rates.items() if value is not None}
 
     @property
+    def slow_disk(self) -> str:
+        """Why nodes start later than they could; empty where nothing is known to slow them."""
+        return ""
+
+    @property
     def are_rates_planned(self) -> bool:
         """Nobody has measured them here: none is stated, or one is an assumption."""
         return not self.stated_rates or bool(self.stated_rates.keys() & set(self.assumptions))

@@ -17,6 +17,7 @@ from typing import Any, Final, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
+from kube.raw import items
 from messages.document import Document, odd_texts, read_yaml
 from messages.faults import model_faults
 from messages.problems import (
@@ -219,11 +220,24 @@ def _overlay(path: Path | None) -> Document | None:
 def _stack(main: Document, overlay: Document | None, faults: list[Fault]) -> Stack:
     raw = dict(main.data)
     if overlay is not None and overlay.data and isinstance(raw.get("site", {}), Mapping):
-        raw["site"] = {**raw.get("site", {}), **overlay.data}
+        raw["site"] = {**raw.get("site", {}), **_of_this_stack(overlay.data, raw)}
     stack = _read(Stack, with_cluster_version(raw), faults)
+    if stack is not None and not faults and stack.cluster:
+        # It reads image specs, for which other stacks have no use: a third of a second.
+        from settings.root_disks import least_sizes, too_small, with_root_disks  # noqa: PLC0415
+
+        stack = with_root_disks(stack)
+        faults += too_small(stack, least_sizes(stack))
     if faults or stack is None:
         raise SettingsError(_problems(faults, main, overlay))
     return stack
+
+
+def _of_this_stack(overlay: Mapping[str, Any], raw: Mapping[str, Any]) -> Mapping[str, Any]:
+    """A lab's overlay without the pool of the hub, where it is one of the stack that was last brought up there."""
+    pools = {pool.get("name") for _, pool in items(raw, "fleet", "pools")}
+    is_anothers = overlay.get("lab") is True and overlay.get("core_pool") not in pools
+    return {key: value for key, value in overlay.items() if not (is_anothers and key == "core_pool")}
 
 
 def read_sections(model: type[Model], raw: Mapping[str, Any], *, called: str) -> Model:

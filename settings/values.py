@@ -24,7 +24,7 @@ from compat.versions import DriverVersion, VersionError
 from fleet.node_names import NodeNameError, expand_all
 from kube.names import Line
 from messages.converted import days, read_day
-from messages.faults import Misfit, quoted
+from messages.faults import Misfit, matching, quoted
 
 Entries = TypeVar("Entries", str, tuple[str, ...])
 _FIRST_YEAR: Final = 2000
@@ -84,16 +84,14 @@ def _day(value: object) -> date:
     return day
 
 
-def _rule_id(value: str) -> str:
-    if not re.fullmatch(r"P-[A-Z]+", value):
-        raise Misfit("is not the id of a rule", "write what messages begin with: P-START")
-    return value
-
-
 Day = Annotated[date, BeforeValidator(_day)]
 NodesEntry = Annotated[str, AfterValidator(_nodes)]
 Nodes = Annotated[tuple[NodesEntry, ...], AfterValidator(_nodes)]
-RuleId = Annotated[str, AfterValidator(_rule_id), WithJsonSchema({"type": "string", "pattern": "^P-[A-Z]+$"})]
+RuleId = Annotated[
+    str,
+    matching(re.compile("P-[A-Z]+"), "is not the id of a rule", "write what messages begin with: P-START"),
+    WithJsonSchema({"type": "string", "pattern": "^P-[A-Z]+$"}),
+]
 ToolkitVersion = Annotated[str, BeforeValidator(quoted), AfterValidator(_toolkit)]
 Driver = Annotated[
     DriverVersion,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import socket
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,6 +16,8 @@ from hypothesis import settings
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
+
+    from lab.instance import Instance
 
 settings.register_profile("gpu-commons", deadline=None)  # a busy machine is slow and not wrong
 settings.load_profile("gpu-commons")
@@ -55,6 +58,26 @@ def no_child_is_left() -> Iterator[None]:
     left = [str(child.as_dict(["pid", "name", "status", "cmdline"])) for child in psutil.Process().children()]
     if left:
         pytest.fail("\n  ".join(["the tests of this process leave child processes:", *left]), pytrace=False)
+
+
+@pytest.fixture(scope="session")
+def new_instance() -> Callable[..., Instance]:
+    """`new_instance(home, "registry")`: a lab with a free port for each of these servers, and nothing that runs."""
+    from lab.instance import Instance  # noqa: PLC0415 - few tests need it
+
+    def make(home: Path, *servers: str) -> Instance:
+        instance = Instance("lab-tests", 0, home, {server: _free_port() for server in servers})
+        for folder in (instance.run, instance.logs, instance.config, instance.data):
+            folder.mkdir(parents=True)
+        return instance
+
+    return make
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
 
 
 CHROMIUM_FLAGS = (

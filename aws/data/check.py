@@ -11,25 +11,13 @@ from typing import Any, Final
 from aws.flatcar import releases
 from aws.quotas import Market
 from aws.tables import DATA
-from compat.data.check import Read, Table, main
+from compat.data.check import Read, Table, cell, main, one_of
 from compat.rows import Row
 
 
 def _cells(read: Callable[[str], object], *columns: str) -> tuple[Read, ...]:
     """Readers of cells that may be empty."""
-    return tuple(_cell(column, read) for column in columns)
-
-
-def _cell(column: str, read: Callable[[str], object]) -> Read:
-    return lambda row: read(row[column]) if row[column] else None
-
-
-def _one_of(column: str, *allowed: str) -> Read:
-    def read(text: str) -> None:
-        if text not in allowed:
-            raise ValueError(f"{column} is {text!r}, not {' or '.join(allowed)}")
-
-    return _cell(column, read)
+    return tuple(cell(column, read) for column in columns)
 
 
 def _by_kubernetes(row: Row) -> Any:
@@ -50,16 +38,16 @@ TABLES: Final = (
         "general_instances",
         ("instance_type",),
         "vcpu memory_gib host_arch",
-        (*_cells(int, "vcpu"), *_cells(Decimal, "memory_gib"), _one_of("host_arch", "amd64", "arm64")),
+        (*_cells(int, "vcpu"), *_cells(Decimal, "memory_gib"), one_of("host_arch", "amd64", "arm64")),
     ),
     Table(
         "ami_types",
         ("ami_type",),
         "architecture user_data device_plugin ended",
         (
-            _one_of("architecture", "amd64", "arm64"),
-            _one_of("user_data", "nodeadm", "bottlerocket"),
-            _one_of("device_plugin", "yes", "no"),
+            one_of("architecture", "amd64", "arm64"),
+            one_of("user_data", "nodeadm", "bottlerocket"),
+            one_of("device_plugin", "yes", "no"),
             *_cells(dt.date.fromisoformat, "ended"),
         ),
     ),
@@ -83,7 +71,7 @@ TABLES: Final = (
         "usd_per_hour_us_east_1 priced_on",
         (lambda row: Decimal(row["usd_per_hour_us_east_1"]), lambda row: dt.date.fromisoformat(row["priced_on"])),
     ),
-    Table("quotas", ("market", "families"), "name code", (_one_of("market", *Market),)),
+    Table("quotas", ("market", "families"), "name code", (one_of("market", *Market),)),
     Table("regions", ("region",), "name gpu_families listed_on", _cells(dt.date.fromisoformat, "listed_on")),
     Table(
         "flatcar_releases",

@@ -105,7 +105,7 @@ def _extension(shape: GroupShape, release: Release, wanted: WantedDriver, module
         driver = drivers.get(branch)
         # Which driver an extension brings may be unknown: then it is the one that somebody wants for its branch only.
         is_wanted = wanted.takes(driver) if driver else wanted.driver is None and wanted.branch in {None, branch}
-        if is_wanted and _fits(shape, driver or DriverVersion.end_of(branch)):
+        if is_wanted and shape.takes(driver or DriverVersion.end_of(branch)):
             key = DriverKey(branch, release.kernel_release, release.os)
             return Driver(Way.EXTENSION, key, driver, module)
     return None
@@ -183,8 +183,3 @@ def _extensions(shape: GroupShape, release: Release) -> str:
 
 def _other_type() -> str:
     return "take a newer instance type, such as g4dn or g6"
-
-
-def _fits(shape: GroupShape, driver: DriverVersion) -> bool:
-    is_new_enough = shape.min_driver is None or driver >= shape.min_driver
-    return is_new_enough and (shape.max_branch is None or driver.branch <= shape.max_branch)

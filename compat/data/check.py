@@ -51,17 +51,19 @@ def _of(kind: type) -> tuple[Read, ...]:
     return tuple(read for _, read in rows.readers(kind))
 
 
-def _cell(column: str, read: Callable[[str], object]) -> Read:
-    """A cell that may be empty."""
+def cell(column: str, read: Callable[[str], object]) -> Read:
+    """Reader of a cell that may be empty."""
     return lambda row: read(row[column]) if row[column] else None
 
 
-def _one_of(column: str, *allowed: str) -> Read:
+def one_of(column: str, *allowed: str) -> Read:
+    """Reader of a cell that may be empty, or else holds one of these words."""
+
     def read(text: str) -> None:
         if text not in allowed:
             raise ValueError(f"{column} is {text!r}, not {' or '.join(allowed)}")
 
-    return _cell(column, read)
+    return cell(column, read)
 
 
 def _release(text: str) -> object:
@@ -151,13 +153,13 @@ TABLES = (
         "ec2_gpu_instances",
         ("instance_type",),
         "gpu_model gpu_vendor gpu_count host_arch min_driver max_driver_branch eks_managed_ami_types",
-        (_one_of("host_arch", "amd64", "arm64"), _cell("min_driver", rows.read_floor), _cell("max_driver_branch", int)),
+        (one_of("host_arch", "amd64", "arm64"), cell("min_driver", rows.read_floor), cell("max_driver_branch", int)),
     ),
     Table(
         "eks_ami",
         ("ami_type", "release", "k8s_versions"),
         "nvidia_driver driver_branch nvidia_container_toolkit persistenced_enabled kernel_module",
-        (_cell("nvidia_driver", _drivers_of_image),),
+        (cell("nvidia_driver", _drivers_of_image),),
     ),
     Table("forward_compat", ("compat_line", "host_branch"), "works", _of(rows.ForwardCompat)),
     Table("jetson", ("jetpack",), "l4t cuda modules cuda_upgradable_to", _of(rows.Jetson)),
@@ -165,7 +167,7 @@ TABLES = (
         "require",
         ("repository", "cuda_version"),
         "clause compat_package",
-        (_one_of("compat_package", "yes", "no"),),
+        (one_of("compat_package", "yes", "no"),),
         _by_cuda,
     ),
     Table(
@@ -175,10 +177,10 @@ TABLES = (
         "compat_host_branches cc_min os cpu_arch base compat_use",
         (
             *_of(rows.ImageTag),
-            _one_of("compat_package", "yes", "no"),
-            _cell("sm_list", read_targets),
-            _cell("ptx", read_targets),
-            _cell("cc_min", ComputeCapability.parse),
+            one_of("compat_package", "yes", "no"),
+            cell("sm_list", read_targets),
+            cell("ptx", read_targets),
+            cell("cc_min", ComputeCapability.parse),
         ),
     ),
     Table(
@@ -187,8 +189,8 @@ TABLES = (
         "kind framework cpu_pattern cuda_from compat_package cpu_arch base clause compat_use",
         (
             *_of(rows.ImageRepository),
-            *(_cell(each, re.compile) for each in ("tag_pattern", "repository_pattern", "cpu_pattern")),
-            _one_of("compat_package", "yes", "no"),
+            *(cell(each, re.compile) for each in ("tag_pattern", "repository_pattern", "cpu_pattern")),
+            one_of("compat_package", "yes", "no"),
         ),
     ),
     Table(

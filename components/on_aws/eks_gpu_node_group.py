@@ -1,26 +1,18 @@
 """EksGpuNodeGroup: a managed node group of GPU instances, its machine image chosen by the driver that it carries."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any, NotRequired, TypedDict
 
 import pulumi
 from pulumi_aws import autoscaling, ec2, eks
 
 from aws import scaling, user_data
-from aws.launch_template import launch_template
-from aws.roles import Partition, node_policies, node_trust
-from aws.volumes import Volume
+from aws.launch_template import Capacity, launch_template
+from aws.roles import node_policies, node_trust, partition_of
+from components.on_aws.node_group_args import NodeGroupArgs
 from components.on_aws.role import MadeRole
 from fleet import labels
 from kube import node_group as manifest
-
-
-class Taint(TypedDict):
-    """A Kubernetes node taint."""
-
-    key: str
-    value: NotRequired[str]
-    effect: str
 
 
 class MachineImage(TypedDict):
@@ -32,43 +24,21 @@ class MachineImage(TypedDict):
     """Its release, such as "20260714"; default: the newest that fits."""
 
 
-class EksGpuNodeGroupArgs(TypedDict):
+class EksGpuNodeGroupArgs(NodeGroupArgs):
     """Arguments of EksGpuNodeGroup. Plain values decide what is made; inputs flow through."""
 
     cluster_name: pulumi.Input[str]
     """Name of the EKS cluster, and part of the autoscaler's tags."""
-    subnet_ids: pulumi.Input[Sequence[pulumi.Input[str]]]
-    """Private subnets that instances are started in."""
-    security_group_ids: Sequence[pulumi.Input[str]]
-    """Security groups of the instances: the cluster's own, as EKS names it."""
-    pool: str
-    """Name of the pool; the value of the label `gpu-commons.org/pool`."""
-    kubernetes: str
-    """Kubernetes version of the nodes, such as "1.34"."""
-    instance_types: Sequence[str]
-    """Instance types with the same GPUs and processor architecture, the wanted one first: g6.xlarge."""
     driver: NotRequired[str]
     """NVIDIA driver: "580.126.09", a branch "580", or "newest", the default: the newest that the instances can have."""
     machine_image: NotRequired[MachineImage]
     """A machine image chosen by hand; default: by the driver."""
-    min: NotRequired[int]
-    """Instances that run in any case; default 0."""
-    desired: NotRequired[int]
-    """Instances at the start; from then on an autoscaler decides. Default: min."""
-    max: int
-    """Instances that run at most."""
-    capacity: NotRequired[str]
-    """`on_demand`, the default, or `spot`."""
-    max_unavailable: NotRequired[int]
-    """Instances that an update replaces at the same time; default 1."""
-    root_disk_gib: int
-    """Encrypted gp3 volume of a node in GiB, for images and containers."""
-    labels: NotRequired[Mapping[str, str]]
-    """Further labels of the nodes."""
-    taints: NotRequired[Sequence[Taint]]
-    """Further taints of the nodes, beside the one for GPUs."""
-    tags: NotRequired[Mapping[str, str]]
-    """Tags of everything that is made, the instances and their volumes included."""
+    volume_throughput: NotRequired[int]
+    """MiB/s of a node's volume; default 125, and 600 with `parallel_pulls`."""
+    parallel_pulls: NotRequired[bool]
+    """Pull and unpack the layers of an image side by side, with SOCI; default: one after the other."""
+    capacity_reservation: NotRequired[str]
+    """Id of a capacity reservation that the instances are started in."""
 
 
 class EksGpuNodeGroup(pulumi.ComponentResource):
@@ -97,15 +67,17 @@ class EksGpuNodeGroup(pulumi.ComponentResource):
         }
         super().__init__("gpu-commons:index:EksGpuNodeGroup", name, {**args, **chosen}, opts)
         child = pulumi.ResourceOptions(parent=self)
-        role = MadeRole(f"{name}-node", node_trust(), node_policies(Partition.COMMERCIAL, with_cni=True), tags, child)
+        policies = node_policies(partition_of(args["region"]), with_cni=True)
+        role = MadeRole(f"{name}-node", node_trust(), policies, tags, child)
         template = ec2.LaunchTemplate(
             name,
             **launch_template(
                 image,
-                Volume(int(group.root_disk_gib)),
-                user_data=user_data.user_data(image, user_data.NodeSettings()),
+                group.volume,
+                user_data=user_data.user_data(image, group.node_settings),
                 security_groups=args["security_group_ids"],
                 tags={**tags, "Name": name},
+                capacity=Capacity(group.capacity_reservation or ""),
             ),
             tags=tags,
             opts=child,

@@ -12,7 +12,7 @@ from aws.flatcar.joining import Cluster
 from aws.roles import node_policies, node_trust, partition_of
 from aws.scaling import Updates, template_tags
 from aws.volumes import Volume
-from components.on_aws.eks_gpu_node_group import Taint as NodeTaint
+from components.on_aws.node_group_args import NodeGroupArgs
 from components.on_aws.role import MadeRole
 from fleet import labels
 from kube import node_group as manifest
@@ -60,52 +60,25 @@ class FlatcarOfGroup(TypedDict):
     """Programs that the image of Flatcar does not have."""
 
 
-class FlatcarGpuNodeGroupArgs(TypedDict):
-    """Arguments of FlatcarGpuNodeGroup. Plain values decide what is made; inputs flow through."""
+class FlatcarGpuNodeGroupArgs(NodeGroupArgs):
+    """Arguments of FlatcarGpuNodeGroup. Plain values decide what is made; inputs flow through.
+
+    An update replaces instances without draining them, `max_unavailable` at the same time; their pods get two
+    minutes to end.
+    """
 
     cluster_name: str
     """Name of the EKS cluster: part of the names of tags, and so a plain value."""
-    region: str
-    """Region of AWS, such as us-east-1."""
     endpoint: pulumi.Input[str]
     """Address of the cluster's API server."""
     certificate_authority: pulumi.Input[str]
     """Base64 of the certificate of its authority, as EKS gives it."""
     dns: pulumi.Input[str]
     """Address of the cluster's DNS service: the tenth of its service network."""
-    subnet_ids: pulumi.Input[Sequence[pulumi.Input[str]]]
-    """Private subnets that instances are started in."""
-    security_group_ids: Sequence[pulumi.Input[str]]
-    """Security groups of the instances: the cluster's own, as EKS names it."""
-    pool: str
-    """Name of the pool; the value of the label `gpu-commons.org/pool`."""
-    kubernetes: str
-    """Kubernetes version of the nodes, such as "1.34"."""
-    instance_types: Sequence[str]
-    """Instance types with the same GPUs and processor architecture, the wanted one first: g4dn.xlarge."""
     flatcar: FlatcarOfGroup
     """The release, who may log in, and what nodes download."""
     driver: NotRequired[str]
     """NVIDIA driver: "570.195.03", a branch "570", or "newest", the default."""
-    min: NotRequired[int]
-    """Instances that run in any case; default 0."""
-    desired: NotRequired[int]
-    """Instances at the start; from then on an autoscaler decides. Default: min."""
-    max: int
-    """Instances that run at most."""
-    capacity: NotRequired[str]
-    """`on_demand`, the default, or `spot`."""
-    max_unavailable: NotRequired[int]
-    """Instances that an update replaces at the same time; default 1. They are not drained: their pods get two
-    minutes to end."""
-    root_disk_gib: int
-    """Encrypted gp3 volume of a node in GiB, for images and containers."""
-    labels: NotRequired[Mapping[str, str]]
-    """Further labels of the nodes."""
-    taints: NotRequired[Sequence[NodeTaint]]
-    """Further taints of the nodes, beside the one for GPUs."""
-    tags: NotRequired[Mapping[str, str]]
-    """Tags of everything that is made, the instances and their volumes included."""
 
 
 class FlatcarGpuNodeGroup(pulumi.ComponentResource):

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
+from fleet.machines import Machine
 from fleet.unknown import UNKNOWN
 from images.size.estimate import cold_start
 from policies.finding import Finding, Level
@@ -24,14 +25,15 @@ def check(workload: Workload, site: Site) -> Iterator[Finding]:
             "it is not known whether the first server starts in time: start_timeout_s is not known yet", Level.UNPROVED
         )
         return
+    pools = {pool: site.machines[pool] for pool in possible_pools(workload, site) if pool in site.machines}
+    yield from _slow(pools)
     for image in different_images(workload, site):
         if (size := image.size) is None:
             continue
-        machines = {pool: site.machines[pool] for pool in possible_pools(workload, site) if pool in site.machines}
-        starts = {pool: cold_start(size, machine.rates) for pool, machine in machines.items()}
+        starts = {pool: cold_start(size, machine.rates) for pool, machine in pools.items()}
         late = {pool: start for pool, start in starts.items() if start.total_s > workload.start_timeout_s}
         for pool, start in late.items():
-            machine = machines[pool]
+            machine = pools[pool]
             planned = "; the rates are planning figures" if machine.are_rates_planned else ""
             said = (
                 f"the first server on a node of {pool} takes {at_least(size) or 'about '}{start.total_s:.0f} s"
@@ -48,6 +50,12 @@ def check(workload: Workload, site: Site) -> Iterator[Finding]:
                 yield Finding(said)
             else:
                 yield Finding(said + NOT_CERTAIN, Level.UNPROVED)
+
+
+def _slow(pools: Mapping[str, Machine]) -> Iterator[Finding]:
+    for pool, machine in pools.items():
+        if machine.slow_disk:
+            yield Finding(f"the first server on a node of {pool} starts late: {machine.slow_disk}", Level.WARN)
 
 
 RULE = Rule(

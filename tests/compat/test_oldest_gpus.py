@@ -75,12 +75,6 @@ def test_hashcat_runs_by_opencl_where_no_cuda_is_there_for_it(
     assert verdict(**asked).runs is runs
 
 
-def test_a_toolkit_does_not_compile_for_a_target_that_came_after_it() -> None:
-    asked = {"gpu": "H100", "driver": "535.183.01", "framework": "tiny-cuda-nn"}
-    assert verdict(**asked, cuda="11.6", build="from source for compute_90") is Verdict.INCOMPATIBLE
-    assert verdict(**asked, cuda="11.8", build="from source for compute_90").runs
-
-
 @pytest.mark.parametrize(
     ("version", "gpu", "driver", "targets", "runs"),
     [

@@ -306,10 +306,13 @@ def test_a_jetson_without_a_release_is_answered_where_every_release_for_it_answe
     assert check(replace(asked, sm_list="sm_72", cuda="12.2")).verdict is not Verdict.COMPATIBLE
 
 
-@pytest.mark.parametrize(("cuda", "verdict"), [("11.7", Verdict.INCOMPATIBLE), ("11.8", Verdict.COMPATIBLE)])
-def test_a_compiler_makes_no_build_for_targets_that_it_does_not_know(cuda: str, verdict: Verdict) -> None:
-    asked = Case(gpu="L4", driver="535.183.01", cuda=cuda, build="from source, for sm_89")
-    assert check(replace(asked, framework="apex")).verdict is verdict
+@pytest.mark.parametrize(
+    ("framework", "target", "gpu"), [("apex", "sm_89", "L4"), ("tiny-cuda-nn", "compute_90", "H100")]
+)
+def test_a_compiler_makes_no_build_for_targets_that_it_does_not_know(framework: str, target: str, gpu: str) -> None:
+    asked = Case(gpu=gpu, driver="535.183.01", framework=framework, build=f"from source, for {target}")
+    assert check(replace(asked, cuda="11.7")).verdict is Verdict.INCOMPATIBLE
+    assert check(replace(asked, cuda="11.8")).verdict.runs
 
 
 def test_nvrtc_of_a_toolkit_that_is_older_than_the_gpu_refuses_it() -> None:

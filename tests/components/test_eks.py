@@ -15,6 +15,7 @@ from messages.problems import SettingsError
 
 GROUP: EksGpuNodeGroupArgs = {
     "cluster_name": "campus",
+    "region": "us-east-1",
     "subnet_ids": ["subnet-0a", "subnet-0b"],
     "security_group_ids": ["sg-0a"],
     "pool": "l4",
@@ -91,6 +92,30 @@ def test_a_node_is_encrypted_closed_to_the_world_and_pulls_images_only(recorded:
     assert [each["Principal"] for each in trust["Statement"]] == [{"Service": "ec2.amazonaws.com"}]
 
 
+def test_policies_of_nodes_are_those_of_their_part_of_aws(recorded: Callable[..., Any]) -> None:
+    granted = group(recorded, region="cn-north-1").of_type("RolePolicyAttachment")
+    assert {each.inputs["policyArn"].partition(":iam:")[0] for each in granted} == {"arn:aws-cn"}
+
+
+def test_parallel_pulls_are_told_to_the_node_and_get_a_faster_volume(recorded: Callable[..., Any]) -> None:
+    def volume(**changes: Any) -> tuple[int, int, str]:
+        template = group(recorded, **changes).only("launchTemplate:LaunchTemplate").inputs
+        disk = template["blockDeviceMappings"][0]["ebs"]
+        return disk["throughput"], disk["iops"], b64decode(template.get("userData", "")).decode()
+
+    assert volume() == (125, 3000, "")
+    throughput, iops, told = volume(parallel_pulls=True)
+    assert (throughput, iops) == (600, 3000)
+    assert "FastImagePull: true" in told
+    assert volume(volume_throughput=1000)[:2] == (1000, 4000)  # EC2 refuses more than 0.25 MiB/s for each of its IOPS
+
+
+def test_instances_are_started_in_their_reservation(recorded: Callable[..., Any]) -> None:
+    template = group(recorded, capacity_reservation="cr-0123456789abcdef0").only("launchTemplate:LaunchTemplate").inputs
+    target = template["capacityReservationSpecification"]["capacityReservationTarget"]
+    assert target == {"capacityReservationId": "cr-0123456789abcdef0"}
+
+
 def test_what_was_chosen_is_recorded_beside_what_was_asked_for(recorded: Callable[..., Any]) -> None:
     inputs = group(recorded).only("EksGpuNodeGroup").inputs
     chosen = {key: inputs[key] for key in ("driver", "driver_version", "ami_type", "ami_release")}
@@ -119,6 +144,13 @@ def test_bottlerocket_is_told_which_driver_branch_it_loads(recorded: Callable[..
         ({"machine_image": {"type": "AL2_x86_64_GPU"}}, "EKS ended support of AL2_x86_64_GPU images"),
         ({"kubernetes": "1.99"}, "no table has Kubernetes 1.99"),
         ({"capacity": "cheap"}, 'l4.capacity: "cheap" is not allowed here'),
+        ({"volume_throughput": 100}, "l4.volume_throughput: 100 is out of range"),
+        ({"parallel_pulls": True, "instance_types": ["g6.xlarge"]}, "nodes with fewer than 8 vCPUs leave parallel"),
+        ({"capacity_reservation": "mine"}, 'l4.capacity_reservation: "mine" is not the id of a capacity reservation'),
+        (
+            {"capacity_reservation": "cr-0123456789abcdef0", "capacity": "spot"},
+            "is given for spot instances, which no reservation holds",
+        ),
         ({"root_disk_gib": -1}, "l4.root_disk_gib: -1 is out of range"),
     ],
 )

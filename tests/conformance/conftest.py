@@ -126,6 +126,7 @@ def official(executable: Path) -> Callable[[Intended], bool]:
 
 
 Configured = Callable[..., Conversation]
+NewWorkspace = Callable[[str, Path], automation.LocalWorkspaceOptions]
 
 
 @pytest.fixture(scope="session")
@@ -188,30 +189,40 @@ def unique() -> str:
 
 
 @pytest.fixture
-def workspace(executable: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> automation.LocalWorkspaceOptions:
-    """A project of the real engine with a backend and a home of its own, and with the plugin on its PATH."""
+def new_workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> NewWorkspace:
+    """A project of the real engine with a backend and a home of its own, and on its PATH the plugin of that name."""
     cli = os.environ.get("GPU_COMMONS_PULUMI") or shutil.which("pulumi")
     if not cli:
         pytest.fail("pulumi is not on PATH: run `make up`, or set GPU_COMMONS_PULUMI", pytrace=False)
-    tools = tmp_path / "tools"
-    tools.mkdir()
-    (tools / "pulumi").symlink_to(cli)
-    # On PATH it wins over every installed version, whatever its own version is.
-    (tools / "pulumi-resource-kubernetes").symlink_to(executable)
-    (tmp_path / "state").mkdir()
-    for key, value in {
-        "PATH": f"{tools}:{os.environ['PATH']}",
-        "PULUMI_HOME": str(tmp_path / "home"),
-        "PULUMI_CONFIG_PASSPHRASE": "",
-        "PULUMI_SKIP_UPDATE_CHECK": "true",
-        "PULUMI_DISABLE_AUTOMATIC_PLUGIN_ACQUISITION": "true",
-        "PULUMI_AUTOMATION_API_SKIP_VERSION_CHECK": "true",
-    }.items():
-        monkeypatch.setenv(key, value)
-    # In the shell of a lab these name its cluster, its state and its policies: none is this project's business.
-    for key in ("KUBECONFIG", "PULUMI_BACKEND_URL", "PULUMI_OPTION_POLICY_PACK"):
-        monkeypatch.delenv(key, raising=False)
-    project = automation.ProjectSettings(
-        name="conformance", runtime="python", backend=automation.ProjectBackend(f"file://{tmp_path}/state")
-    )
-    return automation.LocalWorkspaceOptions(work_dir=str(tmp_path), project_settings=project)
+
+    def make(provider: str, executable: Path) -> automation.LocalWorkspaceOptions:
+        tools = tmp_path / "tools"
+        tools.mkdir()
+        (tools / "pulumi").symlink_to(cli)
+        # On PATH it wins over every installed version, whatever its own version is.
+        (tools / f"pulumi-resource-{provider}").symlink_to(executable)
+        (tmp_path / "state").mkdir()
+        for key, value in {
+            "PATH": f"{tools}:{os.environ['PATH']}",
+            "PULUMI_HOME": str(tmp_path / "home"),
+            "PULUMI_CONFIG_PASSPHRASE": "",
+            "PULUMI_SKIP_UPDATE_CHECK": "true",
+            "PULUMI_DISABLE_AUTOMATIC_PLUGIN_ACQUISITION": "true",
+            "PULUMI_AUTOMATION_API_SKIP_VERSION_CHECK": "true",
+        }.items():
+            monkeypatch.setenv(key, value)
+        # In the shell of a lab these name its cluster, its state and its policies: none is this project's business.
+        for key in ("KUBECONFIG", "PULUMI_BACKEND_URL", "PULUMI_OPTION_POLICY_PACK"):
+            monkeypatch.delenv(key, raising=False)
+        project = automation.ProjectSettings(
+            name="conformance", runtime="python", backend=automation.ProjectBackend(f"file://{tmp_path}/state")
+        )
+        return automation.LocalWorkspaceOptions(work_dir=str(tmp_path), project_settings=project)
+
+    return make
+
+
+@pytest.fixture
+def workspace(executable: Path, new_workspace: NewWorkspace) -> automation.LocalWorkspaceOptions:
+    """One with the plugin of Kubernetes."""
+    return new_workspace("kubernetes", executable)

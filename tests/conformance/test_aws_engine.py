@@ -7,9 +7,6 @@ The account is a lab's, started for these tests: moto and the lab's own EKS.
 from __future__ import annotations
 
 import json
-import os
-import shutil
-import socket
 import sys
 import warnings
 from base64 import b64encode
@@ -38,50 +35,25 @@ with warnings.catch_warnings():
 
 Program = Callable[[], None]
 Stack = Callable[..., automation.Stack]
+NewWorkspace = Callable[[str, Path], automation.LocalWorkspaceOptions]
 ADMIN = "arn:aws:iam::999999999999:role/admin"
 
 
 @pytest.fixture(scope="module")
-def account(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Instance]:
+def account(tmp_path_factory: pytest.TempPathFactory, new_instance: Callable[..., Instance]) -> Iterator[Instance]:
     """AWS for these tests alone, empty."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
-    instance = Instance("aws-conformance", 0, tmp_path_factory.mktemp("lab"), {"aws": port})
-    for folder in (instance.run, instance.logs, instance.config, instance.data):
-        folder.mkdir(parents=True)
+    instance = new_instance(tmp_path_factory.mktemp("lab"), moto.NAME)
     processes.start(instance, moto.server(instance))
     yield instance
     processes.stop(instance, moto.NAME)
 
 
 @pytest.fixture
-def stack(account: Instance, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Stack:
+def stack(account: Instance, new_workspace: NewWorkspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Stack:
     """A stack of its own backend that runs `program`; called again, the same stack with another program."""
-    cli = os.environ.get("GPU_COMMONS_PULUMI") or shutil.which("pulumi")
-    if not cli:
-        pytest.fail("pulumi is not on PATH: run `make up`, or set GPU_COMMONS_PULUMI", pytrace=False)
-    tools = tmp_path / "tools"
-    tools.mkdir()
-    (tools / "pulumi").symlink_to(cli)
-    write_launcher(tools / "pulumi-resource-aws", Path(sys.executable), "lab.providers.aws")
-    (tmp_path / "state").mkdir()
-    for key, value in {
-        **moto.environment(account),
-        "PATH": f"{tools}:{os.environ['PATH']}",
-        "PULUMI_HOME": str(tmp_path / "home"),
-        "PULUMI_CONFIG_PASSPHRASE": "",
-        "PULUMI_SKIP_UPDATE_CHECK": "true",
-        "PULUMI_DISABLE_AUTOMATIC_PLUGIN_ACQUISITION": "true",
-        "PULUMI_AUTOMATION_API_SKIP_VERSION_CHECK": "true",
-    }.items():
+    for key, value in moto.environment(account).items():
         monkeypatch.setenv(key, value)
-    for key in ("PULUMI_BACKEND_URL", "PULUMI_OPTION_POLICY_PACK"):
-        monkeypatch.delenv(key, raising=False)
-    project = automation.ProjectSettings(
-        name="conformance", runtime="python", backend=automation.ProjectBackend(f"file://{tmp_path}/state")
-    )
-    options = automation.LocalWorkspaceOptions(work_dir=str(tmp_path), project_settings=project)
+    options = new_workspace("aws", write_launcher(tmp_path / "plugin", Path(sys.executable), "lab.providers.aws"))
     return lambda program: automation.create_or_select_stack(
         "dev", project_name="conformance", program=program, opts=options
     )

@@ -94,6 +94,16 @@ def test_the_instances_that_groups_begin_with_are_nodes_with_the_labels_of_their
     assert "nvidia.com/gpu" in {taint["key"] for taint in nodes["l4-1"]["spec"]["taints"]}
 
 
+def test_the_job_really_runs_on_an_instance_with_a_gpu(said: str) -> None:
+    assert "l4-1 really runs pods" in said
+    assert "the hub runs in pool l4, not in system: there is one real node" in said
+    with Cluster(find_instance("eks")) as cluster:
+        (pod,) = [each for each in cluster.pods() if each["metadata"]["namespace"] == "batch"]
+        log = cluster.text(f"/api/v1/namespaces/batch/pods/{pod['metadata']['name']}/log")
+    assert (pod["spec"]["nodeName"], pod["status"]["phase"]) == ("l4-1", "Succeeded")
+    assert log.splitlines()[-1] == "gpu-smoke done"
+
+
 @pytest.mark.usefixtures("said")
 def test_a_second_run_changes_nothing_and_destroy_leaves_nothing_in_aws() -> None:
     again = processes.run([*LAB, "up", "--stack", "eks-g6"], cwd=PROJECT, timeout_s=600)

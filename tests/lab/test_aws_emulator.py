@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 import botocore.session
@@ -259,10 +258,8 @@ def test_a_request_is_understood_by_method_path_and_query() -> None:
 
 
 @pytest.fixture(scope="module")
-def running(
-    tmp_path_factory: pytest.TempPathFactory, new_aws_instance: Callable[[Path], Instance]
-) -> Iterator[Instance]:
-    instance = new_aws_instance(tmp_path_factory.mktemp("lab"))
+def running(tmp_path_factory: pytest.TempPathFactory, new_instance: Callable[..., Instance]) -> Iterator[Instance]:
+    instance = new_instance(tmp_path_factory.mktemp("lab"), moto.NAME)
     processes.start(instance, moto.server(instance, cluster_endpoint="https://10.89.0.1:6443"))
     yield instance
     processes.stop(instance, moto.NAME)

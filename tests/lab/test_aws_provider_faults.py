@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -19,19 +18,9 @@ from lab.providers.vocabulary import PluginError
 from lab.servers import moto
 
 
-@pytest.fixture(scope="module")
-def running(
-    tmp_path_factory: pytest.TempPathFactory, new_aws_instance: Callable[[Path], Instance]
-) -> Iterator[Instance]:
-    instance = new_aws_instance(tmp_path_factory.mktemp("lab"))
-    processes.start(instance, moto.server(instance))
-    yield instance
-    processes.stop(instance, moto.NAME)
-
-
 @pytest.fixture
-def account(running: Instance, monkeypatch: pytest.MonkeyPatch) -> Account:
-    for name, value in moto.environment(running).items():
+def account(running_aws: Instance, monkeypatch: pytest.MonkeyPatch) -> Account:
+    for name, value in moto.environment(running_aws).items():
         monkeypatch.setenv(name, value)
     provider = AwsProvider(Engine())
     provider.configure({})
@@ -39,25 +28,25 @@ def account(running: Instance, monkeypatch: pytest.MonkeyPatch) -> Account:
 
 
 def test_an_emulator_that_was_started_anew_has_nothing_and_a_refresh_says_so(
-    account: Account, running: Instance
+    account: Account, running_aws: Instance
 ) -> None:
     for name in ("nodes", "may-all", "cni", "in-private", "worker"):
         account.make(name)
-    processes.stop(running, moto.NAME)
-    processes.start(running, moto.server(running))
+    processes.stop(running_aws, moto.NAME)
+    processes.start(running_aws, moto.server(running_aws))
     assert [name for name in account.made if account.read(name) is not None] == []
     with pytest.raises(PluginError, match=r"eks NodeGroup .*pulumi refresh"):
         account.update("nodes", {"updateConfig": {"maxUnavailable": 1}})
 
 
-def test_an_emulator_that_ended_is_one_clear_error(account: Account, running: Instance) -> None:
+def test_an_emulator_that_ended_is_one_clear_error(account: Account, running_aws: Instance) -> None:
     account.make("vpc")
-    processes.stop(running, moto.NAME)
+    processes.stop(running_aws, moto.NAME)
     try:
         with pytest.raises(PluginError, match=r"ec2 Subnet .*127\.0\.0\.1.* does not answer .*make up"):
             account.provider.create(account.request("subnet-a", inputs={"vpcId": "vpc-1", "cidrBlock": "10.0.0.0/24"}))
     finally:
-        processes.start(running, moto.server(running))
+        processes.start(running_aws, moto.server(running_aws))
 
 
 def test_without_anything_every_reason_is_said_at_once(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +13,6 @@ sys.path.insert(0, str(Path(__file__).parent))  # folders of tests are no packag
 from aws_account import Account
 from aws_cases import CASES
 
-from lab import processes
 from lab.instance import Instance
 from lab.providers.aws.provider import AwsProvider
 from lab.providers.aws.resources.index import RESOURCES
@@ -24,18 +23,13 @@ from lab.servers import moto
 
 
 @pytest.fixture(scope="module")
-def provider(
-    tmp_path_factory: pytest.TempPathFactory, new_aws_instance: Callable[[Path], Instance]
-) -> Iterator[AwsProvider]:
-    instance = new_aws_instance(tmp_path_factory.mktemp("lab"))
-    processes.start(instance, moto.server(instance))
+def provider(running_aws: Instance) -> Iterator[AwsProvider]:
     with pytest.MonkeyPatch.context() as environment:
-        for name, value in moto.environment(instance).items():
+        for name, value in moto.environment(running_aws).items():
             environment.setenv(name, value)
         made = AwsProvider(Engine())
         made.configure({})
         yield made
-    processes.stop(instance, moto.NAME)
 
 
 @pytest.fixture(scope="module")

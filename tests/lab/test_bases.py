@@ -151,9 +151,9 @@ class Lab:
 
 
 @pytest.fixture
-def lab(tmp_path: Path, new_instance: Callable[[Path], Instance], monkeypatch: pytest.MonkeyPatch) -> Iterator[Lab]:
+def lab(tmp_path: Path, new_instance: Callable[..., Instance], monkeypatch: pytest.MonkeyPatch) -> Iterator[Lab]:
     tools = Toolchain()  # before the cache moves
-    instance = new_instance(tmp_path / "lab")
+    instance = new_instance(tmp_path / "lab", "registry")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     debian.rootfs().parent.mkdir(parents=True)
     processes.run(["tar", "-C", "/etc", "-cf", str(debian.rootfs()), "debian_version"])

@@ -30,8 +30,8 @@ def an_instance(home: Path) -> Instance:
 
 
 @pytest.fixture
-def running(tmp_path: Path, new_instance: Callable[[Path], Instance]) -> Iterator[Instance]:
-    instance = new_instance(tmp_path)
+def running(tmp_path: Path, new_instance: Callable[..., Instance]) -> Iterator[Instance]:
+    instance = new_instance(tmp_path, "registry")
     processes.start(instance, buildkit.server(instance, Toolchain()))
     yield instance
     processes.stop(instance, "buildkitd", within_s=30)

@@ -14,11 +14,8 @@ from lab.toolchain import Toolchain
 
 
 @pytest.fixture
-def running(
-    tmp_path: Path, new_aws_instance: Callable[[Path], Instance], new_instance: Callable[[Path], Instance]
-) -> Iterator[Instance]:
-    instance = new_aws_instance(tmp_path / "lab")
-    instance.ports.update(new_instance(tmp_path / "other").ports)
+def running(tmp_path: Path, new_instance: Callable[..., Instance]) -> Iterator[Instance]:
+    instance = new_instance(tmp_path / "lab", moto.NAME, "registry")
     program = engine.bin_folder(instance) / "pulumi"
     program.parent.mkdir()
     program.write_text(f'#!/bin/sh\necho "$@" >> {tmp_path}/calls\ntest ! -e {tmp_path}/fails\n')

@@ -73,10 +73,10 @@ class Site:
 
 
 @pytest.fixture(scope="module")
-def site(new_instance: Callable[[Path], Instance]) -> Iterator[Site]:
+def site(new_instance: Callable[..., Instance]) -> Iterator[Site]:
     tools = Toolchain()
     with tempfile.TemporaryDirectory(prefix="gc-") as home:
-        instance = new_instance(Path(home))
+        instance = new_instance(Path(home), "registry")
         try:
             processes.start(instance, registry.server(instance, tools))
             processes.start(instance, buildkit.server(instance, tools))

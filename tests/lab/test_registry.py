@@ -18,8 +18,8 @@ MEDIA_TYPE = "application/vnd.oci.image.manifest.v1+json"
 
 
 @pytest.fixture
-def running(tmp_path: Path, new_instance: Callable[[Path], Instance]) -> Iterator[Instance]:
-    instance = new_instance(tmp_path)
+def running(tmp_path: Path, new_instance: Callable[..., Instance]) -> Iterator[Instance]:
+    instance = new_instance(tmp_path, "registry")
     processes.start(instance, registry.server(instance, Toolchain()))
     yield instance
     processes.stop(instance, "registry")
@@ -69,8 +69,8 @@ def test_images_outlive_a_restart(running: Instance) -> None:
 
 
 @pytest.mark.lab
-def test_a_taken_port_is_an_error_that_shows_the_log(tmp_path: Path, new_instance: Callable[[Path], Instance]) -> None:
-    instance = new_instance(tmp_path)
+def test_a_taken_port_is_an_error_that_shows_the_log(tmp_path: Path, new_instance: Callable[..., Instance]) -> None:
+    instance = new_instance(tmp_path, "registry")
     with socket.socket() as other:
         other.bind(("127.0.0.1", instance.ports["registry"]))
         other.listen()

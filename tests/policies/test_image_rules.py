@@ -129,6 +129,12 @@ def test_a_first_start_that_outlasts_the_hub_warns_by_planning_figures_and_refus
     assert "the hub gives up after 300 s" in refused
 
 
+def test_a_volume_that_parallel_pulls_wait_for_is_warned_of() -> None:
+    slow = Machine(480, slow_disk="parallel pulls want 600 MiB/s of the volume, which has 300: give it 600 MiB/s")
+    (warned,) = said(site(5, 15, machines={"gtx1080ti": slow}), profile(), "P-START", Level.WARN)
+    assert "starts late: parallel pulls want 600 MiB/s of the volume, which has 300: give it 600 MiB/s" in warned
+
+
 @pytest.mark.parametrize("rule", ["P-DISK", "P-START"])
 def test_a_pool_that_an_unknown_value_may_keep_it_off_refuses_nothing_unless_all_are_alike(rule: str) -> None:
     slow = Machine(20, rates=Rates(pull_mb_per_s=10), are_rates_planned=False)

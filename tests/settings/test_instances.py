@@ -10,7 +10,8 @@ import pytest
 import yaml
 
 from fleet.labels import GPU_TAINT
-from settings.fleet import landing_pools
+from fleet.machines import Machine
+from settings.fleet import landing_pools, machine_of
 from settings.instance_pools import InstancePool
 from settings.instance_table import instance_rows, remarks
 from settings.models import Stack
@@ -65,6 +66,20 @@ def test_what_an_instance_is_follows_from_its_type_and_its_driver_from_the_machi
 def test_instances_without_gpus_have_neither_driver_nor_taint() -> None:
     pool = pool_of(load_stack(STACK), "system")
     assert (pool.gpu, pool.gpus_per_node, pool.driver, pool.gpus_of_node, pool.node_taints) == (None, 0, None, None, ())
+
+
+def test_the_volume_of_an_instance_says_how_fast_it_unpacks_and_whether_parallel_pulls_wait_for_it(
+    tmp_path: Path,
+) -> None:
+    def machine(**keys: Any) -> Machine:
+        return machine_of(read(tmp_path, lambda own, _: own["fleet"]["pools"][1].update(keys)).fleet.pool("l4"))
+
+    assert (machine().rates.disk_mb_per_s, machine().are_rates_planned, machine().slow_disk) == (131, True, "")
+    assert machine(parallel_pulls=True).rates.disk_mb_per_s == 629
+    assert machine(disk_mb_per_s=90).rates.disk_mb_per_s == 90
+    assert machine(parallel_pulls=True, volume_throughput=300).slow_disk == (
+        "parallel pulls want 600 MiB/s of the volume, which has 300: give it 600 MiB/s, or pull one after the other"
+    )
 
 
 def test_a_job_lands_on_the_pools_of_instances_that_it_names() -> None:

@@ -836,6 +836,13 @@ def test_a_reference_is_substituted_with_its_reason_or_stays(tmp_path: Path) -> 
     assert stack.substitute("quay.io/a/b:1") == ("quay.io/a/b:1", None)
 
 
+def test_the_hubs_pool_in_a_labs_overlay_is_of_the_stack_that_was_last_brought_up_there(tmp_path: Path) -> None:
+    assert load_stack(DSMLP, site=overlay(tmp_path, f"{LAB}core_pool: gtx1070ti\n")).site.core_pool == "gtx1070ti"
+    assert load_stack(DSMLP, site=overlay(tmp_path, f"{LAB}core_pool: l4\n")).site.core_pool == "gtx1080ti"
+    (problem,) = problems(DSMLP, overlay(tmp_path, "core_pool: l4\n"))
+    assert problem.reason == "is not a pool of the fleet"
+
+
 @pytest.mark.parametrize(
     ("old", "new", "path", "reason"),
     [

@@ -1,0 +1,70 @@
+"""Root volumes of instances: derived from the images that land there, and refused where they cannot hold those."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from aws.volumes import Volume, in_steps, root_volume_gib, volume_problems
+from images.size.estimate import GB, GIB, Size, disk_use
+from images.size.expected import expected_of
+from images.size.measured import UNPACKED_RATIO
+from images.spec.mistakes import SpecError
+from images.spec.plan import Substitute
+from messages.problems import Fault
+from settings.fleet import usages
+from settings.instance_pools import InstancePool
+from settings.models import Stack
+
+
+def with_root_disks(stack: Stack) -> Stack:
+    """The stack with a root volume for each pool of instances that says none.
+
+    Each image counts with the most that the stack lets it be: a volume by the size of a build would change with the
+    build, and replace every node.
+    """
+    pools = tuple(
+        pool.model_copy(update={"root_disk_gib": _derived(stack, pool)})
+        if isinstance(pool, InstancePool) and not pool.root_disk_gib
+        else pool
+        for pool in stack.fleet.pools
+    )
+    return stack.model_copy(update={"fleet": stack.fleet.model_copy(update={"pools": pools})})
+
+
+def too_small(stack: Stack, size_of: Callable[[str], Size | None]) -> Iterator[Fault]:
+    """Root volumes that cannot hold the images that land there. `size_of`: what an image weighs at least, if known."""
+    for index, pool in enumerate(stack.fleet.pools):
+        if not isinstance(pool, InstancePool):
+            continue
+        known = [size for name in _landing(stack, pool) if (size := size_of(name))]
+        volume = Volume(int(pool.root_disk_gib))
+        for problem in volume_problems(volume, disk_use(known).total, parallel_pulls=False) if known else ():
+            loc = ("fleet", "pools", index, "root_disk_gib")
+            yield Fault(loc, f"is not enough: {problem.reason}", problem.fix, pool.root_disk_gib)
+
+
+def least_sizes(stack: Stack) -> Callable[[str], Size | None]:
+    """What the spec of an image says about its size; nothing of one with mistakes, which whoever builds it reports."""
+    replaced = tuple(Substitute(each.reference, each.replacement, each.reason) for each in stack.site.substitutes)
+
+    def least(name: str) -> Size | None:
+        try:
+            return expected_of(name, substitutes=replaced)
+        except SpecError:
+            return None
+
+    return least
+
+
+def _derived(stack: Stack, pool: InstancePool) -> int:
+    limits = stack.site.image_limits
+    own = {image.full_name: image.limit.compressed_gb for image in stack.images if image.limit}
+    packed = [max(limits.refuse_compressed_gb, own.get(name, 0)) for name in _landing(stack, pool)]
+    # The policy pack warns of an image that takes more than this share of the volume, once it is unpacked.
+    largest = max(packed, default=0) * UNPACKED_RATIO * GB / GIB / limits.unpacked_disk_share
+    return max(root_volume_gib(round(sum(packed) * (1 + UNPACKED_RATIO) * GB)), in_steps(largest))
+
+
+def _landing(stack: Stack, pool: InstancePool) -> tuple[str, ...]:
+    """Images that nodes of the pool may start, each once."""
+    return tuple(sorted({usage.image for usage in usages(stack) if pool.name in usage.pools}))
