@@ -62,9 +62,9 @@ docs: .venv/synced ## rewrite the generated reference pages
 tables: .venv/synced ## check the compatibility tables
 	@$(PY) -m compat.data.check && $(PY) -m aws.data.check
 
-# The components of AWS are checked and tested everywhere; who only runs a stack elsewhere needs no SDK of it.
+# The components of AWS and Docker are checked and tested everywhere; who runs a stack elsewhere needs neither SDK.
 .venv/checked: .venv/synced
-	@$(UV) sync --frozen --inexact --compile-bytecode --quiet --extra aws
+	@$(UV) sync --frozen --inexact --compile-bytecode --quiet --extra aws --extra docker
 	@touch $@
 
 .venv/synced: pyproject.toml uv.lock $(UV)

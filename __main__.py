@@ -2,6 +2,7 @@
 
 import sys
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, cast
 
 import pulumi
 
@@ -14,6 +15,9 @@ from settings.cluster import Cluster
 from settings.instance_table import instance_pools
 from settings.reading import SettingsError, Stack, from_pulumi
 from settings.sdks import missing_sdk
+
+if TYPE_CHECKING:
+    from components.on_docker.docker_gpu_container import DockerGpuContainerArgs
 
 # The code by which the engine's language host knows that the user has read why; others get a second error line.
 ALREADY_SAID = 32
@@ -31,7 +35,9 @@ def deploy(stack: Stack) -> None:
     pulumi.export("images", refs)
     pulumi.export("image_sizes", {name: image.sizes for name, image in images.items()})
     made = deploy_instances(stack, stack.cluster) if stack.cluster else None
-    if made or wiring.managed_pools(stack) or stack.hubs or stack.jobs:
+    if wiring.hosts(stack):
+        deploy_to_hosts(stack, refs)
+    elif made or wiring.managed_pools(stack) or stack.hubs or stack.jobs:
         deploy_to_cluster(stack, refs, made)
 
 
@@ -106,6 +112,36 @@ def deploy_to_cluster(stack: Stack, refs: dict[str, pulumi.Output[str]], made: M
         pulumi.export("nodes", {name: pool.node_names for name, pool in pools.items()})
         pulumi.export("drifted_nodes", {name: pool.drifted_nodes for name, pool in pools.items()})
     pulumi.export("hubs", {name: hub.url for name, hub in hubs.items()})
+
+
+def deploy_to_hosts(stack: Stack, refs: dict[str, pulumi.Output[str]]) -> None:
+    """Containers and jobs on machines with a Docker engine. Only such stacks import the SDK of Docker."""
+    import pulumi_docker as docker  # noqa: PLC0415
+
+    from components.on_docker.docker_gpu_container import DockerGpuContainer  # noqa: PLC0415
+    from components.on_docker.docker_host import DockerHost  # noqa: PLC0415
+
+    found: dict[str, DockerHost] = {}
+    logs: dict[str, pulumi.Output[str | None]] = {}
+    for pool in wiring.hosts(stack):
+        engine = docker.Provider(pool.name, host=pool.engine, cert_path=pool.certificates)
+        on_engine = pulumi.ResourceOptions(providers=[engine])
+        host = found[pool.name] = DockerHost(pool.name, wiring.host_args(pool), on_engine)
+        granted = host.grant(wiring.card_requests(stack, pool))
+        made: dict[str, DockerGpuContainer] = {}
+        for workload in (*stack.containers, *stack.jobs):
+            if workload.pool != pool.name:
+                continue
+            grant = granted.get(workload.name)
+            args = wiring.container_args(stack, workload, refs, pool, grant)
+            args |= {"network": host.network, "card_networks": host.networks_of(grant)}
+            first = [made[name] for name in grant.after] if grant else []
+            after = pulumi.ResourceOptions(providers=[engine], depends_on=first)
+            made[workload.name] = DockerGpuContainer(workload.name, cast("DockerGpuContainerArgs", args), after)
+        logs |= {job.name: made[job.name].log for job in stack.jobs if job.name in made}
+    pulumi.export("hosts", {name: host.facts for name, host in found.items()})
+    pulumi.export("ports", wiring.published(stack))
+    pulumi.export("logs", logs)
 
 
 if __name__ == "__main__":

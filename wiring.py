@@ -6,6 +6,8 @@ import os
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, cast
 
+from hosts.cards import Grant, Request
+from hosts.container_model import ContainerKeys
 from images.spec.contents import contents
 from images.spec.load import load_family
 from images.spec.plan import Substitute, plan_image
@@ -16,8 +18,9 @@ from messages.problems import Problem, SettingsError
 from settings.cluster import Cluster
 from settings.driver_containers import driver_containers
 from settings.fleet import landing_pools
+from settings.host_pools import HostPool
 from settings.instance_pools import InstancePool
-from settings.models import Course, Hub, Image, Job, Profile
+from settings.models import Container, Course, Hub, Image, Job, Profile
 from settings.pools import NodePool
 from settings.reading import Stack
 from settings.record import decisions
@@ -33,6 +36,7 @@ if TYPE_CHECKING:
     from components.on_aws.eks_gpu_cluster import EksGpuCluster, EksGpuClusterArgs
     from components.on_aws.eks_gpu_node_group import EksGpuNodeGroupArgs
     from components.on_aws.flatcar_gpu_node_group import FlatcarGpuNodeGroupArgs
+    from components.on_docker.docker_host import DockerHostArgs
     from components.pre_puller import PrePullerArgs
     from components.stack_record import StackRecordArgs
 
@@ -312,11 +316,12 @@ def _shm_gib(stack: Stack, name: str) -> float | None:
 
 def _too_little_memory(stack: Stack, asked: Mapping[str, float | None]) -> Iterator[Problem]:
     """Profiles and jobs whose memory cannot hold the shared memory that their image asks for."""
-    workloads: dict[str, Profile | Job] = {
+    workloads: dict[str, Profile | Container | Job] = {
         f"hubs[{hub_index}].profiles[{index}]": profile
         for hub_index, hub in enumerate(stack.hubs)
         for index, profile in enumerate(hub.profiles)
     }
+    workloads |= {f"containers[{index}]": each for index, each in enumerate(stack.containers)}
     workloads |= {f"jobs[{index}]": job for index, job in enumerate(stack.jobs)}
     for path, workload in workloads.items():
         needed = asked.get(workload.image) if workload.shm_gib is None else None
@@ -336,6 +341,66 @@ def job_args(stack: Stack, job: Job, refs: Refs, namespace: pulumi.Input[str]) -
         **_plain(job.model_dump(include={*JobKeys.model_fields}, exclude_none=True)),
     }
     return cast("GpuJobArgs", {key: value for key, value in args.items() if value is not None})
+
+
+def hosts(stack: Stack) -> tuple[HostPool, ...]:
+    """Machines with a Docker engine."""
+    return tuple(each for each in stack.fleet.pools if isinstance(each, HostPool))
+
+
+def host_args(pool: HostPool) -> DockerHostArgs:
+    """Arguments of the DockerHost of a pool."""
+    args: dict[str, Any] = {
+        "pool": pool.name,
+        "engine": pool.engine,
+        "certificates": pool.certificates,
+        "cpu": pool.cpu,
+        "memory_gib": pool.memory_gib,
+        "gpus": pool.gpus_per_node or None,
+        "gpu_uuids": list(pool.gpu_uuids) or None,
+        "gpu_access": pool.gpu_access.value if pool.gpus_per_node else None,
+        "shared_gpus": pool.shared_gpus or None,
+        "card_network": str(pool.card_network) if pool.gpus_per_node else None,
+    }
+    return cast("DockerHostArgs", {key: value for key, value in args.items() if value is not None})
+
+
+def card_requests(stack: Stack, host: HostPool) -> tuple[Request, ...]:
+    """What the containers and jobs of a host need of its cards, in the order of the stack file."""
+    return (
+        *(Request(each.name, each.gpus, each.cards) for each in stack.containers if each.pool == host.name),
+        *(Request(job.name, job.gpus, ends=True) for job in stack.jobs if job.pool == host.name),
+    )
+
+
+def container_args(
+    stack: Stack, workload: Container | Job, refs: Refs, host: HostPool, grant: Grant | None
+) -> dict[str, Any]:
+    """Arguments of the DockerGpuContainer of a container or a job, but for networks."""
+    image = _image(stack, workload.image)
+    runtime = load_family(image.name, target=image.target)[0].runtime
+    profile = runtime.model_dump(mode="json", exclude_none=True) if runtime else {}
+    written = _plain(workload.model_dump(mode="json", exclude_none=True))
+    keys = {*ContainerKeys.model_fields, "retries"} - {"pools", "cards"}
+    args = {
+        **profile,
+        **{key: value for key, value in written.items() if key in keys and value != []},
+        "pool": host.name,
+        "image": refs[workload.image],
+        "image_name": workload.image,
+    }
+    if isinstance(workload, Job):
+        args["runs_to_end"] = True
+    if grant:
+        args |= {"devices": [card.device for card in grant.cards], "access": host.gpu_access.value}
+    return args
+
+
+def published(stack: Stack) -> dict[str, str]:
+    """Where each named port of the containers answers, by container/port."""
+    return {
+        f"{each.name}/{port.name}": f"{port.address}:{port.host}" for each in stack.containers for port in each.ports
+    }
 
 
 def _plain(value: Any) -> Any:

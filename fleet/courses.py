@@ -21,7 +21,7 @@ class Usage:
     """One thing of a stack that starts an image, the pools where it may land, and the courses that choose it."""
 
     image: str
-    kind: str  # hub, proxy, profile, job
+    kind: str  # hub, proxy, profile, container, job
     name: str
     hub: str = ""  # of a profile
     pools: tuple[str, ...] = ()

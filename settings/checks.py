@@ -22,6 +22,9 @@ def check(raw: Raw) -> Iterator[Fault]:
     yield from check_fleet(raw, pools)
     yield from doubles(raw, ("images",), key=image_name)
     yield from _hubs(raw, pools)
+    yield from doubles(raw, ("containers",))
+    for loc, each in items(raw, "containers"):
+        yield from _workload(raw, loc, each, pools, elsewhere=None)
     yield from doubles(raw, ("jobs",))
     for loc, job in items(raw, "jobs"):
         yield from of_workload(loc, job)
@@ -208,7 +211,7 @@ def _chosen(hub: Raw, loc: Loc, course: Raw) -> Iterator[Fault]:
 def _assuming(raw: Raw) -> Iterator[tuple[Loc, Raw]]:
     for section in ("site", "runtime"):
         yield (section,), mapping(raw, section)
-    for path in (("fleet", "pools"), ("hubs",), ("jobs",), ("courses",)):
+    for path in (("fleet", "pools"), ("hubs",), ("containers",), ("jobs",), ("courses",)):
         yield from items(raw, *path)
 
 

@@ -10,7 +10,7 @@ from fleet.labels import Taint
 from fleet.machines import Machine, Rates
 from fleet.nodes import Node, capacity, declared_node
 from fleet.pools import NodeGpus, PoolGpus, Room, may_land
-from settings.models import Job, Profile, Stack
+from settings.models import Container, Job, Profile, Stack
 from settings.pool import Pool
 
 _PROMISES: Final = frozenset({"seats", "peak_share", "guaranteed_gpus", "borrowable_gpus", "first_day", "last_day"})
@@ -49,6 +49,8 @@ def usages(stack: Stack) -> Iterator[Usage]:
             )
             pools = landing_pools(stack, profile)
             yield Usage(profile.image, "profile", profile.name, hub.name, pools, courses, profile.gpus)
+    for each in stack.containers:
+        yield Usage(each.image, "container", each.name, pools=landing_pools(stack, each), gpus=each.gpus)
     for job in stack.jobs:
         yield Usage(job.image, "job", job.name, pools=landing_pools(stack, job), gpus=job.gpus)
 
@@ -74,7 +76,7 @@ def courses(stack: Stack) -> Iterator[Course]:
         )
 
 
-def landing_pools(stack: Stack, workload: Profile | Job) -> tuple[str, ...]:
+def landing_pools(stack: Stack, workload: Profile | Container | Job) -> tuple[str, ...]:
     """Pools that a profile or job may land on, in the order of the fleet."""
     named = stack.profile_pools(workload) if isinstance(workload, Profile) else workload.named_pools
     asked = Room(workload.gpus)

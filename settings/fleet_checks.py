@@ -10,6 +10,7 @@ from compat.versions import DriverVersion, VersionError
 from kube.agreements import doubles
 from kube.raw import Raw, expanded, is_count, items, mapping
 from messages.problems import Fault, Loc, listing
+from settings.host_checks import check_hosts, is_host
 from settings.instance_checks import check_instances, is_of_instances, outline_of
 
 
@@ -40,12 +41,13 @@ def _outline(loc: Loc, pool: Raw) -> PoolOutline:
     name = pool["name"] if isinstance(pool.get("name"), str) else None
     if is_of_instances(pool):
         return PoolOutline(loc, name, *outline_of(pool), excepted=(), are_instances=True)
+    itself = [name] if is_host(pool) and name else None
     per_node = pool.get("gpus_per_node", 0 if pool.get("gpu") is None else None)
     return PoolOutline(
         loc=loc,
         name=name,
         gpus_per_node=per_node if is_count(per_node) and per_node >= 0 else None,
-        listed=expanded(pool.get("nodes")),
+        listed=expanded(itself or pool.get("nodes")),
         excepted=expanded(pool.get("nodes_except", [])),
     )
 
@@ -71,6 +73,7 @@ def check_fleet(raw: Raw, pools: list[PoolOutline]) -> Iterator[Fault]:
             yield from _overrides(pool, each)
         yield from _taints(pool.loc, each)
     yield from check_instances(raw)
+    yield from check_hosts(raw)
     yield from _total(mapping(raw, "fleet").get("total_gpus"), pools)
     yield from _managed(mapping(raw, "fleet").get("managed_by"), raw.get("runtime"))
     if raw.get("runtime") is not None and pools and all(pool.gpus_per_node == 0 for pool in pools):

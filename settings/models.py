@@ -8,6 +8,7 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, Field
 
+from hosts.container_model import ContainerKeys
 from kube.addresses import Registry, Replaceable
 from kube.amounts import Gigabytes, Share
 from kube.hub_authenticator import DummyAuthenticator, Lti13Authenticator, OAuthAuthenticator
@@ -57,8 +58,9 @@ class Site(BaseModel):
     """Where the stack runs. A site overlay (GPU_COMMONS_SITE) replaces these keys, and no others."""
 
     model_config = FORM
-    kind: Literal["kubernetes", "eks"] = Field(
-        "kubernetes", description="What runs the workloads: a Kubernetes cluster that exists, or one of EKS."
+    kind: Literal["kubernetes", "eks", "docker"] = Field(
+        "kubernetes",
+        description="What runs the workloads: a Kubernetes cluster that exists, one of EKS, or Docker engines.",
     )
     name: Name | None = Field(None, description="Name of the site, for messages.")
     lab: bool = Field(default=False, description="This is the one-machine lab: the dummy login is allowed.")
@@ -141,6 +143,15 @@ class Job(JobKeys):
     assumptions: Assumptions = ()
 
 
+class Container(ContainerKeys):
+    """One service that runs all the time on a Docker host."""
+
+    name: Name = Field(description="Name of the container.")
+    image: Name = Field(description="Image of this stack.")
+    pool: Name = Field(description="Host that it runs on.")
+    assumptions: Assumptions = ()
+
+
 class Course(CourseKeys):
     """A course in one term: who may need GPUs at the same time, and how many of them are promised to it."""
 
@@ -190,14 +201,15 @@ class Stack(BaseModel):
     runtime: Runtime | None = Field(None, description="Daemons on the GPU nodes; none: the site has its own.")
     images: tuple[Image, ...] = Field((), description="Images that this stack builds.")
     hubs: tuple[Hub, ...] = Field((), description="JupyterHubs of this stack.")
+    containers: tuple[Container, ...] = Field((), description="Services on the Docker hosts of this stack.")
     jobs: tuple[Job, ...] = Field((), description="Batch jobs of this stack.")
     courses: tuple[Course, ...] = Field((), description="Courses of the term that use the hubs.")
     policies: Policies = Field(Policies(), description="How strict the policies are.")
 
     @property
-    def workloads(self) -> tuple[Profile | Job, ...]:
-        """Profiles of all hubs, and jobs."""
-        return (*(profile for hub in self.hubs for profile in hub.profiles), *self.jobs)
+    def workloads(self) -> tuple[Profile | Container | Job, ...]:
+        """Profiles of all hubs, containers, and jobs."""
+        return (*(profile for hub in self.hubs for profile in hub.profiles), *self.containers, *self.jobs)
 
     def profile_pools(self, profile: Profile) -> tuple[str, ...]:
         """Pools that a profile may land on."""

@@ -5,14 +5,17 @@ from typing import TYPE_CHECKING
 from pydantic import BaseModel, Field
 
 from fleet.labels import Taint as NodeTaint
+from fleet.pools import NodeGpus
+from kube.amounts import Cores, Gib
 from kube.names import Name
 from kube.node_keys import DefaultRuntime, DiskRate, Labels, PullRate, Taints
 from messages.faults import FORM
+from settings.values import Driver, Gpu, ToolkitVersion
 
 if TYPE_CHECKING:
     from compat.rows import GpuModel
     from compat.versions import DriverVersion
-    from fleet.pools import NodeGpus, Variant
+    from fleet.pools import Variant
 
 
 class Pool(BaseModel):
@@ -23,12 +26,15 @@ class Pool(BaseModel):
 
     if TYPE_CHECKING:
         assumptions: tuple[str, ...]
-        default_runtime: DefaultRuntime
         pull_mb_per_s: PullRate
         disk_mb_per_s: DiskRate
-        labels: Labels
-        extra_taints: Taints
 
+        @property
+        def default_runtime(self) -> DefaultRuntime: ...
+        @property
+        def labels(self) -> Labels: ...
+        @property
+        def extra_taints(self) -> Taints: ...
         @property
         def gpu(self) -> GpuModel | None: ...
         @property
@@ -74,3 +80,32 @@ class Pool(BaseModel):
     def gpus(self) -> int:
         """GPUs of all nodes together."""
         return len(self.node_names) * self.gpus_per_node
+
+
+class MachinePool(Pool):
+    """Machines that somebody owns: what they have is written, not derived."""
+
+    gpu: Gpu | None = Field(
+        None,
+        description="GPU model, as people write it: GeForce GTX 1080 Ti; none: these nodes have no GPU, and need "
+        "neither driver nor container_toolkit.",
+    )
+    gpus_per_node: int = Field(0, ge=0, le=64, description="GPUs on each node of this pool; 0 without gpu.")
+    driver: Driver | None = Field(
+        None, description='NVIDIA driver on these nodes, quoted: "418.88"; needed with gpu, refused without.'
+    )
+    container_toolkit: ToolkitVersion | None = Field(
+        None, description='NVIDIA container toolkit on these nodes, quoted: "1.17.8"; needed with gpu, refused without.'
+    )
+    cpu: Cores = Field(description="CPU cores of one node.")
+    memory_gib: Gib = Field(description="Memory of one node in GiB.")
+    root_disk_gib: Gib = Field(description="Disk of one node that holds images and containers, in GiB.")
+    pull_mb_per_s: PullRate = None
+    disk_mb_per_s: DiskRate = None
+
+    @property
+    def gpus_of_node(self) -> NodeGpus | None:
+        """What the pool says of the GPUs of each of its nodes; None where they have none."""
+        if self.gpu is None or self.driver is None or self.container_toolkit is None:
+            return None  # all three or none: the checks of a stack file see to it
+        return NodeGpus(self.gpu, self.gpus_per_node, self.driver, str(self.container_toolkit))

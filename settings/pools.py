@@ -2,20 +2,21 @@
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Annotated, Any
+from typing import Annotated, Any, Final
 
 from pydantic import BaseModel, Discriminator, Field, Tag
 
 from fleet.node_names import expand_all
-from fleet.pools import NodeGpus, Variant, alike
+from fleet.pools import Variant, alike
 from kube.addresses import Reference
-from kube.amounts import Cores, Count, Gib
+from kube.amounts import Count
 from kube.names import Line
-from kube.node_keys import DefaultRuntime, DiskRate, Labels, PullRate, Taints
+from kube.node_keys import DefaultRuntime, Labels, Taints
 from messages.faults import FORM, KINDS
+from settings.host_pools import HostPool
 from settings.instance_pools import InstancePool
-from settings.pool import Pool
-from settings.values import Assumptions, Driver, Gpu, Nodes, ToolkitVersion
+from settings.pool import MachinePool, Pool
+from settings.values import Assumptions, Driver, Nodes, ToolkitVersion
 
 
 class NodeOverride(BaseModel):
@@ -29,32 +30,15 @@ class NodeOverride(BaseModel):
     )
 
 
-class NodePool(Pool):
+class NodePool(MachinePool):
     """Nodes that are alike, with GPUs or without, by their names."""
 
-    gpu: Gpu | None = Field(
-        None,
-        description="GPU model, as people write it: GeForce GTX 1080 Ti; none: these nodes have no GPU, and need "
-        "neither driver nor container_toolkit.",
-    )
-    gpus_per_node: int = Field(0, ge=0, le=64, description="GPUs on each node of this pool; 0 without gpu.")
     nodes: Nodes = Field(description="Node names and ranges such as n01-n12.")
     nodes_except: Nodes = Field((), description="Names in the ranges that do not belong to this pool.")
-    driver: Driver | None = Field(
-        None, description='NVIDIA driver on these nodes, quoted: "418.88"; needed with gpu, refused without.'
-    )
-    container_toolkit: ToolkitVersion | None = Field(
-        None, description='NVIDIA container toolkit on these nodes, quoted: "1.17.8"; needed with gpu, refused without.'
-    )
     node_overrides: tuple[NodeOverride, ...] = Field(
         (), description="Nodes of this pool that have another driver or container toolkit than the others."
     )
     default_runtime: DefaultRuntime = None
-    cpu: Cores = Field(description="CPU cores of one node.")
-    memory_gib: Gib = Field(description="Memory of one node in GiB.")
-    root_disk_gib: Gib = Field(description="Disk of one node that holds images and containers, in GiB.")
-    pull_mb_per_s: PullRate = None
-    disk_mb_per_s: DiskRate = None
     labels: Labels = {}  # noqa: RUF012 - pydantic copies it
     extra_taints: Taints = ()
     assumptions: Assumptions = ()
@@ -82,27 +66,25 @@ class NodePool(Pool):
         found = alike(self.name, own, self.node_names, lambda name: overridden.get(name, own))
         return tuple(Variant(name, self.name, nodes, gpus) for name, nodes, gpus in found if nodes)
 
-    @property
-    def gpus_of_node(self) -> NodeGpus | None:
-        """What the pool says of the GPUs of each of its nodes; None where they have none."""
-        if self.gpu is None or self.driver is None or self.container_toolkit is None:
-            return None  # all three or none: the checks of a stack file see to it
-        return NodeGpus(self.gpu, self.gpus_per_node, self.driver, str(self.container_toolkit))
+
+_KINDS: Final = {"instance_types": "instances", "engine": "hosts"}  # the key that only pools of a kind have
 
 
 def _kind_of_pool(value: object) -> str:
-    """By the key that only a pool of instances has; a model knows what it is."""
-    has_types = "instance_types" in value if isinstance(value, Mapping) else isinstance(value, InstancePool)
-    return "instances" if has_types else "nodes"
+    """By the key that only pools of a kind have; a model knows what it is."""
+    if isinstance(value, Mapping):
+        return next((kind for key, kind in _KINDS.items() if key in value), "nodes")
+    return "instances" if isinstance(value, InstancePool) else "hosts" if isinstance(value, HostPool) else "nodes"
 
 
 def _with_kinds(schema: dict[str, Any]) -> None:
-    schema[KINDS] = {kind: each["$ref"] for kind, each in zip(("nodes", "instances"), schema["oneOf"], strict=True)}
+    kinds = ("nodes", "instances", "hosts")
+    schema[KINDS] = {kind: each["$ref"] for kind, each in zip(kinds, schema["oneOf"], strict=True)}
 
 
-# Nodes that somebody owns, or instances that a cloud starts: the keys tell.
+# Nodes that somebody owns, instances that a cloud starts, or machines with an engine of their own: the keys tell.
 EveryPool = Annotated[
-    Annotated[NodePool, Tag("nodes")] | Annotated[InstancePool, Tag("instances")],
+    Annotated[NodePool, Tag("nodes")] | Annotated[InstancePool, Tag("instances")] | Annotated[HostPool, Tag("hosts")],
     Discriminator(_kind_of_pool),
     Field(json_schema_extra=_with_kinds),
 ]

@@ -5,6 +5,7 @@ YAML lies about versions (470.10 is the number 470.1), so they are quoted string
 
 import re
 from datetime import date
+from ipaddress import IPv4Network
 from typing import Annotated, Final, TypeVar
 
 from pydantic import (
@@ -103,4 +104,15 @@ Gpu = Annotated[GpuModel, PlainValidator(_gpu), PlainSerializer(str), WithJsonSc
 Assumptions = Annotated[
     tuple[Line, ...],
     Field(description="Keys beside this one that are guesses, not facts: no policy refuses on them without saying so."),
+]
+
+
+def _card_network(value: IPv4Network) -> IPv4Network:
+    if not value.is_private or value.prefixlen > 28:
+        raise Misfit("is not a private network with room for cards", "write one such as 10.231.0.0/24")
+    return value
+
+
+CardNetwork = Annotated[
+    IPv4Network, AfterValidator(_card_network), Field(strict=False), WithJsonSchema({"type": "string"})
 ]

@@ -84,7 +84,7 @@ def _uses() -> dict[str, Any]:
         "last_day": {**_TEXT, "description": "YYYY-MM-DD."},
     }
     use = {
-        "kind": {"enum": ["hub", "proxy", "profile", "job"]},
+        "kind": {"enum": ["hub", "proxy", "profile", "container", "job"]},
         "name": _TEXT,
         "hub": {**_TEXT, "description": "Hub of a profile; empty for the others."},
         "courses": {"type": "array", "items": _object(course), "description": "Courses that may choose the profile."},

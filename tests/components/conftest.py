@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import asyncio
+import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import pulumi
 import pytest
 from pulumi.runtime.settings import reset_options
 from pulumi.runtime.stack import run_pulumi_func
+
+sys.path.insert(0, str(Path(__file__).parent))  # for running_engine.py: folders of tests are no packages here
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,121 @@
+"""DockerHost: one machine with a Docker engine, proved to be what its pool says, with a network for each GPU."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NotRequired, TypedDict
+
+import pulumi
+import pulumi_docker as docker
+
+from components.on_docker.engine import EngineState, EngineUnreachable, read_engine
+from fleet import labels
+from hosts.cards import Card, Grant, NoCard, Request, grant, shared_grant, subnet
+from hosts.container_model import GpuAccess
+from hosts.facts import refusals
+
+NETWORK = "gpu-commons"  # of the host's containers
+
+
+class DockerHostArgs(TypedDict):
+    """Arguments of DockerHost. CPU in cores, memory in GiB."""
+
+    pool: str
+    """Name of the pool, which is this one host."""
+    engine: str
+    """Where its engine answers: unix:///var/run/docker.sock, ssh://user@host or tcp://host:2376."""
+    certificates: NotRequired[str]
+    """Folder with ca.pem, cert.pem and key.pem, for an engine at tcp://."""
+    cpu: float
+    """Cores of the host."""
+    memory_gib: float
+    """Memory of the host."""
+    gpus: NotRequired[int]
+    """GPUs of the host; 0 without."""
+    gpu_uuids: NotRequired[Sequence[str]]
+    """Their UUIDs in the order of `nvidia-smi -L`; none: they are asked for by index."""
+    gpu_access: NotRequired[str]
+    """How containers get them: cdi or runtime."""
+    shared_gpus: NotRequired[bool]
+    """Several containers may use one GPU at a time."""
+    card_network: NotRequired[str]
+    """Addresses for the networks of the GPUs, four for each; default 10.231.0.0/24."""
+
+
+class DockerHost(pulumi.ComponentResource):
+    """Networks of one Docker host. Nothing on the host itself is changed but these.
+
+    Whoever runs a container with a GPU attaches it to the GPU's network, which has room for one container: a second
+    one, of this stack or of another, is refused by the engine.
+    """
+
+    network: pulumi.Output[str]
+    """Network of the host's containers."""
+    card_networks: pulumi.Output[Sequence[str]]
+    """Networks of the GPUs, by index; empty where GPUs are shared."""
+    facts: pulumi.Output[Mapping[str, str]]
+    """What the engine says of the host, by what it is called."""
+
+    def __init__(self, name: str, args: DockerHostArgs, opts: pulumi.ResourceOptions | None = None) -> None:
+        self._host, self.are_shared = args["pool"], bool(args.get("shared_gpus"))
+        self.state = _state(name, args)
+        super().__init__("gpu-commons:index:DockerHost", name, {**args}, opts)
+        own = pulumi.ResourceOptions(parent=self)
+        network = docker.Network(f"{name}-network", name=NETWORK, driver="bridge", opts=own)
+        self.cards = tuple(Card(args["pool"], index, uuid) for index, uuid in enumerate(_uuids(args)))
+        within = args.get("card_network") or "10.231.0.0/24"
+        held = [] if self.are_shared else self.cards
+        networks = [_card_network(f"{name}-card-{card.index}", card, within, own) for card in held]
+        self.network = network.name
+        self.card_networks = pulumi.Output.all(*[each.name for each in networks]).apply(list)
+        self.facts = pulumi.Output.from_input(dict(self.state.facts.rows()))
+        self.register_outputs({"network": self.network, "card_networks": self.card_networks, "facts": self.facts})
+
+    def grant(self, requests: Sequence[Request]) -> dict[str, Grant]:
+        """GPUs for containers of this stack, by their names: those that they have had, else free ones.
+
+        Raises pulumi.RunError that names who holds what is asked for.
+        """
+        own = {request.name for request in requests}
+        held: dict[int, str] = {}
+        kept: dict[str, tuple[int, ...]] = {}
+        for holder in self.state.holders:
+            if holder.name in own:
+                kept[holder.name] = holder.cards
+            elif not holder.has_ended:
+                held |= dict.fromkeys(holder.cards, f"container {holder.name}")
+        try:
+            if self.are_shared:
+                return {each.name: shared_grant(self.cards, each) for each in requests if each.count}
+            return grant(self.cards, requests, held, kept)
+        except NoCard as error:
+            raise pulumi.RunError(f"host {self._host}: {error}") from None
+
+    def networks_of(self, granted: Grant | None) -> list[pulumi.Output[str]]:
+        """Networks that hold the cards of a grant."""
+        if granted is None or self.are_shared:
+            return []
+        return [self.card_networks[card.index] for card in granted.cards]
+
+
+def _state(name: str, args: DockerHostArgs) -> EngineState:
+    try:
+        state = read_engine(args["engine"], args.get("certificates"))
+    except EngineUnreachable as error:
+        raise pulumi.RunError(f"host {name}: {error}") from None
+    access = GpuAccess(args.get("gpu_access") or GpuAccess.CDI) if args.get("gpus") else None
+    if found := [*refusals(state.facts, access, args["cpu"], args["memory_gib"])]:
+        raise pulumi.RunError(f"host {name} is not what its pool says: {'; '.join(found)}")
+    return state
+
+
+def _uuids(args: DockerHostArgs) -> list[str | None]:
+    uuids: list[str | None] = [*(args.get("gpu_uuids") or ())]
+    return uuids or [None] * int(args.get("gpus") or 0)
+
+
+def _card_network(name: str, card: Card, within: str, opts: pulumi.ResourceOptions) -> docker.Network:
+    addresses = subnet(within, card.index)
+    ipam: Any = [{"subnet": str(addresses), "gateway": str(addresses[1])}]
+    mark: Any = [{"label": f"{labels.OWN_PREFIX}card", "value": card.device}]
+    return docker.Network(
+        name, name=card.network, driver="bridge", internal=True, ipam_configs=ipam, labels=mark, opts=opts
+    )

@@ -1,0 +1,100 @@
+"""What a Docker engine says now: its facts, and which containers hold GPUs. The only reader of engines."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+import docker
+import requests
+from docker.errors import DockerException
+from docker.tls import TLSConfig
+
+from fleet import labels
+from hosts.cards import network_index
+from hosts.facts import HostFacts, facts_of
+
+ASK_WITHIN_S: Final = 20
+ENDED: Final = frozenset({"exited", "dead", "removing"})
+
+
+class EngineUnreachable(Exception):  # noqa: N818 - says what is the matter
+    """An engine that gives no answer; its words say why and what to do."""
+
+
+@dataclass(frozen=True, slots=True)
+class Holder:
+    """One container that was given GPUs, by the host's networks for them."""
+
+    name: str
+    cards: tuple[int, ...]
+    has_ended: bool
+    since: str  # when it was made, as the engine writes it
+    pool: str
+
+
+@dataclass(frozen=True, slots=True)
+class EngineState:
+    """What an engine said."""
+
+    facts: HostFacts
+    holders: tuple[Holder, ...]
+
+
+def read_engine(address: str, certificates: str | None = None) -> EngineState:
+    """Facts and holders of GPUs. Raises EngineUnreachable."""
+    with _connected(address, certificates) as client:
+        facts = facts_of(client.info(), client.version())
+        containers = client.api.containers(all=True, filters={"label": labels.POOL})
+    return EngineState(facts, tuple(_holders(containers)))
+
+
+def _holders(containers: list[dict[str, Any]]) -> Iterator[Holder]:
+    for each in containers:
+        networks = (each.get("NetworkSettings") or {}).get("Networks") or {}
+        cards = tuple(sorted(index for name in networks if (index := network_index(name)) is not None))
+        if cards:
+            name = str((each.get("Names") or [each.get("Id", "")])[0]).lstrip("/")
+            pool = str((each.get("Labels") or {}).get(labels.POOL, ""))
+            yield Holder(name, cards, each.get("State") in ENDED, str(each.get("Created", "")), pool)
+
+
+@contextmanager
+def _connected(address: str, certificates: str | None) -> Iterator[docker.DockerClient]:
+    folder = Path(certificates) if certificates else None
+    try:
+        # On Linux and macOS; the system's own ssh knows its keys, hosts and jumps.
+        client = docker.DockerClient(
+            base_url=address,
+            timeout=ASK_WITHIN_S,
+            use_ssh_client=address.startswith("ssh:"),
+            tls=TLSConfig(
+                client_cert=(str(folder / "cert.pem"), str(folder / "key.pem")), ca_cert=str(folder / "ca.pem")
+            )
+            if folder
+            else False,
+            version="auto",
+        )
+    except (DockerException, requests.RequestException, OSError) as error:
+        raise EngineUnreachable(_words(address, error)) from None
+    try:
+        yield client
+    except (DockerException, requests.RequestException, OSError) as error:
+        raise EngineUnreachable(_words(address, error)) from None
+    finally:
+        client.close()
+
+
+def _words(address: str, error: Exception) -> str:
+    """The innermost reason, without the chain of wrappers that urllib3 and requests put around it."""
+    text = str(error).splitlines()[0] if str(error) else type(error).__name__
+    cause: BaseException | None = error
+    while cause is not None:
+        if isinstance(cause, OSError) and cause.strerror and cause.errno:
+            text = cause.strerror
+            break
+        cause = cause.__cause__ or cause.__context__
+    return f"the Docker engine at {address} does not answer: {text}; start it, or correct engine"

@@ -1,0 +1,118 @@
+"""A container as pulumi-docker takes it: the whole runtime profile is written, nothing is left to an engine's defaults.
+
+Names are those of `docker.Container` in pulumi-docker 5.2.0. Pure.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+from fleet import labels
+from hosts.container_model import Container, GpuAccess
+from kube.agreements import of_workload
+from kube.arguments import plain, read
+from kube.job import VISIBILITY_VARIABLES
+from kube.raw import Raw, items, mapping
+from messages.problems import Fault
+
+_MIB: Final = 2**20
+DEFAULT_SHM_GIB: Final = 0.0625  # 64 MiB, the engine's own
+LOG: Final = {"max-size": "10m", "max-file": "3"}  # an engine's json-file log has no end by itself
+
+
+def parse_container(name: str, args: Mapping[str, Any]) -> Container:
+    """Arguments of DockerGpuContainer. Raises SettingsError with every problem."""
+    raw = plain(args)
+    return read(Container, f"DockerGpuContainer {name}", name, raw, (*of_workload((), raw), *of_container((), raw)))
+
+
+def of_container(loc: tuple[str | int, ...], raw: Raw) -> Iterator[Fault]:
+    """What the keys of one container must agree on."""
+    for key in sorted(VISIBILITY_VARIABLES & mapping(raw, "env").keys()):
+        yield Fault((*loc, "env", key), "is set by the container runtime", "leave it out, and ask for GPUs by gpus")
+    cards = raw.get("cards")
+    if isinstance(cards, list | tuple) and cards and raw.get("gpus") != len(cards):
+        yield Fault((*loc, "cards"), "names other cards than gpus asks for", f"write gpus: {len(cards)}")
+    published: set[tuple[object, object]] = set()
+    for where, port in items(raw, "ports", at=loc):
+        at = port.get("address", ""), port.get("host")
+        if at in published:
+            yield Fault((*where, "host"), "is published twice", "give each port of the host to one port", at[1])
+        published.add(at)
+    for where, mount in items(raw, "mounts", at=loc):
+        if (mount.get("volume") is None) == (mount.get("folder") is None):
+            yield Fault(where, "has neither volume nor folder, or both", "write one of the two")
+
+
+def container_args(name: str, shape: Container, network: Any) -> dict[str, Any]:
+    """Arguments of `docker.Container`, keys as Python has them; `network` may be another resource's output."""
+    memory_mib = round(shape.memory_gib * 1024)
+    args: dict[str, Any] = {
+        "name": name,
+        "image": shape.image,
+        "labels": _labels(shape),
+        "cpus": f"{shape.cpu:g}",
+        "memory": memory_mib,
+        "memory_swap": memory_mib,  # no swap; unset, every preview shows what the engine made of it
+        "shm_size": math.ceil((shape.shm_gib or DEFAULT_SHM_GIB) * 1024),
+        "ipc_mode": shape.ipc or "private",
+        "ulimits": list(_ulimits(shape)),
+        "capabilities": {"drops": ["ALL"]},
+        "security_opts": ["no-new-privileges:true"],
+        "log_driver": "json-file",
+        "log_opts": LOG,
+        "networks_advanced": [{"name": each} for each in (network, *shape.card_networks)],
+        "envs": [f"{key}={value}" for key, value in sorted(shape.env.items())],
+        "ports": [
+            {"internal": port.container, "external": port.host, "ip": port.address, "protocol": "tcp"}
+            for port in shape.ports
+        ],
+        "mounts": [_mount(each) for each in shape.mounts],
+        **_gpus(shape),
+        **_life(shape),
+    }
+    if shape.command:
+        args["command"] = list(shape.command)
+    return {key: value for key, value in args.items() if value not in ([], None)}
+
+
+def _labels(shape: Container) -> list[dict[str, str]]:
+    marks = {
+        labels.POOL: shape.pool,
+        labels.IMAGE: shape.image_name,
+    }
+    return [{"label": key, "value": value} for key, value in marks.items()]
+
+
+def _ulimits(shape: Container) -> Iterator[dict[str, Any]]:
+    if shape.memlock is not None:
+        limit = -1 if shape.memlock == "unlimited" else shape.memlock
+        yield {"name": "memlock", "soft": limit, "hard": limit}
+    if shape.stack_mib is not None:
+        yield {"name": "stack", "soft": shape.stack_mib * _MIB, "hard": shape.stack_mib * _MIB}
+
+
+def _mount(mount: Any) -> dict[str, Any]:
+    kind, source = ("volume", mount.volume) if mount.volume else ("bind", mount.folder)
+    return {"type": kind, "source": source, "target": mount.target, "read_only": mount.read_only}
+
+
+def _gpus(shape: Container) -> dict[str, Any]:
+    """Exactly the granted devices. Without any, the runtime is told that none is meant."""
+    if not shape.devices:
+        return {}
+    if shape.access is GpuAccess.CDI:
+        return {
+            "device_requests": [{"driver": "cdi", "device_ids": [f"nvidia.com/gpu={each}" for each in shape.devices]}]
+        }
+    return {"gpus": f'"device={",".join(shape.devices)}"' if len(shape.devices) > 1 else f"device={shape.devices[0]}"}
+
+
+def _life(shape: Container) -> dict[str, Any]:
+    """A service is kept running; a batch run is waited for, its log is kept, and it is not started again."""
+    if not shape.runs_to_end:
+        return {"restart": "unless-stopped", "must_run": True}
+    retried = {"restart": "on-failure", "max_retry_count": shape.retries} if shape.retries else {"restart": "no"}
+    return {"must_run": False, "attach": True, "logs": True, **retried}

@@ -1,0 +1,97 @@
+"""What a container on a Docker host asks for, whether a stack file says it or a component's arguments.
+
+What a program needs from its engine beside that (locked memory, stack, IPC) is said once, by the spec of its image.
+"""
+
+from __future__ import annotations
+
+import re
+from enum import StrEnum
+from typing import Annotated, Any, Final, Literal
+
+from pydantic import AfterValidator, BaseModel, Field, WithJsonSchema
+
+from kube.amounts import Count, Retries
+from kube.arguments import ImageReference
+from kube.names import Command, Line, Name
+from kube.workload import Workload
+from messages.faults import FORM, Misfit
+
+_TARGET: Final = re.compile(r"/[^\s:,]{1,255}")
+LOOPBACK: Final = "127.0.0.1"
+
+
+class GpuAccess(StrEnum):
+    """How containers of a host get GPUs."""
+
+    CDI = "cdi"  # device requests by CDI names, Docker 25 and later
+    RUNTIME = "runtime"  # device requests served by NVIDIA's container runtime
+
+
+def _port(value: int) -> int:
+    if not 1 <= value <= 65535:
+        raise Misfit("is not a port", "write a port from 1 to 65535")
+    return value
+
+
+def _address(value: str) -> str:
+    if not re.fullmatch(r"\d{1,3}(\.\d{1,3}){3}", value) or any(int(part) > 255 for part in value.split(".")):
+        raise Misfit("is not an address of the host", "write 127.0.0.1, or one of the host's own addresses")
+    return value
+
+
+def _path(value: str) -> str:
+    if not _TARGET.fullmatch(value) or ".." in value.split("/"):
+        raise Misfit("is not an absolute path", "write a path such as /data, without spaces, colons and ..")
+    return value
+
+
+PortNumber = Annotated[int, AfterValidator(_port)]
+HostAddress = Annotated[str, AfterValidator(_address), WithJsonSchema({"type": "string"})]
+AbsolutePath = Annotated[str, AfterValidator(_path), WithJsonSchema({"type": "string"})]
+
+
+class Port(BaseModel):
+    """A port of the container, and where it is published."""
+
+    model_config = FORM
+    name: Name = Field(description="What answers there: tensorboard.")
+    container: PortNumber = Field(description="Port inside the container.")
+    host: PortNumber = Field(description="Port of the host. It is declared, so that two containers never share one.")
+    address: HostAddress = Field(LOOPBACK, description="Address of the host that it is published on.")
+
+
+class Mount(BaseModel):
+    """A volume of the engine or a folder of the host, at a path of the container."""
+
+    model_config = FORM
+    volume: Name | None = Field(None, description="Volume of the engine; it stays when the container goes.")
+    folder: AbsolutePath | None = Field(None, description="Folder of the host, in place of volume.")
+    target: AbsolutePath = Field(description="Path in the container.")
+    read_only: bool = Field(default=False, description="The container cannot write there.")
+
+
+class ContainerKeys(Workload):
+    """Keys of a container in a stack file and among the arguments of DockerGpuContainer alike."""
+
+    command: Command | None = Field(None, description="Program and its arguments; none: what the image starts.")
+    cards: tuple[Count, ...] = Field((), description="Which GPUs of the host, by index; none: any that are free.")
+    ports: tuple[Port, ...] = Field((), description="Ports that are published.")
+    mounts: tuple[Mount, ...] = Field((), description="Volumes and folders in the container.")
+    env: dict[Line, str] = Field(default={}, description="Environment variables.")
+
+
+class Container(ContainerKeys):
+    """What DockerGpuContainer takes. CPU in cores, memory and shared memory in GiB, locked memory in bytes."""
+
+    image: ImageReference = Field(description="image by digest, such as the `ref` of a GpuImage")
+    image_name: Line = Field(description="Name of the image as people know it.")
+    pool: Name = Field(description="Pool of the host.")
+    access: GpuAccess | None = Field(None, strict=False)
+    devices: tuple[Line, ...] = ()  # of the cards that it was granted
+    card_networks: tuple[Any, ...] = ()  # their names; outputs of DockerHost
+    runs_to_end: bool = False
+    retries: Retries = 0
+    memlock: Literal["unlimited"] | Count | None = None
+    stack_mib: Count | None = None
+    ipc: Literal["host", "private"] | None = None

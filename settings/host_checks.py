@@ -1,0 +1,119 @@
+"""What a stack with Docker hosts must agree on: its site, its hosts, what runs on them. Pure."""
+
+from collections.abc import Iterator
+
+from hosts.addresses import needs_certificates
+from hosts.cards import subnet
+from hosts.container import of_container
+from kube.agreements import of_workload
+from kube.raw import Raw, is_count, items, mapping
+from messages.problems import Fault, Loc
+
+
+def is_host(pool: Raw) -> bool:
+    """Whether a pool is one machine with a Docker engine."""
+    return "engine" in pool
+
+
+def check_hosts(raw: Raw) -> Iterator[Fault]:
+    """Every disagreement of the hosts and of what runs on them."""
+    yield from _kind(raw)
+    engines: dict[object, object] = {}
+    for loc, pool in items(raw, "fleet", "pools"):
+        if is_host(pool):
+            yield from _host(loc, pool, engines)
+    for loc, each in items(raw, "containers"):
+        name = each.get("name")
+        if isinstance(name, str) and len(name) == 1:
+            yield Fault((*loc, "name"), "is too short for an engine", "write two characters or more", name)
+        yield from of_workload(loc, each)
+        yield from of_container(loc, each)
+        if each.get("pools") is not None:
+            yield Fault((*loc, "pools"), "is given for a container", "a container stays on one host: write pool")
+    if mapping(raw, "site").get("kind") == "docker":
+        for loc, job in items(raw, "jobs"):
+            yield from _job(loc, job)
+    yield from _ports(raw)
+
+
+def _kind(raw: Raw) -> Iterator[Fault]:
+    is_docker = mapping(raw, "site").get("kind") == "docker"
+    for loc, pool in items(raw, "fleet", "pools"):
+        if is_host(pool) and not is_docker:
+            fix = "write site.kind: docker, or name the nodes of a cluster"
+            yield Fault((*loc, "engine"), "is given on a site without Docker hosts", fix)
+        if not is_host(pool) and is_docker:
+            fix = "name its engine: unix:///var/run/docker.sock; nodes of a cluster are another stack"
+            yield Fault(loc, "has no engine on a site of kind docker", fix)
+    if is_docker:
+        elsewhere = {
+            "hubs": "hubs run on a Kubernetes cluster: write them in a stack of such a site",
+            "runtime": "its daemons are pods; the host's own packages bring the container toolkit",
+        }
+        for section, fix in elsewhere.items():
+            if raw.get(section):
+                yield Fault((section,), "is given on a site of kind docker", fix)
+    elif items(raw, "containers"):
+        fix = "write site.kind: docker, or a job: containers run on Docker hosts"
+        yield Fault(("containers",), "is given on a site without Docker hosts", fix)
+
+
+def _host(loc: Loc, pool: Raw, engines: dict[object, object]) -> Iterator[Fault]:
+    engine, name = pool.get("engine"), pool.get("name")
+    if engine in engines:
+        fix = "one pool is one machine: give it another engine, or drop it"
+        yield Fault((*loc, "engine"), f"is the engine of pool {engines[engine]}", fix, engine)
+    engines.setdefault(engine, name)
+    if isinstance(engine, str):
+        yield from _certificates(loc, pool, engine)
+    yield from _cards(loc, pool)
+
+
+def _certificates(loc: Loc, pool: Raw, engine: str) -> Iterator[Fault]:
+    has_them, needs_them = pool.get("certificates") is not None, needs_certificates(engine)
+    if needs_them and not has_them:
+        fix = "name the folder with ca.pem, cert.pem and key.pem: whoever reaches an engine is root on its host"
+        yield Fault((*loc, "certificates"), "is missing for an engine at tcp://", fix)
+    if has_them and not needs_them:
+        yield Fault((*loc, "certificates"), "is for an engine at tcp:// only", "leave it out")
+
+
+def _cards(loc: Loc, pool: Raw) -> Iterator[Fault]:
+    uuids, gpus = pool.get("gpu_uuids"), pool.get("gpus_per_node", 0)
+    if isinstance(uuids, list) and uuids and is_count(gpus):
+        if len(uuids) != gpus:
+            fix = "list every GPU in the order of nvidia-smi -L, or none"
+            yield Fault((*loc, "gpu_uuids"), f"has {len(uuids)} entries for {gpus} GPUs", fix)
+        for index, uuid in enumerate(uuids):
+            if uuid in uuids[:index]:
+                yield Fault((*loc, "gpu_uuids", index), "is listed twice", "each GPU has a UUID of its own", uuid)
+    network = pool.get("card_network", "10.231.0.0/24")
+    if isinstance(network, str) and is_count(gpus) and gpus > 0:
+        try:
+            subnet(network, gpus - 1)
+        except ValueError:
+            fix = f"write one with {4 * gpus} addresses or more, four for each GPU"
+            yield Fault((*loc, "card_network"), f"is too small for {gpus} GPUs, or no network", fix, network)
+
+
+def _job(loc: Loc, job: Raw) -> Iterator[Fault]:
+    """What a cluster decides for a job, somebody has to decide here."""
+    if job.get("pool") is None:
+        yield Fault((*loc, "pool"), "is missing", "name the host that it runs on: nothing schedules on a Docker host")
+    if job.get("deadline_s") is not None:
+        fix = "start the program by timeout: command: [timeout, 1h, …]"
+        yield Fault((*loc, "deadline_s"), "is given on a Docker host, whose engine ends nothing by itself", fix)
+    if job.get("namespace") is not None:
+        yield Fault((*loc, "namespace"), "is given on a Docker host, which has none", "leave it out")
+
+
+def _ports(raw: Raw) -> Iterator[Fault]:
+    """A port of a host is one container's."""
+    owners: dict[tuple[object, object], object] = {}
+    for loc, each in items(raw, "containers"):
+        for where, port in items(each, "ports", at=loc):
+            number = port.get("host")
+            owner = owners.setdefault((each.get("pool"), number), each.get("name"))
+            if owner != each.get("name"):
+                fix = "a port of a host belongs to one container: choose another"
+                yield Fault((*where, "host"), f"is the port of container {owner} on the same host", fix, number)

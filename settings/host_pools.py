@@ -1,0 +1,61 @@
+"""A Docker host of a stack file: one machine with an engine, which is a pool of its own."""
+
+from ipaddress import IPv4Network
+from typing import ClassVar
+
+from pydantic import Field
+
+from fleet.pools import Variant
+from hosts.addresses import EngineAddress
+from hosts.cards import Card
+from hosts.container_model import AbsolutePath, GpuAccess
+from kube.names import Line
+from kube.node_keys import Labels, Taints
+from settings.pool import MachinePool
+from settings.values import Assumptions, CardNetwork
+
+
+class HostPool(MachinePool):
+    """One machine with a Docker engine and its GPUs."""
+
+    engine: EngineAddress = Field(
+        description="Where its Docker engine answers: unix:///var/run/docker.sock, ssh://user@host or tcp://host:2376."
+    )
+    certificates: AbsolutePath | None = Field(
+        None, description="Folder with ca.pem, cert.pem and key.pem for an engine at tcp://; docker context uses them."
+    )
+    gpu_access: GpuAccess = Field(
+        GpuAccess.CDI,
+        strict=False,
+        description="How containers get GPUs: cdi (Docker 25 or later) or runtime (NVIDIA's container runtime).",
+    )
+    gpu_uuids: tuple[Line, ...] = Field(
+        (), description="UUIDs of the GPUs in the order of nvidia-smi -L; none: GPUs are asked for by their index."
+    )
+    shared_gpus: bool = Field(
+        default=False, description="Several containers may use one GPU at a time; else each has its GPUs for itself."
+    )
+    card_network: CardNetwork = Field(
+        IPv4Network("10.231.0.0/24"),
+        description="Addresses that nothing else uses on the host, four for each GPU: a GPU is held through them.",
+    )
+    assumptions: Assumptions = ()
+
+    default_runtime: ClassVar[None] = None  # of pods
+    labels: ClassVar[Labels] = {}
+    extra_taints: ClassVar[Taints] = ()
+
+    @property
+    def node_names(self) -> tuple[str, ...]:
+        """The host itself."""
+        return (self.name,)
+
+    def variants(self) -> tuple[Variant, ...]:
+        """The host itself."""
+        return (Variant(self.name, self.name, self.node_names, self.gpus_of_node),)
+
+    @property
+    def cards(self) -> tuple[Card, ...]:
+        """Its GPUs, by index."""
+        uuids = [*self.gpu_uuids, *[None] * (self.gpus_per_node - len(self.gpu_uuids))]
+        return tuple(Card(self.name, index, uuid) for index, uuid in enumerate(uuids))
