@@ -129,9 +129,7 @@ def deploy_to_hosts(stack: Stack, refs: dict[str, pulumi.Output[str]]) -> None:
         host = found[pool.name] = DockerHost(pool.name, wiring.host_args(pool), on_engine)
         granted = host.grant(wiring.card_requests(stack, pool))
         made: dict[str, DockerGpuContainer] = {}
-        for workload in (*stack.containers, *stack.jobs):
-            if workload.pool != pool.name:
-                continue
+        for workload in wiring.on_host(stack, pool):
             grant = granted.get(workload.name)
             args = wiring.container_args(stack, workload, refs, pool, grant)
             args |= {"network": host.network, "card_networks": host.networks_of(grant)}

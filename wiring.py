@@ -358,18 +358,28 @@ def host_args(pool: HostPool) -> DockerHostArgs:
         "memory_gib": pool.memory_gib,
         "gpus": pool.gpus_per_node or None,
         "gpu_uuids": list(pool.gpu_uuids) or None,
-        "gpu_access": pool.gpu_access.value if pool.gpus_per_node else None,
+        "gpu_access": pool.gpu_access if pool.gpus_per_node else None,
         "shared_gpus": pool.shared_gpus or None,
         "card_network": str(pool.card_network) if pool.gpus_per_node else None,
     }
     return cast("DockerHostArgs", {key: value for key, value in args.items() if value is not None})
 
 
-def card_requests(stack: Stack, host: HostPool) -> tuple[Request, ...]:
-    """What the containers and jobs of a host need of its cards, in the order of the stack file."""
+def on_host(stack: Stack, host: HostPool) -> tuple[Container | Job, ...]:
+    """What runs on a host: services, then jobs, in the order of the stack file."""
     return (
-        *(Request(each.name, each.gpus, each.cards) for each in stack.containers if each.pool == host.name),
-        *(Request(job.name, job.gpus, ends=True) for job in stack.jobs if job.pool == host.name),
+        *(each for each in stack.containers if each.pool == host.name),
+        *(each for each in stack.jobs if each.pool == host.name),
+    )
+
+
+def card_requests(stack: Stack, host: HostPool) -> tuple[Request, ...]:
+    """What the containers and jobs of a host need of its cards."""
+    return tuple(
+        Request(each.name, each.gpus, each.cards)
+        if isinstance(each, Container)
+        else Request(each.name, each.gpus, ends=True)
+        for each in on_host(stack, host)
     )
 
 
@@ -392,7 +402,7 @@ def container_args(
     if isinstance(workload, Job):
         args["runs_to_end"] = True
     if grant:
-        args |= {"devices": [card.device for card in grant.cards], "access": host.gpu_access.value}
+        args |= {"devices": [card.device for card in grant.cards], "access": host.gpu_access}
     return args
 
 

@@ -231,7 +231,8 @@ def components_page(folder: Path) -> str:
         component = next(node for node in tree.body if isinstance(node, ast.ClassDef) and node.name == name)
         blocks.append(f"\n## {name}\n\nToken `gpu-commons:index:{name}`, in `components/{module}.py`.\n")
         if "/" in module:
-            blocks.append("For programs in Python only, with the extra `aws`.\n")
+            extra = module.partition("/")[0].removeprefix("on_")
+            blocks.append(f"For programs in Python only, with the extra `{extra}`.\n")
         blocks.append(ast.get_docstring(component) or "")
         outputs = [field for field in _fields(component.body) if field.type.startswith("Output[")]
         blocks.append("\n| output | type | meaning |\n|---|---|---|")

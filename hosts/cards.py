@@ -4,7 +4,7 @@ An engine has no count of devices that it takes from: two containers that ask fo
 each address of a network once, refuses who comes second, also from another program, and takes the address back when
 the container ends, however it ends. So each card has a network of its own, internal and with one free address, and to
 hold the card is to be attached to it. Nothing can be left behind, and `docker network inspect` says who holds what.
-Decision 40 has what else was tried.
+Decision 38 has what else was tried.
 """
 
 from __future__ import annotations

@@ -10,13 +10,14 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from fleet import labels
-from hosts.container_model import Container, GpuAccess
+from hosts.container_model import Container
 from kube.agreements import of_workload
 from kube.arguments import plain, read
 from kube.job import VISIBILITY_VARIABLES
 from kube.raw import Raw, items, mapping
 from messages.problems import Fault
 
+CONTAINER_TOKEN: Final = "docker:index/container:Container"  # noqa: S105 - a resource type
 _MIB: Final = 2**20
 DEFAULT_SHM_GIB: Final = 0.0625  # 64 MiB, the engine's own
 LOG: Final = {"max-size": "10m", "max-file": "3"}  # an engine's json-file log has no end by itself
@@ -78,6 +79,18 @@ def container_args(name: str, shape: Container, network: Any) -> dict[str, Any]:
     return {key: value for key, value in args.items() if value not in ([], None)}
 
 
+def wire_form(args: Any) -> Any:
+    """Arguments as the engine of Pulumi gets them: the same, with keys in camel case."""
+    if isinstance(args, Mapping):
+        return {_camel(key): wire_form(value) for key, value in args.items()}
+    return [wire_form(each) for each in args] if isinstance(args, list) else args
+
+
+def _camel(name: str) -> str:
+    first, *more = name.split("_")
+    return first + "".join(word.capitalize() for word in more)
+
+
 def _labels(shape: Container) -> list[dict[str, str]]:
     marks = {
         labels.POOL: shape.pool,
@@ -103,7 +116,7 @@ def _gpus(shape: Container) -> dict[str, Any]:
     """Exactly the granted devices. Without any, the runtime is told that none is meant."""
     if not shape.devices:
         return {}
-    if shape.access is GpuAccess.CDI:
+    if shape.access == "cdi":
         return {
             "device_requests": [{"driver": "cdi", "device_ids": [f"nvidia.com/gpu={each}" for each in shape.devices]}]
         }

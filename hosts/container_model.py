@@ -6,7 +6,6 @@ What a program needs from its engine beside that (locked memory, stack, IPC) is 
 from __future__ import annotations
 
 import re
-from enum import StrEnum
 from typing import Annotated, Any, Final, Literal
 
 from pydantic import AfterValidator, BaseModel, Field, WithJsonSchema
@@ -21,11 +20,8 @@ _TARGET: Final = re.compile(r"/[^\s:,]{1,255}")
 LOOPBACK: Final = "127.0.0.1"
 
 
-class GpuAccess(StrEnum):
-    """How containers of a host get GPUs."""
-
-    CDI = "cdi"  # device requests by CDI names, Docker 25 and later
-    RUNTIME = "runtime"  # device requests served by NVIDIA's container runtime
+# How containers of a host get GPUs: device requests by CDI names (Docker 25 and later), or served by NVIDIA's runtime.
+GpuAccess = Literal["cdi", "runtime"]
 
 
 def _port(value: int) -> int:
@@ -87,7 +83,7 @@ class Container(ContainerKeys):
     image: ImageReference = Field(description="image by digest, such as the `ref` of a GpuImage")
     image_name: Line = Field(description="Name of the image as people know it.")
     pool: Name = Field(description="Pool of the host.")
-    access: GpuAccess | None = Field(None, strict=False)
+    access: GpuAccess | None = None
     devices: tuple[Line, ...] = ()  # of the cards that it was granted
     card_networks: tuple[Any, ...] = ()  # their names; outputs of DockerHost
     runs_to_end: bool = False

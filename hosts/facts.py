@@ -72,9 +72,9 @@ def refusals(facts: HostFacts, access: GpuAccess | None, cpu: float, memory_gib:
     api = _api(facts.api)
     if api < LOWEST_API:
         yield f"its engine {facts.engine} speaks API {facts.api}; 1.40 is the lowest (Docker 19.03)"
-    if access is GpuAccess.CDI and api < CDI_API:
+    if access == "cdi" and api < CDI_API:
         yield f"its engine {facts.engine} has no CDI (Docker 25 or later has): write gpu_access: runtime"
-    if access is GpuAccess.RUNTIME and "nvidia" not in facts.runtimes:
+    if access == "runtime" and "nvidia" not in facts.runtimes:
         yield f"its engine has no runtime nvidia, only {listing(facts.runtimes)}: run nvidia-ctk runtime configure"
     if facts.cpus and cpu > facts.cpus:
         yield f"it has {facts.cpus} cores, and its pool says {cpu:g}"

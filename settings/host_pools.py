@@ -25,8 +25,7 @@ class HostPool(MachinePool):
         None, description="Folder with ca.pem, cert.pem and key.pem for an engine at tcp://; docker context uses them."
     )
     gpu_access: GpuAccess = Field(
-        GpuAccess.CDI,
-        strict=False,
+        "cdi",
         description="How containers get GPUs: cdi (Docker 25 or later) or runtime (NVIDIA's container runtime).",
     )
     gpu_uuids: tuple[Line, ...] = Field(

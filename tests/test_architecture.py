@@ -19,10 +19,25 @@ from lab import engine
 
 ROOT = Path(__file__).parent.parent
 # From the ground up: what stands on a floor imports from those below it (the import contracts hold it to that).
-FLOORS = ("messages", "compat", "fleet", "aws", "images", "kube", "settings", "components", "policies", "cli", "lab")
+FLOORS = (
+    "messages",
+    "compat",
+    "fleet",
+    "aws",
+    "images",
+    "kube",
+    "hosts",
+    "settings",
+    "components",
+    "policies",
+    "cli",
+    "lab",
+)
 # The program stands on the components, and the pack knows nothing of it.
 PROGRAM = ("wiring.py", "__main__.py")
 COMPONENTS = [
+    "DockerGpuContainer",
+    "DockerHost",
     "EksGpuCluster",
     "EksGpuNodeGroup",
     "FlatcarGpuNodeGroup",
@@ -67,7 +82,7 @@ def test_compat_needs_neither_the_engine_nor_pydantic_nor_a_network_library() ->
 def test_what_decides_is_imported_without_the_engine() -> None:
     # The configuration of the hub and its credentials are programs that run in the cluster.
     run_in_the_cluster = {"kube.jupyterhub_config", "kube.hub_credentials"}
-    pure = [*modules("aws", "kube", "policies/rules"), "policies.model", "policies.workloads"]
+    pure = [*modules("aws", "kube", "hosts", "policies/rules"), "policies.model", "policies.workloads"]
     pure += ["fleet.labels", "fleet.landing", "images.references"]
     assert not loaded_by([name for name in pure if name not in run_in_the_cluster]) & {*ENGINE, "httpx", "yaml"}
 

@@ -11,6 +11,8 @@ import wiring
 from cli.stacks import pools_of
 from compat import Image, Matrix, Pool, matrix
 from fleet.unknown import UNKNOWN
+from hosts.cards import Grant
+from hosts.container import CONTAINER_TOKEN, container_args, parse_container, wire_form
 from images.spec.cases import cases_of
 from images.spec.load import IMAGES, load_family
 from images.spec.mistakes import SpecError
@@ -27,6 +29,7 @@ from policies.report import Message
 from policies.rules.index import ALL_RULES
 from policies.stacks import consistent
 from policies.workloads import HUB_TOKEN
+from settings.host_pools import HostPool
 from settings.reading import Stack, load_stack
 
 Resource = tuple[str, str, Mapping[str, Any]]  # type token, logical name, inputs
@@ -106,12 +109,23 @@ def offline_resources(stack: Stack) -> Iterator[Resource]:
         for name, pulled in wiring.pre_puller_args(stack, hub, unknown, hub.name).items():
             spec = pre_puller.daemon_set_spec(name, str(pulled["pool"]), pulled["images"])
             yield _SET, name, {"metadata": {"namespace": hub.name, "name": name}, "spec": spec}
-    for job in stack.jobs:
+    for host in wiring.hosts(stack):
+        yield from _on_host(stack, host, unknown)
+    for job in () if wiring.hosts(stack) else stack.jobs:
         asked_for: dict[str, Any] = {**wiring.job_args(stack, job, unknown, job.namespace)}
         shape_of_job = parse_job(job.name, {key: asked_for[key] for key in asked_for if key != "namespace"})
         made = job_spec(job.name, shape_of_job)
         metadata = {"namespace": job.namespace, "name": job.name}
         yield "kubernetes:batch/v1:Job", job.name, {"metadata": metadata, "spec": made}
+
+
+def _on_host(stack: Stack, host: HostPool, unknown: Any) -> Iterator[Resource]:
+    """Its containers and jobs. Which cards are free now is for the engine to say: any serve to check the rest."""
+    for each in wiring.on_host(stack, host):
+        granted = Grant(host.cards[: each.gpus]) if each.gpus else None
+        given = wiring.container_args(stack, each, unknown, host, granted)
+        made = container_args(each.name, parse_container(each.name, given), network="")
+        yield CONTAINER_TOKEN, each.name, wire_form(made)
 
 
 def _judged(resources: Sequence[Resource], site: Site) -> tuple[tuple[Message, ...], tuple[Message, ...]]:

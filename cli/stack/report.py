@@ -74,7 +74,13 @@ def _head(file: Path, checked: Checked, paint: Paint) -> Iterator[str]:
     stack, fleet = checked.stack, checked.stack.fleet
     gpus, nodes = counted(sum(pool.gpus for pool in fleet.pools), "GPU"), counted(len(fleet.node_names), "node")
     size = f"{gpus} in {nodes} of {counted(len(fleet.pools), 'pool')}" if fleet.pools else "no fleet"
-    parts = {"image": stack.images, "hub": stack.hubs, "job": stack.jobs, "course": stack.courses}
+    parts = {
+        "image": stack.images,
+        "hub": stack.hubs,
+        "container": stack.containers,
+        "job": stack.jobs,
+        "course": stack.courses,
+    }
     yield f"  {', '.join([size, *(counted(len(found), word) for word, found in parts.items() if found)])}"
 
 

@@ -9,7 +9,6 @@ import pulumi_docker as docker
 from components.on_docker.engine import EngineState, EngineUnreachable, read_engine
 from fleet import labels
 from hosts.cards import Card, Grant, NoCard, Request, grant, shared_grant, subnet
-from hosts.container_model import GpuAccess
 from hosts.facts import refusals
 
 NETWORK = "gpu-commons"  # of the host's containers
@@ -101,7 +100,7 @@ def _state(name: str, args: DockerHostArgs) -> EngineState:
         state = read_engine(args["engine"], args.get("certificates"))
     except EngineUnreachable as error:
         raise pulumi.RunError(f"host {name}: {error}") from None
-    access = GpuAccess(args.get("gpu_access") or GpuAccess.CDI) if args.get("gpus") else None
+    access: Any = (args.get("gpu_access") or "cdi") if args.get("gpus") else None
     if found := [*refusals(state.facts, access, args["cpu"], args["memory_gib"])]:
         raise pulumi.RunError(f"host {name} is not what its pool says: {'; '.join(found)}")
     return state
