@@ -93,6 +93,7 @@ _AFFECTED: Final[Mapping[str, Callable[[Change, Commons, Commons], Affected]]] =
     "pool": _on_pool,
     "image": _by_image,
     "hub": _on_hub,
+    "container": _by_job,
     "job": _by_job,
     "site": _everybody,
     "policies": _everybody,

@@ -15,7 +15,21 @@ from packaging.requirements import InvalidRequirement, Requirement
 from cli.review.commons import Commons, Image
 from cli.review.details import Change, Detail, details, joined, members, of_inputs, word
 from cli.review.promises import merged, promises
-from cli.review.recorded import HUB, IMAGE, JOB, OURS, POOL, PULLER, RECORD, RUNTIME, pool_name, taints_of
+from cli.review.recorded import (
+    CONTAINER,
+    HOST,
+    HUB,
+    IMAGE,
+    JOB,
+    OURS,
+    POOL,
+    PULLER,
+    RECORD,
+    RUNTIME,
+    nodes_of,
+    pool_name,
+    taints_of,
+)
 from cli.review.stream import Step, Stream
 from cli.review.values import items, known_text, mapping, names_of, texts, whole
 from cli.words import counted
@@ -33,13 +47,22 @@ def changes_of(stream: Stream, old: Commons, new: Commons, today: dt.date) -> tu
     rebuilt = frozenset(side.images[name].name for side in (old, new) for name in changed if name in side.images)
     found = [change for step in stream.changed if (change := _told_of(step, old, new, rebuilt))]
     found = merged([*found, *promises(stream, today)])
-    order = ["course", *_KINDS.values()]
+    order = list(dict.fromkeys(["course", *_KINDS.values()]))
     place_of = {kind: number for number, kind in enumerate(order)}
     return tuple(sorted(found, key=lambda each: (place_of.get(each.kind, len(order)), each.kind, each.name)))
 
 
 # What a resource of ours is; a record is shown by what it records.
-_KINDS: Final = {POOL: "pool", IMAGE: "image", HUB: "hub", JOB: "job", RUNTIME: "runtime", PULLER: "pre-puller"}
+_KINDS: Final = {
+    POOL: "pool",
+    HOST: "pool",
+    IMAGE: "image",
+    HUB: "hub",
+    CONTAINER: "container",
+    JOB: "job",
+    RUNTIME: "runtime",
+    PULLER: "pre-puller",
+}
 
 
 def _told_of(step: Step, old: Commons, new: Commons, rebuilt: frozenset[str]) -> Change | None:
@@ -74,7 +97,7 @@ def _pool(step: Step) -> Iterator[Detail]:
     old, new = step.old or {}, step.new or {}
     if step.old is None or step.new is None:
         known = new or old
-        nodes = counted(len(texts(known.get("node_names"))), "node")
+        nodes = counted(len(nodes_of(known)), "node")
         gpus = f"{word(known.get('gpus_per_node'))} {word(known.get('gpu'))}"
         told = f"{nodes} with {gpus} each, driver {word(known.get('driver_version'))}"
         if "gpu" not in known:
@@ -92,7 +115,7 @@ def _pool(step: Step) -> Iterator[Detail]:
         if before != after:
             yield Detail(label, before, after, loc=(key,))
     yield from _of_nodes(old, new)
-    yield from members("nodes", texts(old.get("node_names")), texts(new.get("node_names")))
+    yield from members("nodes", nodes_of(old), nodes_of(new))
     had, has = _gpus(old), _gpus(new)
     if had is not None and has is not None and had != has:
         yield Detail("GPUs", f"{had:,}", f"{has:,}", loc=("gpus",))
@@ -126,7 +149,7 @@ def _gpus(inputs: Mapping[str, Any]) -> int | None:
     if "gpu" not in inputs:
         return 0
     each = whole(inputs.get("gpus_per_node"))
-    return None if each is None else each * len(texts(inputs.get("node_names")))
+    return None if each is None else each * len(nodes_of(inputs))
 
 
 def _image(step: Step, old: Image | None, new: Image | None) -> Iterator[Detail]:

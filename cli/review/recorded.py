@@ -13,6 +13,7 @@ from cli.review.stream import Step, Stream
 from cli.review.values import items, known_text, mapping, texts, whole
 from fleet.node_names import NodeNameError, expand
 
+Found = dict[str, list[tuple[str, Mapping[str, Any]]]]  # name and inputs of resources, by type
 OURS: Final = "gpu-commons:index:"
 POOL: Final = f"{OURS}GpuNodePool"
 IMAGE: Final = f"{OURS}GpuImage"
@@ -21,6 +22,8 @@ JOB: Final = f"{OURS}GpuJob"
 PULLER: Final = f"{OURS}PrePuller"
 RUNTIME: Final = f"{OURS}NvidiaRuntime"
 RECORD: Final = f"{OURS}StackRecord"
+HOST: Final = f"{OURS}DockerHost"
+CONTAINER: Final = f"{OURS}DockerGpuContainer"
 
 
 def before(stream: Stream, config: Mapping[str, str], today: dt.date) -> Commons:
@@ -37,7 +40,7 @@ def after(stream: Stream, today: dt.date) -> Commons:
 
 def _has_pools(stream: Stream) -> bool:
     """Else another stack manages the fleet, and the configuration alone says what it is."""
-    return any(step.type == POOL for step in stream.steps.values())
+    return any(step.type in {POOL, HOST} for step in stream.steps.values())
 
 
 def settings(config: Mapping[str, str], key: str) -> Any:
@@ -54,11 +57,11 @@ def _commons(
     outputs: Mapping[str, Any],
     today: dt.date,
 ) -> Commons:
-    found: dict[str, list[tuple[str, Mapping[str, Any]]]] = {}
+    found: Found = {}
     for step, inputs in states:
         if inputs is not None and step.type.startswith(OURS):
             found.setdefault(step.type, []).append((step.name, inputs))
-    pools = {pool.name: pool for name, inputs in found.get(POOL, ()) if (pool := _pool(name, inputs))}
+    pools = {pool.name: pool for name, inputs in _of(found, POOL, HOST) if (pool := _pool(name, inputs))}
     sizes = mapping(outputs.get("image_sizes"))
     hubs = found.get(HUB, ())
     return Commons(
@@ -67,13 +70,23 @@ def _commons(
         hubs={name: _own_images(inputs) for name, inputs in hubs},
         profiles=tuple(profile for name, inputs in hubs for profile in _profiles(name, inputs)),
         courses=tuple(course for name, inputs in hubs for course in _courses(name, inputs, today)),
-        jobs=tuple(_job(name, inputs) for name, inputs in found.get(JOB, ())),
+        jobs=tuple(_job(name, inputs) for name, inputs in _of(found, JOB, CONTAINER)),
         pulled=frozenset(
             (known_text(inputs.get("pool")), image)
             for _, inputs in found.get(PULLER, ())
             for image in mapping(inputs.get("images"))
         ),
     )
+
+
+def _of(found: Found, *types: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    return (each for name in types for each in found.get(name, ()))
+
+
+def nodes_of(pool: Mapping[str, Any]) -> tuple[str, ...]:
+    """Names of a pool's nodes; a Docker host is a pool with one node of its name."""
+    named = (known_text(pool.get("pool")),) if "engine" in pool else ()
+    return texts(pool.get("node_names")) or tuple(filter(None, named))
 
 
 def pool_name(resource: str, inputs: Mapping[str, Any]) -> str:
@@ -86,7 +99,7 @@ def _pool(name: str, inputs: Mapping[str, Any]) -> Pool:
         name=pool_name(name, inputs),
         gpu=known_text(inputs.get("gpu")),
         gpus_per_node=_gpus_per_node(inputs),
-        nodes=texts(inputs.get("node_names")),
+        nodes=nodes_of(inputs),
         driver=(driver := known_text(inputs.get("driver_version"))),
         toolkit=(toolkit := known_text(inputs.get("container_toolkit_version"))),
         own=_own(

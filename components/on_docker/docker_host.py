@@ -27,8 +27,14 @@ class DockerHostArgs(TypedDict):
     """Cores of the host."""
     memory_gib: float
     """Memory of the host."""
-    gpus: NotRequired[int]
-    """GPUs of the host; 0 without."""
+    gpu: NotRequired[str]
+    """GPU model; none: the host has no GPU."""
+    gpus_per_node: NotRequired[int]
+    """GPUs of the host; 0 without gpu."""
+    driver_version: NotRequired[str]
+    """NVIDIA driver that the host is supposed to run."""
+    container_toolkit_version: NotRequired[str]
+    """NVIDIA container toolkit that the host is supposed to run."""
     gpu_uuids: NotRequired[Sequence[str]]
     """Their UUIDs in the order of `nvidia-smi -L`; none: they are asked for by index."""
     gpu_access: NotRequired[str]
@@ -100,7 +106,7 @@ def _state(name: str, args: DockerHostArgs) -> EngineState:
         state = read_engine(args["engine"], args.get("certificates"))
     except EngineUnreachable as error:
         raise pulumi.RunError(f"host {name}: {error}") from None
-    access: Any = (args.get("gpu_access") or "cdi") if args.get("gpus") else None
+    access: Any = (args.get("gpu_access") or "cdi") if args.get("gpus_per_node") else None
     if found := [*refusals(state.facts, access, args["cpu"], args["memory_gib"])]:
         raise pulumi.RunError(f"host {name} is not what its pool says: {'; '.join(found)}")
     return state
@@ -108,7 +114,7 @@ def _state(name: str, args: DockerHostArgs) -> EngineState:
 
 def _uuids(args: DockerHostArgs) -> list[str | None]:
     uuids: list[str | None] = [*(args.get("gpu_uuids") or ())]
-    return uuids or [None] * int(args.get("gpus") or 0)
+    return uuids or [None] * int(args.get("gpus_per_node") or 0)
 
 
 def _card_network(name: str, card: Card, within: str, opts: pulumi.ResourceOptions) -> docker.Network:

@@ -69,6 +69,7 @@ def row(text: str, what: str) -> str:
 WHY_NOT = {
     "assumptions": "says who knows a value, and changes none",
     "cluster": "a stack of this kind has none; of another it is what EksGpuCluster takes, where its changes show",
+    "containers": "a stack of this kind has none; on a Docker host it is what DockerGpuContainer takes",
     "total_gpus": "a sum that the pools must have: their own changes are told",
 }
 

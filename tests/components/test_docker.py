@@ -26,7 +26,7 @@ def folder() -> Iterator[Path]:
 
 
 def host_args(engine: str, **changes: Any) -> Any:
-    args = {"pool": "box", "engine": engine, "cpu": 16, "memory_gib": 128, "gpus": 2, "gpu_access": "runtime"}
+    args = {"pool": "box", "engine": engine, "cpu": 16, "memory_gib": 128, "gpus_per_node": 2, "gpu_access": "runtime"}
     return {**args, **changes}
 
 

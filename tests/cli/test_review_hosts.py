@@ -1,0 +1,53 @@
+"""The comment about a stack on Docker hosts: a host is a pool with one node, a container is what runs on it."""
+
+from __future__ import annotations
+
+import datetime as dt
+import sys
+from pathlib import Path
+from typing import Any
+
+from cli.comment import _price
+from cli.review.document import Sources, review_of
+from cli.review.markdown import review_markdown
+from cli.review.stream import read_stream
+
+sys.path.insert(0, str(Path(__file__).parent))  # for previews.py: folders of tests are no packages here
+
+import previews
+from previews import step
+
+HOST, CONTAINER = "gpu-commons:index:DockerHost", "gpu-commons:index:DockerGpuContainer"
+TODAY = dt.date(2026, 11, 21)
+BOX: dict[str, Any] = {
+    "pool": "box", "engine": "unix:///var/run/docker.sock", "gpu": "Tesla V100-SXM2-16GB", "gpus_per_node": 2,
+    "driver_version": "418.88", "container_toolkit_version": "1.17.8", "cpu": 16, "memory_gib": 128,
+}  # fmt: skip
+TRAIN: dict[str, Any] = {
+    "pool": "box", "image_name": "perceptron", "gpus": 1, "cpu": 4, "memory_gib": 16, "command": ["train"],
+    "runs_to_end": True,
+}  # fmt: skip
+
+
+SOURCES = Sources(lambda name, facts: None, _price, TODAY)  # noqa: ARG005 - no spec is at hand
+
+
+def comment(*events: previews.Event) -> str:
+    return review_markdown(review_of(read_stream(previews.stream(*events)), None, SOURCES), TODAY)
+
+
+def test_a_driver_that_changes_on_a_host_is_one_line_and_what_runs_there_is_named() -> None:
+    text = comment(
+        step(HOST, "box", BOX, {**BOX, "driver_version": "580.95.05"}), step(CONTAINER, "train", TRAIN, TRAIN)
+    )
+    assert "2 GPUs in 1 node restart; install driver 580.95.05" in text
+    assert "train" in text
+
+
+def test_a_container_that_changes_is_shown_with_what_changes() -> None:
+    text = comment(step(HOST, "box", BOX, BOX), step(CONTAINER, "train", TRAIN, {**TRAIN, "gpus": 2}))
+    assert "container train" in text
+
+
+def test_a_new_host_says_what_it_has() -> None:
+    assert "1 node with 2 Tesla V100-SXM2-16GB each, driver 418.88" in comment(step(HOST, "box", None, BOX))
