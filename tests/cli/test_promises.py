@@ -23,6 +23,7 @@ from kube.hub_model import ClusterIp
 from kube.node_keys import Taint
 from settings.cluster import Cluster
 from settings.models import (
+    Container,
     Image,
     ImageWaiver,
     PolicyWaiver,
@@ -141,6 +142,7 @@ OTHER_WORDS = {
 }  # fmt: skip
 OTHER_VALUES: dict[str, Any] = {
     "cluster": Cluster.model_validate({"region": "us-east-1", "kubernetes": "1.34", "subnets": ("subnet-00000000",)}),
+    "containers": (Container(name="board", image="hub", pool="box", cpu=1, memory_gib=1),),
     "driver": DriverVersion.parse("470.82.01"),
     "gpu": find_gpu("Tesla T4"),
     "nodes": ("n31",),
