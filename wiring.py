@@ -160,34 +160,31 @@ def cluster_args(stack: Stack, cluster: Cluster) -> EksGpuClusterArgs:
 
 def node_group_args(pool: InstancePool, region: str, eks: EksGpuCluster) -> EksGpuNodeGroupArgs:
     """Arguments of the EksGpuNodeGroup of a pool."""
-    args = {
-        "cluster_name": eks.cluster_name,
-        "region": region,
-        "subnet_ids": eks.subnet_ids,
-        "security_group_ids": [eks.security_group_id],
-        **_group(pool),
-    }
-    return cast("EksGpuNodeGroupArgs", args)
+    return cast("EksGpuNodeGroupArgs", {"cluster_name": eks.cluster_name, **_group(pool, region, eks)})
 
 
 def flatcar_group_args(stack: Stack, pool: InstancePool, region: str, eks: EksGpuCluster) -> FlatcarGpuNodeGroupArgs:
     """Arguments of the FlatcarGpuNodeGroup of a pool: its nodes configure themselves, and have to know the cluster."""
     args = {
         "cluster_name": stack.site.name or "cluster",
-        "region": region,
         "endpoint": eks.endpoint,
         "certificate_authority": eks.certificate_authority,
         "dns": eks.dns,
-        "subnet_ids": eks.subnet_ids,
-        "security_group_ids": [eks.security_group_id],
-        **_group(pool),
+        **_group(pool, region, eks),
     }
     return cast("FlatcarGpuNodeGroupArgs", args)
 
 
-def _group(pool: InstancePool) -> dict[str, Any]:
+def _group(pool: InstancePool, region: str, eks: EksGpuCluster) -> dict[str, Any]:
+    """What both kinds of groups take: their keys in the stack file, and where they are."""
     written = pool.model_dump(include={*InstanceGroupKeys.model_fields}, by_alias=True, exclude_defaults=True)
-    return {"pool": pool.name, **cast("dict[str, Any]", _plain(written))}
+    return {
+        "pool": pool.name,
+        "region": region,
+        "subnet_ids": eks.subnet_ids,
+        "security_group_ids": [eks.security_group_id],
+        **cast("dict[str, Any]", _plain(written)),
+    }
 
 
 def pool_args(pool: NodePool) -> GpuNodePoolArgs:

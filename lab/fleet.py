@@ -7,7 +7,7 @@ sets. What Pulumi adds (labels, taints) belongs to another field manager and sta
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -96,8 +96,7 @@ def carrying_pool(stack: Stack) -> Pool:
 def simulated_node(name: str, gpus: NodeGpus | None, pool: Pool) -> dict[str, Any]:
     """A node for kwok: what a kubelet, GPU feature discovery and a node group would report."""
     labels, taints = _of_group(pool)
-    node = _node(name, {**reported_labels(name, gpus), **labels, SIMULATED_NODE[0]: SIMULATED_NODE[1]})
-    return {**node, "spec": {"taints": taints}} if taints else node
+    return _node(name, {**reported_labels(name, gpus), **labels, SIMULATED_NODE[0]: SIMULATED_NODE[1]}, taints)
 
 
 def _of_group(pool: Pool) -> tuple[dict[str, str], list[dict[str, str]]]:
@@ -138,13 +137,13 @@ def _label_real_node(cluster: Cluster, name: str, pool: Pool, gpus: NodeGpus | N
     wait_until(missing, within_s=within_s, what="the kubelet has not registered its node")
     declared, taints = _of_group(pool)
     labels = {REAL_NODE[0]: REAL_NODE[1], **(gpus.discovered_labels if gpus else {}), **declared}
-    node = _node(name, labels)
-    cluster.apply(f"/api/v1/nodes/{name}", {**node, "spec": {"taints": taints}} if taints else node)
+    cluster.apply(f"/api/v1/nodes/{name}", _node(name, labels, taints))
 
 
-def _node(name: str, labels: Mapping[str, str]) -> dict[str, Any]:
+def _node(name: str, labels: Mapping[str, str], taints: Sequence[Mapping[str, str]] = ()) -> dict[str, Any]:
     metadata: dict[str, Any] = {"name": name, **({"labels": dict(labels)} if labels else {})}
-    return {"apiVersion": "v1", "kind": "Node", "metadata": metadata}
+    spec = {"spec": {"taints": [*taints]}} if taints else {}
+    return {"apiVersion": "v1", "kind": "Node", "metadata": metadata, **spec}
 
 
 def _fleet_node(node: Mapping[str, Any]) -> FleetNode:
