@@ -39,8 +39,8 @@ def by_version(kubernetes: str, today: dt.date) -> Refusal | None:
         return Refusal(reason, nearest(kubernetes, supported_versions(today), what="version"), is_unknown=True)
     version = known[kubernetes]
     if version.has_ended(today):
-        reason = f"EKS ended all support of Kubernetes {kubernetes} on {version.extended_until}"
-        return Refusal(reason, f"take one that it supports: {listing(supported_versions(today), most=9)}")
+        reason = f"EKS ended all support for Kubernetes {kubernetes} on {version.extended_until}"
+        return Refusal(reason, f"use a supported one: {listing(supported_versions(today), most=9)}")
     return None
 
 
@@ -63,7 +63,7 @@ def _why_not(shape: GroupShape, ami_type: str) -> str:
         is_known = ami_type in facts.by_key("eks_ami", "ami_type")
         return f"{ami_type} carries no NVIDIA driver" if is_known else f"{ami_type} is not a type of EKS machine image"
     if row["ended"]:
-        return f"EKS ended support of {ami_type} images on {row['ended']}"
+        return f"EKS ended support for {ami_type} images on {row['ended']}"
     if row["architecture"] != shape.architecture:
         return f"{ami_type} is for {row['architecture']}; {shape} is {shape.architecture}"
     is_paired = ami_type.removesuffix("_FIPS") in shape.ami_types

@@ -46,7 +46,7 @@ def listed_releases(ami_type: str) -> tuple[str, ...]:
 def release_version(kubernetes: str, release: str, written: str = "") -> str:
     """What EKS calls a release: `1.34.9-20260714`; empty where no table has the patch version.
 
-    `written` is what somebody pinned: a whole name is kept. Patch versions only rise, so that a release between two
+    `written` is what somebody pinned: a full name is kept. Patch versions only rise, so that a release between two
     with one patch version has it too.
     """
     if re.match(r"1\.\d+\.\d+-", written.strip()):

@@ -113,7 +113,7 @@ def choose(
     if fitting:
         newest = max(fitting, key=lambda each: (release_order(each.release), each.driver or _OLDEST))
         alike = [each for each in fitting if each.driver == newest.driver]
-        # EKS takes a release by its whole name alone: one that can be named is better than a newer one that cannot.
+        # EKS only accepts the full name of a release: one that can be named is better than a newer one that cannot.
         return max(alike, key=lambda each: (bool(each.release_version), release_order(each.release)))
     return _with_nearest(_no_such_driver(shape, found, wanted, pin), shape, kubernetes, pin, today, found)
 

@@ -22,7 +22,7 @@ def _release(value: str) -> str:
     try:
         return release_of(value).version
     except UnknownRelease as error:
-        raise Misfit(error.reason, f"write one that the table has: {', '.join(error.nearest)}") from None
+        raise Misfit(error.reason, f"use a known release: {', '.join(error.nearest)}") from None
 
 
 def _key_reference(value: str) -> str:

@@ -32,7 +32,7 @@ def of_group(loc: Loc, group: Raw, version: object) -> Iterator[Fault]:
         return
     if isinstance(version, str) and (refused := by_version(version, today())):
         if group.get("kubernetes") is not None:  # else it is the cluster's, and said there
-            yield Fault((*loc, "kubernetes"), f"is not for EKS: {refused.reason}", refused.fix, version)
+            yield Fault((*loc, "kubernetes"), f"cannot be used on EKS: {refused.reason}", refused.fix, version)
         return
     yield from _reserved(loc, group)
     if group.get("flatcar") is not None:
@@ -41,7 +41,7 @@ def of_group(loc: Loc, group: Raw, version: object) -> Iterator[Fault]:
     found = _image(group, shape, version) if shape else None
     if isinstance(found, MachineImage) and not found.release_version:
         whole = f"{found.release}-COMMIT" if found.is_bottlerocket else f"{found.kubernetes}.PATCH-{found.release}"
-        reason = f"leads to {found}, and no table has its whole name, {whole}, without which EKS does not take it"
+        reason = f"needs {found}, but no table has its full name, {whole}, and EKS accepts no other"
         fix = f'write what the console of EKS shows: machine_image: {{ type: {found.ami_type}, release: "{whole}" }}'
         yield Fault((*loc, "machine_image"), reason, fix)
     if isinstance(found, MachineImage) and shape and group.get("parallel_pulls") is True:
@@ -50,7 +50,7 @@ def of_group(loc: Loc, group: Raw, version: object) -> Iterator[Fault]:
     if isinstance(found, NoMachineImage):
         given = [key for key in ("machine_image", "driver") if group.get(key) is not None]
         near = found.nearest
-        instead = f"; what it can have: {near}" + (f", driver {near.driver}" if near.driver else "") if near else ""
+        instead = f"; available: {near}" + (f", driver {near.driver}" if near.driver else "") if near else ""
         key = given[0] if given else "instance_types"
         yield Fault((*loc, key), f"leaves no machine image: {found.reason}", f"{found.fix}{instead}")
 
@@ -84,11 +84,11 @@ def _on_flatcar(loc: Loc, group: Raw, shape: GroupShape | None) -> Iterator[Faul
         if group.get(key) is not None:
             yield Fault((*loc, key), "is not for nodes on Flatcar", "leave it out, or take an image of EKS")
     if group.get("machine_image") is not None:
-        reason = "is given beside flatcar: a node starts from one of them"
-        yield Fault((*loc, "machine_image"), reason, "keep machine_image for an image of EKS, or flatcar")
+        reason = "is given beside flatcar: a node has one image"
+        yield Fault((*loc, "machine_image"), reason, "keep one: machine_image for an image of EKS, or flatcar")
     if (release := _release(keys)) and today() > release.public_until:
         reason = f"can no longer be started: its machine image was public until {release.public_until}"
-        yield Fault((*loc, "flatcar", "release"), reason, f"take a newer one: {newest().version}", release.version)
+        yield Fault((*loc, "flatcar", "release"), reason, f"use a newer one: {newest().version}", release.version)
     found = _flatcar(group, shape) if shape else None
     if isinstance(found, NoDriver):
         reason = f"leaves no driver on Flatcar: {found.reason}"

@@ -52,6 +52,6 @@ def _of_owner(raw: Mapping[str, Any], owner: str) -> Iterator[Fault]:
     """One component has EKS's machine images, the other one Flatcar."""
     is_on_flatcar = raw.get("flatcar") is not None
     if is_on_flatcar and owner == "EksGpuNodeGroup":
-        yield Fault(("flatcar",), "is of another component", "take FlatcarGpuNodeGroup")
+        yield Fault(("flatcar",), "belongs to another component", "use FlatcarGpuNodeGroup")
     elif not is_on_flatcar and owner != "EksGpuNodeGroup":
-        yield Fault(("flatcar",), "is missing", "name the release, or take EksGpuNodeGroup")
+        yield Fault(("flatcar",), "is missing", "name the release, or use EksGpuNodeGroup")

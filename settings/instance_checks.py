@@ -73,7 +73,7 @@ def _cluster(raw: Raw) -> Iterator[Fault]:
         return
     version = cluster.get("kubernetes")
     if isinstance(version, str) and is_version(version) and (refused := by_version(version, today())):
-        yield Fault(("cluster", "kubernetes"), f"is not for EKS: {refused.reason}", refused.fix, version)
+        yield Fault(("cluster", "kubernetes"), f"cannot be used on EKS: {refused.reason}", refused.fix, version)
     network, subnets, region = cluster.get("network"), cluster.get("subnets"), cluster.get("region")
     if network is None and not subnets:
         fix = "add network: {zones: […]} for a VPC of the stack's own, or subnets: [subnet-…] that exist"
@@ -81,7 +81,9 @@ def _cluster(raw: Raw) -> Iterator[Fault]:
     elif network is not None and subnets:
         yield Fault(("cluster", "subnets"), "is given beside network", "keep one: existing subnets or a VPC of its own")
     elif isinstance(subnets, list) and len(set(map(str, subnets))) < 2:
-        yield Fault(("cluster", "subnets"), "is one subnet", "name two or more, in different zones: EKS needs that")
+        yield Fault(
+            ("cluster", "subnets"), "has only one subnet", "name two or more in different zones, as EKS requires"
+        )
     for zone in mapping(cluster, "network").get("zones") or ():
         if isinstance(zone, str) and isinstance(region, str) and not zone.startswith(region):
             fix = f"write a zone of {region}: {region}a"

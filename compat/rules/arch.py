@@ -101,7 +101,7 @@ def _by_toolkit(image: ImageFacts, cuda: CudaVersion, gpu: Gpu) -> tuple[Finding
         if exact is not None and exact.first_cuda is not None and cuda.line < exact.first_cuda:
             fact = exact.origin.fact(f"the first CUDA that knows {capability} is {exact.first_cuda}", "first_cuda")
             message = (
-                f"NVRTC of CUDA {cuda} does not know {shown}), for which {image.framework} has it compile (invalid "
+                f"{image.framework} has NVRTC compile for {shown}), which NVRTC of CUDA {cuda} does not know (invalid "
                 f"value for --gpu-architecture); that of CUDA {exact.first_cuda} does"
             )
             fact = replace(fact, source=f"{fact.source} ; {asked}")

@@ -87,8 +87,8 @@ def of_listed(image: ImageFacts, pool: PoolFacts) -> tuple[Finding, ...]:
         return ()
     fact = Fact("compute capability not in compiled architectures", _OLLAMA_SKIPS, "2026-11-23")
     message = (
-        f"Ollama {version} skips GPUs that it was not compiled for by name, also where its code would run: "
-        f"{pool.gpu.name} has {pool.gpu.capability}, and it lists {', '.join(map(str, listed))}"
+        f"Ollama {version} skips GPUs whose compute capability is not itself among its targets, even where its code "
+        f"would run: {pool.gpu.name} has {pool.gpu.capability}, and it lists {', '.join(map(str, listed))}"
     )
     return (refuse(RULE, message, fact),)
 
@@ -100,12 +100,12 @@ def of_julia(image: ImageFacts, pool: PoolFacts) -> tuple[Finding, ...]:
         return ()
     if _FIRST_WITH_LIMIT <= version < _KNOWS_CUDA_13:
         fact = Fact("releases before 5.8.3 support drivers for CUDA 11 and 12 only", _JULIA_12, "2026-11-23")
-        return (refuse(RULE, f"CUDA.jl {version} does not start with driver {driver}, which is of CUDA 13", fact),)
+        return (refuse(RULE, f"CUDA.jl {version} does not start with driver {driver}, which brings CUDA 13", fact),)
     if _TAKES_CUDA_13 <= version < _ASKS_THE_GPU and pool.gpu.capability < _TURING:
         fact = Fact(
             "releases from 5.9 to 6.1 take CUDA 13 with drivers of it, whatever the GPU is", _JULIA_13, "2026-11-23"
         )
-        message = f"CUDA.jl {version} takes CUDA 13 with driver {driver}, which has no code for {pool.gpu.name}"
+        message = f"CUDA.jl {version} picks CUDA 13 with driver {driver}, and CUDA 13 has no code for {pool.gpu.name}"
         return (refuse(RULE, message, fact),)
     return ()
 

@@ -125,7 +125,7 @@ def _generic(image: ImageFacts, pool: PoolFacts) -> Finding | None:
     if "jetpack" in image.remarks.lower() or not _GENERIC.search(image.remarks):
         return None
     fact = Fact("the CUDA libraries of arm64 servers do not run on a Jetson before JetPack 7", _OLLAMA, "2026-11-23")
-    return refuse(ID, f"{fact.text} (errors 35 and 801): take those that are made for its JetPack", fact)
+    return refuse(ID, f"{fact.text} (errors 35 and 801): use those made for its JetPack", fact)
 
 
 def _made_for(l4t: JetsonVersion, image: ImageFacts, pool: PoolFacts) -> Finding:

@@ -154,7 +154,7 @@ def test_the_branch_that_a_gpu_can_have_is_taken_from_an_image_with_two() -> Non
         (("g6.xlarge", "1.34", "R595"), "no such image has driver R595", "newest", NEWER),
         (("g2.2xlarge",), "EKS publishes no machine image for g2.2xlarge", "another instance type", ""),
         (("g7.2xlarge",), "which needs driver 595", "another instance type", ""),
-        (("g6.xlarge", "1.30"), "EKS ended all support of Kubernetes 1.30 on 2026-07-23", "1.31, 1.32", ""),
+        (("g6.xlarge", "1.30"), "EKS ended all support for Kubernetes 1.30 on 2026-07-23", "1.31, 1.32", ""),
         (("g6.xlarge", "1.34.2"), '"1.34.2" is not a Kubernetes version', '"1.34"', ""),
         (("g5g.xlarge", "1.34", "newest", "AL2023_x86_64_NVIDIA"), "is for amd64", "AL2023_ARM_64_NVIDIA", NEWER),
         (("p6e-gb200.36xlarge", "1.34", "newest", "BOTTLEROCKET_ARM_64_NVIDIA"), "does not pair", "AL2023_ARM", NEWER),

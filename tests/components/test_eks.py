@@ -141,7 +141,7 @@ def test_bottlerocket_is_told_which_driver_branch_it_loads(recorded: Callable[..
         ({"desired": 9}, "l4.desired: 9 is not between min and max"),
         ({"instance_types": ["g6.xlarge", "g5.xlarge"]}, "have different GPU models"),
         ({"driver": "470.82.01"}, "l4.driver: leaves no machine image"),
-        ({"machine_image": {"type": "AL2_x86_64_GPU"}}, "EKS ended support of AL2_x86_64_GPU images"),
+        ({"machine_image": {"type": "AL2_x86_64_GPU"}}, "EKS ended support for AL2_x86_64_GPU images"),
         ({"kubernetes": "1.99"}, "no table has Kubernetes 1.99"),
         ({"capacity": "cheap"}, 'l4.capacity: "cheap" is not allowed here'),
         ({"volume_throughput": 100}, "l4.volume_throughput: 100 is out of range"),

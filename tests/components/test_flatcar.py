@@ -176,5 +176,5 @@ def test_what_would_never_be_a_node_is_refused_before_anything_is_made(
 
 def test_the_managed_group_does_not_take_flatcar(recorded: Callable[..., Any]) -> None:
     args: Any = {**GROUP, "instance_types": ["g6.xlarge"]}
-    with pytest.raises(SettingsError, match="take FlatcarGpuNodeGroup"):
+    with pytest.raises(SettingsError, match="use FlatcarGpuNodeGroup"):
         recorded(lambda: EksGpuNodeGroup("t4", args) and None)

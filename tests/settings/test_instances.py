@@ -130,7 +130,7 @@ def _section(name: str, **keys: Any) -> Any:
         (_pool(1, instance_types=["g6.2xlarge", "g6e.2xlarge"]), GROUP, "different GPU", "two"),
         (_pool(1, instance_types=["g5g.xlarge", "g4dn.xlarge"]), GROUP, "architectures", "two"),
         (_pool(1, instance_types=["g4ad.xlarge"]), GROUP, "has no NVIDIA GPU", "another type"),
-        (_pool(1, driver="470"), DRIVER, "leaves no machine image", "what it can have: AL2023_x86_64"),
+        (_pool(1, driver="470"), DRIVER, "leaves no machine image", "available: AL2023_x86_64"),
         (_pool(1, driver="five"), DRIVER, "is not a driver", "newest"),
         (_pool(1, driver="570"), IMAGE, "1.34.PATCH-20251002", "the console of EKS"),
         (_pool(0, driver="580"), "fleet.pools[0].driver", "has no GPU", "leave driver out"),
