@@ -1,19 +1,34 @@
 """The EKS cluster of a stack file: made by the stack, or somebody else's."""
 
 import re
+from ipaddress import ip_network
 from typing import Annotated, Final, Literal
 
-from pydantic import BaseModel, Field
+from pydantic import AfterValidator, BaseModel, Field
 
 from kube.instance_group import KubernetesVersion
-from messages.faults import FORM, matching
+from messages.faults import FORM, Misfit, matching
 from settings.values import Assumptions
 
-_REGION: Final = re.compile(r"[a-z]{2}(-[a-z]+)+-\d")
+_REGION: Final = re.compile(r"[a-z]{2}(-[a-z]+)+-\d", re.ASCII)
 _SUBNET: Final = re.compile(r"subnet-[0-9a-f]{8,17}")
 _ROLE: Final = re.compile(r"arn:aws[a-z-]*:iam::\d{12}:(role|user)/[\w+=,.@/-]{1,512}", re.ASCII)
-_CIDR: Final = re.compile(r"(10|172|192|100)(\.\d{1,3}){3}/(1[6-9]|2[0-2])")
-_ADD_ON: Final = re.compile(r"v\d+\.\d+\.\d+-eksbuild\.\d+")
+_CIDR: Final = re.compile(r"(10|172|192|100)(\.\d{1,3}){3}/(1[6-9]|2[0-2])", re.ASCII)
+_ADD_ON: Final = re.compile(r"v\d+\.\d+\.\d+-eksbuild\.\d+", re.ASCII)
+
+
+def _network(value: str) -> str:
+    try:
+        ip_network(value)
+    except ValueError:
+        try:
+            meant = f"write the network, {ip_network(value, strict=False)}"
+        except ValueError:
+            meant = "write its first address and its length: 192.0.2.0/24"
+        raise Misfit("is not a network", meant) from None
+    if "/" not in value:
+        raise Misfit("is an address, not a network", f"write {ip_network(value)} for this address alone")
+    return value
 
 
 Region = Annotated[str, matching(_REGION, "is not a region of AWS", "write one such as us-east-1 or eu-central-1")]
@@ -31,8 +46,12 @@ Cidr = Annotated[
     matching(
         _CIDR, "is not a private network that a VPC can have", "write an address and a length of 16 to 22: 10.0.0.0/16"
     ),
+    AfterValidator(_network),
 ]
-Zone = Annotated[str, matching(re.compile(rf"{_REGION.pattern}[a-z]"), "is not a zone", "write one such as us-east-1a")]
+PublicNetwork = Annotated[str, AfterValidator(_network)]
+Zone = Annotated[
+    str, matching(re.compile(rf"{_REGION.pattern}[a-z]", re.ASCII), "is not a zone", "write one such as us-east-1a")
+]
 AddOnVersion = Annotated[
     str,
     matching(
@@ -61,7 +80,7 @@ class Cluster(BaseModel):
     subnets: tuple[Subnet, ...] = Field(
         (), description="Private subnets that exist, in two zones or more; none: network makes them."
     )
-    public_access: tuple[str, ...] = Field(
+    public_access: tuple[PublicNetwork, ...] = Field(
         (),
         description="Networks that may reach the API server from the Internet; none: it is reached from the VPC only.",
     )
