@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass
 from typing import Any, Final
 
 from cli.answers import body_data
+from cli.image.brings import brings
 from cli.matrix.grid import what
 from cli.words import SIGNS, Paint, counted, folded, plain
 from compat import Answer, Finding, Host, Severity
@@ -93,6 +94,7 @@ def plan_data(page: Page) -> dict[str, Any]:
         "targets": [kind.value for kind in page.plan.spec.targets],
         "runtime": _runtime_data(page.plan.spec.runtime),
         "base": page.plan.root,
+        "brings": brings(page.plan.spec.base.reference or ""),
         "stack": page.stack,
         "remark": page.remark,
         "pools": [
@@ -111,6 +113,8 @@ def _contents(plan: Plan, width: int | None) -> Iterator[str]:
     spec = plan.spec
     yield from folded(f"{spec.full_name} {spec.version}: {spec.title}", "", "  ", width)
     rows = [("base", plan.root), ("layout", plan.layout.value)]
+    if found := brings(spec.base.reference or ""):
+        rows.append(("brings", found))
     if spec.base.image:
         rows.append(("parent", f"{spec.base.image}, an image of this project"))
     rows += [("package", package.pypi) for package in plan.packages]

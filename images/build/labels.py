@@ -22,6 +22,7 @@ def facts(plan: Plan) -> dict[str, object]:
         "origin": "spec",
         "layout": plan.layout.value,
         "packages": installed_pins(plan),
+        **({"folders": list(plan.spec.folders)} if plan.spec.folders else {}),
         "kernels": {kernel.name: list(kernel_pins(kernel)) for kernel in plan.kernels},
         **({"modules": {"driver": modules.driver, "kernel": modules.kernel}} if (modules := plan.spec.modules) else {}),
         "substitutes": list(plan.substituted_references),

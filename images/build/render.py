@@ -23,6 +23,7 @@ from images.build.labels import facts, labels
 from images.build.modules import contents as modules_contents
 from images.build.modules import sources as component_sources
 from images.build.modules import stages as modules_stages
+from images.references import known_image
 from images.spec.misfits import VERIFY_FILE
 from images.spec.model import ImageSpec
 from images.spec.parts import Kernel, Layout
@@ -107,7 +108,10 @@ def _tools(plan: Plan, ca: str | None) -> list[str]:
     """Stages that are never part of the image. `tools` is the same text everywhere, so it is built once."""
     blocks = []
     if plan.layout is Layout.DEBIAN and (plan.spec.python or plan.spec.node):
-        steps = [*apt(["python3-venv"], ca), "python3 -m venv /opt/uv", f"/opt/uv/bin/pip install {UV}"]
+        # An image of a framework pins for pip what its own Python has. uv does not read that, and the image keeps it.
+        named = known_image(plan.root)
+        unpin = ["unset PIP_CONSTRAINT"] if named and named.framework else []
+        steps = [*unpin, *apt(["python3-venv"], ca), "python3 -m venv /opt/uv", f"/opt/uv/bin/pip install {UV}"]
         mounts = [*apt_mounts(plan.layout), PIP_CACHE]
         base = plan.root if _is_child(plan) else "base"
         blocks.append(f"FROM {base} AS tools\n{run_block(mounts, steps, ca, 'PIP_CERT')}")
@@ -187,9 +191,14 @@ def _system(plan: Plan, ca: str | None) -> list[str]:
 
 
 def _files(spec: ImageSpec) -> list[str]:
+    account = spec.account
+    # mkdir alone, so that a folder of the base never changes hands. An empty volume of Docker takes over the owner of
+    # the folder that it is mounted on: github moby/moby container/container_unix.go, copyOwnership.
+    steps = [step for each in spec.folders for step in (f"mkdir {each}", f"chown {account.uid}:{account.gid} {each}")]
     # In symbols: numbers would also take the right to enter away from folders that COPY has to make.
     modes = {"0644": "u=rwX,go=rX", "0755": "u=rwx,go=rx"}
-    return [f"COPY --chmod={modes[file.mode]} {file.source} {file.target}" for file in spec.files]
+    copies = [f"COPY --chmod={modes[file.mode]} {file.source} {file.target}" for file in spec.files]
+    return [*([run_block([], steps, None)] if steps else []), *copies]
 
 
 def _os_packages(plan: Plan) -> list[str]:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Final
 
-from images.references import ImageReference
+from images.references import ImageReference, known_image
 from images.spec.described import Contents
 from images.spec.model import Environment, ImageSpec
-from images.spec.parts import Layout
+from images.spec.parts import CudaSource, Layout
 from images.spec.pins import Pin, read_pin
 from images.spec.plan import Plan
 
@@ -42,12 +42,14 @@ def contents(family: Sequence[ImageSpec], plan: Plan) -> Contents:
     there, gone = _environments(family, left_out)
     base = _base(family[-1])
     is_replaced = family[-1].base.reference in plan.substituted_references
-    missing = [*_frameworks(gone), *(f"CUDA {line}" for line in _only_in(gone, there)), *_gone(family, plan)]
+    lines = _cuda_lines(there, without_base=is_replaced)
+    absent = [line for line in _cuda_lines([*there, *gone]) if line not in lines]
+    missing = [*_frameworks(gone), *(f"CUDA {line}" for line in absent), *_gone(family, plan)]
     if base and is_replaced:
         missing.append(f"what {base} brings")
     said: dict[str, Any] = {
         "title": family[0].title,
-        "cuda_lines": _cuda_lines(there),
+        "cuda_lines": lines,
         "frameworks": _unique(_frameworks(there)),
         "packages": _unique(_packages(there, without=left_out)),
         "stands_on": "" if is_replaced else base,
@@ -59,7 +61,8 @@ def contents(family: Sequence[ImageSpec], plan: Plan) -> Contents:
 
 def _base(outermost: ImageSpec) -> str:
     base = outermost.base
-    if base.layout is not Layout.JUPYTER or base.reference is None:
+    named = known_image(base.reference or "")
+    if base.reference is None or not (base.layout is Layout.JUPYTER or (named and named.framework)):
         return ""
     return ImageReference.parse(base.reference).repository
 
@@ -77,13 +80,10 @@ def _environments(family: Sequence[ImageSpec], left_out: frozenset[str]) -> tupl
     return there, gone
 
 
-def _cuda_lines(environments: Sequence[Environment]) -> tuple[str, ...]:
-    lines = {environment.cuda.line for environment in environments if environment.cuda}
+def _cuda_lines(environments: Sequence[Environment], *, without_base: bool = False) -> tuple[str, ...]:
+    cudas = [environment.cuda for environment in environments if environment.cuda]
+    lines = {cuda.line for cuda in cudas if not (without_base and cuda.source is CudaSource.BASE)}
     return tuple(sorted(lines, key=lambda line: [int(part) for part in line.split(".")]))
-
-
-def _only_in(gone: Sequence[Environment], there: Sequence[Environment]) -> list[str]:
-    return [line for line in _cuda_lines(gone) if line not in _cuda_lines(there)]
 
 
 def _frameworks(environments: Sequence[Environment]) -> Iterator[str]:

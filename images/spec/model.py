@@ -31,7 +31,7 @@ from images.spec.parts import (
 )
 from images.spec.pins import Pin, frameworks_in, read_pin
 from images.spec.runtime import Runtime
-from images.spec.texts import Label, Line, Name, OsPackage, Port, Strict, Text, Variable, released
+from images.spec.texts import Folder, Label, Line, Name, OsPackage, Port, Strict, Text, Variable, released
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,6 +96,9 @@ class ImageSpec(Strict):
     """What runs unless the pod says otherwise. Empty: the parent's."""
     files: tuple[File, ...] = Field(default=(), strict=False)
     """Files that are copied in."""
+    folders: tuple[Folder, ...] = Field(default=(), strict=False)
+    """New folders that the user may write in, each in one that is there. An empty volume of Docker mounted on one
+    belongs to the user too: without the folder it belongs to root."""
     verify: Verify = Verify()
     """What the check needs."""
     targets: dict[Annotated[TargetKind, Field(strict=False)], Target] = Field(default_factory=dict)

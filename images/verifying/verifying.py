@@ -48,16 +48,17 @@ def skipped(what: str, why: str) -> None:
 
 
 def user_problems() -> Iterator[str]:
-    """Not root, a home that can be written, and programs that cannot; root only where kernel modules are loaded."""
+    """Not root, a home and folders to write in, programs that are not; root only where kernel modules are loaded."""
     if "modules" in FACTS:
         return
     if os.getuid() == 0 or os.getgid() == 0:
         yield f"runs as root: user {os.getuid()}, group {os.getgid()}"
-    try:
-        with tempfile.TemporaryFile(dir=pathlib.Path.home()):
-            pass
-    except OSError as error:
-        yield f"cannot write to its home {pathlib.Path.home()}: {error.strerror}"
+    for name, folder in (("home", pathlib.Path.home()), *(("folder", each) for each in FACTS.get("folders", ()))):
+        try:
+            with tempfile.TemporaryFile(dir=folder):
+                pass
+        except OSError as error:
+            yield f"cannot write to its {name} {folder}: {error.strerror}"
     for folder in ("/opt/venv", "/opt/conda", "/opt/node", "/usr/local"):
         if pathlib.Path(folder).is_dir() and os.access(folder, os.W_OK):
             # The Jupyter base images give /opt/conda to their user: it is not ours to take it away again.

@@ -33,6 +33,7 @@ def data(run: Run, *arguments: str) -> dict[str, Any]:
         ("scipy-ml-notebook-cu126", None),
         ("cupy-notebook", "dsmlp-fall"),
         ("proxy", None),
+        ("perceptron", "dsmlp-next"),
     ],
 )
 def test_the_page_at_80_columns_is_the_approved_one(

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from compat import Case
+from compat import Case, Severity, Verdict, check
 from images.spec.cases import cases_of
 from images.spec.load import load_family
 from images.spec.model import ImageSpec
@@ -111,6 +112,25 @@ def test_a_base_with_a_framework_of_its_own_is_a_case_too() -> None:
     first, second = cases_of((spec("vllm==0.6.3", base=base),))
     assert (first.image, first.framework) == ("nvcr.io/nvidia/pytorch:24.05-py3", "")
     assert (second.image, second.framework) == ("nvcr.io/nvidia/pytorch:24.05-py3", "vllm")
+
+
+@pytest.mark.parametrize(
+    ("gpu", "driver", "verdict", "rule"),
+    [
+        ("Tesla T4", "570.86.15", Verdict.COMPATIBLE, ""),
+        ("Tesla T4", "525.147.05", Verdict.COMPATIBLE, ""),
+        ("Tesla T4", "520.61.05", Verdict.INCOMPATIBLE, "R-MINOR"),
+        ("Tesla V100-SXM2-16GB", "570.86.15", Verdict.INCOMPATIBLE, "R-FRAMEWORK"),
+        ("GeForce GTX 1080 Ti", "570.86.15", Verdict.INCOMPATIBLE, "R-FRAMEWORK"),
+    ],
+)
+def test_the_perceptron_runs_where_nvidias_last_tensorflow_image_does(
+    gpu: str, driver: str, verdict: Verdict, rule: str
+) -> None:
+    for case in cases_of(load_family("perceptron")):
+        answer = check(replace(case, gpu=gpu, driver=driver, host="docker"))
+        assert answer.verdict is verdict, answer.findings
+        assert rule in {"", *(each.rule for each in answer.findings if each.severity is Severity.REFUSE)}
 
 
 def test_only_variables_that_concern_gpus_are_in_a_case() -> None:

@@ -60,6 +60,16 @@ def test_a_cuda_line_that_another_environment_has_is_not_missing() -> None:
     assert found.missing[:2] == ("TensorFlow 2.19.0", "CUDA 12.5")
 
 
+def test_a_base_of_somebody_else_that_is_replaced_takes_its_framework_and_its_cuda_along() -> None:
+    there = of("perceptron")
+    assert (there.cuda_lines, there.stands_on, there.missing) == (("12.8",), "nvidia/tensorflow", ())
+    base = Substitute("nvcr.io/nvidia/tensorflow:25.02-tf2-py3", f"lab/debian@sha256:{'1' * 64}", WHY)
+    found = of("perceptron", base)
+    assert (found.cuda_lines, found.stands_on) == ((), "")
+    assert (found.missing, found.missing_reason) == (("CUDA 12.8", "what nvidia/tensorflow brings"), WHY)
+    assert found.packages == there.packages
+
+
 @pytest.mark.parametrize("image", ["cupy-notebook", "datahub-base-notebook"])
 def test_a_substitute_that_does_not_concern_an_image_leaves_nothing_out(image: str) -> None:
     page_of_wheels = LAB[2]

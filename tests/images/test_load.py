@@ -50,6 +50,7 @@ def test_the_images_of_the_project_are_correct_and_say_which_cuda_they_ask_for()
         "scipy-ml-notebook": ("10.1",),
         "scipy-ml-notebook-cu126": ("12.5", "12.6"),
         "cupy-notebook": ("12.9",),
+        "perceptron": ("12.8",),
     }
     assert {name: load_family(name)[0].cuda_lines for name in lines} == lines
 
@@ -97,6 +98,8 @@ def test_the_frameworks_for_cuda_12_6_are_those_of_pypis_plain_wheels_with_their
         ({"base": {"reference": "Debian:12", "layout": "debian"}}, ("is not an image reference",)),
         ({"base": {}}, ("either image (one of ours) or reference",)),
         ({"files": [{"source": "../secret", "target": "/etc/x"}]}, ("is not a path inside the image's own folder",)),
+        ({"folders": ["logs"]}, ('folders[0]: "logs"', "write it in that form")),
+        ({"folders": ["/logs/../etc"]}, ('folders[0]: "/logs/../etc"', "write it in that form")),
         ({"command": None}, ("needs a command",)),
         ({"labels": {"org.gpu-commons.image": "x"}}, ('labels["org.gpu-commons.image"]', "is written by us")),
         ({"labels": {"org.opencontainers.image.title": "x"}}, ("is written by us from the other keys",)),

@@ -16,6 +16,7 @@ from images.spec.mistakes import SpecError
 from images.spec.plan import Substitute, outside_references, plan_image
 
 DEBIAN = "docker.io/library/debian:bookworm-20260824-slim"
+NGC = "nvcr.io/nvidia/tensorflow:25.02-tf2-py3"
 JUPYTER = "quay.io/jupyter/datascience-notebook:2026-08-24"
 TORCH_WHEELS = "https://download.pytorch.org/whl/torch_stable.html"
 LAB_BASE = "127.0.0.1:5000/lab/debian@sha256:" + "1" * 64
@@ -24,8 +25,17 @@ LAB = [
     Substitute(JUPYTER, LAB_BASE, "not reachable from here"),
     Substitute("conda-forge", "nothing", "not reachable from here"),
     Substitute(TORCH_WHEELS, "nothing", "not reachable from here"),
+    Substitute(NGC, LAB_BASE, "not reachable from here"),
 ]
-EVERY_IMAGE = ["hub", "proxy", "datahub-base-notebook", "scipy-ml-notebook", "scipy-ml-notebook-cu126", "cupy-notebook"]
+EVERY_IMAGE = [
+    "hub",
+    "proxy",
+    "datahub-base-notebook",
+    "scipy-ml-notebook",
+    "scipy-ml-notebook-cu126",
+    "cupy-notebook",
+    "perceptron",
+]
 LEFT_OUT = (
     "python=3.8.20 cudatoolkit=10.1.243 cudnn=7.6.5.32 nccl=2.8.3.1 tensorflow==2.3.4 numpy==1.18.5 protobuf==3.20.3 "
     "ipykernel==6.29.5 torch==1.7.1+cu101 torchvision==0.8.2+cu101 numpy==1.19.5 pillow==8.4.0"
@@ -192,6 +202,23 @@ def test_kernels_on_a_lab_base_without_a_word_about_conda_are_refused_with_a_rem
 def test_a_site_can_ask_what_an_image_takes_from_elsewhere() -> None:
     assert outside_references(load_family("scipy-ml-notebook")) == ("conda-forge", TORCH_WHEELS, JUPYTER)
     assert outside_references(load_family("hub")) == (DEBIAN,)
+
+
+def test_a_folder_of_the_user_is_new_and_made_before_the_files_that_change_most() -> None:
+    text = of("perceptron")
+    assert re.search(r"^RUN <<'EOF'\nset -eu\nmkdir /logs\nchown 1001:1001 /logs\nEOF\n\nCOPY ", text, re.MULTILINE)
+
+
+def test_pins_of_a_frameworks_image_do_not_reach_our_tools_and_stay_in_the_image() -> None:
+    tools, _, image = of("perceptron").partition(" AS image\n")
+    assert "\nunset PIP_CONSTRAINT\n" in tools
+    assert "PIP_CONSTRAINT" not in image
+    assert not [name for name in EVERY_IMAGE if name != "perceptron" and "PIP_CONSTRAINT" in of(name)]
+
+
+def test_an_image_that_names_no_entry_point_keeps_its_bases_own() -> None:
+    assert "ENTRYPOINT" not in of("perceptron")
+    assert 'CMD ["tensorboard", "--logdir", "/logs"' in of("perceptron")
 
 
 def test_text_of_a_spec_cannot_become_an_instruction(tiny: Callable[..., Path]) -> None:

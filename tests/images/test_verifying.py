@@ -47,6 +47,16 @@ def test_wrong_and_missing_versions_of_packages_are_reported_with_the_spec(verif
     ]
 
 
+def test_a_folder_that_the_user_cannot_write_in_is_reported_beside_the_home(
+    verifying: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    there, gone = tmp_path / "there", tmp_path / "gone"
+    there.mkdir()
+    monkeypatch.setitem(verifying.FACTS, "folders", [str(there), str(gone)])
+    found = [problem for problem in verifying.user_problems() if "cannot write" in problem]
+    assert found == [f"cannot write to its folder {gone}: No such file or directory"]
+
+
 def test_a_check_that_breaks_down_hides_nothing_and_fails(
     verifying: ModuleType, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -86,7 +86,7 @@ def builder() -> Iterator[Builder]:
             processes.run([*lab, "clean"])
 
 
-@pytest.mark.parametrize("image", ["hub", "proxy", "datahub-base-notebook", "cupy-notebook"])
+@pytest.mark.parametrize("image", ["hub", "proxy", "datahub-base-notebook", "cupy-notebook", "perceptron"])
 def test_an_image_and_each_of_its_targets_is_as_its_spec_says(builder: Builder, image: str) -> None:
     spec = load_family(image)[0]
     for each in (spec, *target_specs(spec)):

@@ -12,7 +12,9 @@ from images.spec.parts import TargetKind
 from images.spec.targets import kind_of, target_specs
 
 
-@pytest.mark.parametrize("image", ["hub", "proxy", "datahub-base-notebook", "scipy-ml-notebook", "cupy-notebook"])
+@pytest.mark.parametrize(
+    "image", ["hub", "proxy", "datahub-base-notebook", "scipy-ml-notebook", "cupy-notebook", "perceptron"]
+)
 def test_nothing_is_found_in_an_image_or_in_one_of_its_targets(image: str) -> None:
     family = load_family(image)
     text = render_dockerfile(family)

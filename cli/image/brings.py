@@ -1,0 +1,25 @@
+"""What a base of somebody else brings by its name: framework, CUDA, and from which driver on that CUDA runs. Pure."""
+
+from __future__ import annotations
+
+from compat.drivers import major_floor, native_floor
+from compat.model import Platform
+from compat.versions import CudaVersion
+from images.references import known_image
+
+
+def brings(reference: str) -> str:
+    """`tensorflow 1.12.0, CUDA 10.0.130 for drivers from 410.48 on`; empty where the tables know of neither."""
+    named = known_image(reference)
+    if named is None or named.gpu_free:
+        return ""
+    framework = f"{named.framework} {named.framework_version}".strip()
+    return ", ".join([*filter(None, [framework]), *map(_cuda, named.cudas)])
+
+
+def _cuda(cuda: CudaVersion) -> str:
+    native, lowest = (floor(cuda, Platform.LINUX) for floor in (native_floor, major_floor))
+    if native is None:
+        return f"CUDA {cuda}"
+    below = f"; by minor versions from {lowest[0]} on" if lowest and lowest[0] < native[0] else ""
+    return f"CUDA {cuda} for drivers from {native[0]} on{below}"

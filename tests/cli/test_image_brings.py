@@ -1,0 +1,25 @@
+"""`image plan` says what the base of somebody else brings, and from which driver on."""
+
+from __future__ import annotations
+
+import pytest
+
+from cli.image.brings import brings
+
+
+@pytest.mark.parametrize(
+    ("reference", "said"),
+    [
+        ("nvcr.io/nvidia/tensorflow:19.01-py3", "tensorflow 1.12.0, CUDA 10.0.130 for drivers from 410.48 on"),
+        (
+            "nvcr.io/nvidia/tensorflow:25.02-tf2-py3",
+            "tensorflow 2, CUDA 12.8.0 for drivers from 570.26 on; by minor versions from 525.60.13 on",
+        ),
+        ("nvidia/cuda:10.1-base-ubuntu18.04", "CUDA 10.1 for drivers from 418.39 on"),
+        ("docker.io/library/debian:bookworm-slim", ""),
+        ("quay.io/jupyter/datascience-notebook:2026-08-24", ""),
+        ("", ""),
+    ],
+)
+def test_what_a_base_brings_is_said_with_its_drivers(reference: str, said: str) -> None:
+    assert brings(reference) == said
