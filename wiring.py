@@ -149,7 +149,8 @@ def cluster_args(stack: Stack, cluster: Cluster) -> EksGpuClusterArgs:
         "cluster_name": stack.site.name or "cluster",
         "region": cluster.region,
         "kubernetes_version": cluster.kubernetes,
-        "network": cluster.network and _plain(cluster.network.model_dump()),
+        "network": cluster.network
+        and _plain(cluster.network.model_dump(exclude_defaults=True) | {"cidr": cluster.network.cidr}),
         "subnet_ids": list(cluster.subnets) or None,
         "public_access_cidrs": list(cluster.public_access) or None,
         "admins": list(cluster.admins) or None,

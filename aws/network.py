@@ -6,6 +6,7 @@ import ipaddress
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import islice
+from typing import Final
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,3 +37,17 @@ def plan(cidr: str, zones: Sequence[str]) -> tuple[Zone, ...]:
     return tuple(
         Zone(name, str(inside), str(outside)) for name, inside, outside in zip(zones, private, public, strict=True)
     )
+
+
+# What nodes and their pods call where there is no way out, beside S3, whose gateway costs nothing: EC2 names the node,
+# images come from ECR, EKS tells of the cluster, STS and EKS Auth give roles to pods, and the rest is for load
+# balancers, logs and the cluster autoscaler.
+# Source: https://docs.aws.amazon.com/eks/latest/userguide/private-clusters.html
+_INTERFACES: Final = (
+    "ec2", "ecr.api", "ecr.dkr", "eks", "eks-auth", "sts", "elasticloadbalancing", "autoscaling", "logs",
+)  # fmt: skip
+
+
+def interface_endpoints(region: str) -> dict[str, str]:
+    """Services that a private network has an interface of, by a short name, each by its name in PrivateLink."""
+    return {name.replace(".", "-"): f"com.amazonaws.{region}.{name}" for name in _INTERFACES}

@@ -67,6 +67,11 @@ class Network(BaseModel):
 
     model_config = FORM
     cidr: Cidr = Field("10.0.0.0/16", description="Addresses of the VPC.")
+    egress: Literal["nat", "endpoints"] = Field(
+        "nat",
+        description="What nodes reach outside: nat, everything, by one NAT gateway; endpoints, AWS's own services "
+        "alone, inside the VPC, so that every image is in ECR.",
+    )
     zones: tuple[Zone, ...] = Field(min_length=2, description="Zones of the region; EKS needs two.")
 
 

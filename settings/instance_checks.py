@@ -1,5 +1,6 @@
 """What a stack with pools of instances must agree on: its cluster, its groups, their machine images. Pure."""
 
+import re
 from collections.abc import Iterator
 
 from aws.image_refusals import by_version
@@ -84,10 +85,31 @@ def _cluster(raw: Raw) -> Iterator[Fault]:
         yield Fault(
             ("cluster", "subnets"), "has only one subnet", "name two or more in different zones, as EKS requires"
         )
+    if mapping(cluster, "network").get("egress") == "endpoints":
+        yield from _inside(raw, region)
     for zone in mapping(cluster, "network").get("zones") or ():
         if isinstance(zone, str) and isinstance(region, str) and not zone.startswith(region):
             fix = f"write a zone of {region}: {region}a"
             yield Fault(("cluster", "network", "zones"), f"is not in region {region}", fix, zone)
+
+
+def _inside(raw: Raw, region: object) -> Iterator[Fault]:
+    """Images of nodes without a way out: those of ECR in the same region. A lab has its own registry, and says so."""
+    if isinstance(region, str) and region.startswith("cn-"):
+        fix = "take nat: services have other names in China, and no table has them"
+        yield Fault(("cluster", "network", "egress"), "is not known in this region", fix, "endpoints")
+    site, runtime = mapping(raw, "site"), mapping(raw, "runtime")
+    if site.get("lab") is True or not isinstance(region, str):
+        return
+    host = re.compile(rf"\d{{12}}\.dkr\.ecr\.{re.escape(region)}\.amazonaws\.com(/.*)?")
+    for loc, reference in (
+        (("site", "registry"), site.get("registry")),
+        *((("runtime", key), runtime.get(key)) for key in ("device_plugin", "persistence_daemon")),
+    ):
+        if isinstance(reference, str) and not host.fullmatch(reference):
+            reason = f"cannot be reached by nodes whose network has only endpoints: it is not in ECR of {region}"
+            fix = f"name one in 123456789012.dkr.ecr.{region}.amazonaws.com, or take egress: nat"
+            yield Fault(loc, reason, fix, reference)
 
 
 def _device_plugin(raw: Raw) -> Iterator[Fault]:

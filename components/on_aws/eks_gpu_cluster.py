@@ -19,6 +19,8 @@ class Network(TypedDict):
 
     cidr: str
     """Addresses of the VPC, such as 10.0.0.0/16."""
+    egress: NotRequired[str]
+    """`nat`, the default: one NAT gateway; or `endpoints`: nodes reach AWS's own services alone, inside the VPC."""
     zones: Sequence[str]
     """Availability zones, two or more; each gets a private subnet for nodes and a public one for load balancers."""
 

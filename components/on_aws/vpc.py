@@ -1,12 +1,15 @@
 """Vpc: a small network for a cluster: private subnets for nodes, a way out, and S3 (where ECR's layers lie) inside."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NotRequired, TypedDict
 
 import pulumi
 from pulumi_aws import ec2
+from pulumi_aws.vpc import SecurityGroupIngressRule
 
-from aws.network import plan
+from aws.network import interface_endpoints, plan
+
+Tags = Callable[[str], dict[str, str]]
 
 
 class VpcArgs(TypedDict):
@@ -16,6 +19,8 @@ class VpcArgs(TypedDict):
     """Addresses of the VPC, such as 10.0.0.0/16."""
     zones: Sequence[str]
     """Availability zones, each with a private and a public subnet."""
+    egress: NotRequired[str]
+    """`nat`, the default: one NAT gateway; or `endpoints`: AWS's own services alone, inside the VPC."""
     cluster_name: str
     """Cluster that uses the network: load balancers find their subnets by it."""
     tags: NotRequired[Mapping[str, str]]
@@ -23,8 +28,10 @@ class VpcArgs(TypedDict):
 
 
 class Vpc(pulumi.ComponentResource):
-    """A VPC with one NAT gateway. Nodes have no public address; layers of ECR images come through a gateway endpoint,
-    which costs nothing and passes the NAT gateway by.
+    """A VPC with one NAT gateway, or with endpoints of AWS's services in place of it, and then no way out.
+
+    Nodes have no public address; layers of ECR images come through a gateway endpoint, which costs nothing and passes
+    the NAT gateway by.
     """
 
     private_subnet_ids: pulumi.Output[Sequence[str]]
@@ -74,20 +81,10 @@ class Vpc(pulumi.ComponentResource):
             private.append((zone.name, made["private"]))
         if first_public is None:
             raise ValueError(f"{name}: a network needs zones")
-        address = ec2.Eip(f"{name}-nat", domain="vpc", tags=tags(f"{name}-nat"), opts=child)
-        way_out = ec2.NatGateway(
-            name,
-            allocation_id=address.id,
-            subnet_id=first_public.id,
-            tags=tags(name),
-            opts=pulumi.ResourceOptions(parent=self, depends_on=[gateway]),
-        )
+        is_closed = args.get("egress") == "endpoints"
+        routes = [] if is_closed else [self._way_out(name, gateway, first_public, tags)]
         inside = ec2.RouteTable(
-            f"{name}-private",
-            vpc_id=vpc.id,
-            routes=[{"cidr_block": "0.0.0.0/0", "nat_gateway_id": way_out.id}],
-            tags=tags(f"{name}-private"),
-            opts=child,
+            f"{name}-private", vpc_id=vpc.id, routes=routes, tags=tags(f"{name}-private"), opts=child
         )
         associations = [
             ec2.RouteTableAssociation(
@@ -95,20 +92,78 @@ class Vpc(pulumi.ComponentResource):
             )
             for zone, subnet in private
         ]
-        region = args["zones"][0][:-1]
-        ec2.VpcEndpoint(
+        s3 = ec2.VpcEndpoint(
             f"{name}-s3",
             vpc_id=vpc.id,
-            service_name=f"com.amazonaws.{region}.s3",
+            service_name=f"com.amazonaws.{_region(args)}.s3",
             vpc_endpoint_type="Gateway",
             route_table_ids=[inside.id],
             tags=tags(f"{name}-s3"),
             opts=child,
         )
-        # A node that starts before its route out exists never joins: whoever uses a subnet waits for its route.
+        subnets = [subnet.id for _, subnet in private]
+        endpoints = [s3, *self._endpoints(name, args, vpc, subnets, tags)] if is_closed else []
+        # A node that starts before its way out exists never joins: whoever uses a subnet waits for it.
         ids = [
-            pulumi.Output.all(subnet.id, each.id).apply(lambda known: known[0])
+            pulumi.Output.all(subnet.id, each.id, *(endpoint.id for endpoint in endpoints)).apply(
+                lambda known: known[0]
+            )
             for (_, subnet), each in zip(private, associations, strict=True)
         ]
         self.private_subnet_ids = pulumi.Output.all(*ids)
         self.register_outputs({"private_subnet_ids": self.private_subnet_ids})
+
+    def _way_out(self, name: str, gateway: ec2.InternetGateway, subnet: ec2.Subnet, tags: Tags) -> dict[str, Any]:
+        """The route of private subnets to the Internet."""
+        child = pulumi.ResourceOptions(parent=self)
+        address = ec2.Eip(f"{name}-nat", domain="vpc", tags=tags(f"{name}-nat"), opts=child)
+        made = ec2.NatGateway(
+            name,
+            allocation_id=address.id,
+            subnet_id=subnet.id,
+            tags=tags(name),
+            opts=pulumi.ResourceOptions(parent=self, depends_on=[gateway]),
+        )
+        return {"cidr_block": "0.0.0.0/0", "nat_gateway_id": made.id}
+
+    def _endpoints(
+        self, name: str, args: VpcArgs, vpc: ec2.Vpc, subnets: Sequence[pulumi.Output[str]], tags: Tags
+    ) -> list[ec2.VpcEndpoint]:
+        """AWS's own services in the private subnets, for whoever is in the VPC."""
+        child = pulumi.ResourceOptions(parent=self)
+        group = ec2.SecurityGroup(
+            f"{name}-endpoints",
+            vpc_id=vpc.id,
+            description="Endpoints of AWS services",
+            tags=tags(f"{name}-endpoints"),
+            opts=child,
+        )
+        SecurityGroupIngressRule(
+            f"{name}-endpoints",
+            security_group_id=group.id,
+            ip_protocol="tcp",
+            from_port=443,
+            to_port=443,
+            cidr_ipv4=args["cidr"],
+            tags=tags(f"{name}-endpoints"),
+            opts=child,
+        )
+        return [
+            ec2.VpcEndpoint(
+                f"{name}-{called}",
+                vpc_id=vpc.id,
+                service_name=service,
+                vpc_endpoint_type="Interface",
+                subnet_ids=subnets,
+                security_group_ids=[group.id],
+                private_dns_enabled=True,
+                tags=tags(f"{name}-{called}"),
+                opts=child,
+            )
+            for called, service in interface_endpoints(_region(args)).items()
+        ]
+
+
+def _region(args: VpcArgs) -> str:
+    """us-east-1 of us-east-1a."""
+    return args["zones"][0][:-1]

@@ -186,6 +186,24 @@ def test_nodes_have_a_private_subnet_in_each_zone_and_one_way_out(recorded: Call
     assert run.only("vpcEndpoint:VpcEndpoint").inputs["serviceName"] == "com.amazonaws.us-east-1.s3"
 
 
+def test_a_network_with_endpoints_has_no_way_out_and_aws_services_inside(recorded: Callable[..., Any]) -> None:
+    run = cluster(recorded, network={**CLUSTER["network"], "egress": "endpoints"})
+    assert not run.of_type("natGateway:NatGateway")
+    assert not run.of_type("eip:Eip")
+    tables = {each.name: each.inputs.get("routes") for each in run.of_type("routeTable:RouteTable")}
+    assert not tables["cluster-private"]
+    made = {
+        each.inputs["serviceName"].removeprefix("com.amazonaws.us-east-1."): each.inputs
+        for each in run.of_type("VpcEndpoint")
+    }
+    assert {"s3", "ec2", "ecr.api", "ecr.dkr", "eks", "eks-auth", "sts", "logs"} <= made.keys()
+    assert made.pop("s3")["vpcEndpointType"] == "Gateway"
+    assert {each["vpcEndpointType"] for each in made.values()} == {"Interface"}
+    assert all(each["privateDnsEnabled"] and len(each["subnetIds"]) == 3 for each in made.values())
+    rule = run.only("SecurityGroupIngressRule").inputs
+    assert (rule["fromPort"], rule["toPort"], rule["cidrIpv4"]) == (443, 443, "10.0.0.0/16")
+
+
 def test_add_ons_that_call_aws_get_a_role_of_their_own_by_pod_identity(recorded: Callable[..., Any]) -> None:
     run = cluster(recorded)
     add_ons = {each.inputs["addonName"]: each.inputs for each in run.of_type("addon:Addon")}

@@ -82,6 +82,30 @@ def test_the_volume_of_an_instance_says_how_fast_it_unpacks_and_whether_parallel
     )
 
 
+ECR = "123456789012.dkr.ecr.us-east-1.amazonaws.com"
+
+
+def test_nodes_without_a_way_out_pull_from_ecr_alone(tmp_path: Path) -> None:
+    def closed(sections: Any, _: Any) -> None:
+        sections["cluster"]["network"]["egress"] = "endpoints"
+
+    assert [path for path, reason, _ in problems(tmp_path, closed) if "only endpoints" in reason] == [
+        "site.registry",
+        "runtime.device_plugin",
+    ]
+
+    def with_ecr(sections: Any, config: Any) -> None:
+        closed(sections, config)
+        sections["site"].update(registry=f"{ECR}/gpu-commons", allowed_registries=[ECR])
+        plugin = sections["runtime"]["device_plugin"]
+        sections["runtime"]["device_plugin"] = f"{ECR}/{plugin.partition('/')[2]}"
+
+    cluster = read(tmp_path, with_ecr).cluster
+    assert cluster
+    assert cluster.network
+    assert cluster.network.egress == "endpoints"
+
+
 def test_a_job_lands_on_the_pools_of_instances_that_it_names() -> None:
     stack = load_stack(STACK)
     assert landing_pools(stack, stack.jobs[0]) == ("l4", "l40s")
