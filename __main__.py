@@ -55,12 +55,17 @@ def deploy_instances(stack: Stack, cluster: Cluster) -> Made:
 
     from components.on_aws.eks_gpu_cluster import EksGpuCluster  # noqa: PLC0415
     from components.on_aws.eks_gpu_node_group import EksGpuNodeGroup  # noqa: PLC0415
+    from components.on_aws.existing_eks_cluster import ExistingEksCluster  # noqa: PLC0415
     from components.on_aws.flatcar_gpu_node_group import FlatcarGpuNodeGroup  # noqa: PLC0415
 
     account = pulumi.ResourceOptions(providers=[aws.Provider("aws", region=cluster.region)])
-    eks = EksGpuCluster("cluster", wiring.cluster_args(stack, cluster), account)
+    eks = (
+        ExistingEksCluster("cluster", wiring.existing_cluster_args(cluster), account)
+        if cluster.existing
+        else EksGpuCluster("cluster", wiring.cluster_args(stack, cluster), account)
+    )
     groups = {
-        pool.name: FlatcarGpuNodeGroup(pool.name, wiring.flatcar_group_args(stack, pool, cluster.region, eks), account)
+        pool.name: FlatcarGpuNodeGroup(pool.name, wiring.flatcar_group_args(stack, pool, cluster, eks), account)
         if pool.flatcar
         else EksGpuNodeGroup(pool.name, wiring.node_group_args(pool, cluster.region, eks), account)
         for pool in instance_pools(stack)

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from components.nvidia_runtime import NvidiaRuntimeArgs
     from components.on_aws.eks_gpu_cluster import EksGpuCluster, EksGpuClusterArgs
     from components.on_aws.eks_gpu_node_group import EksGpuNodeGroupArgs
+    from components.on_aws.existing_eks_cluster import ExistingEksCluster, ExistingEksClusterArgs
     from components.on_aws.flatcar_gpu_node_group import FlatcarGpuNodeGroupArgs
     from components.on_docker.docker_host import DockerHostArgs
     from components.pre_puller import PrePullerArgs
@@ -159,24 +160,36 @@ def cluster_args(stack: Stack, cluster: Cluster) -> EksGpuClusterArgs:
     return cast("EksGpuClusterArgs", {key: value for key, value in args.items() if value is not None})
 
 
-def node_group_args(pool: InstancePool, region: str, eks: EksGpuCluster) -> EksGpuNodeGroupArgs:
+def existing_cluster_args(cluster: Cluster) -> ExistingEksClusterArgs:
+    """Arguments of the ExistingEksCluster."""
+    return {
+        "cluster_name": cluster.existing or "",
+        "region": cluster.region,
+        "kubernetes_version": cluster.kubernetes,
+        "subnet_ids": list(cluster.subnets),
+    }
+
+
+def node_group_args(pool: InstancePool, region: str, eks: EksGpuCluster | ExistingEksCluster) -> EksGpuNodeGroupArgs:
     """Arguments of the EksGpuNodeGroup of a pool."""
     return cast("EksGpuNodeGroupArgs", {"cluster_name": eks.cluster_name, **_group(pool, region, eks)})
 
 
-def flatcar_group_args(stack: Stack, pool: InstancePool, region: str, eks: EksGpuCluster) -> FlatcarGpuNodeGroupArgs:
+def flatcar_group_args(
+    stack: Stack, pool: InstancePool, cluster: Cluster, eks: EksGpuCluster | ExistingEksCluster
+) -> FlatcarGpuNodeGroupArgs:
     """Arguments of the FlatcarGpuNodeGroup of a pool: its nodes configure themselves, and have to know the cluster."""
     args = {
-        "cluster_name": stack.site.name or "cluster",
+        "cluster_name": cluster.existing or stack.site.name or "cluster",
         "endpoint": eks.endpoint,
         "certificate_authority": eks.certificate_authority,
         "dns": eks.dns,
-        **_group(pool, region, eks),
+        **_group(pool, cluster.region, eks),
     }
     return cast("FlatcarGpuNodeGroupArgs", args)
 
 
-def _group(pool: InstancePool, region: str, eks: EksGpuCluster) -> dict[str, Any]:
+def _group(pool: InstancePool, region: str, eks: EksGpuCluster | ExistingEksCluster) -> dict[str, Any]:
     """What both kinds of groups take: their keys in the stack file, and where they are."""
     written = pool.model_dump(include={*InstanceGroupKeys.model_fields}, by_alias=True, exclude_defaults=True)
     return {

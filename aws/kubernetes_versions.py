@@ -58,3 +58,8 @@ def supported_versions(today: dt.date) -> tuple[str, ...]:
 def is_version(text: str) -> bool:
     """Is it written as EKS writes a version, `1.34`?"""
     return VERSION.fullmatch(text) is not None
+
+
+def minor_of(version: str) -> int:
+    """34 of `1.34`; versions of EKS have an order by it."""
+    return int(version.partition(".")[2])

@@ -11,6 +11,7 @@ from messages.faults import FORM, Misfit, matching
 from settings.values import Assumptions
 
 _REGION: Final = re.compile(r"[a-z]{2}(-[a-z]+)+-\d", re.ASCII)
+_CLUSTER: Final = re.compile(r"[0-9A-Za-z][\w-]{0,99}", re.ASCII)  # as CreateCluster of EKS has it
 _SUBNET: Final = re.compile(r"subnet-[0-9a-f]{8,17}")
 _ROLE: Final = re.compile(r"arn:aws[a-z-]*:iam::\d{12}:(role|user)/[\w+=,.@/-]{1,512}", re.ASCII)
 _CIDR: Final = re.compile(r"(10|172|192|100)(\.\d{1,3}){3}/(1[6-9]|2[0-2])", re.ASCII)
@@ -32,6 +33,9 @@ def _network(value: str) -> str:
 
 
 Region = Annotated[str, matching(_REGION, "is not a region of AWS", "write one such as us-east-1 or eu-central-1")]
+ClusterName = Annotated[
+    str, matching(_CLUSTER, "is not the name of an EKS cluster", "use letters, digits, - and _, 100 characters at most")
+]
 Subnet = Annotated[
     str, matching(_SUBNET, "is not the id of a subnet", "write what the VPC console shows: subnet-0123456789abcdef0")
 ]
@@ -76,11 +80,16 @@ class Network(BaseModel):
 
 
 class Cluster(BaseModel):
-    """The EKS cluster that the pools of instances join."""
+    """The EKS cluster that the pools of instances join: one of the stack's own, or one that exists."""
 
     model_config = FORM
     region: Region = Field(description="Region of AWS: us-east-1.")
     kubernetes: KubernetesVersion = Field(description='Kubernetes version of the cluster, quoted: "1.34".')
+    existing: ClusterName | None = Field(
+        None,
+        description="Name of a cluster that exists: it is looked up, and nothing of it is changed; none: the stack "
+        "makes one.",
+    )
     network: Network | None = Field(None, description="A VPC of the stack's own; none: subnets are given.")
     subnets: tuple[Subnet, ...] = Field(
         (), description="Private subnets that exist, in two zones or more; none: network makes them."

@@ -75,8 +75,11 @@ def _cluster(raw: Raw) -> Iterator[Fault]:
     version = cluster.get("kubernetes")
     if isinstance(version, str) and is_version(version) and (refused := by_version(version, today())):
         yield Fault(("cluster", "kubernetes"), f"cannot be used on EKS: {refused.reason}", refused.fix, version)
+    yield from _existing(cluster)
     network, subnets, region = cluster.get("network"), cluster.get("subnets"), cluster.get("region")
-    if network is None and not subnets:
+    if network is None and not subnets and cluster.get("existing") is not None:
+        yield Fault(("cluster", "subnets"), "is missing", "name the private subnets of the cluster's nodes")
+    elif network is None and not subnets:
         fix = "add network: {zones: […]} for a VPC of the stack's own, or subnets: [subnet-…] that exist"
         yield Fault(("cluster", "network"), "is missing", fix)
     elif network is not None and subnets:
@@ -110,6 +113,14 @@ def _inside(raw: Raw, region: object) -> Iterator[Fault]:
             reason = f"cannot be reached by nodes whose network has only endpoints: it is not in ECR of {region}"
             fix = f"name one in 123456789012.dkr.ecr.{region}.amazonaws.com, or take egress: nat"
             yield Fault(loc, reason, fix, reference)
+
+
+def _existing(cluster: Raw) -> Iterator[Fault]:
+    """A cluster that exists is somebody else's: its network, its entries and its add-ons too."""
+    reason = "is given beside existing, and nothing of that cluster is changed"
+    for key in ("network", "public_access", "admins", "add_ons"):
+        if cluster.get("existing") is not None and cluster.get(key):
+            yield Fault(("cluster", key), reason, "leave it out")
 
 
 def _device_plugin(raw: Raw) -> Iterator[Fault]:

@@ -40,6 +40,7 @@ COMPONENTS = [
     "DockerHost",
     "EksGpuCluster",
     "EksGpuNodeGroup",
+    "ExistingEksCluster",
     "FlatcarGpuNodeGroup",
     "GpuImage",
     "GpuJob",

@@ -110,7 +110,7 @@ class EksGpuCluster(pulumi.ComponentResource):
         self.subnet_ids = pulumi.Output.from_input(private)
         self.endpoint = cluster.endpoint
         self.certificate_authority = cluster.certificate_authority.apply(_data)
-        self.dns = cluster.kubernetes_network_config.apply(_dns)
+        self.dns = cluster.kubernetes_network_config.apply(dns_of)
         self.kubeconfig = pulumi.Output.all(
             name=cluster.name, endpoint=self.endpoint, authority=self.certificate_authority
         ).apply(lambda known: kubeconfig.text(**known, region=args["region"]))
@@ -164,7 +164,7 @@ def _data(authority: Any) -> str:
     return str(authority.data) if authority else ""
 
 
-def _dns(network: Any) -> str:
+def dns_of(network: Any) -> str:
     """The tenth address of the service network, which EKS gives to the cluster's DNS service; empty until it is known.
 
     github.com/awslabs/amazon-eks-ami, nodeadm/internal/api/types.go: GetClusterDns.

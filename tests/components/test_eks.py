@@ -11,6 +11,7 @@ import pytest
 
 from components.on_aws.eks_gpu_cluster import EksGpuCluster, EksGpuClusterArgs
 from components.on_aws.eks_gpu_node_group import EksGpuNodeGroup, EksGpuNodeGroupArgs
+from components.on_aws.existing_eks_cluster import ExistingEksCluster, ExistingEksClusterArgs
 from messages.problems import SettingsError
 
 GROUP: EksGpuNodeGroupArgs = {
@@ -219,6 +220,48 @@ def test_administrators_have_access_entries_and_nobody_stands_in_aws_auth(record
     assert run.only("cluster:Cluster").inputs["accessConfig"]["authenticationMode"] == "API"
     assert run.only("accessEntry:AccessEntry").inputs["principalArn"] == "arn:aws:iam::123456789012:role/operators"
     assert run.only("AccessPolicyAssociation").inputs["policyArn"].endswith("/AmazonEKSClusterAdminPolicy")
+
+
+LOOKED_UP = {
+    "aws:eks/getCluster:getCluster": {
+        "version": "1.34",
+        "endpoint": "https://0123.eks.amazonaws.com",
+        "certificateAuthorities": [{"data": "Y2E="}],
+        "kubernetesNetworkConfigs": [{"serviceIpv4Cidr": "172.20.0.0/16"}],
+        "vpcConfig": {"clusterSecurityGroupId": "sg-0a"},
+    }
+}
+
+
+def existing(recorded: Callable[..., Any], nodes: str = "1.34") -> Any:
+    args: ExistingEksClusterArgs = {
+        "cluster_name": "campus",
+        "region": "us-east-1",
+        "kubernetes_version": nodes,
+        "subnet_ids": ["subnet-0a", "subnet-0b"],
+    }
+
+    def program() -> dict[str, Any]:
+        found = ExistingEksCluster("cluster", args)
+        return {key: getattr(found, key) for key in ("cluster_name", "security_group_id", "dns", "kubeconfig")}
+
+    return recorded(program, answers=LOOKED_UP)
+
+
+def test_a_cluster_that_exists_is_looked_up_and_nothing_of_it_is_made(recorded: Callable[..., Any]) -> None:
+    run = existing(recorded)
+    assert [each.type for each in run.resources] == ["gpu-commons:index:ExistingEksCluster"]
+    access = json.loads(run.outputs.pop("kubeconfig"))
+    assert run.outputs == {"cluster_name": "campus", "security_group_id": "sg-0a", "dns": "172.20.0.10"}
+    (server,) = access["clusters"]
+    assert server["cluster"] == {"server": "https://0123.eks.amazonaws.com", "certificate-authority-data": "Y2E="}
+
+
+def test_nodes_may_be_older_than_the_cluster_that_exists_and_not_newer(recorded: Callable[..., Any]) -> None:
+    assert existing(recorded, "1.33").outputs["cluster_name"] == "campus"
+    with pytest.raises(Exception, match=r"has Kubernetes 1\.34, and nodes of 1\.35 are newer") as caught:
+        existing(recorded, "1.35")
+    assert 'write kubernetes: "1.34"' in str(caught.value)
 
 
 def test_a_cluster_has_either_a_network_of_its_own_or_subnets(recorded: Callable[..., Any]) -> None:

@@ -20,6 +20,8 @@ import pytest
 from pulumi import automation
 
 from components.on_aws.eks_gpu_cluster import EksGpuCluster
+from components.on_aws.eks_gpu_node_group import EksGpuNodeGroup
+from components.on_aws.existing_eks_cluster import ExistingEksCluster
 from components.on_aws.flatcar_gpu_node_group import FlatcarGpuNodeGroup
 from lab import processes
 from lab.instance import Instance
@@ -399,3 +401,66 @@ def test_a_group_on_flatcar_goes_up_shows_no_change_rolls_with_its_release_and_l
     }
     ours.destroy()
     assert remains(account) == before
+
+
+def small_cluster() -> EksGpuCluster:
+    """A cluster without a node."""
+    return EksGpuCluster(
+        "cluster",
+        {
+            "cluster_name": "theirs",
+            "region": "us-east-1",
+            "kubernetes_version": "1.34",
+            "network": {"cidr": "10.0.0.0/16", "zones": ["us-east-1a", "us-east-1b"]},
+        },
+    )
+
+
+def joining() -> None:
+    """A group of nodes that joins a cluster by its name alone, as another stack would have made it."""
+    theirs = small_cluster()
+    found = ExistingEksCluster(
+        "theirs",
+        {
+            "cluster_name": "theirs",
+            "region": "us-east-1",
+            "kubernetes_version": "1.34",
+            "subnet_ids": ["subnet-0a", "subnet-0b"],
+        },
+    )
+    pulumi.export("made", {key: getattr(theirs, key) for key in OF_CLUSTERS})
+    pulumi.export("found", {key: getattr(found, key) for key in OF_CLUSTERS})
+    EksGpuNodeGroup(
+        "l4",
+        {
+            "cluster_name": found.cluster_name,
+            "region": "us-east-1",
+            "subnet_ids": theirs.subnet_ids,
+            "security_group_ids": [found.security_group_id],
+            "pool": "l4",
+            "kubernetes": "1.34",
+            "instance_types": ["g6.2xlarge"],
+            "driver": "580",
+            "max": 2,
+            "root_disk_gib": 100,
+            "parallel_pulls": True,
+            "capacity_reservation": "cr-0123456789abcdef0",
+        },
+    )
+
+
+OF_CLUSTERS = ("cluster_name", "security_group_id", "endpoint", "certificate_authority", "dns", "kubeconfig")
+
+
+def test_a_group_joins_a_cluster_that_exists_and_leaves_it_as_it_was(stack: Stack, account: Instance) -> None:
+    stack(small_cluster).up()
+    before = remains(account)
+    ours = stack(joining)
+    made = ours.up()
+    assert set(made.summary.resource_changes or {}) == {"create", "same"}
+    assert made.outputs["found"].value == made.outputs["made"].value
+    ours.refresh(expect_no_changes=True)
+    assert set(ours.preview(expect_no_changes=True).change_summary) == {"same"}
+    stack(small_cluster).up()
+    assert remains(account) == before
+    ours.destroy()

@@ -1,0 +1,82 @@
+"""ExistingEksCluster: an EKS cluster that somebody else made, for node groups that join it."""
+
+from collections.abc import Sequence
+from typing import Any, TypedDict
+
+import pulumi
+from pulumi_aws import eks
+
+from aws import kubeconfig
+from aws.kubernetes_versions import minor_of
+from components.on_aws.eks_gpu_cluster import dns_of
+
+
+class ExistingEksClusterArgs(TypedDict):
+    """Arguments of ExistingEksCluster."""
+
+    cluster_name: str
+    """Name of the cluster in EKS."""
+    region: str
+    """Region of AWS, such as us-east-1."""
+    kubernetes_version: str
+    """Kubernetes version of the nodes, such as "1.34": the cluster's, or an older one."""
+    subnet_ids: Sequence[str]
+    """Private subnets of the nodes."""
+
+
+class ExistingEksCluster(pulumi.ComponentResource):
+    """What EksGpuCluster has, looked up. Nothing is made or changed: access entries and add-ons are its owner's affair.
+
+    A cluster that is not there fails the preview, as does one that is older than the nodes.
+    """
+
+    cluster_name: pulumi.Output[str]
+    """Name of the cluster."""
+    subnet_ids: pulumi.Output[Sequence[str]]
+    """Private subnets, for nodes."""
+    security_group_id: pulumi.Output[str]
+    """The cluster's own security group, which its nodes have too."""
+    endpoint: pulumi.Output[str]
+    """Address of the API server."""
+    certificate_authority: pulumi.Output[str]
+    """Base64 of the certificate of the API server's authority."""
+    dns: pulumi.Output[str]
+    """Address of the cluster's DNS service, for nodes that EKS does not configure."""
+    kubeconfig: pulumi.Output[str]
+    """Kubeconfig without a secret: `aws eks get-token` gives the token to whoever is logged in."""
+
+    def __init__(self, name: str, args: ExistingEksClusterArgs, opts: pulumi.ResourceOptions | None = None) -> None:
+        super().__init__("gpu-commons:index:ExistingEksCluster", name, {**args}, opts)
+        found = eks.get_cluster_output(name=args["cluster_name"], opts=pulumi.InvokeOptions(parent=self))
+        fitting = found.apply(lambda cluster: _fitting(cluster, args["kubernetes_version"]))
+        self.cluster_name = fitting.apply(lambda cluster: str(cluster.name))
+        self.subnet_ids = pulumi.Output.from_input(list(args["subnet_ids"]))
+        self.security_group_id = fitting.apply(lambda cluster: str(cluster.vpc_config.cluster_security_group_id))
+        self.endpoint = fitting.apply(lambda cluster: str(cluster.endpoint))
+        self.certificate_authority = fitting.apply(lambda cluster: str(cluster.certificate_authorities[0].data))
+        self.dns = fitting.apply(lambda cluster: dns_of(cluster.kubernetes_network_configs[0]))
+        self.kubeconfig = pulumi.Output.all(
+            name=self.cluster_name, endpoint=self.endpoint, authority=self.certificate_authority
+        ).apply(lambda known: kubeconfig.text(**known, region=args["region"]))
+        self.register_outputs(
+            {
+                "cluster_name": self.cluster_name,
+                "subnet_ids": self.subnet_ids,
+                "security_group_id": self.security_group_id,
+                "endpoint": self.endpoint,
+                "certificate_authority": self.certificate_authority,
+                "dns": self.dns,
+                "kubeconfig": self.kubeconfig,
+            }
+        )
+
+
+def _fitting(cluster: Any, nodes: str) -> Any:
+    """The cluster, unless EKS would refuse its nodes.
+
+    docs.aws.amazon.com/eks/latest/userguide/managed-node-groups.html: a group is as new as its cluster, or older.
+    """
+    if minor_of(nodes) > minor_of(cluster.version):
+        reason = f"has Kubernetes {cluster.version}, and nodes of {nodes} are newer than its API server"
+        raise pulumi.RunError(f'cluster {cluster.name} {reason}: write kubernetes: "{cluster.version}"')
+    return cluster
