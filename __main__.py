@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, cast
 import pulumi
 
 import wiring
+from aws.registries import EcrRegistry
 from components.gpu_image import GpuImage
 from components.own_outputs import own_output, own_output_now
 from components.stack_record import StackRecord
@@ -26,15 +27,18 @@ ALREADY_SAID = 32
 def deploy(stack: Stack) -> None:
     """Register everything that the stack's settings ask for."""
     StackRecord("stack-file", wiring.record_args(stack))
+    account = aws_account(stack.cluster) if stack.cluster else None
+    repositories = deploy_repositories(stack, account) if account else {}
     images: dict[str, GpuImage] = {}
     deployed = own_output("image_sizes")
     for name, parent in wiring.images_in_order(stack):
         base = images[parent].ref if parent else None
-        images[name] = GpuImage(name, wiring.image_args(stack, name, base, deployed))
+        pushed_to = pulumi.ResourceOptions(depends_on=[each for each in [repositories.get(name)] if each])
+        images[name] = GpuImage(name, wiring.image_args(stack, name, base, deployed), pushed_to)
     refs = {name: image.ref for name, image in images.items()}
     pulumi.export("images", refs)
     pulumi.export("image_sizes", {name: image.sizes for name, image in images.items()})
-    made = deploy_instances(stack, stack.cluster) if stack.cluster else None
+    made = deploy_instances(stack, stack.cluster, account) if stack.cluster and account else None
     if wiring.hosts(stack):
         deploy_to_hosts(stack, refs)
     elif made or wiring.managed_pools(stack) or stack.hubs or stack.jobs:
@@ -49,16 +53,31 @@ class Made:
     groups: list[pulumi.Resource]
 
 
-def deploy_instances(stack: Stack, cluster: Cluster) -> Made:
-    """A cluster of EKS with its pools of instances. Only such stacks import the SDK of AWS."""
+def aws_account(cluster: Cluster) -> pulumi.ResourceOptions:
+    """Whose credentials are used, and in which region. Only stacks with a cluster of EKS import the SDK of AWS."""
     import pulumi_aws as aws  # noqa: PLC0415
 
+    return pulumi.ResourceOptions(providers=[aws.Provider("aws", region=cluster.region)])
+
+
+def deploy_repositories(stack: Stack, account: pulumi.ResourceOptions) -> dict[str, pulumi.Resource]:
+    """A repository for each image where the site's registry is one of ECR, which makes none by itself."""
+    from components.on_aws.ecr_repository import EcrRepository  # noqa: PLC0415
+
+    registry = EcrRegistry.read(stack.site.registry)
+    names = [name for name, _ in wiring.images_in_order(stack)] if registry else []
+    return {
+        name: EcrRepository(name, wiring.repository_args(stack, registry, name), account) for name in names if registry
+    }
+
+
+def deploy_instances(stack: Stack, cluster: Cluster, account: pulumi.ResourceOptions) -> Made:
+    """A cluster of EKS with its pools of instances."""
     from components.on_aws.eks_gpu_cluster import EksGpuCluster  # noqa: PLC0415
     from components.on_aws.eks_gpu_node_group import EksGpuNodeGroup  # noqa: PLC0415
     from components.on_aws.existing_eks_cluster import ExistingEksCluster  # noqa: PLC0415
     from components.on_aws.flatcar_gpu_node_group import FlatcarGpuNodeGroup  # noqa: PLC0415
 
-    account = pulumi.ResourceOptions(providers=[aws.Provider("aws", region=cluster.region)])
     eks = (
         ExistingEksCluster("cluster", wiring.existing_cluster_args(cluster), account)
         if cluster.existing

@@ -6,6 +6,8 @@ import os
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, cast
 
+from aws.registries import EcrRegistry
+from fleet.labels import OWN_PREFIX
 from hosts.cards import Grant, Request
 from hosts.container_model import ContainerKeys
 from images.spec.contents import contents
@@ -33,6 +35,7 @@ if TYPE_CHECKING:
     from components.gpu_node_pool import GpuNodePoolArgs
     from components.notebook_hub_args import NotebookHubArgs
     from components.nvidia_runtime import NvidiaRuntimeArgs
+    from components.on_aws.ecr_repository import EcrRepositoryArgs
     from components.on_aws.eks_gpu_cluster import EksGpuCluster, EksGpuClusterArgs
     from components.on_aws.eks_gpu_node_group import EksGpuNodeGroupArgs
     from components.on_aws.existing_eks_cluster import ExistingEksCluster, ExistingEksClusterArgs
@@ -158,6 +161,12 @@ def cluster_args(stack: Stack, cluster: Cluster) -> EksGpuClusterArgs:
         "add_ons": dict(cluster.add_ons) or None,
     }
     return cast("EksGpuClusterArgs", {key: value for key, value in args.items() if value is not None})
+
+
+def repository_args(stack: Stack, registry: EcrRegistry, image: str) -> EcrRepositoryArgs:
+    """Arguments of the EcrRepository of an image."""
+    tags = {f"{OWN_PREFIX}cluster": stack.site.name} if stack.site.name else {}
+    return {"repository": registry.repository(image), "region": registry.region, "tags": tags}
 
 
 def existing_cluster_args(cluster: Cluster) -> ExistingEksClusterArgs:

@@ -1,10 +1,10 @@
 """What a stack with pools of instances must agree on: its cluster, its groups, their machine images. Pure."""
 
-import re
 from collections.abc import Iterator
 
 from aws.image_refusals import by_version
 from aws.kubernetes_versions import is_version
+from aws.registries import EcrRegistry
 from kube.instance_agreements import image_of, of_group, shape_of
 from kube.raw import Raw, is_count, items, mapping
 from messages.clock import today
@@ -104,12 +104,12 @@ def _inside(raw: Raw, region: object) -> Iterator[Fault]:
     site, runtime = mapping(raw, "site"), mapping(raw, "runtime")
     if site.get("lab") is True or not isinstance(region, str):
         return
-    host = re.compile(rf"\d{{12}}\.dkr\.ecr\.{re.escape(region)}\.amazonaws\.com(/.*)?")
     for loc, reference in (
         (("site", "registry"), site.get("registry")),
         *((("runtime", key), runtime.get(key)) for key in ("device_plugin", "persistence_daemon")),
     ):
-        if isinstance(reference, str) and not host.fullmatch(reference):
+        found = EcrRegistry.read(reference) if isinstance(reference, str) else None
+        if isinstance(reference, str) and (found is None or found.region != region):
             reason = f"cannot be reached by nodes whose network has only endpoints: it is not in ECR of {region}"
             fix = f"name one in 123456789012.dkr.ecr.{region}.amazonaws.com, or take egress: nat"
             yield Fault(loc, reason, fix, reference)
