@@ -12,12 +12,34 @@ from typing import Any, Final
 
 from aws.instances import GroupShape
 from compat.versions import DriverVersion
-from fleet.labels import ALWAYS_DISCOVERED, ARCH, GPU_RESOURCE, LINUX, OS, Taint, gfd_labels
+from fleet.labels import (
+    ALWAYS_DISCOVERED,
+    ARCH,
+    GFD_MEMORY,
+    GFD_PRODUCT,
+    GPU_RESOURCE,
+    LINUX,
+    NVIDIA_PREFIX,
+    OS,
+    Taint,
+    gfd_labels,
+)
 
 _TEMPLATE: Final = "k8s.io/cluster-autoscaler/node-template"
 # A node with this label counts as one with GPUs before its device plugin has registered; without it the autoscaler
 # starts a second node meanwhile.
 ACCELERATOR: Final = "k8s.amazonaws.com/accelerator"
+_TELLING: Final = frozenset(
+    {
+        OS,
+        ARCH,
+        *ALWAYS_DISCOVERED,
+        GFD_PRODUCT,
+        GFD_MEMORY,
+        *(f"{NVIDIA_PREFIX}{word}" for word in ("gpu.count", "gpu.family", "gpu.compute.major", "gpu.compute.minor")),
+        *(f"{NVIDIA_PREFIX}cuda.{word}-version.major" for word in ("driver", "runtime")),
+    }
+)
 _EFFECTS: Final = {
     "NoSchedule": "NO_SCHEDULE",
     "NoExecute": "NO_EXECUTE",
@@ -123,3 +145,15 @@ def template_tags(
         tags[f"{_TEMPLATE}/resources/{GPU_RESOURCE}"] = str(shape.schedulable_gpus)
     tags[f"{_TEMPLATE}/resources/ephemeral-storage"] = f"{disk_gib}Gi"
     return tags
+
+
+def managed_template_tags(shape: GroupShape, driver: DriverVersion | None, disk_gib: int) -> dict[str, str]:
+    """Those of `template_tags` that a group of EKS needs, each of which is a resource of its own there.
+
+    Labels and taints of the group itself the autoscaler reads from EKS, for which it has `eks:DescribeNodegroup` (the
+    README above). Of the labels of GPU feature discovery these are what tells GPUs and lines of drivers apart; what
+    repeats them in parts is left out.
+    """
+    prefix = f"{_TEMPLATE}/label/"
+    tags = template_tags(shape, driver, {}, (), disk_gib)
+    return {key: tags[key] for key in tags if not key.startswith(prefix) or key.removeprefix(prefix) in _TELLING}

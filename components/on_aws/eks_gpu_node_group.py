@@ -107,9 +107,7 @@ class EksGpuNodeGroup(pulumi.ComponentResource):
                 ignore_changes=["scalingConfig.desiredSize"],  # the autoscaler's
             ),
         )
-        expected = scaling.template_tags(
-            shape, image.driver, group.node_labels, group.node_taints, int(group.root_disk_gib)
-        )
+        expected = scaling.managed_template_tags(shape, image.driver, int(group.root_disk_gib))
         scaling_group = made.resources.apply(_scaling_group)
         for key, value in expected.items():
             # By these an autoscaler knows what a node of an empty group would be; EKS hands tags of its own on to none.

@@ -16,6 +16,7 @@ from aws.scaling import (
     accelerator_labels,
     discovery_tags,
     group_taints,
+    managed_template_tags,
     scaling_config,
     scaling_problems,
     template_tags,
@@ -67,6 +68,21 @@ def test_an_autoscaler_without_a_node_is_told_what_one_would_be(
     golden("autoscaler-tags/g6.json").equals(json.dumps(tags, indent=2) + "\n")
     assert len(tags) <= 50  # of one auto-scaling group
     assert all(len(key) <= 128 for key in tags)
+
+
+def test_what_eks_tells_an_autoscaler_itself_is_no_tag_of_its_group(
+    group: Group, image: Callable[..., MachineImage]
+) -> None:
+    told = {key.partition("node-template/")[2]: value for key, value in of_managed("g6.xlarge", group, image).items()}
+    assert told["resources/nvidia.com/gpu"] == "1"
+    assert told["label/nvidia.com/gpu.product"] == "NVIDIA-L4"
+    assert told["label/nvidia.com/cuda.driver-version.major"] == "580"
+    assert not [key for key in told if key.startswith("taint/") or "gpu-commons.org" in key or "amazonaws" in key]
+    assert len(told) <= 15  # each of them is a resource of the stack
+
+
+def of_managed(name: str, group: Group, image: Callable[..., MachineImage]) -> dict[str, str]:
+    return managed_template_tags(group(name), image(name).driver, 100)
 
 
 def test_a_part_of_a_gpu_is_said_to_the_autoscaler_as_one_device(
