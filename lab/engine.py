@@ -31,6 +31,8 @@ PROJECT = Path(__file__).parent.parent
 # stand-in's module) where the publisher's own cannot be had.
 TOOL_PLUGINS = ("docker-build",)
 # Plugin → version of its SDK, and the module that stands in. Those of one kind of site are installed for its stacks.
+# Brought where the publisher's own cannot be had, and only for the sites that need them.
+BUILT = ("docker",)
 STAND_INS = {"kubernetes": ("4.34.2", "lab.providers.kubernetes"), "aws": ("7.51.1", "lab.providers.aws")}
 OF_SITES = frozenset({"aws"})
 PROGRESS = {"up", "preview", "destroy", "refresh"}
@@ -94,7 +96,17 @@ def prepare(instance: Instance, tools: Toolchain, report: Report, *, sdks: Colle
     for name in TOOL_PLUGINS:
         _install_tool(instance, tools, name)
         origins[name] = "official" if tools.is_official(name) else "built"
+    for name in BUILT:
+        if name in (*sdks, *origins) and origins.get(name) != "official":
+            origins[name] = _install_built(instance, tools, name, report)
     files.write(_plugins_record(instance), json.dumps(origins, indent=2) + "\n")
+
+
+def ensure_plugins(tools: Toolchain, report: Report, *, sdks: Collection[str]) -> None:
+    """Build the plugins of these SDKs that the engine will not be able to download."""
+    for name in BUILT:
+        if name in sdks and not _answers(PUBLISHER):
+            tools.ensure_one(name, report)
 
 
 def end_orphans(instance: Instance) -> None:
@@ -104,7 +116,10 @@ def end_orphans(instance: Instance) -> None:
     for process in psutil.process_iter(["exe"]):
         with contextlib.suppress(psutil.Error):
             parent = process.parent()
-            if (process.info["exe"] or "").startswith(folder) and (parent is None or parent.name() != "pulumi"):
+            is_plugin = (process.info["exe"] or "").startswith(folder)
+            # The docker plugin is two programs: one is the child of the other.
+            if is_plugin and (parent is None or not (parent.name() == "pulumi" or parent.exe().startswith(folder))):
+                orphans += [child for child in process.children() if child.exe().startswith(folder)]
                 process.terminate()
                 orphans.append(process)
     for process in psutil.wait_procs(orphans, timeout=5)[1]:
@@ -136,29 +151,47 @@ def _install_tool(instance: Instance, tools: Toolchain, name: str) -> None:
     """Put a plugin that the toolchain brought into the engine's cache, where an earlier lab may have put a stand-in."""
     pin = tools.pins[name]
     brought = tools.path(pin.programs[0])
-    cached = instance.config / "pulumi" / "plugins" / f"resource-{name}-v{pin.version}" / brought.name
-    if cached.exists() and filecmp.cmp(brought, cached):
+    cache = instance.config / "pulumi" / "plugins" / f"resource-{name}-v{pin.version}"
+    pairs = [(path, cache / path.name) for path in sorted(brought.parent.iterdir())]
+    if all(cached.exists() and filecmp.cmp(path, cached) for path, cached in pairs):
         return
     command = [program(instance, tools), "plugin", "install", "resource", name, pin.version, "--reinstall"]
-    processes.run([*command, "--file", str(brought)], env=environment(instance, tools))
-    if cached.exists():
-        shutil.copystat(brought, cached)  # the next comparison has no content to read
+    source = brought.parent if pin.beside else brought
+    processes.run([*command, "--file", str(source)], env=environment(instance, tools))
+    for path, cached in pairs:
+        if cached.exists():
+            shutil.copystat(path, cached)  # the next comparison has no content to read
+
+
+def _install_built(instance: Instance, tools: Toolchain, name: str, report: Report) -> str:
+    if _install_official(instance, tools, name, tools.pins[name].version, report):
+        return "official"
+    tools.ensure_one(name, report)
+    _install_tool(instance, tools, name)
+    return "built"
+
+
+def _install_official(instance: Instance, tools: Toolchain, name: str, version: str, report: Report) -> bool:
+    """Let the engine download a plugin that it does not have yet, where the publisher answers."""
+    if name in installed_plugins(instance) or not _answers(PUBLISHER):
+        return False
+    report(f"Pulumi plugin {name} {version}: official download …")
+    command = [program(instance, tools), "plugin", "install", "resource", name, version]
+    processes.run(command, env=environment(instance, tools), timeout_s=900)
+    return True
 
 
 def _install_plugin(instance: Instance, tools: Toolchain, name: str, report: Report) -> str:
     version, module = STAND_INS[name]
-    command = [program(instance, tools), "plugin", "install", "resource", name, version]
-    env = environment(instance, tools)
-    if name not in installed_plugins(instance) and _answers(PUBLISHER):
-        report(f"Pulumi plugin {name} {version}: official download …")
-        processes.run(command, env=env, timeout_s=900)
+    if _install_official(instance, tools, name, version, report):
         return "official"
     launcher = bin_folder(instance) / "stand-ins" / f"pulumi-resource-{name}"
     launcher.parent.mkdir(exist_ok=True)
     before = launcher.read_text() if launcher.exists() else None
     plugin.write_launcher(launcher, Path(sys.executable), module)
     if launcher.read_text() != before:
-        processes.run([*command, "--file", str(launcher), "--reinstall"], env=env)
+        command = [program(instance, tools), "plugin", "install", "resource", name, version]
+        processes.run([*command, "--file", str(launcher), "--reinstall"], env=environment(instance, tools))
     return "stand-in"
 
 

@@ -38,6 +38,8 @@ class Pin:
     download: Download | None = None
     for_clusters: bool = field(default=False, repr=False)  # it does not decide what the program is
     for_tests: bool = field(default=False, repr=False)  # no stack needs it
+    on_demand: bool = field(default=False, repr=False)  # brought where the engine cannot have its publisher's own
+    beside: Mapping[str, tuple[str, ...]] = field(default_factory=dict, repr=False)  # folder of a module: its packages
 
     @property
     def source(self) -> Path:
@@ -51,7 +53,8 @@ class Pin:
     @property
     def key(self) -> str:
         """The name of its folder: another one as soon as anything changed that decides what the program is."""
-        digest = hashlib.sha256(repr(self).encode() + go_builds.fingerprint(self.go))
+        beside = repr(dict(self.beside)) if self.beside else ""
+        digest = hashlib.sha256((repr(self) + beside).encode() + go_builds.fingerprint(self.go))
         for path in sorted(path for path in self.source.rglob("*") if path.is_file()):
             digest.update(path.read_bytes())
         return f"{self.name}-{self.version}-{digest.hexdigest()[:12]}"
@@ -64,13 +67,14 @@ class Pins:
     tools: dict[str, Pin]
     debian: dict[str, str]
     debian_clusters: dict[str, str]
+    debian_docker: dict[str, str]  # only a lab with a Docker engine needs them
     debian_tests: dict[str, str]  # only the tests need them
 
 
 def load_pins(path: Path = TOOLS_FOLDER / "pins.toml") -> Pins:
     data = tomllib.loads(path.read_text())
     go = data.pop("go")
-    debian = [data.pop(table) for table in ("debian", "debian-clusters", "debian-tests")]
+    debian = [data.pop(table) for table in ("debian", "debian-clusters", "debian-docker", "debian-tests")]
     return Pins({name: _pin(name, row, go) for name, row in data.items()}, *debian)
 
 
@@ -87,4 +91,6 @@ def _pin(name: str, row: Mapping[str, Any], go: str) -> Pin:
         download=Download(**row["download"]) if "download" in row else None,
         for_clusters=row.get("for_clusters", False),
         for_tests=row.get("for_tests", False),
+        on_demand=row.get("on_demand", False),
+        beside={folder: tuple(packages) for folder, packages in row.get("beside", {}).items()},
     )

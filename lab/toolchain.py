@@ -14,7 +14,7 @@ import re
 import shutil
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -35,7 +35,7 @@ class Toolchain:
         self.root = root or cache_home() / "tools"
         pins = load_pins()
         self.pins, self.debian_tests = pins.tools, pins.debian_tests
-        self.debian, self.debian_clusters = pins.debian, pins.debian_clusters
+        self.debian, self.debian_clusters, self.debian_docker = pins.debian, pins.debian_clusters, pins.debian_docker
         self._go_lock = threading.Lock()
 
     def path(self, name: str) -> Path:
@@ -45,7 +45,7 @@ class Toolchain:
                 installed = self.root / pin.key / "bin" / name
                 if installed.exists():
                     return installed
-        if name in {**self.debian, **self.debian_clusters} and (found := _which(name)):
+        if name in {**self.debian, **self.debian_clusters, **self.debian_docker} and (found := _which(name)):
             return found
         raise LabError(f"{name} is not installed; run: make tools")
 
@@ -64,15 +64,31 @@ class Toolchain:
     def missing(self) -> list[Pin]:
         return [pin for pin in self.pins.values() if not (self.root / pin.key / "origin").exists()]
 
-    def ensure(self, report: Report, *, for_clusters: bool = True, for_tests: bool = False) -> None:
-        """Install every tool, two at a time, and report how long each took. A lab for images needs fewer, tests more.
+    def ensure(
+        self, report: Report, *, for_clusters: bool = True, for_docker: bool = False, for_tests: bool = False
+    ) -> None:
+        """Install every tool, two at a time, and report how long each took. A lab for images needs fewer, tests all.
 
         Raises LabError that names the first tool that could not be installed, with the end of its build log.
         """
-        self.ensure_packages(report, {**self.debian, **(self.debian_clusters if for_clusters else {})})
-        missing = [
-            pin for pin in self.missing() if (for_clusters or not pin.for_clusters) and (for_tests or not pin.for_tests)
-        ]
+        packages = [self.debian]
+        packages += [self.debian_clusters] if for_clusters else []
+        packages += [self.debian_docker] if for_docker or for_tests else []
+        self.ensure_packages(report, {name: package for table in packages for name, package in table.items()})
+        self._install_all(
+            [
+                pin
+                for pin in self.missing()
+                if (for_clusters or not pin.for_clusters) and (for_tests or not (pin.for_tests or pin.on_demand))
+            ],
+            report,
+        )
+
+    def ensure_one(self, name: str, report: Report) -> None:
+        """Install one tool, such as a plugin that the engine cannot download. Raises LabError like `ensure`."""
+        self._install_all([pin for pin in self.missing() if pin.name == name], report)
+
+    def _install_all(self, missing: Sequence[Pin], report: Report) -> None:
         if not missing:
             return
         count = f"{len(missing)} {'tool' if len(missing) == 1 else 'tools'}"
@@ -141,6 +157,8 @@ class Toolchain:
         log.write_text("")
         source = go_builds.Source(pin.source, pin.packages, pin.ldflags, pin.module_files)
         go_builds.build(go, source, bin_folder, log)
+        for folder, packages in pin.beside.items():
+            go_builds.build(go, go_builds.Source(pin.source / folder, packages, (), {}), bin_folder, log)
 
 
 ORIGINS = {"path": "found on PATH", "download": "official download", "module": "built from Go modules"}

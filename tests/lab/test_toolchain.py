@@ -183,6 +183,33 @@ def test_no_stack_brings_a_tool_of_the_tests(
     assert [folder.parent.name for folder in one_tool.bin_folders()] == [one_tool.pins["tool"].key]
 
 
+def test_a_plugin_that_the_engine_may_download_is_only_brought_when_it_is_asked_for(
+    one_tool: Toolchain, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    put_on_path(monkeypatch, tmp_path / "bin", "tool v1.2.3 built today")
+    one_tool.pins["plugin"] = replace(one_tool.pins["tool"], name="plugin", on_demand=True)
+    one_tool.debian_docker = {"no-such-engine": "an-engine"}
+    one_tool.ensure(lambda _: None)
+    assert [pin.name for pin in one_tool.missing()] == ["plugin"]
+    one_tool.ensure_one("plugin", lambda _: None)
+    assert one_tool.missing() == []
+
+
+def test_a_stack_on_docker_brings_the_engine(one_tool: Toolchain, monkeypatch: pytest.MonkeyPatch) -> None:
+    one_tool.pins = {}
+    one_tool.debian_docker = {"no-such-engine": "an-engine"}
+    monkeypatch.setattr(toolchain.os, "geteuid", lambda: 1000)
+    one_tool.ensure(lambda _: None)
+    with pytest.raises(LabError, match=r"as root: apt-get install .* an-engine$"):
+        one_tool.ensure(lambda _: None, for_docker=True)
+
+
+def test_what_is_built_beside_a_tool_decides_its_key_and_leaves_those_of_others_alone() -> None:
+    pins = Toolchain().pins
+    assert replace(pins["docker"], beside={}).key != pins["docker"].key
+    assert replace(pins["docker"], on_demand=False).key == pins["docker"].key
+
+
 @pytest.mark.parametrize(("stack", "needed"), [("dsmlp-fall", True), ("dsmlp-next", True), ("cupy", False)])
 def test_a_stack_needs_a_cluster_unless_it_only_builds_images(stack: str, *, needed: bool) -> None:
     file = Path(__file__).parents[2] / "stacks" / f"Pulumi.{stack}.yaml"
@@ -271,6 +298,8 @@ def test_packages_for_tests_are_only_installed_for_tests(one_tool: Toolchain, mo
 
 def test_every_pinned_tool_has_a_module_with_locked_sums() -> None:
     for pin in load_pins().tools.values():
-        assert (pin.source / "go.mod").is_file(), pin.name
-        assert (pin.source / "go.sum").is_file(), pin.name
-        assert pin.version in (pin.source / "go.mod").read_text() or pin.name == "device-plugin"
+        for folder in (pin.source, *(pin.source / name for name in pin.beside)):
+            assert (folder / "go.mod").is_file(), pin.name
+            assert (folder / "go.sum").is_file(), pin.name
+        is_ours = pin.packages == (".",)
+        assert is_ours or pin.version in (pin.source / "go.mod").read_text()
