@@ -161,7 +161,10 @@ def env(name: str) -> None:
 @_plain_errors
 def tools(stack: str) -> None:
     """Install the tools that the stack needs, nothing else."""
-    Toolchain().ensure(report, for_clusters=steps.needs_cluster(steps.read_stack(_stack_file(stack))))
+    toolchain, extras = Toolchain(), sdks.of(_stack_file(stack))
+    has_cluster = steps.needs_cluster(steps.read_stack(_stack_file(stack)))
+    toolchain.ensure(report, for_clusters=has_cluster, for_docker="docker" in extras)
+    engine.ensure_plugins(toolchain, report, sdks=extras)
 
 
 @main.command()

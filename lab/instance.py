@@ -34,7 +34,7 @@ PREFERRED_PORTS = {
 
 RECORD = "instance.json"
 NAME = r"[a-z0-9][a-z0-9-]{0,29}"  # a folder, and short enough for the paths of sockets below it
-SLOTS = 18  # three ranges each, from 10.200.0.0/16 on
+SLOTS = 18  # three ranges each, from 10.200.0.0/16 on, and one from 10.100.0.0/16 on
 
 
 class LabError(Exception):
@@ -50,6 +50,7 @@ class Networks:
     service_cidr: str
     bridge: str
     simulated_pod_cidr: str  # made-up addresses of simulated pods, behind a blackhole route
+    docker_cidr: str  # networks that containers of the lab's Docker engine have, a /24 each
 
     @classmethod
     def of_slot(cls, slot: int) -> Self:
@@ -58,6 +59,7 @@ class Networks:
             pod_cidr=f"10.{200 + 3 * slot}.0.0/16",
             service_cidr=f"10.{201 + 3 * slot}.0.0/16",
             simulated_pod_cidr=f"10.{202 + 3 * slot}.0.0/16",
+            docker_cidr=f"10.{100 + slot}.0.0/16",
             bridge=f"gpuc{slot}",
         )
 

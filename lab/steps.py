@@ -9,8 +9,8 @@ from pathlib import Path
 
 from lab import bases, certificates, control_plane, engine, fleet, processes, site
 from lab.instance import Instance, LabError, check_ports
-from lab.machine import network, node
-from lab.servers import buildkit, moto, registry
+from lab.machine import docker_host, network, node
+from lab.servers import buildkit, docker, moto, registry
 from lab.toolchain import Report, Toolchain
 from settings.driver_containers import driver_containers
 from settings.instance_table import instance_pools
@@ -113,6 +113,10 @@ def _aws(context: Context) -> None:
         moto.keep_keys(context.instance, sorted(kept), stack.cluster.region)
 
 
+def _docker(context: Context) -> None:
+    docker_host.start(context.instance, context.tools, context.report)
+
+
 def _real_node(context: Context) -> None:
     if real := context.real_node():
         node.start(context.instance, context.tools, real, context.report)
@@ -131,13 +135,16 @@ STEPS: dict[str, tuple[str, Callable[[Context], None]]] = {
     "builder": ("BuildKit", _builder),
     "control-plane": ("Kubernetes control plane", _control_plane),
     "aws": ("AWS, played by moto", _aws),
+    "docker": ("Docker engine", _docker),
     "bases": ("lab base images", _bases),
     "real-node": ("the real node", _real_node),
     "fleet": ("the fleet's machines", _fleet),
 }
 NAMES = tuple(STEPS)
 OF_CLUSTERS = ("control-plane", "aws", "real-node", "fleet")
+OF_SITES = {"aws": "eks", "docker": "docker"}  # step → the only kind of site whose stacks need it
 OF_EVERY_LAB = frozenset({"registry", "buildkitd"})
+OF_NO_CLUSTER = OF_EVERY_LAB | {moto.NAME, docker.NAME}
 
 
 def start(instance: Instance, tools: Toolchain, stack_file: Path, nodes: Nodes, report: Report) -> None:
@@ -148,12 +155,14 @@ def start(instance: Instance, tools: Toolchain, stack_file: Path, nodes: Nodes, 
     site.forget_core_pool(instance)
     context = Context(instance, tools, stack_file, nodes, report)
     has_cluster = context.has_cluster()  # a mistake in the stack file shows before anything is brought or started
-    tools.ensure(report, for_clusters=has_cluster)
-    is_on_aws = context.stack().site.kind == "eks"
+    kind = context.stack().site.kind
+    is_on_aws = kind == "eks"
+    needless = {name for name, of_kind in OF_SITES.items() if kind != of_kind}
+    tools.ensure(report, for_clusters=has_cluster, for_docker="docker" not in needless)
     taken = ports_to_take(running(instance), instance.ports, has_cluster=has_cluster, is_on_aws=is_on_aws)
     check_ports(instance, taken)
     for name in STEPS:
-        if (has_cluster or name not in OF_CLUSTERS) and (is_on_aws or name != "aws"):
+        if (has_cluster or name not in OF_CLUSTERS) and name not in needless:
             _run(context, name)
 
 
@@ -167,7 +176,7 @@ def ports_to_take(
 ) -> tuple[str, ...]:
     """Ports of the servers that a start will start: a server that runs has its own."""
     alone = {"registry"} | ({moto.NAME} if is_on_aws else set())  # one port for one server
-    has_its_cluster = bool({*running} - OF_EVERY_LAB - {moto.NAME})
+    has_its_cluster = bool({*running} - OF_NO_CLUSTER)
     of_cluster = {*ports} - {"registry", moto.NAME}
     taken = alone - {*running} | (set() if has_its_cluster or not has_cluster else of_cluster)
     return tuple(name for name in ports if name in taken)
@@ -196,6 +205,7 @@ def stop(instance: Instance, tools: Toolchain, report: Report, *, keep: Collecti
     """End everything that `start` started, in reverse, but servers to `keep`; safe to repeat, also after a crash."""
     engine.end_orphans(instance)
     report("the real node …")
+    docker_host.end(instance)
     node.stop(instance, tools)
     report("servers …")
     control_plane.stop(instance)

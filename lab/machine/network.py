@@ -115,7 +115,7 @@ def restore(instance: Instance, tools: Tools) -> None:
     ways: Mapping[Kind, Callable[[Trace], None]] = {
         Kind.ROUTE: _remove_route,
         Kind.SETTING: _restore_setting,
-        Kind.LINK: _remove_link,
+        Kind.LINK: lambda trace: remove_link(trace.value),
         Kind.CHAINS: lambda trace: iptables.remove(tools, json.loads(trace.before)),
     }
     traces.undo(instance, ways)
@@ -205,17 +205,17 @@ def _restore_setting(trace: Trace) -> None:
         path.write_text(trace.before)
 
 
-def _remove_link(trace: Trace) -> None:
-    names = {link["ifname"] for link in ip_json("link", "show")}
-    if trace.value not in names:
+def remove_link(name: str) -> None:
+    """Take a network device away, with what is plugged into it. Safe to repeat. Raises LabError when it stays."""
+    if name not in {link["ifname"] for link in ip_json("link", "show")}:
         return
-    plugged = [link["ifname"] for link in ip_json("link", "show", "master", trace.value)]
-    for name in (*plugged, trace.value):
+    plugged = [link["ifname"] for link in ip_json("link", "show", "master", name)]
+    for each in (*plugged, name):
         # A pod's end goes away by itself when its namespace does, maybe just now.
         with contextlib.suppress(LabError):
-            processes.run([_ip(), "link", "delete", name])
-    if trace.value in {link["ifname"] for link in ip_json("link", "show")}:
-        raise LabError(f"the network device {trace.value} could not be removed: ip link delete {trace.value}")
+            processes.run([_ip(), "link", "delete", each])
+    if name in {link["ifname"] for link in ip_json("link", "show")}:
+        raise LabError(f"the network device {name} could not be removed: ip link delete {name}")
 
 
 def ip_json(*argv: str) -> list[dict[str, Any]]:

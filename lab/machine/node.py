@@ -8,19 +8,17 @@ from __future__ import annotations
 import contextlib
 import os
 import shutil
-import socket
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import httpx
-import psutil
 
 from lab import accounts, files, processes
 from lab.cluster import Cluster, is_ready, name_of, wait_until
 from lab.instance import LabError
-from lab.machine import cri, driver_folders, mounts, network, traces
+from lab.machine import cri, driver_folders, leftovers, mounts, network, traces
 from lab.machine.traces import Kind, Trace
 from lab.servers import containerd, coredns, kube_proxy, kubelet, local_path
 from lab.stand_ins import images
@@ -48,7 +46,6 @@ SHARED_FOLDERS = tuple(
 )
 # Which pod has which GPU. It lives as long as etcd: a kubelet that had forgotten would give a GPU away twice.
 CHECKPOINT = kubelet.ROOT / "device-plugins" / "kubelet_internal_checkpoint"
-CGROUPS = Path("/sys/fs/cgroup")
 CONTAINER_CGROUP = "k8s.io"  # containerd's name for all that Kubernetes runs
 # Reasons of a pod with GPUs that the kubelet met before the device plugin was back: the plugin's devices are not
 # there to be given, or the node reports none by then.
@@ -77,12 +74,7 @@ def start(instance: Instance, tools: Tools, node: RealNode, report: Callable[[st
     own_kubelet_folder(instance)
     network.claim(instance)
     network.enclose(instance, tools)
-    for folder in SHARED_FOLDERS:
-        if not folder.exists():
-            traces.record(instance, Trace(Kind.SHARED_FOLDER, str(folder)))
-    for group in container_cgroups():
-        if not group.exists():
-            traces.record(instance, Trace(Kind.CGROUP, str(group)))
+    leftovers.record(instance, cgroup=CONTAINER_CGROUP, folders=SHARED_FOLDERS)
     if node.has_driver_container:
         driver_folders.make(instance)
     set_gpus(node.gpus)
@@ -131,21 +123,15 @@ def stop(instance: Instance, tools: Tools) -> None:
         processes.stop(instance, name)
     _end_pods(instance, tools)
     processes.stop(instance, "containerd", within_s=20)
-    _kill_shims(instance)
+    leftovers.kill_shims(containerd.socket_path(instance))
     folders = (containerd.socket_path(instance).parent, containerd.root(instance), kubelet.ROOT)
     mounts.unmount_below(*(folder for folder in folders if folder != kubelet.ROOT or _is_ours(instance)))
     driver_folders.unmount(instance)
     shutil.rmtree(instance.run / "containerd", ignore_errors=True)
     shutil.rmtree(instance.run / "cni", ignore_errors=True)
     network.restore(instance, tools)
-    traces.undo(
-        instance,
-        {
-            Kind.CGROUP: lambda trace: _remove_cgroup(Path(trace.value)),
-            Kind.FOLDER: lambda trace: _remove_folder(instance, Path(trace.value)),
-            Kind.SHARED_FOLDER: lambda trace: _remove_if_unused(instance, Path(trace.value)),
-        },
-    )
+    leftovers.remove(instance)
+    traces.undo(instance, {Kind.FOLDER: lambda trace: _remove_folder(instance, Path(trace.value))})
 
 
 def own_kubelet_folder(instance: Instance) -> None:
@@ -236,7 +222,7 @@ def _pod_path(pod: dict[str, Any]) -> str:
 def _end_pods(instance: Instance, tools: Tools) -> None:
     """Through the runtime, which also takes addresses and namespaces back; it is started for that if it has died."""
     if not processes.is_running(instance, "containerd"):
-        if not _shims(instance):
+        if not leftovers.shims(containerd.socket_path(instance)):
             return
         processes.start(instance, containerd.server(instance, tools))
     try:
@@ -247,40 +233,6 @@ def _end_pods(instance: Instance, tools: Tools) -> None:
             log.write(f"--- {error}\n")
 
 
-def _shims(instance: Instance) -> list[psutil.Process]:
-    """The parents of our containers: a shim says in its command line to which containerd it belongs."""
-    address = str(containerd.socket_path(instance))
-    return [
-        process
-        for process in psutil.process_iter(["name", "cmdline"])
-        if str(process.info["name"]).startswith("containerd-shim") and address in (process.info["cmdline"] or [])
-    ]
-
-
-def _kill_shims(instance: Instance) -> None:
-    for shim in _shims(instance):
-        with contextlib.suppress(psutil.Error):
-            family = [*shim.children(recursive=True), shim]
-            for process in family:
-                with contextlib.suppress(psutil.Error):
-                    process.kill()
-            psutil.wait_procs(family, timeout=10)
-
-
-def container_cgroups() -> list[Path]:
-    """Where the containers' control groups are: one place with cgroup v2, one in each hierarchy with v1."""
-    if (CGROUPS / "cgroup.controllers").exists():
-        return [CGROUPS / CONTAINER_CGROUP]
-    return [one / CONTAINER_CGROUP for one in sorted(CGROUPS.iterdir()) if one.is_dir() and not one.is_symlink()]
-
-
-def _remove_cgroup(group: Path) -> None:
-    below = sorted((path for path in group.rglob("*") if path.is_dir()), reverse=True) if group.is_dir() else []
-    for path in (*below, group):
-        with contextlib.suppress(OSError):  # one that still has processes stays, and shows whose they are
-            path.rmdir()
-
-
 def _remove_folder(instance: Instance, folder: Path) -> None:
     if not folder.exists() or not _is_ours(instance):
         return
@@ -289,36 +241,3 @@ def _remove_folder(instance: Instance, folder: Path) -> None:
     if CHECKPOINT.exists():
         shutil.copy(CHECKPOINT, _saved_checkpoint(instance))
     shutil.rmtree(folder)
-
-
-def _remove_if_unused(instance: Instance, folder: Path) -> None:
-    if not folder.is_dir():
-        return
-    ours = _network_results(instance, folder)
-    for entry in folder.iterdir():
-        is_our_log = entry.is_symlink() and entry.readlink().is_relative_to(instance.home)
-        if (
-            entry in ours or is_our_log or (entry.is_socket() and not _is_listened_to(entry))
-        ):  # a killed shim leaves its socket behind
-            entry.unlink()
-    with contextlib.suppress(OSError):
-        folder.rmdir()
-
-
-def _network_results(instance: Instance, folder: Path) -> set[Path]:
-    """What the CNI library noted of our pods, in files NETWORK-CONTAINER-DEVICE: a killed runtime leaves them."""
-    network_name = containerd.network_name(instance)
-    containers = [path.name[len(network_name) + 1 :].rpartition("-")[0] for path in folder.glob(f"{network_name}-*")]
-    return {
-        *folder.glob(f"{network_name}-*"),
-        *(path for container in containers for path in folder.glob(f"cni-loopback-{container}-*")),
-    }
-
-
-def _is_listened_to(path: Path) -> bool:
-    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
-        try:
-            probe.connect(str(path))
-        except ConnectionRefusedError:
-            return False
-    return True

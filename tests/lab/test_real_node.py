@@ -18,6 +18,7 @@ from lab import control_plane, health, processes, pushes
 from lab.cluster import REAL_NODE, Cluster, wait_until
 from lab.instance import PREFERRED_PORTS, Instance, LabError
 from lab.machine import iptables, mounts, network, node, traces
+from lab.machine.leftovers import cgroups
 from lab.machine.node import RealNode
 from lab.processes import Server
 from lab.servers import buildkit, containerd, kube_proxy, kubelet, local_path, registry
@@ -469,5 +470,5 @@ def leftovers(lab: Lab) -> list[str]:
         *(f"link {link['ifname']}" for link in network.ip_json("link", "show") if link["ifname"] == "gpuc9"),
         *(f"route {route['dst']}" for route in routes if route["dst"].startswith(("10.227.", "10.228.", "10.229."))),
         *(f"folder {folder}" for folder in (kubelet.ROOT, *node.SHARED_FOLDERS) if folder.exists()),
-        *(f"cgroup {group}" for group in node.container_cgroups() if group.exists()),
+        *(f"cgroup {group}" for group in cgroups(node.CONTAINER_CGROUP) if group.exists()),
     ]

@@ -1,0 +1,106 @@
+"""Docker engines of the tests' own: how they are made, asked, and proved gone."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Final
+
+import psutil
+
+from lab import processes, pushes
+from lab.instance import Instance
+from lab.machine import docker_host, iptables, leftovers, mounts, network
+from lab.servers import buildkit, docker, registry
+from lab.stand_ins.images import render_dockerfile
+from lab.toolchain import Toolchain
+
+# Address ranges that no other worker of the tests has, and one more each.
+SLOT: Final = 10 + 2 * (int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw")) % 4)
+CLIENT = "/usr/bin/docker"  # that of the engine's package
+HTTPD = ("/bin/busybox", "httpd", "-f", "-p", "8000", "-h", "/bin")
+
+
+@contextmanager
+def engine(name: str, *, slot: int = SLOT, registry_port: int = 1) -> Iterator[Instance]:
+    """A lab with nothing but an engine; its folder is short enough for sockets."""
+    with tempfile.TemporaryDirectory(prefix="gc-") as home:
+        instance = Instance(name, slot, Path(home) / name, {"registry": registry_port})
+        for folder in (instance.run, instance.logs, instance.config, instance.data):
+            folder.mkdir(parents=True)
+        try:
+            docker_host.start(instance, Toolchain())
+            yield instance
+        finally:
+            stop(instance)
+
+
+def stop(instance: Instance) -> None:
+    docker_host.end(instance)
+    leftovers.remove(instance)
+
+
+def push_busybox(instance: Instance) -> str:
+    """An image of one program, pushed to the lab's registry; its reference by digest."""
+    tools = Toolchain()
+    recipe = render_dockerfile("busybox", program="busybox", places=("/bin/busybox", "/bin/sh"), entrypoint=())
+    repository = f"{instance.registry_address}/lab/busybox"
+    digest = pushes.push(instance, tools, f"{repository}:1", recipe, {"busybox": tools.path("busybox")})
+    return f"{repository}@{digest}"
+
+
+@contextmanager
+def image_registry(instance: Instance) -> Iterator[str]:
+    """The lab's registry and builder; gives the reference of an image of busybox in it, by digest."""
+    tools = Toolchain()
+    try:
+        processes.start(instance, registry.server(instance, tools))
+        processes.start(instance, buildkit.server(instance, tools))
+        yield push_busybox(instance)
+    finally:
+        processes.stop(instance, "buildkitd", within_s=30)
+        processes.stop(instance, "registry")
+
+
+def client(instance: Instance, *words: str) -> str:
+    """What Docker's own client prints, without its last line end. Raises AssertionError with its error."""
+    argv = [CLIENT, "--host", docker.address(instance), *words]
+    done = subprocess.run(argv, capture_output=True, text=True, check=False, timeout=120)
+    assert done.returncode == 0, done.stderr
+    return done.stdout.strip()
+
+
+def inspect(instance: Instance, container: str) -> dict[str, Any]:
+    return dict(json.loads(client(instance, "inspect", container))[0])
+
+
+def traces_of(instance: Instance) -> list[str]:
+    """What of an engine is on the machine outside the folder of its lab, and what of it runs or is mounted."""
+    bridges = {str(link["ifname"]) for link in network.ip_json("link", "show", "type", "bridge")}
+    ours = docker_host.bridges(instance)
+    return [
+        *(f"bridge {name}" for name in sorted(bridges & ours)),
+        *(f"control group {group}" for group in leftovers.cgroups(docker.cgroup(instance)) if group.exists()),
+        *(f"mount {point}" for point in mounts.below(instance.home)),
+        *(f"process {process.name()}" for process in psutil.process_iter() if _is_of(process, instance)),
+        *(f"file {path}" for path in sorted(instance.run.iterdir())),
+    ]
+
+
+def _is_of(process: psutil.Process, instance: Instance) -> bool:
+    try:
+        return any(str(instance.home) in word for word in process.cmdline())
+    except psutil.Error:
+        return False
+
+
+def packet_filter() -> list[str]:
+    """Rules and policies of the machine, without counters and without those of a Kubernetes node, which change."""
+    saved = [processes.run([f"{family}-save"]) for family in iptables.FAMILIES]
+    lines = [line.partition(" [")[0] for text in saved for line in text.splitlines() if not line.startswith("#")]
+    return [line for line in lines if not iptables.OURS.search(line)]
