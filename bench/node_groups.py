@@ -32,7 +32,8 @@ from lab.toolchain import Toolchain
 PROJECT = Path(__file__).resolve().parent.parent
 EXAMPLE = PROJECT / "stacks" / "Pulumi.eks-g6.yaml"
 TYPES = ("g6.xlarge", "g6.2xlarge", "g6.4xlarge", "g6e.2xlarge", "g5.2xlarge", "g4dn.xlarge")
-PARTS = {"program": "pulumi-language-python-exec", "policy pack": "policies", "AWS plugin": "lab.providers.aws"}
+PARTS = {"policy pack": "/policies", "program": "pulumi-language-python-exec", "AWS plugin": "lab.providers.aws"}
+SHOWN = ("program", "policy pack", "AWS plugin")
 SAMPLES_PER_S = 20
 
 
@@ -146,7 +147,7 @@ def _row(found: list[Spent]) -> str:
     def middle(numbers: list[float], digits: int = 1) -> str:
         return f"{statistics.median(numbers):.{digits}f}"
 
-    processor = [middle([each.processor_s[part] for each in found]) for part in PARTS]
+    processor = [middle([each.processor_s[part] for each in found]) for part in SHOWN]
     memory = [middle([each.most_mib[part] for each in found], 0) for part in ("program", "policy pack", "all")]
     return " | ".join([middle([each.seconds for each in found]), *processor, *memory])
 
