@@ -29,15 +29,13 @@ _TEMPLATE: Final = "k8s.io/cluster-autoscaler/node-template"
 # A node with this label counts as one with GPUs before its device plugin has registered; without it the autoscaler
 # starts a second node meanwhile.
 ACCELERATOR: Final = "k8s.amazonaws.com/accelerator"
+# Labels of GPU feature discovery by which pods choose nodes; the others repeat them, or tell what all nodes have.
 _TELLING: Final = frozenset(
     {
-        OS,
-        ARCH,
-        *ALWAYS_DISCOVERED,
         GFD_PRODUCT,
         GFD_MEMORY,
-        *(f"{NVIDIA_PREFIX}{word}" for word in ("gpu.count", "gpu.family", "gpu.compute.major", "gpu.compute.minor")),
-        *(f"{NVIDIA_PREFIX}cuda.{word}-version.major" for word in ("driver", "runtime")),
+        *(f"{NVIDIA_PREFIX}gpu.{word}" for word in ("present", "count", "compute.major", "compute.minor")),
+        f"{NVIDIA_PREFIX}cuda.driver-version.major",
     }
 )
 _EFFECTS: Final = {
@@ -151,9 +149,12 @@ def managed_template_tags(shape: GroupShape, driver: DriverVersion | None, disk_
     """Those of `template_tags` that a group of EKS needs, each of which is a resource of its own there.
 
     Labels and taints of the group itself the autoscaler reads from EKS, for which it has `eks:DescribeNodegroup` (the
-    README above). Of the labels of GPU feature discovery these are what tells GPUs and lines of drivers apart; what
-    repeats them in parts is left out.
+    README above); system, processor and whole GPUs it knows by the instance type (`buildGenericLabels` and
+    `buildNodeFromTemplate` of its aws_manager.go).
     """
-    prefix = f"{_TEMPLATE}/label/"
     tags = template_tags(shape, driver, {}, (), disk_gib)
-    return {key: tags[key] for key in tags if not key.startswith(prefix) or key.removeprefix(prefix) in _TELLING}
+    labels = {f"{_TEMPLATE}/label/{label}" for label in _TELLING}
+    resources = {f"{_TEMPLATE}/resources/ephemeral-storage"}
+    if shape.gpus < 1:
+        resources.add(f"{_TEMPLATE}/resources/{GPU_RESOURCE}")
+    return {key: value for key, value in tags.items() if key in labels | resources}

@@ -70,19 +70,24 @@ def test_an_autoscaler_without_a_node_is_told_what_one_would_be(
     assert all(len(key) <= 128 for key in tags)
 
 
-def test_what_eks_tells_an_autoscaler_itself_is_no_tag_of_its_group(
+def test_what_an_autoscaler_knows_of_a_managed_group_itself_is_no_tag(
     group: Group, image: Callable[..., MachineImage]
 ) -> None:
-    told = {key.partition("node-template/")[2]: value for key, value in of_managed("g6.xlarge", group, image).items()}
-    assert told["resources/nvidia.com/gpu"] == "1"
-    assert told["label/nvidia.com/gpu.product"] == "NVIDIA-L4"
-    assert told["label/nvidia.com/cuda.driver-version.major"] == "580"
-    assert not [key for key in told if key.startswith("taint/") or "gpu-commons.org" in key or "amazonaws" in key]
-    assert len(told) <= 15  # each of them is a resource of the stack
+    def told(name: str) -> dict[str, str]:
+        tags = managed_template_tags(group(name), image(name).driver, 100)
+        return {key.partition("node-template/")[2]: value for key, value in tags.items()}
 
-
-def of_managed(name: str, group: Group, image: Callable[..., MachineImage]) -> dict[str, str]:
-    return managed_template_tags(group(name), image(name).driver, 100)
+    assert told("g6.xlarge") == {
+        "label/nvidia.com/cuda.driver-version.major": "580",
+        "label/nvidia.com/gpu.compute.major": "8",
+        "label/nvidia.com/gpu.compute.minor": "9",
+        "label/nvidia.com/gpu.count": "1",
+        "label/nvidia.com/gpu.memory": "24576",
+        "label/nvidia.com/gpu.present": "true",
+        "label/nvidia.com/gpu.product": "NVIDIA-L4",
+        "resources/ephemeral-storage": "100Gi",
+    }
+    assert told("g6f.large")["resources/nvidia.com/gpu"] == "1"  # of a part of a GPU, EC2 reports none
 
 
 def test_a_part_of_a_gpu_is_said_to_the_autoscaler_as_one_device(
