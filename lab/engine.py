@@ -118,13 +118,21 @@ def end_orphans(instance: Instance) -> None:
             parent = process.parent()
             is_plugin = (process.info["exe"] or "").startswith(folder)
             # The docker plugin is two programs: one is the child of the other.
-            if is_plugin and (parent is None or not (parent.name() == "pulumi" or parent.exe().startswith(folder))):
-                orphans += [child for child in process.children() if child.exe().startswith(folder)]
+            if is_plugin and (parent is None or not (parent.name() == "pulumi" or _exe(parent).startswith(folder))):
+                orphans += [child for child in process.children() if _exe(child).startswith(folder)]
                 process.terminate()
                 orphans.append(process)
     for process in psutil.wait_procs(orphans, timeout=5)[1]:
         with contextlib.suppress(psutil.NoSuchProcess):
             process.kill()
+
+
+def _exe(process: psutil.Process) -> str:
+    """Empty where it is somebody else's, and not told."""
+    try:
+        return str(process.exe())
+    except psutil.Error:
+        return ""
 
 
 def _place(program: Path, folder: Path) -> None:

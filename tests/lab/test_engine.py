@@ -85,6 +85,33 @@ def test_a_plugin_whose_engine_was_killed_is_ended_and_no_other(instance: Instan
         children[0].terminate()
 
 
+def test_a_plugin_of_two_programs_is_ended_with_both_and_left_with_both(instance: Instance, tmp_path: Path) -> None:
+    folder = instance.config / "pulumi" / "plugins" / "resource-y-v1"
+    folder.mkdir(parents=True)
+    plugin, beside = folder / "pulumi-resource-y", folder / "terraform-provider-y"
+    shutil.copy(shutil.which("dash") or "", plugin)
+    shutil.copy(shutil.which("sleep") or "", beside)
+    shutil.copy(shutil.which("dash") or "", tmp_path / "pulumi")
+    with (
+        subprocess.Popen([plugin, "-c", f"{beside} 60; true"]) as orphan,
+        subprocess.Popen([tmp_path / "pulumi", "-c", f"{plugin} -c '{beside} 60; true'; true"]) as pulumi,
+    ):
+        while len(ended := psutil.Process(orphan.pid).children()) < 1 or ended[0].exe() != str(beside):
+            time.sleep(0.05)
+        while len(left := psutil.Process(pulumi.pid).children(recursive=True)) < 2 or left[1].exe() != str(beside):
+            time.sleep(0.05)
+        before = [psutil.Process(orphan.pid), *ended]
+        engine.end_orphans(instance)
+        still = [[runs(process) for process in family] for family in (before, left)]
+        for process in left:
+            process.kill()
+        assert still == [[False, False], [True, True]]
+
+
+def runs(process: psutil.Process) -> bool:
+    return process.is_running() and process.status() != psutil.STATUS_ZOMBIE
+
+
 @pytest.mark.lab
 def test_a_stand_in_that_an_earlier_lab_installed_is_replaced_by_the_plugin(instance: Instance) -> None:
     tools = Toolchain()
