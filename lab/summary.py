@@ -14,6 +14,7 @@ from fleet.pools import Variant
 from lab import engine, fleet, health, operations, processes, site
 from lab.cluster import Cluster
 from lab.instance import Instance
+from lab.machine import docker_host
 from lab.servers import moto
 from settings.instance_pools import InstancePool
 from settings.instance_table import HEAD, instance_rows, remarks
@@ -63,6 +64,7 @@ def text(instance: Instance, deployed: Deployed) -> str:
     stand_ins = [name for name, origin in plugins.items() if origin == "stand-in"]
     if processes.is_running(instance, moto.NAME):
         lines.append(f"  {moto.summary(moto.answered(instance))}")
+    lines += limits(instance)
     if stand_ins:
         lines.append(f"  provider plugins that are stand-ins of this project: {', '.join(stand_ins)}")
     lines += ["", f"  checked: {deployed.checked}", f"  policies: {deployed.verdict}"]
@@ -76,6 +78,12 @@ def moved_hub(written: Stack, here: Stack) -> list[str]:
     if written.site.core_pool == here.site.core_pool:
         return []
     return [f"  the hub runs in pool {here.site.core_pool}, not in {written.site.core_pool}: there is one real node."]
+
+
+def limits(instance: Instance) -> list[str]:
+    """What containers asked for and this machine cannot give; nothing where every container has its limits."""
+    lowered = docker_host.lowered_limits(instance)
+    return [f"  limits of containers that this machine cannot give: {', '.join(lowered)}"] if lowered else []
 
 
 def instance_lines(stack: Stack) -> list[str]:

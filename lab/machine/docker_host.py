@@ -39,6 +39,7 @@ def start(instance: Instance, tools: Tools, report: Callable[[str], None] = lamb
         raise LabError("the lab's Docker engine needs root: containers, network devices and mounts; run it as root")
     if not processes.is_running(instance, docker.NAME):
         end(instance)  # what one that was killed left, its containers first
+        docker.clamp_log(instance).unlink(missing_ok=True)
         _check_range(instance)
     leftovers.record(instance, cgroup=docker.cgroup(instance), folders=SHARED_FOLDERS)
     processes.start(instance, docker.server(instance, tools))
@@ -56,7 +57,7 @@ def hard_limits() -> str:
 
 
 def lowered_limits(instance: Instance) -> list[str]:
-    """What containers asked for and got less of: `memlock unlimited lowered to 8388608`, each once."""
+    """What containers asked for and got less of since the engine started: `memlock unlimited lowered to 8388608`."""
     try:
         lines = docker.clamp_log(instance).read_text().splitlines()
     except FileNotFoundError:

@@ -10,6 +10,7 @@ import pytest
 
 from lab import summary
 from lab.instance import Instance, open_instance
+from lab.servers import docker
 
 URL = "http://127.0.0.1:30080/"
 
@@ -81,3 +82,16 @@ def test_images_are_listed_by_name_and_only_where_something_differs() -> None:
         "    hub: a stand-in for debian",
         "    proxy: a stand-in for debian",
     ]
+
+
+def test_a_limit_that_the_machine_cannot_give_is_named_once_with_what_was_asked_for(instance: Instance) -> None:
+    assert summary.limits(instance) == []
+    lines = [
+        f"2026-11-23T19:00:0{each}Z container {each}b2d39e33574: memlock unlimited lowered to 8388608"
+        for each in (1, 2)
+    ]
+    docker.clamp_log(instance).write_text(
+        "\n".join([*lines, "2026-11-23T19:00:03Z container 1: nofile 65536 lowered to 20000"])
+    )
+    said = "memlock unlimited lowered to 8388608, nofile 65536 lowered to 20000"
+    assert summary.limits(instance) == [f"  limits of containers that this machine cannot give: {said}"]
