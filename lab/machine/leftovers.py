@@ -52,9 +52,10 @@ def cgroups(name: str) -> list[Path]:
 
 def kill_cgroup(name: str) -> None:
     """End the processes of those control groups: a container outlives a shim that was killed."""
-    found = {
-        int(pid) for group in cgroups(name) for file in group.rglob("cgroup.procs") for pid in file.read_text().split()
-    }
+    found: set[int] = set()
+    for file in (file for group in cgroups(name) for file in group.rglob("cgroup.procs")):
+        with contextlib.suppress(OSError):  # gone just now
+            found |= {int(pid) for pid in file.read_text().split()}
     family = []
     for pid in sorted(found):
         with contextlib.suppress(psutil.Error):
