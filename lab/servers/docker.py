@@ -99,7 +99,9 @@ def configuration(instance: Instance, runtimes: dict[str, Path]) -> dict[str, ob
         "data-root": str(root(instance)),
         "exec-root": str(state(instance)),
         "pidfile": str(instance.run / "dockerd.pid"),
-        "deprecated-key-path": str(root(instance) / "key.json"),  # else 20.10 makes one in /etc/docker
+        "deprecated-key-path": str(
+            root(instance) / "key.json"
+        ),  # else 20.10 makes one in /etc/docker; later ones skip it
         "bridge": "none",
         "iptables": False,
         "ip6tables": False,
