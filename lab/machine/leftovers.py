@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from lab.instance import Instance
 
 CGROUPS = Path("/sys/fs/cgroup")
+SHIM_SOCKETS = "/run/containerd/s/"
 
 
 def record(instance: Instance, *, cgroup: str, folders: Iterable[Path]) -> None:
@@ -75,14 +76,18 @@ def shims(address: Path) -> list[psutil.Process]:
 
 
 def kill_shims(address: Path) -> None:
-    """End them, with what runs in their containers."""
+    """End them, with what runs in their containers, and take away their sockets, which are in a shared folder."""
     for shim in shims(address):
         with contextlib.suppress(psutil.Error):
+            sockets = {str(each.laddr) for each in shim.net_connections("unix")}
             family = [*shim.children(recursive=True), shim]
             for process in family:
                 with contextlib.suppress(psutil.Error):
                     process.kill()
             psutil.wait_procs(family, timeout=10)
+            for path in sorted(sockets):
+                if path.startswith(SHIM_SOCKETS):
+                    Path(path).unlink(missing_ok=True)
 
 
 def _remove_cgroup(group: Path) -> None:
@@ -99,7 +104,7 @@ def _remove_if_unused(instance: Instance, folder: Path) -> None:
     for entry in folder.iterdir():
         is_our_log = entry.is_symlink() and entry.readlink().is_relative_to(instance.home)
         if (
-            entry in ours or is_our_log or (entry.is_socket() and not _is_listened_to(entry))
+            entry in ours or is_our_log or (entry.is_socket() and not is_listened_to(entry))
         ):  # a killed shim leaves its socket behind
             entry.unlink()
     with contextlib.suppress(OSError):
@@ -116,7 +121,8 @@ def _network_results(instance: Instance, folder: Path) -> set[Path]:
     }
 
 
-def _is_listened_to(path: Path) -> bool:
+def is_listened_to(path: Path) -> bool:
+    """Whether somebody would answer at that socket."""
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
         try:
             probe.connect(str(path))

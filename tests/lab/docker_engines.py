@@ -92,6 +92,11 @@ def traces_of(instance: Instance) -> list[str]:
     ]
 
 
+def dead_sockets() -> set[Path]:
+    """Sockets of shims that are gone, of whatever runtime: all of them share one folder."""
+    return {path for path in Path(leftovers.SHIM_SOCKETS).glob("*") if not leftovers.is_listened_to(path)}
+
+
 def _is_of(process: psutil.Process, instance: Instance) -> bool:
     try:
         return any(str(instance.home) in word for word in process.cmdline())

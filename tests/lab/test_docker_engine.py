@@ -178,7 +178,7 @@ def test_nothing_of_it_stays_on_the_machine_and_its_volumes_are_there_again(
 ) -> None:
     registry_port = lab[0].ports["registry"]
     before = engines.packet_filter()
-    had_key = KEY.exists()
+    had_key, dead_before = KEY.exists(), engines.dead_sockets()
     with engines.engine("gone", slot=engines.SLOT + 1, registry_port=registry_port) as instance:
         engines.client(instance, "network", "create", "classroom")
         engines.client(instance, "volume", "create", "homes")
@@ -199,6 +199,7 @@ def test_nothing_of_it_stays_on_the_machine_and_its_volumes_are_there_again(
         assert engines.traces_of(instance) == []
         assert engines.packet_filter() == before
         assert KEY.exists() is had_key
+        assert engines.dead_sockets() <= dead_before
         assert json.loads((instance.home / "traces.json").read_text()) == []
         docker_host.start(instance, Toolchain())
         assert _until_running(instance, "web")
