@@ -1,6 +1,7 @@
 """How long a preview of a stack of EKS takes, by the number of its node groups, and what it needs of memory.
 
-    python bench/node_groups.py [GROUPS…] [--instance eks]     default 10 200; on an instance with an AWS that is up
+    python -m lab --instance bench up --stack eks-g6 --without-stack --simulated
+    python bench/node_groups.py [GROUPS…] --instance bench     default 10 200
 
 Each stack has a hub, a job and a pool without GPUs beside its groups, and nothing of it is deployed: every resource is
 planned. The policy pack judges all. Shown are medians of --runs: seconds of the whole preview, processor seconds and
@@ -32,7 +33,7 @@ from lab.toolchain import Toolchain
 PROJECT = Path(__file__).resolve().parent.parent
 EXAMPLE = PROJECT / "stacks" / "Pulumi.eks-g6.yaml"
 TYPES = ("g6.xlarge", "g6.2xlarge", "g6.4xlarge", "g6e.2xlarge", "g5.2xlarge", "g4dn.xlarge")
-PARTS = {"policy pack": "/policies", "program": "pulumi-language-python-exec", "AWS plugin": "lab.providers.aws"}
+PARTS = {"policy pack": "-m pulumi.policy", "program": "pulumi-language-python-exec", "AWS plugin": "lab.providers.aws"}
 SHOWN = ("program", "policy pack", "AWS plugin")
 SAMPLES_PER_S = 20
 
@@ -113,7 +114,7 @@ def project_in(folder: Path) -> Path:
 
 @click.command()
 @click.argument("groups", nargs=-1, type=int)
-@click.option("--instance", "name", default="eks", show_default=True)
+@click.option("--instance", "name", default="bench", show_default=True)
 @click.option("--runs", default=3, show_default=True)
 def main(groups: tuple[int, ...], name: str, runs: int) -> None:
     """Print the table."""
