@@ -10,7 +10,6 @@ import re
 import shutil
 from collections.abc import Callable
 from ipaddress import IPv4Network, ip_network
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from lab import clamped_runc, processes
@@ -22,10 +21,6 @@ if TYPE_CHECKING:
     from lab.instance import Instance
     from lab.servers import Tools
 
-# Made by the engine, its containerd and its shims, wherever their own folders are.
-SHARED_FOLDERS = tuple(
-    Path(name) for name in ("/run/docker", "/run/docker/plugins", "/run/containerd", "/run/containerd/s")
-)
 BRIDGE = re.compile(rb'"BridgeName":"([\w.-]+)"')
 SHOWN_LIMITS = ("RLIMIT_MEMLOCK", "RLIMIT_NOFILE", "RLIMIT_STACK")
 
@@ -41,7 +36,7 @@ def start(instance: Instance, tools: Tools, report: Callable[[str], None] = lamb
         end(instance)  # what one that was killed left, its containers first
         docker.clamp_log(instance).unlink(missing_ok=True)
         _check_range(instance)
-    leftovers.record(instance, cgroup=docker.cgroup(instance), folders=SHARED_FOLDERS)
+    leftovers.record(instance, cgroup=docker.cgroup(instance), folders=leftovers.RUNTIME_STATE)
     processes.start(instance, docker.server(instance, tools))
     if clamped_runc.limits_are_hard():
         report(f"containers get no more than the hard limits of this machine: {hard_limits()}")

@@ -21,12 +21,16 @@ if TYPE_CHECKING:
 
 CGROUPS = Path("/sys/fs/cgroup")
 SHIM_SOCKETS = "/run/containerd/s/"
+# Every runtime makes them anew when it starts. Several labs use them, and the one that made them may end first.
+RUNTIME_STATE = tuple(
+    Path(each) for each in ("/run/containerd", "/run/containerd/s", "/run/docker", "/run/docker/plugins")
+)
 
 
 def record(instance: Instance, *, cgroup: str, folders: Iterable[Path]) -> None:
     """Write down what a runtime is about to make and is not there yet: its control groups and shared folders."""
     for folder in folders:
-        if not folder.exists():
+        if not folder.exists() or folder in RUNTIME_STATE:
             traces.record(instance, Trace(Kind.SHARED_FOLDER, str(folder)))
     for group in cgroups(cgroup):
         if not group.exists():

@@ -105,7 +105,12 @@ def _is_of(process: psutil.Process, instance: Instance) -> bool:
 
 
 def packet_filter() -> list[str]:
-    """Rules and policies of the machine, without counters and without those of a Kubernetes node, which change."""
+    """Rules and policies of the machine, but for those of a Kubernetes node, which change while they are looked at."""
     saved = [processes.run([f"{family}-save"]) for family in iptables.FAMILIES]
-    lines = [line.partition(" [")[0] for text in saved for line in text.splitlines() if not line.startswith("#")]
-    return [line for line in lines if not iptables.OURS.search(line)]
+    lines = [line.partition(" [")[0] for text in saved for line in text.splitlines() if line.startswith(("-A", ":"))]
+    return [
+        line
+        for line in lines
+        if not line.endswith(" ACCEPT") or line.startswith("-A")
+        if not iptables.OURS.search(line)
+    ]

@@ -59,6 +59,23 @@ def test_sockets_of_shims_that_were_killed_go_and_those_of_others_keep_the_folde
         assert [path.name for path in shared.iterdir()] == ["of-another-lab"]
 
 
+def test_a_folder_that_another_lab_made_goes_with_the_last_that_uses_it(
+    instance: Instance, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shared = tmp_path / "s"
+    monkeypatch.setattr(leftovers, "RUNTIME_STATE", (shared,))
+    (tmp_path / "other").mkdir()
+    other = Instance("other", 1, tmp_path / "other", {})
+    leftovers.record(instance, cgroup="lab", folders=(shared,))
+    shared.mkdir()
+    leftovers.record(other, cgroup="other", folders=(shared,))
+    with leave_socket(shared / "of-the-other"):
+        leftovers.remove(instance)
+        assert shared.is_dir()
+    leftovers.remove(other)
+    assert not shared.exists()
+
+
 @pytest.mark.usefixtures("instance")
 def test_with_one_hierarchy_there_is_one_group(tmp_path: Path) -> None:
     assert [group.parent.name for group in leftovers.cgroups("lab")] == ["cpu", "memory"]

@@ -18,7 +18,7 @@ from lab import control_plane, health, processes, pushes
 from lab.cluster import REAL_NODE, Cluster, wait_until
 from lab.instance import PREFERRED_PORTS, Instance, LabError
 from lab.machine import iptables, mounts, network, node, traces
-from lab.machine.leftovers import cgroups
+from lab.machine.leftovers import cgroups, is_listened_to
 from lab.machine.node import RealNode
 from lab.processes import Server
 from lab.servers import buildkit, containerd, kube_proxy, kubelet, local_path, registry
@@ -454,6 +454,11 @@ def test_nothing_is_left_when_containers_lost_their_runtime(lab: Lab) -> None:
     assert f"{lab.instance.networks.node_address}/32" not in network.loopback_addresses()
 
 
+def is_in_use(folder: Path) -> bool:
+    """Whether another runtime of this machine, such as an engine of other tests, has sockets there that answer."""
+    return any(path.is_socket() and is_listened_to(path) for path in folder.rglob("*"))
+
+
 def leftovers(lab: Lab) -> list[str]:
     """What the node made and is still there, but for the address: that goes with the control plane."""
     home = str(lab.instance.home)
@@ -469,6 +474,10 @@ def leftovers(lab: Lab) -> list[str]:
         *(f"chain {name}" for name in iptables.present(lab.tools)),
         *(f"link {link['ifname']}" for link in network.ip_json("link", "show") if link["ifname"] == "gpuc9"),
         *(f"route {route['dst']}" for route in routes if route["dst"].startswith(("10.227.", "10.228.", "10.229."))),
-        *(f"folder {folder}" for folder in (kubelet.ROOT, *node.SHARED_FOLDERS) if folder.exists()),
+        *(
+            f"folder {folder}"
+            for folder in (kubelet.ROOT, *node.SHARED_FOLDERS)
+            if folder.exists() and not is_in_use(folder)
+        ),
         *(f"cgroup {group}" for group in cgroups(node.CONTAINER_CGROUP) if group.exists()),
     ]
