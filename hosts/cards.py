@@ -16,7 +16,7 @@ from typing import Final
 
 from messages.problems import listing
 
-_NETWORK: Final = "gpu-commons-card-"
+NETWORK: Final = "gpu-commons-card-"  # with the index of the card behind it
 _ADDRESSES_OF_A_CARD: Final = 4  # a /30: the network, the bridge, one container, broadcast
 
 
@@ -36,7 +36,7 @@ class Card:
     @property
     def network(self) -> str:
         """Name of the network that holds the card; hosts are separate engines, so the index is enough."""
-        return f"{_NETWORK}{self.index}"
+        return f"{NETWORK}{self.index}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +67,7 @@ class NoCard(ValueError):  # noqa: N818 - a refusal, with its words
 
 def network_index(name: str) -> int | None:
     """The index of the card whose network that is; None for any other network."""
-    number = name.removeprefix(_NETWORK)
+    number = name.removeprefix(NETWORK)
     return int(number) if number != name and number.isdecimal() else None
 
 

@@ -120,7 +120,12 @@ def _gpus(shape: Container) -> dict[str, Any]:
         return {
             "device_requests": [{"driver": "cdi", "device_ids": [f"nvidia.com/gpu={each}" for each in shape.devices]}]
         }
-    return {"gpus": f'"device={",".join(shape.devices)}"' if len(shape.devices) > 1 else f"device={shape.devices[0]}"}
+    if len(shape.devices) == 1:
+        return {"gpus": f"device={shape.devices[0]}"}
+    # Not `gpus`: the provider takes the quotes away and splits it at the comma, and the engine rejects what is left.
+    # github:kreuzwerker/terraform-provider-docker internal/provider/resource_docker_container_funcs.go,
+    # normalizeGPUOptionString; github:docker/cli opts/gpus.go.
+    return {"device_requests": [{"driver": "nvidia", "capabilities": ["gpu"], "device_ids": list(shape.devices)}]}
 
 
 def _life(shape: Container) -> dict[str, Any]:

@@ -12,6 +12,7 @@ from fleet.unknown import UNKNOWN
 from kube.runtime import RUNTIME_CLASS
 from policies.default_runtime import shown_by_default
 from policies.device_annotations import of_annotations
+from policies.docker_escapes import of_container
 from policies.exemptions import WITHOUT_PRIVILEGES, exemption
 from policies.finding import Finding, Level
 from policies.host_paths import DEVICE_PLUGINS, chooses_gpus, of_volume, plain
@@ -66,11 +67,12 @@ def _ways(workload: Workload, site: Site) -> Iterator[Finding]:
     if daemons != {True}:
         exempted = _exemption(workload, _images(workload.pod))
         found = [
-            *_device_paths(workload),
+            *_device_paths(workload, site),
             *of_annotations(workload),
             *_gives(workload.pod),
             *_bound(workload.pod),
             *_let_through(host_processes(workload.pod), exempted),
+            *of_container(workload, site),
         ]
         yield from weighed(found, unless) if daemons and False not in daemons else found
 
@@ -183,7 +185,20 @@ def _images(pod: Mapping[str, Any], volume: Any = None) -> list[Any]:
     return mounting if volume is not None and mounting else [image for image, _ in found]
 
 
-def _device_paths(workload: Workload) -> Iterator[Finding]:
+def _let_to_engine(found: Iterable[Finding], workload: Workload, site: Site) -> Iterator[Finding]:
+    """What hands the engine of a Docker host to others, filtered, needs its socket."""
+    images = _images(workload.pod)
+    may = site.may_use_engine(workload.container, images[0] if images else None)
+    for finding in found:
+        if not finding.is_runtime or may is False:
+            yield finding
+        elif may:
+            yield replace(finding, message=f"{finding.message}; allowed, because the site names it", level=Level.WARN)
+        else:
+            yield from weighed([finding], "but it is not known yet whether the site allows it to")
+
+
+def _device_paths(workload: Workload, site: Site) -> Iterator[Finding]:
     """A container beside infrastructure does not end its exemption unless it mounts the same volume."""
     pod = workload.pod
     volumes = pod.get("volumes")
@@ -193,6 +208,7 @@ def _device_paths(workload: Workload) -> Iterator[Finding]:
     for index, volume in enumerate(items(volumes)):
         name = at(volume, "name")
         found = of_volume(f"volumes[{index}]", volume, is_written=_is_written(name, pod))
+        found = _let_to_engine(found, workload, site)
         yield from _let_through(found, _exemption(workload, _images(pod, None if volume is UNKNOWN else name)))
 
 

@@ -25,4 +25,5 @@ class Finding:
     subject: str = ""  # pool gtx1080ti
     is_waived: bool = False
     names_gpus: bool = False  # of a path of the node: it is NVIDIA's, so no exemption is for it
+    is_runtime: bool = False  # of a path of the node: its container runtime answers there
     about: frozenset[tuple[str, str, str]] = frozenset()  # image, pool, why: reported about the image once

@@ -24,6 +24,7 @@ from policies.plans import planner
 from policies.strictness import Strictness, Waiver
 from settings.driver_containers import driver_containers
 from settings.fleet import courses, default_runtimes, machine_of, nodes_of, pools_gpus, usages
+from settings.host_pools import HostPool
 from settings.models import ImageLimits, Policies
 from settings.reading import Stack
 
@@ -57,6 +58,9 @@ def site_of(stack: Stack, images: Path = IMAGES, today: dt.date | None = None) -
         usages=tuple(each for each in usages(stack) if each.gpus),
         strictness=_strictness(stack.policies),
         default_runtimes=default_runtimes(stack.fleet.pools),
+        shared_hosts=frozenset(
+            pool.name for pool in stack.fleet.pools if isinstance(pool, HostPool) and pool.shared_gpus
+        ),
         uses_of=functools.partial(_uses_of, images),
         today=today,
     )

@@ -112,6 +112,7 @@ def _reached(said: str, path: str, *, is_written: bool | None) -> Iterator[Findi
         yield Finding(
             f"{said} reaches the container runtime of the node, which starts containers with any GPU",
             remedy="Remove the volume; building images and watching containers works without the socket.",
+            is_runtime=True,
         )
     elif path in PLUGINS or DEVICE_PLUGINS.startswith(f"{path}/"):
         yield _of_plugins(said, is_written=is_written)

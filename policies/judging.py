@@ -9,12 +9,14 @@ from typing import Any
 
 from fleet.unknown import UNKNOWN
 from policies import report
+from policies.docker_words import in_docker_words
 from policies.finding import Finding, Level
 from policies.model import Rule, Site, Workload
-from policies.openings import called, openings, opens
+from policies.openings import PULLED, called, openings, opens
 from policies.phase import is_preview
 from policies.report import Message
 from policies.rules import gpu as gpu_request
+from policies.rules import pin as pinned_image
 from policies.rules import read as pods_read
 from policies.rules import run as image_runs
 from policies.rules.index import ALL_RULES
@@ -120,10 +122,23 @@ def _checks(token: str, name: str, inputs: Mapping[str, Any], found: Sequence[Wo
         yield from _image_checks(name, inputs, site)
     elif opens(token):
         check = functools.partial(openings, token, name, inputs, site)
-        yield called(token, name, inputs), gpu_request.RULE, check
+        yield called(token, name, inputs), pinned_image.RULE if token == PULLED else gpu_request.RULE, check
     for workload in found:
         for rule in (pods_read.RULE,) if workload.unread else ALL_RULES:
-            yield workload.name, rule, functools.partial(rule.check, workload, site)
+            yield workload.name, rule, functools.partial(_check, rule, workload, site)
+
+
+def _check(rule: Rule, workload: Workload, site: Site) -> Iterator[Finding]:
+    """One rule about one workload, in the words of what the workload is."""
+    if workload.container is None:
+        yield from rule.check(workload, site)
+        return
+    for finding in rule.check(workload, site):
+        said, remedy = (
+            in_docker_words(each, workload.container.places)
+            for each in (finding.message, finding.remedy or rule.remedy)
+        )
+        yield replace(finding, message=said, remedy=remedy)
 
 
 def _image_checks(name: str, inputs: Mapping[str, Any], site: Site) -> Iterator[Check]:

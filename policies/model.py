@@ -36,6 +36,15 @@ class Daemon:
 
 
 @dataclass(frozen=True, slots=True)
+class DockerContainer:
+    """What a container on a Docker host is beside the pod that it is read as."""
+
+    name: str | Unknown
+    inputs: Mapping[str, Any]  # of docker.Container
+    places: Mapping[str, str]  # path in the pod → where it is written in the inputs
+
+
+@dataclass(frozen=True, slots=True)
 class Workload:
     """Pods that something makes. `pod` is a pod spec in Kubernetes JSON; UNKNOWN marks what is not known yet."""
 
@@ -48,6 +57,7 @@ class Workload:
     start_timeout_s: float | Unknown | None = None  # of a hub's profile: seconds in which its server must answer
     is_pre_pulled: bool = False  # something brings its image to all nodes before it is asked for
     image_names: tuple[str, ...] = ()  # what the stack calls its images, in the order of its containers
+    container: DockerContainer | None = None  # where the pod stands for a container on a Docker host
     _shapes: list[str] = field(default_factory=list, compare=False, repr=False)
 
     @property
@@ -132,6 +142,8 @@ class Site:
     coverage: Coverage = Coverage.ALL
     runtime_daemons: Mapping[str, frozenset[str]] = field(default_factory=dict)  # namespace/name, by image: GPU daemons
     runtime_daemons_key: str = ""  # where others are named; empty: nowhere
+    engine_users: Mapping[str, frozenset[str]] = field(default_factory=dict)  # containers that may start others
+    shared_hosts: frozenset[str] = frozenset()  # pools whose GPUs several containers may use at a time
     own_registry: str | None = None  # where this stack pushes: facts of these images can always be read
     machines: Mapping[str, Machine] = field(default_factory=dict)  # by pool
     limits: Limits = field(default_factory=Limits)
@@ -160,6 +172,16 @@ class Site:
         if daemon is None or not any(map(daemon.may_be, named)):
             return False
         return None if UNKNOWN in (daemon.name, image) else True
+
+    def may_use_engine(self, container: DockerContainer | None, image: object) -> bool | None:
+        """Whether a container on a Docker host may reach its engine; None where that is not known yet.
+
+        It is named with its image, as a daemon is.
+        """
+        named = {name for each, names in self.engine_users.items() if image in (each, UNKNOWN) for name in names}
+        if container is None or not named or container.name not in {*named, UNKNOWN}:
+            return False
+        return None if UNKNOWN in (container.name, image) else True
 
     def alike(self, pools: Iterable[str]) -> list[str]:
         """Nodes with GPUs of these pools, each group of alike ones by name."""

@@ -1,4 +1,4 @@
-"""Objects that make no pods, but let pods reach GPUs and bypass the scheduler. Pure."""
+"""Objects that make no pods, but let pods reach GPUs and bypass the scheduler, or bring images to a host. Pure."""
 
 from __future__ import annotations
 
@@ -10,10 +10,12 @@ from fleet.labels import GPU_RESOURCE, NVIDIA_PREFIX, OWNED_PREFIXES
 from fleet.nodes import Node
 from fleet.unknown import UNKNOWN
 from messages.problems import listing
+from policies.docker_words import in_docker_words
 from policies.finding import Finding, Level
-from policies.host_paths import of_volume
+from policies.host_paths import of_path, of_volume
 from policies.kinds import kind_of, objects
 from policies.model import Coverage, Site
+from policies.rules.pin import of_reference
 from policies.shapes import at, items, object_name, text
 
 # Labels that say which GPUs a node has: those of feature discovery and of the stack.
@@ -21,10 +23,13 @@ from policies.shapes import at, items, object_name, text
 _STEERS: Final = tuple(
     f"{NVIDIA_PREFIX}{name}" for name in ("device-plugin.config", "gpu.deploy.", "mig.config", "mps.", "vgpu.config")
 )
+PULLED: Final = "docker:index/remoteImage:RemoteImage"
 
 
 def openings(token: str, name: str, inputs: Mapping[str, Any], site: Site) -> Iterator[Finding]:
     """What one such object opens."""
+    if token in _DOCKER_CHECKS:
+        yield from _DOCKER_CHECKS[token](inputs, site)
     if (kind := kind_of(token)) is None:
         return
     for index, each in objects(kind, inputs):
@@ -39,12 +44,15 @@ def openings(token: str, name: str, inputs: Mapping[str, Any], site: Site) -> It
 def opens(token: str) -> bool:
     """True for the kinds that are looked at."""
     kind = kind_of(token)
-    return kind is not None and kind.group in {"core", "resource.k8s.io"} and kind.name in _CHECKS
+    is_object = kind is not None and kind.group in {"core", "resource.k8s.io"} and kind.name in _CHECKS
+    return is_object or token in _DOCKER_CHECKS
 
 
 def called(token: str, name: str, inputs: Mapping[str, Any]) -> str:
     """As a person knows it: PersistentVolume scratch."""
     kind = kind_of(token)
+    if token in _DOCKER_CHECKS:
+        return f"{token.rpartition(':')[2]} {name}"  # the name of an image is what it is judged by
     known = f"{kind.name}{'Patch' * (kind.name == 'Node' and kind.is_patch)}" if kind else token
     return f"{known} {object_name(name, inputs)}"
 
@@ -53,6 +61,30 @@ def _volume(_: str, inputs: Mapping[str, Any], __: Site) -> Iterator[Finding]:
     spec = inputs.get("spec")
     if spec is UNKNOWN or isinstance(spec, Mapping):
         yield from of_volume("spec", spec, ("hostPath", "local"))
+
+
+def _engine_volume(inputs: Mapping[str, Any], _: Site) -> Iterator[Finding]:
+    """A volume of an engine. Its own driver binds a folder or a disk of the host if the options say so."""
+    device, path = at(inputs, "driverOpts", "device"), "driverOpts.device"
+    if device is UNKNOWN:
+        yield Finding(f"{path} is not known yet: it may reach the devices of the host", Level.UNPROVED)
+    elif isinstance(device, str) and device.startswith("/"):
+        for finding in of_path(f"{path} {device}", device, is_written=True):
+            yield replace(
+                finding,
+                message=in_docker_words(finding.message, {}),
+                remedy="Leave the folder to the engine: remove driverOpts.",
+            )
+
+
+def _pulled(inputs: Mapping[str, Any], site: Site) -> Iterator[Finding]:
+    """An image that a host pulls; containers name it by the ID that it has there, which says nothing of where from."""
+    if inputs.get("build"):
+        yield Finding("it is built on the host, so what is in it was neither planned nor read", Level.UNPROVED)
+    elif inputs.get("name") is UNKNOWN:
+        yield Finding("name is not known yet", Level.UNPROVED)
+    else:
+        yield from of_reference("name", inputs.get("name"), site)
 
 
 def _claim(_: str, inputs: Mapping[str, Any], __: Site) -> Iterator[Finding]:
@@ -166,4 +198,8 @@ _CHECKS: Final[Mapping[str, Callable[[str, Mapping[str, Any], Site], Iterator[Fi
     "PersistentVolume": _volume,
     "ResourceClaim": _claim,
     "ResourceClaimTemplate": _claim_template,
+}
+_DOCKER_CHECKS: Final[Mapping[str, Callable[[Mapping[str, Any], Site], Iterator[Finding]]]] = {
+    "docker:index/volume:Volume": _engine_volume,
+    PULLED: _pulled,
 }

@@ -115,7 +115,7 @@ def pod_images(workload: Workload, site: Site) -> Iterator[PodImage]:
             is_own = name in site.own_images
             yield PodImage(path, None, None, name, is_own, None, site.planned_of(name) if is_own else None)
         else:
-            yield _image(path, text, names[number] if number < len(names) else "", site)
+            yield pod_image(path, text, names[number] if number < len(names) else "", site)
     yield from _of_volumes(workload.pod.get("volumes"), site)
     yield from _of_annotations(workload.annotations, site)
 
@@ -128,7 +128,7 @@ def _of_annotations(annotations: object, site: Site) -> Iterator[PodImage]:
     """Images that annotations name; of annotations that are not known yet P-GPU tells."""
     for key, text in annotations.items() if isinstance(annotations, Mapping) else ():
         if _INJECTED.search(key) and not key.startswith(OWN_PREFIX) and text:
-            yield _image(f"annotations.{key}", text, "", site)
+            yield pod_image(f"annotations.{key}", text, "", site)
 
 
 def _of_volumes(volumes: object, site: Site) -> Iterator[PodImage]:
@@ -136,14 +136,15 @@ def _of_volumes(volumes: object, site: Site) -> Iterator[PodImage]:
     for index, volume in enumerate(items(volumes)):
         source = None if volume is UNKNOWN else volume.get("image")
         if isinstance(text := at(volume, "csi", "volumeAttributes", "image"), str):
-            yield _image(f"volumes[{index}].csi.volumeAttributes.image", text, "", site)
+            yield pod_image(f"volumes[{index}].csi.volumeAttributes.image", text, "", site)
         if source is UNKNOWN:
-            yield _image(f"volumes[{index}].image", UNKNOWN, "", site)
+            yield pod_image(f"volumes[{index}].image", UNKNOWN, "", site)
         elif isinstance(source, Mapping):
-            yield _image(f"volumes[{index}].image.reference", source.get("reference"), "", site)
+            yield pod_image(f"volumes[{index}].image.reference", source.get("reference"), "", site)
 
 
-def _image(path: str, text: object, called: str, site: Site) -> PodImage:
+def pod_image(path: str, text: object, called: str, site: Site) -> PodImage:
+    """What is known of one image, named at a path."""
     if text is UNKNOWN:
         return PodImage(path, None, None, "", is_own=False, contents=None)
     if not isinstance(text, str) or (reference := _parsed(text)) is None:

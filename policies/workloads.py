@@ -1,5 +1,5 @@
 """Which pods a resource makes, and their containers: every Kubernetes kind that holds a pod template, custom resources
-with pod templates in them, and the profiles of a NotebookHub.
+with pod templates in them, the profiles of a NotebookHub, and containers on Docker hosts.
 """
 
 from __future__ import annotations
@@ -11,11 +11,13 @@ from typing import Any
 from fleet.labels import GPU_RESOURCE, GPU_TAINT, IMAGE, NVIDIA_PREFIX, POOL
 from fleet.quantities import quantity
 from fleet.unknown import UNKNOWN, Unknown, mapping_at
+from hosts.container import CONTAINER_TOKEN
 from kube.hub_model import DEFAULT_CPU_GUARANTEE, DEFAULT_MEMORY_GUARANTEE_GIB, DEFAULT_START_TIMEOUT_S
 from kube.pools import one_of, required
 from kube.runtime import RUNTIME_CLASS
 from messages.problems import listing
 from policies.custom_resources import Doubt, Place, filled_in_later, is_custom, out_of_sight, places
+from policies.docker_containers import OUT_OF_SIGHT, of_container
 from policies.kinds import Kind, kind_of, objects
 from policies.model import Daemon, Workload
 from policies.shapes import at, is_list, object_name, some, text
@@ -93,7 +95,9 @@ def asks_somewhere(pod: Mapping[str, Any]) -> bool | None:
 def holds_pods(token: str) -> bool:
     """True for resources that the rules look at; most resources are none of their business."""
     kind = kind_of(token)
-    return token == HUB_TOKEN or (kind is not None and (_is_known(kind) or is_custom(token) or kind == ANY_LIST))
+    if token in {HUB_TOKEN, CONTAINER_TOKEN, *OUT_OF_SIGHT}:
+        return True
+    return kind is not None and (_is_known(kind) or is_custom(token) or kind == ANY_LIST)
 
 
 def _is_known(kind: Kind) -> bool:
@@ -121,9 +125,15 @@ def workloads(token: str, name: str, inputs: Mapping[str, Any]) -> Iterator[Work
     """Workloads of one resource: its type token, its logical name, its inputs as plain values."""
     if token == HUB_TOKEN:
         yield from _profiles(name, inputs)
-        return
-    if (kind := kind_of(token)) is None:
-        return
+    elif token == CONTAINER_TOKEN:
+        yield of_container(name, inputs)
+    elif why := OUT_OF_SIGHT.get(token):
+        yield Workload(f"{token.rpartition(':')[2]} {name}", {}, unread=f"{why}, and none of that was checked")
+    elif (kind := kind_of(token)) is not None:
+        yield from _of_kubernetes(kind, token, name, inputs)
+
+
+def _of_kubernetes(kind: Kind, token: str, name: str, inputs: Mapping[str, Any]) -> Iterator[Workload]:
     called = token.rpartition(":")[2].removesuffix("Patch")
     label = f"{called} {object_name(name, inputs)}"
     if kind == ANY_LIST:

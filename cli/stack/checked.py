@@ -123,7 +123,9 @@ def _on_host(stack: Stack, host: HostPool, unknown: Any) -> Iterator[Resource]:
     """Its containers and jobs. Which cards are free now is for the engine to say: any serve to check the rest."""
     for each in wiring.on_host(stack, host):
         granted = Grant(host.cards[: each.gpus]) if each.gpus else None
-        given = wiring.container_args(stack, each, unknown, host, granted)
+        given: dict[str, Any] = {**wiring.container_args(stack, each, unknown, host, granted)}
+        if granted and not host.shared_gpus:
+            given["card_networks"] = [card.network for card in granted.cards]
         made = container_args(each.name, parse_container(each.name, given), network="")
         yield CONTAINER_TOKEN, each.name, wire_form(made)
 

@@ -11,6 +11,7 @@ from fleet.labels import GPU_RESOURCE, NVIDIA_PREFIX
 from fleet.landing import landing
 from fleet.quantities import quantity
 from fleet.unknown import UNKNOWN
+from policies.docker_escapes import faults
 from policies.escapes import escapes, weighed
 from policies.finding import Finding, Level
 from policies.model import Coverage, Rule, Site, Workload
@@ -31,6 +32,7 @@ def check(workload: Workload, site: Site) -> Iterator[Finding]:
             )
     if whole is UNKNOWN or (isinstance(whole, Mapping) and UNKNOWN in (whole.get("limits"), whole.get("requests"))):
         yield Finding("resources of the pod are not known yet: they may ask for GPUs", Level.UNPROVED)
+    yield from faults(workload)
     for container in containers(workload.pod):
         if container.spec is not UNKNOWN:
             yield from _amounts(container.path, container.spec)

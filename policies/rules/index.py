@@ -8,9 +8,11 @@ from policies.rules import disk as image_disk
 from policies.rules import driver as pool_driver
 from policies.rules import gpu as gpu_request
 from policies.rules import host as hosting_pool
+from policies.rules import limit as container_limits
 from policies.rules import nodriver as driver_inside
 from policies.rules import onecuda as one_cuda
 from policies.rules import pin as pinned_image
+from policies.rules import port as published_ports
 from policies.rules import read as pods_read
 from policies.rules import room as pool_disk
 from policies.rules import run as image_runs
@@ -22,6 +24,8 @@ ALL_RULES: Final[tuple[Rule, ...]] = (
     pods_read.RULE,
     gpu_request.RULE,
     pinned_image.RULE,
+    published_ports.RULE,
+    container_limits.RULE,
     hosting_pool.RULE,
     image_runs.RULE,
     pool_driver.RULE,

@@ -8,7 +8,7 @@ from typing import Final
 
 from policies.finding import Finding, Level
 from policies.model import Rule, Site, Workload
-from policies.pod_images import PodImage, pod_images
+from policies.pod_images import PodImage, pod_image, pod_images
 
 _DIGEST: Final = re.compile(r"sha256:[0-9a-f]{64}")
 
@@ -20,6 +20,11 @@ def check(workload: Workload, site: Site) -> Iterator[Finding]:
             yield Finding(f"{image.path} is chosen by the controller, in the cluster", Level.UNPROVED)
         else:
             yield from _image(image, site)
+
+
+def of_reference(path: str, text: object, site: Site) -> Iterator[Finding]:
+    """One image that is named somewhere else than in a workload."""
+    yield from _image(pod_image(path, text, "", site), site)
 
 
 def _image(image: PodImage, site: Site) -> Iterator[Finding]:

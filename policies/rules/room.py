@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from fleet.machines import Machine
 from images.size.estimate import Size, amount, disk_use, room
 from images.size.origin import Origin
 from messages.problems import listing
+from policies.docker_words import in_docker_words
 from policies.finding import Finding, Level
 from policies.model import Rule, Site, Workload
 from policies.pod_images import PodImage, different_images, possible_pools
@@ -21,12 +23,16 @@ def check(workloads: Sequence[Workload], site: Site) -> Iterator[Finding]:
     It warns: the kubelet makes room by throwing out images that no pod uses, and pulls them again.
     """
     there: dict[str, dict[str, PodImage]] = {pool: {} for pool in site.machines}
+    hosts: set[str] = set()  # of Docker
     for workload in workloads:
         images = [(image.key, image) for image in different_images(workload, site)]
         for pool in possible_pools(workload, site):
             there.setdefault(pool, {}).update(images)
+            hosts.update([pool] if workload.container else ())
     for pool, machine in site.machines.items():
-        yield from _of_pool(pool, machine, list(there[pool].values()))
+        for finding in _of_pool(pool, machine, list(there[pool].values())):
+            said = in_docker_words(finding.message, {}) if pool in hosts else finding.message
+            yield replace(finding, message=said)
 
 
 def _of_pool(pool: str, machine: Machine, images: Sequence[PodImage]) -> Iterator[Finding]:

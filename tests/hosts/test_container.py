@@ -53,7 +53,8 @@ def test_a_container_can_do_no_more_than_its_image_needs() -> None:
 def test_gpus_are_asked_for_by_name_as_the_host_gives_them() -> None:
     by_cdi = asked(gpus=2, devices=["GPU-a", "GPU-b"], access="cdi")["device_requests"]
     assert by_cdi == [{"driver": "cdi", "device_ids": ["nvidia.com/gpu=GPU-a", "nvidia.com/gpu=GPU-b"]}]
-    assert asked(gpus=2, devices=["GPU-a", "GPU-b"], access="runtime")["gpus"] == '"device=GPU-a,GPU-b"'
+    by_runtime = asked(gpus=2, devices=["GPU-a", "GPU-b"], access="runtime")["device_requests"]
+    assert by_runtime == [{"driver": "nvidia", "capabilities": ["gpu"], "device_ids": ["GPU-a", "GPU-b"]}]
     assert not {"gpus", "device_requests"} & asked().keys()
 
 

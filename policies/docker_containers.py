@@ -1,0 +1,173 @@
+"""A container on a Docker host, read as the pod that would ask for the same: the rules look at both alike. Pure.
+
+Names are those of `docker.Container` in pulumi-docker 5.2.0, as the engine of Pulumi has them: camelCase. What has no
+counterpart in a pod is judged by `docker_escapes` and the rules P-PORT and P-LIMIT.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from fleet.labels import IMAGE, POOL
+from fleet.unknown import UNKNOWN
+from policies.docker_gpus import GPU_DEVICES, gpu_limits
+from policies.model import DockerContainer, Workload
+from policies.shapes import at, is_list, items, some, text
+
+# What else runs, builds or becomes something on a host, and why none of it can be looked at.
+OUT_OF_SIGHT: Final = {
+    "docker:index/buildxBuilder:BuildxBuilder": "it runs a builder on the host, with privileges of its own",
+    "docker:index/compose:Compose": "it runs the containers of a Compose file",
+    "docker:index/image:Image": "it builds an image on the host",
+    "docker:index/plugin:Plugin": "it gives the engine a plug-in, which gets the privileges that it asks for",
+    "docker:index/service:Service": "Swarm starts the containers of a service, on hosts that it chooses",
+}
+_IMAGE_ID: Final = re.compile(r"sha256:[0-9a-f]{64}")  # `image_id` of a RemoteImage: which bytes, not from where
+_BIND, _VOLUME, _OF_IMAGE = "bind", "volume", "image"  # types of mounts
+_ONLY: Final = "containers[0]"
+
+
+@dataclass(frozen=True, slots=True)
+class _Mount:
+    """One volume of the pod, or none for what takes nothing of the host; where it is written, and where it goes to."""
+
+    source: str  # mounts[0].source
+    volume: Mapping[str, Any]
+    target: tuple[str, Any] | None = None  # mounts[0].target, /data
+    is_read_only: Any = None
+
+
+def of_container(name: str, inputs: Mapping[str, Any]) -> Workload:
+    """The one workload of a container."""
+    image = inputs.get("image")
+    is_id = isinstance(image, str) and _IMAGE_ID.fullmatch(image) is not None
+    mounts = list(_mounts(inputs))
+    pod = _pod(inputs, mounts, UNKNOWN if is_id else image)
+    its_name = inputs.get("name")
+    return Workload(
+        f"Container {text(its_name) or name}",
+        pod,
+        left_out=frozenset({f"{_ONLY}.image"} if is_id else ()),
+        image_names=(label,) if isinstance(label := _label(inputs, IMAGE), str) else (),
+        container=DockerContainer(its_name if its_name is UNKNOWN else text(its_name, name), inputs, _places(mounts)),
+    )
+
+
+def _pod(inputs: Mapping[str, Any], mounts: list[_Mount], image: Any) -> dict[str, Any]:
+    limits = {**gpu_limits(inputs), **_amounts(inputs)}
+    container = {
+        "image": image,
+        "resources": {"limits": limits},
+        "env": _env(inputs.get("envs")),
+        "securityContext": {
+            "privileged": inputs.get("privileged"),
+            "capabilities": {"add": at(inputs, "capabilities", "adds")},
+        },
+        "volumeMounts": [
+            {"name": f"v{number}", "mountPath": each.target[1], "readOnly": each.is_read_only}
+            for number, each in enumerate(mounts)
+            if each.target
+        ],
+    }
+    runtime, pool = inputs.get("runtime"), _label(inputs, POOL)
+    pid = inputs.get("pidMode")
+    return {
+        # An engine has no taints.
+        "tolerations": [{"operator": "Exists"}],
+        "containers": [container],
+        "volumes": [{"name": f"v{number}", **each.volume} for number, each in enumerate(mounts)],
+        **({"nodeSelector": {POOL: pool} if isinstance(pool, str) else UNKNOWN} if pool is not None else {}),
+        **({"runtimeClassName": runtime} if runtime is UNKNOWN or _is_nvidias(runtime) else {}),
+        **({"hostPID": pid if pid is UNKNOWN else True} if pid in ("host", UNKNOWN) else {}),
+    }
+
+
+def _is_nvidias(runtime: Any) -> bool:
+    """Another runtime gives no GPUs, and an engine knows no class that says where it may run."""
+    return isinstance(runtime, str) and "nvidia" in runtime
+
+
+def _amounts(inputs: Mapping[str, Any]) -> dict[str, Any]:
+    """Memory in MiB, cores as text. Zero is no limit."""
+    memory, cores = inputs.get("memory"), inputs.get("cpus")
+    return {
+        **({"memory": memory if memory is UNKNOWN else f"{memory}Mi"} if memory else {}),
+        **({"cpu": cores} if cores not in (None, "", "0", 0) else {}),
+    }
+
+
+def _env(envs: Any) -> Any:
+    if envs is UNKNOWN:
+        return UNKNOWN
+    entries = (each if each is UNKNOWN else text(each).partition("=") for each in envs) if is_list(envs) else ()
+    # NAME alone takes the variable of the image away.
+    return [
+        each if each is UNKNOWN else {"name": each[0], "value": each[2] if each[1] else None}
+        for each in entries
+        if each
+    ]
+
+
+def _label(inputs: Mapping[str, Any], name: str) -> Any:
+    """UNKNOWN where a label that is not known yet may be it."""
+    labels = items(inputs.get("labels"))
+    found = [at(each, "value") for each in labels if at(each, "label") == name]
+    return found[-1] if found else UNKNOWN if some(at(each, "label") is UNKNOWN for each in labels) else None
+
+
+def _places(mounts: list[_Mount]) -> dict[str, str]:
+    """Where a path in the pod is written in the inputs."""
+    found = {_ONLY: "the container", f"{_ONLY}.image": "image", f"{_ONLY}.env": "envs"}
+    found |= {f"{_ONLY}.resources": "deviceRequests", "nodeSelector.": "label "}
+    found |= {f"{_ONLY}.resources.limits.cpu": "cpus", f"{_ONLY}.resources.limits.memory": "memory"}
+    for number, each in enumerate(mounts):
+        for key in ("", ".hostPath", ".image", ".image.reference"):
+            found[f"volumes[{number}]{key}"] = each.source
+    for number, target in enumerate(each.target for each in mounts if each.target):
+        found[f"{_ONLY}.volumeMounts[{number}]"] = target[0]
+    return found
+
+
+def _mounts(inputs: Mapping[str, Any]) -> Iterator[_Mount]:
+    for index, each in enumerate(items(inputs.get("mounts"))):
+        yield _mount(f"mounts[{index}]", each)
+    for index, each in enumerate(items(inputs.get("volumes"))):
+        yield _volume(f"volumes[{index}]", each)
+    for index, each in enumerate(items(inputs.get("devices"))):
+        path = at(each, "hostPath")
+        # What names GPUs is told by `docker_escapes`.
+        if path is UNKNOWN or (text(path).startswith("/") and not text(path).startswith(GPU_DEVICES)):
+            yield _Mount(f"devices[{index}].hostPath", _path(path), (f"devices[{index}]", ""), is_read_only=True)
+
+
+def _mount(where: str, mount: Any) -> _Mount:
+    kind, source = at(mount, "type"), at(mount, "source")
+    target, reads = (f"{where}.target", at(mount, "target")), at(mount, "readOnly")
+    if kind == _VOLUME:
+        # The engine's own driver binds a folder if its options say so.
+        options = at(mount, "volumeOptions", "driverOptions")
+        device = at(options, "device")
+        is_folder = device is UNKNOWN or text(device).startswith("/")
+        place = f"{where}.volumeOptions.driverOptions.device"
+        return _Mount(place, _path(device) if is_folder else {}, target, reads)
+    if kind == _OF_IMAGE:
+        return _Mount(f"{where}.source", {"image": {"reference": source}}, target, reads)
+    is_path = kind in (_BIND, UNKNOWN) or source is UNKNOWN
+    return _Mount(f"{where}.source", _path(source) if is_path and kind != "tmpfs" else {}, target, reads)
+
+
+def _volume(where: str, volume: Any) -> _Mount:
+    """`volumeName` is a path as well where it begins with a slash: the provider hands both over alike."""
+    target, reads = (f"{where}.containerPath", at(volume, "containerPath")), at(volume, "readOnly")
+    for key in ("hostPath", "volumeName"):
+        if (source := at(volume, key)) is UNKNOWN or source:
+            is_path = source is UNKNOWN or key == "hostPath" or text(source).startswith("/")
+            return _Mount(f"{where}.{key}", _path(source) if is_path else {}, target, reads)
+    return _Mount(where, {}, target, reads)
+
+
+def _path(source: Any) -> dict[str, Any]:
+    return {"hostPath": source if source is UNKNOWN else {"path": source}}

@@ -1,0 +1,148 @@
+"""Ways to a GPU that only a Docker host has: requests that nobody counts, rules of cgroups, disks, namespaces. Pure.
+
+An engine has no count of devices: it gives a GPU to everybody who names it. A GPU of a pool is held through its own
+network, which has room for one container; a request without that network is what a pod without a request is elsewhere.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any, Final
+
+from fleet.unknown import UNKNOWN, Unknown
+from hosts.cards import NETWORK
+from policies.docker_gpus import GPU_DEVICES, GpuRequest, gpu_requests
+from policies.finding import Finding, Level
+from policies.model import Coverage, Site, Workload
+from policies.shapes import at, is_list, items, text
+
+# 195 is the number of NVIDIA's devices; a container may make device files of its own.
+_OPENS_GPUS: Final = re.compile(r"^\s*[ac]\s+(?:195|\*)\s*:")
+_DISKS: Final = re.compile(r"^/dev/(?:[shv]d[a-z]|xvd|nvme\d|dm-|md\d|mapper/|mmcblk|loop|block(?:/|$)|disk(?:/|$))")
+# Options that switch a wall off, and the wall. Sources: github:moby/moby daemon/daemon_unix.go parseSecurityOpt,
+# github:docker/cli cli/command/container/opts.go parseSystemPaths.
+_OPEN_WALLS: Final = {
+    "seccomp=unconfined": "the filter of system calls",
+    "apparmor=unconfined": "AppArmor's profile",
+    "label=disable": "the labels of SELinux",
+    "systempaths=unconfined": "the protection of /proc and /sys",
+}
+_SHARED: Final = {
+    "ipcMode": "shares memory with every process of the host that does so, also of other people",
+    "usernsMode": "is not remapped: its root is the root of the host",
+}
+
+
+def faults(workload: Workload) -> Iterator[Finding]:
+    """Requests for GPUs that the provider or the engine rejects."""
+    for each in _requests(workload):
+        if each.fault:
+            yield Finding(
+                each.fault, remedy='Write deviceRequests: [{driver: nvidia, capabilities: [gpu], deviceIds: ["0"]}].'
+            )
+
+
+def of_container(workload: Workload, site: Site) -> Iterator[Finding]:
+    """Nothing for a pod."""
+    if workload.container is None:
+        return
+    inputs = workload.container.inputs
+    yield from _uncounted(workload, site)
+    yield from _cgroup_rules(inputs.get("deviceCgroupRules"))
+    yield from _devices(inputs.get("devices"))
+    yield from _walls(inputs.get("securityOpts"))
+    for key, what in _SHARED.items():
+        if inputs.get(key) is UNKNOWN:
+            yield Finding(f"{key} is not known yet", Level.UNPROVED)
+        elif inputs.get(key) == "host":
+            yield Finding(f"{key} host {what}", Level.WARN, remedy=f"Remove {key}.")
+    for index, each in enumerate(items(inputs.get("volumes"))):
+        if at(each, "fromContainer"):
+            yield Finding(
+                f"volumes[{index}].fromContainer takes the mounts of another container, which may reach GPUs",
+                Level.UNPROVED,
+            )
+
+
+def _requests(workload: Workload) -> list[GpuRequest]:
+    return list(gpu_requests(workload.container.inputs)) if workload.container else []
+
+
+def _uncounted(workload: Workload, site: Site) -> Iterator[Finding]:
+    """Requests for GPUs that others may hold. What is set by hand is no request, and refused as what it is."""
+    asked = [each for each in _requests(workload) if not each.is_by_hand and not each.fault]
+    for each in asked:
+        if each.takes_all:
+            yield Finding(f"{each.where} takes every GPU of the host, also those that other containers hold")
+        elif each.count > 0:
+            # Source: github:moby/moby daemon/devices_nvidia_linux.go, countToDevices.
+            which = "the first GPU" if each.count == 1 else f"the first {each.count} GPUs"
+            yield Finding(f"{each.where} has a count, which always gives {which} of the host, whoever holds them")
+    named = [device for each in asked if not each.takes_all for device in each.devices]
+    if named and not _are_shared(workload, site):
+        yield from _not_held(named, _networks(workload), site)
+
+
+def _are_shared(workload: Workload, site: Site) -> bool:
+    """Whether every host that it may run on lets several containers use one GPU."""
+    try:
+        pools = {node.pool for node in workload.landing(site).possible}
+    except ValueError:  # an amount that is none: P-HOST refuses it
+        return False
+    return bool(pools) and pools <= site.shared_hosts
+
+
+def _networks(workload: Workload) -> list[str | Unknown]:
+    listed = items(workload.container.inputs.get("networksAdvanced")) if workload.container else []
+    names = [at(each, "name") for each in listed]
+    return [each for each in names if isinstance(each, str | Unknown)]
+
+
+def _not_held(named: list[str], networks: list[str | Unknown], site: Site) -> Iterator[Finding]:
+    """An index has the network of its number; which number a UUID has is not known here, so those are counted."""
+    held = {name.removeprefix(NETWORK) for name in map(text, networks) if name.startswith(NETWORK)}
+    free = [each for each in dict.fromkeys(named) if each.isdecimal() and each not in held]
+    by_uuid = {each for each in named if not each.isdecimal()}
+    missing = len(free) + max(0, len(by_uuid) - len(held - set(named)))
+    if not missing:
+        return
+    which = f"GPU {', '.join(free)}" if free else "its GPUs"
+    if UNKNOWN in networks:
+        yield Finding(f"it is not known yet whether it holds {which}: its networks are not", Level.UNPROVED)
+    elif site.coverage is Coverage.ALL:
+        yield Finding(
+            f"it asks for {which} without holding {'it' if missing == 1 else 'them'}: another container may have the "
+            "same at the same time",
+            remedy=f"Use DockerGpuContainer, or join the network {NETWORK}N of GPU N, which has room for one.",
+        )
+    else:
+        yield Finding(f"it is not known whether another container has {which} at the same time", Level.UNPROVED)
+
+
+def _cgroup_rules(rules: Any) -> Iterator[Finding]:
+    for index, rule in enumerate(rules if is_list(rules) else [UNKNOWN] if rules is UNKNOWN else ()):
+        if rule is UNKNOWN:
+            yield Finding(f"deviceCgroupRules[{index}] is not known yet: it may open GPUs", Level.UNPROVED)
+        elif _OPENS_GPUS.match(text(rule)):
+            yield Finding(f"deviceCgroupRules[{index}] {rule} opens every GPU of the host", remedy="Remove it.")
+
+
+def _devices(devices: Any) -> Iterator[Finding]:
+    """A device is opened for its container, unlike a file below /dev that is only mounted."""
+    for index, each in enumerate(items(devices)):
+        path = text(at(each, "hostPath"))
+        said = f"devices[{index}].hostPath {path}"
+        if path.startswith(GPU_DEVICES):
+            yield Finding(f"{said} gives GPUs by hand, whoever holds them, and without the libraries of the driver")
+        elif _DISKS.match(path):
+            what = "is a disk of the host: whoever writes there is its root, and reaches every GPU"
+            yield Finding(f"{said} {what}", remedy="Mount a volume or a folder.")
+
+
+def _walls(options: Any) -> Iterator[Finding]:
+    for each in options if is_list(options) else [UNKNOWN] if options is UNKNOWN else ():
+        if each is UNKNOWN:
+            yield Finding("securityOpts are not known yet", Level.UNPROVED)
+        elif wall := _OPEN_WALLS.get(text(each).replace(":", "=")):
+            yield Finding(f"securityOpts {each} switches off {wall}", Level.WARN, remedy="Remove it.")

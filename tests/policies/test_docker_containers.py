@@ -1,0 +1,338 @@
+"""Containers on Docker hosts, as pulumi-docker declares them: the rules of pods, and what only an engine has."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from decimal import Decimal
+from typing import Any, Final
+
+import pytest
+from shown import ADVISED, DIGEST, IMAGE, REFUSED, UNKNOWN, UNPROVED, shown, texts
+
+from compat import Case, read_host
+from fleet.nodes import Node
+from fleet.pools import PoolGpus
+from policies.adapter import looks_at
+from policies.model import Coverage, Site
+
+CONTAINER: Final = "docker:index/container:Container"
+AMOUNTS: Final = {"cpu": Decimal(16), "memory": Decimal(64 * 1024**3), "nvidia.com/gpu": Decimal(2)}
+TAINT: Final = {"key": "nvidia.com/gpu", "value": "present", "effect": "NoSchedule"}
+SITE: Final = Site(
+    nodes=(Node("box", "box", {"gpu-commons.org/pool": "box"}, [TAINT], AMOUNTS),),
+    allowed_registries=("registry.example.edu", "docker.io"),
+    gpus={"box": PoolGpus(read_host(Case(gpu="GeForce GTX 1080 Ti", driver="418.88", host="docker")))},
+)
+PLAIN: Final[dict[str, Any]] = {
+    "name": "notebook",
+    "image": IMAGE,
+    "labels": [{"label": "gpu-commons.org/pool", "value": "box"}],
+    "cpus": "4",
+    "memory": 8192,
+    "shmSize": 1024,
+    "deviceRequests": [{"driver": "cdi", "deviceIds": ["nvidia.com/gpu=0"]}],
+    "networksAdvanced": [{"name": "gpu-commons"}, {"name": "gpu-commons-card-0"}],
+    "ports": [{"internal": 8888, "external": 18888, "ip": "127.0.0.1"}],
+    "mounts": [{"type": "volume", "source": "homes", "target": "/home"}],
+    "capabilities": {"drops": ["ALL"]},
+    "securityOpts": ["no-new-privileges:true"],
+    "ipcMode": "private",
+    "restart": "unless-stopped",
+    "mustRun": True,
+}
+# Words of a cluster: nobody on a Docker host knows what they mean.
+OF_A_CLUSTER: Final = re.compile(
+    r"\b(?:pods?|nodes?|kubelet|Kubernetes|scheduler|containers\[0\]|nodeSelector|hostPID)\b"
+)
+
+
+def said(site: Site = SITE, **changes: Any) -> list[tuple[str, str]]:
+    return shown(site, CONTAINER, {**PLAIN, **changes})
+
+
+def one(kind: str, rule: str, site: Site = SITE, **changes: Any) -> str:
+    """The only message of a kind by a rule. It speaks of a host."""
+    (message,) = texts(said(site, **changes), kind, rule)
+    assert message.startswith(f"{rule}: Container notebook: ")
+    assert not OF_A_CLUSTER.search(message), message
+    return message
+
+
+def test_a_container_that_holds_its_gpu_and_says_what_it_takes_passes() -> None:
+    assert texts(said(), REFUSED) == texts(said(), ADVISED) == []
+    assert [text for text in texts(said(), UNPROVED) if not text.startswith("P-RUN")] == []
+
+
+# --- the rules of pods
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"privileged": True}, "the container is privileged: it reaches every GPU of the host"),
+        ({"pidMode": "host", "capabilities": {"adds": ["SYS_PTRACE"]}}, "through pidMode host and can enter them"),
+        ({"envs": ["A=b", "NVIDIA_VISIBLE_DEVICES=0"]}, "envs.NVIDIA_VISIBLE_DEVICES selects GPUs by hand"),
+        ({"mounts": [{"type": "bind", "source": "/dev", "target": "/d"}]}, "mounts[0].source /dev reaches every GPU"),
+        ({"volumes": [{"hostPath": "/dev", "containerPath": "/d"}]}, "volumes[0].hostPath /dev reaches every GPU"),
+        ({"volumes": [{"volumeName": "/dev", "containerPath": "/d"}]}, "volumes[0].volumeName /dev reaches every GPU"),
+        ({"mounts": [{"type": "bind", "source": "/etc", "target": "/e"}]}, "whoever writes there reaches every GPU"),
+        (
+            {"mounts": [{"type": "bind", "source": "/var/run/docker.sock", "target": "/s"}]},
+            "reaches the container runtime",
+        ),
+        ({"runtime": "nvidia", "deviceRequests": []}, "asks for no GPU under the runtime nvidia"),
+        (
+            {
+                "mounts": [
+                    {
+                        "type": "volume",
+                        "source": "x",
+                        "target": "/x",
+                        "volumeOptions": {"driverOptions": {"type": "none", "o": "bind", "device": "/dev"}},
+                    }
+                ]
+            },
+            "mounts[0].volumeOptions.driverOptions.device /dev reaches every GPU",
+        ),
+    ],
+)
+def test_what_is_refused_in_a_pod_is_refused_in_a_container(changes: dict[str, Any], words: str) -> None:
+    assert words in one(REFUSED, "P-GPU", **changes)
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("privileged", UNKNOWN),
+        ("pidMode", UNKNOWN),
+        ("envs", UNKNOWN),
+        ("envs", [UNKNOWN]),
+        ("volumes", [{"hostPath": UNKNOWN, "containerPath": "/d"}]),
+        ("capabilities", {"adds": UNKNOWN}),
+        ("deviceRequests", UNKNOWN),
+        ("deviceCgroupRules", [UNKNOWN]),
+        ("securityOpts", UNKNOWN),
+        ("ipcMode", UNKNOWN),
+        ("networksAdvanced", [{"name": UNKNOWN}]),
+    ],
+)
+def test_what_is_not_known_yet_is_neither_refused_nor_passed(key: str, value: Any) -> None:
+    found = said(**{key: value})
+    assert texts(found, REFUSED) == []
+    assert len(texts(found, UNPROVED, "P-GPU")) == 1
+    assert not OF_A_CLUSTER.search(texts(found, UNPROVED, "P-GPU")[0])
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"labels": [{"label": "gpu-commons.org/pool", "value": "a100"}]}, "label gpu-commons.org/pool=a100"),
+        ({"cpus": "17"}, "it requests 17 cpu, the host has 16"),
+        ({"memory": 2**17}, "memory, the host has 64Gi"),
+        ({"cpus": "many"}, '"many" is not an amount'),
+    ],
+)
+def test_a_container_that_fits_no_host_is_refused(changes: dict[str, Any], words: str) -> None:
+    assert words in one(REFUSED, "P-HOST", **changes)
+
+
+def test_an_image_that_does_not_run_on_the_driver_of_the_host_is_refused() -> None:
+    image = f"docker.io/nvidia/cuda:12.4.1-runtime-ubuntu22.04@{DIGEST}"
+    assert "does not run on pool box (driver 418.88)" in one(REFUSED, "P-RUN", image=image)
+    assert texts(said(image=image, deviceRequests=[]), REFUSED, "P-RUN") == []
+
+
+def test_an_image_is_pinned_by_its_digest_also_where_it_is_mounted_or_pulled() -> None:
+    assert "image docker.io/library/busybox:1 has no digest" in one(
+        REFUSED, "P-PIN", image="docker.io/library/busybox:1"
+    )
+    mounted = {"type": "image", "source": "docker.io/library/busybox:1", "target": "/x"}
+    assert "mounts[0].source docker.io/library/busybox:1 has no digest" in one(REFUSED, "P-PIN", mounts=[mounted])
+    pulled = "docker:index/remoteImage:RemoteImage"
+    assert "has no digest" in texts(shown(SITE, pulled, {"name": "docker.io/library/busybox:1"}), REFUSED, "P-PIN")[0]
+    assert shown(SITE, pulled, {"name": IMAGE}) == []
+    for odd in ({"name": UNKNOWN}, {"name": "x", "build": {"context": "."}}):
+        assert [kind for kind, _ in shown(SITE, pulled, odd)] == [UNPROVED]
+
+
+def test_the_id_of_an_image_says_which_bytes_and_not_from_where() -> None:
+    assert "is the ID of an image on the host" in one(UNPROVED, "P-PIN", image=DIGEST)
+
+
+# --- which GPUs
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"gpus": "all"}, "gpus takes every GPU of the host, also those that other containers hold"),
+        ({"deviceRequests": [{"driver": "cdi", "deviceIds": ["nvidia.com/gpu=all"]}]}, "takes every GPU of the host"),
+        ({"deviceRequests": [{"driver": "nvidia", "count": -1, "capabilities": ["gpu"]}]}, "takes every GPU"),
+        (
+            {"deviceRequests": [{"driver": "nvidia", "count": 2, "capabilities": ["gpu"]}]},
+            "always gives the first 2 GPUs",
+        ),
+        ({"gpus": "1"}, "always gives the first GPU of the host, whoever holds them"),
+        ({"gpus": '"device=0,1"'}, "gpus device=0,1 names no devices"),
+        ({"gpus": "some"}, "is neither all nor device=ID"),
+        ({"gpus": "device=1"}, "asks for GPU 1 without holding it"),
+        ({"gpus": "device=0", "networksAdvanced": []}, "asks for GPU 0 without holding it"),
+        ({"gpus": "device=GPU-3a23c669", "networksAdvanced": []}, "asks for its GPUs without holding it"),
+        ({"deviceRequests": [{"deviceIds": ["0"], "count": 1}]}, "names devices and a count"),
+        ({"deviceRequests": [{"driver": "cdi", "count": 1}]}, "only accepts names from CDI"),
+        ({"devices": [{"hostPath": "/dev/nvidia0"}]}, "devices[0].hostPath /dev/nvidia0 gives GPUs by hand"),
+        ({"devices": [{"hostPath": "nvidia.com/gpu=0"}]}, "is no path of the host"),
+        ({"devices": [{"hostPath": "/dev/sda"}]}, "is a disk of the host"),
+        ({"deviceCgroupRules": ["c 195:* rmw"]}, "opens every GPU of the host"),
+    ],
+)
+def test_gpus_that_nobody_counts_are_refused(changes: dict[str, Any], words: str) -> None:
+    asked = {} if "deviceRequests" in changes or "devices" in changes else {"deviceRequests": []}
+    assert words in one(REFUSED, "P-GPU", **{**asked, **changes})
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"gpus": "device=0", "deviceRequests": []},
+        {"gpus": "device=GPU-3a23c669", "deviceRequests": []},
+        {"deviceRequests": [{"driver": "nvidia", "deviceIds": ["0"], "capabilities": ["gpu"]}]},
+        {"deviceRequests": [{"driver": "amd", "count": 1}]},
+        {"deviceRequests": [{"driver": "cdi", "deviceIds": ["example.com/nic=0"]}]},
+        {"devices": [{"hostPath": "/dev/fuse"}], "deviceCgroupRules": ["c 10:229 rwm"]},
+        {"envs": ["NVIDIA_VISIBLE_DEVICES=void", "NVIDIA_DRIVER_CAPABILITIES=compute"]},
+    ],
+)
+def test_gpus_that_are_held_and_other_devices_pass(changes: dict[str, Any]) -> None:
+    assert texts(said(**changes), REFUSED) == []
+
+
+def test_gpus_of_a_shared_host_are_held_by_nobody() -> None:
+    alone = {"networksAdvanced": []}
+    assert texts(said(**alone), REFUSED) != []
+    assert texts(said(replace(SITE, shared_hosts=frozenset({"box"})), **alone), REFUSED) == []
+
+
+def test_who_holds_the_gpus_of_another_teams_hosts_is_not_known() -> None:
+    assert "another container has GPU 0" in one(
+        UNPROVED, "P-GPU", replace(SITE, coverage=Coverage.SOME), networksAdvanced=[]
+    )
+
+
+def test_a_container_without_gpus_of_a_host_without_gpus_may_do_there_what_it_wants() -> None:
+    plain = replace(SITE.nodes[0], name="cpu", pool="cpu", labels={"gpu-commons.org/pool": "cpu"}, allocatable={})
+    site = replace(SITE, nodes=(*SITE.nodes, plain))
+    changes = {"deviceRequests": [], "cpus": None, "memory": None, "privileged": True}
+    on_cpu = [{"label": "gpu-commons.org/pool", "value": "cpu"}]
+    assert texts(said(site, **changes, labels=on_cpu), REFUSED) == []
+    assert texts(said(site, **changes, labels=[]), REFUSED) != []
+
+
+# --- the engine
+
+
+def test_the_socket_of_the_engine_is_for_those_that_the_site_names() -> None:
+    socket = {"mounts": [{"type": "bind", "source": "/var/run/docker.sock", "target": "/s"}]}
+    named = replace(SITE, engine_users={IMAGE: frozenset({"notebook"})})
+    assert "allowed, because the site names it" in one(ADVISED, "P-GPU", named, **socket)
+    assert texts(said(named, **socket), REFUSED) == []
+    for other in ({"name": "other"}, {"image": f"registry.example.edu/y@{DIGEST}"}):
+        assert texts(said(named, **socket, **other), REFUSED) != []
+    assert texts(said(named, **socket, image=UNKNOWN), UNPROVED, "P-GPU") != []
+    assert texts(said(named, mounts=[{"type": "bind", "source": "/dev", "target": "/d"}]), REFUSED) != []
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"securityOpts": ["seccomp=unconfined"]}, "switches off the filter of system calls"),
+        ({"securityOpts": ["apparmor:unconfined"]}, "switches off AppArmor's profile"),
+        ({"ipcMode": "host"}, "ipcMode host shares memory"),
+        ({"usernsMode": "host"}, "usernsMode host is not remapped"),
+        ({"pidMode": "host"}, "pidMode host exposes the processes of the host"),
+    ],
+)
+def test_walls_that_are_taken_down_are_told(changes: dict[str, Any], words: str) -> None:
+    assert words in one(ADVISED, "P-GPU", **changes)
+
+
+# --- P-PORT and P-LIMIT
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        *(
+            {"ports": [{"internal": 80, "external": 8080, **ip}]}
+            for ip in ({}, {"ip": "0.0.0.0"}, {"ip": "::"}, {"ip": ""})  # noqa: S104
+        ),
+        {"publishAllPorts": True},
+        {"networkMode": "host"},
+        {"networksAdvanced": [{"name": "gpu-commons-card-0"}, {"name": "host"}]},
+    ],
+)
+def test_a_port_on_every_address_is_refused(changes: dict[str, Any]) -> None:
+    assert "the host" in one(REFUSED, "P-PORT", **changes)
+
+
+@pytest.mark.parametrize("address", ["127.0.0.1", "::1", "10.1.2.3"])
+def test_a_port_on_a_written_address_passes(address: str) -> None:
+    assert texts(said(ports=[{"internal": 80, "ip": address}]), REFUSED) == []
+
+
+@pytest.mark.parametrize(
+    "changes", [{"ports": UNKNOWN}, {"ports": [{"internal": 80, "ip": UNKNOWN}]}, {"networkMode": UNKNOWN}]
+)
+def test_an_address_that_is_not_known_yet_is_unproved(changes: dict[str, Any]) -> None:
+    assert texts(said(**changes), REFUSED) == []
+    assert one(UNPROVED, "P-PORT", **changes)
+
+
+def test_memory_and_shared_memory_that_are_left_to_the_engine_are_told_where_gpus_are_asked_for() -> None:
+    assert "memory is not limited" in one(ADVISED, "P-LIMIT", memory=None)
+    assert "/dev/shm has 64 MiB" in one(ADVISED, "P-LIMIT", shmSize=None)
+    assert texts(said(memory=None, shmSize=None, deviceRequests=[]), ADVISED, "P-LIMIT") == []
+    for given in (
+        {"ipcMode": "host"},
+        {"tmpfs": {"/dev/shm": "size=1g"}},
+        {"mounts": [{"type": "tmpfs", "target": "/dev/shm"}]},
+    ):
+        assert texts(said(shmSize=None, **given), ADVISED, "P-LIMIT") == []
+
+
+def test_a_batch_run_that_is_started_for_ever_is_refused() -> None:
+    batch = {"mustRun": False, "attach": True}
+    assert "starts a run that is meant to end" in one(REFUSED, "P-LIMIT", **batch, restart="always")
+    assert "without maxRetryCount" in one(ADVISED, "P-LIMIT", **batch, restart="on-failure")
+    for ends in ({"restart": "no"}, {"restart": None}, {"restart": "on-failure", "maxRetryCount": 3}):
+        assert [each for each in said(**batch, **ends) if each[1].startswith("P-LIMIT")] == []
+    for odd in ({**batch, "restart": UNKNOWN}, {"mustRun": UNKNOWN, "restart": "always"}):
+        assert one(UNPROVED, "P-LIMIT", **odd)
+
+
+# --- what else there is on a host
+
+
+@pytest.mark.parametrize(
+    "kind", ["service:Service", "plugin:Plugin", "image:Image", "compose:Compose", "buildxBuilder:BuildxBuilder"]
+)
+def test_what_runs_out_of_sight_could_not_be_proved(kind: str) -> None:
+    (message,) = texts(shown(SITE, f"docker:index/{kind}", {}), UNPROVED, "P-READ")
+    assert "none of that was checked" in message
+
+
+def test_a_volume_of_the_engine_that_is_a_path_of_the_host_is_refused() -> None:
+    volume = "docker:index/volume:Volume"
+    bound = {"driver": "local", "driverOpts": {"type": "none", "o": "bind", "device": "/dev"}}
+    assert (
+        "driverOpts.device /dev reaches every GPU of the host" in texts(shown(SITE, volume, bound), REFUSED, "P-GPU")[0]
+    )
+    nfs = {"driverOpts": {"type": "nfs", "o": "addr=10.0.0.1", "device": ":/export"}}
+    assert shown(SITE, volume, nfs) == shown(SITE, volume, {}) == []
+    assert [kind for kind, _ in shown(SITE, volume, {"driverOpts": UNKNOWN})] == [UNPROVED]
+
+
+@pytest.mark.parametrize("kind", ["network:Network", "tag:Tag", "secret:Secret", "serviceConfig:ServiceConfig"])
+def test_what_runs_nothing_is_passed_over(kind: str) -> None:
+    assert not looks_at(f"docker:index/{kind}")
