@@ -147,12 +147,14 @@ def deploy_to_hosts(stack: Stack, refs: dict[str, pulumi.Output[str]]) -> None:
 
     found: dict[str, DockerHost] = {}
     logs: dict[str, pulumi.Output[str | None]] = {}
+    cards: dict[str, dict[str, list[int]]] = {}
     for pool in wiring.hosts(stack):
-        engine = docker.Provider(pool.name, host=pool.engine, cert_path=pool.certificates)
+        engine = docker.Provider(pool.name, host=stack.engine(pool), cert_path=pool.certificates)
         on_engine = pulumi.ResourceOptions(providers=[engine])
-        host = found[pool.name] = DockerHost(pool.name, wiring.host_args(pool), on_engine)
+        host = found[pool.name] = DockerHost(pool.name, wiring.host_args(stack, pool), on_engine)
         granted = host.grant(wiring.card_requests(stack, pool))
         made: dict[str, DockerGpuContainer] = {}
+        cards[pool.name] = {name: [card.index for card in each.cards] for name, each in granted.items()}
         for workload in wiring.on_host(stack, pool):
             grant = granted.get(workload.name)
             args = wiring.container_args(stack, workload, refs, pool, grant)
@@ -160,8 +162,9 @@ def deploy_to_hosts(stack: Stack, refs: dict[str, pulumi.Output[str]]) -> None:
             first = [made[name] for name in grant.after] if grant else []
             after = pulumi.ResourceOptions(providers=[engine], depends_on=first)
             made[workload.name] = DockerGpuContainer(workload.name, cast("DockerGpuContainerArgs", args), after)
-        logs |= {job.name: made[job.name].log for job in stack.jobs if job.name in made}
+        logs |= {each.name: made[each.name].log for each in wiring.on_host(stack, pool) if wiring.ends(each)}
     pulumi.export("hosts", {name: host.facts for name, host in found.items()})
+    pulumi.export("cards", cards)
     pulumi.export("ports", wiring.published(stack))
     pulumi.export("logs", logs)
 

@@ -112,6 +112,8 @@ def image_args(
         args["deployed"] = deployed.apply(lambda sizes: sizes.get(name, {}))
     if base is not None:
         args["base"] = base
+    if stack.site.kind == "docker":
+        args["compression"] = "gzip"  # engines before Docker 23 do not unpack zstd
     if stack.site.builder:
         args["builder"] = stack.site.builder
     if stack.site.ca_bundle:
@@ -368,11 +370,12 @@ def hosts(stack: Stack) -> tuple[HostPool, ...]:
     return tuple(each for each in stack.fleet.pools if isinstance(each, HostPool))
 
 
-def host_args(pool: HostPool) -> DockerHostArgs:
+def host_args(stack: Stack, pool: HostPool) -> DockerHostArgs:
     """Arguments of the DockerHost of a pool."""
     args: dict[str, Any] = {
         "pool": pool.name,
-        "engine": pool.engine,
+        "engine": stack.engine(pool),
+        "is_stand_in": stack.site.lab or None,
         "certificates": pool.certificates,
         "cpu": pool.cpu,
         "memory_gib": pool.memory_gib,
@@ -396,12 +399,15 @@ def on_host(stack: Stack, host: HostPool) -> tuple[Container | Job, ...]:
     )
 
 
+def ends(workload: Container | Job) -> bool:
+    """Whether it is a batch run."""
+    return isinstance(workload, Job) or workload.runs_to_end
+
+
 def card_requests(stack: Stack, host: HostPool) -> tuple[Request, ...]:
     """What the containers and jobs of a host need of its cards."""
     return tuple(
-        Request(each.name, each.gpus, each.cards)
-        if isinstance(each, Container)
-        else Request(each.name, each.gpus, ends=True)
+        Request(each.name, each.gpus, each.cards if isinstance(each, Container) else (), ends=ends(each))
         for each in on_host(stack, host)
     )
 
@@ -414,10 +420,10 @@ def container_args(
     runtime = load_family(image.name, target=image.target)[0].runtime
     profile = runtime.model_dump(mode="json", exclude_none=True) if runtime else {}
     written = _plain(workload.model_dump(mode="json", exclude_none=True))
-    keys = {*ContainerKeys.model_fields, "retries"} - {"pools", "cards"}
+    keys = ContainerKeys.model_fields.keys() - {"pools", "cards"}
     args = {
         **profile,
-        **{key: value for key, value in written.items() if key in keys and value != []},
+        **{key: value for key, value in written.items() if key in keys and value not in ([], False, 0)},
         "pool": host.name,
         "image": refs[workload.image],
         "image_name": workload.image,

@@ -36,6 +36,8 @@ def of_container(loc: tuple[str | int, ...], raw: Raw) -> Iterator[Fault]:
     cards = raw.get("cards")
     if isinstance(cards, list | tuple) and cards and raw.get("gpus") != len(cards):
         yield Fault((*loc, "cards"), "names other cards than gpus asks for", f"write gpus: {len(cards)}")
+    if raw.get("retries") and raw.get("runs_to_end") is not True:
+        yield Fault((*loc, "retries"), "is given for a service", "leave it out: a service is started again anyway")
     published: set[tuple[object, object]] = set()
     for where, port in items(raw, "ports", at=loc):
         at = port.get("address", ""), port.get("host")
@@ -54,7 +56,7 @@ def container_args(name: str, shape: Container, network: Any) -> dict[str, Any]:
         "name": name,
         "image": shape.image,
         "labels": _labels(shape),
-        "cpus": f"{shape.cpu:g}",
+        "cpus": _cores(shape.cpu),
         "memory": memory_mib,
         "memory_swap": memory_mib,  # no swap; unset, every preview shows what the engine made of it
         "shm_size": math.ceil((shape.shm_gib or DEFAULT_SHM_GIB) * 1024),
@@ -77,6 +79,12 @@ def container_args(name: str, shape: Container, network: Any) -> dict[str, Any]:
     if shape.command:
         args["command"] = list(shape.command)
     return {key: value for key, value in args.items() if value not in ([], None)}
+
+
+def _cores(cpu: float) -> str:
+    """As the provider reads it back (nanoInt64ToDecimalString): another form would be a change in each preview."""
+    text = f"{cpu:.9f}"
+    return f"{cpu:.1f}" if text.count("0") == 9 else text.rstrip("0")
 
 
 def wire_form(args: Any) -> Any:

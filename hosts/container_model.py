@@ -74,6 +74,11 @@ class ContainerKeys(Workload):
     cards: tuple[Count, ...] = Field((), description="Which GPUs of the host, by index; none: any that are free.")
     ports: tuple[Port, ...] = Field((), description="Ports that are published.")
     mounts: tuple[Mount, ...] = Field((), description="Volumes and folders in the container.")
+    runs_to_end: bool = Field(
+        default=False,
+        description="A batch run: an update waits for its end and keeps its log; else a service that is kept running.",
+    )
+    retries: Retries = Field(0, description="How often a failed batch run is started again.")
     env: dict[Line, str] = Field(default={}, description="Environment variables.")
 
 
@@ -86,8 +91,6 @@ class Container(ContainerKeys):
     access: GpuAccess | None = None
     devices: tuple[Line, ...] = ()  # of the cards that it was granted
     card_networks: tuple[Any, ...] = ()  # their names; outputs of DockerHost
-    runs_to_end: bool = False
-    retries: Retries = 0
     memlock: Literal["unlimited"] | Count | None = None
     stack_mib: Count | None = None
     ipc: Literal["host", "private"] | None = None

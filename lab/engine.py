@@ -23,7 +23,7 @@ from lab.cluster import SIMULATED_NODE
 from lab.instance import Instance
 from lab.language_host import launcher as language_host
 from lab.providers import plugin
-from lab.servers import buildkit, moto
+from lab.servers import buildkit, docker, moto
 from lab.toolchain import Report, Toolchain
 
 PROJECT = Path(__file__).parent.parent
@@ -59,6 +59,7 @@ def environment(instance: Instance, tools: Toolchain) -> dict[str, str]:
         "PULUMI_OPTION_POLICY_PACK": str(PROJECT / "policies"),
         "PULUMI_ERROR_OUTPUT_STRING": "true",
         "KUBECONFIG": str(instance.kubeconfig),
+        **({"DOCKER_HOST": docker.address(instance)} if processes.is_running(instance, docker.NAME) else {}),
         "BUILDX_NO_DEFAULT_ATTESTATIONS": "1",  # buildx would push an index around each image
         "DOCKER_CONFIG": str(buildkit.docker_config(instance)),
         "GPU_COMMONS_SITE": str(instance.config / "site.yaml"),

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import yaml
 
 from lab import files
-from lab.servers import buildkit
+from lab.servers import buildkit, docker
 
 if TYPE_CHECKING:
     from lab.bases import Substitute
@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 ADMIN: Final = "admin"  # logs in to hubs with a password of its own
 CORE_POOL: Final = "core_pool"
+ENGINES: Final = "engines"
+OF_A_STACK: Final = {CORE_POOL, ENGINES}
 FOLDER: Final = "gpu-commons"  # of our images in the lab's registry
 # Where people whose registries are behind a private authority name its certificates; the first that is a file counts.
 CA_VARIABLES: Final = ("PIP_CERT", "SSL_CERT_FILE", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE", "NODE_EXTRA_CA_CERTS")
@@ -29,20 +31,24 @@ def path(instance: Instance) -> Path:
     return instance.config / "site.yaml"
 
 
-def write(instance: Instance, substitutes: Iterable[Substitute], *, core_pool: str | None = None) -> Path:
+def write(
+    instance: Instance, substitutes: Iterable[Substitute], *, core_pool: str | None = None, hosts: Sequence[str] = ()
+) -> Path:
     """Write the overlay of `instance`; registry, kubeconfig and substitutes must be known by now.
 
-    `core_pool`: the pool of the real node, where the hub moves to it.
+    `core_pool`: the pool of the real node, where the hub moves to it; `hosts`: pools that the Docker engine plays.
     """
     values = overlay(instance, substitutes, ca_bundle=ca_bundle(os.environ))
-    return _write(instance, {**values, **({CORE_POOL: core_pool} if core_pool else {})})
+    engines = {name: docker.address(instance) for name in hosts}
+    of_stack = {key: value for key, value in ((CORE_POOL, core_pool), (ENGINES, engines)) if value}
+    return _write(instance, {**values, **of_stack})
 
 
-def forget_core_pool(instance: Instance) -> None:
-    """Take the hub's pool out of the overlay: it is one stack's, and the next stack may have no pool of that name."""
+def forget_stack(instance: Instance) -> None:
+    """Take what names pools out of the overlay: it is one stack's, and the next may have no pool of that name."""
     values = yaml.safe_load(path(instance).read_text(encoding="utf-8")) if path(instance).exists() else None
-    if values and CORE_POOL in values:
-        _write(instance, {key: value for key, value in values.items() if key != CORE_POOL})
+    if values and OF_A_STACK & {*values}:
+        _write(instance, {key: value for key, value in values.items() if key not in OF_A_STACK})
 
 
 def _write(instance: Instance, values: Mapping[str, Any]) -> Path:

@@ -13,6 +13,7 @@ from lab.machine import docker_host, network, node
 from lab.servers import buildkit, docker, moto, registry
 from lab.toolchain import Report, Toolchain
 from settings.driver_containers import driver_containers
+from settings.host_pools import HostPool
 from settings.instance_table import instance_pools
 from settings.reading import SettingsError, Stack, load_stack
 
@@ -71,8 +72,8 @@ def read_stack(stack_file: Path, overlay: Path | None = None) -> Stack:
 
 
 def needs_cluster(stack: Stack) -> bool:
-    """Whether there is more in a stack than images."""
-    return bool(stack.fleet.pools or stack.hubs or stack.jobs)
+    """Whether there is more in a stack than images, and no Docker host that runs it."""
+    return stack.site.kind != "docker" and bool(stack.fleet.pools or stack.hubs or stack.jobs)
 
 
 def _registry(context: Context) -> None:
@@ -89,7 +90,9 @@ def _bases(context: Context) -> None:
     substitutes = bases.ensure(context.instance, context.tools, context.report, drivers=drivers)
     # Of instances alone: a site knows which of its own machines its hub is on.
     moves = bool(context.real_node() and stack.site.core_pool and instance_pools(stack))
-    site.write(context.instance, substitutes, core_pool=fleet.carrying_pool(stack).name if moves else None)
+    core_pool = fleet.carrying_pool(stack).name if moves else None
+    hosts = [pool.name for pool in stack.fleet.pools if isinstance(pool, HostPool)]
+    site.write(context.instance, substitutes, core_pool=core_pool, hosts=hosts)
     if substitutes:
         context.report(f"{len(substitutes)} images and package sources cannot be reached; substitutes stand in")
 
@@ -152,7 +155,7 @@ def start(instance: Instance, tools: Toolchain, stack_file: Path, nodes: Nodes, 
 
     Raises LabError that ends with the command that repeats the failed step.
     """
-    site.forget_core_pool(instance)
+    site.forget_stack(instance)
     context = Context(instance, tools, stack_file, nodes, report)
     has_cluster = context.has_cluster()  # a mistake in the stack file shows before anything is brought or started
     kind = context.stack().site.kind

@@ -16,12 +16,14 @@ from lab.cluster import Cluster
 from lab.instance import Instance
 from lab.machine import docker_host
 from lab.servers import moto
+from settings.host_pools import HostPool
 from settings.instance_pools import InstancePool
 from settings.instance_table import HEAD, instance_rows, remarks
 from settings.reading import Stack, load_stack
 
 # Secret and key of a password in a hub's namespace.
 USERS = ("hub-credentials", "dummy-password")
+LAST_LINES = 10  # of a log
 ADMINS = ("hub-admin", "admin-password")
 
 
@@ -43,9 +45,10 @@ def text(instance: Instance, deployed: Deployed) -> str:
     lines = ["", f"{deployed.stack} is up."]
     for name, url in (deployed.outputs.get("hubs") or {}).items():
         lines += ["", f"  hub {name}: {url}", *(f"    {line}" for line in logins(instance, name, url))]
-    if not (settings.hubs or settings.jobs):
+    if not (settings.hubs or settings.jobs or settings.containers):
         lines += images(deployed.outputs)
-    if settings.fleet.pools:
+    lines += host_lines(settings, deployed.outputs)
+    if settings.fleet.pools and settings.site.kind != "docker":
         found = fleet.summary(instance)
         lines += ["", f"  {len(found.nodes)} nodes, {found.gpus} GPUs:"]
         for pool in settings.fleet.pools:
@@ -69,7 +72,8 @@ def text(instance: Instance, deployed: Deployed) -> str:
         lines.append(f"  provider plugins that are stand-ins of this project: {', '.join(stand_ins)}")
     lines += ["", f"  checked: {deployed.checked}", f"  policies: {deployed.verdict}"]
     lines += notices(deployed.notices)
-    lines += ["", '  next: eval "$(make -s env)"; pulumi preview; kubectl get nodes; make down']
+    look = "docker ps" if settings.site.kind == "docker" else "kubectl get nodes"
+    lines += ["", f'  next: eval "$(make -s env)"; pulumi preview; {look}; make down']
     return "\n".join(lines)
 
 
@@ -84,6 +88,31 @@ def limits(instance: Instance) -> list[str]:
     """What containers asked for and this machine cannot give; nothing where every container has its limits."""
     lowered = docker_host.lowered_limits(instance)
     return [f"  limits of containers that this machine cannot give: {', '.join(lowered)}"] if lowered else []
+
+
+def host_lines(stack: Stack, outputs: Mapping[str, Any]) -> list[str]:
+    """Docker hosts: what each is supposed to be, what its engine says, who has which GPU, and where ports answer."""
+    hosts = [pool for pool in stack.fleet.pools if isinstance(pool, HostPool)]
+    if not hosts:
+        return []
+    lines = []
+    for pool in hosts:
+        lines += ["", f"  host {pool.name}: {_nodes(pool.variants()[0]).strip()}"]
+        facts = (outputs.get("hosts") or {}).get(pool.name) or {}
+        wide = max(map(len, facts), default=0)
+        lines += [f"    {name:<{wide}}  {value}" for name, value in sorted(facts.items())]
+        cards = (outputs.get("cards") or {}).get(pool.name) or {}
+        lines += [f"    GPU {', '.join(map(str, held))}: {name}" for name, held in sorted(cards.items()) if held]
+    lines += [f"  {name}: http://{address}/" for name, address in sorted((outputs.get("ports") or {}).items())]
+    for name, log in sorted((outputs.get("logs") or {}).items()):
+        lines += ["", f"  {name} has ended; its log is the output logs.{name} of the stack:"]
+        lines += [f"    {line}" for line in (log or "").splitlines()[-LAST_LINES:]]
+    lines += [
+        "",
+        "  this is a lab: one Docker engine of this machine plays every host; containers are told which GPUs they",
+        "  have, and there are none: NVIDIA's container toolkit is a stand-in.",
+    ]
+    return lines
 
 
 def instance_lines(stack: Stack) -> list[str]:

@@ -7,7 +7,7 @@ from hosts.cards import subnet
 from hosts.container import of_container
 from kube.agreements import of_workload
 from kube.raw import Raw, is_count, items, mapping
-from messages.problems import Fault, Loc
+from messages.problems import Fault, Loc, nearest
 
 
 def is_host(pool: Raw) -> bool:
@@ -34,6 +34,10 @@ def check_hosts(raw: Raw) -> Iterator[Fault]:
         for loc, job in items(raw, "jobs"):
             yield from _job(loc, job)
     yield from _ports(raw)
+    hosts = [str(pool.get("name")) for _, pool in items(raw, "fleet", "pools") if is_host(pool)]
+    for name in mapping(mapping(raw, "site"), "engines"):
+        if name not in hosts:
+            yield Fault(("site", "engines", name), "is not a host of the fleet", nearest(name, hosts, what="host"))
 
 
 def _kind(raw: Raw) -> Iterator[Fault]:
@@ -87,7 +91,7 @@ def _cards(loc: Loc, pool: Raw) -> Iterator[Fault]:
         for index, uuid in enumerate(uuids):
             if uuid in uuids[:index]:
                 yield Fault((*loc, "gpu_uuids", index), "is listed twice", "each GPU has a UUID of its own", uuid)
-    network = pool.get("card_network", "10.231.0.0/24")
+    network = pool.get("card_network", "10.99.0.0/24")
     if isinstance(network, str) and is_count(gpus) and gpus > 0:
         try:
             subnet(network, gpus - 1)

@@ -35,7 +35,7 @@ class HostPool(MachinePool):
         default=False, description="Several containers may use one GPU at a time; else each has its GPUs for itself."
     )
     card_network: CardNetwork = Field(
-        IPv4Network("10.231.0.0/24"),
+        IPv4Network("10.99.0.0/24"),
         description="Addresses that nothing else uses on the host, four for each GPU: a GPU is held through them.",
     )
     assumptions: Assumptions = ()

@@ -8,6 +8,7 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, Field
 
+from hosts.addresses import EngineAddress
 from hosts.container_model import ContainerKeys
 from kube.addresses import Registry, Replaceable
 from kube.amounts import Gigabytes, Share
@@ -17,6 +18,7 @@ from kube.job import JobKeys
 from kube.names import Builder, FilePath, Line, Name, Namespace, Prose
 from messages.faults import FORM
 from settings.cluster import Cluster
+from settings.host_pools import HostPool
 from settings.pools import Fleet, Runtime
 from settings.values import Assumptions, Day, RuleId
 
@@ -78,6 +80,11 @@ class Site(BaseModel):
     ca_bundle: FilePath | None = Field(None, description="PEM file with the certificates that image builds must trust.")
     kubeconfig: FilePath | None = Field(None, description="Kubeconfig file; none: what KUBECONFIG names.")
     kube_context: Line | None = Field(None, description="Context of the kubeconfig; none: its current one.")
+    engines: dict[Name, EngineAddress] = Field(
+        default={},
+        description="Addresses of Docker engines by pool, in place of what the pools say: where they are reached from "
+        "here in another way.",
+    )
     substitutes: tuple[Substitute, ...] = Field((), description="What replaces what cannot be pulled here.")
     image_limits: ImageLimits = Field(ImageLimits(), description="How big and how old an image may be.")
     assumptions: Assumptions = ()
@@ -144,7 +151,7 @@ class Job(JobKeys):
 
 
 class Container(ContainerKeys):
-    """One service that runs all the time on a Docker host."""
+    """One container on a Docker host: a service that runs all the time, or a batch run."""
 
     name: Name = Field(description="Name of the container.")
     image: Name = Field(description="Image of this stack.")
@@ -201,7 +208,7 @@ class Stack(BaseModel):
     runtime: Runtime | None = Field(None, description="Daemons on the GPU nodes; none: the site has its own.")
     images: tuple[Image, ...] = Field((), description="Images that this stack builds.")
     hubs: tuple[Hub, ...] = Field((), description="JupyterHubs of this stack.")
-    containers: tuple[Container, ...] = Field((), description="Services on the Docker hosts of this stack.")
+    containers: tuple[Container, ...] = Field((), description="Containers on the Docker hosts of this stack.")
     jobs: tuple[Job, ...] = Field((), description="Batch jobs of this stack.")
     courses: tuple[Course, ...] = Field((), description="Courses of the term that use the hubs.")
     policies: Policies = Field(Policies(), description="How strict the policies are.")
@@ -210,6 +217,10 @@ class Stack(BaseModel):
     def workloads(self) -> tuple[Profile | Container | Job, ...]:
         """Profiles of all hubs, containers, and jobs."""
         return (*(profile for hub in self.hubs for profile in hub.profiles), *self.containers, *self.jobs)
+
+    def engine(self, host: HostPool) -> str:
+        """Where the engine of a host answers from here."""
+        return self.site.engines.get(host.name, host.engine)
 
     def profile_pools(self, profile: Profile) -> tuple[str, ...]:
         """Pools that a profile may land on."""

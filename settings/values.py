@@ -109,7 +109,7 @@ Assumptions = Annotated[
 
 def _card_network(value: IPv4Network) -> IPv4Network:
     if not value.is_private or value.prefixlen > 28:
-        raise Misfit("is not a private network with room for cards", "write one such as 10.231.0.0/24")
+        raise Misfit("is not a private network with room for cards", "write one such as 10.99.0.0/24")
     return value
 
 

@@ -21,6 +21,8 @@ class DockerHostArgs(TypedDict):
     """Name of the pool, which is this one host."""
     engine: str
     """Where its engine answers: unix:///var/run/docker.sock, ssh://user@host or tcp://host:2376."""
+    is_stand_in: NotRequired[bool]
+    """Another machine plays the host, as in a lab: where it differs from its pool is a warning."""
     certificates: NotRequired[str]
     """Folder with ca.pem, cert.pem and key.pem, for an engine at tcp://."""
     cpu: float
@@ -42,7 +44,7 @@ class DockerHostArgs(TypedDict):
     shared_gpus: NotRequired[bool]
     """Several containers may use one GPU at a time."""
     card_network: NotRequired[str]
-    """Addresses for the networks of the GPUs, four for each; default 10.231.0.0/24."""
+    """Addresses for the networks of the GPUs, four for each; default 10.99.0.0/24."""
 
 
 class DockerHost(pulumi.ComponentResource):
@@ -66,7 +68,7 @@ class DockerHost(pulumi.ComponentResource):
         own = pulumi.ResourceOptions(parent=self)
         network = docker.Network(f"{name}-network", name=NETWORK, driver="bridge", opts=own)
         self.cards = tuple(Card(args["pool"], index, uuid) for index, uuid in enumerate(_uuids(args)))
-        within = args.get("card_network") or "10.231.0.0/24"
+        within = args.get("card_network") or "10.99.0.0/24"
         held = [] if self.are_shared else self.cards
         networks = [_card_network(f"{name}-card-{card.index}", card, within, own) for card in held]
         self.network = network.name
@@ -108,7 +110,10 @@ def _state(name: str, args: DockerHostArgs) -> EngineState:
         raise pulumi.RunError(f"host {name}: {error}") from None
     access: Any = (args.get("gpu_access") or "cdi") if args.get("gpus_per_node") else None
     if found := [*refusals(state.facts, access, args["cpu"], args["memory_gib"])]:
-        raise pulumi.RunError(f"host {name} is not what its pool says: {'; '.join(found)}")
+        text = f"host {name} is not what its pool says: {'; '.join(found)}"
+        if not args.get("is_stand_in"):
+            raise pulumi.RunError(text)
+        pulumi.log.warn(f"{text} (another machine plays it here)")
     return state
 
 

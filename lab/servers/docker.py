@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import shlex
 import socket
 import sys
@@ -24,6 +25,11 @@ if TYPE_CHECKING:
 
 NAME = "dockerd"
 CLAMPED = "runc-clamped"  # the runtime where this machine cannot give a container the limits that it asks for
+# A stand-in for NVIDIA's container toolkit: the engine takes requests for devices, because there is a hook for them,
+# and tells the container in NVIDIA_VISIBLE_DEVICES which they are. The hook brings none.
+NVIDIA = "nvidia"
+NVIDIA_HOOK = "nvidia-container-runtime-hook"
+STAND_IN_HOOK = "#!/bin/sh\n# Stands in for the hook of NVIDIA's container toolkit: this machine has no GPU.\nexit 0\n"
 MAX_SOCKET_PATH = 107  # bytes, sun_path of Linux without its closing zero
 LONGEST_SOCKET = "containerd/containerd-debug.sock"  # of those that the engine makes below its folder
 SHUTDOWN_WITHIN_S = 10  # what containers get to end by themselves, all at once
@@ -45,13 +51,15 @@ def server(instance: Instance, tools: Tools) -> Server:
     if clamped_runc.limits_are_hard():
         program = render_clamp(tools.path("runc"), clamp_log(instance))
         runtimes = {CLAMPED: files.write(folder / CLAMPED, program, mode=0o755)}
+    runtimes[NVIDIA] = runtimes.get(CLAMPED, tools.path("runc"))
+    hook = files.write(folder / "bin" / NVIDIA_HOOK, STAND_IN_HOOK, mode=0o755)
     text = json.dumps(configuration(instance, runtimes), indent=2) + "\n"
     config = files.write(folder / "daemon.json", text)
     return Server(
         name=NAME,
         argv=[str(tools.path("dockerd")), "--config-file", str(config)],
-        env={"NO_PROXY": "127.0.0.1,localhost"},
-        files=[config, *runtimes.values()],
+        env={"NO_PROXY": "127.0.0.1,localhost", "PATH": f"{hook.parent}:{os.environ.get('PATH', '')}"},
+        files=[config, hook, *runtimes.values()],
         ready=lambda: _answers(socket_path(instance)),
         ready_within_s=40,
         stop_within_s=SHUTDOWN_WITHIN_S + 20,

@@ -144,6 +144,7 @@ OTHER_VALUES: dict[str, Any] = {
     "cluster": Cluster.model_validate({"region": "us-east-1", "kubernetes": "1.34", "subnets": ("subnet-00000000",)}),
     "containers": (Container(name="board", image="hub", pool="box", cpu=1, memory_gib=1),),
     "driver": DriverVersion.parse("470.82.01"),
+    "engines": {"box": "unix:///run/docker.sock"},
     "gpu": find_gpu("Tesla T4"),
     "nodes": ("n31",),
     "pool": "gtx1070ti",

@@ -51,7 +51,7 @@ def test_each_card_has_a_network_with_room_for_one_container(
     networks = {each.inputs["name"]: each.inputs for each in run.of_type("network:Network")}
     assert networks.keys() == {"gpu-commons", "gpu-commons-card-0", "gpu-commons-card-1"}
     second = networks["gpu-commons-card-1"]
-    assert second["ipamConfigs"] == [{"subnet": "10.231.0.4/30", "gateway": "10.231.0.5"}]
+    assert second["ipamConfigs"] == [{"subnet": "10.99.0.4/30", "gateway": "10.99.0.5"}]
     assert second["internal"] is True
     assert second["labels"] == [{"label": "gpu-commons.org/card", "value": "GPU-b"}]
 

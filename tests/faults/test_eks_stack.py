@@ -9,7 +9,8 @@ import re
 from collections.abc import Iterator
 
 import pytest
-from aws_lab import AwsLab, aws_lab, changes
+from aws_lab import AwsLab, aws_lab
+from own_lab import changes
 
 from lab.cluster import Cluster
 

@@ -84,11 +84,11 @@ def test_shared_cards_are_given_to_everybody_who_asks() -> None:
 
 
 def test_the_network_of_a_card_has_one_address_to_give_away() -> None:
-    found = subnet("10.231.0.0/24", 2)
-    assert found == IPv4Network("10.231.0.8/30")
+    found = subnet("10.99.0.0/24", 2)
+    assert found == IPv4Network("10.99.0.8/30")
     assert len(list(found.hosts())) == 2  # the bridge has the first
     with pytest.raises(ValueError, match="has no room for card 64"):
-        subnet("10.231.0.0/24", 64)
+        subnet("10.99.0.0/24", 64)
 
 
 def test_a_network_says_whose_card_it_holds() -> None:

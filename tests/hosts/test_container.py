@@ -38,8 +38,15 @@ def test_the_flags_of_the_guide_are_typed_fields() -> None:
 
 def test_memory_and_cpu_have_limits_and_there_is_no_swap() -> None:
     made = asked()
-    assert (made["memory"], made["memory_swap"], made["cpus"], made["shm_size"]) == (16384, 16384, "4", 1024)
+    assert (made["memory"], made["memory_swap"], made["cpus"], made["shm_size"]) == (16384, 16384, "4.0", 1024)
     assert asked(shm_gib=None)["shm_size"] == 64
+
+
+@pytest.mark.parametrize(
+    ("cpu", "text"), [(1, "1.0"), (0.5, "0.5"), (0.25, "0.25"), (1.05, "1.05"), (10, "10."), (10.5, "10.5")]
+)
+def test_cores_are_written_as_the_provider_reads_them_back(cpu: float, text: str) -> None:
+    assert asked(cpu=cpu)["cpus"] == text
 
 
 def test_a_container_can_do_no_more_than_its_image_needs() -> None:
@@ -84,6 +91,10 @@ def test_a_service_is_kept_running_and_a_batch_run_is_waited_for_and_keeps_its_l
     }  # fmt: skip
     again = asked(runs_to_end=True, retries=3)
     assert (again["restart"], again["max_retry_count"]) == ("on-failure", 3)
+
+
+def test_a_service_has_no_retries() -> None:
+    assert "retries" in refused(retries=3)
 
 
 def test_volumes_and_folders_are_mounted_and_never_both() -> None:

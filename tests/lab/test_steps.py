@@ -54,7 +54,7 @@ def test_the_real_node_is_an_instance_on_which_hub_and_job_can_both_run(context:
 
 def test_a_hub_moves_to_the_real_node_for_one_stack_and_the_next_one_has_its_own(context: steps.Context) -> None:
     site.write(context.instance, [SUBSTITUTE], core_pool="l4")
-    site.forget_core_pool(context.instance)
+    site.forget_stack(context.instance)
     stack = context.stack()
     assert stack.site.core_pool == "cpu"
     assert stack.site.lab

@@ -34,10 +34,10 @@ def test_the_kind_of_a_site_says_which_sdks_a_stack_needs(config: object, extras
 
 
 @pytest.mark.parametrize("stack", sorted((PROJECT / "stacks").glob("Pulumi.*.yaml")), ids=lambda path: path.stem)
-def test_only_a_stack_of_instances_needs_the_sdk_of_a_cloud(stack: Path) -> None:
+def test_only_stacks_of_instances_and_of_hosts_need_a_further_sdk(stack: Path) -> None:
     config = yaml.safe_load(stack.read_text())["config"]
-    of_instances = [pool for pool in config.get("gpu-commons:fleet", {}).get("pools", ()) if "instance_types" in pool]
-    assert extras_of(config) == (("aws",) if of_instances else ())
+    keys = {key for pool in config.get("gpu-commons:fleet", {}).get("pools", ()) for key in pool}
+    assert extras_of(config) == (("aws",) if "instance_types" in keys else ("docker",) if "engine" in keys else ())
 
 
 def test_every_extra_that_is_named_exists_and_every_extra_is_named() -> None:

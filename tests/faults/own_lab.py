@@ -1,0 +1,70 @@
+"""A lab of its own for one stack, brought up by the command itself, in a folder that is gone afterwards."""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from lab import engine, processes
+from lab.instance import Instance, find_instance
+from lab.toolchain import Toolchain
+
+PROJECT = Path(__file__).parents[2]
+NAME = "own"
+LAB = [sys.executable, "-m", "lab", "--instance", NAME]
+
+
+@dataclass(frozen=True)
+class OwnLab:
+    """A stack in it. `said` is what its first `up` said."""
+
+    stack: str
+    said: str
+
+    @property
+    def instance(self) -> Instance:
+        return find_instance(NAME)
+
+    def up(self) -> str:
+        return up(self.stack)
+
+    def shell(self) -> dict[str, str]:
+        """The environment of a shell after `make env`."""
+        return {**os.environ, **engine.environment(self.instance, Toolchain())}
+
+    def pulumi(self, *words: str, shell: dict[str, str] | None = None) -> str:
+        """A bare `pulumi` in such a shell; LabError with what it said where it fails."""
+        command = [engine.program(self.instance, Toolchain()), *words, "--stack", self.stack, "--non-interactive"]
+        return processes.run(command, cwd=PROJECT, env=shell or self.shell(), timeout_s=600)
+
+
+def up(stack: str) -> str:
+    """`make up` of that stack, and what it said."""
+    return processes.run([*LAB, "up", "--stack", stack], cwd=PROJECT, timeout_s=1200)
+
+
+def changes(said: str) -> bool:
+    """Whether an `up` changed anything."""
+    assert re.search(r"^ +.*\d+ unchanged in", said, re.MULTILINE), said[-2000:]
+    return bool(re.search(r"\d+ (created|updated|replaced|deleted)", said))
+
+
+@contextmanager
+def own_lab(stack: str) -> Iterator[OwnLab]:
+    """That stack, up. The folder's path is short, because sockets lie below it."""
+    before = os.environ.get("XDG_STATE_HOME")
+    with tempfile.TemporaryDirectory(prefix="gc-") as folder:
+        os.environ["XDG_STATE_HOME"] = folder
+        try:
+            yield OwnLab(stack, up(stack))
+        finally:
+            processes.run([*LAB, "clean"], cwd=PROJECT)
+            os.environ.pop("XDG_STATE_HOME")
+            if before is not None:
+                os.environ["XDG_STATE_HOME"] = before
