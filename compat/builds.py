@@ -116,10 +116,18 @@ def read_wish(framework: str, version: str, build: str, *, with_version: bool = 
         cpu_only=bool(re.search(r"(\b|\+)cpu(\b|-only)", f"{local} {framework} {build}".lower())) and not lines,
         conda="conda" in text,
         brings_cuda=_brings(text),
-        from_source=bool(_OWN_BUILD.search(build.lower())),
+        from_source=bool(_OWN_BUILD.search(build.lower())) or _is_of_a_checkout(name, found),
         for_jetson=bool(_FOR_JETSON.search(f"{local} {build}".lower())) and not lines,
         from_index=_index(text),
     )
+
+
+def _is_of_a_checkout(framework: str, version: Version | None) -> bool:
+    """PyTorch calls what is built from a checkout 1.3.0a0; its nightly wheels are .dev.
+
+    Source: https://github.com/pytorch/pytorch/issues/9926, https://github.com/pytorch/pytorch/issues/109958
+    """
+    return framework == "pytorch" and version is not None and version.pre is not None and version.pre[0] == "a"
 
 
 def choose(wish: Wish) -> Choice:

@@ -17,7 +17,7 @@ from compat.reading import AS_GIVEN, Axis, Reader, Reading
 from compat.rows import LINUX
 from compat.rules.rule import note, unknown, warn
 from compat.targets import Targets, read_compressed, read_ptx, read_targets
-from compat.versions import CudaVersion, VersionError
+from compat.versions import CudaVersion, Target, VersionError
 
 _PYPI_WINDOWS = Fact(
     "the wheels of torch for Windows on PyPI are built for the CPU",
@@ -46,6 +46,7 @@ _IMAGE_OF_MONTH = {
     "tensorrt": "nvcr.io/nvidia/tensorrt:{}-py3",
     "tritonserver": "nvcr.io/nvidia/tritonserver:{}-py3",
 }
+_NGC_IN_WORDS = re.compile(r"(?:nvidia )?ngc[\s:/]+([a-z]+)[\s:]+(\d\d\.\d\d(?:-[\w.-]+)?)", re.IGNORECASE)
 _FIRST_TRITON = "20.03"  # before, it was called TensorRT Inference Server
 # `balance` leaves machine code as it is without -Xfatbin -compress-all: read from files that fatbinary 13.0 made.
 _MODE = re.compile(r"compress-mode[=\s]+(none|speed|balance|size)\b")
@@ -67,7 +68,7 @@ def read_images(case: Case, system: str, *, lenient: bool = True) -> Reading[Ima
     With `lenient`, a field that cannot be read counts as absent, with a note, unless nothing to run is left.
     """
     reader = Reader(lenient=lenient)
-    case = _monthly(case)
+    case = _monthly(_with_reference(case))
     named = reader.read("image", case.image, read_image)
     case = _as_named(case, named)
     given = Given(
@@ -98,6 +99,12 @@ def read_images(case: Case, system: str, *, lenient: bool = True) -> Reading[Ima
         reader.notes.append(unknown("R-ARCH", told, fact))
     _doubt(reader, given)
     return reader.done(_of_cuda(reader, given) if wish is None else _of_framework(reader, given, wish))
+
+
+def _with_reference(case: Case) -> Case:
+    """`NGC caffe 18.07-py2` as the reference of that image."""
+    words_of = _NGC_IN_WORDS.fullmatch(case.image.strip())
+    return case if words_of is None else replace(case, image=f"nvcr.io/nvidia/{words_of[1].lower()}:{words_of[2]}")
 
 
 def _monthly(case: Case) -> Case:
@@ -147,7 +154,7 @@ def _targets(reader: Reader, case: Case) -> Code | None:
     if (case.sm_list and listed is None) or (case.ptx and written is None):
         return _UNREAD_TARGETS
     shown_ptx = written.ptx if written else (listed.ptx if listed else None)
-    if cubins is not None and shown_ptx is None and _is_arch_list(case):
+    if cubins is not None and shown_ptx is None and (_is_arch_list(case) or _is_complete(case, cubins)):
         shown_ptx = ()
     if cubins is None and shown_ptx is None and build:
         try:
@@ -181,6 +188,20 @@ def _is_arch_list(case: Case) -> bool:
     around = f"{case.framework} {case.framework_version} {case.build}".lower()
     is_torch = "torch" in around or ALIASES.get(re.sub(r"[^a-z0-9]", "", case.framework.lower())) in _OF_TORCH
     return is_torch and bool(re.search(r"\bsm_\d", case.sm_list.lower()))
+
+
+def _is_complete(case: Case, cubins: tuple[Target, ...]) -> bool:
+    """Do the compiler's flags in the build list the same targets, and no PTX? Paddle's wheels have none anyway.
+
+    Source: fatbins of the wheels of paddlepaddle-gpu 2.3.2 to 2.6.2 (framework.csv).
+    """
+    if ALIASES.get(re.sub(r"[^a-z0-9]", "", case.framework.lower())) == "paddle":
+        return "source" not in case.build.lower()
+    try:
+        flags = read_targets(case.build, bare=False)
+    except VersionError:
+        return False
+    return flags.cubins == cubins and flags.ptx == ()
 
 
 def _wish(reader: Reader, given: Given, version: str, system: str) -> Wish | None:

@@ -17,6 +17,7 @@ from compat.tables import by_key, gpu_models
 _NOISE = frozenset(
     {"nvidia", "graphics", "gpu", "gpus", "card", "corporation", "corp", "tm", "r", "device", "mig"}
     | {"developer", "development", "dev", "devkit", "kit", "engineering", "reference"}  # a Jetson with its board
+    | {"msi", "asus", "gigabyte", "evga", "zotac", "palit", "pny", "gainward", "inno3d", "galax", "kfa2", "colorful"}
 )
 # Cut off where people write them without a blank: TeslaV100, RTXA4000, JetsonOrinNano.
 _GLUED = "nvidia|geforce|tesla|quadro|rtx|gtx|titan|jetson|agx|orin|xavier|ti(?=super)|max(?=q)"

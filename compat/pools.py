@@ -57,6 +57,7 @@ def try_host(case: Case, *, lenient: bool = False) -> tuple[Host, tuple[Problem,
 
     With `lenient`, only a GPU that cannot be read is a problem; other fields count as absent, with a note.
     """
+    case = replace(case, instance_type=words.instance_type(case.instance_type))
     reader = Reader(lenient=lenient)
     kind = reader.one_of("gpu_class", case.gpu_class, CLASSES)
     runtime = reader.one_of("host", words.runtime(case.host), HOSTS)
@@ -83,7 +84,7 @@ def try_host(case: Case, *, lenient: bool = False) -> tuple[Host, tuple[Problem,
             kernel_module=module,
             cpu_architecture=cpu,
             glibc=glibc,
-            instance_type=case.instance_type.lower(),
+            instance_type=case.instance_type,
             ami_release=case.ami_release,
             operator=case.operator,
         )

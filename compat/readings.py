@@ -257,6 +257,11 @@ _RELEASE_IN_PROSE = (
 )
 
 
+# As cuDNN tells it up to 8: 1000 for the major, 100 for the minor.
+# Source: paddlepaddle.org.cn/documentation/docs/en/api/paddle/device/get_cudnn_version_en.html (7600 is 7.6)
+_OF_HEADER = re.compile(r"([4-8])(\d)(\d\d)", re.ASCII)
+
+
 @lru_cache(_KEPT)
 def read_release(text: str) -> Version:
     """`8.9.7`, `v1.17.4`, `2.6.0+cu124`, `cuDNN 8.9`, `libcudnn8=8.9.7.29-1+cuda12.2`; raises VersionError.
@@ -268,6 +273,8 @@ def read_release(text: str) -> Version:
     plain = re.sub(r"^[a-z][a-z0-9_-]*\s*(?:==?|:)\s*", "", plain)  # a package and its version
     plain = re.sub(r"^[a-z][a-z_ -]*(?=\d)", "", plain)
     plain = re.sub(r"^\d:(?=\d)", "", plain).replace("~", "")
+    if packed := _OF_HEADER.fullmatch(plain):
+        plain = f"{packed[1]}.{int(packed[2])}.{int(packed[3])}"
     try:
         return parse_release(re.sub(r"(?<=\d)-\d[\w.+]*$|_cuda[\w.-]*$", "", plain))
     except VersionError:

@@ -31,6 +31,7 @@ _MODULES = (
     (re.compile(r"\bopen\b|-open\b"), "open"),
     (re.compile(r"proprietary|closed"), "proprietary"),
 )
+_SHORT_TYPE = re.compile(r"[a-z]\w*\.\d{1,2}x", re.IGNORECASE)  # of EC2
 _FIRST = re.compile(r"\bfirst\b|\bforced\b|ld_library_path|ld\.so\.conf|ldconfig|loader")
 _PRESENT = (
     (re.compile(r"unknown|not known|unsure|^\?+$"), "unknown"),
@@ -58,6 +59,12 @@ def runtime(text: str) -> str:
 def module(text: str) -> str:
     """`nvidia-open`, `open kernel module`, `closed source`."""
     return _first(_MODULES, text)
+
+
+def instance_type(text: str) -> str:
+    """`g4dn.2x` is g4dn.2xlarge."""
+    plain = text.lower().strip()
+    return f"{plain}large" if _SHORT_TYPE.fullmatch(plain) else plain
 
 
 def is_put_first(text: str) -> bool:

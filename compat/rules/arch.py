@@ -14,10 +14,11 @@ ID = "R-ARCH"
 _GUIDE = "https://docs.nvidia.com/cuda/cuda-c-programming-guide/index.html#binary-compatibility"
 _CUPY = "https://github.com/cupy/cupy/issues/9121"
 _NVRTC_MAKES_CUBINS = CudaVersion(11, 1)
-# Programs that ask NVRTC for the very capability of the GPU, and what is reported where it does not know it.
+# Programs that ask NVRTC or nvcc for the very capability of the GPU, and what is reported where it is not known there.
 _ASKS_FOR_THE_GPU = {
     "hashcat": "https://github.com/hashcat/hashcat/issues/3916 ; https://github.com/hashcat/hashcat/issues/2692",
     "openmm": "https://github.com/openmm/openmm/issues/1653",
+    "pycuda": "https://github.com/inducer/pycuda/issues/134 ; https://github.com/inducer/pycuda/issues/440",
 }
 
 # Chips of Tegra modules. Source: CUDA C++ programming guide 6.1.2, binary compatibility is for the desktop only.
@@ -68,7 +69,8 @@ def check(image: ImageFacts, pool: PoolFacts) -> tuple[Finding, ...]:
     gpu = pool.gpu
     code = judged(image.code, gpu.capability) if image.code else None
     if image.remarks and re.search(
-        rf"\b(no|without|lacks?|missing)\W+sm_?{gpu.capability.digits}\b", image.remarks.lower()
+        rf"\b(no|without|lacks?|missing)\W+(?:sm_?{gpu.capability.digits}|{_family(gpu.capability)})\b",
+        image.remarks.lower(),
     ):
         fact = Fact(f"said of the build: {image.remarks[:80]}", "the case", "")
         return (refuse(ID, f"has no machine code for {gpu.name} ({gpu.capability})", fact),)
@@ -93,6 +95,12 @@ def check(image: ImageFacts, pool: PoolFacts) -> tuple[Finding, ...]:
     return (refuse(ID, message, code.fact),)
 
 
+def _family(capability: ComputeCapability) -> str:
+    """`maxwell`; the number where no table has it."""
+    arch = tables.architectures().get(capability)
+    return re.escape(arch.name.lower()) if arch is not None else capability.digits
+
+
 def _by_toolkit(image: ImageFacts, cuda: CudaVersion, gpu: Gpu) -> tuple[Finding, ...]:
     """No list of targets: then what counts is whether this toolkit can make code that the GPU runs."""
     shown, capability = f"{gpu.name} ({gpu.capability}", gpu.capability
@@ -101,7 +109,7 @@ def _by_toolkit(image: ImageFacts, cuda: CudaVersion, gpu: Gpu) -> tuple[Finding
         if exact is not None and exact.first_cuda is not None and cuda.line < exact.first_cuda:
             fact = exact.origin.fact(f"the first CUDA that knows {capability} is {exact.first_cuda}", "first_cuda")
             message = (
-                f"{image.framework} has NVRTC compile for {shown}), which NVRTC of CUDA {cuda} does not know (invalid "
+                f"{image.framework} compiles for {shown}), which the compiler of CUDA {cuda} does not know (invalid "
                 f"value for --gpu-architecture); that of CUDA {exact.first_cuda} does"
             )
             fact = replace(fact, source=f"{fact.source} ; {asked}")

@@ -7,15 +7,24 @@ from packaging.version import Version
 from compat import tables
 from compat.model import Fact, Finding, ImageFacts, PoolFacts, Severity
 from compat.rows import Cudnn
-from compat.rules.rule import Rule, note, warn
+from compat.rules.rule import Rule, note, refuse, warn
 from compat.versions import ComputeCapability, CudaVersion
 
 ID = "R-CUDNN"
+_DATE = "2026-11-23"
+_FIRST = ComputeCapability(3, 0)
+_GUIDE = "https://github.com/pluskid/Mocha.jl/issues/57 ; https://github.com/rbgirshick/fast-rcnn/issues/44"
 _SOURCE = "https://docs.nvidia.com/deeplearning/cudnn/backend/latest/reference/support-matrix.html"
 
 
 def check(image: ImageFacts, pool: PoolFacts) -> tuple[Finding, ...]:
-    if image.cudnn is None or image.gpu_free or image.cuda is None:
+    if image.cudnn is None or image.gpu_free:
+        return ()
+    if pool.gpu.capability < _FIRST:
+        fact = Fact(f"cuDNN supports compute capability {_FIRST} and newer only, in every release", _GUIDE, _DATE)
+        message = f"{fact.text} (CUDNN_STATUS_ARCH_MISMATCH); {pool.gpu.name} has {pool.gpu.capability}"
+        return (refuse(ID, message, fact),)
+    if image.cuda is None:
         return ()
     return _check(image.cudnn, image.cuda.line, pool.gpu.capability, pool.gpu.name)
 
@@ -60,9 +69,9 @@ RULE = Rule(
     title="cuDNN",
     says=(
         "A cuDNN release has engines for a range of GPUs and is built for a CUDA major: cuDNN 9.11 and newer have none "
-        "for Maxwell, Pascal and Volta, even in their CUDA 12 build."
+        "for Maxwell, Pascal and Volta, even in their CUDA 12 build. None ever had any for GPUs before Kepler."
     ),
-    sources=(_SOURCE,),
+    sources=(_SOURCE, *_GUIDE.split(" ; ")),
     severity=Severity.WARN,
     check=check,
     of_pool=("gpu",),

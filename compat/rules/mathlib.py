@@ -20,11 +20,12 @@ _REPORTS = (
     "https://github.com/apache/mxnet/issues/13337",
     "https://github.com/AlexeyAB/darknet/issues/2836",
     "https://github.com/facebookresearch/Detectron/issues/807",
+    "https://github.com/NVIDIA/TensorRT/issues/1453",
 )
 # They call cuDNN, cuBLAS or cuRAND at every step.
 _CALL_ALWAYS = frozenset(
     {"tensorflow", "mxnet", "darknet", "caffe", "caffe2", "chainer", "keras", "theano", "cntk", "digits", "torch7"}
-    | {"paddle"}
+    | {"paddle", "tensorrt"}
 )
 
 

@@ -15,7 +15,9 @@ _DATE = "2026-11-23"
 _NUMBA = "https://numba.readthedocs.io/en/0.57.1/cuda/minor_version_compatibility.html"
 # Programs that hand PTX of their own compiler to the driver, and where that is documented or reported.
 _DRIVER_COMPILES = {
+    "candle": "https://github.com/huggingface/candle/issues/3166",
     "hashcat": "https://github.com/hashcat/hashcat/issues/3642",
+    "mistral.rs": "https://github.com/huggingface/candle/issues/3331",
     "numba": _NUMBA,
     "openmm": "https://github.com/openmm/openmm/issues/3585",
 }
@@ -81,8 +83,9 @@ RULE = Rule(
         "From CUDA 11 on, a program runs on any driver at or above the floor of its CUDA major "
         "(11.x 450.80.02, 12.x 525.60.13, 13.x 580.65.06), if it carries machine code for the GPU: PTX of a newer "
         "minor is refused by an older driver (R-PTX), and programs that have the driver compile their PTX, such as "
-        "hashcat, OpenMM and Numba, need a driver of the toolkit's own level. Where nothing says what code a custom "
-        "build has, that is a warning. CUDA 10 and older need the driver of that very toolkit (R-BACK)."
+        "hashcat, OpenMM, Numba, Candle and mistral.rs, need a driver of the toolkit's own level. Where nothing says "
+        "what code a custom build has, that is a warning. CUDA 10 and older need the driver of that very toolkit "
+        "(R-BACK)."
     ),
     sources=(
         "https://docs.nvidia.com/cuda/cuda-toolkit-release-notes/index.html",
