@@ -155,6 +155,7 @@ IN_THE_FILE: Final = Never("everything that it looks at stands in the stack file
 
 RELEASE: Final = {"type": "kubernetes:helm.sh/v3:Release", "name": "read-unknown", "inputs": {"chart": "c"}}
 
+OF_HOSTS: Final = "a rule about containers of a Docker host, which a stack on a cluster has not"
 RULES: Final[Mapping[str, Columns]] = {
     "P-READ": Columns(
         pod("read-passing"),
@@ -171,6 +172,18 @@ RULES: Final[Mapping[str, Columns]] = {
         pod("pin-passing"),
         PIN_FAILING,
         pod("pin-unknown", container={"image": UNKNOWN}),
+    ),
+    "P-PORT": Columns(  # tests/policies/test_docker_containers.py has its cells
+        Never(OF_HOSTS),
+        Never(OF_HOSTS),
+        Never(OF_HOSTS),
+        waived=Never(OF_HOSTS),
+    ),
+    "P-LIMIT": Columns(  # tests/policies/test_docker_containers.py has its cells
+        Never(OF_HOSTS),
+        Never(OF_HOSTS),
+        Never(OF_HOSTS),
+        waived=Never(OF_HOSTS),
     ),
     "P-HOST": Columns(
         pod("host-passing", **on("small")),
