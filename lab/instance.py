@@ -147,14 +147,23 @@ def open_instance(name: str = "default") -> Instance:
         )
         instance = Instance(name, slot, home, _free_ports(_reserved_ports(), PREFERRED_PORTS))
         record.write_text(json.dumps({**asdict(instance), "home": str(home)}, indent=2) + "\n")
-    stored = json.loads(record.read_text())
-    instance = Instance(stored["name"], stored["slot"], home, stored["ports"])
+    instance = _read(home)
     if set(PREFERRED_PORTS) - set(instance.ports):  # made by a lab that had fewer servers
         instance.ports.update(_free_ports(_reserved_ports(), set(PREFERRED_PORTS) - set(instance.ports)))
         record.write_text(json.dumps({**asdict(instance), "home": str(home)}, indent=2) + "\n")
     for folder in (instance.run, instance.logs, instance.config, instance.data):
         folder.mkdir(exist_ok=True, mode=0o700)
     return instance
+
+
+def stored_instance(home: Path) -> Instance | None:
+    """The instance in that folder, of whatever clone and user. None where the folder holds none."""
+    return _read(home) if (home / RECORD).exists() else None
+
+
+def _read(home: Path) -> Instance:
+    stored = json.loads((home / RECORD).read_text())
+    return Instance(stored["name"], stored["slot"], home, stored["ports"])
 
 
 def _home(name: str) -> Path:

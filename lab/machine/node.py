@@ -17,7 +17,7 @@ import httpx
 
 from lab import accounts, files, processes
 from lab.cluster import Cluster, is_ready, name_of, wait_until
-from lab.instance import LabError
+from lab.instance import LabError, stored_instance
 from lab.machine import cri, driver_folders, leftovers, mounts, network, traces
 from lab.machine.traces import Kind, Trace
 from lab.servers import containerd, coredns, kube_proxy, kubelet, local_path
@@ -71,7 +71,7 @@ def start(instance: Instance, tools: Tools, node: RealNode, report: Callable[[st
     pause, busybox = (images.find(name, tools) for name in (images.PAUSE, images.BUSYBOX))
     for image in (pause, busybox):
         _check_pushed(instance, image)
-    own_kubelet_folder(instance)
+    own_kubelet_folder(instance, tools)
     network.claim(instance)
     network.enclose(instance, tools)
     leftovers.record(instance, cgroup=CONTAINER_CGROUP, folders=SHARED_FOLDERS)
@@ -134,10 +134,11 @@ def stop(instance: Instance, tools: Tools) -> None:
     traces.undo(instance, {Kind.FOLDER: lambda trace: _remove_folder(instance, Path(trace.value))})
 
 
-def own_kubelet_folder(instance: Instance) -> None:
+def own_kubelet_folder(instance: Instance, tools: Tools) -> None:
     """Make the kubelet's folder ours, by a file in it that names this lab.
 
-    Raises LabError when a kubelet of the machine or of another lab has it.
+    A lab whose node has died, as after a restart of the machine, gives it up: what that node left is removed first.
+    Raises LabError when a kubelet of the machine or of another lab that runs has it.
     """
     root, owner = kubelet.ROOT, kubelet.ROOT / OWNER_FILE
     home = _owner()
@@ -146,8 +147,12 @@ def own_kubelet_folder(instance: Instance) -> None:
             f"{root} belongs to a kubelet of this machine; the lab's real node needs it and does not share it: "
             "end that Kubernetes and move the folder away, or run the lab on another machine"
         )
-    if home and home != instance.home and (home / "instance.json").exists():
-        raise LabError(f"the lab at {home} has a real node on this machine, and there can be one: `make down` there")
+    if home and home != instance.home and (other := stored_instance(home)):
+        if _runs(other):
+            raise LabError(
+                f"the lab at {home} has a real node on this machine, and there can be one: `make down` there"
+            )
+        stop(other, tools)
     traces.record(instance, Trace(Kind.FOLDER, str(root)))
     root.mkdir(parents=True, exist_ok=True, mode=0o750)
     files.write(owner, f"{instance.home}\n")
@@ -155,6 +160,13 @@ def own_kubelet_folder(instance: Instance) -> None:
     if saved.exists() and not CHECKPOINT.exists():
         CHECKPOINT.parent.mkdir(exist_ok=True)
         shutil.copy(saved, CHECKPOINT)
+
+
+def _runs(instance: Instance) -> bool:
+    """Whether anything of its node lives: the servers, or the parents of containers, which outlive them."""
+    return any(processes.is_running(instance, name) for name in (*SERVERS, "containerd")) or bool(
+        leftovers.shims(containerd.socket_path(instance))
+    )
 
 
 def _saved_checkpoint(instance: Instance) -> Path:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import os
 import sys
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -16,9 +17,9 @@ import pytest
 
 from lab import control_plane, health, processes, pushes
 from lab.cluster import REAL_NODE, Cluster, wait_until
-from lab.instance import PREFERRED_PORTS, Instance, LabError
+from lab.instance import PREFERRED_PORTS, RECORD, Instance, LabError
 from lab.machine import iptables, mounts, network, node, traces
-from lab.machine.leftovers import cgroups, is_listened_to
+from lab.machine.leftovers import cgroups, is_listened_to, kill_shims
 from lab.machine.node import RealNode
 from lab.processes import Server
 from lab.servers import buildkit, containerd, kube_proxy, kubelet, local_path, registry
@@ -58,9 +59,7 @@ class Lab:
 
 @pytest.fixture(scope="module")
 def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
-    """A lab of its own with a real node; skipped while another lab of this machine has one."""
-    if kubelet.ROOT.exists():
-        pytest.skip(f"{kubelet.ROOT} is in use, and a machine has one real node: `make down` first")
+    """A lab of its own with a real node. A machine has one: a lab that runs is asked to end first."""
     tools = Toolchain()
     ports = {name: 21000 + 100 * SLOT + number for number, name in enumerate(PREFERRED_PORTS)}
     instance = Instance("real-node-tests", SLOT, tmp_path_factory.mktemp("lab"), ports)
@@ -408,10 +407,18 @@ def test_killed_servers_come_back_and_pods_never_noticed(lab: Lab, web: dict[str
 
 
 def test_another_lab_cannot_take_the_kubelets_folder(lab: Lab, tmp_path: Path) -> None:
-    other = Instance("other", 8, tmp_path, {})
-    (lab.instance.home / "instance.json").write_text("{}")
+    other = other_lab(lab, tmp_path)
     with pytest.raises(LabError, match=rf"the lab at {lab.instance.home} has a real node on this machine"):
-        node.own_kubelet_folder(other)
+        node.own_kubelet_folder(other, lab.tools)
+
+
+def other_lab(lab: Lab, home: Path) -> Instance:
+    """Another lab of this machine, for which ours is one that it finds."""
+    (lab.instance.home / RECORD).write_text(json.dumps({**asdict(lab.instance), "home": str(lab.instance.home)}))
+    other = Instance("other", 8, home, {})
+    for folder in (other.run, other.data):
+        folder.mkdir()
+    return other
 
 
 def left_without_a_gpu(lab: Lab, name: str) -> set[str]:
@@ -440,6 +447,21 @@ def test_after_a_stop_and_a_start_pods_and_volumes_are_back(lab: Lab, web: dict[
     eventually("8 GPUs again", lambda: lab.gpus()[1] == 8)
     # The server wrote its line a second time, into the same volume.
     eventually("the node port answers", lambda: answer("127.0.0.1") == "hello\nhello\n")
+
+
+def test_a_node_that_died_gives_the_machine_to_another_lab_and_leaves_nothing(lab: Lab, tmp_path: Path) -> None:
+    other = other_lab(lab, tmp_path)
+    for name in (*node.SERVERS, "containerd"):
+        record = processes.read_record(lab.instance, name)
+        assert record is not None
+        psutil.Process(record.pid).kill()
+    kill_shims(containerd.socket_path(lab.instance))
+    node.own_kubelet_folder(other, lab.tools)
+    assert leftovers(lab) == [f"folder {kubelet.ROOT}"]
+    node.stop(other, lab.tools)
+    assert leftovers(lab) == []
+    node.start(lab.instance, lab.tools, NODE)
+    node.settle(lab.instance, NODE.name)
 
 
 def test_nothing_is_left_when_containers_lost_their_runtime(lab: Lab) -> None:
