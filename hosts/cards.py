@@ -17,6 +17,7 @@ from typing import Final
 from messages.problems import listing
 
 NETWORK: Final = "gpu-commons-card-"  # with the index of the card behind it
+CARD_NETWORK: Final = "10.99.0.0/24"  # of a host whose stack says no other
 _ADDRESSES_OF_A_CARD: Final = 4  # a /30: the network, the bridge, one container, broadcast
 
 

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from fleet import labels
-from hosts.container_model import Container
+from hosts.container_model import LOOPBACK, Container, Mount
 from kube.agreements import of_workload
 from kube.arguments import plain, read
 from kube.job import VISIBILITY_VARIABLES
@@ -40,7 +40,7 @@ def of_container(loc: tuple[str | int, ...], raw: Raw) -> Iterator[Fault]:
         yield Fault((*loc, "retries"), "is given for a service", "leave it out: a service is started again anyway")
     published: set[tuple[object, object]] = set()
     for where, port in items(raw, "ports", at=loc):
-        at = port.get("address", ""), port.get("host")
+        at = port.get("address", LOOPBACK), port.get("host")
         if at in published:
             yield Fault((*where, "host"), "is published twice", "give each port of the host to one port", at[1])
         published.add(at)
@@ -67,7 +67,7 @@ def container_args(name: str, shape: Container, network: Any) -> dict[str, Any]:
         "log_driver": "json-file",
         "log_opts": LOG,
         "networks_advanced": [{"name": each} for each in (network, *shape.card_networks)],
-        "envs": [f"{key}={value}" for key, value in sorted(shape.env.items())],
+        "envs": [f"{key}={value}" for key, value in sorted(_env(shape).items())],
         "ports": [
             {"internal": port.container, "external": port.host, "ip": port.address, "protocol": "tcp"}
             for port in shape.ports
@@ -115,13 +115,18 @@ def _ulimits(shape: Container) -> Iterator[dict[str, Any]]:
         yield {"name": "stack", "soft": shape.stack_mib * _MIB, "hard": shape.stack_mib * _MIB}
 
 
-def _mount(mount: Any) -> dict[str, Any]:
+def _env(shape: Container) -> dict[str, str]:
+    """An image of the CUDA family asks for all GPUs by itself: who was granted none is kept from seeing any."""
+    return shape.env if shape.devices else {**shape.env, "NVIDIA_VISIBLE_DEVICES": "void"}
+
+
+def _mount(mount: Mount) -> dict[str, Any]:
     kind, source = ("volume", mount.volume) if mount.volume else ("bind", mount.folder)
     return {"type": kind, "source": source, "target": mount.target, "read_only": mount.read_only}
 
 
 def _gpus(shape: Container) -> dict[str, Any]:
-    """Exactly the granted devices. Without any, the runtime is told that none is meant."""
+    """Exactly the granted devices."""
     if not shape.devices:
         return {}
     if shape.access == "cdi":

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from hosts.addresses import needs_certificates
-from hosts.cards import subnet
+from hosts.cards import CARD_NETWORK, subnet
 from hosts.container import of_container
 from kube.agreements import of_workload
 from kube.raw import Raw, is_count, items, mapping
@@ -91,7 +91,7 @@ def _cards(loc: Loc, pool: Raw) -> Iterator[Fault]:
         for index, uuid in enumerate(uuids):
             if uuid in uuids[:index]:
                 yield Fault((*loc, "gpu_uuids", index), "is listed twice", "each GPU has a UUID of its own", uuid)
-    network = pool.get("card_network", "10.99.0.0/24")
+    network = pool.get("card_network", CARD_NETWORK)
     if isinstance(network, str) and is_count(gpus) and gpus > 0:
         try:
             subnet(network, gpus - 1)

@@ -7,7 +7,7 @@ from pydantic import Field
 
 from fleet.pools import Variant
 from hosts.addresses import EngineAddress
-from hosts.cards import Card
+from hosts.cards import CARD_NETWORK, Card
 from hosts.container_model import AbsolutePath, GpuAccess
 from kube.names import Line
 from kube.node_keys import Labels, Taints
@@ -35,7 +35,7 @@ class HostPool(MachinePool):
         default=False, description="Several containers may use one GPU at a time; else each has its GPUs for itself."
     )
     card_network: CardNetwork = Field(
-        IPv4Network("10.99.0.0/24"),
+        IPv4Network(CARD_NETWORK),
         description="Addresses that nothing else uses on the host, four for each GPU: a GPU is held through them.",
     )
     assumptions: Assumptions = ()

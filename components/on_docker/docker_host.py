@@ -8,7 +8,7 @@ import pulumi_docker as docker
 
 from components.on_docker.engine import EngineState, EngineUnreachable, read_engine
 from fleet import labels
-from hosts.cards import Card, Grant, NoCard, Request, grant, shared_grant, subnet
+from hosts.cards import CARD_NETWORK, Card, Grant, NoCard, Request, grant, shared_grant, subnet
 from hosts.facts import refusals
 
 NETWORK = "gpu-commons"  # of the host's containers
@@ -68,7 +68,7 @@ class DockerHost(pulumi.ComponentResource):
         own = pulumi.ResourceOptions(parent=self)
         network = docker.Network(f"{name}-network", name=NETWORK, driver="bridge", opts=own)
         self.cards = tuple(Card(args["pool"], index, uuid) for index, uuid in enumerate(_uuids(args)))
-        within = args.get("card_network") or "10.99.0.0/24"
+        within = args.get("card_network") or CARD_NETWORK
         held = [] if self.are_shared else self.cards
         networks = [_card_network(f"{name}-card-{card.index}", card, within, own) for card in held]
         self.network = network.name

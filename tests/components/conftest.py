@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import importlib.util
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import pulumi
@@ -14,6 +16,7 @@ import pytest
 from pulumi.runtime.settings import reset_options
 from pulumi.runtime.stack import run_pulumi_func
 
+PROJECT = Path(__file__).parents[2]
 sys.path.insert(0, str(Path(__file__).parent))  # for running_engine.py: folders of tests are no packages here
 
 
@@ -94,3 +97,16 @@ def _record(
 def recorded() -> Callable[..., Recording]:
     """`recorded(program, preview=..., existing=...)` runs a program under mocks and returns its Recording."""
     return _record
+
+
+@pytest.fixture
+def program(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
+    """The whole program, with no outputs of an earlier run."""
+    spec = importlib.util.spec_from_file_location("program", PROJECT / "__main__.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    monkeypatch.chdir(PROJECT)
+    monkeypatch.setattr(module, "own_output", lambda _: pulumi.Output.from_input({}))
+    return module

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import importlib.util
 from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-import pulumi
 import pytest
 import yaml
 
@@ -20,17 +18,9 @@ ECR = "123456789012.dkr.ecr.us-east-1.amazonaws.com"
 COMPUTED = {"aws:eks/nodeGroup:NodeGroup": {"resources": [{"autoscalingGroups": [{"name": "eks"}]}]}}
 
 
-@pytest.fixture
-def program(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
+@pytest.fixture(autouse=True)
+def _day(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("GPU_COMMONS_TODAY", "2026-11-23")
-    spec = importlib.util.spec_from_file_location("program", PROJECT / "__main__.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    monkeypatch.chdir(PROJECT)
-    monkeypatch.setattr(module, "own_output", lambda _: pulumi.Output.from_input({}))
-    return module
 
 
 def stack(tmp_path: Path, registry: str) -> Stack:

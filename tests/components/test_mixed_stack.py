@@ -2,33 +2,17 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
 from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-import pulumi
-import pytest
-
 from settings.reading import load_stack
 
 PROJECT = Path(__file__).parents[2]
 STACK = load_stack(PROJECT / "tests" / "stacks" / "Pulumi.mixed.yaml")
 POOL = "gpu-commons.org/pool"
-
-
-@pytest.fixture
-def program(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
-    spec = importlib.util.spec_from_file_location("program", PROJECT / "__main__.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    monkeypatch.chdir(PROJECT)
-    monkeypatch.setattr(module, "own_output", lambda _: pulumi.Output.from_input({}))
-    return module
 
 
 def test_what_needs_no_gpu_runs_on_nodes_without_any_and_the_rest_on_the_pools_it_names(

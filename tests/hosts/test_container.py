@@ -97,6 +97,16 @@ def test_a_service_has_no_retries() -> None:
     assert "retries" in refused(retries=3)
 
 
+def test_who_was_granted_no_gpu_is_kept_from_seeing_any() -> None:
+    assert asked(env={"A": "b"})["envs"] == ["A=b", "NVIDIA_VISIBLE_DEVICES=void"]
+    assert asked(env={"A": "b"}, gpus=1, devices=["0"], access="cdi")["envs"] == ["A=b"]
+
+
+def test_loopback_is_published_twice_whether_it_is_written_or_not() -> None:
+    written = {"name": "bb", "container": 2, "host": 16006, "address": "127.0.0.1"}
+    assert "is published twice" in refused(ports=[{"name": "aa", "container": 1, "host": 16006}, written])
+
+
 def test_volumes_and_folders_are_mounted_and_never_both() -> None:
     mounts = [{"volume": "logs", "target": "/logs"}, {"folder": "/data", "target": "/data", "read_only": True}]
     assert asked(mounts=mounts)["mounts"] == [
