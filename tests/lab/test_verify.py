@@ -86,7 +86,10 @@ def builder() -> Iterator[Builder]:
             processes.run([*lab, "clean"])
 
 
-@pytest.mark.parametrize("image", ["hub", "proxy", "datahub-base-notebook", "cupy-notebook", "perceptron"])
+DOCKER_HUB = ["docker-hub", "kernel-gateway", "engine-filter"]
+
+
+@pytest.mark.parametrize("image", ["hub", "proxy", "datahub-base-notebook", "cupy-notebook", "perceptron", *DOCKER_HUB])
 def test_an_image_and_each_of_its_targets_is_as_its_spec_says(builder: Builder, image: str) -> None:
     spec = load_family(image)[0]
     for each in (spec, *target_specs(spec)):

@@ -11,10 +11,11 @@ from images.spec.load import load_family
 from images.spec.parts import TargetKind
 from images.spec.targets import kind_of, target_specs
 
+NOTEBOOKS = ["hub", "proxy", "datahub-base-notebook", "scipy-ml-notebook", "cupy-notebook"]
+DOCKER_HOSTS = ["perceptron", "docker-hub", "kernel-gateway", "engine-filter"]
 
-@pytest.mark.parametrize(
-    "image", ["hub", "proxy", "datahub-base-notebook", "scipy-ml-notebook", "cupy-notebook", "perceptron"]
-)
+
+@pytest.mark.parametrize("image", [*NOTEBOOKS, *DOCKER_HOSTS])
 def test_nothing_is_found_in_an_image_or_in_one_of_its_targets(image: str) -> None:
     family = load_family(image)
     text = render_dockerfile(family)
