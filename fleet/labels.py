@@ -16,6 +16,9 @@ DRIVER: Final = "gpu-commons.org/driver"
 TOOLKIT: Final = "gpu-commons.org/container-toolkit"
 IMAGE: Final = "gpu-commons.org/image"  # annotation of pod templates: the image's name in the stack
 OWN_PREFIX: Final = "gpu-commons.org/"
+# Labels of the containers and networks that a hub on a Docker host makes for its users.
+HUB: Final = "gpu-commons.org/hub"
+USER: Final = "gpu-commons.org/user"
 
 OS: Final = "kubernetes.io/os"
 ARCH: Final = "kubernetes.io/arch"

@@ -86,7 +86,8 @@ def prepare(instance: Instance, tools: Toolchain, report: Report, *, sdks: Colle
     if not tools.is_official("pulumi"):
         # The engine wants its language host beside itself, and warns on every command when it is elsewhere.
         _place(tools.path("pulumi"), bin_folder(instance))
-        _place(tools.path("pulumi-language-python-exec"), bin_folder(instance))
+        for name in tools.pins["pulumi"].module_files:
+            _place(tools.path(name), bin_folder(instance))
         language_host.write_launcher(bin_folder(instance) / "pulumi-language-python", Path(sys.executable))
     origins = installed_plugins(instance)
     for name in STAND_INS:

@@ -46,7 +46,7 @@ class EngineState:
 
 def read_engine(address: str, certificates: str | None = None) -> EngineState:
     """Facts and holders of GPUs. Raises EngineUnreachable."""
-    with _connected(address, certificates) as client:
+    with connected(address, certificates) as client:
         facts = facts_of(client.info(), client.version())
         containers = client.api.containers(all=True, filters={"label": labels.POOL})
     return EngineState(facts, tuple(_holders(containers)))
@@ -63,7 +63,8 @@ def _holders(containers: list[dict[str, Any]]) -> Iterator[Holder]:
 
 
 @contextmanager
-def _connected(address: str, certificates: str | None) -> Iterator[docker.DockerClient]:
+def connected(address: str, certificates: str | None) -> Iterator[docker.DockerClient]:
+    """A client of the engine, closed at the end. Raises EngineUnreachable, also for what fails while it is used."""
     folder = Path(certificates) if certificates else None
     try:
         # On Linux and macOS; the system's own ssh knows its keys, hosts and jumps.

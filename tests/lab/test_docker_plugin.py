@@ -4,30 +4,25 @@ from __future__ import annotations
 
 import inspect
 import json
-import os
 import re
 import shutil
 import signal
 import subprocess
-import sys
 import time
 import tomllib
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import psutil
 import pytest
 
 from lab.instance import Instance
-from lab.language_host.launcher import write_launcher
 from lab.servers import docker
 from lab.toolchain import Toolchain
 from tests.lab import docker_engines as engines
+from tests.lab.docker_stacks import Stack, new_stack, plugins_of
 
 ROOT = Path(__file__).parents[2]
-PROGRAMS = Path(__file__).with_name("docker_programs")
 # docker.Image builds by Docker's own builder and is not Terraform's: pulumi-docker-build has that job here.
 NOT_OF_TERRAFORM = {"Image"}
 ADDED = {"timeouts"}  # of Terraform, which no SDK passes on
@@ -39,63 +34,6 @@ def test_the_plugin_is_that_of_the_sdk() -> None:
     pin = Toolchain().pins["docker"]
     assert pin.version == version
     assert f'version = "{version}"' in (pin.source / "description.go").read_text()
-
-
-@dataclass(frozen=True)
-class Stack:
-    """A stack `dev` of the program, with the plugin as the engine finds it."""
-
-    pulumi: str
-    folder: Path
-    environ: dict[str, str]
-
-    def start(self, *words: str) -> subprocess.Popen[str]:
-        return subprocess.Popen(
-            [self.pulumi, *words, "--non-interactive", "--color", "never"],
-            cwd=self.folder,
-            env=self.environ,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            start_new_session=True,
-        )
-
-    def ends(self, *words: str) -> tuple[int, str]:
-        """Exit code and output of a command; nothing of the plugin may be left after it."""
-        process = self.start(*words)
-        said = process.communicate(timeout=240)[0]
-        assert plugins_of(self.folder.parent, within_s=10) == []
-        return process.returncode, said
-
-    def __call__(self, *words: str) -> str:
-        code, said = self.ends(*words)
-        assert code == 0, said
-        return said
-
-    def counts(self, command: str) -> dict[str, int]:
-        """What a command would do or did to resources, from its summary: `{"create": 6}`."""
-        said = self(command, *(["--yes", "--skip-preview"] if command != "preview" else []))
-        return {
-            name: int(count)
-            for count, name in re.findall(r"(\d+) (?:to )?(create|update|replace|delete|unchanged)", said)
-        }
-
-
-def plugins_of(folder: Path, *, within_s: float) -> list[str]:
-    """Names of the programs below a folder that still run after that time."""
-    deadline = time.monotonic() + within_s
-    while True:
-        found = []
-        for process in psutil.process_iter():
-            try:
-                if process.exe().startswith(str(folder)) and process.status() != psutil.STATUS_ZOMBIE:
-                    found.append(process.name())
-            except psutil.Error:
-                continue
-        if not found or time.monotonic() > deadline:
-            return found
-        time.sleep(0.05)
 
 
 @pytest.fixture(scope="module")
@@ -117,27 +55,9 @@ def lab(
 @pytest.fixture
 def stack(tools: Toolchain, lab: tuple[Instance, str], tmp_path: Path) -> Stack:
     instance, image = lab
-    pulumi = os.environ.get("GPU_COMMONS_PULUMI") or str(tools.path("pulumi"))
-    own = tmp_path / "tools"
-    own.mkdir()
-    write_launcher(own / "pulumi-language-python", Path(sys.executable))
-    shutil.copy(tools.path("pulumi-language-python-exec"), own)
-    (tmp_path / "state").mkdir()
-    folder = Path(shutil.copytree(PROGRAMS / "classroom", tmp_path / "classroom"))
-    (folder / "Pulumi.yaml").write_text((folder / "Pulumi.yaml").read_text().replace("@virtualenv@", sys.prefix))
-    environ = {
-        "HOME": str(tmp_path),
-        "PATH": f"{own}:{os.environ['PATH']}",
-        "PULUMI_HOME": str(tmp_path / "home"),
-        "PULUMI_BACKEND_URL": f"file://{tmp_path}/state",
-        "PULUMI_CONFIG_PASSPHRASE": "",
-        "PULUMI_SKIP_UPDATE_CHECK": "true",
-        "PULUMI_DISABLE_AUTOMATIC_PLUGIN_ACQUISITION": "true",
-    }
-    stack = Stack(pulumi, folder, environ)
+    stack = new_stack("classroom", tools, tmp_path)
     program = tools.path("pulumi-resource-docker")
     stack("plugin", "install", "resource", "docker", tools.pins["docker"].version, "--file", str(program.parent))
-    stack("stack", "select", "--create", "dev")
     stack("config", "set", "host", docker.address(instance))
     stack("config", "set", "image", image)
     return stack

@@ -1,0 +1,94 @@
+"""Ends everything that a hub on a Docker host has started. Safe to repeat: what is gone is left out."""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections.abc import Iterable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from typing import Any, Final
+
+from docker import APIClient
+from docker.errors import APIError, NotFound
+
+from components.on_docker.engine import connected
+from fleet import labels
+from messages.problems import listing
+
+# In this order: a gateway starts kernels, and nobody starts a gateway once the hub and the servers are gone.
+KINDS: Final = ("server", "gateway", "kernel")
+STOP_WITHIN_S: Final = 10  # then the engine kills it
+_AT_ONCE: Final = 8
+_ROUNDS: Final = 3  # with a pause: something was being started or removed while we looked
+
+
+class ServersLeft(Exception):  # noqa: N818 - says what is the matter
+    """Something of the hub could not be ended; its words say what and why."""
+
+
+def end_servers(hub: str, address: str, certificates: str | None = None) -> None:
+    """End servers, gateways and kernels of a hub, then remove its users' networks.
+
+    Ours is what has the hub's label and one of its names. Raises EngineUnreachable, and ServersLeft where something
+    is still there at the end.
+    """
+    left: list[str] = []
+    said: list[str | None] = []
+    with connected(address, certificates) as client, ThreadPoolExecutor(_AT_ONCE) as pool:
+        for number in range(_ROUNDS):
+            time.sleep(number)
+            said = []
+            for kind in KINDS:
+                said += pool.map(partial(_end, client.api), _containers(client.api, hub, kind))
+            said += pool.map(partial(_remove_network, client.api), _networks(client.api, hub))
+            left = [name for kind in KINDS for name in _containers(client.api, hub, kind)]
+            left += _networks(client.api, hub)
+            if not left:
+                return
+    why = "; ".join(dict.fromkeys(filter(None, said))) or "something starts them again: is the hub still running?"
+    raise ServersLeft(f"hub {hub}: {listing(left)} could not be removed: {why}; run the command again")
+
+
+def _containers(api: APIClient, hub: str, kind: str) -> list[str]:
+    found = api.containers(all=True, filters={"label": f"{labels.HUB}={hub}"})
+    return [*_names(found, f"{hub}-{kind}-")]
+
+
+def _networks(api: APIClient, hub: str) -> list[str]:
+    found = api.networks(filters={"label": f"{labels.HUB}={hub}"})
+    return [*_names(found, f"{hub}-user-")]
+
+
+def _names(found: Iterable[Mapping[str, Any]], beginning: str) -> Iterator[str]:
+    """Names that begin so: of a network, or the names of a container, which begin with a slash."""
+    for each in found:
+        names = [str(name).removeprefix("/") for name in each.get("Names") or (each.get("Name"),)]
+        yield from (name for name in names if name.startswith(beginning) and "/" not in name)
+
+
+def _end(api: APIClient, container: str) -> str | None:
+    """End and remove a container; what the engine says where it cannot."""
+    with contextlib.suppress(APIError):  # it may have ended, or gone
+        api.stop(container, timeout=STOP_WITHIN_S)
+    try:
+        api.remove_container(container, force=True, v=True)  # with volumes that have no name: homes have one
+    except NotFound:
+        return None
+    except APIError as error:
+        return str(error.explanation or error)
+    return None
+
+
+def _remove_network(api: APIClient, network: str) -> str | None:
+    try:
+        # Somebody else's would keep it, and so does what an engine of 20.10 left of a container that is gone: an
+        # endpoint that it knows by the container's name alone.
+        for each in (api.inspect_network(network).get("Containers") or {}).values():
+            api.disconnect_container_from_network(each["Name"], network, force=True)
+        api.remove_network(network)
+    except NotFound:
+        return None
+    except APIError as error:
+        return str(error.explanation or error)
+    return None
