@@ -220,14 +220,15 @@ def pool_args(pool: NodePool) -> GpuNodePoolArgs:
         args["gpu"] = gpus.model.name
         args["gpus_per_node"] = gpus.count
         args["driver_version"] = str(gpus.driver)
-        args["container_toolkit_version"] = gpus.container_toolkit
+        if gpus.container_toolkit:
+            args["container_toolkit_version"] = gpus.container_toolkit
     others = [(name, each.gpus) for each in pool.variants() if each.gpus != gpus for name in each.node_names]
     if drivers := {name: str(its.driver) for name, its in others if gpus and its and its.driver != gpus.driver}:
         args["node_drivers"] = drivers
     if toolkits := {
         name: its.container_toolkit
         for name, its in others
-        if gpus and its and its.container_toolkit != gpus.container_toolkit
+        if gpus and its and its.container_toolkit and its.container_toolkit != gpus.container_toolkit
     }:
         args["node_container_toolkits"] = toolkits
     if pool.labels:

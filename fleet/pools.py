@@ -22,7 +22,7 @@ class NodeGpus:
     model: GpuModel
     count: int
     driver: DriverVersion
-    container_toolkit: str
+    container_toolkit: str | None  # None: nobody knows, as of some machine images
 
     @property
     def discovered_labels(self) -> dict[str, str]:
@@ -32,8 +32,12 @@ class NodeGpus:
     @property
     def host(self) -> Host:
         """The node as compat takes it."""
-        host = host_of(self.model, self.driver, container_toolkit=parse_release(self.container_toolkit))
-        return replace(host, shown=replace(host.shown, container_toolkit=self.container_toolkit))
+        host = host_of(
+            self.model,
+            self.driver,
+            container_toolkit=parse_release(toolkit) if (toolkit := self.container_toolkit) else None,
+        )
+        return replace(host, shown=replace(host.shown, container_toolkit=self.container_toolkit or ""))
 
 
 def read_node(gpu: str, driver: str, container_toolkit: str = "") -> Host:

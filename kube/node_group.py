@@ -40,6 +40,12 @@ class NodeGroup(InstanceGroupKeys):
         """Labels of the nodes."""
         return self.labels_of(self.pool)
 
+    @property
+    def recorded_gpus(self) -> dict[str, str | int]:
+        """What readers of a preview know a pool by: GPU model and how many a node offers; nothing without GPUs."""
+        shape = self.shape
+        return {"gpu": shape.gpu.name, "gpus_per_node": shape.schedulable_gpus} if shape.gpu else {}
+
 
 def read(name: str, args: Mapping[str, Any], owner: str = "EksGpuNodeGroup") -> NodeGroup:
     """The group of a component's arguments; raises SettingsError with everything that is wrong."""

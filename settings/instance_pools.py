@@ -41,7 +41,7 @@ class InstancePool(InstanceGroupKeys, Pool):
     @property
     def container_toolkit(self) -> str | None:
         """What the nodes start with."""
-        return self.node_image.container_toolkit if self.gpu else None
+        return (self.node_image.container_toolkit or None) if self.gpu else None
 
     @property
     def cpu(self) -> float:
@@ -63,7 +63,7 @@ class InstancePool(InstanceGroupKeys, Pool):
         """GPUs of each instance and what drives them; None where they have none."""
         if self.gpu is None or self.driver is None:
             return None
-        return NodeGpus(self.gpu, self.gpus_per_node, self.driver, self.container_toolkit or "")
+        return NodeGpus(self.gpu, self.gpus_per_node, self.driver, self.container_toolkit)
 
     @property
     def stated_rates(self) -> dict[str, float]:

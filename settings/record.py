@@ -25,6 +25,8 @@ _OF_POOLS: Final = frozenset(
 )
 _OF_IMAGES: Final = frozenset({"registry", "substitutes", "builder", "ca_bundle"})
 _OF_HUBS: Final = frozenset({"core_pool", "authenticator"})
+# Keys of a site that came later: a stack from before recorded none, and its next preview shall show no change.
+_CAME_LATER: Final[Mapping[str, Any]] = {"kind": "kubernetes", "engines": {}}
 # What changes nothing for anybody: who knows a value, and a sum that the pools must have anyway.
 _REMARKS: Final = frozenset({"assumptions", "total_gpus"})
 
@@ -37,8 +39,9 @@ def decisions(stack: Stack) -> dict[str, Any]:
     shown = frozenset() if stack.fleet.managed_by else _OF_POOLS
     fleet["pools"] = [_without(pool, shown) for pool in fleet["pools"]]
     policies["waivers"] = {f"{each.pop('rule')} of {each.pop('resource')}": each for each in policies["waivers"]}
+    unwritten = {key for key, default in _CAME_LATER.items() if site.get(key) == default}
     found = {
-        "site": _without(site, known),
+        "site": _without(site, known | unwritten),
         "fleet": fleet,
         "images": {image.full_name: {"limit": each["limit"]} for image, each in _limited(stack, written["images"])},
         "policies": policies,

@@ -17,6 +17,8 @@ from cli.review.details import Change, Detail, details, joined, members, of_inpu
 from cli.review.promises import merged, promises
 from cli.review.recorded import (
     CONTAINER,
+    EKS_GROUP,
+    FLATCAR_GROUP,
     HOST,
     HUB,
     IMAGE,
@@ -26,6 +28,7 @@ from cli.review.recorded import (
     PULLER,
     RECORD,
     RUNTIME,
+    is_group,
     nodes_of,
     pool_name,
     taints_of,
@@ -56,6 +59,8 @@ def changes_of(stream: Stream, old: Commons, new: Commons, today: dt.date) -> tu
 _KINDS: Final = {
     POOL: "pool",
     HOST: "pool",
+    EKS_GROUP: "pool",
+    FLATCAR_GROUP: "pool",
     IMAGE: "image",
     HUB: "hub",
     CONTAINER: "container",
@@ -97,7 +102,7 @@ def _pool(step: Step) -> Iterator[Detail]:
     old, new = step.old or {}, step.new or {}
     if step.old is None or step.new is None:
         known = new or old
-        nodes = counted(len(nodes_of(known)), "node")
+        nodes = _instances(known) if is_group(known) else counted(len(nodes_of(known)), "node")
         gpus = f"{word(known.get('gpus_per_node'))} {word(known.get('gpu'))}"
         told = f"{nodes} with {gpus} each, driver {word(known.get('driver_version'))}"
         if "gpu" not in known:
@@ -109,19 +114,30 @@ def _pool(step: Step) -> Iterator[Detail]:
         "gpus_per_node": "GPUs per node",
         "driver_version": "driver",
         "container_toolkit_version": "container toolkit",
+        "ami_type": "machine image",
+        "ami_release": "machine image's release",
+        "flatcar_release": "Flatcar",
     }
     for key, label in labels.items():
         before, after = word(old.get(key)), word(new.get(key))
         if before != after:
             yield Detail(label, before, after, loc=(key,))
     yield from _of_nodes(old, new)
-    yield from members("nodes", nodes_of(old), nodes_of(new))
+    if not is_group(new):
+        yield from members("nodes", nodes_of(old), nodes_of(new))
     had, has = _gpus(old), _gpus(new)
     if had is not None and has is not None and had != has:
         yield Detail("GPUs", f"{had:,}", f"{has:,}", loc=("gpus",))
     yield from members("taints", taints_of(old), taints_of(new))
     rest = {*old, *new} - {*labels, *(by_node for _, by_node, _ in _BY_NODE), "node_names", "pool", "taints"}
+    rest -= {"driver"}  # what a group asks for; the driver that it gets is above
     yield from details({key: old[key] for key in rest & {*old}}, {key: new[key] for key in rest & {*new}})
+
+
+def _instances(group: Mapping[str, Any]) -> str:
+    """`0 to 8 instances of g6.2xlarge`."""
+    types = names_of(texts(group.get("instance_types")))
+    return f"{whole(group.get('min')) or 0} to {counted(whole(group.get('max')) or 0, 'instance')} of {types}"
 
 
 # What nodes may have of their own: what the pool has, by node, and how people call it.

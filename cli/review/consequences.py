@@ -14,6 +14,7 @@ from cli.review.consequence import Consequence
 from cli.review.details import Change
 from cli.review.node_consequences import drains, drifted, lost_nodes, taints, waits_for_nodes
 from cli.review.recorded import HUB, IMAGE, OURS
+from cli.review.rolling import groups, rolls
 from cli.review.stream import Step, Stream
 from cli.review.values import known_text, mapping
 from cli.words import counted
@@ -25,13 +26,18 @@ def consequences(
     stream: Stream, changes: Sequence[Change], old: Commons, new: Commons, early: Sequence[Cell]
 ) -> tuple[Consequence, ...]:
     """What people will notice, what weighs most first: drains, nodes and hubs that go, restarts, pulls."""
+    instances = groups(stream)
     pools = [change for change in changes if change.kind == "pool"]
+    machines = [change for change in pools if change.name not in instances]
+    # An update that brings a driver to instances waits for nobody.
+    early = [cell for cell in early if (new.parts[cell.pool].whole or cell.pool) not in instances]
     return (
         *waits_for_nodes(early, old, new),
-        *drains([each for each in pools if each.op in {"update", "replace"}], old, new, early),
-        *drifted(stream, pools),
+        *rolls(stream),
+        *drains([each for each in machines if each.op in {"update", "replace"}], old, new, early),
+        *drifted(stream, machines),
         *taints(pools, old, new),
-        *lost_nodes(pools, old, new),
+        *lost_nodes(machines, old, new),
         *_gone_hubs(changes, old),
         *_restarts(stream, new),
         *_images(stream, changes, old, new),

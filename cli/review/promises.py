@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any, Final
 
 from cli.review.details import Change, Detail, details, told, word
-from cli.review.recorded import HUB, POOL, RECORD, is_over, pool_name
+from cli.review.recorded import GROUPS, HUB, POOL, RECORD, is_over, pool_name
 from cli.review.stream import Stream
 from cli.review.values import items, known_text, mapping, names_of, texts, whole
 from cli.words import counted
@@ -118,7 +118,7 @@ def _pools(stream: Stream, old: Inputs, new: Inputs) -> Iterator[Change]:
         {name: each for each in items(side.get("pools")) if (name := known_text(each.get("name")))}
         for side in (old, new)
     )
-    with_nodes = {pool_name(step.name, step.new or step.old or {}) for step in _of_type(stream, POOL)}
+    with_nodes = {pool_name(step.name, step.new or step.old or {}) for step in _of_type(stream, POOL, *GROUPS)}
     for name in dict.fromkeys([*before, *after]):
         if name in before and name in after:
             yield from _changed("pool", name, tuple(details(before[name], after[name])))
@@ -135,8 +135,8 @@ def _whole(line: str, *, is_new: bool) -> Detail:
     return Detail("", "" if is_new else line, line if is_new else "")
 
 
-def _of_type(stream: Stream, kind: str) -> Iterator[Any]:
-    return (step for step in stream.steps.values() if step.type == kind)
+def _of_type(stream: Stream, *kinds: str) -> Iterator[Any]:
+    return (step for step in stream.steps.values() if step.type in kinds)
 
 
 def _limits(old: Inputs, new: Inputs) -> Iterator[Change]:

@@ -24,6 +24,9 @@ RUNTIME: Final = f"{OURS}NvidiaRuntime"
 RECORD: Final = f"{OURS}StackRecord"
 HOST: Final = f"{OURS}DockerHost"
 CONTAINER: Final = f"{OURS}DockerGpuContainer"
+EKS_GROUP: Final = f"{OURS}EksGpuNodeGroup"
+FLATCAR_GROUP: Final = f"{OURS}FlatcarGpuNodeGroup"
+GROUPS: Final = (EKS_GROUP, FLATCAR_GROUP)  # pools whose nodes are instances that AWS starts and replaces
 
 
 def before(stream: Stream, config: Mapping[str, str], today: dt.date) -> Commons:
@@ -40,7 +43,7 @@ def after(stream: Stream, today: dt.date) -> Commons:
 
 def _has_pools(stream: Stream) -> bool:
     """Else another stack manages the fleet, and the configuration alone says what it is."""
-    return any(step.type in {POOL, HOST} for step in stream.steps.values())
+    return any(step.type in {POOL, HOST, *GROUPS} for step in stream.steps.values())
 
 
 def settings(config: Mapping[str, str], key: str) -> Any:
@@ -61,7 +64,7 @@ def _commons(
     for step, inputs in states:
         if inputs is not None and step.type.startswith(OURS):
             found.setdefault(step.type, []).append((step.name, inputs))
-    pools = {pool.name: pool for name, inputs in _of(found, POOL, HOST) if (pool := _pool(name, inputs))}
+    pools = {pool.name: pool for name, inputs in _of(found, POOL, HOST, *GROUPS) if (pool := _pool(name, inputs))}
     sizes = mapping(outputs.get("image_sizes"))
     hubs = found.get(HUB, ())
     return Commons(
@@ -84,9 +87,17 @@ def _of(found: Found, *types: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
 
 
 def nodes_of(pool: Mapping[str, Any]) -> tuple[str, ...]:
-    """Names of a pool's nodes; a Docker host is a pool with one node of its name."""
-    named = (known_text(pool.get("pool")),) if "engine" in pool else ()
+    """Names of a pool's nodes: a Docker host is its one node, and instances are numbered, as many as may run."""
+    name = known_text(pool.get("pool"))
+    if is_group(pool):
+        return tuple(f"{name}-{number}" for number in range(1, (whole(pool.get("max")) or 0) + 1))
+    named = (name,) if "engine" in pool else ()
     return texts(pool.get("node_names")) or tuple(filter(None, named))
+
+
+def is_group(pool: Mapping[str, Any]) -> bool:
+    """Whether its nodes are instances that AWS starts and replaces."""
+    return "instance_types" in pool
 
 
 def pool_name(resource: str, inputs: Mapping[str, Any]) -> str:

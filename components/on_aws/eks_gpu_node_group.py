@@ -64,6 +64,7 @@ class EksGpuNodeGroup(pulumi.ComponentResource):
             "ami_type": image.ami_type,
             "ami_release": image.release_version or image.release,
             **({"driver_version": str(image.driver)} if image.driver else {}),
+            **group.recorded_gpus,
         }
         super().__init__("gpu-commons:index:EksGpuNodeGroup", name, {**args, **chosen}, opts)
         child = pulumi.ResourceOptions(parent=self)
@@ -117,7 +118,7 @@ class EksGpuNodeGroup(pulumi.ComponentResource):
                 tag={"key": key, "value": value, "propagate_at_launch": False},
                 opts=child,
             )
-        self.driver_version = pulumi.Output.from_input(chosen.get("driver_version", ""))
+        self.driver_version = pulumi.Output.from_input(str(image.driver or ""))
         self.chosen_image = made.id.apply(lambda _: str(image))
         self.max_gpus = pulumi.Output.from_input(group.max * shape.schedulable_gpus)
         self.register_outputs(

@@ -105,6 +105,7 @@ class FlatcarGpuNodeGroup(pulumi.ComponentResource):
             "driver_source": str(image.source),
             "flatcar_release": image.release.version,
             "kernel": image.release.kernel_release,
+            **group.recorded_gpus,
         }
         super().__init__("gpu-commons:index:FlatcarGpuNodeGroup", name, {**args, **chosen}, opts)
         child = pulumi.ResourceOptions(parent=self)

@@ -63,6 +63,18 @@ def test_what_an_instance_is_follows_from_its_type_and_its_driver_from_the_machi
     }
 
 
+def test_a_machine_image_whose_container_toolkit_nobody_knows_is_proved_without_it(tmp_path: Path) -> None:
+    def older(keys: Any, _: Any) -> None:
+        keys["fleet"]["pools"][1]["driver"] = "580.126.09"
+
+    pool = pool_of(read(tmp_path, older), "l4")
+    assert str(pool.machine_image) == "AL2023_x86_64_NVIDIA 1.34.4-20260318"
+    assert pool.container_toolkit is None
+    assert pool.gpus_of_node is not None
+    assert pool.gpus_of_node.host.shown.container_toolkit == ""
+    assert "gpu-commons.org/container-toolkit" not in pool.labels_of("l4")
+
+
 def test_instances_without_gpus_have_neither_driver_nor_taint() -> None:
     pool = pool_of(load_stack(STACK), "system")
     assert (pool.gpu, pool.gpus_per_node, pool.driver, pool.gpus_of_node, pool.node_taints) == (None, 0, None, None, ())
