@@ -12,7 +12,7 @@ TOKEN = {"KG_AUTH_TOKEN": "verify"}
 def problems() -> Iterator[str]:
     """What is not as it should be: who has the token sees the kernels, and nobody else."""
     yield from verifying.import_problems("kernel_gateway", "docker", "jupyter_client.provisioning")
-    yield from verifying.extra_problems("jupyterlab", "jupyterhub", "dockerspawner", "notebook")
+    yield from verifying.extra_problems("jupyterhub", "dockerspawner")
     answers = {SPECS: '"kernelspecs"'}
     yield from verifying.server_problems(COMMAND, answers, env=TOKEN, token=TOKEN["KG_AUTH_TOKEN"], closed=[SPECS])
 
