@@ -33,6 +33,7 @@ COMMANDS: Final[Mapping[str, tuple[str, str]]] = MappingProxyType(
             "cli.stack.command",
             "Check a stack file offline: settings, placement, images on pools, promises.",
         ),
+        "top": ("cli.top.command", "Who has which GPUs of a stack's hosts or cluster now, and since when."),
         "comment": (
             "cli.comment",
             "Summarise what a preview changes, and for whom, in one comment for a pull request.",

@@ -16,11 +16,11 @@ if TYPE_CHECKING:  # pydantic alone costs a quarter of a second at start
 _STACKS = "stacks"
 
 
-def read_stack(stack: str) -> Stack:
-    """A stack, by its name or the path of its file. Raises InputError, and SettingsError with every mistake."""
+def read_stack(stack: str, *, site: Path | None = None) -> Stack:
+    """A stack, by its name or the path of its file, with an overlay. Raises InputError, and SettingsError."""
     from settings.reading import load_stack  # noqa: PLC0415 - see above
 
-    return load_stack(stack_file(stack))
+    return load_stack(stack_file(stack), site=site)
 
 
 def stack_file(stack: str, *, option: str = "--stack: ") -> Path:

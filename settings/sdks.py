@@ -7,7 +7,7 @@ from messages.problems import Problem
 
 # Kind of a site → extras of pyproject.toml. A stack that names no kind runs on Kubernetes, and needs none.
 EXTRAS: Final[Mapping[str, tuple[str, ...]]] = {"kubernetes": (), "eks": ("aws",), "docker": ("docker",), "slurm": ()}
-MODULES: Final[Mapping[str, str]] = {"pulumi_aws": "aws", "pulumi_docker": "docker"}
+MODULES: Final[Mapping[str, str]] = {"pulumi_aws": "aws", "pulumi_docker": "docker", "docker": "docker"}
 
 
 def extras_of(config: object) -> tuple[str, ...]:

@@ -18,6 +18,7 @@ from hosts.cards import network_index
 from hosts.facts import HostFacts, facts_of
 
 ASK_WITHIN_S: Final = 20
+_WHOSE: Final = (labels.POOL, labels.HUB, labels.USER)
 ENDED: Final = frozenset({"exited", "dead", "removing"})
 
 
@@ -32,8 +33,10 @@ class Holder:
     name: str
     cards: tuple[int, ...]
     has_ended: bool
-    since: str  # when it was made, as the engine writes it
+    since: str  # when it was made, in seconds since 1970
     pool: str
+    hub: str = ""  # whose it is, for what a hub has started
+    user: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,8 +61,8 @@ def _holders(containers: list[dict[str, Any]]) -> Iterator[Holder]:
         cards = tuple(sorted(index for name in networks if (index := network_index(name)) is not None))
         if cards:
             name = str((each.get("Names") or [each.get("Id", "")])[0]).lstrip("/")
-            pool = str((each.get("Labels") or {}).get(labels.POOL, ""))
-            yield Holder(name, cards, each.get("State") in ENDED, str(each.get("Created", "")), pool)
+            pool, hub, user = (str((each.get("Labels") or {}).get(key, "")) for key in _WHOSE)
+            yield Holder(name, cards, each.get("State") in ENDED, str(each.get("Created", "")), pool, hub, user)
 
 
 @contextmanager

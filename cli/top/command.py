@@ -1,0 +1,57 @@
+"""`gpu-commons top`: who has which GPUs now, and since when."""
+
+from __future__ import annotations
+
+import os
+from datetime import UTC, datetime
+from pathlib import Path
+
+import click
+
+from cli.entry import USAGE
+from cli.stacks import read_stack, stack_name
+from cli.terminal import as_json, json_text, painter
+from cli.top.report import top_data, top_text
+
+
+@click.command(epilog="Exit codes: 0 fine, 2 usage, or a host or cluster that did not answer.")
+@click.option(
+    "--stack", required=True, metavar="NAME|PATH",
+    help="Stack file, or its name: perceptron is stacks/Pulumi.perceptron.yaml.",
+)  # fmt: skip
+@click.option(
+    "--site",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help="Site overlay. Default: the one that GPU_COMMONS_SITE names, as in an update.",
+)
+@as_json
+@click.pass_context
+def top(ctx: click.Context, /, stack: str, site: Path | None, *, is_json: bool) -> None:
+    """Who has which GPUs of a stack's fleet now, and since when; nothing is changed.
+
+    Docker hosts: the engine of each host says which container holds which GPU. Containers that were started past the
+    networks of the GPUs hold none. Clusters: kubectl says which pods hold how many GPUs of a node, and which wait for
+    some. Users and hubs are shown for servers and kernels of a hub.
+
+    \b
+    Examples:
+      gpu-commons top --stack perceptron
+      gpu-commons top --stack dsmlp-fall --json
+      watch -n 10 gpu-commons top --stack perceptron
+    """
+    from cli.top.reading import look  # noqa: PLC0415 - the list of commands needs no pydantic
+
+    # Here as for an update: an overlay says where a lab's engines and cluster are.
+    named = os.environ.get("GPU_COMMONS_SITE")
+    settings = read_stack(stack, site=site or (Path(named) if named else None))
+    name = stack_name(stack)
+    looked = look(name, settings)
+    now = datetime.now(UTC)
+    if is_json:
+        click.echo(json_text(top_data(name, looked.holdings, looked.problems, now)))
+    elif looked.holdings or not looked.problems:
+        click.echo(top_text(name, looked.holdings, now=now, paint=painter()), nl=False)
+    for problem in looked.problems:
+        click.echo(f"error: {problem}", err=True)
+    ctx.exit(USAGE if looked.problems else 0)

@@ -1,0 +1,63 @@
+"""A cluster's objects by kubectl, which knows every way to log in. Nothing is changed."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+from dataclasses import dataclass
+from typing import Any, Final
+from urllib.parse import urlencode
+
+from messages.redaction.texts import without_secrets
+
+_WITHIN_S: Final = 20
+_AT_ONCE: Final = 500  # objects in one answer, as kubectl itself asks for them
+
+
+class ClusterUnreachable(Exception):  # noqa: N818 - says what is the matter
+    """A cluster that gives no answer; its words say why and what to do."""
+
+
+@dataclass(frozen=True, slots=True)
+class Cluster:
+    """Which cluster, as kubectl is told; None: what KUBECONFIG names, and its current context."""
+
+    kubeconfig: str | None
+    context: str | None
+
+
+def listed(cluster: Cluster, path: str, **query: str) -> list[dict[str, Any]]:
+    """All objects of a path of the API, such as `/api/v1/nodes`. Raises ClusterUnreachable."""
+    found: list[dict[str, Any]] = []
+    while True:
+        answer = _get(cluster, f"{path}?{urlencode({'limit': _AT_ONCE, **query})}")
+        found += answer.get("items") or []
+        if not (more := (answer.get("metadata") or {}).get("continue")):
+            return found
+        query["continue"] = more
+
+
+def _get(cluster: Cluster, path: str) -> dict[str, Any]:
+    program = shutil.which("kubectl")
+    if program is None:
+        raise ClusterUnreachable("kubectl is not on PATH; install it: it is what asks the cluster")
+    chosen = [
+        *(("--kubeconfig", cluster.kubeconfig) if cluster.kubeconfig else ()),
+        *(("--context", cluster.context) if cluster.context else ()),
+    ]
+    argv = [program, *chosen, f"--request-timeout={_WITHIN_S}s", "get", "--raw", path]
+    try:
+        done = subprocess.run(argv, capture_output=True, stdin=subprocess.DEVNULL, timeout=3 * _WITHIN_S, check=False)
+    except OSError as error:
+        raise ClusterUnreachable(f"kubectl cannot be started: {error.strerror}") from None
+    except subprocess.TimeoutExpired:
+        raise ClusterUnreachable(f"kubectl did not finish within {3 * _WITHIN_S} s") from None
+    if done.returncode:
+        said = done.stderr.decode(errors="replace").strip().splitlines() or ["it failed without a word"]
+        words = without_secrets(said[-1].removeprefix("error: ").removeprefix("Error from server "))
+        raise ClusterUnreachable(f"kubectl says: {words}; check KUBECONFIG, or kubeconfig and kube_context of the site")
+    try:
+        return dict(json.loads(done.stdout))
+    except ValueError:
+        raise ClusterUnreachable(f"the answer to {path} is not JSON") from None

@@ -1,0 +1,80 @@
+"""Asks the engines or the cluster of a stack who has which GPUs."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+
+from cli.terminal import InputError
+from cli.top.holdings import Container, Holding, of_cluster, of_host
+from cli.top.kubectl import Cluster, ClusterUnreachable, listed
+from settings.host_pools import HostPool
+from settings.reading import Stack
+from settings.sdks import missing_sdk
+
+_AT_ONCE = 8
+_ALIVE = "status.phase!=Succeeded,status.phase!=Failed"
+
+
+@dataclass(frozen=True, slots=True)
+class Looked:
+    """What was found, and which hosts or clusters did not answer and why."""
+
+    holdings: tuple[Holding, ...]
+    problems: tuple[str, ...] = ()
+
+
+def look(name: str, stack: Stack) -> Looked:
+    """Holdings in the order of the stack file."""
+    hosts = [pool for pool in stack.fleet.pools if isinstance(pool, HostPool) and pool.gpus_per_node]
+    if stack.site.kind == "docker":
+        return _hosts(name, stack, hosts)
+    pools = {pool.name: pool.node_names for pool in stack.fleet.pools if pool.gpus}
+    cluster = Cluster(stack.site.kubeconfig, stack.site.kube_context)
+    try:
+        nodes = listed(cluster, "/api/v1/nodes") if pools else []
+        pods = listed(cluster, "/api/v1/pods", fieldSelector=_ALIVE) if pools else []
+    except ClusterUnreachable as error:
+        return Looked((), (f"cluster of stack {name}: {error}",))
+    return Looked(tuple(of_cluster(pools, nodes, pods)))
+
+
+def _hosts(name: str, stack: Stack, hosts: Sequence[HostPool]) -> Looked:
+    try:
+        from components.on_docker.engine import EngineUnreachable, read_engine  # noqa: PLC0415 - an SDK of an extra
+    except ModuleNotFoundError as error:
+        if problem := missing_sdk(error, name):
+            raise InputError(str(problem)) from None
+        raise
+
+    def ask(pool: HostPool) -> list[Holding] | str:
+        try:
+            state = read_engine(stack.engine(pool), pool.certificates)
+        except EngineUnreachable as error:
+            return f"host {pool.name}: {error}"
+        have = (
+            Container(each.name, each.cards, _time(each.since), each.user, each.hub)
+            for each in state.holders
+            if not each.has_ended
+        )
+        return [*of_host(pool.name, pool.gpus_per_node, have, are_shared=pool.shared_gpus)]
+
+    with ThreadPoolExecutor(_AT_ONCE) as threads:
+        answers = [*threads.map(ask, hosts)]
+    return Looked(
+        tuple(_found(answers)),
+        tuple(each for each in answers if isinstance(each, str)),
+    )
+
+
+def _found(answers: Sequence[list[Holding] | str]) -> Iterator[Holding]:
+    for each in answers:
+        if not isinstance(each, str):
+            yield from each
+
+
+def _time(written: str) -> dt.datetime | None:
+    """When a container was made: the engine lists it in seconds."""
+    return dt.datetime.fromtimestamp(int(written), dt.UTC) if written.isdigit() else None
