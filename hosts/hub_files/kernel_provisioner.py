@@ -1,0 +1,186 @@
+"""Every kernel is a container of its own, with its own image and GPUs that are free when it ends.
+
+Runs inside a kernel gateway only: jupyter_client 8, jupyter_kernel_gateway 3.0.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import io
+import json
+import os
+import re
+import signal
+import tarfile
+from pathlib import Path
+from typing import Any
+
+from docker.errors import APIError
+from jupyter_client.provisioning import KernelProvisionerBase
+from tornado.web import HTTPError
+from traitlets import Unicode
+
+from .cards import NoCard
+from .containers import ImageMissing, Wish, run
+from .engine import Engine, made_by, remove, state_of, words
+from .names import Names
+
+HUB = json.loads(Path(__file__).parent.with_name("hub.json").read_text())
+HOME = HUB.get("home") or "/home/jovyan"
+PORTS = {name: 50001 + number for number, name in enumerate(("shell", "iopub", "stdin", "control", "hb"))}
+CONNECTION_FILE = "/run/gpu-commons-kernel.json"
+GONE = 137  # exit code of a container that is not there any more
+
+
+class KernelError(HTTPError):
+    """A kernel that did not start, with its sentence: the gateway hands it to the notebook."""
+
+    def __init__(self, sentence: str, reason: str) -> None:
+        super().__init__(503, sentence.replace("%", "%%"), reason=reason)
+
+
+class ContainerProvisioner(KernelProvisionerBase):
+    """The container of one kernel. Its methods are called as if it were a process."""
+
+    kernel: Any = Unicode(help="Name of the kernel in hub.json.")
+
+    def __init__(self, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.names = names()
+        self.container = self.names.kernel(self.kernel_id)
+        self.is_started = False
+        self.cards: list[int] = []
+
+    @property
+    def has_process(self) -> bool:
+        return self.is_started
+
+    async def poll(self) -> int | None:
+        if not self.is_started:
+            return 0
+        state = await asyncio.to_thread(state_of, engine(), self.container)
+        if state is None:
+            return GONE
+        return None if state["Running"] else int(state["ExitCode"])
+
+    async def wait(self) -> int | None:
+        """Its end was seen before: what is left is to give back its card and its name."""
+        await self._remove()
+        return 0
+
+    async def send_signal(self, signum: int) -> None:
+        try:
+            await asyncio.to_thread(engine().kill, self.container, int(signum))
+        except APIError as error:
+            if error.status_code not in {404, 409}:  # gone, or ended
+                raise
+
+    async def terminate(self, restart: bool = False) -> None:  # noqa: ARG002, FBT001, FBT002 - the signature of the base
+        await self.send_signal(signal.SIGTERM)
+
+    async def kill(self, restart: bool = False) -> None:  # noqa: ARG002, FBT001, FBT002 - the signature of the base
+        await self._remove()
+
+    async def cleanup(self, restart: bool = False) -> None:  # noqa: ARG002, FBT001, FBT002 - the signature of the base
+        await self._remove()
+
+    async def pre_launch(self, **kwargs: Any) -> dict[str, Any]:
+        """Ports are those of a container: always the same. Its name is its address, also after a restart."""
+        session = self.parent.session
+        self.connection_info = {
+            **{f"{name}_port": port for name, port in PORTS.items()},
+            "ip": self.container,
+            "key": session.key,
+            "signature_scheme": session.signature_scheme,
+            "transport": "tcp",
+        }
+        return await super().pre_launch(cmd=[], **kwargs)
+
+    async def launch_kernel(self, cmd: list[str], **kwargs: Any) -> dict[str, Any]:  # noqa: ARG002 - made in _start
+        """Start the container with cards that are free, first those that it had. Raises KernelError."""
+        profile, kernel = chosen(self.kernel)
+        others = {*self.parent.parent.list_kernel_ids()} - {self.kernel_id}
+        if len(others) >= HUB["gateway"]["max_kernels"]:
+            said = f"You have {len(others)} kernels, the most that this hub allows one server: shut one of them down"
+            raise KernelError(said, "no more kernels")
+        try:
+            self.cards = await asyncio.to_thread(self._start, kernel, kwargs.get("env") or {})
+        except NoCard as error:
+            raise KernelError(str(error), "no GPU is free") from None
+        except ImageMissing as error:
+            raise KernelError(str(error), "image missing") from None
+        except (APIError, OSError) as error:
+            said = words(error) if isinstance(error, APIError) else str(error)
+            self.log.exception("The engine refused kernel %s of %s", self.container, profile["name"])
+            raise KernelError(f"The engine of this host did not start the kernel: {said}", "engine") from None
+        self.is_started = True
+        self.log.info("Kernel %s runs in %s on cards %s", self.kernel, self.container, self.cards or "of nobody")
+        return self.connection_info
+
+    async def _remove(self) -> None:
+        self.is_started = False
+        await asyncio.to_thread(remove, engine(), self.container)
+
+    def _start(self, kernel: dict[str, Any], env: dict[str, str]) -> list[int]:
+        wish = Wish(
+            name=self.container,
+            title=kernel["title"],
+            body=kernel["body"],
+            networks=[self.names.network],
+            labels=self.names.labels("kernel", HUB["pool"]),
+            env={name: value for name, value in env.items() if name.startswith("KERNEL_")},
+            host={"Init": True},  # a kernel as process 1 would not reap what it starts
+            more={
+                "Cmd": ["python3", "-m", "ipykernel_launcher", "-f", CONNECTION_FILE],
+                "WorkingDir": folder_of(env.get("KERNEL_WORKING_DIR", "")),
+            },
+            volumes={self.names.home: HOME},
+            gpus=kernel.get("gpus", 0),
+            had=self.cards,
+        )
+        file = {**self.connection_info, "ip": "0.0.0.0", "key": self.connection_info["key"].decode()}  # noqa: S104 - of a container
+        packed = archive(CONNECTION_FILE, json.dumps(file).encode())
+        return run(engine(), wish, HUB, prepare=lambda: engine().put_archive(self.container, "/", packed))
+
+
+_ENGINES: list[Engine] = []
+
+
+def engine() -> Engine:
+    """One for all kernels of the gateway."""
+    if not _ENGINES:
+        _ENGINES.append(Engine(HUB["engine"]["kernels"]))
+    return _ENGINES[0]
+
+
+def names() -> Names:
+    """Of the user whose gateway this is."""
+    return Names(HUB["hub"], os.environ["GPU_COMMONS_USER"])
+
+
+def chosen(kernel: str) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The profile of this gateway, and one of its kernels; the first where no name is given."""
+    profile = next(each for each in HUB["profiles"] if each["name"] == os.environ["GPU_COMMONS_PROFILE"])
+    return profile, next(each for each in profile["kernels"] if not kernel or each["name"] == kernel)
+
+
+def end_kernels() -> None:
+    """Remove the kernels of a gateway that was killed: nobody can reach them any more, and they hold cards."""
+    for each in made_by(engine(), HUB["hub"], names().user, "kernel"):
+        remove(engine(), each["name"])
+
+
+def folder_of(wanted: str) -> str:
+    """Where a kernel starts: beside its notebook, whose folder is the same in its container."""
+    is_below = re.fullmatch(rf"{re.escape(HOME)}(/[\w][\w.@+ -]*)*", wanted, re.ASCII)
+    return wanted if is_below else HOME
+
+
+def archive(path: str, content: bytes) -> bytes:
+    """A tar file with one file, which everybody in the container may read."""
+    packed = io.BytesIO()
+    with tarfile.open(fileobj=packed, mode="w") as tar:
+        entry = tarfile.TarInfo(path.lstrip("/"))
+        entry.size, entry.mode = len(content), 0o444
+        tar.addfile(entry, io.BytesIO(content))
+    return packed.getvalue()
