@@ -18,6 +18,7 @@ from cli.review.rolling import groups, rolls
 from cli.review.stream import Step, Stream
 from cli.review.values import known_text, mapping
 from cli.words import counted
+from hosts.container import CONTAINER_TOKEN
 
 _RESTARTING: Final = {"StatefulSet", "Deployment", "DaemonSet"}
 
@@ -40,6 +41,7 @@ def consequences(
         *lost_nodes(machines, old, new),
         *_gone_hubs(changes, old),
         *_restarts(stream, new),
+        *_containers(stream, new),
         *_images(stream, changes, old, new),
         *_jobs(changes),
     )
@@ -67,7 +69,34 @@ def _restarts_pods(step: Step) -> bool:
     return old != new or step.op == "replace"
 
 
-def _hub_restart(name: str, hub: str, new: Commons) -> Consequence:
+def _containers(stream: Stream, new: Commons) -> Iterator[Consequence]:
+    """Containers of Docker hosts: none can be changed in place, so every change ends what runs in one."""
+    for step in sorted(stream.changed, key=lambda step: step.name):
+        if step.type != CONTAINER_TOKEN or step.op != "replace":
+            continue
+        name = known_text((step.new or {}).get("name")) or known_text((step.old or {}).get("name")) or step.name
+        if f"{OURS}DockerHub" in step.parents.split("$"):
+            hub, _, part = name.rpartition("-")
+            if part in {"hub", "proxy"}:
+                yield _hub_restart(part, hub, new, what="container")
+            elif part == "engine":
+                yield Consequence(
+                    f"The filter of hub {hub} restarts: notebook sessions keep running; no server and no kernel can "
+                    "start until it is back."
+                )
+        elif (step.old or {}).get("mustRun") is False:
+            yield Consequence(
+                f"Container {name} is replaced: a run in progress ends, and it starts from the beginning.",
+                short=f"container {name} starts from the beginning",
+            )
+        else:
+            yield Consequence(
+                f"Container {name} is replaced: what runs in it ends, and files outside its volumes and folders go.",
+                short=f"container {name} restarts",
+            )
+
+
+def _hub_restart(name: str, hub: str, new: Commons, *, what: str = "pod") -> Consequence:
     number = sum(course.seats for course in new.courses if course.hub == hub)
     seats = f" ({counted(number, 'seat')})" if number else ""
     if name == "proxy":
@@ -78,7 +107,7 @@ def _hub_restart(name: str, hub: str, new: Commons) -> Consequence:
     if name == "availability":
         return Consequence(f"The pages of hub {hub} briefly do not show how many GPUs are free.")
     return Consequence(
-        f"The {name} pod of {hub} restarts: notebook sessions keep running, because they are pods of their own; "
+        f"The {name} {what} of {hub} restarts: notebook sessions keep running, because they are {what}s of their own; "
         "nobody can log in or start a server until it is back.",
         short=f"nobody can log in at {hub} while it restarts{seats}",
     )
