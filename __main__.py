@@ -144,7 +144,9 @@ def deploy_to_hosts(stack: Stack, refs: dict[str, pulumi.Output[str]]) -> None:
 
     from components.on_docker.docker_gpu_container import DockerGpuContainer  # noqa: PLC0415
     from components.on_docker.docker_host import DockerHost  # noqa: PLC0415
+    from components.on_docker.docker_hub import DockerHub  # noqa: PLC0415
 
+    hubs: dict[str, DockerHub] = {}
     found: dict[str, DockerHost] = {}
     logs: dict[str, pulumi.Output[str | None]] = {}
     cards: dict[str, dict[str, list[int]]] = {}
@@ -162,9 +164,13 @@ def deploy_to_hosts(stack: Stack, refs: dict[str, pulumi.Output[str]]) -> None:
             first = [made[name] for name in grant.after] if grant else []
             after = pulumi.ResourceOptions(providers=[engine], depends_on=first)
             made[workload.name] = DockerGpuContainer(workload.name, cast("DockerGpuContainerArgs", args), after)
+        networks = host.networks_of_cards()
+        for hub in wiring.hubs_on(stack, pool):
+            hubs[hub.name] = DockerHub(hub.name, wiring.docker_hub_args(stack, hub, refs, pool, networks), on_engine)
         logs |= {each.name: made[each.name].log for each in wiring.on_host(stack, pool) if wiring.ends(each)}
     pulumi.export("hosts", {name: host.facts for name, host in found.items()})
     pulumi.export("cards", cards)
+    pulumi.export("hubs", {name: hub.url for name, hub in hubs.items()})
     pulumi.export("ports", wiring.published(stack))
     pulumi.export("logs", logs)
 

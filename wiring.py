@@ -3,17 +3,18 @@
 from __future__ import annotations  # nothing reads these types while it runs, and so Pulumi is not imported here
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
 from aws.registries import EcrRegistry
 from fleet.labels import OWN_PREFIX
 from hosts.cards import Grant, Request
 from hosts.container_model import ContainerKeys
+from hosts.hub_model import hosted
 from images.spec.contents import contents
 from images.spec.load import load_family
 from images.spec.plan import Substitute, plan_image
-from kube.hub_model import HubKeys
+from kube.hub_model import ClusterHubKeys, HubKeys
 from kube.instance_group import InstanceGroupKeys
 from kube.job import JobKeys
 from messages.problems import Problem, SettingsError
@@ -22,7 +23,7 @@ from settings.driver_containers import driver_containers
 from settings.fleet import landing_pools
 from settings.host_pools import HostPool
 from settings.instance_pools import InstancePool
-from settings.models import Container, Course, Hub, Image, Job, Profile
+from settings.models import Container, Course, Hub, Image, Job, Kernel, Profile
 from settings.pools import NodePool
 from settings.reading import Stack
 from settings.record import decisions
@@ -41,6 +42,7 @@ if TYPE_CHECKING:
     from components.on_aws.existing_eks_cluster import ExistingEksCluster, ExistingEksClusterArgs
     from components.on_aws.flatcar_gpu_node_group import FlatcarGpuNodeGroupArgs
     from components.on_docker.docker_host import DockerHostArgs
+    from components.on_docker.docker_hub_args import DockerHubArgs
     from components.pre_puller import PrePullerArgs
     from components.stack_record import StackRecordArgs
 
@@ -260,26 +262,69 @@ def runtime_args(stack: Stack) -> NvidiaRuntimeArgs | None:
 
 def hub_args(stack: Stack, hub: Hub, refs: Refs) -> NotebookHubArgs:
     """Arguments of the NotebookHub of a hub."""
+    args: dict[str, Any] = {
+        **hub.model_dump(include={*ClusterHubKeys.model_fields, "expose"}, exclude_none=True),
+        **_of_every_hub(stack, hub, refs),
+        "profiles": [_profile(stack, profile, refs) for profile in hub.profiles],
+        "images_are_pre_pulled": hub.pre_pull or None,
+        "core_pool": stack.site.core_pool,
+    }
+    return cast("NotebookHubArgs", {key: value for key, value in args.items() if value is not None})
+
+
+def _of_every_hub(stack: Stack, hub: Hub, refs: Refs) -> dict[str, Any]:
+    """What a hub takes on a cluster and on a Docker host alike."""
     authenticator = stack.site.authenticator
     if authenticator is None:  # settings refuse it
         raise AssertionError(hub.name)
-    args: dict[str, Any] = {
-        **hub.model_dump(include={*HubKeys.model_fields}, exclude_none=True),
+    return {
         "hub_image": refs[hub.hub_image],
         "hub_image_name": hub.hub_image,
         "proxy_image": refs[hub.proxy_image],
         "proxy_image_name": hub.proxy_image,
-        "profiles": [_profile(stack, profile, refs) for profile in hub.profiles],
         "courses": [_course(each) for each in stack.courses if each.hub == hub.name] or None,
         # As the component has it, key for key: a list without entries is one that nobody wrote.
         "authenticator": {
             key: value for key, value in _plain(authenticator.model_dump(exclude_none=True)).items() if value != []
         },
-        "images_are_pre_pulled": hub.pre_pull or None,
-        "core_pool": stack.site.core_pool,
         "site_name": stack.site.name,
     }
-    return cast("NotebookHubArgs", {key: value for key, value in args.items() if value is not None})
+
+
+def docker_hub_args(
+    stack: Stack, hub: Hub, refs: Refs, host: HostPool, card_networks: Sequence[pulumi.Input[str]]
+) -> DockerHubArgs:
+    """Arguments of the DockerHub of a hub. `card_networks`: of its host's GPUs by index; none where they are shared."""
+    networks: Sequence[pulumi.Input[str] | None] = card_networks or [None] * len(host.cards)
+    args: dict[str, Any] = {
+        **hub.model_dump(include={*HubKeys.model_fields, "expose", "kernels_per_user"}, exclude_none=True),
+        **_of_every_hub(stack, hub, refs),
+        "pool": host.name,
+        "profiles": [_hosted_profile(stack, profile, refs) for profile in hub.profiles],
+        "access": host.gpu_access if host.cards else None,
+        "cards": [hosted(card, network) for card, network in zip(host.cards, networks, strict=True)] or None,
+        "engine": stack.engine(host),
+        "certificates": host.certificates,
+        "engine_socket": host.engine_socket,
+    }
+    for part, image in (("filter", hub.filter_image), ("gateway", hub.gateway_image)):
+        if image:
+            args |= {f"{part}_image": refs[image], f"{part}_image_name": image}
+    return cast("DockerHubArgs", {key: value for key, value in args.items() if value is not None})
+
+
+def _hosted_profile(stack: Stack, profile: Profile, refs: Refs) -> dict[str, Any]:
+    kernels = [_on_its_image(stack, kernel, refs, {}) for kernel in profile.kernels]
+    return _on_its_image(stack, profile, refs, _shown(stack, profile)) | ({"kernels": kernels} if kernels else {})
+
+
+def _on_its_image(stack: Stack, asked: Profile | Kernel, refs: Refs, more: Mapping[str, Any]) -> dict[str, Any]:
+    """With the runtime profile of its image, which its own keys override."""
+    values = asked.model_dump(
+        exclude_none=True, exclude={"image", "kernels", *(("pool",) if isinstance(asked, Kernel) else ())}
+    )
+    written = {**_runtime_profile(stack, asked.image), **_plain(values), **more}
+    return {**written, "image": refs[asked.image], "image_name": asked.image}
 
 
 def _course(course: Course) -> dict[str, Any]:
@@ -289,7 +334,7 @@ def _course(course: Course) -> dict[str, Any]:
 
 
 def _profile(stack: Stack, profile: Profile, refs: Refs) -> dict[str, Any]:
-    values = profile.model_dump(exclude_none=True, exclude={"image", "assumptions"})
+    values = profile.model_dump(exclude_none=True, exclude={"image", "kernels"})
     if "shm_gib" not in values and (shm_gib := _shm_gib(stack, profile.image)):
         values["shm_gib"] = shm_gib
     return {**_plain(values), **_shown(stack, profile), "image": refs[profile.image], "image_name": profile.image}
@@ -330,19 +375,30 @@ def _image(stack: Stack, name: str) -> Image:
     return {image.full_name: image for image in stack.images}[name]
 
 
-def _shm_gib(stack: Stack, name: str) -> float | None:
-    """Shared memory that an image asks for, for workloads that do not set it."""
+def _runtime_profile(stack: Stack, name: str) -> dict[str, Any]:
+    """What the programs of an image need from an engine, by the names that the components have for it."""
     image = _image(stack, name)
     runtime = load_family(image.name, target=image.target)[0].runtime
-    return runtime.shm_gib if runtime else None
+    return runtime.model_dump(mode="json", exclude_none=True) if runtime else {}
+
+
+def _shm_gib(stack: Stack, name: str) -> float | None:
+    """Shared memory that an image asks for, for workloads that do not set it."""
+    return _runtime_profile(stack, name).get("shm_gib")
 
 
 def _too_little_memory(stack: Stack, asked: Mapping[str, float | None]) -> Iterator[Problem]:
     """Profiles and jobs whose memory cannot hold the shared memory that their image asks for."""
-    workloads: dict[str, Profile | Container | Job] = {
+    workloads: dict[str, Profile | Kernel | Container | Job] = {
         f"hubs[{hub_index}].profiles[{index}]": profile
         for hub_index, hub in enumerate(stack.hubs)
         for index, profile in enumerate(hub.profiles)
+    }
+    workloads |= {
+        f"{path}.kernels[{index}]": kernel
+        for path, profile in tuple(workloads.items())
+        if isinstance(profile, Profile)
+        for index, kernel in enumerate(profile.kernels)
     }
     workloads |= {f"containers[{index}]": each for index, each in enumerate(stack.containers)}
     workloads |= {f"jobs[{index}]": job for index, job in enumerate(stack.jobs)}
@@ -400,6 +456,11 @@ def on_host(stack: Stack, host: HostPool) -> tuple[Container | Job, ...]:
     )
 
 
+def hubs_on(stack: Stack, host: HostPool) -> tuple[Hub, ...]:
+    """JupyterHubs of a host."""
+    return tuple(each for each in stack.hubs if each.pool == host.name)
+
+
 def ends(workload: Container | Job) -> bool:
     """Whether it is a batch run."""
     return isinstance(workload, Job) or workload.runs_to_end
@@ -417,13 +478,10 @@ def container_args(
     stack: Stack, workload: Container | Job, refs: Refs, host: HostPool, grant: Grant | None
 ) -> dict[str, Any]:
     """Arguments of the DockerGpuContainer of a container or a job, but for networks."""
-    image = _image(stack, workload.image)
-    runtime = load_family(image.name, target=image.target)[0].runtime
-    profile = runtime.model_dump(mode="json", exclude_none=True) if runtime else {}
     written = _plain(workload.model_dump(mode="json", exclude_none=True))
     keys = ContainerKeys.model_fields.keys() - {"pools", "cards"}
     args = {
-        **profile,
+        **_runtime_profile(stack, workload.image),
         **{key: value for key, value in written.items() if key in keys and value not in ([], False, 0)},
         "pool": host.name,
         "image": refs[workload.image],

@@ -29,6 +29,14 @@ def _engine(value: str) -> str:
 EngineAddress = Annotated[str, AfterValidator(_engine), WithJsonSchema({"type": "string"})]
 
 
+USUAL_SOCKET: Final = "/var/run/docker.sock"
+
+
+def socket_on_host(address: str) -> str:
+    """The engine's socket as its own host has it: where a local engine answers, else where engines usually do."""
+    return address.removeprefix("unix://") if address.startswith("unix:") else USUAL_SOCKET
+
+
 def needs_certificates(address: str) -> bool:
     """Whoever reaches an engine is root on its machine: TCP is for those with a certificate."""
     return address.startswith("tcp:")

@@ -5,12 +5,12 @@ Names are those of `docker.Container` in pulumi-docker 5.2.0. Pure.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from fleet import labels
 from hosts.container_model import LOOPBACK, Container, Mount
+from hosts.limits import DROPPED, LOG, LOG_DRIVER, NO_GPU, SECURITY, limits_of
 from kube.agreements import of_workload
 from kube.arguments import plain, read
 from kube.job import VISIBILITY_VARIABLES
@@ -18,9 +18,6 @@ from kube.raw import Raw, items, mapping
 from messages.problems import Fault
 
 CONTAINER_TOKEN: Final = "docker:index/container:Container"  # noqa: S105 - a resource type
-_MIB: Final = 2**20
-DEFAULT_SHM_GIB: Final = 0.0625  # 64 MiB, the engine's own
-LOG: Final = {"max-size": "10m", "max-file": "3"}  # an engine's json-file log has no end by itself
 
 
 def parse_container(name: str, args: Mapping[str, Any]) -> Container:
@@ -50,23 +47,27 @@ def of_container(loc: tuple[str | int, ...], raw: Raw) -> Iterator[Fault]:
 
 
 def container_args(name: str, shape: Container, network: Any) -> dict[str, Any]:
-    """Arguments of `docker.Container`, keys as Python has them; `network` may be another resource's output."""
-    memory_mib = round(shape.memory_gib * 1024)
+    """Arguments of `docker.Container`, keys as Python has them.
+
+    `network` may be another resource's output; None: the container reaches nothing.
+    """
+    networks = () if network is None else (network, *shape.card_networks)
+    limits = limits_of(shape, cpu=shape.cpu, memory_gib=shape.memory_gib, shm_gib=shape.shm_gib)
     args: dict[str, Any] = {
         "name": name,
         "image": shape.image,
         "labels": _labels(shape),
-        "cpus": _cores(shape.cpu),
-        "memory": memory_mib,
-        "memory_swap": memory_mib,  # no swap; unset, every preview shows what the engine made of it
-        "shm_size": math.ceil((shape.shm_gib or DEFAULT_SHM_GIB) * 1024),
-        "ipc_mode": shape.ipc or "private",
-        "ulimits": list(_ulimits(shape)),
-        "capabilities": {"drops": ["ALL"]},
-        "security_opts": ["no-new-privileges:true"],
-        "log_driver": "json-file",
+        "cpus": _cores(limits.cpu),
+        "memory": limits.memory_mib,
+        "memory_swap": limits.memory_mib,  # no swap; unset, every preview shows what the engine made of it
+        "shm_size": limits.shm_mib,
+        "ipc_mode": limits.ipc,
+        "ulimits": [{"name": name, "soft": value, "hard": value} for name, value in limits.ulimits],
+        "capabilities": {"drops": list(DROPPED)},
+        "security_opts": list(SECURITY),
+        "log_driver": LOG_DRIVER,
         "log_opts": LOG,
-        "networks_advanced": [{"name": each} for each in (network, *shape.card_networks)],
+        **({"networks_advanced": [{"name": each} for each in networks]} if networks else {"network_mode": "none"}),
         "envs": [f"{key}={value}" for key, value in sorted(_env(shape).items())],
         "ports": [
             {"internal": port.container, "external": port.host, "ip": port.address, "protocol": "tcp"}
@@ -107,17 +108,9 @@ def _labels(shape: Container) -> list[dict[str, str]]:
     return [{"label": key, "value": value} for key, value in marks.items()]
 
 
-def _ulimits(shape: Container) -> Iterator[dict[str, Any]]:
-    if shape.memlock is not None:
-        limit = -1 if shape.memlock == "unlimited" else shape.memlock
-        yield {"name": "memlock", "soft": limit, "hard": limit}
-    if shape.stack_mib is not None:
-        yield {"name": "stack", "soft": shape.stack_mib * _MIB, "hard": shape.stack_mib * _MIB}
-
-
 def _env(shape: Container) -> dict[str, str]:
-    """An image of the CUDA family asks for all GPUs by itself: who was granted none is kept from seeing any."""
-    return shape.env if shape.devices else {**shape.env, "NVIDIA_VISIBLE_DEVICES": "void"}
+    """Who was granted no GPU is kept from seeing any."""
+    return shape.env if shape.devices else {**shape.env, **NO_GPU}
 
 
 def _mount(mount: Mount) -> dict[str, Any]:

@@ -82,7 +82,16 @@ class ContainerKeys(Workload):
     env: dict[Line, str] = Field(default={}, description="Environment variables.")
 
 
-class Container(ContainerKeys):
+class RuntimeProfile(BaseModel):
+    """What the programs of an image need from an engine, as the image's spec says it."""
+
+    model_config = FORM
+    memlock: Literal["unlimited"] | Count | None = None
+    stack_mib: Count | None = None
+    ipc: Literal["host", "private"] | None = None
+
+
+class Container(ContainerKeys, RuntimeProfile):
     """What DockerGpuContainer takes. CPU in cores, memory and shared memory in GiB, locked memory in bytes."""
 
     image: ImageReference = Field(description="image by digest, such as the `ref` of a GpuImage")
@@ -91,6 +100,3 @@ class Container(ContainerKeys):
     access: GpuAccess | None = None
     devices: tuple[Line, ...] = ()  # of the cards that it was granted
     card_networks: tuple[Any, ...] = ()  # their names; outputs of DockerHost
-    memlock: Literal["unlimited"] | Count | None = None
-    stack_mib: Count | None = None
-    ipc: Literal["host", "private"] | None = None

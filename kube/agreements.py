@@ -18,7 +18,7 @@ def of_hub(loc: Loc, hub: Raw) -> Iterator[Fault]:
     """A hub's times and profiles."""
     yield from _age(loc, mapping(hub, "cull"))
     yield from doubles(hub, ("profiles",), at=loc)
-    yield from _titles(loc, hub)
+    yield from titles(loc, hub, "profiles")
     profiles = items(hub, "profiles", at=loc)
     defaults = [str(profile.get("name")) for _, profile in profiles if profile.get("is_default") is True]
     if len(defaults) > 1:
@@ -71,16 +71,17 @@ def _age(loc: Loc, cull: Raw) -> Iterator[Fault]:
         yield Fault((*loc, "cull", "max_age_s"), f"is below idle_s, which is {idle:g}", fix, oldest)
 
 
-def _titles(loc: Loc, hub: Raw) -> Iterator[Fault]:
-    """People only see the title."""
+def titles(loc: Loc, holder: Raw, key: str) -> Iterator[Fault]:
+    """Titles of the items of a list that an earlier one has: people only see the title."""
     seen: dict[str, object] = {}
-    for where, profile in items(hub, "profiles", at=loc):
-        title = profile.get("title")
+    for where, each in items(holder, key, at=loc):
+        title = each.get("title")
         if isinstance(title, str) and title in seen:
-            fix = "give each profile its own title: users see nothing else"
-            yield Fault((*where, "title"), f"is the title of profile {seen[title]}", fix, title)
+            one = key.removesuffix("s")
+            fix = f"give each {one} its own title: users see nothing else"
+            yield Fault((*where, "title"), f"is the title of {one} {seen[title]}", fix, title)
         elif isinstance(title, str):
-            seen[title] = profile.get("name")
+            seen[title] = each.get("name")
 
 
 def doubles(

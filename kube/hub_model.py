@@ -87,26 +87,28 @@ class Cull(BaseModel):
 
 
 class HubKeys(BaseModel):
-    """Keys of a hub in a stack file and among the arguments of NotebookHub alike."""
+    """Keys of every hub, on a cluster and on a Docker host, in a stack file and among a component's arguments alike."""
 
     model_config = FORM
-    expose: Annotated[NodePort | LoadBalancer | ClusterIp, Field(discriminator="kind")] = Field(
-        description="How people reach the hub."
-    )
     public_url: BaseUrl | None = Field(
         None, description="Address that people open, if a proxy of the site's leads here."
     )
     help_url: Url | None = Field(None, description="Where people get help: a link on the page that starts servers.")
-    availability: bool = Field(
-        default=True,
-        description="Show on the pages how many servers of each profile fit now: a service of its own counts nodes and "
-        "pods of the whole cluster, with an account that may list these and nothing else.",
-    )
     start_timeout_s: Seconds = Field(
         DEFAULT_START_TIMEOUT_S, description="Seconds that a server may take to start, image pull included."
     )
     http_timeout_s: Seconds = Field(120, description="Seconds from the started pod to a server that answers.")
     cull: Cull = Field(Cull(), description="When idle and old servers are ended.")
+
+
+class ClusterHubKeys(HubKeys):
+    """Keys of a hub that only a cluster has, in a stack file and among the arguments of NotebookHub alike."""
+
+    availability: bool = Field(
+        default=True,
+        description="Show on the pages how many servers of each profile fit now: a service of its own counts nodes and "
+        "pods of the whole cluster, with an account that may list these and nothing else.",
+    )
     volume_gib: Gib = Field(10, description="Size of each user's volume in GiB.")
     database_gib: Gib = Field(1, description="Size of the hub's own volume in GiB.")
     storage_class: ObjectName | None = Field(
@@ -115,7 +117,7 @@ class HubKeys(BaseModel):
 
 
 class Titled(BaseModel):
-    """What a profile is called."""
+    """What a profile or a kernel is called."""
 
     model_config = FORM
     name: Name = Field(description="Short name, unique in its hub.")
@@ -124,13 +126,25 @@ class Titled(BaseModel):
 
 
 class ProfileKeys(Workload, Titled):  # the last one's keys come first
-    """Keys of a profile in a stack file and among the arguments of NotebookHub alike."""
+    """Keys of a profile in a stack file and among the arguments of a hub's component alike."""
 
     is_default: bool = Field(default=False, description="Chosen when the user chooses nothing; one per hub.")
 
+    @property
+    def size(self) -> str:
+        """What people read of a server's size: 1 GPU, 4 CPU cores, 16 GiB memory."""
+        cards = "No GPU" if not self.gpus else f"{self.gpus} GPU{'s' if self.gpus > 1 else ''}"
+        cores = f"{self.cpu:g} CPU core{'' if self.cpu == 1 else 's'}"
+        return ", ".join([cards, cores, f"{self.memory_gib:g} GiB memory"])
+
+    @property
+    def second_line(self) -> str:
+        """What people read below the title."""
+        return self.description or self.size
+
 
 class CourseKeys(BaseModel):
-    """Keys of a course in a stack file and among the arguments of NotebookHub alike."""
+    """Keys of a course in a stack file and among the arguments of a hub's component alike."""
 
     model_config = FORM
     name: Name = Field(description="Short name of the course.")
@@ -178,25 +192,6 @@ class Profile(ProfileKeys):
     contents: Contents = Contents()
 
     @property
-    def size(self) -> str:
-        """What people read of a server's size: 1 GPU, 4 CPU cores, 16 GiB memory."""
-        cards = "No GPU" if not self.gpus else f"{self.gpus} GPU{'s' if self.gpus > 1 else ''}"
-        cores = f"{self.cpu:g} CPU core{'' if self.cpu == 1 else 's'}"
-        return ", ".join([cards, cores, f"{self.memory_gib:g} GiB memory"])
-
-    @property
-    def second_line(self) -> str:
-        """What people read below the title."""
-        return self.description or self.size
-
-    @property
-    def shared_memory_gib(self) -> float:
-        """Data loaders pass batches through /dev/shm; the 64 MiB of a container end them with a bus error."""
-        if self.shm_gib is not None:
-            return self.shm_gib
-        return self.memory_gib / 4 if self.gpus else 0
-
-    @property
     def guaranteed(self) -> tuple[float, float]:
         """Cores and GiB of memory that the scheduler sets aside."""
         return (
@@ -213,10 +208,13 @@ class Course(CourseKeys):
     last_day: IsoDay | None = None
 
 
-class Hub(HubKeys):
+class Hub(ClusterHubKeys):
     """A hub with everything checked. Times in seconds, sizes in GiB."""
 
     namespace: Name
+    expose: Annotated[NodePort | LoadBalancer | ClusterIp, Field(discriminator="kind")] = Field(
+        description="How people reach the hub."
+    )
     hub_image: ImageReference = Field(description="image by digest, such as the `ref` of a GpuImage")
     hub_image_name: Name = "hub"
     proxy_image: ImageReference = Field(description="image by digest, such as the `ref` of a GpuImage")

@@ -1,6 +1,7 @@
 """The pods of users' servers, as options from which KubeSpawner makes them; options of the hub and the culler. Pure.
 
-Section and option names are those of traitlets: jupyterhub 5.5, kubespawner 7.1, idle culler 2.0.
+Section and option names are those of traitlets: jupyterhub 5.5, kubespawner 7.1, idle culler 2.0. Those that are the
+same wherever a hub runs are in `hub_options`.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from typing import Any
 
 from fleet import labels
 from kube.hub_model import Hub, Profile
+from kube.hub_options import jupyterhub_options, kernel_culling, login_sections
 from kube.pools import one_of, required
 
 AVAILABILITY = "availability"
@@ -27,10 +29,9 @@ USER_GROUP = 100
 def render_options(hub: Hub) -> str:
     """Text of `options.json`: every option of the hub but images and secrets."""
     sections = {
-        "JupyterHub": _jupyterhub(hub),
+        "JupyterHub": {**jupyterhub_options(hub.login, hub.public_url), **_jupyterhub(hub)},
         "ConfigurableHTTPProxy": {"api_url": "http://proxy-api:8001", "should_start": False},
-        "Authenticator": _who(hub),
-        **_authenticator_section(hub),
+        **login_sections(hub.login),
         "KubeSpawner": _kubespawner(hub),
     }
     return json.dumps(sections, indent=2, sort_keys=True, ensure_ascii=False) + "\n"
@@ -58,8 +59,7 @@ def _counted(hub: Hub, profile: Profile) -> dict[str, Any]:
 
 
 def _jupyterhub(hub: Hub) -> dict[str, Any]:
-    options: dict[str, Any] = {
-        "authenticator_class": hub.login.class_name,
+    return {
         # A restart of the hub ends no server, and the proxy, a pod of its own, keeps the routes.
         "cleanup_proxy": False,
         "cleanup_servers": False,
@@ -82,9 +82,6 @@ def _jupyterhub(hub: Hub) -> dict[str, Any]:
         "tornado_settings": {"slow_spawn_timeout": 0},
         "upgrade_db": True,
     }
-    if hub.public_url:
-        options["public_url"] = f"{hub.public_url}/"
-    return options
 
 
 def _culler(hub: Hub) -> list[str]:
@@ -98,28 +95,11 @@ def _culler(hub: Hub) -> list[str]:
     ]
 
 
-def _who(hub: Hub) -> dict[str, Any]:
-    return {
-        "admin_users": list(hub.login.admins),
-        "allow_all": hub.login.allow_all,
-        "allowed_users": list(hub.login.allowed_users),
-    }
-
-
-def _authenticator_section(hub: Hub) -> dict[str, Any]:
-    if not hub.login.options:
-        return {}
-    return {hub.login.class_name.rpartition(".")[2]: dict(hub.login.options)}
-
-
 def _kubespawner(hub: Hub) -> dict[str, Any]:
     return {
         "allow_privilege_escalation": False,
         # Our own kernels end when idle; a GPU is given back when its server ends.
-        "args": [
-            f"--MappingKernelManager.cull_idle_timeout={hub.cull.kernel_idle_s or hub.cull.idle_s}",
-            f"--MappingKernelManager.cull_interval={min(hub.cull.every_s, 300)}",
-        ],
+        "args": kernel_culling(hub.cull),
         "automount_service_account_token": False,
         "cmd": ["jupyterhub-singleuser"],
         "container_security_context": {

@@ -188,6 +188,9 @@ def _images(pod: Mapping[str, Any], volume: Any = None) -> list[Any]:
 def _let_to_engine(found: Iterable[Finding], workload: Workload, site: Site) -> Iterator[Finding]:
     """What hands the engine of a Docker host to others, filtered, needs its socket."""
     images = _images(workload.pod)
+    if site.is_engine_filter(workload.container, images[0] if images else None):
+        yield from (each for each in found if not each.is_runtime)
+        return
     may = site.may_use_engine(workload.container, images[0] if images else None)
     for finding in found:
         if not finding.is_runtime or may is False:

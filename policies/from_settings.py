@@ -10,6 +10,7 @@ from pathlib import Path
 
 from fleet import labels
 from fleet.nodes import Node
+from hosts.hub_names import Names
 from images.inspection.facts import ImageContents
 from images.size.estimate import GB
 from images.spec.cases import Use, uses_of
@@ -58,6 +59,11 @@ def site_of(stack: Stack, images: Path = IMAGES, today: dt.date | None = None) -
         usages=tuple(each for each in usages(stack) if each.gpus),
         strictness=_strictness(stack.policies),
         default_runtimes=default_runtimes(stack.fleet.pools),
+        engine_filters={
+            Names(hub.name).engine: f"{stack.site.registry}/{hub.filter_image}"
+            for hub in stack.hubs
+            if hub.filter_image
+        },
         shared_hosts=frozenset(
             pool.name for pool in stack.fleet.pools if isinstance(pool, HostPool) and pool.shared_gpus
         ),

@@ -143,6 +143,7 @@ class Site:
     runtime_daemons: Mapping[str, frozenset[str]] = field(default_factory=dict)  # namespace/name, by image: GPU daemons
     runtime_daemons_key: str = ""  # where others are named; empty: nowhere
     engine_users: Mapping[str, frozenset[str]] = field(default_factory=dict)  # containers that may start others
+    engine_filters: Mapping[str, str] = field(default_factory=dict)  # those of this stack's hubs; value: its repository
     shared_hosts: frozenset[str] = frozenset()  # pools whose GPUs several containers may use at a time
     own_registry: str | None = None  # where this stack pushes: facts of these images can always be read
     machines: Mapping[str, Machine] = field(default_factory=dict)  # by pool
@@ -187,6 +188,15 @@ class Site:
         """Nodes with GPUs of these pools, each group of alike ones by name."""
         wanted = set(pools)
         return [name for name, gpus in self.gpus.items() if (gpus.pool or name) in wanted]
+
+    def is_engine_filter(self, container: DockerContainer | None, image: object) -> bool:
+        """Whether a container is what this stack's hub puts before an engine, with the image that the stack builds.
+
+        An image that is not known yet is taken for the right one: the update knows it.
+        """
+        name = container.name if container else None
+        repository = self.engine_filters.get(name) if isinstance(name, str) else None
+        return repository is not None and (image is UNKNOWN or str(image).partition("@")[0] == repository)
 
 
 def _nothing(_: Workload, __: Site) -> Iterator[Finding]:

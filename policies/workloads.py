@@ -1,5 +1,5 @@
 """Which pods a resource makes, and their containers: every Kubernetes kind that holds a pod template, custom resources
-with pod templates in them, the profiles of a NotebookHub, and containers on Docker hosts.
+with pod templates in them, profiles of hubs, and containers on Docker hosts.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from kube.runtime import RUNTIME_CLASS
 from messages.problems import listing
 from policies.custom_resources import Doubt, Place, filled_in_later, is_custom, out_of_sight, places
 from policies.docker_containers import OUT_OF_SIGHT, of_container
+from policies.docker_hubs import DOCKER_HUB_TOKEN, hosted_workloads
 from policies.kinds import Kind, kind_of, objects
 from policies.model import Daemon, Workload
 from policies.shapes import at, is_list, object_name, some, text
@@ -95,7 +96,7 @@ def asks_somewhere(pod: Mapping[str, Any]) -> bool | None:
 def holds_pods(token: str) -> bool:
     """True for resources that the rules look at; most resources are none of their business."""
     kind = kind_of(token)
-    if token in {HUB_TOKEN, CONTAINER_TOKEN, *OUT_OF_SIGHT}:
+    if token in {HUB_TOKEN, DOCKER_HUB_TOKEN, CONTAINER_TOKEN, *OUT_OF_SIGHT}:
         return True
     return kind is not None and (_is_known(kind) or is_custom(token) or kind == ANY_LIST)
 
@@ -125,6 +126,8 @@ def workloads(token: str, name: str, inputs: Mapping[str, Any]) -> Iterator[Work
     """Workloads of one resource: its type token, its logical name, its inputs as plain values."""
     if token == HUB_TOKEN:
         yield from _profiles(name, inputs)
+    elif token == DOCKER_HUB_TOKEN:
+        yield from hosted_workloads(name, inputs)
     elif token == CONTAINER_TOKEN:
         yield of_container(name, inputs)
     elif why := OUT_OF_SIGHT.get(token):

@@ -44,7 +44,7 @@ def _site(raw: Raw) -> Iterator[Fault]:
     has_hubs = bool(items(raw, "hubs"))
     core, names = site.get("core_pool"), _known(raw, "fleet", "pools")
     yield from _pool_named(raw, ("site", "core_pool"), core)
-    if core is None and has_hubs and site:
+    if core is None and has_hubs and site and site.get("kind") != "docker":
         fix = f"name the pool that carries the hub and profiles without a pool: {nearest('', names or (), what='pool')}"
         yield Fault(("site", "core_pool"), "is missing", fix)
     yield from _authenticator(site, needed=has_hubs)
@@ -92,8 +92,11 @@ def _hubs(raw: Raw, pools: list[PoolOutline]) -> Iterator[Fault]:
     yield from doubles(raw, ("hubs",))
     ports: dict[object, Loc] = {}
     for loc, hub in items(raw, "hubs"):
-        for key in ("hub_image", "proxy_image"):
+        for key in ("hub_image", "proxy_image", "filter_image", "gateway_image"):
             yield from _image(raw, (*loc, key), hub.get(key))
+        for profile_loc, profile in items(hub, "profiles", at=loc):
+            for kernel_loc, kernel in items(profile, "kernels", at=profile_loc):
+                yield from _image(raw, (*kernel_loc, "image"), kernel.get("image"))
         yield from _expose(loc, hub, ports)
         yield from _culling(loc, hub)
         yield from of_hub(loc, hub)

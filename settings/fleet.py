@@ -10,7 +10,7 @@ from fleet.labels import Taint
 from fleet.machines import Machine, Rates
 from fleet.nodes import Node, capacity, declared_node
 from fleet.pools import NodeGpus, PoolGpus, Room, may_land
-from settings.models import Container, Job, Profile, Stack
+from settings.models import Container, Hub, Job, Kernel, Profile, Stack
 from settings.pool import Pool
 
 _PROMISES: Final = frozenset({"seats", "peak_share", "guaranteed_gpus", "borrowable_gpus", "first_day", "last_day"})
@@ -36,11 +36,8 @@ def _assumed(pool: Pool, gpus: NodeGpus) -> Iterator[str]:
 
 def usages(stack: Stack) -> Iterator[Usage]:
     """What in a stack starts which image on which pools, in the order of the stack file."""
-    everywhere = tuple(pool.name for pool in stack.fleet.pools)
-    core = (stack.site.core_pool,) if stack.site.core_pool else everywhere
     for hub in stack.hubs:
-        yield Usage(hub.hub_image, "hub", hub.name, pools=core)
-        yield Usage(hub.proxy_image, "proxy", hub.name, pools=core)
+        yield from _own_images(stack, hub)
         for profile in hub.profiles:
             courses = tuple(
                 UsingCourse(course.name, course.title, course.seats, course.last_day)
@@ -49,10 +46,21 @@ def usages(stack: Stack) -> Iterator[Usage]:
             )
             pools = landing_pools(stack, profile)
             yield Usage(profile.image, "profile", profile.name, hub.name, pools, courses, profile.gpus)
+            for kernel in profile.kernels:
+                called, pools = f"{profile.name}/{kernel.name}", landing_pools(stack, kernel)
+                yield Usage(kernel.image, "kernel", called, hub.name, pools, courses, kernel.gpus)
     for each in stack.containers:
         yield Usage(each.image, "container", each.name, pools=landing_pools(stack, each), gpus=each.gpus)
     for job in stack.jobs:
         yield Usage(job.image, "job", job.name, pools=landing_pools(stack, job), gpus=job.gpus)
+
+
+def _own_images(stack: Stack, hub: Hub) -> Iterator[Usage]:
+    """What a hub itself consists of."""
+    everywhere = tuple(pool.name for pool in stack.fleet.pools)
+    core = tuple(filter(None, [hub.pool or stack.site.core_pool])) or everywhere
+    parts = {"hub": hub.hub_image, "proxy": hub.proxy_image, "filter": hub.filter_image, "gateway": hub.gateway_image}
+    yield from (Usage(image, part, hub.name, pools=core) for part, image in parts.items() if image)
 
 
 def courses(stack: Stack) -> Iterator[Course]:
@@ -60,7 +68,7 @@ def courses(stack: Stack) -> Iterator[Course]:
     hubs = {hub.name: hub for hub in stack.hubs}
     for course in stack.courses:
         hub = hubs[course.hub]
-        chosen = [each for each in hub.profiles if each.name in course.profiles and each.gpus]
+        chosen = [each for each in hub.profiles if each.name in course.profiles and each.most_gpus]
         yield Course(
             name=course.name,
             title=course.title,
@@ -68,15 +76,22 @@ def courses(stack: Stack) -> Iterator[Course]:
             peak_share=course.peak_share,
             guaranteed=course.guaranteed_gpus,
             borrowable=course.borrowable_gpus,
-            gpus_per_session=max((each.gpus for each in chosen), default=0),
+            gpus_per_session=max((each.most_gpus for each in chosen), default=0),
             first_day=course.first_day,
             last_day=course.last_day,
-            choices=tuple(Choice(each.image, landing_pools(stack, each)) for each in chosen),
+            choices=tuple(Choice(each.image, landing_pools(stack, each)) for each in _started(chosen) if each.gpus),
             is_assumed=bool(set(course.assumptions) & _PROMISES),
         )
 
 
-def landing_pools(stack: Stack, workload: Profile | Container | Job) -> tuple[str, ...]:
+def _started(profiles: Iterable[Profile]) -> Iterator[Profile | Kernel]:
+    """The server of each profile, and its kernels."""
+    for profile in profiles:
+        yield profile
+        yield from profile.kernels
+
+
+def landing_pools(stack: Stack, workload: Profile | Kernel | Container | Job) -> tuple[str, ...]:
     """Pools that a profile or job may land on, in the order of the fleet."""
     named = stack.profile_pools(workload) if isinstance(workload, Profile) else workload.named_pools
     asked = Room(workload.gpus)

@@ -5,9 +5,11 @@ from collections.abc import Iterator
 from hosts.addresses import needs_certificates
 from hosts.cards import CARD_NETWORK, subnet
 from hosts.container import of_container
+from hosts.hub_model import DEFAULT_PORT
 from kube.agreements import of_workload
 from kube.raw import Raw, is_count, items, mapping
 from messages.problems import Fault, Loc, nearest
+from settings.host_hubs import check_hubs
 
 
 def is_host(pool: Raw) -> bool:
@@ -33,6 +35,7 @@ def check_hosts(raw: Raw) -> Iterator[Fault]:
     if mapping(raw, "site").get("kind") == "docker":
         for loc, job in items(raw, "jobs"):
             yield from _job(loc, job)
+    yield from check_hubs(raw)
     yield from _ports(raw)
     hosts = [str(pool.get("name")) for _, pool in items(raw, "fleet", "pools") if is_host(pool)]
     for name in mapping(mapping(raw, "site"), "engines"):
@@ -50,13 +53,9 @@ def _kind(raw: Raw) -> Iterator[Fault]:
             fix = "name its engine: unix:///var/run/docker.sock; nodes of a cluster are another stack"
             yield Fault(loc, "has no engine on a site of kind docker", fix)
     if is_docker:
-        elsewhere = {
-            "hubs": "hubs run on a Kubernetes cluster: write them in a stack of such a site",
-            "runtime": "its daemons are pods; the host's own packages bring the container toolkit",
-        }
-        for section, fix in elsewhere.items():
-            if raw.get(section):
-                yield Fault((section,), "is given on a site of kind docker", fix)
+        if raw.get("runtime"):
+            fix = "its daemons are pods; the host's own packages bring the container toolkit"
+            yield Fault(("runtime",), "is given on a site of kind docker", fix)
     elif items(raw, "containers"):
         fix = "write site.kind: docker, or a job: containers run on Docker hosts"
         yield Fault(("containers",), "is given on a site without Docker hosts", fix)
@@ -112,12 +111,21 @@ def _job(loc: Loc, job: Raw) -> Iterator[Fault]:
 
 
 def _ports(raw: Raw) -> Iterator[Fault]:
-    """A port of a host is one container's."""
-    owners: dict[tuple[object, object], object] = {}
+    """A port of a host is one container's, or a hub's."""
+    owners: dict[tuple[object, object], str] = {}
+    for loc, pool, owner, number in _published(raw):
+        first = owners.setdefault((pool, number), owner)
+        if first != owner:
+            fix = "a port of a host belongs to one container: choose another"
+            yield Fault(loc, f"is the port of {first} on the same host", fix, number)
+
+
+def _published(raw: Raw) -> Iterator[tuple[Loc, object, str, object]]:
+    """Where it is written, the host, whose it is, and the port."""
+    for loc, hub in items(raw, "hubs"):
+        expose = mapping(hub, "expose")
+        if expose.get("kind") == "host_port":
+            yield (*loc, "expose", "port"), hub.get("pool"), f"hub {hub.get('name')}", expose.get("port", DEFAULT_PORT)
     for loc, each in items(raw, "containers"):
         for where, port in items(each, "ports", at=loc):
-            number = port.get("host")
-            owner = owners.setdefault((each.get("pool"), number), each.get("name"))
-            if owner != each.get("name"):
-                fix = "a port of a host belongs to one container: choose another"
-                yield Fault((*where, "host"), f"is the port of container {owner} on the same host", fix, number)
+            yield (*where, "host"), each.get("pool"), f"container {each.get('name')}", port.get("host")

@@ -24,6 +24,10 @@ class HostPool(MachinePool):
     certificates: AbsolutePath | None = Field(
         None, description="Folder with ca.pem, cert.pem and key.pem for an engine at tcp://; docker context uses them."
     )
+    engine_socket: AbsolutePath | None = Field(
+        None,
+        description="The engine's socket on the host, for hubs there; none: engine's own, or /var/run/docker.sock.",
+    )
     gpu_access: GpuAccess = Field(
         "cdi",
         description="How containers get GPUs: cdi (Docker 25 or later) or runtime (NVIDIA's container runtime).",

@@ -10,10 +10,11 @@ from pydantic import BaseModel, Field
 
 from hosts.addresses import EngineAddress
 from hosts.container_model import ContainerKeys
+from hosts.hub_model import DEFAULT_KERNELS, HostPort, KernelKeys
 from kube.addresses import Registry, Replaceable
-from kube.amounts import Gigabytes, Share
+from kube.amounts import Count, Gigabytes, Share
 from kube.hub_authenticator import DummyAuthenticator, Lti13Authenticator, OAuthAuthenticator
-from kube.hub_model import CourseKeys, HubKeys, ProfileKeys
+from kube.hub_model import ClusterHubKeys, ClusterIp, CourseKeys, LoadBalancer, NodePort, ProfileKeys
 from kube.job import JobKeys
 from kube.names import Builder, FilePath, Line, Name, Namespace, Prose
 from messages.faults import FORM
@@ -120,19 +121,59 @@ class Image(BaseModel):
         return f"{self.name}-{self.target}" if self.target else self.name
 
 
+class Kernel(KernelKeys):
+    """One kind of kernels, each in a container of its own. A GPU is held only while a kernel lives."""
+
+    image: Name = Field(description="Image of this stack with ipykernel, such as one of target kernel.")
+    pool: Name | None = Field(
+        None, description="Host it runs on: that of its hub, which is why nobody has to write it."
+    )
+
+    @property
+    def named_pools(self) -> tuple[str, ...]:
+        """The host of its hub."""
+        return tuple(filter(None, [self.pool]))
+
+
 class Profile(ProfileKeys):
     """One choice of a hub's users."""
 
     image: Name = Field(description="Image of this stack.")
-    pool: Name | None = Field(None, description="Pool it runs on; none, and no pools: the site's core_pool.")
+    pool: Name | None = Field(
+        None, description="Pool it runs on; none, and no pools: the host of its hub, or the site's core_pool."
+    )
+    kernels: tuple[Kernel, ...] = Field(
+        (), description="On a Docker host: kernels that the server starts in containers of their own, with their GPUs."
+    )
+
+    @property
+    def most_gpus(self) -> int:
+        """GPUs that one user of it holds at a time: of the server, or of one kernel."""
+        return max([self.gpus, *(kernel.gpus for kernel in self.kernels)])
 
 
-class Hub(HubKeys):
+class Hub(ClusterHubKeys):
     """One JupyterHub."""
 
     name: Namespace = Field(description="Name of the hub, and its namespace.")
+    pool: Name | None = Field(None, description="On a site of kind docker: the host that it runs on.")
+    expose: Annotated[NodePort | LoadBalancer | ClusterIp | HostPort, Field(discriminator="kind")] = Field(
+        description="How people reach the hub: host_port on a Docker host, one of the others on a cluster."
+    )
     hub_image: Name = Field(description="Image of this stack that runs JupyterHub.")
     proxy_image: Name = Field(description="Image of this stack that runs configurable-http-proxy.")
+    filter_image: Name | None = Field(
+        None,
+        description="On a Docker host: image of this stack that runs HAProxy, which lets the hub do to the engine what "
+        "it needs and nothing else.",
+    )
+    gateway_image: Name | None = Field(
+        None,
+        description="On a Docker host: image of this stack with jupyter_kernel_gateway, for profiles with kernels.",
+    )
+    kernels_per_user: Count = Field(
+        DEFAULT_KERNELS, description="On a Docker host: kernels in containers that one user may have at a time."
+    )
     pre_pull: bool = Field(
         default=False, description="Bring each profile's image to all nodes of its pool before anybody starts a server."
     )
@@ -214,9 +255,11 @@ class Stack(BaseModel):
     policies: Policies = Field(Policies(), description="How strict the policies are.")
 
     @property
-    def workloads(self) -> tuple[Profile | Container | Job, ...]:
-        """Profiles of all hubs, containers, and jobs."""
-        return (*(profile for hub in self.hubs for profile in hub.profiles), *self.containers, *self.jobs)
+    def workloads(self) -> tuple[Profile | Kernel | Container | Job, ...]:
+        """Profiles of all hubs and their kernels, containers, and jobs."""
+        profiles = [profile for hub in self.hubs for profile in hub.profiles]
+        kernels = [kernel for profile in profiles for kernel in profile.kernels]
+        return (*profiles, *kernels, *self.containers, *self.jobs)
 
     def engine(self, host: HostPool) -> str:
         """Where the engine of a host answers from here."""

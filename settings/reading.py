@@ -34,6 +34,7 @@ from messages.problems import (
 )
 from settings import checks
 from settings.fleet_checks import left_nodes
+from settings.host_hubs import with_hosts_of_hubs
 from settings.instance_checks import with_cluster_version
 from settings.models import Stack
 
@@ -221,7 +222,7 @@ def _stack(main: Document, overlay: Document | None, faults: list[Fault]) -> Sta
     raw = dict(main.data)
     if overlay is not None and overlay.data and isinstance(raw.get("site", {}), Mapping):
         raw["site"] = {**raw.get("site", {}), **_of_this_stack(overlay.data, raw)}
-    stack = _read(Stack, with_cluster_version(raw), faults)
+    stack = _read(Stack, with_hosts_of_hubs(with_cluster_version(raw)), faults)
     if stack is not None and not faults and stack.cluster:
         # It reads image specs, for which other stacks have no use: a third of a second.
         from settings.root_disks import least_sizes, too_small, with_root_disks  # noqa: PLC0415

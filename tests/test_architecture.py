@@ -38,6 +38,7 @@ PROGRAM = ("wiring.py", "__main__.py")
 COMPONENTS = [
     "DockerGpuContainer",
     "DockerHost",
+    "DockerHub",
     "EcrRepository",
     "EksGpuCluster",
     "EksGpuNodeGroup",

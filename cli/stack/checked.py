@@ -13,6 +13,8 @@ from compat import Image, Matrix, Pool, matrix
 from fleet.unknown import UNKNOWN
 from hosts.cards import Grant
 from hosts.container import CONTAINER_TOKEN, container_args, parse_container, wire_form
+from hosts.hub_arguments import parse_hub as parse_docker_hub
+from hosts.hub_containers import own_containers
 from images.spec.cases import cases_of
 from images.spec.load import IMAGES, load_family
 from images.spec.mistakes import SpecError
@@ -20,6 +22,7 @@ from kube import hub_availability, hub_pods, pre_puller, runtime
 from kube.hub_arguments import parse_hub
 from kube.job import job_spec, parse_job
 from messages.problems import Problem, SettingsError
+from policies.docker_hubs import DOCKER_HUB_TOKEN
 from policies.finding import Level
 from policies.from_settings import site_of
 from policies.judging import IMAGE_TOKEN, STACK_TOKEN, Seen, Told, judged, message
@@ -96,7 +99,7 @@ def offline_resources(stack: Stack) -> Iterator[Resource]:
         for name, spec in runtime.daemon_sets(args).items():
             yield _SET, name, {"metadata": {"namespace": runtime.NAMESPACE, "name": name}, "spec": spec}
     unknown: Any = {image.full_name: UNKNOWN for image in stack.images}
-    for hub in stack.hubs:
+    for hub in () if wiring.hosts(stack) else stack.hubs:
         given = {**wiring.hub_args(stack, hub, unknown)}
         yield HUB_TOKEN, hub.name, given
         shape = parse_hub(hub.name, given)
@@ -128,6 +131,12 @@ def _on_host(stack: Stack, host: HostPool, unknown: Any) -> Iterator[Resource]:
             given["card_networks"] = [card.network for card in granted.cards]
         made = container_args(each.name, parse_container(each.name, given), network="")
         yield CONTAINER_TOKEN, each.name, wire_form(made)
+    for hub in wiring.hubs_on(stack, host):
+        networks = [] if host.shared_gpus else [card.network for card in host.cards]
+        said: dict[str, Any] = {**wiring.docker_hub_args(stack, hub, unknown, host, networks)}
+        yield DOCKER_HUB_TOKEN, hub.name, said
+        for name, args in own_containers(hub.name, parse_docker_hub(hub.name, said)):
+            yield CONTAINER_TOKEN, name, wire_form(args)
 
 
 def _judged(resources: Sequence[Resource], site: Site) -> tuple[tuple[Message, ...], tuple[Message, ...]]:

@@ -96,6 +96,10 @@ class DockerHost(pulumi.ComponentResource):
         except NoCard as error:
             raise pulumi.RunError(f"host {self._host}: {error}") from None
 
+    def networks_of_cards(self) -> list[pulumi.Output[str]]:
+        """Networks of all its cards, by index; none where GPUs are shared."""
+        return [] if self.are_shared else [self.card_networks[card.index] for card in self.cards]
+
     def networks_of(self, granted: Grant | None) -> list[pulumi.Output[str]]:
         """Networks that hold the cards of a grant."""
         if granted is None or self.are_shared:

@@ -275,8 +275,8 @@ def test_what_a_hub_may_be(changes: dict[str, Any]) -> None:
 def test_all_mistakes_are_reported_at_once() -> None:
     found = messages(expose={}, authenticator={}, start_timeout_s=-1, profiles=[{**PROFILE, "memory_gib": 0}])
     assert [line.split(":")[0] for line in found] == [
-        "hub.expose.kind",
         "hub.start_timeout_s",
+        "hub.expose.kind",
         "hub.profiles[0].memory_gib",
         "hub.authenticator.kind",
     ]

@@ -1,0 +1,52 @@
+"""Reads the arguments of DockerHub: the keys that it shares with a stack file, and those of its own. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from hosts.hub_agreements import LONGEST_NAME, TOO_LONG, of_docker_hub
+from hosts.hub_model import Hub
+from kube.agreements import of_hub, of_login
+from kube.arguments import plain, read
+from kube.raw import Raw, is_count, items
+from messages.problems import Fault, Loc
+
+
+def parse_hub(name: str, args: Mapping[str, Any]) -> Hub:
+    """Arguments of DockerHub as a Hub. Raises SettingsError with every problem of the plain arguments."""
+    raw = plain(args)
+    if isinstance(given := raw.get("authenticator"), Mapping) and given.get("allowed_users"):
+        # A list of users is the list of all users.
+        raw["authenticator"] = {"allow_all": False, **given}
+    return read(
+        Hub,
+        f"DockerHub {name}",
+        name,
+        raw,
+        (*_name(name), *of_hub((), raw), *of_login((), raw), *of_docker_hub((), raw), *_possible(raw)),
+    )
+
+
+def _name(name: str) -> Iterator[Fault]:
+    if len(name) > LONGEST_NAME:
+        yield Fault((), "is too long for a hub on a Docker host", TOO_LONG, name)
+
+
+def _possible(hub: Raw) -> Iterator[Fault]:
+    """What the engine's filter lets nobody have, and what no user could ever get."""
+    cards = hub.get("cards")
+    there = len(cards) if isinstance(cards, tuple) else 0
+    for loc, each in _started(hub):
+        gpus = each.get("gpus", 0)
+        if is_count(gpus) and gpus > there:
+            yield Fault((*loc, "gpus"), f"is more than the host has ({there})", f"request at most {there}", gpus)
+        if each.get("ipc") == "host":
+            fix = "take it out of the image's runtime: users would share memory with everything on the host"
+            yield Fault((*loc, "ipc"), "is host, which no user's container may have", fix)
+
+
+def _started(hub: Raw) -> Iterator[tuple[Loc, Raw]]:
+    for loc, profile in items(hub, "profiles"):
+        yield loc, profile
+        yield from items(profile, "kernels", at=loc)

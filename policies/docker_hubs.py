@@ -1,0 +1,82 @@
+"""What a DockerHub starts for its users, read as pods of its host: servers and kernels never pass through Pulumi. Pure.
+
+Which GPUs they get is decided when they start, by the hub; that each is one container's is seen to by the engine.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+from fleet.labels import GPU_RESOURCE, POOL
+from fleet.unknown import UNKNOWN, Unknown
+from kube.hub_model import DEFAULT_START_TIMEOUT_S
+from policies.model import DockerContainer, Workload
+from policies.shapes import is_list, text
+
+DOCKER_HUB_TOKEN: Final = "gpu-commons:index:DockerHub"  # noqa: S105 - a resource type
+_NOTHING_KNOWN: Final[Mapping[str, Any]] = {"containers": UNKNOWN, "tolerations": UNKNOWN}
+
+
+def hosted_workloads(hub: str, inputs: Mapping[str, Any]) -> Iterator[Workload]:
+    """Servers of each profile, and its kernels."""
+    for name, profile in _each(inputs.get("profiles"), "profile"):
+        yield _workload(f"{name} of hub {hub}", profile, inputs)
+        if isinstance(profile, Mapping):
+            for called, kernel in _each(profile.get("kernels"), "kernel"):
+                yield _workload(f"{called} of {name} of hub {hub}", kernel, inputs)
+
+
+def _each(listed: Any, kind: str) -> Iterator[tuple[str, Mapping[str, Any] | Unknown]]:
+    if listed is UNKNOWN:
+        yield f"{kind}s", UNKNOWN
+    for index, each in enumerate(listed if is_list(listed) else ()):
+        if each is UNKNOWN:
+            yield f"{kind} {index}", UNKNOWN
+        elif isinstance(each, Mapping):
+            yield f"{kind} {text(each.get('name'), str(index))}", each
+
+
+def _workload(name: str, asked: Mapping[str, Any] | Unknown, hub: Mapping[str, Any]) -> Workload:
+    if isinstance(asked, Unknown):
+        return Workload(name, _NOTHING_KNOWN)
+    timeout, image_name = hub.get("start_timeout_s"), asked.get("image_name")
+    return Workload(
+        name,
+        _pod(asked, hub.get("pool")),
+        start_timeout_s=timeout if isinstance(timeout, int | float | Unknown) else DEFAULT_START_TIMEOUT_S,
+        is_pre_pulled=True,  # the component pulls every image
+        image_names=(image_name,) if isinstance(image_name, str) else (),
+        container=DockerContainer(name, _inputs(asked), _PLACES),
+    )
+
+
+def _pod(asked: Mapping[str, Any], pool: Any) -> dict[str, Any]:
+    gpus, memory, cores = (asked.get(key) for key in ("gpus", "memory_gib", "cpu"))
+    limits: dict[str, Any] = {
+        "cpu": cores,
+        "memory": memory if memory is UNKNOWN else f"{memory}Gi",
+        **({GPU_RESOURCE: gpus if gpus is UNKNOWN else str(gpus)} if gpus else {}),
+    }
+    # The hub says so to the engine in each container without a grant.
+    hidden = [] if gpus else [{"name": "NVIDIA_VISIBLE_DEVICES", "value": "void"}]
+    return {
+        "tolerations": [{"operator": "Exists"}],
+        "nodeSelector": {POOL: pool},
+        "containers": [{"image": asked.get("image"), "resources": {"limits": limits}, "env": hidden}],
+    }
+
+
+def _inputs(asked: Mapping[str, Any]) -> dict[str, Any]:
+    """What the rules for containers look at and the hub always sets, by the names of docker.Container."""
+    return {"memory": asked.get("memory_gib"), "shmSize": asked.get("shm_gib") or True}
+
+
+_PLACES: Final = {
+    "containers[0]": "it",
+    "containers[0].image": "image",
+    "containers[0].resources": "gpus",
+    "containers[0].resources.limits.cpu": "cpu",
+    "containers[0].resources.limits.memory": "memory_gib",
+    "nodeSelector.": "label ",
+}

@@ -1,0 +1,118 @@
+"""Hubs on Docker hosts in a stack file: what they must agree on with their site, and where their parts run. Pure."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+from hosts.hub_agreements import LONGEST_NAME, TOO_LONG, of_docker_hub
+from kube.hub_model import ClusterHubKeys, HubKeys
+from kube.raw import Raw, is_count, items, mapping
+from messages.problems import Fault, Loc, nearest
+
+# What a host has no use for, and why.
+_OF_A_CLUSTER: Final = {
+    **dict.fromkeys(
+        ("volume_gib", "database_gib"), "leave it out: volumes of an engine have no size but that of the host's disk"
+    ),
+    "storage_class": "leave it out: an engine has no storage classes",
+    "availability": "leave it out: a host has one list of GPUs, and the hub says who holds them",
+    "pre_pull": "leave it out: an update pulls every image of a hub to its host",
+}
+_OF_A_HOST: Final = ("pool", "filter_image", "gateway_image", "kernels_per_user")
+_HOST_PORT: Final = "host_port"
+
+if unsaid := ClusterHubKeys.model_fields.keys() - HubKeys.model_fields.keys() - _OF_A_CLUSTER.keys():
+    raise AssertionError(unsaid)
+
+
+def with_hosts_of_hubs(raw: Raw) -> dict[str, Any]:
+    """The same, where profiles and kernels of a hub on a host say which host: there is no other for them."""
+    hubs = raw.get("hubs")
+    if mapping(raw, "site").get("kind") != "docker" or not isinstance(hubs, list):
+        return dict(raw)
+    return {**raw, "hubs": [_placed(hub) if isinstance(hub, Mapping) else hub for hub in hubs]}
+
+
+def _placed(hub: Raw) -> Raw:
+    pool, profiles = hub.get("pool"), hub.get("profiles")
+    if pool is None or not isinstance(profiles, list):
+        return hub
+    return {**hub, "profiles": [_on(pool, each, "kernels") if isinstance(each, Mapping) else each for each in profiles]}
+
+
+def _on(pool: object, each: Raw, *parts: str) -> Raw:
+    placed = {**each} if {"pool", "pools"} & each.keys() else {**each, "pool": pool}
+    for part in parts:
+        if isinstance(listed := each.get(part), list):
+            placed[part] = [_on(pool, inner) if isinstance(inner, Mapping) else inner for inner in listed]
+    return placed
+
+
+def check_hubs(raw: Raw) -> Iterator[Fault]:
+    """Hubs on a site of kind docker, and keys of theirs on another."""
+    is_docker = mapping(raw, "site").get("kind") == "docker"
+    hosts = [pool for _, pool in items(raw, "fleet", "pools")]
+    for loc, hub in items(raw, "hubs"):
+        if is_docker:
+            yield from of_docker_hub(loc, hub)
+            yield from _of_a_host(loc, hub, {str(pool.get("name")): pool for pool in hosts})
+        else:
+            yield from _of_a_cluster(loc, hub)
+
+
+def _of_a_cluster(loc: Loc, hub: Raw) -> Iterator[Fault]:
+    for key in _OF_A_HOST:
+        if hub.get(key) is not None:
+            yield Fault(
+                (*loc, key), "is given on a site without Docker hosts", "write site.kind: docker, or leave it out"
+            )
+    if mapping(hub, "expose").get("kind") == _HOST_PORT:
+        fix = "write node_port, load_balancer or cluster_ip"
+        yield Fault((*loc, "expose", "kind"), "is for a hub on a Docker host", fix, _HOST_PORT)
+    for where, profile in items(hub, "profiles", at=loc):
+        if profile.get("kernels"):
+            fix = "leave them out: on a cluster a server has its GPUs itself"
+            yield Fault((*where, "kernels"), "are given on a site without Docker hosts", fix)
+
+
+def _of_a_host(loc: Loc, hub: Raw, hosts: Mapping[str, Raw]) -> Iterator[Fault]:
+    pool, kind = hub.get("pool"), mapping(hub, "expose").get("kind")
+    yield from _name_and_host(loc, hub.get("name"), pool, hosts)
+    if hub.get("filter_image") is None:
+        fix = "name the image of HAProxy: without a filter the hub could do anything on its host"
+        yield Fault((*loc, "filter_image"), "is missing for a hub on a Docker host", fix)
+    if isinstance(kind, str) and kind != _HOST_PORT:
+        fix = "write { kind: host_port, port: 8000 }"
+        yield Fault((*loc, "expose", "kind"), "is for a hub on a cluster", fix, kind)
+    for key, fix in _OF_A_CLUSTER.items():
+        if hub.get(key) is not None:
+            yield Fault((*loc, key), "is given for a hub on a Docker host", fix)
+    for where, each in (*items(hub, "profiles", at=loc), *_kernels(loc, hub)):
+        yield from _elsewhere(where, each, pool)
+    has = hosts[pool].get("gpus_per_node", 0) if isinstance(pool, str) and pool in hosts else None
+    for where, each in _kernels(loc, hub):
+        gpus = each.get("gpus")
+        if is_count(has) and is_count(gpus) and gpus > has:
+            fix = f"request at most {has}" if has else "request no GPU: gpus: 0"
+            yield Fault((*where, "gpus"), f"is more than host {pool} has ({has})", fix, gpus)
+
+
+def _name_and_host(loc: Loc, name: object, pool: object, hosts: Mapping[str, Raw]) -> Iterator[Fault]:
+    if isinstance(name, str) and len(name) > LONGEST_NAME:
+        yield Fault((*loc, "name"), "is too long for a hub on a Docker host", TOO_LONG, name)
+    if pool is None:
+        yield Fault((*loc, "pool"), "is missing", f"name the host that it runs on: {nearest('', hosts, what='host')}")
+    elif isinstance(pool, str) and pool not in hosts:
+        yield Fault((*loc, "pool"), "is not a host of the fleet", nearest(pool, hosts, what="host"), pool)
+
+
+def _elsewhere(loc: Loc, each: Raw, pool: object) -> Iterator[Fault]:
+    fix = "leave it out: a hub, its servers and its kernels are on one host"
+    if each.get("pools") is not None:
+        yield Fault((*loc, "pools"), "is given for a hub on a Docker host", fix)
+    elif pool is not None and each.get("pool") not in (None, pool):
+        yield Fault((*loc, "pool"), f"is not the host of its hub, which is {pool}", fix, each.get("pool"))
+
+
+def _kernels(loc: Loc, hub: Raw) -> Iterator[tuple[Loc, Raw]]:
+    for where, profile in items(hub, "profiles", at=loc):
+        yield from items(profile, "kernels", at=where)
