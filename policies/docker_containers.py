@@ -21,7 +21,7 @@ from policies.shapes import at, is_list, items, some, text
 OUT_OF_SIGHT: Final = {
     "docker:index/buildxBuilder:BuildxBuilder": "it runs a builder on the host, with privileges of its own",
     "docker:index/compose:Compose": "it runs the containers of a Compose file",
-    "docker:index/image:Image": "it builds an image on the host",
+    "docker:index/image:Image": "it builds an image on the host, for which Pulumi recommends docker_build.Image",
     "docker:index/plugin:Plugin": "it gives the engine a plug-in, which gets the privileges that it asks for",
     "docker:index/service:Service": "Swarm starts the containers of a service, on hosts that it chooses",
 }

@@ -1,7 +1,9 @@
 from __future__ import annotations
 
+import json
 import os
 import signal
+import sys
 import time
 from collections.abc import Iterator
 from ipaddress import ip_address, ip_network
@@ -136,6 +138,26 @@ def settled(cluster: Cluster, *, quiet_s: float = 3) -> dict[str, str]:
 
     wait_until(restless, within_s=60, what="nodes that controllers still write")
     return last
+
+
+@pytest.mark.lab
+def test_top_says_which_pods_have_gpus_which_wait_and_what_is_free(instance: Instance, cluster: Cluster) -> None:
+    create_pod(cluster, "trains", gpus=3)
+    create_pod(cluster, "hopes", gpus=9)
+    wait_until(lambda: set() if landed(cluster, "trains") else {"trains"}, within_s=20, what="not scheduled")
+    wait_until(lambda: set() if "Unschedulable" in reasons(cluster, "hopes") else {"hopes"}, within_s=20, what="landed")
+    kubectl = Toolchain().path("kubectl").parent
+    told = processes.run(
+        [sys.executable, "-m", "cli", "top", "--stack", "dsmlp-fall", "--json"],
+        env={"KUBECONFIG": str(instance.kubeconfig), "PATH": f"{kubectl}:{os.environ['PATH']}", "GPU_COMMONS_SITE": ""},
+    )
+    found = json.loads(told)["gpus"]
+    held, waiting = (each for each in found if each["state"] != "free")
+    assert (held["holder"], held["node"], held["count"]) == ("work/trains", landed(cluster, "trains"), 3)
+    assert held["since"] is not None
+    assert (waiting["state"], waiting["holder"], waiting["count"]) == ("waiting", "work/hopes", 9)
+    assert sum(each["count"] for each in found if each["state"] == "free") == 119 - 3
+    assert {each["node"] for each in found if each["node"]} == {*NODES}
 
 
 @pytest.mark.lab
