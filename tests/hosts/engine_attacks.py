@@ -204,7 +204,6 @@ def _paths() -> Iterator[tuple[str, Line]]:
         "an API of no number": "/v1.41.0/containers/lab-server-ada/json",
         "a whole address": f"http://localhost{V}/containers/lab-server-ada/json",
         "a query that nobody sends": f"{V}/containers/lab-server-ada/json?size=1",
-        "a fragment": f"{V}/containers/lab-server-ada/json#x",
         "all containers": f"{V}/containers/json?all=1",
         "containers of another hub": f"{V}/containers/json?{listing(of='other')}",
         "two filters": f"{V}/containers/json?{listing()}&filters=%7B%7D",
