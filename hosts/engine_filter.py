@@ -25,6 +25,7 @@ _HEAD: Final = f"""\
 global
     log stdout format raw local0 info
     tune.bufsize {_BUFFER}
+    maxconn 1000  # without it, as many as the engine allows files, with memory for each
 
 defaults
     mode http

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import pytest
@@ -12,10 +13,16 @@ from hypothesis import strategies as st
 
 from hosts.engine_calls import Call, calls_of_hub, calls_of_kernels
 from hosts.engine_filter import LARGEST_BODY, render_filter
+from hosts.hub import hub_document
+from hosts.hub_arguments import parse_hub
+from hosts.hub_files.containers import Wish
+from hosts.hub_files.engine import in_order
+from hosts.hub_files.names import Names
 from hosts.json_patterns import exactly
 from tests.hosts import engine_attacks as attacks
 from tests.hosts import engine_requests as requests
 from tests.hosts.engine_requests import KERNEL, Line
+from tests.hosts.test_hub import ARGS as HUB_ARGS
 
 HUB = requests.document()
 ON_HUB, ON_KERNELS = attacks.on_hub(HUB), attacks.on_kernels(HUB)
@@ -88,6 +95,45 @@ def test_a_value_that_holds_an_apostrophe_does_not_end_a_word_of_the_configurati
     plain, odd = ({"body": requests.body(f"{name}@sha256:{'2' * 64}")} for name in ("its", "it's"))
     counted = [render_filter(HUB | {"gateway": gateway}).count("'") for gateway in (plain, odd)]
     assert counted[0] == counted[1]
+
+
+def _rendered(part: str, networks: list[str], given: Mapping[str, Any], devices: list[Any], **more: Any) -> Line:
+    """What the programs make of a body of hub.json for the user ann; `part` is the name of the container behind it."""
+    names = Names("dcsg", "ann")
+    home = {} if part == "gateway-ann" else {names.home: "/home/jovyan"}
+    wish = Wish(
+        name=f"dcsg-{part}",
+        title="",
+        body=given,
+        networks=networks,
+        labels=names.labels(part.partition("-")[0], "box"),
+        env={"JUPYTERHUB_API_TOKEN": "0", "KERNEL_USERNAME": "\u00e4nn", "MEM_LIMIT": "8"},
+        volumes=home,
+        **more,
+    )
+    return requests.create(f"dcsg-{part}", json.dumps(in_order(wish.rendered(devices, "runtime"))))
+
+
+def test_what_the_programs_make_of_a_hub_of_the_component_passes() -> None:
+    """hub.json as the component renders it, through the code of the programs, to the rows of the filter."""
+    hub = hub_document("dcsg", parse_hub("dcsg", HUB_ARGS))
+    on_hub, on_kernels, cards = calls_of_hub(hub), calls_of_kernels(hub), hub["cards"]
+    remote, server = hub["profiles"]
+    restarted = {"RestartPolicy": {"Name": "on-failure", "MaximumRetryCount": 5}}
+    gateway = _rendered("gateway-ann", ["dcsg-user-ann"], hub["gateway"]["body"], [], host=restarted)
+    for line in (
+        _rendered("server-ann", ["dcsg", "dcsg-user-ann"], remote["body"], []),
+        _rendered("server-ann", ["dcsg"], server["body"], cards[1:], gpus=1),
+        gateway,
+    ):
+        assert passes(on_hub, line), line
+        assert not passes(on_kernels, line)
+    command = {"Cmd": ["python3", "-m", "ipykernel_launcher", "-f", "/x.json"], "WorkingDir": "/home/jovyan/a b"}
+    kernel = remote["kernels"][0]["body"]
+    name, told = "kernel-ann-0123456789ab", {"host": {"Init": True}, "more": command, "gpus": 1}
+    line = _rendered(name, ["dcsg-user-ann"], kernel, cards[:1], **told)
+    assert passes(on_kernels, line), line
+    assert not passes(on_hub, line)
 
 
 JSON = st.recursive(
