@@ -15,6 +15,7 @@ from cli.entry import Guarded, run
 from lab import engine, forgotten, health, migration, operations, sdks, steps, summary
 from lab.instance import Instance, LabError, find_instance, forget_instance, open_instance
 from lab.toolchain import Toolchain
+from settings.reading import load_stack
 
 STARTED = time.monotonic()
 STACK = "dsmlp-fall"
@@ -92,7 +93,9 @@ def _deploy(instance: Instance, tools: Toolchain, stack: str, detail: operations
     verdict, notices = operations.up(instance, tools, stack, detail)
     outputs = engine.outputs(instance, tools, stack)
     report("servers and hubs answer …")
-    checked = health.check(instance, outputs.get("hubs") or ())
+    hubs = outputs.get("hubs") or {}
+    is_docker = load_stack(_stack_file(stack)).site.kind == "docker"
+    checked = health.check(instance, on_hosts=hubs) if is_docker else health.check(instance, hubs)
     return summary.text(instance, summary.Deployed(stack, _stack_file(stack), outputs, verdict, checked, notices))
 
 

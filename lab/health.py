@@ -1,13 +1,14 @@
-"""What `make up` checks before it reports success: every server, and every hub through its Service.
+"""What `make up` checks before it reports success: every server, and every hub through its Service or its port.
 
 A hub is asked the way a browser reaches it: the node port that kube-proxy serves leads to the hub's proxy, and from
-there the Service `hub` leads to the hub. An answer from the pod alone would prove neither.
+there the Service `hub` leads to the hub; on a Docker host a port leads to the proxy. An answer from the hub alone would
+prove neither.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -34,18 +35,27 @@ class Checked:
     servers: int
     answering: Sequence[str] = ()  # hubs
     simulated: Sequence[str] = ()  # hubs whose pods nobody runs
+    on_hosts: Sequence[str] = ()  # hubs that answer on Docker hosts
 
     def __str__(self) -> str:
         parts = ["1 server runs" if self.servers == 1 else f"{self.servers} servers run"]
         parts += [f"hub {name} answers through its Service" for name in self.answering]
+        parts += [f"hub {name} answers on its port" for name in self.on_hosts]
         parts += [f"hub {name} is only simulated, and nothing answers there" for name in self.simulated]
         return ", ".join(parts)
 
 
-def check(instance: Instance, hubs: Iterable[str] = (), *, within_s: float = WITHIN_S) -> Checked:
-    """Every server that was started still runs, and every hub (each fills the namespace of its name) answers in time.
+def check(
+    instance: Instance,
+    hubs: Iterable[str] = (),
+    *,
+    on_hosts: Mapping[str, str] | None = None,
+    within_s: float = WITHIN_S,
+) -> Checked:
+    """Every server that was started still runs, and every hub answers in time.
 
-    Raises LabError that names what does not, with its log.
+    `hubs` are those of the cluster, each in the namespace of its name; `on_hosts` those of Docker hosts, with their
+    addresses. Raises LabError that names what does not, with its log.
     """
     answering: list[str] = []
     simulated: list[str] = []
@@ -57,7 +67,9 @@ def check(instance: Instance, hubs: Iterable[str] = (), *, within_s: float = WIT
             else:
                 _wait_for_hub(instance, cluster, hub, within_s)
                 answering.append(hub)
-    return Checked(_check_servers(instance), answering, simulated)
+    for hub, url in (on_hosts or {}).items():
+        _wait(instance, lambda url=url: _refusal(f"{url}hub/api/"), within_s, _on_host(hub))  # type: ignore[misc]
+    return Checked(_check_servers(instance), answering, simulated, tuple(on_hosts or ()))
 
 
 def _check_servers(instance: Instance) -> int:
@@ -77,16 +89,23 @@ def _is_simulated(cluster: Cluster, namespace: str) -> bool:
 
 
 def _wait_for_hub(instance: Instance, cluster: Cluster, hub: str, within_s: float) -> None:
+    pods = instance.logs / "pods" / f"{hub}_{HUB_POD}_*"
+    said = f"hub {hub} does not answer through its Service {hub}/{PUBLIC_SERVICE}"
+    logs = f"the hub's log: kubectl logs --namespace {hub} {HUB_POD} (files: {pods})"
+    logs += f"\nkube-proxy's log: {processes.log_path(instance, 'kube-proxy')}"
+    _wait(instance, lambda: _reason(cluster, hub), within_s, (said, logs))
+
+
+def _on_host(hub: str) -> tuple[str, str]:
+    return f"hub {hub} does not answer on its port", f"its logs: docker logs {hub}-hub; docker logs {hub}-proxy"
+
+
+def _wait(instance: Instance, reason: Callable[[], str], within_s: float, told: tuple[str, str]) -> None:
+    """Until there is no reason. Raises LabError with what was told: what does not answer, and where to read."""
     deadline = time.monotonic() + within_s
-    while reason := _reason(cluster, hub):
+    while said := reason():
         if time.monotonic() > deadline:
-            pods = instance.logs / "pods" / f"{hub}_{HUB_POD}_*"
-            raise LabError(
-                f"hub {hub} does not answer through its Service {hub}/{PUBLIC_SERVICE} "
-                f"after {within_s:.0f} s: {reason}\n"
-                f"the hub's log: kubectl logs --namespace {hub} {HUB_POD} (files: {pods})\n"
-                f"kube-proxy's log: {processes.log_path(instance, 'kube-proxy')}"
-            )
+            raise LabError(f"{told[0]} after {within_s:.0f} s: {said}\n{told[1]}")
         _check_servers(instance)
         time.sleep(PAUSE_S)
 
@@ -96,9 +115,13 @@ def _reason(cluster: Cluster, namespace: str) -> str:
     service = cluster.get(f"/api/v1/namespaces/{namespace}/services/{PUBLIC_SERVICE}")
     if service is None:
         return "there is no such Service"
-    url = f"http://{_address(service)}/hub/api/"
+    return _refusal(f"http://{_address(service)}/hub/api/")
+
+
+def _refusal(url: str) -> str:
     try:
-        answer = httpx.get(url, timeout=5, trust_env=False)
+        # A lab's hub signs its certificate itself; that something answers is asked here, and nothing is told it.
+        answer = httpx.get(url, timeout=5, trust_env=False, verify=False)  # noqa: S501
     except httpx.HTTPError as error:
         return f"{url}: {error or type(error).__name__}"
     if answer.status_code != httpx.codes.OK or "version" not in answer.text:

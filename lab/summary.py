@@ -44,7 +44,8 @@ def text(instance: Instance, deployed: Deployed) -> str:
     settings = load_stack(deployed.stack_file, site=site.path(instance))
     lines = ["", f"{deployed.stack} is up."]
     for name, url in (deployed.outputs.get("hubs") or {}).items():
-        lines += ["", f"  hub {name}: {url}", *(f"    {line}" for line in logins(instance, name, url))]
+        said = host_logins(name, url) if settings.site.kind == "docker" else logins(instance, name, url)
+        lines += ["", f"  hub {name}: {url}", *(f"    {line}" for line in said)]
     if not (settings.hubs or settings.jobs or settings.containers):
         lines += images(deployed.outputs)
     lines += host_lines(settings, deployed.outputs)
@@ -160,6 +161,16 @@ def logins(instance: Instance, hub: str, url: str) -> list[str]:
     if admins is not None:
         lines.append(f"as administrator: user {site.ADMIN}, password {admins} (page: {url}hub/admin)")
     return lines
+
+
+def host_logins(hub: str, url: str) -> list[str]:
+    """The same for a hub on a Docker host, whose passwords are in a volume there."""
+    printed = f"docker exec {hub}-hub cat /credentials"
+    return [
+        f"log in with any user name and the password that `{printed}/login-password` prints",
+        f"as administrator: user {site.ADMIN}, `{printed}/admin-password` (page: {url}hub/admin)",
+        "its certificate is signed by itself: a browser asks whether to go on",
+    ]
 
 
 def _password(cluster: Cluster, namespace: str, secret: str, key: str) -> str | None:

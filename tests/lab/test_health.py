@@ -102,6 +102,16 @@ def test_a_lab_without_a_stack_has_its_servers_checked(instance: Instance) -> No
     assert str(health.check(instance)) == "1 server runs"
 
 
+def test_a_hub_on_a_docker_host_is_asked_on_its_port(
+    instance: Instance, hub_port: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(health, "PAUSE_S", 0)
+    address = {"dcsg": f"http://127.0.0.1:{hub_port}/"}
+    assert str(health.check(instance, on_hosts=address)) == "1 server runs, hub dcsg answers on its port"
+    with pytest.raises(LabError, match=r"hub dcsg does not answer on its port after 0 s: .*\n.*docker logs dcsg-hub"):
+        health.check(instance, on_hosts={"dcsg": f"http://127.0.0.1:{hub_port - 1}/"}, within_s=0)
+
+
 @pytest.mark.usefixtures("cluster")
 def test_a_server_that_ended_is_named_with_its_log(instance: Instance) -> None:
     end_kube_proxy(instance)
