@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import filecmp
 import json
 import os
@@ -18,7 +17,7 @@ from typing import Any
 import httpx
 import psutil
 
-from lab import files, processes, sdks
+from lab import files, orphans, processes, sdks
 from lab.cluster import SIMULATED_NODE
 from lab.instance import Instance
 from lab.language_host import launcher as language_host
@@ -109,32 +108,6 @@ def ensure_plugins(tools: Toolchain, report: Report, *, sdks: Collection[str]) -
     for name in BUILT:
         if name in sdks and not _answers(PUBLISHER):
             tools.ensure_one(name, report)
-
-
-def end_orphans(instance: Instance) -> None:
-    """End the plugins of a `pulumi` that was killed: the docker-build plugin takes minutes to notice."""
-    folder = str(instance.config / "pulumi" / "plugins")
-    orphans = []
-    for process in psutil.process_iter(["exe"]):
-        with contextlib.suppress(psutil.Error):
-            parent = process.parent()
-            is_plugin = (process.info["exe"] or "").startswith(folder)
-            # The docker plugin is two programs: one is the child of the other.
-            if is_plugin and (parent is None or not (parent.name() == "pulumi" or _exe(parent).startswith(folder))):
-                orphans += [child for child in process.children() if _exe(child).startswith(folder)]
-                process.terminate()
-                orphans.append(process)
-    for process in psutil.wait_procs(orphans, timeout=5)[1]:
-        with contextlib.suppress(psutil.NoSuchProcess):
-            process.kill()
-
-
-def _exe(process: psutil.Process) -> str:
-    """Empty where it is somebody else's, and not told."""
-    try:
-        return str(process.exe())
-    except psutil.Error:
-        return ""
 
 
 def _place(program: Path, folder: Path) -> None:
@@ -278,7 +251,7 @@ def settle(instance: Instance, tools: Toolchain, stack: str, report: Report) -> 
     if not locks or not all(_holder_is_dead(lock) for lock in locks):
         return
     report(f"the last pulumi of stack {stack} was killed: removing its lock and what it left half done")
-    end_orphans(instance)
+    orphans.end(instance)
     for command in (["cancel", "--yes"], ["refresh", "--clear-pending-creates", "--yes", "--skip-preview"]):
         processes.run(
             [program(instance, tools), *command, "--non-interactive", "--stack", stack],

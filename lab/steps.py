@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 from pathlib import Path
 
-from lab import bases, certificates, control_plane, engine, fleet, processes, site
+from lab import bases, certificates, control_plane, fleet, orphans, processes, site
 from lab.instance import Instance, LabError, check_ports
 from lab.machine import docker_host, network, node
 from lab.servers import buildkit, docker, moto, registry
@@ -206,7 +206,7 @@ def _stack_name(context: Context) -> str:
 
 def stop(instance: Instance, tools: Toolchain, report: Report, *, keep: Collection[str] = ()) -> None:
     """End everything that `start` started, in reverse, but servers to `keep`; safe to repeat, also after a crash."""
-    engine.end_orphans(instance)
+    orphans.end(instance)
     report("the real node …")
     docker_host.end(instance)
     node.stop(instance, tools)

@@ -13,7 +13,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from lab import engine, operations
+from lab import engine, operations, orphans
 from lab.instance import Instance, LabError, open_instance
 from lab.toolchain import Toolchain
 
@@ -80,7 +80,7 @@ def test_a_plugin_whose_engine_was_killed_is_ended_and_no_other(instance: Instan
         while not (children := psutil.Process(pulumi.pid).children()) or children[0].exe() != str(plugin):
             time.sleep(0.05)
         left = psutil.Process(orphan.pid)
-        engine.end_orphans(instance)
+        orphans.end(instance)
         assert (left.is_running(), children[0].is_running()) == (False, True)
         children[0].terminate()
 
@@ -101,7 +101,31 @@ def test_a_plugin_of_two_programs_is_ended_with_both_and_left_with_both(instance
         while len(left := psutil.Process(pulumi.pid).children(recursive=True)) < 2 or left[1].exe() != str(beside):
             time.sleep(0.05)
         before = [psutil.Process(orphan.pid), *ended]
-        engine.end_orphans(instance)
+        orphans.end(instance)
+        still = [[runs(process) for process in family] for family in (before, left)]
+        for process in left:
+            process.kill()
+        assert still == [[False, False], [True, True]]
+
+
+def test_the_plugin_of_dynamic_resources_is_ended_with_its_python_and_left_to_a_pulumi_that_runs(
+    instance: Instance, tmp_path: Path
+) -> None:
+    script = instance.config / "bin" / "pulumi-resource-pulumi-python"
+    script.parent.mkdir(parents=True, exist_ok=True)
+    script.write_text("#!/bin/sh\nsleep 60\n:\n")
+    script.chmod(0o755)
+    shutil.copy(shutil.which("dash") or "", tmp_path / "pulumi")
+    with (
+        subprocess.Popen([script, "127.0.0.1:1"]) as orphan,
+        subprocess.Popen([tmp_path / "pulumi", "-c", f"{script} 127.0.0.1:1; true"]) as pulumi,
+    ):
+        while len(ended := psutil.Process(orphan.pid).children()) < 1:
+            time.sleep(0.05)
+        while len(left := psutil.Process(pulumi.pid).children(recursive=True)) < 2:
+            time.sleep(0.05)
+        before = [psutil.Process(orphan.pid), *ended]
+        orphans.end(instance)
         still = [[runs(process) for process in family] for family in (before, left)]
         for process in left:
             process.kill()
