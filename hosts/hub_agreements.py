@@ -14,7 +14,17 @@ from messages.problems import Fault, Loc
 
 # A container's name is a host name, of 63 characters at most: HUB-kernel-USER-0123456789ab, and 20 of the user.
 LONGEST_NAME: Final = 22
-TOO_LONG: Final = f"write {LONGEST_NAME} characters or fewer: host names of users' containers begin with it"
+_TOO_LONG: Final = f"write {LONGEST_NAME} characters or fewer: host names of users' containers begin with it"
+# Of what a hub makes for its users: what begins with HUB-server- is within the reach of a hub called HUB.
+_KINDS: Final = ("server", "gateway", "kernel", "user", "home")
+
+
+def of_hub_name(loc: Loc, name: str) -> Iterator[Fault]:
+    """A name that those of its users' containers can begin with, and that is no user's of another hub."""
+    if len(name) > LONGEST_NAME:
+        yield Fault(loc, "is too long for a hub on a Docker host", _TOO_LONG, name)
+    if within := [f"-{kind}-" for kind in _KINDS if f"-{kind}-" in f"{name}-"]:
+        yield Fault(loc, f"contains {within[0]}, as names of users' containers do", "choose another name", name)
 
 
 def of_docker_hub(loc: Loc, hub: Raw) -> Iterator[Fault]:

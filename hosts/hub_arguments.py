@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from hosts.hub_agreements import LONGEST_NAME, TOO_LONG, of_docker_hub
+from hosts.hub_agreements import of_docker_hub, of_hub_name
 from hosts.hub_model import Hub
 from kube.agreements import of_hub, of_login
 from kube.arguments import plain, read
@@ -24,13 +24,8 @@ def parse_hub(name: str, args: Mapping[str, Any]) -> Hub:
         f"DockerHub {name}",
         name,
         raw,
-        (*_name(name), *of_hub((), raw), *of_login((), raw), *of_docker_hub((), raw), *_possible(raw)),
+        (*of_hub_name((), name), *of_hub((), raw), *of_login((), raw), *of_docker_hub((), raw), *_possible(raw)),
     )
-
-
-def _name(name: str) -> Iterator[Fault]:
-    if len(name) > LONGEST_NAME:
-        yield Fault((), "is too long for a hub on a Docker host", TOO_LONG, name)
 
 
 def _possible(hub: Raw) -> Iterator[Fault]:

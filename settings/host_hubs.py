@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from hosts.hub_agreements import LONGEST_NAME, TOO_LONG, of_docker_hub
+from hosts.hub_agreements import of_docker_hub, of_hub_name
 from kube.hub_model import ClusterHubKeys, HubKeys
 from kube.raw import Raw, is_count, items, mapping
 from messages.problems import Fault, Loc, nearest
@@ -97,8 +97,8 @@ def _of_a_host(loc: Loc, hub: Raw, hosts: Mapping[str, Raw]) -> Iterator[Fault]:
 
 
 def _name_and_host(loc: Loc, name: object, pool: object, hosts: Mapping[str, Raw]) -> Iterator[Fault]:
-    if isinstance(name, str) and len(name) > LONGEST_NAME:
-        yield Fault((*loc, "name"), "is too long for a hub on a Docker host", TOO_LONG, name)
+    if isinstance(name, str):
+        yield from of_hub_name((*loc, "name"), name)
     if pool is None:
         yield Fault((*loc, "pool"), "is missing", f"name the host that it runs on: {nearest('', hosts, what='host')}")
     elif isinstance(pool, str) and pool not in hosts:

@@ -112,6 +112,7 @@ def test_a_user_of_a_profile_holds_the_gpus_of_the_server_or_of_its_greediest_ke
         ({"availability": False}, "hubs[0].availability: is given for a hub on a Docker host"),
         ({"pre_pull": True}, "hubs[0].pre_pull: is given for a hub on a Docker host"),
         ({"name": "a-hub-with-a-very-long-name"}, "is too long for a hub on a Docker host"),
+        ({"name": "dcsg-server"}, "contains -server-, as names of users' containers do"),
         (
             {"expose": {"kind": "host_port", "certificate": "/etc/ssl/hub.pem"}},
             "hubs[0].expose.key: is missing beside certificate",
