@@ -17,6 +17,7 @@ from cli.review.details import Change, Detail, details, joined, members, of_inpu
 from cli.review.promises import merged, promises
 from cli.review.recorded import (
     CONTAINER,
+    DOCKER_HUB,
     EKS_GROUP,
     FLATCAR_GROUP,
     HOST,
@@ -63,6 +64,7 @@ _KINDS: Final = {
     FLATCAR_GROUP: "pool",
     IMAGE: "image",
     HUB: "hub",
+    DOCKER_HUB: "hub",
     CONTAINER: "container",
     JOB: "job",
     RUNTIME: "runtime",
@@ -270,15 +272,18 @@ def _with_images(step: Step, rebuilt: frozenset[str]) -> Iterator[Detail]:
     if step.old is None or step.new is None:
         return
     old, new, taken = dict(step.old), dict(step.new), list[str]()
-    for key in ("image", "hub_image", "proxy_image"):
+    for key in ("image", "hub_image", "proxy_image", "filter_image", "gateway_image"):
         taken += _taken(old, new, key, rebuilt)
-    before, after = ([dict(each) for each in items(inputs.get("profiles"))] for inputs in (old, new))
+    before, after = ([_copy(each) for each in items(inputs.get("profiles"))] for inputs in (old, new))
     there = {known_text(each.get("name")): each for each in before}
     _pools_alike(old, new)
     for profile in after:
         earlier = there.get(known_text(profile.get("name")), {})
         _pools_alike(earlier, profile)
         taken += _taken(earlier, profile, "image", rebuilt)
+        kernels = {known_text(each.get("name")): each for each in earlier.get("kernels", ())}
+        for kernel in profile.get("kernels", ()):
+            taken += _taken(kernels.get(known_text(kernel.get("name")), {}), kernel, "image", rebuilt)
     for inputs, profiles, others in ((old, before, after), (new, after, before)):
         stay = {known_text(each.get("name")) for each in others}
         for profile in profiles:
@@ -289,6 +294,12 @@ def _with_images(step: Step, rebuilt: frozenset[str]) -> Iterator[Detail]:
     if names := list(dict.fromkeys(taken)):
         yield Detail("", "", f"uses the new {names_of(names)}")
     yield from details(old, new)
+
+
+def _copy(profile: Mapping[str, Any]) -> dict[str, Any]:
+    """One that can be changed, with its kernels."""
+    kernels = [dict(each) for each in items(profile.get("kernels"))]
+    return {**profile, **({"kernels": kernels} if kernels else {})}
 
 
 def _pools_alike(old: dict[str, Any], new: dict[str, Any]) -> None:

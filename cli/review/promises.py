@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any, Final
 
 from cli.review.details import Change, Detail, details, told, word
-from cli.review.recorded import GROUPS, HUB, POOL, RECORD, is_over, pool_name
+from cli.review.recorded import GROUPS, HUBS, POOL, RECORD, is_over, pool_name
 from cli.review.stream import Stream
 from cli.review.values import items, known_text, mapping, names_of, texts, whole
 from cli.words import counted
@@ -74,7 +74,7 @@ def _courses(stream: Stream, today: dt.date) -> Iterator[Change]:
 
 def _said(stream: Stream, side: str) -> Iterator[tuple[str, str, Inputs]]:
     for step in stream.steps.values():
-        if step.type == HUB:
+        if step.type in HUBS:
             for course in items(mapping(getattr(step, side)).get("courses")):
                 if name := known_text(course.get("name")):
                     yield step.name, name, course

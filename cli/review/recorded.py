@@ -18,6 +18,8 @@ OURS: Final = "gpu-commons:index:"
 POOL: Final = f"{OURS}GpuNodePool"
 IMAGE: Final = f"{OURS}GpuImage"
 HUB: Final = f"{OURS}NotebookHub"
+DOCKER_HUB: Final = f"{OURS}DockerHub"
+HUBS: Final = (HUB, DOCKER_HUB)
 JOB: Final = f"{OURS}GpuJob"
 PULLER: Final = f"{OURS}PrePuller"
 RUNTIME: Final = f"{OURS}NvidiaRuntime"
@@ -66,7 +68,7 @@ def _commons(
             found.setdefault(step.type, []).append((step.name, inputs))
     pools = {pool.name: pool for name, inputs in _of(found, POOL, HOST, *GROUPS) if (pool := _pool(name, inputs))}
     sizes = mapping(outputs.get("image_sizes"))
-    hubs = found.get(HUB, ())
+    hubs = [*_of(found, *HUBS)]
     return Commons(
         pools=pools or {pool.name: pool for pool in _pools_of_settings(config)},
         images={name: _image(name, inputs, sizes) for name, inputs in found.get(IMAGE, ())},
@@ -200,22 +202,27 @@ def _amount(value: object) -> float | None:
 
 
 def _own_images(hub: Mapping[str, Any]) -> tuple[str, ...]:
-    return tuple(known_text(hub.get(f"{part}_image_name")) or part for part in ("hub", "proxy"))
+    both = [known_text(hub.get(f"{part}_image_name")) or part for part in ("hub", "proxy")]
+    of_a_host = [known_text(hub.get(f"{part}_image_name")) for part in ("filter", "gateway")]
+    return (*both, *filter(None, of_a_host))
 
 
 def _profiles(hub: str, inputs: Mapping[str, Any]) -> Iterator[Profile]:
-    core = known_text(inputs.get("core_pool"))
+    """Each profile, and once more for each of its kernels in containers: whoever chooses it starts these as well."""
+    core = known_text(inputs.get("core_pool")) or known_text(inputs.get("pool"))
     for index, profile in enumerate(items(inputs.get("profiles"))):
-        yield Profile(
-            hub=hub,
-            name=known_text(profile.get("name")) or str(index),
-            title=known_text(profile.get("title")),
-            image=known_text(profile.get("image_name")),
-            pools=_pools(profile, core),
-            gpus=whole(profile.get("gpus")) or 0,
-            repository=_repository(profile),
-            said=profile,
-        )
+        name = known_text(profile.get("name")) or str(index)
+        for started in (*items(profile.get("kernels")), profile):
+            yield Profile(
+                hub=hub,
+                name=name,
+                title=known_text(profile.get("title")),
+                image=known_text(started.get("image_name")),
+                pools=_pools(profile, core),
+                gpus=whole(started.get("gpus")) or 0,
+                repository=_repository(started),
+                said=profile,
+            )
 
 
 def _courses(hub: str, inputs: Mapping[str, Any], today: dt.date) -> Iterator[Course]:

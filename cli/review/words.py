@@ -32,6 +32,7 @@ _KEYS: Final = {
     "images_are_pre_pulled": "images are pulled ahead of time",
     "is_default": "chosen by default",
     "kernel_idle_s": "idle kernels end after",
+    "kernels_per_user": "kernels that one user may have at a time",
     "lab": "is the lab",
     "managed_by": "who manages the fleet",
     "max_age_s": "servers end at the latest after",
@@ -56,7 +57,13 @@ _ZERO: Final = {"max_age_s": "never"}
 _UNITS: Final = {"_mb_per_s": " MB/s", "_gib": " GiB", "_gb": " GB", "_mb": " MB"}
 # Sections whose keys say enough.
 _TRANSPARENT: Final = frozenset({"cull", "image_limits", "policies", "site", "fleet", "facts"})
-_SINGULAR: Final = {"profiles": "profile", "levels": "level of", "waivers": "waiver", "substitutes": "substitute"}
+_SINGULAR: Final = {
+    "kernels": "kernel",
+    "profiles": "profile",
+    "levels": "level of",
+    "waivers": "waiver",
+    "substitutes": "substitute",
+}
 
 
 def label(loc: Loc) -> str:

@@ -87,3 +87,63 @@ def test_a_part_of_a_hub_that_is_replaced_is_told_as_on_a_cluster(part: str, say
     text = comment(container(f"dcsg-{part}", "replace", parents="gpu-commons:index:DockerHub"))
     assert says in text
     assert "is replaced" not in text
+
+
+HUB = "gpu-commons:index:DockerHub"
+
+
+def hub_inputs(**changes: Any) -> dict[str, Any]:
+    kernel = {
+        "name": "cupy", "title": "CuPy", "image": "r/kernel@sha256:1", "image_name": "kernel", "gpus": 1, "cpu": 2,
+        "memory_gib": 8,
+    }  # fmt: skip
+    profile = {
+        "name": "remote", "title": "Remote", "image": "r/client@sha256:1", "image_name": "client", "cpu": 1,
+        "memory_gib": 2, "kernels": [kernel],
+    }  # fmt: skip
+    course = {"name": "ml", "title": "Machine learning", "seats": 30, "profiles": ["remote"]}
+    images = {"hub_image": "r/hub@sha256:1", "hub_image_name": "docker-hub", "filter_image_name": "engine-filter"}
+    return {"pool": "box", "profiles": [profile], "courses": [course], "kernels_per_user": 4, **images, **changes}
+
+
+def kernel_with(**changes: Any) -> dict[str, Any]:
+    inputs = hub_inputs()
+    (profile,) = inputs["profiles"]
+    return {**inputs, "profiles": [{**profile, "kernels": [{**profile["kernels"][0], **changes}]}]}
+
+
+def of_hub(new: dict[str, Any], *more: previews.Event) -> str:
+    text = comment(step(HOST, "box", BOX, BOX), step(HUB, "dcsg", hub_inputs(), new), *more)
+    (found,) = [line for line in text.splitlines() if line.startswith("| hub `dcsg` |")]
+    return found
+
+
+@pytest.mark.parametrize(
+    ("new", "told"),
+    [
+        (kernel_with(gpus=2), "profile remote, kernel cupy, GPUs: `1` → `2`"),
+        (kernel_with(memory_gib=16), "profile remote, kernel cupy, memory: `8 GiB` → `16 GiB`"),
+        (hub_inputs(kernels_per_user=2), "kernels that one user may have at a time: `4` → `2`"),
+        (hub_inputs(pool="other"), "pool: `box` → `other`"),
+    ],
+)
+def test_what_changes_of_a_hub_on_a_host_is_told_with_everybody_on_it(new: dict[str, Any], told: str) -> None:
+    assert told in of_hub(new)
+    assert "course Machine learning (30 seats)" in of_hub(new)
+
+
+def test_a_kernel_that_is_built_anew_is_told_by_the_name_of_its_image() -> None:
+    image = previews.IMAGE, "kernel"
+    rebuilt = step(*image, {"image": "kernel", "facts": {}}, {"image": "kernel", "facts": {"version": "2"}})
+    row = of_hub(kernel_with(image="r/kernel@sha256:2"), rebuilt)
+    assert "uses the new kernel" in row
+    assert "sha256" not in row
+
+
+def test_a_driver_that_changes_names_the_people_whose_kernels_have_the_gpus() -> None:
+    text = comment(
+        step(HOST, "box", BOX, {**BOX, "driver_version": "580.95.05"}),
+        step(HUB, "dcsg", hub_inputs(), hub_inputs()),
+    )
+    assert "hub dcsg: profile remote" in text
+    assert "course Machine learning (30 seats)" in text
