@@ -129,6 +129,22 @@ def test_the_calls_of_a_gateway_reach_the_engine(filtered: Filtered) -> None:
     assert answer(filtered.hub_socket, ("DELETE", f"{V}/networks/lab-user-ada", ""))[0] == 204
 
 
+def test_a_body_may_be_long(filtered: Filtered) -> None:
+    """Expressions have limits of their own: what is allowed must not run into them."""
+    for more in (
+        ["LONG=" + "x" * 45_000],
+        ["LONG=" + "\u00e9\n" * 5_000],
+        [f"V{number}={number}" for number in range(3000)],
+    ):
+        made = requests.server(filtered.hub)
+        made["Env"] += more
+        line = requests.create("lab-server-ada", made)
+        assert 40_000 < len(line[2]) < LARGEST_BODY
+        status, said = answer(filtered.hub_socket, line)
+        assert status == 201, said
+        assert answer(filtered.hub_socket, ("DELETE", f"{V}/containers/lab-server-ada?force=True", ""))[0] == 204
+
+
 def test_whatever_else_a_hub_tries_is_refused_with_a_sentence(filtered: Filtered) -> None:
     tried = attacks.on_hub(filtered.hub)
     answers = {name: answer(filtered.hub_socket, line) for name, line in tried.items()}
