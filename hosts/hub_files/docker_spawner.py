@@ -15,7 +15,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from docker.errors import APIError, NotFound
+from docker.errors import APIError, DockerException, NotFound
 from dockerspawner import DockerSpawner
 from tornado.httpclient import AsyncHTTPClient, HTTPRequest
 from tornado.web import HTTPError
@@ -131,10 +131,12 @@ class CommonsDockerSpawner(DockerSpawner):
         except (NoCard, ImageMissing) as error:
             self.log.warning("The server of %s did not start: %s", self._log_name, error)
             raise StartError(str(error)) from None
-        except (APIError, OSError) as error:
+        except (DockerException, OSError) as error:
             self.log.exception("The engine refused the server of %s", self._log_name)
-            said = f": {engines.words(error)}" if isinstance(error, APIError) else ""
-            raise StartError(f"The engine of this host did not start your server{said}. Try again; {TELL}") from None
+            said = f": {engines.words(error)}" if isinstance(error, APIError) else " and does not answer as it should"
+            raise StartError(
+                f"The engine of this host did not start your server{said}. Try again; if it happens again, {TELL}"
+            ) from None
         finally:
             self._is_given_up.set()
         return url

@@ -5,6 +5,7 @@ Read by JupyterHub inside the hub's container, never imported by this project.
 
 import json
 import os
+import tempfile
 from pathlib import Path
 
 c = get_config()  # type: ignore[name-defined]  # noqa: F821 - traitlets puts it there
@@ -67,5 +68,7 @@ if c.JupyterHub.authenticator_class == "shared-password":
     c.SharedPasswordAuthenticator.admin_password = secret("admin-password")
 if (client_secret := secret("client-secret")) is not None:
     os.environ["OAUTH_CLIENT_SECRET"] = client_secret  # where the OAuth authenticator reads it
-if (trusted := HERE.with_name("login-ca.pem")).exists():
+if hub.get("login_ca"):
+    trusted = Path(tempfile.mkdtemp()) / "login-ca.pem"
+    trusted.write_text(hub["login_ca"])
     c.GenericOAuthenticator.http_request_kwargs = {"ca_certs": str(trusted)}

@@ -15,7 +15,7 @@ import tarfile
 from pathlib import Path
 from typing import Any
 
-from docker.errors import APIError
+from docker.errors import APIError, DockerException
 from jupyter_client.provisioning import KernelProvisionerBase
 from tornado.web import HTTPError
 from traitlets import Unicode
@@ -109,8 +109,8 @@ class ContainerProvisioner(KernelProvisionerBase):
             raise KernelError(str(error), "no GPU is free") from None
         except ImageMissing as error:
             raise KernelError(str(error), "image missing") from None
-        except (APIError, OSError) as error:
-            said = words(error) if isinstance(error, APIError) else str(error)
+        except (DockerException, OSError) as error:
+            said = words(error) if isinstance(error, APIError) else "it does not answer as it should"
             self.log.exception("The engine refused kernel %s of %s", self.container, profile["name"])
             raise KernelError(f"The engine of this host did not start the kernel: {said}", "engine") from None
         self.is_started = True
@@ -128,7 +128,7 @@ class ContainerProvisioner(KernelProvisionerBase):
             body=kernel["body"],
             networks=[self.names.network],
             labels=self.names.labels("kernel", HUB["pool"]),
-            env={name: value for name, value in env.items() if name.startswith("KERNEL_")},
+            env={name: value for name, value in env.items() if re.fullmatch("KERNEL_[A-Z0-9_]+", name)},
             host={"Init": True},  # a kernel as process 1 would not reap what it starts
             more={
                 "Cmd": ["python3", "-m", "ipykernel_launcher", "-f", CONNECTION_FILE],

@@ -32,13 +32,22 @@ def orphans(made: Iterable[Mapping[str, Any]], active: Collection[str]) -> list[
 
 
 def active_users() -> list[str]:
-    """Users with a server, as the hub knows it. Raises OSError."""
-    request = urllib.request.Request(  # noqa: S310 - http, as the hub says
-        f"{os.environ['JUPYTERHUB_API_URL']}/users?state=active&limit=1000",
-        headers={"Authorization": f"token {os.environ['JUPYTERHUB_API_TOKEN']}"},
-    )
-    with urllib.request.urlopen(request, timeout=ANSWER_WITHIN_S) as answer:  # noqa: S310 - the same
-        return [user["name"] for user in json.load(answer)]
+    """Users with a server, as the hub knows it, page by page. Raises OSError."""
+    names: list[str] = []
+    following: Mapping[str, Any] | None = {"offset": 0}
+    while following:
+        request = urllib.request.Request(  # noqa: S310 - http, as the hub says
+            f"{os.environ['JUPYTERHUB_API_URL']}/users?state=active&offset={following['offset']}",
+            headers={
+                "Accept": "application/jupyterhub-pagination+json",
+                "Authorization": f"token {os.environ['JUPYTERHUB_API_TOKEN']}",
+            },
+        )
+        with urllib.request.urlopen(request, timeout=ANSWER_WITHIN_S) as answer:  # noqa: S310 - the same
+            page = json.load(answer)
+        names += [user["name"] for user in page["items"]]
+        following = page["_pagination"]["next"]
+    return names
 
 
 def sweep(engine: Engine, hub: str) -> None:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import io
+import json
+import urllib.request
 from collections.abc import Mapping
 from typing import Any
 
@@ -15,7 +18,7 @@ from hosts.hub_files.containers import ImageMissing, Wish, bring, run
 from hosts.hub_files.engine import in_order
 from hosts.hub_files.names import LONGEST_SLUG, Names, slug
 from hosts.hub_files.spawn_form import default_of, render_form
-from hosts.hub_files.sweeper import orphans
+from hosts.hub_files.sweeper import active_users, orphans
 
 CARDS = [{"index": index, "device": f"GPU-{index}", "network": f"gpu-commons-card-{index}"} for index in range(3)]
 SHARED = [{**card, "network": None} for card in CARDS]
@@ -240,3 +243,20 @@ def test_the_form_says_where_kernels_run() -> None:
 def test_what_belongs_to_nobody_with_a_server_is_found_by_the_slug_of_its_user() -> None:
     made = [{"name": name, "user": user} for name, user in (("a", "ann"), ("b", slug("Bob")), ("c", "cyd"))]
     assert [each["name"] for each in orphans(made, ["ann", "Bob"])] == ["c"]
+
+
+def test_the_sweeper_reads_every_page_of_the_hubs_users(monkeypatch: pytest.MonkeyPatch) -> None:
+    # A hub answers with at most 200 users at a time; whoever is missing would lose a server.
+    pages = {
+        "0": {"items": [{"name": "ann"}], "_pagination": {"next": {"offset": 1}}},
+        "1": {"items": [{"name": "bob"}], "_pagination": {"next": None}},
+    }
+
+    def answer(request: urllib.request.Request, **_: float) -> io.BytesIO:
+        assert request.get_header("Accept") == "application/jupyterhub-pagination+json"
+        return io.BytesIO(json.dumps(pages[request.full_url.rpartition("=")[2]]).encode())
+
+    monkeypatch.setattr(urllib.request, "urlopen", answer)
+    monkeypatch.setenv("JUPYTERHUB_API_URL", "http://hub:8081/hub/api")
+    monkeypatch.setenv("JUPYTERHUB_API_TOKEN", "t")
+    assert active_users() == ["ann", "bob"]

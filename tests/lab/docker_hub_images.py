@@ -56,6 +56,26 @@ def proxy_image(instance: Instance) -> str:
     return _pushed(instance, "proxy", steps)
 
 
+def filter_image(instance: Instance) -> str:
+    """Debian's HAProxy with a place for its configuration, by digest."""
+    steps = [
+        "RUN apt-get update -q && apt-get install -qy --no-install-recommends haproxy && mkdir /etc/gpu-commons",
+        'ENTRYPOINT ["tini", "-g", "--"]',
+        'CMD ["haproxy", "-f", "/etc/gpu-commons/engine_filter.cfg"]',
+    ]
+    return _pushed(instance, "filter", steps)
+
+
+def all_images(instance: Instance) -> dict[str, str]:
+    """Every image of a hub, by what it is for."""
+    made = {"hub": HUB, "gateway": GATEWAY, "server": SERVER, "kernel": KERNEL}
+    return {
+        "filter": filter_image(instance),
+        "proxy": proxy_image(instance),
+        **{name: python_image(instance, name, packages) for name, packages in made.items()},
+    }
+
+
 def _pushed(instance: Instance, name: str, steps: list[str]) -> str:
     tools = Toolchain()
     debian.make_rootfs(tools, lambda _: None)

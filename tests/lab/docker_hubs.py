@@ -3,12 +3,8 @@
 from __future__ import annotations
 
 import json
-import re
-import socket
-import socketserver
-import threading
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
@@ -17,6 +13,7 @@ from urllib.parse import urlsplit
 import httpx
 
 from hosts.cards import subnet
+from hosts.engine_filter import render_filter
 from lab.instance import Instance
 from lab.servers import docker
 from tests.lab import docker_engines as engines
@@ -86,7 +83,7 @@ def running_hub(instance: Instance, images: dict[str, str], work: Path) -> Itera
     """Networks, volumes and the containers of a hub; all of it is removed afterwards."""
     hub = DockerHub(instance, images, work)
     try:
-        with relayed(work, Path(urlsplit(docker.address(instance)).path)), hub.clients:
+        with hub.clients:
             _make(hub)
             hub.ready()
             yield hub
@@ -94,49 +91,15 @@ def running_hub(instance: Instance, images: dict[str, str], work: Path) -> Itera
         remove(hub)
 
 
-@contextmanager
-def relayed(folder: Path, engine: Path) -> Iterator[list[str]]:
-    """The two sockets in place of the filter: they hand everything on, and keep the first lines of requests."""
-    asked: list[str] = []
-
-    class Relay(socketserver.BaseRequestHandler):
-        def handle(self) -> None:
-            with socket.socket(socket.AF_UNIX) as upstream:
-                upstream.connect(str(engine))
-                back = threading.Thread(target=_pump, args=(upstream, self.request, None), daemon=True)
-                back.start()
-                _pump(self.request, upstream, asked)
-                back.join()
-
-    with ExitStack() as stack:
-        for name in ("hub.sock", "kernels.sock"):
-            server = stack.enter_context(socketserver.ThreadingUnixStreamServer(str(folder / name), Relay))
-            (folder / name).chmod(0o666)
-            server.daemon_threads = True
-            threading.Thread(target=server.serve_forever, daemon=True).start()
-            stack.callback(server.shutdown)
-        folder.chmod(0o755)
-        yield asked
-
-
-def _pump(source: socket.socket, target: socket.socket, asked: list[str] | None) -> None:
-    with suppress(OSError):
-        while data := source.recv(65536):
-            if asked is not None and re.match(rb"[A-Z]+ /", data):
-                asked.append(data.split(b"\r\n")[0].decode())
-            target.sendall(data)
-        target.shutdown(socket.SHUT_WR)
-
-
 def start_hub(hub: DockerHub) -> None:
-    """The hub's own container. It reaches the engine through what stands in for the filter."""
+    """The hub's own container, beside its filter and its proxy."""
     hub.docker(
         *("run", "-d", "--name", f"{HUB}-hub", "--network", HUB, "--user", "1000"),
         *("--env", "PYTHONPATH=/program"),
         *("--mount", f"type=volume,source={HUB}-program,target=/program,readonly"),
         *("--mount", f"type=volume,source={HUB}-credentials,target=/credentials,readonly"),
         *("--mount", f"type=volume,source={HUB}-database,target=/srv/jupyterhub"),
-        *("--mount", f"type=bind,source={hub.work},target=/run/engine,readonly"),
+        *("--mount", f"type=volume,source={HUB}-engine,target=/run/engine,readonly"),
         *("--workdir", "/srv/jupyterhub", hub.images["hub"]),
         *("jupyterhub", "--config", "/program/hub_files/jupyterhub_config.py"),
     )
@@ -173,13 +136,24 @@ def _make(hub: DockerHub) -> None:
     for name in ("cookie-secret", "proxy-token", "login-password"):
         hub.docker("cp", str(work / name), f"{HUB}-setup:/credentials/{name}")
     hub.docker("start", "--attach", f"{HUB}-setup")
-    hub.docker(
-        *("volume", "create", "--driver", "local", "--opt", "type=none", "--opt", "o=bind"),
-        *("--opt", f"device={work}", f"{HUB}-kernels"),
-    )
+    _start_filter(hub)
     hub.docker(
         *("run", "-d", "--name", f"{HUB}-proxy", "--network", HUB, "--env", f"CONFIGPROXY_AUTH_TOKEN={'cd' * 32}"),
         *(hub.images["proxy"], "--ip=0.0.0.0", "--port=8000", "--api-ip=0.0.0.0", "--api-port=8001"),
         *(f"--default-target=http://{HUB}-hub:8081", f"--error-target=http://{HUB}-hub:8081/hub/error"),
     )
     start_hub(hub)
+
+
+def _start_filter(hub: DockerHub) -> None:
+    name, folder = f"{HUB}-engine", "/etc/gpu-commons"
+    (hub.work / "engine_filter.cfg").write_text(render_filter(hub_json(hub.images)))
+    hub.docker(
+        *("create", "--name", name, "--user", "0:0", "--network", "none", "--cap-drop", "ALL"),
+        *("--mount", f"type=bind,source={urlsplit(docker.address(hub.instance)).path},target=/run/docker.sock"),
+        *("--mount", f"type=volume,source={HUB}-engine,target=/run/hub"),
+        *("--mount", f"type=volume,source={HUB}-kernels,target=/run/kernels"),
+        hub.images["filter"],
+    )
+    hub.docker("cp", str(hub.work / "engine_filter.cfg"), f"{name}:{folder}/engine_filter.cfg")
+    hub.docker("start", name)

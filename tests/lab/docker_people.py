@@ -67,8 +67,9 @@ class Person:
         until(lambda: not self.server(), f"the end of the server of {self.name}", 60)
 
     def server(self) -> dict[str, Any]:
-        """As the hub describes it; empty where there is none."""
-        return dict(self.api.get(f"/hub/api/users/{self.name}").json()["servers"].get("", {}))
+        """As the hub describes it; empty where there is none, and nothing is pending."""
+        found = dict(self.api.get(f"/hub/api/users/{self.name}").json()["servers"].get("", {}))
+        return found if found.get("ready") or found.get("pending") else {}
 
     def ask(self, method: str, path: str, **more: Any) -> httpx.Response:
         """The person's own server, through the proxy."""
@@ -109,6 +110,8 @@ async def _printed(request: HTTPRequest, code: str) -> str:
             said.append(answer["content"].get("text") or "\n".join(answer["content"]["traceback"]))
         if answer["msg_type"] == "status" and answer["content"]["execution_state"] == "idle":
             connection.close()
+            while await connection.read_message() is not None:
+                pass  # until the other side has closed it too
             return "".join(said).strip()
 
 
