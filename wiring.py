@@ -16,7 +16,7 @@ from images.spec.load import load_family
 from images.spec.plan import Substitute, plan_image
 from kube.hub_model import ClusterHubKeys, HubKeys
 from kube.instance_group import InstanceGroupKeys
-from kube.job import JobKeys
+from kube.job import DEFAULT_USER, JobKeys
 from messages.problems import Problem, SettingsError
 from settings.cluster import Cluster
 from settings.driver_containers import driver_containers
@@ -387,6 +387,13 @@ def _shm_gib(stack: Stack, name: str) -> float | None:
     return _runtime_profile(stack, name).get("shm_gib")
 
 
+def _user(stack: Stack, name: str) -> int | None:
+    """The id of an image's own user, where it is none of those that every workload has by default."""
+    image = _image(stack, name)
+    users = [spec.user.uid for spec in load_family(image.name, target=image.target) if spec.user]
+    return users[0] if users and users[0] != DEFAULT_USER else None
+
+
 def _too_little_memory(stack: Stack, asked: Mapping[str, float | None]) -> Iterator[Problem]:
     """Profiles and jobs whose memory cannot hold the shared memory that their image asks for."""
     workloads: dict[str, Profile | Kernel | Container | Job] = {
@@ -417,6 +424,7 @@ def job_args(stack: Stack, job: Job, refs: Refs, namespace: pulumi.Input[str]) -
         "image": refs[job.image],
         "image_name": job.image,
         "shm_gib": _shm_gib(stack, job.image),
+        "user": _user(stack, job.image),
         **_plain(job.model_dump(include={*JobKeys.model_fields}, exclude_none=True)),
     }
     return cast("GpuJobArgs", {key: value for key, value in args.items() if value is not None})

@@ -41,6 +41,8 @@ class GpuJobArgs(TypedDict):
     """LocalQueue of Kueue where it is installed; the job then waits for its turn, and the update does not wait."""
     env: NotRequired[Mapping[str, str]]
     """Environment variables; those that choose GPUs are refused."""
+    user: NotRequired[int]
+    """User id that it runs as, as its image has it; default 1000."""
 
 
 class GpuJob(pulumi.ComponentResource):

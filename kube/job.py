@@ -20,6 +20,7 @@ from messages.problems import Fault
 
 # Whoever sets these chooses GPUs behind the scheduler's back.
 VISIBILITY_VARIABLES = frozenset({"NVIDIA_VISIBLE_DEVICES", "CUDA_VISIBLE_DEVICES"})
+DEFAULT_USER = 1000  # of Jupyter's images, and of ours that stand on them
 
 
 class JobKeys(Workload):
@@ -40,6 +41,7 @@ class Job(JobKeys):
     deadline_s: SecondsOrNever | None = None
     queue: Line | None = None
     env: dict[Line, str] = Field(default={})
+    user: int = Field(DEFAULT_USER, ge=1, le=65535, description="User id; root is refused.")
 
 
 def parse_job(name: str, args: Mapping[str, Any]) -> Job:
@@ -67,7 +69,11 @@ def job_spec(name: str, shape: Job) -> dict[str, Any]:
     pod: dict[str, Any] = {
         "restartPolicy": "Never",
         "automountServiceAccountToken": False,
-        "securityContext": {"runAsNonRoot": True, "runAsUser": 1000, "seccompProfile": {"type": "RuntimeDefault"}},
+        "securityContext": {
+            "runAsNonRoot": True,
+            "runAsUser": shape.user,
+            "seccompProfile": {"type": "RuntimeDefault"},
+        },
         # Every node of a GPU fleet carries the taint, those that run jobs without a GPU too.
         "tolerations": [{"key": labels.GPU_TAINT.key, "operator": "Exists", "effect": "NoSchedule"}],
         "containers": [container],

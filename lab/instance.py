@@ -9,8 +9,11 @@ import shutil
 import socket
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass
+from ipaddress import ip_address, ip_network
 from pathlib import Path
 from typing import Self
+
+import psutil
 
 # Every server of the lab that listens on a TCP port, with the port of the first instance.
 # A second instance, or a machine where one is taken, gets the next free one; the choice is kept for good,
@@ -143,7 +146,7 @@ def open_instance(name: str = "default") -> Instance:
         slot = next(
             candidate
             for candidate in range(SLOTS)
-            if candidate not in taken and not _is_ours(Networks.of_slot(candidate).node_address)
+            if candidate not in taken and not _is_in_use(Networks.of_slot(candidate))
         )
         instance = Instance(name, slot, home, _free_ports(_reserved_ports(), PREFERRED_PORTS))
         record.write_text(json.dumps({**asdict(instance), "home": str(home)}, indent=2) + "\n")
@@ -209,14 +212,16 @@ def _free_ports(reserved: set[int], names: Iterable[str]) -> dict[str, int]:
     return ports
 
 
-def _is_ours(address: str) -> bool:
-    """True when this machine has the address already: a lab of another state folder uses the slot."""
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
-        try:
-            probe.bind((address, 0))
-        except OSError:
-            return False
-    return True
+def _is_in_use(networks: Networks) -> bool:
+    """Whether this machine has an address of the slot: a lab of another state folder uses it."""
+    ours = (ip_network(networks.node_address), ip_network(networks.docker_cidr))
+    return any(
+        ip_address(each.address) in network
+        for addresses in psutil.net_if_addrs().values()
+        for each in addresses
+        if each.family == socket.AF_INET
+        for network in ours
+    )
 
 
 def port_is_free(port: int, address: str = "127.0.0.1") -> bool:

@@ -11,7 +11,7 @@ from messages.document import read_yaml
 from messages.problems import SettingsError
 from settings.sdks import extras_of
 
-PROJECT = Path(__file__).parent.parent
+PROJECT = Path(__file__).resolve().parent.parent  # where the code is, also of a project that links to it
 
 
 def uv_folders() -> list[Path]:

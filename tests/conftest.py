@@ -15,7 +15,7 @@ import pytest
 from hypothesis import settings
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Browser
+    from playwright.sync_api import Browser, Page
 
     from lab.instance import Instance
 
@@ -104,3 +104,30 @@ def browser() -> Iterator[Browser]:
         launched = playwright.chromium.launch(executable_path=chromium, args=list(CHROMIUM_FLAGS))
         yield launched
         launched.close()
+
+
+@pytest.fixture(scope="session")
+def artefacts() -> Path:
+    """Where screenshots are kept for people to look at."""
+    folder = Path(os.environ.get("GPU_COMMONS_ARTEFACTS") or Path(__file__).parents[1] / "artefacts")
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder
+
+
+@pytest.fixture
+def certificates_are_trusted() -> bool:
+    """Whether the browser takes a certificate of an authority that it does not know."""
+    return False
+
+
+@pytest.fixture
+def page(
+    browser: Browser, artefacts: Path, request: pytest.FixtureRequest, *, certificates_are_trusted: bool
+) -> Iterator[Page]:
+    """A browser window of somebody who has no cookies. What it showed last is kept, for the reader of a failure."""
+    context = browser.new_context(viewport={"width": 1280, "height": 800}, ignore_https_errors=certificates_are_trusted)
+    context.set_default_timeout(30_000)
+    first = context.new_page()
+    yield first
+    first.screenshot(path=artefacts / f"last-{request.node.name}.png")
+    context.close()

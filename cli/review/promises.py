@@ -162,6 +162,6 @@ def merged(changes: list[Change]) -> list[Change]:
     for change in changes:
         there = found.get((change.kind, change.name))
         if there is not None:
-            change = replace(there, details=(*there.details, *change.details))  # noqa: PLW2901 - the two as one
+            change = replace(there, details=tuple(dict.fromkeys((*there.details, *change.details))))  # noqa: PLW2901 - the two as one
         found[change.kind, change.name] = change
     return list(found.values())

@@ -59,6 +59,14 @@ def test_a_flatcar_group_says_that_nothing_is_drained() -> None:
     assert "Flatcar: `4593.2.5` → `4593.2.6`" in text
 
 
+def test_what_the_stack_file_and_the_group_both_record_is_told_once() -> None:
+    pinned = {"machine_image": {"type": "AL2023_x86_64_NVIDIA", "release": "1.34.1-20251002"}}
+    recorded = ({"fleet": {"pools": [{"name": "l4"}]}}, {"fleet": {"pools": [{"name": "l4", **pinned}]}})
+    record = "gpu-commons:index:StackRecord"
+    text = markdown(step(EKS, "l4", L4, {**L4, **pinned}), step(record, "stack-file", *recorded), STAYS)
+    assert text.split("Whole diff")[0].count("1.34.1-20251002") == 1
+
+
 @pytest.mark.parametrize("key", ["max", "tags"])
 def test_what_starts_no_other_instance_rolls_nothing(key: str) -> None:
     changed = {"max": {"max": 4}, "tags": {"tags": {"a": "b"}}}[key]

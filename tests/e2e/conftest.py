@@ -16,7 +16,6 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, Page
 
 from lab import engine, steps
 from lab.cluster import Cluster
@@ -24,7 +23,7 @@ from lab.instance import LabError, open_instance, state_home
 from lab.toolchain import Toolchain
 
 sys.path.insert(0, str(Path(__file__).parent))  # for running_lab.py: folders of tests are no packages here
-from running_lab import PROJECT, STACK, RunningLab, environment_of
+from running_lab import STACK, RunningLab, environment_of
 
 HERE = Path(__file__).parent
 
@@ -62,30 +61,3 @@ def lab(servers: RunningLab) -> RunningLab:
     except LabError as error:
         pytest.fail(f"the stack {STACK} has no outputs: run `make up`, then `make test`\n{error}", pytrace=False)
     return replace(servers, outputs=outputs)
-
-
-@pytest.fixture(scope="session")
-def artefacts() -> Path:
-    """Where screenshots are kept for people to look at."""
-    folder = Path(os.environ.get("GPU_COMMONS_ARTEFACTS") or PROJECT / "artefacts")
-    folder.mkdir(parents=True, exist_ok=True)
-    return folder
-
-
-@pytest.fixture
-def certificates_are_trusted() -> bool:
-    """Whether the browser takes a certificate of an authority that it does not know."""
-    return False
-
-
-@pytest.fixture
-def page(
-    browser: Browser, artefacts: Path, request: pytest.FixtureRequest, *, certificates_are_trusted: bool
-) -> Iterator[Page]:
-    """A browser window of somebody who has no cookies. What it showed last is kept, for the reader of a failure."""
-    context = browser.new_context(viewport={"width": 1280, "height": 800}, ignore_https_errors=certificates_are_trusted)
-    context.set_default_timeout(30_000)
-    first = context.new_page()
-    yield first
-    first.screenshot(path=artefacts / f"last-{request.node.name}.png")
-    context.close()

@@ -17,6 +17,7 @@ from typing import Any
 import own_stack
 import pytest
 import users_stack
+from hub_browser import choose, log_in, open_notebook, run_cell
 from hub_users import administrator
 from own_stack import HUB, JOBS, OwnStack
 from playwright.sync_api import Page, expect
@@ -195,18 +196,6 @@ def user(lab: RunningLab, hub: str) -> Iterator[str]:
         lab.cluster.delete(f"{USER_VOLUMES}/{name_of(claim)}")
 
 
-def log_in(page: Page, hub: str, user: str, password: str) -> None:
-    page.goto(hub)
-    page.get_by_label("Username:").fill(user)
-    page.get_by_label("Password:").fill(password)
-    page.get_by_role("button", name="Sign in").click()
-
-
-def choose(page: Page, title: str) -> None:
-    page.get_by_role("radio", name=title).check()
-    page.get_by_role("button", name="Start").click()
-
-
 def server_of(lab: RunningLab, user: str) -> Object:
     """The user's pod, as soon as a node was chosen for it."""
 
@@ -259,18 +248,8 @@ def test_a_student_runs_a_cell_on_a_node_with_one_gpu_requested(
     page.screenshot(path=artefacts / "2-profiles.png")
     choose(page, "One GTX 1080 Ti")
 
-    # JupyterLab: the launcher's card of the Python kernel makes a notebook.
-    card = page.locator('.jp-LauncherCard[data-category="Notebook"]').filter(has_text="Python 3")
-    card.click(timeout=SERVER_STARTS_WITHIN_S * 1000)
-    # Before the kernel is there the page still moves the cursor from place to place, and typed text gets lost.
-    expect(page.get_by_role("button", name="Python 3 (ipykernel) | Idle")).to_be_visible(timeout=120_000)
-    cell = page.locator(".jp-Notebook .jp-CodeCell").first
-    editor = cell.locator(".cm-content")
-    editor.click()
-    page.keyboard.type("print(6*7)")
-    expect(editor).to_have_text("print(6*7)")
-    page.keyboard.press("Shift+Enter")
-    expect(cell.locator(".jp-OutputArea-output pre")).to_have_text(re.compile(r"^42\s*$"))
+    open_notebook(page, "Python 3", within_s=SERVER_STARTS_WITHIN_S, idle="Python 3 (ipykernel)")
+    run_cell(page, "print(6*7)", re.compile(r"^42\s*$"))
     page.screenshot(path=artefacts / "3-notebook.png")
 
     pod = server_of(lab, user)

@@ -26,27 +26,33 @@ class OwnLab:
 
     stack: str
     said: str
+    project: Path = PROJECT
 
     @property
     def instance(self) -> Instance:
         return find_instance(NAME)
 
     def up(self) -> str:
-        return up(self.stack)
+        return up(self.stack, self.project)
 
     def shell(self) -> dict[str, str]:
         """The environment of a shell after `make env`."""
-        return {**os.environ, **engine.environment(self.instance, Toolchain())}
+        return {**os.environ, **engine.environment(self.instance, Toolchain()), **_stacks(self.project)}
 
     def pulumi(self, *words: str, shell: dict[str, str] | None = None) -> str:
         """A bare `pulumi` in such a shell; LabError with what it said where it fails."""
         command = [engine.program(self.instance, Toolchain()), *words, "--stack", self.stack, "--non-interactive"]
-        return processes.run(command, cwd=PROJECT, env=shell or self.shell(), timeout_s=600)
+        return processes.run(command, cwd=self.project, env=shell or self.shell(), timeout_s=600)
 
 
-def up(stack: str) -> str:
+def up(stack: str, project: Path = PROJECT) -> str:
     """`make up` of that stack, and what it said."""
-    return processes.run([*LAB, "up", "--stack", stack], cwd=PROJECT, timeout_s=1200)
+    return processes.run([*LAB, "up", "--stack", stack], cwd=project, env=_stacks(project), timeout_s=1200)
+
+
+def _stacks(project: Path) -> dict[str, str]:
+    """Where a project other than this one has its stack files."""
+    return {} if project == PROJECT else {"GPU_COMMONS_STACKS": str(project / "stacks")}
 
 
 def changes(said: str) -> bool:
@@ -56,13 +62,13 @@ def changes(said: str) -> bool:
 
 
 @contextmanager
-def own_lab(stack: str) -> Iterator[OwnLab]:
-    """That stack, up. The folder's path is short, because sockets lie below it."""
+def own_lab(stack: str, project: Path = PROJECT) -> Iterator[OwnLab]:
+    """That stack of a project, up. The folder's path is short, because sockets lie below it."""
     before = os.environ.get("XDG_STATE_HOME")
     with tempfile.TemporaryDirectory(prefix="gc-") as folder:
         os.environ["XDG_STATE_HOME"] = folder
         try:
-            yield OwnLab(stack, up(stack))
+            yield OwnLab(stack, up(stack, project), project)
         finally:
             processes.run([*LAB, "clean"], cwd=PROJECT)
             os.environ.pop("XDG_STATE_HOME")

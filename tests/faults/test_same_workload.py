@@ -1,0 +1,147 @@
+"""One workload from one set of settings, on a Kubernetes cluster and on a Docker host: what its process sees there.
+
+Both run for real: a pod on the lab's real node, a container of the lab's engine.
+"""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from own_lab import PROJECT, OwnLab, own_lab
+
+from lab.cluster import Cluster
+
+pytestmark = [pytest.mark.lab, pytest.mark.timeout(1500)]
+
+# What the process prints of itself: paths are those of cgroup v1 and v2.
+SEES = """
+import json, os, pathlib, resource
+def first(*paths):
+    return next((p.read_text().split()[0] for p in map(pathlib.Path, paths) if p.exists()), "")
+status = dict(line.split(":", 1) for line in pathlib.Path("/proc/self/status").read_text().splitlines())
+shm = os.statvfs("/dev/shm")
+quota = first("/sys/fs/cgroup/cpu/cpu.cfs_quota_us", "/sys/fs/cgroup/cpu.max")
+print(json.dumps({
+    "user": [os.getuid(), os.getgid()],
+    "folder": os.getcwd(),
+    "can write": [p for p in ("/", "/usr", "/tmp", "/home/perceptron") if os.access(p, os.W_OK)],
+    "memory": first("/sys/fs/cgroup/memory/memory.limit_in_bytes", "/sys/fs/cgroup/memory.max"),
+    "cpu quota": quota,
+    "shm": shm.f_blocks * shm.f_frsize,
+    "GPUs": len(os.environ.get("NVIDIA_VISIBLE_DEVICES", "").split(",")),
+    "capabilities": status["CapEff"].strip(),
+    "no new privileges": status["NoNewPrivs"].strip(),
+    "seccomp": status["Seccomp"].strip(),
+    "language": os.environ.get("LANG"),
+    "path": os.environ["PATH"],
+    "memlock": resource.getrlimit(resource.RLIMIT_MEMLOCK)[0],
+    "stack": resource.getrlimit(resource.RLIMIT_STACK)[0],
+}))
+"""
+WORKLOAD: dict[str, Any] = {
+    "gpu-commons:images": [{"name": "perceptron"}],
+    "gpu-commons:jobs": [
+        {
+            "name": "sees",
+            "image": "perceptron",
+            "pool": "box",
+            "gpus": 1,
+            "cpu": 1,
+            "memory_gib": 2,
+            "command": ["python", "-c", SEES],
+        }
+    ],
+}
+POOL: dict[str, Any] = {
+    "name": "box",
+    "gpu": "Tesla T4",
+    "gpus_per_node": 2,
+    "driver": "580.95.05",
+    "container_toolkit": "1.18.1",
+    "cpu": 16,
+    "memory_gib": 128,
+    "root_disk_gib": 500,
+}
+SITE = {"name": "same", "registry": "registry.example.edu/same", "allowed_registries": ["registry.example.edu"]}
+# Kubernetes has no field for limits of a process: a node's own hold.
+OF_THE_NODE = {"memlock", "stack"}
+
+
+def settings(name: str) -> dict[str, Any]:
+    """A stack file of the project's own."""
+    found: dict[str, Any] = yaml.safe_load((PROJECT / "stacks" / f"Pulumi.{name}.yaml").read_text())
+    return found
+
+
+def stack(site: dict[str, Any], pool: dict[str, Any], **more: Any) -> dict[str, Any]:
+    salt = settings("perceptron")["encryptionsalt"]
+    fleet = {"total_gpus": 2, "pools": [{**POOL, **pool}]}
+    return {
+        "encryptionsalt": salt,
+        "config": {"gpu-commons:site": {**SITE, **site}, "gpu-commons:fleet": fleet, **WORKLOAD, **more},
+    }
+
+
+STACKS = {
+    "cluster": stack(
+        {"allowed_registries": ["registry.example.edu", "nvcr.io", "docker.io"]},
+        {"nodes": ["n01"]},
+        **{"gpu-commons:runtime": settings("dsmlp-fall")["config"]["gpu-commons:runtime"]},
+    ),
+    "host": stack({"kind": "docker"}, {"engine": "ssh://ops@box.example.edu", "gpu_access": "runtime"}),
+}
+
+
+@contextmanager
+def project() -> Iterator[Path]:
+    """This project by link, with the two stacks in place of its own."""
+    with tempfile.TemporaryDirectory(prefix="gc-") as folder:
+        for entry in PROJECT.iterdir():
+            if entry.name not in {"stacks", ".git"}:
+                (Path(folder) / entry.name).symlink_to(entry)
+        stacks = Path(folder) / "stacks"
+        stacks.mkdir()
+        for name, content in STACKS.items():
+            (stacks / f"Pulumi.{name}.yaml").write_text(yaml.safe_dump(content, sort_keys=False))
+        yield Path(folder)
+
+
+def log(lab: OwnLab) -> str:
+    """What the job printed."""
+    if lab.stack == "host":
+        return str(json.loads(lab.pulumi("stack", "output", "logs", "--json"))["sees"])
+    with Cluster(lab.instance) as cluster:
+        (pod,) = [each for each in cluster.pods() if each["metadata"]["namespace"] == "batch"]
+        return cluster.text(f"/api/v1/namespaces/batch/pods/{pod['metadata']['name']}/log")
+
+
+@pytest.fixture(scope="module")
+def seen() -> dict[str, dict[str, Any]]:
+    found = {}
+    with project() as folder:
+        for name in STACKS:
+            with own_lab(name, folder) as lab:
+                found[name] = json.loads(log(lab).splitlines()[-1])
+    return found
+
+
+def test_a_process_sees_the_same_in_a_pod_and_in_a_container(seen: dict[str, dict[str, Any]]) -> None:
+    pod, container = ({key: value for key, value in one.items() if key not in OF_THE_NODE} for one in seen.values())
+    assert pod == container
+    assert (pod["GPUs"], pod["shm"], pod["memory"]) == (1, 2**30, str(2 * 2**30))
+    assert (pod["capabilities"], pod["no new privileges"], pod["seccomp"]) == ("0" * 16, "1", "2")
+    assert pod["user"][0] != 0
+
+
+def test_the_limits_of_the_image_hold_on_the_host_and_are_the_nodes_own_in_a_cluster(
+    seen: dict[str, dict[str, Any]],
+) -> None:
+    assert seen["host"]["stack"] == 64 * 2**20
+    assert {*seen["cluster"]} & OF_THE_NODE == OF_THE_NODE
