@@ -153,8 +153,8 @@ def _gone_hubs(changes: Sequence[Change], old: Commons) -> Iterator[Consequence]
     for change in changes:
         if change.kind == "hub" and change.op == "delete":
             yield Consequence(
-                f"Hub {change.name} is removed: nobody can reach a notebook through it any more. Its namespace stays, "
-                "with homes, the hub's database and running servers.",
+                f"Hub {change.name} is removed: nobody can reach a notebook through it any more, and its servers "
+                "end. Homes and the hub's database stay.",
                 short=f"hub {change.name} is removed"
                 + _who([each for each in old.profiles if each.hub == change.name], old),
                 is_heavy=True,
