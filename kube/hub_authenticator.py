@@ -36,11 +36,14 @@ Certificates = Annotated[str, Field(min_length=1, max_length=500_000), AfterVali
 
 
 class SecretKey(BaseModel):
-    """One key of a Kubernetes Secret. The value never passes through here."""
+    """One key of a Kubernetes Secret, or a file of a Docker host. The value never passes through here."""
 
     model_config = FORM
-    secret: ObjectName = Field(description="Name of a Kubernetes Secret in the hub's namespace.")
-    key: DataKey = Field(description="Key inside that Secret.")
+    secret: ObjectName = Field(
+        description="Name of a Kubernetes Secret in the hub's namespace; on a Docker host a folder below "
+        "/etc/gpu-commons/secrets."
+    )
+    key: DataKey = Field(description="Key inside that Secret; on a Docker host a file in that folder.")
 
 
 class DummyAuthenticator(BaseModel):
