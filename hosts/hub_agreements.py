@@ -15,6 +15,8 @@ from messages.problems import Fault, Loc
 # A container's name is a host name, of 63 characters at most: HUB-kernel-USER-0123456789ab, and 20 of the user.
 LONGEST_NAME: Final = 22
 _TOO_LONG: Final = f"write {LONGEST_NAME} characters or fewer: host names of users' containers begin with it"
+_NETWORKS: Final = frozenset({"bridge", "host", "none"})  # of every engine
+_OURS: Final = "gpu-commons"  # begins the names of a host's own networks
 # Of what a hub makes for its users: what begins with HUB-server- is within the reach of a hub called HUB.
 _KINDS: Final = ("server", "gateway", "kernel", "user", "home")
 
@@ -23,6 +25,8 @@ def of_hub_name(loc: Loc, name: str) -> Iterator[Fault]:
     """A name that those of its users' containers can begin with, and that is no user's of another hub."""
     if len(name) > LONGEST_NAME:
         yield Fault(loc, "is too long for a hub on a Docker host", _TOO_LONG, name)
+    if name in _NETWORKS or name.startswith(_OURS):
+        yield Fault(loc, "is the name of a network of the host", "choose another: the hub's network has its name", name)
     if within := [f"-{kind}-" for kind in _KINDS if f"-{kind}-" in f"{name}-"]:
         yield Fault(loc, f"contains {within[0]}, as names of users' containers do", "choose another name", name)
 

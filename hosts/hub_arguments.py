@@ -32,6 +32,10 @@ def _possible(hub: Raw) -> Iterator[Fault]:
     """What the engine's filter lets nobody have, and what no user could ever get."""
     cards = hub.get("cards")
     there = len(cards) if isinstance(cards, tuple) else 0
+    for loc, profile in items(hub, "profiles"):
+        if profile.get("pools") is not None or profile.get("pool", hub.get("pool")) != hub.get("pool"):
+            fix = "leave it out: a hub, its servers and its kernels are on one host"
+            yield Fault((*loc, "pool"), "is not the host of its hub", fix)
     for loc, each in _started(hub):
         gpus = each.get("gpus", 0)
         if is_count(gpus) and gpus > there:

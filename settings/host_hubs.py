@@ -51,12 +51,26 @@ def check_hubs(raw: Raw) -> Iterator[Fault]:
     """Hubs on a site of kind docker, and keys of theirs on another."""
     is_docker = mapping(raw, "site").get("kind") == "docker"
     hosts = [pool for _, pool in items(raw, "fleet", "pools")]
+    if is_docker:
+        yield from _names_of_a_hub(raw)
     for loc, hub in items(raw, "hubs"):
         if is_docker:
             yield from of_docker_hub(loc, hub)
             yield from _of_a_host(loc, hub, {str(pool.get("name")): pool for pool in hosts})
         else:
             yield from _of_a_cluster(loc, hub)
+
+
+def _names_of_a_hub(raw: Raw) -> Iterator[Fault]:
+    """A container within a hub's names is within the hub's reach, or what the hub itself consists of."""
+    for _, hub in items(raw, "hubs"):
+        begins = f"{hub.get('name')}-"
+        for section in ("containers", "jobs"):
+            for loc, each in items(raw, section):
+                name = each.get("name")
+                if each.get("pool") == hub.get("pool") and isinstance(name, str) and name.startswith(begins):
+                    fix = f"choose a name that does not begin with {begins}"
+                    yield Fault((*loc, "name"), f"is among the names of hub {hub.get('name')} on its host", fix, name)
 
 
 def _of_a_cluster(loc: Loc, hub: Raw) -> Iterator[Fault]:

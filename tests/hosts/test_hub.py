@@ -158,6 +158,7 @@ def test_people_open_the_address_that_is_published(expose: dict[str, Any], publi
         ),
         ({"profiles": [{**ARGS["profiles"][1], "ipc": "host"}]}, "profiles[0].ipc: is host"),
         ({"profiles": [{**ARGS["profiles"][0], "gpus": 1}]}, "profiles[0].gpus: 1 is given beside kernels"),
+        ({"profiles": [{**ARGS["profiles"][1], "pool": "other"}]}, "profiles[0].pool: is not the host of its hub"),
         ({"gateway_image": None}, "gateway_image: is missing for profiles with kernels"),
         ({"expose": {"kind": "host_port", "key": "/k"}}, "expose.certificate: is missing beside key"),
         ({"hub_image": ""}, 'hub_image: "" is empty'),

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 import yaml
 
+import wiring
 from hosts.hub_model import HostPort
 from settings.fleet import landing_pools, usages
 from settings.models import Stack
@@ -106,6 +107,8 @@ def test_a_user_of_a_profile_holds_the_gpus_of_the_server_or_of_its_greediest_ke
             {"expose": {"kind": "node_port", "port": 30080}},
             'hubs[0].expose.kind: "node_port" is for a hub on a cluster',
         ),
+        ({"name": "bridge"}, 'hubs[0].name: "bridge" is the name of a network of the host'),
+        ({"name": "gpu-commons-card-0"}, "is the name of a network of the host"),
         ({"volume_gib": 10}, "hubs[0].volume_gib: is given for a hub on a Docker host"),
         ({"database_gib": 1}, "hubs[0].database_gib: is given for a hub on a Docker host"),
         ({"storage_class": "fast"}, "hubs[0].storage_class: is given for a hub on a Docker host"),
@@ -166,3 +169,22 @@ def test_what_only_a_host_has_is_refused_on_a_cluster(tmp_path: Path) -> None:
         assert f"hubs[0].{key}: is given on a site without Docker hosts" in text
     assert 'hubs[0].expose.kind: "host_port" is for a hub on a Docker host' in text
     assert "hubs[0].profiles[0].kernels: are given on a site without Docker hosts" in text
+
+
+def test_a_container_is_not_called_as_what_a_hub_on_its_host_makes(tmp_path: Path) -> None:
+    board = {"name": "dcsg-server-ann", "image": "cupy-notebook", "pool": "box", "cpu": 1, "memory_gib": 2}
+    text = refused(tmp_path, lambda data: data.update(containers=[board]))
+    assert 'containers[0].name: "dcsg-server-ann" is among the names of hub dcsg on its host' in text
+    job = {**board, "name": "dcsg-hub", "command": ["true"]}
+    text = refused(tmp_path, lambda data: data.update(jobs=[job]))
+    assert 'jobs[0].name: "dcsg-hub" is among the names of hub dcsg on its host' in text
+    assert read(tmp_path, lambda data: data.update(containers=[{**board, "name": "dcsg2"}]))
+
+
+def test_a_kernel_whose_memory_cannot_hold_what_its_image_asks_for_is_refused(tmp_path: Path) -> None:
+    stack = read(tmp_path, lambda data: data["images"].append({"name": "perceptron"}))
+    kernel = stack.hubs[0].profiles[0].kernels[0].model_copy(update={"image": "perceptron", "memory_gib": 0.5})
+    profile = stack.hubs[0].profiles[0].model_copy(update={"kernels": (kernel,)})
+    small = stack.model_copy(update={"hubs": (stack.hubs[0].model_copy(update={"profiles": (profile,)}),)})
+    with pytest.raises(SettingsError, match=r"hubs\[0\]\.profiles\[0\]\.kernels\[0\]\.memory_gib: 0\.5 is below"):
+        list(wiring.images_in_order(small))
