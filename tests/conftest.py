@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import socket
+import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
 
     from lab.instance import Instance
+
+sys.path.insert(0, str(Path(__file__).parent))  # for pages.py and hub_browser.py: folders of tests are no packages
 
 settings.register_profile("gpu-commons", deadline=None)  # a busy machine is slow and not wrong
 settings.load_profile("gpu-commons")

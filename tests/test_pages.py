@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import subprocess
-import sys
 from pathlib import Path
 
-import pytest
-
-sys.path.insert(0, str(Path(__file__).parent))  # folders of tests are no packages here
 import pages
+import pytest
 
 ROOT = Path(__file__).parent.parent
 

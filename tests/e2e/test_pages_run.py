@@ -14,15 +14,13 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+import pages
 import pytest
 from running_lab import PROJECT, RunningLab
 
 from lab import engine, sdks
 from lab.instance import cache_home, open_instance, state_home
 from lab.toolchain import Toolchain
-
-sys.path.insert(0, str(PROJECT / "tests"))  # folders of tests are no packages here
-import pages
 
 PAGES = [PROJECT / "README.md", PROJECT / "CONTRIBUTING.md", *sorted((PROJECT / "docs").glob("*.md"))]
 WITH_COMMANDS = [page for page in PAGES if list(pages.commands(page.read_text()))]
