@@ -12,11 +12,12 @@ from typing import Any, Final
 from fleet.labels import OWN_PREFIX
 from hosts.container import container_args
 from hosts.container_model import Container, Mount, Port
+from hosts.hub import checksum
 from hosts.hub_bodies import ENGINE_FOLDER, PROGRAM_FOLDER
 from hosts.hub_model import Hub
 from hosts.hub_names import Names
 
-CHECKSUM: Final = f"{OWN_PREFIX}configuration"  # label of the hub's container
+CHECKSUM: Final = f"{OWN_PREFIX}configuration"  # label of what has to start anew when it changes
 HUB_PORT: Final = 8081
 PROXY_PORT: Final = 8000
 PROXY_API_PORT: Final = 8001
@@ -90,7 +91,10 @@ def proxy_container(names: Names, hub: Hub, network: Any) -> dict[str, Any]:
         mounts=(Mount(volume=names.tls, target=CREDENTIALS, read_only=True),),
         ports=(Port(name="https", container=PROXY_PORT, host=hub.expose.port, address=hub.expose.address),),
     )
-    return container_args(names.proxy, shape, network) | {"user": _USER}
+    args = container_args(names.proxy, shape, network)
+    # It reads its certificate when it starts: another one makes a new container.
+    served = {"certificate": hub.expose.certificate or "", "key": hub.expose.key or "", "url": hub.url}
+    return args | {"user": _USER, "labels": [*args["labels"], {"label": CHECKSUM, "value": checksum(served)}]}
 
 
 def hub_container(names: Names, hub: Hub, network: Any) -> dict[str, Any]:

@@ -114,6 +114,17 @@ def test_the_proxy_sees_no_credential_of_the_hub_and_the_hub_no_key_of_the_proxy
     assert mounted["dcsg-hub"] == {"dcsg-program", "dcsg-credentials", "dcsg-engine", "dcsg-database"}
 
 
+def test_the_proxy_starts_anew_for_another_certificate_and_not_for_another_profile() -> None:
+    def mark(**changes: Any) -> str:
+        labels = containers(**changes)["dcsg-proxy"]["labels"]
+        return next(each["value"] for each in labels if each["label"] == "gpu-commons.org/configuration")
+
+    own = {"kind": "host_port", "certificate": "/etc/ssl/hub.pem", "key": "/etc/ssl/hub.key"}
+    marks = {mark(), mark(expose=own), mark(public_url="https://hub.example.edu")}
+    assert len(marks) == 3
+    assert mark() == mark(profiles=ARGS["profiles"][1:])
+
+
 def test_files_of_the_host_are_read_by_the_setup_alone() -> None:
     secret = {
         "kind": "oauth", "client_id": "dcsg", "client_secret": {"secret": "login", "key": "client"},
