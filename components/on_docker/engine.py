@@ -97,6 +97,9 @@ def _words(address: str, error: Exception) -> str:
     text = str(error).splitlines()[0] if str(error) else type(error).__name__
     cause: BaseException | None = error
     while cause is not None:
+        if address.startswith("ssh:") and isinstance(cause, ConnectionError):
+            text = "ssh ended, for the reason that it printed itself"
+            break
         if isinstance(cause, OSError) and cause.strerror and cause.errno:
             text = cause.strerror
             break

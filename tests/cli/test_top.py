@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import datetime as dt
 import json
+import os
+import subprocess
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -75,6 +78,25 @@ def test_an_engine_that_does_not_answer_is_one_line_and_the_code_says_so(
     )
     data = json.loads(run("top", "--stack", "perceptron", "--json").stdout)
     assert (data["gpus"], len(data["unanswered"])) == ([], 1)
+
+
+@pytest.mark.parametrize("before", ["", "sleep 0.5;"])
+def test_an_ssh_that_cannot_connect_has_said_why(tmp_path: Path, before: str) -> None:
+    ssh = tmp_path / "ssh"
+    ssh.write_text(f"#!/bin/sh\n{before} echo 'ssh: no route to host' >&2; exit 255\n")
+    ssh.chmod(0o755)
+    # In a process of its own: the SDK leaves it to the end of the program to close what it started.
+    argv = [sys.executable, "-m", "cli", "top", "--stack", "perceptron"]
+    site = overlay(tmp_path, "ssh://ops@box.example.edu")
+    env = {**os.environ, "PATH": f"{tmp_path}:/usr/bin:/bin", "GPU_COMMONS_SITE": site}
+    done = subprocess.run(argv, cwd=PROJECT, env=env, capture_output=True, text=True, check=False, timeout=60)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.splitlines()[-1] == (
+        "error: host workstation: the Docker engine at ssh://ops@box.example.edu does not answer: "
+        "ssh ended, for the reason that it printed itself; start it, or correct engine"
+    )
+    assert "Traceback" not in done.stderr
+    assert "ssh: no route to host" in done.stderr
 
 
 def node(name: str, gpus: int, **labels: str) -> Json:
