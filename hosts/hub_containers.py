@@ -60,7 +60,9 @@ def setup_container(names: Names, hub: Hub, files: Mapping[str, Any]) -> dict[st
         hub, hub.hub_image, hub.hub_image_name, cpu=1, memory_gib=0.5, mounts=tuple(folders), command=command
     )
     args = container_args(names.setup, shape.model_copy(update={"runs_to_end": True}), None)
+    # The provider takes another source of a mount for a change in place, and makes none: a label starts it anew.
     return args | {
+        "labels": [*args["labels"], _mark({name: path or "" for name, path in given.items()})],
         "user": _ROOT,
         "capabilities": {"drops": ["ALL"], "adds": ["CAP_CHOWN"]},
         "uploads": _uploads({f"{SETUP_FOLDER}/{path}": text for path, text in files.items()}),
@@ -94,7 +96,7 @@ def proxy_container(names: Names, hub: Hub, network: Any) -> dict[str, Any]:
     args = container_args(names.proxy, shape, network)
     # It reads its certificate when it starts: another one makes a new container.
     served = {"certificate": hub.expose.certificate or "", "key": hub.expose.key or "", "url": hub.url}
-    return args | {"user": _USER, "labels": [*args["labels"], {"label": CHECKSUM, "value": checksum(served)}]}
+    return args | {"user": _USER, "labels": [*args["labels"], _mark(served)]}
 
 
 def hub_container(names: Names, hub: Hub, network: Any) -> dict[str, Any]:
@@ -128,6 +130,10 @@ def own_containers(name: str, hub: Hub) -> Iterator[tuple[str, dict[str, Any]]]:
 
 def _shape(hub: Hub, image: Any, image_name: str, **more: Any) -> Container:
     return Container(image=image, image_name=image_name, pool=hub.pool, **more)
+
+
+def _mark(values: Mapping[str, str]) -> dict[str, str]:
+    return {"label": CHECKSUM, "value": checksum(values)}
 
 
 def _client_secret(hub: Hub) -> str | None:

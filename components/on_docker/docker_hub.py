@@ -69,7 +69,9 @@ class DockerHub(pulumi.ComponentResource):
         # It depends on the end of servers, which so comes after its own: it would start new ones.
         process = self._container("hub", asked, setup, engine, proxy, servers, images[hub.hub_image_name])
 
-        self.url = process.id.apply(lambda _: hub.url)
+        # The provider waits for the end of a run and does not mind how it ended.
+        written = pulumi.Output.all(setup.exit_code, setup.container_logs).apply(lambda end: _written(names, *end))
+        self.url = pulumi.Output.all(process.id, written).apply(lambda _: hub.url)
         self.network = network.name
         self.container_name = process.name
         self.register_outputs(
@@ -113,6 +115,15 @@ def _parsed(name: str, args: DockerHubArgs) -> Hub:
         return parse_hub(name, args)
     except SettingsError as error:
         raise pulumi.RunError(str(error)) from None
+
+
+def _written(names: Names, exit_code: int | None, log: str | None) -> None:
+    """Raises where the setup has failed, with its words."""
+    if exit_code:
+        raise pulumi.RunError(
+            f"hub {names.hub}: container {names.setup} ended with exit code {exit_code}: {(log or '').strip()}; "
+            f"correct it on the host, run docker start --attach {names.setup} there, then update with --refresh"
+        )
 
 
 def _checksum(files: Mapping[str, Any]) -> pulumi.Output[str]:

@@ -109,6 +109,13 @@ def test_what_the_hub_started_is_ended_with_it(recorded: Callable[..., Any]) -> 
     assert (inputs["hub"], inputs["engine"]) == ("dcsg", "unix:///run/docker.sock")
 
 
+def test_a_setup_that_failed_is_no_hub_and_says_why(recorded: Callable[..., Any]) -> None:
+    failed = {"docker:index/container:Container": {"exitCode": 1, "containerLogs": "the key does not belong to root"}}
+    args: Any = ARGS
+    with pytest.raises(pulumi.RunError, match=r"dcsg-setup ended with exit code 1: the key does not .*docker start"):
+        recorded(lambda: {"url": DockerHub("dcsg", args).url}, computed=failed)
+
+
 def test_wrong_arguments_are_said_all_at_once(recorded: Callable[..., Any]) -> None:
     with pytest.raises(pulumi.RunError) as caught:
         made(recorded, gateway_image=None, profiles=[{**ARGS["profiles"][0], "cpu": 0}])

@@ -115,14 +115,21 @@ def test_the_proxy_sees_no_credential_of_the_hub_and_the_hub_no_key_of_the_proxy
 
 
 def test_the_proxy_starts_anew_for_another_certificate_and_not_for_another_profile() -> None:
-    def mark(**changes: Any) -> str:
-        labels = containers(**changes)["dcsg-proxy"]["labels"]
-        return next(each["value"] for each in labels if each["label"] == "gpu-commons.org/configuration")
-
     own = {"kind": "host_port", "certificate": "/etc/ssl/hub.pem", "key": "/etc/ssl/hub.key"}
-    marks = {mark(), mark(expose=own), mark(public_url="https://hub.example.edu")}
+    marks = {mark("proxy"), mark("proxy", expose=own), mark("proxy", public_url="https://hub.example.edu")}
     assert len(marks) == 3
-    assert mark() == mark(profiles=ARGS["profiles"][1:])
+    assert mark("proxy") == mark("proxy", profiles=ARGS["profiles"][1:])
+
+
+def test_the_setup_runs_anew_for_another_file_of_the_host() -> None:
+    paths = ("/etc/ssl/hub.pem", "/etc/ssl/new.pem")
+    files = [{"kind": "host_port", "certificate": path, "key": "/etc/ssl/hub.key"} for path in paths]
+    assert len({mark("setup"), *(mark("setup", expose=each) for each in files)}) == 3
+
+
+def mark(part: str, **changes: Any) -> str:
+    labels = containers(**changes)[f"dcsg-{part}"]["labels"]
+    return next(each["value"] for each in labels if each["label"] == "gpu-commons.org/configuration")
 
 
 def test_files_of_the_host_are_read_by_the_setup_alone() -> None:
