@@ -24,6 +24,7 @@ from .cards import NoCard
 from .containers import ImageMissing, Wish, run
 from .engine import Engine, made_by, remove, state_of, words
 from .names import Names
+from .relay import LOOPBACK, Relay
 
 HUB = json.loads(Path(__file__).parent.with_name("hub.json").read_text())
 HOME = HUB.get("home") or "/home/jovyan"
@@ -48,8 +49,9 @@ class ContainerProvisioner(KernelProvisionerBase):
         super().__init__(**kwargs)
         self.names = names()
         self.container = self.names.kernel(self.kernel_id)
-        self.is_started = False
+        self.is_started = self.was_started = False
         self.cards: list[int] = []
+        self.relay = Relay()
 
     @property
     def has_process(self) -> bool:
@@ -81,15 +83,18 @@ class ContainerProvisioner(KernelProvisionerBase):
     async def kill(self, restart: bool = False) -> None:  # noqa: ARG002, FBT001, FBT002 - the signature of the base
         await self._remove()
 
-    async def cleanup(self, restart: bool = False) -> None:  # noqa: ARG002, FBT001, FBT002 - the signature of the base
+    async def cleanup(self, restart: bool = False) -> None:  # noqa: FBT001, FBT002 - the signature of the base
         await self._remove()
+        if not restart:
+            self.relay.close()
 
     async def pre_launch(self, **kwargs: Any) -> dict[str, Any]:
-        """Ports are those of a container: always the same. Its name is its address, also after a restart."""
+        """Where the kernel answers: ports of the relay, which stay the same when the kernel starts again."""
         session = self.parent.session
+        ports = await self.relay.open(PORTS.values())
         self.connection_info = {
-            **{f"{name}_port": port for name, port in PORTS.items()},
-            "ip": self.container,
+            **{f"{name}_port": port for name, port in zip(PORTS, ports, strict=True)},
+            "ip": LOOPBACK,
             "key": session.key,
             "signature_scheme": session.signature_scheme,
             "transport": "tcp",
@@ -102,23 +107,36 @@ class ContainerProvisioner(KernelProvisionerBase):
         others = {*self.parent.parent.list_kernel_ids()} - {self.kernel_id}
         if len(others) >= HUB["gateway"]["max_kernels"]:
             said = f"You have {len(others)} kernels, the most that this hub allows one server: shut one of them down"
-            raise KernelError(said, "no more kernels")
+            raise self._refused(said, "no more kernels")
         try:
             self.cards = await asyncio.to_thread(self._start, kernel, kwargs.get("env") or {})
+            self.relay.target = await asyncio.to_thread(self._address)
         except NoCard as error:
-            raise KernelError(str(error), "no GPU is free") from None
+            raise self._refused(str(error), "no GPU is free") from None
         except ImageMissing as error:
-            raise KernelError(str(error), "image missing") from None
-        except (DockerException, OSError) as error:
+            raise self._refused(str(error), "image missing") from None
+        except (DockerException, OSError, LookupError) as error:
             said = words(error) if isinstance(error, APIError) else "it does not answer as it should"
+            await self._remove()
             self.log.exception("The engine refused kernel %s of %s", self.container, profile["name"])
-            raise KernelError(f"The engine of this host did not start the kernel: {said}", "engine") from None
-        self.is_started = True
+            raise self._refused(f"The engine of this host did not start the kernel: {said}", "engine") from None
+        self.is_started = self.was_started = True
         self.log.info("Kernel %s runs in %s on cards %s", self.kernel, self.container, self.cards or "of nobody")
         return self.connection_info
 
+    def _refused(self, sentence: str, reason: str) -> KernelError:
+        """The error; a kernel that does not come back is reported dead, which jupyter_client does not do here."""
+        restarter = getattr(self.parent, "_restarter", None)
+        if self.was_started and restarter is not None:
+            # Its ports stay taken: notebooks that still ask for it would meet the next kernel there.
+            self.parent.parent.stop_watching_activity(self.kernel_id)
+            asyncio.get_running_loop().call_soon(restarter._fire_callbacks, "dead")  # noqa: SLF001 - nothing else does
+        else:
+            self.relay.close()
+        return KernelError(sentence, reason)
+
     async def _remove(self) -> None:
-        self.is_started = False
+        self.is_started, self.relay.target = False, None
         await asyncio.to_thread(remove, engine(), self.container)
 
     def _start(self, kernel: dict[str, Any], env: dict[str, str]) -> list[int]:
@@ -138,9 +156,18 @@ class ContainerProvisioner(KernelProvisionerBase):
             gpus=kernel.get("gpus", 0),
             had=self.cards,
         )
-        file = {**self.connection_info, "ip": "0.0.0.0", "key": self.connection_info["key"].decode()}  # noqa: S104 - of a container
+        file = {
+            **self.connection_info,
+            **{f"{name}_port": port for name, port in PORTS.items()},
+            "ip": "0.0.0.0",  # noqa: S104 - of a container, in the user's own network
+            "key": self.connection_info["key"].decode(),
+        }
         packed = archive(CONNECTION_FILE, json.dumps(file).encode())
         return run(engine(), wish, HUB, prepare=lambda: engine().put_archive(self.container, "/", packed))
+
+    def _address(self) -> str:
+        seen = engine().inspect_container(self.container)["NetworkSettings"]["Networks"]
+        return str(seen[self.names.network]["IPAddress"])
 
 
 _ENGINES: list[Engine] = []

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import io
 import json
 import urllib.request
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Any
 
 import pytest
@@ -17,6 +19,7 @@ from hosts.hub_files.cards import NoCard, device_requests, free_sets, refusal
 from hosts.hub_files.containers import ImageMissing, Wish, bring, run
 from hosts.hub_files.engine import in_order
 from hosts.hub_files.names import LONGEST_SLUG, Names, slug
+from hosts.hub_files.relay import Relay
 from hosts.hub_files.spawn_form import default_of, render_form
 from hosts.hub_files.sweeper import active_users, orphans
 
@@ -260,3 +263,34 @@ def test_the_sweeper_reads_every_page_of_the_hubs_users(monkeypatch: pytest.Monk
     monkeypatch.setenv("JUPYTERHUB_API_URL", "http://hub:8081/hub/api")
     monkeypatch.setenv("JUPYTERHUB_API_TOKEN", "t")
     assert active_users() == ["ann", "bob"]
+
+
+def test_the_ports_of_a_kernel_stay_while_its_container_comes_back_elsewhere() -> None:
+    async def echo(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        writer.write(await reader.read(100))
+        writer.close()
+
+    async def asked(port: int) -> bytes:
+        reader, writer = await asyncio.open_connection("127.0.0.1", port)
+        with suppress(ConnectionResetError):
+            writer.write(b"hello")
+            answer = await reader.read(100)
+            writer.close()
+            return answer
+        return b""
+
+    async def scenario() -> None:
+        kernel, relay = await asyncio.start_server(echo, "127.0.0.2", 0), Relay()
+        (local,) = await relay.open([kernel.sockets[0].getsockname()[1]])
+        assert await asked(local) == b""  # not started yet: closed, so that who asks tries again
+        relay.target = "127.0.0.2"
+        assert await asked(local) == b"hello"
+        assert await relay.open([1]) == [local]
+        relay.target = None
+        assert await asked(local) == b""
+        relay.close()
+        with pytest.raises(ConnectionRefusedError):
+            await asked(local)
+        kernel.close()
+
+    asyncio.run(scenario())

@@ -15,7 +15,8 @@ from tests.lab.docker_hub_settings import HUB
 from tests.lab.docker_hubs import DockerHub, running_hub, start_hub
 from tests.lab.docker_people import Person, until
 
-pytestmark = [pytest.mark.lab, pytest.mark.slow]
+# The images are built first: minutes, where their packages are not in a cache.
+pytestmark = [pytest.mark.lab, pytest.mark.slow, pytest.mark.timeout(1500)]
 
 DEVICES = "print([each for each in open('/proc/1/environ').read().split(chr(0)) if 'VISIBLE' in each])"
 # Not `docker kill`: what somebody ends on purpose is not started again.
@@ -167,6 +168,27 @@ def test_a_kernel_that_was_killed_starts_again_on_its_gpu_and_can_be_interrupted
         time.sleep(2)
         assert ann.ask("POST", f"kernels/{kernel}/interrupt").status_code == 204
         assert "KeyboardInterrupt" in sleeping.result(20)
+
+
+def test_a_kernel_whose_gpu_is_gone_when_it_starts_again_is_dead_and_holds_nothing(
+    hub: DockerHub, person: Callable[[str], Person]
+) -> None:
+    ann, bob = person("ann"), person("bob")
+    bob.start("with-gpu")
+    ann.start("kernels")
+    kernel = ann.new_kernel("gpu")
+    assert ann.run(kernel, "print(1)") == "1"
+    (container,) = hub.containers("kernel")
+    theirs = ("run", "-d", "--name", "theirs", "--network", "gpu-commons-card-1", "--entrypoint", "sleep")
+    hub.docker("kill", container)
+    try:
+        hub.docker(*theirs, hub.images["kernel"], "60")
+        until(lambda: ann.ask("GET", "kernels").json() == [], "the end of the kernel", 30)
+        assert hub.holders() == {0: f"{HUB}-server-bob", 1: "theirs"}
+        assert "theirs has GPU 1" in refused_kernel(ann, "gpu")
+    finally:
+        hub.docker("rm", "--force", "theirs")
+    assert ann.run(ann.new_kernel("gpu"), "print(2)") == "2"
 
 
 def test_a_gateway_that_was_killed_starts_again_without_the_kernels_that_it_lost(
