@@ -11,6 +11,7 @@ import os
 import time
 import urllib.request
 from collections.abc import Collection, Iterable, Mapping
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -80,7 +81,8 @@ def main() -> None:
     hub = json.loads(Path(__file__).parent.with_name("hub.json").read_text())
     while True:
         try:
-            sweep(Engine(hub["engine"]["hub"]), hub["hub"])
+            with closing(Engine(hub["engine"]["hub"])) as engine:
+                sweep(engine, hub["hub"])
         except (DockerException, RequestException, OSError, ValueError, KeyError) as error:
             LOG.warning("nothing swept: %s", error)
         time.sleep(EVERY_S)
