@@ -25,9 +25,11 @@ def end(instance: Instance) -> None:
                 for each in (process, *below) if is_script else (process,):
                     each.terminate()
                 found += [*below, process]
-    for process in psutil.wait_procs(found, timeout=5)[1]:
+    stubborn = psutil.wait_procs(found, timeout=5)[1]
+    for process in stubborn:
         with contextlib.suppress(psutil.NoSuchProcess):
             process.kill()
+    psutil.wait_procs(stubborn, timeout=5)
 
 
 def _plugins(instance: Instance) -> str:
