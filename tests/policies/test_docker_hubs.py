@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -11,16 +10,18 @@ import wiring
 from cli.stack.checked import offline_resources
 from fleet.unknown import UNKNOWN
 from hosts.container import CONTAINER_TOKEN
+from images.spec.load import IMAGES
 from policies.docker_hubs import DOCKER_HUB_TOKEN
 from policies.finding import Level
+from policies.from_settings import site_of
 from policies.judging import evaluate
-from policies.stacks import DEFAULT_STACKS, site_of_stack
+from policies.stacks import DEFAULT_STACKS
 from policies.workloads import workloads
 from settings.reading import load_stack
 
 SAID = frozenset({Level.REFUSE, Level.WARN})
-SITE = site_of_stack("dcsg")
 STACK = load_stack(DEFAULT_STACKS / "Pulumi.dcsg.yaml")
+SITE = site_of(STACK, IMAGES)  # whatever lab the tests are of
 
 
 def hub_inputs(**changes: Any) -> dict[str, Any]:
@@ -103,8 +104,7 @@ def test_the_engines_socket_is_for_the_filter_with_the_image_of_the_stack_alone(
 
 
 def test_a_filter_that_people_copied_into_another_stack_is_not_this_one() -> None:
-    assert Path(DEFAULT_STACKS / "Pulumi.perceptron.yaml").is_file()
-    other = site_of_stack("perceptron")
+    other = site_of(load_stack(DEFAULT_STACKS / "Pulumi.perceptron.yaml"), IMAGES)
     ours = f"{STACK.site.registry}/engine-filter@sha256:{'0' * 64}"
     given = {"name": "dcsg-engine", "image": ours, "mounts": [{"type": "bind", "source": "/var/run/docker.sock"}]}
     assert any("docker.sock" in each for each in evaluate(CONTAINER_TOKEN, "dcsg-engine", given, other, SAID))
