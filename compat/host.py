@@ -44,7 +44,12 @@ class Host:
 
 
 def host_of(
-    model: GpuModel, driver: DriverVersion, *, container_toolkit: Version | None = None, host: str = "kubernetes"
+    model: GpuModel,
+    driver: DriverVersion | None,
+    *,
+    container_toolkit: Version | None = None,
+    host: str = "kubernetes",
+    glibc: Version | None = None,
 ) -> Host:
     """A Linux host with a GPU of the tables. A name that is sold with several chips leaves open which one it is."""
     models = sold_as(model)
@@ -54,16 +59,25 @@ def host_of(
     pools = tuple(
         PoolFacts(
             gpu,
-            None if on_jetson else driver.given_as(str(driver)),
+            None if on_jetson or driver is None else driver.given_as(str(driver)),
             platform_of(jetson=on_jetson, windows=False, arm=processor == "arm64"),
             host=host,
             container_toolkit=container_toolkit,
             cpu_architecture=processor,
+            glibc=glibc,
         )
         for gpu in gpus
     )
-    shown = Case(gpu=model.name, driver=str(driver), container_toolkit=str(container_toolkit or ""), host=host)
-    return Host(pools, shown, open=(which_gpu(model.name, models),) if len(gpus) > 1 else ())
+    shown = Case(
+        gpu=model.name,
+        driver=str(driver or ""),
+        container_toolkit=str(container_toolkit or ""),
+        host=host,
+        host_glibc=str(glibc or ""),
+    )
+    which = (which_gpu(model.name, models),) if len(gpus) > 1 else ()
+    unsaid = (Axis("driver", "the driver"),) if driver is None and not on_jetson else ()
+    return Host(pools, shown, open=(*which, *unsaid))
 
 
 def with_any_name(host: Host, name: str) -> Host:

@@ -6,7 +6,10 @@ from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
+from packaging.version import Version
+
 from compat import Case, Host, host_of, read_host
+from compat.reading import Axis
 from compat.rows import GpuModel
 from compat.versions import DriverVersion, parse_release
 from fleet.labels import gfd_labels
@@ -21,13 +24,16 @@ class NodeGpus:
 
     model: GpuModel
     count: int
-    driver: DriverVersion
+    driver: DriverVersion | None  # None: nobody has looked, as of some partitions of Slurm
     container_toolkit: str | None  # None: nobody knows, as of some machine images
+    runtime: str = "kubernetes"  # what starts images there: `host` of a case
+    glibc: Version | None = None  # of the node's system, where it counts
+    probe: str = ""  # what brings the facts that are not known
 
     @property
     def discovered_labels(self) -> dict[str, str]:
         """Labels that GPU feature discovery sets on the node."""
-        return gfd_labels(self.model, self.count, self.driver)
+        return gfd_labels(self.model, self.count, self.driver) if self.driver else {}
 
     @property
     def host(self) -> Host:
@@ -36,8 +42,17 @@ class NodeGpus:
             self.model,
             self.driver,
             container_toolkit=parse_release(toolkit) if (toolkit := self.container_toolkit) else None,
+            host=self.runtime,
+            glibc=self.glibc,
         )
+        if self.probe:
+            host = replace(host, open=tuple(_probed(axis, self.probe) for axis in host.open))
         return replace(host, shown=replace(host.shown, container_toolkit=self.container_toolkit or ""))
+
+
+def _probed(axis: Axis, probe: str) -> Axis:
+    """With the command that settles it."""
+    return replace(axis, missing=f"{axis.missing}, which {probe} prints")
 
 
 def read_node(gpu: str, driver: str, container_toolkit: str = "") -> Host:

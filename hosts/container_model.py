@@ -12,11 +12,10 @@ from pydantic import AfterValidator, BaseModel, Field, WithJsonSchema
 
 from kube.amounts import Count, Retries
 from kube.arguments import ImageReference
-from kube.names import Command, Line, Name
+from kube.names import AbsolutePath, Command, Line, Name
 from kube.workload import Workload
 from messages.faults import FORM, Misfit
 
-_TARGET: Final = re.compile(r"/[^\s:,]{1,255}")
 LOOPBACK: Final = "127.0.0.1"
 
 
@@ -36,15 +35,8 @@ def _address(value: str) -> str:
     return value
 
 
-def _path(value: str) -> str:
-    if not _TARGET.fullmatch(value) or ".." in value.split("/"):
-        raise Misfit("is not an absolute path", "write a path such as /data, without spaces, colons and ..")
-    return value
-
-
 PortNumber = Annotated[int, AfterValidator(_port)]
 HostAddress = Annotated[str, AfterValidator(_address), WithJsonSchema({"type": "string"})]
-AbsolutePath = Annotated[str, AfterValidator(_path), WithJsonSchema({"type": "string"})]
 
 
 class Port(BaseModel):

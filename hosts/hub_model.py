@@ -11,13 +11,13 @@ from pydantic import BaseModel, Field, field_validator
 
 from hosts.addresses import EngineAddress, socket_on_host
 from hosts.cards import Card
-from hosts.container_model import LOOPBACK, AbsolutePath, GpuAccess, HostAddress, PortNumber, RuntimeProfile
+from hosts.container_model import LOOPBACK, GpuAccess, HostAddress, PortNumber, RuntimeProfile
 from images.spec.described import Contents
 from kube.amounts import Count, GibOrNone
 from kube.arguments import ImageReference
 from kube.hub_authenticator import Authenticator, Login, login
 from kube.hub_model import Course, HubKeys, ProfileKeys, Titled
-from kube.names import Line, Name
+from kube.names import AbsolutePath, Line, Name
 from kube.workload import Amounts
 from messages.faults import FORM
 

@@ -107,6 +107,12 @@ def _builder(value: str) -> str:
     return value
 
 
+def _path(value: str) -> str:
+    if not re.fullmatch(r"/[^\s:,]{1,255}", value) or ".." in value.split("/"):
+        raise Misfit("is not an absolute path", "write a path such as /data, without spaces, colons and ..")
+    return value
+
+
 def _argument(value: str) -> str:
     if "\0" in value:
         raise Misfit("holds a NUL character (U+0000)", "remove it: no program can be given one")
@@ -132,6 +138,7 @@ LabelValue = Annotated[str, AfterValidator(_label_value)]
 Line = Annotated[str, Field(min_length=1, max_length=500), AfterValidator(_line)]
 Prose = Annotated[str, Field(min_length=1, max_length=5000), AfterValidator(_prose)]
 FilePath = Annotated[str, Field(min_length=1, max_length=4096), AfterValidator(_line)]
+AbsolutePath = Annotated[str, AfterValidator(_path), WithJsonSchema({"type": "string"})]
 UserName = Annotated[str, Field(min_length=1, max_length=255), AfterValidator(_user_name)]
 Scope = Annotated[str, AfterValidator(_scope)]
 Builder = Annotated[str, Field(min_length=1, max_length=128), AfterValidator(_builder)]

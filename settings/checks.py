@@ -44,7 +44,7 @@ def _site(raw: Raw) -> Iterator[Fault]:
     has_hubs = bool(items(raw, "hubs"))
     core, names = site.get("core_pool"), _known(raw, "fleet", "pools")
     yield from _pool_named(raw, ("site", "core_pool"), core)
-    if core is None and has_hubs and site and site.get("kind") != "docker":
+    if core is None and has_hubs and site and site.get("kind") not in {"docker", "slurm"}:
         fix = f"name the pool that carries the hub and profiles without a pool: {nearest('', names or (), what='pool')}"
         yield Fault(("site", "core_pool"), "is missing", fix)
     yield from _authenticator(site, needed=has_hubs)
@@ -143,9 +143,16 @@ def _workload(raw: Raw, loc: Loc, workload: Raw, pools: list[PoolOutline], *, el
         where = f"pool {lands_on}" if lands_on else "the fleet"
         enough = [str(pool.name) for pool in pools if (pool.gpus_per_node or 0) >= gpus]
         instead = f"choose pool {' or '.join(enough)}" if enough else ""
-        fewer = f"one pod runs on one node: request at most {most}" if most else ""
+        fewer = f"{_on_one_node(raw)}: request at most {most}" if most else ""
         fix = ", or ".join(filter(None, (fewer, instead))) or "request no GPU: gpus: 0"
         yield Fault((*loc, "gpus"), f"is more than any node of {where} has ({most})", fix, gpus)
+
+
+def _on_one_node(raw: Raw) -> str:
+    of_slurm = mapping(raw, "site").get("kind") == "slurm"
+    return (
+        "GPUs are those of each node, and slurm.nodes says how many nodes" if of_slurm else "one pod runs on one node"
+    )
 
 
 def _job_namespace(raw: Raw, loc: Loc, job: Raw) -> Iterator[Fault]:
@@ -164,7 +171,7 @@ def _several_pools(raw: Raw, loc: Loc, workload: Raw, pools: list[PoolOutline]) 
         yield from _pool_named(raw, (*loc, "pools", index), name)
         has = per_node.get(name) if isinstance(name, str) else None
         if name not in named[:index] and is_count(gpus) and has is not None and has < gpus:
-            fix = f"one pod runs on one node: take {name} out, or request at most {has}"
+            fix = f"{_on_one_node(raw)}: take {name} out, or request at most {has}"
             yield Fault((*loc, "pools", index), f"has {has} GPUs on each node, but {gpus} are requested", fix, name)
 
 

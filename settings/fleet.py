@@ -29,6 +29,8 @@ def pools_gpus(pools: Iterable[Pool]) -> dict[str, PoolGpus]:
 def _assumed(pool: Pool, gpus: NodeGpus) -> Iterator[str]:
     """Facts that are assumptions. What a node has of its own is as sure as `node_overrides`."""
     own = {"driver": gpus.driver != pool.driver, "container_toolkit": gpus.container_toolkit != pool.container_toolkit}
+    if "glibc" in pool.assumptions:
+        yield "host_glibc"
     for fact in ("gpu", "driver", "container_toolkit"):
         if ("node_overrides" if own.get(fact) else fact) in pool.assumptions:
             yield fact

@@ -12,6 +12,7 @@ from kube.raw import Raw, expanded, is_count, items, mapping
 from messages.problems import Fault, Loc, listing
 from settings.host_checks import check_hosts, is_host
 from settings.instance_checks import check_instances, is_of_instances, outline_of
+from settings.slurm_checks import check_slurm, is_partition, nodes_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,15 +42,16 @@ def _outline(loc: Loc, pool: Raw) -> PoolOutline:
     name = pool["name"] if isinstance(pool.get("name"), str) else None
     if is_of_instances(pool):
         return PoolOutline(loc, name, *outline_of(pool), excepted=(), are_instances=True)
+    if is_partition(pool):
+        return PoolOutline(loc, name, _per_node(pool), nodes_of(pool), excepted=())
     itself = [name] if is_host(pool) and name else None
+    listed, excepted = expanded(itself or pool.get("nodes")), expanded(pool.get("nodes_except", []))
+    return PoolOutline(loc, name, _per_node(pool), listed, excepted)
+
+
+def _per_node(pool: Raw) -> int | None:
     per_node = pool.get("gpus_per_node", 0 if pool.get("gpu") is None else None)
-    return PoolOutline(
-        loc=loc,
-        name=name,
-        gpus_per_node=per_node if is_count(per_node) and per_node >= 0 else None,
-        listed=expanded(itself or pool.get("nodes")),
-        excepted=expanded(pool.get("nodes_except", [])),
-    )
+    return per_node if is_count(per_node) and per_node >= 0 else None
 
 
 def check_fleet(raw: Raw, pools: list[PoolOutline]) -> Iterator[Fault]:
@@ -74,6 +76,7 @@ def check_fleet(raw: Raw, pools: list[PoolOutline]) -> Iterator[Fault]:
         yield from _taints(pool.loc, each)
     yield from check_instances(raw)
     yield from check_hosts(raw)
+    yield from check_slurm(raw)
     yield from _total(mapping(raw, "fleet").get("total_gpus"), pools)
     yield from _managed(mapping(raw, "fleet").get("managed_by"), raw.get("runtime"))
     if raw.get("runtime") is not None and pools and all(pool.gpus_per_node == 0 for pool in pools):
@@ -96,7 +99,7 @@ def _gpus_of_pool(loc: Loc, pool: Raw) -> Iterator[Fault]:
             fix = "write how many GPUs each node has; for nodes without GPUs leave gpu out as well"
             yield Fault((*loc, "gpus_per_node"), "is out of range: 1 or more is allowed with gpu", fix, per_node)
         for key, what in _WITH_GPUS.items():
-            if pool.get(key) is None:
+            if pool.get(key) is None and not is_partition(pool):  # what nobody has looked up there is unknown
                 yield Fault((*loc, key), "is missing", f"add {key}: {what}")
     elif is_count(per_node) and per_node > 0:
         fix = 'add the model, such as gpu: "GeForce GTX 1080 Ti", or, for nodes without GPUs, remove gpus_per_node'

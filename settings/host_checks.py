@@ -49,7 +49,7 @@ def _kind(raw: Raw) -> Iterator[Fault]:
         if is_host(pool) and not is_docker:
             fix = "write site.kind: docker, or name the nodes of a cluster"
             yield Fault((*loc, "engine"), "is given on a site without Docker hosts", fix)
-        if not is_host(pool) and is_docker:
+        if not is_host(pool) and is_docker and "partition" not in pool:
             fix = "name its engine: unix:///var/run/docker.sock; nodes of a cluster are another stack"
             yield Fault(loc, "has no engine on a site of kind docker", fix)
     if is_docker:

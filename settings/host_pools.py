@@ -8,8 +8,8 @@ from pydantic import Field
 from fleet.pools import Variant
 from hosts.addresses import EngineAddress
 from hosts.cards import CARD_NETWORK, Card
-from hosts.container_model import AbsolutePath, GpuAccess
-from kube.names import Line
+from hosts.container_model import GpuAccess
+from kube.names import AbsolutePath, Line
 from kube.node_keys import Labels, Taints
 from settings.pool import MachinePool
 from settings.values import Assumptions, CardNetwork

@@ -55,7 +55,7 @@ def _kind(raw: Raw) -> Iterator[Fault]:
     if not is_eks and raw.get("cluster") is not None:
         yield Fault(("cluster",), "is given for a site without EKS", "write site.kind: eks, or leave it out")
     of_instances = [loc for loc, pool in pools if is_of_instances(pool)]
-    of_nodes = [loc for loc, pool in pools if not is_of_instances(pool) and "engine" not in pool]
+    of_nodes = [loc for loc, pool in pools if not is_of_instances(pool) and not {"engine", "partition"} & pool.keys()]
     if of_instances and of_nodes:
         reason = "names nodes, and another pool of this fleet names instance types: they cannot join the same cluster"
         fix = "write two stack files: one for the nodes of the site, one of kind eks for the instances"

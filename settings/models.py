@@ -22,6 +22,8 @@ from settings.cluster import Cluster
 from settings.host_pools import HostPool
 from settings.pools import Fleet, Runtime
 from settings.values import Assumptions, Day, RuleId
+from slurm.job_model import SlurmKeys
+from slurm.site_model import SlurmAccess
 
 # --- site
 
@@ -61,9 +63,10 @@ class Site(BaseModel):
     """Where the stack runs. A site overlay (GPU_COMMONS_SITE) replaces these keys, and no others."""
 
     model_config = FORM
-    kind: Literal["kubernetes", "eks", "docker"] = Field(
+    kind: Literal["kubernetes", "eks", "docker", "slurm"] = Field(
         "kubernetes",
-        description="What runs the workloads: a Kubernetes cluster that exists, one of EKS, or Docker engines.",
+        description="What runs the workloads: a Kubernetes cluster that exists, one of EKS, Docker engines, or a "
+        "cluster with Slurm.",
     )
     name: Name | None = Field(None, description="Name of the site, for messages.")
     lab: bool = Field(default=False, description="This is the one-machine lab: the dummy login is allowed.")
@@ -85,6 +88,9 @@ class Site(BaseModel):
         default={},
         description="Addresses of Docker engines by pool, in place of what the pools say: where they are reached from "
         "here in another way.",
+    )
+    slurm: SlurmAccess | None = Field(
+        None, description="On a site of kind slurm: how its Slurm is reached, what starts images, where they are kept."
     )
     substitutes: tuple[Substitute, ...] = Field((), description="What replaces what cannot be pulled here.")
     image_limits: ImageLimits = Field(ImageLimits(), description="How big and how old an image may be.")
@@ -188,6 +194,7 @@ class Job(JobKeys):
     namespace: Namespace = Field("batch", description="Namespace it runs in.")
     image: Name = Field(description="Image of this stack.")
     pool: Name | None = Field(None, description="Pool it runs on; none, and no pools: any node that has room.")
+    slurm: SlurmKeys | None = Field(None, description="On a site of kind slurm: what is for Slurm alone.")
     assumptions: Assumptions = ()
 
 

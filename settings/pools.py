@@ -15,6 +15,7 @@ from kube.node_keys import DefaultRuntime, Labels, Taints
 from messages.faults import FORM, KINDS
 from settings.host_pools import HostPool
 from settings.instance_pools import InstancePool
+from settings.partition_pools import PartitionPool
 from settings.pool import MachinePool, Pool
 from settings.values import Assumptions, Driver, Nodes, ToolkitVersion
 
@@ -67,24 +68,33 @@ class NodePool(MachinePool):
         return tuple(Variant(name, self.name, nodes, gpus) for name, nodes, gpus in found if nodes)
 
 
-_KINDS: Final = {"instance_types": "instances", "engine": "hosts"}  # the key that only pools of a kind have
+_KINDS: Final = {
+    "instance_types": "instances",
+    "engine": "hosts",
+    "partition": "partitions",
+}  # the key that only pools of a kind have
 
 
 def _kind_of_pool(value: object) -> str:
     """By the key that only pools of a kind have; a model knows what it is."""
     if isinstance(value, Mapping):
         return next((kind for key, kind in _KINDS.items() if key in value), "nodes")
-    return "instances" if isinstance(value, InstancePool) else "hosts" if isinstance(value, HostPool) else "nodes"
+    models = {InstancePool: "instances", HostPool: "hosts", PartitionPool: "partitions"}
+    return next((kind for model, kind in models.items() if isinstance(value, model)), "nodes")
 
 
 def _with_kinds(schema: dict[str, Any]) -> None:
-    kinds = ("nodes", "instances", "hosts")
+    kinds = ("nodes", "instances", "hosts", "partitions")
     schema[KINDS] = {kind: each["$ref"] for kind, each in zip(kinds, schema["oneOf"], strict=True)}
 
 
-# Nodes that somebody owns, instances that a cloud starts, or machines with an engine of their own: the keys tell.
+# Nodes that somebody owns, instances that a cloud starts, machines with an engine of their own, or nodes of a partition
+# of Slurm: the keys tell.
 EveryPool = Annotated[
-    Annotated[NodePool, Tag("nodes")] | Annotated[InstancePool, Tag("instances")] | Annotated[HostPool, Tag("hosts")],
+    Annotated[NodePool, Tag("nodes")]
+    | Annotated[InstancePool, Tag("instances")]
+    | Annotated[HostPool, Tag("hosts")]
+    | Annotated[PartitionPool, Tag("partitions")],
     Discriminator(_kind_of_pool),
     Field(json_schema_extra=_with_kinds),
 ]

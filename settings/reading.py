@@ -17,7 +17,7 @@ from typing import Any, Final, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
-from kube.raw import items
+from kube.raw import items, mapping
 from messages.document import Document, odd_texts, read_yaml
 from messages.faults import model_faults
 from messages.problems import (
@@ -235,10 +235,13 @@ def _stack(main: Document, overlay: Document | None, faults: list[Fault]) -> Sta
 
 
 def _of_this_stack(overlay: Mapping[str, Any], raw: Mapping[str, Any]) -> Mapping[str, Any]:
-    """A lab's overlay without the pool of the hub, where it is one of the stack that was last brought up there."""
+    """A lab's overlay without what is of the stack that was last brought up there: the pool of its hub, its Slurm."""
     pools = {pool.get("name") for _, pool in items(raw, "fleet", "pools")}
     is_anothers = overlay.get("lab") is True and overlay.get("core_pool") not in pools
-    return {key: value for key, value in overlay.items() if not (is_anothers and key == "core_pool")}
+    not_here = {"core_pool"} if is_anothers else set()
+    if mapping(raw, "site").get("kind") != "slurm" and overlay.get("lab") is True:
+        not_here.add("slurm")
+    return {key: value for key, value in overlay.items() if key not in not_here}
 
 
 def read_sections(model: type[Model], raw: Mapping[str, Any], *, called: str) -> Model:

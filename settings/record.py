@@ -37,7 +37,8 @@ def decisions(stack: Stack) -> dict[str, Any]:
     site, fleet, policies = written["site"], written["fleet"], written["policies"]
     known = (_OF_IMAGES if stack.images else frozenset()) | (_OF_HUBS if stack.hubs else frozenset())
     shown = frozenset() if stack.fleet.managed_by else _OF_POOLS
-    fleet["pools"] = [_without(pool, shown) for pool in fleet["pools"]]
+    # No resource is about the nodes of a partition: they are the site's.
+    fleet["pools"] = [_without(pool, frozenset() if "partition" in pool else shown) for pool in fleet["pools"]]
     policies["waivers"] = {f"{each.pop('rule')} of {each.pop('resource')}": each for each in policies["waivers"]}
     unwritten = {key for key, default in _CAME_LATER.items() if site.get(key) == default}
     found = {

@@ -66,6 +66,12 @@ def _toolkit(value: str) -> str:
     return value
 
 
+def _glibc(value: str) -> str:
+    if not re.fullmatch(r"2\.\d{1,2}", value, re.ASCII):
+        raise Misfit("is not a version of glibc such as 2.17", "write what ldd --version prints at the end of a line")
+    return value
+
+
 def _nodes(value: Entries) -> Entries:
     """A name or range, or all of them together."""
     try:
@@ -94,6 +100,7 @@ RuleId = Annotated[
     WithJsonSchema({"type": "string", "pattern": "^P-[A-Z]+$"}),
 ]
 ToolkitVersion = Annotated[str, BeforeValidator(quoted), AfterValidator(_toolkit)]
+Glibc = Annotated[str, BeforeValidator(quoted), AfterValidator(_glibc), WithJsonSchema({"type": "string"})]
 Driver = Annotated[
     DriverVersion,
     PlainValidator(_driver),

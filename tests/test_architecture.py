@@ -27,6 +27,7 @@ FLOORS = (
     "images",
     "kube",
     "hosts",
+    "slurm",
     "settings",
     "components",
     "policies",
@@ -85,7 +86,12 @@ def test_compat_needs_neither_the_engine_nor_pydantic_nor_a_network_library() ->
 def test_what_decides_is_imported_without_the_engine() -> None:
     # The configuration of the hub and its credentials are programs that run in the cluster.
     run_in_the_cluster = {"kube.jupyterhub_config", "kube.hub_credentials"}
-    pure = [*modules("aws", "kube", "hosts", "policies/rules"), "policies.model", "policies.workloads"]
+    pure = [
+        *modules("aws", "kube", "hosts", "policies/rules"),
+        "policies.model",
+        "slurm.job_model",
+        "policies.workloads",
+    ]
     pure += ["fleet.labels", "fleet.landing", "images.references"]
     assert not loaded_by([name for name in pure if name not in run_in_the_cluster]) & {*ENGINE, "httpx", "yaml"}
 

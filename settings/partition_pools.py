@@ -1,0 +1,57 @@
+"""A pool of a site with Slurm: nodes of one partition with one type of GPU."""
+
+from typing import ClassVar, Final
+
+from pydantic import Field
+
+from compat.versions import parse_release
+from fleet.pools import NodeGpus, Variant
+from kube.node_keys import Labels, Taints
+from settings.pool import MachinePool
+from settings.values import Assumptions, Glibc
+from slurm.partition_model import PartitionKeys
+
+PROBE: Final = "gpu-commons probe --via-slurm"
+
+
+class PartitionPool(PartitionKeys, MachinePool):
+    """Nodes of a partition that are alike. What nobody has looked up is left out, and stays unknown."""
+
+    nodes: int = Field(ge=1, le=10_000, description="How many nodes it has: Slurm chooses among them.")
+    glibc: Glibc | None = Field(
+        None, description='C library of the nodes, quoted: "2.17", as ldd --version prints it; none: not known.'
+    )
+    assumptions: Assumptions = ()
+
+    default_runtime: ClassVar[None] = None  # of pods
+    labels: ClassVar[Labels] = {}
+    extra_taints: ClassVar[Taints] = ()
+
+    @property
+    def node_names(self) -> tuple[str, ...]:
+        """A name for each node: Slurm knows others."""
+        return tuple(f"{self.name}-{number}" for number in range(1, self.nodes + 1))
+
+    @property
+    def probe(self) -> str:
+        """What brings the facts that are not known."""
+        return f"{PROBE} {self.partition}"
+
+    @property
+    def gpus_of_node(self) -> NodeGpus | None:
+        """GPUs of each node, the driver only where it is known; None where they have none."""
+        if self.gpu is None:
+            return None
+        return NodeGpus(
+            self.gpu,
+            self.gpus_per_node,
+            self.driver,
+            None,
+            runtime="apptainer",
+            glibc=parse_release(self.glibc) if self.glibc else None,
+            probe=self.probe,
+        )
+
+    def variants(self) -> tuple[Variant, ...]:
+        """All are alike."""
+        return (Variant(self.name, self.name, self.node_names, self.gpus_of_node),)
