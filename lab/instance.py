@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import re
-import shutil
 import socket
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass
@@ -14,6 +13,8 @@ from pathlib import Path
 from typing import Self
 
 import psutil
+
+from lab import files
 
 # Every server of the lab that listens on a TCP port, with the port of the first instance.
 # A second instance, or a machine where one is taken, gets the next free one; the choice is kept for good,
@@ -178,7 +179,7 @@ def _home(name: str) -> Path:
 
 def forget_instance(instance: Instance) -> None:
     """Remove the instance's folder: cluster, registry, state and volumes. Its servers must have ended."""
-    shutil.rmtree(instance.home)
+    files.remove_tree(instance.home)
 
 
 def check_ports(instance: Instance, names: Iterable[str]) -> None:

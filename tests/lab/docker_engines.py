@@ -13,7 +13,7 @@ from typing import Any, Final
 
 import psutil
 
-from lab import processes, pushes
+from lab import files, processes, pushes
 from lab.instance import Instance
 from lab.machine import docker_host, iptables, leftovers, mounts, network
 from lab.servers import buildkit, docker, registry
@@ -38,6 +38,7 @@ def engine(name: str, *, slot: int = SLOT, registry_port: int = 1) -> Iterator[I
             yield instance
         finally:
             stop(instance)
+            files.remove_tree(instance.home)
 
 
 def stop(instance: Instance) -> None:

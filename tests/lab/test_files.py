@@ -149,3 +149,26 @@ def test_a_private_file_is_private_and_a_program_can_be_run(tmp_path: Path) -> N
 def test_a_draft_that_a_killed_run_left_is_no_obstacle(tmp_path: Path) -> None:
     (tmp_path / ".settings.draft").write_text("half of")
     assert files.write(tmp_path / "settings", "whole").read_text() == "whole"
+
+
+def test_a_folder_is_removed_with_all_that_is_in_it_and_what_its_links_name_stays(tmp_path: Path) -> None:
+    kept, folder = tmp_path / "kept", tmp_path / "folder"
+    kept.mkdir()
+    (kept / "file").write_text("x")
+    for number in range(40):
+        below = folder / f"a{number}" / "b" / "c"
+        below.mkdir(parents=True)
+        (below / "file").write_text("x")
+    os.mkfifo(folder / "a1" / "pipe")
+    (folder / "link").symlink_to(kept)
+    (folder / "a2" / "link").symlink_to(kept / "file")
+    (folder / "a3" / "broken").symlink_to(tmp_path / "nowhere")
+    (folder / "a4" / "b").chmod(0o500)
+    files.remove_tree(folder)
+    assert [path.name for path in tmp_path.iterdir()] == ["kept"]
+    assert (kept / "file").read_text() == "x"
+
+
+def test_a_folder_that_is_not_there_is_not_removed_in_silence(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError):
+        files.remove_tree(tmp_path / "folder")
