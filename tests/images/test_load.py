@@ -51,6 +51,7 @@ def test_the_images_of_the_project_are_correct_and_say_which_cuda_they_ask_for()
         "scipy-ml-notebook-cu126": ("12.5", "12.6"),
         "cupy-notebook": ("12.9",),
         "perceptron": ("12.8",),
+        "cupy-cuda11": ("11.8",),
     }
     assert {name: load_family(name)[0].cuda_lines for name in lines} == lines
 

@@ -23,7 +23,15 @@ from images.spec.wheels import (
     wanted_wheels,
 )
 
-OURS = ["hub", "datahub-base-notebook", "scipy-ml-notebook", "scipy-ml-notebook-cu126", "cupy-notebook", "perceptron"]
+OURS = [
+    "hub",
+    "datahub-base-notebook",
+    "scipy-ml-notebook",
+    "scipy-ml-notebook-cu126",
+    "cupy-notebook",
+    "cupy-cuda11",
+    "perceptron",
+]
 TINY = Wanted(SERVER, canonicalize_name("tiny"), "1.0", PYTHON, frozenset({"aa", "bb"}))
 LINUX = "manylinux_2_17_x86_64.manylinux2014_x86_64"
 

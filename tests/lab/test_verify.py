@@ -87,9 +87,10 @@ def builder() -> Iterator[Builder]:
 
 
 DOCKER_HUB = ["docker-hub", "kernel-gateway", "engine-filter"]
+CUPY = ["cupy-notebook", "cupy-cuda11"]
 
 
-@pytest.mark.parametrize("image", ["hub", "proxy", "datahub-base-notebook", "cupy-notebook", "perceptron", *DOCKER_HUB])
+@pytest.mark.parametrize("image", ["hub", "proxy", "datahub-base-notebook", "perceptron", *CUPY, *DOCKER_HUB])
 def test_an_image_and_each_of_its_targets_is_as_its_spec_says(builder: Builder, image: str) -> None:
     spec = load_family(image)[0]
     for each in (spec, *target_specs(spec)):

@@ -17,6 +17,7 @@ from settings.reading import load_stack
 from slurm.job_model import parse_slurm_job
 from slurm.site_model import SshAccess
 
+STACKS = Path(__file__).parents[2] / "stacks"
 STORE = "/projects/gpu-commons/images"
 K80 = {
     "name": "gpu-k80", "partition": "gpu", "gres": "k80", "nodes": 2, "exclusive": True, "max_time_min": 2880,
@@ -229,3 +230,21 @@ def test_a_job_that_chooses_its_devices_itself_is_refused() -> None:
     args |= {"image_name": "cupy-notebook", "env": {"CUDA_VISIBLE_DEVICES": "0"}}
     with pytest.raises(SettingsError, match=r"smoke\.env\.CUDA_VISIBLE_DEVICES: is set by Slurm"):
         parse_slurm_job("smoke", {**args, "partitions": [partition("gpu", "k80")]})
+
+
+def test_an_image_for_volta_alone_is_refused_for_k80_with_what_to_build(tmp_path: Path) -> None:
+    host = pools_gpus(read(tmp_path).fleet.pools)["gpu-k80"].host
+    assert host is not None
+    answer = check_on(Case(cuda="10.2", sm_list="70", ptx="none", cuda_compat="no"), host)
+    assert answer.verdict is Verdict.INCOMPATIBLE
+    assert answer.remedy is not None
+    assert answer.remedy.text == "Build it for sm_37 as well."
+
+
+@pytest.mark.parametrize("name", ["comet", "quest"])
+def test_every_value_that_the_reference_systems_do_not_state_is_an_assumption(name: str) -> None:
+    stack = load_stack(STACKS / f"Pulumi.{name}.yaml")
+    stated = {"comet": {"name", "partition"}, "quest": {"name"}}[name]
+    for pool in stack.fleet.pools:
+        assert pool.model_fields_set - {"assumptions"} == stated | set(pool.assumptions)
+        assert {"driver", "host_glibc"} & pools_gpus([pool])[pool.name].assumed == {"driver"}

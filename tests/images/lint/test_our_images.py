@@ -13,9 +13,10 @@ from images.spec.targets import kind_of, target_specs
 
 NOTEBOOKS = ["hub", "proxy", "datahub-base-notebook", "scipy-ml-notebook", "cupy-notebook"]
 DOCKER_HOSTS = ["perceptron", "docker-hub", "kernel-gateway", "engine-filter"]
+SLURM = ["cupy-cuda11"]
 
 
-@pytest.mark.parametrize("image", [*NOTEBOOKS, *DOCKER_HOSTS])
+@pytest.mark.parametrize("image", [*NOTEBOOKS, *DOCKER_HOSTS, *SLURM])
 def test_nothing_is_found_in_an_image_or_in_one_of_its_targets(image: str) -> None:
     family = load_family(image)
     text = render_dockerfile(family)
