@@ -33,6 +33,9 @@ PREFERRED_PORTS = {
     "kwok": 10247,
     "coredns_health": 10246,
     "aws": 4566,
+    "slurmctld": 6817,
+    "slurmdbd": 6819,
+    "sshd": 2222,
 }
 
 

@@ -11,6 +11,7 @@ from typing import Any
 
 from lab import go_builds
 
+TABLES = ("debian", "debian-clusters", "debian-docker", "debian-slurm", "debian-tests")
 TOOLS_FOLDER = Path(__file__).parent / "tools"
 
 
@@ -68,13 +69,14 @@ class Pins:
     debian: dict[str, str]
     debian_clusters: dict[str, str]
     debian_docker: dict[str, str]  # only a lab with a Docker engine needs them
+    debian_slurm: dict[str, str]  # only a lab with a Slurm needs them
     debian_tests: dict[str, str]  # only the tests need them
 
 
 def load_pins(path: Path = TOOLS_FOLDER / "pins.toml") -> Pins:
     data = tomllib.loads(path.read_text())
     go = data.pop("go")
-    debian = [data.pop(table) for table in ("debian", "debian-clusters", "debian-docker", "debian-tests")]
+    debian = [data.pop(table) for table in TABLES]
     return Pins({name: _pin(name, row, go) for name, row in data.items()}, *debian)
 
 

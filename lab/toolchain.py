@@ -36,6 +36,7 @@ class Toolchain:
         pins = load_pins()
         self.pins, self.debian_tests = pins.tools, pins.debian_tests
         self.debian, self.debian_clusters, self.debian_docker = pins.debian, pins.debian_clusters, pins.debian_docker
+        self.debian_slurm = pins.debian_slurm
         self._go_lock = threading.Lock()
 
     def path(self, name: str) -> Path:
@@ -45,7 +46,8 @@ class Toolchain:
                 installed = self.root / pin.key / "bin" / name
                 if installed.exists():
                     return installed
-        if name in {**self.debian, **self.debian_clusters, **self.debian_docker} and (found := _which(name)):
+        tables = (self.debian, self.debian_clusters, self.debian_docker, self.debian_slurm)
+        if any(name in table for table in tables) and (found := _which(name)):
             return found
         raise LabError(f"{name} is not installed; run: make tools")
 
@@ -65,7 +67,13 @@ class Toolchain:
         return [pin for pin in self.pins.values() if not (self.root / pin.key / "origin").exists()]
 
     def ensure(
-        self, report: Report, *, for_clusters: bool = True, for_docker: bool = False, for_tests: bool = False
+        self,
+        report: Report,
+        *,
+        for_clusters: bool = True,
+        for_docker: bool = False,
+        for_slurm: bool = False,
+        for_tests: bool = False,
     ) -> None:
         """Install every tool, two at a time, and report how long each took. A lab for images needs fewer, tests all.
 
@@ -74,6 +82,7 @@ class Toolchain:
         packages = [self.debian]
         packages += [self.debian_clusters] if for_clusters else []
         packages += [self.debian_docker] if for_docker or for_tests else []
+        packages += [self.debian_slurm] if for_slurm or for_tests else []
         self.ensure_packages(report, {name: package for table in packages for name, package in table.items()})
         self._install_all(
             [

@@ -1,0 +1,247 @@
+"""The lab's Slurm: a controller, its accounting and a daemon for each node of the stack's partitions, on this machine.
+
+Jobs end with it; images, ended jobs, accounts in the accounting and the queue stay in the instance's data.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import shutil
+import stat
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+import psutil
+
+from lab import files, processes
+from lab.instance import LabError, port_is_free
+from lab.machine import machine_account, slurm_accounting, traces
+from lab.machine.slurm_accounting import Qos
+from lab.machine.traces import Kind, Trace
+from lab.servers import (
+    mariadb,
+    munge,
+    slurm_config,
+    slurm_files,
+    slurmctld,
+    slurmd,
+    slurmdbd,
+    slurmrestd,
+    sshd,
+)
+from lab.servers.slurm_config import NodeGroup, Place
+
+if TYPE_CHECKING:
+    from lab.instance import Instance
+    from lab.servers import Tools
+
+FIRST_NODE_PORT: Final = 16818
+NODES_WITHIN_S: Final = 60
+NULL_DEVICE: Final = os.makedev(1, 3)
+ACCOUNT: Final = "lab"  # where jobs go that name none
+FRONT: Final = (sshd.NAME, slurmrestd.NAME)
+BACK: Final = (slurmctld.NAME, slurmdbd.NAME, mariadb.NAME, munge.NAME)
+NAMES: Final = frozenset({*FRONT, *BACK})
+SYSTEM_PATH: Final = "/usr/local/bin:/usr/bin:/bin"
+
+
+@dataclass(frozen=True, slots=True)
+class Cluster:
+    """What a Slurm is made of."""
+
+    groups: Sequence[NodeGroup]
+    accounts: Sequence[str] = (ACCOUNT,)
+    qos: Sequence[Qos] = ()
+
+
+def start(instance: Instance, tools: Tools, cluster: Cluster, report: Callable[[str], None] = lambda _: None) -> None:
+    """Start what does not run, also after a crash; all nodes are up when it returns. Safe to repeat.
+
+    Raises LabError without root, and when a server or a node does not come up.
+    """
+    if os.geteuid() != 0:
+        raise LabError("the lab's Slurm needs root: it runs jobs as another user, and makes that user; run it as root")
+    user = _folders(instance)
+    ports = _node_ports(instance, cluster.groups)
+    _end_nodes(instance, keep=ports)
+    _configure(instance, cluster.groups, ports)
+    processes.start(instance, munge.server(instance, tools))
+    mariadb.prepare(instance, tools)
+    processes.start(instance, mariadb.server(instance, tools))
+    processes.start(instance, slurmdbd.server(instance, tools))
+    slurm_accounting.ensure_cluster(instance, tools)
+    processes.start(instance, slurmctld.server(instance, tools))
+    slurm_accounting.ensure(instance, tools, cluster.accounts, cluster.qos, user)
+    report(f"Slurm: {len(ports)} nodes …")
+    for node, port in ports.items():
+        processes.start(instance, slurmd.server(instance, tools, node, port))
+    _wait_for_nodes(instance, tools)
+    processes.start(instance, slurmrestd.server(instance, tools))
+    _keep_runtime(instance)
+    processes.start(instance, sshd.server(instance, tools, SYSTEM_PATH))
+
+
+def end(instance: Instance) -> None:
+    """End all servers, all jobs and whoever is logged in, and take the account away. Safe to repeat."""
+    for name in FRONT:
+        processes.stop(instance, name)
+    machine_account.end_processes(slurm_files.account(instance))
+    _end_nodes(instance)
+    for name in BACK:
+        processes.stop(instance, name, within_s=30)
+    machine_account.remove(instance)
+    traces.undo(instance, {Kind.SHARED_FOLDER: lambda trace: _remove_runtime(Path(trace.value))})
+
+
+def forget(instance: Instance) -> None:
+    """Remove what outlives `end` outside the instance's folder. Safe to repeat."""
+    traces.undo(instance, {Kind.PUBLIC_FOLDER: lambda trace: _remove_public(Path(trace.value))})
+
+
+def states(instance: Instance, tools: Tools) -> dict[str, str]:
+    """Nodes with their states in Slurm's words, such as `idle`; `*` after one says that it does not answer."""
+    argv = [str(tools.path("sinfo")), "--noheader", "--Node", "--format=%N %T"]
+    lines = processes.run(argv, env=slurm_files.environment(instance), timeout_s=60).splitlines()
+    return dict(sorted((name, state) for name, state in (line.split() for line in lines)))
+
+
+def _folders(instance: Instance) -> str:
+    """Make the folders that nodes and users share, and the account; returns its name."""
+    root = slurm_files.root(instance)
+    traces.record(instance, Trace(Kind.PUBLIC_FOLDER, str(root)))
+    open_to_all = (
+        root,
+        slurm_files.config(instance).parent,
+        slurm_files.munge_socket(instance).parent,
+        slurm_files.spool(instance),
+        _devices(instance),
+    )
+    for folder in (slurm_files.SHARED, *open_to_all):
+        folder.mkdir(parents=True, exist_ok=True)
+        folder.chmod(0o755)
+    for folder in (slurm_files.database_socket(instance).parent, instance.data / "slurm" / "controller"):
+        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+    name = slurm_files.account(instance)
+    account = machine_account.ensure(instance, name, slurm_files.home(instance))
+    for folder in (slurm_files.home(instance), slurm_files.rest_socket(instance).parent):
+        machine_account.give(account, folder, mode=0o700)
+    for folder in (slurm_files.image_store(instance), slurm_files.scratch(instance)):
+        machine_account.give(account, folder, mode=0o755)
+    return name
+
+
+def _configure(instance: Instance, groups: Sequence[NodeGroup], ports: dict[str, int]) -> None:
+    devices = _devices(instance)
+    for number in range(max((group.gpus for group in groups), default=0)):
+        _clone_of_null(devices / f"nvidia{number}")
+    place = Place(
+        hostname=slurm_files.short_hostname(),
+        munge_socket=slurm_files.munge_socket(instance),
+        state=instance.data / "slurm" / "controller",
+        spool=slurm_files.spool(instance),
+        run=instance.run,
+        devices=devices,
+        controller_port=instance.ports[slurmctld.NAME],
+        accounting_port=instance.ports[slurmdbd.NAME],
+        node_ports=ports,
+    )
+    config = slurm_files.config(instance)
+    files.write(config, slurm_config.slurm_conf(groups, place))
+    files.write(config.with_name("gres.conf"), slurm_config.gres_conf(groups, devices))
+    files.write(config.with_name("slurmdbd.conf"), slurm_config.slurmdbd_conf(place), mode=0o600)
+
+
+def _clone_of_null(path: Path) -> None:
+    """A stand-in for a GPU: a device file that swallows what is written to it."""
+    if path.exists() and stat.S_ISCHR(path.stat().st_mode):
+        return
+    path.unlink(missing_ok=True)
+    try:
+        os.mknod(path, stat.S_IFCHR | 0o666, NULL_DEVICE)
+    except PermissionError as error:
+        raise LabError(f"this machine makes no device files ({path}): the lab's Slurm needs CAP_MKNOD") from error
+    path.chmod(0o666)
+
+
+def _node_ports(instance: Instance, groups: Sequence[NodeGroup]) -> dict[str, int]:
+    """A port for each node: that of its daemon where it runs, else the last one where it is free, else another."""
+    record = instance.data / "slurm" / "node-ports.json"
+    before: dict[str, int] = json.loads(record.read_text()) if record.exists() else {}
+    names = [name for group in groups for name in group.node_names]
+    kept = {
+        name: before[name]
+        for name in names
+        if name in before and (processes.is_running(instance, slurmd.name(name)) or port_is_free(before[name]))
+    }
+    candidates = (
+        port
+        for port in range(FIRST_NODE_PORT, FIRST_NODE_PORT + 20_000)
+        if port not in kept.values() and port_is_free(port)
+    )
+    ports = {name: kept[name] if name in kept else next(candidates) for name in names}
+    files.write(record, json.dumps(ports) + "\n")
+    return ports
+
+
+def _wait_for_nodes(instance: Instance, tools: Tools) -> None:
+    deadline = time.monotonic() + NODES_WITHIN_S
+    while away := {name: state for name, state in states(instance, tools).items() if _is_away(state)}:
+        if time.monotonic() > deadline:
+            said = ", ".join(f"{name} is {state}" for name, state in away.items())
+            raise LabError(f"not all nodes came up within {NODES_WITHIN_S} s: {said}")
+        time.sleep(0.2)
+
+
+def _is_away(state: str) -> bool:
+    return state.endswith("*") or state.startswith(("down", "unknown"))
+
+
+def _end_nodes(instance: Instance, keep: dict[str, int] | None = None) -> None:
+    """End the daemons of nodes, and the jobs on them, but of nodes to keep."""
+    kept = {slurmd.name(node) for node in keep or ()}
+    for record in processes.records(instance):
+        if record.name.startswith(slurmd.PREFIX) and record.name not in kept:
+            processes.stop(instance, record.name)
+    if keep is None:
+        _end_steps(slurm_files.spool(instance))
+
+
+def _end_steps(spool: Path) -> None:
+    """The parents of jobs, which outlive the daemons of their nodes: each listens at a socket of its node's folder."""
+    found = []
+    for process in psutil.process_iter(["name"]):
+        with contextlib.suppress(psutil.Error):
+            if str(process.info["name"]).startswith("slurmstepd") and any(
+                str(each.laddr).startswith(f"{spool}/") for each in process.net_connections("unix")
+            ):
+                process.kill()
+                found.append(process)
+    psutil.wait_procs(found, timeout=10)
+
+
+def _devices(instance: Instance) -> Path:
+    return slurm_files.root(instance) / "dev"
+
+
+def _keep_runtime(instance: Instance) -> None:
+    if not sshd.RUNTIME.exists():
+        traces.record(instance, Trace(Kind.SHARED_FOLDER, str(sshd.RUNTIME)))
+    sshd.RUNTIME.mkdir(exist_ok=True, mode=0o755)
+
+
+def _remove_runtime(folder: Path) -> None:
+    """Empty by its nature: it goes when no sshd of this machine is left that would lock itself into it."""
+    if not any(process.info["name"] == sshd.NAME for process in psutil.process_iter(["name"])):
+        with contextlib.suppress(OSError):
+            folder.rmdir()
+
+
+def _remove_public(root: Path) -> None:
+    shutil.rmtree(root, ignore_errors=True)
+    with contextlib.suppress(OSError):  # another lab of this machine has one in it
+        root.parent.rmdir()
