@@ -60,7 +60,7 @@ def words_of_use(text: str) -> str:
 
 
 _OWN_BUILD = re.compile(
-    r"\b(source|self|custom|compiled|community|unofficial|rebuilt|jetson|jetpack|l4t|nv\d\d)\b"
+    r"\b(source|self|custom|compiled|community|unofficial|rebuilt|jetson|jetpack|l4t|jp\d|nv\d\d)\b"
     r"|\+nv\d|\bbuilt (for|with)\b"
 )
 
@@ -117,7 +117,7 @@ def read_wish(framework: str, version: str, build: str, *, with_version: bool = 
         conda="conda" in text,
         brings_cuda=_brings(text),
         from_source=bool(_OWN_BUILD.search(build.lower())) or _is_of_a_checkout(name, found),
-        for_jetson=bool(_FOR_JETSON.search(f"{local} {build}".lower())) and not lines,
+        for_jetson=bool(_FOR_JETSON.search(f"{local} {build}".lower())),
         from_index=_index(text),
     )
 
@@ -247,6 +247,7 @@ def _split(written: str) -> tuple[Version | None, str]:
     if not written:
         return None, ""
     plain = re.sub(r"^[a-z<>=~!\s]*v?(?=\d)", "", written.strip().lower())
+    plain = re.sub(r"\s*(?:\+|(?:and|or) (?:newer|later|above|higher|up))$", "", plain)
     plain = plain.removesuffix("+").removesuffix(".x").removesuffix(".*")
     try:
         version = parse_release(plain)
@@ -300,7 +301,7 @@ def _is_of_major(row: Build, majors: set[int]) -> bool:
 
 def for_system(row: Build, system: str) -> bool:
     """A row that names no system is for all of them."""
-    return _system_of(row) in {"", system}
+    return _system_of(row) in {"", system.removesuffix(" tegra")}
 
 
 def _system_of(row: Build) -> str:
@@ -322,9 +323,14 @@ def _neighbours(rows: tuple[Build, ...], version: Version) -> tuple[tuple[Build,
     """Builds of the releases around one that the tables lack.
 
     Variants and targets change at minors, seldom at patches: an older release of the same minor stands for it alone. A
-    pre-release may be built as the release that it became, or as the one before it.
+    pre-release may be built as the release that it became, or as the one before it; a release candidate is as what it
+    became, from whose branch it is cut.
     """
     known = {row.version: parse_release(row.version) for row in rows if row.version[:1].isdigit()}
+    if version.pre is not None and version.pre[0] == "rc" and not version.is_devrelease:
+        became = [text for text, each in known.items() if each == Version(version.base_version)]
+        if became:  # cut from the branch of the release, as that is
+            return tuple(row for row in rows if row.version in became), " and ".join(became), False
     major = {text: each for text, each in known.items() if each.release[:1] == version.release[:1]}
     older = max((each for each in major.values() if each <= version), default=None)
     newer = min((each for each in major.values() if each > version), default=None)

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import replace
 
-from compat import readings, words
+from compat import readings, tables, words
 from compat.builds import ENCODERS, OPENCL, Choice, Wish, choose, read_wish
 from compat.case import Case
 from compat.distributions import ALIASES
@@ -14,10 +14,10 @@ from compat.image_facts import Given, brings_cuda, lines_of, plain_image, with_b
 from compat.images import ImageName, read_image
 from compat.model import Code, Compressed, Fact, Finding, ImageFacts, Platform, PoolFacts, Present
 from compat.reading import AS_GIVEN, Axis, Reader, Reading
-from compat.rows import LINUX
+from compat.rows import LINUX, TEGRA
 from compat.rules.rule import note, unknown, warn
 from compat.targets import Targets, read_compressed, read_ptx, read_targets
-from compat.versions import CudaVersion, Target, VersionError
+from compat.versions import ComputeCapability, CudaVersion, JetsonVersion, Target, VersionError
 
 _PYPI_WINDOWS = Fact(
     "the wheels of torch for Windows on PyPI are built for the CPU",
@@ -28,6 +28,15 @@ _OPENCL = Fact(
     "without a CUDA toolkit it falls back to the OpenCL that the driver brings",
     "https://github.com/hashcat/hashcat/issues/2753",
     "2026-11-23",
+)
+# Their wheels on PyPI have no CUDA for arm64, or are not for Jetson: NVIDIA publishes some for each JetPack, of which
+# TensorRT is a part.
+_MADE_FOR_JETPACK = frozenset({"tensorrt", "tensorflow", "pytorch", "onnxruntime", "lmdeploy", "mxnet"})
+_OF_JETPACK = Fact(
+    "NVIDIA publishes builds of frameworks for each JetPack, and TensorRT is a part of it",
+    "https://docs.nvidia.com/deeplearning/frameworks/install-tf-jetson-platform-release-notes/tf-jetson-rel.html ; "
+    "https://gist.github.com/Tiryoh/2b5dc1f86ab6bc3e6922e97a4c1ac2f2 ; https://github.com/pytorch/pytorch/pull/82404",
+    "2026-11-24",
 )
 AS_LISTED = Fact("the targets as given", "the case", "")
 AS_COMPRESSED = Fact("the compression as given", "the case", "")
@@ -47,18 +56,39 @@ _IMAGE_OF_MONTH = {
     "tritonserver": "nvcr.io/nvidia/tritonserver:{}-py3",
 }
 _NGC_IN_WORDS = re.compile(r"(?:nvidia )?ngc[\s:/]+([a-z]+)[\s:]+(\d\d\.\d\d(?:-[\w.-]+)?)", re.IGNORECASE)
+_SERVER = re.compile(r"tritonserver|tensorrtserver|trtis|trtserver|inference server|triton server")
 _FIRST_TRITON = "20.03"  # before, it was called TensorRT Inference Server
 # `balance` leaves machine code as it is without -Xfatbin -compress-all: read from files that fatbinary 13.0 made.
 _MODE = re.compile(r"compress-mode[=\s]+(none|speed|balance|size)\b")
 _VARIABLES = re.compile(r"\b(?:NVIDIA_\w+|CUDA_VISIBLE_DEVICES|LD_LIBRARY_PATH|VLLM_\w+)=[^;]+")
+_LIKE_SERVERS, _THOR = JetsonVersion(38, 0), ComputeCapability(11, 0)
+# Of the newest CUDA first.
+_DEFAULTS = tuple(
+    (CudaVersion.parse(first), Target.parse(target))
+    for first, target in (("13.0", "7.5"), ("11.0", "5.2"), ("9.0", "3.0"), ("7.0", "2.0"))
+)
+_DEFAULT_TARGETS = Fact(
+    "the target that nvcc takes by itself: 2.0 up to CUDA 8, 3.0 in 9 and 10, 5.2 in 11 and 12, 7.5 in 13",
+    "https://nanxiao.me/2016/12/12/ ; https://github.com/scikit-hep/awkward/pull/669 ; PyPI nvidia-cuda-nvcc-cu11 "
+    "11.8.89, nvidia-cuda-nvcc-cu12 12.4.131 and nvidia-cuda-nvcc 13.0.88 (ptxas --help) ; "
+    "https://github.com/llvm/llvm-project/pull/177469",
+    "2026-11-24",
+)
 _UNTOLD = re.compile(r"\b(targets|architectures|arch(es)?) (are |is )?(unknown|not known)")
 
 
 def system_of(pool: PoolFacts) -> str:
     """The system that wheels are for, as distributions write it."""
     if pool.cpu_architecture == "arm64":
-        return "linux aarch64"
+        return TEGRA if is_tegra(pool) else "linux aarch64"
     return "windows x86_64" if pool.platform is Platform.WINDOWS and pool.host != "wsl" else LINUX
+
+
+def is_tegra(pool: PoolFacts) -> bool:
+    """A Jetson on which CUDA is that of its JetPack; from JetPack 7 on it takes what arm64 servers take."""
+    if pool.platform is not Platform.JETSON:
+        return False
+    return pool.jetson < _LIKE_SERVERS if pool.jetson is not None else pool.gpu.capability < _THOR
 
 
 def read_images(case: Case, system: str, *, lenient: bool = True) -> Reading[ImageFacts]:
@@ -68,7 +98,7 @@ def read_images(case: Case, system: str, *, lenient: bool = True) -> Reading[Ima
     With `lenient`, a field that cannot be read counts as absent, with a note, unless nothing to run is left.
     """
     reader = Reader(lenient=lenient)
-    case = _monthly(_with_reference(case))
+    case = _monthly(_of_server(_with_reference(case)))
     named = reader.read("image", case.image, read_image)
     case = _as_named(case, named)
     given = Given(
@@ -86,6 +116,8 @@ def read_images(case: Case, system: str, *, lenient: bool = True) -> Reading[Ima
         glibc=reader.read("image_glibc", case.image_glibc, readings.read_release),
         environment=(*read_variables(";".join(_VARIABLES.findall(case.build))), *read_variables(case.env)),
     )
+    if given.code is None:
+        given = replace(given, code=_by_default(case.build, given.cudas))
     wish = _wish(reader, given, case.framework_version, system)
     if reader.problems:
         return reader.done(())
@@ -108,14 +140,31 @@ def _with_reference(case: Case) -> Case:
 
 
 def _monthly(case: Case) -> Case:
-    """PyTorch 24.05 is no release of PyTorch but NVIDIA's image of that month."""
+    """PyTorch 24.05 is no release of PyTorch but NVIDIA's image of that month, whatever its copy is called here."""
     month = _MONTHLY.fullmatch(case.framework_version.strip().lower())
+    if month is not None and _is_copy_of_month(case.image, month[1]):
+        case = replace(case, image="")
     image = _IMAGE_OF_MONTH.get(ALIASES.get(re.sub(r"[^a-z0-9]", "", case.framework.lower()), ""))
     if month is None or case.image or image is None:
         return case
     if "tritonserver" in image and month[1] < _FIRST_TRITON:
         image = image.replace("tritonserver", "tensorrtserver")
     return replace(case, image=image.format(month[1]), framework="", framework_version="")
+
+
+def _is_copy_of_month(image: str, month: str) -> bool:
+    """`trtis19_09`: a name without a registry, given to an image of that month by whoever built or tagged it."""
+    digits = re.sub(r"[^\d]", "", month)
+    return bool(image) and "/" not in image and digits in re.sub(r"[^\da-z]", "", image.lower())
+
+
+def _of_server(case: Case) -> Case:
+    """`triton` beside an image of the server, or with the number of a month, is not the compiler of that name."""
+    if case.framework.strip().lower() != "triton":
+        return case
+    said = f"{case.image} {case.build}".lower()
+    is_month = _MONTHLY.fullmatch(case.framework_version.strip().lower()) is not None
+    return replace(case, framework="tritonserver") if is_month or _SERVER.search(said) else case
 
 
 def _as_named(case: Case, named: ImageName | None) -> Case:
@@ -168,6 +217,21 @@ def _targets(reader: Reader, case: Case) -> Code | None:
     if cubins is None and shown_ptx is None:
         return None
     return Code(cubins, shown_ptx, AS_LISTED)
+
+
+_WITHOUT_ARCH = re.compile(r"\b(?:no|without)\b[^,;)]{0,20}(?:arch\w*|gencode)\S*|\bdefault (?:target|arch\w*)")
+_COMPILES = re.compile(r"\bnvcc\b(?:\s+-\S+)*\s+[\w./-]+\.cu\b")
+_NAMES_ARCH = re.compile(r"arch|gencode|\b(?:sm|compute)_?\d|cmake")
+
+
+def _by_default(build: str, cudas: tuple[CudaVersion, ...]) -> Code | None:
+    """What nvcc makes where nobody names a target: machine code and PTX for the one that it takes by itself."""
+    text = build.lower()
+    rest = _WITHOUT_ARCH.sub(" ", text)
+    if "nvcc" not in text or _NAMES_ARCH.search(rest) or not (rest != text or _COMPILES.search(text)):
+        return None
+    targets = {next(target for first, target in _DEFAULTS if each.line >= first) for each in cudas}
+    return Code(tuple(targets), tuple(targets), _DEFAULT_TARGETS) if len(targets) == 1 else None
 
 
 def _compressed(reader: Reader, case: Case) -> Compressed | None:
@@ -272,6 +336,10 @@ def _with_code(reader: Reader, given: Given, wish: Wish) -> tuple[ImageFacts, ..
         images = (with_build(given, wish, None, line) for line in _each_of(reader, given.around))
         return tuple(replace(image, own_build=True) for image in images)
     if wish.for_jetson:
+        return tuple(_for_jetson(given, wish, line) for line in _each_of(reader, given.around or wish.cuda))
+    if wish.system == TEGRA and _is_of_jetpack(given, wish):
+        message = f"{wish.framework} is taken for a build for the CUDA of the Jetson's JetPack"
+        reader.notes.append(note("R-JETSON", f"{message}: those for servers do not serve it", _OF_JETPACK))
         return tuple(_for_jetson(given, wish, line) for line in _each_of(reader, given.around))
     return _of_tables(reader, given, wish)
 
@@ -300,6 +368,13 @@ def _of_tables(reader: Reader, given: Given, wish: Wish) -> tuple[ImageFacts, ..
         return tuple(with_build(given, wish, None, line) for line in _each_of(reader, lines))
     _say_how(reader, given, wish, choice)
     return tuple(with_build(given, wish, build, build.cuda, is_likely=choice.is_likely) for build in choice.builds)
+
+
+def _is_of_jetpack(given: Given, wish: Wish) -> bool:
+    """What a Jetson can have is made for it: a part of its JetPack, NVIDIA's wheels, or built there."""
+    if given.code or wish.from_index or wish.cuda or wish.conda:
+        return False
+    return wish.framework in _MADE_FOR_JETPACK or wish.framework not in tables.builds()
 
 
 def _is_from_pypi_on_windows(given: Given, wish: Wish) -> bool:

@@ -71,7 +71,7 @@ def try_host(case: Case, *, lenient: bool = False) -> tuple[Host, tuple[Problem,
     cpu = _processor(reader, case.cpu_arch, case.instance_type, gpus)
     jetson = system == "l4t" or is_jetson(gpus)
     platform = platform_of(jetson=jetson, windows=system == "windows" or runtime == "wsl", arm=cpu == "arm64")
-    release = reader.read("driver", case.driver, readings.read_jetson) if jetson else None
+    releases = _jetsons(reader, case.driver, gpus) if jetson else (None,)
     branch, drivers = (None, (None,)) if jetson else _drivers(reader, case, platform)
     pools = tuple(
         PoolFacts(
@@ -89,10 +89,23 @@ def try_host(case: Case, *, lenient: bool = False) -> tuple[Host, tuple[Problem,
             operator=case.operator,
         )
         for gpu in gpus
+        for release in releases
         for driver in (drivers if branch is None else releases_of(branch, platform, gpu))
     )
     host = Host(() if reader.problems else pools, case, tuple(reader.notes), tuple(reader.open))
     return host, tuple(reader.problems)
+
+
+def _jetsons(reader: Reader, text: str, gpus: tuple[Gpu, ...]) -> tuple[JetsonVersion | None, ...]:
+    """Releases of Jetson Linux that the case may mean: of a JetPack's major those for the module."""
+    found = reader.read("driver", text, readings.read_jetsons)
+    if found is None:
+        return (None,)
+    modules = {row.l4t: row.modules for row in tables.jetsons()}
+    fitting = tuple(each for each in found if any(gpu.capability in modules.get(each, ()) for gpu in gpus))
+    if len(fitting or found) > 1:
+        reader.open.append(Axis("driver", f"which release of {text.strip()[:40]} it is"))
+    return fitting or found
 
 
 def lowest_driver(pools: Iterable[PoolFacts]) -> DriverVersion | None:

@@ -56,6 +56,19 @@ _REPORTED_CUDA = re.compile(
     r"^(?:(?:nvidia|driver|for|with|reports|shows|supports|version)[\s:,_-]*)*cuda[\s:_-]*(?:(?:driver|api|version)[\s:]*)*(1\d\.\d)(?:[\s,;)]|$)",
     re.ASCII,
 )
+# PTX ISA and the first CUDA with it; a driver that loads one reports that CUDA, or a newer one.
+# Source: nvidia.github.io/cuda-python/coverage/z_94f9e761dee70a67__ptx_utils_py.html (after NVIDIA's release history)
+_ISA = {
+    **{f"6.{minor}": cuda for minor, cuda in enumerate(("9.0", "9.1", "9.2", "10.0", "10.1", "10.2"))},
+    **{f"7.{minor}": f"11.{minor}" for minor in range(9)},
+    **{f"8.{minor}": f"12.{minor}" for minor in range(6)},
+    "8.6": "12.7",
+    "8.7": "12.8",
+    "8.8": "12.9",
+    "9.0": "13.0",
+    "9.1": "13.1",
+}
+_LOADS_PTX = re.compile(r"\bptx\b[^\d]{0,40}(\d\.\d)(?!\d)", re.ASCII)
 _DRIVER = "is not a driver version such as 418.88, or a branch such as 535"
 
 
@@ -82,6 +95,8 @@ def read_drivers(text: str) -> tuple[DriverVersion, ...]:
         digits = re.sub(r"\D", "", listed)[-5:]
         return _drivers(text, f"{digits[:3]}.{digits[3:]}")
     named = _in_prose(plain, _DRIVER_IN_PROSE)
+    if not named and (isa := _in_prose(plain, (_LOADS_PTX,))) in _ISA:
+        return _drivers_that_report(text, _ISA[isa])
     if not named and (reported := _in_prose(plain, (_REPORTED_CUDA,))):
         return _drivers_that_report(text, reported)
     try:
@@ -129,6 +144,12 @@ _JETSON_IN_PROSE = (
 )
 
 
+_RELEASE_OF_JETSON = (
+    *_JETSON_IN_PROSE[:2],
+    re.compile(r"(?:jetpack|\bjp)[\s_:-]*(?:sdk )?\d\.\d|\br3\d \(release\)", re.ASCII),
+)
+
+
 @lru_cache(_KEPT)
 def read_jetson(text: str) -> JetsonVersion:
     """`35.4.1`, `R35.4.1`, `L4T 32.7.1`, `JetPack 5.1.2`, `36.3`, or `540.3.0`, which nvidia-smi prints for R36.3."""
@@ -141,6 +162,36 @@ def read_jetson(text: str) -> JetsonVersion:
         return _jetson(text, named)
 
 
+_MAJOR_JETPACK = re.compile(r"(?:jetpack|\bjp)[\s_:-]*(?:sdk )?(\d)(?:\.x)?(?![.\d])", re.ASCII)
+_MAJOR_L4T = re.compile(r"\br(3\d)(?:\.x)?(?![.\d])", re.ASCII)
+
+
+@lru_cache(_KEPT)
+def read_jetsons(text: str) -> tuple[JetsonVersion, ...]:
+    """Releases of Jetson Linux that a text may mean: one, or each of `JetPack 5`, of `L4T r35`. Raises VersionError."""
+    plain = plain_text(text)
+    jetpack, line = _MAJOR_JETPACK.search(plain), _MAJOR_L4T.search(plain)
+    if (jetpack or line) and not any(form.search(plain) for form in _RELEASE_OF_JETSON):
+        fitting = [
+            row.l4t
+            for row in tables.jetsons()
+            if (jetpack is None or row.jetpack.startswith(f"{jetpack[1]}."))
+            and (line is None or row.l4t.release == int(line[1]))
+            and (jetpack is None or "DP" not in row.jetpack)
+        ]
+        if fitting and not re.search(r"\bcuda\b.*\d", plain):
+            return tuple(fitting)
+    return (read_jetson(text),)
+
+
+def _of_jetpack(written: str) -> JetsonVersion | None:
+    """Of `5.1.2`, or of the preview `4.4 dp`."""
+    number, _, preview = written.partition(" ")
+    named = (row for row in tables.jetsons() if row.jetpack.endswith(" DP") == bool(preview))
+    wanted = number.removesuffix(".0")
+    return next((row.l4t for row in named if row.jetpack.removesuffix(" DP").removesuffix(".0") == wanted), None)
+
+
 def _jetson(text: str, plain: str) -> JetsonVersion:
     if noted := re.search(r"\br(3\d) \(release\), revision: (\d+(?:\.\d+)?)", plain):  # /etc/nv_tegra_release
         plain = f"{noted[1]}.{noted[2]}"
@@ -150,11 +201,10 @@ def _jetson(text: str, plain: str) -> JetsonVersion:
         brought = [row.l4t for row in tables.jetsons() if str(row.cuda.line) == by_cuda[1]]
         if brought and not re.search(r"(?:jetpack|jp)[\s_:-]*\d", plain):
             return max(brought)
-    jetpack = re.fullmatch(r"(?:jetpack|jp)[\s_:-]*(?:sdk )?(\d+(?:\.\d+){0,2})", plain)
+    jetpack = re.fullmatch(r"(?:jetpack|jp)[\s_:-]*(?:sdk )?(\d+(?:\.\d+){0,2}(?: (?:dp|developer preview))?)", plain)
     if jetpack:
-        for row in tables.jetsons():
-            if row.jetpack == jetpack[1] or row.jetpack.removesuffix(".0") == jetpack[1].removesuffix(".0"):
-                return row.l4t
+        if (found := _of_jetpack(jetpack[1])) is not None:
+            return found
         raise VersionError(text, "is not a JetPack of the tables such as JetPack 5.1.2")
     plain = re.sub(r"^(?:l4t|jetson linux|linux for tegra)?[\s_:-]*r?(?=\d)", "", plain)
     try:

@@ -18,6 +18,7 @@ from compat.versions import ComputeCapability, CudaVersion, DriverVersion, Jetso
 Kind = TypeVar("Kind")
 Row = dict[str, str]
 LINUX = "linux x86_64"  # as distributions write the system that a wheel is for
+TEGRA = "linux aarch64 tegra"  # a Jetson before JetPack 7: wheels for arm64 servers do not serve it
 _READ = "read"
 
 

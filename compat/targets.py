@@ -18,7 +18,7 @@ from compat.versions import Target, VersionError
 _KEPT = 4096
 _NUMBER = r"(?:\d{1,2}\.\d|\d{2,3})"
 _ITEM = rf"(?:(?:sm|compute)_?)?{_NUMBER}[af]?(?:-real|-virtual|\s?\+\s?ptx)?"
-_ITEMS = rf"[\"'\[]{{0,2}}({_ITEM}(?:(?:[\s;,]|\band\b)+{_ITEM})*)(?![\w.])"
+_ITEMS = rf"[\"'\[]{{0,2}}({_ITEM}(?:(?:[\s;,]|\band\b|/\s)+{_ITEM})*)(?![\w.])"
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +75,7 @@ _WAYS = (
     _Way(re.compile(rf"(?:cmake_cuda_architectures|\bcudaarchs)(?::\w+)?[\s:=]*{_ITEMS}"), _of_cmake),
     _Way(re.compile(rf"torch_cuda_arch_list[\s:=]*{_ITEMS}"), _of_torch),
     _Way(re.compile(rf"tf_cuda_compute_capabilities[\s:=]*{_ITEMS}"), _of_tensorflow),
-    _Way(re.compile(rf"\bcuda_arch_bin[\s:=]*{_ITEMS}"), lambda _: (True, False), is_complete=False),
+    _Way(re.compile(rf"\bcuda_arch_bin(?: set to)?[\s:=]*{_ITEMS}"), lambda _: (True, False), is_complete=False),
     _Way(re.compile(rf"\bcuda_arch_ptx[\s:=]*{_ITEMS}"), lambda _: (False, True), is_complete=False),
 )
 _NO_PTX = re.compile(
@@ -189,7 +189,7 @@ def _words(plain: str, *, bare: bool) -> Iterator[str]:
 
 
 def _items(text: str) -> list[str]:
-    return [item for item in re.split(r"[\s;,]+", re.sub(r"\s?\+\s?ptx", "+ptx", text)) if item and item != "and"]
+    return [item for item in re.split(r"[\s;,]+", re.sub(r"\s?\+\s?ptx", "+ptx", text)) if item not in {"", "and", "/"}]
 
 
 # ggml writes 8.6 as 860, in its logs and in __CUDA_ARCH_LIST__, as the compiler does in __CUDA_ARCH__.

@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
-from compat.drivers import major_floor, native_floor
+from compat.drivers import branch_of, major_floor, native_floor
 from compat.model import Fact, Finding, ImageFacts, Platform, PoolFacts, Severity
-from compat.rules.rule import Need, Rule, note, refuse, said, unknown
+from compat.rules.rule import Need, Rule, note, refuse, said, unknown, warn
 from compat.versions import CudaVersion, DriverVersion
 
 ID = "R-BACK"
 _SOURCE = "https://docs.nvidia.com/deploy/cuda-compatibility/"
+# The installer of the toolkit asks for a branch ("at least 384.00 is required for CUDA 9.0"), and 384.41 runs it.
+# Not so before: 367.35 ends in error 35 with CUDA 8.0 (NVIDIA/nvidia-docker issues 317 and 399).
+_BY_BRANCH = (
+    "https://github.com/Theano/Theano/issues/6503 ; https://github.com/jade-hpc-gpu/jade-hpc-gpu.github.io/issues/10"
+)
+_FIRST_BY_BRANCH = CudaVersion(9, 0)
+_DATE = "2026-11-24"
 
 
 def _check(cuda: CudaVersion, driver: DriverVersion, said: str, platform: Platform) -> tuple[Finding, ...]:
@@ -21,6 +28,14 @@ def _check(cuda: CudaVersion, driver: DriverVersion, said: str, platform: Platfo
         return (note(ID, f"drivers from {floor} on support CUDA {cuda} natively", fact),)
     if major_floor(cuda, platform) is not None:
         return ()  # R-MINOR says what is missing
+    branch, by_floor = branch_of(driver, platform), branch_of(floor, platform)
+    if branch is not None and branch is by_floor and branch.native_cuda == cuda.line >= _FIRST_BY_BRANCH:
+        told = Fact(f"drivers of branch {branch.branch} report CUDA {branch.native_cuda}", _BY_BRANCH, _DATE)
+        message = (
+            f"NVIDIA lists driver {floor} for CUDA {cuda}; other releases of its branch report CUDA {cuda.line} too, "
+            "which is what a program asks for, but are not supported"
+        )
+        return (warn(ID, message, told),)
     message = (
         f"CUDA {cuda} needs driver {floor} or newer"
         + (f"; this one is {said}" if said else "")
@@ -40,7 +55,8 @@ RULE = Rule(
     title="Backward compatibility",
     says=(
         "A newer driver runs programs built with any older CUDA toolkit, as long as it still supports the GPU. "
-        "No driver is too new for a toolkit."
+        "No driver is too new for a toolkit. From CUDA 9.0 on, older releases of the branch that a toolkit came "
+        "with run it too, with a warning."
     ),
     sources=(
         "https://docs.nvidia.com/datacenter/tesla/drivers/cuda-toolkit-driver-and-architecture-matrix.html",

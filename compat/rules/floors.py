@@ -12,11 +12,13 @@ from compat.builds import parts_asked
 from compat.distributions import ALIASES
 from compat.drivers import TURNS_AT
 from compat.model import Fact, Finding, GpuSpan, ImageFacts, Platform, PoolFacts
+from compat.names import UnknownGpu, find_gpus
 from compat.rows import FrameworkFloor
 from compat.rules.rule import refuse, warn
 from compat.versions import ComputeCapability
 
 RULE = "R-FRAMEWORK"
+_DATE = "2026-11-24"
 # NVIDIA's images by month: which GPUs they are built for is said for all frameworks of a month together.
 _OF_MONTH = re.compile(r"(?:^|/)nvcr\.io/nvidia/(?P<framework>[a-z]+):(?P<month>\d\d\.\d\d)(?!.*igpu)")
 _SERVERS = frozenset({"tensorrtserver", "tritonserver"})
@@ -30,6 +32,16 @@ _TAKES_CUDA_13, _ASKS_THE_GPU = Version("5.9"), Version("6.2")
 _JULIA_12 = "https://github.com/JuliaGPU/CUDA.jl/issues/2896 ; https://github.com/JuliaGPU/CUDA.jl/issues/2850"
 _JULIA_13 = "https://github.com/JuliaGPU/CUDA.jl/issues/3079 ; https://github.com/SciML/SciMLBenchmarks.jl/pull/1733"
 _OF_ONES_OWN = re.compile(r"\b(?:source|pull request|pr|branch|patch(?:ed)?)\b", re.IGNORECASE)
+_ENGINE = re.compile(
+    r"\bengines?\b.{0,20}?\b(?:built|generated|created|made) (?:on|with|for) (?:an? |the )?(.+?)(?: with\b|[,;(]|$)",
+    re.IGNORECASE,
+)
+_ENGINES = "https://docs.nvidia.com/deeplearning/tensorrt/latest/getting-started/support-matrix-10/10.10.0.html"
+_FLASH_TARGETS = (
+    "PyPI flash_attn-2.7.3.tar.gz (setup.py) ; https://docs.nvidia.com/cuda/cuda-for-tegra-appnote/index.html"
+)
+_FLASH_3, _THOR = Version("3.0"), ComputeCapability(11, 0)
+_FROM_PYPI = re.compile(r"\bpypi\b|\bpip install\b", re.IGNORECASE)
 _OLLAMA_ON_JETSON = (35, 36)  # L4T for which Ollama has runners of their own
 
 
@@ -71,6 +83,38 @@ def of_framework(image: ImageFacts, pool: PoolFacts) -> tuple[Finding, ...]:
         image.framework, image.framework_version, image.build, major, text, image.own_build, on_windows=native
     )
     return _findings(asked, pool.gpu.capability, pool.gpu.name)
+
+
+def of_engine(image: ImageFacts, pool: PoolFacts) -> tuple[Finding, ...]:
+    """An engine of TensorRT is for the architecture that it was built on, unless it was built to be compatible."""
+    said = _ENGINE.search(image.remarks) if image.framework == "tensorrt" else None
+    if said is None or "compatib" in image.remarks.lower():
+        return ()
+    try:
+        models = find_gpus(said[1])
+    except UnknownGpu:
+        return ()
+    if any(model.compute_capability == pool.gpu.capability for model in models):
+        return ()
+    fact = Fact("engines are not portable across GPU architectures without hardware compatibility", _ENGINES, _DATE)
+    message = (
+        f"the engine was built on {said[1]} ({models[0].compute_capability}); {pool.gpu.name} has {pool.gpu.capability}"
+    )
+    return (refuse(RULE, message, fact),)
+
+
+def of_tegra(image: ImageFacts, pool: PoolFacts) -> tuple[Finding, ...]:
+    """FlashAttention from PyPI is compiled for a list of server GPUs, whatever GPU is there."""
+    if image.framework != "flash-attn" or pool.platform is not Platform.JETSON or image.code is not None:
+        return ()
+    version = image.framework_version
+    is_of_list = bool(_FROM_PYPI.search(image.remarks)) and (version is None or version < _FLASH_3)
+    if not is_of_list or pool.gpu.capability >= _THOR:
+        return ()
+    fact = Fact("setup.py makes machine code for server GPUs, and no PTX; Tegra runs none of it", _FLASH_TARGETS, _DATE)
+    return (
+        refuse(RULE, f"flash-attn from PyPI has no machine code for {pool.gpu.name} ({pool.gpu.capability})", fact),
+    )
 
 
 def of_listed(image: ImageFacts, pool: PoolFacts) -> tuple[Finding, ...]:

@@ -43,6 +43,8 @@ def check(image: ImageFacts, pool: PoolFacts) -> tuple[Finding, ...]:
     found += floors.of_framework(image, pool)
     found += floors.of_listed(image, pool)
     found += floors.of_julia(image, pool)
+    found += floors.of_engine(image, pool)
+    found += floors.of_tegra(image, pool)
     found += _system(image, pool)
     found += _stated_driver(image, pool)
     found += _libraries_around(image)

@@ -14,6 +14,7 @@ ID = "R-FWD"
 SOURCE = "https://docs.nvidia.com/deploy/cuda-compatibility/forward-compatibility.html"
 _DATE = "2026-11-20"
 _UNLISTED = "https://github.com/vllm-project/vllm/pull/33992"  # cuda-compat-13-0 on 575, which no list has
+_FIRST_ON_UNLISTED = 11  # the package of CUDA 10.0 ends in error 999 on 390 and 396
 _FIRST_PACKAGE = 10  # there is no cuda-compat package before CUDA 10.0
 
 
@@ -60,7 +61,7 @@ def check(image: ImageFacts, pool: PoolFacts) -> tuple[Finding, ...]:
     where = ", ".join(map(str, listed)) or "no branch that the tables know"
     text = f"{package} works on host branches {where}"
     fact = row.origin.fact(text, "works") if row is not None else Fact(text, SOURCE, _DATE)
-    if row is None and listed and driver.branch > listed[0]:
+    if row is None and listed and driver.branch > listed[0] and cuda.major >= _FIRST_ON_UNLISTED:
         message = f"{package} is likely to run on driver {driver}, but NVIDIA supports it on host branches {where} only"
         return (warn(ID, message, replace(fact, source=f"{SOURCE} ; {_UNLISTED}")),)
     newer = [first_release(branch) for branch in listed if branch > driver.branch]
@@ -73,7 +74,7 @@ RULE = Rule(
     says=(
         "A cuda-compat-X-Y package inside the image brings the user-mode driver of a newer CUDA. It supports "
         "data-centre GPUs and selected RTX cards on listed host branches, never GeForce, and adds no GPU to a kernel "
-        "driver. A branch that is not listed but newer than one that is gives a warning."
+        "driver. A branch that is not listed but newer than one that is gives a warning, from CUDA 11 on."
     ),
     sources=(SOURCE, _UNLISTED),
     severity=Severity.REFUSE,

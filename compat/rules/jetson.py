@@ -35,9 +35,13 @@ _OF_NGC = re.compile(r"(?:^|/)nvcr\.io/nvidia/(?:pytorch|tensorflow|jax|tritonse
 
 
 def jetpack_of(release: JetsonVersion) -> Jetson | None:
-    """The JetPack of an L4T release: its own row, or the newest one of the same release line before it."""
-    rows = [row for row in tables.jetsons() if row.l4t.release == release.release and row.l4t <= release]
-    return max(rows, key=lambda row: row.l4t, default=None)
+    """The JetPack of an L4T release: its own row, else the nearest of the same revision, else the newest before it."""
+    rows = [row for row in tables.jetsons() if row.l4t.release == release.release]
+    older = [row for row in rows if row.l4t <= release]
+    if not any(row.l4t.revision == release.revision for row in older):
+        same = [row for row in rows if row.l4t.revision == release.revision]
+        older = [min(same, key=lambda row: row.l4t)] if same else older
+    return max(older, key=lambda row: row.l4t, default=None)
 
 
 def check(image: ImageFacts, pool: PoolFacts) -> tuple[Finding, ...]:

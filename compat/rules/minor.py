@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import re
+
+from packaging.version import Version
+
 from compat import tables
 from compat.drivers import major_floor, native_floor
 from compat.model import Fact, Finding, ImageFacts, Platform, PoolFacts, Severity
@@ -21,6 +25,12 @@ _DRIVER_COMPILES = {
     "numba": _NUMBA,
     "openmm": "https://github.com/openmm/openmm/issues/3585",
 }
+_NVRTC = "https://docs.nvidia.com/cuda/nvrtc/index.html"
+# Said of a program of one's own: it hands PTX to the driver when it starts.
+_SAYS_PTX = re.compile(
+    r"\bnvrtc\b.{0,40}\bptx\b|\bptx\b.{0,40}\b(?:nvrtc|jit)\b|\bemit\w* ptx|\bptx[- ]only\b|\bloads? ptx", re.IGNORECASE
+)
+_JAX, _JAX_LINKS_WITH, _JAX_CHECKS = "https://github.com/google/jax/issues/5723", 11, Version("0.3")
 _NUMBA_LINKS = "NUMBA_CUDA_ENABLE_MINOR_VERSION_COMPATIBILITY"
 
 
@@ -52,19 +62,33 @@ def check(image: ImageFacts, pool: PoolFacts) -> tuple[Finding, ...]:
 def _driver_compiles(image: ImageFacts) -> bool:
     if image.framework == "numba":
         return dict(image.environment).get(_NUMBA_LINKS, "0") == "0"
-    return image.framework in _DRIVER_COMPILES
+    if image.framework == "jax":
+        return _links_with_toolkit(image)
+    return image.framework in _DRIVER_COMPILES or (image.code is None and bool(_SAYS_PTX.search(image.remarks)))
+
+
+def _links_with_toolkit(image: ImageFacts) -> bool:
+    """XLA of 2020 and 2021 links what it compiles with the toolkit, to code that an older driver does not load."""
+    version, cuda = image.framework_version, image.cuda
+    return cuda is not None and cuda.major == _JAX_LINKS_WITH and (version is None or version < _JAX_CHECKS)
 
 
 def _needs_ptx(framework: str, cuda: CudaVersion, pool: PoolFacts) -> Finding:
     own = native_floor(cuda.line, pool.platform)
     assert own is not None  # noqa: S101 - the caller compared it
     written = said(pool.driver) if pool.driver else ""
+    if framework == "jax":
+        message = (
+            f"jax compiles with CUDA {cuda.line}, and what that links needs driver {own[0]} or newer"
+            + (f"; this one is {written}" if written else "")
+            + " (no kernel image is available)"
+        )
+        return refuse(ID, message, Fact(message, _JAX, _DATE), own[0])
     message = (
-        f"{framework} has the driver compile its PTX, and PTX of CUDA {cuda.line} needs driver {own[0]} or newer"
-        + (f"; this one is {written}" if written else "")
-        + " (error 222, unsupported toolchain)"
+        f"{framework or 'it'} has the driver compile its PTX, and PTX of CUDA {cuda.line} needs driver {own[0]} or "
+        "newer" + (f"; this one is {written}" if written else "") + " (error 222, unsupported toolchain)"
     )
-    fact = Fact(f"{framework} hands PTX to the driver", _DRIVER_COMPILES[framework], _DATE)
+    fact = Fact(f"{framework} hands code to the driver", _DRIVER_COMPILES.get(framework, _NVRTC), _DATE)
     return refuse(ID, message, fact, own[0])
 
 
@@ -83,13 +107,16 @@ RULE = Rule(
         "From CUDA 11 on, a program runs on any driver at or above the floor of its CUDA major "
         "(11.x 450.80.02, 12.x 525.60.13, 13.x 580.65.06), if it carries machine code for the GPU: PTX of a newer "
         "minor is refused by an older driver (R-PTX), and programs that have the driver compile their PTX, such as "
-        "hashcat, OpenMM, Numba, Candle and mistral.rs, need a driver of the toolkit's own level. Where nothing says "
+        "hashcat, OpenMM, Numba, Candle and mistral.rs, need a driver of the toolkit's own level, and so does JAX "
+        "before 0.3 with CUDA 11, which links what it compiles. Where nothing says "
         "what code a custom build has, that is a warning. CUDA 10 and older need the driver of that very toolkit "
         "(R-BACK)."
     ),
     sources=(
         "https://docs.nvidia.com/cuda/cuda-toolkit-release-notes/index.html",
         _GUIDE,
+        _NVRTC,
+        _JAX,
         *_DRIVER_COMPILES.values(),
     ),
     severity=Severity.REFUSE,

@@ -147,12 +147,30 @@ def test_windows_has_first_branches_and_floors_too(driver: str, cuda: str, verdi
     assert found is verdict, told
 
 
-@pytest.mark.parametrize(("driver", "cuda"), [("367", "8.0"), ("384", "9.0"), ("396", "9.2"), ("440", "10.2")])
+@pytest.mark.parametrize(("driver", "cuda"), [("367", "8.0")])
 def test_a_bare_branch_is_open_where_a_floor_lies_inside_it(driver: str, cuda: str) -> None:
     found, told = _verdict_and_text(gpu="GTX 1080", driver=driver, cuda=cuda, sm_list="6.1")
     assert found is Verdict.UNKNOWN, told
     assert f"which release of branch {driver} it is (runs on {driver}." in told
     assert ".999" not in told
+
+
+@pytest.mark.parametrize(
+    ("driver", "cuda", "verdict"),
+    [
+        ("396", "9.2", Verdict.WITH_WARNING),
+        ("410.44", "10.0", Verdict.WITH_WARNING),
+        ("440.31", "10.2", Verdict.WITH_WARNING),
+        ("435.21", "10.2", Verdict.INCOMPATIBLE),  # of another branch
+        ("375.20", "8.0", Verdict.COMPATIBLE),
+        ("367.44", "8.0", Verdict.INCOMPATIBLE),
+    ],
+)
+def test_from_cuda_9_on_any_release_of_the_branch_runs_the_cuda_that_it_reports(
+    driver: str, cuda: str, verdict: Verdict
+) -> None:
+    found, told = _verdict_and_text(gpu="GTX 1080", driver=driver, cuda=cuda, sm_list="6.1")
+    assert found is verdict, told
 
 
 def test_what_a_driver_lacks_is_said_once_with_the_number_that_was_asked() -> None:

@@ -1,0 +1,85 @@
+"""What runs on a Jetson whose JetPack is named by its major, by a preview, or only by the board."""
+
+from __future__ import annotations
+
+import pytest
+
+from compat import Verdict, case_from, check
+from compat.readings import read_jetson, read_jetsons
+from compat.rules.jetson import jetpack_of
+from compat.versions import JetsonVersion
+
+NOT, OPEN = Verdict.INCOMPATIBLE, Verdict.UNKNOWN
+
+
+def verdict(**case: str) -> Verdict:
+    return check(case_from(case), with_remedy=False).verdict
+
+
+@pytest.mark.parametrize(
+    ("text", "release"),
+    [("JetPack 4.4 DP", "32.4.2"), ("JetPack 6.0 Developer Preview", "36.2.0"), ("JetPack 4.4", "32.4.3")],
+)
+def test_a_developer_preview_is_a_release_of_its_own(text: str, release: str) -> None:
+    assert str(read_jetson(text)) == release
+
+
+@pytest.mark.parametrize(
+    ("text", "first", "last"),
+    [("JetPack 5", "35.1.0", "35.6.0"), ("JP6.x", "36.3.0", "36.5.0"), ("L4T r35", "35.1.0", "35.6.0")],
+)
+def test_the_major_of_a_jetpack_means_each_of_its_releases(text: str, first: str, last: str) -> None:
+    found = read_jetsons(text)
+    assert (str(found[0]), str(found[-1])) == (first, last)
+    assert len(found) > 2
+
+
+@pytest.mark.parametrize("text", ["JetPack 6.1", "JetPack 5 (L4T R35.4.1)", "L4T 32.7.1"])
+def test_a_release_in_full_is_one(text: str) -> None:
+    assert read_jetsons(text) == (read_jetson(text),)
+
+
+def test_what_runs_on_all_or_none_of_a_major_needs_no_release() -> None:
+    asked = {"gpu": "Jetson Orin NX", "sm_list": "8.7", "host": "jetson"}
+    assert verdict(**asked, driver="JetPack 5", cuda="11.4").runs
+    assert verdict(**asked, driver="JetPack 6", cuda="13.0") is NOT
+    assert verdict(gpu="Jetson TX2", driver="JetPack 6", cuda="12.2", sm_list="6.2") is NOT
+
+
+@pytest.mark.parametrize(("release", "jetpack"), [("32.6.0", "4.6"), ("36.4.9", "6.2.1"), ("35.4.0", "5.1.2")])
+def test_a_release_that_no_table_has_is_like_the_nearest_of_its_revision(release: str, jetpack: str) -> None:
+    found = jetpack_of(JetsonVersion.parse(release))
+    assert found is not None
+    assert found.jetpack == jetpack
+
+
+@pytest.mark.parametrize(
+    ("gpu", "driver", "version"),
+    [
+        ("Jetson Nano", "JetPack 4.6", "8.0.1"),
+        ("AGX Orin", "JetPack 5.1.2", "8.5.2"),
+        ("Xavier NX", "L4T 32.7.3", "8.2.1"),
+    ],
+)
+def test_tensorrt_of_a_jetson_is_that_of_its_jetpack(gpu: str, driver: str, version: str) -> None:
+    assert verdict(gpu=gpu, driver=driver, framework="tensorrt", framework_version=version).runs
+
+
+@pytest.mark.parametrize(
+    ("framework", "version", "build"),
+    [("tensorflow", "1.15", ""), ("pytorch", "2.8.0", "jp6/cu126 index"), ("my-detector", "", "")],
+)
+def test_a_framework_without_a_source_is_taken_for_one_made_for_the_jetpack(
+    framework: str, version: str, build: str
+) -> None:
+    asked = {"framework": framework, "framework_version": version, "build": build}
+    assert verdict(gpu="Jetson Orin Nano", driver="JetPack 6.1", **asked).runs
+
+
+def test_a_wheel_for_servers_does_not_serve_a_jetson_before_jetpack_7() -> None:
+    asked = {"framework": "pytorch", "framework_version": "2.9.0", "build": "pip cu126 wheel (sbsa)"}
+    assert verdict(gpu="Jetson Orin NX", driver="JetPack 6.2", **asked) is NOT
+    flash = {"framework": "flash-attn", "framework_version": "2.7.4", "cuda": "12.6"}
+    assert verdict(gpu="Jetson Orin NX", driver="JetPack 6.2", build="pip install flash-attn", **flash) is NOT
+    assert verdict(gpu="Jetson Orin NX", driver="JetPack 6.2", build="jetson wheel", **flash).runs
+    assert verdict(gpu="L40S", driver="550.90.07", build="pip install flash-attn", **flash).runs
