@@ -1,0 +1,221 @@
+"""Slurm by its REST service, over a socket or with a token: https://slurm.schedmd.com/rest_api.html.
+
+It takes what sbatch would read from the text, option for option, so that one text means one job on both ways.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+from urllib.parse import urlsplit
+
+import httpx
+
+from slurm.batch_script import options_of
+from slurm.controllers import SlurmError, Submission, Unreachable
+from slurm.site_facts import NodeFacts, PartitionFacts, SiteFacts, gpus_of
+from slurm.site_model import SlurmRest
+from slurm.states import Part, base_state, wait_status
+
+ANSWER_WITHIN_S: Final = 60
+# Later ones have other forms of numbers and states, and no such service was there to be tried.
+SPOKEN: Final = ("v0.0.36", "v0.0.37", "v0.0.38")
+_HELD: Final = 2042  # ESLURM_JOB_HELD, which is no error here: slurm/slurm_errno.h
+_GONE: Final = (2017, 2021)  # ESLURM_INVALID_JOB_ID, ESLURM_ALREADY_DONE
+_DENIED: Final = (401, 403)
+_ENVIRONMENT: Final = {"PATH": "/usr/local/bin:/usr/bin:/bin"}  # the service refuses a job without any
+
+
+@dataclass(frozen=True, slots=True)
+class Rest:
+    """One slurmrestd. The token is read anew for each call, and kept nowhere."""
+
+    site: SlurmRest
+
+    def submit_held(self, submission: Submission) -> int:
+        """Number of a job that waits."""
+        job = {**job_of(submission.text), "comment": submission.key, "name": submission.name, "hold": True}
+        said = self._call("POST", "slurm", "job/submit", body={"script": submission.text, "job": job})
+        return int(said["job_id"])
+
+    def release(self, job: int) -> None:
+        """Let it start."""
+        self._call("POST", "slurm", f"job/{job}", body={"hold": False})
+
+    def own_jobs(self) -> Sequence[Part]:
+        """Jobs of everybody whom the user may see: this version has no question for one's own."""
+        return self._merged()
+
+    def jobs(self, numbers: Sequence[int]) -> Sequence[Part]:
+        """What is known of them."""
+        asked = frozenset(numbers)
+        return self._merged(asked)
+
+    def cancel(self, numbers: Sequence[int]) -> None:
+        """End them."""
+        for number in numbers:
+            self._call("DELETE", "slurm", f"job/{number}", allowed=_GONE)
+
+    def facts(self) -> SiteFacts:
+        """Partitions, nodes and the version."""
+        said = self._call("GET", "slurm", "partitions")
+        nodes: dict[str, list[NodeFacts]] = {}
+        for each in self._call("GET", "slurm", "nodes")["nodes"]:
+            state = "".join([str(each["state"]), *(f"+{flag}" for flag in each.get("state_flags", ()))])
+            away = "DRAIN" in each.get("state_flags", ())
+            node = NodeFacts(
+                each["name"], f"drained ({state})" if away else state, gpus_of(each["gres"]), each["reason"]
+            )
+            for partition in each["partitions"]:
+                nodes.setdefault(partition, []).append(node)
+        partitions = {
+            each["name"]: PartitionFacts(
+                each["name"],
+                each["state"],
+                None,
+                each["max_time_limit"],
+                tuple(nodes.get(each["name"], ())),
+            )
+            for each in said["partitions"]
+        }
+        return SiteFacts(str(said["meta"]["Slurm"]["release"]), partitions)
+
+    def _merged(self, asked: frozenset[int] | None = None) -> list[Part]:
+        waiting = [*_wanted(map(_of_queue, self._call("GET", "slurm", "jobs")["jobs"]), asked)]
+        known = {part.job for part in waiting}
+        if asked is not None and asked <= known:
+            return waiting
+        try:
+            kept = self._call("GET", "slurmdb", "jobs")["jobs"]
+        except Unreachable:
+            raise
+        except SlurmError:
+            return waiting  # a site without accounting
+        return [*waiting, *(part for part in _wanted(map(_of_accounting, kept), asked) if part.job not in known)]
+
+    def _call(
+        self, method: str, plugin: str, path: str, *, body: Mapping[str, Any] | None = None, allowed: Sequence[int] = ()
+    ) -> dict[str, Any]:
+        version = self.site.version
+        if version not in SPOKEN:
+            raise SlurmError(
+                f"rest.version: {version} is not spoken here; write one of {', '.join(SPOKEN)}, or leave out rest"
+            )
+        is_socket = urlsplit(self.site.url).scheme == "unix"
+        socket = httpx.HTTPTransport(uds=urlsplit(self.site.url).path) if is_socket else None
+        base = "http://localhost" if is_socket else self.site.url.rstrip("/")
+        try:
+            with httpx.Client(transport=socket, timeout=ANSWER_WITHIN_S, headers=self._headers()) as client:
+                answer = client.request(method, f"{base}/{plugin}/{version}/{path}", json=body)
+        except httpx.HTTPError as error:
+            raise Unreachable(f"Slurm's REST service at {self.site.url} does not answer: {error}") from None
+        return _checked(answer, self.site, allowed)
+
+    def _headers(self) -> dict[str, str]:
+        if self.site.token_file is None:
+            return {}
+        try:
+            token = Path(self.site.token_file).read_text().strip().removeprefix("SLURM_JWT=")
+        except OSError as error:
+            raise SlurmError(f"rest.token_file: {self.site.token_file} cannot be read: {error.strerror}") from None
+        user = {"X-SLURM-USER-NAME": self.site.user} if self.site.user else {}
+        return {"X-SLURM-USER-TOKEN": token, **user}
+
+
+def _checked(answer: httpx.Response, site: SlurmRest, allowed: Sequence[int]) -> dict[str, Any]:
+    if answer.status_code in _DENIED or "Authentication" in answer.text[:200]:
+        fix = f"write a new one into {site.token_file}: scontrol token" if site.token_file else "add rest.token_file"
+        raise SlurmError(f"Slurm's REST service at {site.url} does not accept the token, which may have expired: {fix}")
+    try:
+        said: dict[str, Any] = answer.json()
+    except ValueError:
+        raise SlurmError(
+            f"Slurm's REST service at {site.url} says {answer.status_code}: {answer.text[:200]!r}"
+        ) from None
+    errors = [each for each in said.get("errors") or () if _number(each) not in {0, _HELD, *allowed}]
+    if errors or (answer.status_code >= httpx.codes.BAD_REQUEST and not said.get("errors")):
+        words = "; ".join(dict.fromkeys(_words(errors))) or f"status {answer.status_code}"
+        if "contact slurm controller" in words.lower() or "connect failure" in words.lower():
+            raise Unreachable(f"Slurm's controller does not answer: {words}")
+        raise SlurmError(f"Slurm refuses: {words}")
+    return said
+
+
+def _number(error: Mapping[str, Any]) -> int:
+    return int(error.get("error_code") or error.get("error_number") or -1)
+
+
+def _words(errors: Iterable[Mapping[str, Any]]) -> Iterator[str]:
+    for each in errors:
+        yield str(each.get("description") or each.get("error") or "no reason given")
+
+
+def job_of(text: str) -> dict[str, Any]:
+    """What the options of a text are called by the service. Raises KeyError for one that no script of ours has."""
+    job: dict[str, Any] = {"environment": _ENVIRONMENT, "requeue": False}
+    for name, value in options_of(text).items():
+        key, read = _CALLED[name]
+        job[key] = read(value)
+    return job
+
+
+def _of_queue(each: Mapping[str, Any]) -> Part:
+    return Part(
+        int(each.get("array_job_id") or each["job_id"]),
+        base_state(str(each["job_state"])),
+        str(each.get("state_reason") or ""),
+        str(each.get("nodes") or ""),
+        wait_status(int(each.get("exit_code") or 0)),
+        str(each.get("comment") or ""),
+        str(each.get("name") or ""),
+    )
+
+
+def _of_accounting(each: Mapping[str, Any]) -> Part:
+    nodes, code = str(each.get("nodes") or ""), each.get("exit_code") or {}
+    signal = int((code.get("signal") or {}).get("signal_id") or 0)
+    return Part(
+        int((each.get("array") or {}).get("job_id") or each["job_id"]),
+        base_state(str((each.get("state") or {}).get("current") or "")),
+        "",
+        "" if nodes == "None assigned" else nodes,
+        128 + signal if signal else int(code.get("return_code") or 0),
+        str((each.get("comment") or {}).get("job") or ""),
+        str(each.get("name") or ""),
+    )
+
+
+def _wanted(parts: Iterable[Part], asked: frozenset[int] | None) -> Iterator[Part]:
+    return (part for part in parts if asked is None or part.job in asked)
+
+
+def _nodes(value: str) -> list[int]:
+    return [int(value), int(value)]  # the least and the most
+
+
+def _mib(value: str) -> int:
+    return int(value.removesuffix("M"))
+
+
+_CALLED: Final[Mapping[str, tuple[str, Callable[[str], Any]]]] = {
+    "partition": ("partition", str),
+    "nodes": ("nodes", _nodes),
+    "ntasks-per-node": ("tasks_per_node", int),
+    "cpus-per-task": ("cpus_per_task", int),
+    "mem": ("memory_per_node", _mib),
+    "gres": ("gres", str),
+    "time": ("time_limit", int),
+    "account": ("account", str),
+    "qos": ("qos", str),
+    "array": ("array", str),
+    "mail-user": ("mail_user", str),
+    "mail-type": ("mail_type", str),
+    "chdir": ("current_working_directory", str),
+    "output": ("standard_output", str),
+    "open-mode": ("open_mode", str),
+    "export": ("get_user_environment", lambda _: False),
+    "requeue": ("requeue", lambda _: True),
+    "no-requeue": ("requeue", lambda _: False),
+}
