@@ -27,6 +27,7 @@ from settings.driver_containers import driver_containers
 from settings.fleet import courses, default_runtimes, machine_of, nodes_of, pools_gpus, usages
 from settings.host_pools import HostPool
 from settings.models import ImageLimits, Policies
+from settings.partition_pools import PartitionPool
 from settings.reading import Stack
 
 
@@ -67,6 +68,12 @@ def site_of(stack: Stack, images: Path = IMAGES, today: dt.date | None = None) -
         shared_hosts=frozenset(
             pool.name for pool in stack.fleet.pools if isinstance(pool, HostPool) and pool.shared_gpus
         ),
+        scratch=stack.site.slurm.scratch if stack.site.slurm else (),
+        whole_nodes={
+            pool.name: pool.gpus_per_node
+            for pool in stack.fleet.pools
+            if isinstance(pool, PartitionPool) and pool.exclusive
+        },
         uses_of=functools.partial(_uses_of, images),
         today=today,
     )

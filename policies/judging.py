@@ -20,6 +20,7 @@ from policies.rules import pin as pinned_image
 from policies.rules import read as pods_read
 from policies.rules import run as image_runs
 from policies.rules.index import ALL_RULES
+from policies.slurm_words import in_slurm_words
 from policies.workloads import workloads
 
 IMAGE_TOKEN = "gpu-commons:index:GpuImage"  # noqa: S105 - a resource type
@@ -130,14 +131,16 @@ def _checks(token: str, name: str, inputs: Mapping[str, Any], found: Sequence[Wo
 
 def _check(rule: Rule, workload: Workload, site: Site) -> Iterator[Finding]:
     """One rule about one workload, in the words of what the workload is."""
-    if workload.container is None:
+    words: Callable[[str], str]
+    if workload.container is not None:
+        words = functools.partial(in_docker_words, places=workload.container.places)
+    elif workload.batch is not None:
+        words = in_slurm_words
+    else:
         yield from rule.check(workload, site)
         return
     for finding in rule.check(workload, site):
-        said, remedy = (
-            in_docker_words(each, workload.container.places)
-            for each in (finding.message, finding.remedy or rule.remedy)
-        )
+        said, remedy = words(finding.message), words(finding.remedy or rule.remedy)
         yield replace(finding, message=said, remedy=remedy)
 
 

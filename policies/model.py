@@ -45,6 +45,13 @@ class DockerContainer:
 
 
 @dataclass(frozen=True, slots=True)
+class SlurmJob:
+    """What a job of Slurm is beside the pod that it is read as."""
+
+    inputs: Mapping[str, Any]  # of the resource: text, pools, gpus
+
+
+@dataclass(frozen=True, slots=True)
 class Workload:
     """Pods that something makes. `pod` is a pod spec in Kubernetes JSON; UNKNOWN marks what is not known yet."""
 
@@ -58,6 +65,7 @@ class Workload:
     is_pre_pulled: bool = False  # something brings its image to all nodes before it is asked for
     image_names: tuple[str, ...] = ()  # what the stack calls its images, in the order of its containers
     container: DockerContainer | None = None  # where the pod stands for a container on a Docker host
+    batch: SlurmJob | None = None  # where the pod stands for a job of Slurm
     _shapes: list[str] = field(default_factory=list, compare=False, repr=False)
 
     @property
@@ -145,6 +153,8 @@ class Site:
     engine_users: Mapping[str, frozenset[str]] = field(default_factory=dict)  # containers that may start others
     engine_filters: Mapping[str, str] = field(default_factory=dict)  # those of this stack's hubs; value: its repository
     shared_hosts: frozenset[str] = frozenset()  # pools whose GPUs several containers may use at a time
+    scratch: tuple[str, ...] = ()  # folders of a site with Slurm that are purged
+    whole_nodes: Mapping[str, int] = field(default_factory=dict)  # GPUs of each node, by pools that give whole nodes
     own_registry: str | None = None  # where this stack pushes: facts of these images can always be read
     machines: Mapping[str, Machine] = field(default_factory=dict)  # by pool
     limits: Limits = field(default_factory=Limits)

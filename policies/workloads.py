@@ -1,5 +1,5 @@
 """Which pods a resource makes, and their containers: every Kubernetes kind that holds a pod template, custom resources
-with pod templates in them, profiles of hubs, and containers on Docker hosts.
+with pod templates in them, profiles of hubs, containers on Docker hosts, and jobs of Slurm.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from policies.docker_hubs import DOCKER_HUB_TOKEN, hosted_workloads
 from policies.kinds import Kind, kind_of, objects
 from policies.model import Daemon, Workload
 from policies.shapes import at, is_list, object_name, some, text
+from policies.slurm_jobs import SLURM_JOB_TOKEN, of_slurm_job
 
 # API groups of these kinds. Another group's Job, such as Volcano's, has another shape.
 GROUPS = frozenset({"core", "apps", "extensions", "batch"})
@@ -96,7 +97,7 @@ def asks_somewhere(pod: Mapping[str, Any]) -> bool | None:
 def holds_pods(token: str) -> bool:
     """True for resources that the rules look at; most resources are none of their business."""
     kind = kind_of(token)
-    if token in {HUB_TOKEN, DOCKER_HUB_TOKEN, CONTAINER_TOKEN, *OUT_OF_SIGHT}:
+    if token in {HUB_TOKEN, DOCKER_HUB_TOKEN, CONTAINER_TOKEN, SLURM_JOB_TOKEN, *OUT_OF_SIGHT}:
         return True
     return kind is not None and (_is_known(kind) or is_custom(token) or kind == ANY_LIST)
 
@@ -130,6 +131,8 @@ def workloads(token: str, name: str, inputs: Mapping[str, Any]) -> Iterator[Work
         yield from hosted_workloads(name, inputs)
     elif token == CONTAINER_TOKEN:
         yield of_container(name, inputs)
+    elif token == SLURM_JOB_TOKEN:
+        yield of_slurm_job(name, inputs)
     elif why := OUT_OF_SIGHT.get(token):
         yield Workload(f"{token.rpartition(':')[2]} {name}", {}, unread=f"{why}, and none of that was checked")
     elif (kind := kind_of(token)) is not None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -30,6 +31,7 @@ from policies.judging import findings as asked
 from policies.model import Site, Workload, nothing_known
 from policies.report import Message
 from policies.rules.index import ALL_RULES
+from policies.slurm_jobs import SLURM_JOB_TOKEN
 from policies.stacks import consistent
 from policies.workloads import HUB_TOKEN
 from settings.host_pools import HostPool
@@ -114,7 +116,10 @@ def offline_resources(stack: Stack) -> Iterator[Resource]:
             yield _SET, name, {"metadata": {"namespace": hub.name, "name": name}, "spec": spec}
     for host in wiring.hosts(stack):
         yield from _on_host(stack, host, unknown)
-    for job in () if wiring.hosts(stack) else stack.jobs:
+    for job in stack.jobs if stack.site.kind == "slurm" else ():
+        said = {"image": UNKNOWN, "image_name": job.image, "pools": [*job.named_pools], "gpus": job.gpus}
+        yield SLURM_JOB_TOKEN, job.name, {**said, "text": shlex.join(job.command)}
+    for job in () if wiring.hosts(stack) or stack.site.kind == "slurm" else stack.jobs:
         asked_for: dict[str, Any] = {**wiring.job_args(stack, job, unknown, job.namespace)}
         shape_of_job = parse_job(job.name, {key: asked_for[key] for key in asked_for if key != "namespace"})
         made = job_spec(job.name, shape_of_job)

@@ -4,6 +4,7 @@ from typing import Final
 
 from policies.model import Rule
 from policies.rules import base as base_support
+from policies.rules import batch as batch_text
 from policies.rules import disk as image_disk
 from policies.rules import driver as pool_driver
 from policies.rules import gpu as gpu_request
@@ -26,6 +27,7 @@ ALL_RULES: Final[tuple[Rule, ...]] = (
     pinned_image.RULE,
     published_ports.RULE,
     container_limits.RULE,
+    batch_text.RULE,
     hosting_pool.RULE,
     image_runs.RULE,
     pool_driver.RULE,

@@ -155,6 +155,7 @@ IN_THE_FILE: Final = Never("everything that it looks at stands in the stack file
 
 RELEASE: Final = {"type": "kubernetes:helm.sh/v3:Release", "name": "read-unknown", "inputs": {"chart": "c"}}
 
+OF_SLURM: Final = "a rule about jobs of Slurm, which a stack on a cluster of Kubernetes has not"
 OF_HOSTS: Final = "a rule about containers of a Docker host, which a stack on a cluster has not"
 RULES: Final[Mapping[str, Columns]] = {
     "P-READ": Columns(
@@ -184,6 +185,12 @@ RULES: Final[Mapping[str, Columns]] = {
         Never(OF_HOSTS),
         Never(OF_HOSTS),
         waived=Never(OF_HOSTS),
+    ),
+    "P-BATCH": Columns(  # tests/policies/test_slurm_jobs.py has its cells
+        Never(OF_SLURM),
+        Never(OF_SLURM),
+        Never(OF_SLURM),
+        waived=Never(OF_SLURM),
     ),
     "P-HOST": Columns(
         pod("host-passing", **on("small")),

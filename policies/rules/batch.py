@@ -1,0 +1,94 @@
+"""P-BATCH: the text of a Slurm job counts on nothing that its nodes may not have, and takes no GPU for nothing."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+from fleet.unknown import UNKNOWN
+from kube.raw import is_count
+from messages.problems import listing
+from policies.finding import Finding, Level
+from policies.model import Rule, Site, Workload
+from policies.shapes import is_list, text
+from slurm.site_model import is_inside
+
+# Of the linter's rules those that are about what a job finds on its node.
+_ASKED: Final = frozenset({"D-NV", "D-HOST"})
+_MODULE: Final = re.compile(
+    r"(?:^|[\s;&|'\"(])(?P<said>module\s+(?:load|add|switch|swap)\s+[\w./+-]+|load\s+module\s+[\w./+-]+|ml\s+(?:load\s+)?\w[\w.+-]*/[\w./+-]+)",
+    re.MULTILINE,
+)
+_CHOSEN: Final = re.compile(r"\b(?P<said>(?:CUDA|NVIDIA)_VISIBLE_DEVICES=['\"]?[\w,:.-]+)")
+_IMAGE: Final = re.compile(r"(?<![\w.])/[^\s'\":;]+\.(?:sif|simg|img)\b")
+
+
+def check(workload: Workload, site: Site) -> Iterator[Finding]:
+    """What the job's text says, and how many GPUs it takes."""
+    if workload.batch is None:
+        return
+    inputs = workload.batch.inputs
+    script = inputs.get("text")
+    if script is UNKNOWN:
+        yield Finding("its text is not known yet: it may load modules or bind folders of the node", Level.UNPROVED)
+    elif said := text(script):
+        yield from _of_text(said, site)
+    gpus = inputs.get("gpus")
+    if is_count(gpus) and gpus > 0:
+        yield from _of_gpus(gpus, inputs, site)
+
+
+def _of_text(script: str, site: Site) -> Iterator[Finding]:
+    # The grammar of the shell takes a part of a second to load, and most stacks have no job of Slurm.
+    from images.lint.check import lint  # noqa: PLC0415
+    from images.lint.model import Kind, LintError, Role, Setting  # noqa: PLC0415
+
+    try:
+        report = lint(script.encode(), "job.sbatch", Setting(Role.BATCH), kind=Kind.SCRIPT)
+        linted = [each for each in report.all if each.rule in _ASKED and "module" not in each.message]
+    except LintError as error:
+        yield Finding(f"its text cannot be read: {error}", Level.UNPROVED)
+        linted = []
+    for each in linted:
+        yield Finding(f"line {each.line} of its text: {each.message}", remedy=f"{each.fix}.")
+    for found in dict.fromkeys(each["said"] for each in _MODULE.finditer(script)):
+        yield Finding(
+            f"{found!r}: what it runs depends on a module of the site, and on who loaded which one before",
+            remedy="Put what the module brings into the image: the node brings the driver, and nothing else.",
+        )
+    for found in dict.fromkeys(each["said"] for each in _CHOSEN.finditer(script)):
+        yield Finding(f"{found} chooses GPUs in place of Slurm", remedy="Remove it, and ask for GPUs by gpus.")
+    for path in dict.fromkeys(_IMAGE.findall(script)):
+        if folder := next((each for each in site.scratch if is_inside(path, each)), ""):
+            yield Finding(
+                f"its image {path} is in {folder}, which is purged",
+                remedy="Name an image of the stack: SlurmSite keeps it in site.slurm.image_store, by its digest.",
+            )
+
+
+def _of_gpus(gpus: int, inputs: Mapping[str, Any], site: Site) -> Iterator[Finding]:
+    pools, image = inputs.get("pools"), inputs.get("image_name")
+    named = [each for each in pools if isinstance(each, str)] if is_list(pools) else []
+    if whole := [each for each in named if site.whole_nodes.get(each, 0) > gpus]:
+        has = listing(sorted({str(site.whole_nodes[each]) for each in whole}))
+        yield Finding(
+            f"it asks for {gpus} of the {has} GPUs of a node, and {listing(whole)} gives whole nodes: the others idle",
+            Level.WARN,
+            "Choose a pool that nodes are shared in, or use all GPUs of the node.",
+        )
+    if isinstance(image, str) and image in site.own_images and not site.uses_of(image):
+        yield Finding(
+            f"it asks for {gpus} GPUs, and nothing in image {image} uses one",
+            Level.WARN,
+            "Write gpus: 0, or add what uses them to the image.",
+        )
+
+
+RULE = Rule(
+    id="P-BATCH",
+    says="the text of a Slurm job loads no module, binds no CUDA of its node, keeps no image in scratch, chooses no "
+    "GPU itself, and asks for no GPU that nothing uses",
+    remedy="Put what it needs into the image, and ask for GPUs by gpus.",
+    check=check,
+)
