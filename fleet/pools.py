@@ -55,9 +55,9 @@ def _probed(axis: Axis, probe: str) -> Axis:
     return replace(axis, missing=f"{axis.missing}, which {probe} prints")
 
 
-def read_node(gpu: str, driver: str, container_toolkit: str = "") -> Host:
+def read_node(gpu: str, driver: str, container_toolkit: str = "", *, host: str = "kubernetes", glibc: str = "") -> Host:
     """A node as compat takes it, from what labels, recorded inputs or a person say. Raises CaseError."""
-    return read_host(Case(gpu=gpu, driver=driver, container_toolkit=container_toolkit, host="kubernetes"))
+    return read_host(Case(gpu=gpu, driver=driver, container_toolkit=container_toolkit, host=host, host_glibc=glibc))
 
 
 @dataclass(frozen=True, slots=True)

@@ -186,7 +186,8 @@ class _Reader:
 
     def _column(self, pool: Pool) -> compat.Pool | None:
         try:
-            return compat.Pool(pool.name, read_node(pool.gpu, pool.driver, pool.toolkit))
+            node = read_node(pool.gpu, pool.driver, pool.toolkit, host=pool.runtime, glibc=pool.glibc)
+            return compat.Pool(pool.name, node)
         except CaseError as error:
             self.problems.append(f"pool {pool.name}: {_first(error)}")
             return None

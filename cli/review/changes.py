@@ -29,6 +29,7 @@ from cli.review.recorded import (
     PULLER,
     RECORD,
     RUNTIME,
+    SLURM_JOB,
     is_group,
     nodes_of,
     pool_name,
@@ -67,6 +68,7 @@ _KINDS: Final = {
     DOCKER_HUB: "hub",
     CONTAINER: "container",
     JOB: "job",
+    SLURM_JOB: "job",
     RUNTIME: "runtime",
     PULLER: "pre-puller",
 }

@@ -23,6 +23,8 @@ class Pool:
     own: Mapping[str, tuple[str, str]] = field(default_factory=dict, hash=False)  # node → its own driver and toolkit
     whole: str = ""  # the pool, of nodes that are a part of one
     taints: tuple[str, ...] = ()
+    runtime: str = "kubernetes"  # what starts images there, as compat calls it
+    glibc: str = ""  # of its nodes, where that counts
 
     @property
     def gpus(self) -> int | None:

@@ -64,10 +64,13 @@ def drains(pool_changes: Sequence[Change], old: Commons, new: Commons, early: Se
     sessions = sum(_sessions(pool, new) for pool in pools)
     room = f"up to {sessions:,} sessions with a GPU fit there; " if sessions else ""
     is_first = any(new.parts[cell.pool].whole in {pool.name for pool in pools} for cell in early)
+    of_slurm = all(pool.runtime == "apptainer" for pool in pools)
+    what_it_changes = "what images are proved for" if of_slurm else "labels"
     what = f"{counted(gpus, 'GPU')} in {counted(len(nodes), 'node')}" if gpus else counted(len(nodes), "node")
     seats = _seats(pools, new)
     yield Consequence(
-        known="This update changes labels: it installs nothing on a node, drains none and ends no session. Somebody at "
+        known=f"This update changes {what_it_changes}: it installs nothing on a node, drains none and ends no session. "
+        "Somebody at "
         f"the site has yet to install {versions} on {counted(len(nodes), 'node')} ({gpus:,} GPUs).",
         assumed=f"that needs an empty node, so sessions and jobs on {names_of(nodes)} end as each one drains; {room}"
         "a preview cannot know how many are running.",

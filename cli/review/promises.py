@@ -125,7 +125,9 @@ def _pools(stream: Stream, old: Inputs, new: Inputs) -> Iterator[Change]:
         elif name not in with_nodes:
             said = after.get(name) or before[name]
             has = f"{word(said.get('gpus_per_node'))} {word(said.get('gpu'))} each, driver {word(said.get('driver'))}"
-            line = f"{names_of(texts(said.get('nodes')))} with {has}"
+            count = whole(said.get("nodes"))  # of a partition of Slurm
+            nodes = counted(count, "node") if count is not None else names_of(texts(said.get("nodes")))
+            line = f"{nodes} with {has}"
             op = "create" if name in after else "delete"
             yield Change("pool", name, op, (_whole(line, is_new=name in after),))
 

@@ -26,6 +26,7 @@ RUNTIME: Final = f"{OURS}NvidiaRuntime"
 RECORD: Final = f"{OURS}StackRecord"
 HOST: Final = f"{OURS}DockerHost"
 CONTAINER: Final = f"{OURS}DockerGpuContainer"
+SLURM_JOB: Final = f"{OURS}SlurmGpuJob"
 EKS_GROUP: Final = f"{OURS}EksGpuNodeGroup"
 FLATCAR_GROUP: Final = f"{OURS}FlatcarGpuNodeGroup"
 GROUPS: Final = (EKS_GROUP, FLATCAR_GROUP)  # pools whose nodes are instances that AWS starts and replaces
@@ -70,12 +71,12 @@ def _commons(
     sizes = mapping(outputs.get("image_sizes"))
     hubs = [*_of(found, *HUBS)]
     return Commons(
-        pools=pools or {pool.name: pool for pool in _pools_of_settings(config)},
+        pools=pools or _partitions(found) or {pool.name: pool for pool in _pools_of_settings(config)},
         images={name: _image(name, inputs, sizes) for name, inputs in found.get(IMAGE, ())},
         hubs={name: _own_images(inputs) for name, inputs in hubs},
         profiles=tuple(profile for name, inputs in hubs for profile in _profiles(name, inputs)),
         courses=tuple(course for name, inputs in hubs for course in _courses(name, inputs, today)),
-        jobs=tuple(_job(name, inputs) for name, inputs in _of(found, JOB, CONTAINER)),
+        jobs=tuple(_job(name, inputs) for name, inputs in _of(found, JOB, CONTAINER, SLURM_JOB)),
         pulled=frozenset(
             (known_text(inputs.get("pool")), image)
             for _, inputs in found.get(PULLER, ())
@@ -147,9 +148,32 @@ def _gpus_per_node(pool: Mapping[str, Any]) -> int | None:
     return whole(pool.get("gpus_per_node")) if "gpu" in pool else 0
 
 
+def _partitions(found: Found) -> dict[str, Pool]:
+    """Pools of a site with Slurm: no resource is about their nodes, and the stack's record has all of them."""
+    pools = (pool for _, record in found.get(RECORD, ()) for pool in items(mapping(record.get("fleet")).get("pools")))
+    return {each.name: each for pool in pools if "partition" in pool and (each := _partition(pool))}
+
+
+def _partition(pool: Mapping[str, Any]) -> Pool:
+    name = known_text(pool.get("name"))
+    return Pool(
+        name=name,
+        gpu=known_text(pool.get("gpu")),
+        gpus_per_node=_gpus_per_node(pool),
+        nodes=tuple(f"{name}-{number}" for number in range(1, (whole(pool.get("nodes")) or 0) + 1)),
+        driver=known_text(pool.get("driver")),
+        toolkit="",
+        runtime="apptainer",
+        glibc=known_text(pool.get("glibc")),
+    )
+
+
 def _pools_of_settings(config: Mapping[str, str]) -> Iterator[Pool]:
     """A fleet that another stack manages has no resources here."""
     for pool in items(mapping(settings(config, "fleet")).get("pools")):
+        if "partition" in pool:
+            yield _partition(pool)
+            continue
         words = {key: known_text(pool.get(key)) for key in ("name", "gpu", "driver", "container_toolkit")}
         yield Pool(
             words["name"],
@@ -244,7 +268,8 @@ def is_over(course: Mapping[str, Any], today: dt.date) -> bool:
 
 def _job(name: str, inputs: Mapping[str, Any]) -> Job:
     image = known_text(inputs.get("image_name"))
-    return Job(name, image, _pools(inputs, ""), whole(inputs.get("gpus")) or 0, _repository(inputs))
+    pools = tuple(filter(None, (known_text(each.get("pool")) for each in items(inputs.get("partitions")))))
+    return Job(name, image, pools or _pools(inputs, ""), whole(inputs.get("gpus")) or 0, _repository(inputs))
 
 
 def _pools(asks: Mapping[str, Any], otherwise: str) -> tuple[str, ...]:

@@ -14,6 +14,7 @@ from settings.fleet import landing_pools, pools_gpus, usages
 from settings.models import Stack
 from settings.partition_pools import PartitionPool
 from settings.reading import load_stack
+from settings.record import decisions
 from slurm.job_model import parse_slurm_job
 from slurm.site_model import SshAccess
 
@@ -248,3 +249,11 @@ def test_every_value_that_the_reference_systems_do_not_state_is_an_assumption(na
     for pool in stack.fleet.pools:
         assert pool.model_fields_set - {"assumptions"} == stated | set(pool.assumptions)
         assert {"driver", "host_glibc"} & pools_gpus([pool])[pool.name].assumed == {"driver"}
+
+
+def test_partitions_are_recorded_whole_because_no_resource_is_about_their_nodes(tmp_path: Path) -> None:
+    pools = decisions(read(tmp_path))["fleet"]["pools"]
+    assert [(each["name"], each["gpu"], each["driver"], each["nodes"]) for each in pools][:2] == [
+        ("gpu-k80", "Tesla K80", "470.256.02", 2),
+        ("gpu-p100", "Tesla P100-PCIE-16GB", "470.256.02", 2),
+    ]

@@ -1,0 +1,74 @@
+"""The comment about a stack of a site with Slurm: pools are partitions, and the stack's record says what they are."""
+
+from __future__ import annotations
+
+import datetime as dt
+import sys
+from pathlib import Path
+from typing import Any
+
+from cli.comment import _price
+from cli.review.document import Sources, review_of
+from cli.review.markdown import review_markdown
+from cli.review.stream import read_stream
+from compat import Case
+
+sys.path.insert(0, str(Path(__file__).parent))  # for previews.py: folders of tests are no packages here
+
+import previews
+from previews import step
+
+RECORD, JOB, IMAGE = "gpu-commons:index:StackRecord", "gpu-commons:index:SlurmGpuJob", previews.IMAGE
+TODAY = dt.date(2026, 11, 21)
+K80: dict[str, Any] = {
+    "name": "gpu-k80", "partition": "gpu", "gres": "k80", "nodes": 2, "exclusive": True, "gpu": "Tesla K80",
+    "gpus_per_node": 4, "driver": "470.256.02", "cpu": 24, "memory_gib": 128, "root_disk_gib": 300,
+}  # fmt: skip
+P100 = {**K80, "name": "gpu-p100", "gres": "p100", "gpu": "Tesla P100-PCIE-16GB"}
+TRAIN: dict[str, Any] = {
+    "image_name": "torch", "gpus": 1, "cpu": 4, "memory_gib": 16, "command": ["python", "train.py"],
+    "partitions": [{"pool": "gpu-k80", "partition": "gpu", "gres": "k80"}, {"pool": "gpu-p100", "partition": "gpu"}],
+}  # fmt: skip
+
+
+def record(*pools: dict[str, Any]) -> dict[str, Any]:
+    return {"site": {"kind": "slurm", "name": "comet"}, "fleet": {"pools": [*pools]}}
+
+
+def comment(*events: previews.Event, cases: Any = None) -> str:
+    sources = Sources(lambda name, facts: cases, _price, TODAY)  # noqa: ARG005
+    return review_markdown(review_of(read_stream(previews.stream(*events)), None, sources), TODAY)
+
+
+IMAGE_STEP = {"image": "torch", "repository": "r/torch", "facts": {"base": "debian"}}
+CU118 = (Case(framework="torch", framework_version="2.0.1", build="cu118"),)
+
+
+def changed(*pools: dict[str, Any]) -> str:
+    """The comment where partitions become these, and a job with torch 2.0.1 for CUDA 11.8 may land on both."""
+    events = (step(IMAGE, "torch", IMAGE_STEP, IMAGE_STEP), step(JOB, "train", TRAIN, TRAIN))
+    return comment(step(RECORD, "stack", record(K80, P100), record(*pools)), *events, cases=CU118)
+
+
+def test_a_driver_that_changes_in_a_partition_is_told_with_what_no_longer_runs_there() -> None:
+    text = changed({**K80, "driver": "418.88"}, P100)
+    assert "**torch will not run on gpu-k80, where this stack starts it.**" in text
+    assert "| pool `gpu-k80` | driver: `470.256.02` → `418.88` | job train |" in text
+    assert "| `torch` | `gpu-k80` | ✓ runs → ✕ does not run | CUDA 11.8 needs driver 450.80.02 or newer" in text
+    assert "This update changes what images are proved for: it installs nothing on a node" in text
+
+
+def test_cards_that_change_in_a_partition_are_told_with_what_no_longer_runs_there() -> None:
+    text = changed(K80, {**P100, "gpu": "H100 80GB HBM3", "driver": "535.309.01"})
+    assert "| pool `gpu-p100` |" in text
+    assert "GPU: `Tesla P100-PCIE-16GB` → `H100 80GB HBM3`" in text
+
+
+def test_a_partition_that_comes_says_how_many_nodes_it_has() -> None:
+    text = changed(K80, P100, {**K80, "name": "shared-k80", "partition": "gpu-shared", "nodes": 3})
+    assert "3 nodes with 4 Tesla K80 each, driver 470.256.02" in text
+
+
+def test_a_job_of_slurm_that_changes_is_told_as_a_job() -> None:
+    text = comment(step(RECORD, "stack", record(K80), record(K80)), step(JOB, "train", TRAIN, {**TRAIN, "gpus": 2}))
+    assert "| job `train` |" in text
