@@ -17,6 +17,7 @@ from compat.rows import LINUX
 from compat.rules import drop, wsl
 from compat.rules.rule import note
 from compat.trying import Asked
+from compat.versions import DriverVersion
 
 
 def check(case: Case, *, with_remedy: bool = True) -> Answer:
@@ -63,7 +64,19 @@ def _check_on(image: Case, host: Host, *, with_remedy: bool, lenient: bool) -> A
         for pool in pools
         for exact in _exact(found, pool)
     ]
+    if any(found.taken_by_driver for found in images.values):
+        possible = _best_on_each(possible)
     return _together(meant, possible, (*host.open, *images.open))
+
+
+def _best_on_each(possible: list[Possibility]) -> list[Possibility]:
+    """Of the builds that a project publishes for each CUDA, the newest that runs on a host, on each that is meant."""
+    best: dict[tuple[int, DriverVersion | None], Possibility] = {}
+    for each in possible:
+        key = id(each.pool.gpu), each.pool.driver
+        if key not in best or each.verdict.rank <= best[key].verdict.rank:
+            best[key] = each
+    return list(best.values())
 
 
 def _as_read(image: Case, passed_over: tuple[str, ...]) -> Case:
@@ -201,6 +214,9 @@ def _exact(image: ImageFacts, pool: PoolFacts) -> tuple[PoolFacts, ...]:
     first, last = min(first_drivers(pool.gpu, pool.platform), default=turning[0]), last_driver(pool.gpu, pool.platform)
     if pool.host == "wsl":
         first = max(first, wsl.FIRST)
+    since = pool.gpu.supported_from
+    if since is not None and pool.gpu.drivers is None and since.branch > first.branch and pool.host != "wsl":
+        first = since
     able = [first, *(each for each in turning if each > first and (last is None or each <= last))]
     return tuple(replace(pool, driver=driver) for driver in able)
 

@@ -19,6 +19,10 @@ LOADS_CUDA_FROM_OUTSIDE = frozenset(
     {"tensorflow", "mxnet", "cupy", "onnxruntime", "paddle", "ctranslate2", "faster-whisper"}
 )
 
+# Published for each CUDA line under the same version: the installer, or who installs, takes the one for the driver.
+# Source: http://docs.openmm.org (conda packages with labels cuda75 to cuda110), https://anaconda.org/omnia/openmm
+TAKEN_BY_DRIVER = frozenset({"openmm"})
+
 # Programs for video, which load the driver's own libraries and no CUDA: R-NVENC judges them.
 ENCODERS = frozenset({"ffmpeg", "gstreamer", "handbrake", "nvenc", "nvencc", "obs", "pyav", "voukoder"})
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from compat import readings, tables, words
-from compat.builds import ENCODERS, OPENCL, Choice, Wish, choose, read_wish
+from compat.builds import ENCODERS, OPENCL, TAKEN_BY_DRIVER, Choice, Wish, choose, read_wish
 from compat.case import Case
 from compat.distributions import ALIASES
 from compat.image_facts import Given, brings_cuda, lines_of, plain_image, with_build
@@ -173,7 +173,8 @@ def _as_named(case: Case, named: ImageName | None) -> Case:
         return case
     key = re.sub(r"[^a-z0-9]", "", case.framework.lower())
     is_same = ALIASES.get(key, key) == ALIASES.get(named.framework, named.framework)
-    is_of_image = not case.framework_version or named.jetson or case.framework_version in case.image
+    number = re.match(r"[\w.-]*", case.framework_version.strip().lower())
+    is_of_image = not case.framework_version or named.jetson or (number and number[0] and number[0] in case.image)
     return replace(case, framework="", framework_version="") if is_same and is_of_image else case
 
 
@@ -367,7 +368,9 @@ def _of_tables(reader: Reader, given: Given, wish: Wish) -> tuple[ImageFacts, ..
             reader.notes.append(_no_build(wish))
         return tuple(with_build(given, wish, None, line) for line in _each_of(reader, lines))
     _say_how(reader, given, wish, choice)
-    return tuple(with_build(given, wish, build, build.cuda, is_likely=choice.is_likely) for build in choice.builds)
+    images = (with_build(given, wish, build, build.cuda, is_likely=choice.is_likely) for build in choice.builds)
+    by_driver = wish.framework in TAKEN_BY_DRIVER and not wish.cuda and len(choice.builds) > 1
+    return tuple(replace(image, taken_by_driver=by_driver) for image in images) if by_driver else tuple(images)
 
 
 def _is_of_jetpack(given: Given, wish: Wish) -> bool:

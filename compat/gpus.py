@@ -11,7 +11,7 @@ from compat import mig, tables
 from compat.model import Fact, Gpu, GpuDrivers, Present
 from compat.reading import AS_GIVEN
 from compat.rows import GpuModel
-from compat.versions import ComputeCapability
+from compat.versions import ComputeCapability, DriverVersion
 
 _ON_ARM = re.compile(r"\bGH200|\bGB[123]00|\bGB10\b|\bT4G\b")
 
@@ -36,13 +36,39 @@ def gpus_of(models: tuple[GpuModel, ...], name: str, kind: str = "", mig_profile
             mig=mig_profile,
             mig_driver=sliced_from,
             mig_fact=mig_fact,
+            supported_from=_supported_from(model),
             drivers=_drivers_of(model),
             last_branch=last,
             last_fact=last_fact,
         )
-        key = (gpu.capability, product_class, forward, model.not_in_drivers, model.chips, last, sliced_from)
+        key = (
+            gpu.capability,
+            product_class,
+            forward,
+            gpu.supported_from,
+            model.not_in_drivers,
+            model.chips,
+            last,
+            sliced_from,
+        )
         found.setdefault(key, gpu)
     return tuple(found.values())
+
+
+def _supported_from(model: GpuModel) -> DriverVersion | None:
+    """Of a board that came after the first one of its architecture; that one's drivers are the architecture's."""
+    since, first = model.first_mig_driver, _first_with_slices().get(model.compute_capability)
+    return since if since is not None and first is not None and since.branch > first.branch else None
+
+
+@cache
+def _first_with_slices() -> dict[ComputeCapability, DriverVersion]:
+    found: dict[ComputeCapability, DriverVersion] = {}
+    for model in tables.gpu_models():
+        if model.first_mig_driver is not None:
+            known = found.get(model.compute_capability, model.first_mig_driver)
+            found[model.compute_capability] = min(known, model.first_mig_driver)
+    return found
 
 
 def _dropped_early(model: GpuModel) -> tuple[int | None, Fact | None]:

@@ -114,7 +114,7 @@ def plain_image(given: Given, cuda: CudaVersion | None) -> ImageFacts:
         cudnn=given.cudnn or _maybe_release(named.cudnn),
         nccl=_maybe_release(named.nccl),
         compat_package=plain.compat_package if given.compat or named.compat_package is not Present.YES else Present.YES,
-        compat_line=named.cudas[-1].line if named.cudas else plain.compat_line,
+        compat_line=cuda.line if cuda in named.cudas else named.cudas[-1].line if named.cudas else plain.compat_line,
         compat_branches=named.compat_branches,
         compat_use=plain.compat_use or named.compat_use,
         requires=named.requires,

@@ -69,6 +69,8 @@ def read_image(reference: str) -> ImageName:
     cells: Row = {**guessed, **(family[0] if family else {}), **(_stated(noted[0]) if noted else {})}
     if family is not None and family[0].get("cuda") == "none":
         cells["cuda"] = "none"  # a tag without CUDA of a family that has both: no note on other tags counts
+    if not cells.get("cuda") and (of_month := _of_month(repository, tag)) is not None:
+        cells["cuda"], fact = of_month
     cudas = _cudas(cells.get("cuda", ""))
     base = _base(cells)
     from_memory = "cuda" in cells.get("unverified_cells", "").split(";")
@@ -127,6 +129,23 @@ def _noted(repository: str, tag: str) -> tuple[Row, Fact] | None:
         fits = tag.startswith(row.tag[:-1]) if row.tag.endswith("*") else tag == row.tag
         if fits:
             return row.cells, row.origin.fact(f"the notes of {repository}:{row.tag}")
+    return None
+
+
+_OF_MONTH = re.compile(r"(\d\d\.\d\d)(?:-|$)")
+# Built together every month, on one CUDA: https://docs.nvidia.com/deeplearning/frameworks/support-matrix/index.html
+_TOGETHER = ("nvcr.io/nvidia/pytorch", "nvcr.io/nvidia/tensorflow", "nvcr.io/nvidia/tritonserver")
+
+
+def _of_month(repository: str, tag: str) -> tuple[str, Fact] | None:
+    """CUDA of the NGC images of a month, by the notes of another one of that month."""
+    month = _OF_MONTH.match(tag)
+    if month is None or not re.fullmatch(r"nvcr\.io/nvidia/[a-z]+", repository) or "igpu" in tag:
+        return None
+    for other in _TOGETHER:
+        for row in tables.image_tags().get(other, ()):
+            if re.fullmatch(rf"{re.escape(month[1])}(?:-tf2)?-py3", row.tag) and row.cells["cuda"]:
+                return row.cells["cuda"], row.origin.fact(f"the notes of {other}:{row.tag}, an image of that month")
     return None
 
 

@@ -199,6 +199,7 @@ class Gpu:
     mig: str = ""  # profile of the slice, where it is one
     mig_driver: DriverVersion | None = None  # the oldest that cuts it into slices, where a source tells
     mig_fact: Fact | None = None
+    supported_from: DriverVersion | None = None  # as the guide to MIG lists it: nobody is asked of older ones
     drivers: GpuDrivers | None = None  # of its model, where a source tells its first one
     last_branch: int | None = None  # of its model, where it was dropped before its architecture
     last_fact: Fact | None = None
@@ -264,6 +265,7 @@ class ImageFacts:
     remarks: str = ""  # free text of the case: --dtype bfloat16, OpenGL program
     l4t: JetsonVersion | None = None  # Jetson Linux that an image is made for
     uses_encoder: bool = False  # a program for video: of the GPU it uses what the driver brings, and no CUDA
+    taken_by_driver: bool = False  # one of several builds, of which people take the one that their driver runs
     is_opaque: bool = False  # an image whose name tells nothing of its content
 
     @property

@@ -18,6 +18,7 @@ _SOURCE = "github:NVIDIA/nvidia-container-toolkit CHANGELOG.md, cmd/nvidia-cdi-h
 _NGC = "github:wimjan123/cuda11.7-gptj-training entrypoint.d/50-gpu-driver-check.sh (copy of NVIDIA's)"
 _VLLM = "https://github.com/gpustack/gpustack/issues/4678"
 _DATE = "2026-11-20"
+_ON_WSL, _WSL_DATE = "https://github.com/vllm-project/vllm/pull/34821", "2026-11-24"
 _VLLM_SWITCH = "VLLM_ENABLE_CUDA_COMPATIBILITY"
 _VLLM_SWITCHED = "https://github.com/vllm-project/vllm/pull/33992"
 _SWITCH_DATE = "2026-11-23"
@@ -36,7 +37,7 @@ def _branch(cuda: CudaVersion, platform: Platform) -> int | None:
     return found[0].branch if found else None
 
 
-def _put_first(image: ImageFacts, package: str, why: str) -> tuple[Finding, ...]:
+def _put_first(image: ImageFacts, package: str, why: str, *, is_wsl: bool = False) -> tuple[Finding, ...]:
     """The image puts its package before the driver's own libraries, or may do so, where that ends in an error."""
     variables = dict(image.environment)
     path = variables.get("LD_LIBRARY_PATH", "")
@@ -52,6 +53,9 @@ def _put_first(image: ImageFacts, package: str, why: str) -> tuple[Finding, ...]
         return (refuse(ID, f"{_VLLM_SWITCH} puts {package} before {why}", fact, Variable(_VLLM_SWITCH, "0")),)
     if image.compat_use != "first":
         return ()
+    if is_wsl:
+        fact = Fact("the compat folder in ld.so.conf shadows the libraries of the host", _ON_WSL, _WSL_DATE)
+        return (refuse(ID, f"the image's ld.so.conf puts {package} before {why}", fact),)
     fact = Fact(
         "the image's ld.so.conf names the compat folder, and some ways of starting the image reread it", _VLLM, _DATE
     )
@@ -64,7 +68,8 @@ def check(image: ImageFacts, pool: PoolFacts) -> tuple[Finding, ...]:
         return ()
     package = fwd.package_of(cuda)
     if pool.host == "wsl":
-        return _put_first(image, package, "the libraries of the Windows driver, the only ones that work under WSL")
+        why = "the libraries of the Windows driver, the only ones that work under WSL"
+        return _put_first(image, package, why, is_wsl=True)
     branch = _branch(cuda, pool.platform)
     if branch is None or pool.platform is not Platform.LINUX or driver.branch == branch:
         return ()

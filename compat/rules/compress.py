@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 
 from compat.drivers import UNPACKS_ZSTD, native_floor
@@ -18,6 +19,8 @@ _RAPIDS = "https://docs.rapids.ai/api/rapids-cmake/stable/command/rapids_cuda_en
 _LLAMA = "https://github.com/ggml-org/llama.cpp/pull/12029"
 _MLX = "github:ml-explore/mlx docs/src/install.rst"
 _PYTORCH = "https://github.com/pytorch/pytorch/pull/161316"
+_OF_GGML = frozenset({"llama.cpp", "llamacpp", "whisper.cpp", "whispercpp", "ggml"})
+_OTHERWISE = re.compile(r"compress\w*[-_]mode[=\s]+(?:none|speed)|uncompressed", re.IGNORECASE)
 _DATE = "2026-11-23"
 _READ = "read the files with gpu-commons inspect --deep"
 
@@ -44,6 +47,13 @@ def check(image: ImageFacts, pool: PoolFacts) -> tuple[Finding, ...]:
 
 def _unread(image: ImageFacts, driver: DriverVersion, first: DriverVersion) -> tuple[Finding, ...]:
     maker = image.built_with or image.cuda
+    if image.framework in _OF_GGML and not _OTHERWISE.search(image.remarks):
+        by_default = Fact("ggml compresses its device code for size unless told otherwise", _LLAMA, _DATE)
+        message = (
+            f"{image.framework} compresses its device code by zstd if CUDA {maker} builds it: drivers before {first} "
+            f"(here {driver}) do not unpack it (device kernel image is invalid)"
+        )
+        return (refuse(ID, message, by_default, first),)
     fact = Fact("nvcc 12.8 and newer compress device code by zstd with --compress-mode=size or balance", _NVCC, _DATE)
     message = (
         f"CUDA {maker} can compress device code so that drivers before {first} (here {driver}) do not unpack it, and "
@@ -94,7 +104,7 @@ RULE = Rule(
         "of CUDA 13, speed that of CUDA 12). Drivers before 550.54.14 do not unpack such code, whatever their CUDA: "
         "programs fail with `device kernel image is invalid`. Only the code that the GPU loads counts, and with a "
         "cuda-compat package the package's own driver library unpacks it. The binary tells whether it is so; where "
-        "nobody read it, the rule warns."
+        "nobody read it, the rule warns, but of programs of ggml, which compress by default, it refuses."
     ),
     sources=(_NVCC, _RAPIDS, _LLAMA, _OLLAMA, _PYTORCH, _MLX),
     severity=Severity.REFUSE,

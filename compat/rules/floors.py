@@ -82,7 +82,23 @@ def of_framework(image: ImageFacts, pool: PoolFacts) -> tuple[Finding, ...]:
     asked = Asked(
         image.framework, image.framework_version, image.build, major, text, image.own_build, on_windows=native
     )
-    return _findings(asked, pool.gpu.capability, pool.gpu.name)
+    return (*_findings(asked, pool.gpu.capability, pool.gpu.name), *_of_tensorrt_inside(asked, pool))
+
+
+_TENSORRT = re.compile(r"\b(?:tensorrt|trt)[\s_=-]*v?(\d{1,2}\.\d+(?:\.\d+)*)", re.IGNORECASE)
+
+
+def _of_tensorrt_inside(asked: Asked, pool: PoolFacts) -> tuple[Finding, ...]:
+    """GPUs of the TensorRT that a program is said to be built with: `KataGo 1.15.3 (trt8.6.1-cuda12.1)`."""
+    named = _TENSORRT.search(asked.text)
+    if named is None or asked.framework in {"tensorrt", "tensorflow", "pytorch", "onnxruntime", *_SERVERS}:
+        return ()
+    if pool.platform is Platform.JETSON:
+        return ()
+    inside = Asked(
+        "tensorrt", Version(named[1]), "", 0, "", own_build=True, shown=f"TensorRT {named[1]} of {asked.framework}"
+    )
+    return _findings(inside, pool.gpu.capability, pool.gpu.name)
 
 
 def of_engine(image: ImageFacts, pool: PoolFacts) -> tuple[Finding, ...]:

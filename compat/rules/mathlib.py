@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from packaging.version import Version
+
 from compat import tables
 from compat.model import Fact, Finding, ImageFacts, Platform, PoolFacts, Severity
 from compat.rules.rule import Rule, note, refuse, unknown, warn
@@ -13,6 +15,8 @@ ID = "R-MATHLIB"
 _DATE = "2026-11-23"
 _TURING = ComputeCapability(7, 5)
 _MOSTLY_RUNS = CudaVersion(9, 2)
+# TensorFlow 1.12 with cuDNN 7.3 trains there; with 7.1 and 7.2, or in TensorRT with any, it fails.
+_CUDNN_FOR_TURING, _OF_CUBLAS = Version("7.3"), frozenset({"tensorrt"})
 _PYTORCH = "https://github.com/pytorch/pytorch/pull/21468"
 _RUNS_ON_9_2 = "https://github.com/traveller59/second.pytorch/issues/43"
 _REPORTS = (
@@ -77,7 +81,8 @@ def check(image: ImageFacts, pool: PoolFacts) -> tuple[Finding, ...]:
         return ()
     made = f"the math libraries of CUDA {cuda} (cuBLAS, cuDNN) were made before {gpu.name} ({gpu.capability})"
     needs = f"{gpu.name} needs those of CUDA {first} or newer"
-    if gpu.capability == _TURING and cuda < _MOSTLY_RUNS and image.framework in _CALL_ALWAYS:
+    is_of_cudnn = image.framework not in _OF_CUBLAS and image.cudnn is not None and image.cudnn >= _CUDNN_FOR_TURING
+    if gpu.capability == _TURING and cuda < _MOSTLY_RUNS and image.framework in _CALL_ALWAYS and not is_of_cudnn:
         fact = Fact(f"CUDA 9.0 and older fail on Turing: {needs}", " ; ".join(_REPORTS), _DATE)
         return (refuse(ID, f"{made}: {image.framework} fails or crashes in them; {needs}", fact),)
     failing = _FAILING.get(gpu.capability.major)
@@ -108,7 +113,7 @@ RULE = Rule(
         "cuBLAS, cuDNN and the other math libraries of a CUDA release have kernels for the GPUs of its time: "
         "machine code or PTX of a program's own is not enough where it calls them. Frameworks that always "
         "call them fail with CUDA 7.5 or older on Pascal, with 9.1 or older on Turing, although it runs machine code "
-        "for Volta, and with 10.0 or older on Ampere and Ada."
+        "for Volta, unless their cuDNN is 7.3 or newer, and with 10.0 or older on Ampere and Ada."
     ),
     sources=(_PYTORCH, *_REPORTS, _RUNS_ON_9_2, *(report for each in _FAILING.values() for report in each.reports)),
     severity=Severity.REFUSE,

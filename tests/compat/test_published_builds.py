@@ -1,0 +1,117 @@
+"""What is known of builds that nobody lists: images of one month, one build for each CUDA, what is inside a program."""
+
+from __future__ import annotations
+
+import pytest
+
+from compat import Verdict, case_from, check
+from compat.images import read_image
+
+NOT, OPEN = Verdict.INCOMPATIBLE, Verdict.UNKNOWN
+
+
+def verdict(**case: str) -> Verdict:
+    return check(case_from(case), with_remedy=False).verdict
+
+
+@pytest.mark.parametrize("name", ["tensorrt", "paddlepaddle", "vllm"])
+def test_ngc_images_of_a_month_have_one_cuda(name: str) -> None:
+    known = read_image("nvcr.io/nvidia/pytorch:25.06-py3").cudas
+    assert known
+    assert read_image(f"nvcr.io/nvidia/{name}:25.06-py3").cudas == known
+    assert not read_image(f"docker.io/someone/{name}:25.06-py3").cudas
+
+
+def test_an_ngc_image_and_its_framework_are_one_thing_however_the_month_is_written() -> None:
+    asked = {"gpu": "RTX 4080", "driver": "525.60.13", "host": "docker", "framework": "tensorrt"}
+    assert verdict(**asked, image="nvcr.io/nvidia/tensorrt:23.02-py3", framework_version="23.02-py3 image").runs
+    assert verdict(**asked, image="nvcr.io/nvidia/tensorrt:22.05-py3") is NOT  # its TensorRT is older than Ada
+
+
+@pytest.mark.parametrize(
+    ("gpu", "driver", "runs"),
+    [("GTX 1080", "384.81", True), ("Tesla V100", "396.26", True), ("GTX 1080", "361.45", False)],
+)
+def test_of_a_program_with_a_build_for_each_cuda_the_one_for_the_driver_is_taken(
+    gpu: str, driver: str, *, runs: bool
+) -> None:
+    assert verdict(gpu=gpu, driver=driver, framework="openmm", framework_version="7.4.1").runs is runs
+
+
+def test_a_build_that_is_named_is_the_one() -> None:
+    asked = {"gpu": "GTX 1080", "framework": "openmm", "framework_version": "7.4.1", "build": "conda cuda101"}
+    assert verdict(**asked, driver="390.87") is NOT
+    assert verdict(**asked, driver="418.88").runs
+
+
+@pytest.mark.parametrize(
+    ("gpu", "version", "driver", "runs"),
+    [
+        ("L40S", "0.16.0", "550.90.07", True),
+        ("A100", "0.13.0", "470.199.02", False),
+        ("RTX 5080", "0.19.0", "570.124.06", False),
+        ("RTX 5080", "0.20.0", "575.57.08", True),
+        ("H100", "1.1.0", "570.124.06", False),
+    ],
+)
+def test_releases_of_tensorrt_llm_are_of_the_cuda_of_their_containers(
+    gpu: str, version: str, driver: str, *, runs: bool
+) -> None:
+    asked = {"framework": "tensorrt-llm", "framework_version": version, "cuda_compat": "no"}
+    assert verdict(gpu=gpu, driver=driver, **asked).runs is runs
+
+
+def test_triton_needs_a_driver_for_what_its_ptxas_makes() -> None:
+    asked = {"gpu": "RTX 3090", "framework": "triton", "framework_version": "3.0.0"}
+    assert verdict(**asked, driver="515.65.01") is NOT
+    assert verdict(**asked, driver="535.54.03").runs
+
+
+@pytest.mark.parametrize(("gpu", "runs"), [("RTX 4090", True), ("RTX 5080", False), ("GTX 980", False)])
+def test_the_tensorrt_inside_a_program_sets_the_gpus(gpu: str, *, runs: bool) -> None:
+    asked = {"framework": "my-detector", "build": "TensorRT 8.6.1 engine backend", "cuda": "12.1", "ptx": "yes"}
+    assert verdict(gpu=gpu, driver="575.57.08", sm_list="5.2 7.5 8.9", **asked).runs is runs
+
+
+@pytest.mark.parametrize(
+    ("framework", "version", "build"),
+    [("llama.cpp", "b6000", ""), ("whisper.cpp", "1.7.6", ""), ("ollama", "0.30.0", "")],
+)
+def test_programs_of_ggml_compress_their_code_where_cuda_12_8_builds_them(
+    framework: str, version: str, build: str
+) -> None:
+    asked = {"gpu": "A100", "framework": framework, "framework_version": version, "cuda": "12.8", "build": build}
+    assert verdict(**asked, driver="535.183.01") is NOT
+    assert verdict(**asked, driver="550.90.07").runs
+
+
+def test_ggml_may_be_told_not_to_compress() -> None:
+    asked = {"gpu": "A100", "framework": "llama.cpp", "cuda": "12.9", "driver": "535.183.01"}
+    assert verdict(**asked, build="GGML_CUDA_COMPRESSION_MODE=none").runs
+    assert verdict(**asked).runs is False
+
+
+def test_turing_runs_libraries_of_cuda_9_with_a_cudnn_of_its_time() -> None:
+    asked = {"gpu": "RTX 2070", "driver": "418.56", "cuda": "9.0", "framework": "keras"}
+    assert verdict(**asked, cudnn="7.4.2").runs
+    assert verdict(**asked, cudnn="7.0.5") is NOT
+
+
+def test_boards_that_came_later_are_asked_of_no_driver_from_before_them() -> None:
+    wheel = {"framework": "pytorch", "framework_version": "2.6.0+cu124"}
+    assert verdict(gpu="H200 NVL", **wheel).runs
+    assert verdict(gpu="H100", **wheel) is OPEN
+    assert verdict(gpu="H20", driver="525.60.13", **wheel).runs  # what is said is not refused for it
+
+
+def test_a_path_to_compat_libraries_in_the_image_finds_no_gpu_under_wsl() -> None:
+    asked = {"gpu": "RTX 4070", "image": "vllm/vllm-openai:v0.16.0", "driver": "576.02"}
+    assert verdict(**asked, host="wsl2") is NOT
+    assert verdict(gpu="RTX 4070", image="vllm/vllm-openai:v0.9.0", driver="576.02", host="wsl2").runs
+
+
+@pytest.mark.parametrize(
+    "name", ["Jetson AGX Thor T5000", "NVIDIA Jetson Thor T5000", "Thor T5000 devkit", "Jetson Thor T4000"]
+)
+def test_a_thor_may_be_named_with_its_module(name: str) -> None:
+    assert verdict(gpu=name, driver="JetPack 7.1", cuda="13.0", sm_list="11.0").runs
