@@ -22,7 +22,7 @@ def of_slurm_job(name: str, inputs: Mapping[str, Any]) -> Workload:
     """The one workload of a job."""
     image_name = inputs.get("image_name")
     return Workload(
-        f"Job {name}",
+        f"Job {text(inputs.get('job')) or name}",
         _pod(inputs),
         image_names=(image_name,) if isinstance(image_name, str) else (),
         batch=SlurmJob(inputs),
