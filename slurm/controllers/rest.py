@@ -215,7 +215,7 @@ _CALLED: Final[Mapping[str, tuple[str, Callable[[str], Any]]]] = {
     "chdir": ("current_working_directory", str),
     "output": ("standard_output", str),
     "open-mode": ("open_mode", str),
-    "export": ("get_user_environment", lambda _: False),
+    "export": ("environment", lambda _: _ENVIRONMENT),  # the service knows nobody's environment
     "requeue": ("requeue", lambda _: True),
     "no-requeue": ("requeue", lambda _: False),
 }

@@ -130,7 +130,6 @@ def test_the_rest_service_gets_what_sbatch_would_read() -> None:
         "cpus_per_task": 2,
         "current_working_directory": "/tmp",
         "environment": None,
-        "get_user_environment": False,
         "gres": "gpu:k80:1",
         "memory_per_node": 4096,
         "nodes": [1, 1],
