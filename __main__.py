@@ -39,7 +39,9 @@ def deploy(stack: Stack) -> None:
     pulumi.export("images", refs)
     pulumi.export("image_sizes", {name: image.sizes for name, image in images.items()})
     made = deploy_instances(stack, stack.cluster, account) if stack.cluster and account else None
-    if wiring.hosts(stack):
+    if wiring.partitions(stack):
+        deploy_to_slurm(stack, refs)
+    elif wiring.hosts(stack):
         deploy_to_hosts(stack, refs)
     elif made or wiring.managed_pools(stack) or stack.hubs or stack.jobs:
         deploy_to_cluster(stack, refs, made)
@@ -173,6 +175,25 @@ def deploy_to_hosts(stack: Stack, refs: dict[str, pulumi.Output[str]]) -> None:
     pulumi.export("hubs", {name: hub.url for name, hub in hubs.items()})
     pulumi.export("ports", wiring.published(stack))
     pulumi.export("logs", logs)
+
+
+def deploy_to_slurm(stack: Stack, refs: dict[str, pulumi.Output[str]]) -> None:
+    """Jobs on a cluster with Slurm, and their images as files there."""
+    from components.on_slurm.sif_image import SifImage  # noqa: PLC0415
+    from components.on_slurm.slurm_gpu_job import SlurmGpuJob  # noqa: PLC0415
+    from components.on_slurm.slurm_site import SlurmSite  # noqa: PLC0415
+
+    site = SlurmSite("slurm", wiring.slurm_site_args(stack))
+    files = {name: SifImage(name, wiring.sif_args(stack, name, refs)) for name in wiring.images_of_jobs(stack)}
+    jobs = {
+        job.name: SlurmGpuJob(job.name, wiring.slurm_job_args(stack, job, refs, files[job.image].path))
+        for job in stack.jobs
+    }
+    pulumi.export("slurm", site.facts)
+    pulumi.export("image_files", {name: file.path for name, file in files.items()})
+    pulumi.export("jobs", {name: {"job": job.job_id, "state": job.state} for name, job in jobs.items()})
+    pulumi.export("logs", {name: job.log for name, job in jobs.items()})
+    pulumi.export("shells", {name: job.shell for name, job in jobs.items()})
 
 
 if __name__ == "__main__":

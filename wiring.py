@@ -24,9 +24,11 @@ from settings.fleet import landing_pools
 from settings.host_pools import HostPool
 from settings.instance_pools import InstancePool
 from settings.models import Container, Course, Hub, Image, Job, Kernel, Profile
+from settings.partition_pools import PartitionPool
 from settings.pools import NodePool
 from settings.reading import Stack
 from settings.record import decisions
+from slurm.partition_model import PartitionKeys
 
 if TYPE_CHECKING:
     import pulumi
@@ -43,6 +45,9 @@ if TYPE_CHECKING:
     from components.on_aws.flatcar_gpu_node_group import FlatcarGpuNodeGroupArgs
     from components.on_docker.docker_host import DockerHostArgs
     from components.on_docker.docker_hub_args import DockerHubArgs
+    from components.on_slurm.sif_image import SifImageArgs
+    from components.on_slurm.slurm_gpu_job import SlurmGpuJobArgs
+    from components.on_slurm.slurm_site import SlurmSiteArgs
     from components.pre_puller import PrePullerArgs
     from components.stack_record import StackRecordArgs
 
@@ -114,8 +119,8 @@ def image_args(
         args["deployed"] = deployed.apply(lambda sizes: sizes.get(name, {}))
     if base is not None:
         args["base"] = base
-    if stack.site.kind == "docker":
-        args["compression"] = "gzip"  # engines before Docker 23 do not unpack zstd
+    if stack.site.kind in {"docker", "slurm"}:
+        args["compression"] = "gzip"  # engines before Docker 23 do not unpack zstd, nor does an old Singularity
     if stack.site.builder:
         args["builder"] = stack.site.builder
     if stack.site.ca_bundle:
@@ -500,6 +505,57 @@ def container_args(
     if grant:
         args |= {"devices": [card.device for card in grant.cards], "access": host.gpu_access}
     return args
+
+
+def partitions(stack: Stack) -> tuple[PartitionPool, ...]:
+    """Pools of a site with Slurm."""
+    return tuple(each for each in stack.fleet.pools if isinstance(each, PartitionPool))
+
+
+def slurm_access(stack: Stack) -> dict[str, Any]:
+    """How the Slurm of the stack is reached; empty where it has none."""
+    site = stack.site.slurm
+    return _plain(site.model_dump(mode="json", exclude_none=True)) if site else {}
+
+
+def slurm_site_args(stack: Stack) -> SlurmSiteArgs:
+    """Arguments of the SlurmSite of a stack."""
+    pools = [
+        {"pool": pool.name, **_partition_keys(pool), "nodes": pool.nodes, "gpus_per_node": pool.gpus_per_node}
+        for pool in partitions(stack)
+    ]
+    return cast("SlurmSiteArgs", {"site": slurm_access(stack), "pools": pools})
+
+
+def images_of_jobs(stack: Stack) -> tuple[str, ...]:
+    """Images that a job runs in, each once."""
+    return tuple(dict.fromkeys(job.image for job in stack.jobs))
+
+
+def sif_args(stack: Stack, image: str, refs: Refs) -> SifImageArgs:
+    """Arguments of the SifImage of an image."""
+    return {"image": refs[image], "image_name": image, "site": slurm_access(stack)}
+
+
+def slurm_job_args(stack: Stack, job: Job, refs: Refs, sif: pulumi.Input[str]) -> SlurmGpuJobArgs:
+    """Arguments of the SlurmGpuJob of a job."""
+    pools = {pool.name: pool for pool in partitions(stack)}
+    keys = JobKeys.model_fields.keys() - {"pool", "pools", "shm_gib"}
+    written = _plain(job.model_dump(mode="json", exclude_none=True))
+    args = {
+        **{key: value for key, value in written.items() if key in keys},
+        "site": slurm_access(stack),
+        "sif": sif,
+        "image": refs[job.image],
+        "image_name": job.image,
+        "partitions": [{"pool": name, **_partition_keys(pools[name])} for name in job.named_pools],
+        "slurm": _plain(job.slurm.model_dump(mode="json", exclude_none=True)) if job.slurm else None,
+    }
+    return cast("SlurmGpuJobArgs", {key: value for key, value in args.items() if value is not None})
+
+
+def _partition_keys(pool: PartitionPool) -> dict[str, Any]:
+    return pool.model_dump(mode="json", include={*PartitionKeys.model_fields}, exclude_none=True)
 
 
 def published(stack: Stack) -> dict[str, str]:

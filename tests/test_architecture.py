@@ -51,6 +51,9 @@ COMPONENTS = [
     "NotebookHub",
     "NvidiaRuntime",
     "PrePuller",
+    "SifImage",
+    "SlurmGpuJob",
+    "SlurmSite",
     "StackRecord",
     "Vpc",
 ]

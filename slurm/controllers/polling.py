@@ -19,7 +19,7 @@ class Poller:
     """The jobs of one site. Used by several threads at a time; none of its own."""
 
     def __init__(self, controller: Controller, every_s: float, clock: Callable[[], float] = time.monotonic) -> None:
-        self._controller, self._every_s, self._clock = controller, every_s, clock
+        self.controller, self._every_s, self._clock = controller, every_s, clock
         self._lock, self._asking = threading.Lock(), threading.Lock()
         self._watched: dict[int, int] = {}
         self._parts: Sequence[Part] = ()
@@ -28,8 +28,7 @@ class Poller:
 
     def wait_for_end(self, job: int, sleep: Callable[[float], None] = time.sleep) -> Outcome:
         """How it ended. Raises Unreachable where Slurm stays away; the job goes on."""
-        with self._lock:
-            self._watched[job] = self._watched.get(job, 0) + 1
+        self._watch(job)
         failed = unseen = 0
         try:
             while True:
@@ -45,10 +44,15 @@ class Poller:
                         return became
                 sleep(self._every_s)
         finally:
-            with self._lock:
-                self._watched[job] -= 1
-                if not self._watched[job]:
-                    del self._watched[job]
+            self._leave(job)
+
+    def outcome(self, job: int) -> Outcome:
+        """What is known of it now. Raises SlurmError."""
+        self._watch(job)
+        try:
+            return self._look(job)
+        finally:
+            self._leave(job)
 
     def own_jobs(self) -> Sequence[Part]:
         """Own jobs, asked for after this call began; callers that come together share one question."""
@@ -57,9 +61,19 @@ class Poller:
             asked_at, parts = self._own
             if asked_at < came:
                 asked_at = self._clock()
-                parts = self._controller.own_jobs()
+                parts = self.controller.own_jobs()
                 self._own = (asked_at, parts)
             return parts
+
+    def _watch(self, job: int) -> None:
+        with self._lock:
+            self._watched[job] = self._watched.get(job, 0) + 1
+
+    def _leave(self, job: int) -> None:
+        with self._lock:
+            self._watched[job] -= 1
+            if not self._watched[job]:
+                del self._watched[job]
 
     def _look(self, job: int) -> Outcome:
         with self._asking:
@@ -67,6 +81,6 @@ class Poller:
                 watched = sorted(self._watched)
             is_new = not any(part.job == job for part in self._parts)
             if is_new or self._clock() - self._asked_at >= self._every_s:
-                self._parts = self._controller.jobs(watched)
+                self._parts = self.controller.jobs(watched)
                 self._asked_at = self._clock()
             return outcome(job, self._parts)

@@ -57,13 +57,13 @@ def chosen(found: Iterable[Part]) -> int:
     return min((_is_held(part), part.job) for part in found)[1]
 
 
-def end_all(controller: Controller, wanted: Submission, also: int | None) -> list[int]:
-    """End every job of the key; the numbers of all that Slurm knows, with `also`. Raises SlurmError."""
+def end_all(controller: Controller, wanted: Submission) -> tuple[list[int], list[int]]:
+    """End every job of the key: the numbers of those that were going on, and of all. Raises SlurmError."""
     parts = of_key(controller.own_jobs(), wanted.key, wanted.name)
     going_on = sorted({part.job for part in parts if not part.has_ended})
     if going_on:
         controller.cancel(going_on)
-    return sorted({part.job for part in parts} | ({also} if also is not None else set()))
+    return going_on, sorted({part.job for part in parts})
 
 
 def _found(parts: Iterable[Part], wanted: Submission, forgotten: frozenset[int]) -> list[Part]:

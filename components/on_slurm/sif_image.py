@@ -1,0 +1,48 @@
+"""SifImage: an image of the stack as a file that the nodes of a Slurm cluster start."""
+
+from collections.abc import Mapping
+from typing import Any, TypedDict
+
+import pulumi
+
+from components.on_slurm.sif_files import SifFile
+from components.on_slurm.site import site_of
+from messages import UserError
+from slurm.sif import sif_path
+
+
+class SifImageArgs(TypedDict):
+    """Arguments of SifImage."""
+
+    image: pulumi.Input[str]
+    """Image by digest, such as the `ref` of a GpuImage."""
+    image_name: str
+    """Name of the image as people know it; the folder of its files."""
+    site: Mapping[str, Any]
+    """How the cluster is reached, as in `site.slurm` of a stack file."""
+
+
+class SifImage(pulumi.ComponentResource):
+    """One file, named after the digest of its image. It outlives the stack, as the image in its registry does."""
+
+    path: pulumi.Output[str]
+    """Where it lies, for login and compute nodes alike."""
+    sha256: pulumi.Output[str]
+    """Of the whole file."""
+    size_bytes: pulumi.Output[int]
+    """Its size."""
+
+    def __init__(self, name: str, args: SifImageArgs, opts: pulumi.ResourceOptions | None = None) -> None:
+        super().__init__("gpu-commons:index:SifImage", name, {**args}, opts)
+        try:
+            store = site_of(args["site"]).image_store
+        except UserError as error:
+            raise pulumi.RunError(str(error)) from None
+        image_name = args["image_name"]
+        ref = pulumi.Output.from_input(args["image"])
+        # Known before the file is made: a preview shows the whole batch script.
+        path = ref.apply(lambda known: sif_path(store, image_name, known))
+        inputs: dict[str, Any] = {"ref": ref, "path": path, "image_name": image_name, "site": args["site"]}
+        file = SifFile(f"{name}-file", inputs, pulumi.ResourceOptions(parent=self))
+        self.path, self.sha256, self.size_bytes = file.path, file.sha256, file.size_bytes
+        self.register_outputs({"path": self.path, "sha256": self.sha256, "size_bytes": self.size_bytes})

@@ -1,0 +1,85 @@
+"""SlurmSite: a cluster with Slurm, proved to have what the pools of the stack say."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NotRequired, TypedDict
+
+import pulumi
+
+from components.on_slurm.site import site_of
+from kube.arguments import plain
+from messages import UserError
+from slurm.controllers.choice import controller_of
+from slurm.controllers.files import program_version
+from slurm.partition_model import PartitionKeys
+from slurm.site_facts import DeclaredPool, SiteFacts, refusals, remarks
+from slurm.site_model import SlurmAccess
+
+
+class SlurmPool(TypedDict):
+    """A pool: nodes of one partition with one type of GPU."""
+
+    pool: str
+    """Name of the pool."""
+    partition: str
+    """Partition of Slurm."""
+    gres: NotRequired[str]
+    """Type of its GPUs in Slurm; none: they have no type."""
+    exclusive: NotRequired[bool]
+    """The partition gives whole nodes."""
+    max_time_min: NotRequired[int]
+    """Longest time of a job there in minutes."""
+    nodes: int
+    """How many nodes the stack counts on."""
+    gpus_per_node: int
+    """GPUs of each."""
+
+
+class SlurmSiteArgs(TypedDict):
+    """Arguments of SlurmSite."""
+
+    site: Mapping[str, Any]
+    """How the cluster is reached, as in `site.slurm` of a stack file."""
+    pools: Sequence[SlurmPool]
+    """What the stack's pools say of it."""
+
+
+class SlurmSite(pulumi.ComponentResource):
+    """Makes nothing: it reads what the controller says, and refuses a stack that asks for something else."""
+
+    facts: pulumi.Output[Mapping[str, str]]
+    """What Slurm says of its partitions, by what it is called."""
+
+    def __init__(self, name: str, args: SlurmSiteArgs, opts: pulumi.ResourceOptions | None = None) -> None:
+        try:
+            site = site_of(args["site"])
+            facts = controller_of(site).facts()
+            version = program_version(site)
+        except UserError as error:
+            raise pulumi.RunError(f"site {name}: {error}") from None
+        pools = [_declared(each) for each in args["pools"]]
+        if found := [*refusals(facts, pools), *_of_program(site, version)]:
+            raise pulumi.RunError(f"site {name} is not what the stack says: {'; '.join(found)}")
+        for each in remarks(facts, pools):
+            pulumi.log.warn(f"site {name}: {each}")
+        super().__init__("gpu-commons:index:SlurmSite", name, {**args}, opts)
+        self.facts = pulumi.Output.from_input(_rows(facts, site, version))
+        self.register_outputs({"facts": self.facts})
+
+
+def _declared(pool: SlurmPool) -> DeclaredPool:
+    given = plain(pool)
+    keys = PartitionKeys.model_validate({key: given[key] for key in PartitionKeys.model_fields if key in given})
+    return DeclaredPool(given["pool"], keys, given["nodes"], given["gpus_per_node"])
+
+
+def _of_program(site: SlurmAccess, version: str | None) -> list[str]:
+    """What starts images: there, and the version that the stack was proved with."""
+    if version is None:
+        return [f"{site.program} is not where Slurm's commands are: correct program, or write its absolute path"]
+    if site.program_version and site.program_version.partition("-")[0] != version:
+        return [f'{site.program} is {version} and not {site.program_version}: write program_version: "{version}"']
+    return []
+
+
+def _rows(facts: SiteFacts, site: SlurmAccess, version: str | None) -> dict[str, str]:
+    return {**dict(facts.rows()), site.program.rpartition("/")[2]: version or "not known"}
