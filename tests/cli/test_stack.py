@@ -168,3 +168,28 @@ def test_from_the_shell_it_loads_nothing_of_the_engine() -> None:
     call = [sys.executable, "-c", program, "stack", "check", "dsmlp-fall"]
     done = subprocess.run(call, capture_output=True, text=True, cwd=PROJECT, check=True)
     assert not {"pulumi", "pulumi_policy", "pulumi_kubernetes", "grpc", "rich"} & set(done.stderr.split())
+
+
+@pytest.mark.parametrize(("name", "pools"), [("comet", "gpu-k80, gpu-p100, shared-k80, shared-p100"), ("quest", "gpu")])
+def test_an_image_is_proved_on_each_partition_that_jobs_name(run: Run, name: str, pools: str) -> None:
+    assert f"  cupy-cuda11  ✓ compatible on {pools}\n" in run("stack", "check", name).stdout
+
+
+def test_a_job_of_slurm_that_counts_on_its_node_is_refused_before_anything_is_built(run: Run, tmp_path: Path) -> None:
+    text = (PROJECT / "stacks" / "Pulumi.comet.yaml").read_text()
+    file = tmp_path / "Pulumi.comet.yaml"
+    command = "command: [bash, -c, 'module load cuda/9.2; python /app/seen.py']"
+    file.write_text(text.replace("command: [python, /app/seen.py]", command, 1))
+    result = run("stack", "check", str(file))
+    assert result.exit_code == 1
+    assert "P-BATCH Job whole-node: 'module load cuda/9.2'" in result.stdout
+
+
+def test_a_driver_that_nobody_looked_up_is_told_with_what_brings_it(run: Run, tmp_path: Path) -> None:
+    text = (PROJECT / "stacks" / "Pulumi.quest.yaml").read_text()
+    file = tmp_path / "Pulumi.quest.yaml"
+    file.write_text(
+        text.replace('        driver: "470.256.02"\n', "").replace("gpus_per_node, driver,", "gpus_per_node,")
+    )
+    result = run("stack", "check", str(file))
+    assert "which gpu-commons probe --via-slurm gpu prints (runs on 450.80.02 to branch 580)" in result.stdout
