@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -36,6 +35,9 @@ from policies.stacks import consistent
 from policies.workloads import HUB_TOKEN
 from settings.host_pools import HostPool
 from settings.reading import Stack, load_stack
+from slurm.batch_script import Unwritable, batch_script
+from slurm.job_model import parse_slurm_job
+from slurm.site_model import SlurmAccess
 
 Resource = tuple[str, str, Mapping[str, Any]]  # type token, logical name, inputs
 
@@ -116,15 +118,30 @@ def offline_resources(stack: Stack) -> Iterator[Resource]:
             yield _SET, name, {"metadata": {"namespace": hub.name, "name": name}, "spec": spec}
     for host in wiring.hosts(stack):
         yield from _on_host(stack, host, unknown)
-    for job in stack.jobs if stack.site.kind == "slurm" else ():
-        said = {"image": UNKNOWN, "image_name": job.image, "pools": [*job.named_pools], "gpus": job.gpus}
-        yield SLURM_JOB_TOKEN, job.name, {**said, "text": shlex.join(job.command)}
-    for job in () if wiring.hosts(stack) or stack.site.kind == "slurm" else stack.jobs:
+    if stack.site.slurm is not None:
+        yield from _slurm_jobs(stack, stack.site.slurm, unknown)
+        return
+    for job in () if wiring.hosts(stack) else stack.jobs:
         asked_for: dict[str, Any] = {**wiring.job_args(stack, job, unknown, job.namespace)}
         shape_of_job = parse_job(job.name, {key: asked_for[key] for key in asked_for if key != "namespace"})
         made = job_spec(job.name, shape_of_job)
         metadata = {"namespace": job.namespace, "name": job.name}
         yield "kubernetes:batch/v1:Job", job.name, {"metadata": metadata, "spec": made}
+
+
+def _slurm_jobs(stack: Stack, access: SlurmAccess, unknown: Any) -> Iterator[Resource]:
+    """Where an image will be is known once it is built: any file serves to check the text of a job."""
+    for job in stack.jobs:
+        given = {**wiring.slurm_job_args(stack, job, unknown, "")}
+        shape = parse_slurm_job(job.name, {key: given[key] for key in given if key not in {"site", "sif"}})
+        try:
+            text = batch_script(shape, access, f"{access.image_store}/{job.image}.sif", f"{access.image_store}/logs")
+        except Unwritable as error:
+            reason, _, fix = str(error).rpartition(": ")
+            raise SettingsError([Problem(f"job {job.name}", "", reason, fix)]) from None
+        pools = [each.pool for each in shape.partitions]
+        made = {"image": UNKNOWN, "image_name": job.image, "pools": pools, "gpus": shape.gpus, "text": text}
+        yield SLURM_JOB_TOKEN, job.name, made
 
 
 def _on_host(stack: Stack, host: HostPool, unknown: Any) -> Iterator[Resource]:

@@ -193,3 +193,10 @@ def test_a_driver_that_nobody_looked_up_is_told_with_what_brings_it(run: Run, tm
     )
     result = run("stack", "check", str(file))
     assert "which gpu-commons probe --via-slurm gpu prints (runs on 450.80.02 to branch 580)" in result.stdout
+
+
+def test_a_text_that_no_batch_script_can_hold_is_one_mistake_of_its_job(run: Run, tmp_path: Path) -> None:
+    text = (PROJECT / "stacks" / "Pulumi.quest.yaml").read_text()
+    file = tmp_path / "Pulumi.quest.yaml"
+    file.write_text(text.replace("image_store: /projects/gpu-commons/images", "image_store: /projects/100%/images"))
+    assert "job seen: --output: the folder" in refused(run, str(file))
