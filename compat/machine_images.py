@@ -7,6 +7,7 @@ its Kubernetes version.
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 
 from compat import tables
 from compat.model import PoolFacts
@@ -25,6 +26,7 @@ def image_row(pool: PoolFacts) -> Row | None:
     return next((row for row in rows if pool.driver in drivers_in(row)), rows[0] if rows else None)
 
 
+@lru_cache(256)  # each image that is tried on a pool asks for the pool's again
 def rows_of(release: str, *, arm: bool) -> tuple[Row, ...]:
     """Rows of a machine image by what people write for it: more than one where its drivers differ.
 
