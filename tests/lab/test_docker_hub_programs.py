@@ -180,9 +180,11 @@ def test_a_kernel_whose_gpu_is_gone_when_it_starts_again_is_dead_and_holds_nothi
     assert ann.run(kernel, "print(1)") == "1"
     (container,) = hub.containers("kernel")
     theirs = ("run", "-d", "--name", "theirs", "--network", "gpu-commons-card-1", "--entrypoint", "sleep")
+    hub.docker("pause", f"{HUB}-gateway-ann")  # else it may start the kernel again before the card has somebody else
     hub.docker("kill", container)
     try:
         hub.docker(*theirs, hub.images["kernel"], "60")
+        hub.docker("unpause", f"{HUB}-gateway-ann")
         until(lambda: ann.ask("GET", "kernels").json() == [], "the end of the kernel", 30)
         assert hub.holders() == {0: f"{HUB}-server-bob", 1: "theirs"}
         assert "theirs has GPU 1" in refused_kernel(ann, "gpu")
