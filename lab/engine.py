@@ -180,10 +180,9 @@ def _install_plugin(instance: Instance, tools: Toolchain, name: str, report: Rep
 
 @dataclass(frozen=True, slots=True)
 class Suite:
-    """Tests that need servers. Each file runs on one worker; suites whose files share a lab have one worker."""
+    """Tests that need servers, for two workers. Each file runs on one of them, unless a conftest says otherwise."""
 
     folder: str
-    workers: int
     marked: str = "lab"
 
     @property
@@ -193,14 +192,14 @@ class Suite:
 
 # What the Makefile's two calls of pytest leave out, in two parts: a machine has one real node, and the tests of that
 # node start their own.
-TESTS_BEFORE_THE_LAB = (Suite("tests", 2, "browser and not lab"), Suite("tests/lab", 2), Suite("tests/faults", 0))
-TESTS_ON_THE_LAB = (Suite("tests/conformance", 2), Suite("tests/e2e", 2))
+TESTS_BEFORE_THE_LAB = (Suite("tests", "browser and not lab"), Suite("tests/lab"), Suite("tests/faults"))
+TESTS_ON_THE_LAB = (Suite("tests/conformance"), Suite("tests/e2e"))
 MARKED = "lab or browser or slow"
 
 
 def run_suite(instance: Instance, tools: Toolchain, suite: Suite) -> int:
     """Run one suite; returns pytest's exit code."""
-    options = ["-m", suite.marked, "-n", str(suite.workers), "--dist", "loadfile", suite.folder]
+    options = ["-m", suite.marked, "-n", "2", "--dist", "loadfile", suite.folder]
     return run_tests(instance, tools, options)
 
 

@@ -150,7 +150,7 @@ def open_instance(name: str = "default") -> Instance:
         slot = next(
             candidate
             for candidate in range(SLOTS)
-            if candidate not in taken and not _is_in_use(Networks.of_slot(candidate))
+            if candidate not in taken and not is_in_use(Networks.of_slot(candidate))
         )
         instance = Instance(name, slot, home, _free_ports(_reserved_ports(), PREFERRED_PORTS))
         record.write_text(json.dumps({**asdict(instance), "home": str(home)}, indent=2) + "\n")
@@ -216,7 +216,7 @@ def _free_ports(reserved: set[int], names: Iterable[str]) -> dict[str, int]:
     return ports
 
 
-def _is_in_use(networks: Networks) -> bool:
+def is_in_use(networks: Networks) -> bool:
     """Whether this machine has an address of the slot: a lab of another state folder uses it."""
     ours = (ip_network(networks.node_address), ip_network(networks.docker_cidr))
     return any(

@@ -291,6 +291,11 @@ def test_every_test_runs_in_one_part_of_make_test_and_in_one_only() -> None:
     assert {f"tests/{path.name}" for path in marked} == {each.folder for each in suites if each.marked == "lab"}
 
 
+def test_labs_that_may_have_the_one_real_node_of_a_machine_are_brought_up_one_after_the_other() -> None:
+    faults = [path for path in (ROOT / "tests" / "faults").glob("test_*.py") if not path.name.endswith("_stack.py")]
+    assert not [path.name for path in faults if re.search(r"import .*\b(own|aws)_lab\b", path.read_text())]
+
+
 def test_no_script_of_bench_hides_a_package() -> None:
     # A script's own folder comes first on its path: bench/compat.py would be imported in place of compat.
     packages = {path.parent.name for path in ROOT.glob("*/__init__.py")}

@@ -1,5 +1,7 @@
 """A second lab for tests that break things: its own name, ports, ranges and folder, simulated nodes only.
 
+Files test_*_stack.py bring up labs of their own instead (`own_lab.py`).
+
 The user's lab is a bystander: what it has on disk and what runs of it is kept in mind before anything is broken.
 """
 
@@ -11,6 +13,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from xdist.remote import Producer
+from xdist.scheduler import LoadScopeScheduling
 
 sys.path.insert(0, str(Path(__file__).parent))  # for second_lab.py: folders of tests are no packages here
 from bystander import Bystander, kept_files, running_servers
@@ -19,6 +23,17 @@ from second_lab import NAME, Lab, Settings, make_project, settings
 from lab import engine, steps
 from lab.instance import Instance, forget_instance, open_instance, state_home
 from lab.toolchain import Toolchain
+
+
+class OneWorkerForEachKindOfLab(LoadScopeScheduling):
+    """Beside the second lab, the labs of test_*_stack.py one after the other: a machine has one real node."""
+
+    def _split_scope(self, nodeid: str) -> str:
+        return "own labs" if nodeid.partition("::")[0].endswith("_stack.py") else "the second lab"
+
+
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> LoadScopeScheduling:
+    return OneWorkerForEachKindOfLab(config, log)
 
 
 @pytest.fixture(scope="session")

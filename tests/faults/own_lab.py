@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import sys
@@ -12,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from lab import engine, processes
-from lab.instance import Instance, find_instance
+from lab.instance import PREFERRED_PORTS, RECORD, SLOTS, Instance, Networks, find_instance, is_in_use, state_home
 from lab.toolchain import Toolchain
 
 PROJECT = Path(__file__).parents[2]
@@ -61,12 +62,22 @@ def changes(said: str) -> bool:
     return bool(re.search(r"\d+ (created|updated|replaced|deleted)", said))
 
 
+def claim() -> None:
+    """Addresses and ports far from those that the second lab takes, which another worker starts at the same time."""
+    slot = next(each for each in reversed(range(SLOTS)) if not is_in_use(Networks.of_slot(each)))
+    ports = {name: 20000 + 100 * slot + number for number, name in enumerate(PREFERRED_PORTS)}
+    home = state_home() / NAME
+    home.mkdir(parents=True)
+    (home / RECORD).write_text(json.dumps({"name": NAME, "slot": slot, "ports": ports}))
+
+
 @contextmanager
 def own_lab(stack: str, project: Path = PROJECT) -> Iterator[OwnLab]:
     """That stack of a project, up. The folder's path is short, because sockets lie below it."""
     before = os.environ.get("XDG_STATE_HOME")
     with tempfile.TemporaryDirectory(prefix="gc-") as folder:
         os.environ["XDG_STATE_HOME"] = folder
+        claim()
         try:
             yield OwnLab(stack, up(stack, project), project)
         finally:
