@@ -44,6 +44,11 @@ class Part:
         return self.state in ENDED
 
     @property
+    def is_held(self) -> bool:
+        """It waits until somebody releases it."""
+        return self.state == "PENDING" and self.reason == HELD_BY_USER
+
+    @property
     def was_refused(self) -> bool:
         """It ended before a node had it: Slurm keeps what it refused at submission as a failed job for a while."""
         return self.has_ended and not self.nodes and self.state != COMPLETED

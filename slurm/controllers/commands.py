@@ -88,7 +88,7 @@ class Commands:
                 "--noheader",
                 "--all",
                 "--Node",
-                "--Format=NodeHost:|,PartitionName:|,Gres:|,StateLong:|,Reason:|",
+                "--Format=NodeList:|,PartitionName:|,Gres:|,StateLong:|,Reason:|",
             ]
         ).splitlines():
             name, partition, gres, state, reason = line.split("|", 4)

@@ -42,7 +42,14 @@ class Rest:
 
     def release(self, job: int) -> None:
         """Let it start."""
-        self._call("POST", "slurm", f"job/{job}", body={"hold": False})
+        try:
+            self._call("POST", "slurm", f"job/{job}", body={"hold": False})
+        except Unreachable:
+            raise
+        except SlurmError:
+            # 22.05.8 releases an array and answers with an error.
+            if not (parts := self.jobs([job])) or any(part.is_held for part in parts):
+                raise
 
     def own_jobs(self) -> Sequence[Part]:
         """Jobs of everybody whom the user may see: this version has no question for one's own."""
@@ -111,7 +118,19 @@ class Rest:
                 answer = client.request(method, f"{base}/{plugin}/{version}/{path}", json=body)
         except httpx.HTTPError as error:
             raise Unreachable(f"Slurm's REST service at {self.site.url} does not answer: {error}") from None
-        return _checked(answer, self.site, allowed)
+        try:
+            return _checked(answer, self.site, allowed)
+        except SlurmError:
+            if path != "ping" and not self._has_controller():
+                raise Unreachable("Slurm's controller does not answer its REST service") from None
+            raise
+
+    def _has_controller(self) -> bool:
+        """Errors of other calls do not say whether it was the controller that did not answer."""
+        try:
+            return any(each.get("ping") == "UP" for each in self._call("GET", "slurm", "ping").get("pings") or ())
+        except SlurmError:
+            return False
 
     def _headers(self) -> dict[str, str]:
         if self.site.token_file is None:
@@ -149,7 +168,8 @@ def _number(error: Mapping[str, Any]) -> int:
 
 def _words(errors: Iterable[Mapping[str, Any]]) -> Iterator[str]:
     for each in errors:
-        yield str(each.get("description") or each.get("error") or "no reason given")
+        said = [str(each[key]) for key in ("description", "error") if each.get(key)]
+        yield ": ".join(dict.fromkeys(said)) or "no reason given"
 
 
 def job_of(text: str) -> dict[str, Any]:

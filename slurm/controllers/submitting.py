@@ -11,7 +11,7 @@ import hashlib
 from collections.abc import Callable, Iterable, Sequence
 
 from slurm.controllers import Controller, SlurmError, Submission
-from slurm.states import HELD_BY_USER, Outcome, Part, of_key, outcome
+from slurm.states import Outcome, Part, of_key, outcome
 
 OwnJobs = Callable[[], Sequence[Part]]
 PREFIX = "gpu-commons"
@@ -40,9 +40,9 @@ def submit_once(
     if not found:
         raise SlurmError(f"job {wanted.name}: Slurm took it and does not show it; run the command again")
     kept = chosen(found)
-    if spare := sorted({part.job for part in found if part.job != kept and _is_held(part)}):
+    if spare := sorted({part.job for part in found if part.job != kept and part.is_held}):
         controller.cancel(spare)
-    if any(part.job == kept and _is_held(part) for part in found):
+    if any(part.job == kept and part.is_held for part in found):
         controller.release(kept)
         found = [*controller.jobs([kept])]
     became = outcome(kept, found)
@@ -54,7 +54,7 @@ def submit_once(
 
 def chosen(found: Iterable[Part]) -> int:
     """The job that stays: one that was released before any that is held, then the first."""
-    return min((_is_held(part), part.job) for part in found)[1]
+    return min((part.is_held, part.job) for part in found)[1]
 
 
 def end_all(controller: Controller, wanted: Submission) -> tuple[list[int], list[int]]:
@@ -70,7 +70,3 @@ def _found(parts: Iterable[Part], wanted: Submission, forgotten: frozenset[int])
     """What may stand for the job: not what ended before it had a node, refused by Slurm or cancelled by somebody."""
     own = of_key(parts, wanted.key, wanted.name)
     return [part for part in own if part.job not in forgotten and not part.was_refused]
-
-
-def _is_held(part: Part) -> bool:
-    return part.state == "PENDING" and part.reason == HELD_BY_USER
