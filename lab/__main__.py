@@ -14,6 +14,7 @@ import click
 from cli.entry import Guarded, run
 from lab import engine, forgotten, health, migration, operations, sdks, steps, summary
 from lab.instance import Instance, LabError, find_instance, forget_instance, open_instance
+from lab.machine import sif_runtime, slurm_cluster
 from lab.toolchain import Toolchain
 from settings.reading import load_stack
 
@@ -137,6 +138,7 @@ def clean(name: str) -> None:
     """End everything and remove the instance: cluster, registry, state and user volumes."""
     instance = open_instance(name)
     steps.stop(instance, Toolchain(), report)
+    slurm_cluster.forget(instance)
     forget_instance(instance)
     report(f"removed {instance.home}")
 
@@ -165,8 +167,11 @@ def env(name: str) -> None:
 def tools(stack: str) -> None:
     """Install the tools that the stack needs, nothing else."""
     toolchain, extras = Toolchain(), sdks.of(_stack_file(stack))
-    has_cluster = steps.needs_cluster(steps.read_stack(_stack_file(stack)))
-    toolchain.ensure(report, for_clusters=has_cluster, for_docker="docker" in extras)
+    read = steps.read_stack(_stack_file(stack))
+    has_cluster, kind = steps.needs_cluster(read), read.site.kind
+    toolchain.ensure(report, for_clusters=has_cluster, for_docker="docker" in extras, for_slurm=kind == "slurm")
+    if kind == "slurm":
+        toolchain.ensure_one(sif_runtime.NAME, report)
     engine.ensure_plugins(toolchain, report, sdks=extras)
 
 

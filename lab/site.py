@@ -19,7 +19,8 @@ if TYPE_CHECKING:
 ADMIN: Final = "admin"  # logs in to hubs with a password of its own
 CORE_POOL: Final = "core_pool"
 ENGINES: Final = "engines"
-OF_A_STACK: Final = {CORE_POOL, ENGINES}
+SLURM: Final = "slurm"
+OF_A_STACK: Final = {CORE_POOL, ENGINES, SLURM}
 FOLDER: Final = "gpu-commons"  # of our images in the lab's registry
 # Where people whose registries are behind a private authority name its certificates; the first that is a file counts.
 CA_VARIABLES: Final = ("PIP_CERT", "SSL_CERT_FILE", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE", "NODE_EXTRA_CA_CERTS")
@@ -32,15 +33,22 @@ def path(instance: Instance) -> Path:
 
 
 def write(
-    instance: Instance, substitutes: Iterable[Substitute], *, core_pool: str | None = None, hosts: Sequence[str] = ()
+    instance: Instance,
+    substitutes: Iterable[Substitute],
+    *,
+    core_pool: str | None = None,
+    hosts: Sequence[str] = (),
+    slurm: Mapping[str, Any] | None = None,
 ) -> Path:
     """Write the overlay of `instance`; registry, kubeconfig and substitutes must be known by now.
 
-    `core_pool`: the pool of the real node, where the hub moves to it; `hosts`: pools that the Docker engine plays.
+    `core_pool`: the pool of the real node, where the hub moves to it; `hosts`: pools that the Docker engine plays;
+    `slurm`: where the lab's Slurm is reached.
     """
     values = overlay(instance, substitutes, ca_bundle=ca_bundle(os.environ))
     engines = {name: docker.address(instance) for name in hosts}
-    of_stack = {key: value for key, value in ((CORE_POOL, core_pool), (ENGINES, engines)) if value}
+    keys = ((CORE_POOL, core_pool), (ENGINES, engines), (SLURM, slurm))
+    of_stack = {key: value for key, value in keys if value}
     return _write(instance, {**values, **of_stack})
 
 

@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 from enum import Enum
 from pathlib import Path
 
-from lab import bases, certificates, control_plane, fleet, orphans, processes, site
+from lab import bases, certificates, control_plane, fleet, orphans, processes, site, slurm_stack
 from lab.instance import Instance, LabError, check_ports
-from lab.machine import docker_host, network, node
-from lab.servers import buildkit, docker, moto, registry
+from lab.machine import docker_host, network, node, sif_runtime, slurm_cluster
+from lab.servers import buildkit, docker, moto, registry, slurmctld, slurmd, slurmdbd, sshd
 from lab.toolchain import Report, Toolchain
 from settings.driver_containers import driver_containers
 from settings.host_pools import HostPool
@@ -72,8 +72,8 @@ def read_stack(stack_file: Path, overlay: Path | None = None) -> Stack:
 
 
 def needs_cluster(stack: Stack) -> bool:
-    """Whether there is more in a stack than images, and no Docker host that runs it."""
-    return stack.site.kind != "docker" and bool(stack.fleet.pools or stack.hubs or stack.jobs)
+    """Whether there is more in a stack than images, and neither a Docker host nor a Slurm that runs it."""
+    return stack.site.kind not in {"docker", "slurm"} and bool(stack.fleet.pools or stack.hubs or stack.jobs)
 
 
 def _registry(context: Context) -> None:
@@ -92,7 +92,8 @@ def _bases(context: Context) -> None:
     moves = bool(context.real_node() and stack.site.core_pool and instance_pools(stack))
     core_pool = fleet.carrying_pool(stack).name if moves else None
     hosts = [pool.name for pool in stack.fleet.pools if isinstance(pool, HostPool)]
-    site.write(context.instance, substitutes, core_pool=core_pool, hosts=hosts)
+    slurm = slurm_stack.access(context.instance, stack) if stack.site.kind == "slurm" else None
+    site.write(context.instance, substitutes, core_pool=core_pool, hosts=hosts, slurm=slurm)
     if substitutes:
         context.report(f"{len(substitutes)} images and package sources cannot be reached; substitutes stand in")
 
@@ -120,6 +121,11 @@ def _docker(context: Context) -> None:
     docker_host.start(context.instance, context.tools, context.report)
 
 
+def _slurm(context: Context) -> None:
+    context.tools.ensure_one(sif_runtime.NAME, context.report)
+    slurm_cluster.start(context.instance, context.tools, slurm_stack.cluster(context.stack()), context.report)
+
+
 def _real_node(context: Context) -> None:
     if real := context.real_node():
         node.start(context.instance, context.tools, real, context.report)
@@ -139,15 +145,17 @@ STEPS: dict[str, tuple[str, Callable[[Context], None]]] = {
     "control-plane": ("Kubernetes control plane", _control_plane),
     "aws": ("AWS, played by moto", _aws),
     "docker": ("Docker engine", _docker),
+    "slurm": ("Slurm", _slurm),
     "bases": ("lab base images", _bases),
     "real-node": ("the real node", _real_node),
     "fleet": ("the fleet's machines", _fleet),
 }
 NAMES = tuple(STEPS)
 OF_CLUSTERS = ("control-plane", "aws", "real-node", "fleet")
-OF_SITES = {"aws": "eks", "docker": "docker"}  # step → the only kind of site whose stacks need it
+OF_SITES = {"aws": "eks", "docker": "docker", "slurm": "slurm"}  # step → the only kind of site whose stacks need it
 OF_EVERY_LAB = frozenset({"registry", "buildkitd"})
-OF_NO_CLUSTER = OF_EVERY_LAB | {moto.NAME, docker.NAME}
+OF_NO_CLUSTER = OF_EVERY_LAB | {moto.NAME, docker.NAME} | slurm_cluster.NAMES
+PORTS_OF_SLURM = frozenset({slurmctld.NAME, slurmdbd.NAME, sshd.NAME})
 
 
 def start(instance: Instance, tools: Toolchain, stack_file: Path, nodes: Nodes, report: Report) -> None:
@@ -161,8 +169,9 @@ def start(instance: Instance, tools: Toolchain, stack_file: Path, nodes: Nodes, 
     kind = context.stack().site.kind
     is_on_aws = kind == "eks"
     needless = {name for name, of_kind in OF_SITES.items() if kind != of_kind}
-    tools.ensure(report, for_clusters=has_cluster, for_docker="docker" not in needless)
-    taken = ports_to_take(running(instance), instance.ports, has_cluster=has_cluster, is_on_aws=is_on_aws)
+    tools.ensure(report, for_clusters=has_cluster, for_docker=kind == "docker", for_slurm=kind == "slurm")
+    started = running(instance)
+    taken = ports_to_take(started, instance.ports, has_cluster=has_cluster, is_on_aws=is_on_aws, kind=kind)
     check_ports(instance, taken)
     for name in STEPS:
         if (has_cluster or name not in OF_CLUSTERS) and name not in needless:
@@ -175,12 +184,18 @@ def running(instance: Instance) -> frozenset[str]:
 
 
 def ports_to_take(
-    running: Collection[str], ports: Iterable[str], *, has_cluster: bool, is_on_aws: bool = False
+    running: Collection[str],
+    ports: Iterable[str],
+    *,
+    has_cluster: bool,
+    is_on_aws: bool = False,
+    kind: str = "kubernetes",
 ) -> tuple[str, ...]:
     """Ports of the servers that a start will start: a server that runs has its own."""
     alone = {"registry"} | ({moto.NAME} if is_on_aws else set())  # one port for one server
-    has_its_cluster = bool({*running} - OF_NO_CLUSTER)
-    of_cluster = {*ports} - {"registry", moto.NAME}
+    alone |= PORTS_OF_SLURM if kind == "slurm" else set()
+    has_its_cluster = any(name not in OF_NO_CLUSTER and not name.startswith(slurmd.PREFIX) for name in running)
+    of_cluster = {*ports} - {"registry", moto.NAME} - PORTS_OF_SLURM
     taken = alone - {*running} | (set() if has_its_cluster or not has_cluster else of_cluster)
     return tuple(name for name in ports if name in taken)
 
@@ -209,6 +224,7 @@ def stop(instance: Instance, tools: Toolchain, report: Report, *, keep: Collecti
     orphans.end(instance)
     report("the real node …")
     docker_host.end(instance)
+    slurm_cluster.end(instance)
     node.stop(instance, tools)
     report("servers …")
     control_plane.stop(instance)

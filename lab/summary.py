@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from fleet.pools import Variant
-from lab import engine, fleet, health, operations, processes, site
+from lab import engine, fleet, health, operations, processes, site, slurm_summary
 from lab.cluster import Cluster
 from lab.instance import Instance
 from lab.machine import docker_host
@@ -49,7 +49,9 @@ def text(instance: Instance, deployed: Deployed) -> str:
     if not (settings.hubs or settings.jobs or settings.containers):
         lines += images(deployed.outputs)
     lines += host_lines(settings, deployed.outputs)
-    if settings.fleet.pools and settings.site.kind != "docker":
+    if settings.site.kind == "slurm":
+        lines += slurm_summary.lines(instance, settings, deployed.outputs)
+    if settings.fleet.pools and settings.site.kind not in {"docker", "slurm"}:
         found = fleet.summary(instance)
         lines += ["", f"  {len(found.nodes)} nodes, {found.gpus} GPUs:"]
         for pool in settings.fleet.pools:
@@ -73,7 +75,7 @@ def text(instance: Instance, deployed: Deployed) -> str:
         lines.append(f"  provider plugins that are stand-ins of this project: {', '.join(stand_ins)}")
     lines += ["", f"  checked: {deployed.checked}", f"  policies: {deployed.verdict}"]
     lines += notices(deployed.notices)
-    look = "docker ps" if settings.site.kind == "docker" else "kubectl get nodes"
+    look = {"docker": "docker ps", "slurm": "sinfo"}.get(settings.site.kind, "kubectl get nodes")
     lines += ["", f'  next: eval "$(make -s env)"; pulumi preview; {look}; make down']
     return "\n".join(lines)
 

@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from lab import go_builds, processes
+from lab import go_builds, module_builds, processes
 from lab.downloads import UnreachableError, fetch
 from lab.instance import LabError, cache_home
 from lab.pins import Pin, load_pins
@@ -164,6 +164,9 @@ class Toolchain:
         log = self.root / "logs" / f"{pin.name}.log"
         log.parent.mkdir(exist_ok=True)
         log.write_text("")
+        if module_builds.has_script(pin):
+            module_builds.build(go, pin, bin_folder.parent, log)
+            return
         source = go_builds.Source(pin.source, pin.packages, pin.ldflags, pin.module_files)
         go_builds.build(go, source, bin_folder, log)
         for folder, packages in pin.beside.items():

@@ -20,7 +20,7 @@ import psutil
 
 from lab import files, processes
 from lab.instance import LabError, port_is_free
-from lab.machine import machine_account, slurm_accounting, traces
+from lab.machine import machine_account, sif_runtime, slurm_accounting, traces
 from lab.machine.slurm_accounting import Qos
 from lab.machine.traces import Kind, Trace
 from lab.servers import (
@@ -47,7 +47,6 @@ ACCOUNT: Final = "lab"  # where jobs go that name none
 FRONT: Final = (sshd.NAME, slurmrestd.NAME)
 BACK: Final = (slurmctld.NAME, slurmdbd.NAME, mariadb.NAME, munge.NAME)
 NAMES: Final = frozenset({*FRONT, *BACK})
-SYSTEM_PATH: Final = "/usr/local/bin:/usr/bin:/bin"
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +56,8 @@ class Cluster:
     groups: Sequence[NodeGroup]
     accounts: Sequence[str] = (ACCOUNT,)
     qos: Sequence[Qos] = ()
+    driver: str | None = None  # that a stand-in on all nodes has
+    has_images: bool = True  # whether its nodes start images: SingularityCE must have been built
 
 
 def start(instance: Instance, tools: Tools, cluster: Cluster, report: Callable[[str], None] = lambda _: None) -> None:
@@ -70,6 +71,8 @@ def start(instance: Instance, tools: Tools, cluster: Cluster, report: Callable[[
     ports = _node_ports(instance, cluster.groups)
     _end_nodes(instance, keep=ports)
     _configure(instance, cluster.groups, ports)
+    if cluster.has_images:
+        sif_runtime.install(instance, tools, cluster.driver)
     processes.start(instance, munge.server(instance, tools))
     mariadb.prepare(instance, tools)
     processes.start(instance, mariadb.server(instance, tools))
@@ -83,7 +86,7 @@ def start(instance: Instance, tools: Tools, cluster: Cluster, report: Callable[[
     _wait_for_nodes(instance, tools)
     processes.start(instance, slurmrestd.server(instance, tools))
     _keep_runtime(instance)
-    processes.start(instance, sshd.server(instance, tools, SYSTEM_PATH))
+    processes.start(instance, sshd.server(instance, tools, sif_runtime.search_path(instance)))
 
 
 def end(instance: Instance) -> None:

@@ -23,16 +23,16 @@ from lab.toolchain import Toolchain
 
 K80: Final = NodeGroup("gpu-k80", "gpu", 1, 24, 120_000, gpus=4, gres="k80", exclusive=True, max_time_min=60)
 P100: Final = NodeGroup("gpu-p100", "gpu-shared", 1, 28, 120_000, gpus=4, gres="p100", max_time_min=60)
-CLUSTER: Final = Cluster((K80, P100), accounts=("lab", "teaching"), qos=(Qos("two-gpus", 2),))
+CLUSTER: Final = Cluster((K80, P100), accounts=("lab", "teaching"), qos=(Qos("two-gpus", 2),), has_images=False)
 
 
 @contextmanager
-def running(name: str, free_ports: Callable[..., Instance]) -> Iterator[Instance]:
+def running(name: str, free_ports: Callable[..., Instance], cluster: Cluster = CLUSTER) -> Iterator[Instance]:
     """A lab with nothing but a Slurm of two nodes."""
     with tempfile.TemporaryDirectory(prefix="gc-") as home:
         instance = free_ports(Path(home) / name, "slurmctld", "slurmdbd", "sshd")
         try:
-            slurm_cluster.start(instance, Toolchain(), CLUSTER)
+            slurm_cluster.start(instance, Toolchain(), cluster)
             yield instance
         finally:
             slurm_cluster.end(instance)
@@ -62,7 +62,7 @@ def run_job(instance: Instance, options: str, command: str) -> str:
     """Submit a job, wait for its end, return its output."""
     log = slurm_files.home(instance) / "job.out"
     submit = f"timeout 30 sbatch --wait --quiet --time=5 --output={log} {options} --wrap '{command}'"
-    ssh(instance, submit)
+    ssh(instance, f"{submit} || {{ cat {log}; exit 1; }}")
     return log.read_text().strip()
 
 

@@ -96,9 +96,12 @@ def test_a_second_start_leaves_all_that_runs_alone(slurm: Instance) -> None:
 
 def test_what_was_killed_comes_back_and_jobs_that_run_go_on(slurm: Instance) -> None:
     log = slurm_files.home(slurm) / "survivor.out"
-    submit = f"sbatch --parsable --time=5 --partition=gpu-shared --output={log} --wrap 'sleep 4; echo survived'"
+    submit = f"sbatch --parsable --time=5 --partition=gpu-shared --output={log} --wrap 'sleep 12; echo survived'"
     job = labs.ssh(slurm, submit)
     labs.wait_until(lambda: labs.ssh(slurm, f"squeue -h -o %T -j {job}") == "RUNNING")
+    # Until the controller has written down its queue, a few seconds later, a kill makes it forget the job: Slurm's own.
+    queue = slurm.data / "slurm" / "controller" / "job_state"
+    labs.wait_until(lambda: str(log).encode() in queue.read_bytes())
     for record in processes.records(slurm):
         os.kill(record.pid, signal.SIGKILL)
     slurm_cluster.start(slurm, Toolchain(), labs.CLUSTER)

@@ -1,0 +1,104 @@
+"""SingularityCE where every node and user of the lab's Slurm reaches it, and a driver that stands in for NVIDIA's.
+
+The tool in the cache is below somebody's home, which the account of the jobs may not enter: so it is copied. It was
+built without suid, and finds its files beside itself.
+"""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from lab import files, processes
+from lab.pins import load_pins
+from lab.servers import slurm_files
+
+if TYPE_CHECKING:
+    from lab.instance import Instance
+    from lab.servers import Tools
+
+NAME: Final = "singularity"
+VERSION: Final = load_pins().tools[NAME].version
+SOURCE: Final = Path(__file__).parent.parent / "stand_ins" / "driver.c"
+LIBRARIES: Final = ("libnvidia-ml.so", "libcuda.so")
+LDCONFIG: Final = "/sbin/ldconfig"
+
+
+def program(instance: Instance) -> Path:
+    return _prefix(instance) / "bin" / NAME
+
+
+def search_path(instance: Instance) -> str:
+    """PATH of users and jobs: the system's programs, SingularityCE, and the stand-in for nvidia-smi."""
+    return f"{_prefix(instance) / 'bin'}:{_driver(instance) / 'bin'}:/usr/local/bin:/usr/bin:/bin"
+
+
+def install(instance: Instance, tools: Tools, driver: str | None) -> None:
+    """Copy the tool and make the driver's stand-in; without `driver`, `--nv` finds none. Safe to repeat."""
+    built = tools.path(NAME).resolve().parent.parent
+    target = _prefix(instance)
+    if not (target / built.name).exists():
+        draft = target.with_name(f"{target.name}.draft")
+        shutil.rmtree(draft, ignore_errors=True)
+        shutil.copytree(built, draft, symlinks=True)
+        draft.chmod(0o755)
+        (draft / built.name).touch()
+        shutil.rmtree(target, ignore_errors=True)
+        draft.rename(target)
+    if driver:
+        _stand_in_driver(instance, tools, driver)
+    config = (built / "etc" / NAME / "singularity.conf").read_text(encoding="utf-8")
+    files.write(target / "etc" / NAME / "singularity.conf", configuration(config, _driver(instance) / "ldconfig"))
+
+
+def configuration(text: str, ldconfig: Path) -> str:
+    """The tool's own, but for the program that it asks which libraries there are."""
+    kept = [line for line in text.splitlines() if not line.lstrip("# ").startswith("ldconfig path =")]
+    return "\n".join([*kept, f"ldconfig path = {ldconfig}", ""])
+
+
+def _stand_in_driver(instance: Instance, tools: Tools, version: str) -> None:
+    """Libraries of the driver's names, listed by an ldconfig of our own, and a program that names the version."""
+    root = _driver(instance)
+    (root / "lib").mkdir(parents=True, exist_ok=True)
+    listed = []
+    for library in LIBRARIES:
+        real, link = root / "lib" / f"{library}.{version}", root / "lib" / f"{library}.1"
+        if not real.exists():
+            draft = real.with_suffix(".draft")
+            words = ["-shared", "-fPIC", f'-DDRIVER_VERSION="{version}"', f"-Wl,-soname,{library}.1", str(SOURCE)]
+            processes.run([str(tools.path("gcc")), *words, "-o", str(draft)])
+            draft.rename(real)
+        if not link.is_symlink() or str(link.readlink()) != real.name:
+            link.unlink(missing_ok=True)
+            link.symlink_to(real.name)
+        listed.append(f"\\t{library}.1 (libc6,x86-64) => {link}\\n")
+    files.write(root / "ldconfig", LDCONFIG_TEXT.format(real=LDCONFIG, listed="".join(listed)), mode=0o755)
+    files.write(root / "bin" / "nvidia-smi", SMI_TEXT.format(version=version), mode=0o755)
+
+
+LDCONFIG_TEXT: Final = """\
+#!/bin/sh
+# Lists the stand-ins for NVIDIA's libraries, and nothing that this machine has: its libraries are of another node.
+case "$*" in
+*-p*) printf '{listed}' ;;
+*) exec {real} "$@" ;;
+esac
+"""
+SMI_TEXT: Final = """\
+#!/bin/sh
+# Stands in for NVIDIA's program: this machine has no GPU.
+case "$*" in
+*--query-gpu=driver_version*) echo "{version}" ;;
+*) echo "stand-in for nvidia-smi, driver {version}: this lab has no GPU" ;;
+esac
+"""
+
+
+def _prefix(instance: Instance) -> Path:
+    return slurm_files.root(instance) / NAME
+
+
+def _driver(instance: Instance) -> Path:
+    return slurm_files.root(instance) / "driver"

@@ -1,0 +1,72 @@
+"""What the lab's Slurm is for a stack: nodes by its pools, accounts and limits by what its jobs name."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+from lab.machine import sif_runtime
+from lab.machine.slurm_accounting import Qos
+from lab.machine.slurm_cluster import ACCOUNT, Cluster
+from lab.servers import slurm_files, slurmrestd, sshd
+from lab.servers.slurm_config import NodeGroup
+from settings.partition_pools import PartitionPool
+
+if TYPE_CHECKING:
+    from lab.instance import Instance
+    from settings.reading import Stack
+
+
+def cluster(stack: Stack) -> Cluster:
+    """All nodes of all pools. A quality of service gives a user the GPUs of one node, whatever it gives on the site."""
+    pools = [pool for pool in stack.fleet.pools if isinstance(pool, PartitionPool)]
+    ours = [job.slurm for job in stack.jobs if job.slurm]
+    named = [stack.site.slurm.account if stack.site.slurm else None, *(each.account for each in ours)]
+    gpus = max((pool.gpus_per_node for pool in pools), default=0)
+    drivers = [str(pool.driver) for pool in pools if pool.driver]
+    return Cluster(
+        groups=[_group(pool) for pool in pools],
+        accounts=_distinct([ACCOUNT, *named]),
+        qos=[Qos(name, gpus) for name in _distinct(each.qos for each in ours)],
+        driver=drivers[0] if drivers else None,
+    )
+
+
+def access(instance: Instance, stack: Stack) -> dict[str, Any]:
+    """`site.slurm` of the overlay: the same cluster as the stack names, reached where the lab has it."""
+    account = slurm_files.account(instance)
+    return {
+        "access": {
+            "kind": "ssh",
+            "address": f"{account}@{sshd.ADDRESS}",
+            "port": instance.ports[sshd.NAME],
+            "identity": str(sshd.identity(instance)),
+            "known_hosts": str(sshd.known_hosts(instance)),
+        },
+        "rest": {"url": slurmrestd.url(instance), "version": slurmrestd.VERSION, "user": account},
+        "program": str(sif_runtime.program(instance)),
+        "program_version": sif_runtime.VERSION,
+        "image_store": str(slurm_files.image_store(instance)),
+        "scratch": [str(slurm_files.scratch(instance))],
+        "config": str(slurm_files.config(instance)),
+        "account": (stack.site.slurm.account if stack.site.slurm else None) or ACCOUNT,
+        "insecure_registries": [instance.registry_address],
+    }
+
+
+def _group(pool: PartitionPool) -> NodeGroup:
+    return NodeGroup(
+        pool=pool.name,
+        partition=pool.partition,
+        nodes=pool.nodes,
+        cpus=int(pool.cpu),
+        memory_mib=int(pool.memory_gib * 1024),
+        gpus=pool.gpus_per_node,
+        gres=pool.gres,
+        exclusive=pool.exclusive,
+        max_time_min=pool.max_time_min,
+    )
+
+
+def _distinct(names: Iterable[str | None]) -> list[str]:
+    return list(dict.fromkeys(name for name in names if name))
