@@ -205,6 +205,7 @@ def test_killed_at_twenty_random_moments_a_job_runs_once(slurm: Instance) -> Non
 
 def test_a_controller_that_is_away_is_said_and_nothing_runs_twice(slurm: Instance) -> None:
     here = site(slurm, "commands")
+    make_folder(here, logs(here))
     wanted = submission("tests", name(), 1, text(here, f"echo ran >> {logs(here)}/away"))
     processes.stop(slurm, slurmctld.NAME)
     try:
