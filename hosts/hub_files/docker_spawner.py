@@ -30,6 +30,7 @@ HUB = json.loads(Path(__file__).parent.with_name("hub.json").read_text())
 HOME = HUB.get("home") or "/home/jovyan"
 PORT = 8888
 LOOK_EVERY_S = 1
+HEARD_WITHIN_S = 5  # a browser opens the waiting page, and the page its stream of events
 STOP_WITHIN_S = 10
 SPARE_S = 30  # so that it is ours, and not JupyterHub, who ends a start: JupyterHub has no words for it
 KERNEL_STARTS_WITHIN_S = 120
@@ -60,6 +61,7 @@ class CommonsDockerSpawner(DockerSpawner):
         self.start_timeout = times["start_s"] + times["http_s"] + SPARE_S
         self.cmd = ["jupyterhub-singleuser"]
         self._said: list[str] = []
+        self._is_heard = asyncio.Event()
         self._is_given_up = threading.Event()
         self._making: asyncio.Future[None] | None = None
 
@@ -120,8 +122,17 @@ class CommonsDockerSpawner(DockerSpawner):
 
     async def start(self) -> str:
         """Bring the images, take the cards, start, and wait for the server's answer. The address of the server."""
-        self._said, self._is_given_up = [], threading.Event()
-        profile = self.profile
+        self._said, self._is_heard, self._is_given_up = [], asyncio.Event(), threading.Event()
+        try:
+            return await self._start_or_say_why(self.profile)
+        except StartError:
+            # While JupyterHub clears up after a failure, a page that asks about the start is told that there is none,
+            # and waits for ever. So a failure waits until the page is there.
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self._is_heard.wait(), HEARD_WITHIN_S)
+            raise
+
+    async def _start_or_say_why(self, profile: dict[str, Any]) -> str:
         self.image = profile["body"]["Image"]  # the server finds it in JUPYTER_IMAGE_SPEC
         try:
             self._making = asyncio.ensure_future(asyncio.to_thread(self._make, profile, self.get_env()))
@@ -157,6 +168,7 @@ class CommonsDockerSpawner(DockerSpawner):
     async def progress(self) -> AsyncIterator[dict[str, Any]]:
         """What the start does, for the page that waits."""
         shown = 0
+        self._is_heard.set()
         while self._spawn_pending:
             for message in self._said[shown:]:
                 shown += 1

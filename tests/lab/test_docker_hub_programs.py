@@ -56,6 +56,7 @@ def person(hub: DockerHub) -> Iterator[Callable[[str], Person]]:
 def failure(who: Person, profile: str) -> str:
     """What somebody reads whose server does not start."""
     who.begin(profile)
+    time.sleep(0.25)  # a browser has to open the waiting page first
     last = list(who.events())[-1]
     assert last.get("failed"), last
     return str(last["message"])
