@@ -137,3 +137,9 @@ def test_a_release_of_cuda_jl_takes_the_toolkit_of_its_driver(version: str, gpu:
 )
 def test_programs_run_where_their_cuda_and_code_do(case: dict[str, str], runs: bool) -> None:
     assert verdict(**({"driver": "575.57.08", "host": "docker"} | case)).runs is runs
+
+
+@pytest.mark.parametrize("gpu", ["GeForce 8800 GTX", "9600M GT", "GTX 260", "Quadro FX 3800", "Tesla C1060"])
+def test_no_toolkit_of_the_tables_makes_code_for_a_gpu_from_before_fermi(gpu: str) -> None:
+    for cuda in ("7.5", "8.0", "11.8"):
+        assert check(case_from({"gpu": gpu, "cuda": cuda, "framework": "caffe"})).verdict is Verdict.INCOMPATIBLE
