@@ -42,6 +42,7 @@ if TYPE_CHECKING:
 
 FIRST_NODE_PORT: Final = 16818
 NODES_WITHIN_S: Final = 60
+LOGINS_WITHIN_S: Final = 3
 NULL_DEVICE: Final = os.makedev(1, 3)
 ACCOUNT: Final = "lab"  # where jobs go that name none
 FRONT: Final = (sshd.NAME, slurmrestd.NAME)
@@ -98,7 +99,7 @@ def end(instance: Instance) -> None:
     for name in BACK:
         processes.stop(instance, name, within_s=30)
     machine_account.remove(instance)
-    traces.undo(instance, {Kind.SHARED_FOLDER: lambda trace: _remove_runtime(Path(trace.value))})
+    _release_runtime(instance)
 
 
 def forget(instance: Instance) -> None:
@@ -233,15 +234,22 @@ def _devices(instance: Instance) -> Path:
 
 def _keep_runtime(instance: Instance) -> None:
     if not sshd.RUNTIME.exists():
-        traces.record(instance, Trace(Kind.SHARED_FOLDER, str(sshd.RUNTIME)))
+        traces.record(instance, Trace(Kind.LOGIN_FOLDER, str(sshd.RUNTIME)))
     sshd.RUNTIME.mkdir(exist_ok=True, mode=0o755)
 
 
-def _remove_runtime(folder: Path) -> None:
-    """Empty by its nature: it goes when no sshd of this machine is left that would lock itself into it."""
-    if not any(process.info["name"] == sshd.NAME for process in psutil.process_iter(["name"])):
-        with contextlib.suppress(OSError):
-            folder.rmdir()
+def _release_runtime(instance: Instance) -> None:
+    """It goes when no sshd of this machine is left that would lock itself into it; until then it stays recorded.
+
+    The parent of a login ends a moment after the login's processes.
+    """
+    deadline = time.monotonic() + LOGINS_WITHIN_S
+    while any(process.info["name"] == sshd.NAME for process in psutil.process_iter(["name"])):
+        if time.monotonic() > deadline:
+            return
+        time.sleep(0.1)
+    with contextlib.suppress(OSError):
+        traces.undo(instance, {Kind.LOGIN_FOLDER: lambda trace: Path(trace.value).rmdir()})
 
 
 def _remove_public(root: Path) -> None:

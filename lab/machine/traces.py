@@ -27,6 +27,7 @@ class Kind(StrEnum):
     LINK = "link"  # a network device, with what is plugged into it
     FOLDER = "folder"  # removed with all that is in it
     SHARED_FOLDER = "shared folder"  # removed when nothing is in it any more
+    LOGIN_FOLDER = "login folder"  # empty, of every sshd of the machine
     ACCOUNT = "account"  # a user of this machine
     PUBLIC_FOLDER = "public folder"  # outlives `make down`, as the instance's data does
 

@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 
 from lab.instance import Instance
+from lab.machine import slurm_cluster, traces
+from lab.machine.traces import Kind, Trace
 from lab.servers import slurm_config, slurm_files
 from lab.servers.slurm_config import NodeGroup, Place
 
@@ -73,3 +75,13 @@ def test_labs_of_one_machine_share_neither_accounts_nor_folders(tmp_path: Path) 
     assert len({slurm_files.account(each) for each in labs}) == 2
     assert len({slurm_files.root(each) for each in labs}) == 2
     assert all(len(slurm_files.account(each)) <= 32 for each in labs)  # the longest name that useradd takes
+
+
+def test_the_end_of_a_lab_without_slurm_keeps_the_record_of_what_its_node_made(tmp_path: Path) -> None:
+    instance = Instance("x", 0, tmp_path, {})
+    instance.run.mkdir()
+    made = Trace(Kind.SHARED_FOLDER, str(tmp_path / "of-the-node"))
+    (tmp_path / "of-the-node" / "used").mkdir(parents=True)
+    traces.record(instance, made)
+    slurm_cluster.end(instance)
+    assert traces.traces(instance) == [made]
