@@ -150,10 +150,11 @@ def test_forms_of_a_driver_that_people_write_are_read(run: Run, driver: str) -> 
 
 
 @pytest.mark.parametrize("driver", ["R418", "r418", "418", "418.x", " v418 "])
-def test_a_branch_leaves_the_release_open_which_counts_only_where_it_decides(run: Run, driver: str) -> None:
+def test_a_branch_leaves_the_release_open_which_counts_only_where_the_floor_is_in_it(run: Run, driver: str) -> None:
     given = ("check", "--gpu", "2080 ti", "--driver", driver, "--cuda")
-    assert run(*given, "10.0").exit_code == 0  # every release of the branch runs it
-    assert "which release of branch 418" in run(*given, "10.1").stdout  # from 418.39 on
+    assert run(*given, "10.0").stdout.startswith("✓ compatible\n")  # every release of the branch is supported
+    assert "NVIDIA lists driver 418.39 for CUDA 10.1; other releases of its branch" in run(*given, "10.1").stdout
+    assert run(*given, "10.2").exit_code == 1
 
 
 @pytest.mark.parametrize("gpu", ["2080ti", "2080 Ti", "RTX2080TI", "NVIDIA-GeForce-RTX-2080-Ti", " rtx 2080 ti 11gb "])

@@ -207,6 +207,8 @@ CASES = {
 del CASES["any: fleet.managed_by"]  # is among the last ones
 for key in OF_A_HOST:
     del CASES[f"any: hubs.{key}"]
+for key in ("site", "jobs"):
+    del CASES[f"any: {key}.slurm"]  # what changes of a cluster with Slurm is in test_review_slurm.py
 
 
 @pytest.mark.parametrize("case", [name for name, (_, path) in CASES.items() if path[-1] not in WHY_NOT])

@@ -25,9 +25,17 @@ from lab.servers import (
     kubelet,
     kwok,
     local_path,
+    mariadb,
     moto,
+    munge,
     registry,
     scheduler,
+    slurm_files,
+    slurmctld,
+    slurmd,
+    slurmdbd,
+    slurmrestd,
+    sshd,
 )
 
 Describe = Callable[[Instance, servers.Tools], Server]
@@ -50,6 +58,24 @@ def account(instance: Instance) -> Path:
     return files.write(instance.config / "kubeconfigs" / "an-account", "token: one\n", mode=0o600)
 
 
+def slurm(describe: Describe) -> Describe:
+    """With the configuration that all of Slurm's servers read."""
+
+    def described(instance: Instance, tools: servers.Tools) -> Server:
+        for name in ("slurm.conf", "gres.conf", "slurmdbd.conf"):
+            files.write(slurm_files.config(instance).with_name(name), f"# {name}\n")
+        return describe(instance, tools)
+
+    return described
+
+
+def sshd_server(instance: Instance, tools: servers.Tools) -> Server:
+    for key in ("host_key", "identity"):
+        files.write(sshd.identity(instance).with_name(f"{key}.pub"), "ssh-ed25519 AAAA\n")
+    return sshd.server(instance, tools, "/usr/bin")
+
+
+NO_SERVERS = {"listening", "slurm_config", "slurm_files"}  # what several of them need
 ALL: dict[str, Describe] = {
     "apiserver": apiserver.server,
     "buildkit": buildkit.server,
@@ -62,11 +88,18 @@ ALL: dict[str, Describe] = {
     "kubelet": lambda instance, tools: kubelet.server(instance, tools, NODE),
     "kwok": kwok.server,
     "local_path": lambda instance, tools: local_path.server(instance, tools, account(instance), "busybox:1"),
+    "mariadb": mariadb.server,
     "moto": lambda instance, _: moto.server(
         instance, cluster_endpoint=instance.apiserver_url, cluster_authority=certificates.authority(instance)
     ),
+    "munge": munge.server,
     "registry": registry.server,
     "scheduler": scheduler.server,
+    "slurmctld": slurm(slurmctld.server),
+    "slurmd": slurm(lambda instance, tools: slurmd.server(instance, tools, "gpu-1", 7001)),
+    "slurmdbd": slurm(slurmdbd.server),
+    "slurmrestd": slurm(slurmrestd.server),
+    "sshd": sshd_server,
 }
 
 
@@ -78,6 +111,7 @@ def instance(monkeypatch: pytest.MonkeyPatch) -> Iterator[Instance]:
     with tempfile.TemporaryDirectory() as folder:
         monkeypatch.setenv("XDG_STATE_HOME", folder)
         instance = open_instance("files")
+        monkeypatch.setattr(slurm_files, "SHARED", instance.config)
         certificates.ensure(instance, real_node=NODE)
         yield instance
 
@@ -92,7 +126,7 @@ def written(folder: Path) -> dict[str, tuple[int, int]]:
 
 
 def test_every_server_of_the_lab_is_looked_at_here() -> None:
-    assert set(ALL) == {module.name for module in pkgutil.iter_modules(servers.__path__)}
+    assert set(ALL) == {module.name for module in pkgutil.iter_modules(servers.__path__)} - NO_SERVERS
 
 
 @pytest.mark.parametrize("name", ALL)
@@ -114,6 +148,7 @@ def test_another_content_of_a_file_that_is_read_at_the_start_is_another_pin(inst
     mentioned = {path for path in instance.config.rglob("*") if path.is_file() and str(path) in arguments}
     # A certificate can be renewed under a server that runs, and a kubeconfig that only names files never changes.
     at_the_start = {path for path in mentioned if path.parent.name not in ("certificates", "kubeconfigs")}
+    at_the_start -= {instance.config / "munge.key"}  # is made once
     assert at_the_start <= set(server.files)
     for path in server.files:
         before = server.pin
