@@ -174,19 +174,19 @@ RULES: Final[Mapping[str, Columns]] = {
         PIN_FAILING,
         pod("pin-unknown", container={"image": UNKNOWN}),
     ),
-    "P-PORT": Columns(  # tests/policies/test_docker_containers.py has its cells
+    "P-PORT": Columns(  # test_rules_of_hosts.py has its cells
         Never(OF_HOSTS),
         Never(OF_HOSTS),
         Never(OF_HOSTS),
         waived=Never(OF_HOSTS),
     ),
-    "P-LIMIT": Columns(  # tests/policies/test_docker_containers.py has its cells
+    "P-LIMIT": Columns(  # test_rules_of_hosts.py has its cells
         Never(OF_HOSTS),
         Never(OF_HOSTS),
         Never(OF_HOSTS),
         waived=Never(OF_HOSTS),
     ),
-    "P-BATCH": Columns(  # tests/policies/test_slurm_jobs.py has its cells
+    "P-BATCH": Columns(  # test_rules_of_hosts.py has its cells
         Never(OF_SLURM),
         Never(OF_SLURM),
         Never(OF_SLURM),

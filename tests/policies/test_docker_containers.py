@@ -8,6 +8,16 @@ from decimal import Decimal
 from typing import Any, Final
 
 import pytest
+from refusals import (
+    AS_IN_A_POD,
+    CONTAINER,
+    EVERY_ADDRESS,
+    FITS_NO_HOST,
+    NOT_FOR_THE_DRIVER,
+    SOUND_CONTAINER,
+    UNCOUNTED_GPUS,
+    asks_otherwise,
+)
 from shown import ADVISED, DIGEST, IMAGE, REFUSED, UNKNOWN, UNPROVED, shown, texts
 
 from compat import Case, read_host
@@ -16,7 +26,6 @@ from fleet.pools import PoolGpus
 from policies.adapter import looks_at
 from policies.model import Coverage, Site
 
-CONTAINER: Final = "docker:index/container:Container"
 AMOUNTS: Final = {"cpu": Decimal(16), "memory": Decimal(64 * 1024**3), "nvidia.com/gpu": Decimal(2)}
 TAINT: Final = {"key": "nvidia.com/gpu", "value": "present", "effect": "NoSchedule"}
 SITE: Final = Site(
@@ -24,23 +33,6 @@ SITE: Final = Site(
     allowed_registries=("registry.example.edu", "docker.io"),
     gpus={"box": PoolGpus(read_host(Case(gpu="GeForce GTX 1080 Ti", driver="418.88", host="docker")))},
 )
-PLAIN: Final[dict[str, Any]] = {
-    "name": "notebook",
-    "image": IMAGE,
-    "labels": [{"label": "gpu-commons.org/pool", "value": "box"}],
-    "cpus": "4",
-    "memory": 8192,
-    "shmSize": 1024,
-    "deviceRequests": [{"driver": "cdi", "deviceIds": ["nvidia.com/gpu=0"]}],
-    "networksAdvanced": [{"name": "gpu-commons"}, {"name": "gpu-commons-card-0"}],
-    "ports": [{"internal": 8888, "external": 18888, "ip": "127.0.0.1"}],
-    "mounts": [{"type": "volume", "source": "homes", "target": "/home"}],
-    "capabilities": {"drops": ["ALL"]},
-    "securityOpts": ["no-new-privileges:true"],
-    "ipcMode": "private",
-    "restart": "unless-stopped",
-    "mustRun": True,
-}
 # Words of a cluster: nobody on a Docker host knows what they mean.
 OF_A_CLUSTER: Final = re.compile(
     r"\b(?:pods?|nodes?|kubelet|Kubernetes|scheduler|containers\[0\]|nodeSelector|hostPID)\b"
@@ -48,7 +40,7 @@ OF_A_CLUSTER: Final = re.compile(
 
 
 def said(site: Site = SITE, **changes: Any) -> list[tuple[str, str]]:
-    return shown(site, CONTAINER, {**PLAIN, **changes})
+    return shown(site, CONTAINER, {**SOUND_CONTAINER, **changes})
 
 
 def one(kind: str, rule: str, site: Site = SITE, **changes: Any) -> str:
@@ -67,36 +59,7 @@ def test_a_container_that_holds_its_gpu_and_says_what_it_takes_passes() -> None:
 # --- the rules of pods
 
 
-@pytest.mark.parametrize(
-    ("changes", "words"),
-    [
-        ({"privileged": True}, "the container is privileged: it reaches every GPU of the host"),
-        ({"pidMode": "host", "capabilities": {"adds": ["SYS_PTRACE"]}}, "through pidMode host and can enter them"),
-        ({"envs": ["A=b", "NVIDIA_VISIBLE_DEVICES=0"]}, "envs.NVIDIA_VISIBLE_DEVICES selects GPUs by hand"),
-        ({"mounts": [{"type": "bind", "source": "/dev", "target": "/d"}]}, "mounts[0].source /dev reaches every GPU"),
-        ({"volumes": [{"hostPath": "/dev", "containerPath": "/d"}]}, "volumes[0].hostPath /dev reaches every GPU"),
-        ({"volumes": [{"volumeName": "/dev", "containerPath": "/d"}]}, "volumes[0].volumeName /dev reaches every GPU"),
-        ({"mounts": [{"type": "bind", "source": "/etc", "target": "/e"}]}, "whoever writes there reaches every GPU"),
-        (
-            {"mounts": [{"type": "bind", "source": "/var/run/docker.sock", "target": "/s"}]},
-            "reaches the container runtime",
-        ),
-        ({"runtime": "nvidia", "deviceRequests": []}, "asks for no GPU under the runtime nvidia"),
-        (
-            {
-                "mounts": [
-                    {
-                        "type": "volume",
-                        "source": "x",
-                        "target": "/x",
-                        "volumeOptions": {"driverOptions": {"type": "none", "o": "bind", "device": "/dev"}},
-                    }
-                ]
-            },
-            "mounts[0].volumeOptions.driverOptions.device /dev reaches every GPU",
-        ),
-    ],
-)
+@pytest.mark.parametrize(("changes", "words"), AS_IN_A_POD)
 def test_what_is_refused_in_a_pod_is_refused_in_a_container(changes: dict[str, Any], words: str) -> None:
     assert words in one(REFUSED, "P-GPU", **changes)
 
@@ -124,21 +87,13 @@ def test_what_is_not_known_yet_is_neither_refused_nor_passed(key: str, value: An
     assert not OF_A_CLUSTER.search(texts(found, UNPROVED, "P-GPU")[0])
 
 
-@pytest.mark.parametrize(
-    ("changes", "words"),
-    [
-        ({"labels": [{"label": "gpu-commons.org/pool", "value": "a100"}]}, "label gpu-commons.org/pool=a100"),
-        ({"cpus": "17"}, "it requests 17 cpu, the host has 16"),
-        ({"memory": 2**17}, "memory, the host has 64Gi"),
-        ({"cpus": "many"}, '"many" is not an amount'),
-    ],
-)
+@pytest.mark.parametrize(("changes", "words"), FITS_NO_HOST)
 def test_a_container_that_fits_no_host_is_refused(changes: dict[str, Any], words: str) -> None:
     assert words in one(REFUSED, "P-HOST", **changes)
 
 
 def test_an_image_that_does_not_run_on_the_driver_of_the_host_is_refused() -> None:
-    image = f"docker.io/nvidia/cuda:12.4.1-runtime-ubuntu22.04@{DIGEST}"
+    image = NOT_FOR_THE_DRIVER
     assert "does not run on pool box (driver 418.88)" in one(REFUSED, "P-RUN", image=image)
     assert texts(said(image=image, deviceRequests=[]), REFUSED, "P-RUN") == []
 
@@ -163,33 +118,9 @@ def test_the_id_of_an_image_says_which_bytes_and_not_from_where() -> None:
 # --- which GPUs
 
 
-@pytest.mark.parametrize(
-    ("changes", "words"),
-    [
-        ({"gpus": "all"}, "gpus takes every GPU of the host, also those that other containers hold"),
-        ({"deviceRequests": [{"driver": "cdi", "deviceIds": ["nvidia.com/gpu=all"]}]}, "takes every GPU of the host"),
-        ({"deviceRequests": [{"driver": "nvidia", "count": -1, "capabilities": ["gpu"]}]}, "takes every GPU"),
-        (
-            {"deviceRequests": [{"driver": "nvidia", "count": 2, "capabilities": ["gpu"]}]},
-            "always gives the first 2 GPUs",
-        ),
-        ({"gpus": "1"}, "always gives the first GPU of the host, whoever holds them"),
-        ({"gpus": '"device=0,1"'}, "gpus device=0,1 names no devices"),
-        ({"gpus": "some"}, "is neither all nor device=ID"),
-        ({"gpus": "device=1"}, "asks for GPU 1 without holding it"),
-        ({"gpus": "device=0", "networksAdvanced": []}, "asks for GPU 0 without holding it"),
-        ({"gpus": "device=GPU-3a23c669", "networksAdvanced": []}, "asks for its GPUs without holding it"),
-        ({"deviceRequests": [{"deviceIds": ["0"], "count": 1}]}, "names devices and a count"),
-        ({"deviceRequests": [{"driver": "cdi", "count": 1}]}, "only accepts names from CDI"),
-        ({"devices": [{"hostPath": "/dev/nvidia0"}]}, "devices[0].hostPath /dev/nvidia0 gives GPUs by hand"),
-        ({"devices": [{"hostPath": "nvidia.com/gpu=0"}]}, "is no path of the host"),
-        ({"devices": [{"hostPath": "/dev/sda"}]}, "is a disk of the host"),
-        ({"deviceCgroupRules": ["c 195:* rmw"]}, "opens every GPU of the host"),
-    ],
-)
+@pytest.mark.parametrize(("changes", "words"), UNCOUNTED_GPUS)
 def test_gpus_that_nobody_counts_are_refused(changes: dict[str, Any], words: str) -> None:
-    asked = {} if "deviceRequests" in changes or "devices" in changes else {"deviceRequests": []}
-    assert words in one(REFUSED, "P-GPU", **{**asked, **changes})
+    assert words in one(REFUSED, "P-GPU", **asks_otherwise(changes))
 
 
 @pytest.mark.parametrize(
@@ -260,18 +191,7 @@ def test_walls_that_are_taken_down_are_told(changes: dict[str, Any], words: str)
 # --- P-PORT and P-LIMIT
 
 
-@pytest.mark.parametrize(
-    "changes",
-    [
-        *(
-            {"ports": [{"internal": 80, "external": 8080, **ip}]}
-            for ip in ({}, {"ip": "0.0.0.0"}, {"ip": "::"}, {"ip": ""})  # noqa: S104
-        ),
-        {"publishAllPorts": True},
-        {"networkMode": "host"},
-        {"networksAdvanced": [{"name": "gpu-commons-card-0"}, {"name": "host"}]},
-    ],
-)
+@pytest.mark.parametrize("changes", EVERY_ADDRESS)
 def test_a_port_on_every_address_is_refused(changes: dict[str, Any]) -> None:
     assert "the host" in one(REFUSED, "P-PORT", **changes)
 

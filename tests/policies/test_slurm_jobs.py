@@ -7,31 +7,21 @@ from pathlib import Path
 from typing import Any, Final
 
 import pytest
+from refusals import COUNTED_ON, JOB, NOT_FOR_K80, SOUND_JOB, TEXT
 from shown import ADVISED, REFUSED, UNKNOWN, UNPROVED, shown, texts
 
 from policies.adapter import looks_at
 from policies.from_settings import site_of
 from settings.reading import load_stack
 
-JOB: Final = "pulumi-python:dynamic/gpu-commons:SlurmJob"
 STACK: Final = load_stack(Path(__file__).parents[2] / "stacks" / "Pulumi.comet.yaml")
 SITE: Final = site_of(STACK)
-IMAGE: Final = "registry.example.edu/gpu-commons/cupy-cuda11@sha256:" + "0" * 64
-TEXT: Final = """#!/bin/bash
-#SBATCH --partition=gpu-shared
-#SBATCH --gres=gpu:p100:1
-export CUDA_VISIBLE_DEVICES=
-singularity exec --cleanenv --contain --nv /projects/gpu-commons/images/cupy-cuda11/000000000000.sif python train.py
-"""
-PLAIN: Final[dict[str, Any]] = {
-    "image": IMAGE, "image_name": "cupy-cuda11", "pools": ["shared-p100"], "gpus": 1, "text": TEXT,
-}  # fmt: skip
 # Words of a cluster: nobody at a login node knows what they mean.
 OF_A_CLUSTER: Final = re.compile(r"\b(?:pods?|kubelet|Kubernetes|containers\[0\]|nodeSelector|affinity)\b")
 
 
 def said(**changes: Any) -> list[tuple[str, str]]:
-    return shown(SITE, JOB, {**PLAIN, **changes})
+    return shown(SITE, JOB, {**SOUND_JOB, **changes})
 
 
 def one(kind: str, rule: str, **changes: Any) -> str:
@@ -47,19 +37,7 @@ def test_a_job_of_slurm_is_looked_at_and_one_without_a_mistake_is_not_refused() 
     assert not texts(said(), ADVISED, "P-BATCH")
 
 
-@pytest.mark.parametrize(
-    ("line", "words"),
-    [
-        ("module load cuda/9.2", "'module load cuda/9.2': what it runs depends on a module of the site"),
-        ("bash -c 'module load cuda/8.0; python train.py'", "'module load cuda/8.0'"),
-        ("load module cuda/8.0", "'load module cuda/8.0'"),
-        ("ml cuda/9.2", "'ml cuda/9.2'"),
-        ("singularity run /projects/a.sif train.py --nv", "--nv comes after the image"),
-        ("singularity exec -B /software/cuda/9.2 /projects/a.sif train.py", "binds the host's CUDA"),
-        ("singularity exec --nv /oasis/scratch/ops/tf.simg python", "tf.simg is in /oasis/scratch, which is purged"),
-        ("export CUDA_VISIBLE_DEVICES=0,1", "CUDA_VISIBLE_DEVICES=0,1 chooses GPUs in place of Slurm"),
-    ],
-)
+@pytest.mark.parametrize(("line", "words"), COUNTED_ON)
 def test_what_a_text_counts_on_is_refused_with_what_to_do(line: str, words: str) -> None:
     assert words in one(REFUSED, "P-BATCH", text=f"{TEXT}{line}\n")
 
@@ -69,8 +47,7 @@ def test_a_text_that_is_not_known_yet_is_not_proved() -> None:
 
 
 def test_an_image_is_proved_on_every_pool_that_the_job_names() -> None:
-    image = "docker.io/tensorflow/tensorflow:2.19.0-gpu"
-    message = one(REFUSED, "P-RUN", image=image, image_name="other", pools=["gpu-k80", "shared-p100"], gpus=4)
+    message = one(REFUSED, "P-RUN", **NOT_FOR_K80)
     assert "does not run on pools gpu-k80, shared-p100" in message
     assert "470.256.02" in message
 
@@ -86,7 +63,7 @@ def test_a_part_of_the_gpus_of_a_whole_node_is_told() -> None:
 
 def test_gpus_for_an_image_that_uses_none_are_told() -> None:
     site = site_of(STACK.model_copy(update={"images": (*STACK.images, STACK.images[0].model_copy(update=HUB))}))
-    (message,) = texts(shown(site, JOB, {**PLAIN, "image_name": "hub"}), ADVISED, "P-BATCH")
+    (message,) = texts(shown(site, JOB, {**SOUND_JOB, "image_name": "hub"}), ADVISED, "P-BATCH")
     assert "nothing in image hub uses one" in message
 
 
