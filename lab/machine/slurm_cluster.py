@@ -40,7 +40,8 @@ if TYPE_CHECKING:
     from lab.instance import Instance
     from lab.servers import Tools
 
-FIRST_NODE_PORT: Final = 16818
+NODE_PORTS: Final = range(16818, 31818)  # below those that the kernel gives away
+PORTS_APART: Final = 60  # labs that start at the same time look for free ports at different places
 NODES_WITHIN_S: Final = 60
 LOGINS_WITHIN_S: Final = 3
 NULL_DEVICE: Final = os.makedev(1, 3)
@@ -182,10 +183,9 @@ def _node_ports(instance: Instance, groups: Sequence[NodeGroup]) -> dict[str, in
         for name in names
         if name in before and (processes.is_running(instance, slurmd.name(name)) or port_is_free(before[name]))
     }
+    first = int(slurm_files.digest(instance), 16) % (len(NODE_PORTS) // PORTS_APART) * PORTS_APART
     candidates = (
-        port
-        for port in range(FIRST_NODE_PORT, FIRST_NODE_PORT + 20_000)
-        if port not in kept.values() and port_is_free(port)
+        port for port in (*NODE_PORTS[first:], *NODE_PORTS[:first]) if port not in kept.values() and port_is_free(port)
     )
     ports = {name: kept[name] if name in kept else next(candidates) for name in names}
     files.write(record, json.dumps(ports) + "\n")
