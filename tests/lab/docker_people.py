@@ -18,12 +18,12 @@ from tornado.websocket import websocket_connect
 PASSWORD: Final = "born-in-a-volume-of-the-host"  # noqa: S105 - of nobody
 
 
-def logged_in(url: str, name: str, clients: ExitStack, *, trusts: bool = True) -> Person:
+def logged_in(url: str, name: str, clients: ExitStack, *, password: str = PASSWORD, trusts: bool = True) -> Person:
     """Somebody who logs in, and has a token from then on."""
     client = clients.enter_context(httpx.Client(base_url=url, follow_redirects=True, timeout=60, verify=trusts))
     page = client.get("/hub/login")
     (token,) = set(re.findall(r'name="_xsrf" value="([^"]+)"', page.text))
-    answer = client.post("/hub/login?next=/hub/home", data={"username": name, "password": PASSWORD, "_xsrf": token})
+    answer = client.post("/hub/login?next=/hub/home", data={"username": name, "password": password, "_xsrf": token})
     assert "/hub/home" in str(answer.url), answer.text
     xsrf = client.cookies.get("_xsrf", path="/hub/")
     made = client.post(f"/hub/api/users/{name}/tokens", json={}, headers={"X-XSRFToken": str(xsrf)})
