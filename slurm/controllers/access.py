@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import shlex
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -35,13 +35,25 @@ class Done:
 def run(site: SlurmAccess, argv: Sequence[str], *, given: str = "", within_s: int = ANSWER_WITHIN_S) -> Done:
     """Run one program where Slurm's commands are, with `given` as its input. Raises Unreachable."""
     environment = {"SLURM_CONF": site.config} if site.config else {}
-    if isinstance(site.access, LocalAccess):
+    return run_by(site.access, argv, environment, given=given, within_s=within_s)
+
+
+def run_by(
+    access: LocalAccess | SshAccess,
+    argv: Sequence[str],
+    environment: Mapping[str, str],
+    *,
+    given: str = "",
+    within_s: int = ANSWER_WITHIN_S,
+) -> Done:
+    """Run one program there, with these variables as well. Raises Unreachable."""
+    if isinstance(access, LocalAccess):
         called, variables = [*argv], {**os.environ, **environment}
     else:
         # One string: ssh hands what follows the host to a shell there.
         settings = [f"{key}={value}" for key, value in environment.items()]
-        called, variables = [*ssh_command(site.access), shlex.join(["env", *settings, *argv])], {**os.environ}
-    where = "this machine" if isinstance(site.access, LocalAccess) else site.access.address
+        called, variables = [*ssh_command(access), shlex.join(["env", *settings, *argv])], {**os.environ}
+    where = "this machine" if isinstance(access, LocalAccess) else access.address
     try:
         done = subprocess.run(
             called,
@@ -58,7 +70,7 @@ def run(site: SlurmAccess, argv: Sequence[str], *, given: str = "", within_s: in
     except subprocess.TimeoutExpired:
         raise Unreachable(f"{argv[0]} on {where} gave no answer within {within_s} s") from None
     result = Done(done.returncode, done.stdout, done.stderr)
-    if result.code == _OF_SSH and isinstance(site.access, SshAccess):
+    if result.code == _OF_SSH and isinstance(access, SshAccess):
         raise Unreachable(f"ssh to {where} failed: {result.words}")
     return result
 
