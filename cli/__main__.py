@@ -34,6 +34,10 @@ COMMANDS: Final[Mapping[str, tuple[str, str]]] = MappingProxyType(
             "Check a stack file offline: settings, placement, images on pools, promises.",
         ),
         "top": ("cli.top.command", "Who has which GPUs of a stack's hosts or cluster now, and since when."),
+        "probe": (
+            "cli.probe.command",
+            "What a GPU host is, as a pool of a stack file; here, by ssh or as a job of Slurm.",
+        ),
         "comment": (
             "cli.comment",
             "Summarise what a preview changes, and for whom, in one comment for a pull request.",

@@ -1,0 +1,1 @@
+"""`gpu-commons probe`."""

@@ -1,0 +1,170 @@
+"""`gpu-commons probe`: what a GPU host is, as a pool of a stack file, and whether that is what its pool says."""
+
+from __future__ import annotations
+
+import os
+import secrets
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from cli.entry import FINDINGS
+from cli.stacks import read_stack, stack_name
+from cli.terminal import StatusLine, as_json, json_text, painter
+
+if TYPE_CHECKING:  # pydantic alone costs a quarter of a second at start
+    from cli.probe.script import Probed
+    from settings.pool import Pool
+    from settings.reading import Stack
+    from slurm.site_model import SshAccess
+
+LOGIN_NODE = 3
+
+
+@click.command(
+    epilog="Exit codes: 0 fine, 1 the host differs from its pool or could not be compared, 2 usage, or a host or Slurm "
+    "that did not answer, 3 a login node, where nothing is probed."
+)
+@click.option(
+    "--via-slurm", "partition", metavar="PARTITION",
+    help="Submit a job with one GPU to this partition, wait for it, and print what it found.",
+)  # fmt: skip
+@click.option("--ssh", metavar="USER@HOST", help="Probe that host: it needs Python 3.6, and nothing is installed.")
+@click.option(
+    "--stack", metavar="NAME|PATH",
+    help="Stack whose pool is compared; with --via-slurm its login node is used.",
+)  # fmt: skip
+@click.option("--pool", metavar="NAME", help="Pool of the stack that the host belongs to.")
+@click.option(
+    "--site",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help="Site overlay. Default: the one that GPU_COMMONS_SITE names, as in an update.",
+)
+@click.option(
+    "--within-s", type=click.IntRange(10), default=900, show_default=True, metavar="SECONDS",
+    help="How long the job of --via-slurm may wait and run; then it is cancelled.",
+)  # fmt: skip
+@as_json
+@click.pass_context
+def probe(  # noqa: PLR0913 - one for each option
+    ctx: click.Context,
+    /,
+    *,
+    partition: str | None,
+    ssh: str | None,
+    stack: str | None,
+    pool: str | None,
+    site: Path | None,
+    within_s: int,
+    is_json: bool,
+) -> None:
+    """Print what this GPU host is: driver, GPUs, CUDA level, kernel module, container toolkit, glibc, disks.
+
+    The first part of the YAML is what a stack file says of a pool; what cannot be read is unknown, with the reason.
+    Nothing on the host is changed. On a login node of Slurm nothing is probed: --via-slurm submits a job of five
+    minutes in the current folder, which login and compute nodes must share; SBATCH_ACCOUNT and SBATCH_QOS count. With
+    --stack and --pool the differences from what the pool says are printed in place of the facts.
+
+    \b
+    Examples:
+      gpu-commons probe
+      gpu-commons probe --ssh ops@workstation.example.edu
+      gpu-commons probe --via-slurm gpu-shared
+      gpu-commons probe --stack comet --pool shared-p100 --via-slurm gpu-shared
+    """
+    from cli.probe.asking import OnLoginNode  # noqa: PLC0415 - the list of commands needs no pydantic
+    from hosts.probe import as_yaml  # noqa: PLC0415
+
+    if ssh and partition:
+        raise click.UsageError("--ssh and --via-slurm exclude each other: the login node is that of --stack")
+    if stack is None and (pool or site):
+        raise click.UsageError(f"{'--pool' if pool else '--site'} needs --stack")
+    if stack and not (pool or partition):
+        raise click.UsageError("--stack needs --pool, the pool to compare with")
+    # Here as for an update: an overlay says where a lab's Slurm is.
+    named = os.environ.get("GPU_COMMONS_SITE")
+    settings = read_stack(stack, site=site or (Path(named) if named else None)) if stack else None
+    chosen = _pool(settings, pool, partition) if settings and pool else None
+    try:
+        found = _found(settings, chosen, partition, ssh, within_s)
+    except OnLoginNode as error:
+        click.echo(f"error: {error}", err=True)
+        ctx.exit(LOGIN_NODE)
+    if stack is None or chosen is None:
+        text = json_text({"pool": found.pool, "host": found.host}) if is_json else as_yaml(found.pool, found.host)
+        click.echo(text, nl=is_json)
+        return
+    slurm = settings.site.slurm if settings else None
+    version = slurm.program_version if slurm else None
+    _compare(ctx, stack_name(stack), chosen, found, program_version=version, is_json=is_json)
+
+
+def _found(
+    settings: Stack | None, chosen: Pool | None, partition: str | None, ssh: str | None, within_s: int
+) -> Probed:
+    from cli.probe.asking import by_slurm, by_ssh, here  # noqa: PLC0415 - see above
+    from cli.probe.script import Job  # noqa: PLC0415
+    from slurm.site_model import LocalAccess  # noqa: PLC0415
+
+    site = settings.site.slurm if settings else None
+    if ssh:
+        return by_ssh(_ssh(ssh))
+    if not partition:
+        return here(site.program if site else "")
+    if settings and site is None:
+        raise click.UsageError("--via-slurm: the site of this stack has no Slurm")
+    account, program = (site.account, site.program) if site else (None, "")
+    job = Job(partition, secrets.token_hex(4), getattr(chosen, "gres", None), account)
+    line = StatusLine()
+    line.show(f"waiting for job {job.name} in partition {partition}")
+    try:
+        return by_slurm(
+            site.access if site else LocalAccess(kind="local"),
+            {"SLURM_CONF": site.config} if site and site.config else {},
+            job,
+            program=program,
+            within_s=within_s,
+        )
+    finally:
+        line.clear()
+
+
+def _pool(settings: Stack, name: str, partition: str | None) -> Pool:
+    from messages.problems import nearest  # noqa: PLC0415 - for a mistake alone
+
+    pools = {each.name: each for each in settings.fleet.pools}
+    if name not in pools:
+        raise click.BadParameter(f'there is no pool "{name}"; {nearest(name, pools, what="pool")}', param_hint="--pool")
+    declared = getattr(pools[name], "partition", None)
+    if partition and declared != partition:
+        where = f"is in partition {declared}" if declared else "is no partition of Slurm"
+        raise click.BadParameter(f"pool {name} {where}", param_hint="--via-slurm")
+    return pools[name]
+
+
+def _ssh(address: str) -> SshAccess:
+    from pydantic import ValidationError  # noqa: PLC0415 - see above
+
+    from slurm.site_model import SshAccess  # noqa: PLC0415
+
+    try:
+        return SshAccess.model_validate({"kind": "ssh", "address": address})
+    except ValidationError:
+        raise click.BadParameter(
+            f'"{address}" is not an address: write user@host, or host', param_hint="--ssh"
+        ) from None
+
+
+def _compare(  # noqa: PLR0913 - a stack's name and its parts
+    ctx: click.Context, stack: str, pool: Pool, found: Probed, *, program_version: str | None, is_json: bool
+) -> None:
+    from cli.probe.differences import compare, compared_data, compared_text, is_fine  # noqa: PLC0415 - see above
+
+    rows = compare(found, pool, program_version)
+    if is_json:
+        click.echo(json_text(compared_data(stack, pool.name, found, rows)))
+    else:
+        click.echo(compared_text(pool.name, found, rows, painter()), nl=False)
+    ctx.exit(0 if is_fine(rows) else FINDINGS)

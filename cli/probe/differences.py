@@ -1,0 +1,218 @@
+"""What a probed host has, beside what the stack file says of its pool. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any, Final
+
+from cli.probe.script import Probed
+from cli.words import Paint
+from compat.names import UnknownGpu, find_gpu
+from compat.versions import DriverVersion, VersionError
+from fleet.pools import NodeGpus
+from hosts.facts import HostFacts, refusals
+from hosts.probe import Facts, is_unknown
+from messages.problems import listing
+from settings.host_pools import HostPool
+from settings.partition_pools import PartitionPool
+from settings.pool import Pool
+
+_ROUNDED: Final = 1.1  # firmware, kernel and file system take their part of what a machine is sold with
+
+
+class State(StrEnum):
+    """How one key of a pool compares."""
+
+    SAME = "same"
+    DIFFERS = "differs"
+    UNKNOWN = "unknown"  # the host did not say
+    UNDECLARED = "not declared"  # the pool does not say
+    NOTE = "note"  # no key of a pool
+
+
+@dataclass(frozen=True, slots=True)
+class Compared:
+    """One key, with a line for people; empty for what is the same."""
+
+    key: str
+    state: State
+    pool: Any = None
+    host: Any = None
+    text: str = ""
+
+
+def is_fine(found: Sequence[Compared]) -> bool:
+    """Nothing differs, and nothing that the pool says is left unproved."""
+    return not any(each.state in {State.DIFFERS, State.UNKNOWN} for each in found)
+
+
+def compare(probed: Probed, pool: Pool, program_version: str | None = None) -> list[Compared]:
+    """Every key that the pool declares and a probe can read, and what no pool may have.
+
+    `program_version`: of what starts images on a site with Slurm, as the site says.
+    """
+    host = probed.host
+    gpus = _gpus_of(pool, probed.name)
+    found = [*_driver_and_gpus(probed, gpus)]
+    if isinstance(pool, PartitionPool):
+        found.append(_equal("glibc", pool.glibc, host["glibc"]))
+        found.append(_equal("program_version", program_version, _version(host["apptainer"]), who="site"))
+    elif gpus:
+        found.append(_equal("container_toolkit", gpus.container_toolkit, _version(host["container_toolkit"])))
+    if isinstance(pool, HostPool):
+        found += _engine(probed, pool, has_gpus=gpus is not None)
+    found += _enough("cpu", pool.cpu, host["cpu"], 1)
+    found += _enough("memory_gib", pool.memory_gib, host["memory_gib"], _ROUNDED)
+    if not isinstance(pool, PartitionPool):  # there images are in a store that all nodes share
+        found += _enough("root_disk_gib", pool.root_disk_gib, _part(host["data_root"], "total_gib"), _ROUNDED)
+    return [*found, *_of_no_pool(host, pool)]
+
+
+def _gpus_of(pool: Pool, name: str) -> NodeGpus | None:
+    """Of the nodes that are like this one; of those that have what the pool says, where no node is called so."""
+    variants = pool.variants()
+    own = [each for each in variants if name in {node.partition(".")[0] for node in each.node_names}]
+    return (own or list(variants))[0].gpus
+
+
+def _driver_and_gpus(probed: Probed, gpus: NodeGpus | None) -> Iterator[Compared]:
+    keys = probed.pool
+    if gpus is None:
+        count = keys["gpus_per_node"]
+        if not is_unknown(count) and count:
+            yield _differs("gpus_per_node", 0, count)
+        return
+    yield _model(gpus.model.name, keys.get("gpu", "none"))
+    yield _equal("gpus_per_node", gpus.count, keys["gpus_per_node"])
+    driver = keys["driver"]
+    if gpus.driver is not None and not is_unknown(driver):
+        try:
+            is_same = DriverVersion.parse(driver) == gpus.driver
+        except VersionError:
+            is_same = False
+        yield (
+            Compared("driver", State.SAME, driver, driver) if is_same else _differs("driver", str(gpus.driver), driver)
+        )
+    else:
+        yield _equal("driver", str(gpus.driver) if gpus.driver else None, driver)
+
+
+def _model(declared: str, found: Any) -> Compared:
+    if is_unknown(found):
+        return _equal("gpu", declared, found)
+    try:
+        model = find_gpu(found).name
+    except UnknownGpu:
+        return _differs("gpu", declared, found)
+    return Compared("gpu", State.SAME, declared, found) if model == declared else _differs("gpu", declared, found)
+
+
+def _engine(probed: Probed, pool: HostPool, *, has_gpus: bool) -> Iterator[Compared]:
+    engine = probed.host["docker"]
+    if pool.gpu_uuids:
+        uuids = probed.pool.get("gpu_uuids", engine)
+        yield _equal("gpu_uuids", list(pool.gpu_uuids), uuids)
+    if is_unknown(engine):
+        text = f"docker: nobody knows what the host has: {engine['unknown']}"
+        yield Compared("docker", State.UNKNOWN, pool.gpu_access, engine, text)
+        return
+    cdi = probed.host["cdi_devices"]
+    facts = HostFacts(
+        engine["engine"], engine["api"], "", "", 0, 0, "", "", "", tuple(engine["runtimes"]),
+        () if is_unknown(cdi) else tuple(cdi),
+    )  # fmt: skip
+    said = [*refusals(facts, pool.gpu_access if has_gpus else None, 0, 0)]
+    if has_gpus and pool.gpu_access == "cdi" and not facts.cdi_devices:
+        said.append("it has no CDI devices: run nvidia-ctk cdi generate --output=/etc/cdi/nvidia.yaml")
+    for each in said:
+        yield Compared("docker", State.DIFFERS, pool.gpu_access, facts.engine, f"docker: {each}")
+    if not said:
+        yield Compared("docker", State.SAME, pool.gpu_access, facts.engine)
+
+
+def _of_no_pool(host: Facts, pool: Pool) -> Iterator[Compared]:
+    second = host["second_driver"]
+    if not is_unknown(second) and second != "none":
+        fix = "remove the one that nothing updates"
+        yield Compared(
+            "second_driver", State.DIFFERS, "none", second, f"second_driver: two sources of a driver, {second}; {fix}"
+        )
+    temporary = host["temporary"]
+    if not is_unknown(temporary) and temporary["is_memory"]:
+        state = State.DIFFERS if isinstance(pool, HostPool) else State.NOTE
+        words = (
+            f"temporary: {temporary['path']} is memory: what programs write there is taken from {pool.memory_gib:g} GiB"
+        )
+        yield Compared("temporary", state, None, temporary["path"], words)
+    if pool.gpu and host["persistence_daemon"] == "not running":
+        words = "persistence_daemon: not running: the first program on an idle GPU waits for its driver"
+        yield Compared("persistence_daemon", State.NOTE, None, "not running", words)
+
+
+def _equal(key: str, declared: Any, found: Any, *, who: str = "pool") -> Compared:
+    if declared is None:
+        text = "" if is_unknown(found) else f"{key}: the {who} does not say; the host has {_shown(found)}"
+        return Compared(key, State.UNDECLARED, None, found, text)
+    if is_unknown(found):
+        text = f"{key}: the {who} says {_shown(declared)}, and nobody knows what the host has: {found['unknown']}"
+        return Compared(key, State.UNKNOWN, declared, found, text)
+    return Compared(key, State.SAME, declared, found) if declared == found else _differs(key, declared, found, who=who)
+
+
+def _enough(key: str, declared: float, found: Any, rounded: float) -> Iterator[Compared]:
+    """A host may have more than its pool says."""
+    if is_unknown(found) or declared > found * rounded:
+        yield _equal(key, declared, found)
+    else:
+        yield Compared(key, State.SAME, declared, found)
+
+
+def _differs(key: str, declared: Any, found: Any, *, who: str = "pool") -> Compared:
+    text = f"{key}: the {who} says {_shown(declared)}, the host has {_shown(found)}"
+    return Compared(key, State.DIFFERS, declared, found, text)
+
+
+def _shown(value: Any) -> str:
+    if isinstance(value, list):
+        return listing([str(each) for each in value], most=16) or "none"
+    return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def _version(found: Any) -> Any:
+    return _part(found, "version")
+
+
+def _part(found: Any, key: str) -> Any:
+    return found if is_unknown(found) else found[key]
+
+
+def compared_text(pool: str, probed: Probed, found: Sequence[Compared], paint: Paint) -> str:
+    """A headline, then a line for each key that is not the same."""
+    same = listing([each.key for each in found if each.state is State.SAME], most=16) or "nothing"
+    where = f"{probed.name} (probed {probed.day})"
+    head = (
+        f"{where} is what pool {pool} says" if is_fine(found) else f"{where} is not proved to be what pool {pool} says"
+    )
+    if any(each.state is State.DIFFERS for each in found):
+        head = f"{where} is not what pool {pool} says"
+    tones = {State.DIFFERS: "bad", State.UNKNOWN: "open", State.UNDECLARED: "quiet", State.NOTE: "warn"}
+    lines = [paint(f"  {each.text}", tones[each.state]) for each in found if each.text]
+    return "\n".join([f"{head}; the same: {same}", *lines, ""])
+
+
+def compared_data(stack: str, pool: str, probed: Probed, found: Sequence[Compared]) -> dict[str, Any]:
+    """For programs."""
+    rows = [
+        {"key": each.key, "state": each.state.value, "pool": each.pool, "host": each.host, "text": each.text}
+        for each in found
+    ]
+    return {
+        "stack": stack,
+        "compared_with": pool,
+        "is_fine": is_fine(found),
+        "compared": rows,
+        "pool": probed.pool,
+        "host": probed.host,
+    }
