@@ -91,7 +91,7 @@ def _floors() -> list[str]:
 def _modules(files: Iterable[Path]) -> Iterator[tuple[str, str]]:
     for path in sorted(files, key=lambda path: (path.parent.as_posix(), path.name)):
         name = path.relative_to(ROOT)
-        is_a_rule = path.parent.name == RULES and path.name not in {"index.py", "rule.py"}
+        is_a_rule = name.parent.name == RULES and path.name not in {"index.py", "rule.py"}
         # A plug-in keeps its environment in its folder.
         if is_a_rule or path.name in {"__init__.py", "verify.py"} or ".venv" in name.parts:
             continue

@@ -72,7 +72,7 @@ def refusals(shown: Previewed, about: str) -> list[tuple[str, str]]:
     return [(each.rule, each.text) for each in shown.findings if (each.level, each.about) == (Level.REFUSED, about)]
 
 
-@pytest.mark.parametrize(("number", "row"), enumerate(OF_CONTAINERS))
+@pytest.mark.parametrize(("number", "row"), [*enumerate(OF_CONTAINERS)])
 def test_what_a_container_may_not_do_is_refused(
     on_a_host: Previewed, number: int, row: tuple[str, dict[str, Any], str]
 ) -> None:
@@ -80,7 +80,7 @@ def test_what_a_container_may_not_do_is_refused(
     assert any(found == rule and words in text for found, text in refusals(on_a_host, f"Container c{number}"))
 
 
-@pytest.mark.parametrize(("number", "row"), enumerate(OF_JOBS))
+@pytest.mark.parametrize(("number", "row"), [*enumerate(OF_JOBS)])
 def test_what_a_job_of_slurm_may_not_do_is_refused(
     on_slurm: Previewed, number: int, row: tuple[str, dict[str, Any], str]
 ) -> None:
