@@ -95,18 +95,23 @@ def test_a_second_start_leaves_all_that_runs_alone(slurm: Instance) -> None:
 
 
 def test_what_was_killed_comes_back_and_jobs_that_run_go_on(slurm: Instance) -> None:
-    log = slurm_files.home(slurm) / "survivor.out"
-    submit = f"sbatch --parsable --time=5 --partition=gpu-shared --output={log} --wrap 'sleep 12; echo survived'"
-    job = labs.ssh(slurm, submit)
-    labs.wait_until(lambda: labs.ssh(slurm, f"squeue -h -o %T -j {job}") == "RUNNING")
-    # Until the controller has written down its queue, a few seconds later, a kill makes it forget the job: Slurm's own.
+    log, go_on = slurm_files.home(slurm) / "survivor.out", slurm_files.home(slurm) / "go-on"
+    script = f"echo $$; until [ -e {go_on} ]; do sleep 0.2; done; echo survived"
+    job = labs.ssh(slurm, f"sbatch --parsable --time=5 --partition=gpu-shared --output={log} --wrap '{script}'")
+    labs.wait_until(lambda: log.exists() and log.read_text().endswith("\n"))
+    shell = log.read_text()
+    # The controller writes its queue down every five seconds, also between a submission and its start: a kill then
+    # makes it take the job for one that waits, and end what runs. So what it wrote must be newer than the start.
+    labs.ssh(slurm, f"scontrol update job={job} comment=was-seen-running")
     queue = slurm.data / "slurm" / "controller" / "job_state"
-    labs.wait_until(lambda: str(log).encode() in queue.read_bytes())
+    labs.wait_until(lambda: b"was-seen-running" in queue.read_bytes())
     for record in processes.records(slurm):
         os.kill(record.pid, signal.SIGKILL)
     slurm_cluster.start(slurm, Toolchain(), labs.CLUSTER)
-    labs.wait_until(lambda: log.exists() and log.read_text() == "survived\n")
+    assert labs.ssh(slurm, f"squeue -h -o %T -j {job}") == "RUNNING"
+    go_on.touch()
     labs.wait_until(lambda: "COMPLETED" in labs.ssh(slurm, f"scontrol show job {job}"))
+    assert log.read_text() == f"{shell}survived\n"
 
 
 def test_its_end_takes_jobs_and_account_and_the_next_start_finds_what_was_kept(slurm: Instance) -> None:
