@@ -337,7 +337,9 @@ def _used(name: str, shapes: Mapping[str, Shape]) -> list[Shape]:
 
 def policies_page() -> str:
     """The rules in the order of their index."""
-    rows = [f"| `{rule.id}` | {_cell(rule.says)} | {_looks_at(rule)} | {_cell(rule.remedy)} |" for rule in ALL_RULES]
+    rows = [
+        f"| `{rule.id}` | {_cell(rule.says)} | {_looks_at(rule)} | {_cell(rule.remedy_in())} |" for rule in ALL_RULES
+    ]
     own = [f"| `{name}` | {_cell(says)} |" for name, says in ABOUT_THE_PACK.items()]
     blocks = [
         "# Rules\n",

@@ -17,7 +17,8 @@ from typing import Any, Final
 from fleet.labels import NVIDIA_CLASSES
 from fleet.node_affinity import REQUIRED, affinity_doubts, affinity_obstacles, selector_obstacles
 from fleet.nodes import Node
-from fleet.quantities import Amounts, written
+from fleet.obstacles import Misfit, NoPods, Obstacle, TooLittle, Undescribed, said
+from fleet.quantities import Amounts
 from fleet.requests import requests
 from fleet.taints import as_daemon, taint_obstacles
 from fleet.unknown import UNKNOWN, Unknown, has_unknown, list_at, mapping_at, unknown_paths
@@ -31,15 +32,15 @@ class Landing:
     """
 
     possible: tuple[Node, ...]
-    refused: Mapping[str, tuple[str, ...]]  # pool → what keeps it off the first node, where no node is possible
-    unknown: tuple[str, ...]  # values that decide and are not known yet, and facts of nodes that nobody has described
+    refused: Mapping[str, tuple[Obstacle, ...]]  # pool → what keeps it off the first node, where no node is possible
+    unknown: tuple[str | Undescribed, ...]  # paths of values that decide and are not known yet, and facts of nodes
     elsewhere: tuple[str, ...]  # what other pods or another controller decide
     certain: tuple[Node, ...] = ()  # possible ones that nothing unknown can keep it off
 
     @property
-    def undecided(self) -> tuple[str, ...]:
-        """Both, sorted."""
-        return tuple(sorted({*self.unknown, *self.elsewhere}))
+    def undecided(self) -> tuple[str | Undescribed, ...]:
+        """Both, sorted by how they are written."""
+        return _sorted({*self.unknown, *self.elsewhere})
 
 
 def landing(
@@ -62,8 +63,8 @@ def landing(
         pod, runtime_class = as_daemon(pod, runtime_class)
     possible: list[Node] = []
     certain: list[Node] = []
-    unknown = set(everywhere)
-    reasons: dict[str, tuple[str, ...]] = {}
+    unknown: set[str | Undescribed] = set(everywhere)
+    reasons: dict[str, tuple[Obstacle, ...]] = {}
     described = {"", *NVIDIA_CLASSES, *(runtime_classes or {})}
     foreign = name if isinstance(name, str) and name not in described and not is_daemon else ""
     wanted = _wanted(pod, runtime_class, foreign)
@@ -78,7 +79,11 @@ def landing(
             certain.append(node)
     open_pools = {node.pool for node in possible}
     refused = {pool: found for pool, found in reasons.items() if pool not in open_pools}
-    return Landing(tuple(possible), refused, tuple(sorted(unknown)), tuple(elsewhere), tuple(certain))
+    return Landing(tuple(possible), refused, _sorted(unknown), tuple(elsewhere), tuple(certain))
+
+
+def _sorted(found: Iterable[str | Undescribed]) -> tuple[str | Undescribed, ...]:
+    return tuple(sorted(found, key=lambda each: each if isinstance(each, str) else said(each)))
 
 
 def shape(pod: Mapping[str, Any]) -> str:
@@ -124,7 +129,7 @@ def _wanted(pod: Mapping[str, Any], runtime_class: Mapping[str, Any] | None, for
     return _Wanted(pod, scheduling, None if is_unknown else tolerations, amounts, foreign_class)
 
 
-def _obstacles(wanted: _Wanted, node: Node) -> Iterator[str]:
+def _obstacles(wanted: _Wanted, node: Node) -> Iterator[Obstacle]:
     """Why the node can never host the pod; unknown values are no reason."""
     pod = wanted.pod
     yield from _name(pod, node)
@@ -136,38 +141,36 @@ def _obstacles(wanted: _Wanted, node: Node) -> Iterator[str]:
     yield from _resources(wanted.amounts, node)
 
 
-def _name(pod: Mapping[str, Any], node: Node) -> Iterator[str]:
+def _name(pod: Mapping[str, Any], node: Node) -> Iterator[Misfit]:
     wanted = pod.get("nodeName")
     if wanted and wanted is not UNKNOWN and wanted != node.name:
-        yield f"it is bound to node {wanted}"
+        yield Misfit(f"it is bound to node {wanted}")
 
 
-def _resources(wanted: Amounts, node: Node) -> Iterator[str]:
+def _resources(wanted: Amounts, node: Node) -> Iterator[NoPods | TooLittle]:
     if node.allocatable.get("pods", Decimal(1)) < 1:
-        yield "a node of the pool has no room for pods"
+        yield NoPods()
     for name, asked in wanted.items():
         has = node.amount(name)
         if not isinstance(asked, Unknown) and not isinstance(has, Unknown) and asked > has:
-            yield f"it requests {written(asked, name)} {name}, a node of the pool has {written(has, name)}"
+            yield TooLittle(name, asked, has)
 
 
-def _doubts(wanted: _Wanted, node: Node) -> Iterator[str]:
+def _doubts(wanted: _Wanted, node: Node) -> Iterator[str | Undescribed]:
     """What may keep the pod off this possible node: values that are not known yet, labels that nobody described."""
     for selector in (wanted.pod, wanted.scheduling):
         for key, value in mapping_at(selector, "nodeSelector").items():
             if value is UNKNOWN:
                 yield f"nodeSelector.{key}"
             elif node.label(key) is UNKNOWN:
-                yield f"the label {key} of nodes"
+                yield Undescribed(f"label {key}")
     yield from affinity_doubts(wanted.pod, node)
     if any(True for _ in taint_obstacles(_known_tolerations(wanted), node, is_bound=bool(wanted.pod.get("nodeName")))):
         yield from unknown_paths(wanted.pod.get("tolerations"), "tolerations")
         yield from unknown_paths(wanted.scheduling.get("tolerations"), "tolerations of its runtime class")
         if wanted.foreign_class:
             yield f"the tolerations of the runtime class {wanted.foreign_class}, which is not of this stack"
-    yield from (
-        f"the {name} of nodes" for name, asked in wanted.amounts.items() if asked and node.amount(name) is UNKNOWN
-    )
+    yield from (Undescribed(name) for name, asked in wanted.amounts.items() if asked and node.amount(name) is UNKNOWN)
 
 
 def _known_tolerations(wanted: _Wanted) -> list[Any]:

@@ -7,26 +7,27 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from fleet.nodes import Node
+from fleet.obstacles import NoTerm, OtherLabel, Undescribed
 from fleet.unknown import UNKNOWN, Unknown, has_unknown, list_at, mapping_at, unknown_paths
 
 
-def selector_obstacles(pod: Mapping[str, Any], node: Node) -> Iterator[str]:
+def selector_obstacles(pod: Mapping[str, Any], node: Node) -> Iterator[OtherLabel]:
     """Labels of its nodeSelector that the node does not have."""
     for key, value in mapping_at(pod, "nodeSelector").items():
         has = node.label(key)
         if (about := node.about.get(key)) and value is not UNKNOWN and not _number_in(value, about):
-            yield f"nodeSelector {key}={value}: the pool has between {about[0]} and {about[-1]}"
-        elif value is not UNKNOWN and has is not UNKNOWN and has != value:
-            found = "has no such label" if has is None else f"has {has}"
-            yield f"nodeSelector {key}={value}: the pool {found}"
+            yield OtherLabel(key, value, about)
+        elif value is not UNKNOWN and not isinstance(has, Unknown) and has != value:
+            yield OtherLabel(key, value, has)
 
 
-def affinity_obstacles(pod: Mapping[str, Any], node: Node) -> Iterator[str]:
+def affinity_obstacles(pod: Mapping[str, Any], node: Node) -> Iterator[NoTerm]:
+    """Its required node affinity, where no term of that matches the node."""
     required = mapping_at(mapping_at(mapping_at(pod, "affinity"), "nodeAffinity"), REQUIRED)
     terms = list_at(required, "nodeSelectorTerms")
     if not terms or any(_term_matches(term, node) for term in terms):
         return
-    yield f"its node affinity ({' or '.join(_describe(term) for term in terms)}) does not match"
+    yield NoTerm(" or ".join(_describe(term) for term in terms))
 
 
 REQUIRED: Final = "requiredDuringSchedulingIgnoredDuringExecution"
@@ -104,7 +105,7 @@ def _describe(term: Any) -> str:
     return " and ".join(parts) or "an empty term"
 
 
-def affinity_doubts(pod: Mapping[str, Any], node: Node) -> Iterator[str]:
+def affinity_doubts(pod: Mapping[str, Any], node: Node) -> Iterator[str | Undescribed]:
     """Terms are alternatives: once one surely matches, no other decides."""
     terms = list_at(mapping_at(mapping_at(mapping_at(pod, "affinity"), "nodeAffinity"), REQUIRED), "nodeSelectorTerms")
     path = f"affinity.nodeAffinity.{REQUIRED}.nodeSelectorTerms"
@@ -117,7 +118,7 @@ def affinity_doubts(pod: Mapping[str, Any], node: Node) -> Iterator[str]:
         yield from (doubt for doubts in found for doubt in doubts)
 
 
-def _term_doubts(term: Any, path: str, node: Node) -> Iterator[str]:
+def _term_doubts(term: Any, path: str, node: Node) -> Iterator[str | Undescribed]:
     yield from unknown_paths(term, path)
     for each in list_at(term, "matchExpressions"):
         if not isinstance(each, Mapping) or has_unknown(each):
@@ -125,9 +126,9 @@ def _term_doubts(term: Any, path: str, node: Node) -> Iterator[str]:
         key = each.get("key")
         if isinstance(key, str) and key in node.about:
             if not all(_matches(each, node)):
-                yield f"the label {key} of nodes"
+                yield Undescribed(f"label {key}")
         elif isinstance(key, str) and node.label(key) is UNKNOWN and not _is_met_without(key, each.get("operator")):
-            yield f"the label {key} of nodes"
+            yield Undescribed(f"label {key}")
 
 
 def _is_met_without(key: str, operator: Any) -> bool:

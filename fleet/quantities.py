@@ -16,13 +16,24 @@ from fleet.unknown import UNKNOWN, Unknown
 Amounts = dict[str, Decimal | Unknown]
 
 
+class QuantityError(ValueError):
+    """What was `given` is no quantity."""
+
+    def __init__(self, given: str) -> None:
+        super().__init__(f'"{given}" {NO_QUANTITY}')
+        self.given = given
+
+
+NO_QUANTITY: Final = "is not a Kubernetes quantity such as 500m or 2Gi"
+
+
 def quantity(text: Any) -> Decimal | Unknown:
-    """A Kubernetes quantity as a number: "500m", "2Gi", 8. UNKNOWN stays so; ValueError for anything else."""
+    """A Kubernetes quantity as a number: "500m", "2Gi", 8. UNKNOWN stays so; QuantityError for anything else."""
     if isinstance(text, Unknown):
         return text
     match = _QUANTITY.fullmatch(str(text).strip())
     if match is None:
-        raise ValueError(f'"{text}" is not a Kubernetes quantity such as 500m or 2Gi')
+        raise QuantityError(str(text))
     return Decimal(match["number"]).scaleb(int(match["exponent"] or 0)) * _SUFFIXES[match["suffix"] or ""]
 
 

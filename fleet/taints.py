@@ -6,18 +6,20 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from fleet.nodes import Node
+from fleet.obstacles import Misfit
 from fleet.unknown import UNKNOWN, has_unknown, list_at, mapping_at
 
 
-def taint_obstacles(tolerations: Sequence[Any], node: Node, *, is_bound: bool) -> Iterator[str]:
+def taint_obstacles(tolerations: Sequence[Any], node: Node, *, is_bound: bool) -> Iterator[Misfit]:
+    """A cordon, and taints that none of these tolerations tolerates."""
     # A pod with a nodeName never meets the scheduler, and the kubelet looks at NoExecute alone.
     effects = {"NoExecute"} if is_bound else {"NoExecute", "NoSchedule"}
     if node.is_cordoned and not is_bound and not any(_tolerates(each, _CORDON) for each in tolerations):
-        yield "it is cordoned"
+        yield Misfit("it is cordoned")
     for taint in node.taints:
         if taint.get("effect") in effects and not any(_tolerates(each, taint) for each in tolerations):
             value = f"={taint['value']}" if taint.get("value") else ""
-            yield f"it does not tolerate the taint {taint['key']}{value}:{taint['effect']}"
+            yield Misfit(f"it does not tolerate the taint {taint['key']}{value}:{taint['effect']}")
 
 
 _CORDON: Final = {"key": "node.kubernetes.io/unschedulable", "effect": "NoSchedule"}

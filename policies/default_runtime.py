@@ -13,6 +13,7 @@ from policies.finding import Finding, Level
 from policies.model import Site, Workload
 from policies.pod_images import PodImage, is_certain, possible_pools
 from policies.visibility import VISIBLE_DEVICES, is_hiding
+from policies.vocabulary import sentence
 
 # NVIDIA's own base, and its framework images on it, say NVIDIA_VISIBLE_DEVICES=all in every tag.
 _SURELY: Final = re.compile(r"^(?:docker\.io/)?nvidia/cuda$|^nvcr\.io/nvidia/(?:cuda|pytorch|tensorflow|tritonserver)$")
@@ -23,6 +24,8 @@ def shown_by_default(
     path: str, image: PodImage, variables: Collection[str], workload: Workload, site: Site
 ) -> Iterator[Finding]:
     """Of a container without a request, a class, or a variable that hides GPUs; `variables` are names of its own."""
+    words = workload.words
+    called = words.place(path)
     is_legacy = "CUDA_VERSION" in variables and "NVIDIA_REQUIRE_CUDA" not in variables
     shows = True if is_legacy else _shows(image, site)
     is_unread = shows is False and image.contents is None and image.planned is None
@@ -34,15 +37,15 @@ def shown_by_default(
     unsaid = [pool for pool in pools if pool not in site.default_runtimes]
     if given and shows and is_certain(given, workload, site):
         yield Finding(
-            f"{path} asks for no GPU, but sees all GPUs of {_of(given)}: the default runtime there is nvidia",
-            remedy=f"Ask for a GPU, or set {VISIBLE_DEVICES} to void.",
+            f"{called} asks for no GPU, but sees all GPUs of {_of(given)}: the default runtime there is nvidia",
+            remedy=f"{sentence(words.request_a_gpu)}, or set {VISIBLE_DEVICES} to void.",
         )
     elif given or (unsaid and not is_unread):
         why = f"its image is of the CUDA family{'' if shows else ', or may be'}"
         why = "its image has not been read" if is_unread else why
         end = "" if given else ", and default_runtime of the pool does not say which runtime gives containers GPUs"
         yield Finding(
-            f"it is not known whether {path} sees all GPUs of {_of(given or unsaid)}: {why}{end}", Level.UNPROVED
+            f"it is not known whether {called} sees all GPUs of {_of(given or unsaid)}: {why}{end}", Level.UNPROVED
         )
 
 

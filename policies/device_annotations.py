@@ -27,7 +27,7 @@ def of_annotations(workload: Workload) -> Iterator[Finding]:
         if key in PARTS:
             yield Finding(
                 f"annotation {key} asks for a part of a GPU without {GPU_RESOURCE}, so nothing accounts for it",
-                remedy="Remove it; request a GPU in resources.limits (nvidia.com/gpu).",
+                remedy=f"Remove it; {workload.words.request_a_gpu}.",
             )
             continue
         adds_volume = isinstance(value, str) and "hostPath" in value
@@ -37,8 +37,8 @@ def of_annotations(workload: Workload) -> Iterator[Finding]:
             yield Finding(f"annotation {key} is not known yet: it may add GPUs", Level.UNPROVED)
         elif _names_gpus(key, str(value)):
             yield Finding(
-                f"annotation {key} adds GPUs and bypasses the scheduler",
-                remedy="Remove it; request a GPU in resources.limits (nvidia.com/gpu).",
+                f"annotation {key} adds GPUs {workload.words.selects}",
+                remedy=f"Remove it; {workload.words.request_a_gpu}.",
             )
 
 

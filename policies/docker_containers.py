@@ -8,14 +8,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from fleet.labels import IMAGE, POOL
+from fleet.labels import GPU_RESOURCE, IMAGE, POOL
 from fleet.unknown import UNKNOWN
 from policies.docker_gpus import GPU_DEVICES, gpu_limits
 from policies.model import DockerContainer, Workload
 from policies.shapes import at, is_list, items, some, text
+from policies.vocabulary import DOCKER
 
 # What else runs, builds or becomes something on a host, and why none of it can be looked at.
 OUT_OF_SIGHT: Final = {
@@ -26,6 +27,7 @@ OUT_OF_SIGHT: Final = {
     "docker:index/service:Service": "Swarm starts the containers of a service, on hosts that it chooses",
 }
 _IMAGE_ID: Final = re.compile(r"sha256:[0-9a-f]{64}")  # `image_id` of a RemoteImage: which bytes, not from where
+_BY_ID: Final = "is the ID of an image on the host: it is not known from which registry that came"
 _BIND, _VOLUME, _OF_IMAGE = "bind", "volume", "image"  # types of mounts
 _ONLY: Final = "containers[0]"
 
@@ -50,9 +52,10 @@ def of_container(name: str, inputs: Mapping[str, Any]) -> Workload:
     return Workload(
         f"Container {text(its_name) or name}",
         pod,
-        left_out=frozenset({f"{_ONLY}.image"} if is_id else ()),
+        left_out={f"{_ONLY}.image": _BY_ID} if is_id else {},
         image_names=(label,) if isinstance(label := _label(inputs, IMAGE), str) else (),
-        container=DockerContainer(its_name if its_name is UNKNOWN else text(its_name, name), inputs, _places(mounts)),
+        container=DockerContainer(its_name if its_name is UNKNOWN else text(its_name, name), inputs),
+        words=replace(DOCKER, places=_places(mounts)),
     )
 
 
@@ -121,8 +124,9 @@ def _label(inputs: Mapping[str, Any], name: str) -> Any:
 def _places(mounts: list[_Mount]) -> dict[str, str]:
     """Where a path in the pod is written in the inputs."""
     found = {_ONLY: "the container", f"{_ONLY}.image": "image", f"{_ONLY}.env": "envs"}
-    found |= {f"{_ONLY}.resources": "deviceRequests", "nodeSelector.": "label "}
-    found |= {f"{_ONLY}.resources.limits.cpu": "cpus", f"{_ONLY}.resources.limits.memory": "memory"}
+    found |= {"nodeSelector": "its labels", f"{_ONLY}.resources": "deviceRequests"}
+    limits = {GPU_RESOURCE: "deviceRequests", "cpu": "cpus", "memory": "memory"}
+    found |= {f"{_ONLY}.resources.limits.{name}": place for name, place in limits.items()}
     for number, each in enumerate(mounts):
         for key in ("", ".hostPath", ".image", ".image.reference"):
             found[f"volumes[{number}]{key}"] = each.source

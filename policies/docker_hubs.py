@@ -6,6 +6,7 @@ Which GPUs they get is decided when they start, by the hub; that each is one con
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import Any, Final
 
 from fleet.labels import GPU_RESOURCE, POOL
@@ -13,6 +14,7 @@ from fleet.unknown import UNKNOWN, Unknown
 from kube.hub_model import DEFAULT_START_TIMEOUT_S
 from policies.model import DockerContainer, Workload
 from policies.shapes import is_list, text
+from policies.vocabulary import DOCKER
 
 DOCKER_HUB_TOKEN: Final = "gpu-commons:index:DockerHub"  # noqa: S105 - a resource type
 _NOTHING_KNOWN: Final[Mapping[str, Any]] = {"containers": UNKNOWN, "tolerations": UNKNOWN}
@@ -47,7 +49,8 @@ def _workload(name: str, asked: Mapping[str, Any] | Unknown, hub: Mapping[str, A
         start_timeout_s=timeout if isinstance(timeout, int | float | Unknown) else DEFAULT_START_TIMEOUT_S,
         is_pre_pulled=True,  # the component pulls every image
         image_names=(image_name,) if isinstance(image_name, str) else (),
-        container=DockerContainer(name, _inputs(asked), _PLACES),
+        container=DockerContainer(name, _inputs(asked)),
+        words=_WORDS,
     )
 
 
@@ -72,11 +75,19 @@ def _inputs(asked: Mapping[str, Any]) -> dict[str, Any]:
     return {"memory": asked.get("memory_gib"), "shmSize": asked.get("shm_gib") or True}
 
 
-_PLACES: Final = {
-    "containers[0]": "it",
-    "containers[0].image": "image",
-    "containers[0].resources": "gpus",
-    "containers[0].resources.limits.cpu": "cpu",
-    "containers[0].resources.limits.memory": "memory_gib",
-    "nodeSelector.": "label ",
-}
+_WORDS: Final = replace(
+    DOCKER,
+    request_a_gpu="ask for GPUs by gpus",
+    only_request="Ask for GPUs by gpus.",
+    fit="Choose another pool for the hub, or ask for no more than one host has.",
+    write_amounts="Write memory_gib and cpu as numbers.",
+    places={
+        "containers[0]": "it",
+        "containers[0].image": "image",
+        "containers[0].resources": "gpus",
+        f"containers[0].resources.limits.{GPU_RESOURCE}": "gpus",
+        "containers[0].resources.limits.cpu": "cpu",
+        "containers[0].resources.limits.memory": "memory_gib",
+        f"nodeSelector.{POOL}": "pool",
+    },
+)

@@ -21,6 +21,7 @@ from policies.pod_images import pod_images
 from policies.privileges import enters, host_processes, privileges
 from policies.shapes import at, items, some
 from policies.visibility import VISIBILITY_VARIABLES, VISIBLE_DEVICES, is_hiding
+from policies.vocabulary import Vocabulary, sentence
 from policies.workloads import asks_for_gpus, asks_somewhere, containers
 
 # GPUs in the arguments of a device plugin, a pattern that takes them in among others.
@@ -40,27 +41,29 @@ def escapes(workload: Workload, site: Site) -> Iterator[Finding]:
 def _ways(workload: Workload, site: Site) -> Iterator[Finding]:
     has_class = _has_nvidia_class(workload.pod, site)
     daemons: set[bool | None] = set()
+    words = workload.words
     unless = "but it is not known yet whether it is a daemon of the runtime, which is allowed to"
     for path, container in ((each.path, each.spec) for each in containers(workload.pod)):
         if container is UNKNOWN:
             daemons.add(site.is_runtime_daemon(workload.daemon, UNKNOWN))
-            yield Finding(f"{path} is not known yet: it may take GPUs and bypass the scheduler", Level.UNPROVED)
+            said = f"{words.place(path)} is not known yet: it may take GPUs and bypass the scheduler"
+            yield Finding(said, Level.UNPROVED)
             continue
         is_daemon = site.is_runtime_daemon(workload.daemon, container.get("image"))
         daemons.add(is_daemon)
         if is_daemon is not True:
             exempted = _exemption(workload, [container.get("image")])
             found = [
-                *_variables(path, container),
+                *_variables(path, container, words),
                 *_let_through(
-                    [*privileges(path, container), *enters(path, container, workload.pod)],
+                    [*privileges(path, container, words), *enters(path, container, workload.pod, words)],
                     None if exempted in WITHOUT_PRIVILEGES else exempted,
                 ),
             ]
             if has_class is not False:
                 name = workload.pod.get("runtimeClassName")
-                found += _shown_by_class(path, container, name, is_sure=has_class is True)
-            found += _mounts(path, container)
+                found += _shown_by_class(path, container, name, words, is_sure=has_class is True)
+            found += _mounts(path, container, words)
             if not workload.pod.get("runtimeClassName") and not any(each.level is Level.REFUSE for each in found):
                 found += _shown_by_default(path, container, workload, site)
             yield from found if is_daemon is False else weighed(found, unless)
@@ -71,7 +74,7 @@ def _ways(workload: Workload, site: Site) -> Iterator[Finding]:
             *of_annotations(workload),
             *_gives(workload.pod),
             *_bound(workload.pod),
-            *_let_through(host_processes(workload.pod), exempted),
+            *_let_through(host_processes(workload.pod, words), exempted),
             *of_container(workload, site),
         ]
         yield from weighed(found, unless) if daemons and False not in daemons else found
@@ -123,7 +126,9 @@ def _has_nvidia_class(pod: Mapping[str, Any], site: Site) -> bool | None:
     return None if handler is UNKNOWN else False
 
 
-def _shown_by_class(path: str, container: Mapping[str, Any], name: Any, *, is_sure: bool) -> Iterator[Finding]:
+def _shown_by_class(
+    path: str, container: Mapping[str, Any], name: Any, words: Vocabulary, *, is_sure: bool
+) -> Iterator[Finding]:
     """Images of the CUDA family say NVIDIA_VISIBLE_DEVICES=all themselves, and this runtime then gives them all GPUs.
 
     Source: github:NVIDIA/cloud-native-docs container-toolkit/docker-specialized.md.
@@ -134,19 +139,18 @@ def _shown_by_class(path: str, container: Mapping[str, Any], name: Any, *, is_su
     is_sure = is_sure and asks is False and hides is False
     called = name if isinstance(name, str) else RUNTIME_CLASS
     sees_all = f"an image that sets {VISIBLE_DEVICES}=all sees all of them"
-    why = f"asks for no GPU under the runtime class {called}, and {sees_all}"
+    said = f"{words.place(path)} asks for no GPU under the {words.runtime_class} {called}, and {sees_all}"
     if is_sure:
-        yield Finding(
-            f"{path} {why}", remedy="Request a GPU, set NVIDIA_VISIBLE_DEVICES to void, or remove the runtime class."
-        )
+        hide = f"set {VISIBLE_DEVICES} to void, or remove the {words.runtime_class}"
+        yield Finding(said, remedy=f"{sentence(words.request_a_gpu)}, {hide}.")
     else:
-        yield Finding(f"it is not known yet whether {path} {why}", Level.UNPROVED)
+        yield Finding(f"it is not known yet whether {said}", Level.UNPROVED)
 
 
-def _variables(path: str, container: Mapping[str, Any]) -> Iterator[Finding]:
-    env = container.get("env")
+def _variables(path: str, container: Mapping[str, Any], words: Vocabulary) -> Iterator[Finding]:
+    env, where = container.get("env"), f"{path}.env"
     if env is UNKNOWN:
-        yield Finding(f"{path}.env is not known yet: it may set a visibility variable", Level.UNPROVED)
+        yield Finding(f"{words.place(where)} is not known yet: it may set a visibility variable", Level.UNPROVED)
         return
     if container.get("envFrom"):
         yield Finding(
@@ -155,18 +159,19 @@ def _variables(path: str, container: Mapping[str, Any]) -> Iterator[Finding]:
     for entry in items(env):
         name, value = at(entry, "name"), at(entry, "value")
         if name is UNKNOWN:
-            yield Finding(f"{path}.env has an entry that is not known yet", Level.UNPROVED)
+            yield Finding(f"{words.place(where)} has an entry that is not known yet", Level.UNPROVED)
         elif isinstance(name, str) and name in VISIBILITY_VARIABLES:
-            yield from _variable(path, name, value, is_given_elsewhere=bool(at(entry, "valueFrom")))
+            said = words.place(f"{where}.{name}")
+            yield from _variable(said, name, value, words, is_given_elsewhere=bool(at(entry, "valueFrom")))
 
 
-def _variable(path: str, name: str, value: Any, *, is_given_elsewhere: bool) -> Iterator[Finding]:
+def _variable(said: str, name: str, value: Any, words: Vocabulary, *, is_given_elsewhere: bool) -> Iterator[Finding]:
     if value is UNKNOWN:
-        yield Finding(f"{path}.env.{name} is not known yet", Level.UNPROVED)
+        yield Finding(f"{said} is not known yet", Level.UNPROVED)
     elif is_given_elsewhere or not is_hiding(value, VISIBILITY_VARIABLES[name]):
         # The value may come from a Secret: it is not repeated.
-        why = "the device plugin sets it" if name == VISIBLE_DEVICES else "a program sees the GPUs that it was given"
-        yield Finding(f"{path}.env.{name} selects GPUs and bypasses the scheduler; {why}")
+        why = words.who_selects if name == VISIBLE_DEVICES else "a program sees the GPUs that it was given"
+        yield Finding(f"{said} selects GPUs {words.selects}; {why}")
 
 
 def _hides(container: Mapping[str, Any]) -> bool | None:
@@ -206,11 +211,12 @@ def _device_paths(workload: Workload, site: Site) -> Iterator[Finding]:
     pod = workload.pod
     volumes = pod.get("volumes")
     if volumes is UNKNOWN:
-        yield Finding("volumes are not known yet: one may reach the devices of the node", Level.UNPROVED)
+        said = f"volumes are not known yet: one may reach the devices of the {workload.words.node}"
+        yield Finding(said, Level.UNPROVED)
         return
     for index, volume in enumerate(items(volumes)):
         name = at(volume, "name")
-        found = of_volume(f"volumes[{index}]", volume, is_written=_is_written(name, pod))
+        found = of_volume(f"volumes[{index}]", volume, workload.words, is_written=_is_written(name, pod))
         found = _let_to_engine(found, workload, site)
         yield from _let_through(found, _exemption(workload, _images(pod, None if volume is UNKNOWN else name)))
 
@@ -249,16 +255,16 @@ def _is_written(name: Any, pod: Mapping[str, Any]) -> bool | None:
     )
 
 
-def _mounts(path: str, container: Mapping[str, Any]) -> Iterator[Finding]:
+def _mounts(path: str, container: Mapping[str, Any], words: Vocabulary) -> Iterator[Finding]:
     """Places in a container whose name says which GPUs it gets."""
     for index, mount in enumerate(items(container.get("volumeMounts"))):
-        where = at(mount, "mountPath")
+        where, said = at(mount, "mountPath"), words.place(f"{path}.volumeMounts[{index}]")
         if where is UNKNOWN:
-            yield Finding(f"{path}.volumeMounts[{index}] is not known yet: its path may select GPUs", Level.UNPROVED)
+            yield Finding(f"{said} is not known yet: its path may select GPUs", Level.UNPROVED)
         elif isinstance(where, str) and chooses_gpus(where):
             yield Finding(
-                f"{path}.volumeMounts[{index}] {where} selects GPUs and bypasses the scheduler",
-                remedy="Remove it; request a GPU in resources.limits (nvidia.com/gpu).",
+                f"{said} {where} selects GPUs {words.selects}",
+                remedy=f"Remove it; {words.request_a_gpu}.",
             )
 
 

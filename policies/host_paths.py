@@ -11,6 +11,7 @@ from typing import Any, Final
 from fleet.unknown import UNKNOWN
 from policies.finding import Finding, Level
 from policies.node_trees import is_below, is_data, is_obeyed, is_socket
+from policies.vocabulary import KUBERNETES, Vocabulary, sentence
 
 # Whoever reaches one of these starts containers beside the scheduler, with all GPUs. /var/run is /run.
 RUNTIME_SOCKETS: Final = (
@@ -73,55 +74,64 @@ _PROCESS: Final = re.compile(
 )
 
 
-def of_path(said: str, path: str, *, is_written: bool | None = False) -> Iterator[Finding]:
+def of_path(
+    said: str, path: str, words: Vocabulary = KUBERNETES, *, is_written: bool | None = False
+) -> Iterator[Finding]:
     """What a mount of this path of the node reaches; `said` names it.
 
     Devices and sockets answer to who may only read them. `is_written` is None where it is not known yet.
     """
-    for found in _reached(said, plain(path.strip()), is_written=is_written):
-        yield replace(found, names_gpus="nvidia" in path)
+    for found in _reached(said, plain(path.strip()), words, is_written=is_written):
+        yield replace(found, names_gpus=names_gpus(path))
 
 
-def _reached(said: str, path: str, *, is_written: bool | None) -> Iterator[Finding]:
+def names_gpus(path: str) -> bool:
+    """Whether a path is NVIDIA's by its name."""
+    return "nvidia" in path
+
+
+def _reached(said: str, path: str, words: Vocabulary, *, is_written: bool | None) -> Iterator[Finding]:
+    node = words.node
     if path in _EVERYTHING or path.startswith(_DEVICES):
-        yield Finding(f"{said} reaches every GPU of the node")
+        yield Finding(f"{said} reaches every GPU of the {node}")
     elif _PROCESS.match(path):
-        yield Finding(f"{said} reaches into a process of the node, and through it every GPU")
+        yield Finding(f"{said} reaches into a process of the {node}, and through it every GPU")
     elif is_written is not False and is_obeyed(path) and path not in PLUGINS:
         doubt = "" if is_written else ", unless it is mounted with readOnly, which is not known yet"
         yield Finding(
-            f"{said} is executed or obeyed by root on the node: whoever writes there reaches every GPU{doubt}",
+            f"{said} is executed or obeyed by root on the {node}: whoever writes there reaches every GPU{doubt}",
             Level.REFUSE if is_written else Level.UNPROVED,
-            remedy="Mount it with readOnly: true, or mount only the file that it needs.",
+            remedy=f"{words.mount_read_only}, or mount only the file that it needs.",
         )
     elif path == "/proc":
         yield Finding(
-            f"{said} exposes the processes of the node, including those that use other people's GPUs",
+            f"{said} exposes the processes of the {node}, including those that use other people's GPUs",
             Level.WARN,
             remedy="Mount only the file below /proc that it reads.",
         )
     elif is_below(path, _MAYBE_DEVICES):
         yield Finding(
-            f"{said} reaches the devices of the node's GPUs, of any vendor",
+            f"{said} reaches the devices of the {node}'s GPUs, of any vendor",
             Level.WARN,
-            remedy="Request a GPU in resources.limits, and remove the volume.",
+            remedy=f"{sentence(words.request_a_gpu)}, and remove the {words.volume}.",
         )
     elif _OTHER_SOCKETS.search(path) or any(
         path in {socket, f"{socket}.ttrpc"} or socket.startswith(f"{path}/") for socket in RUNTIME_SOCKETS
     ):
         yield Finding(
-            f"{said} reaches the container runtime of the node, which starts containers with any GPU",
-            remedy="Remove the volume; building images and watching containers works without the socket.",
+            f"{said} reaches the container runtime of the {node}, which starts containers with any GPU",
+            remedy=f"Remove the {words.volume}; building images and watching containers works without the socket.",
             is_runtime=True,
         )
     elif path in PLUGINS or DEVICE_PLUGINS.startswith(f"{path}/"):
-        yield _of_plugins(said, is_written=is_written)
+        yield _of_plugins(said, words, is_written=is_written)
     elif (is_written is not False and not is_data(path)) or is_socket(path):
-        what = "what listens there" if is_socket(path) else "which program of the node relies on what is written there"
+        program = f"which program of the {node} relies on what is written there"
+        what = "what listens there" if is_socket(path) else program
         yield Finding(f"{said}: it is not known {what}; it may run as root", Level.UNPROVED)
 
 
-def _of_plugins(said: str, *, is_written: bool | None) -> Finding:
+def _of_plugins(said: str, words: Vocabulary, *, is_written: bool | None) -> Finding:
     """Where device plugins register: without any privilege a plugin can hand out GPUs, also those of others."""
     doubt = "" if is_written else ", unless it is mounted with readOnly, which is not known yet"
     return Finding(
@@ -132,12 +142,17 @@ def _of_plugins(said: str, *, is_written: bool | None) -> Finding:
             else f": whoever writes there acts as a device plugin and can hand out any GPU{doubt}"
         ),
         Level.WARN if is_written is False else Level.REFUSE if is_written else Level.UNPROVED,
-        remedy="Remove the volume, or name the image of a device plugin in site.runtime_daemons.",
+        remedy=words.remove_plugins,
     )
 
 
 def of_volume(
-    path: str, volume: Any, kinds: tuple[str, ...] = ("hostPath",), *, is_written: bool | None = True
+    path: str,
+    volume: Any,
+    words: Vocabulary = KUBERNETES,
+    *,
+    kinds: tuple[str, ...] = ("hostPath",),
+    is_written: bool | None = True,
 ) -> Iterator[Finding]:
     """A volume or PersistentVolume at `path`: what it takes of the node, by `hostPath.path` or `local.path`."""
     yield from _of_driver(path, volume)
@@ -145,10 +160,11 @@ def of_volume(
         source = volume if volume is UNKNOWN else volume.get(kind)
         where = source.get("path") if isinstance(source, Mapping) else source
         if where is UNKNOWN:
-            yield Finding(f"{path} is not known yet: it may reach the devices of the node", Level.UNPROVED)
+            said = f"{words.place(path)} is not known yet: it may reach the devices of the {words.node}"
+            yield Finding(said, Level.UNPROVED)
             return
         if isinstance(where, str):
-            yield from of_path(f"{path}.{kind} {where}", where, is_written=is_written)
+            yield from of_path(f"{words.place(f'{path}.{kind}')} {where}", where, words, is_written=is_written)
 
 
 def _of_driver(path: str, volume: Any) -> Iterator[Finding]:

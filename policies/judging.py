@@ -9,7 +9,6 @@ from typing import Any
 
 from fleet.unknown import UNKNOWN
 from policies import report
-from policies.docker_words import in_docker_words
 from policies.finding import Finding, Level
 from policies.model import Rule, Site, Workload
 from policies.openings import PULLED, called, openings, opens
@@ -20,7 +19,6 @@ from policies.rules import pin as pinned_image
 from policies.rules import read as pods_read
 from policies.rules import run as image_runs
 from policies.rules.index import ALL_RULES
-from policies.slurm_words import in_slurm_words
 from policies.workloads import workloads
 
 IMAGE_TOKEN = "gpu-commons:index:GpuImage"  # noqa: S105 - a resource type
@@ -130,18 +128,9 @@ def _checks(token: str, name: str, inputs: Mapping[str, Any], found: Sequence[Wo
 
 
 def _check(rule: Rule, workload: Workload, site: Site) -> Iterator[Finding]:
-    """One rule about one workload, in the words of what the workload is."""
-    words: Callable[[str], str]
-    if workload.container is not None:
-        words = functools.partial(in_docker_words, places=workload.container.places)
-    elif workload.batch is not None:
-        words = in_slurm_words
-    else:
-        yield from rule.check(workload, site)
-        return
+    """One rule about one workload; the remedy of the rule itself is in the words of what the workload is."""
     for finding in rule.check(workload, site):
-        said, remedy = words(finding.message), words(finding.remedy or rule.remedy)
-        yield replace(finding, message=said, remedy=remedy)
+        yield finding if finding.remedy else replace(finding, remedy=rule.remedy_in(workload.words))
 
 
 def _image_checks(name: str, inputs: Mapping[str, Any], site: Site) -> Iterator[Check]:
@@ -170,4 +159,4 @@ def findings(check: Callable[[], Iterator[Finding]]) -> list[Finding]:
 def message(rule: Rule, subject: str, finding: Finding, hide: Hide = str) -> Message:
     """A finding of a rule as it is reported, without secrets."""
     hidden = replace(finding, message=hide(finding.message), remedy=hide(finding.remedy))
-    return report.message(rule.id, hide(subject), hidden, rule.remedy)
+    return report.message(rule.id, hide(subject), hidden, rule.remedy_in())

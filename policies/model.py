@@ -19,6 +19,7 @@ from images.size.estimate import GB, Size
 from images.spec.cases import Use
 from policies.finding import Finding
 from policies.strictness import Strictness
+from policies.vocabulary import KUBERNETES, Vocabulary
 from settings.models import ImageLimits
 
 
@@ -41,7 +42,6 @@ class DockerContainer:
 
     name: str | Unknown
     inputs: Mapping[str, Any]  # of docker.Container
-    places: Mapping[str, str]  # path in the pod → where it is written in the inputs
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,13 +59,14 @@ class Workload:
     pod: Mapping[str, Any]
     annotations: Mapping[str, Any] | Unknown = field(default_factory=dict)  # of the pod
     unread: str = ""  # why none of its pods could be looked at; the pod is then empty
-    left_out: frozenset[str] = frozenset()  # paths of images that a controller fills in: containers[0].image
+    left_out: Mapping[str, str] = field(default_factory=dict)  # images that it does not name: containers[0].image → why
     daemon: Daemon | None = None  # of what runs on every node that takes it
     start_timeout_s: float | Unknown | None = None  # of a hub's profile: seconds in which its server must answer
     is_pre_pulled: bool = False  # something brings its image to all nodes before it is asked for
     image_names: tuple[str, ...] = ()  # what the stack calls its images, in the order of its containers
     container: DockerContainer | None = None  # where the pod stands for a container on a Docker host
     batch: SlurmJob | None = None  # where the pod stands for a job of Slurm
+    words: Vocabulary = KUBERNETES  # in which rules speak of it
     _shapes: list[str] = field(default_factory=list, compare=False, repr=False)
 
     @property
@@ -215,17 +216,21 @@ def _nothing(_: Workload, __: Site) -> Iterator[Finding]:
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """One rule. `says` is the rule in a sentence, `remedy` what to do about a finding."""
+    """One rule. `says` is the rule in a sentence, `remedy` what to do about a finding, which may differ by site."""
 
     id: str
     says: str
-    remedy: str
+    remedy: str | Callable[[Vocabulary], str]
     check: Callable[[Workload, Site], Iterator[Finding]] = _nothing
     check_image: Callable[[str, Site], Iterator[Finding]] | None = None  # of an image of the stack, by its name
     check_stack: Callable[[Site], Iterator[Finding]] | None = None  # of all that the stack file says, before the rest
     check_together: Callable[[Sequence[Workload], Site], Iterator[Finding]] | None = (
         None  # of all workloads, at the end
     )
+
+    def remedy_in(self, words: Vocabulary = KUBERNETES) -> str:
+        """What to do about a finding, in the words of a site."""
+        return self.remedy if isinstance(self.remedy, str) else self.remedy(words)
 
     @property
     def looks_at_workloads(self) -> bool:

@@ -10,13 +10,13 @@ from fleet.labels import GPU_RESOURCE, NVIDIA_PREFIX, OWNED_PREFIXES
 from fleet.nodes import Node
 from fleet.unknown import UNKNOWN
 from messages.problems import listing
-from policies.docker_words import in_docker_words
 from policies.finding import Finding, Level
 from policies.host_paths import of_path, of_volume
 from policies.kinds import kind_of, objects
 from policies.model import Coverage, Site
 from policies.rules.pin import of_reference
 from policies.shapes import at, items, object_name, text
+from policies.vocabulary import DOCKER
 
 # Labels that say which GPUs a node has: those of feature discovery and of the stack.
 # Labels that NVIDIA's daemons obey.
@@ -60,7 +60,7 @@ def called(token: str, name: str, inputs: Mapping[str, Any]) -> str:
 def _volume(_: str, inputs: Mapping[str, Any], __: Site) -> Iterator[Finding]:
     spec = inputs.get("spec")
     if spec is UNKNOWN or isinstance(spec, Mapping):
-        yield from of_volume("spec", spec, ("hostPath", "local"))
+        yield from of_volume("spec", spec, kinds=("hostPath", "local"))
 
 
 def _engine_volume(inputs: Mapping[str, Any], _: Site) -> Iterator[Finding]:
@@ -69,12 +69,8 @@ def _engine_volume(inputs: Mapping[str, Any], _: Site) -> Iterator[Finding]:
     if device is UNKNOWN:
         yield Finding(f"{path} is not known yet: it may reach the devices of the host", Level.UNPROVED)
     elif isinstance(device, str) and device.startswith("/"):
-        for finding in of_path(f"{path} {device}", device, is_written=True):
-            yield replace(
-                finding,
-                message=in_docker_words(finding.message, {}),
-                remedy="Leave the folder to the engine: remove driverOpts.",
-            )
+        for finding in of_path(f"{path} {device}", device, DOCKER, is_written=True):
+            yield replace(finding, remedy="Leave the folder to the engine: remove driverOpts.")
 
 
 def _pulled(inputs: Mapping[str, Any], site: Site) -> Iterator[Finding]:

@@ -7,8 +7,9 @@ from typing import Any
 
 from fleet.unknown import UNKNOWN, Unknown, mapping_at
 from policies.finding import Finding, Level
-from policies.host_paths import plain
+from policies.host_paths import names_gpus, plain
 from policies.shapes import at, is_list, items
+from policies.vocabulary import Vocabulary
 
 ROOT_CAPABILITIES = {"ALL", "SYS_ADMIN"}
 # With these a container enters every process that it sees.
@@ -20,50 +21,54 @@ def is_true(value: Any) -> bool:
     return value is True or (isinstance(value, str) and value.lower() == "true")
 
 
-def privileges(path: str, container: Mapping[str, Any]) -> Iterator[Finding]:
+def privileges(path: str, container: Mapping[str, Any], words: Vocabulary) -> Iterator[Finding]:
+    """A container that may leave its walls; `path` is where it stands in its pod."""
+    called = words.place(path)
     privileged = at(container, "securityContext", "privileged")
     if privileged is UNKNOWN:
-        yield Finding(f"it is not known yet whether {path} is privileged", Level.UNPROVED)
+        yield Finding(f"it is not known yet whether {called} is privileged", Level.UNPROVED)
     elif is_true(privileged):
         yield Finding(
-            f"{path} is privileged: it reaches every GPU of the node",
-            remedy="Remove privileged: true; request a GPU in resources.limits (nvidia.com/gpu).",
+            f"{called} is privileged: it reaches every GPU of the {words.node}",
+            remedy=f"Remove privileged: true; {words.request_a_gpu}.",
         )
     added = _added(container)
     if UNKNOWN in added:
-        yield Finding(f"the capabilities of {path} are not known yet", Level.UNPROVED)
+        yield Finding(f"the capabilities of {called} are not known yet", Level.UNPROVED)
     for name in sorted(ROOT_CAPABILITIES & set(map(str, added))):
         yield Finding(
-            f"{path} has the capability {name}, which lets it leave its container and reach every GPU",
+            f"{called} has the capability {name}, which lets it leave its container and reach every GPU",
             Level.WARN,
             remedy="Add only the capability that it needs.",
         )
 
 
-def enters(path: str, container: Mapping[str, Any], pod: Mapping[str, Any]) -> Iterator[Finding]:
+def enters(path: str, container: Mapping[str, Any], pod: Mapping[str, Any], words: Vocabulary) -> Iterator[Finding]:
     """A container that sees the processes of the node, and may enter them: nsenter, /proc/1/root."""
     entering = sorted(ENTERING_CAPABILITIES & set(map(str, _added(container))))
-    sees = ["hostPID"] if is_true(pod.get("hostPID")) else []
-    for where in (at(volume, "hostPath", "path") for volume in items(pod.get("volumes"))):
-        sees += [f"hostPath {where}"] if isinstance(where, str) and plain(where) == "/proc" else []
-    if entering and sees:
+    mounted = [at(volume, "hostPath", "path") for volume in items(pod.get("volumes"))]
+    by_paths = [where for where in mounted if isinstance(where, str) and plain(where) == "/proc"]
+    shares = is_true(pod.get("hostPID"))
+    if entering and (shares or by_paths):
+        through = words.host_pid if shares else f"hostPath {by_paths[0]}"
         yield Finding(
-            f"{path} sees the processes of the node through {sees[0]} and can enter them with {entering[0]}: "
-            "it reaches every GPU",
+            f"{words.place(path)} sees the processes of the {words.node} through {through} and can enter them with "
+            f"{entering[0]}: it reaches every GPU",
             remedy="Remove one of the two.",
-            names_gpus="nvidia" in sees[0],
+            names_gpus=not shares and names_gpus(by_paths[0]),
         )
 
 
-def host_processes(pod: Mapping[str, Any]) -> Iterator[Finding]:
+def host_processes(pod: Mapping[str, Any], words: Vocabulary) -> Iterator[Finding]:
+    """A pod that sees the processes of its node."""
     shares = pod.get("hostPID")
     if shares is UNKNOWN:
-        yield Finding("it is not known yet whether it sees the processes of the node", Level.UNPROVED)
+        yield Finding(f"it is not known yet whether it sees the processes of the {words.node}", Level.UNPROVED)
     elif is_true(shares):
         yield Finding(
-            "hostPID exposes the processes of the node, including those that use other people's GPUs",
+            f"{words.host_pid} exposes the processes of the {words.node}, including those that use other people's GPUs",
             Level.WARN,
-            remedy="Remove hostPID: true.",
+            remedy=words.remove_host_pid,
         )
 
 

@@ -14,6 +14,7 @@ from fleet.unknown import UNKNOWN
 from kube.pools import one_of, required
 from policies.model import SlurmJob, Workload
 from policies.shapes import is_list, text
+from policies.vocabulary import SLURM
 
 SLURM_JOB_TOKEN: Final = "pulumi-python:dynamic/gpu-commons:SlurmJob"  # noqa: S105 - a resource type
 
@@ -26,6 +27,7 @@ def of_slurm_job(name: str, inputs: Mapping[str, Any]) -> Workload:
         _pod(inputs),
         image_names=(image_name,) if isinstance(image_name, str) else (),
         batch=SlurmJob(inputs),
+        words=SLURM,
     )
 
 

@@ -128,8 +128,9 @@ def _guessed(rule: str, pools: Sequence[str], gpus: Mapping[str, PoolGpus]) -> s
 
 def _pools(pools: Sequence[str], gpus: Mapping[str, PoolGpus]) -> str:
     drivers = _in_order(host.shown.driver if (host := gpus[pool].host) else "" for pool in pools)
-    written = ", driver {}" if any(name.endswith(")") for name in pools) else " (driver {})"
-    driver = written.format(", ".join(drivers)) if all(drivers) else ""
+    names = ", ".join(drivers)
+    is_in_parts = any(_whole(name, gpus) != name for name in pools)  # their names end in brackets: gtx1080ti (n07)
+    driver = "" if not all(drivers) else f", driver {names}" if is_in_parts else f" (driver {names})"
     return f"{'pool' if len(pools) == 1 else 'pools'} {listing(pools, most=_MOST)}{driver}"
 
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Final
 
 from fleet.labels import GPU_RESOURCE, GPU_TAINT, IMAGE, NVIDIA_PREFIX, POOL
 from fleet.quantities import quantity
@@ -43,6 +43,7 @@ ANY_LIST = Kind("core", "", is_list=True)  # kubernetes:v1:List
 NOTHING_KNOWN: Mapping[str, Any] = {"containers": UNKNOWN, "tolerations": UNKNOWN}  # of a pod that a hub makes
 # What decides where a pod lands and which GPUs it gets. A patch that does not name it leaves it to whoever else does.
 DECIDING = ("tolerations", "nodeSelector", "affinity", "runtimeClassName", "containers")
+_CHOSEN: Final = "is chosen by the controller, in the cluster"
 HUB_TOKEN = "gpu-commons:index:NotebookHub"  # noqa: S105 - a resource type
 
 
@@ -183,7 +184,7 @@ def _of_custom_resource(token: str, label: str, inputs: Mapping[str, Any]) -> It
             spec, metadata = place.template["spec"], place.template.get("metadata")
             pod = _with_images(filled_in_later(spec))
             found = _workload(f"{place.path} of {label}", pod, metadata, is_patch=token.endswith("Patch"))
-            yield replace(found, left_out=_without_image(spec))
+            yield replace(found, left_out=dict.fromkeys(_without_image(spec), _CHOSEN))
         elif place.doubt is Doubt.CHANGES:
             yield Workload(label, {}, unread=f"{place.path} {place.why}")
         else:
@@ -217,11 +218,9 @@ def _daemon(inputs: Mapping[str, Any]) -> Daemon:
     return Daemon(*(each if each is UNKNOWN else text(each) for each in (namespace, name)))
 
 
-def _without_image(pod: Mapping[str, Any]) -> frozenset[str]:
+def _without_image(pod: Mapping[str, Any]) -> list[str]:
     """Where a template leaves the image to its controller, as paths."""
-    return frozenset(
-        f"{each.path}.image" for each in containers(pod) if each.spec is not UNKNOWN and "image" not in each.spec
-    )
+    return [f"{each.path}.image" for each in containers(pod) if each.spec is not UNKNOWN and "image" not in each.spec]
 
 
 def _with_images(pod: Mapping[str, Any]) -> Mapping[str, Any]:

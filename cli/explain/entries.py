@@ -45,7 +45,8 @@ def entries() -> Iterator[Entry]:
         worst = "warn" if rule.check_together else "refuse"
         says = f"{rule.says[0].upper()}{rule.says[1:]}."
         title = rule.says.partition(":")[0]
-        yield Entry(rule.id, "policy", title, says, worst, remedy=rule.remedy, page="docs/reference/policies.md")
+        remedy = rule.remedy_in()
+        yield Entry(rule.id, "policy", title, says, worst, remedy=remedy, page="docs/reference/policies.md")
     for name, when in ABOUT_THE_PACK.items():
         yield Entry(name, "policy", when.partition(":")[0], when, page="docs/reference/policies.md")
     for lint in LINT_RULES:

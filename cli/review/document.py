@@ -87,14 +87,14 @@ def review_of(stream: Stream, base: Stream | None, sources: Sources, stack: str 
         remarks.append("The base branch's preview proves nothing itself, so new and resolved findings are not shown.")
     if base is not None and is_known:
         findings = compared(findings, findings_of(base))
-    compared_with = "the deployed state"
+    compared_with, has_before = "the deployed state", True
     if base is not None and base.is_whole and _is_first(stream) and _is_first(base):
         stream, compared_with = from_base(stream, base), "the base branch"
     elif _is_first(stream):
-        compared_with = "nothing: no state is deployed"
+        compared_with, has_before = "nothing: no state is deployed", False
     today = sources.today
     old, new = before(stream, base.config if base is not None else stream.config, today), after(stream, today)
-    if is_first_record(stream) and compared_with != "nothing: no state is deployed":
+    if is_first_record(stream) and has_before:
         remarks.append(
             "The deployed state does not record what the stack file promises and limits; "
             "changes to those are shown from the next update on."

@@ -166,6 +166,7 @@ class Finding:
     line: int
     message: str
     fix: str
+    is_of_module: bool = False  # an environment module that the file loads
 
 
 _VARIABLE = re.compile(r"\\\$|\$(?:\{(\w+)(?::?([-+])([^{}]*))?\}|(\w+))")

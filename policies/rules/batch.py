@@ -46,7 +46,7 @@ def _of_text(script: str, site: Site) -> Iterator[Finding]:
 
     try:
         report = lint(script.encode(), "job.sbatch", Setting(Role.BATCH), kind=Kind.SCRIPT)
-        linted = [each for each in report.all if each.rule in _ASKED and "module" not in each.message]
+        linted = [each for each in report.all if each.rule in _ASKED and not each.is_of_module]
     except LintError as error:
         yield Finding(f"its text cannot be read: {error}", Level.UNPROVED)
         linted = []

@@ -20,15 +20,16 @@ def check(workload: Workload, site: Site) -> Iterator[Finding]:
     least = "at least " if any(size.origin is Origin.SPEC for _, size in images) else ""
     machines = {pool: site.machines[pool] for pool in possible_pools(workload, site) if pool in site.machines}
     too_small = {pool: machine for pool, machine in machines.items() if use.total > room(machine.disk_gib)}
+    words = workload.words
     level = Level.REFUSE if is_certain(too_small, workload, site) else Level.UNPROVED
     for pool, machine in too_small.items():
         names = ", ".join(name for name, _ in images)
         assumed = " (assumed by the stack file)" if machine.is_disk_assumed else ""
         nodes = [node.name for node in site.nodes if node.pool == pool]
-        where = f"{nodes[0]} of pool {pool}" if len(nodes) == 1 else f"the {len(nodes)} nodes of pool {pool}"
+        where = f"{nodes[0]} of pool {pool}" if len(nodes) == 1 else f"the {len(nodes)} {words.nodes} of pool {pool}"
         yield Finding(
             f"{names} cannot fit the disk of {where}: {least}{amount(use.compressed)} compressed plus"
-            f" {amount(use.unpacked)} unpacked, but of {machine.disk_gib:g} GiB{assumed} the kubelet leaves"
+            f" {amount(use.unpacked)} unpacked, but of {machine.disk_gib:g} GiB{assumed} {words.leaves}"
             f" {amount(room(machine.disk_gib))} for images{'' if level is Level.REFUSE else NOT_CERTAIN}",
             level,
         )

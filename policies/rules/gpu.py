@@ -15,6 +15,7 @@ from policies.docker_escapes import faults
 from policies.escapes import escapes, weighed
 from policies.finding import Finding, Level
 from policies.model import Coverage, Rule, Site, Workload
+from policies.vocabulary import Vocabulary
 from policies.workloads import containers
 
 
@@ -35,11 +36,11 @@ def check(workload: Workload, site: Site) -> Iterator[Finding]:
     yield from faults(workload)
     for container in containers(workload.pod):
         if container.spec is not UNKNOWN:
-            yield from _amounts(container.path, container.spec)
+            yield from _amounts(container.path, container.spec, workload.words)
     if found := list(escapes(workload, site)):
         comes = _comes_to_gpus(workload, site)
         if comes is None:
-            yield from weighed(found, "but it is not known whether it lands on a node with GPUs")
+            yield from weighed(found, f"but it is not known whether it lands on a {workload.words.node} with GPUs")
         elif comes:
             yield from found
 
@@ -63,7 +64,8 @@ def _comes_to_gpus(workload: Workload, site: Site) -> bool | None:
     return True if found.certain else None if found.possible else False
 
 
-def _amounts(path: str, container: Mapping[str, Any]) -> Iterator[Finding]:
+def _amounts(path: str, container: Mapping[str, Any], words: Vocabulary) -> Iterator[Finding]:
+    where = words.place(f"{path}.resources")
     resources = container.get("resources")
     if resources is UNKNOWN:
         resources = dict.fromkeys(("limits", "requests"), UNKNOWN)
@@ -72,17 +74,15 @@ def _amounts(path: str, container: Mapping[str, Any]) -> Iterator[Finding]:
     for name in sorted({GPU_RESOURCE, *names}) if kinds else ():
         limit, request = (_amount(each, name) for each in kinds)
         if UNKNOWN in (limit, request):
-            yield Finding(f"{path}.resources: the GPU request is not known yet", Level.UNPROVED)
+            yield Finding(f"{where}: the GPU request is not known yet", Level.UNPROVED)
             return
         if request is not None and limit is None:
-            yield Finding(f"{path}.resources.requests has {name} without a limit: Kubernetes rejects such a pod")
+            yield Finding(f"{where}.requests has {name} without a limit: {words.system} rejects such a pod")
         elif request is not None and _number(request) != _number(limit):
-            yield Finding(
-                f"{path}.resources: {name} is {request} in requests and {limit} in limits; they must be equal"
-            )
+            yield Finding(f"{where}: {name} is {request} in requests and {limit} in limits; they must be equal")
         elif isinstance(number := _number(limit), Decimal) and (number < 0 or number != number.to_integral_value()):
             yield Finding(
-                f"{path}.resources: {name} is {limit}: Kubernetes only accepts whole numbers",
+                f"{where}: {name} is {limit}: {words.system} only accepts whole numbers",
                 remedy="Ask for whole devices; slices and shared GPUs have their own resource names.",
             )
 
@@ -108,6 +108,6 @@ def _number(amount: Any) -> Any:
 RULE = Rule(
     id="P-GPU",
     says="GPUs are requested as nvidia.com/gpu, with equal requests and limits, and nothing bypasses that",
-    remedy="Set nvidia.com/gpu in resources.limits, and remove the variable or the volume.",
+    remedy=lambda words: words.only_request,
     check=check,
 )

@@ -6,6 +6,8 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Final
 
 from fleet.labels import ARCH, LINUX, OS
+from fleet.obstacles import said
+from fleet.quantities import QuantityError
 from fleet.unknown import UNKNOWN
 from messages.problems import listing
 from policies.finding import Finding, Level
@@ -14,13 +16,11 @@ from policies.pod_images import PodImage, different_images, is_certain, processo
 from policies.workloads import asks_somewhere
 
 _READ: Final[Mapping[str, Callable[[PodImage], str]]] = {ARCH: processor, OS: system}
-REMEDY = "Change the node selector, add the toleration, or request no more than one node has."
-OR_DESCRIBE = "If the nodes have these labels, add them to the pool in the pack's configuration."
 
 
 def check(workload: Workload, site: Site) -> Iterator[Finding]:
     """Labels, taints and resources of the fleet's nodes against what the pods ask for."""
-    asks = asks_somewhere(workload.pod)
+    asks, words = asks_somewhere(workload.pod), workload.words
     if site.coverage is not Coverage.ALL and asks is False:
         return  # it may run on nodes that nobody described
     if not site.nodes:
@@ -30,28 +30,31 @@ def check(workload: Workload, site: Site) -> Iterator[Finding]:
         return  # a stack without a fleet says nothing about nodes
     try:
         found = workload.landing(site)
-    except ValueError as error:  # a quantity that is none: the text says which, and the API server refuses it too
-        yield Finding(f"no pool can host it ({error})", remedy="Write every amount as a Kubernetes quantity.")
+    except QuantityError as error:  # the API server refuses it too
+        yield Finding(f'no pool can host it ("{error.given}" {words.no_amount})', remedy=words.write_amounts)
         return
-    if said := _system(workload):
-        yield said
+    if other := _system(workload):
+        yield other
     if not found.possible:
-        reasons = "; ".join(f"{pool}: {first}" for pool, (first, *_) in sorted(found.refused.items()))
+        refused = sorted(found.refused.items())
+        reasons = "; ".join(f"{pool}: {said(first, words.obstacles)}" for pool, (first, *_) in refused)
         if site.coverage is Coverage.ALL or (site.coverage is Coverage.WITH_GPUS and asks):
+            describe = f"If the {words.nodes} have these labels, add them to the pool in the pack's configuration."
             is_described = site.coverage is Coverage.WITH_GPUS
-            yield Finding(f"no pool can host it ({reasons})", remedy=f"{REMEDY} {OR_DESCRIBE}" if is_described else "")
+            yield Finding(f"no pool can host it ({reasons})", remedy=f"{words.fit} {describe}" if is_described else "")
         else:
             yield Finding(f"none of the described pools can host it ({reasons}); others may", Level.UNPROVED)
         return
     yield from _platforms(workload, site)
     if found.undecided:
-        yield Finding(f"which pools can host it depends on {', '.join(found.undecided)}", Level.UNPROVED)
+        what = [words.place(each) if isinstance(each, str) else said(each, words.obstacles) for each in found.undecided]
+        yield Finding(f"which pools can host it depends on {', '.join(dict.fromkeys(what))}", Level.UNPROVED)
 
 
 def _system(workload: Workload) -> Finding | None:
     """What it says it needs: all nodes that anybody describes have Linux, and the scheduler does not look."""
-    said = workload.pod.get("os")
-    name = said.get("name") if isinstance(said, Mapping) else said
+    given = workload.pod.get("os")
+    name = given.get("name") if isinstance(given, Mapping) else given
     if name is UNKNOWN:
         return Finding("spec.os is not known yet: it may not be for Linux", Level.UNPROVED)
     if not isinstance(name, str) or name == LINUX:
@@ -75,17 +78,18 @@ def _platform(image: PodImage, label: str, wanted: str, workload: Workload, site
     found = [(node.pool, node.labels.get(label, unsaid)) for node in workload.landing(site).possible]
     if pools := list(dict.fromkeys(pool for pool, has in found if has != wanted)):
         has = ", ".join(sorted({has for _, has in found if has != wanted}))
+        nodes = workload.words.nodes
         on = f"{'pool' if len(pools) == 1 else 'pools'} {listing(pools, most=4)}"
         yield Finding(
-            f"{image.text} is built for {wanted}, but the nodes of {on} are {has}: it will not start there",
+            f"{image.text} is built for {wanted}, but the {nodes} of {on} are {has}: it will not start there",
             Level.REFUSE if is_certain(pools, workload, site) else Level.UNPROVED,
-            remedy=f"Use an image for {has}, or restrict the workload to nodes with {label}={wanted}.",
+            remedy=f"Use an image for {has}, or restrict the workload to {nodes} with {label}={wanted}.",
         )
 
 
 RULE = Rule(
     id="P-HOST",
     says="every workload fits some pool of the fleet: labels, taints, GPUs, cores, memory, processor, system",
-    remedy=REMEDY,
+    remedy=lambda words: words.fit,
     check=check,
 )

@@ -26,23 +26,23 @@ def check(workload: Workload, site: Site) -> Iterator[Finding]:
                 unread = f"it is not known whether {image.name} contains parts of a driver: its layers were not read"
                 yield Finding(unread, Level.UNPROVED, is_own=True)
         elif image.contents and deep.driver and not site.is_runtime_daemon(workload.daemon, image.text):
-            yield _finding(image, image.contents, deep.driver)
+            yield _finding(image, image.contents, deep.driver, workload.words.node)
         elif deep.left_out:
             unread = f"what was not read of {image.name} may contain parts of a driver: {deep.left_out[0]}"
             yield Finding(unread, Level.UNPROVED, is_own=image.is_own)
 
 
-def _finding(image: PodImage, contents: ImageContents, parts: Sequence[DriverPart]) -> Finding:
+def _finding(image: PodImage, contents: ImageContents, parts: Sequence[DriverPart], node: str) -> Finding:
     loaded = [part for part in parts if part.size and (".so" in part.path or ".ko" in part.path)]
     if loaded:
-        why = "they hide the node's own, which match its kernel module"
+        why = f"they hide the {node}'s own, which match its kernel module"
         return Finding(
             f"{image.name} contains {amount(_bytes(parts))} of driver files: {_places(loaded, contents)}; {why}"
         )
     if any(part.size for part in parts):
         return Finding(f"{image.name} contains driver programs: {_places(parts, contents)}", Level.WARN)
     what = "empty files where a container with a GPU had its driver mounted"
-    why = "on a node with a different driver, programs may find them first"
+    why = f"on a {node} with a different driver, programs may find them first"
     return Finding(f"{image.name} contains {what}: {_places(parts, contents)}; {why}", Level.WARN)
 
 

@@ -16,34 +16,35 @@ _DIGEST: Final = re.compile(r"sha256:[0-9a-f]{64}")
 def check(workload: Workload, site: Site) -> Iterator[Finding]:
     """Every container's image."""
     for image in pod_images(workload, site):
-        if image.path in workload.left_out:
-            yield Finding(f"{image.path} is chosen by the controller, in the cluster", Level.UNPROVED)
+        where = workload.words.place(image.path)
+        if why := workload.left_out.get(image.path):
+            yield Finding(f"{where} {why}", Level.UNPROVED)
         else:
-            yield from _image(image, site)
+            yield from _image(where, image, site)
 
 
 def of_reference(path: str, text: object, site: Site) -> Iterator[Finding]:
     """One image that is named somewhere else than in a workload."""
-    yield from _image(pod_image(path, text, "", site), site)
+    yield from _image(path, pod_image(path, text, "", site), site)
 
 
-def _image(image: PodImage, site: Site) -> Iterator[Finding]:
+def _image(where: str, image: PodImage, site: Site) -> Iterator[Finding]:
     if image.text is None:
         built = "is not known yet: this update builds it, and its contents are read afterwards"
         why = built if image.is_own else "is not known yet" if image.path.endswith(".image") else "are not known yet"
-        yield Finding(f"{image.path} {why}", Level.UNPROVED)
+        yield Finding(f"{where} {why}", Level.UNPROVED)
     elif not image.text:
-        yield Finding(f"{image.path} is missing")
+        yield Finding(f"{where} is missing")
     elif image.reference is None:
         # Not repeated: what is no reference may be an address with a password in it.
         like = "registry.example.edu/gpu-commons/hub@sha256:…"
-        yield Finding(f"{image.path} is not an image reference such as {like}{_why_none(image.text)}")
+        yield Finding(f"{where} is not an image reference such as {like}{_why_none(image.text)}")
     else:
         if not image.reference.digest:
-            yield Finding(f"{image.path} {image.text} has no digest: what runs can change without a deployment")
+            yield Finding(f"{where} {image.text} has no digest: what runs can change without a deployment")
         if not any(image.reference.is_in(registry) for registry in site.allowed_registries):
             allowed = ", ".join(site.allowed_registries)
-            yield Finding(f"{image.path} {image.text} is not from an allowed registry ({allowed})")
+            yield Finding(f"{where} {image.text} is not from an allowed registry ({allowed})")
 
 
 def _why_none(text: str) -> str:

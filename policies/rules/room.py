@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 
 from fleet.machines import Machine
 from images.size.estimate import Size, amount, disk_use, room
 from images.size.origin import Origin
 from messages.problems import listing
-from policies.docker_words import in_docker_words
 from policies.finding import Finding, Level
 from policies.model import Rule, Site, Workload
 from policies.pod_images import PodImage, different_images, possible_pools
+from policies.vocabulary import KUBERNETES, Vocabulary
 
 _SHOWN = 3
 
@@ -23,26 +22,24 @@ def check(workloads: Sequence[Workload], site: Site) -> Iterator[Finding]:
     It warns: the kubelet makes room by throwing out images that no pod uses, and pulls them again.
     """
     there: dict[str, dict[str, PodImage]] = {pool: {} for pool in site.machines}
-    hosts: set[str] = set()  # of Docker
+    words: dict[str, Vocabulary] = {}  # of what may land on a pool
     for workload in workloads:
         images = [(image.key, image) for image in different_images(workload, site)]
         for pool in possible_pools(workload, site):
             there.setdefault(pool, {}).update(images)
-            hosts.update([pool] if workload.container else ())
+            words[pool] = workload.words
     for pool, machine in site.machines.items():
-        for finding in _of_pool(pool, machine, list(there[pool].values())):
-            said = in_docker_words(finding.message, {}) if pool in hosts else finding.message
-            yield replace(finding, message=said)
+        yield from _of_pool(pool, machine, list(there[pool].values()), words.get(pool, KUBERNETES))
 
 
-def _of_pool(pool: str, machine: Machine, images: Sequence[PodImage]) -> Iterator[Finding]:
+def _of_pool(pool: str, machine: Machine, images: Sequence[PodImage], words: Vocabulary) -> Iterator[Finding]:
     known = [(image.name, size) for image in images if (size := image.size) is not None]
     open_ones = [image.name for image in images if image.is_own and (not image.size or _is_bound(image.size))]
     unknown = [image.name for image in images if image.size is None]
     use = disk_use(size for _, size in known)
     least = "at least " if unknown or any(_is_bound(size) for _, size in known) else ""
     assumed = " (assumed by the stack file)" if machine.is_disk_assumed else ""
-    space = f"of {machine.disk_gib:g} GiB{assumed} the kubelet leaves {amount(room(machine.disk_gib))} for images"
+    space = f"of {machine.disk_gib:g} GiB{assumed} {words.leaves} {amount(room(machine.disk_gib))} for images"
     if use.total > room(machine.disk_gib):
         shared = f", shared layers counted once ({amount(use.shared)} saved)" if use.shared else ""
         biggest = sorted(known, key=lambda each: (-_total(each[1]), each[0]))
@@ -50,8 +47,8 @@ def _of_pool(pool: str, machine: Machine, images: Sequence[PodImage]) -> Iterato
         more = f"; the sizes of {listing(unknown)} are not known" if unknown else ""
         together = f"{least}{amount(use.compressed)} compressed plus {amount(use.unpacked)} unpacked{shared}"
         yield Finding(
-            f"{len(known)} {'image' if len(known) == 1 else 'images'} may be on one node:"
-            f" {together}, but {space}: it will remove unused images and pull them again."
+            f"{len(known)} {'image' if len(known) == 1 else 'images'} may be on one {words.node}:"
+            f" {together}, but {space}: {words.on_a_full_disk}."
             f" The largest: {names}{more}",
             Level.WARN,
             subject=f"pool {pool}",

@@ -56,7 +56,7 @@ def _unpacked(image: PodImage, size: Size, workload: Workload, site: Site) -> It
         assumed = " (assumed by the stack file)" if machine.is_disk_assumed else ""
         yield Finding(
             f"{image.name} is {at_least(size)}{amount(size.unpacked)} unpacked: more than {share:.0%} of the"
-            f" {machine.disk_gib:g} GiB disk{assumed} of a node of pool {pool}",
+            f" {machine.disk_gib:g} GiB disk{assumed} of {workload.words.a_node_of(pool)}",
             Level.WARN,
         )
 

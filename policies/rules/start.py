@@ -26,7 +26,8 @@ def check(workload: Workload, site: Site) -> Iterator[Finding]:
         )
         return
     pools = {pool: site.machines[pool] for pool in possible_pools(workload, site) if pool in site.machines}
-    yield from _slow(pools)
+    node = workload.words.node
+    yield from _slow(pools, node)
     for image in different_images(workload, site):
         if (size := image.size) is None:
             continue
@@ -36,13 +37,13 @@ def check(workload: Workload, site: Site) -> Iterator[Finding]:
             machine = pools[pool]
             planned = "; the rates are planning figures" if machine.are_rates_planned else ""
             said = (
-                f"the first server on a node of {pool} takes {at_least(size) or 'about '}{start.total_s:.0f} s"
+                f"the first server on a {node} of {pool} takes {at_least(size) or 'about '}{start.total_s:.0f} s"
                 f" ({start.reason}{planned}), but the hub gives up after {workload.start_timeout_s:g} s"
             )
             if workload.is_pre_pulled:
                 without = f"one that joins later lacks the image for about {start.pull_s + start.unpack_s:.0f} s"
                 yield Finding(
-                    f"{said}; the pre-puller helps on a node once it has finished there, and {without}", Level.WARN
+                    f"{said}; the pre-puller helps on a {node} once it has finished there, and {without}", Level.WARN
                 )
             elif machine.are_rates_planned:
                 yield Finding(said, Level.WARN)
@@ -52,15 +53,17 @@ def check(workload: Workload, site: Site) -> Iterator[Finding]:
                 yield Finding(said + NOT_CERTAIN, Level.UNPROVED)
 
 
-def _slow(pools: Mapping[str, Machine]) -> Iterator[Finding]:
+def _slow(pools: Mapping[str, Machine], node: str) -> Iterator[Finding]:
     for pool, machine in pools.items():
         if machine.slow_disk:
-            yield Finding(f"the first server on a node of {pool} starts late: {machine.slow_disk}", Level.WARN)
+            yield Finding(f"the first server on a {node} of {pool} starts late: {machine.slow_disk}", Level.WARN)
 
 
 RULE = Rule(
     id="P-START",
     says="the first server on a node answers before the hub gives up",
-    remedy="Raise start_timeout_s or make the image smaller; pre_pull: true helps on long-lived nodes.",
+    remedy=lambda words: (
+        f"Raise start_timeout_s or make the image smaller; pre_pull: true helps on long-lived {words.nodes}."
+    ),
     check=check,
 )

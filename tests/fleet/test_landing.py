@@ -11,8 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fleet.landing import landing, shape
+from fleet.landing import Landing, landing, shape
 from fleet.nodes import Node
+from fleet.obstacles import said
 from fleet.quantities import quantity
 from fleet.requests import requests
 from fleet.unknown import UNKNOWN
@@ -37,7 +38,12 @@ def affinity(*expressions: dict[str, Any]) -> dict[str, Any]:
 
 def reasons(pod: Mapping[str, Any], node: Node) -> tuple[str, ...]:
     """Everything that keeps the pod off the node."""
-    return landing(pod, [node]).refused.get(node.pool, ())
+    return why(landing(pod, [node])).get(node.pool, ())
+
+
+def why(found: Landing) -> dict[str, tuple[str, ...]]:
+    """What keeps a pod off each pool, in words."""
+    return {pool: tuple(map(said, obstacles)) for pool, obstacles in found.refused.items()}
 
 
 @pytest.mark.parametrize(
@@ -144,7 +150,7 @@ def test_a_landing_names_the_reasons_of_every_pool_that_refuses() -> None:
     pod = {"tolerations": TOLERATES, "containers": [{"resources": {"limits": {"nvidia.com/gpu": 8}}}]}
     found = landing(pod, [N10, other])
     assert [node.name for node in found.possible] == ["n01"]
-    assert found.refused == {"gtx1070ti": ("it requests 8 nvidia.com/gpu, a node of the pool has 7",)}
+    assert why(found) == {"gtx1070ti": ("it requests 8 nvidia.com/gpu, a node of the pool has 7",)}
     assert found.undecided == ()
 
 
@@ -216,18 +222,18 @@ def test_a_runtime_class_adds_its_selector_its_tolerations_and_its_overhead() ->
     other = replace(N10, name="n01", pool="gtx1080ti", labels={})
     found = landing(pod, [N10, other], runtime_classes={"nvidia": CLASS})
     assert found.possible == (N10,)
-    assert found.refused == {"gtx1080ti": ("nodeSelector pool=gtx1070ti: the pool has no such label",)}
-    assert landing(pod, [N10], runtime_classes={"other": CLASS}).refused == {"gtx1070ti": (KEPT_OFF,)}
+    assert why(found) == {"gtx1080ti": ("nodeSelector pool=gtx1070ti: the pool has no such label",)}
+    assert why(landing(pod, [N10], runtime_classes={"other": CLASS})) == {"gtx1070ti": (KEPT_OFF,)}
     more = {**pod, "containers": [{"resources": {"requests": {"cpu": "31.6"}}}]}
     too_much = "it requests 32.1 cpu, a node of the pool has 32"
-    assert landing(more, [N10], runtime_classes={"nvidia": CLASS}).refused == {"gtx1070ti": (too_much,)}
+    assert why(landing(more, [N10], runtime_classes={"nvidia": CLASS})) == {"gtx1070ti": (too_much,)}
 
 
 def test_tolerations_of_a_runtime_class_do_not_help_a_daemon() -> None:
     pod = {"runtimeClassName": "nvidia"}
     assert landing(pod, [N10], runtime_classes={"nvidia": CLASS}).possible == (N10,)
     daemon = landing(pod, [N10], runtime_classes={"nvidia": CLASS}, is_daemon=True)
-    assert daemon.refused == {"gtx1070ti": (KEPT_OFF,)}
+    assert why(daemon) == {"gtx1070ti": (KEPT_OFF,)}
 
 
 @pytest.mark.parametrize(

@@ -34,12 +34,13 @@ def check(recipe: Recipe, _: Setting) -> Iterator[Mistake]:
         texts = command.texts
         if command.program == "load" and texts[1:2] == ("module",):
             fix = f"module load {' '.join(texts[2:])}; better, no module: CUDA is in the image"
-            yield Mistake(command.line, '"load module" is not a command: the word order is wrong', fix)
+            message = '"load module" is not a command: the word order is wrong'
+            yield Mistake(command.line, message, fix, is_of_module=True)
         elif command.program in {"module", "ml"} and uses_container and any(_CUDA.search(text) for text in texts[1:]):
             message = (
                 "a CUDA module is loaded for a container: a hidden dependency on one site, and on the order of lines"
             )
-            yield Mistake(command.line, message, _FIX, Severity.WARNING)
+            yield Mistake(command.line, message, _FIX, Severity.WARNING, is_of_module=True)
 
 
 def _site_cuda(value: str) -> str:

@@ -21,6 +21,7 @@ class Mistake:
     message: str
     fix: str
     severity: Severity | None = None  # None: that of the rule
+    is_of_module: bool = False  # an environment module that the file loads
 
 
 Check = Callable[[Recipe, Setting], Iterator[Mistake]]
@@ -56,4 +57,5 @@ class Rule:
     def findings(self, recipe: Recipe, setting: Setting) -> Iterator[Finding]:
         """What the rule reports about a file; nothing about a kind of file that it does not look at."""
         for each in self.check(recipe, setting) if recipe.kind in self.kinds else ():
-            yield Finding(self.id, each.severity or self.severity, each.line, each.message, each.fix)
+            severity = each.severity or self.severity
+            yield Finding(self.id, severity, each.line, each.message, each.fix, each.is_of_module)

@@ -1,0 +1,80 @@
+"""Rules speak of a workload in the words of its site, and leave names that people gave as they are."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pytest
+from image_facts import contents
+from refusals import CONTAINER, JOB, SOUND_CONTAINER, SOUND_JOB
+from shown import DIGEST
+
+from fleet.machines import Machine
+from fleet.nodes import Node
+from policies.finding import Level
+from policies.from_settings import site_of
+from policies.judging import evaluate, read
+from policies.model import Site
+from policies.rules.index import ALL_RULES
+from policies.rules.room import RULE as ROOM
+from policies.vocabulary import DOCKER, KUBERNETES, SLURM
+from settings.reading import load_stack
+
+AMOUNTS = {"cpu": Decimal(16), "memory": Decimal(64 * 1024**3), "nvidia.com/gpu": Decimal(2)}
+HOSTS = Site(
+    nodes=(Node("box", "box", {"gpu-commons.org/pool": "box"}, [], AMOUNTS),),
+    allowed_registries=("registry.example.edu",),
+    machines={"box": Machine(disk_gib=20)},
+    contents_of=lambda _: contents(12, 30),
+)
+PARTITIONS = site_of(load_stack(Path(__file__).parents[2] / "stacks" / "Pulumi.comet.yaml"))
+
+
+def said(token: str, inputs: dict[str, Any], site: Site) -> str:
+    return "\n".join(evaluate(token, "x", inputs, site, frozenset(Level)))
+
+
+@pytest.mark.parametrize("name", ["node", "nodes", "volume"])
+def test_an_image_that_is_called_like_a_word_of_a_cluster_keeps_its_name_on_a_docker_host(name: str) -> None:
+    image = f"registry.example.edu/{name}@{DIGEST}"
+    text = said(CONTAINER, {**SOUND_CONTAINER, "image": image}, HOSTS)
+    assert f"{name} cannot fit the disk of box of pool box" in text
+
+
+def test_a_pool_that_a_job_of_slurm_does_not_name_is_no_affinity() -> None:
+    text = said(JOB, {**SOUND_JOB, "pools": ["gpu-k80"], "gpus": 5}, PARTITIONS)
+    assert "gpu-k80: it requests 5 nvidia.com/gpu, a node of the pool has 4" in text
+    assert "shared-p100: the job does not name this pool" in text
+    assert "affinity" not in text
+
+
+def test_a_value_that_slurm_rejects_is_not_told_in_the_words_of_kubernetes() -> None:
+    for gpus in (1.5, "many"):
+        text = said(JOB, {**SOUND_JOB, "gpus": gpus}, PARTITIONS)
+        assert str(gpus) in text
+        assert "Kubernetes" not in text
+
+
+def test_a_full_disk_is_told_in_the_words_of_what_lands_there() -> None:
+    site = replace(PARTITIONS, contents_of=lambda _: contents(90, 400))
+    assert ROOM.check_together is not None
+    finding = next(ROOM.check_together(read(JOB, "x", SOUND_JOB), site))
+    assert "a node should leave" in finding.message
+    assert "kubelet" not in finding.message
+
+
+@pytest.mark.parametrize("words", [KUBERNETES, DOCKER, SLURM], ids=lambda words: words.system)
+def test_every_remedy_of_a_rule_is_a_sentence_on_every_site(words: Any) -> None:
+    for rule in ALL_RULES:
+        remedy = rule.remedy_in(words)
+        assert remedy[0].isupper()
+        assert remedy.endswith(".")
+
+
+def test_a_path_that_no_vocabulary_knows_stays_as_it_is() -> None:
+    assert KUBERNETES.place("containers[0].image") == "containers[0].image"
+    assert SLURM.place("containers[0].resources.limits.nvidia.com/gpu") == "gpus"
+    assert SLURM.place("containers[01]") == "containers[01]"
