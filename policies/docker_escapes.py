@@ -29,7 +29,7 @@ _OPEN_WALLS: Final = {
     "systempaths=unconfined": "the protection of /proc and /sys",
 }
 _SHARED: Final = {
-    "ipcMode": "shares memory with every process of the host that does so, also of other people",
+    "ipcMode": "shares memory with every process of the host that does the same, including other people's",
     "usernsMode": "is not remapped: its root is the root of the host",
 }
 
@@ -74,11 +74,11 @@ def _uncounted(workload: Workload, site: Site) -> Iterator[Finding]:
     asked = [each for each in _requests(workload) if not each.is_by_hand and not each.fault]
     for each in asked:
         if each.takes_all:
-            yield Finding(f"{each.where} takes every GPU of the host, also those that other containers hold")
+            yield Finding(f"{each.where} takes every GPU of the host, including those that other containers hold")
         elif each.count > 0:
             # Source: github:moby/moby daemon/devices_nvidia_linux.go, countToDevices.
             which = "the first GPU" if each.count == 1 else f"the first {each.count} GPUs"
-            yield Finding(f"{each.where} has a count, which always gives {which} of the host, whoever holds them")
+            yield Finding(f"{each.where} has a count, which always gives {which} of the host, no matter who holds them")
     named = [device for each in asked if not each.takes_all for device in each.devices]
     if named and not _are_shared(workload, site):
         yield from _not_held(named, _networks(workload), site)
@@ -104,20 +104,19 @@ def _not_held(named: list[str], networks: list[str | Unknown], site: Site) -> It
     held = {name.removeprefix(NETWORK) for name in map(text, networks) if name.startswith(NETWORK)}
     free = [each for each in dict.fromkeys(named) if each.isdecimal() and each not in held]
     by_uuid = {each for each in named if not each.isdecimal()}
-    missing = len(free) + max(0, len(by_uuid) - len(held - set(named)))
-    if not missing:
+    if not free and len(by_uuid) <= len(held - set(named)):
         return
     which = f"GPU {', '.join(free)}" if free else "its GPUs"
     if UNKNOWN in networks:
         yield Finding(f"it is not known yet whether it holds {which}: its networks are not", Level.UNPROVED)
     elif site.coverage is Coverage.ALL:
         yield Finding(
-            f"it asks for {which} without holding {'it' if missing == 1 else 'them'}: another container may have the "
-            "same at the same time",
+            f"it asks for {which} without holding {'it' if len(free) == 1 else 'them'}: another container may use "
+            "the same at the same time",
             remedy=f"Use DockerGpuContainer, or join the network {NETWORK}N of GPU N, which has room for one.",
         )
     else:
-        yield Finding(f"it is not known whether another container has {which} at the same time", Level.UNPROVED)
+        yield Finding(f"it is not known whether another container uses {which} at the same time", Level.UNPROVED)
 
 
 def _cgroup_rules(rules: Any) -> Iterator[Finding]:
@@ -134,7 +133,7 @@ def _devices(devices: Any) -> Iterator[Finding]:
         path = text(at(each, "hostPath"))
         said = f"devices[{index}].hostPath {path}"
         if path.startswith(GPU_DEVICES):
-            yield Finding(f"{said} gives GPUs by hand, whoever holds them, and without the libraries of the driver")
+            yield Finding(f"{said} gives GPUs by hand, no matter who holds them, and without the driver's libraries")
         elif _DISKS.match(path):
             what = "is a disk of the host: whoever writes there is its root, and reaches every GPU"
             yield Finding(f"{said} {what}", remedy="Mount a volume or a folder.")

@@ -77,9 +77,9 @@ def _inputs(asked: Mapping[str, Any]) -> dict[str, Any]:
 
 _WORDS: Final = replace(
     DOCKER,
-    request_a_gpu="ask for GPUs by gpus",
-    only_request="Ask for GPUs by gpus.",
-    fit="Choose another pool for the hub, or ask for no more than one host has.",
+    request_a_gpu="request GPUs with gpus",
+    only_request="Request GPUs with gpus.",
+    fit="Choose another pool for the hub, or request no more than one host has.",
     write_amounts="Write memory_gib and cpu as numbers.",
     places={
         "containers[0]": "it",

@@ -46,8 +46,8 @@ def _ways(workload: Workload, site: Site) -> Iterator[Finding]:
     for path, container in ((each.path, each.spec) for each in containers(workload.pod)):
         if container is UNKNOWN:
             daemons.add(site.is_runtime_daemon(workload.daemon, UNKNOWN))
-            said = f"{words.place(path)} is not known yet: it may take GPUs and bypass the scheduler"
-            yield Finding(said, Level.UNPROVED)
+            what = "is not known yet: it" if path.endswith("]") else "are not known yet: they"
+            yield Finding(f"{words.place(path)} {what} may take GPUs and bypass the scheduler", Level.UNPROVED)
             continue
         is_daemon = site.is_runtime_daemon(workload.daemon, container.get("image"))
         daemons.add(is_daemon)
@@ -170,7 +170,7 @@ def _variable(said: str, name: str, value: Any, words: Vocabulary, *, is_given_e
         yield Finding(f"{said} is not known yet", Level.UNPROVED)
     elif is_given_elsewhere or not is_hiding(value, VISIBILITY_VARIABLES[name]):
         # The value may come from a Secret: it is not repeated.
-        why = words.who_selects if name == VISIBLE_DEVICES else "a program sees the GPUs that it was given"
+        why = words.who_selects if name == VISIBLE_DEVICES else "programs see the GPUs that they were given anyway"
         yield Finding(f"{said} selects GPUs {words.selects}; {why}")
 
 

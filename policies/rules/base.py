@@ -54,7 +54,7 @@ def _unknown(image: PodImage) -> str:
     if deep is None:
         return f"the Linux release of {image.name} is not known: its layers were not read"
     what = f"{deep.system} is not in the table of releases" if deep.system else "it has no os-release file"
-    return f"it is not known until when {image.name} gets security updates: {what}"
+    return f"it is not known how long {image.name} will get security updates: {what}"
 
 
 RULE = Rule(

@@ -48,17 +48,17 @@ def _of_text(script: str, site: Site) -> Iterator[Finding]:
         report = lint(script.encode(), "job.sbatch", Setting(Role.BATCH), kind=Kind.SCRIPT)
         linted = [each for each in report.all if each.rule in _ASKED and not each.is_of_module]
     except LintError as error:
-        yield Finding(f"its text cannot be read: {error}", Level.UNPROVED)
+        yield Finding(f"its text cannot be parsed: {error}", Level.UNPROVED)
         linted = []
     for each in linted:
         yield Finding(f"line {each.line} of its text: {each.message}", remedy=f"{each.fix}.")
     for found in dict.fromkeys(each["said"] for each in _MODULE.finditer(script)):
         yield Finding(
-            f"{found!r}: what it runs depends on a module of the site, and on who loaded which one before",
-            remedy="Put what the module brings into the image: the node brings the driver, and nothing else.",
+            f"{found!r}: what it runs depends on a module of the site, and on what was loaded before",
+            remedy="Put what the module provides into the image: the node only provides the driver.",
         )
     for found in dict.fromkeys(each["said"] for each in _CHOSEN.finditer(script)):
-        yield Finding(f"{found} chooses GPUs in place of Slurm", remedy="Remove it, and ask for GPUs by gpus.")
+        yield Finding(f"{found} chooses GPUs in place of Slurm", remedy="Remove it, and request GPUs with gpus.")
     for path in dict.fromkeys(_IMAGE.findall(script)):
         if folder := next((each for each in site.scratch if is_inside(path, each)), ""):
             yield Finding(
@@ -73,9 +73,10 @@ def _of_gpus(gpus: int, inputs: Mapping[str, Any], site: Site) -> Iterator[Findi
     if whole := [each for each in named if site.whole_nodes.get(each, 0) > gpus]:
         has = listing(sorted({str(site.whole_nodes[each]) for each in whole}))
         yield Finding(
-            f"it asks for {gpus} of the {has} GPUs of a node, and {listing(whole)} gives whole nodes: the others idle",
+            f"it asks for {gpus} of the {has} GPUs of a node, and {listing(whole)} gives whole nodes: the other GPUs "
+            "idle",
             Level.WARN,
-            "Choose a pool that nodes are shared in, or use all GPUs of the node.",
+            "Choose a pool whose nodes are shared, or use all GPUs of the node.",
         )
     if isinstance(image, str) and image in site.own_images and not site.uses_of(image):
         yield Finding(
@@ -89,6 +90,6 @@ RULE = Rule(
     id="P-BATCH",
     says="the text of a Slurm job loads no module, binds no CUDA of its node, keeps no image in scratch, chooses no "
     "GPU itself, and asks for no GPU that nothing uses",
-    remedy="Put what it needs into the image, and ask for GPUs by gpus.",
+    remedy="Put what it needs into the image, and request GPUs with gpus.",
     check=check,
 )

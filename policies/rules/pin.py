@@ -9,6 +9,7 @@ from typing import Final
 from policies.finding import Finding, Level
 from policies.model import Rule, Site, Workload
 from policies.pod_images import PodImage, pod_image, pod_images
+from policies.workloads import CONTAINERS
 
 _DIGEST: Final = re.compile(r"sha256:[0-9a-f]{64}")
 
@@ -31,7 +32,7 @@ def of_reference(path: str, text: object, site: Site) -> Iterator[Finding]:
 def _image(where: str, image: PodImage, site: Site) -> Iterator[Finding]:
     if image.text is None:
         built = "is not known yet: this update builds it, and its contents are read afterwards"
-        why = built if image.is_own else "is not known yet" if image.path.endswith(".image") else "are not known yet"
+        why = built if image.is_own else "are not known yet" if image.path in CONTAINERS else "is not known yet"
         yield Finding(f"{where} {why}", Level.UNPROVED)
     elif not image.text:
         yield Finding(f"{where} is missing")

@@ -27,7 +27,7 @@ def check(workload: Workload, _: Site) -> Iterator[Finding]:
         ("publishAllPorts", "publishes every port that the image names, on every address of the host"),
         (
             "networkMode",
-            "host shares the network of the host: it listens there, and reaches what others do",
+            "host shares the network of the host: it listens there, and reaches whatever the host reaches",
         ),
     ):
         if inputs.get(key) is UNKNOWN:

@@ -63,19 +63,19 @@ FITS_NO_HOST: Final[list[tuple[Changes, str]]] = [
     ({"cpus": "many"}, '"many" is not an amount'),
 ]
 UNCOUNTED_GPUS: Final[list[tuple[Changes, str]]] = [
-    ({"gpus": "all"}, "gpus takes every GPU of the host, also those that other containers hold"),
+    ({"gpus": "all"}, "gpus takes every GPU of the host, including those that other containers hold"),
     ({"deviceRequests": [{"driver": "cdi", "deviceIds": ["nvidia.com/gpu=all"]}]}, "takes every GPU of the host"),
     ({"deviceRequests": [{"driver": "nvidia", "count": -1, "capabilities": ["gpu"]}]}, "takes every GPU"),
     (
         {"deviceRequests": [{"driver": "nvidia", "count": 2, "capabilities": ["gpu"]}]},
         "always gives the first 2 GPUs",
     ),
-    ({"gpus": "1"}, "always gives the first GPU of the host, whoever holds them"),
+    ({"gpus": "1"}, "always gives the first GPU of the host, no matter who holds them"),
     ({"gpus": '"device=0,1"'}, "gpus device=0,1 names no devices"),
     ({"gpus": "some"}, "is neither all nor device=ID"),
     ({"gpus": "device=1"}, "asks for GPU 1 without holding it"),
     ({"gpus": "device=0", "networksAdvanced": []}, "asks for GPU 0 without holding it"),
-    ({"gpus": "device=GPU-3a23c669", "networksAdvanced": []}, "asks for its GPUs without holding it"),
+    ({"gpus": "device=GPU-3a23c669", "networksAdvanced": []}, "asks for its GPUs without holding them"),
     ({"deviceRequests": [{"deviceIds": ["0"], "count": 1}]}, "names devices and a count"),
     ({"deviceRequests": [{"driver": "cdi", "count": 1}]}, "only accepts names from CDI"),
     ({"devices": [{"hostPath": "/dev/nvidia0"}]}, "devices[0].hostPath /dev/nvidia0 gives GPUs by hand"),

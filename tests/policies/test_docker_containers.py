@@ -146,7 +146,7 @@ def test_gpus_of_a_shared_host_are_held_by_nobody() -> None:
 
 
 def test_who_holds_the_gpus_of_another_teams_hosts_is_not_known() -> None:
-    assert "another container has GPU 0" in one(
+    assert "another container uses GPU 0" in one(
         UNPROVED, "P-GPU", replace(SITE, coverage=Coverage.SOME), networksAdvanced=[]
     )
 

@@ -58,7 +58,7 @@ def test_more_gpus_than_a_node_has_are_refused_in_words_of_slurm() -> None:
 
 def test_a_part_of_the_gpus_of_a_whole_node_is_told() -> None:
     message = one(ADVISED, "P-BATCH", pools=["gpu-k80"], gpus=1)
-    assert "it asks for 1 of the 4 GPUs of a node, and gpu-k80 gives whole nodes: the others idle" in message
+    assert "it asks for 1 of the 4 GPUs of a node, and gpu-k80 gives whole nodes: the other GPUs idle" in message
 
 
 def test_gpus_for_an_image_that_uses_none_are_told() -> None:
