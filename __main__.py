@@ -13,7 +13,7 @@ from components.own_outputs import own_output, own_output_now
 from components.stack_record import StackRecord
 from images.spec.mistakes import SpecError
 from settings.cluster import Cluster
-from settings.instance_table import instance_pools
+from settings.instance_table import instance_pools, quota_lines
 from settings.reading import SettingsError, Stack, from_pulumi
 from settings.sdks import missing_sdk
 
@@ -79,18 +79,27 @@ def deploy_instances(stack: Stack, cluster: Cluster, account: pulumi.ResourceOpt
     from components.on_aws.eks_gpu_node_group import EksGpuNodeGroup  # noqa: PLC0415
     from components.on_aws.existing_eks_cluster import ExistingEksCluster  # noqa: PLC0415
     from components.on_aws.flatcar_gpu_node_group import FlatcarGpuNodeGroup  # noqa: PLC0415
+    from components.on_aws.offered_zones import OfferedZones  # noqa: PLC0415
 
+    for line in quota_lines(stack):
+        pulumi.log.info(line)  # before anything is made: a new account often has a quota of 0
     eks = (
         ExistingEksCluster("cluster", wiring.existing_cluster_args(cluster), account)
         if cluster.existing
         else EksGpuCluster("cluster", wiring.cluster_args(stack, cluster), account)
     )
-    groups = {
-        pool.name: FlatcarGpuNodeGroup(pool.name, wiring.flatcar_group_args(stack, pool, cluster, eks), account)
-        if pool.flatcar
-        else EksGpuNodeGroup(pool.name, wiring.node_group_args(pool, cluster.region, eks), account)
-        for pool in instance_pools(stack)
-    }
+    pools = instance_pools(stack)
+    offered = OfferedZones(
+        cluster.region, [name for pool in pools for name in pool.instance_types], pulumi.InvokeOptions(parent=eks)
+    )
+    groups: dict[str, EksGpuNodeGroup | FlatcarGpuNodeGroup] = {}
+    for pool in pools:
+        subnets = offered.subnets_of(pool.name, pool.instance_types, eks.subnet_ids, eks.zones)
+        groups[pool.name] = (
+            FlatcarGpuNodeGroup(pool.name, wiring.flatcar_group_args(stack, pool, cluster, eks, subnets), account)
+            if pool.flatcar
+            else EksGpuNodeGroup(pool.name, wiring.node_group_args(pool, cluster, eks, subnets), account)
+        )
     pulumi.export("cluster", eks.cluster_name)
     pulumi.export("kubeconfig", eks.kubeconfig)
     pulumi.export("machine_images", {name: group.chosen_image for name, group in groups.items()})

@@ -188,13 +188,22 @@ def existing_cluster_args(cluster: Cluster) -> ExistingEksClusterArgs:
     }
 
 
-def node_group_args(pool: InstancePool, region: str, eks: EksGpuCluster | ExistingEksCluster) -> EksGpuNodeGroupArgs:
+def node_group_args(
+    pool: InstancePool,
+    cluster: Cluster,
+    eks: EksGpuCluster | ExistingEksCluster,
+    subnets: pulumi.Output[list[str]],
+) -> EksGpuNodeGroupArgs:
     """Arguments of the EksGpuNodeGroup of a pool."""
-    return cast("EksGpuNodeGroupArgs", {"cluster_name": eks.cluster_name, **_group(pool, region, eks)})
+    return cast("EksGpuNodeGroupArgs", {"cluster_name": eks.cluster_name, **_group(pool, cluster, eks, subnets)})
 
 
 def flatcar_group_args(
-    stack: Stack, pool: InstancePool, cluster: Cluster, eks: EksGpuCluster | ExistingEksCluster
+    stack: Stack,
+    pool: InstancePool,
+    cluster: Cluster,
+    eks: EksGpuCluster | ExistingEksCluster,
+    subnets: pulumi.Output[list[str]],
 ) -> FlatcarGpuNodeGroupArgs:
     """Arguments of the FlatcarGpuNodeGroup of a pool: its nodes configure themselves, and have to know the cluster."""
     args = {
@@ -202,18 +211,28 @@ def flatcar_group_args(
         "endpoint": eks.endpoint,
         "certificate_authority": eks.certificate_authority,
         "dns": eks.dns,
-        **_group(pool, cluster.region, eks),
+        **_group(pool, cluster, eks, subnets),
     }
     return cast("FlatcarGpuNodeGroupArgs", args)
 
 
-def _group(pool: InstancePool, region: str, eks: EksGpuCluster | ExistingEksCluster) -> dict[str, Any]:
+# With both, the CNI has a role of its own, and nodes need none of its rights.
+_CNI_OF_ITS_OWN = frozenset({"vpc-cni", "eks-pod-identity-agent"})
+
+
+def _group(
+    pool: InstancePool,
+    cluster: Cluster,
+    eks: EksGpuCluster | ExistingEksCluster,
+    subnets: pulumi.Output[list[str]],
+) -> dict[str, Any]:
     """What both kinds of groups take: their keys in the stack file, and where they are."""
     written = pool.model_dump(include={*InstanceGroupKeys.model_fields}, by_alias=True, exclude_defaults=True)
     return {
         "pool": pool.name,
-        "region": region,
-        "subnet_ids": eks.subnet_ids,
+        "region": cluster.region,
+        "subnet_ids": subnets,
+        **({"cni_has_role": True} if cluster.add_ons.keys() >= _CNI_OF_ITS_OWN else {}),
         "security_group_ids": [eks.security_group_id],
         **cast("dict[str, Any]", _plain(written)),
     }

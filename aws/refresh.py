@@ -1,9 +1,9 @@
 """Read newer releases of EKS machine images into the tables: `python -m aws.refresh --file CHANGELOG.md [--dry-run]`.
 
-The file is a copy of https://github.com/awslabs/amazon-eks-ami/blob/main/CHANGELOG.md; `-` reads stdin:
+The file is a copy of https://github.com/awslabs/amazon-eks-ami/blob/main/CHANGELOG.md; `-` reads stdin, and `--url`
+reads an address:
 
-    page=https://raw.githubusercontent.com/awslabs/amazon-eks-ami/main/CHANGELOG.md
-    curl -sSL $page | python -m aws.refresh --file -
+    python -m aws.refresh --url https://raw.githubusercontent.com/awslabs/amazon-eks-ami/main/CHANGELOG.md
 
 A release that the tables have is compared; what a newer one changes is added. Nothing is ever taken out.
 """
@@ -15,6 +15,7 @@ import csv
 import datetime as dt
 import io
 import sys
+import urllib.request
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -29,6 +30,7 @@ PAGE: Final = "https://github.com/awslabs/amazon-eks-ami/blob/main/CHANGELOG.md"
 _TYPES: Final = ("AL2023_ARM_64_NVIDIA", "AL2023_x86_64_NVIDIA")
 _BEFORE_ENFORCED: Final = (1, 18)
 _NOT_ENFORCED: Final = "Toolkit 1.18+: NVIDIA_REQUIRE_CUDA is not enforced in the default mode."
+_PATIENCE_S: Final = 30
 _SEVERAL: Final = "Both toolkit versions appear among the packages of this release."
 
 
@@ -183,28 +185,50 @@ def _order(version: str) -> tuple[int, ...]:
 def main(arguments: Sequence[str] | None = None, folders: tuple[Path, Path] = (tables.DATA, own.DATA)) -> int:
     """0: read, and written without --dry-run; 1: something disagrees with the tables; 2: nothing could be read."""
     parser = argparse.ArgumentParser(prog="python -m aws.refresh", description="Newer releases of EKS machine images.")
-    parser.add_argument("--file", required=True, metavar="CHANGELOG.md|-", help="the page; - reads stdin")
+    source = parser.add_mutually_exclusive_group(required=True)
+    source.add_argument("--file", metavar="CHANGELOG.md|-", help="the page; - reads stdin")
+    source.add_argument("--url", help="address of the page")
     parser.add_argument("--dry-run", action="store_true", help="print what would change, and change nothing")
     parser.add_argument("--date", type=dt.date.fromisoformat, metavar="YYYY-MM-DD", help="day of reading; today")
     options = parser.parse_args(arguments)
+    place = options.url or options.file
     try:
-        text = sys.stdin.read() if options.file == "-" else Path(options.file).read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        print(f"error: {options.file}: {error}", file=sys.stderr)  # noqa: T201
+        text = _page(options.url) if options.url else _file(options.file)
+    except (OSError, ValueError) as error:  # a page that is no UTF-8 is a ValueError, and so is an address that is none
+        print(f"error: {place}: {error}", file=sys.stderr)  # noqa: T201
         return 2
     notes = read_changelog(text)
     if not notes:
-        print(f"error: {options.file}: no release of the form that {PAGE} has", file=sys.stderr)  # noqa: T201
+        print(f"error: {place}: no release of the form that {PAGE} has", file=sys.stderr)  # noqa: T201
         return 2
     names = ("eks_ami", "eks_releases", "eks_versions")
     paths = [folder / f"{name}.csv" for folder, name in zip((folders[0], folders[1], folders[1]), names, strict=True)]
     before = Tables(*(tables.rows(path.stem, path.parent) for path in paths))
-    after, lines = refresh(notes, before, options.date or dt.datetime.now(tz=dt.UTC).date())
+    day = options.date or dt.datetime.now(tz=dt.UTC).date()
+    after, lines = refresh(notes, before, day)
+    print(f"{_age(before.images, day)}; with this page {_age(after.images, day)}")  # noqa: T201 - its output
     print("\n".join(lines) or "nothing changed")  # noqa: T201 - its output
     if not options.dry_run:
         for path, rows in zip(paths, (after.images, after.releases, after.versions), strict=True):
             _write(path, rows)
     return int(any("correct the table by hand" in line for line in lines))
+
+
+def _file(name: str) -> str:
+    return sys.stdin.read() if name == "-" else Path(name).read_text(encoding="utf-8")
+
+
+def _page(address: str) -> str:
+    if not address.startswith(("https://", "http://")):
+        raise ValueError("is not an address that begins with https://")
+    with urllib.request.urlopen(address, timeout=_PATIENCE_S) as answer:  # noqa: S310 - its scheme was looked at
+        text: str = answer.read().decode("utf-8")
+    return text
+
+
+def _age(images: Sequence[Row], day: dt.date) -> str:
+    newest = min(max(row["release"] for row in images if row["ami_type"] == kind) for kind in _TYPES)
+    return f"the tables end with release {newest}, {(day - dt.date.fromisoformat(newest)).days} days before {day}"
 
 
 def _write(path: Path, rows: Sequence[Row]) -> None:

@@ -6,7 +6,7 @@ API_NodegroupUpdateConfig.html; https://github.com/kubernetes/autoscaler/blob/ma
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -38,6 +38,7 @@ _TELLING: Final = frozenset(
         f"{NVIDIA_PREFIX}cuda.driver-version.major",
     }
 )
+MAX_UNAVAILABLE: Final = 100  # nodes at a time; API_NodegroupUpdateConfig.html above
 _EFFECTS: Final = {
     "NoSchedule": "NO_SCHEDULE",
     "NoExecute": "NO_EXECUTE",
@@ -59,15 +60,14 @@ class Scale:
 
 @dataclass(frozen=True, slots=True)
 class Updates:
-    """How many nodes an update may take away at a time: a number, or a share of all in percent.
+    """How many nodes an update may take away at a time.
 
     EKS drains each for up to 15 minutes; pods that a disruption budget holds longer end the update, and nothing in a
     group changes that time.
     Source: https://docs.aws.amazon.com/eks/latest/userguide/managed-node-update-behavior.html
     """
 
-    nodes: int | None = 1
-    percent: int | None = None
+    nodes: int = 1
 
 
 def scaling_config(scale: Scale) -> dict[str, int]:
@@ -77,28 +77,7 @@ def scaling_config(scale: Scale) -> dict[str, int]:
 
 def update_config(updates: Updates) -> dict[str, int]:
     """As `pulumi_aws.eks.NodeGroup` takes it."""
-    if updates.percent is not None:
-        return {"max_unavailable_percentage": updates.percent}
-    return {"max_unavailable": updates.nodes or 1}
-
-
-def scaling_problems(scale: Scale, updates: Updates) -> Iterator[tuple[str, str, str]]:
-    """What AWS would refuse: the field as a pool names it, reason, fix."""
-    if scale.least < 0:
-        yield "min", f"{scale.least} is less than 0", "give 0 or more"
-    if scale.most < 1:
-        yield "max", f"{scale.most} is less than 1: EKS has no group without a node", "give 1 or more"
-    if scale.least > scale.most:
-        yield "min", f"{scale.least} is more than max, {scale.most}", "lower min or raise max"
-    elif not scale.least <= scale.desired <= scale.most:
-        reason = f"{scale.desired} is not between min, {scale.least}, and max, {scale.most}"
-        yield "desired", reason, f"give {scale.least} to {scale.most}"
-    if updates.nodes is not None and updates.percent is not None:
-        yield "max_unavailable", "is given as a number and as a share", "give one of them"
-    elif updates.percent is not None and not 1 <= updates.percent <= 100:
-        yield "max_unavailable_percent", f"{updates.percent} is not a share of nodes", "give 1 to 100"
-    elif updates.nodes is not None and not 1 <= updates.nodes <= 100:
-        yield "max_unavailable", f"{updates.nodes} is not what EKS takes", "give 1 to 100"
+    return {"max_unavailable": updates.nodes}
 
 
 def accelerator_labels(shape: GroupShape) -> dict[str, str]:

@@ -23,7 +23,7 @@ from aws.instances import GroupShape, InstanceError, find_instance, group_of
 from aws.kubernetes_versions import VERSION
 from aws.machine_images import MachineImage, Pin, choose
 from aws.node_image import FlatcarImage, NodeImage, flatcar_image
-from aws.scaling import Scale, accelerator_labels
+from aws.scaling import MAX_UNAVAILABLE, Scale, accelerator_labels
 from aws.user_data import NodeSettings, Pulls
 from aws.volumes import MAX_THROUGHPUT, MIN_THROUGHPUT, PARALLEL_THROUGHPUT, Volume, iops_of
 from aws.wanted_driver import WantedDriver
@@ -35,6 +35,7 @@ from kube.node_keys import Labels, Taints
 from messages.clock import today
 from messages.faults import FORM, Misfit, matching, quoted
 
+_PLACEMENT: Final = re.compile(r"[!-~](?:[ -~]{0,253}[!-~])?", re.ASCII)
 _RESERVATION: Final = re.compile(r"cr-[0-9a-f]{8,17}", re.ASCII)
 
 
@@ -59,10 +60,16 @@ KubernetesVersion = Annotated[
     WithJsonSchema({"type": "string", "pattern": f"^{VERSION.pattern}$"}),
 ]
 InstanceType = Annotated[str, AfterValidator(_instance_type), WithJsonSchema({"type": "string"})]
+MaxUnavailable = Annotated[int, Field(ge=1, le=MAX_UNAVAILABLE)]
 Throughput = Annotated[int, Field(ge=MIN_THROUGHPUT, le=MAX_THROUGHPUT)]
 Reservation = Annotated[
     str,
     matching(_RESERVATION, "is not the id of a capacity reservation", "write what EC2 shows: cr-0123456789abcdef0"),
+    WithJsonSchema({"type": "string"}),
+]
+PlacementGroup = Annotated[
+    str,
+    matching(_PLACEMENT, "is not the name of a placement group", "write its name: up to 255 characters of ASCII"),
     WithJsonSchema({"type": "string"}),
 ]
 Wanted = Annotated[
@@ -114,7 +121,9 @@ class InstanceGroupKeys(BaseModel):
         None, description="Nodes on Flatcar, in place of a machine image of EKS; none: EKS's images."
     )
     capacity: Literal["on_demand", "spot"] = Field("on_demand", description="How the instances are bought.")
-    max_unavailable: PositiveInt = Field(1, description="Instances that an update replaces at the same time.")
+    max_unavailable: MaxUnavailable = Field(
+        1, description="Instances that an update replaces at the same time, 100 at most."
+    )
     root_disk_gib: Gib = Field(
         0,
         description="Encrypted gp3 volume of one node, in GiB, for images and containers; without it, so large that "
@@ -128,6 +137,9 @@ class InstanceGroupKeys(BaseModel):
     )
     capacity_reservation: Reservation | None = Field(
         None, description="Id of a capacity reservation that the instances are started in: cr-0123456789abcdef0."
+    )
+    placement_group: PlacementGroup | None = Field(
+        None, description="Name of a placement group that exists, which the instances are started in."
     )
     labels: Labels = {}
     extra_taints: Taints = ()

@@ -25,6 +25,7 @@ _INPUTS = frozenset(
         "subnet_ids",
         "security_group_ids",
         "tags",
+        "cni_has_role",
     }
 )  # may be outputs, or say nothing here
 

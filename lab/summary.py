@@ -18,7 +18,7 @@ from lab.machine import docker_host
 from lab.servers import moto
 from settings.host_pools import HostPool
 from settings.instance_pools import InstancePool
-from settings.instance_table import HEAD, instance_rows, remarks
+from settings.instance_table import table_lines
 from settings.reading import Stack, load_stack
 
 # Secret and key of a password in a hub's namespace.
@@ -57,7 +57,7 @@ def text(instance: Instance, deployed: Deployed) -> str:
         for pool in settings.fleet.pools:
             if not isinstance(pool, InstancePool):
                 lines += [f"    {pool.name:<12} {_nodes(each)}" for each in pool.variants()]
-        lines += [f"    {line}" for line in instance_lines(settings)]
+        lines += [f"    {line}" for line in table_lines(settings)]
         real = ", ".join(node.name for node in found.nodes if not node.is_simulated) or "no node"
         pods = f"{found.simulated_pods} of {found.pods} pods are only simulated"
         lines += [
@@ -116,16 +116,6 @@ def host_lines(stack: Stack, outputs: Mapping[str, Any]) -> list[str]:
         "  have, and there are none: NVIDIA's container toolkit is a stand-in.",
     ]
     return lines
-
-
-def instance_lines(stack: Stack) -> list[str]:
-    """The pools of instances as a table, and what the account must allow; nothing where there are none."""
-    rows = instance_rows(stack)
-    if not rows:
-        return []
-    wide = [max(map(len, column)) for column in zip(HEAD, *rows, strict=True)]
-    table = ["  ".join(map(str.ljust, row, wide)).rstrip() for row in (HEAD, *rows)]
-    return [*table, *remarks(stack)]
 
 
 def _nodes(alike: Variant) -> str:

@@ -29,6 +29,7 @@ from settings.host_pools import HostPool
 from settings.models import ImageLimits, Policies
 from settings.partition_pools import PartitionPool
 from settings.reading import Stack
+from settings.unlisted import unlisted
 
 
 def site_of(stack: Stack, images: Path = IMAGES, today: dt.date | None = None) -> Site:
@@ -55,6 +56,7 @@ def site_of(stack: Stack, images: Path = IMAGES, today: dt.date | None = None) -
         own_images=frozenset(image.full_name for image in stack.images),
         planned_of=planner(stack, images),
         gpus=pools_gpus(stack.fleet.pools),
+        unlisted=unlisted(stack),
         room={pool.name: pool.gpus for pool in stack.fleet.pools},
         courses=tuple(courses(stack)),
         usages=tuple(each for each in usages(stack) if each.gpus),

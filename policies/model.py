@@ -163,6 +163,7 @@ class Site:
     own_images: frozenset[str] = frozenset()  # names of the images that this stack builds
     planned_of: Callable[[str], Planned | None] = nothing_planned  # of one of them, by its spec
     gpus: Mapping[str, PoolGpus] = field(default_factory=dict)  # by nodes that are alike: a pool, or a part of one
+    unlisted: Mapping[str, str] = field(default_factory=dict)  # pools whose instances their region may lack: why
     room: Mapping[str, int] = field(default_factory=dict)  # GPUs by pool
     courses: tuple[Course, ...] = ()
     usages: tuple[Usage, ...] = ()  # what of this stack runs with GPUs

@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import datetime as dt
+import math
+from collections.abc import Iterator, Mapping
+from typing import Final
 
-from aws.prices import price_of
+from aws.image_releases import listed_releases
+from aws.kubernetes_versions import known_versions
+from aws.prices import Price, price_of, term_usd
 from aws.quotas import Market, needed, quota_of
+from compat.machine_images import rows_until
+from messages.clock import today
+from messages.problems import listing
 from settings.instance_pools import InstancePool
 from settings.models import Stack
 
+_SOON: Final = dt.timedelta(days=90)
 HEAD = ("pool", "instance", "nodes", "GPUs each", "driver", "machine image", "disk", "on demand", "quota at most")
 
 
@@ -22,15 +31,69 @@ def instance_rows(stack: Stack) -> list[tuple[str, ...]]:
     return [_row(pool) for pool in instance_pools(stack)]
 
 
-def remarks(stack: Stack) -> Iterator[str]:
-    """What the table leaves out: which day its prices are of, and the quotas that all pools need together."""
+def quota_lines(stack: Stack) -> tuple[str, ...]:
+    """What the account must allow for all pools at their maximum. Those without GPUs are large in every account."""
     pools = instance_pools(stack)
-    prices = [price for pool in pools if (price := price_of(pool.instance_types[0]))]
+    needs = needed(quota_of(pool.shape, pool.max, Market(pool.capacity)) for pool in pools if pool.gpu)
+    return tuple(f"the account must allow {quota}" for quota in needs)
+
+
+def remarks(stack: Stack) -> Iterator[str]:
+    """What the table leaves out: days of its facts, what all pools cost together, and the quotas that they need."""
+    pools = instance_pools(stack)
+    prices = {pool.name: price for pool in pools if (price := price_of(pool.instance_types[0]))}
     if prices:
-        yield f"prices: Linux, US East (N. Virginia), read on {min(each.priced_on for each in prices)}"
-    # Those of instances without GPUs are large in every account.
-    for quota in needed(quota_of(pool.shape, pool.max, Market(pool.capacity)) for pool in pools if pool.gpu):
-        yield f"the account must allow {quota}"
+        days = sorted({str(price.priced_on) for price in prices.values()})
+        yield f"prices: Linux, US East (N. Virginia), on demand, of {listing(days)}"
+        yield _costs(stack, pools, prices)
+    yield from quota_lines(stack)
+    yield from _ages(stack, pools)
+
+
+def _costs(stack: Stack, pools: tuple[InstancePool, ...], prices: Mapping[str, Price]) -> str:
+    """At the first size and at the greatest: for the term of the courses that are not over, else for a week."""
+    courses = [each for each in stack.courses if each.last_day >= today()]
+    first, last = (
+        min((each.first_day for each in courses), default=None),
+        max((each.last_day for each in courses), default=None),
+    )
+    weeks = math.ceil(((last - first).days + 1) / 7) if first and last else 1
+    period = f"the term from {first} to {last} ({weeks} weeks)" if first and last else "a week"
+    counts = [(prices[pool.name], pool.scale) for pool in pools if pool.name in prices]
+    low = sum(term_usd(price, scale.desired, weeks) for price, scale in counts)
+    high = sum(term_usd(price, scale.most, weeks) for price, scale in counts)
+    without = [pool.name for pool in pools if pool.name not in prices]
+    left_out = f", without {listing(without)}, whose price is not known" if without else ""
+    return f"{period} costs ${low:,} with the instances of the start, ${high:,} with all of them{left_out}"
+
+
+def _ages(stack: Stack, pools: tuple[InstancePool, ...]) -> Iterator[str]:
+    """How old what the machine images were chosen from is, and when EKS moves the cluster on."""
+    kinds = dict.fromkeys(pool.machine_image.ami_type for pool in pools if pool.gpu and not pool.flatcar)
+    for kind in kinds:
+        newest = listed_releases(kind)[-1]
+        collected = dt.date.fromisoformat(rows_until(kind, "")[-1]["collected"])
+        since = dt.date.fromisoformat(newest) if "." not in newest else collected
+        days = (today() - since).days
+        age = f"the newest release in the tables is {newest}, {days} days old"
+        yield f"{kind}: {age}; python -m aws.refresh adds newer ones"
+    version = known_versions().get(stack.cluster.kubernetes) if stack.cluster and not stack.cluster.existing else None
+    if version and version.standard_until and version.standard_until - today() < _SOON:
+        when = "has ended" if version.is_extended(today()) else "ends"
+        yield (
+            f"Kubernetes {version.name}: its standard support {when} on {version.standard_until}, "
+            "after which EKS updates a cluster without extended support by itself"
+        )
+
+
+def table_lines(stack: Stack) -> list[str]:
+    """The table with its head and its remarks as lines of text; nothing where there are no such pools."""
+    rows = instance_rows(stack)
+    if not rows:
+        return []
+    wide = [max(map(len, column)) for column in zip(HEAD, *rows, strict=True)]
+    table = ["  ".join(map(str.ljust, row, wide)).rstrip() for row in (HEAD, *rows)]
+    return [*table, *remarks(stack)]
 
 
 def _row(pool: InstancePool) -> tuple[str, ...]:

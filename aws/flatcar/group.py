@@ -131,6 +131,4 @@ def _tags(cluster: str, tags: Mapping[str, str], node_template: Mapping[str, Any
 
 
 def _healthy_percent(scale: Scale, updates: Updates) -> int:
-    if updates.percent is not None:
-        return 100 - updates.percent
-    return max(0, 100 - 100 * (updates.nodes or 1) // scale.most)
+    return max(0, 100 - 100 * updates.nodes // scale.most)

@@ -13,6 +13,7 @@ from compat import Image
 from messages.problems import Problem, SettingsError, listing
 from policies.finding import Level
 from policies.report import Message
+from settings.instance_table import table_lines
 
 _WORDS: Final = {Level.REFUSE: "refuse", Level.WARN: "warn", Level.UNPROVED: "unknown"}
 _TONES: Final = {Level.REFUSE: "bad", Level.WARN: "warn", Level.UNPROVED: "open"}
@@ -59,7 +60,17 @@ def stack_data(file: Path, checked: Checked) -> dict[str, Any]:
 
 def stack_text(file: Path, checked: Checked, *, width: int | None, paint: Paint) -> str:
     """The verdict, a summary of the stack, images on pools, findings, and what is left to a preview."""
-    return "\n".join([*_head(file, checked, paint), *_images(checked, paint), *_rest(checked, width, paint)]) + "\n"
+    return (
+        "\n".join(
+            [
+                *_head(file, checked, paint),
+                *_images(checked, paint),
+                *_instances(checked),
+                *_rest(checked, width, paint),
+            ]
+        )
+        + "\n"
+    )
 
 
 def _head(file: Path, checked: Checked, paint: Paint) -> Iterator[str]:
@@ -92,6 +103,14 @@ def _images(checked: Checked, paint: Paint) -> Iterator[str]:
         wide = max(len(image.name) for image in checked.images)
         for image in checked.images:
             yield f"  {image.name:<{wide}}  {_cells(image, checked, paint)}"
+
+
+def _instances(checked: Checked) -> Iterator[str]:
+    """Pools of instances, with what they cost and what the account must allow."""
+    if lines := table_lines(checked.stack):
+        yield ""
+        yield "instances:"
+        yield from (f"  {line}" for line in lines)
 
 
 def _cells(image: Image, checked: Checked, paint: Paint) -> str:

@@ -9,6 +9,7 @@ from pulumi_aws import eks
 
 from aws import kubeconfig
 from aws.roles import add_on_policies, cluster_policies, cluster_trust, partition_of, pod_trust
+from components.on_aws.offered_zones import zones_of
 from components.on_aws.role import MadeRole
 from components.on_aws.vpc import Vpc
 from fleet.labels import OWN_PREFIX
@@ -58,6 +59,8 @@ class EksGpuCluster(pulumi.ComponentResource):
     """Name of the cluster, known when it can be used."""
     subnet_ids: pulumi.Output[Sequence[str]]
     """Private subnets, for nodes."""
+    zones: pulumi.Output[Sequence[str]]
+    """Zones of these subnets, in their order."""
     security_group_id: pulumi.Output[str]
     """The cluster's own security group, which its nodes have too."""
     endpoint: pulumi.Output[str]
@@ -108,6 +111,11 @@ class EksGpuCluster(pulumi.ComponentResource):
         self.cluster_name = cluster.name
         self.security_group_id = cluster.vpc_config.cluster_security_group_id
         self.subnet_ids = pulumi.Output.from_input(private)
+        self.zones = (
+            pulumi.Output.from_input(list(network["zones"]))
+            if network
+            else zones_of(subnets or (), pulumi.InvokeOptions(parent=self))
+        )
         self.endpoint = cluster.endpoint
         self.certificate_authority = cluster.certificate_authority.apply(_data)
         self.dns = cluster.kubernetes_network_config.apply(dns_of)

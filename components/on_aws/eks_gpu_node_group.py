@@ -68,7 +68,7 @@ class EksGpuNodeGroup(pulumi.ComponentResource):
         }
         super().__init__("gpu-commons:index:EksGpuNodeGroup", name, {**args, **chosen}, opts)
         child = pulumi.ResourceOptions(parent=self)
-        policies = node_policies(partition_of(args["region"]), with_cni=True)
+        policies = node_policies(partition_of(args["region"]), with_cni=not args.get("cni_has_role"))
         role = MadeRole(f"{name}-node", node_trust(), policies, tags, child)
         template = ec2.LaunchTemplate(
             name,
@@ -78,7 +78,7 @@ class EksGpuNodeGroup(pulumi.ComponentResource):
                 user_data=user_data.user_data(image, group.node_settings),
                 security_groups=args["security_group_ids"],
                 tags={**tags, "Name": name},
-                capacity=Capacity(group.capacity_reservation or ""),
+                capacity=Capacity(group.capacity_reservation or "", group.placement_group or ""),
             ),
             tags=tags,
             opts=child,

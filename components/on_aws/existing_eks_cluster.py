@@ -9,6 +9,7 @@ from pulumi_aws import eks
 from aws import kubeconfig
 from aws.kubernetes_versions import minor_of
 from components.on_aws.eks_gpu_cluster import dns_of
+from components.on_aws.offered_zones import zones_of
 
 
 class ExistingEksClusterArgs(TypedDict):
@@ -34,6 +35,8 @@ class ExistingEksCluster(pulumi.ComponentResource):
     """Name of the cluster."""
     subnet_ids: pulumi.Output[Sequence[str]]
     """Private subnets, for nodes."""
+    zones: pulumi.Output[Sequence[str]]
+    """Zones of these subnets, in their order."""
     security_group_id: pulumi.Output[str]
     """The cluster's own security group, which its nodes have too."""
     endpoint: pulumi.Output[str]
@@ -51,6 +54,7 @@ class ExistingEksCluster(pulumi.ComponentResource):
         fitting = found.apply(lambda cluster: _fitting(cluster, args["kubernetes_version"]))
         self.cluster_name = fitting.apply(lambda cluster: str(cluster.name))
         self.subnet_ids = pulumi.Output.from_input(list(args["subnet_ids"]))
+        self.zones = zones_of(args["subnet_ids"], pulumi.InvokeOptions(parent=self))
         self.security_group_id = fitting.apply(lambda cluster: str(cluster.vpc_config.cluster_security_group_id))
         self.endpoint = fitting.apply(lambda cluster: str(cluster.endpoint))
         self.certificate_authority = fitting.apply(lambda cluster: str(cluster.certificate_authorities[0].data))

@@ -9,6 +9,7 @@ from pulumi_aws import autoscaling, ec2, eks, iam, ssm
 
 from aws.flatcar import group as flatcar
 from aws.flatcar.joining import Cluster
+from aws.launch_template import Capacity
 from aws.roles import node_policies, node_trust, partition_of
 from aws.scaling import Updates, template_tags
 from aws.volumes import Volume
@@ -110,7 +111,7 @@ class FlatcarGpuNodeGroup(pulumi.ComponentResource):
         super().__init__("gpu-commons:index:FlatcarGpuNodeGroup", name, {**args, **chosen}, opts)
         child = pulumi.ResourceOptions(parent=self)
         invoke = pulumi.InvokeOptions(parent=self)
-        policies = node_policies(partition_of(args["region"]), with_cni=True)
+        policies = node_policies(partition_of(args["region"]), with_cni=not args.get("cni_has_role"))
         role = MadeRole(f"{name}-node", node_trust(), policies, tags, child)
         profile = iam.InstanceProfile(f"{name}-node", role=role.name, tags=tags, opts=child)
         entry = eks.AccessEntry(name, **flatcar.access_entry(args["cluster_name"], role.arn), tags={**tags}, opts=child)
@@ -124,6 +125,7 @@ class FlatcarGpuNodeGroup(pulumi.ComponentResource):
                 user_data=_user_data(group, args, invoke),
                 security_groups=args["security_group_ids"],
                 tags={**tags, "Name": name},
+                capacity=Capacity(placement_group=group.placement_group or ""),
             ),
             # The group's own list of types comes first; who starts an instance from the template gets the wanted one.
             instance_type=group.instance_types[0],

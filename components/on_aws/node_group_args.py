@@ -39,5 +39,9 @@ class NodeGroupArgs(TypedDict):
     """Further labels of the nodes."""
     taints: NotRequired[Sequence[Taint]]
     """Further taints of the nodes, beside the one for GPUs."""
+    cni_has_role: NotRequired[bool]
+    """Whether the VPC CNI has a role of its own, by Pod Identity: then the nodes' role has none of its rights."""
+    placement_group: NotRequired[str]
+    """Name of a placement group that the instances are started in."""
     tags: NotRequired[Mapping[str, str]]
     """Tags of everything that is made, the instances and their volumes included."""

@@ -15,6 +15,7 @@ from policies.rules import onecuda as one_cuda
 from policies.rules import pin as pinned_image
 from policies.rules import port as published_ports
 from policies.rules import read as pods_read
+from policies.rules import region as offered_region
 from policies.rules import room as pool_disk
 from policies.rules import run as image_runs
 from policies.rules import size as image_size
@@ -31,6 +32,7 @@ ALL_RULES: Final[tuple[Rule, ...]] = (
     hosting_pool.RULE,
     image_runs.RULE,
     pool_driver.RULE,
+    offered_region.RULE,
     driver_inside.RULE,
     one_cuda.RULE,
     base_support.RULE,

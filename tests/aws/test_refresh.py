@@ -6,8 +6,11 @@ The recorded page is cut from the project's CHANGELOG.md: two releases, fewer pa
 from __future__ import annotations
 
 import datetime as dt
+import http.server
 import io
 import shutil
+import threading
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -59,7 +62,11 @@ def test_a_newer_release_is_added_and_the_tables_stay_sound(
     page = NEWER.replace("580.159.03", "580.178.04")
     assert refreshed(folders, page, tmp_path=tmp_path) == 0
     said = capsys.readouterr().out.splitlines()
-    assert said[:2] == [
+    assert said[0] == (
+        "the tables end with release 20260714, 141 days before 2026-12-02; "
+        "with this page the tables end with release 20261201, 1 days before 2026-12-02"
+    )
+    assert said[1:3] == [
         "AL2023_ARM_64_NVIDIA 20261201: driver 580.178.04 for Kubernetes 1.36",
         "AL2023_x86_64_NVIDIA 20261201: driver 580.178.04 for Kubernetes 1.36",
     ]
@@ -91,7 +98,7 @@ def test_a_second_run_changes_nothing(
     files = {path: path.read_text() for folder in folders for path in folder.glob("*.csv")}
     capsys.readouterr()
     assert refreshed(folders, NEWER, tmp_path=tmp_path) == 0
-    assert capsys.readouterr().out == "nothing changed\n"
+    assert capsys.readouterr().out.splitlines()[1:] == ["nothing changed"]
     assert {path: path.read_text() for path in files} == files
 
 
@@ -151,6 +158,41 @@ def test_a_page_can_be_piped(
     monkeypatch.setattr("sys.stdin", io.StringIO(NEWER))
     assert main(["--file", "-", "--dry-run", "--date", str(DAY)], folders) == 0
     assert "20261201" in capsys.readouterr().out
+
+
+class Recorded(http.server.BaseHTTPRequestHandler):
+    """Answers with the page, and with nothing elsewhere."""
+
+    def do_GET(self) -> None:
+        page = NEWER.encode() if self.path == "/CHANGELOG.md" else b""
+        self.send_response(200 if page else 404)
+        self.send_header("Content-Length", str(len(page)))
+        self.end_headers()
+        self.wfile.write(page)
+
+    def log_message(self, *_: object) -> None:
+        """Nothing."""
+
+
+@pytest.fixture
+def address() -> Iterator[str]:
+    with http.server.HTTPServer(("127.0.0.1", 0), Recorded) as server:
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        yield f"http://127.0.0.1:{server.server_port}"
+        server.shutdown()
+        thread.join()
+
+
+def test_a_page_can_be_read_from_an_address(
+    folders: tuple[Path, Path], address: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["--url", f"{address}/CHANGELOG.md", "--dry-run", "--date", str(DAY)], folders) == 0
+    assert "20261201" in capsys.readouterr().out
+    assert main(["--url", f"{address}/other.md"], folders) == 2
+    assert f"error: {address}/other.md: HTTP Error 404" in capsys.readouterr().err
+    assert main(["--url", "file:///etc/hostname"], folders) == 2
+    assert "is not an address that begins with https://" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("page", ["", "# Changelog\n"])

@@ -6,8 +6,6 @@ import json
 from collections.abc import Callable
 from typing import Any
 
-import pytest
-
 from aws.instances import GroupShape
 from aws.machine_images import MachineImage
 from aws.scaling import (
@@ -18,7 +16,6 @@ from aws.scaling import (
     group_taints,
     managed_template_tags,
     scaling_config,
-    scaling_problems,
     template_tags,
     update_config,
 )
@@ -27,28 +24,10 @@ from fleet.labels import GPU_TAINT, Taint, pool_labels
 Group = Callable[..., GroupShape]
 
 
-@pytest.mark.parametrize(
-    ("scale", "updates", "problems"),
-    [
-        (Scale(0, 1, 4), Updates(), []),
-        (Scale(2, 2, 2), Updates(nodes=None, percent=25), []),
-        (Scale(4, 4, 2), Updates(), ["min: 4 is more than max, 2"]),
-        (Scale(0, 5, 4), Updates(), ["desired: 5 is not between min, 0, and max, 4"]),
-        (Scale(-1, 0, 1), Updates(), ["min: -1 is less than 0"]),
-        (Scale(0, 0, 0), Updates(), ["max: 0 is less than 1: EKS has no group without a node"]),
-        (Scale(0, 1, 4), Updates(2, 50), ["max_unavailable: is given as a number and as a share"]),
-        (Scale(0, 1, 4), Updates(None, 0), ["max_unavailable_percent: 0 is not a share of nodes"]),
-        (Scale(0, 1, 4), Updates(0), ["max_unavailable: 0 is not what EKS takes"]),
-    ],
-)
-def test_what_aws_would_refuse_is_refused_before(scale: Scale, updates: Updates, problems: list[str]) -> None:
-    assert [f"{field}: {reason}" for field, reason, _ in scaling_problems(scale, updates)] == problems
-
-
 def test_sizes_and_updates_are_as_the_sdk_takes_them() -> None:
     assert scaling_config(Scale(0, 1, 4)) == {"min_size": 0, "desired_size": 1, "max_size": 4}
     assert update_config(Updates()) == {"max_unavailable": 1}
-    assert update_config(Updates(None, 25)) == {"max_unavailable_percentage": 25}
+    assert update_config(Updates(25)) == {"max_unavailable": 25}
     assert str(Scale(0, 1, 4)) == "0–4"  # noqa: RUF001
 
 

@@ -12,6 +12,7 @@ import pytest
 from components.on_aws.eks_gpu_cluster import EksGpuCluster, EksGpuClusterArgs
 from components.on_aws.eks_gpu_node_group import EksGpuNodeGroup, EksGpuNodeGroupArgs
 from components.on_aws.existing_eks_cluster import ExistingEksCluster, ExistingEksClusterArgs
+from components.on_aws.offered_zones import OfferedZones
 from messages.problems import SettingsError
 
 GROUP: EksGpuNodeGroupArgs = {
@@ -115,6 +116,47 @@ def test_instances_are_started_in_their_reservation(recorded: Callable[..., Any]
     template = group(recorded, capacity_reservation="cr-0123456789abcdef0").only("launchTemplate:LaunchTemplate").inputs
     target = template["capacityReservationSpecification"]["capacityReservationTarget"]
     assert target == {"capacityReservationId": "cr-0123456789abcdef0"}
+
+
+def test_instances_are_started_in_their_placement_group(recorded: Callable[..., Any]) -> None:
+    template = group(recorded, placement_group="close together").only("launchTemplate:LaunchTemplate").inputs
+    assert template["placement"] == {"groupName": "close together"}
+
+
+def test_nodes_have_no_rights_of_a_cni_that_has_a_role_of_its_own(recorded: Callable[..., Any]) -> None:
+    def rights(**changes: Any) -> set[str]:
+        attached = group(recorded, **changes).of_type("rolePolicyAttachment:RolePolicyAttachment")
+        return {each.inputs["policyArn"].rpartition("/")[2] for each in attached}
+
+    assert rights() - rights(cni_has_role=True) == {"AmazonEKS_CNI_Policy"}
+
+
+OFFERED = "aws:ec2/getInstanceTypeOfferings:getInstanceTypeOfferings"
+
+
+@pytest.mark.parametrize("preview", [False, True])
+def test_a_pool_is_started_in_zones_that_have_its_instance_types(
+    recorded: Callable[..., Any], *, preview: bool
+) -> None:
+    offers = {"instanceTypes": ["g7e.2xlarge"] * 2, "locations": ["us-east-1a", "us-east-1d"]}
+
+    def program(*zones: str) -> dict[str, Any]:
+        subnets = [f"subnet-{zone[-1]}" for zone in zones]
+        offered = OfferedZones("us-east-1", ["g7e.2xlarge", "m7i.large"])
+        return {"subnets": offered.subnets_of("new", ["g7e.2xlarge"], subnets, list(zones))}
+
+    run = recorded(lambda: program("us-east-1a", "us-east-1b"), preview=preview, answers={OFFERED: offers})
+    assert run.outputs == {"subnets": ["subnet-a"]}
+    with pytest.raises(Exception, match=r"pool new: AWS has g7e\.2xlarge in us-east-1a, us-east-1d, and in none of"):
+        recorded(lambda: program("us-east-1b", "us-east-1c"), preview=preview, answers={OFFERED: offers})
+
+
+def test_zones_of_subnets_that_exist_are_looked_up(recorded: Callable[..., Any]) -> None:
+    answers = {"aws:ec2/getSubnet:getSubnet": {"availabilityZone": "us-east-1c"}}
+    args: Any = {**CLUSTER, "subnet_ids": ["subnet-0a", "subnet-0b"]}
+    del args["network"]
+    run = recorded(lambda: {"zones": EksGpuCluster("campus", args).zones}, answers=answers)
+    assert run.outputs == {"zones": ["us-east-1c", "us-east-1c"]}
 
 
 def test_what_was_chosen_is_recorded_beside_what_was_asked_for(recorded: Callable[..., Any]) -> None:

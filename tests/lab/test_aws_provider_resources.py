@@ -180,6 +180,12 @@ def test_what_is_there_can_be_asked_for(whole: Account) -> None:
         ask("aws:ec2/getAmi:getAmi", {"owners": ["amazon"]})
     with pytest.raises(PluginError, match="returned no results"):
         ask("aws:ec2/getAmi:getAmi", {"filters": [{"name": "name", "values": ["Flatcar-*"]}], "owners": ["nobody"]})
+    offered = ask(
+        "aws:ec2/getInstanceTypeOfferings:getInstanceTypeOfferings",
+        {"locationType": "availability-zone", "filters": [{"name": "instance-type", "values": ["g6.2xlarge"]}]},
+    )
+    assert set(offered["instanceTypes"]) == {"g6.2xlarge"}
+    assert "us-east-1a" in offered["locations"]
     assert ask("aws:index/getCallerIdentity:getCallerIdentity", {})["accountId"] == "123456789012"
     token = ask("aws:ecr/getAuthorizationToken:getAuthorizationToken", {})
     assert "password" in token

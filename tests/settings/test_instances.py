@@ -131,9 +131,31 @@ def test_the_table_shows_what_a_reader_of_a_bill_wants_to_know() -> None:
         "AL2023_x86_64_NVIDIA 1.34.9-20260714", "200 GiB", "$2.2421/h", "32 vCPUs",
     )  # fmt: skip
     assert [*remarks(stack)] == [
-        "prices: Linux, US East (N. Virginia), read on 2026-07-20",
+        "prices: Linux, US East (N. Virginia), on demand, of 2026-01-19, 2026-07-20",
+        "a week costs $231.98 with the instances of the start, $3,023.79 with all of them",
         "the account must allow 96 vCPUs of Running On-Demand G and VT instances (L-DB2E81BA)",
+        (
+            "AL2023_x86_64_NVIDIA: the newest release in the tables is 20260714, 132 days old; "
+            "python -m aws.refresh adds newer ones"
+        ),
+        (
+            "Kubernetes 1.34: its standard support ends on 2026-12-02, after which EKS updates a cluster without "
+            "extended support by itself"
+        ),
     ]
+
+
+def test_a_stack_with_courses_says_what_its_term_costs(tmp_path: Path) -> None:
+    def taught(_: Any, config: Any) -> None:
+        config["gpu-commons:courses"] = [
+            {
+                "name": "vision", "title": "Vision", "profiles": ["l4"], "seats": 8, "hub": "eks-hub",
+                "peak_share": 0.5, "guaranteed_gpus": 0, "first_day": "2027-01-11", "last_day": "2027-03-19",
+            }
+        ]  # fmt: skip
+
+    found = "\n".join(remarks(read(tmp_path, taught)))
+    assert "the term from 2027-01-11 to 2027-03-19 (10 weeks) costs $2,319.75 with the instances of" in found
 
 
 def test_the_nodes_have_the_kubernetes_version_of_the_cluster_unless_the_pool_has_its_own(tmp_path: Path) -> None:

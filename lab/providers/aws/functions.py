@@ -115,6 +115,24 @@ def _ami(services: Services, arguments: Properties) -> Properties:
     return {**arguments, "tags": {}, **image, "id": image["imageId"], "arn": arn, "region": region}
 
 
+def _offerings(services: Services, arguments: Properties) -> Properties:
+    region = str(arguments.get("region") or services.settings.region)
+    kind = str(arguments.get("locationType") or "region")
+    filters = [{"Name": each["name"], "Values": each["values"]} for each in arguments.get("filters") or []]
+    asked: Properties = {"LocationType": kind, **({"Filters": filters} if filters else {})}
+    found = services.call("ec2", "DescribeInstanceTypeOfferings", asked, region=region)
+    offers = found.get("instanceTypeOfferings") or []
+    return {
+        **arguments,
+        "id": region,
+        "region": region,
+        "locationType": kind,
+        "instanceTypes": [each["instanceType"] for each in offers],
+        "locations": [each["location"] for each in offers],
+        "locationTypes": [kind for _ in offers],
+    }
+
+
 def _parameter(services: Services, arguments: Properties) -> Properties:
     """A value that is no SecureString is shown as `insecureValue` too; `value` is a secret either way."""
     region = str(arguments.get("region") or services.settings.region)
@@ -143,6 +161,7 @@ FUNCTIONS: Final[Mapping[str, Callable[[Services, Properties], Properties]]] = {
     "aws:ec2/getSubnets:getSubnets": _subnets,
     "aws:ec2/getSubnet:getSubnet": _subnet,
     "aws:ec2/getAmi:getAmi": _ami,
+    "aws:ec2/getInstanceTypeOfferings:getInstanceTypeOfferings": _offerings,
     "aws:ecr/getAuthorizationToken:getAuthorizationToken": _authorization_token,
     "aws:eks/getCluster:getCluster": _cluster,
     "aws:ssm/getParameter:getParameter": _parameter,

@@ -94,7 +94,6 @@ def test_on_demand_types_are_taken_in_their_order_and_spot_where_there_is_capaci
         (4, Updates(1), 75),
         (3, Updates(1), 67),  # rounded up: no more than one
         (2, Updates(5), 0),
-        (8, Updates(None, 25), 75),
     ],
 )
 def test_no_more_nodes_go_at_a_time_than_updates_allow(most: int, updates: Updates, healthy: int) -> None:

@@ -1,0 +1,22 @@
+"""P-REGION: the region of the cluster has the instance types of its pools."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from policies.finding import Finding, Level
+from policies.model import Rule, Site
+
+
+def check_stack(site: Site) -> Iterator[Finding]:
+    """A dated list denies nothing: AWS brings types to more regions, and a preview asks EC2 itself."""
+    for pool, why in site.unlisted.items():
+        yield Finding(f"pool {pool}: {why}", Level.UNPROVED)
+
+
+RULE = Rule(
+    id="P-REGION",
+    says="the region of an EKS cluster has the instance types of its pools, as far as a dated list of AWS says",
+    remedy="Take a region of the list, or see whether yours has the type by now.",
+    check_stack=check_stack,
+)
