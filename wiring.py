@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
 from aws.registries import EcrRegistry
-from fleet.labels import OWN_PREFIX
+from fleet.labels import OWN_PREFIX, gfd_product
 from hosts.cards import Grant, Request
 from hosts.container_model import ContainerKeys
 from hosts.hub_model import hosted
@@ -278,7 +278,10 @@ def runtime_args(stack: Stack) -> NvidiaRuntimeArgs | None:
         args["driver_containers"] = [
             {"pool": each.pool, "image": each.image, "kernel": each.key.kernel} for each in drivers
         ]
-    with_gpus = [pool.name for pool in stack.fleet.pools if pool.gpus_of_node]
+    claimed = _by_claims(stack)
+    with_gpus = [pool.name for pool in stack.fleet.pools if pool.gpus_of_node and pool.name not in claimed]
+    if not with_gpus and claimed:
+        return None  # NVIDIA's driver for claims gives the GPUs, and needs neither device plugin nor runtime class
     if drivers or len(with_gpus) < len(stack.fleet.pools):
         args["pools"] = with_gpus
     return args
@@ -441,6 +444,18 @@ def _too_little_memory(stack: Stack, asked: Mapping[str, float | None]) -> Itera
             yield Problem(f"{path}.memory_gib", f"{workload.memory_gib:g}", reason, fix)
 
 
+def _by_claims(stack: Stack) -> dict[str, InstancePool]:
+    """Pools that give their GPUs by claims."""
+    return {pool.name: pool for pool in stack.fleet.pools if isinstance(pool, InstancePool) and pool.by_claims}
+
+
+def _claimed_products(stack: Stack, job: Job) -> list[str]:
+    """What the GPUs of its pools are called; nothing where they are not claimed."""
+    pools = [_by_claims(stack).get(name) for name in landing_pools(stack, job)] if job.gpus else []
+    named = [gfd_product(pool.gpu, pool.driver) for pool in pools if pool and pool.gpu and pool.driver]
+    return list(dict.fromkeys(named))
+
+
 def job_args(stack: Stack, job: Job, refs: Refs, namespace: pulumi.Input[str]) -> GpuJobArgs:
     """Arguments of the GpuJob of a job."""
     args: dict[str, Any] = {
@@ -449,6 +464,7 @@ def job_args(stack: Stack, job: Job, refs: Refs, namespace: pulumi.Input[str]) -
         "image_name": job.image,
         "shm_gib": _shm_gib(stack, job.image),
         "user": _user(stack, job.image),
+        "claimed_products": _claimed_products(stack, job) or None,
         **_plain(job.model_dump(include={*JobKeys.model_fields}, exclude_none=True)),
     }
     return cast("GpuJobArgs", {key: value for key, value in args.items() if value is not None})

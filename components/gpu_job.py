@@ -5,7 +5,9 @@ from typing import Any, NotRequired, TypedDict
 
 import pulumi
 from pulumi_kubernetes.batch.v1 import Job
+from pulumi_kubernetes.resource.v1 import ResourceClaimTemplate
 
+from kube import claims
 from kube import job as manifest
 from messages.problems import SettingsError
 
@@ -41,6 +43,9 @@ class GpuJobArgs(TypedDict):
     """LocalQueue of Kueue where it is installed; the job then waits for its turn, and the update does not wait."""
     env: NotRequired[Mapping[str, str]]
     """Environment variables; those that choose GPUs are refused."""
+    claimed_products: NotRequired[Sequence[str]]
+    """Products of GPUs, as `nvidia.com/gpu.product` has them: NVIDIA-L4. With it, GPUs are requested by a claim (DRA)
+    of NVIDIA's driver, which the cluster has in place of the device plugin; default: by `nvidia.com/gpu`."""
     user: NotRequired[int]
     """User id that it runs as, as its image has it; default 1000."""
 
@@ -62,12 +67,23 @@ class GpuJob(pulumi.ComponentResource):
             metadata["labels"] = {"kueue.x-k8s.io/queue-name": shape.queue}
             metadata["annotations"] = {"pulumi.com/skipAwait": "true"}
         spec: Any = manifest.job_spec(name, shape)
+        template: list[pulumi.Resource] = []
+        if shape.is_claiming:
+            claim: Any = claims.template_spec(shape.gpus, shape.claimed_products or ())
+            template = [
+                ResourceClaimTemplate(
+                    f"{name}-claim",
+                    metadata={"name": claims.template_name(name), "namespace": args["namespace"]},
+                    spec=claim,
+                    opts=pulumi.ResourceOptions(parent=self, delete_before_replace=True),
+                )
+            ]
         job = Job(
             f"{name}-job",
             metadata=metadata,
             spec=spec,
             # A Job cannot be changed in place: a new image or command is a new job of the same name.
-            opts=pulumi.ResourceOptions(parent=self, delete_before_replace=True),
+            opts=pulumi.ResourceOptions(parent=self, delete_before_replace=True, depends_on=template),
         )
         self.job_name = job.metadata.name
         self.register_outputs({"job_name": self.job_name})

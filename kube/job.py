@@ -8,6 +8,7 @@ from typing import Any
 from pydantic import Field
 
 from fleet import labels
+from kube import claims
 from kube.agreements import of_workload
 from kube.amounts import Count, GibOrNone, Retries, Seconds, SecondsOrNever
 from kube.arguments import ImageReference, plain, read
@@ -41,7 +42,15 @@ class Job(JobKeys):
     deadline_s: SecondsOrNever | None = None
     queue: Line | None = None
     env: dict[Line, str] = Field(default={})
+    claimed_products: tuple[Line, ...] | None = Field(
+        None, description="Products of GPUs, as nvidia.com/gpu.product has them, to request by a claim (DRA)."
+    )
     user: int = Field(DEFAULT_USER, ge=1, le=65535, description="User id; root is refused.")
+
+    @property
+    def is_claiming(self) -> bool:
+        """Whether its GPUs come by a claim."""
+        return bool(self.gpus and self.claimed_products)
 
 
 def parse_job(name: str, args: Mapping[str, Any]) -> Job:
@@ -78,7 +87,9 @@ def job_spec(name: str, shape: Job) -> dict[str, Any]:
         "tolerations": [{"key": labels.GPU_TAINT.key, "operator": "Exists", "effect": "NoSchedule"}],
         "containers": [container],
     }
-    if shape.gpus:
+    if shape.is_claiming:
+        pod.update(claims.of_pod(claims.template_name(name)))
+    elif shape.gpus:
         pod["runtimeClassName"] = RUNTIME_CLASS
     else:
         env.append({"name": "NVIDIA_VISIBLE_DEVICES", "value": "void"})
@@ -105,6 +116,8 @@ def job_spec(name: str, shape: Job) -> dict[str, Any]:
 
 def _resources(shape: Job) -> dict[str, Any]:
     amounts: dict[str, str] = {"cpu": f"{shape.cpu:g}", "memory": f"{shape.memory_gib:g}Gi"}
+    if shape.is_claiming:
+        return {"requests": dict(amounts), "limits": amounts, "claims": claims.of_container()}
     if shape.gpus:
         amounts[labels.GPU_RESOURCE] = str(shape.gpus)
     return {"requests": dict(amounts), "limits": amounts}

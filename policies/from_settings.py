@@ -9,6 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from fleet import labels
+from fleet.devices import device_of
 from fleet.nodes import Node
 from hosts.hub_names import Names
 from images.inspection.facts import ImageContents
@@ -20,12 +21,13 @@ from kube.runtime import NAMESPACE as RUNTIME_NAMESPACE
 from kube.runtime import driver_daemon
 from policies.configuration import Configuration
 from policies.finding import Level
-from policies.model import Coverage, Limits, Site, SizeWaiver
+from policies.model import ClaimedGpus, Coverage, Limits, Site, SizeWaiver
 from policies.plans import planner
 from policies.strictness import Strictness, Waiver
 from settings.driver_containers import driver_containers
 from settings.fleet import courses, default_runtimes, machine_of, nodes_of, pools_gpus, usages
 from settings.host_pools import HostPool
+from settings.instance_pools import InstancePool
 from settings.models import ImageLimits, Policies
 from settings.partition_pools import PartitionPool
 from settings.reading import Stack
@@ -56,6 +58,7 @@ def site_of(stack: Stack, images: Path = IMAGES, today: dt.date | None = None) -
         own_images=frozenset(image.full_name for image in stack.images),
         planned_of=planner(stack, images),
         gpus=pools_gpus(stack.fleet.pools),
+        claimed=_claimed(stack),
         unlisted=unlisted(stack),
         room={pool.name: pool.gpus for pool in stack.fleet.pools},
         courses=tuple(courses(stack)),
@@ -79,6 +82,14 @@ def site_of(stack: Stack, images: Path = IMAGES, today: dt.date | None = None) -
         uses_of=functools.partial(_uses_of, images),
         today=today,
     )
+
+
+def _claimed(stack: Stack) -> dict[str, ClaimedGpus]:
+    return {
+        pool.name: ClaimedGpus(device_of(pool.gpu, pool.driver), pool.gpus_per_node)
+        for pool in stack.fleet.pools
+        if isinstance(pool, InstancePool) and pool.by_claims and pool.gpu and pool.driver
+    }
 
 
 def site_of_configuration(given: Configuration) -> Site:

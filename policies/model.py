@@ -9,6 +9,7 @@ from enum import Enum
 from typing import Any, Final
 
 from fleet.courses import Course, Usage
+from fleet.devices import Device
 from fleet.landing import Landing, landing, shape
 from fleet.machines import Machine
 from fleet.nodes import Node
@@ -111,6 +112,14 @@ class Limits:
     waivers: Mapping[str, SizeWaiver] = field(default_factory=dict)  # by the image's name
 
 
+@dataclass(frozen=True, slots=True)
+class ClaimedGpus:
+    """GPUs of each node of a pool that gives them by claims."""
+
+    device: Device
+    each: int
+
+
 def no_use(_: str) -> tuple[Use, ...]:
     """Of every image, where no specs are at hand."""
     return ()
@@ -163,6 +172,7 @@ class Site:
     own_images: frozenset[str] = frozenset()  # names of the images that this stack builds
     planned_of: Callable[[str], Planned | None] = nothing_planned  # of one of them, by its spec
     gpus: Mapping[str, PoolGpus] = field(default_factory=dict)  # by nodes that are alike: a pool, or a part of one
+    claimed: Mapping[str, ClaimedGpus] = field(default_factory=dict)  # GPUs of pools that give them by claims
     unlisted: Mapping[str, str] = field(default_factory=dict)  # pools whose instances their region may lack: why
     room: Mapping[str, int] = field(default_factory=dict)  # GPUs by pool
     courses: tuple[Course, ...] = ()

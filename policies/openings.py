@@ -14,6 +14,7 @@ from policies.finding import Finding, Level
 from policies.host_paths import of_path, of_volume
 from policies.kinds import kind_of, objects
 from policies.model import Coverage, Site
+from policies.rules.claim import check_claim
 from policies.rules.pin import of_reference
 from policies.shapes import at, items, object_name, text
 from policies.vocabulary import DOCKER
@@ -46,6 +47,22 @@ def opens(token: str) -> bool:
     kind = kind_of(token)
     is_object = kind is not None and kind.group in {"core", "resource.k8s.io"} and kind.name in _CHECKS
     return is_object or token in _DOCKER_CHECKS
+
+
+def claims(token: str) -> bool:
+    """True for claims of devices and templates of them."""
+    kind = kind_of(token)
+    return kind is not None and kind.group == "resource.k8s.io" and kind.name in _SPECS
+
+
+def claimed(token: str, inputs: Mapping[str, Any], site: Site) -> Iterator[Finding]:
+    """Whether the GPUs that it requests are there."""
+    if (kind := kind_of(token)) is None:
+        return
+    for _, each in objects(kind, inputs):
+        if isinstance(each, Mapping):
+            path = _SPECS[kind.name]
+            yield from check_claim(at(each, *path), ".".join(path), site)
 
 
 def called(token: str, name: str, inputs: Mapping[str, Any]) -> str:
@@ -188,6 +205,7 @@ def _is_kept(taint: Any, effect: str = "", value: str = "") -> bool:
     return not effect or taint.get("effect") in (effect, "NoExecute", UNKNOWN)
 
 
+_SPECS: Final = {"ResourceClaim": ("spec",), "ResourceClaimTemplate": ("spec", "spec")}
 _CHECKS: Final[Mapping[str, Callable[[str, Mapping[str, Any], Site], Iterator[Finding]]]] = {
     "Binding": _binding,
     "Node": _node,

@@ -10,6 +10,7 @@ from compat.versions import DriverVersion, VersionError
 from kube.agreements import doubles
 from kube.raw import Raw, expanded, is_count, items, mapping
 from messages.problems import Fault, Loc, listing
+from settings.claim_checks import check_claims
 from settings.host_checks import check_hosts, is_host
 from settings.instance_checks import check_instances, is_of_instances, outline_of
 from settings.slurm_checks import check_slurm, is_partition, nodes_of
@@ -75,6 +76,7 @@ def check_fleet(raw: Raw, pools: list[PoolOutline]) -> Iterator[Fault]:
             yield from _overrides(pool, each)
         yield from _taints(pool.loc, each)
     yield from check_instances(raw)
+    yield from check_claims(raw)
     yield from check_hosts(raw)
     yield from check_slurm(raw)
     yield from _total(mapping(raw, "fleet").get("total_gpus"), pools)

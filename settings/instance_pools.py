@@ -1,6 +1,8 @@
 """Pools of instances that a cloud starts, in a stack file."""
 
-from typing import Final
+from typing import Final, Literal
+
+from pydantic import Field
 
 from aws.volumes import volume_problems
 from compat.rows import GpuModel
@@ -18,10 +20,20 @@ MIB: Final = 2**20
 class InstancePool(InstanceGroupKeys, Pool):
     """Instances that are alike, between a least and a greatest number of them."""
 
+    gpus_by: Literal["device_plugin", "claims"] = Field(
+        "device_plugin",
+        description="How pods request the GPUs: device_plugin, by nvidia.com/gpu; claims, by claims of NVIDIA's driver "
+        "for dynamic resource allocation (DRA), which the site installs.",
+    )
     default_runtime: DefaultRuntime = None
     pull_mb_per_s: PullRate = None
     disk_mb_per_s: DiskRate = None
     assumptions: Assumptions = ()
+
+    @property
+    def by_claims(self) -> bool:
+        """Whether pods get its GPUs by claims."""
+        return self.gpus_by == "claims"
 
     @property
     def gpu(self) -> GpuModel | None:

@@ -18,7 +18,7 @@ from hosts.hub_containers import own_containers
 from images.spec.cases import cases_of
 from images.spec.load import IMAGES, load_family
 from images.spec.mistakes import SpecError
-from kube import hub_availability, hub_pods, pre_puller, runtime
+from kube import claims, hub_availability, hub_pods, pre_puller, runtime
 from kube.hub_arguments import parse_hub
 from kube.job import job_spec, parse_job
 from messages.problems import Problem, SettingsError
@@ -34,6 +34,7 @@ from policies.slurm_jobs import SLURM_JOB_TOKEN
 from policies.stacks import consistent
 from policies.workloads import HUB_TOKEN
 from settings.host_pools import HostPool
+from settings.models import Job
 from settings.reading import Stack, load_stack
 from slurm.batch_script import Unwritable, batch_script
 from slurm.job_model import parse_slurm_job
@@ -41,6 +42,7 @@ from slurm.site_model import SlurmAccess
 
 Resource = tuple[str, str, Mapping[str, Any]]  # type token, logical name, inputs
 
+_CLAIM: Final = "kubernetes:resource.k8s.io/v1:ResourceClaimTemplate"
 _SET: Final = "kubernetes:apps/v1:DaemonSet"
 
 
@@ -122,11 +124,20 @@ def offline_resources(stack: Stack) -> Iterator[Resource]:
         yield from _slurm_jobs(stack, stack.site.slurm, unknown)
         return
     for job in () if wiring.hosts(stack) else stack.jobs:
-        asked_for: dict[str, Any] = {**wiring.job_args(stack, job, unknown, job.namespace)}
-        shape_of_job = parse_job(job.name, {key: asked_for[key] for key in asked_for if key != "namespace"})
-        made = job_spec(job.name, shape_of_job)
-        metadata = {"namespace": job.namespace, "name": job.name}
-        yield "kubernetes:batch/v1:Job", job.name, {"metadata": metadata, "spec": made}
+        yield from _job(stack, job, unknown)
+
+
+def _job(stack: Stack, job: Job, unknown: Any) -> Iterator[Resource]:
+    """A job of Kubernetes, after the template of its claim where it has one."""
+    asked_for: dict[str, Any] = {**wiring.job_args(stack, job, unknown, job.namespace)}
+    shape_of_job = parse_job(job.name, {key: asked_for[key] for key in asked_for if key != "namespace"})
+    made = job_spec(job.name, shape_of_job)
+    metadata = {"namespace": job.namespace, "name": job.name}
+    if shape_of_job.is_claiming:
+        claim = claims.template_spec(shape_of_job.gpus, shape_of_job.claimed_products or ())
+        called = {**metadata, "name": claims.template_name(job.name)}
+        yield _CLAIM, f"{job.name}-claim", {"metadata": called, "spec": claim}
+    yield "kubernetes:batch/v1:Job", job.name, {"metadata": metadata, "spec": made}
 
 
 def _slurm_jobs(stack: Stack, access: SlurmAccess, unknown: Any) -> Iterator[Resource]:

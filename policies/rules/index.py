@@ -5,6 +5,7 @@ from typing import Final
 from policies.model import Rule
 from policies.rules import base as base_support
 from policies.rules import batch as batch_text
+from policies.rules import claim as device_claim
 from policies.rules import disk as image_disk
 from policies.rules import driver as pool_driver
 from policies.rules import gpu as gpu_request
@@ -33,6 +34,7 @@ ALL_RULES: Final[tuple[Rule, ...]] = (
     image_runs.RULE,
     pool_driver.RULE,
     offered_region.RULE,
+    device_claim.RULE,
     driver_inside.RULE,
     one_cuda.RULE,
     base_support.RULE,
