@@ -10,7 +10,7 @@ from fleet.unknown import UNKNOWN
 from messages.problems import listing
 from policies.finding import Finding, Level
 from policies.model import ClaimedGpus, Rule, Site
-from policies.selectors import UnreadableError, selects
+from policies.device_selectors import UnreadableError, selects
 from policies.shapes import at, items
 
 

@@ -46,6 +46,25 @@ def test_a_job_of_several_pools_lands_on_a_node_of_any_of_them(recorded: Callabl
     assert required == {"nodeSelectorTerms": [{"matchExpressions": [term]}]}
 
 
+def test_a_job_that_claims_its_gpus_has_a_template_and_no_count(recorded: Callable[..., Any]) -> None:
+    args: GpuJobArgs = {**SMOKE, "gpus": 2, "claimed_products": ["NVIDIA-L4", "NVIDIA-L40S"]}
+    run = recorded(lambda: GpuJob("smoke", args) and None)
+    template = run.only("resource.k8s.io/v1:ResourceClaimTemplate").inputs
+    assert template["metadata"] == {"name": "smoke-gpus", "namespace": "batch"}
+    (request,) = template["spec"]["spec"]["devices"]["requests"]
+    product = 'device.attributes["gpu.nvidia.com"].productName.replace(" ", "-")'
+    assert request["exactly"]["deviceClassName"] == "gpu.nvidia.com"
+    assert request["exactly"]["count"] == 2
+    assert request["exactly"]["selectors"] == [
+        {"cel": {"expression": f'{product} == "NVIDIA-L4" || {product} == "NVIDIA-L40S"'}}
+    ]
+    pod = run.only("batch/v1:Job").inputs["spec"]["template"]["spec"]
+    assert pod["resourceClaims"] == [{"name": "gpus", "resourceClaimTemplateName": "smoke-gpus"}]
+    assert pod["containers"][0]["resources"]["claims"] == [{"name": "gpus"}]
+    assert "nvidia.com/gpu" not in pod["containers"][0]["resources"]["limits"]
+    assert "runtimeClassName" not in pod
+
+
 def test_a_job_without_gpus_sees_none(recorded: Callable[..., Any]) -> None:
     pod = pod_of(recorded, {**SMOKE, "gpus": 0})
     (container,) = pod["containers"]

@@ -43,7 +43,7 @@ def selects(expression: str, device: Device) -> bool | None:
 
 
 def _evaluate(expression: str, device: Device, memory_mib: int) -> bool:
-    from celpy import CELEvalError  # noqa: PLC0415 - most stacks have no claim, and its import takes a while
+    from celpy.evaluation import CELEvalError  # noqa: PLC0415 - most stacks have no claim, and its import takes a while
 
     try:
         answer = _program(expression).evaluate(_context(device, memory_mib))
@@ -57,11 +57,12 @@ def _evaluate(expression: str, device: Device, memory_mib: int) -> bool:
 @functools.lru_cache(256)
 def _program(expression: str) -> Any:
     import celpy  # noqa: PLC0415
+    from celpy.celparser import CELParseError  # noqa: PLC0415
 
     environment = celpy.Environment()
     try:
         return environment.program(environment.compile(expression), functions=_FUNCTIONS)
-    except celpy.CELParseError:
+    except CELParseError:
         raise UnreadableError("it is not CEL") from None
 
 
