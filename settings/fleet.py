@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
 from fleet.courses import Choice, Course, Usage, UsingCourse
-from fleet.labels import Taint
+from fleet.labels import ARCH, Taint
 from fleet.machines import Machine, Rates
 from fleet.nodes import Node, capacity, declared_node
 from fleet.pools import NodeGpus, PoolGpus, Room, may_land
@@ -124,7 +124,7 @@ def nodes_of(pools: Sequence[Pool], gpu_taint: Taint | None) -> tuple[Node, ...]
             name,
             variant,
             capacity(cpu=pool.cpu, memory_gib=pool.memory_gib, disk_gib=pool.root_disk_gib, gpus=pool.gpus_per_node),
-            labels=pool.labels,
+            labels={ARCH: pool.architecture, f"beta.{ARCH}": pool.architecture, **pool.labels},
             taints=[*([gpu_taint] if gpu_taint and variant.gpus else []), *pool.taints],
         )
         for pool in pools

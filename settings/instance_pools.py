@@ -56,6 +56,11 @@ class InstancePool(InstanceGroupKeys, Pool):
         return (self.node_image.container_toolkit or None) if self.gpu else None
 
     @property
+    def architecture(self) -> str:
+        """Processor of its types."""
+        return self.shape.architecture
+
+    @property
     def cpu(self) -> float:
         """Of the smallest of its types."""
         return self.shape.vcpu

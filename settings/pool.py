@@ -67,6 +67,11 @@ class Pool(BaseModel):
         return {name: float(value) for name, value in rates.items() if value is not None}
 
     @property
+    def architecture(self) -> str:
+        """Processor of its nodes."""
+        return "amd64"
+
+    @property
     def slow_disk(self) -> str:
         """Why nodes start later than they could; empty where nothing is known to slow them."""
         return ""

@@ -225,10 +225,12 @@ def _stack(main: Document, overlay: Document | None, faults: list[Fault]) -> Sta
     stack = _read(Stack, with_hosts_of_hubs(with_cluster_version(raw)), faults)
     if stack is not None and not faults and stack.cluster:
         # It reads image specs, for which other stacks have no use: a third of a second.
+        from settings.processors import other_processors  # noqa: PLC0415
         from settings.root_disks import least_sizes, too_small, with_root_disks  # noqa: PLC0415
 
         stack = with_root_disks(stack)
         faults += too_small(stack, least_sizes(stack))
+        faults += other_processors(stack)
     if faults or stack is None:
         raise SettingsError(_problems(faults, main, overlay))
     return stack

@@ -11,7 +11,7 @@ import yaml
 
 from fleet.labels import GPU_TAINT
 from fleet.machines import Machine
-from settings.fleet import landing_pools, machine_of
+from settings.fleet import landing_pools, machine_of, nodes_of
 from settings.instance_pools import InstancePool
 from settings.instance_table import instance_rows, remarks
 from settings.models import Stack
@@ -187,6 +187,8 @@ def _section(name: str, **keys: Any) -> Any:
         (_pool(1, instance_types=["g6.2xlage"]), f"{GROUP}[0]", "not a size of g6", "g6.2xlarge"),
         (_pool(1, instance_types=["g6.2xlarge", "g6e.2xlarge"]), GROUP, "different GPU", "two"),
         (_pool(1, instance_types=["g5g.xlarge", "g4dn.xlarge"]), GROUP, "architectures", "two"),
+        (_pool(1, instance_types=["g5g.2xlarge"]), GROUP, "are arm64, and images of a stack are", "amd64"),
+        (_pool(0, instance_types=["m7g.large"]), "fleet.pools[0].instance_types", "are arm64", "name other pools"),
         (_pool(1, instance_types=["g4ad.xlarge"]), GROUP, "has no NVIDIA GPU", "another type"),
         (_pool(1, driver="470"), DRIVER, "leaves no machine image", "available: AL2023_x86_64"),
         (_pool(1, driver="five"), DRIVER, "is not a driver", "newest"),
@@ -237,6 +239,16 @@ def test_what_aws_would_refuse_is_refused_with_a_way_out(
 ) -> None:
     found = problems(tmp_path, change)
     assert any(each[0] == path and reason in each[1] and fix in each[2] for each in found), found
+
+
+def test_a_pool_with_arm_processors_that_no_image_lands_on_is_no_mistake(tmp_path: Path) -> None:
+    def unused(sections: Any, _: Any) -> None:
+        sections["fleet"]["pools"][2]["instance_types"] = ["g5g.2xlarge"]
+        sections["jobs"][0]["pools"] = ["l4"]
+        sections["hubs"][0]["profiles"].pop()
+
+    found = nodes_of([pool_of(read(tmp_path, unused), "l40s")], GPU_TAINT)
+    assert {node.labels["kubernetes.io/arch"] for node in found} == {"arm64"}
 
 
 def test_nodes_of_a_site_and_instances_are_two_stacks(tmp_path: Path) -> None:

@@ -1,0 +1,24 @@
+"""Images on instances with another processor: what a spec makes is for x86-64, as the locks of its packages are."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from messages.problems import Fault, listing
+from settings.fleet import usages
+from settings.instance_pools import InstancePool
+from settings.models import Stack
+
+BUILT_FOR: Final = "amd64"
+
+
+def other_processors(stack: Stack) -> Iterator[Fault]:
+    """Pools of instances whose nodes could not start an image of the stack that lands there."""
+    for index, pool in enumerate(stack.fleet.pools):
+        if not isinstance(pool, InstancePool) or pool.architecture == BUILT_FOR:
+            continue
+        if images := sorted({usage.image for usage in usages(stack) if pool.name in usage.pools}):
+            reason = f"are {pool.architecture}, and images of a stack are built for {BUILT_FOR}: {listing(images)}"
+            fix = f"take instance types with {BUILT_FOR}, or name other pools where these images are used"
+            yield Fault(("fleet", "pools", index, "instance_types"), reason, fix, ", ".join(pool.instance_types))
