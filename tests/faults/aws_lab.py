@@ -33,6 +33,7 @@ class AwsLab(OwnLab):
         assert self.aws("iam").list_instance_profiles()["InstanceProfiles"] == []
         ec2 = self.aws("ec2")
         assert ec2.describe_launch_templates()["LaunchTemplates"] == []
+        assert ec2.describe_addresses()["Addresses"] == []
         assert [vpc for vpc in ec2.describe_vpcs()["Vpcs"] if not vpc["IsDefault"]] == []
         assert self.aws("autoscaling").describe_auto_scaling_groups()["AutoScalingGroups"] == []
 
