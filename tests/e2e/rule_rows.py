@@ -157,6 +157,7 @@ RELEASE: Final = {"type": "kubernetes:helm.sh/v3:Release", "name": "read-unknown
 
 OF_SLURM: Final = "a rule about jobs of Slurm, which a stack on a cluster of Kubernetes has not"
 OF_HOSTS: Final = "a rule about containers of a Docker host, which a stack on a cluster has not"
+OF_EKS: Final = "a rule about pools of instances, which this stack has not"
 RULES: Final[Mapping[str, Columns]] = {
     "P-READ": Columns(
         pod("read-passing"),
@@ -203,6 +204,18 @@ RULES: Final[Mapping[str, Columns]] = {
         pod("run-unknown", image=f"{CUDA_13}@{digest('run')}", **on("gtx1080ti"), **gpus(UNKNOWN)),
     ),
     "P-DRIVER": Columns(Row(), Row(), IN_THE_FILE),
+    "P-REGION": Columns(  # tests/policies/test_pool_region.py has its cells
+        Never(OF_EKS),
+        Never(OF_EKS),
+        Never(OF_EKS),
+        waived=Never(OF_EKS),
+    ),
+    "P-CLAIM": Columns(  # tests/policies/test_claims.py has its cells
+        Never(OF_EKS),
+        Never(OF_EKS),
+        Never(OF_EKS),
+        waived=Never(OF_EKS),
+    ),
     "P-NODRIVER": Columns(
         pod("nodriver-passing"),
         pod("nodriver-failing", contents(0.01, 0.02, system=DEBIAN, driver=(DRIVER,))),
