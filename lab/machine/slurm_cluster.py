@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import secrets
 import shutil
 import stat
 import time
@@ -46,7 +47,7 @@ NODES_WITHIN_S: Final = 60
 LOGINS_WITHIN_S: Final = 3
 NULL_DEVICE: Final = os.makedev(1, 3)
 ACCOUNT: Final = "lab"  # where jobs go that name none
-FRONT: Final = (sshd.NAME, slurmrestd.NAME)
+FRONT: Final = (sshd.NAME, slurmrestd.NAME, slurmrestd.BY_TOKEN)
 BACK: Final = (slurmctld.NAME, slurmdbd.NAME, mariadb.NAME, munge.NAME)
 NAMES: Final = frozenset({*FRONT, *BACK})
 
@@ -154,11 +155,20 @@ def _configure(instance: Instance, groups: Sequence[NodeGroup], ports: dict[str,
         controller_port=instance.ports[slurmctld.NAME],
         accounting_port=instance.ports[slurmdbd.NAME],
         node_ports=ports,
+        token_key=_token_key(instance),
     )
     config = slurm_files.config(instance)
     files.write(config, slurm_config.slurm_conf(groups, place))
     files.write(config.with_name("gres.conf"), slurm_config.gres_conf(groups, devices))
     files.write(config.with_name("slurmdbd.conf"), slurm_config.slurmdbd_conf(place), mode=0o600)
+
+
+def _token_key(instance: Instance) -> Path:
+    """Signs tokens; made once, and for root alone."""
+    path = instance.data / "slurm" / "controller" / "jwt_hs256.key"
+    if not path.exists():
+        files.write(path, secrets.token_hex(32), mode=0o600)
+    return path
 
 
 def _clone_of_null(path: Path) -> None:

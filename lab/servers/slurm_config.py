@@ -45,6 +45,7 @@ class Place:
     controller_port: int
     accounting_port: int
     node_ports: Mapping[str, int]  # by node
+    token_key: Path  # that signs tokens
 
 
 def slurm_conf(groups: Sequence[NodeGroup], place: Place) -> str:
@@ -59,6 +60,7 @@ def slurm_conf(groups: Sequence[NodeGroup], place: Place) -> str:
         "AuthType=auth/munge",
         "CredType=cred/munge",
         f"AuthInfo=socket={place.munge_socket}",
+        *_tokens(place),
         "CommunicationParameters=NoCtldInAddrAny,NoInAddrAny",
         f"StateSaveLocation={place.state}",
         f"SlurmdSpoolDir={place.spool}/%n",
@@ -110,6 +112,7 @@ def slurmdbd_conf(place: Place) -> str:
     lines = [
         "AuthType=auth/munge",
         f"AuthInfo=socket={place.munge_socket}",
+        *_tokens(place),
         "DbdHost=localhost",
         "DbdAddr=127.0.0.1",
         f"DbdPort={place.accounting_port}",
@@ -121,6 +124,11 @@ def slurmdbd_conf(place: Place) -> str:
         "StorageLoc=slurm",
     ]
     return "\n".join(lines) + "\n"
+
+
+def _tokens(place: Place) -> list[str]:
+    """Who has a token of `scontrol token` is its user: https://slurm.schedmd.com/jwt.html."""
+    return ["AuthAltTypes=auth/jwt", f"AuthAltParameters=jwt_key={place.token_key}"]
 
 
 def _nodes(groups: Sequence[NodeGroup], place: Place) -> list[str]:

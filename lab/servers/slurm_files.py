@@ -67,6 +67,11 @@ def rest_socket(instance: Instance) -> Path:
     return root(instance) / "rest" / "socket"
 
 
+def token_socket(instance: Instance) -> Path:
+    """Of a REST service that asks for a token."""
+    return rest_socket(instance).with_name("tokens")
+
+
 def environment(instance: Instance) -> dict[str, str]:
     """For Slurm's commands and servers."""
     return {"SLURM_CONF": str(config(instance))}

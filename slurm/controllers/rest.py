@@ -6,6 +6,7 @@ It takes what sbatch would read from the text, option for option, so that one te
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -25,7 +26,13 @@ SPOKEN: Final = ("v0.0.36", "v0.0.37", "v0.0.38")
 _HELD: Final = 2042  # ESLURM_JOB_HELD, which is no error here: slurm/slurm_errno.h
 _GONE: Final = (2017, 2021)  # ESLURM_INVALID_JOB_ID, ESLURM_ALREADY_DONE
 _DENIED: Final = (401, 403)
+_NOT_PROVED: Final = 1007  # ESLURM_PROTOCOL_AUTHENTICATION_ERROR: slurm/slurm_errno.h
+_OF_ERRORS: Final = frozenset({"ping", "clusters"})  # asked when another call failed
 _ENVIRONMENT: Final = {"PATH": "/usr/local/bin:/usr/bin:/bin"}  # the service refuses a job without any
+
+
+class _DeniedError(SlurmError):
+    """The service does not take the user for whom he is."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +103,7 @@ class Rest:
             return waiting
         try:
             kept = self._call("GET", "slurmdb", "jobs")["jobs"]
-        except Unreachable:
+        except (Unreachable, _DeniedError):
             raise
         except SlurmError:
             return waiting  # a site without accounting
@@ -120,17 +127,35 @@ class Rest:
             raise Unreachable(f"Slurm's REST service at {self.site.url} does not answer: {error}") from None
         try:
             return _checked(answer, self.site, allowed)
+        except _DeniedError:
+            raise
         except SlurmError:
-            if path != "ping" and not self._has_controller():
+            if path not in _OF_ERRORS and not self._has_controller():
                 raise Unreachable("Slurm's controller does not answer its REST service") from None
             raise
 
     def _has_controller(self) -> bool:
-        """Errors of other calls do not say whether it was the controller that did not answer."""
+        """Errors of other calls do not say whether it was the controller that did not answer. Raises _DeniedError.
+
+        Where a token has expired, 22.05.8 calls the controller's no an unspecified error, and the accounting's by name.
+        """
         try:
             return any(each.get("ping") == "UP" for each in self._call("GET", "slurm", "ping").get("pings") or ())
+        except _DeniedError:
+            raise
         except SlurmError:
+            if self.site.token_file:
+                with suppress(Unreachable):
+                    self._is_known()
             return False
+
+    def _is_known(self) -> None:
+        try:
+            self._call("GET", "slurmdb", "clusters")
+        except _DeniedError:
+            raise
+        except SlurmError:
+            return
 
     def _headers(self) -> dict[str, str]:
         if self.site.token_file is None:
@@ -143,10 +168,16 @@ class Rest:
         return {"X-SLURM-USER-TOKEN": token, **user}
 
 
+def _denied(site: SlurmRest) -> _DeniedError:
+    if not site.token_file:
+        return _DeniedError(f"Slurm's REST service at {site.url} wants a token: add rest.token_file")
+    fix = f"write a new one into {site.token_file}: scontrol token"
+    return _DeniedError(f"Slurm's REST service at {site.url} does not accept the token, which may have expired: {fix}")
+
+
 def _checked(answer: httpx.Response, site: SlurmRest, allowed: Sequence[int]) -> dict[str, Any]:
     if answer.status_code in _DENIED or "Authentication" in answer.text[:200]:
-        fix = f"write a new one into {site.token_file}: scontrol token" if site.token_file else "add rest.token_file"
-        raise SlurmError(f"Slurm's REST service at {site.url} does not accept the token, which may have expired: {fix}")
+        raise _denied(site)
     try:
         said: dict[str, Any] = answer.json()
     except ValueError:
@@ -154,6 +185,8 @@ def _checked(answer: httpx.Response, site: SlurmRest, allowed: Sequence[int]) ->
             f"Slurm's REST service at {site.url} says {answer.status_code}: {answer.text[:200]!r}"
         ) from None
     errors = [each for each in said.get("errors") or () if _number(each) not in {0, _HELD, *allowed}]
+    if any(_number(each) == _NOT_PROVED for each in errors):
+        raise _denied(site)
     if errors or (answer.status_code >= httpx.codes.BAD_REQUEST and not said.get("errors")):
         words = "; ".join(dict.fromkeys(_words(errors))) or f"status {answer.status_code}"
         if "contact slurm controller" in words.lower() or "connect failure" in words.lower():

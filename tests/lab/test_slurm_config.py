@@ -25,6 +25,7 @@ PLACE = Place(
     controller_port=6817,
     accounting_port=6819,
     node_ports={"gpu-k80-1": 16818, "gpu-k80-2": 16819, "gpu-p100-1": 16820},
+    token_key=Path("/r/state/key"),
 )
 
 

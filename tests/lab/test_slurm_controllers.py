@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import random
 import signal
 import subprocess
@@ -16,7 +15,7 @@ import pytest
 from lab import processes
 from lab.instance import Instance
 from lab.machine import slurm_cluster
-from lab.servers import slurm_files, slurmctld, sshd
+from lab.servers import slurm_files, slurmctld, slurmrestd, sshd
 from lab.toolchain import Toolchain
 from slurm.controllers import Controller, SlurmError, Unreachable
 from slurm.controllers.choice import controller_of
@@ -28,13 +27,20 @@ from tests.lab import slurm_labs as labs
 
 pytestmark = pytest.mark.lab
 
-WAYS = ("commands", "rest")
+WAYS = ("commands", "rest", "token")
 
 
 @pytest.fixture(scope="module")
 def slurm(new_instance: Callable[..., Instance]) -> Iterator[Instance]:
     with labs.running("c", new_instance) as instance:
+        processes.start(instance, slurmrestd.by_token(instance, Toolchain()))
+        token = labs.ssh(instance, f"SLURM_CONF={slurm_files.config(instance)} scontrol token lifespan=3600")
+        token_file(instance).write_text(f"{token}\n")
         yield instance
+
+
+def token_file(instance: Instance) -> Path:
+    return instance.config / "token"
 
 
 def site(instance: Instance, way: str) -> SlurmAccess:
@@ -46,14 +52,19 @@ def site(instance: Instance, way: str) -> SlurmAccess:
         "identity": str(sshd.identity(instance)),
         "known_hosts": str(sshd.known_hosts(instance)),
     }
-    rest = {"url": f"unix://{slurm_files.rest_socket(instance)}", "version": "v0.0.38"}
+    socket = {"rest": slurm_files.rest_socket, "token": slurm_files.token_socket}
+    of_token = {"user": slurm_files.account(instance), "token_file": str(token_file(instance))}
+    rest: dict[str, str] = {}
+    if way in socket:
+        rest = {"url": f"unix://{socket[way](instance)}", "version": slurmrestd.VERSION}
+        rest |= of_token if way == "token" else {}
     return SlurmAccess.model_validate(
         {
             "access": access,
             "image_store": str(slurm_files.image_store(instance)),
             "config": str(slurm_files.config(instance)),
             "account": "teaching",
-            **({"rest": rest} if way == "rest" else {}),
+            **({"rest": rest} if rest else {}),
         }
     )
 
@@ -149,7 +160,7 @@ def test_gpus_that_no_node_has_are_refused_at_submission(slurm: Instance) -> Non
 
 
 def test_both_ways_know_the_same_of_the_cluster(slurm: Instance) -> None:
-    by_commands, by_rest = (controller_of(site(slurm, way)).facts() for way in WAYS)
+    by_commands, by_rest, _ = (controller_of(site(slurm, way)).facts() for way in WAYS)
     assert by_commands.version == by_rest.version
     assert by_commands.partitions.keys() == by_rest.partitions.keys() == {"gpu", "gpu-shared"}
     for one, other in zip(by_commands.partitions.values(), by_rest.partitions.values(), strict=True):
@@ -183,7 +194,7 @@ print(submit_once(controller_of(here), submission("tests", sys.argv[2], 1, sys.a
 def test_killed_at_twenty_random_moments_a_job_runs_once(slurm: Instance) -> None:
     chance = random.Random(19)
     for number in range(20):
-        here = site(slurm, WAYS[number % 2])
+        here = site(slurm, WAYS[number % len(WAYS)])
         make_folder(here, logs(here))
         runs = f"{logs(here)}/runs-{number}"
         given = [here.model_dump_json(), f"killed{number}-{time.monotonic_ns()}", text(here, f"echo ran >> {runs}")]
@@ -219,14 +230,18 @@ def test_a_controller_that_is_away_is_said_and_nothing_runs_twice(slurm: Instanc
     assert Path(f"{logs(here)}/away").read_text() == "ran\n"
 
 
-def test_a_token_that_is_not_accepted_is_named_without_it(slurm: Instance, tmp_path: Path) -> None:
-    (tmp_path / "token").write_text("eyJhbGciOiJIUzI1NiJ9.expired.secret\n")
-    here = site(slurm, "rest")
+def test_a_token_that_has_expired_is_named_without_it(slurm: Instance, tmp_path: Path) -> None:
+    token = labs.ssh(slurm, f"SLURM_CONF={slurm_files.config(slurm)} scontrol token lifespan=1")
+    assert token.startswith("SLURM_JWT=")
+    (tmp_path / "token").write_text(f"{token}\n")
+    here = site(slurm, "token")
     assert here.rest is not None
-    rest = here.rest.model_copy(update={"token_file": str(tmp_path / "token"), "user": "nobody"})
-    with contextlib.suppress(Unreachable), pytest.raises(SlurmError) as caught:
+    rest = here.rest.model_copy(update={"token_file": str(tmp_path / "token")})
+    time.sleep(2)
+    with pytest.raises(SlurmError, match="does not accept the token, which may have expired") as caught:
         controller_of(here.model_copy(update={"rest": rest})).facts()
-    assert "secret" not in str(caught.value)
+    assert "scontrol token" in str(caught.value)
+    assert token.removeprefix("SLURM_JWT=") not in str(caught.value)
 
 
 def test_a_host_key_that_is_not_known_is_refused(slurm: Instance, tmp_path: Path) -> None:
