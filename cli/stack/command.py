@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from cli.entry import FINDINGS, USAGE
-from cli.stacks import stack_file
+from cli.stacks import stack_file, stack_name
 from cli.terminal import as_json, json_text, painter, width
 
 
@@ -25,7 +25,8 @@ def stack() -> None:
 
 @stack.command(
     short_help="Check a stack file without a network, a cluster or the engine.",
-    epilog="Exit codes: 0 nothing is refused, 1 something is refused, 2 usage or mistakes in the file or a spec.",
+    epilog="Exit codes: 0 nothing is refused, 1 something is refused or a probed host is not what its pool says, "
+    "2 usage or mistakes in the file or a spec.",
 )
 @click.argument("file", metavar="NAME|FILE")
 @click.option(
@@ -34,20 +35,27 @@ def stack() -> None:
     metavar="FILE",
     help="Site overlay, as in GPU_COMMONS_SITE. Default: none.",
 )
+@click.option(
+    "--probed", multiple=True, metavar="[POOL=]FILE",
+    help="Facts of a host, as probe --json printed them, to compare with its pool. May be given several times.",
+)  # fmt: skip
 @as_json
 @click.pass_context
-def check(ctx: click.Context, /, file: str, site: Path | None, *, is_json: bool) -> None:
+def check(ctx: click.Context, /, file: str, site: Path | None, probed: tuple[str, ...], *, is_json: bool) -> None:
     """Check a stack file offline: settings, specs of its images, images on pools, placement, promises to courses.
 
     The rules are those of the policy pack. Rules that need a built image (its size, its content) are listed at the end;
-    a preview or an update proves them.
+    a preview or an update proves them. Facts that a probe has read (--probed) are compared with what the pools say,
+    and keep the day on which they were read.
 
     \b
     Examples:
       gpu-commons stack check dsmlp-fall
       gpu-commons stack check --json stacks/Pulumi.dsmlp-fall.yaml
+      gpu-commons stack check comet --probed shared-p100=probes/comet-30-03.json
     """
     from cli.stack.checked import Checked, check_stack  # noqa: PLC0415 - the list of commands needs no pydantic
+    from cli.stack.probed import probed_data, probed_pools, probed_text  # noqa: PLC0415
     from cli.stack.report import problems_data, problems_text, stack_data, stack_text  # noqa: PLC0415
 
     path = stack_file(file, option="")
@@ -58,6 +66,10 @@ def check(ctx: click.Context, /, file: str, site: Path | None, *, is_json: bool)
             click.echo(json_text(problems_data(shown, found)))
         click.echo(f"Error: {problems_text(found)}", err=True)
         ctx.exit(USAGE)
-    text = json_text(stack_data(shown, found)) if is_json else stack_text(shown, found, width=width(), paint=painter())
-    click.echo(text, nl=is_json)
-    ctx.exit(FINDINGS if found.refused else 0)
+    hosts = probed_pools(found.stack, probed)
+    if is_json:
+        more = {"probed": probed_data(stack_name(file), hosts)} if probed else {}
+        click.echo(json_text({**stack_data(shown, found), **more}))
+    else:
+        click.echo(stack_text(shown, found, width=width(), paint=painter()) + probed_text(hosts, painter()), nl=False)
+    ctx.exit(FINDINGS if found.refused or not all(each.is_fine for each in hosts) else 0)
