@@ -73,3 +73,32 @@ def check(ctx: click.Context, /, file: str, site: Path | None, probed: tuple[str
     else:
         click.echo(stack_text(shown, found, width=width(), paint=painter()) + probed_text(hosts, painter()), nl=False)
     ctx.exit(FINDINGS if found.refused or not all(each.is_fine for each in hosts) else 0)
+
+
+@stack.command(
+    short_help="How few images the pools of a stack need, and why.",
+    epilog="Exit codes: 0 every pool is served, 1 a pool has no driver that is known, or none that runs, 2 usage.",
+)
+@click.argument("name", metavar="NAME|FILE")
+@as_json
+@click.pass_context
+def groups(ctx: click.Context, /, name: str, *, is_json: bool) -> None:
+    """Group pools by what one image can serve: a CUDA line that all their drivers run, and code for all their GPUs.
+
+    There is one image for each group, and there are as few groups as there can be. What holds a group back is named.
+
+    \b
+    Examples:
+      gpu-commons stack groups comet
+      gpu-commons stack groups --json dsmlp-fall
+    """
+    from cli.stack.groups import groups_data, groups_text  # noqa: PLC0415 - see above
+    from cli.stacks import pools_of, read_stack  # noqa: PLC0415
+    from compat.groups import image_groups  # noqa: PLC0415
+
+    settings = read_stack(name)
+    pools = [nodes for pool in settings.fleet.pools for nodes in pools_of(pool)]
+    found = image_groups(pools)
+    shown = stack_name(name)
+    click.echo(json_text(groups_data(shown, found)) if is_json else groups_text(shown, found, pools), nl=is_json)
+    ctx.exit(FINDINGS if found.undecided or found.without else 0)

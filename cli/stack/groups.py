@@ -1,0 +1,55 @@
+"""How few images a stack's pools need, as text and as data. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from cli.words import counted
+from compat import Pool
+from compat.groups import Group, Groups
+from messages.problems import listing
+
+_MOST = 40
+
+
+def groups_text(stack: str, found: Groups, pools: Sequence[Pool]) -> str:
+    """A headline, then each image with its pools and what holds it back."""
+    hosts = {pool.name: pool.host.shown for pool in pools}
+    served = sum(len(each.pools) for each in found.groups)
+    lines = [f"{stack}: {counted(len(found.groups), 'image')} for {counted(served, 'pool')}"]
+    for group in found.groups:
+        targets = listing([str(each) for each in group.targets], most=_MOST)
+        lines += [
+            f"  CUDA {group.cuda}, code for {targets}: {listing(group.pools, most=_MOST)}",
+            f"    because {_reason(group, hosts)}",
+        ]
+    if found.undecided:
+        lines.append(f"  not known: {listing(found.undecided, most=_MOST)}, whose driver nobody has looked up")
+    if found.without:
+        lines.append(f"  none: {listing(found.without, most=_MOST)}, whose driver runs no CUDA for its GPUs")
+    return "\n".join(lines) + "\n"
+
+
+def groups_data(stack: str, found: Groups) -> dict[str, Any]:
+    """For programs."""
+    return {
+        "stack": stack,
+        "images": [
+            {
+                "cuda": str(each.cuda),
+                "code_for": [str(target) for target in each.targets],
+                "pools": list(each.pools),
+                "held_by": list(each.held_by),
+            }
+            for each in found.groups
+        ],
+        "driver_unknown": list(found.undecided),
+        "without": list(found.without),
+    }
+
+
+def _reason(group: Group, hosts: Mapping[str, Any]) -> str:
+    held = {(hosts[name].gpu, hosts[name].driver) for name in group.held_by}
+    said = [f"{gpu} with driver {driver}" for gpu, driver in sorted(held)]
+    return f"{listing(said, most=4)} {'goes' if len(said) == 1 else 'go'} no further"

@@ -1,0 +1,67 @@
+"""How few images serve a set of pools: one for each group that has a CUDA line in common, with code for its GPUs. Pure.
+
+Lines that a pool runs have no gap: from the first that makes code for its GPU to the newest that its driver reaches. So
+whoever takes the pool that goes least far, gives it its newest line, and serves all others that run this line as well,
+has the fewest groups.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from compat import instead
+from compat.answer import check_on
+from compat.case import Case
+from compat.host import Host
+from compat.many import Pool
+from compat.model import ImageFacts
+from compat.pools import lowest_driver
+from compat.versions import ComputeCapability, CudaVersion
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """One image: its CUDA line, the GPUs that it has code for, and the pools that go no further."""
+
+    cuda: CudaVersion
+    targets: tuple[ComputeCapability, ...]
+    pools: tuple[str, ...]
+    held_by: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Groups:
+    """All groups, the oldest line first; pools whose driver is not known, and those that run nothing."""
+
+    groups: tuple[Group, ...]
+    undecided: tuple[str, ...] = ()
+    without: tuple[str, ...] = ()
+
+
+def image_groups(pools: Sequence[Pool]) -> Groups:
+    """The fewest images for these pools. A line that runs by minor-version compatibility alone counts."""
+    known = {pool.name: pool.host for pool in pools if lowest_driver(pool.host.may_be) is not None}
+    runs = {name: _lines(host) for name, host in known.items()}
+    left = {name: lines for name, lines in runs.items() if lines}
+    groups = []
+    while left:
+        line = min(max(lines) for lines in left.values())
+        own = [name for name, lines in left.items() if line in lines]
+        targets = {each.gpu.capability for name in own for each in known[name].may_be}
+        held = tuple(name for name in own if max(left[name]) == line)
+        groups.append(Group(line, tuple(sorted(targets)), tuple(own), held))
+        left = {name: lines for name, lines in left.items() if name not in own}
+    undecided = tuple(pool.name for pool in pools if pool.name not in known)
+    return Groups(tuple(groups), undecided, tuple(name for name, lines in runs.items() if not lines))
+
+
+def _lines(host: Host) -> frozenset[CudaVersion]:
+    pool = host.may_be[0]
+    every = instead.lines(ImageFacts(""), pool, lowest_driver(host.may_be))
+    codes = ";".join(sorted({str(each.gpu.capability) for each in host.may_be}))
+    return frozenset(line for line in every if _runs(Case(cuda=str(line), sm_list=codes, ptx="none"), host))
+
+
+def _runs(case: Case, host: Host) -> bool:
+    return check_on(case, host, with_remedy=False).verdict.runs
