@@ -86,6 +86,7 @@ def newest_line(pool: PoolFacts, driver: DriverVersion | None) -> CudaVersion | 
     return next(reversed(_fitting(pool.gpu.capability, newest_reached(driver, pool.platform))), None)
 
 
+@lru_cache(1024)
 def _fitting(gpu: ComputeCapability, newest: CudaVersion) -> tuple[CudaVersion, ...]:
     return tuple(line for line in _lines() if line <= newest and makes_code(line, gpu))
 
@@ -195,6 +196,7 @@ def _lines() -> tuple[CudaVersion, ...]:
     return tuple(sorted({each.version.line for each in tables.toolkits()}))
 
 
+@lru_cache(4096)
 def makes_code(line: CudaVersion, gpu: ComputeCapability) -> bool:
     """Does this toolkit make machine code that the GPU runs?"""
     known = tables.architectures()

@@ -144,6 +144,18 @@ def test_a_sif_file_is_read_like_an_image(tmp_path: Path, kind: int) -> None:
     assert inspect_sif(path, store=store).is_cached
 
 
+def test_a_driver_in_a_sif_file_is_a_remark_also_where_a_container_left_it_empty(tmp_path: Path) -> None:
+    files = {
+        "usr/lib/x86_64-linux-gnu/libcuda.so.535.104.05": library(),
+        "usr/lib/x86_64-linux-gnu/libnvidia-ml.so.1": b"",
+    }
+    path = sif(tmp_path / "image.sif", squashfs({**FILES, **files}))
+    remarks = judge(inspect_sif(path, deep=True).contents).remarks
+    (remark,) = [each for each in remarks if each.kind == "driver-inside"]
+    assert "libcuda.so.535.104.05" in remark.says
+    assert "libnvidia-ml.so.1 (an empty file that a container with a GPU has left)" in remark.says
+
+
 @pytest.mark.parametrize(
     ("spoil", "reason"),
     [
