@@ -23,6 +23,7 @@ VERSION: Final = load_pins().tools[NAME].version
 SOURCE: Final = Path(__file__).parent.parent / "stand_ins" / "driver.c"
 LIBRARIES: Final = ("libnvidia-ml.so", "libcuda.so")
 LDCONFIG: Final = "/sbin/ldconfig"
+SMI: Final = "nvidia-smi"
 
 
 def program(instance: Instance) -> Path:
@@ -50,12 +51,19 @@ def install(instance: Instance, tools: Tools, driver: str | None) -> None:
         _stand_in_driver(instance, tools, driver)
     config = (built / "etc" / NAME / "singularity.conf").read_text(encoding="utf-8")
     files.write(target / "etc" / NAME / "singularity.conf", configuration(config, _driver(instance) / "ldconfig"))
+    brought = (built / "etc" / NAME / "nvliblist.conf").read_text(encoding="utf-8")
+    files.write(target / "etc" / NAME / "nvliblist.conf", brought_by_nv(brought, _driver(instance) / "bin" / SMI))
 
 
 def configuration(text: str, ldconfig: Path) -> str:
     """The tool's own, but for the program that it asks which libraries there are."""
     kept = [line for line in text.splitlines() if not line.lstrip("# ").startswith("ldconfig path =")]
     return "\n".join([*kept, f"ldconfig path = {ldconfig}", ""])
+
+
+def brought_by_nv(text: str, program: Path) -> str:
+    """The tool's own list of what --nv brings, but for nvidia-smi, which is not on the PATH of a job here."""
+    return "".join(f"{program if line == SMI else line}\n" for line in text.splitlines())
 
 
 def _stand_in_driver(instance: Instance, tools: Tools, version: str) -> None:
@@ -75,7 +83,7 @@ def _stand_in_driver(instance: Instance, tools: Tools, version: str) -> None:
             link.symlink_to(real.name)
         listed.append(f"\\t{library}.1 (libc6,x86-64) => {link}\\n")
     files.write(root / "ldconfig", LDCONFIG_TEXT.format(real=LDCONFIG, listed="".join(listed)), mode=0o755)
-    files.write(root / "bin" / "nvidia-smi", SMI_TEXT.format(version=version), mode=0o755)
+    files.write(root / "bin" / SMI, SMI_TEXT.format(version=version), mode=0o755)
 
 
 LDCONFIG_TEXT: Final = """\

@@ -28,6 +28,11 @@ def test_of_the_tools_configuration_only_the_list_of_libraries_is_another() -> N
     assert changed == "# LDCONFIG PATH: [STRING]\nmount tmp = yes\nldconfig path = /r/ldconfig\n"
 
 
+def test_of_what_nv_brings_only_the_program_is_another() -> None:
+    text = "# nvidia-smi\nnvidia-smi\nlibcuda.so\n"
+    assert sif_runtime.brought_by_nv(text, Path("/r/nvidia-smi")) == "# nvidia-smi\n/r/nvidia-smi\nlibcuda.so\n"
+
+
 @pytest.fixture(scope="module")
 def slurm(new_instance: Callable[..., Instance]) -> Iterator[Instance]:
     with labs.running("i", new_instance, CLUSTER) as instance:
