@@ -1,7 +1,7 @@
 """Times what a site with Slurm costs and prints a table: many images on many partitions, and many jobs through `up`.
 
-    python bench/slurm.py                                the matrix alone
-    python bench/slurm.py --instance NAME --jobs 200     also that many jobs, in the lab where comet is up
+    python bench/slurm_site.py                                the matrix alone
+    python bench/slurm_site.py --instance NAME --jobs 200     also that many jobs, in the lab where comet is up
 
 The jobs do nothing and are submitted, not waited for; afterwards the stack is as its file says. No limit is asserted.
 """
