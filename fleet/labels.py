@@ -91,7 +91,7 @@ def gfd_labels(model: GpuModel, gpus: int, driver: DriverVersion) -> dict[str, s
         "gpu.memory": str(model.memory_mib),
         "gpu.mode": "compute",
         "gpu.product": gfd_product(model, driver),
-        "gpu.replicas": str(gpus),
+        "gpu.replicas": "1",  # how many pods share one
         "gpu.sharing-strategy": "none",
         "mig.capable": "true" if model.mig_capable else "false",
     }

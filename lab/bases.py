@@ -170,7 +170,7 @@ def _stand_in(
     if not ask(question(image.stands_for)):
         return Substitute(image.stands_for, pushed, image.reason)
     if image.drives_gpus:
-        return Substitute(image.stands_for, pushed, "the lab has no GPU for it to work with")
+        return Substitute(image.stands_for, pushed, image.reason)
     return None
 
 

@@ -47,10 +47,18 @@ class Summary:
         return sum(node.gpus for node in self.nodes)
 
 
-def join(instance: Instance, fleet: Fleet, real_node: str | None, *, within_s: float = 60) -> None:
+def join(
+    instance: Instance,
+    fleet: Fleet,
+    real_node: str | None,
+    *,
+    discovered: Mapping[str, str] | None = None,
+    within_s: float = 60,
+) -> None:
     """Bring the cluster's nodes in line with `fleet`; returns when the simulated ones are Ready.
 
-    The real node registers itself (it must run) and is only labelled: its GPUs come from the device plugin.
+    The real node registers itself (it must run) and is only labelled, with what was `discovered` on it in place of
+    what a node like it would have: its GPUs come from the device plugin.
     Nodes that left the fleet are removed. Running it again changes nothing.
     Raises LabError when `real_node` is none of the fleet's or does not register in time.
     """
@@ -71,7 +79,9 @@ def join(instance: Instance, fleet: Fleet, real_node: str | None, *, within_s: f
             cluster.apply(f"/api/v1/nodes/{name}", simulated_node(name, gpus, pool))
             cluster.apply(f"/api/v1/nodes/{name}/status", simulated_status(name, pool))
         if real_node is not None:
-            _label_real_node(cluster, real_node, *nodes[real_node], within_s=within_s)
+            pool, gpus = nodes[real_node]
+            reported = discovered if discovered is not None else gpus.discovered_labels if gpus else {}
+            _label_real_node(cluster, real_node, pool, reported, within_s=within_s)
         cluster.wait_for_nodes(simulated, within_s=within_s)
 
 
@@ -127,7 +137,7 @@ def _lab_nodes(cluster: Cluster) -> set[str]:
     return {name_of(node) for labels in (SIMULATED_NODE, REAL_NODE) for node in cluster.nodes(labels=labels)}
 
 
-def _label_real_node(cluster: Cluster, name: str, pool: Pool, gpus: NodeGpus | None, *, within_s: float) -> None:
+def _label_real_node(cluster: Cluster, name: str, pool: Pool, reported: Mapping[str, str], *, within_s: float) -> None:
     # A node that kwok simulated until now has yet to register itself.
     def missing() -> set[str]:
         node = cluster.get(f"/api/v1/nodes/{name}")
@@ -136,7 +146,7 @@ def _label_real_node(cluster: Cluster, name: str, pool: Pool, gpus: NodeGpus | N
 
     wait_until(missing, within_s=within_s, what="the kubelet has not registered its node")
     declared, taints = _of_group(pool)
-    labels = {REAL_NODE[0]: REAL_NODE[1], **(gpus.discovered_labels if gpus else {}), **declared}
+    labels = {REAL_NODE[0]: REAL_NODE[1], **reported, **declared}
     cluster.apply(f"/api/v1/nodes/{name}", _node(name, labels, taints))
 
 

@@ -38,6 +38,7 @@ class Pin:
     module_files: Mapping[str, str] = field(default_factory=dict)
     download: Download | None = None
     for_clusters: bool = field(default=False, repr=False)  # it does not decide what the program is
+    for_docker: bool = field(default=False, repr=False)  # a stack with Docker hosts does not do without it either
     for_tests: bool = field(default=False, repr=False)  # no stack needs it
     on_demand: bool = field(default=False, repr=False)  # brought where the engine cannot have its publisher's own
     beside: Mapping[str, tuple[str, ...]] = field(default_factory=dict, repr=False)  # folder of a module: its packages
@@ -92,6 +93,7 @@ def _pin(name: str, row: Mapping[str, Any], go: str) -> Pin:
         module_files=row.get("module_files", {}),
         download=Download(**row["download"]) if "download" in row else None,
         for_clusters=row.get("for_clusters", False),
+        for_docker=row.get("for_docker", False),
         for_tests=row.get("for_tests", False),
         on_demand=row.get("on_demand", False),
         beside={folder: tuple(packages) for folder, packages in row.get("beside", {}).items()},

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from lab import bases, certificates, control_plane, fleet, orphans, processes, site, slurm_stack
 from lab.instance import Instance, LabError, check_ports
-from lab.machine import docker_host, network, node, sif_runtime, slurm_cluster
+from lab.machine import docker_host, network, node, sif_runtime, slurm_cluster, stand_in_gpus
 from lab.servers import buildkit, docker, moto, registry, slurmctld, slurmd, slurmdbd, sshd
 from lab.toolchain import Report, Toolchain
 from settings.driver_containers import driver_containers
@@ -60,7 +60,17 @@ class Context:
             return None
         pool = fleet.carrying_pool(stack)
         has_driver = pool.name in {each.pool for each in driver_containers(stack)}
-        return node.RealNode(pool.node_names[0], pool.gpus_per_node, has_driver)
+        name = pool.node_names[0]
+        gpus = next(each.gpus for each in pool.variants() if name in each.node_names)
+        return node.RealNode(name, stand_in_gpus.played(gpus, name) if gpus else None, has_driver)
+
+    def host_gpus(self) -> stand_in_gpus.StandInGpus | None:
+        """The GPUs of the one engine that plays all Docker hosts: those of the host that has the most."""
+        hosts = [pool for pool in self.stack().fleet.pools if isinstance(pool, HostPool) and pool.gpus_of_node]
+        most = max(hosts, key=lambda pool: pool.gpus_per_node, default=None)
+        return (
+            stand_in_gpus.played(most.gpus_of_node, most.name, most.gpu_uuids) if most and most.gpus_of_node else None
+        )
 
 
 def read_stack(stack_file: Path, overlay: Path | None = None) -> Stack:
@@ -118,7 +128,7 @@ def _aws(context: Context) -> None:
 
 
 def _docker(context: Context) -> None:
-    docker_host.start(context.instance, context.tools, context.report)
+    docker_host.start(context.instance, context.tools, context.report, context.host_gpus())
 
 
 def _slurm(context: Context) -> None:
@@ -134,7 +144,8 @@ def _real_node(context: Context) -> None:
 def _fleet(context: Context) -> None:
     stack, real = context.stack(), context.real_node()
     if stack.fleet.pools:
-        fleet.join(context.instance, stack.fleet, real.name if real else None)
+        found = node.discovered_labels(context.instance, context.tools, real) if real else None
+        fleet.join(context.instance, stack.fleet, real.name if real else None, discovered=found)
     if real:
         node.settle(context.instance, real.name)
 

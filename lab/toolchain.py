@@ -88,7 +88,8 @@ class Toolchain:
             [
                 pin
                 for pin in self.missing()
-                if (for_clusters or not pin.for_clusters) and (for_tests or not (pin.for_tests or pin.on_demand))
+                if (for_clusters or not pin.for_clusters or (for_docker and pin.for_docker))
+                and (for_tests or not (pin.for_tests or pin.on_demand))
             ],
             report,
         )

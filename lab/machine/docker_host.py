@@ -14,19 +14,28 @@ from typing import TYPE_CHECKING
 
 from lab import clamped_runc, processes
 from lab.instance import LabError
-from lab.machine import leftovers, mounts, network
+from lab.machine import leftovers, mounts, network, stand_in_gpus
 from lab.servers import docker
 
 if TYPE_CHECKING:
     from lab.instance import Instance
+    from lab.machine.stand_in_gpus import StandInGpus
     from lab.servers import Tools
 
 BRIDGE = re.compile(rb'"BridgeName":"([\w.-]+)"')
+USE = "docker"  # of stand-ins for GPUs
 SHOWN_LIMITS = ("RLIMIT_MEMLOCK", "RLIMIT_NOFILE", "RLIMIT_STACK")
 
 
-def start(instance: Instance, tools: Tools, report: Callable[[str], None] = lambda _: None) -> None:
+def start(
+    instance: Instance,
+    tools: Tools,
+    report: Callable[[str], None] = lambda _: None,
+    gpus: StandInGpus | None = None,
+) -> None:
     """Start the engine, also after a crash; ready when it returns. Safe to repeat.
+
+    Its containers find `gpus`, which stand in for those of the host.
 
     Raises LabError without root, and when the range of its networks is in use on this machine.
     """
@@ -37,7 +46,8 @@ def start(instance: Instance, tools: Tools, report: Callable[[str], None] = lamb
         docker.clamp_log(instance).unlink(missing_ok=True)
         _check_range(instance)
     leftovers.record(instance, cgroup=docker.cgroup(instance), folders=leftovers.RUNTIME_STATE)
-    processes.start(instance, docker.server(instance, tools))
+    stand_in_gpus.make(instance, tools, USE, gpus)
+    processes.start(instance, docker.server(instance, tools, stand_in_gpus.cdi(instance, USE)))
     if clamped_runc.limits_are_hard():
         report(f"containers get no more than the hard limits of this machine: {hard_limits()}")
 
@@ -70,6 +80,7 @@ def end(instance: Instance) -> None:
     leftovers.kill_cgroup(docker.cgroup(instance))
     mounts.unmount_below(docker.state(instance), docker.root(instance))
     shutil.rmtree(docker.state(instance), ignore_errors=True)
+    stand_in_gpus.remove(instance, USE)
     for path in (docker.socket_path(instance), instance.run / "dockerd.pid"):
         path.unlink(missing_ok=True)
     for name in sorted(bridges(instance)):

@@ -18,7 +18,7 @@ import httpx
 from lab import accounts, files, processes
 from lab.cluster import Cluster, is_ready, name_of, wait_until
 from lab.instance import LabError, stored_instance
-from lab.machine import cri, driver_folders, leftovers, mounts, network, traces
+from lab.machine import cri, driver_folders, leftovers, mounts, network, stand_in_gpus, traces
 from lab.machine.traces import Kind, Trace
 from lab.servers import containerd, coredns, kube_proxy, kubelet, local_path
 from lab.stand_ins import images
@@ -27,8 +27,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from lab.instance import Instance
+    from lab.machine.stand_in_gpus import StandInGpus
     from lab.servers import Tools
 
+USE = "node"  # of stand-ins for GPUs
 OWNER_FILE = ".gpu-commons-lab"  # in the kubelet's folder: the home of the lab that made it
 SERVERS = ("local-path-provisioner", "coredns", "kube-proxy", "kubelet")  # in the order of the end; containerd is last
 # Made by containerd, its shims, the CNI library and the kubelet, wherever their own folders are.
@@ -57,7 +59,7 @@ class RealNode:
     """The machine of the fleet whose place the real node takes."""
 
     name: str
-    gpus: int  # what the device plugin's stand-in reports
+    gpus: StandInGpus | None  # what NVIDIA's programs find on it
     has_driver_container: bool = False  # of the stack's, on its pool
 
 
@@ -77,8 +79,9 @@ def start(instance: Instance, tools: Tools, node: RealNode, report: Callable[[st
     leftovers.record(instance, cgroup=CONTAINER_CGROUP, folders=SHARED_FOLDERS)
     if node.has_driver_container:
         driver_folders.make(instance)
-    set_gpus(node.gpus)
-    containerd.configure(instance, tools, pause.reference(instance))
+    stand_in_gpus.make(instance, tools, USE, node.gpus)
+    stand_in_gpus.XIDS.parent.mkdir(parents=True, exist_ok=True)
+    containerd.configure(instance, tools, pause.reference(instance), stand_in_gpus.cdi(instance, USE))
     report("containerd and kubelet …")
     processes.start(instance, containerd.server(instance, tools))
     processes.start(instance, kubelet.server(instance, tools, node.name))
@@ -93,9 +96,9 @@ def start(instance: Instance, tools: Tools, node: RealNode, report: Callable[[st
     processes.start(instance, local_path.server(instance, tools, provisioner, busybox.reference(instance)))
 
 
-def set_gpus(count: int) -> None:
-    """How many GPUs the device plugin's stand-in reports; it notices a change within seconds."""
-    files.write(kubelet.GPU_COUNT_FILE, f"{count}\n")
+def discovered_labels(instance: Instance, tools: Tools, node: RealNode) -> dict[str, str]:
+    """What GPU feature discovery says of the node's GPUs; nothing where it has none."""
+    return stand_in_gpus.labels(instance, tools, USE) if node.gpus else {}
 
 
 def settle(instance: Instance, node_name: str, *, within_s: float = 120) -> None:
@@ -129,6 +132,7 @@ def stop(instance: Instance, tools: Tools) -> None:
     driver_folders.unmount(instance)
     shutil.rmtree(instance.run / "containerd", ignore_errors=True)
     shutil.rmtree(instance.run / "cni", ignore_errors=True)
+    stand_in_gpus.remove(instance, USE)
     network.restore(instance, tools)
     leftovers.remove(instance)
     traces.undo(instance, {Kind.FOLDER: lambda trace: _remove_folder(instance, Path(trace.value))})

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from lab import files, processes
+from lab.machine import stand_in_gpus
 from lab.pins import load_pins
 from lab.servers import slurm_files
 
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 
 NAME: Final = "singularity"
 VERSION: Final = load_pins().tools[NAME].version
-SOURCE: Final = Path(__file__).parent.parent / "stand_ins" / "driver.c"
+SOURCE: Final = stand_in_gpus.SOURCES / "driver.c"
 LIBRARIES: Final = ("libnvidia-ml.so", "libcuda.so")
 LDCONFIG: Final = "/sbin/ldconfig"
 SMI: Final = "nvidia-smi"
@@ -83,7 +84,7 @@ def _stand_in_driver(instance: Instance, tools: Tools, version: str) -> None:
             link.symlink_to(real.name)
         listed.append(f"\\t{library}.1 (libc6,x86-64) => {link}\\n")
     files.write(root / "ldconfig", LDCONFIG_TEXT.format(real=LDCONFIG, listed="".join(listed)), mode=0o755)
-    files.write(root / "bin" / SMI, SMI_TEXT.format(version=version), mode=0o755)
+    files.write(root / "bin" / SMI, stand_in_gpus.SMI.format(version=version), mode=0o755)
 
 
 LDCONFIG_TEXT: Final = """\
@@ -92,14 +93,6 @@ LDCONFIG_TEXT: Final = """\
 case "$*" in
 *-p*) printf '{listed}' ;;
 *) exec {real} "$@" ;;
-esac
-"""
-SMI_TEXT: Final = """\
-#!/bin/sh
-# Stands in for NVIDIA's program: this machine has no GPU.
-case "$*" in
-*--query-gpu=driver_version*) echo "{version}" ;;
-*) echo "stand-in for nvidia-smi, driver {version}: this lab has no GPU" ;;
 esac
 """
 

@@ -10,7 +10,6 @@ import json
 import os
 import secrets
 import shutil
-import stat
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -23,6 +22,7 @@ from lab import files, processes
 from lab.instance import LabError, port_is_free
 from lab.machine import machine_account, sif_runtime, slurm_accounting, traces
 from lab.machine.slurm_accounting import Qos
+from lab.machine.stand_in_gpus import device_file
 from lab.machine.traces import Kind, Trace
 from lab.servers import (
     mariadb,
@@ -45,7 +45,6 @@ NODE_PORTS: Final = range(16818, 31818)  # below those that the kernel gives awa
 PORTS_APART: Final = 60  # labs that start at the same time look for free ports at different places
 NODES_WITHIN_S: Final = 60
 LOGINS_WITHIN_S: Final = 3
-NULL_DEVICE: Final = os.makedev(1, 3)
 ACCOUNT: Final = "lab"  # where jobs go that name none
 FRONT: Final = (sshd.NAME, slurmrestd.NAME, slurmrestd.BY_TOKEN)
 BACK: Final = (slurmctld.NAME, slurmdbd.NAME, mariadb.NAME, munge.NAME)
@@ -144,7 +143,7 @@ def _folders(instance: Instance) -> str:
 def _configure(instance: Instance, groups: Sequence[NodeGroup], ports: dict[str, int]) -> None:
     devices = _devices(instance)
     for number in range(max((group.gpus for group in groups), default=0)):
-        _clone_of_null(devices / f"nvidia{number}")
+        device_file(devices / f"nvidia{number}")
     place = Place(
         hostname=slurm_files.short_hostname(),
         munge_socket=slurm_files.munge_socket(instance),
@@ -169,18 +168,6 @@ def _token_key(instance: Instance) -> Path:
     if not path.exists():
         files.write(path, secrets.token_hex(32), mode=0o600)
     return path
-
-
-def _clone_of_null(path: Path) -> None:
-    """A stand-in for a GPU: a device file that swallows what is written to it."""
-    if path.exists() and stat.S_ISCHR(path.stat().st_mode):
-        return
-    path.unlink(missing_ok=True)
-    try:
-        os.mknod(path, stat.S_IFCHR | 0o666, NULL_DEVICE)
-    except PermissionError as error:
-        raise LabError(f"this machine makes no device files ({path}): the lab's Slurm needs CAP_MKNOD") from error
-    path.chmod(0o666)
 
 
 def _node_ports(instance: Instance, groups: Sequence[NodeGroup]) -> dict[str, int]:

@@ -1,13 +1,12 @@
 """The container runtime of the real node: Debian's containerd with folders, socket and registry of its own.
 
-Its second runtime handler, `nvidia`, is a stand-in: it is selected by a RuntimeClass like the real one, writes one
-line for each container, adds no device, and leaves the rest to runc.
+Its second runtime handler, `nvidia`, is NVIDIA's container runtime: a RuntimeClass selects it, and it adds devices and
+driver of the node's GPUs, which are stand-ins (`lab.machine.stand_in_gpus`).
 """
 
 from __future__ import annotations
 
 import json
-import shlex
 import socket
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -15,7 +14,8 @@ from typing import TYPE_CHECKING
 from lab import files
 from lab.instance import LabError
 from lab.machine import network
-from lab.processes import Server, log_path
+from lab.processes import Server
+from lab.servers import nvidia_runtime
 
 if TYPE_CHECKING:
     from lab.instance import Instance
@@ -54,14 +54,16 @@ def server(instance: Instance, tools: Tools) -> Server:
     )
 
 
-def configure(instance: Instance, tools: Tools, pause_image: str) -> None:
-    """Write everything that the runtime reads. `pause_image` must be in the lab's registry before the first pod."""
+def configure(instance: Instance, tools: Tools, pause_image: str, specs: Path) -> None:
+    """Write everything that the runtime reads; `specs` is the folder that tells in CDI which GPUs there are.
+
+    `pause_image` must be in the lab's registry before the first pod.
+    """
     folder = instance.config / "containerd"
     # Network and registry are read anew for each pod and each pull.
     files.write(folder / "cni" / "10-lab.conflist", json.dumps(cni_configuration(instance), indent=2) + "\n")
     files.write(folder / "registries" / instance.registry_address / "hosts.toml", registry_hosts(instance))
-    handler = render_handler(runc=tools.path("runc"), log=log_path(instance, "nvidia-runtime"))
-    files.write(folder / "nvidia-runtime", handler, mode=0o755)
+    nvidia_runtime.write(tools, folder / "nvidia-runtime", specs=specs, below=tools.path("runc"))
     files.write(folder / "config.toml", configuration(instance, tools, pause_image))
 
 
@@ -161,21 +163,6 @@ def cni_configuration(instance: Instance) -> dict[str, object]:
             {"type": "firewall", "backend": "iptables"},
         ],
     }
-
-
-def render_handler(runc: Path, log: Path) -> str:
-    """The program behind the handler `nvidia`: one line for each container, then runc."""
-    return f"""\
-#!/bin/sh
-# Stand-in for nvidia-container-runtime in the lab of gpu-commons: there is no GPU, so no device is added.
-for word in "$@"; do last=$word; done
-case " $* " in
-  *" create "*)
-    echo "$(date -u +%FT%TZ) handler nvidia (stand-in): no device added to container $last" >> {shlex.quote(str(log))}
-    ;;
-esac
-exec {shlex.quote(str(runc))} "$@"
-"""
 
 
 def _listens(path: Path) -> bool:

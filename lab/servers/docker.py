@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 from lab import clamped_runc, files
 from lab.instance import LabError
 from lab.processes import Server, log_path
+from lab.servers import nvidia_runtime
 
 if TYPE_CHECKING:
     from lab.instance import Instance
@@ -25,18 +26,16 @@ if TYPE_CHECKING:
 
 NAME = "dockerd"
 CLAMPED = "runc-clamped"  # the runtime where this machine cannot give a container the limits that it asks for
-# A stand-in for NVIDIA's container toolkit: the engine takes requests for devices, because there is a hook for them,
-# and tells the container in NVIDIA_VISIBLE_DEVICES which they are. The hook brings none.
+# The runtime of every container. Docker before 25 knows no CDI: it writes the requested GPUs into
+# NVIDIA_VISIBLE_DEVICES, which this runtime reads, and adds a hook of NVIDIA's, which this runtime takes out again.
 NVIDIA = "nvidia"
-NVIDIA_HOOK = "nvidia-container-runtime-hook"
-STAND_IN_HOOK = "#!/bin/sh\n# Stands in for the hook of NVIDIA's container toolkit: this machine has no GPU.\nexit 0\n"
 MAX_SOCKET_PATH = 107  # bytes, sun_path of Linux without its closing zero
 LONGEST_SOCKET = "containerd/containerd-debug.sock"  # of those that the engine makes below its folder
 SHUTDOWN_WITHIN_S = 10  # what containers get to end by themselves, all at once
 
 
-def server(instance: Instance, tools: Tools) -> Server:
-    """The engine of `instance`; writes its configuration.
+def server(instance: Instance, tools: Tools, specs: Path) -> Server:
+    """The engine of `instance`; writes its configuration. `specs` is the folder that tells in CDI which GPUs there are.
 
     Raises LabError when the instance's folder is too long for a socket.
     """
@@ -51,15 +50,16 @@ def server(instance: Instance, tools: Tools) -> Server:
     if clamped_runc.limits_are_hard():
         program = render_clamp(tools.path("runc"), clamp_log(instance))
         runtimes = {CLAMPED: files.write(folder / CLAMPED, program, mode=0o755)}
-    runtimes[NVIDIA] = runtimes.get(CLAMPED, tools.path("runc"))
-    hook = files.write(folder / "bin" / NVIDIA_HOOK, STAND_IN_HOOK, mode=0o755)
+    below = runtimes.get(CLAMPED, tools.path("runc"))
+    runtimes[NVIDIA] = nvidia_runtime.write(tools, folder / NVIDIA, specs=specs, below=below)
+    hook = tools.path(nvidia_runtime.HOOK)
     text = json.dumps(configuration(instance, runtimes), indent=2) + "\n"
     config = files.write(folder / "daemon.json", text)
     return Server(
         name=NAME,
         argv=[str(tools.path("dockerd")), "--config-file", str(config)],
         env={"NO_PROXY": "127.0.0.1,localhost", "PATH": f"{hook.parent}:{os.environ.get('PATH', '')}"},
-        files=[config, hook, *runtimes.values()],
+        files=[config, *runtimes.values()],
         ready=lambda: _answers(socket_path(instance)),
         ready_within_s=40,
         stop_within_s=SHUTDOWN_WITHIN_S + 20,
@@ -101,7 +101,7 @@ def clamp_log(instance: Instance) -> Path:
 
 
 def configuration(instance: Instance, runtimes: dict[str, Path]) -> dict[str, object]:
-    """`daemon.json`. Where there is a runtime that clamps, every container gets it."""
+    """`daemon.json`. NVIDIA's runtime is that of every container, and what clamps is below it."""
     return {
         "hosts": [address(instance)],
         "data-root": str(root(instance)),
@@ -120,7 +120,7 @@ def configuration(instance: Instance, runtimes: dict[str, Path]) -> dict[str, ob
         "insecure-registries": [instance.registry_address],
         "shutdown-timeout": SHUTDOWN_WITHIN_S,
         "runtimes": {name: {"path": str(path)} for name, path in runtimes.items()},
-        **({"default-runtime": CLAMPED} if CLAMPED in runtimes else {}),
+        "default-runtime": NVIDIA,
     }
 
 

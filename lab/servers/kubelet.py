@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     from lab.servers import Tools
 
 ROOT = Path("/var/lib/kubelet")
-# The one mount that every device plugin has; the stand-in reads the number of GPUs below it.
-GPU_COUNT_FILE = ROOT / "device-plugins" / "gpu-commons" / "gpus"
 
 
 def server(instance: Instance, tools: Tools, node_name: str) -> Server:

@@ -1,6 +1,6 @@
 """The lab's substitute images: what each stands for, its Dockerfile, and the files of its build context.
 
-All are `FROM scratch` with one static program: nothing is pulled, nothing is installed. Builders push them to
+All are `FROM scratch` with one program: nothing is pulled, nothing is installed. Builders push them to
 `<registry>/<name>:<tag>`; the real node needs the pause image before its first pod.
 """
 
@@ -12,6 +12,8 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from lab.pins import load_pins
 
 if TYPE_CHECKING:
     from lab.instance import Instance
@@ -32,6 +34,10 @@ BUSYBOX = "lab/busybox"
 DEVICE_PLUGIN = "lab/device-plugin"
 PERSISTENCE_DAEMON = "lab/persistence-daemon"
 DRIVER = "lab/driver"
+
+PERSISTENCED = Path(__file__).parent / "persistenced.sh"
+# What a program is linked to that loads the driver's library.
+C_LIBRARY = {path.name: path for path in map(Path, ("/lib64/ld-linux-x86-64.so.2", "/lib/x86_64-linux-gnu/libc.so.6"))}
 
 # Answers as the entry point of a driver container does, to the same two words.
 _DRIVER_SCRIPT = """\
@@ -72,7 +78,6 @@ def images(tools: Tools, drivers: Collection[str] = ()) -> list[StandInImage]:
     Raises LabError when a program that goes into one is not installed.
     """
     busybox = tools.path("busybox")
-    stand_in = tools.path("device-plugin")
     return [
         StandInImage(
             name=PAUSE,
@@ -103,14 +108,15 @@ def images(tools: Tools, drivers: Collection[str] = ()) -> list[StandInImage]:
         StandInImage(
             name=DEVICE_PLUGIN,
             stands_for=DEVICE_PLUGIN_IMAGE,
-            reason="this machine has no GPU: it speaks the kubelet's API and adds no device",
+            reason=f"NVIDIA's program, {_version('nvidia-device-plugin')}, built here; its GPUs are stand-ins",
             dockerfile=render_dockerfile(
                 DEVICE_PLUGIN_IMAGE,
-                program="device-plugin",
+                program="nvidia-device-plugin",
                 places=("/usr/bin/nvidia-device-plugin",),
                 entrypoint=("nvidia-device-plugin",),
+                more={name: str(path) for name, path in C_LIBRARY.items()},
             ),
-            files={"device-plugin": stand_in},
+            files={"nvidia-device-plugin": tools.path("nvidia-device-plugin"), **C_LIBRARY},
             drives_gpus=True,
         ),
         StandInImage(
@@ -119,16 +125,21 @@ def images(tools: Tools, drivers: Collection[str] = ()) -> list[StandInImage]:
             reason="this machine has no driver to keep loaded: it says so and sleeps",
             dockerfile=render_dockerfile(
                 PERSISTENCE_IMAGE,
-                program="device-plugin",
-                # As sh too: the pod starts the daemon of the node's driver by a script, and this node has none.
-                places=("/usr/bin/nvidia-persistenced", "/bin/sh"),
+                program="busybox",
+                places=("/bin/busybox",),
                 entrypoint=("nvidia-persistenced",),
+                # As sh too: the pod starts the daemon of the node's driver by a script, and this node has none.
+                more={"persistenced": "/usr/bin/nvidia-persistenced", "sh": "/bin/sh"},
             ),
-            files={"device-plugin": stand_in},
+            files={"busybox": busybox, "persistenced": PERSISTENCED, "sh": PERSISTENCED},
             drives_gpus=True,
         ),
         *(_driver(reference, busybox) for reference in sorted({*drivers})),
     ]
+
+
+def _version(tool: str) -> str:
+    return load_pins().tools[tool].version
 
 
 def _driver(reference: str, busybox: Path) -> StandInImage:
@@ -155,15 +166,25 @@ def find(name: str, tools: Tools) -> StandInImage:
     return next(image for image in images(tools) if image.name == name)
 
 
-def render_dockerfile(
-    stands_for: str, *, program: str, places: tuple[str, ...], entrypoint: tuple[str, ...], run: str = ""
+def render_dockerfile(  # noqa: PLR0913 - a line of the file each
+    stands_for: str,
+    *,
+    program: str,
+    places: tuple[str, ...],
+    entrypoint: tuple[str, ...],
+    run: str = "",
+    more: Mapping[str, str] | None = None,
 ) -> str:
-    """The Dockerfile of one static program. No `# syntax=` line: its frontend image could not be pulled."""
+    """The Dockerfile of one program, with `more` files that it needs, each by its place.
+
+    No `# syntax=` line: its frontend image could not be pulled.
+    """
     lines = [
         f"# In the lab of gpu-commons, in place of {stands_for}.",
         "FROM scratch",
         f'LABEL {SUBSTITUTE_LABEL}="{stands_for}"',
         *(f"COPY --chmod=755 {program} {place}" for place in places),
+        *(f"COPY --chmod=755 {name} {place}" for name, place in (more or {}).items()),
         "ENV PATH=/usr/bin:/bin",
         *([f"RUN {run}"] if run else []),
         *([f"ENTRYPOINT {json.dumps(list(entrypoint))}"] if entrypoint else ['CMD ["/bin/sh"]']),

@@ -65,7 +65,7 @@ def test_n10_is_the_one_node_with_seven_gtx_1070_ti(nodes: dict[str, Object]) ->
         "gpu-commons.org/container-toolkit": "1.7.0",
         "nvidia.com/gpu.product": "GeForce-GTX-1070-Ti",
         "nvidia.com/gpu.count": "7",
-        "nvidia.com/gpu.replicas": "7",
+        "nvidia.com/gpu.replicas": "1",
         "nvidia.com/gpu.family": "pascal",
         "nvidia.com/gpu.compute.major": "6",
         "nvidia.com/gpu.compute.minor": "1",
@@ -135,7 +135,7 @@ def test_n01_is_the_real_node_and_its_gpus_come_from_the_device_plugin(
         if pod["spec"]["nodeName"] == REAL_NODE
     ]
     log = lab.cluster.text(f"/api/v1/namespaces/gpu-runtime/pods/{plugin['metadata']['name']}/log")
-    assert "device plugin stand-in" in log
+    assert "Starting NVIDIA Device Plugin" in log
     # The lab writes the GPUs of simulated nodes; a kubelet writes those of its own, as the plugin reports them.
     writers = {
         entry["manager"]

@@ -22,7 +22,7 @@ pytestmark = [pytest.mark.lab, pytest.mark.browser, pytest.mark.timeout(1500)]
 HUB = "dcsg"
 SERVER, REMOTE = "Notebook with a GPU", "Notebook, kernels with a GPU of their own"
 KERNEL = "CuPy (1 GPU)"
-SEES = "import os, socket; print(socket.gethostname(), os.environ['NVIDIA_VISIBLE_DEVICES'])"
+SEES = "import glob, socket; print(socket.gethostname(), *[each[11:] for each in glob.glob('/dev/nvidia[0-9]*')])"
 SEEN = re.compile(r"^\S+ \d+\s*$")
 
 

@@ -35,7 +35,9 @@ print(json.dumps({
     "memory": first("/sys/fs/cgroup/memory/memory.limit_in_bytes", "/sys/fs/cgroup/memory.max"),
     "cpu quota": quota,
     "shm": shm.f_blocks * shm.f_frsize,
-    "GPUs": len(os.environ.get("NVIDIA_VISIBLE_DEVICES", "").split(",")),
+    "GPUs": len(list(pathlib.Path("/dev").glob("nvidia[0-9]*"))),
+    "device files": sorted(p.name for p in pathlib.Path("/dev").glob("nvidia[!0-9]*")),
+    "driver": sorted(p.name for p in pathlib.Path("/usr/lib/x86_64-linux-gnu").glob("lib*.so.580.95.05")),
     "capabilities": status["CapEff"].strip(),
     "no new privileges": status["NoNewPrivs"].strip(),
     "seccomp": status["Seccomp"].strip(),
@@ -136,6 +138,7 @@ def test_a_process_sees_the_same_in_a_pod_and_in_a_container(seen: dict[str, dic
     pod, container = ({key: value for key, value in one.items() if key not in OF_THE_NODE} for one in seen.values())
     assert pod == container
     assert (pod["GPUs"], pod["shm"], pod["memory"]) == (1, 2**30, str(2 * 2**30))
+    assert "libnvidia-ml.so.580.95.05" in pod["driver"]
     assert (pod["capabilities"], pod["no new privileges"], pod["seccomp"]) == ("0" * 16, "1", "2")
     assert pod["user"][0] != 0
 

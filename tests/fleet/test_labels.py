@@ -48,7 +48,7 @@ def test_a_dsmlp_node_has_exactly_the_labels_of_driver_418(gpu: str, gpus: int, 
         "nvidia.com/gpu.compute.major": major,
         "nvidia.com/gpu.compute.minor": minor,
         "nvidia.com/gpu.count": str(gpus),
-        "nvidia.com/gpu.replicas": str(gpus),
+        "nvidia.com/gpu.replicas": "1",
     }
 
 

@@ -25,6 +25,12 @@ from tests.components.running_engine import running_engine
 AT = dt.datetime(2026, 11, 24, 9, 30, tzinfo=dt.UTC)
 FILE = Path(probe.__file__)
 MODULE = "NVRM version: NVIDIA UNIX x86_64 Kernel Module  470.256.02  Thu May  2 14:37:44 UTC 2024\nGCC version:  gcc\n"
+SOURCE = Path(__file__).parents[2] / "lab" / "stand_ins" / "nvml.c"
+P100 = (  # two GPUs, of which the second is not kept initialised; no device files are asked for
+    'DRIVER="470.256.02"', "CUDA=11040", 'NAME="Tesla P100-PCIE-16GB"', "MAJOR=6", "MINOR=0", "MIB=16276",
+    'GPUS={"GPU-11111111-2222-3333-4444-555555555555",1},{"GPU-66666666-7777-8888-9999-000000000000",0}',
+    "WITHOUT_FILES",
+)  # fmt: skip
 NO_LIBRARY = "libno-such-nvml.so.1"
 Write = Callable[..., Path]
 Compile = Callable[..., str]
@@ -49,13 +55,14 @@ def nvml(tmp_path_factory: pytest.TempPathFactory) -> Compile:
     """`nvml("OLD")`: the path of a stand-in for NVIDIA's library."""
     compiler = shutil.which("cc")
     if compiler is None:
-        pytest.skip("no C compiler: the stand-in for libnvidia-ml.so.1 is built from stand_in_nvml.c")
-    source, folder = Path(__file__).parent / "stand_in_nvml.c", tmp_path_factory.mktemp("nvml")
+        pytest.skip("no C compiler: the stand-in for libnvidia-ml.so.1 is built from nvml.c")
+    folder = tmp_path_factory.mktemp("nvml")
 
     def build(*flags: str) -> str:
         target = folder / f"libnvidia-ml-{'-'.join(flags)}.so"  # one that is loaded stays loaded under its name
         if not target.exists():
-            words = ["-shared", "-fPIC", "-Werror", *(f"-D{flag}" for flag in flags), str(source), "-o", str(target)]
+            words = ["-shared", "-fPIC", "-Wall", "-Wextra", "-Werror", *(f"-D{flag}" for flag in (*P100, *flags))]
+            words += [str(SOURCE), "-o", str(target)]
             subprocess.run([compiler, *words], check=True)
         return str(target)
 

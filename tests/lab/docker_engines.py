@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import tempfile
 from collections.abc import Iterator
@@ -16,6 +17,7 @@ import psutil
 from lab import files, processes, pushes
 from lab.instance import Instance
 from lab.machine import docker_host, iptables, leftovers, mounts, network
+from lab.machine.stand_in_gpus import StandInGpus
 from lab.servers import buildkit, docker, registry
 from lab.stand_ins.images import render_dockerfile
 from lab.toolchain import Toolchain
@@ -23,18 +25,26 @@ from lab.toolchain import Toolchain
 # Address ranges that no other worker of the tests has, and one more each.
 SLOT: Final = 10 + 2 * (int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw")) % 4)
 CLIENT = "/usr/bin/docker"  # that of the engine's package
+GPUS: Final = StandInGpus(
+    name="Tesla T4",
+    driver="580.95.05",
+    cuda=(13, 0),
+    compute_capability=(7, 5),
+    memory_mib=16384,
+    uuids=tuple(f"GPU-00000000-0000-0000-0000-00000000000{index}" for index in range(4)),
+)
 HTTPD = ("/bin/busybox", "httpd", "-f", "-p", "8000", "-h", "/bin")
 
 
 @contextmanager
 def engine(name: str, *, slot: int = SLOT, registry_port: int = 1) -> Iterator[Instance]:
-    """A lab with nothing but an engine; its folder is short enough for sockets."""
+    """A lab with nothing but an engine and four GPUs; its folder is short enough for sockets."""
     with tempfile.TemporaryDirectory(prefix="gc-") as home:
         instance = Instance(name, slot, Path(home) / name, {"registry": registry_port})
         for folder in (instance.run, instance.logs, instance.config, instance.data):
             folder.mkdir(parents=True)
         try:
-            docker_host.start(instance, Toolchain())
+            docker_host.start(instance, Toolchain(), gpus=GPUS)
             yield instance
         finally:
             stop(instance)
@@ -53,6 +63,16 @@ def push_busybox(instance: Instance) -> str:
     repository = f"{instance.registry_address}/lab/busybox"
     digest = pushes.push(instance, tools, f"{repository}:1", recipe, {"busybox": tools.path("busybox")})
     return f"{repository}@{digest}"
+
+
+def import_busybox(instance: Instance) -> str:
+    """The same program in an engine without a registry; the image's digest."""
+    with tempfile.TemporaryDirectory() as folder:
+        (Path(folder) / "bin").mkdir()
+        shutil.copy(Toolchain().path("busybox"), Path(folder) / "bin" / "busybox")
+        archive = Path(folder) / "image.tar"
+        processes.run(["tar", "-C", folder, "-cf", str(archive), "bin"])
+        return client(instance, "import", str(archive))
 
 
 @contextmanager

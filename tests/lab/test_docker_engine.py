@@ -37,7 +37,7 @@ def test_it_leaves_the_packet_filter_and_the_folders_of_the_machine_alone(tmp_pa
     folders = (told[name] for name in ("data-root", "exec-root", "pidfile", "deprecated-key-path"))
     assert all(Path(str(folder)).is_relative_to(tmp_path) for folder in folders)
     assert told["hosts"] == [f"unix://{tmp_path}/run/docker.sock"]
-    assert "default-runtime" not in told
+    assert told["default-runtime"] == docker.NVIDIA
 
 
 def test_labs_of_one_machine_share_neither_addresses_nor_control_groups(tmp_path: Path) -> None:
@@ -49,7 +49,7 @@ def test_labs_of_one_machine_share_neither_addresses_nor_control_groups(tmp_path
 def test_a_folder_too_long_for_its_sockets_is_named_before_anything_starts(tmp_path: Path) -> None:
     instance = Instance("x", 0, tmp_path / ("x" * 90), {"registry": 5001})
     with pytest.raises(LabError, match=r"too long for a socket .* set XDG_STATE_HOME to a shorter folder"):
-        docker.server(instance, Toolchain())
+        docker.server(instance, Toolchain(), tmp_path)
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,7 @@ from tests.lab.docker_people import Person, until
 # The images are built first: minutes, where their packages are not in a cache.
 pytestmark = [pytest.mark.lab, pytest.mark.slow, pytest.mark.timeout(1500)]
 
-DEVICES = "print([each for each in open('/proc/1/environ').read().split(chr(0)) if 'VISIBLE' in each])"
+DEVICES = "import glob; print(sorted(glob.glob('/dev/nvidia[0-9]*')))"
 # Not `docker kill`: what somebody ends on purpose is not started again.
 KILL_ALL = (
     "import os; [os.kill(int(p), 9) for p in os.listdir('/proc') if p.isdigit() and int(p) not in (1, os.getpid())]"
@@ -78,7 +78,7 @@ def test_two_servers_have_a_gpu_each_and_a_third_user_reads_who_has_them(
     bob.start("")
     assert hub.holders() == {0: f"{HUB}-server-ann", 1: f"{HUB}-server-bob"}
     for who, index in ((ann, 0), (bob, 1)):
-        assert who.run(who.new_kernel(), DEVICES) == f"['NVIDIA_VISIBLE_DEVICES={index}']"
+        assert who.run(who.new_kernel(), DEVICES) == f"['/dev/nvidia{index}']"
     said = failure(cyd, "with-gpu")
     assert "“Python with a GPU” needs 1 GPU, and none of 2 is free" in said
     assert f"({HUB}-server-ann has GPU 0; {HUB}-server-bob has GPU 1)" in said
@@ -110,13 +110,13 @@ def test_a_kernel_is_a_container_of_its_own_image_and_its_gpu_is_free_when_it_en
     (container,) = hub.containers("kernel")
     assert hub.holders() == {0: container}
     assert ann.run(kernel, "import os; print(1 + 1, os.environ['LAB_IMAGE'])") == "2 kernel"
-    assert ann.run(kernel, DEVICES) == "['NVIDIA_VISIBLE_DEVICES=0']"
+    assert ann.run(kernel, DEVICES) == "['/dev/nvidia0']"
     assert hub.docker("exec", f"{HUB}-server-ann", "printenv", "LAB_IMAGE") == "server"
     assert hub.inspect(container)["Image"] != hub.inspect(f"{HUB}-server-ann")["Image"]
     assert ann.ask("DELETE", f"kernels/{kernel}").status_code == 204
     assert hub.containers("kernel") == []
     assert hub.holders() == {}
-    assert ann.run(ann.new_kernel("cpu"), DEVICES) == "['NVIDIA_VISIBLE_DEVICES=void']"
+    assert ann.run(ann.new_kernel("cpu"), DEVICES) == "[]"
 
 
 def test_server_and_kernel_see_the_same_files_and_so_does_the_next_server(

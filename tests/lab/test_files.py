@@ -50,7 +50,7 @@ class Programs:
 
 
 def containerd_server(instance: Instance, tools: servers.Tools) -> Server:
-    containerd.configure(instance, tools, pause_image="127.0.0.1:5000/lab/pause:1")
+    containerd.configure(instance, tools, "127.0.0.1:5000/lab/pause:1", instance.run / "cdi")
     return containerd.server(instance, tools)
 
 
@@ -75,14 +75,14 @@ def sshd_server(instance: Instance, tools: servers.Tools) -> Server:
     return sshd.server(instance, tools, "/usr/bin")
 
 
-NO_SERVERS = {"listening", "slurm_config", "slurm_files"}  # what several of them need
+NO_SERVERS = {"listening", "nvidia_runtime", "slurm_config", "slurm_files"}  # what several of them need
 ALL: dict[str, Describe] = {
     "apiserver": apiserver.server,
     "buildkit": buildkit.server,
     "containerd": containerd_server,
     "controller_manager": controller_manager.server,
     "coredns": lambda instance, tools: coredns.server(instance, tools, account(instance)),
-    "docker": docker.server,
+    "docker": lambda instance, tools: docker.server(instance, tools, instance.run / "cdi"),
     "etcd": etcd.server,
     "kube_proxy": lambda instance, tools: kube_proxy.server(instance, tools, NODE),
     "kubelet": lambda instance, tools: kubelet.server(instance, tools, NODE),

@@ -337,7 +337,7 @@ def test_where_the_core_pool_has_no_gpus_the_real_node_has_none(tmp_path: Path) 
     nowhere = Instance("default", 0, tmp_path, {})
     mixed = Path(__file__).parents[1] / "stacks" / "Pulumi.mixed.yaml"
     context = steps.Context(nowhere, Toolchain(), mixed, steps.Nodes.ONE_REAL, lambda _: None)
-    assert context.real_node() == node.RealNode("c01", 0)
+    assert context.real_node() == node.RealNode("c01", None)
 
 
 def test_a_simulated_node_with_a_driver_of_its_own_reports_it() -> None:

@@ -1,4 +1,4 @@
-"""Substitute images say what they stand for; the device plugin takes what the real one takes and names its mistakes."""
+"""Substitute images say what they stand for; those with a program of NVIDIA have its real one."""
 
 from __future__ import annotations
 
@@ -9,9 +9,8 @@ from pathlib import Path
 import pytest
 
 from lab import processes
-from lab.instance import Instance, LabError
+from lab.instance import Instance
 from lab.stand_ins import images
-from lab.toolchain import Toolchain
 
 PROJECT = Path(__file__).parents[2]
 DEVICE_PLUGIN = (
@@ -22,7 +21,7 @@ BUSYBOX = "docker.io/library/busybox:1.36.1@sha256:73aaf090f3d85aa34ee199857f03f
 
 @pytest.fixture
 def programs(tmp_path: Path) -> Path:
-    for name in ("busybox", "device-plugin"):
+    for name in ("busybox", "nvidia-device-plugin"):
         (tmp_path / name).write_text(name)
     return tmp_path
 
@@ -63,7 +62,9 @@ def test_the_device_plugin_is_found_under_the_name_of_the_real_program(programs:
         f"# In the lab of gpu-commons, in place of {DEVICE_PLUGIN}.\n"
         "FROM scratch\n"
         f'LABEL org.gpu-commons.lab.substitute="{DEVICE_PLUGIN}"\n'
-        "COPY --chmod=755 device-plugin /usr/bin/nvidia-device-plugin\n"
+        "COPY --chmod=755 nvidia-device-plugin /usr/bin/nvidia-device-plugin\n"
+        "COPY --chmod=755 ld-linux-x86-64.so.2 /lib64/ld-linux-x86-64.so.2\n"
+        "COPY --chmod=755 libc.so.6 /lib/x86_64-linux-gnu/libc.so.6\n"
         "ENV PATH=/usr/bin:/bin\n"
         'ENTRYPOINT ["nvidia-device-plugin"]\n'
     )
@@ -76,32 +77,6 @@ def test_another_program_is_another_tag(programs: Path) -> None:
     assert reference == f"127.0.0.1:5000/lab/pause:{tag}"
     (programs / "busybox").write_text("a newer one")
     assert images.find(images.PAUSE, Folder(programs)).tag != tag
-
-
-def run_device_plugin(*argv: str, **env: str) -> str:
-    return processes.run([str(Toolchain().path("device-plugin")), *argv], env=env, timeout_s=20)
-
-
-@pytest.mark.lab
-def test_an_unknown_flag_is_refused_with_those_that_the_real_program_knows() -> None:
-    with pytest.raises(
-        LabError, match=r"not defined: -mig-startegy; nvidia-device-plugin v0\.17\.1 knows: .*--mig-str"
-    ):
-        run_device_plugin("--mig-startegy=single", "--pass-device-specs")
-
-
-@pytest.mark.lab
-@pytest.mark.parametrize("count", ["many", "-1", "65"])
-def test_an_invalid_count_is_refused(count: str) -> None:
-    with pytest.raises(LabError, match=rf'GPU_COMMONS_STAND_IN_GPUS: "{count}" is not a number of GPUs from 0 to 64'):
-        run_device_plugin(GPU_COMMONS_STAND_IN_GPUS=count)
-
-
-@pytest.mark.lab
-def test_a_missing_count_says_where_it_was_looked_for(tmp_path: Path) -> None:
-    place = tmp_path / "gpu-commons" / "gpus"
-    with pytest.raises(LabError, match=rf"neither the variable GPU_COMMONS_STAND_IN_GPUS nor the file {place}"):
-        run_device_plugin(f"--kubelet-socket={tmp_path / 'kubelet.sock'}")
 
 
 def test_each_intended_difference_from_the_official_plugin_has_a_reason_and_a_case() -> None:

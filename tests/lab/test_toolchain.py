@@ -171,6 +171,20 @@ def test_a_stack_of_images_brings_no_tool_of_a_cluster(
     assert [pin.name for pin in one_tool.missing()] == ["server"]
 
 
+def test_a_stack_on_docker_brings_what_it_shares_with_clusters_and_nothing_else_of_them(
+    one_tool: Toolchain, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    put_on_path(monkeypatch, tmp_path / "bin", "tool v1.2.3 built today")
+    tool = one_tool.pins["tool"]
+    one_tool.pins = {"server": replace(tool, name="server", for_clusters=True)}
+    one_tool.pins["toolkit"] = replace(tool, name="toolkit", for_clusters=True, for_docker=True)
+    one_tool.debian_docker = {}
+    one_tool.ensure(lambda _: None, for_clusters=False)
+    assert [pin.name for pin in one_tool.missing()] == ["server", "toolkit"]
+    one_tool.ensure(lambda _: None, for_clusters=False, for_docker=True)
+    assert [pin.name for pin in one_tool.missing()] == ["server"]
+
+
 def test_no_stack_brings_a_tool_of_the_tests(
     one_tool: Toolchain, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
