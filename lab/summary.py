@@ -63,7 +63,8 @@ def text(instance: Instance, deployed: Deployed) -> str:
         lines += [
             "",
             f"  this is a lab: {real} really runs pods, the other nodes are simulated ({pods});",
-            "  no GPU is attached to any pod; network policies are stored, but not enforced.",
+            "  GPUs are device files with nothing behind them, and their driver is a stand-in; network policies are stored,",
+            "  but not enforced.",
             *moved_hub(load_stack(deployed.stack_file), settings),
         ]
     plugins = engine.installed_plugins(instance)
@@ -112,8 +113,8 @@ def host_lines(stack: Stack, outputs: Mapping[str, Any]) -> list[str]:
         lines += [f"    {line}" for line in (log or "").splitlines()[-LAST_LINES:]]
     lines += [
         "",
-        "  this is a lab: one Docker engine of this machine plays every host; containers are told which GPUs they",
-        "  have, and there are none: NVIDIA's container toolkit is a stand-in.",
+        "  this is a lab: one Docker engine of this machine plays every host; NVIDIA's container runtime gives each",
+        "  container its GPUs, which are device files with nothing behind them, and a driver that is a stand-in.",
     ]
     return lines
 

@@ -15,19 +15,29 @@ import httpx
 import psutil
 import pytest
 
+from kube import runtime
 from lab import control_plane, health, processes, pushes
 from lab.cluster import REAL_NODE, Cluster, wait_until
 from lab.instance import PREFERRED_PORTS, RECORD, Instance, LabError
-from lab.machine import iptables, mounts, network, node, traces
+from lab.machine import iptables, mounts, network, node, stand_in_gpus, traces
 from lab.machine.leftovers import cgroups, is_listened_to, kill_shims
 from lab.machine.node import RealNode
+from lab.machine.stand_in_gpus import StandInGpus
 from lab.processes import Server
 from lab.servers import buildkit, containerd, kube_proxy, kubelet, local_path, registry
 from lab.stand_ins import images
 from lab.toolchain import Toolchain
 
 SLOT = 9
-NODE = RealNode("n21", gpus=8)
+GPUS = StandInGpus(
+    name="GeForce RTX 2080 Ti",
+    driver="418.88",
+    cuda=(10, 1),
+    compute_capability=(7, 5),
+    memory_mib=11264,
+    uuids=tuple(f"GPU-00000000-0000-0000-0000-00000000000{index}" for index in range(8)),
+)
+NODE = RealNode("n21", GPUS)
 PODS = "/api/v1/namespaces/default/pods"
 
 pytestmark = [
@@ -105,25 +115,13 @@ def pod(name: str, image: str, script: str, **spec: Any) -> dict[str, Any]:
 
 
 def device_plugin(lab: Lab) -> dict[str, Any]:
-    """As a DaemonSet for the real image would be written."""
-    volume = {"name": "device-plugins", "hostPath": {"path": "/var/lib/kubelet/device-plugins"}}
-    container = {
-        "name": "device-plugin",
-        "image": lab.image(images.DEVICE_PLUGIN),
-        "env": [{"name": "FAIL_ON_INIT_ERROR", "value": "false"}],
-        "args": ["--device-id-strategy=index"],
-        "securityContext": {"allowPrivilegeEscalation": False, "capabilities": {"drop": ["ALL"]}},
-        "volumeMounts": [{"name": "device-plugins", "mountPath": "/var/lib/kubelet/device-plugins"}],
-    }
-    template = {
-        "metadata": {"labels": {"app": "device-plugin"}},
-        "spec": {"priorityClassName": "system-node-critical", "containers": [container], "volumes": [volume]},
-    }
+    """As NvidiaRuntime has it, for any node."""
+    pod_spec = {**runtime.device_plugin_pod(lab.image(images.DEVICE_PLUGIN)), "affinity": {}}
     return {
         "apiVersion": "apps/v1",
         "kind": "DaemonSet",
         "metadata": {"name": "device-plugin", "namespace": "kube-system"},
-        "spec": {"selector": {"matchLabels": {"app": "device-plugin"}}, "template": template},
+        "spec": runtime.daemon_set_spec("device-plugin", pod_spec),
     }
 
 
@@ -287,32 +285,9 @@ def route_to(address: str) -> str:
     return processes.run(["ip", "route", "show", "match", address])
 
 
-def test_the_device_plugin_makes_the_gpus_and_takes_them_with_it(lab: Lab) -> None:
-    assert lab.gpus() == (0, 0)
-    lab.cluster.apply(DEVICE_PLUGIN, device_plugin(lab))
-    eventually("8 GPUs", lambda: lab.gpus() == (8, 8))
-    body = pod(
-        "gpu",
-        lab.image(images.BUSYBOX),
-        "echo GPUs $NVIDIA_VISIBLE_DEVICES; ls /dev; sleep 600",
-        resources={"limits": {"nvidia.com/gpu": 2}},
-    )
-    run(lab, body)
-    log = lab.kubectl("logs", "gpu")
-    first, *devices = log.split("\n")
-    ids = first.removeprefix("GPUs ").split(",")
-    assert len(ids) == 2
-    assert set(ids) < {str(number) for number in range(8)}
-    assert not any("nvidia" in device for device in devices)
-    assert "no device is added" in lab.kubectl("logs", "-n", "kube-system", "daemonset/device-plugin")
-    node.set_gpus(7)
-    eventually("7 GPUs", lambda: lab.gpus()[1] == 7)
-    lab.cluster.delete(f"{PODS}/gpu")
-    lab.cluster.delete(DEVICE_PLUGIN)
-    eventually("0 GPUs", lambda: lab.gpus()[1] == 0)  # the kubelet keeps the capacity for 5 minutes more
-
-
-def test_the_handler_nvidia_is_selected_and_says_that_it_adds_no_device(lab: Lab) -> None:
+@pytest.fixture(scope="module")
+def gpus(lab: Lab) -> None:
+    """The node offers its GPUs, by the runtime class and the device plugin of NvidiaRuntime."""
     body = {
         "apiVersion": "node.k8s.io/v1",
         "kind": "RuntimeClass",
@@ -320,10 +295,68 @@ def test_the_handler_nvidia_is_selected_and_says_that_it_adds_no_device(lab: Lab
         "handler": containerd.NVIDIA_HANDLER,
     }
     lab.cluster.apply("/apis/node.k8s.io/v1/runtimeclasses/nvidia", body)
-    log = processes.log_path(lab.instance, "nvidia-runtime")
-    assert not log.exists()
-    run(lab, pod("classy", lab.image(images.BUSYBOX), "sleep 600", pod_spec={"runtimeClassName": "nvidia"}))
-    assert log.read_text().count("handler nvidia (stand-in): no device added to container") == 2  # pause and main
+    assert lab.gpus() == (0, 0)
+    lab.cluster.apply(DEVICE_PLUGIN, device_plugin(lab))
+    eventually("8 GPUs", lambda: lab.gpus() == (8, 8))
+
+
+SEES = "find /dev /usr/bin /usr/lib -name '*nvidia*'; echo that is all; sleep 600"
+
+
+def seen(lab: Lab, name: str, gpus: int = 0, **pod_spec: Any) -> set[str]:
+    """What of NVIDIA a pod finds; with GPUs it has the runtime class, as hubs and jobs give it."""
+    asked = {"resources": {"limits": {"nvidia.com/gpu": gpus}}} if gpus else {}
+    shape = {"runtimeClassName": runtime.RUNTIME_CLASS, **pod_spec} if gpus else pod_spec
+    run(lab, pod(name, lab.image(images.BUSYBOX), SEES, **asked, pod_spec=shape))
+    eventually("all was looked at", lambda: "that is all" in lab.kubectl("logs", name))
+    return set(lab.kubectl("logs", name).splitlines()) - {"that is all"}
+
+
+def device_files(found: set[str]) -> set[str]:
+    return {each for each in found if each.startswith("/dev/") and each[-1].isdigit()}
+
+
+def plugin_says(lab: Lab) -> str:
+    return lab.kubectl("logs", "-n", "kube-system", "daemonset/device-plugin")
+
+
+@pytest.mark.usefixtures("gpus")
+def test_two_users_have_the_gpu_each_asked_for_and_the_driver(lab: Lab) -> None:
+    ann, bob, cyd = seen(lab, "ann", 1), seen(lab, "bob", 1), seen(lab, "cyd", 2)
+    assert [len(device_files(each)) for each in (ann, bob, cyd)] == [1, 1, 2]
+    assert len(device_files(ann | bob | cyd)) == 4
+    driver = f"/usr/lib/x86_64-linux-gnu/libnvidia-ml.so.{GPUS.driver}"
+    assert {"/dev/nvidiactl", "/usr/bin/nvidia-smi", driver} <= ann & bob & cyd
+    for name in ("ann", "bob", "cyd"):
+        lab.cluster.delete(f"{PODS}/{name}")
+
+
+@pytest.mark.usefixtures("gpus")
+def test_who_asked_for_none_has_neither_gpu_nor_driver(lab: Lab) -> None:
+    assert seen(lab, "none") == set()
+    assert seen(lab, "classy", runtimeClassName=runtime.RUNTIME_CLASS) == set()
+    for name in ("none", "classy"):
+        lab.cluster.delete(f"{PODS}/{name}")
+
+
+@pytest.mark.usefixtures("gpus")
+def test_the_device_plugin_is_nvidias_and_a_gpu_that_fails_is_offered_no_more(lab: Lab) -> None:
+    assert 'Starting NVIDIA Device Plugin" version="v0.18.0"' in plugin_says(lab)
+    stand_in_gpus.break_one(7, 43)  # an application's own fault
+    stand_in_gpus.break_one(7, 79)  # fallen off the bus
+    eventually("7 GPUs of 8", lambda: lab.gpus() == (8, 7))
+    said = plugin_says(lab)
+    assert f"XidCriticalError: Xid=79 on Device={GPUS.uuids[7]}; marking device as unhealthy" in said
+    assert "Xid=43" not in said
+    lab.cluster.delete(DEVICE_PLUGIN)
+    eventually("0 GPUs", lambda: lab.gpus()[1] == 0)  # the kubelet keeps the capacity for 5 minutes more
+
+
+def test_the_labels_of_the_node_are_those_of_gpu_feature_discovery(lab: Lab) -> None:
+    found = node.discovered_labels(lab.instance, lab.tools, NODE)
+    assert found["nvidia.com/gpu.product"] == "GeForce-RTX-2080-Ti"
+    assert (found["nvidia.com/gpu.count"], found["nvidia.com/gpu.replicas"]) == ("8", "1")
+    assert found["nvidia.com/cuda.driver-version.full"] == "418.88"
 
 
 def test_the_persistence_daemon_says_what_it_is(lab: Lab) -> None:
@@ -332,7 +365,7 @@ def test_the_persistence_daemon_says_what_it_is(lab: Lab) -> None:
     run(lab, body)
     log = lab.kubectl("logs", "persistence")
     assert "stands for nvidia-persistenced" in log
-    assert '["--persistence-mode"]' in log
+    assert "nvidia-persistenced was asked for: --persistence-mode" in log
     assert "no driver" in log
 
 
@@ -492,6 +525,7 @@ def leftovers(lab: Lab) -> list[str]:
             for process in psutil.process_iter(["name", "cmdline"])
             if str(process.info["name"]).startswith(ended) and home in " ".join(process.info["cmdline"] or [])
         ),
+        *(f"device file {path}" for path in (lab.instance.run / "gpus").rglob("dev/*")),
         *(f"mount {point}" for point in mounts.below(lab.instance.run / "containerd", kubelet.ROOT)),
         *(f"chain {name}" for name in iptables.present(lab.tools)),
         *(f"link {link['ifname']}" for link in network.ip_json("link", "show") if link["ifname"] == "gpuc9"),
