@@ -63,8 +63,8 @@ def text(instance: Instance, deployed: Deployed) -> str:
         lines += [
             "",
             f"  this is a lab: {real} really runs pods, the other nodes are simulated ({pods});",
-            "  GPUs are device files with nothing behind them, and their driver is a stand-in; network policies are stored,",
-            "  but not enforced.",
+            "  GPUs are device files with nothing behind them, and their driver is a stand-in;",
+            "  network policies are stored, but not enforced.",
             *moved_hub(load_stack(deployed.stack_file), settings),
         ]
     plugins = engine.installed_plugins(instance)
