@@ -57,6 +57,7 @@ class StandInGpus:
     compute_capability: tuple[int, int]
     memory_mib: int
     uuids: tuple[str, ...]
+    can_be_divided: bool = False  # by MIG; none is
 
 
 def played(gpus: NodeGpus, machine: str, uuids: Sequence[str] = ()) -> StandInGpus:
@@ -71,6 +72,7 @@ def played(gpus: NodeGpus, machine: str, uuids: Sequence[str] = ()) -> StandInGp
         compute_capability=(model.compute_capability.major, model.compute_capability.minor),
         memory_mib=model.memory_mib,
         uuids=(*uuids, *list(made_up)[len(uuids) :]),
+        can_be_divided=bool(model.mig_capable),
     )
 
 
@@ -156,6 +158,7 @@ def nvml_words(gpus: StandInGpus, xids: Path) -> list[str]:
         f"-DMINOR={minor}",
         f"-DMIB={gpus.memory_mib}",
         f'-DXID_FILE="{xids}"',
+        *(["-DMIG"] if gpus.can_be_divided else []),
         "-DGPUS=" + ",".join(f'{{"{each}",1}}' for each in gpus.uuids),
     ]
 

@@ -4,6 +4,7 @@
  * Built with -DDRIVER, -DNAME (texts), -DCUDA=10010, -DMAJOR, -DMINOR, -DMIB (of one GPU), -DGPUS={"UUID",PERSISTENT},…
  * As with the real one, a process has the GPUs whose device files it can open: in $GPU_COMMONS_DEV, else in /dev; with
  * -DWITHOUT_FILES it has all. -DXID_FILE is where a line `INDEX XID` is an event.
+ * -DMIG: they could be divided.
  * For tests of the probe: -DMISMATCH: nothing can be initialised; -DOLD: without two functions; -DLOST: the second GPU
  * does not answer. */
 #include <stdio.h>
@@ -144,7 +145,12 @@ int nvmlDeviceGetCudaComputeCapability(Gpu *device, int *major, int *minor) {
 
 /* None of them is one of several of a board, has a link to another, or is divided. */
 int nvmlDeviceGetMigMode(Gpu *device, unsigned int *now, unsigned int *next) {
-  return (void)device, (void)now, (void)next, NOT_SUPPORTED;
+  (void)device;
+#ifdef MIG
+  return *now = 0, *next = 0, 0; /* it could be */
+#else
+  return (void)now, (void)next, NOT_SUPPORTED;
+#endif
 }
 int nvmlDeviceGetMaxMigDeviceCount(Gpu *device, unsigned int *count) { return (void)device, *count = 0, 0; }
 int nvmlDeviceIsMigDeviceHandle(Gpu *device, unsigned int *is_mig) { return (void)device, *is_mig = 0, 0; }

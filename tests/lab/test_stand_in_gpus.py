@@ -48,7 +48,8 @@ def spec(instance: Instance) -> dict[str, Any]:
         ("GeForce GTX 1080 Ti", 8, "418.88"),
         ("GeForce RTX 2080 Ti", 2, "580.95.05"),
         ("Tesla T4", 1, "580.95.05"),
-        ("Tesla V100", 4, "470.256.02"),
+        ("Tesla V100-SXM2-16GB", 4, "470.256.02"),
+        ("NVIDIA A100-SXM4-40GB", 2, "580.95.05"),
     ],
 )
 def test_feature_discovery_says_of_a_node_what_the_fleet_expects_of_it(
