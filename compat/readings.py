@@ -58,7 +58,7 @@ _REPORTED_CUDA = re.compile(
 )
 # PTX ISA and the first CUDA with it; a driver that loads one reports that CUDA, or a newer one.
 # Source: nvidia.github.io/cuda-python/coverage/z_94f9e761dee70a67__ptx_utils_py.html (after NVIDIA's release history)
-_ISA = {
+CUDA_OF_ISA = {
     **{f"6.{minor}": cuda for minor, cuda in enumerate(("9.0", "9.1", "9.2", "10.0", "10.1", "10.2"))},
     **{f"7.{minor}": f"11.{minor}" for minor in range(9)},
     **{f"8.{minor}": f"12.{minor}" for minor in range(6)},
@@ -67,6 +67,7 @@ _ISA = {
     "8.8": "12.9",
     "9.0": "13.0",
     "9.1": "13.1",
+    "9.2": "13.2",
 }
 _LOADS_PTX = re.compile(r"\bptx\b[^\d]{0,40}(\d\.\d)(?!\d)", re.ASCII)
 _DRIVER = "is not a driver version such as 418.88, or a branch such as 535"
@@ -95,8 +96,8 @@ def read_drivers(text: str) -> tuple[DriverVersion, ...]:
         digits = re.sub(r"\D", "", listed)[-5:]
         return _drivers(text, f"{digits[:3]}.{digits[3:]}")
     named = _in_prose(plain, _DRIVER_IN_PROSE)
-    if not named and (isa := _in_prose(plain, (_LOADS_PTX,))) in _ISA:
-        return _drivers_that_report(text, _ISA[isa])
+    if not named and (isa := _in_prose(plain, (_LOADS_PTX,))) in CUDA_OF_ISA:
+        return _drivers_that_report(text, CUDA_OF_ISA[isa])
     if not named and (reported := _in_prose(plain, (_REPORTED_CUDA,))):
         return _drivers_that_report(text, reported)
     try:

@@ -58,7 +58,7 @@ class Target:
         return f"{'sm' if self.kind == 'cubin' else 'compute'}_{self.architecture}{self.suffix}"
 
 
-_Code = tuple[Target, bool]  # whether it is compressed by zstd
+_Code = tuple[Target, bool, str]  # whether it is compressed by zstd; the version of the PTX language, 8.5
 
 
 class Scanner:
@@ -100,13 +100,17 @@ class Scanner:
         containers is code of a few kernels only.
         """
         found: Counter[Target] = Counter()
-        for (target, _), count in self._loaded().items():
+        for (target, _, _), count in self._loaded().items():
             found[target] += count
         return found
 
     def compressed(self) -> frozenset[Target]:
         """Of what a process loads, the targets with code that zstd compresses: drivers before 550.54.14 refuse it."""
-        return frozenset(target for target, by_zstd in self._loaded() if by_zstd)
+        return frozenset(target for target, by_zstd, _ in self._loaded() if by_zstd)
+
+    def isas(self) -> frozenset[str]:
+        """Versions of the PTX language in what a process loads: a driver must know them to compile it."""
+        return frozenset(isa for _, _, isa in self._loaded() if isa)
 
     def _loaded(self) -> Counter[_Code]:
         if self._end:
@@ -152,7 +156,7 @@ class Scanner:
         if len(data) - at < _ENTRY.size:
             return None
         header: int
-        kind, _, header, size, _, _, architecture, flags = _ENTRY.unpack_from(data, at)
+        kind, _, header, size, minor, major, architecture, flags = _ENTRY.unpack_from(data, at)
         fits = _ENTRY.size <= header <= _LARGEST_HEADER and here + header + size <= self._end
         if not fits or not (kind in {_INDEX, _CONCATENATED} or 10 <= architecture < 1000):
             self._close()  # not a header: what looked like a container was none, or is of a layout yet unknown
@@ -162,7 +166,7 @@ class Scanner:
         if kind == _CONCATENATED:
             self._inside += _concatenated(data[at + _ENTRY.size : at + header])
         else:
-            self._inside += _targets(kind, architecture, flags)
+            self._inside += _targets(kind, architecture, flags, f"{major}.{minor}")
         self._has_code |= kind != _INDEX
         self._skip = size
         return at + header
@@ -177,11 +181,12 @@ class Scanner:
         self._inside, self._has_code = [], False
 
 
-def _targets(kind: int, architecture: int, flags: int) -> Iterator[_Code]:
+def _targets(kind: int, architecture: int, flags: int, isa: str) -> Iterator[_Code]:
     """The one target of an entry; none of an index, or of a kind that no process loads."""
     if kind in _KINDS:
         suffix = "a" if flags & _THIS_GPU_ONLY else "f" if flags & _FAMILY_ONLY else ""
-        yield Target(_KINDS[kind], architecture, suffix), bool(flags & _BY_ZSTD)
+        name = _KINDS[kind]
+        yield Target(name, architecture, suffix), bool(flags & _BY_ZSTD), isa if name == "ptx" else ""
 
 
 def _concatenated(table: bytes) -> Iterator[_Code]:
@@ -189,8 +194,8 @@ def _concatenated(table: bytes) -> Iterator[_Code]:
         return
     (count,) = struct.unpack_from("<I", table)
     for at in range(8, min(8 + count * _ENTRY.size, len(table) - _ENTRY.size + 1), _ENTRY.size):
-        kind, _, _, _, _, _, architecture, flags = _ENTRY.unpack_from(table, at)
-        yield from _targets(kind, architecture, flags)
+        kind, _, _, _, minor, major, architecture, flags = _ENTRY.unpack_from(table, at)
+        yield from _targets(kind, architecture, flags, f"{major}.{minor}")
 
 
 class _Sections:

@@ -1,7 +1,8 @@
-"""`python -m images.inspection.wheel_table [--dry-run] [FRAMEWORK…]` reads wheels anew for compat/data/framework.csv.
+"""`python -m images.inspection.wheel_table [--dry-run] [--new] [NAME…]` reads wheels for compat/data/framework.csv.
 
 For each build that the package index serves, and that a compiler made which can compress device code by zstd, it reads
-whether that was done. It prints what changed; without --dry-run it writes the table.
+whether that was done. With --new it reads releases that the table lacks instead: those after the newest that it has,
+or `xgboost==3.0.0`, which is named. It prints what changed; without --dry-run it writes the table.
 """
 
 from __future__ import annotations
@@ -14,24 +15,25 @@ import os
 import re
 import sys
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
 import httpx
+from packaging.utils import InvalidWheelFilename, parse_wheel_filename
 
 from compat.tables import DATA
-from compat.versions import CudaVersion, VersionError
+from compat.versions import CudaVersion, VersionError, parse_release
 from images.inspection.faults import InspectError
-from images.inspection.index import Index, index_url
+from images.inspection.index import File, Index, index_url
 from images.inspection.opening import open_session
-from images.inspection.wheels import Wheel, downloaded, find_wheel, observe
+from images.inspection.ranges import opened
+from images.inspection.wheel_rows import FIRST_WITH_MODES, PRODUCTS, Product, Row, code_rows, pinned_row, with_rows
+from images.inspection.wheels import Wheel, find_wheel, observe, requirements
 
 TABLE: Final = DATA / "framework.csv"
-_FIRST_WITH_MODES: Final = CudaVersion(12, 8)  # nvcc before it compresses nothing by zstd
 _SAID: Final = " ; device code read from "
-
-Row = dict[str, str]
 
 
 def package_of(row: Row) -> str:
@@ -53,7 +55,7 @@ def is_due(row: Row) -> bool:
         cuda = CudaVersion.parse(row["cuda"])
     except VersionError:
         return False
-    return cuda >= _FIRST_WITH_MODES and bool(package_of(row)) and bool(re.fullmatch(r"\d[\w.]*", row["version"]))
+    return cuda >= FIRST_WITH_MODES and bool(package_of(row)) and bool(re.fullmatch(r"\d[\w.]*", row["version"]))
 
 
 def refreshed(row: Row, wheel: Wheel, today: dt.date) -> Row:
@@ -100,11 +102,65 @@ def refresh(rows: list[Row], read: Callable[[str, str], Wheel], wanted: Sequence
     return lines
 
 
+def added(rows: list[Row], index: Index, wanted: Sequence[str], today: dt.date) -> list[str]:
+    """Put releases that the table lacks into rows; one line for each that is new or could not be read."""
+    new, failed = [], []
+    for product in PRODUCTS:
+        named = {version for name, _, version in (each.partition("==") for each in wanted) if name in _names(product)}
+        if wanted and not named:
+            continue
+        try:
+            versions = sorted(named - {""}, key=parse_release) or later(rows, product, index.files(product.package))
+        except InspectError as error:
+            versions = []
+            failed.append(f"{product.package}: not read: {error.problem.reason}")
+        for version in versions:
+            sys.stderr.write(f"{product.package} {version}\n")
+            try:
+                new += _rows_of(product, version, index, today)
+            except InspectError as error:
+                failed.append(f"{product.package} {version}: not read: {error.problem.reason}")
+            except httpx.HTTPError as error:
+                failed.append(f"{product.package} {version}: not read: no answer: {type(error).__name__}")
+    rows[:], lines = with_rows(rows, new)
+    return [*lines, *failed]
+
+
+def _names(product: Product) -> set[str]:
+    return {product.framework, product.package}
+
+
+def _rows_of(product: Product, version: str, index: Index, today: dt.date) -> list[Row]:
+    source = find_wheel(index, product.package, version)
+    with opened(source) as wheel:
+        if product.pins:
+            row = pinned_row(product, version, source.filename, requirements(wheel), today)
+            return [row] if row else []
+        return code_rows(product, version, observe(wheel, source, name=product.package), today)
+
+
+def later(rows: Sequence[Row], product: Product, files: Sequence[File]) -> list[str]:
+    """Releases of the index after the newest that the table has of the package; the last one where it has none."""
+    package = re.compile(rf"pip {re.escape(product.package)}(?: |$)")
+    have = [
+        parse_release(row["version"])
+        for row in rows
+        if package.match(row["distribution"]) and row["version"][:1].isdigit()
+    ]
+    served = set()
+    for each in files:
+        with suppress(InvalidWheelFilename):
+            served.add(parse_wheel_filename(each.filename)[1])
+    final = sorted(each for each in served if not each.is_prerelease)
+    return [str(each) for each in final if each > max(have)] if have else [str(each) for each in final[-1:]]
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """0: every wheel was read; 1: some could not be."""
     parser = argparse.ArgumentParser(prog="python -m images.inspection.wheel_table", description=__doc__)
     parser.add_argument("frameworks", nargs="*", metavar="FRAMEWORK", help="only builds of these; all if none is named")
     parser.add_argument("--dry-run", action="store_true", help="print what would change, and change nothing")
+    parser.add_argument("--new", action="store_true", help="read releases that the table lacks")
     options = parser.parse_args(arguments)
     today = dt.datetime.now(tz=dt.UTC).date()
     with TABLE.open(newline="") as file:
@@ -116,12 +172,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
             try:
                 source = find_wheel(index, package, version)
                 sys.stderr.write(f"{source.filename}, {(source.size or 0) / 1e6:.0f} MB\n")
-                with downloaded(source) as wheel:
+                with opened(source) as wheel:
                     return observe(wheel, source, name=package)
             except httpx.HTTPError as error:
                 raise InspectError(package, f"no answer: {type(error).__name__}", "try again later") from None
 
-        lines = refresh(rows, read, options.frameworks, today)
+        lines = (
+            added(rows, index, options.frameworks, today)
+            if options.new
+            else refresh(rows, read, options.frameworks, today)
+        )
     print("\n".join(lines) or "nothing changed")  # noqa: T201 - its output
     if not options.dry_run:
         _write(rows, TABLE)
