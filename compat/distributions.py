@@ -66,7 +66,8 @@ _FOR_OTHER_DEVICES: Final = re.compile(r"cpu|rocm|xpu")  # in the local part of 
 # What people call a framework beside the names of its distributions; letters and digits alone.
 _NICKNAMES: Final = {
     "tf": "tensorflow",
-    "torchvision": "pytorch",
+    "torchaudio": "torchaudio",
+    "torchvision": "torchvision",
     "ort": "onnxruntime",
     "flashattention": "flash-attn",
     "flashattention2": "flash-attn",
