@@ -43,7 +43,7 @@ def test_a_release_runs_on_what_it_was_built_for(
         pytest.param("tensorrt", "10.14.1", "A100", "560.35.03", "", id="the-default-is-for-cuda-13"),
         pytest.param("tensorrt", "10.5.0", "Tesla V100", "560.35.03", "", id="no-volta-from-10.5-on"),
         pytest.param("faiss", "1.10.0", "H100", "535.104.05", "pip faiss-gpu-cu12", id="no-code-for-hopper-no-ptx"),
-        pytest.param("cupy", "7.0.0", "RTX 3090", "455.45.01", "cupy-cuda100", id="nvrtc-10-knows-no-ampere"),
+        pytest.param("cupy", "7.0.0", "Tesla V100", "396.26", "cupy-cuda100", id="cuda-10-before-410"),
         pytest.param("onnxruntime", "1.27.0", "Tesla V100", "580.65.06", "", id="no-volta-with-cuda-13"),
         pytest.param("onnxruntime", "1.31.1", "B200", "580.65.06", "", id="code-for-12.0-and-none-for-10.0"),
         pytest.param("rapids", "25.08", "A100", "470.199.02", "", id="no-cuda-11-any-more"),
