@@ -16,6 +16,7 @@ from compat.model import Code, Compressed, Fact, Finding, ImageFacts, Platform, 
 from compat.reading import AS_GIVEN, Axis, Reader, Reading
 from compat.rows import LINUX, TEGRA
 from compat.rules.rule import note, unknown, warn
+from compat.target_words import lowest_in, targets_in
 from compat.targets import Targets, read_compressed, read_ptx, read_targets
 from compat.versions import ComputeCapability, CudaVersion, JetsonVersion, Target, VersionError
 
@@ -206,18 +207,23 @@ def _targets(reader: Reader, case: Case) -> Code | None:
     shown_ptx = written.ptx if written else (listed.ptx if listed else None)
     if cubins is not None and shown_ptx is None and (_is_arch_list(case) or _is_complete(case, cubins)):
         shown_ptx = ()
-    if cubins is None and shown_ptx is None and build:
-        try:
-            found = read_targets(build, bare=False)
-        except VersionError as error:
-            reader.problem("build", build, error.reason)
-            return _UNREAD_TARGETS
-        if found.cubins is None and not found.ptx:
-            return None
-        cubins, shown_ptx = found.cubins, found.ptx
     if cubins is None and shown_ptx is None:
-        return None
+        return _targets_of_build(reader, build)
     return Code(cubins, shown_ptx, AS_LISTED)
+
+
+def _targets_of_build(reader: Reader, build: str) -> Code | None:
+    """What the words of a build say of the GPUs that it is for: the oldest one, a list, generations."""
+    if (lowest := lowest_in(build)) is not None:
+        return Code(None, None, AS_LISTED, at_least=lowest)
+    try:
+        found = read_targets(build, bare=False) if build else Targets()
+    except VersionError as error:
+        reader.problem("build", build, error.reason)
+        return _UNREAD_TARGETS
+    if found.cubins is None and not found.ptx:
+        found = targets_in(build)
+    return None if found.cubins is None and not found.ptx else Code(found.cubins, found.ptx, AS_LISTED)
 
 
 _WITHOUT_ARCH = re.compile(r"\b(?:no|without)\b[^,;)]{0,20}(?:arch\w*|gencode)\S*|\bdefault (?:target|arch\w*)")

@@ -10,6 +10,7 @@ from difflib import SequenceMatcher
 from functools import cache, lru_cache
 
 from compat import mig
+from compat.gpu_prose import models_in
 from compat.rows import GpuModel
 from compat.tables import by_key, gpu_models
 
@@ -117,9 +118,24 @@ def find_gpus(text: str) -> tuple[GpuModel, ...]:
         raise UnknownGpu(text, "is not an NVIDIA GPU")
     if mig.is_slice(plain):
         return _sliced(text, plain)
-    if (models := _board_of_vgpu(plain)) or "(" not in plain:
-        return models or _named(text, plain)
-    return _with_remark(text, plain)
+    if models := _board_of_vgpu(plain):
+        return models
+    try:
+        return _with_remark(text, plain) if "(" in plain else _named(text, plain)
+    except UnknownGpu:
+        if not (models := models_in(text, _name_alone)):
+            raise
+        return models
+
+
+def _name_alone(text: str) -> tuple[GpuModel, ...]:
+    """Models of a text that is a name of the tables; empty where it is none."""
+    if instance := by_key("ec2_gpu_instances", "instance_type").get(text):
+        return find_gpus(instance[0]["gpu_model"]) if instance[0]["gpu_vendor"] == "nvidia" else ()
+    try:
+        return _named(text, text)
+    except UnknownGpu:
+        return ()
 
 
 def _with_remark(text: str, plain: str) -> tuple[GpuModel, ...]:

@@ -147,8 +147,11 @@ def _gpus(reader: Reader, gpu: str, instance_type: str, compute_capability: str,
     try:
         models = names.find_gpus(name)
     except names.UnknownGpu as error:
+        capability = capability or _capability_in(name)
         if capability is not None:
             return _by_capability(reader, capability, name, kind)
+        if gpu and instance_type:
+            return _gpus(reader, "", instance_type, "", kind)
         reader.problem("gpu" if gpu else "instance_type", name, error.reason, error.fix, is_essential=True)
         return ()
     found = gpus_of(models, name, kind, names.mig_profile(name))
@@ -159,6 +162,18 @@ def _gpus(reader: Reader, gpu: str, instance_type: str, compute_capability: str,
     if len(found) > 1:
         reader.open.append(which_gpu(name.strip()[:40], models))
     return found
+
+
+_NAMES_CAPABILITY = re.compile(r"\bsm_?\d{2,3}\b|\b(?:compute[\s_-]*capability|cc)[\s:=]*\d{1,2}\.\d\b", re.IGNORECASE)
+
+
+def _capability_in(name: str) -> ComputeCapability | None:
+    """Of a GPU without a name: `a card with sm_61`, `compute capability 6.1`."""
+    found = _NAMES_CAPABILITY.search(name[:200])
+    try:
+        return readings.read_capability(found[0]) if found else None
+    except VersionError:
+        return None
 
 
 def _as_measured(reader: Reader, found: tuple[Gpu, ...], capability: ComputeCapability, kind: str) -> tuple[Gpu, ...]:

@@ -63,7 +63,8 @@ def _of_tensorflow(item: str) -> tuple[bool, bool]:
 
 # Sources: nvcc's options --generate-code and --gpu-architecture (docs.nvidia.com/cuda/cuda-compiler-driver-nvcc),
 # cmake.org/cmake/help/latest/prop_tgt/CUDA_ARCHITECTURES.html, torch/utils/cpp_extension.py (_get_cuda_arch_flags),
-# configure.py of TensorFlow (TF_CUDA_COMPUTE_CAPABILITIES), OpenCVDetectCUDAUtils.cmake (CUDA_ARCH_BIN, CUDA_ARCH_PTX).
+# configure.py of TensorFlow (TF_CUDA_COMPUTE_CAPABILITIES), OpenCVDetectCUDAUtils.cmake (CUDA_ARCH_BIN, CUDA_ARCH_PTX),
+# Makefiles of CUDA's samples (SMS), xmrig-cuda's cmake (CUDA_ARCH), GROMACS (GMX_CUDA_TARGET_SM), gpu-burn (COMPUTE).
 _WAYS = (
     _Way(
         re.compile(
@@ -75,6 +76,14 @@ _WAYS = (
     _Way(re.compile(rf"(?:cmake_cuda_architectures|\bcudaarchs)(?::\w+)?[\s:=]*{_ITEMS}"), _of_cmake),
     _Way(re.compile(rf"torch_cuda_arch_list[\s:=]*{_ITEMS}"), _of_torch),
     _Way(re.compile(rf"tf_cuda_compute_capabilities[\s:=]*{_ITEMS}"), _of_tensorflow),
+    _Way(
+        re.compile(
+            rf"(?:\b|-d)(?:sms|cuda_arch(?:itectures|s|_list)?|gmx_cuda_target_sm|gpu_archs?|cuda_sm)[\s:=]*={_ITEMS}"
+        ),
+        lambda item: (not item.startswith("compute"), item.endswith("ptx") or item.startswith("compute")),
+        is_complete=False,
+    ),
+    _Way(re.compile(rf"\bcompute=\s*{_ITEMS}"), lambda _: (False, True)),  # Makefile of gpu-burn
     _Way(re.compile(rf"\bcuda_arch_bin(?: set to)?[\s:=]*{_ITEMS}"), lambda _: (True, False), is_complete=False),
     _Way(re.compile(rf"\bcuda_arch_ptx[\s:=]*{_ITEMS}"), lambda _: (False, True), is_complete=False),
 )

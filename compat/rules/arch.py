@@ -8,6 +8,7 @@ from dataclasses import replace
 from compat import tables
 from compat.model import Code, Fact, Finding, Gpu, ImageFacts, PoolFacts, Severity
 from compat.rules.rule import Need, Rule, note, refuse, unknown
+from compat.target_words import leaves_out
 from compat.versions import ComputeCapability, CudaVersion, Target
 
 ID = "R-ARCH"
@@ -20,6 +21,11 @@ _ASKS_FOR_THE_GPU = {
     "openmm": "https://github.com/openmm/openmm/issues/1653",
     "pycuda": "https://github.com/inducer/pycuda/issues/134 ; https://github.com/inducer/pycuda/issues/440",
 }
+
+# The same in the words of a build.
+_COMPILES_AT_RUN_TIME = re.compile(
+    r"\bpycuda\b|\bnvcc (?:for the|at run ?time)|\bcompiles? (?:at run ?time|for the (?:gpu|card|device))"
+)
 
 # Chips of Tegra modules. Source: CUDA C++ programming guide 6.1.2, binary compatibility is for the desktop only.
 _TEGRA = frozenset(ComputeCapability.parse(text) for text in ("3.2", "5.3", "6.2", "7.2", "8.7", "10.1", "11.0"))
@@ -68,10 +74,7 @@ def check(image: ImageFacts, pool: PoolFacts) -> tuple[Finding, ...]:
         return ()
     gpu = pool.gpu
     code = judged(image.code, gpu.capability) if image.code else None
-    if image.remarks and re.search(
-        rf"\b(no|without|lacks?|missing)\W+(?:sm_?{gpu.capability.digits}|{_family(gpu.capability)})\b",
-        image.remarks.lower(),
-    ):
+    if image.remarks and leaves_out(image.remarks, gpu.capability):
         fact = Fact(f"said of the build: {image.remarks[:80]}", "the case", "")
         return (refuse(ID, f"has no machine code for {gpu.name} ({gpu.capability})", fact),)
     if code is None:
@@ -95,16 +98,16 @@ def check(image: ImageFacts, pool: PoolFacts) -> tuple[Finding, ...]:
     return (refuse(ID, message, code.fact),)
 
 
-def _family(capability: ComputeCapability) -> str:
-    """`maxwell`; the number where no table has it."""
-    arch = tables.architectures().get(capability)
-    return re.escape(arch.name.lower()) if arch is not None else capability.digits
+def _asks_for_the_gpu(image: ImageFacts) -> str:
+    """Where it is reported that a program compiles for the very GPU when it runs; empty where it does not."""
+    named = next((each for each in _COMPILES_AT_RUN_TIME.findall(image.remarks.lower())), "")
+    return _ASKS_FOR_THE_GPU.get(image.framework, "") or (_ASKS_FOR_THE_GPU["pycuda"] if named else "")
 
 
 def _by_toolkit(image: ImageFacts, cuda: CudaVersion, gpu: Gpu) -> tuple[Finding, ...]:
     """No list of targets: then what counts is whether this toolkit can make code that the GPU runs."""
     shown, capability = f"{gpu.name} ({gpu.capability}", gpu.capability
-    if (asked := _ASKS_FOR_THE_GPU.get(image.framework)) is not None and not image.gpu_free:
+    if (asked := _asks_for_the_gpu(image)) and not image.gpu_free:
         exact = tables.architectures().get(capability)
         if exact is not None and exact.first_cuda is not None and cuda.line < exact.first_cuda:
             fact = exact.origin.fact(f"the first CUDA that knows {capability} is {exact.first_cuda}", "first_cuda")

@@ -74,6 +74,18 @@ ONE_MODEL = [
     ("A100 x8", "NVIDIA A100-SXM4-40GB"),
     ("2 x RTX 3090", "GeForce RTX 3090"),
     ("4x3090", "GeForce RTX 3090"),
+    ("dual RTX 4070", "GeForce RTX 4070"),
+    ("two 4080s", "GeForce RTX 4080 SUPER"),
+    ("HGX 8xH200", "NVIDIA H200"),
+    # Words of a shop, a board partner, a cloud, an architecture.
+    ("RTX 4080 FE", "GeForce RTX 4080"),
+    ("3x GeForce RTX 3080 Founders Edition", "GeForce RTX 3080"),
+    ("ASUS TUF GTX 1650 OC", "GeForce GTX 1650"),
+    ("MSI RTX 3070 Gaming X Trio", "GeForce RTX 3070"),
+    ("NVIDIA GeForce RTX 4070, 12282 MiB", "GeForce RTX 4070"),
+    ("L4 in Google Cloud", "NVIDIA L4"),
+    ("g4dn.2xlarge with T4", "Tesla T4"),
+    ("Maxwell GTX 970", "GeForce GTX 970"),
     # Data-centre and workstation cards.
     ("A100-SXM4-40GB", "NVIDIA A100-SXM4-40GB"),
     ("Tesla T4", "Tesla T4"),
@@ -390,3 +402,25 @@ def test_a_release_as_people_paste_it(text: str, release: str) -> None:
 @pytest.mark.parametrize(("text", "release"), [("540.3.0", "36.3.0"), ("JetPack 6.2", "36.4.3"), ("R35.4.1", "35.4.1")])
 def test_the_driver_of_a_jetson_is_its_l4t_release(text: str, release: str) -> None:
     assert str(readings.read_jetson(text)) == release
+
+
+def test_several_gpus_are_judged_together_and_which_one_it_is_counts_only_where_they_differ() -> None:
+    assert {model.name for model in find_gpus("RTX 3080 + Tesla P100")} >= {"GeForce RTX 3080", "Tesla P100-PCIE-16GB"}
+    asked = {"gpu": "RTX 3080 and GTX 1070", "driver": "580.95.05", "framework": "torch"}
+    assert check(case_from({**asked, "framework_version": "2.6.0+cu124"})).verdict.runs
+    assert check(case_from({**asked, "framework_version": "2.8.0+cu128"})).verdict is Verdict.UNKNOWN
+
+
+@pytest.mark.parametrize("text", ["RTX 2070 Ti", "GTX 970 Super", "dual GTX 1085", "Quadro 3090 FE", "Ampere GTX 980"])
+def test_a_word_that_could_tell_models_apart_is_not_passed_over(text: str) -> None:
+    with pytest.raises(UnknownGpu):
+        find_gpus(text)
+
+
+def test_a_gpu_without_a_known_name_is_read_by_what_else_the_case_says_of_it() -> None:
+    asked = {"driver": "550.54.14", "framework": "torch", "framework_version": "2.6.0+cu124"}
+    assert check(case_from({**asked, "gpu": "some card with sm_61"})).verdict.runs
+    assert check(case_from({**asked, "gpu": "a board of compute capability 3.5"})).verdict is Verdict.INCOMPATIBLE
+    assert check(case_from({**asked, "gpu": "the GPU of the instance", "instance_type": "g4dn.xlarge"})).verdict.runs
+    assert {str(each.compute_capability) for each in find_gpus("DGX-1")} == {"6.0", "7.0"}
+    assert {str(each.compute_capability) for each in find_gpus("DGX-2 16xV100")} == {"7.0"}

@@ -1,0 +1,79 @@
+"""GPU names among other words: a count, a machine, a board partner's words, another GPU beside it.
+
+`names.py` reads what is a name and nothing else; here is what people write when they describe a machine. A word that
+could tell one model from another is never passed over: `GTX 1080 Super` stays unread.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+
+from compat.rows import GpuModel
+
+Find = Callable[[str], tuple[GpuModel, ...]]
+"""Models of a text that is a name; empty where it is none."""
+
+_LONGEST_NAME = 8  # words: NVIDIA RTX PRO 6000 Blackwell Max-Q Workstation Edition
+_BETWEEN = re.compile(r"[\s,;+&|/()\[\]@:]+")
+_COUNT = re.compile(r"(?:\d{1,2}[x\u00d7*]|[x\u00d7*]\d{1,2})|[x\u00d7*]")
+_COUNTED = re.compile(r"^\d{1,2}[x\u00d7*](?=[a-z0-9]{2})")
+_PLURAL = re.compile(r"(?<=\d{4})s$")
+_SIZE = re.compile(r"\d+(?:\.\d+)?[-\s]?(?:gb|gib|g|mb|mib|vram|w)", re.ASCII)
+_NUMBER = re.compile(r"\d+(?:\.\d+)*", re.ASCII)
+_TELLS = re.compile(
+    r"(?:tesla|quadro|[gr]tx|gts?|titan|jetson|ti|super|xp|black|fermi|kepler|maxwell|pascal|volta|turing|ampere|ada|hopper|blackwell|pro|max|mobile|laptop|notebook|tis?|[a-z]{0,3}\d{2,}[a-z]{0,2})",
+    re.ASCII,
+)
+_SIZED = re.compile(r"(?<=\d)\s+(?=(?:gb|gib|mb|mib)\b)")
+_LINES = re.compile(r"(?:gaming (?:x|z)\b|[23]x\b(?=\s*(?:oc|gaming|ventus|eagle))|ventus [23]x\b)")
+
+
+def models_in(text: str, find: Find) -> tuple[GpuModel, ...]:
+    """Models that a description names: those that fit all its names, or else each of several GPUs. Empty: none."""
+    plain = _LINES.sub(" ", _SIZED.sub("", text.lower().replace("gpus", " ")))
+    tokens = [word for token in _BETWEEN.split(plain) if (word := _COUNTED.sub("", token.strip(".'\"")))]
+    names, rest = _names(tokens, find)
+    families = {model.family for each in names for model in each}
+    if not names or any(_could_tell(word) for word in rest if word not in families):
+        return ()
+    fitting = tuple(model for model in names[0] if all(model in each for each in names))
+    found = fitting or tuple(dict.fromkeys(model for each in names for model in each))
+    said = families & {*rest}
+    return tuple(model for model in found if not said or model.family in said)
+
+
+def _names(tokens: list[str], find: Find) -> tuple[list[tuple[GpuModel, ...]], list[str]]:
+    """The names among the words, each as long as it can be, and the words that are left."""
+    found: list[tuple[GpuModel, ...]] = []
+    rest: list[str] = []
+    start = 0
+    while start < len(tokens):
+        for text, end in _windows(tokens, start):
+            if models := find(text):
+                found.append(models)
+                start = end
+                break
+        else:
+            rest.append(tokens[start])
+            start += 1
+    return found, rest
+
+
+def _windows(tokens: list[str], start: int) -> Iterator[tuple[str, int]]:
+    for end in range(min(len(tokens), start + _LONGEST_NAME), start, -1):
+        text = " ".join(tokens[start:end])
+        if re.search(r"\d{2}|[a-z]\d|titan|jetson|xavier|orin|thor", text) and not _SIZE.fullmatch(text):
+            yield text, end
+            if _PLURAL.search(text):
+                yield _PLURAL.sub(" super", text), end
+                yield _PLURAL.sub("", text), end
+
+
+def _could_tell(word: str) -> bool:
+    """Could it be part of a model's name? Sizes, small numbers and words such as `founders` could not."""
+    if _SIZE.fullmatch(word) or _COUNT.fullmatch(word):
+        return False
+    if _NUMBER.fullmatch(word):
+        return len(word) > 2 and "." not in word
+    return _TELLS.fullmatch(word) is not None

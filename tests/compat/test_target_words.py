@@ -1,0 +1,112 @@
+"""GPUs that a build is said to be for, in words: generations, a lowest one, one that is left out."""
+
+from __future__ import annotations
+
+import pytest
+
+from compat import Verdict, case_from, check
+from compat.target_words import leaves_out, lowest_in, targets_in
+from compat.targets import read_targets
+from compat.versions import ComputeCapability
+
+NOT, OPEN = Verdict.INCOMPATIBLE, Verdict.UNKNOWN
+
+
+def verdict(**case: str) -> Verdict:
+    return check(case_from(case), with_remedy=False).verdict
+
+
+@pytest.mark.parametrize(
+    ("text", "targets"),
+    [
+        ("package built for Maxwell only", "5.0 5.2 5.3"),
+        ("only built for Pascal and Volta", "6.0 6.1 6.2 7.0 7.2"),
+        ("cmake -DCUDA_GENERATION=Turing", "7.5"),
+        ('CUDA_GENERATION="Kepler"', "3.0 3.2 3.5 3.7"),
+        ("from source for my Pascal card", ""),
+        ("Tesla only", ""),  # the brand or the architecture
+        ("only Maxwell and newer are supported", ""),
+    ],
+)
+def test_generations_that_a_build_is_for_alone_are_its_targets(text: str, targets: str) -> None:
+    assert " ".join(map(str, targets_in(text).cubins or ())) == targets
+
+
+@pytest.mark.parametrize(
+    ("text", "lowest"),
+    [
+        ("SM 6.x+ only", "6.0"),
+        ("kernels for sm_70+", "7.0"),
+        ("compute capability 3.5 or higher", "3.5"),
+        ("requires compute capability 7.5", "7.5"),
+        ("minimum CC 5.2", "5.2"),
+        ("for Ampere and newer", "8.0"),
+        ("needs a Volta", "7.0"),
+        ("only Pascal and newer are supported", "6.0"),
+        ("sm_80+PTX", None),
+        ("compute_86+ptx", None),
+        ("from source, Maxwell", None),
+        ("SM 0.5+", None),
+    ],
+)
+def test_the_oldest_gpu_that_a_build_is_for_is_read(text: str, lowest: str | None) -> None:
+    assert lowest_in(text) == (ComputeCapability.parse(lowest) if lowest else None)
+
+
+@pytest.mark.parametrize(
+    ("text", "is_left_out"),
+    [
+        ("from source without compute capability 5.2", True),
+        ("wheel without sm_52", True),
+        ("not compiled for Maxwell", True),
+        ("no code for 5.2", True),
+        ("sm_52 is missing", True),
+        ("Maxwell support dropped", True),
+        ("Maxwell kernels are not included", True),
+        ("from source with compute capability 5.2", False),
+        ("without AVX, for sm_52", False),
+        ("not only for Maxwell", False),
+        ("without sm_61", False),
+    ],
+)
+def test_a_target_that_is_said_not_to_be_there_is_left_out(text: str, is_left_out: bool) -> None:
+    assert leaves_out(text, ComputeCapability.parse("5.2")) is is_left_out
+
+
+@pytest.mark.parametrize(
+    ("text", "cubins", "ptx"),
+    [
+        ("make SMS=75", "7.5", None),
+        ('make SMS="60 70"', "6.0 7.0", None),
+        ("cmake -DCUDA_ARCH=61", "6.1", None),
+        ("GMX_CUDA_TARGET_SM=80;86", "8.0 8.6", None),
+        ("COMPUTE=50", "", "5.0"),
+    ],
+)
+def test_variables_of_makefiles_list_targets(text: str, cubins: str | None, ptx: str | None) -> None:
+    found = read_targets(text, bare=False)
+    assert (found.cubins if found.cubins is None else " ".join(map(str, found.cubins))) == cubins
+    assert (found.ptx if found.ptx is None else " ".join(map(str, found.ptx))) == ptx
+
+
+def test_a_build_without_code_for_the_gpu_is_refused_whatever_driver_is_there() -> None:
+    assert verdict(gpu="GTX 970", framework="my-miner", build="SM 6.x+ only") is NOT
+    assert verdict(gpu="RTX 2070", framework="opencv", framework_version="3.4.1", build="CUDA_GENERATION=Pascal") is NOT
+    assert verdict(gpu="GTX 960", cuda="9.0", framework="opencv", build="package for Pascal only") is NOT
+    assert (
+        verdict(
+            gpu="GTX 970",
+            framework="tensorflow",
+            framework_version="2.5.0",
+            build="from source without compute capability 5.2",
+        )
+        is NOT
+    )
+    assert verdict(gpu="GTX 1070", framework="my-miner", build="SM 6.x+ only") is OPEN  # its CUDA is not known
+
+
+def test_what_compiles_for_the_gpu_when_it_runs_needs_a_compiler_that_knows_it() -> None:
+    asked = {"gpu": "RTX 3060", "driver": "510.47.03", "framework": "my-simulator"}
+    assert verdict(**asked, cuda="11.0", build="PyCUDA kernels") is NOT
+    assert verdict(**asked, cuda="11.0", build="nvcc at run time") is NOT
+    assert verdict(**asked, cuda="11.1", build="PyCUDA kernels").runs
