@@ -36,6 +36,7 @@ TABLES: Final = {
     "jetson": "JetPack releases.",
     "nccl": "NCCL releases.",
     "nvenc": "Lowest drivers of each version of the API of the video encoder (NVENC), on Linux and Windows.",
+    "program": "What releases of programs are built for, where nobody lists their builds one by one.",
     "require": "Requirement clauses of nvidia/cuda images.",
 }
 

@@ -69,6 +69,11 @@ _OWN_BUILD = re.compile(
 )
 
 
+def is_of_ones_own(text: str) -> bool:
+    """Does it say that somebody built it: from source, for a Jetson, custom?"""
+    return bool(_OWN_BUILD.search(text.lower()))
+
+
 _FOR_JETSON = re.compile(r"\b(?:jetson|jetpack|l4t|jp\d|nv\d\d\.\d)")
 
 
@@ -86,6 +91,8 @@ class Wish:
     for_jetson: bool = False  # made for the CUDA of a JetPack, which is not said
     from_index: str = ""  # `pypi` where somebody says so, `other` where another index is named
     system: str = LINUX  # as distributions write it
+    program: str = ""  # what was asked for by name, where a framework inside it is judged
+    program_version: Version | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,6 +114,7 @@ def read_wish(framework: str, version: str, build: str, *, with_version: bool = 
     name = _framework(framework) or _framework_in(build)
     if name is None:
         return None
+    program, program_version = name, _maybe_version(version)
     if (inside := _framework_inside(name, build)) is not None:
         name, framework, version = inside, "", ""
     stated = _own_version(version, name)
@@ -123,7 +131,16 @@ def read_wish(framework: str, version: str, build: str, *, with_version: bool = 
         from_source=bool(_OWN_BUILD.search(build.lower())) or _is_of_a_checkout(name, found),
         for_jetson=bool(_FOR_JETSON.search(f"{local} {build}".lower())),
         from_index=_index(text),
+        program=program,
+        program_version=program_version or found,
     )
+
+
+def _maybe_version(text: str) -> Version | None:
+    try:
+        return _split(_own_version(text, ""))[0]
+    except VersionError:
+        return None
 
 
 def _is_of_a_checkout(framework: str, version: Version | None) -> bool:

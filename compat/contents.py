@@ -13,6 +13,7 @@ from compat.distributions import ALIASES
 from compat.image_facts import Given, brings_cuda, lines_of, plain_image, with_build
 from compat.images import ImageName, read_image
 from compat.model import Code, Compressed, Fact, Finding, ImageFacts, Platform, PoolFacts, Present
+from compat.programs import rows_of
 from compat.reading import AS_GIVEN, Axis, Reader, Reading
 from compat.rows import LINUX, TEGRA
 from compat.rules.rule import note, unknown, warn
@@ -168,6 +169,11 @@ def _of_server(case: Case) -> Case:
     return replace(case, framework="tritonserver") if is_month or _SERVER.search(said) else case
 
 
+_INSTALLED = re.compile(
+    r"\+\s*cu|\bcu\d{2,3}\b|\b(pip3?|conda|wheels?|whl|source|nightly|dev|compiled|built|installed)\b|\.dev"
+)
+
+
 def _as_named(case: Case, named: ImageName | None) -> Case:
     """Who names a publisher's image of a framework, and the framework without its version, says one thing twice."""
     if named is None or not (named.own_build or named.jetson) or not named.framework:
@@ -176,6 +182,8 @@ def _as_named(case: Case, named: ImageName | None) -> Case:
     is_same = ALIASES.get(key, key) == ALIASES.get(named.framework, named.framework)
     number = re.match(r"[\w.-]*", case.framework_version.strip().lower())
     is_of_image = not case.framework_version or named.jetson or (number and number[0] and number[0] in case.image)
+    # A plain number beside an image of NGC is that of NVIDIA's own build in it, whose CUDA is the month's.
+    is_of_image = is_of_image or not _INSTALLED.search(f"{case.framework_version} {case.build}".lower())
     return replace(case, framework="", framework_version="") if is_same and is_of_image else case
 
 
@@ -369,8 +377,10 @@ def _for_jetson(given: Given, wish: Wish, line: CudaVersion | None) -> ImageFact
 def _of_tables(reader: Reader, given: Given, wish: Wish) -> tuple[ImageFacts, ...]:
     choice = _choice(given, wish)
     if not choice.builds:
-        lines = wish.cuda or given.around
-        if not lines and wish.framework not in ENCODERS:
+        rows = () if wish.from_source else rows_of(wish.program, wish.program_version, f"{given.name} {given.build}")
+        lines = wish.cuda or given.around or tuple(row.cuda for row in rows if row.cuda is not None)[:1]
+        is_told = lines or any(row.linux_floor or row.windows_floor for row in rows)
+        if not is_told and wish.framework not in ENCODERS:
             reader.notes.append(_no_build(wish))
         return tuple(with_build(given, wish, None, line) for line in _each_of(reader, lines))
     _say_how(reader, given, wish, choice)

@@ -105,6 +105,8 @@ _NICKNAMES: Final = {
     "candlecore": "candle",
     "jellyfinffmpeg": "ffmpeg",
     "obsstudio": "obs",
+    "isaacsimulator": "isaacsim",
+    "nvidiaisaacsim": "isaacsim",
     "videocodecsdk": "nvenc",
     "nvcodecheaders": "nvenc",
 }

@@ -6,6 +6,7 @@ from functools import lru_cache
 
 from compat import tables
 from compat.model import Fact, Gpu, ImageFacts, Platform, PoolFacts
+from compat.programs import rows_of
 from compat.rows import Architecture, DriverBranch, Toolkit
 from compat.versions import CudaVersion, DriverVersion
 
@@ -237,6 +238,9 @@ def turning_drivers(image: ImageFacts, pool: PoolFacts) -> tuple[DriverVersion, 
         turns |= {first_release(newer)} if newer else set()
     if image.stated_driver is not None:
         turns.add(image.stated_driver)
+    for row in rows_of(image.program, image.program_version, f"{image.name} {image.remarks}"):
+        turns |= {each for each in (row.linux_floor, row.windows_floor) if each is not None}
+        turns |= {first_release(row.last_branch + 1)} if row.last_branch is not None else set()
     if (branch := TURNS_AT.get(image.framework)) is not None:
         turns.add(first_release(branch))
     if image.may_be_compressed and (found := native_floor(UNPACKS_ZSTD, platform)):

@@ -61,6 +61,8 @@ def with_build(
         gpu_free=build is not None and build.variant == "cpu",
         framework=wish.framework,
         framework_version=wish.version,
+        program=wish.program,
+        program_version=wish.program_version,
         carries_cuda=brings,
         system_cuda=around[0] if around else None,
         uses_encoder=wish.framework in ENCODERS,

@@ -244,6 +244,8 @@ class ImageFacts:
     is_whole: bool = False  # `gpu_free` is said of a whole image, and not of one build of a framework
     framework: str = ""
     framework_version: Version | None = None
+    program: str = ""  # what was asked for by name: the framework, or a program around it
+    program_version: Version | None = None
     build: str = ""  # variant: cu118, cuda12
     cudnn: Version | None = None
     nccl: Version | None = None

@@ -324,6 +324,24 @@ class FrameworkFloor:
 
 
 @dataclass(frozen=True, slots=True)
+class Program:
+    """What a span of releases of a program is built for, where nobody lists its builds one by one."""
+
+    name: str = _cell("program")
+    first: Version = _cell("from_version", lambda text: parse_release(text or "0"))
+    before: Version | None = _maybe("to_version", parse_release)
+    cuda: CudaVersion | None = _maybe("cuda", CudaVersion.parse)
+    capability: ComputeCapability | None = _maybe("cc_min", ComputeCapability.parse)
+    highest: ComputeCapability | None = _maybe("cc_max", ComputeCapability.parse)
+    linux_floor: DriverVersion | None = _maybe("min_linux_driver", read_floor)
+    windows_floor: DriverVersion | None = _maybe("min_windows_driver", read_floor)
+    last_branch: int | None = _maybe("last_driver_branch", int)
+    word: str = _cell("word")  # in the name of an image or build, where the program has other builds beside
+    reason: str = _cell("reason")
+    origin: Origin = _origin()
+
+
+@dataclass(frozen=True, slots=True)
 class FrameworkLibrary:
     """A library that a framework build needs, and from which version on."""
 

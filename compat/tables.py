@@ -29,6 +29,7 @@ from compat.rows import (
     Nccl,
     Nvenc,
     Origin,
+    Program,
     Row,
     Toolkit,
     parse,
@@ -186,6 +187,11 @@ def image_repositories() -> dict[str, tuple[ImageRepository, ...]]:
 @cache
 def framework_floors() -> dict[str, tuple[FrameworkFloor, ...]]:
     return _grouped(_all("framework_floor", FrameworkFloor), attrgetter("framework"))
+
+
+@cache
+def programs() -> dict[str, tuple[Program, ...]]:
+    return _grouped(_all("program", Program), attrgetter("name"))
 
 
 @cache

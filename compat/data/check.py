@@ -224,6 +224,13 @@ TABLES = (
         "cc_max reason severity only",
         _of(rows.FrameworkFloor),
     ),
+    Table(
+        "program",
+        ("program", "from_version", "to_version"),
+        "cuda cc_min cc_max min_linux_driver min_windows_driver last_driver_branch word reason",
+        _of(rows.Program),
+        lambda row: (row["program"], parse_release(row["from_version"])),
+    ),
     Table("framework_library", ("framework", "version", "variant", "library"), "minimum", _of(rows.FrameworkLibrary)),
 )
 

@@ -9,7 +9,7 @@ from packaging.version import Version
 from compat import tables
 from compat.model import Fact, Finding, GpuSpan, ImageFacts, Platform, PoolFacts, Setting, Severity
 from compat.rows import FrameworkLibrary
-from compat.rules import floors
+from compat.rules import floors, program_floors
 from compat.rules.rule import Rule, note, refuse, warn
 
 ID = floors.RULE
@@ -20,6 +20,9 @@ _VLLM = "https://docs.vllm.ai/en/latest/getting_started/installation/gpu.html"
 # "CuDNN library needs to have matching major version and equal or higher minor version": TensorFlow, and XLA in JAX.
 # Source: https://github.com/tensorflow/tensorflow/issues/60913
 _ASKS_FOR_MINOR = frozenset({"tensorflow", "jax"})
+# Programs that ask for the version of the driver when they start, and leave an older one alone.
+# Source: https://github.com/ollama/ollama/issues/17290
+_CHECKS_THE_DRIVER = frozenset({"ollama"})
 _LAST_TF_ON_WINDOWS = Version("2.11")
 
 
@@ -41,6 +44,7 @@ def check(image: ImageFacts, pool: PoolFacts) -> tuple[Finding, ...]:
     if not image.framework:
         return tuple(found)
     found += floors.of_framework(image, pool)
+    found += program_floors.of_program(image, pool)
     found += floors.of_listed(image, pool)
     found += floors.of_julia(image, pool)
     found += floors.of_engine(image, pool)
@@ -90,7 +94,7 @@ def _stated_driver(image: ImageFacts, pool: PoolFacts) -> list[Finding]:
     message = (
         f"{image.framework} {image.framework_version or ''} requires driver {floor} or newer; this one is {pool.driver}"
     )
-    return [warn(ID, message, fact)]
+    return [refuse(ID, message, fact, floor) if image.framework in _CHECKS_THE_DRIVER else warn(ID, message, fact)]
 
 
 def _libraries_around(image: ImageFacts) -> list[Finding]:
@@ -176,7 +180,8 @@ RULE = Rule(
         "A framework build uses the CUDA it was made for: a wheel brings its own, and that one counts, not the "
         "image's. Projects state the lowest GPU, the systems and the drivers of their releases; builds that load "
         "CUDA from the image need libraries of their own major there, TensorFlow and JAX a cuDNN of an equal or higher "
-        "minor too; a build for the CPU uses no GPU."
+        "minor too; a build for the CPU uses no GPU. Of some programs the table `program` has spans of releases: "
+        "the GPUs and the drivers that they are for, and the CUDA that they bring."
     ),
     sources=(
         "https://pytorch.org/get-started/previous-versions/",

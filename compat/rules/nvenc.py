@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 from packaging.version import Version
 
 from compat import tables
 from compat.model import Fact, Finding, ImageFacts, Platform, PoolFacts, Severity
-from compat.rules.rule import Rule, note, refuse, said, unknown
+from compat.rules.rule import Rule, note, refuse, said, unknown, warn
 from compat.versions import ComputeCapability, DriverVersion, parse_release
 
 ID = "R-NVENC"
@@ -42,6 +43,9 @@ def check(image: ImageFacts, pool: PoolFacts) -> tuple[Finding, ...]:
         return ()
     if api is None:
         fact = Fact("a program asks the driver for the NVENC API that it is built with", _FFMPEG, _DATE)
+        if (served := _serves_all(pool)) is not None:
+            message = f"it is not known which NVENC API {image.name} is built with; {served.text}"
+            return (warn(ID, message, served),)
         return (unknown(ID, f"it is not known which NVENC API {image.name} is built with", fact),)
     floor = _floor(api, pool.platform)
     if floor is None:
@@ -56,6 +60,15 @@ def check(image: ImageFacts, pool: PoolFacts) -> tuple[Finding, ...]:
     built = f" ({fact.text})" if fact is not None else ""
     message = f"NVENC API {api}{built} needs driver {lowest} or newer" + (f"; this one is {written}" if written else "")
     return (refuse(ID, message, told, lowest),)
+
+
+def _serves_all(pool: PoolFacts) -> Fact | None:
+    """Does the driver have each API but the one that came last, with which hardly anything is built yet?"""
+    usual = sorted(row.api for row in tables.nvencs())[-2]
+    floor = _floor(usual, pool.platform)
+    if floor is None or pool.driver is None or pool.driver < floor[0]:
+        return None
+    return replace(floor[1], text=f"drivers from {floor[0]} on have every API up to {usual}")
 
 
 def _wanted(image: ImageFacts) -> tuple[Version | None, Fact | None]:

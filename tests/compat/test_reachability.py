@@ -240,6 +240,15 @@ WORDS = {
 }
 
 
+def program(row: Row) -> Iterator[Said]:
+    """A release at the beginning of its span, on GPUs and drivers inside and outside."""
+    version = row["from_version"] if row["from_version"] != "0" else "0.0.1"
+    said = {"framework": row["program"], "framework_version": version, "build": row["word"]}
+    for gpu in ("3.0", "6.1", "8.6", "12.0"):
+        for driver in ("390.48", "535.104.05", TODAY):
+            yield {**said, "compute_capability": gpu, "driver": driver}
+
+
 def framework_floor(row: Row) -> Iterator[Said]:
     """Versions at both ends of its span on GPUs from the oldest to the newest."""
     key, _, variant = row["framework"].partition("[")
@@ -380,7 +389,7 @@ QUOTED: dict[str, Callable[[Row], Iterator[Said]]] = {
     ask.__name__: ask
     for ask in (
         gpu_model, gpu_arch, cuda_driver, framework, cudnn, nccl, nvenc, forward_compat, jetson, image_tag,
-        image_repository, gpu_operator, container_toolkit, framework_floor, framework_library, eks_ami,
+        image_repository, gpu_operator, container_toolkit, framework_floor, framework_library, eks_ami, program,
     )
 }  # fmt: skip
 READ: dict[str, Callable[[Row], bool]] = {

@@ -1,0 +1,48 @@
+"""What is known of releases of a program by span: the GPUs that it is for, and the drivers that it starts with."""
+
+from __future__ import annotations
+
+from compat.builds import is_of_ones_own
+from compat.model import Finding, GpuSpan, ImageFacts, Platform, PoolFacts, Severity
+from compat.programs import rows_of
+from compat.rows import Program
+from compat.rules.rule import note, refuse, said, unknown
+
+RULE = "R-FRAMEWORK"
+
+
+def of_program(image: ImageFacts, pool: PoolFacts) -> tuple[Finding, ...]:
+    """Nothing for a build of one's own: what a project says of its releases does not count there."""
+    if pool.platform is Platform.JETSON or image.own_build or is_of_ones_own(image.remarks):
+        return ()
+    rows = rows_of(image.program, image.program_version, f"{image.name} {image.remarks}")
+    return tuple(each for row in rows for each in _findings(row, image, pool))
+
+
+def _findings(row: Program, image: ImageFacts, pool: PoolFacts) -> list[Finding]:
+    shown = f"{image.program} {image.program_version}" if image.program_version else image.program
+    gpu, found = pool.gpu, []
+    low, high = row.capability, row.highest
+    if (low is not None and gpu.capability < low) or (high is not None and gpu.capability > high):
+        span = f"{low or 'any'} to {high}" if high else f"{low}"
+        fact = row.origin.fact(f"{shown}: {row.reason}", "cc_min", "cc_max", "from_version", "to_version")
+        message = f"{shown} is for compute capability {span} ({row.reason}); {gpu.name} has {gpu.capability}"
+        fixes = (GpuSpan(low, high),) if low is not None else ()
+        found.append(refuse(RULE, message, fact, *fixes))
+    floor = row.windows_floor if pool.platform is Platform.WINDOWS else row.linux_floor
+    this = said(pool.driver) if pool.driver is not None else ""
+    shown_driver = f"; this one is {this}" if this else ""
+    if floor is not None and pool.driver is not None and pool.driver < floor:
+        column = "min_windows_driver" if pool.platform is Platform.WINDOWS else "min_linux_driver"
+        fact = row.origin.fact(f"{shown} needs driver {floor} or newer", column, "from_version", "to_version")
+        found.append(refuse(RULE, f"{fact.text}{shown_driver}", fact, floor))
+    if row.last_branch is not None and pool.driver is not None and pool.driver.branch > row.last_branch:
+        fact = row.origin.fact(f"{shown} runs with drivers up to branch {row.last_branch}", "last_driver_branch")
+        found.append(refuse(RULE, f"{fact.text} ({row.reason}){shown_driver}", fact))
+    if not found:
+        return [note(RULE, f"{shown}: {row.reason}", row.origin.fact(row.reason))]
+    # What was concluded for a release beside those that were reported is no more than a doubt.
+    return [
+        each if each.fact.verified or each.severity is not Severity.REFUSE else unknown(RULE, each.message, each.fact)
+        for each in found
+    ]

@@ -1,0 +1,108 @@
+"""Programs of which spans of releases are known: the CUDA, the GPUs and the drivers that a release is for."""
+
+from __future__ import annotations
+
+import pytest
+
+from compat import Severity, Verdict, case_from, check
+
+NOT, OPEN = Verdict.INCOMPATIBLE, Verdict.UNKNOWN
+
+
+def verdict(**case: str) -> Verdict:
+    return check(case_from(case), with_remedy=False).verdict
+
+
+@pytest.mark.parametrize(
+    ("program", "version", "gpu", "driver", "expected"),
+    [
+        ("CatBoost", "0.12.0", "GTX 1080", "384.111", NOT),  # https://github.com/catboost/catboost/issues/520
+        ("CatBoost", "0.12.0", "GTX 1080", "410.48", "runs"),
+        ("CatBoost", "0.25", "T4", "410.104", NOT),  # https://github.com/catboost/catboost/issues/1591
+        ("CatBoost", "0.25", "T4", "450.51.06", "runs"),
+        ("CatBoost", "1.2.0", "P100", "418.87.00", NOT),  # https://github.com/catboost/catboost/issues/2238
+        ("dorado", "0.8.3", "RTX 5080", "570.124.06", NOT),
+        ("dorado", "0.8.3", "RTX 4080", "535.104.05", "runs"),
+        ("dorado", "1.1.0", "RTX 5080", "570.124.06", OPEN),
+        ("Isaac Sim", "4.5.0", "GTX 1080 Ti", "550.54.14", NOT),
+        ("Isaac Sim", "5.1.0", "RTX 4070", "590.44.01", NOT),
+        ("Isaac Sim", "5.1.0", "RTX 4070", "580.95.05", "runs"),
+        ("unsloth", "2025.1", "GTX 1080 Ti", "550.54.14", NOT),
+        ("text-generation-inference", "2.1.0", "RTX 2080 Ti", "550.54.14", NOT),
+        ("text-generation-inference", "3.1.0", "RTX 5070", "570.124.06", NOT),
+        ("text-generation-inference", "3.1.0", "A10", "550.54.14", "runs"),
+    ],
+)
+def test_a_release_is_judged_by_the_span_that_it_is_in(
+    program: str, version: str, gpu: str, driver: str, expected: str
+) -> None:
+    found = verdict(framework=program, framework_version=version, gpu=gpu, driver=driver)
+    assert found.runs if expected == "runs" else found is expected
+
+
+def test_a_driver_needs_not_be_stated_where_the_gpu_decides() -> None:
+    assert verdict(framework="dorado", framework_version="0.9.0", gpu="RTX 5070 Ti") is NOT
+    assert verdict(framework="unsloth", gpu="Tesla P100", build="PyTorch 2.4.0+cu121") is NOT
+    assert verdict(framework="dorado", framework_version="0.9.0", gpu="GTX 1650") is OPEN
+
+
+def test_one_of_several_builds_of_a_release_is_meant_only_where_it_is_named() -> None:
+    asked = {"framework": "frigate", "framework_version": "0.12.0", "gpu": "GTX 1650", "driver": "525.147.05"}
+    assert verdict(**asked, build="tensorrt image").runs
+    assert verdict(**asked) is OPEN
+
+
+def test_a_doubtful_end_of_a_span_refuses_nothing() -> None:
+    answer = check(
+        case_from(
+            {
+                "framework": "frigate",
+                "framework_version": "0.14.0",
+                "build": "-tensorrt",
+                "gpu": "T4",
+                "driver": "535.183.01",
+            }
+        )
+    )
+    assert answer.verdict is OPEN
+    assert any("needs driver 545" in each.message and each.severity is Severity.UNKNOWN for each in answer.findings)
+
+
+def test_a_build_of_ones_own_is_not_judged_by_what_its_project_publishes() -> None:
+    asked = {"framework": "dorado", "framework_version": "0.9.0", "gpu": "RTX 5080", "driver": "570.124.06"}
+    assert verdict(**asked, cuda="12.8", build="built from source, sm_120").runs
+
+
+def test_ollama_leaves_a_gpu_alone_whose_driver_is_older_than_it_asks_for() -> None:
+    asked = {"framework": "ollama", "framework_version": "0.32.0", "gpu": "RTX 3080"}
+    assert verdict(**asked, driver="535.183.01") is NOT
+    assert verdict(**asked, driver="550.54.15").runs
+
+
+def test_a_plain_number_beside_an_image_of_a_month_is_that_of_the_build_in_it() -> None:
+    asked = {"gpu": "A100", "driver": "460.32.03", "image": "nvcr.io/nvidia/mxnet:21.02-py3", "framework": "mxnet"}
+    assert verdict(**asked, framework_version="1.8.0").runs
+    assert not verdict(**asked, framework_version="1.8.0", build="pip install mxnet-cu102").runs
+
+
+@pytest.mark.parametrize(
+    ("program", "version", "driver", "expected"),
+    [
+        ("OBS", "28.1.2", "466.77", NOT),
+        ("OBS", "29.1.3", "472.12", "runs"),
+        ("OBS", "31.0.0", "537.58", NOT),
+        ("OBS", "32.2.0", "566.36", NOT),
+        ("OBS", "32.0.1", "566.36", "runs"),
+        ("HandBrake", "1.7.1", "528.02", NOT),
+        ("HandBrake", "1.9.1", "546.33", NOT),
+        ("HandBrake", "1.9.1", "552.22", "runs"),
+        ("FFmpeg", "7.0", "572.16", "runs"),  # every API up to 13.0 is there
+        ("FFmpeg", "7.0", "537.58", OPEN),
+        ("HandBrake", "1.7.0", "31.0.15.2802", NOT),  # 528.02 as Windows lists it
+    ],
+)
+def test_an_encoder_needs_the_driver_of_the_api_that_its_release_is_built_with(
+    program: str, version: str, driver: str, expected: str
+) -> None:
+    found = verdict(gpu="GTX 1660", framework=program, framework_version=version, driver=driver, os="Windows 10")
+    assert found.runs if expected == "runs" else found is expected
