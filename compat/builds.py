@@ -48,6 +48,7 @@ PARTS = (
     ),
     Part("bitsandbytes-int8", "bitsandbytes", re.compile(r"(?:load_in_)?8[-_ ]?bit|int8", re.IGNORECASE)),
     Part("vllm-bf16", "vllm", re.compile(r"bf(?:loat)?16", re.IGNORECASE)),
+    Part("vllm-v1", "vllm", re.compile(r"\bVLLM_USE_V1\s*=\s*[\"']?1\b")),
     Part("torch.compile", "pytorch", re.compile(r"torch\.compile|inductor", re.IGNORECASE)),
 )
 _SAYS_HOW = re.compile("|".join((r"--\S+ \S+", *(part.asked.pattern for part in PARTS))), re.IGNORECASE)

@@ -26,6 +26,15 @@ _PYPI_WINDOWS = Fact(
     "https://github.com/pytorch/pytorch.github.io/pull/757",
     "2026-11-21",
 )
+# Of an arm64 wheel of PyPI, where somebody says that it is from there: `pip` alone installs NVIDIA's wheels too.
+_FROM_PYPI = re.compile(r"\bpypi\b", re.IGNORECASE)
+_PYPI_ARM = {
+    "tensorflow": Fact(
+        "the wheels of TensorFlow for arm64 on PyPI are built for the CPU",
+        "https://github.com/tensorflow/tensorflow/issues/62711 ; https://huggingface.co/datasets/infineon/tensorflow-gpu",
+        "2026-11-26",
+    )
+}
 _OPENCL = Fact(
     "without a CUDA toolkit it falls back to the OpenCL that the driver brings",
     "https://github.com/hashcat/hashcat/issues/2753",
@@ -334,6 +343,8 @@ def _of_framework(reader: Reader, given: Given, wish: Wish) -> tuple[ImageFacts,
         return (replace(_gpu_free(given, wish, given.named.fact), is_whole=True),)
     if wish.cpu_only:
         return (_gpu_free(given, wish, AS_GIVEN),)
+    if wish.system == TEGRA and wish.framework in _PYPI_ARM and _FROM_PYPI.search(given.build) and not wish.cuda:
+        return (_gpu_free(given, wish, _PYPI_ARM[wish.framework]),)
     if _is_from_pypi_on_windows(given, wish):
         if wish.from_index == "pypi":
             return (_gpu_free(given, wish, _PYPI_WINDOWS),)
@@ -359,13 +370,16 @@ def _with_code(reader: Reader, given: Given, wish: Wish) -> tuple[ImageFacts, ..
     return _of_tables(reader, given, wish)
 
 
+_OF_CUDA = re.compile(r"\bcuda[- ]back-?end\b|\bbackend[: =]+cuda\b", re.IGNORECASE)
+
+
 def _is_of_opencl(given: Given, wish: Wish) -> bool:
     """Does it use no CUDA: an old release, or one for which no CUDA is there?"""
     from_here = OPENCL.get(wish.framework)
     if from_here is None:
         return False
     is_old = wish.version is not None and wish.version < from_here
-    return is_old or not (wish.cuda or given.around or given.code)
+    return (is_old and not _OF_CUDA.search(given.build)) or not (wish.cuda or given.around or given.code)
 
 
 def _for_jetson(given: Given, wish: Wish, line: CudaVersion | None) -> ImageFacts:

@@ -65,7 +65,8 @@ def try_host(case: Case, *, lenient: bool = False) -> tuple[Host, tuple[Problem,
     if words.is_wsl(case.os) or (system == "windows" and runtime == "docker"):
         runtime = "wsl"  # Docker on Windows runs Linux containers there
     module = reader.one_of("kernel_module", words.module(case.kernel_module), MODULES)
-    gpus = _gpus(reader, case.gpu, case.instance_type, case.compute_capability, kind)
+    measured = case.compute_capability or _reported(case.build)
+    gpus = _gpus(reader, case.gpu, case.instance_type, measured, kind)
     toolkit = reader.read("container_toolkit", case.container_toolkit, readings.read_release)
     glibc = reader.read("host_glibc", case.host_glibc, readings.read_release)
     cpu = _processor(reader, case.cpu_arch, case.instance_type, gpus)
@@ -165,6 +166,20 @@ def _gpus(reader: Reader, gpu: str, instance_type: str, compute_capability: str,
 
 
 _NAMES_CAPABILITY = re.compile(r"\bsm_?\d{2,3}\b|\b(?:compute[\s_-]*capability|cc)[\s:=]*\d{1,2}\.\d\b", re.IGNORECASE)
+
+
+_REPORTS = re.compile(
+    r"\b(?:device|gpu|card|devicequery)\s+(?:reports|shows|says|prints|has|is)\W+(?:as\W+)?"
+    r"((?:sm_?\d{2,3}|(?:compute[\s_-]*capability|cc)[\s:=]*\d{1,2}\.\d))\b",
+    re.IGNORECASE,
+)
+
+
+def _reported(build: str) -> str:
+    """The capability that the device itself reports, where somebody wrote that among the words of a build."""
+    said = _REPORTS.search(build[:400])
+    capability = _capability_in(said[1]) if said else None
+    return "" if capability is None else str(capability)
 
 
 def _capability_in(name: str) -> ComputeCapability | None:

@@ -25,6 +25,10 @@ _AT_LEAST = (
         r"\b(?:minimum|min\.?|lowest|at least|requires?|needs?|>=)\s*(?:a |an |of )?"
         rf"(?:sm|cc|compute[\s_-]*capability)[\s_:=-]*(?:of )?{_NUMBER}(?![\d.]\d)"
     ),
+    re.compile(
+        r"\b(?:targets?|arch(?:itectures?|s|es)?|(?:compute[\s_-]*)?capabilit(?:y|ies)|sms?)\W+(?:start(?:s|ing)?\W+)?"
+        rf"(?:from|at)\W+(?:sm_?|cc\W?)?{_NUMBER}(?![\d.]\d)\W*(?:on(?:wards?)?|up(?:wards?)?|and (?:newer|later|up))\b"
+    ),
 )
 _LEFT_OUT = (
     r"\b(?:no|not|without|lack(?:s|ing)?|missing|exclud(?:es|ing)|omit(?:s|ting)|except|dropp?(?:s|ed|ing)?|removed)\b"

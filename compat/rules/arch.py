@@ -22,9 +22,11 @@ _ASKS_FOR_THE_GPU = {
     "pycuda": "https://github.com/inducer/pycuda/issues/134 ; https://github.com/inducer/pycuda/issues/440",
 }
 
+_UNSUPPORTED = "https://github.com/flashlight/flashlight/issues/213 ; https://github.com/mumax/3/pull/310"
 # The same in the words of a build.
 _COMPILES_AT_RUN_TIME = re.compile(
     r"\bpycuda\b|\bnvcc (?:for the|at run ?time)|\bcompiles? (?:at run ?time|for the (?:gpu|card|device))"
+    r"|\bcompiled at run ?time\b|\bat run ?time (?:by|with) (?:nvcc|nvrtc)\b"
 )
 
 # Chips of Tegra modules. Source: CUDA C++ programming guide 6.1.2, binary compatibility is for the desktop only.
@@ -92,10 +94,31 @@ def check(image: ImageFacts, pool: PoolFacts) -> tuple[Finding, ...]:
         message = f"built for compute capability {code.at_least} and newer; {gpu.name} has {gpu.capability}"
         return (refuse(ID, message, code.fact),)
     if (best := best_cubin(code, gpu.capability)) is not None:
+        if (cannot := _never_compiled(image, code, gpu)) is not None:
+            return (cannot,)
         message = f"has machine code sm_{best.capability.digits}{best.suffix}, which {gpu.name} ({gpu.capability}) runs"
         return (note(ID, message, code.fact),)
     message = f"has no machine code for {gpu.name} ({gpu.capability}); it has {listed(code.cubins or ())}"
     return (refuse(ID, message, code.fact),)
+
+
+def _never_compiled(image: ImageFacts, code: Code, gpu: Gpu) -> Finding | None:
+    """A build of one's own for targets of which its CUDA knows none that the GPU runs: nvcc refuses to make it."""
+    if not image.own_build or image.cuda is None:
+        return None
+    fitting = [target for target in code.cubins or () if runs(target, gpu.capability)]
+    known = [tables.architectures().get(target.capability) for target in fitting]
+    if any(arch is None or arch.last_cuda is None or image.cuda.line <= arch.last_cuda for arch in known):
+        return None
+    last = max(arch.last_cuda for arch in known if arch is not None and arch.last_cuda is not None)
+    origin = next(arch.origin for arch in known if arch is not None and arch.last_cuda == last)
+    fact = origin.fact(f"CUDA {last} is the last that compiles for {listed(tuple(fitting))}", "last_cuda")
+    message = (
+        f"the compiler of CUDA {image.cuda} no longer knows {listed(tuple(fitting))} (nvcc fatal: Unsupported gpu "
+        f"architecture), and nothing else of the build runs on {gpu.name}; that of CUDA {last} does"
+    )
+    fact = replace(fact, source=f"{fact.source} ; {_UNSUPPORTED}")
+    return refuse(ID, message, fact) if fact.verified else unknown(ID, message, fact)
 
 
 def _asks_for_the_gpu(image: ImageFacts) -> str:
@@ -114,6 +137,14 @@ def _by_toolkit(image: ImageFacts, cuda: CudaVersion, gpu: Gpu) -> tuple[Finding
             message = (
                 f"{image.framework} compiles for {shown}), which the compiler of CUDA {cuda} does not know (invalid "
                 f"value for --gpu-architecture); that of CUDA {exact.first_cuda} does"
+            )
+            fact = replace(fact, source=f"{fact.source} ; {asked}")
+            return (refuse(ID, message, fact) if fact.verified else unknown(ID, message, fact),)
+        if exact is not None and exact.last_cuda is not None and cuda.line > exact.last_cuda:
+            fact = exact.origin.fact(f"the last CUDA that knows {capability} is {exact.last_cuda}", "last_cuda")
+            message = (
+                f"{image.framework} compiles for {shown}), which the compiler of CUDA {cuda} no longer knows; that of "
+                f"CUDA {exact.last_cuda} does"
             )
             fact = replace(fact, source=f"{fact.source} ; {asked}")
             return (refuse(ID, message, fact) if fact.verified else unknown(ID, message, fact),)

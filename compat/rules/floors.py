@@ -8,19 +8,20 @@ from typing import NamedTuple
 from packaging.version import Version
 
 from compat import tables
-from compat.builds import parts_asked
+from compat.builds import is_of_ones_own, parts_asked
 from compat.distributions import ALIASES
 from compat.drivers import TURNS_AT
 from compat.model import Fact, Finding, GpuSpan, ImageFacts, Platform, PoolFacts
 from compat.names import UnknownGpu, find_gpus
 from compat.rows import FrameworkFloor
 from compat.rules.rule import refuse, warn
-from compat.versions import ComputeCapability
+from compat.versions import ComputeCapability, JetsonVersion
 
 RULE = "R-FRAMEWORK"
 _DATE = "2026-11-24"
 # NVIDIA's images by month: which GPUs they are built for is said for all frameworks of a month together.
 _OF_MONTH = re.compile(r"(?:^|/)nvcr\.io/nvidia/(?P<framework>[a-z]+):(?P<month>\d\d\.\d\d)(?!.*igpu)")
+_WITH_TRTLLM = re.compile(r"(?:^|/)nvcr\.io/nvidia/tritonserver:\d\d\.\d\d-trtllm\b")
 _SERVERS = frozenset({"tensorrtserver", "tritonserver"})
 _LISTS_ALONE = Version("0.30.0")  # Ollama since then
 _OLLAMA_SKIPS = (
@@ -42,6 +43,14 @@ _FLASH_TARGETS = (
 )
 _FLASH_3, _THOR = Version("3.0"), ComputeCapability(11, 0)
 _FROM_PYPI = re.compile(r"\bpypi\b|\bpip install\b", re.IGNORECASE)
+_ASKS_CUDART, _WITH_NVML = Version("0.1.30"), 36
+_NVML = "https://github.com/ollama/ollama/issues/3098 ; https://github.com/ollama/ollama/pull/2279"
+_IMPORT_TENSORRT, _WITH_PYTHON = frozenset({"torch2trt"}), 31
+_PYTHON_OF_TENSORRT = Fact(
+    "TensorRT of JetPack 3 has no Python module",
+    "https://github.com/NVIDIA-AI-IOT/torch2trt/issues/45 ; https://github.com/onnx/onnx-tensorrt/issues/62",
+    "2026-11-26",
+)
 _OLLAMA_ON_JETSON = (35, 36)  # L4T for which Ollama has runners of their own
 
 
@@ -79,8 +88,15 @@ def of_framework(image: ImageFacts, pool: PoolFacts) -> tuple[Finding, ...]:
     major = image.cuda.major if image.cuda else 0
     text = f"{image.name} {image.remarks}"
     native = pool.platform is Platform.WINDOWS and pool.host != "wsl"
+    of_nvidia = image.framework == "tensorrt-llm" and bool(_WITH_TRTLLM.search(image.name))
     asked = Asked(
-        image.framework, image.framework_version, image.build, major, text, image.own_build, on_windows=native
+        image.framework,
+        image.framework_version,
+        image.build,
+        major,
+        f"{text} {' '.join(f'{name}={value}' for name, value in image.environment)}",
+        image.own_build or of_nvidia,  # what is said of wheels does not count for what NVIDIA builds for its images
+        on_windows=native,
     )
     return (*_findings(asked, pool.gpu.capability, pool.gpu.name), *_of_tensorrt_inside(asked, pool))
 
@@ -120,7 +136,12 @@ def of_engine(image: ImageFacts, pool: PoolFacts) -> tuple[Finding, ...]:
 
 
 def of_tegra(image: ImageFacts, pool: PoolFacts) -> tuple[Finding, ...]:
-    """FlashAttention from PyPI is compiled for a list of server GPUs, whatever GPU is there."""
+    """FlashAttention from PyPI is compiled for a list of server GPUs, whatever GPU is there; old Ollama needs NVML."""
+    if image.framework == "ollama" and pool.jetson is not None:
+        return _of_old_ollama(image, pool.jetson)
+    if image.framework in _IMPORT_TENSORRT and pool.jetson is not None and pool.jetson.release < _WITH_PYTHON:
+        message = f"{_PYTHON_OF_TENSORRT.text}; L4T {pool.jetson} has none, and {image.framework} imports it"
+        return (refuse(RULE, message, _PYTHON_OF_TENSORRT),)
     if image.framework != "flash-attn" or pool.platform is not Platform.JETSON or image.code is not None:
         return ()
     version = image.framework_version
@@ -131,6 +152,15 @@ def of_tegra(image: ImageFacts, pool: PoolFacts) -> tuple[Finding, ...]:
     return (
         refuse(RULE, f"flash-attn from PyPI has no machine code for {pool.gpu.name} ({pool.gpu.capability})", fact),
     )
+
+
+def _of_old_ollama(image: ImageFacts, jetson: JetsonVersion) -> tuple[Finding, ...]:
+    """Before 0.1.30 Ollama looked for GPUs by a library that came to Jetson with JetPack 6."""
+    version = image.framework_version
+    if version is None or version >= _ASKS_CUDART or jetson.release >= _WITH_NVML or is_of_ones_own(image.remarks):
+        return ()
+    fact = Fact("JetPack before 6 has no libnvidia-ml, by which Ollama before 0.1.30 finds GPUs", _NVML, "2026-11-26")
+    return (refuse(RULE, f"{fact.text}: Ollama {version} stays on the CPU", fact),)
 
 
 def of_listed(image: ImageFacts, pool: PoolFacts) -> tuple[Finding, ...]:

@@ -31,6 +31,13 @@ _FOR_SERVERS = re.compile(r"sbsa", re.IGNORECASE)
 # Runners of Ollama beside those for JetPack, which it calls cuda_jetpack5 and cuda_jetpack6.
 _GENERIC = re.compile(r"\bcuda_v1\d\b|\bsbsa\b", re.IGNORECASE)
 _OLLAMA = "https://github.com/ollama/ollama/issues/6921 ; https://github.com/ollama/ollama/issues/9503"
+_WHEEL_FOR = re.compile(
+    r"\bwheels? (?:made |built )?for jet ?pack (\d\.\d)(?!\.?\d*\s*(?:and|or|to|\+))", re.IGNORECASE
+)
+_WHEELS = (
+    "https://github.com/microsoft/onnxruntime/issues/15732 ; "
+    "https://docs.nvidia.com/deeplearning/frameworks/install-pytorch-jetson-platform/index.html"
+)
 _OF_NGC = re.compile(r"(?:^|/)nvcr\.io/nvidia/(?:pytorch|tensorflow|jax|tritonserver|tensorrt)[:@]", re.IGNORECASE)
 
 
@@ -49,12 +56,25 @@ def check(image: ImageFacts, pool: PoolFacts) -> tuple[Finding, ...]:
         return _elsewhere(image, pool)
     if (servers := _of_servers(image, pool) or _generic(image, pool)) is not None:
         return (servers,)
-    made = () if image.l4t is None else (_made_for(image.l4t, image, pool),)
+    made = _wheel_of_another(image, pool) if image.l4t is None else (_made_for(image.l4t, image, pool),)
     if image.cuda is None or any(each.severity is Severity.REFUSE for each in made):
         return made
     if pool.jetson is None:
         return made or _without_release(image, pool)
     return (*made, _on(image, pool, pool.jetson, image.cuda.line))
+
+
+def _wheel_of_another(image: ImageFacts, pool: PoolFacts) -> tuple[Finding, ...]:
+    """A wheel that is said to be for one JetPack, on another: it was linked with that one's cuDNN and TensorRT."""
+    said = _WHEEL_FOR.search(image.remarks)
+    pack = jetpack_of(pool.jetson) if pool.jetson is not None else None
+    if said is None or pack is None or pack.jetpack.startswith(said[1]):
+        return ()
+    message = f"the build is for JetPack {said[1]}, and JetPack {pack.jetpack} is there"
+    fact = Fact("a wheel is linked with the libraries of the JetPack that it is made for", _WHEELS, "2026-11-26")
+    if not pack.jetpack.startswith(f"{said[1].split('.')[0]}."):
+        return (refuse(ID, f"{message}: its libraries have other versions there", fact),)
+    return (unknown(ID, f"{message}: it is not known whether it finds its libraries there", fact),)
 
 
 def _without_release(image: ImageFacts, pool: PoolFacts) -> tuple[Finding, ...]:
@@ -68,8 +88,25 @@ def _without_release(image: ImageFacts, pool: PoolFacts) -> tuple[Finding, ...]:
         pack = brings[-1]
         fact = pack.origin.fact(f"JetPack {pack.jetpack} (L4T {pack.l4t}) brings CUDA {pack.cuda}", "cuda", "l4t")
         return (note(ID, f"{fact.text}: assumed, because the case names no L4T release", fact),)
+    if (never := _on_none(image, pool)) is not None:
+        return (never,)
     fact = Fact("what runs on a Jetson depends on its L4T release", _SOURCE, _DATE)
     return (unknown(ID, "the Jetson's L4T release or JetPack is not known", fact),)
+
+
+def _on_none(image: ImageFacts, pool: PoolFacts) -> Finding | None:
+    """Is the CUDA too new for every JetPack that the module can have? Then it does not matter which one it is."""
+    if image.cuda is None:
+        return None
+    rows = [row for row in tables.jetsons() if pool.gpu.capability in row.modules]
+    if any(_on(image, pool, row.l4t, image.cuda.line).severity is not Severity.REFUSE for row in rows):
+        return None
+    told = [row for row in rows if "cuda" not in row.origin.unverified]
+    if not told:
+        return None
+    newest = max(told, key=lambda row: (row.cuda, row.l4t))
+    fact = newest.origin.fact(f"the newest CUDA that a JetPack brings to {pool.gpu.name} is {newest.cuda.line}", "cuda")
+    return refuse(ID, f"{fact.text}; CUDA {image.cuda.line} runs on none of them", fact)
 
 
 def _on(image: ImageFacts, pool: PoolFacts, release: JetsonVersion, cuda: CudaVersion) -> Finding:

@@ -82,8 +82,12 @@ def check(image: ImageFacts, pool: PoolFacts) -> tuple[Finding, ...]:
     made = f"the math libraries of CUDA {cuda} (cuBLAS, cuDNN) were made before {gpu.name} ({gpu.capability})"
     needs = f"{gpu.name} needs those of CUDA {first} or newer"
     is_of_cudnn = image.framework not in _OF_CUBLAS and image.cudnn is not None and image.cudnn >= _CUDNN_FOR_TURING
-    if gpu.capability == _TURING and cuda < _MOSTLY_RUNS and image.framework in _CALL_ALWAYS and not is_of_cudnn:
-        fact = Fact(f"CUDA 9.0 and older fail on Turing: {needs}", " ; ".join(_REPORTS), _DATE)
+    is_before = image.cudnn is not None and image.cudnn < _CUDNN_FOR_TURING
+    is_older = cuda < _MOSTLY_RUNS or (is_before and image.framework not in _OF_CUBLAS)
+    if gpu.capability == _TURING and is_older and image.framework in _CALL_ALWAYS and not is_of_cudnn:
+        fact = Fact(
+            f"CUDA 9 fails on Turing with a cuDNN before {_CUDNN_FOR_TURING}: {needs}", " ; ".join(_REPORTS), _DATE
+        )
         return (refuse(ID, f"{made}: {image.framework} fails or crashes in them; {needs}", fact),)
     failing = _FAILING.get(gpu.capability.major)
     if failing is not None and cuda < failing.before and image.framework in _CALL_ALWAYS:
@@ -113,7 +117,8 @@ RULE = Rule(
         "cuBLAS, cuDNN and the other math libraries of a CUDA release have kernels for the GPUs of its time: "
         "machine code or PTX of a program's own is not enough where it calls them. Frameworks that always "
         "call them fail with CUDA 7.5 or older on Pascal, with 9.1 or older on Turing, although it runs machine code "
-        "for Volta, unless their cuDNN is 7.3 or newer, and with 10.0 or older on Ampere and Ada."
+        "for Volta, unless their cuDNN is 7.3 or newer (with an older one 9.2 fails too), and with 10.0 or older on "
+        "Ampere and Ada."
     ),
     sources=(_PYTORCH, *_REPORTS, _RUNS_ON_9_2, *(report for each in _FAILING.values() for report in each.reports)),
     severity=Severity.REFUSE,

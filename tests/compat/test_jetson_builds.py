@@ -83,3 +83,48 @@ def test_a_wheel_for_servers_does_not_serve_a_jetson_before_jetpack_7() -> None:
     assert verdict(gpu="Jetson Orin NX", driver="JetPack 6.2", build="pip install flash-attn", **flash) is NOT
     assert verdict(gpu="Jetson Orin NX", driver="JetPack 6.2", build="jetson wheel", **flash).runs
     assert verdict(gpu="L40S", driver="550.90.07", build="pip install flash-attn", **flash).runs
+
+
+@pytest.mark.parametrize(
+    ("gpu", "cuda", "is_refused"),
+    [
+        ("Jetson Nano", "11.8", True),
+        ("Jetson TX2", "12.2", True),
+        ("Jetson Nano", "10.1", False),
+        ("Jetson AGX Orin", "11.8", False),
+    ],
+)
+def test_a_cuda_that_no_jetpack_brings_to_the_module_needs_no_release(gpu: str, cuda: str, is_refused: bool) -> None:
+    found = check(case_from({"gpu": gpu, "cuda": cuda, "os": "l4t", "build": "own build"}), with_remedy=False)
+    assert (found.verdict is Verdict.INCOMPATIBLE) is is_refused
+
+
+@pytest.mark.parametrize(
+    ("version", "jetpack", "is_refused"),
+    [("0.1.25", "5.1.3", True), ("0.1.29", "5.0.2", True), ("0.1.32", "5.1.2", False), ("0.1.27", "6.0", False)],
+)
+def test_ollama_found_no_gpu_of_a_jetson_without_its_management_library(
+    version: str, jetpack: str, is_refused: bool
+) -> None:
+    asked = {"gpu": "Jetson Xavier NX" if jetpack < "6" else "Jetson AGX Orin", "driver": f"JetPack {jetpack}"}
+    found = check(case_from({**asked, "framework": "ollama", "framework_version": version}), with_remedy=False)
+    assert (found.verdict is Verdict.INCOMPATIBLE) is is_refused
+
+
+def test_a_wheel_of_tensorflow_from_pypi_uses_no_gpu_on_a_jetson() -> None:
+    asked = {
+        "gpu": "Jetson AGX Xavier",
+        "driver": "JetPack 5.1",
+        "framework": "tensorflow",
+        "framework_version": "2.12",
+    }
+    from_pypi = check(case_from({**asked, "build": "from PyPI"}), with_remedy=False)
+    assert from_pypi.verdict is Verdict.INCOMPATIBLE
+    assert check(case_from({**asked, "build": "wheel of NVIDIA for JetPack 5.1"}), with_remedy=False).verdict.runs
+
+
+def test_torch2trt_needs_the_python_module_that_tensorrt_has_since_jetpack_4_2() -> None:
+    asked = {"gpu": "Jetson TX2", "framework": "torch2trt"}
+    old, new = (check(case_from({**asked, "driver": f"JetPack {each}"})).verdict for each in ("3.1", "4.3"))
+    assert old is Verdict.INCOMPATIBLE
+    assert new.runs

@@ -35,6 +35,13 @@ def test_an_own_build_with_libraries_from_before_turing_fails_there(framework: s
     assert verdict(gpu="V100", **(asked | {"cuda": "9.0"})).runs
 
 
+@pytest.mark.parametrize(("cudnn", "runs"), [("7.1.4", False), ("7.2", False), ("7.3.1", True), ("7.4", True)])
+def test_cuda_9_2_fails_on_turing_with_a_cudnn_from_before_it(cudnn: str, runs: bool) -> None:
+    asked = {"driver": DRIVER, "framework": "caffe", "cuda": "9.2", "build": "from source, sm_70", "cudnn": cudnn}
+    assert verdict(gpu="T4", **asked).runs is runs
+    assert verdict(gpu="V100", **asked).runs
+
+
 @pytest.mark.parametrize(
     ("framework", "cuda", "gpu", "verdict_"),
     [

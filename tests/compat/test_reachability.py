@@ -237,6 +237,7 @@ WORDS = {
     "libtensorflow": "libtensorflow",
     "torch.compile": "torch.compile",
     "vllm-bf16": "bfloat16",
+    "vllm-v1": "VLLM_USE_V1=1",
 }
 
 

@@ -42,6 +42,9 @@ def test_generations_that_a_build_is_for_alone_are_its_targets(text: str, target
         ("minimum CC 5.2", "5.2"),
         ("for Ampere and newer", "8.0"),
         ("needs a Volta", "7.0"),
+        ("targets from 5.2 on", "5.2"),
+        ("own build, architectures starting at sm_70 and up", "7.0"),
+        ("targets from 2024", None),
         ("only Pascal and newer are supported", "6.0"),
         ("sm_80+PTX", None),
         ("compute_86+ptx", None),
@@ -110,3 +113,44 @@ def test_what_compiles_for_the_gpu_when_it_runs_needs_a_compiler_that_knows_it()
     assert verdict(**asked, cuda="11.0", build="PyCUDA kernels") is NOT
     assert verdict(**asked, cuda="11.0", build="nvcc at run time") is NOT
     assert verdict(**asked, cuda="11.1", build="PyCUDA kernels").runs
+
+
+@pytest.mark.parametrize(
+    ("framework", "build", "gpu", "cuda", "expected"),
+    [
+        ("hashcat", "CUDA backend", "GTX 570", "10.2", NOT),
+        ("hashcat", "CUDA backend", "GTX 680", "11.4", NOT),
+        ("blender", "Cycles kernel compiled at run time", "RTX 2060", "9.2", NOT),
+        ("blender", "Cycles kernel compiled at run time", "RTX 2060", "10.1", "runs"),
+        ("own program", "kernels made at run time by nvrtc", "RTX 3070", "11.0", NOT),
+    ],
+)
+def test_a_compiler_at_run_time_knows_the_gpus_from_its_first_cuda_to_its_last(
+    framework: str, build: str, gpu: str, cuda: str, expected: str
+) -> None:
+    found = verdict(framework=framework, build=build, gpu=gpu, cuda=cuda, driver="460.32.03")
+    assert found.runs if expected == "runs" else found is NOT
+
+
+@pytest.mark.parametrize(
+    ("targets", "gpu", "cuda", "runs"),
+    [
+        ("sm_35", "GTX 780", "12.0", False),
+        ("sm_35", "GTX 780", "11.4", True),
+        ("sm_61", "GTX 1060", "13.0", False),
+        ("sm_61;sm_75", "GTX 1660", "13.0", True),
+    ],
+)
+def test_an_own_build_for_targets_that_its_compiler_dropped_is_never_made(
+    targets: str, gpu: str, cuda: str, runs: bool
+) -> None:
+    driver = "470.42.01" if cuda.startswith("11") else "580.95.05"
+    found = verdict(framework="own program", build="own build", sm_list=targets, gpu=gpu, cuda=cuda, driver=driver)
+    assert found.runs is runs
+
+
+def test_what_the_device_reports_picks_one_of_several_gpus_of_a_name() -> None:
+    asked = {"framework": "cuda.jl", "cuda": "11.4", "gpu": "GT 730", "driver": "470.57.02"}
+    assert verdict(**asked, build="the device reports sm_35").runs
+    assert not verdict(**asked, build="the card is compute capability 2.1").runs
+    assert verdict(**asked) is OPEN

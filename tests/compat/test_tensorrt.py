@@ -80,3 +80,11 @@ def test_the_old_name_of_the_triton_server_is_read_as_its_image_of_that_month() 
     asked = {"driver": "410.104", "framework": "TensorRT Inference Server", "framework_version": "19.01"}
     assert verdict(**asked, gpu="Quadro M2000") is Verdict.INCOMPATIBLE
     assert verdict(**asked, gpu="Tesla P40").runs
+
+
+def test_what_is_said_of_wheels_does_not_count_for_the_build_of_an_image_of_nvidia() -> None:
+    asked = {"gpu": "RTX 5080", "driver": "576.40", "host": "wsl", "framework": "tensorrt-llm"}
+    image = "nvcr.io/nvidia/tritonserver:{}-trtllm-python-py3"
+    assert verdict(**asked, framework_version="0.19.0", image=image.format("25.05")).runs
+    assert verdict(**asked, framework_version="0.13.0", image=image.format("24.10")) is Verdict.UNKNOWN
+    assert verdict(**asked, framework_version="0.19.0", cuda="12.8") is Verdict.INCOMPATIBLE
