@@ -24,7 +24,7 @@ LOADS_CUDA_FROM_OUTSIDE = frozenset(
 TAKEN_BY_DRIVER = frozenset({"openmm"})
 
 # Programs for video, which load the driver's own libraries and no CUDA: R-NVENC judges them.
-ENCODERS = frozenset({"ffmpeg", "gstreamer", "handbrake", "nvenc", "nvencc", "obs", "pyav", "voukoder"})
+ENCODERS = frozenset({"ffmpeg", "gstreamer", "handbrake", "nvenc", "nvencc", "obs", "pyav", "sunshine", "voukoder"})
 
 # Programs that the driver's OpenCL compiles for the GPU, and the release from which on they take CUDA where a toolkit
 # is there. Sources: https://github.com/hashcat/hashcat/issues/2791, https://github.com/hashcat/hashcat/issues/2753

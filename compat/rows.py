@@ -336,6 +336,7 @@ class Program:
     linux_floor: DriverVersion | None = _maybe("min_linux_driver", read_floor)
     windows_floor: DriverVersion | None = _maybe("min_windows_driver", read_floor)
     last_branch: int | None = _maybe("last_driver_branch", int)
+    system: str = _cell("system", _one_of("", "linux", "windows"))  # for which alone it holds
     word: str = _cell("word")  # in the name of an image or build, where the program has other builds beside
     reason: str = _cell("reason")
     origin: Origin = _origin()

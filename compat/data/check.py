@@ -227,7 +227,7 @@ TABLES = (
     Table(
         "program",
         ("program", "from_version", "to_version"),
-        "cuda cc_min cc_max min_linux_driver min_windows_driver last_driver_branch word reason",
+        "cuda cc_min cc_max min_linux_driver min_windows_driver last_driver_branch system word reason",
         _of(rows.Program),
         lambda row: (row["program"], parse_release(row["from_version"])),
     ),

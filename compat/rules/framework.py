@@ -23,7 +23,8 @@ _ASKS_FOR_MINOR = frozenset({"tensorflow", "jax"})
 # Programs that ask for the version of the driver when they start, and leave an older one alone.
 # Source: https://github.com/ollama/ollama/issues/17290
 _CHECKS_THE_DRIVER = frozenset({"ollama"})
-_LAST_TF_ON_WINDOWS = Version("2.11")
+_LAST_TF_ON_WINDOWS, _NEEDS_UVA = Version("2.11"), Version("0.24")
+_UVA = "https://github.com/vllm-project/vllm/issues/47387 ; https://github.com/vllm-project/vllm/issues/54652"
 
 
 def check(image: ImageFacts, pool: PoolFacts) -> tuple[Finding, ...]:
@@ -80,10 +81,25 @@ def _system(image: ImageFacts, pool: PoolFacts) -> list[Finding]:
         fact = Fact(f"{image.framework} has no CUDA builds for native Windows", source, _DATE)
         message = f"{image.framework} does not use the GPU on native Windows; use WSL"
         return [refuse(ID, message, fact, Setting("host", "wsl"))]
+    if image.framework == "vllm" and pool.host == "wsl" and version is not None and version >= _NEEDS_UVA:
+        return _uva(image)
     if image.framework == "jax" and pool.host == "wsl":
         fact = Fact("JAX calls CUDA under WSL2 experimental", _JAX_PLATFORMS, _DATE)
         return [warn(ID, "JAX calls its support for CUDA under WSL2 experimental", fact)]
     return []
+
+
+def _uva(image: ImageFacts) -> list[Finding]:
+    """The second model runner of vLLM, which it takes for most models, needs pinned memory, and that is off under WSL."""
+    said = {name.upper(): value for name, value in image.environment}
+    if said.get("VLLM_WSL2_ENABLE_PIN_MEMORY") == "1" or said.get("VLLM_USE_V2_MODEL_RUNNER") == "0":
+        return []
+    fact = Fact("vLLM takes no pinned memory under WSL unless it is asked to", _UVA, "2026-11-26")
+    message = (
+        f"vLLM {image.framework_version} does not start under WSL with most models (UVA is not available), unless "
+        "VLLM_WSL2_ENABLE_PIN_MEMORY=1 or VLLM_USE_V2_MODEL_RUNNER=0 is set"
+    )
+    return [warn(ID, message, fact)]  # which models, nobody lists
 
 
 def _stated_driver(image: ImageFacts, pool: PoolFacts) -> list[Finding]:

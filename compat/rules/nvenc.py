@@ -59,6 +59,8 @@ def check(image: ImageFacts, pool: PoolFacts) -> tuple[Finding, ...]:
     written = said(pool.driver)
     built = f" ({fact.text})" if fact is not None else ""
     message = f"NVENC API {api}{built} needs driver {lowest} or newer" + (f"; this one is {written}" if written else "")
+    if fact is not None and not fact.verified:
+        return (unknown(ID, message, replace(told, verified=False)),)
     return (refuse(ID, message, told, lowest),)
 
 

@@ -16,7 +16,8 @@ def of_program(image: ImageFacts, pool: PoolFacts) -> tuple[Finding, ...]:
     if pool.platform is Platform.JETSON or image.own_build or is_of_ones_own(image.remarks):
         return ()
     rows = rows_of(image.program, image.program_version, f"{image.name} {image.remarks}")
-    return tuple(each for row in rows for each in _findings(row, image, pool))
+    native = "windows" if pool.platform is Platform.WINDOWS and pool.host != "wsl" else "linux"
+    return tuple(each for row in rows if row.system in {"", native} for each in _findings(row, image, pool))
 
 
 def _findings(row: Program, image: ImageFacts, pool: PoolFacts) -> list[Finding]:

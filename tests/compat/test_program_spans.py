@@ -70,6 +70,24 @@ def test_cycles_by_optix_runs_on_the_gpus_and_drivers_of_the_manual_whose_releas
     assert found.runs if expected == "runs" else found is expected
 
 
+@pytest.mark.parametrize(
+    ("version", "system", "gpu", "driver", "expected"),
+    [
+        ("2026.914.1", "linux", "GTX 1060", "580.95.05", NOT),
+        ("2026.914.1", "linux", "RTX 2060", "580.95.05", "runs"),
+        ("2025.924.154138", "windows", "GTX 1060", "546.33", "runs"),
+        ("2025.924.154138", "windows", "GTX 1060", "472.12", OPEN),
+        ("2026.516.1", "windows", "GTX 1060", "546.33", OPEN),
+        ("2026.516.1", "windows", "GTX 1060", "580.97", "runs"),
+    ],
+)
+def test_a_row_for_one_system_says_nothing_of_the_other(
+    version: str, system: str, gpu: str, driver: str, expected: str
+) -> None:
+    found = verdict(framework="sunshine", framework_version=version, os=system, gpu=gpu, driver=driver)
+    assert found.runs if expected == "runs" else found is expected
+
+
 def test_a_doubtful_end_of_a_span_refuses_nothing() -> None:
     answer = check(
         case_from(
@@ -124,3 +142,28 @@ def test_an_encoder_needs_the_driver_of_the_api_that_its_release_is_built_with(
 ) -> None:
     found = verdict(gpu="GTX 1660", framework=program, framework_version=version, driver=driver, os="Windows 10")
     assert found.runs if expected == "runs" else found is expected
+
+
+@pytest.mark.parametrize(
+    ("version", "host", "env", "warns"),
+    [
+        ("0.25.0", "wsl", "", True),
+        ("0.25.0", "wsl", "VLLM_WSL2_ENABLE_PIN_MEMORY=1", False),
+        ("0.26.0", "wsl", "VLLM_USE_V2_MODEL_RUNNER=0", False),
+        ("0.25.0", "docker", "", False),
+        ("0.19.0", "wsl", "", False),
+    ],
+)
+def test_vllm_under_wsl_is_warned_of_unless_pinned_memory_is_asked_for(
+    version: str, host: str, env: str, warns: bool
+) -> None:
+    asked = {"gpu": "RTX 4070", "driver": "591.44", "framework": "vllm", "framework_version": version}
+    answer = check(case_from({**asked, "host": host, "env": env}), with_remedy=False)
+    assert any("UVA" in each.message for each in answer.findings) is warns
+
+
+def test_the_v1_engine_of_vllm_is_asked_for_by_a_variable() -> None:
+    asked = {"gpu": "T4", "driver": "550.54.14", "framework": "vllm"}
+    assert verdict(**asked, framework_version="0.8.5", env="VLLM_USE_V1=1") is NOT
+    assert verdict(**asked, framework_version="0.8.5", env="VLLM_USE_V1=0").runs
+    assert verdict(**asked, framework_version="0.10.2", env="VLLM_USE_V1=1").runs
