@@ -90,7 +90,7 @@ def _system(image: ImageFacts, pool: PoolFacts) -> list[Finding]:
 
 
 def _uva(image: ImageFacts) -> list[Finding]:
-    """The second model runner of vLLM, which it takes for most models, needs pinned memory, and that is off under WSL."""
+    """Its second model runner, which vLLM takes for most models, needs pinned memory: off under WSL."""
     said = {name.upper(): value for name, value in image.environment}
     if said.get("VLLM_WSL2_ENABLE_PIN_MEMORY") == "1" or said.get("VLLM_USE_V2_MODEL_RUNNER") == "0":
         return []

@@ -125,6 +125,6 @@ def test_a_wheel_of_tensorflow_from_pypi_uses_no_gpu_on_a_jetson() -> None:
 
 def test_torch2trt_needs_the_python_module_that_tensorrt_has_since_jetpack_4_2() -> None:
     asked = {"gpu": "Jetson TX2", "framework": "torch2trt"}
-    old, new = (check(case_from({**asked, "driver": f"JetPack {each}"})).verdict for each in ("3.1", "4.3"))
+    old, new = (check(case_from({**asked, "driver": f"JetPack {each}"})).verdict for each in ("3.2", "4.3"))
     assert old is Verdict.INCOMPATIBLE
     assert new.runs
