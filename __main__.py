@@ -187,18 +187,23 @@ def deploy_to_hosts(stack: Stack, refs: dict[str, pulumi.Output[str]]) -> None:
 
 
 def deploy_to_slurm(stack: Stack, refs: dict[str, pulumi.Output[str]]) -> None:
-    """Jobs on a cluster with Slurm, and their images as files there."""
+    """Jobs and hubs on a cluster with Slurm, and their images as files there."""
     from components.on_slurm.sif_image import SifImage  # noqa: PLC0415
     from components.on_slurm.slurm_gpu_job import SlurmGpuJob  # noqa: PLC0415
+    from components.on_slurm.slurm_hub import SlurmHub  # noqa: PLC0415
     from components.on_slurm.slurm_site import SlurmSite  # noqa: PLC0415
 
     site = SlurmSite("slurm", wiring.slurm_site_args(stack))
-    files = {name: SifImage(name, wiring.sif_args(stack, name, refs)) for name in wiring.images_of_jobs(stack)}
+    files = {name: SifImage(name, wiring.sif_args(stack, name, refs)) for name in wiring.images_on_slurm(stack)}
     jobs = {
         job.name: SlurmGpuJob(job.name, wiring.slurm_job_args(stack, job, refs, files[job.image].path))
         for job in stack.jobs
     }
+    paths = {name: file.path for name, file in files.items()}
+    made = pulumi.ResourceOptions(depends_on=[*files.values()])
+    hubs = {hub.name: SlurmHub(hub.name, wiring.slurm_hub_args(stack, hub, refs, paths), made) for hub in stack.hubs}
     pulumi.export("slurm", site.facts)
+    pulumi.export("hubs", {name: hub.url for name, hub in hubs.items()})
     pulumi.export("image_files", {name: file.path for name, file in files.items()})
     pulumi.export("jobs", {name: {"job": job.job_id, "state": job.state} for name, job in jobs.items()})
     pulumi.export("logs", {name: job.log for name, job in jobs.items()})

@@ -47,6 +47,7 @@ if TYPE_CHECKING:
     from components.on_docker.docker_hub_args import DockerHubArgs
     from components.on_slurm.sif_image import SifImageArgs
     from components.on_slurm.slurm_gpu_job import SlurmGpuJobArgs
+    from components.on_slurm.slurm_hub import SlurmHubArgs
     from components.on_slurm.slurm_site import SlurmSiteArgs
     from components.pre_puller import PrePullerArgs
     from components.stack_record import StackRecordArgs
@@ -562,9 +563,11 @@ def slurm_site_args(stack: Stack) -> SlurmSiteArgs:
     return cast("SlurmSiteArgs", {"site": slurm_access(stack), "pools": pools})
 
 
-def images_of_jobs(stack: Stack) -> tuple[str, ...]:
-    """Images that a job runs in, each once."""
-    return tuple(dict.fromkeys(job.image for job in stack.jobs))
+def images_on_slurm(stack: Stack) -> tuple[str, ...]:
+    """Images that a job, a server or a hub itself runs in, each once."""
+    of_hubs = [name for hub in stack.hubs for name in (hub.hub_image, hub.proxy_image)]
+    of_servers = [profile.image for hub in stack.hubs for profile in hub.profiles]
+    return tuple(dict.fromkeys([*(job.image for job in stack.jobs), *of_hubs, *of_servers]))
 
 
 def sif_args(stack: Stack, image: str, refs: Refs) -> SifImageArgs:
@@ -587,6 +590,32 @@ def slurm_job_args(stack: Stack, job: Job, refs: Refs, sif: pulumi.Input[str]) -
         "slurm": _plain(job.slurm.model_dump(mode="json", exclude_none=True)) if job.slurm else None,
     }
     return cast("SlurmGpuJobArgs", {key: value for key, value in args.items() if value is not None})
+
+
+def slurm_hub_args(stack: Stack, hub: Hub, refs: Refs, sifs: Mapping[str, pulumi.Input[str]]) -> SlurmHubArgs:
+    """Arguments of the SlurmHub of a hub. `sifs`: files of images by the images' names."""
+    args: dict[str, Any] = {
+        **hub.model_dump(include={*HubKeys.model_fields, "expose"}, exclude_none=True),
+        **_of_every_hub(stack, hub, refs),
+        "site": slurm_access(stack),
+        "hub_sif": sifs[hub.hub_image],
+        "proxy_sif": sifs[hub.proxy_image],
+        "profiles": [_slurm_profile(stack, profile, refs, sifs) for profile in hub.profiles],
+    }
+    return cast("SlurmHubArgs", {key: value for key, value in args.items() if value is not None})
+
+
+def _slurm_profile(stack: Stack, profile: Profile, refs: Refs, sifs: Mapping[str, pulumi.Input[str]]) -> dict[str, Any]:
+    pools = {pool.name: pool for pool in partitions(stack)}
+    values = profile.model_dump(exclude_none=True, exclude={"image", "kernels", "pool", "pools", "shm_gib"})
+    return {
+        **_plain(values),
+        **_shown(stack, profile),
+        "image": refs[profile.image],
+        "image_name": profile.image,
+        "sif": sifs[profile.image],
+        "partitions": [{"pool": name, **_partition_keys(pools[name])} for name in profile.named_pools],
+    }
 
 
 def _partition_keys(pool: PartitionPool) -> dict[str, Any]:

@@ -95,8 +95,8 @@ def _deploy(instance: Instance, tools: Toolchain, stack: str, detail: operations
     outputs = engine.outputs(instance, tools, stack)
     report("servers and hubs answer …")
     hubs = outputs.get("hubs") or {}
-    is_docker = load_stack(_stack_file(stack)).site.kind == "docker"
-    checked = health.check(instance, on_hosts=hubs) if is_docker else health.check(instance, hubs)
+    by_port = load_stack(_stack_file(stack)).site.kind in {"docker", "slurm"}
+    checked = health.check(instance, on_hosts=hubs) if by_port else health.check(instance, hubs)
     return summary.text(instance, summary.Deployed(stack, _stack_file(stack), outputs, verdict, checked, notices))
 
 

@@ -35,7 +35,7 @@ class Checked:
     servers: int
     answering: Sequence[str] = ()  # hubs
     simulated: Sequence[str] = ()  # hubs whose pods nobody runs
-    on_hosts: Sequence[str] = ()  # hubs that answer on Docker hosts
+    on_hosts: Sequence[str] = ()  # hubs that answer on Docker hosts and login nodes
 
     def __str__(self) -> str:
         parts = ["1 server runs" if self.servers == 1 else f"{self.servers} servers run"]
@@ -54,8 +54,8 @@ def check(
 ) -> Checked:
     """Every server that was started still runs, and every hub answers in time.
 
-    `hubs` are those of the cluster, each in the namespace of its name; `on_hosts` those of Docker hosts, with their
-    addresses. Raises LabError that names what does not, with its log.
+    `hubs` are those of the cluster, each in the namespace of its name; `on_hosts` those of Docker hosts and
+    login nodes, with their addresses. Raises LabError that names what does not, with its log.
     """
     answering: list[str] = []
     simulated: list[str] = []
@@ -97,7 +97,10 @@ def _wait_for_hub(instance: Instance, cluster: Cluster, hub: str, within_s: floa
 
 
 def _on_host(hub: str) -> tuple[str, str]:
-    return f"hub {hub} does not answer on its port", f"its logs: docker logs {hub}-hub; docker logs {hub}-proxy"
+    logs = (
+        f"docker logs {hub}-hub, docker logs {hub}-proxy; on a login node in the folder that its resource has as state"
+    )
+    return f"hub {hub} does not answer on its port", f"its logs: {logs}"
 
 
 def _wait(instance: Instance, reason: Callable[[], str], within_s: float, told: tuple[str, str]) -> None:

@@ -29,20 +29,36 @@ def cluster(stack: Stack) -> Cluster:
         accounts=_distinct([ACCOUNT, *named]),
         qos=[Qos(name, gpus) for name in _distinct(each.qos for each in ours)],
         driver=drivers[0] if drivers else None,
+        people=users(stack),
     )
+
+
+def users(stack: Stack) -> list[str]:
+    """Who has an account of the lab's for its servers: everybody whom the site names, if there is a hub."""
+    here = stack.site.slurm.hubs if stack.site.slurm else None
+    return sorted(here.accounts) if here and stack.hubs else []
 
 
 def access(instance: Instance, stack: Stack) -> dict[str, Any]:
     """`site.slurm` of the overlay: the same cluster as the stack names, reached where the lab has it."""
     account = slurm_files.account(instance)
+    reached = {
+        "kind": "ssh",
+        "port": instance.ports[sshd.NAME],
+        "identity": str(sshd.identity(instance)),
+        "known_hosts": str(sshd.known_hosts(instance)),
+    }
+    hubs = {
+        "access": {**reached, "address": f"{slurm_files.hub_account(instance)}@{sshd.ADDRESS}"},
+        "inside": sshd.ADDRESS,
+        "identity": str(slurm_files.hub_identity(instance)),
+        "known_hosts": str(slurm_files.hub_known_hosts(instance)),
+        "port": instance.ports[sshd.NAME],
+        "accounts": {user: slurm_files.person_account(instance, user) for user in users(stack)},
+    }
     return {
-        "access": {
-            "kind": "ssh",
-            "address": f"{account}@{sshd.ADDRESS}",
-            "port": instance.ports[sshd.NAME],
-            "identity": str(sshd.identity(instance)),
-            "known_hosts": str(sshd.known_hosts(instance)),
-        },
+        **({"hubs": hubs} if hubs["accounts"] else {}),
+        "access": {**reached, "address": f"{account}@{sshd.ADDRESS}"},
         "rest": {"url": slurmrestd.url(instance), "version": slurmrestd.VERSION, "user": account},
         "program": str(sif_runtime.program(instance)),
         "program_version": sif_runtime.VERSION,

@@ -6,6 +6,7 @@ import shlex
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final
 
+from lab import site, slurm_stack
 from lab.servers import slurm_files, sshd
 from settings.partition_pools import PartitionPool
 
@@ -14,6 +15,17 @@ if TYPE_CHECKING:
     from settings.reading import Stack
 
 LAST_LINES: Final = 10  # of a log
+
+
+def logins(instance: Instance, stack: Stack, hub: str, url: str) -> list[str]:
+    """How people log in to a hub: only those with an account of the lab's."""
+    home = slurm_files.home_of(instance, slurm_files.hub_account(instance))
+    credentials = home / ".gpu-commons" / "hubs" / hub / "credentials"
+    return [
+        f"log in as {' or '.join(slurm_stack.users(stack))} with the password in {credentials}/login-password",
+        f"as administrator: user {site.ADMIN}, {credentials}/admin-password (page: {url}hub/admin)",
+        "its certificate is signed by itself: a browser asks whether to go on",
+    ]
 
 
 def lines(instance: Instance, stack: Stack, outputs: Mapping[str, Any]) -> list[str]:

@@ -44,7 +44,10 @@ def text(instance: Instance, deployed: Deployed) -> str:
     settings = load_stack(deployed.stack_file, site=site.path(instance))
     lines = ["", f"{deployed.stack} is up."]
     for name, url in (deployed.outputs.get("hubs") or {}).items():
-        said = host_logins(name, url) if settings.site.kind == "docker" else logins(instance, name, url)
+        said = {
+            "docker": lambda: host_logins(name, url),
+            "slurm": lambda: slurm_summary.logins(instance, settings, name, url),
+        }.get(settings.site.kind, lambda: logins(instance, name, url))()
         lines += ["", f"  hub {name}: {url}", *(f"    {line}" for line in said)]
     if not (settings.hubs or settings.jobs or settings.containers):
         lines += images(deployed.outputs)

@@ -1,12 +1,12 @@
-"""A job of Slurm, read as the pod that would ask for the same: the rules look at both alike. Pure.
+"""A job of Slurm, and a server of a hub that becomes one, read as the pod that would ask for the same: the rules look at both alike. Pure.
 
-Inputs are those of `SlurmJob`, the dynamic resource behind SlurmGpuJob. What has no counterpart in a pod is judged by
+Inputs are those of `SlurmJob` and `HubProcess`, the dynamic resources behind SlurmGpuJob and SlurmHub. What has no counterpart in a pod is judged by
 the rule P-BATCH.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from fleet.labels import GPU_RESOURCE
@@ -17,13 +17,30 @@ from policies.shapes import is_list, text
 from policies.vocabulary import SLURM
 
 SLURM_JOB_TOKEN: Final = "pulumi-python:dynamic/gpu-commons:SlurmJob"  # noqa: S105 - a resource type
+SLURM_HUB_TOKEN: Final = "pulumi-python:dynamic/gpu-commons:HubProcess"  # noqa: S105 - a resource type
+
+
+def of_slurm_hub(name: str, inputs: Mapping[str, Any]) -> Iterator[Workload]:
+    """The servers of each profile of a hub."""
+    hub, profiles = text(inputs.get("hub")) or name, inputs.get("profiles")
+    if profiles is UNKNOWN:
+        yield Workload(f"profiles of hub {hub}", {"containers": UNKNOWN, "tolerations": UNKNOWN})
+    for index, each in enumerate(profiles if is_list(profiles) else ()):
+        if each is UNKNOWN:
+            yield Workload(f"profile {index} of hub {hub}", {"containers": UNKNOWN, "tolerations": UNKNOWN})
+        elif isinstance(each, Mapping):
+            yield _workload(f"profile {text(each.get('name'), str(index))} of hub {hub}", each)
 
 
 def of_slurm_job(name: str, inputs: Mapping[str, Any]) -> Workload:
     """The one workload of a job."""
+    return _workload(f"Job {text(inputs.get('job')) or name}", inputs)
+
+
+def _workload(called: str, inputs: Mapping[str, Any]) -> Workload:
     image_name = inputs.get("image_name")
     return Workload(
-        f"Job {text(inputs.get('job')) or name}",
+        called,
         _pod(inputs),
         image_names=(image_name,) if isinstance(image_name, str) else (),
         batch=SlurmJob(inputs),

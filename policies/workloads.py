@@ -22,7 +22,7 @@ from policies.docker_hubs import DOCKER_HUB_TOKEN, hosted_workloads
 from policies.kinds import Kind, kind_of, objects
 from policies.model import Daemon, Workload
 from policies.shapes import at, is_list, object_name, some, text
-from policies.slurm_jobs import SLURM_JOB_TOKEN, of_slurm_job
+from policies.slurm_jobs import SLURM_HUB_TOKEN, SLURM_JOB_TOKEN, of_slurm_hub, of_slurm_job
 
 # API groups of these kinds. Another group's Job, such as Volcano's, has another shape.
 GROUPS = frozenset({"core", "apps", "extensions", "batch"})
@@ -98,7 +98,7 @@ def asks_somewhere(pod: Mapping[str, Any]) -> bool | None:
 def holds_pods(token: str) -> bool:
     """True for resources that the rules look at; most resources are none of their business."""
     kind = kind_of(token)
-    if token in {HUB_TOKEN, DOCKER_HUB_TOKEN, CONTAINER_TOKEN, SLURM_JOB_TOKEN, *OUT_OF_SIGHT}:
+    if token in {HUB_TOKEN, DOCKER_HUB_TOKEN, CONTAINER_TOKEN, SLURM_JOB_TOKEN, SLURM_HUB_TOKEN, *OUT_OF_SIGHT}:
         return True
     return kind is not None and (_is_known(kind) or is_custom(token) or kind == ANY_LIST)
 
@@ -134,6 +134,8 @@ def workloads(token: str, name: str, inputs: Mapping[str, Any]) -> Iterator[Work
         yield of_container(name, inputs)
     elif token == SLURM_JOB_TOKEN:
         yield of_slurm_job(name, inputs)
+    elif token == SLURM_HUB_TOKEN:
+        yield from of_slurm_hub(name, inputs)
     elif why := OUT_OF_SIGHT.get(token):
         yield Workload(f"{token.rpartition(':')[2]} {name}", {}, unread=f"{why}, and none of that was checked")
     elif (kind := kind_of(token)) is not None:

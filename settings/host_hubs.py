@@ -7,6 +7,7 @@ from hosts.hub_agreements import of_docker_hub, of_hub_name
 from kube.hub_model import ClusterHubKeys, HubKeys
 from kube.raw import Raw, is_count, items, mapping
 from messages.problems import Fault, Loc, nearest
+from settings.slurm_hubs import of_no_slurm
 
 # What a host has no use for, and why.
 _OF_A_CLUSTER: Final = {
@@ -49,7 +50,8 @@ def _on(pool: object, each: Raw, *parts: str) -> Raw:
 
 def check_hubs(raw: Raw) -> Iterator[Fault]:
     """Hubs on a site of kind docker, and keys of theirs on another."""
-    is_docker = mapping(raw, "site").get("kind") == "docker"
+    kind = mapping(raw, "site").get("kind")
+    is_docker = kind == "docker"
     hosts = [pool for _, pool in items(raw, "fleet", "pools")]
     if is_docker:
         yield from _names_of_a_hub(raw)
@@ -57,7 +59,7 @@ def check_hubs(raw: Raw) -> Iterator[Fault]:
         if is_docker:
             yield from of_docker_hub(loc, hub)
             yield from _of_a_host(loc, hub, {str(pool.get("name")): pool for pool in hosts})
-        else:
+        elif kind != "slurm":
             yield from _of_a_cluster(loc, hub)
 
 
@@ -82,6 +84,7 @@ def _of_a_cluster(loc: Loc, hub: Raw) -> Iterator[Fault]:
     if mapping(hub, "expose").get("kind") == _HOST_PORT:
         fix = "write node_port, load_balancer or cluster_ip"
         yield Fault((*loc, "expose", "kind"), "is for a hub on a Docker host", fix, _HOST_PORT)
+    yield from of_no_slurm(loc, hub)
     for where, profile in items(hub, "profiles", at=loc):
         if profile.get("kernels"):
             fix = "leave them out: on a cluster a server has its GPUs itself"
@@ -91,10 +94,11 @@ def _of_a_cluster(loc: Loc, hub: Raw) -> Iterator[Fault]:
 def _of_a_host(loc: Loc, hub: Raw, hosts: Mapping[str, Raw]) -> Iterator[Fault]:
     pool, kind = hub.get("pool"), mapping(hub, "expose").get("kind")
     yield from _name_and_host(loc, hub.get("name"), pool, hosts)
+    yield from of_no_slurm(loc, hub)
     if hub.get("filter_image") is None:
         fix = "name the image of HAProxy: without a filter the hub could do anything on its host"
         yield Fault((*loc, "filter_image"), "is missing for a hub on a Docker host", fix)
-    if isinstance(kind, str) and kind != _HOST_PORT:
+    if isinstance(kind, str) and kind not in {_HOST_PORT, "login_node"}:
         fix = "write { kind: host_port, port: 8000 }"
         yield Fault((*loc, "expose", "kind"), "is for a hub on a cluster", fix, kind)
     for key, fix in _OF_A_CLUSTER.items():

@@ -22,6 +22,7 @@ from settings.cluster import Cluster
 from settings.host_pools import HostPool
 from settings.pools import Fleet, Runtime
 from settings.values import Assumptions, Day, RuleId
+from slurm.hub_model import LoginNodePort
 from slurm.job_model import SlurmKeys
 from slurm.site_model import SlurmAccess
 
@@ -148,6 +149,9 @@ class Profile(ProfileKeys):
     pool: Name | None = Field(
         None, description="Pool it runs on; none, and no pools: the host of its hub, or the site's core_pool."
     )
+    time_min: Count | None = Field(
+        None, description="On a site of kind slurm: minutes after which Slurm ends the server."
+    )
     kernels: tuple[Kernel, ...] = Field(
         (), description="On a Docker host: kernels that the server starts in containers of their own, with their GPUs."
     )
@@ -163,8 +167,11 @@ class Hub(ClusterHubKeys):
 
     name: Namespace = Field(description="Name of the hub, and its namespace.")
     pool: Name | None = Field(None, description="On a site of kind docker: the host that it runs on.")
-    expose: Annotated[NodePort | LoadBalancer | ClusterIp | HostPort, Field(discriminator="kind")] = Field(
-        description="How people reach the hub: host_port on a Docker host, one of the others on a cluster."
+    expose: Annotated[NodePort | LoadBalancer | ClusterIp | HostPort | LoginNodePort, Field(discriminator="kind")] = (
+        Field(
+            description="How people reach the hub: host_port on a Docker host, login_node on a site with Slurm, one of the "
+            "others on a cluster."
+        )
     )
     hub_image: Name = Field(description="Image of this stack that runs JupyterHub.")
     proxy_image: Name = Field(description="Image of this stack that runs configurable-http-proxy.")

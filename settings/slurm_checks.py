@@ -4,13 +4,13 @@ from collections.abc import Iterator
 from typing import Final
 
 from kube.raw import Raw, is_count, is_number, items, mapping
-from messages.problems import Fault, Loc, listing
+from messages.problems import Fault, Loc
+from settings.slurm_hubs import check_slurm_hubs, of_types
 from slurm.site_model import OF_ONE_NODE, is_inside
 
 # Sections that a site with Slurm has no use for, and why.
 _OF_OTHERS: Final = {
     "runtime": "leave it out: its daemons are pods; on the nodes of a partition the site installs the driver",
-    "hubs": "leave it out: hubs run on clusters and on Docker hosts",
     "containers": "write a job: containers run on Docker hosts",
 }
 
@@ -34,6 +34,7 @@ def check_slurm(raw: Raw) -> Iterator[Fault]:
     yield from _store(mapping(mapping(raw, "site"), "slurm"))
     yield from _rest(mapping(mapping(mapping(raw, "site"), "slurm"), "rest"))
     yield from _partitions(pools)
+    yield from check_slurm_hubs(raw, {str(pool.get("name")): pool for _, pool in pools})
     for loc, job in items(raw, "jobs"):
         if is_slurm:
             yield from _job(loc, job, {str(pool.get("name")): pool for _, pool in pools})
@@ -114,7 +115,7 @@ def _job(loc: Loc, job: Raw, pools: dict[str, Raw]) -> Iterator[Fault]:
         fix = "name the pools that it may land on: Slurm would take its default partition, for which nothing is proved"
         yield Fault((*loc, "pool"), "is missing", fix)
     named = [each for each in (several if isinstance(several, list) else [pool]) if each in pools]
-    yield from _types(loc, named, pools, has_gpus=is_count(gpus) and gpus > 0)
+    yield from of_types(loc, named, pools, has_gpus=is_count(gpus) and gpus > 0)
     for key, fix in (
         ("namespace", "leave it out: Slurm has accounts, and slurm.account names one"),
         ("shm_gib", "leave it out: a job sees /dev/shm of its node, as part of its memory"),
@@ -130,18 +131,3 @@ def _job(loc: Loc, job: Raw, pools: dict[str, Raw]) -> Iterator[Fault]:
         if is_count(wanted) and is_count(has) and wanted > has:
             fix = f"write at most {has}"
             yield Fault((*loc, "slurm", "nodes"), f"is more than pool {name} has ({has})", fix, wanted)
-
-
-def _types(loc: Loc, named: list[str], pools: dict[str, Raw], *, has_gpus: bool) -> Iterator[Fault]:
-    """One --gres is for all partitions of a job: with several types it leaves the type open, in each of them."""
-    if not has_gpus or len({pools[name].get("gres") for name in named}) < 2:
-        return
-    partitions = {pools[name].get("partition") for name in named}
-    also = [
-        name
-        for name, pool in pools.items()
-        if name not in named and pool.get("partition") in partitions and pool.get("gpu") is not None
-    ]
-    if also:
-        fix = f"name {listing(also)} as well, or pools of one type: Slurm takes one type for all of them, or any"
-        yield Fault((*loc, "pools"), "have GPUs of several types, and one of their partitions has more", fix)

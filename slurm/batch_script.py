@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 import re
 import shlex
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import PurePosixPath
 from typing import Final
 
@@ -41,9 +41,18 @@ def batch_script(job: SlurmJob, site: SlurmAccess, sif: str, logs: str) -> str:
 
     Raises Unwritable.
     """
-    options = [f"{MARK}{name}={written(name, value)}" for name, value in _options(job, site, logs)]
+    if "%" in logs:
+        raise Unwritable(f"--output: the folder {logs!r} has a %, which Slurm would replace: rename it")
+    return whole(job, site, _commands(job, site, sif), {"output": log_file(logs, job)})
+
+
+def whole(job: SlurmJob, site: SlurmAccess, commands: Iterable[str], more: Mapping[str, str]) -> str:
+    """A text: what the job asks Slurm for, `more` options, and its commands. Raises Unwritable."""
+    # A run that is repeated keeps what the first one said; nothing of whoever submits it comes along.
+    asked = (*_options(job, site), *more.items(), ("open-mode", "append"), ("export", "NONE"))
+    options = [f"{MARK}{name}={written(name, value)}" for name, value in asked]
     retry = "requeue" if job.retries else "no-requeue"  # without either, the site's default decides
-    return "\n".join(["#!/bin/bash", *options, f"{MARK}{retry}", "", *_commands(job, site, sif), ""])
+    return "\n".join(["#!/bin/bash", *options, f"{MARK}{retry}", "", *commands, ""])
 
 
 def log_file(logs: str, job: SlurmJob) -> str:
@@ -90,7 +99,22 @@ def variables_prefix(site: SlurmAccess) -> str:
     return "SINGULARITYENV_" if PurePosixPath(site.program).name == "singularity" else "APPTAINERENV_"
 
 
-def _options(job: SlurmJob, site: SlurmAccess, logs: str) -> Iterator[tuple[str, str]]:
+def prepared(job: SlurmJob, site: SlurmAccess) -> Iterator[str]:
+    """Commands before the image: a folder of the job's own, its GPUs and what a program may know of its allocation."""
+    prefix = variables_prefix(site)
+    yield "scratch=$(mktemp -d) || exit 1"
+    yield "trap 'rm -rf \"$scratch\"' EXIT"
+    if job.gpus:
+        # Else a partition without GPUs of its own would run the job on the processor, for hours.
+        yield ': "${CUDA_VISIBLE_DEVICES:?Slurm gave this job no GPU}"'
+    else:
+        yield "export CUDA_VISIBLE_DEVICES="
+    yield f"for name in {' '.join((*_PASSED, 'CUDA_VISIBLE_DEVICES'))}; do"
+    yield f'  [ -z "${{!name+is set}}" ] || export "{prefix}$name=${{!name}}"'
+    yield "done"
+
+
+def _options(job: SlurmJob, site: SlurmAccess) -> Iterator[tuple[str, str]]:
     yield "partition", ",".join(job.partition_names)
     yield "nodes", str(job.slurm.nodes)
     yield "ntasks-per-node", "1"
@@ -110,18 +134,13 @@ def _options(job: SlurmJob, site: SlurmAccess, logs: str) -> Iterator[tuple[str,
         yield "mail-user", job.slurm.mail.to
         yield "mail-type", ",".join(each.upper() for each in job.slurm.mail.on)
     yield "chdir", _WORKING_FOLDER
-    if "%" in logs:
-        raise Unwritable(f"--output: the folder {logs!r} has a %, which Slurm would replace: rename it")
-    yield "output", log_file(logs, job)
-    yield "open-mode", "append"  # a run that is repeated keeps what the first one said
-    yield "export", "NONE"  # nothing of whoever submits it
 
 
 def _commands(job: SlurmJob, site: SlurmAccess, sif: str) -> Iterator[str]:
     if job.slurm.nodes > 1:  # on each of its nodes, which have devices of their own
         body = "\n".join([*_on_node(job, site, sif), 'exit "$code"'])
         yield "code=0"
-        yield f"srun --export=ALL bash -c {_quoted(body)} || code=$?"
+        yield f"srun --export=ALL bash -c {quoted(body)} || code=$?"
     else:
         yield from _on_node(job, site, sif)
     if job.retries:
@@ -132,28 +151,20 @@ def _commands(job: SlurmJob, site: SlurmAccess, sif: str) -> Iterator[str]:
 
 
 def _on_node(job: SlurmJob, site: SlurmAccess, sif: str) -> Iterator[str]:
+    yield from prepared(job, site)
     prefix = variables_prefix(site)
-    yield "scratch=$(mktemp -d) || exit 1"
-    yield "trap 'rm -rf \"$scratch\"' EXIT"
-    if job.gpus:
-        # Else a partition without GPUs of its own would run the job on the processor, for hours.
-        yield ': "${CUDA_VISIBLE_DEVICES:?Slurm gave this job no GPU}"'
-    else:
-        yield "export CUDA_VISIBLE_DEVICES="
-    yield f"for name in {' '.join((*_PASSED, 'CUDA_VISIBLE_DEVICES'))}; do"
-    yield f'  [ -z "${{!name+is set}}" ] || export "{prefix}$name=${{!name}}"'
-    yield "done"
     for name, value in sorted(job.env.items()):
         if not re.fullmatch(r"[A-Za-z_]\w*", name, re.ASCII):
             raise Unwritable(f"env: {name!r} is not a name of a variable: use letters, digits and _")
-        yield f"export {prefix}{name}={_quoted(value)}"
+        yield f"export {prefix}{name}={quoted(value)}"
     options = program_options(site, gpus=job.gpus)
     yield "code=0"
-    run = [_quoted(site.program), "exec", *options, '--workdir "$scratch"', _quoted(sif)]
-    yield f"{' '.join([*run, *map(_quoted, job.command)])} || code=$?"
+    run = [quoted(site.program), "exec", *options, '--workdir "$scratch"', quoted(sif)]
+    yield f"{' '.join([*run, *map(quoted, job.command)])} || code=$?"
 
 
-def _quoted(value: str) -> str:
+def quoted(value: str) -> str:
+    """For the shell. Raises Unwritable."""
     if "\0" in value:
         raise Unwritable("a NUL character (U+0000) cannot be written into a batch script: remove it")
     return shlex.quote(value)

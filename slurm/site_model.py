@@ -14,7 +14,7 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, Field, WithJson
 
 from kube.addresses import Registry
 from kube.amounts import Count
-from kube.names import AbsolutePath, FilePath, Line
+from kube.names import AbsolutePath, FilePath, Line, UserName
 from messages.faults import FORM, Misfit, quoted
 
 _SSH: Final = re.compile(r"([A-Za-z_][-A-Za-z0-9_.]*@)?[A-Za-z0-9]([-A-Za-z0-9.]*[A-Za-z0-9])?")
@@ -24,6 +24,26 @@ _LOOPBACK: Final = frozenset({"127.0.0.1", "localhost", "::1"})
 def _host(value: str) -> str:
     if not _SSH.fullmatch(value):
         raise Misfit("is not an address for ssh", "write user@host, or host; the port is a key of its own")
+    return value
+
+
+def _inside(value: str) -> str:
+    if not re.fullmatch(r"[A-Za-z0-9]([-A-Za-z0-9.]*[A-Za-z0-9])?", value):
+        raise Misfit("is not a name or an address of a login node", "write one that nodes reach: login-1.cluster")
+    return value
+
+
+def _account(value: str) -> str:
+    if not re.fullmatch(r"[a-z_][-a-z0-9_.]{0,31}", value):
+        raise Misfit("is not an account of a cluster", "write the user's name as id -un prints it on the login node")
+    if value == "root":
+        raise Misfit("is root, which no job runs as", "write the account that the user has on the cluster")
+    return value
+
+
+def _login(value: str) -> str:
+    if value != value.lower():
+        raise Misfit("has capital letters, which JupyterHub makes small", f"write {value.lower()}")
     return value
 
 
@@ -113,6 +133,29 @@ class SlurmRest(BaseModel):
     )
 
 
+class HubsHere(BaseModel):
+    """What the hubs of a site share: the account that they run as, and the accounts of their users."""
+
+    model_config = FORM
+    access: Access = Field(
+        description="How the account that hubs run as is reached on the login node: one of its own, never root."
+    )
+    inside: Annotated[str, AfterValidator(_inside), WithJsonSchema({"type": "string"})] = Field(
+        description="Name or address of the login node by which the nodes reach it."
+    )
+    identity: AbsolutePath = Field(
+        description="File of the login node with the private key by which hubs start and end jobs as their users; "
+        "readable for the account that hubs run as, and nobody else."
+    )
+    known_hosts: AbsolutePath = Field(
+        "/etc/ssh/ssh_known_hosts", description="File of the login node with its own key, for 127.0.0.1."
+    )
+    port: int = Field(22, ge=1, le=65535, description="Port of the login node's ssh, on 127.0.0.1.")
+    accounts: dict[Annotated[UserName, AfterValidator(_login)], Annotated[str, AfterValidator(_account)]] = Field(
+        min_length=1, description="The account that each user of the hubs has on the cluster; nobody else may log in."
+    )
+
+
 class SlurmAccess(BaseModel):
     """One Slurm cluster: how it is reached, what starts images, where they are."""
 
@@ -133,6 +176,7 @@ class SlurmAccess(BaseModel):
         None, description="slurm.conf for the commands (SLURM_CONF); none: that of the site."
     )
     account: Line | None = Field(None, description="Account of jobs that name none; none: the user's own.")
+    hubs: HubsHere | None = Field(None, description="What hubs need here; none: no hub can run.")
     insecure_registries: tuple[Registry, ...] = Field(
         (), description="Registries without TLS, host[:port], which images may be pulled from: those of a lab."
     )

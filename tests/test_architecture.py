@@ -112,6 +112,8 @@ def test_every_module_can_be_imported() -> None:
         "hosts.hub_files.gateway_config",
         "hosts.hub_files.jupyterhub_config",
         "hosts.hub_files.kernel_provisioner",
+        "slurm.hub_files.jupyterhub_config",
+        "slurm.hub_files.slurm_spawner",
     }
     packages = sorted({path.parent for top in FLOORS for path in sources(top)})
     folders = [path.relative_to(ROOT).as_posix() for path in packages if (path / "__init__.py").exists()]

@@ -30,13 +30,15 @@ from policies.judging import findings as asked
 from policies.model import Site, Workload, nothing_known
 from policies.report import Message
 from policies.rules.index import ALL_RULES
-from policies.slurm_jobs import SLURM_JOB_TOKEN
+from policies.slurm_jobs import SLURM_HUB_TOKEN, SLURM_JOB_TOKEN
 from policies.stacks import consistent
 from policies.workloads import HUB_TOKEN
 from settings.host_pools import HostPool
 from settings.models import Job
 from settings.reading import Stack, load_stack
 from slurm.batch_script import Unwritable, batch_script
+from slurm.hub import texts
+from slurm.hub_model import parse_hub as parse_slurm_hub
 from slurm.job_model import parse_slurm_job
 from slurm.site_model import SlurmAccess
 
@@ -105,7 +107,7 @@ def offline_resources(stack: Stack) -> Iterator[Resource]:
         for name, spec in runtime.daemon_sets(args).items():
             yield _SET, name, {"metadata": {"namespace": runtime.NAMESPACE, "name": name}, "spec": spec}
     unknown: Any = {image.full_name: UNKNOWN for image in stack.images}
-    for hub in () if wiring.hosts(stack) else stack.hubs:
+    for hub in () if wiring.hosts(stack) or wiring.partitions(stack) else stack.hubs:
         given = {**wiring.hub_args(stack, hub, unknown)}
         yield HUB_TOKEN, hub.name, given
         shape = parse_hub(hub.name, given)
@@ -122,6 +124,7 @@ def offline_resources(stack: Stack) -> Iterator[Resource]:
         yield from _on_host(stack, host, unknown)
     if stack.site.slurm is not None:
         yield from _slurm_jobs(stack, stack.site.slurm, unknown)
+        yield from _slurm_hubs(stack, stack.site.slurm, unknown)
         return
     for job in () if wiring.hosts(stack) else stack.jobs:
         yield from _job(stack, job, unknown)
@@ -153,6 +156,33 @@ def _slurm_jobs(stack: Stack, access: SlurmAccess, unknown: Any) -> Iterator[Res
         pools = [each.pool for each in shape.partitions]
         made = {"image": UNKNOWN, "image_name": job.image, "pools": pools, "gpus": shape.gpus, "text": text}
         yield SLURM_JOB_TOKEN, job.name, made
+
+
+def _slurm_hubs(stack: Stack, access: SlurmAccess, unknown: Any) -> Iterator[Resource]:
+    """The same for the jobs that are users' servers."""
+    files = {name: f"{access.image_store}/{name}.sif" for name in wiring.images_on_slurm(stack)}
+    for hub in stack.hubs:
+        given = {
+            key: value for key, value in wiring.slurm_hub_args(stack, hub, unknown, files).items() if key != "site"
+        }
+        shape = parse_slurm_hub(hub.name, given, access)
+        try:
+            known = texts(shape, access, files)
+        except Unwritable as error:
+            reason, _, fix = str(error).rpartition(": ")
+            raise SettingsError([Problem(f"hub {hub.name}", "", reason, fix)]) from None
+        profiles = [
+            {
+                "name": each.name,
+                "image": UNKNOWN,
+                "image_name": each.image_name,
+                "pools": [one.pool for one in each.partitions],
+                "gpus": each.gpus,
+                "text": known[each.name],
+            }
+            for each in shape.profiles
+        ]
+        yield SLURM_HUB_TOKEN, hub.name, {"hub": hub.name, "profiles": profiles}
 
 
 def _on_host(stack: Stack, host: HostPool, unknown: Any) -> Iterator[Resource]:

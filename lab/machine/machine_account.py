@@ -57,9 +57,21 @@ def end_processes(name: str) -> None:
     psutil.wait_procs(ours, timeout=10)
 
 
+def end_all_processes(instance: Instance) -> None:
+    """End all that runs as any account of the lab."""
+    for trace in traces.traces(instance):
+        if trace.kind is Kind.ACCOUNT:
+            end_processes(trace.value)
+
+
 def remove(instance: Instance) -> None:
     """Take the lab's accounts away, and what runs as them. Safe to repeat."""
     traces.undo(instance, {Kind.ACCOUNT: lambda trace: _remove(trace.value)})
+
+
+def exists(name: str) -> bool:
+    """Whether the machine has such an account."""
+    return _find(name) is not None
 
 
 def _remove(name: str) -> None:

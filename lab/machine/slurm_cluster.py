@@ -59,6 +59,7 @@ class Cluster:
     accounts: Sequence[str] = (ACCOUNT,)
     qos: Sequence[Qos] = ()
     driver: str | None = None  # that a stand-in on all nodes has
+    people: Sequence[str] = ()  # users of hubs, by the names that they log in with
     has_images: bool = True  # whether its nodes start images: SingularityCE must have been built
 
 
@@ -70,6 +71,7 @@ def start(instance: Instance, tools: Tools, cluster: Cluster, report: Callable[[
     if os.geteuid() != 0:
         raise LabError("the lab's Slurm needs root: it runs jobs as another user, and makes that user; run it as root")
     user = _folders(instance)
+    people = _people(instance, cluster.people)
     ports = _node_ports(instance, cluster.groups)
     _end_nodes(instance, keep=ports)
     _configure(instance, cluster.groups, ports)
@@ -81,21 +83,22 @@ def start(instance: Instance, tools: Tools, cluster: Cluster, report: Callable[[
     processes.start(instance, slurmdbd.server(instance, tools))
     slurm_accounting.ensure_cluster(instance, tools)
     processes.start(instance, slurmctld.server(instance, tools))
-    slurm_accounting.ensure(instance, tools, cluster.accounts, cluster.qos, user)
+    for each in (user, *people):
+        slurm_accounting.ensure(instance, tools, cluster.accounts, cluster.qos, each)
     report(f"Slurm: {len(ports)} nodes …")
     for node, port in ports.items():
         processes.start(instance, slurmd.server(instance, tools, node, port))
     _wait_for_nodes(instance, tools)
     processes.start(instance, slurmrestd.server(instance, tools))
     _keep_runtime(instance)
-    processes.start(instance, sshd.server(instance, tools, sif_runtime.search_path(instance)))
+    processes.start(instance, sshd.server(instance, tools, sif_runtime.search_path(instance), people))
 
 
 def end(instance: Instance) -> None:
     """End all servers, all jobs and whoever is logged in, and take the account away. Safe to repeat."""
     for name in FRONT:
         processes.stop(instance, name)
-    machine_account.end_processes(slurm_files.account(instance))
+    machine_account.end_all_processes(instance)
     _end_nodes(instance)
     for name in BACK:
         processes.stop(instance, name, within_s=30)
@@ -138,6 +141,16 @@ def _folders(instance: Instance) -> str:
     for folder in (slurm_files.image_store(instance), slurm_files.scratch(instance)):
         machine_account.give(account, folder, mode=0o755)
     return name
+
+
+def _people(instance: Instance, users: Sequence[str]) -> list[str]:
+    """The account that hubs run as and those of their users, which are returned; all of their own, none where no hub is."""
+    names = [slurm_files.person_account(instance, user) for user in users]
+    for name in (slurm_files.hub_account(instance), *names) if names else ():
+        home = slurm_files.home_of(instance, name)
+        home.parent.mkdir(exist_ok=True, mode=0o755)
+        machine_account.give(machine_account.ensure(instance, name, home), home, mode=0o700)
+    return names
 
 
 def _configure(instance: Instance, groups: Sequence[NodeGroup], ports: dict[str, int]) -> None:

@@ -7,6 +7,7 @@ that a job or a user touches is in one folder of the machine, `/var/lib/gpu-comm
 from __future__ import annotations
 
 import hashlib
+import re
 import socket
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -32,8 +33,34 @@ def account(instance: Instance) -> str:
     return f"gpu-commons-{digest(instance)}"
 
 
+def hub_account(instance: Instance) -> str:
+    """The user of this machine that hubs run as."""
+    return f"{account(instance)}-h"
+
+
+def person_account(instance: Instance, user: str) -> str:
+    """The user of this machine that servers of a hub's user run as; a name of 32 characters at most."""
+    short = user if re.fullmatch(r"[a-z][a-z0-9-]{1,7}", user) else hashlib.sha256(user.encode()).hexdigest()[:8]
+    return f"{account(instance)}-u-{short}"
+
+
 def home(instance: Instance) -> Path:
     return root(instance) / "home"
+
+
+def home_of(instance: Instance, name: str) -> Path:
+    """Of the account of hubs, or of one of their users."""
+    return root(instance) / "homes" / name
+
+
+def hub_identity(instance: Instance) -> Path:
+    """The private key by which hubs start jobs as their users."""
+    return home_of(instance, hub_account(instance)) / ".ssh" / "hubs"
+
+
+def hub_known_hosts(instance: Instance) -> Path:
+    """The key of this login node, for hubs on it."""
+    return root(instance) / "etc" / "known_hosts"
 
 
 def image_store(instance: Instance) -> Path:

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import os
+import pwd
 import shlex
 import socket
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from lab import files, processes
 from lab.processes import Server
 from lab.servers import slurm_files
+from slurm.hub import AGENT, FOLDER
 
 if TYPE_CHECKING:
     from lab.instance import Instance
@@ -20,26 +24,35 @@ RUNTIME: Final = Path("/run/sshd")  # compiled in: the empty folder that it lock
 ADDRESS: Final = "127.0.0.1"
 
 
-def server(instance: Instance, tools: Tools, programs: str) -> Server:
+def server(instance: Instance, tools: Tools, programs: str, people: Sequence[str] = ()) -> Server:
     """Only the lab's account gets in, and only with the lab's key; `programs` is PATH for what it runs.
 
-    Makes the keys and the client's files when there are none yet.
+    With `people`, accounts of users of hubs, also the account of hubs does, and hubs with their own key into each of
+    these, to run their agent and nothing else. Makes the keys and the client's files when there are none yet.
     """
     folder = _folder(instance)
     host_key = _key(tools, folder / "host_key", f"host of {slurm_files.account(instance)}")
     identity(instance).parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     client_key = _key(tools, identity(instance), slurm_files.account(instance))
-    allowed = files.write(slurm_files.root(instance) / "etc" / "authorized_keys", _public(client_key))
     port = instance.ports[NAME]
-    files.write(known_hosts(instance), f"[{ADDRESS}]:{port} {_public(host_key)}")
+    known = f"[{ADDRESS}]:{port} {_public(host_key)}"
+    files.write(known_hosts(instance), known)
+    allowed = {slurm_files.account(instance): _public(client_key)}
+    if people:
+        files.write(slurm_files.hub_known_hosts(instance), known)
+        hub_key = _public(_hub_key(instance, tools))
+        allowed |= {slurm_files.hub_account(instance): _public(client_key)}
+        allowed |= {each: f"{agent_only(instance)} {hub_key}" for each in people}
+    keys = slurm_files.root(instance) / "etc" / "keys"
+    written = [files.write(keys / name, text) for name, text in allowed.items()]
     options = {
         "ListenAddress": f"{ADDRESS}:{port}",
         "HostKey": str(host_key),
         "PidFile": str(instance.run / "sshd.pid"),
-        "AuthorizedKeysFile": str(allowed),
+        "AuthorizedKeysFile": f"{keys}/%u",
         "AuthenticationMethods": "publickey",
         "UsePAM": "no",
-        "AllowUsers": slurm_files.account(instance),
+        "AllowUsers": " ".join(allowed),
         "AllowTcpForwarding": "no",
         "X11Forwarding": "no",
         "PrintMotd": "no",
@@ -56,10 +69,25 @@ def server(instance: Instance, tools: Tools, programs: str) -> Server:
     return Server(
         name=NAME,
         argv=[str(tools.path(NAME)), "-D", "-e", "-f", str(config)],
-        files=[config, allowed],
+        files=[config, *written],
         ready=lambda: _greets(port),
         ready_within_s=20,
     )
+
+
+def agent_only(instance: Instance) -> str:
+    """Options before a key: what comes in by it is on this machine and runs the agent of hubs."""
+    program = slurm_files.image_store(instance) / FOLDER / AGENT
+    return f'restrict,from="{ADDRESS}",command="python3 -I {program}"'
+
+
+def _hub_key(instance: Instance, tools: Tools) -> Path:
+    """Of the account that hubs run as, and readable for it alone."""
+    owner = pwd.getpwnam(slurm_files.hub_account(instance))
+    key = _key(tools, slurm_files.hub_identity(instance), "hubs")
+    for path in (key.parent, key, key.with_suffix(".pub")):
+        os.chown(path, owner.pw_uid, owner.pw_gid)
+    return key
 
 
 def identity(instance: Instance) -> Path:

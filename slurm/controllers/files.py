@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import shlex
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
@@ -85,3 +87,36 @@ def forgotten(site: SlurmAccess, folder: str) -> frozenset[int]:
     """Jobs that `forget` noted."""
     done = run(site, ["sh", "-c", f"cat {shlex.quote(f'{folder}/forgotten')} 2>/dev/null || true"])
     return frozenset(int(line) for line in done.out.split() if line.isdigit())
+
+
+def put_files(site: SlurmAccess, root: str, files: Mapping[str, str], *, own: str) -> None:
+    """Write files by their paths below `root`, each as a whole; what else is in the folder `own` there is removed.
+
+    Everybody may read them: nothing secret may be in them. Raises SlurmError.
+    """
+    done = run(site, ["python3", "-I", "-c", _PUT, root, own], given=json.dumps(dict(files)))
+    if done.code:
+        raise SlurmError(f"{root} cannot be written: {done.words}; is image_store right, and may the user write there?")
+
+
+def remove_folder(site: SlurmAccess, folder: str) -> None:
+    """Remove a folder with all that is in it; one that is not there is no error. Raises SlurmError."""
+    done = run(site, ["rm", "-rf", "--", folder])
+    if done.code:
+        raise SlurmError(f"{folder} cannot be removed: {done.words}")
+
+
+_PUT: Final = """
+import json, os, pathlib, sys
+os.umask(0o022)
+root, files = pathlib.Path(sys.argv[1]), json.load(sys.stdin)
+for path, text in files.items():
+    target = root / path
+    target.parent.mkdir(parents=True, exist_ok=True)
+    new = target.with_name("." + target.name + ".new")
+    new.write_text(text, encoding="utf-8")
+    os.replace(str(new), str(target))
+for old in [*(root / sys.argv[2]).rglob("*")]:
+    if old.is_file() and str(old.relative_to(root)) not in files:
+        old.unlink()
+"""

@@ -1,0 +1,166 @@
+"""What a hub may do as one of its users: start a profile's job, ask for it, end it. Nothing else.
+
+Users let the hub's key in with this program as its only command:
+
+    restrict,command="python3 -I /projects/gpu-commons/images/hubs/agent.py" ssh-ed25519 AAAA… hubs
+
+It runs as the user. The text of a job is the stack's, by the name of its profile; the hub adds variables of JupyterHub
+and no option of Slurm. Python 3.6, standard library only.
+"""
+
+import json
+import os
+import pwd
+import re
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import TextIO
+
+HERE = Path(__file__).resolve().parent
+NAME = re.compile(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?")
+VARIABLE = re.compile(r"(JUPYTERHUB|JUPYTER|JPY)_[A-Z0-9_]+=")
+LONGEST = 1 << 20
+WITHIN_S = 60
+KEPT_LOGS = 10
+WAITS = frozenset(
+    {"PENDING", "CONFIGURING", "REQUEUED", "REQUEUE_HOLD", "REQUEUE_FED", "RESV_DEL_HOLD", "SPECIAL_EXIT"}
+)
+RUNS = frozenset({"RUNNING", "SUSPENDED", "STOPPED", "SIGNALING", "STAGE_OUT", "RESIZING"})
+
+
+class Refused(Exception):  # noqa: N818 - says what is the matter
+    """The hub asked for something that it may not have, or Slurm said no; the words say which."""
+
+
+def main(asked: str, given: TextIO) -> str:
+    """Do what was asked for; what the hub reads of it."""
+    words = asked.split()
+    if os.getuid() == 0:
+        raise Refused("jobs never run as root")
+    if len(words) < 2 or not NAME.fullmatch(words[1]):
+        raise Refused("asks for nothing that there is: submit HUB PROFILE, query HUB JOB, end HUB")
+    verb, hub, rest = words[0], words[1], words[2:]
+    folder = HERE / hub
+    try:
+        known = json.loads((folder / "jobs.json").read_text(encoding="utf-8"))
+    except OSError:
+        raise Refused("there is no hub {}".format(hub))
+    if known.get("config"):
+        os.environ["SLURM_CONF"] = known["config"]
+    if verb == "submit" and len(rest) == 1 and rest[0] in known["profiles"]:
+        return submit(hub, folder / "profiles" / (rest[0] + ".sbatch"), given.read(LONGEST + 1))
+    if verb == "query" and len(rest) == 1 and rest[0].isdigit():
+        return query(hub, rest[0])
+    if verb == "end" and not rest:
+        return end(hub)
+    raise Refused("may not {}".format(" ".join(words)))
+
+
+def submit(hub: str, text: Path, given: str) -> str:
+    """Start the job of a profile; its number. What an earlier server of the user left ends first."""
+    end(hub)
+    own = own_folder(hub)
+    pairs = [each for each in given.split("\0") if VARIABLE.match(each)]
+    if len(given) > LONGEST or not pairs:
+        raise Refused("gives no variables of JupyterHub")
+    descriptor, variables = tempfile.mkstemp(prefix="variables-", dir=str(own))
+    with os.fdopen(descriptor, "w", encoding="utf-8") as stream:
+        stream.write("".join(each + "\0" for each in pairs))
+    options = ["--parsable", "--job-name=" + hub, "--comment=" + mark(hub), "--output={}/%j.log".format(own)]
+    try:
+        said = slurm("sbatch", *(options + [str(text), variables]))
+    except Refused:
+        os.unlink(variables)
+        raise
+    return said.strip().partition(";")[0]
+
+
+def query(hub: str, job: str) -> str:
+    """PENDING and why, RUNNING and where, or GONE and how it ended."""
+    try:
+        said = slurm("squeue", "--me", "--noheader", "--states=all", "--jobs=" + job, "--format=%T|%B|%r|%k")
+    except Refused as error:
+        if "invalid job id" not in str(error).lower():
+            raise
+        said = ""
+    lines = [line.split("|", 3) for line in said.splitlines() if line.strip()]
+    found = [line for line in lines if len(line) == 4 and line[3] == mark(hub)]
+    if not found:
+        return "GONE"
+    state, node, reason, _ = found[0]
+    if state in WAITS:
+        return "PENDING " + reason
+    if state in RUNS:
+        return "RUNNING " + address(node)
+    return "GONE {} {}".format(state, last_words(hub, job)).strip()
+
+
+def end(hub: str) -> str:
+    """End all jobs of the hub that are this user's; how many there were."""
+    said = slurm("squeue", "--me", "--noheader", "--format=%i|%k")
+    numbers = [line.partition("|")[0] for line in said.splitlines() if line.partition("|")[2] == mark(hub)]
+    if numbers:
+        slurm("scancel", *numbers)
+    tidy(own_folder(hub))
+    return "ended {}".format(len(numbers))
+
+
+def address(node: str) -> str:
+    """Where a node is reached inside the cluster; its name, where Slurm says no more."""
+    found = re.search(r"\bNodeAddr=(\S+)", slurm("scontrol", "show", "node", "--oneliner", node))
+    return found.group(1) if found else node
+
+
+def last_words(hub: str, job: str) -> str:
+    """The last line that the job printed."""
+    try:
+        lines = (own_folder(hub) / (job + ".log")).read_text(encoding="utf-8", errors="replace").split("\n")
+    except OSError:
+        return ""
+    return next((line.strip() for line in reversed(lines) if line.strip()), "")[:500]
+
+
+def tidy(folder: Path) -> None:
+    """Variables of servers that never started, and all but the last logs."""
+    for path in folder.glob("variables-*"):
+        path.unlink()
+    logs = sorted(folder.glob("*.log"), key=lambda path: path.stat().st_mtime)
+    for path in logs[:-KEPT_LOGS]:
+        path.unlink()
+
+
+def own_folder(hub: str) -> Path:
+    """In the user's home, which nodes share: tokens lie there until a job has read them."""
+    folder = Path(pwd.getpwuid(os.getuid()).pw_dir) / ".gpu-commons" / "hubs" / hub
+    folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+    folder.chmod(0o700)
+    return folder
+
+
+def mark(hub: str) -> str:
+    """The comment of the hub's jobs, by which they are found."""
+    return "gpu-commons/hubs/" + hub
+
+
+def slurm(*words: str) -> str:
+    """What a command of Slurm prints. Raises Refused with its words."""
+    done = subprocess.Popen(
+        list(words), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, universal_newlines=True
+    )
+    try:
+        out, err = done.communicate(timeout=WITHIN_S)
+    except subprocess.TimeoutExpired:
+        done.kill()
+        raise Refused("{} gave no answer within {} s".format(words[0], WITHIN_S))
+    if done.returncode:
+        raise Refused("{}: {}".format(words[0], (err or out).strip()))
+    return out
+
+
+if __name__ == "__main__":
+    try:
+        print(main(os.environ.get("SSH_ORIGINAL_COMMAND", ""), sys.stdin))
+    except Refused as refused:
+        sys.exit(str(refused))

@@ -1,0 +1,194 @@
+"""SlurmSpawner whose jobs are the stack's own texts, submitted as the user by `agent` over ssh.
+
+Runs inside the hub only: jupyterhub 5.5, batchspawner 1.3. Everything in a command comes from hub.json or is checked
+here: batchspawner hands commands to a shell.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import html
+import json
+import re
+import shlex
+from collections.abc import AsyncIterator
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from batchspawner import SlurmSpawner
+from jupyterhub.apihandlers import APIHandler, default_handlers
+from tornado.web import HTTPError, authenticated
+from traitlets import Unicode, default
+
+from .spawn_form import default_of, render_form
+
+HUB = json.loads(Path(__file__).parent.with_name("hub.json").read_text())
+PORT_PATH = "/api/batchspawner"
+PORTS = range(1024, 65536)
+LOOK_EVERY_S = 2
+HEARD_WITHIN_S = 5  # a browser opens the waiting page, and the page its stream of events
+# What ssh or the agent could not do says nothing of the job: only the agent's own words end a server.
+UNKNOWN = r"^(?!GONE)"
+VARIABLE = re.compile(r"(JUPYTERHUB|JUPYTER|JPY)_[A-Z0-9_]+")
+TELL = "please tell the people who run this hub."
+
+
+class StartError(HTTPError):
+    """A start that failed, with its sentence. As an HTTPError it is one line in the log, without a traceback."""
+
+    def __init__(self, sentence: str) -> None:
+        super().__init__(503, sentence.replace("%", "%%"))
+        self.jupyterhub_message = sentence
+        self.jupyterhub_html_message = html.escape(sentence)
+
+
+class ServerPort(APIHandler):
+    """Where a server listens, as batchspawner-singleuser says it with the server's own token.
+
+    In place of batchspawner's handler, by which a server may set any attribute of its spawner, commands included.
+    """
+
+    @authenticated
+    def post(self) -> None:
+        """Take the port, and nothing else."""
+        token = self.get_auth_token()
+        servers = getattr(self.current_user, "spawners", {}).values()
+        spawner = next((each for each in servers if token and each.api_token == token), None)
+        port = (self.get_json_body() or {}).get("port")
+        if spawner is None or not isinstance(port, int) or port not in PORTS:
+            raise HTTPError(400)
+        spawner.port = port
+        self.set_status(201)
+        self.finish("{}")
+
+
+# batchspawner has registered its own when it was imported.
+default_handlers[:] = [each for each in default_handlers if each[0] != PORT_PATH]
+default_handlers.append((PORT_PATH, ServerPort))
+
+
+class CommonsSlurmSpawner(SlurmSpawner):
+    """A server is one job of Slurm, which runs as the account that its user has on the cluster."""
+
+    req_profile = Unicode()
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        submit, times, name = HUB["submit"], HUB["timeouts"], HUB["hub"]
+        ssh = ["ssh", "-F", "none", "-T", "-i", submit["identity"], "-p", str(submit["port"])]
+        options = {
+            "BatchMode": "yes",
+            "ConnectTimeout": "10",
+            "IdentitiesOnly": "yes",
+            "StrictHostKeyChecking": "yes",
+            "UserKnownHostsFile": submit["known_hosts"],
+        }
+        words = [*ssh, *(word for key, value in options.items() for word in ("-o", f"{key}={value}"))]
+        self.exec_prefix = f"{shlex.join(words)} -- {{username}}@{submit['address']}"
+        self.batch_submit_cmd = f"submit {name} {{profile}}"
+        self.batch_query_cmd = f"query {name} {{job_id}}"
+        self.batch_cancel_cmd = f"end {name}"
+        self.state_unknown_re = UNKNOWN
+        self.startup_poll_interval = LOOK_EVERY_S
+        self.start_timeout, self.http_timeout = times["start_s"], times["http_s"]
+        self._is_heard, self._ended_as = asyncio.Event(), ""
+
+    @default("req_username")
+    def _req_username_default(self) -> str:
+        """The account of the user. Raises StartError."""
+        account = HUB["accounts"].get(self.user.name)
+        if not account:
+            raise StartError(f"You have no account on this cluster that this hub knows: {TELL}")
+        return str(account)
+
+    @default("req_homedir")
+    def _req_homedir_default(self) -> str:
+        return ""  # of a user that the hub's image does not know
+
+    @default("req_profile")
+    def _req_profile_default(self) -> str:
+        return str(self.profile["name"])
+
+    def user_env(self, env: dict[str, str]) -> dict[str, str]:
+        """As it is: the account is the job's, and no user of this image."""
+        return env
+
+    @property
+    def profile(self) -> dict[str, Any]:
+        """What the user chose. Raises StartError."""
+        chosen = (self.user_options or {}).get("profile")
+        if not chosen:
+            return default_of(HUB["profiles"])  # type: ignore[return-value]
+        for each in HUB["profiles"]:
+            if each["name"] == chosen:
+                return each  # type: ignore[no-any-return]
+        raise StartError("This hub has no such option: choose another one.")
+
+    def _options_form_default(self) -> Any:
+        return lambda spawner: render_form(HUB["profiles"], (spawner.user_options or {}).get("profile"))
+
+    def options_from_form(self, formdata: dict[str, list[str]]) -> dict[str, Any]:
+        """The one field of the form."""
+        return {"profile": (formdata.get("profile") or [""])[0]}
+
+    async def _get_batch_script(self, **_subvars: Any) -> str:
+        """Variables for the agent, which has the text of the job: no token gets into a text that Slurm keeps."""
+        wanted = {key: value for key, value in self.get_env().items() if VARIABLE.fullmatch(key)}
+        return "\0".join(f"{key}={value}" for key, value in wanted.items())
+
+    def parse_job_id(self, output: str) -> str:
+        """The number that Slurm gave the job. Raises StartError."""
+        if not output.strip().isdigit():
+            raise StartError(f"Slurm gave your server no number of a job: {TELL}")
+        return output.strip()
+
+    async def start(self) -> tuple[str, int]:
+        """Submit, and wait until the server says where it listens. Raises StartError."""
+        self.req_username, self.req_profile = self._req_username_default(), self._req_profile_default()
+        title = self.profile["title"]
+        self.job_id = self.job_status = self._ended_as = ""
+        self._is_heard = asyncio.Event()
+        try:
+            return await super().start()  # type: ignore[no-any-return]
+        except RuntimeError as error:
+            ended = self._ended_as.removeprefix("GONE").strip()
+            why = (ended or str(error).strip() or "no reason is known").splitlines()[-1]
+            self.log.warning("The server of %s did not start: %s", self._log_name, why)
+            # While JupyterHub clears up after a failure, a page that asks about the start is told that there is none,
+            # and waits for ever. So a failure waits until the page is there.
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self._is_heard.wait(), HEARD_WITHIN_S)
+            raise StartError(f"Slurm did not start “{title}”: {why}. Choose another option, or {TELL}") from None
+
+    def clear_state(self) -> None:
+        """Forget the job, but not how it ended."""
+        self._ended_as = self.job_status
+        super().clear_state()
+
+    async def poll(self) -> int | None:
+        """None while the job waits or runs, else 1; also of who has lost the account: an update ended it."""
+        if self.user.name not in HUB["accounts"]:
+            return 1
+        self.req_username = self._req_username_default()
+        return await super().poll()  # type: ignore[no-any-return]
+
+    async def stop(self, now: bool = False) -> None:  # noqa: FBT001, FBT002 - JupyterHub's signature
+        """End the user's jobs of this hub: one, or also what a hub that was killed had submitted."""
+        self.req_username = self._req_username_default()
+        await super().stop(now)
+
+    async def progress(self) -> AsyncIterator[dict[str, Any]]:
+        """What the job waits for, in Slurm's words."""
+        said = ""
+        self._is_heard.set()
+        while self._spawn_pending:
+            state, _, more = self.job_status.partition(" ")
+            message = {
+                "PENDING": f"Job {self.job_id} waits in the queue of Slurm ({more or 'no reason given'})",
+                "RUNNING": f"Job {self.job_id} runs on {more}; waiting for your server to answer",
+            }.get(state, "Asking Slurm for a job")
+            if message != said:
+                said = message
+                yield {"progress": {"PENDING": 20, "RUNNING": 60}.get(state, 5), "message": message}
+            await asyncio.sleep(LOOK_EVERY_S)
