@@ -79,6 +79,11 @@ def site_of(stack: Stack, images: Path = IMAGES, today: dt.date | None = None) -
             for pool in stack.fleet.pools
             if isinstance(pool, PartitionPool) and pool.exclusive
         },
+        longest_min={
+            pool.name: pool.max_time_min
+            for pool in stack.fleet.pools
+            if isinstance(pool, PartitionPool) and pool.max_time_min
+        },
         uses_of=functools.partial(_uses_of, images),
         today=today,
     )

@@ -165,6 +165,7 @@ class Site:
     shared_hosts: frozenset[str] = frozenset()  # pools whose GPUs several containers may use at a time
     scratch: tuple[str, ...] = ()  # folders of a site with Slurm that are purged
     whole_nodes: Mapping[str, int] = field(default_factory=dict)  # GPUs of each node, by pools that give whole nodes
+    longest_min: Mapping[str, int] = field(default_factory=dict)  # minutes that a job may take, by pools of Slurm
     own_registry: str | None = None  # where this stack pushes: facts of these images can always be read
     machines: Mapping[str, Machine] = field(default_factory=dict)  # by pool
     limits: Limits = field(default_factory=Limits)

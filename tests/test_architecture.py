@@ -53,6 +53,7 @@ COMPONENTS = [
     "PrePuller",
     "SifImage",
     "SlurmGpuJob",
+    "SlurmHub",
     "SlurmSite",
     "StackRecord",
     "Vpc",

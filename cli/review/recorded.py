@@ -19,7 +19,8 @@ POOL: Final = f"{OURS}GpuNodePool"
 IMAGE: Final = f"{OURS}GpuImage"
 HUB: Final = f"{OURS}NotebookHub"
 DOCKER_HUB: Final = f"{OURS}DockerHub"
-HUBS: Final = (HUB, DOCKER_HUB)
+SLURM_HUB: Final = f"{OURS}SlurmHub"
+HUBS: Final = (HUB, DOCKER_HUB, SLURM_HUB)
 JOB: Final = f"{OURS}GpuJob"
 PULLER: Final = f"{OURS}PrePuller"
 RUNTIME: Final = f"{OURS}NvidiaRuntime"
@@ -268,13 +269,13 @@ def is_over(course: Mapping[str, Any], today: dt.date) -> bool:
 
 def _job(name: str, inputs: Mapping[str, Any]) -> Job:
     image = known_text(inputs.get("image_name"))
-    pools = tuple(filter(None, (known_text(each.get("pool")) for each in items(inputs.get("partitions")))))
-    return Job(name, image, pools or _pools(inputs, ""), whole(inputs.get("gpus")) or 0, _repository(inputs))
+    return Job(name, image, _pools(inputs, ""), whole(inputs.get("gpus")) or 0, _repository(inputs))
 
 
 def _pools(asks: Mapping[str, Any], otherwise: str) -> tuple[str, ...]:
     """Pools that a profile or job names; none: it may land on any."""
-    return texts(asks.get("pools")) or tuple(filter(None, [known_text(asks.get("pool")) or otherwise]))
+    of_slurm = tuple(filter(None, (known_text(each.get("pool")) for each in items(asks.get("partitions")))))
+    return of_slurm or texts(asks.get("pools")) or tuple(filter(None, [known_text(asks.get("pool")) or otherwise]))
 
 
 def _repository(inputs: Mapping[str, Any]) -> str:

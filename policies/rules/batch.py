@@ -12,6 +12,7 @@ from messages.problems import listing
 from policies.finding import Finding, Level
 from policies.model import Rule, Site, Workload
 from policies.shapes import is_list, text
+from slurm.batch_script import options_of
 from slurm.site_model import is_inside
 
 # Of the linter's rules those that are about what a job finds on its node.
@@ -34,6 +35,7 @@ def check(workload: Workload, site: Site) -> Iterator[Finding]:
         yield Finding("its text is not known yet: it may load modules or bind folders of the node", Level.UNPROVED)
     elif said := text(script):
         yield from _of_text(said, site)
+        yield from _of_time(said, inputs, site)
     gpus = inputs.get("gpus")
     if is_count(gpus) and gpus > 0:
         yield from _of_gpus(gpus, inputs, site)
@@ -67,6 +69,18 @@ def _of_text(script: str, site: Site) -> Iterator[Finding]:
             )
 
 
+def _of_time(script: str, inputs: Mapping[str, Any], site: Site) -> Iterator[Finding]:
+    """Slurm refuses what is longer than every partition allows, and never starts it on one that allows less."""
+    pools, asked = inputs.get("pools"), options_of(script).get("time", "")
+    for pool in pools if is_list(pools) and asked.isdigit() else ():
+        longest = site.longest_min.get(text(pool))
+        if longest and int(asked) > longest:
+            yield Finding(
+                f"it asks for {asked} minutes, and pool {pool} allows {longest}",
+                remedy=f"Ask for at most {longest} minutes, or choose another pool.",
+            )
+
+
 def _of_gpus(gpus: int, inputs: Mapping[str, Any], site: Site) -> Iterator[Finding]:
     pools, image = inputs.get("pools"), inputs.get("image_name")
     named = [each for each in pools if isinstance(each, str)] if is_list(pools) else []
@@ -89,7 +103,7 @@ def _of_gpus(gpus: int, inputs: Mapping[str, Any], site: Site) -> Iterator[Findi
 RULE = Rule(
     id="P-BATCH",
     says="the text of a Slurm job loads no module, binds no CUDA of its node, keeps no image in scratch, chooses no "
-    "GPU itself, and asks for no GPU that nothing uses",
+    "GPU itself, asks for no more time than its pools allow, and for no GPU that nothing uses",
     remedy="Put what it needs into the image, and request GPUs with gpus.",
     check=check,
 )

@@ -39,6 +39,8 @@ EVERY_IMAGE = [
     "kernel-gateway",
     "engine-filter",
     "cupy-cuda11",
+    "cupy-cuda11-notebook",
+    "slurm-hub",
 ]
 LEFT_OUT = (
     "python=3.8.20 cudatoolkit=10.1.243 cudnn=7.6.5.32 nccl=2.8.3.1 tensorflow==2.3.4 numpy==1.18.5 protobuf==3.20.3 "

@@ -87,7 +87,7 @@ def builder() -> Iterator[Builder]:
 
 
 DOCKER_HUB = ["docker-hub", "kernel-gateway", "engine-filter"]
-CUPY = ["cupy-notebook", "cupy-cuda11"]
+CUPY = ["cupy-notebook", "cupy-cuda11", "slurm-hub"]
 
 
 @pytest.mark.parametrize("image", ["hub", "proxy", "datahub-base-notebook", "perceptron", *CUPY, *DOCKER_HUB])

@@ -13,7 +13,7 @@ from images.spec.targets import kind_of, target_specs
 
 NOTEBOOKS = ["hub", "proxy", "datahub-base-notebook", "scipy-ml-notebook", "cupy-notebook"]
 DOCKER_HOSTS = ["perceptron", "docker-hub", "kernel-gateway", "engine-filter"]
-SLURM = ["cupy-cuda11"]
+SLURM = ["cupy-cuda11", "cupy-cuda11-notebook", "slurm-hub"]
 
 
 @pytest.mark.parametrize("image", [*NOTEBOOKS, *DOCKER_HOSTS, *SLURM])
