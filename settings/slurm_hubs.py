@@ -99,6 +99,8 @@ def _profile(loc: Loc, profile: Raw, pools: Mapping[str, Raw]) -> Iterator[Fault
     yield from of_types(loc, named, pools, has_gpus=is_count(gpus) and gpus > 0)
     if time is None:
         yield Fault((*loc, "time_min"), "is missing", "write how many minutes a server may run: 240")
+    elif time == 0:
+        yield Fault((*loc, "time_min"), "is no time", "write how many minutes a server may run: 240", time)
     for name in named:
         longest = pools[name].get("max_time_min")
         if is_number(time) and is_number(longest) and time > longest:

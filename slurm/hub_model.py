@@ -13,7 +13,7 @@ from pydantic import AfterValidator, BaseModel, Field, WithJsonSchema, field_val
 
 from images.spec.described import Contents
 from kube.agreements import of_hub, of_login
-from kube.amounts import Count, GibOrNone
+from kube.amounts import GibOrNone
 from kube.arguments import ImageReference, plain, read
 from kube.hub_authenticator import Authenticator, Login, login
 from kube.hub_model import Course, HubKeys, ProfileKeys
@@ -65,7 +65,7 @@ class Profile(ProfileKeys):
     image_name: Name = Field(description="Name of the image as people know it.")
     sif: Any = None  # an output of SifImage
     partitions: tuple[Partition, ...] = Field(min_length=1, description="Pools that it may land on, in their order.")
-    time_min: Count = Field(ge=1, description="Minutes after which Slurm ends the server.")
+    time_min: int = Field(ge=1, le=10_000_000, description="Minutes after which Slurm ends the server.")
     gpu: Line = ""
     gpu_memory_gb: GibOrNone = 0
     contents: Contents = Contents()
