@@ -44,10 +44,7 @@ def text(instance: Instance, deployed: Deployed) -> str:
     settings = load_stack(deployed.stack_file, site=site.path(instance))
     lines = ["", f"{deployed.stack} is up."]
     for name, url in (deployed.outputs.get("hubs") or {}).items():
-        said = {
-            "docker": lambda: host_logins(name, url),
-            "slurm": lambda: slurm_summary.logins(instance, settings, name, url),
-        }.get(settings.site.kind, lambda: logins(instance, name, url))()
+        said = _logins(instance, settings, name, url)
         lines += ["", f"  hub {name}: {url}", *(f"    {line}" for line in said)]
     if not (settings.hubs or settings.jobs or settings.containers):
         lines += images(deployed.outputs)
@@ -157,6 +154,15 @@ def logins(instance: Instance, hub: str, url: str) -> list[str]:
     if admins is not None:
         lines.append(f"as administrator: user {site.ADMIN}, password {admins} (page: {url}hub/admin)")
     return lines
+
+
+def _logins(instance: Instance, stack: Stack, hub: str, url: str) -> list[str]:
+    """How people log in, wherever the hub runs."""
+    if stack.site.kind == "docker":
+        return host_logins(hub, url)
+    if stack.site.kind == "slurm":
+        return slurm_summary.logins(instance, stack, hub, url)
+    return logins(instance, hub, url)
 
 
 def host_logins(hub: str, url: str) -> list[str]:

@@ -1,7 +1,7 @@
-"""A job of Slurm, and a server of a hub that becomes one, read as the pod that would ask for the same: the rules look at both alike. Pure.
+"""Jobs of Slurm and servers of hubs there, read as the pods that would ask for the same. Pure.
 
-Inputs are those of `SlurmJob` and `HubProcess`, the dynamic resources behind SlurmGpuJob and SlurmHub. What has no counterpart in a pod is judged by
-the rule P-BATCH.
+The rules look at both alike. Inputs are those of `SlurmJob` and `HubProcess`, the dynamic resources behind SlurmGpuJob
+and SlurmHub. What has no counterpart in a pod is judged by the rule P-BATCH.
 """
 
 from __future__ import annotations

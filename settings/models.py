@@ -162,16 +162,17 @@ class Profile(ProfileKeys):
         return max([self.gpus, *(kernel.gpus for kernel in self.kernels)])
 
 
+Expose = Annotated[NodePort | LoadBalancer | ClusterIp | HostPort | LoginNodePort, Field(discriminator="kind")]
+
+
 class Hub(ClusterHubKeys):
     """One JupyterHub."""
 
     name: Namespace = Field(description="Name of the hub, and its namespace.")
     pool: Name | None = Field(None, description="On a site of kind docker: the host that it runs on.")
-    expose: Annotated[NodePort | LoadBalancer | ClusterIp | HostPort | LoginNodePort, Field(discriminator="kind")] = (
-        Field(
-            description="How people reach the hub: host_port on a Docker host, login_node on a site with Slurm, one of the "
-            "others on a cluster."
-        )
+    expose: Expose = Field(
+        description="How people reach the hub: host_port on a Docker host, login_node on a site with Slurm, one of the "
+        "others on a cluster."
     )
     hub_image: Name = Field(description="Image of this stack that runs JupyterHub.")
     proxy_image: Name = Field(description="Image of this stack that runs configurable-http-proxy.")

@@ -95,7 +95,7 @@ def _profile(loc: Loc, profile: Raw, pools: Mapping[str, Raw]) -> Iterator[Fault
     if pool is None and several is None:
         fix = "name the pools that it may land on: Slurm would take its default partition, for which nothing is proved"
         yield Fault((*loc, "pool"), "is missing", fix)
-    named = [each for each in (several if isinstance(several, list) else [pool]) if each in pools]
+    named = [str(each) for each in (several if isinstance(several, list) else [pool]) if each in pools]
     yield from of_types(loc, named, pools, has_gpus=is_count(gpus) and gpus > 0)
     if time is None:
         yield Fault((*loc, "time_min"), "is missing", "write how many minutes a server may run: 240")

@@ -74,7 +74,7 @@ class SlurmHubArgs(TypedDict):
     """Arguments of SlurmHub. Times in seconds, sizes in GiB."""
 
     site: Mapping[str, Any]
-    """How the cluster is reached, as in `site.slurm` of a stack file; `hubs` of it says who the hub and its users are."""
+    """How the cluster is reached, as in `site.slurm` of a stack file; its `hubs` says who the hub and its users are."""
     hub_image: pulumi.Input[str]
     """Has jupyterhub, batchspawner, an ssh client, the idle culler, the authenticators, and openssl."""
     hub_image_name: NotRequired[str]

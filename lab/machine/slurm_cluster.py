@@ -144,7 +144,7 @@ def _folders(instance: Instance) -> str:
 
 
 def _people(instance: Instance, users: Sequence[str]) -> list[str]:
-    """The account that hubs run as and those of their users, which are returned; all of their own, none where no hub is."""
+    """Makes an account for hubs and one for each user of theirs, which are returned; none where there is no hub."""
     names = [slurm_files.person_account(instance, user) for user in users]
     for name in (slurm_files.hub_account(instance), *names) if names else ():
         home = slurm_files.home_of(instance, name)

@@ -59,9 +59,7 @@ def test_a_profile_that_no_partition_can_start_is_refused(
     sections: dict[str, Any], tmp_path: Path, changes: dict[str, Any], words: str
 ) -> None:
     profile = hub_of(sections)["profiles"][0]
-    hub_of(sections)["profiles"][0] = {
-        key: value for key, value in {**profile, **changes}.items() if value is not None
-    }
+    hub_of(sections)["profiles"][0] = {key: value for key, value in {**profile, **changes}.items() if value is not None}
     assert words in refused(sections, tmp_path).replace("time_min: is missing", "time_min is missing")
 
 

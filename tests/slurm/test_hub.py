@@ -84,7 +84,8 @@ def test_only_people_with_an_account_log_in_whoever_the_sites_login_knows() -> N
 
 def test_no_secret_is_in_a_file_of_the_stack() -> None:
     made = files("quest", hub(), site(), SIFS, hub_programs())
-    assert json.loads(made["quest/hub.json"])["client_secret"] == "/etc/gpu-commons/secrets/quest/client-secret"
+    where = json.loads(made["quest/hub.json"])["client_secret"]
+    assert where == "/etc/gpu-commons/secrets/quest/client-secret"
     assert {"agent.py", "quest/service.py", "quest/profiles/one-gpu.sbatch"} <= {*made}
     assert agent_path(site()) == f"{STORE}/hubs/agent.py"
 
