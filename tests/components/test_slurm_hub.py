@@ -23,7 +23,7 @@ SITE: dict[str, Any] = {
     "hubs": {
         "access": {"kind": "ssh", "address": "jupyter@login.example.edu"},
         "inside": "login-1",
-        "identity": "/home/jupyter/.ssh/hubs",
+        "identity": "/var/lib/jupyter/.ssh/hubs",
         "accounts": {"ada": "ada01", "bob": "bob02"},
     },
 }
@@ -83,7 +83,7 @@ def test_a_hub_that_does_not_run_is_a_change_although_the_stack_is_the_same(monk
 
 def test_who_loses_the_account_loses_the_server_and_nobody_else(monkeypatch: pytest.MonkeyPatch) -> None:
     ended: list[list[str]] = []
-    monkeypatch.setattr(hub_service, "start", lambda *_: "/home/jupyter/.gpu-commons/hubs/quest")
+    monkeypatch.setattr(hub_service, "start", lambda *_: "/var/lib/jupyter/.gpu-commons/hubs/quest")
     monkeypatch.setattr(hub_service, "end_servers", lambda _site, _hub, accounts: ended.append([*accounts]))
     before = {"hub": "quest", "site": SITE, "files": {}, "profiles": []}
     after = {**before, "site": {**SITE, "hubs": {**SITE["hubs"], "accounts": {"bob": "bob02"}}}}

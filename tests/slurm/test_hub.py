@@ -35,7 +35,7 @@ def site(**given: Any) -> SlurmAccess:
     hubs = {
         "access": {"kind": "ssh", "address": "jupyter@login.example.edu"},
         "inside": "login-1",
-        "identity": "/home/jupyter/.ssh/hubs",
+        "identity": "/var/lib/jupyter/.ssh/hubs",
         "accounts": {"ada": "ada01", "bob": "bob02"},
     }
     access = {"access": {"kind": "local"}, "program": "singularity", "image_store": STORE, "hubs": hubs}
