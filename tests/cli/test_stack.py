@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import json
+import re
 import socket
 import subprocess
-import re
 import sys
 from collections.abc import Callable
 from pathlib import Path
