@@ -173,8 +173,8 @@ class Service:
         binds = [
             "{}:/state".format(self.state),
             "{}:/program:ro".format(self.folder),
-            "{0}:{0}:ro".format(submit["identity"]),
-            "{0}:{0}:ro".format(submit["known_hosts"]),
+            "{}:/identity:ro".format(submit["identity"]),
+            "{}:/known_hosts:ro".format(submit["known_hosts"]),
         ]
         command = ["jupyterhub", "--config", "/program/hub_files/jupyterhub_config.py"]
         return self.inside("hub", command, binds, ["--pwd", "/state"])

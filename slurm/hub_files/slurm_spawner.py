@@ -24,6 +24,7 @@ from traitlets import Unicode, default
 from .spawn_form import default_of, render_form
 
 HUB = json.loads(Path(__file__).parent.with_name("hub.json").read_text())
+IDENTITY, KNOWN_HOSTS = "/identity", "/known_hosts"  # where `service` binds them
 PORT_PATH = "/api/batchspawner"
 PORTS = range(1024, 65536)
 LOOK_EVERY_S = 2
@@ -76,13 +77,13 @@ class CommonsSlurmSpawner(SlurmSpawner):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         submit, times, name = HUB["submit"], HUB["timeouts"], HUB["hub"]
-        ssh = ["ssh", "-F", "none", "-T", "-i", submit["identity"], "-p", str(submit["port"])]
+        ssh = ["ssh", "-F", "none", "-T", "-i", IDENTITY, "-p", str(submit["port"])]
         options = {
             "BatchMode": "yes",
             "ConnectTimeout": "10",
             "IdentitiesOnly": "yes",
             "StrictHostKeyChecking": "yes",
-            "UserKnownHostsFile": submit["known_hosts"],
+            "UserKnownHostsFile": KNOWN_HOSTS,
         }
         words = [*ssh, *(word for key, value in options.items() for word in ("-o", f"{key}={value}"))]
         self.exec_prefix = f"{shlex.join(words)} -- {{username}}@{submit['address']}"
