@@ -72,3 +72,27 @@ def test_a_partition_that_comes_says_how_many_nodes_it_has() -> None:
 def test_a_job_of_slurm_that_changes_is_told_as_a_job() -> None:
     text = comment(step(RECORD, "stack", record(K80), record(K80)), step(JOB, "train", TRAIN, {**TRAIN, "gpus": 2}))
     assert "| job `train` |" in text
+
+
+HUB = "gpu-commons:index:SlurmHub"
+SERVER: dict[str, Any] = {
+    "name": "one-gpu", "title": "One GPU", "image_name": "torch", "gpus": 1, "cpu": 4, "memory_gib": 16,
+    "time_min": 240, "partitions": [{"pool": "gpu-k80", "partition": "gpu", "gres": "k80"}],
+}  # fmt: skip
+
+
+def test_a_driver_that_ends_the_servers_of_a_hub_is_told_with_their_profile() -> None:
+    hub = step(HUB, "quest", {"profiles": [SERVER]}, {"profiles": [SERVER]})
+    before, after = record(K80), record({**K80, "driver": "418.88"})
+    text = comment(
+        step(RECORD, "stack", before, after), step(IMAGE, "torch", IMAGE_STEP, IMAGE_STEP), hub, cases=CU118
+    )
+    assert "**torch will not run on gpu-k80, where this stack starts it.**" in text
+    assert "One GPU" in text or "one-gpu" in text
+
+
+def test_a_hub_of_slurm_whose_time_changes_is_told_as_a_hub() -> None:
+    hub = step(HUB, "quest", {"profiles": [SERVER]}, {"profiles": [{**SERVER, "time_min": 60}]})
+    text = comment(step(RECORD, "stack", record(K80), record(K80)), hub)
+    assert "| hub `quest` |" in text
+    assert "`240` → `60`" in text

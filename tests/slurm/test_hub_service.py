@@ -153,6 +153,17 @@ def test_its_end_is_that_of_its_users_jobs_as_well(node: Node) -> None:
     assert [call.rpartition("-- ")[2] for call in calls] == ["ada01@127.0.0.1 end quest", "bob02@127.0.0.1 end quest"]
 
 
+def test_an_account_that_is_closed_holds_up_no_end_and_one_that_nobody_reaches_does(node: Node) -> None:
+    node.said("start")
+    ssh = node.root / "ssh"
+    ssh.write_text("#!/bin/sh\necho 'ada01@127.0.0.1: Permission denied (publickey).' >&2\nexit 255\n")
+    assert node.said("end", "ada01")["left"] == []
+    ssh.write_text("#!/bin/sh\necho 'ssh: connect to host 127.0.0.1 port 22: Connection refused' >&2\nexit 255\n")
+    done = node.ask("stop")
+    assert done.returncode == 1
+    assert "jobs of these accounts could not be ended: ada01 (ssh: connect to host" in done.stderr
+
+
 def test_a_proxy_that_ends_at_once_is_told_with_its_log(node: Node) -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", node.port))
