@@ -184,7 +184,8 @@ class Service:
 
     def inside(self, image: str, command: List[str], binds: List[str], more: Sequence[str] = ()) -> List[str]:
         """A command in an image: nothing of the account's home, and only what is bound."""
-        words = [str(self.hub["program"]), "exec", "--cleanenv", "--contain"]
+        # In a PID namespace of its own all of it ends with it: services of a hub have sessions of their own.
+        words = [str(self.hub["program"]), "exec", "--pid", "--cleanenv", "--contain"]
         for bind in binds:
             words += ["--bind", bind]
         return words + list(more) + [str(self.hub["images"][image])] + command
