@@ -51,7 +51,7 @@ def _commands(job: SlurmJob, site: SlurmAccess, sif: str, arguments: Sequence[st
     yield 'home=$(getent passwd "$(id -u)" | cut -d: -f6)'
     # Of all addresses of the node the one by which Slurm and the hub reach it.
     yield "address=$(scontrol show node --oneliner \"$SLURMD_NODENAME\" | sed -n 's/.* NodeAddr=\\([^ ]*\\).*/\\1/p')"
-    # Kernels have sessions of their own: in a PID namespace they end with their server, however Slurm follows processes.
+    # Kernels have sessions of their own: in a PID namespace they end with their server, whatever Slurm follows.
     program = [quoted(site.program), "exec", "--pid", *program_options(site, gpus=job.gpus)]
     places = ['--workdir "$scratch"', '--home "$home"', '--pwd "$home"', quoted(sif)]
     yield "code=0"
