@@ -84,9 +84,7 @@ SERVER: dict[str, Any] = {
 def test_a_driver_that_ends_the_servers_of_a_hub_is_told_with_their_profile() -> None:
     hub = step(HUB, "quest", {"profiles": [SERVER]}, {"profiles": [SERVER]})
     before, after = record(K80), record({**K80, "driver": "418.88"})
-    text = comment(
-        step(RECORD, "stack", before, after), step(IMAGE, "torch", IMAGE_STEP, IMAGE_STEP), hub, cases=CU118
-    )
+    text = comment(step(RECORD, "stack", before, after), step(IMAGE, "torch", IMAGE_STEP, IMAGE_STEP), hub, cases=CU118)
     assert "**torch will not run on gpu-k80, where this stack starts it.**" in text
     assert "One GPU" in text or "one-gpu" in text
 
