@@ -1,6 +1,6 @@
 """Hubs on a site with Slurm in a stack file: what they must agree on with their site and its partitions. Pure."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 from kube.hub_model import ClusterHubKeys, HubKeys
@@ -32,10 +32,14 @@ def check_slurm_hubs(raw: Raw, pools: Mapping[str, Raw]) -> Iterator[Fault]:
         return
     hubs = items(raw, "hubs")
     yield from _site(mapping(site, "slurm"), has_hubs=bool(hubs))
+    accounts = mapping(mapping(mapping(site, "slurm"), "hubs"), "accounts")
+    if hubs:
+        yield from _admins(("site", "authenticator"), mapping(site, "authenticator"), accounts)
     taken: dict[object, str] = {}
     for loc, hub in hubs:
         yield from of_slurm_hub(loc, hub)
         yield from _unused(loc, hub)
+        yield from _admins((*loc, "authenticator"), mapping(hub, "authenticator"), accounts)
         yield from _ports(loc, hub, taken)
         for where, profile in items(hub, "profiles", at=loc):
             yield from _profile(where, profile, pools)
@@ -67,6 +71,15 @@ def _site(slurm: Raw, *, has_hubs: bool) -> Iterator[Fault]:
     if isinstance(address, str) and address.partition("@")[0] == "root" and "@" in address:
         fix = "name an account of their own, without any right"
         yield Fault(("site", "slurm", "hubs", "access", "address"), "is root", fix, address)
+
+
+def _admins(loc: Loc, authenticator: Raw, accounts: Raw) -> Iterator[Fault]:
+    """JupyterHub lets every administrator in."""
+    admins = authenticator.get("admins")
+    for at, admin in enumerate(admins if isinstance(admins, Sequence) and not isinstance(admins, str) else ()):
+        if accounts and admin not in accounts:
+            fix = "add the account to site.slurm.hubs.accounts, or take the administrator out"
+            yield Fault((*loc, "admins", at), "has no account on the cluster", fix, admin)
 
 
 def _unused(loc: Loc, hub: Raw) -> Iterator[Fault]:

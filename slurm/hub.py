@@ -53,6 +53,7 @@ def hub_document(name: str, hub: Hub, site: SlurmAccess, sifs: Mapping[str, str]
     return {
         "accounts": dict(here.accounts),
         "client_secret": f"{SECRETS}/{secret.secret}/{secret.key}" if secret else None,
+        "admins": sorted(hub.login.admins),
         "cull": {"idle_s": hub.cull.idle_s, "max_age_s": hub.cull.max_age_s, "every_s": hub.cull.every_s},
         "expose": hub.expose.model_dump(include={"address", "certificate", "key", "port"}),
         "help_url": hub.help_url,
@@ -94,8 +95,9 @@ def hub_document(name: str, hub: Hub, site: SlurmAccess, sifs: Mapping[str, str]
 def _who(login: Login, accounts: Mapping[str, str]) -> dict[str, dict[str, Any]]:
     """Only people with an account log in, whoever else the site's login knows."""
     sections = login_sections(login)
+    closed = {"allow_all": False, "allow_existing_users": False}
     listed = sorted(accounts if login.allow_all else {*accounts} & {*login.allowed_users})
-    return {**sections, "Authenticator": {**sections["Authenticator"], "allow_all": False, "allowed_users": listed}}
+    return {**sections, "Authenticator": {**sections["Authenticator"], **closed, "allowed_users": listed}}
 
 
 def _text(document: Mapping[str, Any]) -> str:

@@ -43,6 +43,7 @@ def _commands(job: SlurmJob, site: SlurmAccess, sif: str, arguments: Sequence[st
     prefix = variables_prefix(site)
     yield from prepared(job, site)
     yield "while IFS= read -r -d '' pair; do"
+    yield "  [[ $pair =~ ^(JUPYTERHUB_[A-Z0-9_]+|JPY_API_TOKEN)= ]] || continue"
     yield f'  export "{prefix}$pair"'
     yield 'done < "$1" || exit 1'
     yield 'rm -f "$1"'

@@ -107,8 +107,18 @@ def remove_folder(site: SlurmAccess, folder: str) -> None:
 
 
 _PUT: Final = """
-import json, os, pathlib, sys
+import json, os, pathlib, stat, sys
 os.umask(0o022)
+real = pathlib.Path(os.path.realpath(sys.argv[1]))
+for each in (real, *real.parents):
+    if not each.exists():
+        continue
+    found = each.stat()
+    if found.st_uid not in (0, os.geteuid()):
+        sys.exit("%s belongs to user id %d, who could change what users run: use a folder of root or of this account"
+                 % (each, found.st_uid))
+    if found.st_mode & 0o022 and not found.st_mode & stat.S_ISVTX:
+        sys.exit("group or others may write in %s, and could change what users run: chmod go-w %s" % (each, each))
 root, files = pathlib.Path(sys.argv[1]), json.load(sys.stdin)
 for path, text in files.items():
     target = root / path

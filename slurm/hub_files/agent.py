@@ -8,10 +8,12 @@ It runs as the user. The text of a job is the stack's, by the name of its profil
 and no option of Slurm. Python 3.6, standard library only.
 """
 
+import contextlib
 import json
 import os
 import pwd
 import re
+import stat
 import subprocess
 import sys
 import tempfile
@@ -20,7 +22,11 @@ from typing import TextIO
 
 HERE = Path(__file__).resolve().parent
 NAME = re.compile(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?")
-VARIABLE = re.compile(r"(JUPYTERHUB|JUPYTER|JPY)_[A-Z0-9_]+=")
+# What JupyterHub tells a server, but which program it starts, and no value that Apptainer would evaluate.
+VARIABLE = re.compile(r"(JUPYTERHUB_(?!SINGLEUSER_APP=|SINGLEUSER_EXTENSION=)[A-Z0-9_]+|JPY_API_TOKEN)=")
+EVALUATED = re.compile(r"[$`\\\n]")
+ANSWER = "gpu-commons: "  # before the one line that the hub reads: a login shell may print others
+LAST_BYTES = 8192
 LONGEST = 1 << 20
 WITHIN_S = 60
 KEPT_LOGS = 10
@@ -65,6 +71,9 @@ def submit(hub: str, text: Path, given: str) -> str:
     pairs = [each for each in given.split("\0") if VARIABLE.match(each)]
     if len(given) > LONGEST or not pairs:
         raise Refused("gives no variables of JupyterHub")
+    for each in pairs:
+        if EVALUATED.search(each):
+            raise Refused("gives {} a value with $, `, \\ or more than one line".format(each.partition("=")[0]))
     descriptor, variables = tempfile.mkstemp(prefix="variables-", dir=str(own))
     with os.fdopen(descriptor, "w", encoding="utf-8") as stream:
         stream.write("".join(each + "\0" for each in pairs))
@@ -116,7 +125,9 @@ def address(node: str) -> str:
 def last_words(hub: str, job: str) -> str:
     """The last line that the job printed."""
     try:
-        lines = (own_folder(hub) / (job + ".log")).read_text(encoding="utf-8", errors="replace").split("\n")
+        with (own_folder(hub) / (job + ".log")).open("rb") as stream:
+            stream.seek(max(0, stream.seek(0, os.SEEK_END) - LAST_BYTES))
+            lines = stream.read(LAST_BYTES).decode("utf-8", "replace").split("\n")
     except OSError:
         return ""
     return next((line.strip() for line in reversed(lines) if line.strip()), "")[:500]
@@ -132,10 +143,16 @@ def tidy(folder: Path) -> None:
 
 
 def own_folder(hub: str) -> Path:
-    """In the user's home, which nodes share: tokens lie there until a job has read them."""
-    folder = Path(pwd.getpwuid(os.getuid()).pw_dir) / ".gpu-commons" / "hubs" / hub
-    folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-    folder.chmod(0o700)
+    """In the user's home, which nodes share: tokens lie there until a job has read them. Raises Refused."""
+    folder = Path(pwd.getpwuid(os.getuid()).pw_dir)
+    for name in (".gpu-commons", "hubs", hub):
+        folder = folder / name
+        with contextlib.suppress(FileExistsError):
+            folder.mkdir(mode=0o700)
+        found = os.lstat(str(folder))
+        if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.geteuid():
+            raise Refused("{} is no folder of this account's own: remove it".format(folder))
+        folder.chmod(0o700)
     return folder
 
 
@@ -160,7 +177,8 @@ def slurm(*words: str) -> str:
 
 
 if __name__ == "__main__":
+    os.umask(0o077)
     try:
-        print(main(os.environ.get("SSH_ORIGINAL_COMMAND", ""), sys.stdin))
+        print(ANSWER + main(os.environ.get("SSH_ORIGINAL_COMMAND", ""), sys.stdin))
     except Refused as refused:
         sys.exit(str(refused))

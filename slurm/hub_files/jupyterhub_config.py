@@ -50,6 +50,8 @@ c.JupyterHub.load_roles = [
         "scopes": ["list:users", "read:users:activity", "read:servers", "delete:servers"],
         "services": ["idle-culler"],
     },
+    # The whole list: who was an administrator and is none of these loses it with the next start.
+    {"name": "admin", "users": hub["admins"]},
 ]
 
 for section, options in hub["options"].items():

@@ -7,19 +7,22 @@ here, in the account's home, and never leave it. Python 3.6, standard library an
 """
 
 import contextlib
+import fcntl
 import hashlib
 import ipaddress
 import json
 import os
+import re
 import secrets
 import signal
+import socket
 import ssl
 import subprocess
 import sys
 import time
 import urllib.request
 from pathlib import Path
-from typing import Any, Callable, Dict, Iterable, List, Mapping, Optional, Sequence
+from typing import Any, Callable, Dict, Iterable, Iterator, List, Mapping, Optional, Sequence, Set
 
 HERE = Path(__file__).resolve().parent
 PARTS = ("proxy", "hub")  # in the order of their start: the hub tells the proxy its routes
@@ -29,6 +32,9 @@ VALID_DAYS = 825
 RENEWED_BEFORE_S = 30 * 24 * 3600
 SHARED_PASSWORD = "shared-password"  # noqa: S105 - the name of an authenticator
 LAST_LINES = 15
+SSH_FAILED = 255  # ssh itself: what a command ends with is another number
+REFUSED = re.compile(r"Permission denied \(")
+LISTENS = "0A"  # a state in /proc/net/tcp
 
 
 class Failed(Exception):  # noqa: N818 - says what is the matter
@@ -58,7 +64,7 @@ class Service:
 
     def status(self) -> Dict[str, Any]:
         """What does not run as it should; empty where everything does."""
-        return {"wrong": [part for part in PARTS if not self.is_right(part)], "state": str(self.state)}
+        return {"wrong": [part for part in PARTS if not self.is_served(part)], "state": str(self.state)}
 
     def stop(self) -> Dict[str, Any]:
         """End the hub, then what its users have, then the proxy. Raises Failed where an account cannot be reached."""
@@ -72,21 +78,38 @@ class Service:
     def end_servers(self, accounts: Iterable[str]) -> List[str]:
         """End every job of the hub of these accounts; what could not be done.
 
-        An account that lets the hub in no longer, or that is gone, is none of these: nothing can be done there.
+        An account that lets the hub in no longer, or that is gone, is none of these: nothing can be done there. Where
+        all of them refuse, it is the key that is wrong. Raises Failed.
         """
         submit = self.hub["submit"]
-        left = []  # type: List[str]
+        if not os.access(submit["identity"], os.R_OK):
+            raise Failed("{} cannot be read: give it to this account".format(submit["identity"]))
+        left, skipped, asked = [], [], sorted(set(accounts))
         options = ["BatchMode=yes", "ConnectTimeout=10", "IdentitiesOnly=yes", "StrictHostKeyChecking=yes"]
         options.append("UserKnownHostsFile=" + submit["known_hosts"])
         words = ["ssh", "-F", "none", "-T", "-i", submit["identity"], "-p", str(submit["port"])]
         for option in options:
             words += ["-o", option]
-        for account in sorted(set(accounts)):
+        for account in asked:
             where = "{}@{}".format(account, submit["address"])
             done = run(words + ["--", where, "end " + self.hub["hub"]])
-            if done.returncode and "Permission denied" not in done.stderr:
+            if done.returncode == SSH_FAILED and REFUSED.search(last_line(done.stderr)):
+                skipped.append(account)
+            elif done.returncode:
                 left.append("{} ({})".format(account, done.stderr.strip() or done.returncode))
+        if skipped and len(skipped) == len(asked) > 1:
+            raise Failed("no account lets the key {} in: {}".format(submit["identity"], ", ".join(skipped)))
+        for account in skipped:
+            print("{} does not let this hub in: its jobs end with their time".format(account), file=sys.stderr)
         return left
+
+    @contextlib.contextmanager
+    def alone(self) -> Iterator[None]:
+        """One start, update or stop at a time, also of a crontab's."""
+        self.state.mkdir(parents=True, exist_ok=True, mode=0o700)
+        with (self.state / "lock").open("a") as stream:
+            fcntl.flock(stream, fcntl.LOCK_EX)
+            yield
 
     # --- processes
 
@@ -103,6 +126,7 @@ class Service:
                 cwd=str(self.state), env=self.environment(),
             )  # fmt: skip
         record = {"pid": child.pid, "born": born(child.pid), "pin": self.pin(part)}
+        record["host"] = socket.gethostname()
         put(self.state / (part + ".json"), json.dumps(record).encode())
         return True
 
@@ -111,14 +135,26 @@ class Service:
         record = self.record(part)
         if record is None:
             return False
-        return bool(record["pin"] == self.pin(part) and born(record["pid"]) == record["born"])
+        return bool(record["pin"] == self.pin(part) and is_running(record))
+
+    def port(self, part: str) -> int:
+        """Where a part listens."""
+        return int(self.hub["expose"]["port"] if part == "proxy" else self.hub["hub_port"])
+
+    def is_served(self, part: str) -> bool:
+        """Whether it runs as this version wants it, and its port is this account's and nobody else's."""
+        return self.is_right(part) and os.getuid() in listeners(self.port(part))
 
     def record(self, part: str) -> Optional[Dict[str, Any]]:
-        """What was started last, or nothing."""
+        """What was started last, or nothing. Raises Failed where that was on another machine."""
         try:
             found = json.loads((self.state / (part + ".json")).read_text(encoding="utf-8"))  # type: Dict[str, Any]
         except (OSError, ValueError):
             return None
+        here = socket.gethostname()
+        if found.get("host", here) != here:
+            said = "the {} of hub {} was started on {}, and this is {}: let hubs.access.address name {}"
+            raise Failed(said.format(part, self.hub["hub"], found["host"], here, found["host"]))
         return found
 
     def end(self, part: str) -> None:
@@ -126,10 +162,10 @@ class Service:
         record = self.record(part)
         if record is None:
             return
-        if born(record["pid"]) == record["born"]:
+        if is_running(record):
             with contextlib.suppress(OSError):
                 os.kill(record["pid"], signal.SIGTERM)
-            wait_for(lambda: born(record["pid"]) != record["born"], ENDS_WITHIN_S)
+            wait_for(lambda: not is_running(record), ENDS_WITHIN_S)
         for pid in of_session(record["pid"]):
             with contextlib.suppress(OSError):
                 os.kill(pid, signal.SIGKILL)
@@ -194,13 +230,32 @@ class Service:
         """Until hub and proxy answer. Raises Failed with the end of a log."""
         hub = self.hub
         asked = "https://{}:{}/hub/api/".format(hub["host"], hub["expose"]["port"])
-        wait_for(lambda: answers(asked) or not all(map(self.is_right, PARTS)), ANSWERS_WITHIN_S)
-        if answers(asked):
+
+        def is_there() -> bool:
+            return all(map(self.is_served, PARTS)) and answers(asked)
+
+        wait_for(
+            lambda: is_there() or self.taken() is not None or not all(map(self.is_right, PARTS)), ANSWERS_WITHIN_S
+        )
+        if is_there():
             return
+        taken = self.taken()
+        if taken is not None:
+            self.end("proxy")  # people would give their passwords, and the hub its routes, to somebody else
+            raise Failed(taken)
         ended = [part for part in PARTS if not self.is_right(part)]
         part = (ended or ["hub"])[0]
         said = "the {} of hub {} {}".format(part, hub["hub"], "has ended" if ended else "does not answer")
         raise Failed("{}; the last lines of its log:\n{}".format(said, tail(self.state / (part + ".log"))))
+
+    def taken(self) -> Optional[str]:
+        """A port that somebody else listens on, in a sentence."""
+        for part in PARTS:
+            uids = listeners(self.port(part))
+            if uids and os.getuid() not in uids:
+                said = "port {} of the {} of hub {} is taken by user id {}: choose another port"
+                return said.format(self.port(part), part, self.hub["hub"], ", ".join(map(str, sorted(uids))))
+        return None
 
     # --- credentials
 
@@ -269,6 +324,30 @@ def run(argv: List[str], env: Optional[Mapping[str, str]] = None) -> "subprocess
         )  # fmt: skip
     except OSError as error:
         raise Failed("{} cannot be started: {}".format(argv[0], error.strerror))
+
+
+def is_running(record: Mapping[str, Any]) -> bool:
+    """Whether what was started is there still, and not another process with its number."""
+    return record["born"] is not None and born(record["pid"]) == record["born"]
+
+
+def listeners(port: int) -> Set[int]:
+    """Whose processes listen on a port of this machine, by any address."""
+    found = set()
+    for name in ("tcp", "tcp6"):
+        try:
+            lines = Path("/proc/net/" + name).read_text().splitlines()[1:]
+        except OSError:
+            continue
+        for fields in map(str.split, lines):
+            if fields[3] == LISTENS and int(fields[1].rpartition(":")[2], 16) == port:
+                found.add(int(fields[7]))
+    return found
+
+
+def last_line(text: str) -> str:
+    """The last one that says something."""
+    return text.strip().rpartition("\n")[2]
 
 
 def born(pid: int) -> Optional[int]:
@@ -364,10 +443,12 @@ def main(words: List[str]) -> Dict[str, Any]:
     if os.getuid() == 0:
         raise Failed("a hub never runs as root: let hubs.access name an account of its own")
     service = Service(HERE, Path.home())
-    if words[:1] == ["end"]:
-        return {"left": service.end_servers(words[1:])}
-    known = {"start": service.start, "status": service.status, "stop": service.stop}
-    return known[words[0]]()
+    if words[:1] == ["status"]:
+        return service.status()
+    with service.alone():
+        if words[:1] == ["end"]:
+            return {"left": service.end_servers(words[1:])}
+        return {"start": service.start, "stop": service.stop}[words[0]]()
 
 
 if __name__ == "__main__":

@@ -9,8 +9,10 @@ from __future__ import annotations
 import asyncio
 import html
 import json
+import os
 import re
 import shlex
+import signal
 from collections.abc import AsyncIterator
 from contextlib import suppress
 from pathlib import Path
@@ -31,7 +33,11 @@ LOOK_EVERY_S = 2
 HEARD_WITHIN_S = 5  # a browser opens the waiting page, and the page its stream of events
 # What ssh or the agent could not do says nothing of the job: only the agent's own words end a server.
 UNKNOWN = r"^(?!GONE)"
-VARIABLE = re.compile(r"(JUPYTERHUB|JUPYTER|JPY)_[A-Z0-9_]+")
+VARIABLE = re.compile(r"JUPYTERHUB_(?!SINGLEUSER_APP$|SINGLEUSER_EXTENSION$)[A-Z0-9_]+|JPY_API_TOKEN")
+ANSWER = "gpu-commons: "  # of the agent; what a login shell prints is none
+NODE = re.compile(r"RUNNING ([A-Za-z0-9.-]{1,253})")
+ANSWERS_WITHIN_S = 90
+LONGEST_ANSWER = 1 << 16
 TELL = "please tell the people who run this hub."
 
 
@@ -138,6 +144,46 @@ class CommonsSlurmSpawner(SlurmSpawner):
         wanted = {key: value for key, value in self.get_env().items() if VARIABLE.fullmatch(key)}
         return "\0".join(f"{key}={value}" for key, value in wanted.items())
 
+    async def run_command(self, cmd: str, input: str | None = None, env: dict[str, str] | None = None) -> str:  # noqa: A002
+        """The agent's own line. Raises RuntimeError with the last words of ssh or of the agent.
+
+        A user's account may print what it likes, and without an end: it is read so far, and for so long.
+        """
+        pipe = asyncio.subprocess.PIPE
+        process = await asyncio.create_subprocess_shell(
+            cmd, env=env, stdin=pipe, stdout=pipe, stderr=pipe, start_new_session=True
+        )
+        assert process.stdin and process.stdout and process.stderr  # noqa: S101 - they are pipes
+        try:
+            async with asyncio.timeout(ANSWERS_WITHIN_S):
+                with suppress(BrokenPipeError, ConnectionResetError):
+                    process.stdin.write((input or "").encode())
+                    await process.stdin.drain()
+                process.stdin.close()
+                out, err = await asyncio.gather(_beginning(process.stdout), _beginning(process.stderr))
+                code = await process.wait()
+        except TimeoutError:
+            raise RuntimeError(f"no answer within {ANSWERS_WITHIN_S} s") from None
+        finally:
+            if process.returncode is None:
+                with suppress(ProcessLookupError):
+                    os.killpg(process.pid, signal.SIGKILL)
+                await process.wait()
+        if code:
+            # A line of its own, so that no words of ssh or of an account pass for an answer of the agent.
+            raise RuntimeError(f"\n{err.strip() or f'ended with {code}'}")
+        last = out.strip().rpartition("\n")[2]
+        if not last.startswith(ANSWER):
+            raise RuntimeError("the agent gave no answer")
+        return last.removeprefix(ANSWER)
+
+    def state_gethost(self) -> str:
+        """The node, where it is a name or an address and nothing else. Raises StartError."""
+        found = NODE.fullmatch(self.job_status)
+        if not found:
+            raise StartError(f"Slurm did not say where your server runs: {TELL}")
+        return found[1]
+
     def parse_job_id(self, output: str) -> str:
         """The number that Slurm gave the job. Raises StartError."""
         if not output.strip().isdigit():
@@ -193,3 +239,13 @@ class CommonsSlurmSpawner(SlurmSpawner):
                 said = message
                 yield {"progress": {"PENDING": 20, "RUNNING": 60}.get(state, 5), "message": message}
             await asyncio.sleep(LOOK_EVERY_S)
+
+
+async def _beginning(stream: asyncio.StreamReader) -> str:
+    """What it says, up to a limit. Raises RuntimeError beyond it."""
+    found = b""
+    while chunk := await stream.read(4096):
+        found += chunk
+        if len(found) > LONGEST_ANSWER:
+            raise RuntimeError(f"an answer of more than {LONGEST_ANSWER} bytes")
+    return found.decode("utf-8", "replace")
