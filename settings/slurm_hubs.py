@@ -1,12 +1,12 @@
 """Hubs on a site with Slurm in a stack file: what they must agree on with their site and its partitions. Pure."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import Final
 
 from kube.hub_model import ClusterHubKeys, HubKeys
 from kube.raw import Raw, is_count, is_number, items, mapping
 from messages.problems import Fault, Loc, listing
-from slurm.hub_model import of_slurm_hub
+from slurm.hub_model import of_admins, of_slurm_hub
 
 _LOGIN_NODE: Final = "login_node"
 _UNUSED: Final = {
@@ -34,12 +34,12 @@ def check_slurm_hubs(raw: Raw, pools: Mapping[str, Raw]) -> Iterator[Fault]:
     yield from _site(mapping(site, "slurm"), has_hubs=bool(hubs))
     accounts = mapping(mapping(mapping(site, "slurm"), "hubs"), "accounts")
     if hubs:
-        yield from _admins(("site", "authenticator"), mapping(site, "authenticator"), accounts)
+        yield from of_admins(("site", "authenticator"), mapping(site, "authenticator"), accounts)
     taken: dict[object, str] = {}
     for loc, hub in hubs:
         yield from of_slurm_hub(loc, hub)
         yield from _unused(loc, hub)
-        yield from _admins((*loc, "authenticator"), mapping(hub, "authenticator"), accounts)
+        yield from of_admins((*loc, "authenticator"), mapping(hub, "authenticator"), accounts)
         yield from _ports(loc, hub, taken)
         for where, profile in items(hub, "profiles", at=loc):
             yield from _profile(where, profile, pools)
@@ -71,15 +71,27 @@ def _site(slurm: Raw, *, has_hubs: bool) -> Iterator[Fault]:
     if isinstance(address, str) and address.partition("@")[0] == "root" and "@" in address:
         fix = "name an account of their own, without any right"
         yield Fault(("site", "slurm", "hubs", "access", "address"), "is root", fix, address)
+    yield from _accounts(mapping(here, "accounts"), {_user_of(own): "hubs", _user_of(of_stack): "the stack"})
 
 
-def _admins(loc: Loc, authenticator: Raw, accounts: Raw) -> Iterator[Fault]:
-    """JupyterHub lets every administrator in."""
-    admins = authenticator.get("admins")
-    for at, admin in enumerate(admins if isinstance(admins, Sequence) and not isinstance(admins, str) else ()):
-        if accounts and admin not in accounts:
-            fix = "add the account to site.slurm.hubs.accounts, or take the administrator out"
-            yield Fault((*loc, "admins", at), "has no account on the cluster", fix, admin)
+def _accounts(accounts: Raw, of_others: dict[str, str]) -> Iterator[Fault]:
+    """Each user's account is that user's alone."""
+    owners: dict[object, str] = {}
+    for user, account in accounts.items():
+        loc = ("site", "slurm", "hubs", "accounts", str(user))
+        if account in owners:
+            fix = "write the account that is this user's alone: one user would end the other's servers"
+            yield Fault(loc, f"is that of {owners[account]} too", fix, account)
+        elif account and account in of_others:
+            fix = "write the account that is this user's alone: users could change what others run"
+            yield Fault(loc, f"is the account of {of_others[account]}", fix, account)
+        owners.setdefault(account, str(user))
+
+
+def _user_of(access: Raw) -> str:
+    """The account in user@host; empty where it is not said."""
+    user, at, _ = str(access.get("address", "")).partition("@")
+    return user if at else ""
 
 
 def _unused(loc: Loc, hub: Raw) -> Iterator[Fault]:

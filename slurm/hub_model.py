@@ -6,7 +6,7 @@ What every hub has, wherever it runs, is in `kube.hub_model`.
 from __future__ import annotations
 
 import ipaddress
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Annotated, Any, Final, Literal
 
 from pydantic import AfterValidator, BaseModel, Field, WithJsonSchema, field_validator
@@ -131,6 +131,8 @@ def parse_hub(name: str, args: Mapping[str, Any], site: SlurmAccess) -> Hub:
     if isinstance(given := raw.get("authenticator"), Mapping) and given.get("allowed_users"):
         raw["authenticator"] = {"allow_all": False, **given}  # a list of users is the list of all users
     faults = (*_of_site(site), *of_hub((), raw), *of_login((), raw), *of_slurm_hub((), raw))
+    accounts = site.hubs.accounts if site.hubs else {}
+    faults = (*faults, *of_admins(("authenticator",), mapping(raw, "authenticator"), accounts))
     return read(Hub, f"SlurmHub {name}", name, raw, faults)
 
 
@@ -141,6 +143,15 @@ def of_slurm_hub(loc: Loc, hub: Raw) -> Iterator[Fault]:
         if expose.get(given) is not None and expose.get(missing) is None:
             fix = "name both files of the login node, or none: the hub then signs a certificate itself"
             yield Fault((*loc, "expose", missing), f"is missing beside {given}", fix)
+
+
+def of_admins(loc: Loc, authenticator: Raw, accounts: Raw) -> Iterator[Fault]:
+    """JupyterHub lets every administrator in."""
+    admins = authenticator.get("admins")
+    for at, admin in enumerate(admins if isinstance(admins, Sequence) and not isinstance(admins, str) else ()):
+        if accounts and admin not in accounts:
+            fix = "add the account to site.slurm.hubs.accounts, or take the administrator out"
+            yield Fault((*loc, "admins", at), "has no account on the cluster", fix, admin)
 
 
 def _of_site(site: SlurmAccess) -> Iterator[Fault]:

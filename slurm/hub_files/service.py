@@ -234,9 +234,7 @@ class Service:
         def is_there() -> bool:
             return all(map(self.is_served, PARTS)) and answers(asked)
 
-        wait_for(
-            lambda: is_there() or self.taken() is not None or not all(map(self.is_right, PARTS)), ANSWERS_WITHIN_S
-        )
+        wait_for(lambda: is_there() or self.taken() is not None or not all(map(self.is_right, PARTS)), ANSWERS_WITHIN_S)
         if is_there():
             return
         taken = self.taken()

@@ -153,7 +153,9 @@ class CommonsSlurmSpawner(SlurmSpawner):
         process = await asyncio.create_subprocess_shell(
             cmd, env=env, stdin=pipe, stdout=pipe, stderr=pipe, start_new_session=True
         )
-        assert process.stdin and process.stdout and process.stderr  # noqa: S101 - they are pipes
+        assert process.stdin is not None  # noqa: S101 - all three are pipes
+        assert process.stdout is not None  # noqa: S101
+        assert process.stderr is not None  # noqa: S101
         try:
             async with asyncio.timeout(ANSWERS_WITHIN_S):
                 with suppress(BrokenPipeError, ConnectionResetError):

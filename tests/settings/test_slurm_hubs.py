@@ -87,6 +87,9 @@ def test_keys_of_other_hubs_are_refused_with_what_to_do(
         (None, "add access, inside, identity and accounts"),
         ({"accounts": {"ada": "root"}}, "is root, which no job runs as"),
         ({"accounts": {"Ada": "ada01"}}, "write ada"),
+        ({"accounts": {"ada": "ada01", "bob": "ada01"}}, "is that of ada too"),
+        ({"accounts": {"ada": "jupyter"}}, "is the account of hubs"),
+        ({"accounts": {"ada": "ops"}}, "is the account of the stack"),
         ({"access": {"kind": "ssh", "address": "root@login.quest.example.edu"}}, "is root"),
         (
             {"access": {"kind": "ssh", "address": "ops@login.quest.example.edu"}},
@@ -103,6 +106,11 @@ def test_a_site_says_who_hubs_and_their_users_are_and_nobody_is_root(
     else:
         slurm["hubs"].update(changes)
     assert words in refused(sections, tmp_path)
+
+
+def test_an_administrator_has_an_account_on_the_cluster(sections: dict[str, Any], tmp_path: Path) -> None:
+    sections["config"]["gpu-commons:site"]["authenticator"]["admins"] = ["cleo"]
+    assert "has no account on the cluster" in refused(sections, tmp_path)
 
 
 def test_the_keys_of_such_a_hub_are_for_no_other_site(sections: dict[str, Any], tmp_path: Path) -> None:

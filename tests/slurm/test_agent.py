@@ -72,7 +72,7 @@ def site(tmp_path: Path) -> Site:
 def test_it_submits_the_text_of_a_profile_and_keeps_tokens_out_of_it(site: Site) -> None:
     site.says("sbatch", "4711;quest\n")
     done = site.ask("submit quest one", GIVEN)
-    assert (done.stdout.strip(), done.stderr) == ("4711", "")
+    assert (done.stdout, done.stderr) == ("gpu-commons: 4711\n", "")
     (call,) = [each for each in site.called if each.startswith("sbatch")]
     (variables,) = site.own.glob("variables-*")
     assert call.split()[1:] == [
@@ -125,7 +125,7 @@ def test_it_tells_what_became_of_a_job_of_the_hub(site: Site, line: str, said: s
     (site.own / "7.log").write_text("started\nno more time\n\n")
     site.says("squeue", f"{line}\n")
     site.says("scontrol", "NodeName=gpu-1 Arch=x86_64 NodeAddr=10.1.2.3 NodeHostName=gpu-1\n")
-    assert site.ask("query quest 7").stdout.strip() == said
+    assert site.ask("query quest 7").stdout == f"gpu-commons: {said}\n"
 
 
 def test_a_controller_that_does_not_answer_says_nothing_of_a_job(site: Site) -> None:
@@ -154,6 +154,45 @@ def test_it_does_nothing_else(site: Site, command: str) -> None:
     assert done.returncode == 1
     assert done.stderr.strip()
     assert site.called == []
+
+
+@pytest.mark.parametrize(
+    "pair", ["JUPYTERHUB_USER=$(id)", "JUPYTERHUB_USER=`id`", "JUPYTERHUB_USER=a\\b", "JPY_API_TOKEN=a\nb"]
+)
+def test_values_that_apptainer_would_evaluate_are_refused(site: Site, pair: str) -> None:
+    done = site.ask("submit quest one", f"{GIVEN}\0{pair}")
+    assert done.returncode == 1
+    assert f"gives {pair.partition('=')[0]} a value with" in done.stderr
+    assert not [each for each in site.called if each.startswith("sbatch")]
+
+
+def test_the_hub_names_no_program_and_no_path_to_a_server(site: Site) -> None:
+    names = ("JUPYTERHUB_SINGLEUSER_APP", "JUPYTERHUB_SINGLEUSER_EXTENSION", "JUPYTER_PATH", "JPY_PARENT_PID", "PATH")
+    done = site.ask("submit quest one", "\0".join(f"{name}=x" for name in names))
+    assert "gives no variables of JupyterHub" in done.stderr
+
+
+def test_its_folders_are_the_accounts_alone(site: Site) -> None:
+    (site.home / ".gpu-commons").mkdir(mode=0o755)
+    site.says("sbatch", "4711\n")
+    assert site.ask("submit quest one", GIVEN).returncode == 0
+    folders = (site.own, site.own.parent, site.own.parent.parent)
+    assert {stat.S_IMODE(folder.stat().st_mode) for folder in folders} == {0o700}
+
+
+def test_a_folder_that_leads_elsewhere_is_refused(site: Site, tmp_path: Path) -> None:
+    (tmp_path / "other").mkdir()
+    (site.home / ".gpu-commons").symlink_to(tmp_path / "other")
+    done = site.ask("submit quest one", GIVEN)
+    assert "is no folder of this account's own" in done.stderr
+    assert [*(tmp_path / "other").iterdir()] == []
+
+
+def test_of_a_long_log_the_last_words_are_told(site: Site) -> None:
+    site.own.mkdir(parents=True)
+    (site.own / "7.log").write_text("x\n" * 50_000 + "the end\n")
+    site.says("squeue", "FAILED|gpu-1|None|gpu-commons/hubs/quest\n")
+    assert site.ask("query quest 7").stdout == "gpu-commons: GONE FAILED the end\n"
 
 
 def test_it_never_works_as_root(site: Site) -> None:

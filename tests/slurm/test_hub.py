@@ -78,8 +78,14 @@ def test_a_server_without_gpus_sees_none() -> None:
 def test_only_people_with_an_account_log_in_whoever_the_sites_login_knows() -> None:
     everybody = document(hub())["options"]["Authenticator"]
     assert (everybody["allow_all"], everybody["allowed_users"]) == (False, ["ada", "bob"])
+    assert everybody["allow_existing_users"] is False
     listed = document(hub(authenticator={**OAUTH, "allow_all": False, "allowed_users": ["bob", "cleo"]}))
     assert listed["options"]["Authenticator"]["allowed_users"] == ["bob"]
+
+
+def test_administrators_are_a_whole_list_for_the_role_of_jupyterhub() -> None:
+    assert document(hub())["admins"] == []
+    assert document(hub(authenticator={**OAUTH, "admins": ["ada"]}))["admins"] == ["ada"]
 
 
 def test_no_secret_is_in_a_file_of_the_stack() -> None:
@@ -100,6 +106,7 @@ def test_people_read_how_much_they_get_and_for_how_long() -> None:
     [
         ({"profiles": [{**PROFILE, "time_min": 0}]}, "time_min"),
         ({"expose": {"kind": "login_node", "port": 443}}, "port"),
+        ({"authenticator": {**OAUTH, "admins": ["cleo"]}}, "has no account on the cluster"),
         ({"expose": {"kind": "login_node", "key": "/etc/hub.key"}}, "is missing beside key"),
         ({"profiles": [PROFILE, {**PROFILE, "title": "Other"}]}, "is taken by"),
     ],

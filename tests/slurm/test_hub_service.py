@@ -25,7 +25,7 @@ from slurm.hub import files
 from tests.slurm.test_hub import SIFS, hub, site
 
 PROGRAM = """#!{python}
-import os, ssl, sys, time
+import json, os, socket, ssl, sys, time
 from http.server import BaseHTTPRequestHandler, HTTPServer
 words = sys.argv[1:]
 binds = dict(each.split(":")[1::-1] for flag, each in zip(words, words[1:]) if flag == "--bind")
@@ -33,6 +33,7 @@ command = words[next(i for i, each in enumerate(words) if each.endswith(".sif"))
 if command[0] == "openssl":
     os.execvp("openssl", [each.replace("/tls/", binds["/tls"] + "/") for each in command])
 if command[0] == "jupyterhub":
+    heard = socket.create_server(("127.0.0.1", json.load(open(binds["/program"] + "/hub.json"))["hub_port"]))
     time.sleep(600)
 class Answer(BaseHTTPRequestHandler):
     def do_GET(self):
@@ -57,14 +58,21 @@ class Node:
         (root / "ssh").write_text(f'#!/bin/sh\necho "$*" >> {root}/ssh-called\n')
         for each in (program, root / "ssh"):
             each.chmod(0o755)
-        with socket.socket() as probe:
+        with socket.socket() as probe, socket.socket() as other:
             probe.bind(("127.0.0.1", 0))
-            self.port = probe.getsockname()[1]
+            other.bind(("127.0.0.1", 0))
+            self.port, self.hub_port = probe.getsockname()[1], other.getsockname()[1]
+        (root / "identity").touch()
+        self.stranger = 0
+        """User id of whoever listens on the hub's ports; 0: the account."""
         self.write()
 
     def write(self, **given: Any) -> None:
-        made = hub(expose={"kind": "login_node", "port": self.port}, authenticator={"kind": "dummy"}, **given)
+        expose = {"kind": "login_node", "port": self.port, "hub_port": self.hub_port}
+        made = hub(expose=expose, authenticator={"kind": "dummy"}, **given)
         here = site(program=str(self.root / "starts-images"))
+        assert here.hubs
+        here = here.model_copy(update={"hubs": here.hubs.model_copy(update={"identity": str(self.root / "identity")})})
         for path, text in files("quest", made, here, SIFS, hub_programs()).items():
             target = self.root / "hubs" / path
             target.parent.mkdir(parents=True, exist_ok=True)
@@ -84,6 +92,7 @@ class Node:
             f"service = runpy.run_path({service!r}); names = service['main'].__globals__; "
             f"names['os'] = type('os', (), {{**vars(os), 'getuid': staticmethod(lambda: {0 if is_root else 7})}}); "
             "names['owner'] = lambda pid: names['os'].getuid(); "
+            f"heard = names['listeners']; names['listeners'] = lambda port: heard(port) and {{{self.stranger or 7}}}; "
             "import json\n"
             f"try: print(json.dumps(names['main']({list(words)!r})))\n"
             "except names['Failed'] as failed: sys.exit(str(failed))"
@@ -162,6 +171,51 @@ def test_an_account_that_is_closed_holds_up_no_end_and_one_that_nobody_reaches_d
     done = node.ask("stop")
     assert done.returncode == 1
     assert "jobs of these accounts could not be ended: ada01 (ssh: connect to host" in done.stderr
+
+
+def test_a_key_that_no_account_takes_is_no_success(node: Node) -> None:
+    (node.root / "ssh").write_text("#!/bin/sh\necho 'u@127.0.0.1: Permission denied (publickey).' >&2\nexit 255\n")
+    done = node.ask("stop")
+    assert done.returncode == 1
+    assert "no account lets the key" in done.stderr
+    (node.root / "identity").unlink()
+    assert "identity cannot be read" in node.ask("stop").stderr
+
+
+def test_words_of_slurm_about_permission_are_no_closed_account(node: Node) -> None:
+    (node.root / "ssh").write_text("#!/bin/sh\necho 'scancel: Permission denied (job 7)' >&2\nexit 1\n")
+    assert node.said("end", "ada01")["left"] == ["ada01 (scancel: Permission denied (job 7))"]
+
+
+def test_a_port_of_somebody_else_is_told_and_the_proxy_ends(node: Node) -> None:
+    node.said("start")
+    proxy = node.pid("proxy")
+    node.stranger = 4242
+    assert node.said("status")["wrong"] == ["proxy", "hub"]
+    done = node.ask("start")
+    assert done.returncode == 1
+    assert f"port {node.port} of the proxy of hub quest is taken by user id 4242" in done.stderr
+    _until_gone(proxy)
+
+
+def test_what_was_started_on_another_machine_is_neither_started_nor_ended_here(node: Node) -> None:
+    node.said("start")
+    record = node.state / "hub.json"
+    record.write_text(json.dumps({**json.loads(record.read_text()), "host": "login-2"}))
+    done = node.ask("start")
+    assert done.returncode == 1
+    assert "the hub of hub quest was started on login-2" in done.stderr
+
+
+def test_a_part_that_ended_before_it_was_noted_is_started_again(node: Node) -> None:
+    node.said("start")
+    record = node.state / "hub.json"
+    pid = node.pid("hub")
+    os.kill(pid, signal.SIGKILL)
+    _until_gone(pid)
+    record.write_text(json.dumps({**json.loads(record.read_text()), "born": None}))
+    assert node.said("status")["wrong"] == ["hub"]
+    assert node.said("start")["started"] == ["hub"]
 
 
 def test_a_proxy_that_ends_at_once_is_told_with_its_log(node: Node) -> None:
