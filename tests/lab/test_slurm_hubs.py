@@ -105,7 +105,8 @@ def as_hub(instance: Instance, user: str, command: str) -> subprocess.CompletedP
 def said(instance: Instance, user: str, command: str) -> str:
     done = as_hub(instance, user, command)
     assert done.returncode == 0, done.stderr
-    return done.stdout.strip()
+    assert done.stdout.startswith("gpu-commons: ")
+    return done.stdout.removeprefix("gpu-commons: ").strip()
 
 
 def log(instance: Instance, user: str, job: str) -> str:
