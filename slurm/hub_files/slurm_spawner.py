@@ -13,7 +13,7 @@ import os
 import re
 import shlex
 import signal
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -156,20 +156,24 @@ class CommonsSlurmSpawner(SlurmSpawner):
         assert process.stdin is not None  # noqa: S101 - all three are pipes
         assert process.stdout is not None  # noqa: S101
         assert process.stderr is not None  # noqa: S101
+
+        def kill() -> None:
+            with suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+
         try:
             async with asyncio.timeout(ANSWERS_WITHIN_S):
                 with suppress(BrokenPipeError, ConnectionResetError):
                     process.stdin.write((input or "").encode())
                     await process.stdin.drain()
                 process.stdin.close()
-                out, err = await asyncio.gather(_beginning(process.stdout), _beginning(process.stderr))
+                out, err = await asyncio.gather(_beginning(process.stdout, kill), _beginning(process.stderr, kill))
                 code = await process.wait()
         except TimeoutError:
             raise RuntimeError(f"no answer within {ANSWERS_WITHIN_S} s") from None
         finally:
             if process.returncode is None:
-                with suppress(ProcessLookupError):
-                    os.killpg(process.pid, signal.SIGKILL)
+                kill()
                 await process.wait()
         if code:
             # A line of its own, so that no words of ssh or of an account pass for an answer of the agent.
@@ -243,11 +247,11 @@ class CommonsSlurmSpawner(SlurmSpawner):
             await asyncio.sleep(LOOK_EVERY_S)
 
 
-async def _beginning(stream: asyncio.StreamReader) -> str:
-    """What it says, up to a limit. Raises RuntimeError beyond it."""
+async def _beginning(stream: asyncio.StreamReader, kill: Callable[[], None]) -> str:
+    """What it says, up to a limit, beyond which its process is killed: asyncio waits for the end of every pipe."""
     found = b""
     while chunk := await stream.read(4096):
-        found += chunk
-        if len(found) > LONGEST_ANSWER:
-            raise RuntimeError(f"an answer of more than {LONGEST_ANSWER} bytes")
+        found = (found + chunk)[:LONGEST_ANSWER]
+        if len(found) == LONGEST_ANSWER:
+            kill()
     return found.decode("utf-8", "replace")
