@@ -221,7 +221,7 @@ class TestOurImages:
         monkeypatch.chdir(tmp_path)
         result = run("image", "render", name)
         assert result.exit_code == 2
-        assert "known images: cupy-cuda11, cupy-notebook, " in result.stderr
+        assert "known images: cupy-cuda11, cupy-cuda11-notebook, " in result.stderr
 
     def test_lock_prints_the_command(self, run: Run) -> None:
         assert "uv pip compile" in run("image", "lock", "hub").stdout

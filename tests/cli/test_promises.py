@@ -209,6 +209,7 @@ for key in OF_A_HOST:
     del CASES[f"any: hubs.{key}"]
 for key in ("site", "jobs"):
     del CASES[f"any: {key}.slurm"]  # what changes of a cluster with Slurm is in test_review_slurm.py
+del CASES["any: hubs.profiles.time_min"]  # the same: only a job of Slurm has it
 
 
 @pytest.mark.parametrize("case", [name for name, (_, path) in CASES.items() if path[-1] not in WHY_NOT])

@@ -32,7 +32,7 @@ NAMED = frozenset(
     }
 )  # fmt: skip
 # The rules of this machinery, not of compatibility.
-NO_RULE = frozenset({"__init__", "floors", "index", "rule"})
+NO_RULE = frozenset({"__init__", "floors", "index", "program_floors", "rule"})
 
 OPENS = re.compile(r"https://\S|NVIDIA_Changelog \S")
 
