@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 from functools import cache, lru_cache
@@ -105,6 +105,20 @@ def find_gpus(text: str) -> tuple[GpuModel, ...]:
     `NVIDIA Graphics Device`, which a driver shows for a board that it has no name for, is one of each compute
     capability, Jetsons left out.
     """
+    return _read_by(text, _by_name)
+
+
+@lru_cache(4096)
+def described_gpus(text: str) -> tuple[GpuModel, ...]:
+    """The same of a description by people, in which a name may stand among other words. Raises UnknownGpu.
+
+    For reports alone: in a stack file `RTX 2080 Tea` is a mistake, and no RTX 2080.
+    """
+    return _read_by(text, _among_words)
+
+
+def _read_by(text: str, read: Callable[[str, str], tuple[GpuModel, ...]]) -> tuple[GpuModel, ...]:
+    """`read` has the text and what is left of it without counts and the like."""
     if instance := by_key("ec2_gpu_instances", "instance_type").get(text.strip().lower()):
         if instance[0]["gpu_vendor"] != "nvidia":
             raise UnknownGpu(text, "has no NVIDIA GPU")
@@ -120,8 +134,16 @@ def find_gpus(text: str) -> tuple[GpuModel, ...]:
         return _sliced(text, plain)
     if models := _board_of_vgpu(plain):
         return models
+    return read(text, plain)
+
+
+def _by_name(text: str, plain: str) -> tuple[GpuModel, ...]:
+    return _with_remark(text, plain) if "(" in plain else _named(text, plain)
+
+
+def _among_words(text: str, plain: str) -> tuple[GpuModel, ...]:
     try:
-        return _with_remark(text, plain) if "(" in plain else _named(text, plain)
+        return _by_name(text, plain)
     except UnknownGpu:
         if not (models := models_in(text, _name_alone)):
             raise

@@ -146,7 +146,7 @@ def _gpus(reader: Reader, gpu: str, instance_type: str, compute_capability: str,
             reader.essential()
         return () if capability is None else _by_capability(reader, capability, "", kind)
     try:
-        models = names.find_gpus(name)
+        models = names.described_gpus(name)
     except names.UnknownGpu as error:
         capability = capability or _capability_in(name)
         if capability is not None:

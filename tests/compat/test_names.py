@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from compat import CaseError, Severity, Verdict, case_from, check, names, readings
-from compat.names import UnknownGpu, find_gpu, find_gpus
+from compat.names import UnknownGpu, described_gpus, find_gpu, find_gpus
 from compat.rows import GpuModel
 from compat.tables import gpu_models
 from compat.versions import VersionError
@@ -148,7 +148,14 @@ SLICES = [
 
 @pytest.mark.parametrize(("text", "name"), ONE_MODEL)
 def test_a_name_as_people_write_it_resolves(text: str, name: str) -> None:
-    assert find_gpu(text).name == name
+    found = described_gpus(text)
+    assert (found[0] if len(found) == 1 else find_gpu(text)).name == name
+
+
+@pytest.mark.parametrize("text", ["RTX 2080 Tea", "GeForce RTX 3090 FE", "two 4080s", "Maxwell GTX 970"])
+def test_what_is_declared_is_a_name_and_no_description(text: str) -> None:
+    with pytest.raises(UnknownGpu):
+        find_gpu(text)
 
 
 @pytest.mark.parametrize(("text", "capabilities"), CAPABILITIES)
@@ -284,7 +291,7 @@ def test_any_text_is_a_gpu_or_an_error_in_words(text: str) -> None:
     found: tuple[GpuModel, ...] = ()
     reason = ""
     try:
-        found = find_gpus(text)
+        found = described_gpus(text)
     except UnknownGpu as error:
         reason = error.reason
     assert bool(found) != bool(reason)
@@ -405,7 +412,10 @@ def test_the_driver_of_a_jetson_is_its_l4t_release(text: str, release: str) -> N
 
 
 def test_several_gpus_are_judged_together_and_which_one_it_is_counts_only_where_they_differ() -> None:
-    assert {model.name for model in find_gpus("RTX 3080 + Tesla P100")} >= {"GeForce RTX 3080", "Tesla P100-PCIE-16GB"}
+    assert {model.name for model in described_gpus("RTX 3080 + Tesla P100")} >= {
+        "GeForce RTX 3080",
+        "Tesla P100-PCIE-16GB",
+    }
     asked = {"gpu": "RTX 3080 and GTX 1070", "driver": "580.95.05", "framework": "torch"}
     assert check(case_from({**asked, "framework_version": "2.6.0+cu124"})).verdict.runs
     assert check(case_from({**asked, "framework_version": "2.8.0+cu128"})).verdict is Verdict.UNKNOWN
@@ -414,7 +424,7 @@ def test_several_gpus_are_judged_together_and_which_one_it_is_counts_only_where_
 @pytest.mark.parametrize("text", ["RTX 2070 Ti", "GTX 970 Super", "dual GTX 1085", "Quadro 3090 FE", "Ampere GTX 980"])
 def test_a_word_that_could_tell_models_apart_is_not_passed_over(text: str) -> None:
     with pytest.raises(UnknownGpu):
-        find_gpus(text)
+        described_gpus(text)
 
 
 def test_a_gpu_without_a_known_name_is_read_by_what_else_the_case_says_of_it() -> None:
@@ -422,5 +432,5 @@ def test_a_gpu_without_a_known_name_is_read_by_what_else_the_case_says_of_it() -
     assert check(case_from({**asked, "gpu": "some card with sm_61"})).verdict.runs
     assert check(case_from({**asked, "gpu": "a board of compute capability 3.5"})).verdict is Verdict.INCOMPATIBLE
     assert check(case_from({**asked, "gpu": "the GPU of the instance", "instance_type": "g4dn.xlarge"})).verdict.runs
-    assert {str(each.compute_capability) for each in find_gpus("DGX-1")} == {"6.0", "7.0"}
-    assert {str(each.compute_capability) for each in find_gpus("DGX-2 16xV100")} == {"7.0"}
+    assert {str(each.compute_capability) for each in described_gpus("DGX-1")} == {"6.0", "7.0"}
+    assert {str(each.compute_capability) for each in described_gpus("DGX-2 16xV100")} == {"7.0"}
