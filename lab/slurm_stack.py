@@ -10,6 +10,7 @@ from lab.machine.slurm_accounting import Qos
 from lab.machine.slurm_cluster import ACCOUNT, Cluster
 from lab.servers import slurm_files, slurmrestd, sshd
 from lab.servers.slurm_config import NodeGroup
+from lab.site import ADMIN
 from settings.partition_pools import PartitionPool
 
 if TYPE_CHECKING:
@@ -34,9 +35,9 @@ def cluster(stack: Stack) -> Cluster:
 
 
 def users(stack: Stack) -> list[str]:
-    """Who has an account of the lab's for its servers: everybody whom the site names, if there is a hub."""
+    """Who has an account of the lab's for its servers: whom the site names, and the administrator."""
     here = stack.site.slurm.hubs if stack.site.slurm else None
-    return sorted(here.accounts) if here and stack.hubs else []
+    return sorted({*here.accounts, ADMIN}) if here and stack.hubs else []
 
 
 def access(instance: Instance, stack: Stack) -> dict[str, Any]:

@@ -200,6 +200,20 @@ LISTS = {
 }
 
 
+def default_subnets(account: Instance) -> list[str]:
+    """Two subnets that every account has."""
+    variables = moto.environment(account)
+    client = botocore.session.Session().create_client(
+        "ec2",
+        region_name=variables["AWS_REGION"],
+        endpoint_url=variables["AWS_ENDPOINT_URL"],
+        aws_access_key_id="somebody",
+        aws_secret_access_key="else",
+    )
+    filters = [{"Name": "default-for-az", "Values": ["true"]}]
+    return sorted(each["SubnetId"] for each in client.describe_subnets(Filters=filters)["Subnets"])[:2]
+
+
 def remains(account: Instance) -> dict[str, int]:
     """How many things of each kind there are."""
     variables, session = moto.environment(account), botocore.session.Session()
@@ -416,7 +430,7 @@ def small_cluster() -> EksGpuCluster:
     )
 
 
-def joining() -> None:
+def joining(subnets: list[str]) -> None:
     """A group of nodes that joins a cluster by its name alone, as another stack would have made it."""
     theirs = small_cluster()
     found = ExistingEksCluster(
@@ -425,7 +439,7 @@ def joining() -> None:
             "cluster_name": "theirs",
             "region": "us-east-1",
             "kubernetes_version": "1.34",
-            "subnet_ids": ["subnet-0a", "subnet-0b"],
+            "subnet_ids": subnets,
         },
     )
     pulumi.export("made", {key: getattr(theirs, key) for key in OF_CLUSTERS})
@@ -455,7 +469,8 @@ OF_CLUSTERS = ("cluster_name", "security_group_id", "endpoint", "certificate_aut
 def test_a_group_joins_a_cluster_that_exists_and_leaves_it_as_it_was(stack: Stack, account: Instance) -> None:
     stack(small_cluster).up()
     before = remains(account)
-    ours = stack(joining)
+    subnets = default_subnets(account)
+    ours = stack(lambda: joining(subnets))
     made = ours.up()
     assert set(made.summary.resource_changes or {}) == {"create", "same"}
     assert made.outputs["found"].value == made.outputs["made"].value
