@@ -127,27 +127,33 @@ def _asks_for_the_gpu(image: ImageFacts) -> str:
     return _ASKS_FOR_THE_GPU.get(image.framework, "") or (_ASKS_FOR_THE_GPU["pycuda"] if named else "")
 
 
+def _by_its_own_compiler(image: ImageFacts, cuda: CudaVersion, gpu: Gpu) -> Finding | None:
+    """A program that compiles for the very GPU when it runs, by a compiler that does not know it yet, or no longer."""
+    asked, exact = _asks_for_the_gpu(image), tables.architectures().get(gpu.capability)
+    if not asked or exact is None:
+        return None
+    if exact.first_cuda is not None and cuda.line < exact.first_cuda:
+        known, column = exact.first_cuda, "first_cuda"
+        which, why = "first", "does not know (invalid value for --gpu-architecture)"
+    elif exact.last_cuda is not None and cuda.line > exact.last_cuda:
+        known, column = exact.last_cuda, "last_cuda"
+        which, why = "last", "no longer knows"
+    else:
+        return None
+    fact = exact.origin.fact(f"the {which} CUDA that knows {gpu.capability} is {known}", column)
+    message = (
+        f"{image.framework} compiles for {gpu.name} ({gpu.capability}), which the compiler of CUDA {cuda} {why}; "
+        f"that of CUDA {known} does"
+    )
+    fact = replace(fact, source=f"{fact.source} ; {asked}")
+    return refuse(ID, message, fact) if fact.verified else unknown(ID, message, fact)
+
+
 def _by_toolkit(image: ImageFacts, cuda: CudaVersion, gpu: Gpu) -> tuple[Finding, ...]:
     """No list of targets: then what counts is whether this toolkit can make code that the GPU runs."""
     shown, capability = f"{gpu.name} ({gpu.capability}", gpu.capability
-    if (asked := _asks_for_the_gpu(image)) and not image.gpu_free:
-        exact = tables.architectures().get(capability)
-        if exact is not None and exact.first_cuda is not None and cuda.line < exact.first_cuda:
-            fact = exact.origin.fact(f"the first CUDA that knows {capability} is {exact.first_cuda}", "first_cuda")
-            message = (
-                f"{image.framework} compiles for {shown}), which the compiler of CUDA {cuda} does not know (invalid "
-                f"value for --gpu-architecture); that of CUDA {exact.first_cuda} does"
-            )
-            fact = replace(fact, source=f"{fact.source} ; {asked}")
-            return (refuse(ID, message, fact) if fact.verified else unknown(ID, message, fact),)
-        if exact is not None and exact.last_cuda is not None and cuda.line > exact.last_cuda:
-            fact = exact.origin.fact(f"the last CUDA that knows {capability} is {exact.last_cuda}", "last_cuda")
-            message = (
-                f"{image.framework} compiles for {shown}), which the compiler of CUDA {cuda} no longer knows; that of "
-                f"CUDA {exact.last_cuda} does"
-            )
-            fact = replace(fact, source=f"{fact.source} ; {asked}")
-            return (refuse(ID, message, fact) if fact.verified else unknown(ID, message, fact),)
+    if not image.gpu_free and (refused := _by_its_own_compiler(image, cuda, gpu)) is not None:
+        return (refused,)
     for arch in tables.architectures().values():
         if arch.capability.major != capability.major or arch.capability > capability or arch.first_cuda is None:
             continue

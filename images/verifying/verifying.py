@@ -18,6 +18,7 @@ import urllib.request
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from importlib import metadata
+from typing import Final
 
 FACTS = json.loads(pathlib.Path("/usr/local/share/gpu-commons/image.json").read_text())
 START_S = 120.0  # that a server may take to answer
@@ -104,6 +105,44 @@ def run_problems(command: Sequence[str], said: str, *, given: str = "") -> Itera
         return
     if ran.returncode or said not in ran.stdout:
         yield f"{' '.join(command)} ends with {ran.returncode} and says {ran.stdout!r}: {ran.stderr}"
+
+
+_HUB: Final = """
+from jupyterhub.proxy import Proxy
+
+
+class NoProxy(Proxy):
+    should_start = False
+
+    async def add_route(self, routespec, target, data):
+        pass
+
+    async def delete_route(self, routespec):
+        pass
+
+    async def get_all_routes(self):
+        return {{}}
+
+
+c.JupyterHub.proxy_class = NoProxy
+c.JupyterHub.hub_ip = "127.0.0.1"
+c.JupyterHub.spawner_class = "{spawner}"
+c.JupyterHub.authenticator_class = "dummy"
+c.Authenticator.allow_all = True
+c.JupyterHub.cookie_secret_file = "cookie"
+"""
+
+
+def hub_problems(spawner: str) -> Iterator[str]:
+    """Start a JupyterHub with that spawner and a database of its own, wait for its login page, and end it.
+
+    A spawner asks for nothing before somebody starts a server, so that its cluster or engine is not needed.
+    """
+    with tempfile.TemporaryDirectory() as folder:
+        config = pathlib.Path(folder, "config.py")
+        config.write_text(_HUB.format(spawner=spawner))
+        command = ["jupyterhub", "--config", str(config)]
+        yield from server_problems(command, {"http://127.0.0.1:8081/hub/login": "<form"})
 
 
 def server_problems(
