@@ -5,7 +5,8 @@ from typing import NotRequired, TypedDict
 
 import pulumi
 
-from components.notebook_hub_args import HubAuthenticator, HubContents, HubCourse, HubCull
+from components.hub_on_a_machine_args import HubOnAMachineArgs
+from components.notebook_hub_args import HubAuthenticator, HubContents
 
 
 class HubKernel(TypedDict):
@@ -100,7 +101,7 @@ class HubCard(TypedDict):
     """Network that holds it, of a DockerHost; none where GPUs are shared."""
 
 
-class DockerHubArgs(TypedDict):
+class DockerHubArgs(HubOnAMachineArgs):
     """Arguments of DockerHub. Times in seconds, sizes in GiB."""
 
     pool: str
@@ -137,18 +138,7 @@ class DockerHubArgs(TypedDict):
     """The engine's socket on the host, which only the filter gets; default: that of `engine`, or
     /var/run/docker.sock."""
     expose: HostExpose
-    public_url: NotRequired[str]
-    """Where people open the hub, when something in front of it has the name and the certificate."""
-    site_name: NotRequired[str]
-    """Heads the pages; default JupyterHub."""
-    help_url: NotRequired[str]
-    """Where people get help; a link on the page that starts servers."""
     authenticator: HubAuthenticator
     """A client secret is a file of the host: /etc/gpu-commons/secrets/SECRET/KEY."""
-    cull: NotRequired[HubCull]
     start_timeout_s: NotRequired[int]
     """From the choice of a profile to a running container, image pull included; default 600."""
-    http_timeout_s: NotRequired[int]
-    """From there to a server that answers; default 120."""
-    courses: NotRequired[Sequence[HubCourse]]
-    """Courses that use the hub. Recorded for policies and reviewers; the hub itself ignores them."""

@@ -6,7 +6,8 @@ from typing import Any, NotRequired, TypedDict
 
 import pulumi
 
-from components.notebook_hub_args import HubAuthenticator, HubContents, HubCourse, HubCull
+from components.hub_on_a_machine_args import HubOnAMachineArgs
+from components.notebook_hub_args import HubAuthenticator, HubContents
 from components.on_slurm.hub_processes import HubProcess
 from components.on_slurm.site import site_of
 from components.on_slurm.slurm_gpu_job import SlurmPartition
@@ -70,7 +71,7 @@ class LoginNodeExpose(TypedDict):
     """PEM file of the login node with the certificate's private key."""
 
 
-class SlurmHubArgs(TypedDict):
+class SlurmHubArgs(HubOnAMachineArgs):
     """Arguments of SlurmHub. Times in seconds, sizes in GiB."""
 
     site: Mapping[str, Any]
@@ -90,21 +91,10 @@ class SlurmHubArgs(TypedDict):
     profiles: Sequence[SlurmProfile]
     """In the order of the page that starts servers; without `is_default` the first is chosen."""
     expose: LoginNodeExpose
-    public_url: NotRequired[str]
-    """Where people open the hub, when something in front of it has the name and the certificate."""
-    site_name: NotRequired[str]
-    """Default JupyterHub."""
-    help_url: NotRequired[str]
-    """Where people get help."""
     authenticator: HubAuthenticator
     """A client secret is a file of the login node: /etc/gpu-commons/secrets/SECRET/KEY."""
-    cull: NotRequired[HubCull]
     start_timeout_s: NotRequired[int]
     """From the choice of a profile to a running job, the wait in the queue included; default 600."""
-    http_timeout_s: NotRequired[int]
-    """From there to a server that answers; default 120."""
-    courses: NotRequired[Sequence[HubCourse]]
-    """Courses that use the hub. Recorded for policies and reviewers; the hub itself ignores them."""
 
 
 class SlurmHub(pulumi.ComponentResource):
