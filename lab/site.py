@@ -20,7 +20,8 @@ ADMIN: Final = "admin"  # logs in to hubs with a password of its own
 CORE_POOL: Final = "core_pool"
 ENGINES: Final = "engines"
 SLURM: Final = "slurm"
-OF_A_STACK: Final = {CORE_POOL, ENGINES, SLURM}
+AUTHENTICATOR: Final = "authenticator"  # its administrator has an account of the lab's Slurm, not of the stack's
+OF_A_STACK: Final = {CORE_POOL, ENGINES, SLURM, AUTHENTICATOR}
 FOLDER: Final = "gpu-commons"  # of our images in the lab's registry
 # Where people whose registries are behind a private authority name its certificates; the first that is a file counts.
 CA_VARIABLES: Final = ("PIP_CERT", "SSL_CERT_FILE", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE", "NODE_EXTRA_CA_CERTS")
@@ -53,7 +54,7 @@ def write(
 
 
 def forget_stack(instance: Instance) -> None:
-    """Take what names pools out of the overlay: it is one stack's, and the next may have no pool of that name."""
+    """Take what fits one stack out of the overlay: the next one may have no such pool, and other accounts."""
     values = yaml.safe_load(path(instance).read_text(encoding="utf-8")) if path(instance).exists() else None
     if values and OF_A_STACK & {*values}:
         _write(instance, {key: value for key, value in values.items() if key not in OF_A_STACK})
@@ -76,7 +77,7 @@ def overlay(instance: Instance, substitutes: Iterable[Substitute], *, ca_bundle:
         "allowed_registries": [instance.registry_address],
         "builder": buildkit.BUILDER,
         **({"ca_bundle": str(ca_bundle)} if ca_bundle else {}),
-        "authenticator": {"kind": "dummy", "admins": [ADMIN]},
+        AUTHENTICATOR: {"kind": "dummy", "admins": [ADMIN]},
         "kubeconfig": str(instance.kubeconfig),
         **_context(instance.kubeconfig),
         "substitutes": [each.as_setting() for each in substitutes],

@@ -21,8 +21,9 @@ def logins(instance: Instance, stack: Stack, hub: str, url: str) -> list[str]:
     """How people log in to a hub: only those with an account of the lab's."""
     home = slurm_files.home_of(instance, slurm_files.hub_account(instance))
     credentials = home / ".gpu-commons" / "hubs" / hub / "credentials"
+    people = " or ".join(user for user in slurm_stack.users(stack) if user != site.ADMIN)
     return [
-        f"log in as {' or '.join(slurm_stack.users(stack))} with the password in {credentials}/login-password",
+        f"log in as {people} with the password in {credentials}/login-password",
         f"as administrator: user {site.ADMIN}, {credentials}/admin-password (page: {url}hub/admin)",
         "its certificate is signed by itself: a browser asks whether to go on",
     ]

@@ -61,3 +61,15 @@ def test_a_hub_moves_to_the_real_node_for_one_stack_and_the_next_one_has_its_own
     assert stack.site.core_pool == "cpu"
     assert stack.site.lab
     assert [each.reference for each in stack.site.substitutes] == [SUBSTITUTE.reference]
+
+
+def test_a_stack_whose_users_have_accounts_is_read_after_one_with_an_administrator_of_the_labs(
+    context: steps.Context,
+) -> None:
+    site.write(context.instance, [])
+    site.forget_stack(context.instance)
+    file = STACKS.parents[1] / "stacks" / "Pulumi.quest.yaml"
+    quest = steps.Context(context.instance, context.tools, file, context.nodes, context.report).stack()
+    assert quest.site.slurm is not None
+    assert quest.site.slurm.hubs is not None
+    assert sorted(quest.site.slurm.hubs.accounts) == ["ada", "bob"]
