@@ -9,6 +9,8 @@ UV := $(CACHE)/uv-$(UV_VERSION)/bin/uv
 PY := .venv/bin/python
 LAB := $(PY) -m lab --instance $(INSTANCE)
 DETAIL := $(if $(V),-v)
+# A shell that forbids bytecode would have our modules compiled anew at each of some thousand starts of a test run.
+unexport PYTHONDONTWRITEBYTECODE
 TIMED = @TIMEFORMAT='[%lR] $(1)'; time
 
 help: ## this list
@@ -47,11 +49,16 @@ static: .venv/checked
 fast: .venv/checked
 	$(call TIMED,fast tests) $(PY) -m pytest -q -n 3 --dist worksteal -m "not lab and not browser and not slow"
 
+serverless: .venv/checked
+	$(call TIMED,tests without servers) env GPU_COMMONS_TEST_EXAMPLES=150 $(PY) -m pytest -q -n 3 --dist worksteal -m "not lab and not browser"
+
 test: .venv/checked ## every test, the end-to-end ones included
-	@$(MAKE) --no-print-directory -j3 tools static fast # missing tools are built beside the tests that need none
-	$(call TIMED,slow tests) $(PY) -m pytest -q -n 2 -m "slow and not lab and not browser"
-	$(call TIMED,laws) env GPU_COMMONS_TEST_EXAMPLES=400 $(PY) -m pytest -q -n 2 -m "not slow" tests/compat/test_laws.py tests/settings/test_settings.py
+	@$(MAKE) --no-print-directory -j3 tools static serverless # missing tools are built beside the tests that need none
 	@$(LAB) test
+
+soak: .venv/checked ## laws and random inputs of the engine at length: about an hour
+	$(call TIMED,laws) env GPU_COMMONS_TEST_EXAMPLES=400 $(PY) -m pytest -q -n 2 -m "not slow" tests/compat/test_laws.py tests/settings/test_settings.py
+	$(call TIMED,random inputs) env GPU_COMMONS_TEST_RANDOM_INPUTS=100000 $(PY) -m pytest -q -n 2 -m slow tests/compat/test_any_input.py
 
 golden: .venv/synced ## rewrite golden files, for you to read as a diff
 	@GPU_COMMONS_GOLDEN=write $(PY) -m pytest -q -m "not lab and not browser"
@@ -77,4 +84,4 @@ $(UV):
 	@python3 -m venv $(CACHE)/uv-$(UV_VERSION)
 	@$(CACHE)/uv-$(UV_VERSION)/bin/pip install --quiet --disable-pip-version-check uv==$(UV_VERSION)
 
-.PHONY: help up preview down clean status env tools check static fast test golden docs tables
+.PHONY: help up preview down clean status env tools check static fast serverless test soak golden docs tables

@@ -256,6 +256,7 @@ def test_there_are_examples_of_programs() -> None:
     assert len(EXAMPLES) >= 3
 
 
+@pytest.mark.slow  # loads the engine for each
 @pytest.mark.parametrize("block", EXAMPLES)
 def test_a_program_on_a_page_runs_as_it_is_printed(block: str, tmp_path: Path) -> None:
     # Alone in a fresh interpreter: then it imports all that it needs. Only the registry is one that can be reached.

@@ -16,8 +16,8 @@ from compat.case import FIELDS
 from compat.facts import facts
 
 SEED = 20261121
-MANY = int(os.environ.get("GPU_COMMONS_TEST_RANDOM_INPUTS", "100000"))  # for a soak of an hour, or a short look
-FEW = 500
+MANY = int(os.environ.get("GPU_COMMONS_TEST_RANDOM_INPUTS", "10000"))  # `make soak` tries 100,000
+FEW = 200
 SHARE = 1 / 3  # of the inputs, at least, reach a verdict: else the garbage is too strange to try the rules
 
 GARBAGE = (
@@ -181,7 +181,7 @@ def _share(found: Counter[str]) -> float:
     return 1 - found["usage error"] / found.total()
 
 
-# 100,000 in all, in parts that several processes share.
+# In parts, which several processes share.
 PARTS = [pytest.param(MANY // 4, SEED + part, marks=pytest.mark.slow) for part in range(1, 5)]
 
 

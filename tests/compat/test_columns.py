@@ -156,6 +156,7 @@ def seen() -> Iterator[tuple[set[tuple[str, str]], set[tuple[str, str]]]]:
     _forget()
 
 
+@pytest.mark.slow  # takes each value of each row away
 def test_every_field_of_a_row_is_used_in_an_answer(seen: tuple[set[tuple[str, str]], set[tuple[str, str]]]) -> None:
     every = {(kind.__name__, each.name) for kind in TYPES for each in dataclasses.fields(kind)}
     unused = sorted(every - seen[1])
@@ -166,6 +167,7 @@ def test_every_field_of_a_row_is_used_in_an_answer(seen: tuple[set[tuple[str, st
 TAKEN_WHOLE = ("image_tag",)
 
 
+@pytest.mark.slow
 def test_every_column_is_asked_for_or_has_its_reason(
     seen: tuple[set[tuple[str, str]], set[tuple[str, str]]], monkeypatch: pytest.MonkeyPatch
 ) -> None:

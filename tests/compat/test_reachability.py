@@ -452,6 +452,7 @@ SILENT: dict[str, tuple[tuple[str, Callable[[Row], bool]], ...]] = {
 }
 
 
+@pytest.mark.slow  # asks about each row
 @pytest.mark.parametrize("table", sorted({*QUOTED, *READ}))
 def test_every_row_of_a_table_is_reached_by_a_question(table: str, quoted: set[Key]) -> None:
     missed = _missed(table, quoted)

@@ -35,6 +35,7 @@ print(*sorted({name.partition(".")[0] for name in sys.modules if name.startswith
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("stack", "sdks"),
     [

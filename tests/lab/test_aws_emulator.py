@@ -20,6 +20,8 @@ from lab.aws_emulator.rest_json import Call, Protocol, render
 from lab.instance import Instance
 from lab.servers import moto
 
+pytestmark = pytest.mark.slow  # an emulator of AWS starts, and answers in its own time
+
 Values = dict[str, Any]
 ROLE = "arn:aws:iam::123456789012:role/nodes"
 ADMIN = "arn:aws:iam::999999999999:role/admin"  # of another account: nobody can look

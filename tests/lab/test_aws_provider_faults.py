@@ -17,6 +17,8 @@ from lab.providers.plugin import Engine
 from lab.providers.vocabulary import PluginError
 from lab.servers import moto
 
+pytestmark = pytest.mark.slow  # an emulator of AWS starts, and answers in its own time
+
 
 @pytest.fixture
 def account(running_aws: Instance, monkeypatch: pytest.MonkeyPatch) -> Account:

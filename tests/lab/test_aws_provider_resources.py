@@ -21,6 +21,8 @@ from lab.providers.values import UNKNOWN, Secret
 from lab.providers.vocabulary import Created, PartialFailureError, PluginError, Request
 from lab.servers import moto
 
+pytestmark = pytest.mark.slow  # an emulator of AWS starts, and answers in its own time
+
 
 @pytest.fixture(scope="module")
 def provider(running_aws: Instance) -> Iterator[AwsProvider]:
