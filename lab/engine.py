@@ -180,26 +180,34 @@ def _install_plugin(instance: Instance, tools: Toolchain, name: str, report: Rep
 
 @dataclass(frozen=True, slots=True)
 class Suite:
-    """Tests that need servers, for two workers. Each file runs on one of them, unless a conftest says otherwise."""
+    """Tests that need servers, for some workers. Each file runs on one of them, unless a conftest says otherwise.
+
+    Where tests wait more than they compute, a third worker fills the two cores.
+    """
 
     folder: str
     marked: str = "lab"
+    workers: int = 2
 
     @property
     def name(self) -> str:
         return self.folder if self.marked == "lab" else f"{self.folder}, {self.marked}"
 
 
-# What the Makefile's two calls of pytest leave out, in two parts: a machine has one real node, and the tests of that
+# What the Makefile's call of pytest leaves out, in two parts: a machine has one real node, and the tests of that
 # node start their own.
-TESTS_BEFORE_THE_LAB = (Suite("tests", "browser and not lab"), Suite("tests/lab"), Suite("tests/faults"))
+TESTS_BEFORE_THE_LAB = (
+    Suite("tests", "browser and not lab"),
+    Suite("tests/lab", workers=3),
+    Suite("tests/faults", workers=3),
+)
 TESTS_ON_THE_LAB = (Suite("tests/conformance"), Suite("tests/e2e"))
 MARKED = "lab or browser or slow"
 
 
 def run_suite(instance: Instance, tools: Toolchain, suite: Suite) -> int:
     """Run one suite; returns pytest's exit code."""
-    options = ["-m", suite.marked, "-n", "2", "--dist", "loadfile", suite.folder]
+    options = ["-m", suite.marked, "-n", str(suite.workers), "--dist", "loadfile", suite.folder]
     return run_tests(instance, tools, options)
 
 

@@ -299,6 +299,20 @@ def test_labs_that_may_have_the_one_real_node_of_a_machine_are_brought_up_one_af
     assert not [path.name for path in faults if re.search(r"import .*\b(own|aws)_lab\b", path.read_text())]
 
 
+def test_labs_that_run_beside_the_one_with_the_real_node_have_no_cluster() -> None:
+    kinds = {
+        path.name.split(".")[1]: yaml.safe_load(path.read_text())["config"].get("gpu-commons:site", {}).get("kind")
+        for path in (ROOT / "stacks").glob("Pulumi.*.yaml")
+    }
+    faults = ROOT / "tests" / "faults"
+    beside = [*faults.glob("test_docker_*stack.py"), *faults.glob("test_slurm_*stack.py")]
+    named = {
+        stack for path in beside for stack in kinds if re.search(rf'own_lab\("{stack}"|= "{stack}"', path.read_text())
+    }
+    assert named == {"dcsg", "perceptron", "comet", "quest"}
+    assert {kinds[stack] for stack in named} == {"docker", "slurm"}
+
+
 def test_no_script_of_bench_hides_a_package() -> None:
     # A script's own folder comes first on its path: bench/compat.py would be imported in place of compat.
     packages = {path.parent.name for path in ROOT.glob("*/__init__.py")}

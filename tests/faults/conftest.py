@@ -24,12 +24,17 @@ from lab import engine, steps
 from lab.instance import Instance, forget_instance, open_instance, state_home
 from lab.toolchain import Toolchain
 
+WITHOUT_A_CLUSTER = ("test_docker_", "test_slurm_")
+
 
 class OneWorkerForEachKindOfLab(LoadScopeScheduling):
-    """Beside the second lab, the labs of test_*_stack.py one after the other: a machine has one real node."""
+    """Beside the second lab, the labs of test_*_stack.py: one by one where they need the machine's one real node."""
 
     def _split_scope(self, nodeid: str) -> str:
-        return "own labs" if nodeid.partition("::")[0].endswith("_stack.py") else "the second lab"
+        name = nodeid.partition("::")[0].rpartition("/")[2]
+        if not name.endswith("_stack.py"):
+            return "the second lab"
+        return "labs without a cluster" if name.startswith(WITHOUT_A_CLUSTER) else "labs with the real node"
 
 
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> LoadScopeScheduling:

@@ -17,7 +17,8 @@ from lab.instance import PREFERRED_PORTS, RECORD, SLOTS, Instance, Networks, fin
 from lab.toolchain import Toolchain
 
 PROJECT = Path(__file__).parents[2]
-NAME = "own"
+WORKER = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw"))
+NAME = f"own-{WORKER}"
 LAB = [sys.executable, "-m", "lab", "--instance", NAME]
 
 
@@ -63,8 +64,9 @@ def changes(said: str) -> bool:
 
 
 def claim() -> None:
-    """Addresses and ports far from those that the second lab takes, which another worker starts at the same time."""
-    slot = next(each for each in reversed(range(SLOTS)) if not is_in_use(Networks.of_slot(each)))
+    """Addresses and ports far from those of the labs that other workers start at the same time."""
+    ours = reversed(range(SLOTS - 3 * WORKER))  # the second lab takes the lowest that are free
+    slot = next(each for each in ours if not is_in_use(Networks.of_slot(each)))
     ports = {name: 20000 + 100 * slot + number for number, name in enumerate(PREFERRED_PORTS)}
     home = state_home() / NAME
     home.mkdir(parents=True)
