@@ -13,6 +13,7 @@ from messages.problems import Fault, Loc, Problem, SettingsError, path_text, wit
 _MOST_NODES: Final = 50_000  # ten times the biggest stack we can think of; aliases of aliases grow without end
 _MOST_CHARACTERS: Final = 2_000_000
 _DEEPEST: Final = 24  # a stack file is eight deep
+_FAR_TOO_DEEP: Final = 4 * _DEEPEST
 _LONGEST_NUMBER: Final = 40  # digits; no setting comes near
 _CORE: Final = "tag:yaml.org,2002:"
 _OTHER_TAGS: Final = frozenset({"binary", "map", "omap", "pairs", "seq", "set", "str", "timestamp"})
@@ -41,6 +42,17 @@ class _Loader(yaml.SafeLoader):
     PyYAML alone would make `yes` true, `1:30` the number 90 and 2026-01-02 a date, and the same file would mean one
     thing to the CLI and another to `pulumi up`.
     """
+
+    _open = 0
+
+    def compose_node(self, parent: yaml.Node | None, index: int) -> yaml.Node | None:
+        """PyYAML looks at every open bracket for each new one, and takes seconds to reach Python's own limit."""
+        self._open += 1
+        if self._open > _FAR_TOO_DEEP:
+            raise RecursionError
+        node: yaml.Node | None = super().compose_node(parent, index)
+        self._open -= 1
+        return node
 
 
 _Loader.yaml_implicit_resolvers = {}

@@ -25,7 +25,7 @@ from compat.tables import architectures, builds, driver_branches, gpu_models, to
 from compat.versions import ComputeCapability, CudaVersion, DriverVersion, JetsonVersion, Target
 
 RANK = {Verdict.COMPATIBLE: 0, Verdict.WITH_WARNING: 1, Verdict.UNKNOWN: 2, Verdict.INCOMPATIBLE: 3}
-EXAMPLES = int(os.environ.get("GPU_COMMONS_TEST_EXAMPLES", "50"))  # `make test` tries 150, `make soak` 400
+EXAMPLES = int(os.environ.get("GPU_COMMONS_TEST_EXAMPLES", "25"))  # `make test` tries 150, `make soak` 400
 law = settings(
     max_examples=EXAMPLES, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much]
 )

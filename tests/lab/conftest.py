@@ -7,11 +7,29 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 import pytest
+from xdist.remote import Producer
+from xdist.scheduler import LoadScopeScheduling
 
 from lab import control_plane, processes
 from lab.instance import PREFERRED_PORTS, Instance
 from lab.machine import network
 from lab.servers import moto
+
+# Minutes each, and alone with their files' fixtures: other workers may take them.
+LONG = ("test_a_driver_container_is_built", "test_a_new_image_locks_plans_builds")
+
+
+class OneWorkerForEachFileAndEachLongTest(LoadScopeScheduling):
+    """Fixtures of a file are made once, and no worker ends long after the others."""
+
+    def _split_scope(self, nodeid: str) -> str:
+        file, _, test = nodeid.partition("::")
+        return nodeid if test.startswith(LONG) else file
+
+
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> LoadScopeScheduling:
+    return OneWorkerForEachFileAndEachLongTest(config, log)
+
 
 SLOT = 10 + 2 * (int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw")) % 4)
 

@@ -99,6 +99,7 @@ BOMBS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("lines", BOMBS.values(), ids=BOMBS.keys())
 def test_a_file_that_grows_without_end_is_one_problem_and_not_a_thousand(
     problem: Callable[[str], Problem], lines: list[str]
