@@ -15,7 +15,7 @@ from policies.verdicts import cited
 _ABOUT_POOLS: Final = frozenset({"R-DROP", "R-KMOD"})  # what they say holds for every image
 _NO_IMAGE: Final = Case()
 _SOON: Final = dt.timedelta(days=90)
-_UPGRADE: Final = "Plan an upgrade to a branch that is supported: gpu-commons facts driver_branch lists them."
+_UPGRADE: Final = "Plan an upgrade to a supported branch; gpu-commons facts driver_branch lists the branches."
 
 
 def check_stack(site: Site) -> Iterator[Finding]:
@@ -58,7 +58,7 @@ def _said(pools: list[str]) -> str:
 
 RULE = Rule(
     id="P-DRIVER",
-    says="the driver of each pool supports its GPUs with the loaded kernel module and still gets updates from NVIDIA",
-    remedy="Give the pool a driver that supports its GPUs: gpu-commons check names them.",
+    says="each pool's driver supports its GPUs with the loaded kernel module, and NVIDIA still updates the driver",
+    remedy="Give the pool a driver that supports its GPUs; gpu-commons check names suitable drivers.",
     check_stack=check_stack,
 )

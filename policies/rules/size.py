@@ -22,7 +22,7 @@ def check(workload: Workload, site: Site) -> Iterator[Finding]:
             yield from found
             if size.origin is Origin.SPEC and not any(finding.level is Level.REFUSE for finding in found):
                 least = f"{image.name} is at least {amount(size.compressed)} compressed according to its spec"
-                later = "its actual size is read after the build and decides P-SIZE, P-DISK and P-START"
+                later = "its actual size, read after the build, decides P-SIZE, P-DISK and P-START"
                 yield Finding(f"{least}; {later}", Level.UNPROVED)
         elif image.is_own:
             why = "its facts were not read" if image.reference else "this update builds it, and its spec gives no size"
@@ -35,16 +35,17 @@ def _compressed(image: PodImage, size: Size, site: Site) -> Iterator[Finding]:
     said = f"{image.name} is {at_least(size)}{amount(size.compressed)} compressed{by_spec}"
     if waiver is not None and site.today <= waiver.until:
         if size.compressed > waiver.compressed:
-            yield Finding(f"{said}, above even its own limit of {amount(waiver.compressed)} (until {waiver.until})")
+            own = f"its own limit of {amount(waiver.compressed)} (valid until {waiver.until})"
+            yield Finding(f"{said}, over even {own}")
         elif size.compressed > limits.refuse_compressed:
-            why = f"until {waiver.until}, because: {waiver.reason}"
-            yield Finding(f"{said}, above the limit of {amount(limits.refuse_compressed)}: allowed {why}", Level.WARN)
+            why = f"until {waiver.until}: {waiver.reason}"
+            yield Finding(f"{said}, over the limit of {amount(limits.refuse_compressed)}; allowed {why}", Level.WARN)
         return
-    ended = f"; its own limit of {amount(waiver.compressed)} ended on {waiver.until}" if waiver else ""
+    ended = f"; its own limit of {amount(waiver.compressed)} expired on {waiver.until}" if waiver else ""
     if size.compressed > limits.refuse_compressed:
         yield Finding(f"{said}: the limit is {amount(limits.refuse_compressed)}{ended}")
     elif size.compressed > limits.warn_compressed:
-        yield Finding(f"{said}: above {amount(limits.warn_compressed)}, pulls are slow", Level.WARN)
+        yield Finding(f"{said}; images above {amount(limits.warn_compressed)} are slow to pull", Level.WARN)
 
 
 def _unpacked(image: PodImage, size: Size, workload: Workload, site: Site) -> Iterator[Finding]:

@@ -41,9 +41,9 @@ def check(workload: Workload, site: Site) -> Iterator[Finding]:
                 f" ({start.reason}{planned}), but the hub gives up after {workload.start_timeout_s:g} s"
             )
             if workload.is_pre_pulled:
-                without = f"one that joins later lacks the image for about {start.pull_s + start.unpack_s:.0f} s"
+                without = f"a {node} that joins later lacks the image for about {start.pull_s + start.unpack_s:.0f} s"
                 yield Finding(
-                    f"{said}; the pre-puller helps on a {node} once it has finished there, and {without}", Level.WARN
+                    f"{said}; the pre-puller only helps on a {node} where it has finished, and {without}", Level.WARN
                 )
             elif machine.are_rates_planned:
                 yield Finding(said, Level.WARN)
@@ -56,7 +56,7 @@ def check(workload: Workload, site: Site) -> Iterator[Finding]:
 def _slow(pools: Mapping[str, Machine], node: str) -> Iterator[Finding]:
     for pool, machine in pools.items():
         if machine.slow_disk:
-            yield Finding(f"the first server on a {node} of {pool} starts late: {machine.slow_disk}", Level.WARN)
+            yield Finding(f"the first server on a {node} of {pool} starts slowly: {machine.slow_disk}", Level.WARN)
 
 
 RULE = Rule(

@@ -41,7 +41,7 @@ def _pools(course: Course) -> frozenset[str]:
 
 
 def _runs(course: Course, site: Site) -> bool:
-    """False where an image of the course does not run on a pool of its profile: P-RUN refuses that, and tells it."""
+    """False where an image of the course does not run on a pool of its profile: P-RUN refuses and reports that."""
     return all(
         each.answer.verdict is not Verdict.INCOMPATIBLE
         for choice in course.choices
@@ -74,18 +74,18 @@ def _waiting(course: Course, pools: frozenset[str], site: Site) -> Finding | Non
     limit = (
         f"the pools that run its images ({listing(sorted(pools)) or 'none'}) have {room}"
         if room < most
-        else f"it may take {most} ({course.guaranteed} guaranteed, {course.borrowable} borrowed)"
+        else f"it may use {most} ({course.guaranteed} guaranteed, {course.borrowable} borrowed)"
     )
     return Finding(
         f"{course.title} needs {wanted} GPUs at its peak ({course.seats} seats, {course.peak_share:.0%} of them"
-        f" at once, {course.gpus_per_session} each), but {limit}: the others wait" + _assumed([course]),
+        f" at once, {course.gpus_per_session} each), but {limit}, so some sessions wait" + _assumed([course]),
         Level.WARN,
     )
 
 
 def _together(weeks: str, short: Shortage, verb: str, when: str = "") -> str:
     return (
-        f"in {weeks} {' and '.join(short.names)} {verb} {short.gpus} GPUs together{when}, but the pools that run their"
+        f"in {weeks}, {' and '.join(short.names)} {verb} {short.gpus} GPUs in total{when}, but the pools that run their"
         f" images ({listing(short.pools) or 'none'}) have {short.room}"
     )
 
@@ -110,6 +110,6 @@ def _weeks(first: dt.date, last: dt.date) -> str:
 RULE = Rule(
     id="P-TERM",
     says="the GPUs promised to courses are available in every week of the term, on pools that run their images",
-    remedy="Promise fewer GPUs, let the course choose more pools, or move a course to other weeks.",
+    remedy="Promise fewer GPUs, let the course use more pools, or move the course to other weeks.",
     check_stack=check_stack,
 )

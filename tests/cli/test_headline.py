@@ -79,7 +79,7 @@ def test_a_hub_that_restarts_needs_nobody_to_act() -> None:
 
 
 def test_courses_that_may_want_more_than_there_is_take_the_green_sign() -> None:
-    short = "P-TERM: stack: in week 2020-W47 ML and Other need 90 GPUs together at their peak. Promise fewer."
+    short = "P-TERM: stack: in week 2020-W47, ML and Other need 90 GPUs in total at their peak. Promise fewer."
     changed = step(POOL, "pool", previews.pool("pool", nodes=["n1"]), previews.pool("pool", nodes=["n1", "n2"]))
     said = previews.message(short, "advisory")
     line = first(told(changed, STAYS, said))

@@ -98,7 +98,7 @@ def test_promises_that_the_fleet_cannot_keep_stop_at_the_first_resource(gate: Ga
 
     gate.change(promise)
     (message,) = gate.policy_messages()
-    assert "are promised 140 GPUs together" in message
+    assert "are promised 140 GPUs in total" in message
     assert "(gtx1080ti, rtx2080ti) have 112" in message
 
 

@@ -77,10 +77,10 @@ def test_a_refusal_names_the_image_its_size_the_limit_and_what_to_do() -> None:
 def test_a_limit_of_its_own_is_told_until_it_ends_and_then_refuses() -> None:
     waiver = SizeWaiver(8 * GB, "PyTorch for CUDA 13", TODAY)
     (told,) = said(site(7.25, 15, waiver=waiver), profile(), "P-SIZE", Level.WARN)
-    assert "allowed until 2026-11-21, because: PyTorch for CUDA 13" in told
+    assert "allowed until 2026-11-21: PyTorch for CUDA 13" in told
     ended = SizeWaiver(8 * GB, "PyTorch for CUDA 13", TODAY - dt.timedelta(days=1))
     (refused,) = said(site(7.25, 15, waiver=ended), profile(), "P-SIZE", Level.REFUSE)
-    assert "its own limit of 8.00 GB ended on 2026-11-20" in refused
+    assert "its own limit of 8.00 GB expired on 2026-11-20" in refused
 
 
 def test_a_limit_of_ours_is_not_for_an_image_of_somebody_else_that_is_called_the_same() -> None:
@@ -94,7 +94,7 @@ def test_a_limit_of_ours_is_not_for_an_image_of_somebody_else_that_is_called_the
 def test_even_its_own_limit_is_a_limit() -> None:
     waiver = SizeWaiver(7 * GB, "PyTorch for CUDA 13", TODAY)
     (refused,) = said(site(7.25, 15, waiver=waiver), profile(), "P-SIZE", Level.REFUSE)
-    assert "above even its own limit of 7.00 GB" in refused
+    assert "over even its own limit of 7.00 GB" in refused
 
 
 def test_an_image_that_takes_more_than_a_quarter_of_a_disk_is_warned_of() -> None:
@@ -132,7 +132,7 @@ def test_a_first_start_that_outlasts_the_hub_warns_by_planning_figures_and_refus
 def test_a_volume_that_parallel_pulls_wait_for_is_warned_of() -> None:
     slow = Machine(480, slow_disk="parallel pulls want 600 MiB/s of the volume, which has 300: give it 600 MiB/s")
     (warned,) = said(site(5, 15, machines={"gtx1080ti": slow}), profile(), "P-START", Level.WARN)
-    assert "starts late: parallel pulls want 600 MiB/s of the volume, which has 300: give it 600 MiB/s" in warned
+    assert "starts slowly: parallel pulls want 600 MiB/s of the volume, which has 300: give it 600 MiB/s" in warned
 
 
 @pytest.mark.parametrize("rule", ["P-DISK", "P-START"])
@@ -168,7 +168,8 @@ def test_a_pre_puller_covers_nodes_that_are_there_and_a_node_that_joins_is_warne
     (warned,) = said(where, pre_pulled, "P-START", Level.WARN)
     assert "takes about 665 s" in warned
     assert (
-        "helps on a node once it has finished there, and one that joins later lacks the image for about 650 s" in warned
+        "only helps on a node where it has finished, and a node that joins later lacks the image for about 650 s"
+        in warned
     )
     assert not said(site(1, 2), pre_pulled, "P-START", Level.WARN)
 
@@ -218,11 +219,11 @@ def test_a_lower_bound_above_the_limit_refuses_before_the_build() -> None:
 def test_a_lower_bound_below_the_limit_proves_nothing_and_says_what_is_known() -> None:
     (unproved,) = said(planned(3.2, 6), to_build(), "P-SIZE", Level.UNPROVED)
     assert "scipy-ml-notebook is at least 3.20 GB compressed according to its spec" in unproved
-    assert "its actual size is read after the build" in unproved
+    assert "its actual size, read after the build, decides P-SIZE, P-DISK and P-START" in unproved
     assert not said(planned(3.2, 6), to_build(), "P-SIZE", Level.REFUSE)
     assert not said(planned(3.2, 6), to_build(), "P-SIZE", Level.WARN)
     (warned,) = said(planned(4.2, 6), to_build(), "P-SIZE", Level.WARN)
-    assert "at least 4.20 GB compressed according to its spec: above 4.00 GB, pulls are slow" in warned
+    assert "at least 4.20 GB compressed according to its spec; images above 4.00 GB are slow to pull" in warned
 
 
 def test_a_waiver_holds_for_a_lower_bound_too() -> None:
@@ -230,8 +231,7 @@ def test_a_waiver_holds_for_a_lower_bound_too() -> None:
     assert not said(where, to_build(), "P-SIZE", Level.REFUSE)
     (told,) = said(where, to_build(), "P-SIZE", Level.WARN)
     assert (
-        "at least 6.10 GB compressed according to its spec, above the limit of 6.00 GB: allowed until 2026-11-21"
-        in told
+        "at least 6.10 GB compressed according to its spec, over the limit of 6.00 GB; allowed until 2026-11-21" in told
     )
 
 

@@ -66,7 +66,7 @@ def test_two_courses_of_the_same_weeks_share_and_those_of_others_do_not() -> Non
     one, other = course("One", guaranteed=50), course("Other", guaranteed=50)
     (message,) = said(one, other)
     assert message.startswith(
-        "in weeks 2026-W40 to 2026-W50 One and Other are promised 100 GPUs together, but the pools that run their "
+        "in weeks 2026-W40 to 2026-W50, One and Other are promised 100 GPUs in total, but the pools that run their "
         "images (gtx) have 80."
     )
     later = course("Other", guaranteed=50, first_day=dt.date(2027, 1, 4), last_day=dt.date(2027, 3, 12))
@@ -76,7 +76,7 @@ def test_two_courses_of_the_same_weeks_share_and_those_of_others_do_not() -> Non
 def test_only_the_weeks_in_which_both_are_there_are_told() -> None:
     overlap = course("Other", guaranteed=50, first_day=dt.date(2026, 12, 7), last_day=dt.date(2027, 3, 12))
     (message,) = said(course("One", guaranteed=50), overlap)
-    assert message.startswith("in week 2026-W50 ")
+    assert message.startswith("in week 2026-W50, One and Other ")
 
 
 def test_a_course_that_may_go_elsewhere_makes_room_for_one_that_may_not() -> None:
@@ -86,15 +86,15 @@ def test_a_course_that_may_go_elsewhere_makes_room_for_one_that_may_not() -> Non
 def test_a_peak_above_what_a_course_may_take_is_a_warning_with_its_sum() -> None:
     (message,) = said(course(peak_share=0.5, borrowable=20), level=Level.WARN)
     assert message.startswith(
-        "Deep learning needs 50 GPUs at its peak (100 seats, 50% of them at once, 1 each), but it may take 30"
-        " (10 guaranteed, 20 borrowed): the others wait."
+        "Deep learning needs 50 GPUs at its peak (100 seats, 50% of them at once, 1 each), but it may use 30"
+        " (10 guaranteed, 20 borrowed), so some sessions wait."
     )
     assert not said(course(peak_share=0.3, borrowable=20), level=Level.WARN)
 
 
 def test_peaks_of_all_courses_together_are_a_warning() -> None:
     (message,) = said(course("One", peak_share=0.5), course("Other", peak_share=0.5), level=Level.WARN)
-    assert "One and Other need 100 GPUs together at their peak" in message
+    assert "One and Other need 100 GPUs in total at their peak" in message
 
 
 def test_a_course_without_gpus_needs_none() -> None:
