@@ -80,7 +80,7 @@ def said(found: Obstacle | Undescribed, names: Names = CLUSTER) -> str:
             return names.affinity.format(terms=found.terms)
         case TooLittle(name=name):
             asked, has = written(found.asked, name), written(found.has, name)
-            return f"it requests {asked} {name}, {names.node} has {has}"
+            return f"it requests {asked} {name}, but {names.node} has {has}"
         case NoPods():
             return f"{names.node} has no room for pods"
         case Undescribed():

@@ -103,7 +103,7 @@ def pack_policies(site_of_stack: SiteOf) -> list[sdk.Policy]:
         ),
         sdk.StackValidationPolicy(
             name="fleet-advice",
-            description="Reports what all workloads need of a pool, and every place of a finding that has several.",
+            description="Reports what all workloads together need from a pool, and every place of a repeated finding.",
             enforcement_level=sdk.EnforcementLevel.ADVISORY,
             validate=_stack_validation(site_of_stack, memory),
         ),

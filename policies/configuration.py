@@ -40,7 +40,7 @@ class PackSite(BaseModel):
 
     model_config = _FORM
     allowed_registries: tuple[Registry, ...] = Field(
-        min_length=1, description="Registries that workloads may pull from: host[:port], or with a folder."
+        min_length=1, description="Registries that workloads may pull from: host[:port], optionally with a folder."
     )
     image_limits: ImageLimits = Field(ImageLimits(), description="How big and how old an image may be.")
     runtime_images: tuple[Reference, ...] = Field(
@@ -71,8 +71,8 @@ class PackFleet(Fleet):
     pools: tuple[NodePool, ...] = Field(min_length=1, description="The node pools.")
     gpu_taint: GpuTaint | None = Field(
         GpuTaint(),
-        description="Taint nvidia.com/gpu that every node of the fleet has, beside those of its pool; null where they "
-        "have none, or where an admission plugin tolerates it for every pod that asks for GPUs.",
+        description="Taint nvidia.com/gpu that every node of the fleet has, in addition to those of its pool; null if "
+        "the nodes have none, or if an admission plugin adds the toleration to every pod that requests GPUs.",
     )
 
 

@@ -60,7 +60,7 @@ class Doubt(Enum):
     """What stands at a place that is no pod template."""
 
     WAY = "a way to GPUs"
-    MAKES = "what pods may come of"
+    MAKES = "what pods may come from"
     CHANGES = "a change of pods"
 
 

@@ -41,7 +41,7 @@ def shown_by_default(
             remedy=f"{sentence(words.request_a_gpu)}, or set {VISIBLE_DEVICES} to void.",
         )
     elif given or (unsaid and not is_unread):
-        why = f"its image is of the CUDA family{'' if shows else ', or may be'}"
+        why = f"its image {'is' if shows else 'is, or may be,'} of the CUDA family"
         why = "its image has not been read" if is_unread else why
         end = "" if given else ", and default_runtime of the pool does not say which runtime gives containers GPUs"
         yield Finding(

@@ -26,7 +26,7 @@ def of_annotations(workload: Workload) -> Iterator[Finding]:
     for key, value in workload.annotations.items():
         if key in PARTS:
             yield Finding(
-                f"annotation {key} asks for a part of a GPU without {GPU_RESOURCE}, so nothing accounts for it",
+                f"annotation {key} asks for part of a GPU without {GPU_RESOURCE}, so nothing accounts for it",
                 remedy=f"Remove it; {workload.words.request_a_gpu}.",
             )
             continue

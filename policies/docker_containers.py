@@ -27,7 +27,7 @@ OUT_OF_SIGHT: Final = {
     "docker:index/service:Service": "Swarm starts the containers of a service, on hosts that it chooses",
 }
 _IMAGE_ID: Final = re.compile(r"sha256:[0-9a-f]{64}")  # `image_id` of a RemoteImage: which bytes, not from where
-_BY_ID: Final = "is the ID of an image on the host: it is not known from which registry that came"
+_BY_ID: Final = "is the ID of an image on the host, so the registry that it came from is not known"
 _BIND, _VOLUME, _OF_IMAGE = "bind", "volume", "image"  # types of mounts
 _ONLY: Final = "containers[0]"
 

@@ -23,14 +23,14 @@ _DISKS: Final = re.compile(r"^/dev/(?:[shv]d[a-z]|xvd|nvme\d|dm-|md\d|mapper/|mm
 # Options that switch a wall off, and the wall. Sources: github:moby/moby daemon/daemon_unix.go parseSecurityOpt,
 # github:docker/cli cli/command/container/opts.go parseSystemPaths.
 _OPEN_WALLS: Final = {
-    "seccomp=unconfined": "the filter of system calls",
-    "apparmor=unconfined": "AppArmor's profile",
-    "label=disable": "the labels of SELinux",
+    "seccomp=unconfined": "the system-call filter",
+    "apparmor=unconfined": "the AppArmor profile",
+    "label=disable": "SELinux labelling",
     "systempaths=unconfined": "the protection of /proc and /sys",
 }
 _SHARED: Final = {
     "ipcMode": "shares memory with every process of the host that does the same, including other people's",
-    "usernsMode": "is not remapped: its root is the root of the host",
+    "usernsMode": "switches off user-namespace remapping: root in the container is root on the host",
 }
 
 
@@ -108,12 +108,12 @@ def _not_held(named: list[str], networks: list[str | Unknown], site: Site) -> It
         return
     which = f"GPU {', '.join(free)}" if free else "its GPUs"
     if UNKNOWN in networks:
-        yield Finding(f"it is not known yet whether it holds {which}: its networks are not", Level.UNPROVED)
+        yield Finding(f"whether it holds {which} depends on its networks, which are not known yet", Level.UNPROVED)
     elif site.coverage is Coverage.ALL:
+        them = "it" if len(free) == 1 else "them"
         yield Finding(
-            f"it asks for {which} without holding {'it' if len(free) == 1 else 'them'}: another container may use "
-            "the same at the same time",
-            remedy=f"Use DockerGpuContainer, or join the network {NETWORK}N of GPU N, which has room for one.",
+            f"it asks for {which} without holding {them}: another container may use {them} at the same time",
+            remedy=f"Use DockerGpuContainer, or join the network {NETWORK}N of GPU N: it has room for one container.",
         )
     else:
         yield Finding(f"it is not known whether another container uses {which} at the same time", Level.UNPROVED)
@@ -122,9 +122,11 @@ def _not_held(named: list[str], networks: list[str | Unknown], site: Site) -> It
 def _cgroup_rules(rules: Any) -> Iterator[Finding]:
     for index, rule in enumerate(rules if is_list(rules) else [UNKNOWN] if rules is UNKNOWN else ()):
         if rule is UNKNOWN:
-            yield Finding(f"deviceCgroupRules[{index}] is not known yet: it may open GPUs", Level.UNPROVED)
+            yield Finding(f"deviceCgroupRules[{index}] is not known yet: it may grant access to GPUs", Level.UNPROVED)
         elif _OPENS_GPUS.match(text(rule)):
-            yield Finding(f"deviceCgroupRules[{index}] {rule} opens every GPU of the host", remedy="Remove it.")
+            yield Finding(
+                f"deviceCgroupRules[{index}] {rule} grants access to every GPU of the host", remedy="Remove it."
+            )
 
 
 def _devices(devices: Any) -> Iterator[Finding]:
@@ -133,9 +135,9 @@ def _devices(devices: Any) -> Iterator[Finding]:
         path = text(at(each, "hostPath"))
         said = f"devices[{index}].hostPath {path}"
         if path.startswith(GPU_DEVICES):
-            yield Finding(f"{said} gives GPUs by hand, no matter who holds them, and without the driver's libraries")
+            yield Finding(f"{said} passes GPUs by hand, no matter who holds them, and without the driver's libraries")
         elif _DISKS.match(path):
-            what = "is a disk of the host: whoever writes there is its root, and reaches every GPU"
+            what = "is a disk of the host: whoever writes to it controls the host, and reaches every GPU"
             yield Finding(f"{said} {what}", remedy="Mount a volume or a folder.")
 
 

@@ -68,7 +68,7 @@ def gpu_requests(inputs: Mapping[str, Any]) -> Iterator[GpuRequest]:
         if (card := _DEVICE_FILE.match(path)) is not None:
             yield GpuRequest(f"devices[{index}]", (card[1],), is_by_hand=True)
         elif _OF_NVIDIA.match(path):
-            yield GpuRequest(f"devices[{index}]", fault=f"devices[{index}].hostPath {path} is no path of the host")
+            yield GpuRequest(f"devices[{index}]", fault=f"devices[{index}].hostPath {path} is not a path on the host")
     yield from _of_runtime(inputs)
 
 
@@ -110,9 +110,9 @@ def _of_request(where: str, request: Mapping[str, Any] | Unknown) -> GpuRequest 
     devices = [found[1] if (found := _OF_NVIDIA.match(name)) else name for name in names if name not in others]
     number = count if isinstance(count, int) and not isinstance(count, bool) else 0
     if devices and number:
-        return GpuRequest(where, fault=f"{where} names devices and a count, of which the engine only accepts one")
+        return GpuRequest(where, fault=f"{where} names devices and a count; the engine only accepts one of the two")
     if driver == _CDI and number:
-        return GpuRequest(where, fault=f"{where} has a count, and the engine only accepts names from CDI")
+        return GpuRequest(where, fault=f"{where} has a count, but with CDI the engine only accepts device names")
     return GpuRequest(where, tuple(devices), number) if devices or number else None
 
 

@@ -102,7 +102,7 @@ def _who_may(workload: Workload, site: Site) -> str:
         image = at(each.spec, "image")
         if daemon and site.runtime_daemons_key and isinstance(image, str) and image in site.runtime_daemons:
             row = f"{site.runtime_daemons_key}: {{{daemon.namespace}/{daemon.name}: {image}}}"
-            return f"If it is a daemon of the site that may see every GPU, name it: {row}."
+            return f"If the site lets this daemon see every GPU, list it: {row}."
     return ""
 
 
@@ -170,7 +170,7 @@ def _variable(said: str, name: str, value: Any, words: Vocabulary, *, is_given_e
         yield Finding(f"{said} is not known yet", Level.UNPROVED)
     elif is_given_elsewhere or not is_hiding(value, VISIBILITY_VARIABLES[name]):
         # The value may come from a Secret: it is not repeated.
-        why = words.who_selects if name == VISIBLE_DEVICES else "programs see the GPUs that they were given anyway"
+        why = words.who_selects if name == VISIBLE_DEVICES else "programs see their own GPUs without it"
         yield Finding(f"{said} selects GPUs {words.selects}; {why}")
 
 
@@ -201,7 +201,7 @@ def _let_to_engine(found: Iterable[Finding], workload: Workload, site: Site) -> 
         if not finding.is_runtime or may is False:
             yield finding
         elif may:
-            yield replace(finding, message=f"{finding.message}; allowed, because the site names it", level=Level.WARN)
+            yield replace(finding, message=f"{finding.message}; allowed, because the site lists it", level=Level.WARN)
         else:
             yield from weighed([finding], "but it is not known yet whether the site allows it to")
 

@@ -99,7 +99,7 @@ def _reached(said: str, path: str, words: Vocabulary, *, is_written: bool | None
     elif is_written is not False and is_obeyed(path) and path not in PLUGINS:
         doubt = "" if is_written else ", unless it is mounted with readOnly, which is not known yet"
         yield Finding(
-            f"{said} is executed or obeyed by root on the {node}: whoever writes there reaches every GPU{doubt}",
+            f"{said} controls what root on the {node} does: whoever writes there reaches every GPU{doubt}",
             Level.REFUSE if is_written else Level.UNPROVED,
             remedy=f"{words.mount_read_only}, or mount only the file that it needs.",
         )
@@ -126,7 +126,7 @@ def _reached(said: str, path: str, words: Vocabulary, *, is_written: bool | None
     elif path in PLUGINS or DEVICE_PLUGINS.startswith(f"{path}/"):
         yield _of_plugins(said, words, is_written=is_written)
     elif (is_written is not False and not is_data(path)) or is_socket(path):
-        program = f"which program of the {node} relies on what is written there"
+        program = f"which program on the {node} uses what is written there"
         what = "what listens there" if is_socket(path) else program
         yield Finding(f"{said}: it is not known {what}; it may run as root", Level.UNPROVED)
 
@@ -135,7 +135,7 @@ def _of_plugins(said: str, words: Vocabulary, *, is_written: bool | None) -> Fin
     """Where device plugins register: without any privilege a plugin can hand out GPUs, also those of others."""
     doubt = "" if is_written else ", unless it is mounted with readOnly, which is not known yet"
     return Finding(
-        f"{said} reaches the sockets through which GPUs are given to containers"
+        f"{said} reaches the sockets through which containers get their GPUs"
         + (
             ""
             if is_written is False

@@ -93,7 +93,7 @@ def _engine_volume(inputs: Mapping[str, Any], _: Site) -> Iterator[Finding]:
 def _pulled(inputs: Mapping[str, Any], site: Site) -> Iterator[Finding]:
     """An image that a host pulls; containers name it by the ID that it has there, which says nothing of where from."""
     if inputs.get("build"):
-        yield Finding("it is built on the host, so what is in it was neither planned nor read", Level.UNPROVED)
+        yield Finding("it is built on the host, so its contents were neither planned nor inspected", Level.UNPROVED)
     elif inputs.get("name") is UNKNOWN:
         yield Finding("name is not known yet", Level.UNPROVED)
     else:
@@ -122,8 +122,8 @@ def _requests(spec: Any, path: str) -> Iterator[Finding]:
             yield Finding(f"it is not known yet whether {where} asks for adminAccess", Level.UNPROVED)
         elif access is True and isinstance(of, str) and ("nvidia" in of or "gpu" in of):
             yield Finding(
-                f"{where} asks for adminAccess: it gets every device of the class {of}, including those of others",
-                remedy="Remove adminAccess; only daemons of the site may watch GPUs.",
+                f"{where} asks for adminAccess, which gives it every device of the class {of}, even those in use",
+                remedy="Remove adminAccess; only daemons of the site may monitor GPUs.",
             )
         elif access is True:
             what = f"the class {of}" if isinstance(of, str) else "its class, which is not known yet,"
@@ -174,7 +174,7 @@ def _labels(written: Any, nodes: Sequence[Node]) -> Iterator[Finding]:
     for key, value in written.items() if isinstance(written, Mapping) else ():
         known = {node.labels[key] for node in nodes if key in node.labels} if key.startswith(OWNED_PREFIXES) else ()
         if known and value is UNKNOWN:
-            yield Finding(f"the value that it gives the label {key} is not known yet", Level.UNPROVED)
+            yield Finding(f"the new value of the label {key} is not known yet", Level.UNPROVED)
         elif not known and key.startswith(_STEERS) and any(node.amount(GPU_RESOURCE) != 0 for node in nodes):
             yield Finding(
                 f"it is not known how NVIDIA's daemons react to the label {key}: they may allocate GPUs differently",
@@ -184,8 +184,8 @@ def _labels(written: Any, nodes: Sequence[Node]) -> Iterator[Finding]:
             said = f"removes the label {key}" if value is None else f"sets the label {key} to {value}"
             has = listing(sorted(known), most=3)
             yield Finding(
-                f"it {said}; the label describes the GPUs of the node, where its value is {has}",
-                remedy="Leave the label to whoever sets it; change the pool in the stack file.",
+                f"it {said}, but the label describes the GPUs of the node, where its value is {has}",
+                remedy="Do not set the label here; change the pool in the stack file.",
             )
 
 

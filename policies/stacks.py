@@ -21,7 +21,7 @@ from settings.reading import OVERLAY, SettingsError, load_stack
 STACKS = "GPU_COMMONS_STACKS"  # folder of stack files, for stacks that are not in this project
 DEFAULT_STACKS = Path(__file__).resolve().parent.parent / "stacks"
 NOTHING_GIVEN: Final = (
-    "{file} is not there, and the pack has no configuration\n"
+    "{file} does not exist, and the pack has no configuration\n"
     "  change: for a stack of another project run pulumi with --policy-pack-config FILE.json, or set "
     "PULUMI_OPTION_POLICY_PACK_CONFIG, and write into that file "
     '{{"workloads": {{"site": {{"allowed_registries": […]}}, "fleet": {{…}}}}}}: docs/another-teams-stack.md; '

@@ -69,7 +69,7 @@ class Strictness:
         for path, rule in given:
             if rule in advice:
                 yield Problem(
-                    path, f'"{rule}"', "is only advice: there is nothing to refuse or to waive", "leave it out"
+                    path, f'"{rule}"', "only advises, so there is nothing to refuse or to waive", "leave it out"
                 )
             elif rule not in rules:
                 yield Problem(path, f'"{rule}"', "is not a rule", nearest(rule, rules, what="rule"))

@@ -113,7 +113,7 @@ def _reasons(
         if fact.text and source:
             yield line("fact", f"{fact.text} ({', '.join(part for part in (source, fact.date) if part)})")
         if guessed := _guessed(rule, some, gpus):
-            yield line("assumed", f"{guessed} of these pools: the stack file says that nobody has checked")
+            yield line("assumed", f"{guessed} of these pools, which nobody has checked according to the stack file")
 
 
 @cache

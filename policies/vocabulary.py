@@ -90,7 +90,7 @@ DOCKER: Final = Vocabulary(
     selects="by hand, no matter who holds them",
     who_selects="the runtime sets it from deviceRequests",
     leaves="a host should leave",
-    on_a_full_disk="the engine removes none by itself",
+    on_a_full_disk="the engine does not remove images by itself",
     no_amount="is not an amount",
     request_a_gpu="name its GPUs in deviceRequests",
     only_request="Name the GPUs that the container holds in deviceRequests, as DockerGpuContainer does, and remove "
@@ -108,7 +108,7 @@ SLURM: Final = replace(
     KUBERNETES,
     system="Slurm",
     leaves="a node should leave",
-    on_a_full_disk="Slurm removes none by itself",
+    on_a_full_disk="Slurm does not remove images by itself",
     no_amount="is not a number",
     request_a_gpu="request GPUs with gpus",
     only_request="Request GPUs with gpus.",

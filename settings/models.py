@@ -75,7 +75,7 @@ class Site(BaseModel):
         description="Registry and folder that our images are pushed to: registry.example.edu/gpu-commons."
     )
     allowed_registries: tuple[Registry, ...] = Field(
-        min_length=1, description="Registries that workloads may pull from: host[:port], or with a folder."
+        min_length=1, description="Registries that workloads may pull from: host[:port], optionally with a folder."
     )
     core_pool: Name | None = Field(
         None, description="Pool that carries the hub, the proxy and profiles that name no pool."

@@ -1,4 +1,4 @@
-"""P-BATCH: the text of a Slurm job counts on nothing that its nodes may not have, and takes no GPU for nothing."""
+"""P-BATCH: the text of a Slurm job relies on nothing that its nodes may lack, and requests no GPU that stays unused."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def _of_time(script: str, inputs: Mapping[str, Any], site: Site) -> Iterator[Fin
         longest = site.longest_min.get(text(pool))
         if longest and int(asked) > longest:
             yield Finding(
-                f"it asks for {asked} minutes, and pool {pool} allows {longest}",
+                f"it asks for {asked} minutes, but pool {pool} only allows {longest}",
                 remedy=f"Ask for at most {longest} minutes, or choose another pool.",
             )
 
@@ -87,23 +87,23 @@ def _of_gpus(gpus: int, inputs: Mapping[str, Any], site: Site) -> Iterator[Findi
     if whole := [each for each in named if site.whole_nodes.get(each, 0) > gpus]:
         has = listing(sorted({str(site.whole_nodes[each]) for each in whole}))
         yield Finding(
-            f"it asks for {gpus} of the {has} GPUs of a node, and {listing(whole)} gives whole nodes: the other GPUs "
-            "idle",
+            f"it asks for {gpus} of the {has} GPUs of a node, but {listing(whole)} gives whole "
+            "nodes, so the other GPUs stay idle",
             Level.WARN,
             "Choose a pool whose nodes are shared, or use all GPUs of the node.",
         )
     if isinstance(image, str) and image in site.own_images and not site.uses_of(image):
         yield Finding(
-            f"it asks for {gpus} GPUs, and nothing in image {image} uses one",
+            f"it asks for {gpus} GPUs, but nothing in image {image} uses a GPU",
             Level.WARN,
-            "Write gpus: 0, or add what uses them to the image.",
+            "Write gpus: 0, or add software that uses GPUs to the image.",
         )
 
 
 RULE = Rule(
     id="P-BATCH",
-    says="the text of a Slurm job loads no module, binds no CUDA of its node, keeps no image in scratch, chooses no "
-    "GPU itself, asks for no more time than its pools allow, and for no GPU that nothing uses",
+    says="the text of a Slurm job loads no modules, binds no CUDA from its node, keeps no image in scratch, chooses no "
+    "GPUs itself, and requests neither more time than its pools allow nor GPUs that nothing uses",
     remedy="Put what it needs into the image, and request GPUs with gpus.",
     check=check,
 )

@@ -23,7 +23,7 @@ def check_claim(spec: Any, path: str, site: Site) -> Iterator[Finding]:
     for index, each in enumerate(items(requests)):
         where = f"{path}.devices.requests[{index}]"
         if isinstance(each, Mapping) and each.get("firstAvailable"):
-            yield Finding(f"{where} has alternatives", Level.UNPROVED)
+            yield Finding(f"{where} has alternatives (firstAvailable)", Level.UNPROVED)
         elif isinstance(each, Mapping):
             request = each.get("exactly", each)
             if request is UNKNOWN or at(request, "deviceClassName") is UNKNOWN:
@@ -35,7 +35,7 @@ def check_claim(spec: Any, path: str, site: Site) -> Iterator[Finding]:
 def _met(request: Mapping[str, Any], where: str, site: Site) -> Iterator[Finding]:
     """Refused where no pool can meet it for a reason that is known, with that reason for each pool."""
     if not site.claimed:
-        yield Finding(f"no pool is known to give GPUs by claims, and {where} requests one", Level.UNPROVED)
+        yield Finding(f"{where} requests a GPU, but no pool is known to give GPUs by claims", Level.UNPROVED)
         return
     reasons: dict[str, str] = {}
     doubts: dict[str, str] = {}
@@ -59,7 +59,7 @@ def _answers(request: Mapping[str, Any], gpus: ClaimedGpus) -> Iterator[tuple[st
     if count is UNKNOWN:
         yield "its count is not known yet", False
     elif request.get("allocationMode") != "All" and isinstance(count, int | float) and count > gpus.each:
-        yield f"it requests {count:g} GPUs, and a node has {gpus.each}", True
+        yield f"it requests {count:g} GPUs, but a node has {gpus.each}", True
     if request.get("selectors") is UNKNOWN:
         yield "its selectors are not known yet", False
         return
@@ -71,7 +71,7 @@ def _answers(request: Mapping[str, Any], gpus: ClaimedGpus) -> Iterator[tuple[st
         try:
             answer = selects(expression, gpus.device)
         except UnreadableError as error:
-            yield f"it is not known what {expression} says of its GPUs ({error})", False
+            yield f"it is not known whether its GPUs match {expression} ({error})", False
             continue
         if answer is None:
             yield f"{expression} depends on how much memory a GPU reports", False

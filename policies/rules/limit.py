@@ -25,11 +25,11 @@ def check(workload: Workload, _: Site) -> Iterator[Finding]:
     if asks_somewhere(workload.pod):
         if not inputs.get("memory"):
             yield Finding(
-                "memory is not limited: it can use up the memory of the host", Level.WARN, remedy="Set memory."
+                "memory is not limited: the container can use up the host's memory", Level.WARN, remedy="Set memory."
             )
         if not inputs.get("shmSize") and inputs.get("ipcMode") not in ("host", UNKNOWN) and not _mounts_shm(inputs):
             # Source: github:moby/moby daemon/config/config.go, DefaultShmSize.
-            small = "shmSize is not set: /dev/shm has 64 MiB, too little for data loaders and for several GPUs"
+            small = "shmSize is not set: /dev/shm has 64 MiB, too little for data loaders and multi-GPU programs"
             yield Finding(small, Level.WARN, remedy="Set shmSize, in MiB.")
 
 
@@ -57,13 +57,13 @@ def _restarts(inputs: Mapping[str, Any]) -> Iterator[Finding]:
     if ends is False:
         return
     if restart is UNKNOWN or (ends is None and restart in _FOR_EVER):
-        yield Finding("it is not known yet whether a run that ends is started again and again", Level.UNPROVED)
+        yield Finding("it is not known yet whether a run that ends is restarted every time", Level.UNPROVED)
     elif restart in _FOR_EVER:
         key = "attach" if attach is True else "mustRun: false"
-        said = f"restart {restart} starts a run that is meant to end ({key}) again and again"
+        said = f"restart {restart} restarts a run that is meant to end ({key}) every time"
         yield Finding(said, remedy=_NO_RESTART)
     elif restart == "on-failure" and not inputs.get("maxRetryCount"):
-        said = "restart on-failure without maxRetryCount starts a failed run again and again"
+        said = "restart on-failure without maxRetryCount restarts a failed run without end"
         yield Finding(said, Level.WARN, remedy=_NO_RESTART)
 
 

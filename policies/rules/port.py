@@ -1,4 +1,4 @@
-"""P-PORT: what a container on a Docker host publishes, it publishes on an address that somebody chose."""
+"""P-PORT: a container on a Docker host publishes its ports on an address that somebody chose."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ def check(workload: Workload, _: Site) -> Iterator[Finding]:
         elif _is_every(address):
             yield Finding(f"ports[{index}] publishes {_port(each)} on every address of the host")
     for key, what in (
-        ("publishAllPorts", "publishes every port that the image names, on every address of the host"),
+        ("publishAllPorts", "publishes every port that the image exposes, on every address of the host"),
         (
             "networkMode",
-            "host shares the network of the host: it listens there, and reaches whatever the host reaches",
+            "host shares the network of the host: the container listens there, and reaches whatever the host reaches",
         ),
     ):
         if inputs.get(key) is UNKNOWN:

@@ -16,7 +16,7 @@ def check_stack(site: Site) -> Iterator[Finding]:
 
 RULE = Rule(
     id="P-REGION",
-    says="the region of an EKS cluster has the instance types of its pools, as far as a dated list of AWS says",
-    remedy="Take a region of the list, or see whether yours has the type by now.",
+    says="the region of an EKS cluster offers the instance types of its pools, according to a dated list from AWS",
+    remedy="Choose a region from the list, or check whether yours offers the type by now.",
     check_stack=check_stack,
 )

@@ -129,7 +129,7 @@ def test_without_a_configuration_it_is_refused_once_with_what_to_give(team: Team
     ended = team.pulumi("preview")
     assert ended.code != 0
     assert ended.shown.count("P-SITE: ") == 1
-    assert "Pulumi.dev.yaml is not there, and the pack has no configuration" in ended.shown
+    assert "Pulumi.dev.yaml does not exist, and the pack has no configuration" in ended.shown
     assert "--policy-pack-config FILE.json" in ended.shown
 
 
@@ -148,7 +148,7 @@ def test_a_mistake_in_the_configuration_is_the_only_message_and_nothing_runs(tea
     assert ended.shown.endswith(
         "configuration of the policy pack, workloads: 1 problem\n"
         "  site.allowed_registries: a list of 0 is empty\n"
-        "    give at least one: Registries that workloads may pull from: host[:port], or with a folder\n"
+        "    give at least one: Registries that workloads may pull from: host[:port], optionally with a folder\n"
     )
     assert "Traceback" not in ended.shown
     assert "train" not in ended.shown.replace("training-dev", "")

@@ -90,7 +90,7 @@ WAYS: Final[Mapping[str, Way]] = {
     "static pods": Way(
         mounted("static-bad", "/etc/kubernetes/manifests"),
         mounted("static-good", "/etc/kubernetes/manifests", read_only=True),
-        "is executed or obeyed by root on the node",
+        "controls what root on the node does",
     ),
     "an image in a volume": Way(
         data("data-bad", "docker.io/library/data:1"), data("data-good", IMAGE), "has no digest"

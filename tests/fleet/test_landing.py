@@ -118,7 +118,7 @@ def test_while_requests_are_not_known_yet_only_limits_of_devices_tell_them() -> 
 
 def test_a_huge_request_is_refused_like_any_other() -> None:
     pod = {"tolerations": TOLERATES, "containers": [{"resources": {"limits": {"memory": "1e40"}}}]}
-    assert reasons(pod, N10) == (f"it requests {10**40 // 2**30}Gi memory, a node of the pool has 1Gi",)
+    assert reasons(pod, N10) == (f"it requests {10**40 // 2**30}Gi memory, but a node of the pool has 1Gi",)
 
 
 @given(asked=st.integers(0, 20), less=st.integers(0, 20))
@@ -140,8 +140,8 @@ def test_everything_that_keeps_a_pod_off_a_node_is_named() -> None:
         "nodeSelector pool=a100: the pool has gtx1070ti",
         "its node affinity (memory Gt 8000 and other Exists) does not match",
         KEPT_OFF,
-        "it requests 8 nvidia.com/gpu, a node of the pool has 7",
-        "it requests 33 cpu, a node of the pool has 32",
+        "it requests 8 nvidia.com/gpu, but a node of the pool has 7",
+        "it requests 33 cpu, but a node of the pool has 32",
     )
 
 
@@ -150,7 +150,7 @@ def test_a_landing_names_the_reasons_of_every_pool_that_refuses() -> None:
     pod = {"tolerations": TOLERATES, "containers": [{"resources": {"limits": {"nvidia.com/gpu": 8}}}]}
     found = landing(pod, [N10, other])
     assert [node.name for node in found.possible] == ["n01"]
-    assert why(found) == {"gtx1070ti": ("it requests 8 nvidia.com/gpu, a node of the pool has 7",)}
+    assert why(found) == {"gtx1070ti": ("it requests 8 nvidia.com/gpu, but a node of the pool has 7",)}
     assert found.undecided == ()
 
 
@@ -225,7 +225,7 @@ def test_a_runtime_class_adds_its_selector_its_tolerations_and_its_overhead() ->
     assert why(found) == {"gtx1080ti": ("nodeSelector pool=gtx1070ti: the pool has no such label",)}
     assert why(landing(pod, [N10], runtime_classes={"other": CLASS})) == {"gtx1070ti": (KEPT_OFF,)}
     more = {**pod, "containers": [{"resources": {"requests": {"cpu": "31.6"}}}]}
-    too_much = "it requests 32.1 cpu, a node of the pool has 32"
+    too_much = "it requests 32.1 cpu, but a node of the pool has 32"
     assert why(landing(more, [N10], runtime_classes={"nvidia": CLASS})) == {"gtx1070ti": (too_much,)}
 
 

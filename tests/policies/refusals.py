@@ -58,8 +58,8 @@ AS_IN_A_POD: Final[list[tuple[Changes, str]]] = [
 ]
 FITS_NO_HOST: Final[list[tuple[Changes, str]]] = [
     ({"labels": [{"label": "gpu-commons.org/pool", "value": "a100"}]}, "label gpu-commons.org/pool=a100"),
-    ({"cpus": "17"}, "it requests 17 cpu, the host has 16"),
-    ({"memory": 2**17}, "memory, the host has 64Gi"),
+    ({"cpus": "17"}, "it requests 17 cpu, but the host has 16"),
+    ({"memory": 2**17}, "memory, but the host has 64Gi"),
     ({"cpus": "many"}, '"many" is not an amount'),
 ]
 UNCOUNTED_GPUS: Final[list[tuple[Changes, str]]] = [
@@ -77,11 +77,11 @@ UNCOUNTED_GPUS: Final[list[tuple[Changes, str]]] = [
     ({"gpus": "device=0", "networksAdvanced": []}, "asks for GPU 0 without holding it"),
     ({"gpus": "device=GPU-3a23c669", "networksAdvanced": []}, "asks for its GPUs without holding them"),
     ({"deviceRequests": [{"deviceIds": ["0"], "count": 1}]}, "names devices and a count"),
-    ({"deviceRequests": [{"driver": "cdi", "count": 1}]}, "only accepts names from CDI"),
-    ({"devices": [{"hostPath": "/dev/nvidia0"}]}, "devices[0].hostPath /dev/nvidia0 gives GPUs by hand"),
-    ({"devices": [{"hostPath": "nvidia.com/gpu=0"}]}, "is no path of the host"),
+    ({"deviceRequests": [{"driver": "cdi", "count": 1}]}, "with CDI the engine only accepts device names"),
+    ({"devices": [{"hostPath": "/dev/nvidia0"}]}, "devices[0].hostPath /dev/nvidia0 passes GPUs by hand"),
+    ({"devices": [{"hostPath": "nvidia.com/gpu=0"}]}, "is not a path on the host"),
     ({"devices": [{"hostPath": "/dev/sda"}]}, "is a disk of the host"),
-    ({"deviceCgroupRules": ["c 195:* rmw"]}, "opens every GPU of the host"),
+    ({"deviceCgroupRules": ["c 195:* rmw"]}, "grants access to every GPU of the host"),
 ]
 
 

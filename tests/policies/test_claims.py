@@ -57,14 +57,14 @@ def test_a_claim_that_a_pool_can_meet_passes(request_: Any) -> None:
 @pytest.mark.parametrize(
     ("request_", "reason"),
     [
-        (asking(count=5), "it requests 5 GPUs, and a node has 4"),
+        (asking(count=5), "it requests 5 GPUs, but a node has 4"),
         (
             asking(f'{ATTRIBUTES}.productName == "NVIDIA A100 80GB PCIe"'),
             "does not hold for NVIDIA L4, driver 580.159.3",
         ),
         (asking(f'{CAPACITY}.memory.compareTo(quantity("80Gi")) >= 0'), "does not hold for NVIDIA L40S"),
         (asking(f'{ATTRIBUTES}.driverVersion.isGreaterThan(semver("595.0.0"))'), "driver 580.159.3, CUDA 13.0.0"),
-        (asking(f'{ATTRIBUTES}.productName == "NVIDIA L4"', count=2), "it requests 2 GPUs, and a node has 1"),
+        (asking(f'{ATTRIBUTES}.productName == "NVIDIA L4"', count=2), "it requests 2 GPUs, but a node has 1"),
     ],
 )
 def test_a_claim_that_no_pool_can_meet_is_refused_with_what_each_pool_lacks(request_: Any, reason: str) -> None:
@@ -96,7 +96,7 @@ def test_what_is_not_known_of_a_claim_or_a_gpu_could_not_be_proved(request_: Any
 
 def test_without_a_pool_that_gives_gpus_by_claims_nothing_is_known() -> None:
     (message,) = said(Level.UNPROVED, asking(), Site(nodes=(), allowed_registries=()))
-    assert "no pool is known to give GPUs by claims" in message
+    assert "requests a GPU, but no pool is known to give GPUs by claims" in message
 
 
 def test_the_claim_of_a_job_of_ours_is_met_by_its_pool_and_by_no_other() -> None:

@@ -143,7 +143,7 @@ def test_nodes_without_gpus_take_no_pod_that_asks_for_one_and_what_stays_there_t
     there = {"gpu-commons.org/pool": "cpu"}
     (message,) = pack.says(JOB, inputs=job(nodeSelector=there))
     assert message.startswith("P-HOST: Job train: no pool can host it (")
-    assert "cpu: it requests 1 nvidia.com/gpu, a node of the pool has 0" in message
+    assert "cpu: it requests 1 nvidia.com/gpu, but a node of the pool has 0" in message
     assert pack.says(JOB, inputs=job()) == []
     devices = {"volumes": [{"name": "dev", "hostPath": {"path": "/dev"}}]}
     assert [message for message in pack.says(JOB, inputs=job(gpus=0, **devices)) if message.startswith("P-GPU")]
@@ -345,7 +345,7 @@ def test_without_a_configuration_one_message_says_what_to_give(give: Give, tmp_p
     (first,) = pack.says(JOB, "train", job())
     assert first.startswith(
         "P-SITE: Job train: the site of stack dev is not known, so nothing is proved: "
-        f"{tmp_path}/Pulumi.dev.yaml is not there, and the pack has no configuration\n  change: "
+        f"{tmp_path}/Pulumi.dev.yaml does not exist, and the pack has no configuration\n  change: "
     )
     for word in ("--policy-pack-config FILE.json", '{"workloads": {"site": {', "GPU_COMMONS_STACKS"):
         assert word in first
@@ -453,7 +453,7 @@ MISTAKES: dict[str, tuple[Object, str]] = {
     ),
     "a rule that only advises": (
         {"site": SITE, "policies": {"levels": {"P-ROOM": "refuse"}}},
-        'policies.levels.P-ROOM: "P-ROOM" is only advice: there is nothing to refuse or to waive\n    leave it out',
+        'policies.levels.P-ROOM: "P-ROOM" only advises, so there is nothing to refuse or to waive\n    leave it out',
     ),
 }
 

@@ -166,7 +166,7 @@ def test_a_container_without_gpus_of_a_host_without_gpus_may_do_there_what_it_wa
 def test_the_socket_of_the_engine_is_for_those_that_the_site_names() -> None:
     socket = {"mounts": [{"type": "bind", "source": "/var/run/docker.sock", "target": "/s"}]}
     named = replace(SITE, engine_users={IMAGE: frozenset({"notebook"})})
-    assert "allowed, because the site names it" in one(ADVISED, "P-GPU", named, **socket)
+    assert "allowed, because the site lists it" in one(ADVISED, "P-GPU", named, **socket)
     assert texts(said(named, **socket), REFUSED) == []
     for other in ({"name": "other"}, {"image": f"registry.example.edu/y@{DIGEST}"}):
         assert texts(said(named, **socket, **other), REFUSED) != []
@@ -177,10 +177,10 @@ def test_the_socket_of_the_engine_is_for_those_that_the_site_names() -> None:
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
-        ({"securityOpts": ["seccomp=unconfined"]}, "switches off the filter of system calls"),
-        ({"securityOpts": ["apparmor:unconfined"]}, "switches off AppArmor's profile"),
+        ({"securityOpts": ["seccomp=unconfined"]}, "switches off the system-call filter"),
+        ({"securityOpts": ["apparmor:unconfined"]}, "switches off the AppArmor profile"),
         ({"ipcMode": "host"}, "ipcMode host shares memory"),
-        ({"usernsMode": "host"}, "usernsMode host is not remapped"),
+        ({"usernsMode": "host"}, "usernsMode host switches off user-namespace remapping"),
         ({"pidMode": "host"}, "pidMode host exposes the processes of the host"),
     ],
 )

@@ -164,4 +164,4 @@ def test_amounts_of_memory_are_told_in_gibibytes(own: Site) -> None:
     resources = {"requests": {"memory": "512Gi"}}
     spec = {"containers": [{"name": "c", "image": IMAGE, "resources": resources}]}
     found = shown(own, "kubernetes:core/v1:Pod", {"spec": spec})
-    assert "cpu: it requests 512Gi memory, a node of the pool has 256Gi" in texts(found, REFUSED, "P-HOST")[0]
+    assert "cpu: it requests 512Gi memory, but a node of the pool has 256Gi" in texts(found, REFUSED, "P-HOST")[0]

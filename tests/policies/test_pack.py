@@ -423,7 +423,7 @@ def test_a_stack_that_softens_a_rule_or_hardens_one_that_only_advises_is_told(
     (refused,) = told("{P-ROOM: refuse}", "workloads", arguments({"spec": {}}))
     assert refused.startswith("P-SITE: ")
     assert "P-ROOM" in refused
-    assert "is only advice" in refused
+    assert "only advises" in refused
 
 
 def test_a_stack_whose_file_cannot_be_read_has_no_fleet_to_speak_of() -> None:

@@ -265,8 +265,8 @@ def test_a_workload_that_fits_one_pool_passes() -> None:
 def test_a_workload_that_no_node_can_host_is_refused_with_the_reason_of_each_pool() -> None:
     (message,) = refused(pod(container=gpus("9")))
     assert "P-HOST: Deployment hub/web: no pool can host it" in message
-    assert "gtx1070ti: it requests 9 nvidia.com/gpu, a node of the pool has 7" in message
-    assert "gtx1080ti: it requests 9 nvidia.com/gpu, a node of the pool has 8" in message
+    assert "gtx1070ti: it requests 9 nvidia.com/gpu, but a node of the pool has 7" in message
+    assert "gtx1080ti: it requests 9 nvidia.com/gpu, but a node of the pool has 8" in message
 
 
 def test_a_workload_without_the_toleration_is_refused() -> None:

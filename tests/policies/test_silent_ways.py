@@ -87,7 +87,7 @@ def test_a_device_plugin_that_gives_gpus_out_by_another_name_is_refused() -> Non
 
 def test_a_part_of_a_gpu_that_another_scheduler_gives_is_refused() -> None:
     (message,) = texts(said(annotations={"gpu-fraction": "0.5"}), REFUSED)
-    assert "asks for a part of a GPU without nvidia.com/gpu" in message
+    assert "asks for part of a GPU without nvidia.com/gpu" in message
     assert said(annotations={"example.org/gpu-fraction-of-budget": "0.5"}) == []
 
 
@@ -182,7 +182,7 @@ def claim(admin: Any, of: str = "gpu.nvidia.com") -> dict[str, Any]:
 
 def test_a_claim_with_admin_access_to_gpus_is_refused_and_others_are_not() -> None:
     (message,) = texts(shown(SITE, CLAIM, {"spec": claim(admin=True)}), REFUSED)
-    assert "asks for adminAccess: it gets every device of the class gpu.nvidia.com" in message
+    assert "asks for adminAccess, which gives it every device of the class gpu.nvidia.com" in message
     older = {"devices": {"requests": [{"name": "g", "deviceClassName": "gpu.nvidia.com", "adminAccess": True}]}}
     assert len(texts(shown(SITE, TEMPLATE, {"spec": {"spec": older}}), REFUSED)) == 1
     met = shown(SITE, CLAIM, {"spec": claim(admin=False)})  # of a fleet of which nobody says that it takes claims
@@ -239,7 +239,7 @@ def test_a_patch_that_changes_which_gpus_a_node_is_said_to_have_is_refused(value
     written = node(None, labels={"nvidia.com/gpu.product": value})
     (message,) = texts(shown(LABELLED, "kubernetes:core/v1:NodePatch", written), REFUSED)
     what = said.format("nvidia.com/gpu.product")
-    assert f"it {what}; the label describes the GPUs of the node, where its value is A" in message
+    assert f"it {what}, but the label describes the GPUs of the node, where its value is A" in message
 
 
 @pytest.mark.parametrize(

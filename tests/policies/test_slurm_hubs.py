@@ -43,7 +43,7 @@ def test_a_text_that_loads_a_module_is_refused_by_the_name_of_its_profile() -> N
 def test_a_time_that_no_partition_allows_is_refused() -> None:
     text = "#!/bin/bash\n#SBATCH --time=2881\n\ntrue\n"
     (message,) = texts(said(QUEST, pools=["gpu"], text=text), REFUSED, "P-BATCH")
-    assert "it asks for 2881 minutes, and pool gpu allows 2880" in message
+    assert "it asks for 2881 minutes, but pool gpu only allows 2880" in message
     within = said(QUEST, pools=["gpu"], text=text.replace("2881", "2880"))
     assert not texts(within, REFUSED, "P-BATCH")
 

@@ -58,13 +58,15 @@ def test_more_gpus_than_a_node_has_are_refused_in_words_of_slurm() -> None:
 
 def test_a_part_of_the_gpus_of_a_whole_node_is_told() -> None:
     message = one(ADVISED, "P-BATCH", pools=["gpu-k80"], gpus=1)
-    assert "it asks for 1 of the 4 GPUs of a node, and gpu-k80 gives whole nodes: the other GPUs idle" in message
+    assert (
+        "it asks for 1 of the 4 GPUs of a node, but gpu-k80 gives whole nodes, so the other GPUs stay idle" in message
+    )
 
 
 def test_gpus_for_an_image_that_uses_none_are_told() -> None:
     site = site_of(STACK.model_copy(update={"images": (*STACK.images, STACK.images[0].model_copy(update=HUB))}))
     (message,) = texts(shown(site, JOB, {**SOUND_JOB, "image_name": "hub"}), ADVISED, "P-BATCH")
-    assert "nothing in image hub uses one" in message
+    assert "nothing in image hub uses a GPU" in message
 
 
 HUB: Final = {"name": "hub"}

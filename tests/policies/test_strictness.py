@@ -96,4 +96,4 @@ def test_a_rule_that_only_advises_cannot_be_hardened_or_waived() -> None:
     site = Strictness(levels={"P-ROOM": Level.REFUSE}, waivers=(waiver(rule="P-ROOM"),))
     problems = list(site.problems({"P-START"}, {"P-ROOM"}))
     assert [problem.path for problem in problems] == ["policies.levels.P-ROOM", "policies.waivers[0].rule"]
-    assert all("is only advice" in problem.reason for problem in problems)
+    assert all("only advises" in problem.reason for problem in problems)

@@ -46,7 +46,7 @@ def test_an_image_that_is_called_like_a_word_of_a_cluster_keeps_its_name_on_a_do
 
 def test_a_pool_that_a_job_of_slurm_does_not_name_is_no_affinity() -> None:
     text = said(JOB, {**SOUND_JOB, "pools": ["gpu-k80"], "gpus": 5}, PARTITIONS)
-    assert "gpu-k80: it requests 5 nvidia.com/gpu, a node of the pool has 4" in text
+    assert "gpu-k80: it requests 5 nvidia.com/gpu, but a node of the pool has 4" in text
     assert "shared-p100: the job does not name this pool" in text
     assert "affinity" not in text
 
