@@ -39,9 +39,8 @@ def comment(  # noqa: PLR0913, PLR0917 - what click hands over
 ) -> None:
     """What a preview changes, for whom, and whether the policies allow it: one comment.
 
-    Reads the engine's events as a preview streams them; text between them is passed over. The comment is shorter than
-    65,536 characters, and what looks like a secret is masked in it. A marker at its start lets the next comment
-    replace it.
+    Reads the engine's events as a preview streams them, and ignores any text between them. The comment is shorter than
+    65,536 characters, and masks whatever looks like a secret. A marker at its start lets the next comment replace it.
 
     \b
     Example:
@@ -56,7 +55,7 @@ def comment(  # noqa: PLR0913, PLR0917 - what click hands over
         error = review.verdict.reasons[0] if review.verdict.outcome.exit_code == 2 else ""
     except (StreamError, RecursionError) as caught:
         error = (
-            str(caught) if isinstance(caught, StreamError) else "a value of a resource is nested too deep to be read"
+            str(caught) if isinstance(caught, StreamError) else "a value of a resource is nested too deeply to be read"
         )
         review = unreadable(error, stack)
         text = _text(review, form, shown_day)

@@ -35,8 +35,8 @@ TABLES: Final = {
     "image_tag": "What publishers document about their image tags.",
     "jetson": "JetPack releases.",
     "nccl": "NCCL releases.",
-    "nvenc": "Lowest drivers of each version of the API of the video encoder (NVENC), on Linux and Windows.",
-    "program": "What releases of programs are built for, where nobody lists their builds one by one.",
+    "nvenc": "Lowest driver for each version of the video encoder's API (NVENC), on Linux and Windows.",
+    "program": "What program releases are built for, where no list of their builds exists.",
     "require": "Requirement clauses of nvidia/cuda images.",
 }
 

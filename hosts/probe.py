@@ -27,7 +27,7 @@ from pathlib import Path
 from typing import Any, Callable, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple
 
 LOGIN_NODE = 3  # exit code
-ON_LOGIN_NODE = "this is a login node: Slurm's commands are here, and no GPU is; nothing was probed"
+ON_LOGIN_NODE = "this is a login node: it has Slurm's commands but no GPU; nothing was probed"
 LIBRARY = "libnvidia-ml.so.1"
 VERSION = r"\d{3}\.\d{2,3}(?:\.\d{2})?"  # of a driver: 470.256.02
 Facts = Dict[str, Any]

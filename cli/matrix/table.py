@@ -109,7 +109,7 @@ def _uses(grid: Grid, width: int) -> Iterator[Text]:
     yield Text("Used by", style="bold")
     for row in grid.rows:
         if row.uses and not grid.used_by(row, *(column.name for column in grid.columns)):
-            yield from _folded(f"{row.name}: nothing of this stack", width)
+            yield from _folded(f"{row.name}: not used by this stack", width)
         fine = {pool for reason in grid.reasons(row).reasons if is_fine(reason.answer) for pool in reason.pools}
         for uses, pools in grid.pools_by_use(row):
             if uses and (where := tuple(pool for pool in pools if pool in fine)):

@@ -32,7 +32,7 @@ def here(program: str = "") -> Probed:
     """This machine. Raises OnLoginNode."""
     root = Path("/")
     if probe.is_login_node(root, os.environ):
-        raise OnLoginNode(f"{probe.ON_LOGIN_NODE}. Let a job do it: gpu-commons probe --via-slurm PARTITION")
+        raise OnLoginNode(f"{probe.ON_LOGIN_NODE}. Probe from a job instead: gpu-commons probe --via-slurm PARTITION")
     facts = probe.host_facts(root, os.environ, dt.datetime.now(dt.UTC), program=program)
     return Probed(probe.pool_keys(facts), facts)
 
@@ -42,7 +42,7 @@ def by_ssh(access: SshAccess) -> Probed:
     done = run_by(access, ["sh"], {}, given=script(_text()), within_s=_SSH_WITHIN_S)
     if done.code == probe.LOGIN_NODE:
         raise OnLoginNode(
-            f"{access.address}: {probe.ON_LOGIN_NODE}. Let a job do it, there or for a stack that names this node: "
+            f"{access.address}: {probe.ON_LOGIN_NODE}. Probe from a job, there or with a stack that names this node: "
             "gpu-commons probe --via-slurm PARTITION"
         )
     if (found := read(done.out)) is None:
@@ -69,7 +69,7 @@ def by_slurm(  # noqa: PLR0913 - where, what, and how long
         raise Unreachable(f"{error}{'; the job was cancelled' if is_cancelled else ''}") from None
     number = done.out.strip().partition(";")[0]
     if not number.isdigit():
-        raise SlurmError(f"Slurm refuses the job: {_plain(done)}")
+        raise SlurmError(f"Slurm rejected the job: {_plain(done)}")
     try:
         return _output(access, environment, job, number, done, time.monotonic() + file_within_s)
     finally:
@@ -91,11 +91,11 @@ def _output(  # noqa: PLR0913, PLR0917 - as above
     if file.code:
         where = "your home there" if isinstance(access, SshAccess) else "this folder"
         raise SlurmError(
-            f"job {number} has ended (code {done.code}), and its output {job.output} is not in {where}: "
+            f"job {number} ended (exit code {done.code}), but its output {job.output} is not in {where}: "
             "use a folder that login and compute nodes share"
         )
     words = "; ".join(file.out.strip().splitlines()[-4:]) or "nothing"
-    raise SlurmError(f"job {number} ended with {done.code} and printed no facts: {words}")
+    raise SlurmError(f"job {number} ended with exit code {done.code} and printed no facts: {words}")
 
 
 def _cancel(access: Access, environment: Mapping[str, str], job: Job) -> bool:

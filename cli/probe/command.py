@@ -30,7 +30,9 @@ LOGIN_NODE = 3
     "--via-slurm", "partition", metavar="PARTITION",
     help="Submit a job with one GPU to this partition, wait for it, and print what it found.",
 )  # fmt: skip
-@click.option("--ssh", metavar="USER@HOST", help="Probe that host: it needs Python 3.6, and nothing is installed.")
+@click.option(
+    "--ssh", metavar="USER@HOST", help="Probe this host over ssh: it needs Python 3.6, and nothing is installed on it."
+)
 @click.option(
     "--stack", metavar="NAME|PATH",
     help="Stack whose pool is compared; with --via-slurm its login node is used.",
@@ -44,7 +46,7 @@ LOGIN_NODE = 3
 )
 @click.option(
     "--within-s", type=click.IntRange(10), default=900, show_default=True, metavar="SECONDS",
-    help="How long the job of --via-slurm may wait and run; then it is cancelled.",
+    help="How long the job of --via-slurm may wait and run before it is cancelled.",
 )  # fmt: skip
 @as_json
 @click.pass_context
@@ -62,10 +64,10 @@ def probe(  # noqa: PLR0913 - one for each option
 ) -> None:
     """Print what this GPU host is: driver, GPUs, CUDA level, kernel module, container toolkit, glibc, disks.
 
-    The first part of the YAML is what a stack file says of a pool; what cannot be read is unknown, with the reason.
-    Nothing on the host is changed. On a login node of Slurm nothing is probed: --via-slurm submits a job of five
-    minutes in the current folder, which login and compute nodes must share; SBATCH_ACCOUNT and SBATCH_QOS count. With
-    --stack and --pool the differences from what the pool says are printed in place of the facts.
+    The first part of the YAML has the keys of a pool in a stack file; what cannot be read is unknown, with the reason.
+    Nothing on the host is changed, and a Slurm login node is never probed: --via-slurm submits a five-minute job in the
+    current folder, which login and compute nodes must share; SBATCH_ACCOUNT and SBATCH_QOS are respected. With --stack
+    and --pool, the differences from the pool are printed instead of the facts.
 
     \b
     Examples:
@@ -78,7 +80,7 @@ def probe(  # noqa: PLR0913 - one for each option
     from hosts.probe import as_yaml  # noqa: PLC0415
 
     if ssh and partition:
-        raise click.UsageError("--ssh and --via-slurm exclude each other: the login node is that of --stack")
+        raise click.UsageError("--ssh and --via-slurm cannot be combined: --via-slurm uses the login node of --stack")
     if stack is None and (pool or site):
         raise click.UsageError(f"{'--pool' if pool else '--site'} needs --stack")
     if stack and not (pool or partition):
@@ -139,7 +141,7 @@ def _pool(settings: Stack, name: str, partition: str | None) -> Pool:
         raise click.BadParameter(f'there is no pool "{name}"; {nearest(name, pools, what="pool")}', param_hint="--pool")
     declared = getattr(pools[name], "partition", None)
     if partition and declared != partition:
-        where = f"is in partition {declared}" if declared else "is no partition of Slurm"
+        where = f"is in partition {declared}" if declared else "is not a partition of Slurm"
         raise click.BadParameter(f"pool {name} {where}", param_hint="--via-slurm")
     return pools[name]
 

@@ -115,7 +115,7 @@ def _engine(probed: Probed, pool: HostPool, *, has_gpus: bool) -> Iterator[Compa
         uuids = probed.pool.get("gpu_uuids", engine)
         yield _equal("gpu_uuids", list(pool.gpu_uuids), uuids)
     if is_unknown(engine):
-        text = f"docker: nobody knows what the host has: {engine['unknown']}"
+        text = f"docker: the host's engine could not be read: {engine['unknown']}"
         yield Compared("docker", State.UNKNOWN, pool.gpu_access, engine, text)
         return
     cdi = probed.host["cdi_devices"]
@@ -137,14 +137,13 @@ def _of_no_pool(host: Facts, pool: Pool) -> Iterator[Compared]:
     if not is_unknown(second) and second != "none":
         fix = "remove the one that nothing updates"
         yield Compared(
-            "second_driver", State.DIFFERS, "none", second, f"second_driver: two sources of a driver, {second}; {fix}"
+            "second_driver", State.DIFFERS, "none", second, f"second_driver: the host has two drivers, {second}; {fix}"
         )
     temporary = host["temporary"]
     if not is_unknown(temporary) and temporary["is_memory"]:
         state = State.DIFFERS if isinstance(pool, HostPool) else State.NOTE
-        words = (
-            f"temporary: {temporary['path']} is memory: what programs write there is taken from {pool.memory_gib:g} GiB"
-        )
+        used = f"what programs write there takes up part of the {pool.memory_gib:g} GiB"
+        words = f"temporary: {temporary['path']} is in memory: {used}"
         yield Compared("temporary", state, None, temporary["path"], words)
     if pool.gpu and host["persistence_daemon"] == "not running":
         words = "persistence_daemon: not running: the first program on an idle GPU waits for its driver"
@@ -156,7 +155,7 @@ def _equal(key: str, declared: Any, found: Any, *, who: str = "pool") -> Compare
         text = "" if is_unknown(found) else f"{key}: the {who} does not say; the host has {_shown(found)}"
         return Compared(key, State.UNDECLARED, None, found, text)
     if is_unknown(found):
-        text = f"{key}: the {who} says {_shown(declared)}, and nobody knows what the host has: {found['unknown']}"
+        text = f"{key}: the {who} says {_shown(declared)}, but the host's value is unknown: {found['unknown']}"
         return Compared(key, State.UNKNOWN, declared, found, text)
     return Compared(key, State.SAME, declared, found) if declared == found else _differs(key, declared, found, who=who)
 
@@ -192,11 +191,9 @@ def compared_text(pool: str, probed: Probed, found: Sequence[Compared], paint: P
     """A headline, then a line for each key that is not the same."""
     same = listing([each.key for each in found if each.state is State.SAME], most=16) or "nothing"
     where = f"{probed.name} (probed {probed.day})"
-    head = (
-        f"{where} is what pool {pool} says" if is_fine(found) else f"{where} is not proved to be what pool {pool} says"
-    )
+    head = f"{where} matches pool {pool}" if is_fine(found) else f"{where} could not be proved to match pool {pool}"
     if any(each.state is State.DIFFERS for each in found):
-        head = f"{where} is not what pool {pool} says"
+        head = f"{where} does not match pool {pool}"
     tones = {State.DIFFERS: "bad", State.UNKNOWN: "open", State.UNDECLARED: "quiet", State.NOTE: "warn"}
     lines = [paint(f"  {each.text}", tones[each.state]) for each in found if each.text]
     return "\n".join([f"{head}; the same: {same}", *lines, ""])

@@ -161,7 +161,7 @@ def _not_events(data: bytes) -> str:
     if digest:
         return (
             f"this is the digest of `pulumi preview --json`, which has no policy events; write the stream: {COMMAND} "
-            "(a CLI that still prints a digest is too old: take 3.259 or newer)"
+            "(a CLI that still prints a digest is too old: use 3.259 or newer)"
         )
     return f"no line is an event of Pulumi's engine; write them with {COMMAND}"
 

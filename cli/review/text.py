@@ -67,7 +67,7 @@ def _diff(block: blocks.Diff) -> Iterator[str]:
     for resource in islice(resources, _MOST_RESOURCES):
         yield from (_clean(line) for line in resource)
     if next(resources, None) is not None:
-        yield "… and more: the log of the preview has all of it"
+        yield "… and more: see the log of the preview"
 
 
 def _plain(parts: blocks.Inline) -> str:

@@ -121,7 +121,7 @@ def _errors(stream: Stream) -> tuple[str, ...]:
     """What only follows from another error is left out."""
     found = (without_secrets(each.message) for each in stream.diagnostics if each.severity == "error")
     told = tuple(dict.fromkeys(said for said in found if "context canceled" not in said))
-    return told or ("The engine gave no reason; it is in the log of the preview.",)
+    return told or ("The engine gave no reason; see the log of the preview.",)
 
 
 def _broken(cells: Sequence[Cell]) -> Iterator[str]:

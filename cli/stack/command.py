@@ -85,7 +85,7 @@ def check(ctx: click.Context, /, file: str, site: Path | None, probed: tuple[str
 def groups(ctx: click.Context, /, name: str, *, is_json: bool) -> None:
     """Group pools by what one image can serve: a CUDA line that all their drivers run, and code for all their GPUs.
 
-    There is one image for each group, and there are as few groups as there can be. What holds a group back is named.
+    Each group needs one image, and there are as few groups as possible. The output names what limits each group.
 
     \b
     Examples:

@@ -22,10 +22,10 @@ def groups_text(stack: str, found: Groups, pools: Sequence[Pool]) -> str:
         targets = listing([str(each) for each in group.targets], most=_MOST)
         lines += [
             f"  CUDA {group.cuda}, code for {targets}: {listing(group.pools, most=_MOST)}",
-            f"    because {_reason(group, hosts)}",
+            f"    limited by {_limits(group, hosts)}",
         ]
     if found.undecided:
-        lines.append(f"  not known: {listing(found.undecided, most=_MOST)}, whose driver nobody has looked up")
+        lines.append(f"  undecided: {listing(found.undecided, most=_MOST)}, whose driver is not known")
     if found.without:
         lines.append(f"  none: {listing(found.without, most=_MOST)}, whose driver runs no CUDA for its GPUs")
     return "\n".join(lines) + "\n"
@@ -49,7 +49,7 @@ def groups_data(stack: str, found: Groups) -> dict[str, Any]:
     }
 
 
-def _reason(group: Group, hosts: Mapping[str, Any]) -> str:
+def _limits(group: Group, hosts: Mapping[str, Any]) -> str:
     held = {(hosts[name].gpu, hosts[name].driver) for name in group.held_by}
     said = [f"{gpu} with driver {driver}" for gpu, driver in sorted(held)]
-    return f"{listing(said, most=4)} {'goes' if len(said) == 1 else 'go'} no further"
+    return listing(said, most=4)

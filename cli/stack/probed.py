@@ -62,7 +62,7 @@ def _compared(stack: Stack, given: str) -> ProbedPool:
         pool = _named(stack, wanted) if wanted else _fitting(stack, probed, path)
         rows = tuple(compare(probed, pool, slurm.program_version if slurm else None))
     except (KeyError, TypeError, IndexError, AttributeError):
-        raise InputError(f"{path} lacks facts that this version compares: probe the host anew") from None
+        raise InputError(f"{path} lacks facts that this version compares: probe the host again") from None
     return ProbedPool(pool.name, probed, rows)
 
 
@@ -75,7 +75,7 @@ def _read(path: Path) -> dict[str, Any]:
         data = None
     is_ours = isinstance(data, dict) and all(isinstance(data.get(key), dict) for key in ("pool", "host"))
     if data is None or not is_ours:
-        raise InputError(f"{path} is not what gpu-commons probe --json prints: write that into a file")
+        raise InputError(f"{path} is not the output of gpu-commons probe --json: save that in a file")
     return dict(data)
 
 
@@ -92,7 +92,7 @@ def _fitting(stack: Stack, probed: Probed, path: str) -> Pool:
     if len(found) == 1:
         return found[0]
     which = listing([each.name for each in found or stack.fleet.pools])
-    raise InputError(f"{path}: {probed.name} may be of pool {which}; say which: --probed POOL={path}")
+    raise InputError(f"{path}: {probed.name} may belong to pool {which}; say which: --probed POOL={path}")
 
 
 def _by_node(stack: Stack, probed: Probed) -> Iterator[Pool]:

@@ -30,9 +30,9 @@ from cli.top.report import top_data, top_text
 def top(ctx: click.Context, /, stack: str, site: Path | None, *, is_json: bool) -> None:
     """Who has which GPUs of a stack's fleet now, and since when; nothing is changed.
 
-    Docker hosts: the engine of each host says which container holds which GPU. Containers that were started past the
-    networks of the GPUs hold none. Clusters: kubectl says which pods hold how many GPUs of a node, and which wait for
-    some. Users and hubs are shown for servers and kernels of a hub.
+    On Docker hosts, the engine reports which container holds which GPU; containers that were started without the
+    networks of the GPUs are not counted. On clusters, kubectl reports how many GPUs each pod holds on a node, and which
+    pods wait for some. Users and hubs are shown for servers and kernels of a hub.
 
     \b
     Examples:

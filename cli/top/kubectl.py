@@ -41,7 +41,7 @@ def listed(cluster: Cluster, path: str, **query: str) -> list[dict[str, Any]]:
 def _get(cluster: Cluster, path: str) -> dict[str, Any]:
     program = shutil.which("kubectl")
     if program is None:
-        raise ClusterUnreachable("kubectl is not on PATH; install it: it is what asks the cluster")
+        raise ClusterUnreachable("kubectl is not on PATH; install it: this command reads the cluster through it")
     chosen = [
         *(("--kubeconfig", cluster.kubeconfig) if cluster.kubeconfig else ()),
         *(("--context", cluster.context) if cluster.context else ()),
@@ -54,9 +54,11 @@ def _get(cluster: Cluster, path: str) -> dict[str, Any]:
     except subprocess.TimeoutExpired:
         raise ClusterUnreachable(f"kubectl did not finish within {3 * _WITHIN_S} s") from None
     if done.returncode:
-        said = done.stderr.decode(errors="replace").strip().splitlines() or ["it failed without a word"]
+        said = done.stderr.decode(errors="replace").strip().splitlines() or ["it failed without a message"]
         words = without_secrets(said[-1].removeprefix("error: ").removeprefix("Error from server "))
-        raise ClusterUnreachable(f"kubectl says: {words}; check KUBECONFIG, or kubeconfig and kube_context of the site")
+        raise ClusterUnreachable(
+            f"kubectl reported: {words}; check KUBECONFIG, or kubeconfig and kube_context of the site"
+        )
     try:
         return dict(json.loads(done.stdout))
     except ValueError:

@@ -70,8 +70,8 @@ def _sums(holdings: Sequence[Holding]) -> str:
     sums = {state: sum(each.gpus for each in holdings if each.state is state) for state in State}
     waiting = sums.pop(State.WAITING)
     parts = [f"{number} {state.value}" for state, number in sums.items() if number]
-    text = f"{counted(sum(sums.values()), 'GPU')}: {', '.join(parts)}" if parts else "no GPUs that are there"
-    return text + (f"; {waiting} waited for" if waiting else "")
+    text = f"{counted(sum(sums.values()), 'GPU')}: {', '.join(parts)}" if parts else "no GPUs"
+    return text + (f"; {waiting} pending" if waiting else "")
 
 
 def age(passed: dt.timedelta) -> str:

@@ -251,7 +251,7 @@ def test_a_value_that_is_nested_without_end_is_one_sentence(run: Run, form: str)
         changed = changed.replace(b'"%s"' % name, b"[" * 1000 + b'"%s"' % name + b"]" * 1000)
     result = run("comment", "-", "--format", form, given=changed)
     assert result.exit_code == 2
-    assert result.stderr == "error: <stdin>: a value of a resource is nested too deep to be read\n"
+    assert result.stderr == "error: <stdin>: a value of a resource is nested too deeply to be read\n"
     assert "no verdict" in result.stdout
 
 

@@ -72,8 +72,8 @@ def test_on_a_login_node_nothing_is_probed_and_the_job_is_named(run: Run, machin
     told = run("probe")
     assert (told.exit_code, told.stdout) == (3, "")
     assert told.stderr == (
-        "error: this is a login node: Slurm's commands are here, and no GPU is; nothing was probed. "
-        "Let a job do it: gpu-commons probe --via-slurm PARTITION\n"
+        "error: this is a login node: it has Slurm's commands but no GPU; nothing was probed. "
+        "Probe from a job instead: gpu-commons probe --via-slurm PARTITION\n"
     )
 
 
@@ -107,10 +107,10 @@ REFUSING = "#!/bin/sh\necho 'sbatch: error: Batch job submission failed: Invalid
 @pytest.mark.parametrize(
     ("program", "said"),
     [
-        (REFUSING, "Error: Slurm refuses the job: Invalid partition name\n"),
+        (REFUSING, "Error: Slurm rejected the job: Invalid partition name\n"),
         (
             sbatch(node="sh -c 'echo no Python; exit 127'"),
-            "Error: job 42 ended with 127 and printed no facts: prolog: {welcome}; no Python\n",
+            "Error: job 42 ended with exit code 127 and printed no facts: prolog: {welcome}; no Python\n",
         ),
     ],
 )
@@ -201,11 +201,11 @@ def test_what_a_login_prints_beside_the_facts_is_passed_over() -> None:
     [
         (("--pool", "gpu-k80"), "--pool needs --stack"),
         (("--stack", "comet"), "--stack needs --pool"),
-        (("--ssh", "box", "--via-slurm", "gpu"), "--ssh and --via-slurm exclude each other"),
+        (("--ssh", "box", "--via-slurm", "gpu"), "--ssh and --via-slurm cannot be combined"),
         (("--ssh", "-oProxyCommand=x"), "is not an address: write user@host, or host"),
         (("--stack", "comet", "--pool", "gpu-k81"), 'there is no pool "gpu-k81"; did you mean gpu-k80'),
         (("--stack", "comet", "--pool", "gpu-k80", "--via-slurm", "x"), "pool gpu-k80 is in partition gpu"),
-        (("--stack", "perceptron", "--pool", "workstation", "--via-slurm", "x"), "is no partition of Slurm"),
+        (("--stack", "perceptron", "--pool", "workstation", "--via-slurm", "x"), "is not a partition of Slurm"),
         (("--stack", "perceptron", "--via-slurm", "x"), "the site of this stack has no Slurm"),
     ],
 )
@@ -264,7 +264,7 @@ def test_a_host_that_is_what_its_pool_says_has_no_line(stack: str, name: str) ->
     rows = [each for each in compare(found, pool) if each.state is not State.UNDECLARED]
     assert is_fine(rows)
     text = compared_text(name, found, rows, plain)
-    assert text.startswith(f"gpu-07 (probed 2026-11-24) is what pool {name} says; the same: gpu, gpus_per_node, driver")
+    assert text.startswith(f"gpu-07 (probed 2026-11-24) matches pool {name}; the same: gpu, gpus_per_node, driver")
     assert len(text.splitlines()) == 1
 
 
@@ -287,11 +287,11 @@ DIFFERENCES: dict[str, list[tuple[dict[str, Any], str]]] = {
         ),
         (
             {"second_driver": SECOND},
-            f"second_driver: two sources of a driver, {SECOND}; remove the one that nothing updates",
+            f"second_driver: the host has two drivers, {SECOND}; remove the one that nothing updates",
         ),
         (
             {"temporary": {"path": "/tmp", "is_memory": True}},
-            "temporary: /tmp is memory: what programs write there is taken from 128 GiB",
+            "temporary: /tmp is in memory: what programs write there takes up part of the 128 GiB",
         ),
         (
             {"docker": {"engine": "18.09", "api": "1.39", "runtimes": ["nvidia"]}},
@@ -338,7 +338,7 @@ def test_a_pool_that_asks_for_cdi_needs_its_devices() -> None:
 def test_a_fact_that_cannot_be_read_proves_nothing() -> None:
     pool = pool_of("comet", "gpu-k80")
     missing = {"unknown": "nvmlInit_v2: Driver/library version mismatch"}
-    said = f"driver: the pool says 470.256.02, and nobody knows what the host has: {missing['unknown']}"
+    said = f"driver: the pool says 470.256.02, but the host's value is unknown: {missing['unknown']}"
     assert lines(pool, program_version="3.8.0", driver=missing) == [said]
     assert not is_fine(compare(probed(pool, driver=missing), pool))
 
@@ -388,7 +388,7 @@ def test_the_command_ends_with_1_where_the_node_is_not_what_the_pool_says(
     assert told.exit_code == 1
     assert "--gres=gpu:k80:1" in (tmp_path / "argv").read_text()
     head, *rows = told.stdout.splitlines()
-    assert "is not what pool shared-k80 says" in head
+    assert "does not match pool shared-k80" in head
     assert any(row.startswith("  cpu: the pool says 24, the host has ") for row in rows)
     assert (data["stack"], data["is_fine"]) == ("here", False)
     assert {"key": "cpu", "state": "differs"}.items() <= next(

@@ -203,7 +203,7 @@ def test_a_reason_says_who_is_affected() -> None:
     text = matrix_text(grid, width=200)
     assert f"used by {told}; job nightly\n" in text
     assert f"  teaching on new: {told}\n" in text
-    assert "<script>alert(1)</script>: nothing of this stack\n" in text
+    assert "<script>alert(1)</script>: not used by this stack\n" in text
     assert f"Used by {told.replace('&', '&amp;')}; job nightly." in matrix_markdown(grid)
     assert "profile gpu, job nightly<br>2 courses, 181 seats" in matrix_markdown(grid)
 

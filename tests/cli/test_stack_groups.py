@@ -18,7 +18,7 @@ def test_one_image_for_both_cards_and_what_holds_it_back(run: Run) -> None:
     assert told.stdout == (
         "comet: 1 image for 4 pools\n"
         "  CUDA 11.8, code for 3.7, 6.0: gpu-k80, gpu-p100, shared-k80, shared-p100\n"
-        "    because Tesla K80 with driver 470.256.02, Tesla P100-PCIE-16GB with driver 470.256.02 go no further\n"
+        "    limited by Tesla K80 with driver 470.256.02, Tesla P100-PCIE-16GB with driver 470.256.02\n"
     )
 
 
@@ -32,6 +32,6 @@ def test_a_driver_that_is_not_known_ends_it_with_1(run: Run, tmp_path: Path) -> 
     )
     told, data = run("stack", "groups", str(file)), json.loads(run("stack", "groups", "--json", str(file)).stdout)
     assert told.exit_code == 1
-    assert "not known: gpu-p100, whose driver nobody has looked up" in told.stdout
+    assert "undecided: gpu-p100, whose driver is not known" in told.stdout
     assert data["driver_unknown"] == ["gpu-p100"]
     assert data["images"][0]["code_for"] == ["3.7", "6.0"]

@@ -37,7 +37,7 @@ def probed(tmp_path: Path) -> Callable[..., str]:
 def test_a_host_as_its_pool_says_is_one_line_with_its_day(run: Run, probed: Callable[..., str]) -> None:
     told = run("stack", "check", "comet", "--probed", probed())
     assert (told.exit_code, told.stderr) == (0, "")
-    assert "comet-30-03 (probed 2026-11-20) is what pool shared-p100 says; the same: gpu, gpus_per_node, driver" in (
+    assert "comet-30-03 (probed 2026-11-20) matches pool shared-p100; the same: gpu, gpus_per_node, driver" in (
         told.stdout
     )
 
@@ -64,8 +64,8 @@ def test_a_host_is_compared_with_the_pool_that_is_named(run: Run, probed: Callab
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        ({"slurm": "none"}, "comet-30-03 may be of pool gpu-k80, gpu-p100, shared-k80"),
-        ({"gpu": {"unknown": "no driver"}}, "may be of pool shared-k80, shared-p100; say which: --probed POOL="),
+        ({"slurm": "none"}, "comet-30-03 may belong to pool gpu-k80, gpu-p100, shared-k80"),
+        ({"gpu": {"unknown": "no driver"}}, "may belong to pool shared-k80, shared-p100; say which: --probed POOL="),
     ],
 )
 def test_a_host_that_may_be_of_several_pools_is_asked_about(
@@ -79,11 +79,11 @@ def test_a_host_that_may_be_of_several_pools_is_asked_about(
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("pool:\n", "is not what gpu-commons probe --json prints"),
-        ('["pool", "host"]', "is not what gpu-commons probe --json prints"),
+        ("pool:\n", "is not the output of gpu-commons probe --json"),
+        ('["pool", "host"]', "is not the output of gpu-commons probe --json"),
         (
             '{"pool": {}, "host": {"probed": "2026-11-20", "host": "n", "slurm": {"partition": "gpu"}}}',
-            "may be of pool gpu-k80, gpu-p100",
+            "may belong to pool gpu-k80, gpu-p100",
         ),
         (None, "cannot be read: No such file"),
     ],
@@ -102,5 +102,5 @@ def test_facts_of_an_older_probe_are_asked_for_anew(run: Run, tmp_path: Path) ->
     file.write_text('{"pool": {}, "host": {"probed": "2026-01-01", "host": "n", "slurm": "none"}}')
     told = run("stack", "check", "comet", "--probed", f"gpu-k80={file}")
     assert told.exit_code == 2
-    assert "lacks facts that this version compares: probe the host anew" in told.stderr
+    assert "lacks facts that this version compares: probe the host again" in told.stderr
     assert "there is no pool" in run("stack", "check", "comet", "--probed", f"gpu-k8={file}").stderr

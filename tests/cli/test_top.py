@@ -168,7 +168,7 @@ def test_pods_with_gpus_are_listed_by_node_the_oldest_first_then_what_is_free(
     told = run("top", "--stack", "dsmlp-fall")
     assert (told.exit_code, told.stderr) == (0, "")
     first, _, head, *table = told.stdout.splitlines()
-    assert first == "dsmlp-fall: 12 GPUs: 7 held, 5 free; 2 waited for"
+    assert first == "dsmlp-fall: 12 GPUs: 7 held, 5 free; 2 pending"
     assert head.split() == ["POOL", "NODE", "GPUS", "HOLDER", "USER", "HUB", "SINCE"]
     assert [line.split()[:4] for line in table] == [
         ["gtx1080ti", "n01", "2", "dsmlp-jupyter/jupyter-ada"],
@@ -205,7 +205,7 @@ def test_what_kubectl_says_last_is_the_one_line_of_an_error(run: Run, kubectl: C
     told = run("top", "--stack", "dsmlp-fall")
     assert (told.exit_code, told.stdout) == (2, "")
     assert told.stderr == (
-        "error: cluster of stack dsmlp-fall: kubectl says: context `x` does not exist; "
+        "error: cluster of stack dsmlp-fall: kubectl reported: context `x` does not exist; "
         "check KUBECONFIG, or kubeconfig and kube_context of the site\n"
     )
 

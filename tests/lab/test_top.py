@@ -117,5 +117,7 @@ def test_a_cluster_that_is_away_is_one_line_in_kubectls_words(tmp_path: Path) ->
     code, told, errors = top("dsmlp-fall", KUBECONFIG=given, PATH=with_kubectl(), GPU_COMMONS_SITE="")
     assert code == 2
     assert json.loads(told)["gpus"] == []
-    assert errors.startswith("error: cluster of stack dsmlp-fall: kubectl says: The connection to the server 127.0.0.1")
+    assert errors.startswith(
+        "error: cluster of stack dsmlp-fall: kubectl reported: The connection to the server 127.0.0.1"
+    )
     assert errors.count("\n") == 1
