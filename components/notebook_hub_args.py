@@ -120,7 +120,7 @@ class HubAuthenticator(TypedDict):
     login_service: NotRequired[str]
     """oauth: name on the button."""
     ca_certificates: NotRequired[str]
-    """oauth: PEM certificates of the authority that signed the provider's; default: the public ones."""
+    """oauth: PEM certificates of the authority that signed the provider's certificate; default: public ones."""
     client_ids: NotRequired[Sequence[str]]
     """lti13."""
     issuer: NotRequired[str]

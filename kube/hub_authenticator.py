@@ -68,17 +68,18 @@ class OAuthAuthenticator(BaseModel):
     kind: Literal["oauth"] = Field(description="Log in at an OAuth provider.")
     client_id: Line = Field(description="Client id that the provider gave to this hub; quoted.")
     client_secret: SecretKey = Field(
-        description="Where the client secret lies, {secret: a Kubernetes Secret, key: its key}; never the value."
+        description="Where the client secret is kept, {secret: a Kubernetes Secret, key: its key}; never the value."
     )
     callback_url: Endpoint = Field(description="The hub's callback: https://hub.example.edu/hub/oauth_callback.")
     authorize_url: Endpoint = Field(description="The provider's authorization endpoint.")
     token_url: Endpoint = Field(description="The provider's token endpoint.")
     userdata_url: Endpoint = Field(description="The provider's user information endpoint.")
-    username_claim: Line = Field("preferred_username", description="Field of the answer that becomes the user name.")
+    username_claim: Line = Field("preferred_username", description="Field of the response that becomes the user name.")
     scopes: tuple[Scope, ...] = Field(("openid",), min_length=1, description="Scopes to ask for.")
     login_service: Line | None = Field(None, description="Name on the login button.")
     ca_certificates: Certificates | None = Field(
-        None, description="PEM certificates of the authority that signed the provider's; none: the public ones."
+        None,
+        description="PEM certificates of the authority that signed the provider's certificate; none: public ones.",
     )
     allow_all: bool = Field(default=False, description="Everybody with an account at the provider may log in.")
     allowed_users: tuple[UserName, ...] = Field((), description="Who may log in, if not everybody.")
@@ -116,7 +117,7 @@ class Login:
     admins: Sequence[str]
     client_secret: SecretKey | None = None
     ca_certificates: str | None = None
-    """PEM text: whom the hub trusts when it asks the provider. None: the public authorities."""
+    """PEM certificates that the hub trusts when it calls the provider. None: the public authorities."""
 
     @property
     def has_admin_password(self) -> bool:

@@ -91,7 +91,7 @@ class HubKeys(BaseModel):
 
     model_config = FORM
     public_url: BaseUrl | None = Field(
-        None, description="Address that people open, if a proxy of the site's leads here."
+        None, description="Address that people open, if a proxy of the site forwards to the hub."
     )
     help_url: Url | None = Field(None, description="Where people get help: a link on the page that starts servers.")
     start_timeout_s: Seconds = Field(
@@ -106,8 +106,8 @@ class ClusterHubKeys(HubKeys):
 
     availability: bool = Field(
         default=True,
-        description="Show on the pages how many servers of each profile fit now: a service of its own counts nodes and "
-        "pods of the whole cluster, with an account that may list these and nothing else.",
+        description="Show on the pages how many servers of each profile fit now: a separate service counts nodes and "
+        "pods of the whole cluster, with an account that may only list these.",
     )
     volume_gib: Gib = Field(10, description="Size of each user's volume in GiB.")
     database_gib: Gib = Field(1, description="Size of the hub's own volume in GiB.")
@@ -151,7 +151,7 @@ class CourseKeys(BaseModel):
     title: Line = Field(description="What people call it.")
     profiles: tuple[Name, ...] = Field(min_length=1, description="Profiles of that hub that the course may choose.")
     seats: Seats = Field(description="People in the course.")
-    guaranteed_gpus: Count = Field(0, description="GPUs that the course always gets, whoever else is there.")
+    guaranteed_gpus: Count = Field(0, description="GPUs that the course always gets, whatever others use.")
     borrowable_gpus: Count | None = Field(
         None, description="GPUs beyond the guaranteed ones that it may take while they are free; none: any."
     )

@@ -74,7 +74,7 @@ def image_of(group: Raw, version: object) -> NodeImage | None:
 
 def _reserved(loc: Loc, group: Raw) -> Iterator[Fault]:
     if group.get("capacity_reservation") is not None and group.get("capacity") == "spot":
-        reason = "is given for spot instances, which no reservation holds"
+        reason = "is given for spot instances, which reservations do not cover"
         yield Fault((*loc, "capacity_reservation"), reason, "leave it out, or buy on_demand")
 
 
@@ -82,7 +82,7 @@ def _on_flatcar(loc: Loc, group: Raw, shape: GroupShape | None) -> Iterator[Faul
     keys = mapping(group, "flatcar")
     for key in ("volume_throughput", "parallel_pulls", "capacity_reservation"):
         if group.get(key) is not None:
-            yield Fault((*loc, key), "is not for nodes on Flatcar", "leave it out, or take an image of EKS")
+            yield Fault((*loc, key), "is not supported on Flatcar nodes", "leave it out, or use an EKS image")
     if group.get("machine_image") is not None:
         reason = "is given beside flatcar: a node has one image"
         yield Fault((*loc, "machine_image"), reason, "keep one: machine_image for an image of EKS, or flatcar")

@@ -97,14 +97,14 @@ class InstanceGroupKeys(BaseModel):
     model_config = FORM
     instance_types: tuple[InstanceType, ...] = Field(
         min_length=1,
-        description="Types of EC2 that may be started, the wanted one first: g6.xlarge. All have the same GPUs and "
-        "processor architecture.",
+        description="EC2 instance types that may be started, the preferred one first: g6.xlarge. All have the same "
+        "GPUs and processor architecture.",
     )
-    min: Count = Field(0, description="Instances that run in any case.")
+    min: Count = Field(0, description="Minimum number of instances.")
     desired: Count | None = Field(
-        None, description="Instances at the start, after which an autoscaler decides; none: min."
+        None, description="Initial number of instances, which an autoscaler may change; none: min."
     )
-    max: PositiveInt = Field(description="Instances that run at most.")
+    max: PositiveInt = Field(description="Maximum number of instances.")
     kubernetes: KubernetesVersion | None = Field(
         None, description="Kubernetes version of the nodes, while they follow the cluster; none: the cluster's."
     )
@@ -112,10 +112,10 @@ class InstanceGroupKeys(BaseModel):
         WantedDriver(),
         alias="driver",
         description='NVIDIA driver, quoted: "580.126.09", a branch "580", or newest, the newest that the instances can '
-        "have; the machine image is chosen by it.",
+        "have; it determines the machine image.",
     )
     pinned_image: PinnedImage | None = Field(
-        None, alias="machine_image", description="A machine image chosen by hand; none: by the driver."
+        None, alias="machine_image", description="A machine image chosen by hand; none: the driver determines it."
     )
     flatcar: FlatcarKeys | None = Field(
         None, description="Nodes on Flatcar, in place of a machine image of EKS; none: EKS's images."
@@ -126,20 +126,20 @@ class InstanceGroupKeys(BaseModel):
     )
     root_disk_gib: Gib = Field(
         0,
-        description="Encrypted gp3 volume of one node, in GiB, for images and containers; without it, so large that "
-        "the images that land there fit, each as large as image_limits allow.",
+        description="Encrypted gp3 volume of one node, in GiB, for images and containers; none: large enough for the "
+        "images that may land there, each as large as image_limits allow.",
     )
     volume_throughput: Throughput | None = Field(
         None, description="MiB/s of that volume, 125 to 2000; none: 125, and 600 with parallel_pulls."
     )
     parallel_pulls: bool = Field(
-        default=False, description="Pull and unpack the layers of an image side by side, with SOCI."
+        default=False, description="Pull and unpack the layers of an image in parallel, with SOCI."
     )
     capacity_reservation: Reservation | None = Field(
         None, description="Id of a capacity reservation that the instances are started in: cr-0123456789abcdef0."
     )
     placement_group: PlacementGroup | None = Field(
-        None, description="Name of a placement group that exists, which the instances are started in."
+        None, description="Name of an existing placement group that the instances are started in."
     )
     labels: Labels = {}
     extra_taints: Taints = ()

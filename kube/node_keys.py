@@ -28,11 +28,11 @@ DefaultRuntime = Annotated[
 ]
 PullRate = Annotated[
     MegabytesPerSecond | None,
-    Field(description=f"MB that one node pulls in a second; none: a planning figure, {PULL_MB_PER_S:g}."),
+    Field(description=f"MB per second that one node pulls; none: a planning figure, {PULL_MB_PER_S:g}."),
 ]
 DiskRate = Annotated[
     MegabytesPerSecond | None,
-    Field(description=f"MB that a node's disk writes in a second; none: a planning figure, {DISK_MB_PER_S:g}."),
+    Field(description=f"MB per second that a node's disk writes; none: a planning figure, {DISK_MB_PER_S:g}."),
 ]
 Labels = Annotated[dict[SiteKey, LabelValue], Field(description="Further labels for these nodes.")]
 Taints = Annotated[tuple[Taint, ...], Field(alias="taints", description="Further taints for these nodes.")]

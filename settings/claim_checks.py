@@ -33,19 +33,19 @@ def _pool(loc: Loc, pool: Raw, version: object) -> Iterator[Fault]:
     where, shape = (*loc, "gpus_by"), shape_of(pool)
     if isinstance(version, str) and is_version(version) and minor_of(version) < FIRST_KUBERNETES:
         reason = f"needs Kubernetes 1.{FIRST_KUBERNETES}, from which claims are stable; the nodes have {version}"
-        yield Fault(where, reason, "take a newer version, or device_plugin", "claims")
+        yield Fault(where, reason, "use a newer version, or device_plugin", "claims")
     if shape and shape.gpu is None:
         yield Fault(where, "is given for instances without GPUs", "leave it out", "claims")
     elif shape and shape.gpus < 1:
-        reason = "is for whole GPUs: the driver does not know a part of one as a device"
-        yield Fault(where, reason, "take device_plugin, or instances with whole GPUs", "claims")
+        reason = "is for whole GPUs: the driver offers no part of a GPU as a device"
+        yield Fault(where, reason, "use device_plugin, or instances with whole GPUs", "claims")
     if pool.get("flatcar") is not None:
         yield Fault(
-            where, "is not for nodes on Flatcar, whose driver gives no devices by CDI", "leave it out", "claims"
+            where, "is not supported on Flatcar nodes, whose driver offers no CDI devices", "leave it out", "claims"
         )
     sizes = (pool.get("min", 0), pool.get("desired", pool.get("min", 0)), pool.get("max"))
     if all(map(is_count, sizes)) and len(set(sizes)) > 1:
-        reason = "needs a fixed size: an autoscaler does not know the devices of a node that is not there yet"
+        reason = "needs a fixed size: an autoscaler cannot know the devices of a node that does not exist yet"
         yield Fault(where, reason, f"write min: {sizes[2]}, and desired as well or not at all", "claims")
 
 
@@ -69,6 +69,6 @@ def _hubs(raw: Raw, names: set[object]) -> Iterator[Fault]:
         for at, profile in items(hub, "profiles", at=loc):
             named = [profile.get("pool"), *(profile.get("pools") or ())]
             if profile.get("gpus") and names.intersection(each for each in named if isinstance(each, str)):
-                reason = "names a pool that gives its GPUs by claims, which servers of a hub do not make"
+                reason = "names a pool that gives its GPUs by claims, which servers of a hub cannot create"
                 fix = "name a pool with gpus_by: device_plugin"
                 yield Fault((*at, "pools" if profile.get("pools") else "pool"), reason, fix)

@@ -73,8 +73,8 @@ class Network(BaseModel):
     cidr: Cidr = Field("10.0.0.0/16", description="Addresses of the VPC.")
     egress: Literal["nat", "endpoints"] = Field(
         "nat",
-        description="What nodes reach outside: nat, everything, by one NAT gateway; endpoints, AWS's own services "
-        "alone, inside the VPC, so that every image is in ECR.",
+        description="What nodes reach outside the VPC: nat, everything, through one NAT gateway; endpoints, only AWS "
+        "services, through endpoints in the VPC, so every image must be in ECR.",
     )
     zones: tuple[Zone, ...] = Field(min_length=2, description="Zones of the region; EKS needs two.")
 
@@ -87,12 +87,12 @@ class Cluster(BaseModel):
     kubernetes: KubernetesVersion = Field(description='Kubernetes version of the cluster, quoted: "1.34".')
     existing: ClusterName | None = Field(
         None,
-        description="Name of a cluster that exists: it is looked up, and nothing of it is changed; none: the stack "
-        "makes one.",
+        description="Name of an existing cluster, which the stack looks up and never changes; none: the stack creates "
+        "one.",
     )
     network: Network | None = Field(None, description="A VPC of the stack's own; none: subnets are given.")
     subnets: tuple[Subnet, ...] = Field(
-        (), description="Private subnets that exist, in two zones or more; none: network makes them."
+        (), description="Existing private subnets, in two zones or more; none: network creates them."
     )
     public_access: tuple[PublicNetwork, ...] = Field(
         (),
@@ -101,5 +101,5 @@ class Cluster(BaseModel):
     admins: tuple[Principal, ...] = Field((), description="Roles and users who administer the cluster.")
     add_ons: dict[
         Literal["vpc-cni", "coredns", "kube-proxy", "eks-pod-identity-agent", "aws-ebs-csi-driver"], AddOnVersion
-    ] = Field(default={}, description="Add-ons of EKS with their versions; none: they are the cluster's own affair.")
+    ] = Field(default={}, description="EKS add-ons with their versions; none: the stack does not manage add-ons.")
     assumptions: Assumptions = ()

@@ -50,7 +50,7 @@ def _kind(raw: Raw) -> Iterator[Fault]:
             fix = "write site.kind: docker, or name the nodes of a cluster"
             yield Fault((*loc, "engine"), "is given on a site without Docker hosts", fix)
         if not is_host(pool) and is_docker and "partition" not in pool:
-            fix = "name its engine: unix:///var/run/docker.sock; nodes of a cluster are another stack"
+            fix = "name its engine: unix:///var/run/docker.sock; nodes of a cluster belong to another stack"
             yield Fault(loc, "has no engine on a site of kind docker", fix)
     if is_docker:
         if raw.get("runtime"):
@@ -104,8 +104,8 @@ def _job(loc: Loc, job: Raw) -> Iterator[Fault]:
     if job.get("pool") is None:
         yield Fault((*loc, "pool"), "is missing", "name the host that it runs on: nothing schedules on a Docker host")
     if job.get("deadline_s") is not None:
-        fix = "start the program by timeout: command: [timeout, 1h, …]"
-        yield Fault((*loc, "deadline_s"), "is given on a Docker host, whose engine ends nothing by itself", fix)
+        fix = "start the program with timeout: command: [timeout, 1h, …]"
+        yield Fault((*loc, "deadline_s"), "is given on a Docker host, whose engine sets no deadlines", fix)
     if job.get("namespace") is not None:
         yield Fault((*loc, "namespace"), "is given on a Docker host, which has none", "leave it out")
 

@@ -33,14 +33,16 @@ class HostPool(MachinePool):
         description="How containers get GPUs: cdi (Docker 25 or later) or runtime (NVIDIA's container runtime).",
     )
     gpu_uuids: tuple[Line, ...] = Field(
-        (), description="UUIDs of the GPUs in the order of nvidia-smi -L; none: GPUs are asked for by their index."
+        (), description="UUIDs of the GPUs in the order of nvidia-smi -L; none: GPUs are requested by index."
     )
     shared_gpus: bool = Field(
-        default=False, description="Several containers may use one GPU at a time; else each has its GPUs for itself."
+        default=False,
+        description="Several containers may use one GPU at a time; otherwise each has its GPUs to itself.",
     )
     card_network: CardNetwork = Field(
         IPv4Network(CARD_NETWORK),
-        description="Addresses that nothing else uses on the host, four for each GPU: a GPU is held through them.",
+        description="Address range that nothing else uses on the host, four addresses for each GPU: a container holds "
+        "a GPU through a network of its own.",
     )
     assumptions: Assumptions = ()
 

@@ -99,7 +99,7 @@ def _cluster(raw: Raw) -> Iterator[Fault]:
 def _inside(raw: Raw, region: object) -> Iterator[Fault]:
     """Images of nodes without a way out: those of ECR in the same region. A lab has its own registry, and says so."""
     if isinstance(region, str) and region.startswith("cn-"):
-        fix = "take nat: services have other names in China, and no table has them"
+        fix = "use nat: services have other names in China, and no table has them"
         yield Fault(("cluster", "network", "egress"), "is not known in this region", fix, "endpoints")
     site, runtime = mapping(raw, "site"), mapping(raw, "runtime")
     if site.get("lab") is True or not isinstance(region, str):
@@ -111,13 +111,13 @@ def _inside(raw: Raw, region: object) -> Iterator[Fault]:
         found = EcrRegistry.read(reference) if isinstance(reference, str) else None
         if isinstance(reference, str) and (found is None or found.region != region):
             reason = f"cannot be reached by nodes whose network has only endpoints: it is not in ECR of {region}"
-            fix = f"name one in 123456789012.dkr.ecr.{region}.amazonaws.com, or take egress: nat"
+            fix = f"name one in 123456789012.dkr.ecr.{region}.amazonaws.com, or use egress: nat"
             yield Fault(loc, reason, fix, reference)
 
 
 def _existing(cluster: Raw) -> Iterator[Fault]:
     """A cluster that exists is somebody else's: its network, its entries and its add-ons too."""
-    reason = "is given beside existing, and nothing of that cluster is changed"
+    reason = "is given beside existing, but the stack never changes an existing cluster"
     for key in ("network", "public_access", "admins", "add_ons"):
         if cluster.get("existing") is not None and cluster.get(key):
             yield Fault(("cluster", key), reason, "leave it out")

@@ -64,7 +64,7 @@ def _costs(stack: Stack, pools: tuple[InstancePool, ...], prices: Mapping[str, P
     high = sum(term_usd(price, scale.most, weeks) for price, scale in counts)
     without = [pool.name for pool in pools if pool.name not in prices]
     left_out = f", without {listing(without)}, whose price is not known" if without else ""
-    return f"{period} costs ${low:,} with the instances of the start, ${high:,} with all of them{left_out}"
+    return f"{period} costs ${low:,} with the initial instances, ${high:,} with the maximum{left_out}"
 
 
 def _ages(stack: Stack, pools: tuple[InstancePool, ...]) -> Iterator[str]:

@@ -56,7 +56,7 @@ class ImageLimits(BaseModel):
         0.25, description="Share of a node's root disk that one unpacked image may take."
     )
     refuse_unsupported_base: bool = Field(
-        default=False, description="Refuse images whose Linux release gets no security updates any more; else warn."
+        default=False, description="Refuse images whose Linux release no longer gets security updates; otherwise warn."
     )
 
 
@@ -66,7 +66,7 @@ class Site(BaseModel):
     model_config = FORM
     kind: Literal["kubernetes", "eks", "docker", "slurm"] = Field(
         "kubernetes",
-        description="What runs the workloads: a Kubernetes cluster that exists, one of EKS, Docker engines, or a "
+        description="What runs the workloads: an existing Kubernetes cluster, an EKS cluster, Docker engines, or a "
         "cluster with Slurm.",
     )
     name: Name | None = Field(None, description="Name of the site, for messages.")
@@ -87,8 +87,8 @@ class Site(BaseModel):
     kube_context: Line | None = Field(None, description="Context of the kubeconfig; none: its current one.")
     engines: dict[Name, EngineAddress] = Field(
         default={},
-        description="Addresses of Docker engines by pool, in place of what the pools say: where they are reached from "
-        "here in another way.",
+        description="Addresses of Docker engines by pool, in place of those in the pools, if this machine reaches them "
+        "in another way.",
     )
     slurm: SlurmAccess | None = Field(
         None, description="On a site of kind slurm: how its Slurm is reached, what starts images, where they are kept."
@@ -107,7 +107,7 @@ class ImageWaiver(BaseModel):
     model_config = FORM
     compressed_gb: Gigabytes = Field(description="Compressed GB that this image may have.")
     reason: Prose = Field(description="Why; printed in every preview.")
-    until: Day = Field(description="Last day of this limit: 2027-06-30. After it the site's limit holds again.")
+    until: Day = Field(description="Last day of this limit: 2027-06-30. After it the site's limit applies again.")
 
 
 class Image(BaseModel):
@@ -120,7 +120,7 @@ class Image(BaseModel):
         description="Which image of that folder: gateway-client, kernel or batch, called <name>-<target> by profiles, "
         "jobs and the registry; none: the server that its spec describes.",
     )
-    limit: ImageWaiver | None = Field(None, description="A bigger limit than the site's, for a reason and for a time.")
+    limit: ImageWaiver | None = Field(None, description="A larger limit than the site's, with a reason and a last day.")
 
     @property
     def full_name(self) -> str:
@@ -132,9 +132,7 @@ class Kernel(KernelKeys):
     """One kind of kernels, each in a container of its own. A GPU is held only while a kernel lives."""
 
     image: Name = Field(description="Image of this stack with ipykernel, such as one of target kernel.")
-    pool: Name | None = Field(
-        None, description="Host it runs on: that of its hub, which is why nobody has to write it."
-    )
+    pool: Name | None = Field(None, description="Host it runs on: always that of its hub, so it can be left out.")
 
     @property
     def named_pools(self) -> tuple[str, ...]:
@@ -178,8 +176,8 @@ class Hub(ClusterHubKeys):
     proxy_image: Name = Field(description="Image of this stack that runs configurable-http-proxy.")
     filter_image: Name | None = Field(
         None,
-        description="On a Docker host: image of this stack that runs HAProxy, which lets the hub do to the engine what "
-        "it needs and nothing else.",
+        description="On a Docker host: image of this stack that runs HAProxy, which passes only those calls to "
+        "the engine that the hub needs.",
     )
     gateway_image: Name | None = Field(
         None,
@@ -189,7 +187,7 @@ class Hub(ClusterHubKeys):
         DEFAULT_KERNELS, description="On a Docker host: kernels in containers that one user may have at a time."
     )
     pre_pull: bool = Field(
-        default=False, description="Bring each profile's image to all nodes of its pool before anybody starts a server."
+        default=False, description="Pull each profile's image to all nodes of its pool before anybody starts a server."
     )
     profiles: tuple[Profile, ...] = Field(min_length=1, description="What users can choose.")
     assumptions: Assumptions = ()
@@ -202,7 +200,7 @@ class Job(JobKeys):
     namespace: Namespace = Field("batch", description="Namespace it runs in.")
     image: Name = Field(description="Image of this stack.")
     pool: Name | None = Field(None, description="Pool it runs on; none, and no pools: any node that has room.")
-    slurm: SlurmKeys | None = Field(None, description="On a site of kind slurm: what is for Slurm alone.")
+    slurm: SlurmKeys | None = Field(None, description="On a site of kind slurm: keys for Slurm.")
     assumptions: Assumptions = ()
 
 

@@ -19,6 +19,6 @@ def other_processors(stack: Stack) -> Iterator[Fault]:
         if not isinstance(pool, InstancePool) or pool.architecture == BUILT_FOR:
             continue
         if images := sorted({usage.image for usage in usages(stack) if pool.name in usage.pools}):
-            reason = f"are {pool.architecture}, and images of a stack are built for {BUILT_FOR}: {listing(images)}"
-            fix = f"take instance types with {BUILT_FOR}, or name other pools where these images are used"
+            reason = f"are {pool.architecture}, but images of a stack are built for {BUILT_FOR}: {listing(images)}"
+            fix = f"use instance types with {BUILT_FOR}, or name other pools where these images are used"
             yield Fault(("fleet", "pools", index, "instance_types"), reason, fix, ", ".join(pool.instance_types))

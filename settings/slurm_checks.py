@@ -98,14 +98,14 @@ def _partitions(pools: list[tuple[Loc, Raw]]) -> Iterator[Fault]:
             )
             yield Fault((*loc, "partition"), f"is that of pool {first}, with the same gres", fix, key[0])
         if pool.get("container_toolkit") is not None:
-            fix = "leave it out: Apptainer and SingularityCE bind the files of the driver themselves"
+            fix = "leave it out: Apptainer and SingularityCE bind the driver's files themselves"
             yield Fault((*loc, "container_toolkit"), "is given for a partition of Slurm", fix)
         if gres is not None and gpu is None:
             yield Fault((*loc, "gres"), "is given for a pool without gpu", "add gpu and gpus_per_node, or leave it out")
         if gres is not None and isinstance(gpu, str):
             owner, model = models.setdefault(gres, (name, gpu))
             if model != gpu:
-                fix = "a type of Slurm is one model: correct gres or gpu, as scontrol show node prints Gres"
+                fix = "a GPU type of Slurm is one model: correct gres or gpu by the line Gres of scontrol show node"
                 yield Fault((*loc, "gres"), f"is {model} in pool {owner}", fix, gres)
 
 

@@ -80,10 +80,10 @@ def _accounts(accounts: Raw, of_others: dict[str, str]) -> Iterator[Fault]:
     for user, account in accounts.items():
         loc = ("site", "slurm", "hubs", "accounts", str(user))
         if account in owners:
-            fix = "write the account that is this user's alone: one user would end the other's servers"
+            fix = "give each user an account of their own: otherwise one user could end the other's servers"
             yield Fault(loc, f"is that of {owners[account]} too", fix, account)
         elif account and account in of_others:
-            fix = "write the account that is this user's alone: users could change what others run"
+            fix = "give each user an account of their own: otherwise users could change what others run"
             yield Fault(loc, f"is the account of {of_others[account]}", fix, account)
         owners.setdefault(account, str(user))
 
@@ -125,7 +125,7 @@ def _profile(loc: Loc, profile: Raw, pools: Mapping[str, Raw]) -> Iterator[Fault
     if time is None:
         yield Fault((*loc, "time_min"), "is missing", "write how many minutes a server may run: 240")
     elif time == 0:
-        yield Fault((*loc, "time_min"), "is no time", "write how many minutes a server may run: 240", time)
+        yield Fault((*loc, "time_min"), "is not a time limit", "write how many minutes a server may run: 240", time)
     for name in named:
         longest = pools[name].get("max_time_min")
         if is_number(time) and is_number(longest) and time > longest:

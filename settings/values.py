@@ -110,13 +110,13 @@ Driver = Annotated[
 Gpu = Annotated[GpuModel, PlainValidator(_gpu), PlainSerializer(str), WithJsonSchema({"type": "string"})]
 Assumptions = Annotated[
     tuple[Line, ...],
-    Field(description="Keys beside this one that are guesses, not facts: no policy refuses on them without saying so."),
+    Field(description="Keys beside this one that are guesses, not facts; a refusal that relies on one says so."),
 ]
 
 
 def _card_network(value: IPv4Network) -> IPv4Network:
     if not value.is_private or value.prefixlen > 28:
-        raise Misfit("is not a private network with room for cards", "write one such as 10.99.0.0/24")
+        raise Misfit("is not a private network with room for the GPUs", "write one such as 10.99.0.0/24")
     return value
 
 

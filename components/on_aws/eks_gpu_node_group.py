@@ -32,11 +32,11 @@ class EksGpuNodeGroupArgs(NodeGroupArgs):
     driver: NotRequired[str]
     """NVIDIA driver: "580.126.09", a branch "580", or "newest", the default: the newest that the instances can have."""
     machine_image: NotRequired[MachineImage]
-    """A machine image chosen by hand; default: by the driver."""
+    """A machine image chosen by hand; default: the driver determines it."""
     volume_throughput: NotRequired[int]
     """MiB/s of a node's volume; default 125, and 600 with `parallel_pulls`."""
     parallel_pulls: NotRequired[bool]
-    """Pull and unpack the layers of an image side by side, with SOCI; default: one after the other."""
+    """Pull and unpack the layers of an image in parallel, with SOCI; default: one after the other."""
     capacity_reservation: NotRequired[str]
     """Id of a capacity reservation that the instances are started in."""
 

@@ -24,11 +24,11 @@ class NodeGroupArgs(TypedDict):
     instance_types: Sequence[str]
     """Instance types with the same GPUs and processor architecture, the preferred one first: g6.xlarge."""
     min: NotRequired[int]
-    """Instances that run in any case; default 0."""
+    """Minimum number of instances; default 0."""
     desired: NotRequired[int]
-    """Instances at the start; from then on an autoscaler decides. Default: min."""
+    """Initial number of instances, which an autoscaler may change; default: min."""
     max: int
-    """Instances that run at most."""
+    """Maximum number of instances."""
     capacity: NotRequired[str]
     """`on_demand`, the default, or `spot`."""
     max_unavailable: NotRequired[int]

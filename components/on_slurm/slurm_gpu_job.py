@@ -56,7 +56,7 @@ class SlurmGpuJobArgs(TypedDict):
     env: NotRequired[Mapping[str, str]]
     """Environment variables; those that choose GPUs are refused."""
     slurm: NotRequired[Mapping[str, Any]]
-    """What is for Slurm alone: account, qos, array, mail, waits_for, run, nodes."""
+    """Keys for Slurm: account, qos, array, mail, waits_for, run, nodes."""
 
 
 class SlurmGpuJob(pulumi.ComponentResource):

@@ -192,7 +192,7 @@ def test_bottlerocket_is_told_which_driver_branch_it_loads(recorded: Callable[..
         ({"capacity_reservation": "mine"}, 'l4.capacity_reservation: "mine" is not the id of a capacity reservation'),
         (
             {"capacity_reservation": "cr-0123456789abcdef0", "capacity": "spot"},
-            "is given for spot instances, which no reservation holds",
+            "is given for spot instances, which reservations do not cover",
         ),
         ({"root_disk_gib": -1}, "l4.root_disk_gib: -1 is out of range"),
     ],

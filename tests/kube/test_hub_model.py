@@ -178,7 +178,7 @@ WRONG: list[tuple[dict[str, Any], str]] = [
     ),
     (
         of_hub(authenticator={**OAUTH, "client_secret": "hunter2", "allow_all": True}),
-        "hub.authenticator.client_secret: the value (not shown) is not a mapping; Where the client secret lies",
+        "hub.authenticator.client_secret: the value (not shown) is not a mapping; Where the client secret is kept",
     ),
     (
         of_hub(core_tolerations=[{"key": "a"}]),

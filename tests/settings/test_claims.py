@@ -64,7 +64,7 @@ def test_the_device_plugin_keeps_off_its_nodes(tmp_path: Path) -> None:
         ({"pool": {**FIXED, "instance_types": ["g6f.large"]}}, "fleet.pools[2].gpus_by", "whole GPUs", "device_plugin"),
         ({"pool": FIXED, "pools": ["l4", "l40s"]}, "jobs[0].pools", "mixes pools", "in the same way"),
         ({"pool": FIXED, "pools": None}, "jobs[0].pools", "is missing", "in the same way"),
-        ({"pool": FIXED, "hub": True}, "hubs[0].profiles[2].pool", "servers of a hub do not make", "device_plugin"),
+        ({"pool": FIXED, "hub": True}, "hubs[0].profiles[2].pool", "servers of a hub cannot create", "device_plugin"),
     ],
 )
 def test_what_could_not_work_is_refused_with_a_way_out(

@@ -94,7 +94,7 @@ def test_two_hosts_are_two_engines(tmp_path: Path) -> None:
         ({"gpu_uuids": ["GPU-a", "GPU-a"]}, "is listed twice"),
         ({"gpu_access": "magic"}, "gpu_access"),
         ({"card_network": "8.8.8.0/24"}, "is not a private network"),
-        ({"card_network": "10.0.0.0/30"}, "is not a private network with room for cards"),
+        ({"card_network": "10.0.0.0/30"}, "is not a private network with room for the GPUs"),
         ({"driver": None}, "driver: is missing"),
     ],
 )

@@ -132,7 +132,7 @@ def test_the_table_shows_what_a_reader_of_a_bill_wants_to_know() -> None:
     )  # fmt: skip
     assert [*remarks(stack)] == [
         "prices: Linux, US East (N. Virginia), on demand, of 2026-01-19, 2026-07-20",
-        "a week costs $231.98 with the instances of the start, $3,023.79 with all of them",
+        "a week costs $231.98 with the initial instances, $3,023.79 with the maximum",
         "the account must allow 96 vCPUs of Running On-Demand G and VT instances (L-DB2E81BA)",
         (
             "AL2023_x86_64_NVIDIA: the newest release in the tables is 20260714, 132 days old; "
@@ -155,7 +155,7 @@ def test_a_stack_with_courses_says_what_its_term_costs(tmp_path: Path) -> None:
         ]  # fmt: skip
 
     found = "\n".join(remarks(read(tmp_path, taught)))
-    assert "the term from 2027-01-11 to 2027-03-19 (10 weeks) costs $2,319.75 with the instances of" in found
+    assert "the term from 2027-01-11 to 2027-03-19 (10 weeks) costs $2,319.75 with the initial instances" in found
 
 
 def test_the_nodes_have_the_kubernetes_version_of_the_cluster_unless_the_pool_has_its_own(tmp_path: Path) -> None:
@@ -187,7 +187,7 @@ def _section(name: str, **keys: Any) -> Any:
         (_pool(1, instance_types=["g6.2xlage"]), f"{GROUP}[0]", "not a size of g6", "g6.2xlarge"),
         (_pool(1, instance_types=["g6.2xlarge", "g6e.2xlarge"]), GROUP, "different GPU", "two"),
         (_pool(1, instance_types=["g5g.xlarge", "g4dn.xlarge"]), GROUP, "architectures", "two"),
-        (_pool(1, instance_types=["g5g.2xlarge"]), GROUP, "are arm64, and images of a stack are", "amd64"),
+        (_pool(1, instance_types=["g5g.2xlarge"]), GROUP, "are arm64, but images of a stack are", "amd64"),
         (_pool(0, instance_types=["m7g.large"]), "fleet.pools[0].instance_types", "are arm64", "name other pools"),
         (_pool(1, instance_types=["g4ad.xlarge"]), GROUP, "has no NVIDIA GPU", "another type"),
         (_pool(1, driver="470"), DRIVER, "leaves no machine image", "available: AL2023_x86_64"),

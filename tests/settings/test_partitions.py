@@ -144,7 +144,7 @@ def test_a_site_that_cannot_be_is_refused(tmp_path: Path, change: dict[str, Any]
         ([{**K80, "gres": "gpu:k80:4"}], "is not a type of GPUs in Slurm"),
         ([K80, {**K80, "name": "again"}], "is that of pool gpu-k80, with the same gres"),
         ([K80, {**SHARED, "gpu": "Tesla P100-PCIE-16GB"}], "is Tesla K80 in pool gpu-k80"),
-        ([{**K80, "container_toolkit": "1.17.8"}], "bind the files of the driver themselves"),
+        ([{**K80, "container_toolkit": "1.17.8"}], "bind the driver's files themselves"),
         ([{**K80, "glibc": 2.17}], "is a number"),
         ([{**K80, "nodes": ["n01"]}], "nodes"),
         ([{**K80, "nodes": 0}], "is out of range"),
