@@ -20,7 +20,7 @@ def refresh(instance: Instance, tools: Toolchain, stack: str, report: Report) ->
     record, current = _record(instance, stack), moto.account(instance)
     before = record.read_text(encoding="utf-8") if record.exists() else current
     if before != current:
-        report("the lab's AWS was started anew and is empty: pulumi refresh takes what was in it out of the state …")
+        report("the lab's AWS was restarted and is empty: pulumi refresh removes its former resources from the state …")
         command = [engine.program(instance, tools), "refresh", "--yes", "--skip-preview", "--non-interactive"]
         env = engine.environment(instance, tools)
         processes.run([*command, "--stack", stack], cwd=engine.PROJECT, env=env, timeout_s=900)

@@ -136,7 +136,7 @@ def find_instance(name: str) -> Instance:
     if not (_home(name) / RECORD).exists():
         known = sorted(path.parent.name for path in state_home().glob(f"*/{RECORD}"))
         there = f"there are: {', '.join(known)}" if known else "there is no other"
-        raise LabError(f'there is no lab "{name}" in {state_home()}: `up` makes it; {there}')
+        raise LabError(f'there is no lab "{name}" in {state_home()}: `up` creates it; {there}')
     return open_instance(name)
 
 
@@ -176,7 +176,7 @@ def _read(home: Path) -> Instance:
 def _home(name: str) -> Path:
     """`clean` removes this folder, so a name must not lead out of the folder of all instances."""
     if not re.fullmatch(NAME, name):
-        raise LabError(f'"{name}" is no name of a lab: write up to 30 of a-z, 0-9 and -, a letter or digit first')
+        raise LabError(f'"{name}" is not a name for a lab: write up to 30 of a-z, 0-9 and -, a letter or digit first')
     return state_home() / name
 
 
@@ -191,7 +191,7 @@ def check_ports(instance: Instance, names: Iterable[str]) -> None:
     if taken:
         raise LabError(
             "\n".join(
-                f"port {instance.ports[name]} of the lab's {name} is taken: end what listens there "
+                f"port {instance.ports[name]} of the lab's {name} is taken: stop whatever listens there "
                 f"(ss -ltnp 'sport = :{instance.ports[name]}'), or use another instance"
                 for name in taken
             )
@@ -210,7 +210,7 @@ def _free_ports(reserved: set[int], names: Iterable[str]) -> dict[str, int]:
         while port in reserved or not port_is_free(port):
             port += 1
             if port > preferred + 2000:
-                raise LabError(f"no free port for {name} between {preferred} and {port}: end what listens there")
+                raise LabError(f"no free port for {name} between {preferred} and {port}: stop whatever listens there")
         reserved.add(port)
         ports[name] = port
     return ports

@@ -25,7 +25,7 @@ def logins(instance: Instance, stack: Stack, hub: str, url: str) -> list[str]:
     return [
         f"log in as {people} with the password in {credentials}/login-password",
         f"as administrator: user {site.ADMIN}, {credentials}/admin-password (page: {url}hub/admin)",
-        "its certificate is signed by itself: a browser asks whether to go on",
+        "its certificate is self-signed: a browser asks for confirmation",
     ]
 
 

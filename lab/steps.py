@@ -105,7 +105,7 @@ def _bases(context: Context) -> None:
     slurm = slurm_stack.access(context.instance, stack) if stack.site.kind == "slurm" else None
     site.write(context.instance, substitutes, core_pool=core_pool, hosts=hosts, slurm=slurm)
     if substitutes:
-        context.report(f"{len(substitutes)} images and package sources cannot be reached; substitutes stand in")
+        context.report(f"{len(substitutes)} images and package sources cannot be reached; substitutes replace them")
 
 
 def _control_plane(context: Context) -> None:
@@ -246,7 +246,7 @@ def stop(instance: Instance, tools: Toolchain, report: Report, *, keep: Collecti
         if record.name not in keep:
             processes.stop(instance, record.name)
     network.release(instance)
-    report(f"everything has ended but {', '.join(sorted(keep))}" if keep else "everything has ended")
+    report(f"everything has stopped but {', '.join(sorted(keep))}" if keep else "everything has stopped")
 
 
 def is_up(instance: Instance) -> bool:

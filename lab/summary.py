@@ -171,7 +171,7 @@ def host_logins(hub: str, url: str) -> list[str]:
     return [
         f"log in with any user name and the password that `{printed}/login-password` prints",
         f"as administrator: user {site.ADMIN}, `{printed}/admin-password` (page: {url}hub/admin)",
-        "its certificate is signed by itself: a browser asks whether to go on",
+        "its certificate is self-signed: a browser asks for confirmation",
     ]
 
 

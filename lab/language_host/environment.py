@@ -48,7 +48,7 @@ class Environment:
             state = "is not a virtual environment" if self.virtualenv.exists() else "does not exist"
             raise EnvironmentFault(
                 f"{project_file(self.root)}: the virtual environment {self.virtualenv} {state}; "
-                f"make it with `pulumi install` in {self.root}, or name another one in runtime.options.virtualenv"
+                f"create it with `pulumi install` in {self.root}, or name another one in runtime.options.virtualenv"
             )
         return python
 

@@ -105,7 +105,7 @@ def locked(lock: Path, *, is_transitive: bool) -> list[Distribution]:
     try:
         packages: list[dict[str, Any]] = tomllib.loads(lock.read_text()).get("package", [])
     except (OSError, tomllib.TOMLDecodeError) as error:
-        raise EnvironmentFault(f"{lock} cannot be read: {error}; write it anew with `uv lock`") from error
+        raise EnvironmentFault(f"{lock} cannot be read: {error}; recreate it with `uv lock`") from error
     projects = [package for package in packages if {"virtual", "editable"} & set(package.get("source", {}))]
     own = {project["name"] for project in projects}
     asked = {dependency["name"] for project in projects for dependency in project.get("dependencies", [])}

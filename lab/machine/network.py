@@ -76,7 +76,7 @@ def enclose(instance: Instance, tools: Tools) -> None:
         if foreign := sorted(name for name in there if name.startswith(("KUBE-", "GPU-COMMONS-"))):
             raise LabError(
                 f"this machine's packet filter has chains of another node ({', '.join(foreign[:3])} …): "
-                "end that Kubernetes, or the other lab with a real node (`make down` there), first"
+                "first stop that Kubernetes, or the other lab with a real node (`make down` there)"
             )
         traces.record(instance, Trace(Kind.CHAINS, "iptables", json.dumps(sorted(there))))
     networks = instance.networks

@@ -149,12 +149,12 @@ def own_kubelet_folder(instance: Instance, tools: Tools) -> None:
     if home is None and root.exists() and any(root.iterdir()):
         raise LabError(
             f"{root} belongs to a kubelet of this machine; the lab's real node needs it and does not share it: "
-            "end that Kubernetes and move the folder away, or run the lab on another machine"
+            "stop that Kubernetes and move the folder away, or run the lab on another machine"
         )
     if home and home != instance.home and (other := stored_instance(home)):
         if _runs(other):
             raise LabError(
-                f"the lab at {home} has a real node on this machine, and there can be one: `make down` there"
+                f"the lab at {home} already has the one real node that this machine can have: run `make down` there"
             )
         stop(other, tools)
     traces.record(instance, Trace(Kind.FOLDER, str(root)))

@@ -69,7 +69,9 @@ def start(instance: Instance, tools: Tools, cluster: Cluster, report: Callable[[
     Raises LabError without root, and when a server or a node does not come up.
     """
     if os.geteuid() != 0:
-        raise LabError("the lab's Slurm needs root: it runs jobs as another user, and makes that user; run it as root")
+        raise LabError(
+            "the lab's Slurm needs root: it runs jobs as another user, and creates that user; run it as root"
+        )
     user = _folders(instance)
     people = _people(instance, cluster.people)
     ports = _node_ports(instance, cluster.groups)

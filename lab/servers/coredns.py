@@ -48,7 +48,7 @@ def server(instance: Instance, tools: Tools, kubeconfig: Path) -> Server:
     if not is_running(instance, "coredns") and not _is_free(address):
         raise LabError(
             f"port {PORT} of {address} is taken, so pods could not resolve names: "
-            "a name server of this machine listens on every address; tell it to listen on its own only"
+            "a name server of this machine listens on every address; configure it to listen on its own address only"
         )
     servers = [one for one in network.name_servers(network.resolv_conf()) if one != address]
     upstreams = [one for one in servers[:MAX_UPSTREAMS] if does_answer(one)]

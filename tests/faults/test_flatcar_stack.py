@@ -59,7 +59,7 @@ def test_without_its_aws_nothing_is_changed_and_afterwards_everything_is_made_ag
     processes.stop(lab.instance, moto.NAME)
     with pytest.raises(LabError, match=r"does not answer .*; `make up` starts the lab's AWS"):
         lab.pulumi("preview", shell=shell)
-    with pytest.raises(LabError, match="AWS cannot be asked"):
+    with pytest.raises(LabError, match="AWS cannot be queried"):
         lab.pulumi("preview")
     assert changes(lab.up())
     (group,) = [

@@ -57,7 +57,7 @@ def test_without_anything_every_reason_is_said_at_once(monkeypatch: pytest.Monke
     with pytest.raises(PluginError) as refused:
         AwsProvider(Engine()).configure({})
     assert [line.split(":")[0].strip() for line in str(refused.value).splitlines()] == [
-        "AWS cannot be asked",
+        "AWS cannot be queried",
         "no region",
         "no credentials",
         "no endpoint",

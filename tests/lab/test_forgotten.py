@@ -45,5 +45,5 @@ def test_a_refresh_comes_after_a_restart_and_at_no_other_time(running: Instance,
     assert look() == [expected] * 2, "one that failed is done again"
     assert look() == [expected] * 2
     assert set(said) == {
-        "the lab's AWS was started anew and is empty: pulumi refresh takes what was in it out of the state …"
+        "the lab's AWS was restarted and is empty: pulumi refresh removes its former resources from the state …"
     }

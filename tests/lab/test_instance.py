@@ -110,7 +110,7 @@ def test_a_name_that_leads_elsewhere_touches_nothing(state: Path, name: str, com
     (state / "precious").mkdir()
     result = CliRunner().invoke(main, ["--instance", name, command])
     assert result.exit_code == 1
-    assert "is no name of a lab" in result.stderr
+    assert "is not a name for a lab" in result.stderr
     assert [path.name for path in state.rglob("*")] == ["precious"]
 
 

@@ -136,7 +136,7 @@ def test_a_service_is_ready_when_every_endpoint_that_stays_is(endpoints: list[Va
 def test_a_quota_that_refuses_pods_is_named() -> None:
     failure = {"type": "ReplicaFailure", "status": "True", "message": "exceeded quota: course-a"}
     answer = readiness(live("Deployment", {**SEEN, "conditions": [failure]}))
-    assert answer.message == "0 of 1 pods are made: exceeded quota: course-a"
+    assert answer.message == "0 of 1 pods are created: exceeded quota: course-a"
 
 
 @pytest.mark.parametrize(

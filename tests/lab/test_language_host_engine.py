@@ -223,4 +223,4 @@ def test_a_missing_environment_is_one_clear_message(engine: Engine) -> None:
     preview = engine.run(greets, "preview")
     assert preview.returncode != 0
     assert (preview.stdout + preview.stderr).count("the virtual environment") == 1
-    assert f"{greets}/gone does not exist; make it with `pulumi install`" in preview.stderr
+    assert f"{greets}/gone does not exist; create it with `pulumi install`" in preview.stderr

@@ -213,6 +213,6 @@ def test_a_machine_that_is_a_kubernetes_node_already_is_refused(
     instance: Instance, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(iptables, "present", lambda _: {"KUBE-SERVICES", "CNI-1"})
-    with pytest.raises(LabError, match=r"chains of another node \(KUBE-SERVICES …\): end that Kubernetes"):
+    with pytest.raises(LabError, match=r"chains of another node \(KUBE-SERVICES …\): first stop that Kubernetes"):
         network.enclose(instance, Toolchain())
     assert traces.traces(instance) == []

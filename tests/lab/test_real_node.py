@@ -441,7 +441,9 @@ def test_killed_servers_come_back_and_pods_never_noticed(lab: Lab, web: dict[str
 
 def test_another_lab_cannot_take_the_kubelets_folder(lab: Lab, tmp_path: Path) -> None:
     other = other_lab(lab, tmp_path)
-    with pytest.raises(LabError, match=rf"the lab at {lab.instance.home} has a real node on this machine"):
+    with pytest.raises(
+        LabError, match=rf"the lab at {lab.instance.home} already has the one real node that this machine can have"
+    ):
         node.own_kubelet_folder(other, lab.tools)
 
 

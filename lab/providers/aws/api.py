@@ -67,7 +67,9 @@ class Services:
         except ParamValidationError as error:
             raise AwsError("ParamValidation", f"{operation}: {' '.join(str(error).split())}") from error
         except ResponseParserError as error:
-            raise AwsError("InternalFailure", f"{operation}: no answer of AWS's but a fault of the emulator") from error
+            raise AwsError(
+                "InternalFailure", f"{operation}: an error of the emulator, not a response from AWS"
+            ) from error
         except BotoCoreError as error:
             endpoint = self.settings.endpoint_of(service)
             reason = f"{operation}: {endpoint} does not answer ({' '.join(str(error).split())})"

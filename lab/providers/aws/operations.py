@@ -18,7 +18,7 @@ from lab.providers.values import Properties, marked_like, plain
 from lab.providers.vocabulary import Created, PartialFailureError, PluginError, ReadBack, Request
 
 PATIENCE_S: Final = 1800.0
-GONE: Final = "if it is gone, `pulumi refresh` takes it out of the state, and the next update makes it again"
+GONE: Final = "if it is gone, `pulumi refresh` removes it from the state, and the next update creates it again"
 
 
 class Operation:

@@ -45,7 +45,7 @@ class AwsProvider:
     def configure(self, config: Properties) -> None:
         settings = parse_settings(config, os.environ)
         if reasons := missing(settings):
-            raise PluginError("\n".join(["AWS cannot be asked:", *(f"  {reason}" for reason in reasons)]))
+            raise PluginError("\n".join(["AWS cannot be queried:", *(f"  {reason}" for reason in reasons)]))
         self._services = Services(settings)
 
     def check(self, request: Request) -> Checked:

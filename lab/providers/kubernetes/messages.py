@@ -66,7 +66,7 @@ def gone(served: Served, name: str, urn: str) -> str:
     missing = f'{served.plural}{"." if group else ""}{group} "{name}" not found'
     return (
         f'update of resource "{urn}" failed: {missing}\nunable to get cluster state: {missing}. Somebody deleted it: '
-        "`pulumi refresh` takes it out of the state, and the next update makes it again"
+        "`pulumi refresh` removes it from the state, and the next update creates it again"
     )
 
 

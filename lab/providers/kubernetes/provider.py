@@ -149,7 +149,7 @@ class KubernetesProvider:
             raise PluginError(str(error)) from error
         except UnreachableError as error:
             if self._settings.delete_unreachable:
-                self._engine.warning(request.urn, f"taken for deleted (deleteUnreachable): {error}")
+                self._engine.warning(request.urn, f"treated as deleted (deleteUnreachable): {error}")
                 return None
             if self._settings.skip_update_unreachable and request.state:
                 self._engine.warning(request.urn, f"not read: {error}")
@@ -163,7 +163,7 @@ class KubernetesProvider:
             if not self._settings.delete_unreachable:
                 hint = "or set deleteUnreachable on the provider, if the cluster is gone for good"
                 raise PluginError(f"{error}; {hint}") from error
-            self._engine.warning(request.urn, f"taken for deleted (deleteUnreachable): {error}")
+            self._engine.warning(request.urn, f"treated as deleted (deleteUnreachable): {error}")
 
     def invoke(self, token: str, arguments: Properties) -> Properties:
         if token != YAML_DECODE:

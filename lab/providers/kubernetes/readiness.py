@@ -54,7 +54,7 @@ def _deployment(live: Object, related: Sequence[Object]) -> Readiness:
     if status.get("updatedReplicas", 0) < wanted:
         failure = _condition(live, "ReplicaFailure")
         why = f": {failure['message']}" if failure.get("status") == "True" and failure.get("message") else ""
-        return Readiness(State.WAITING, f"{status.get('updatedReplicas', 0)} of {wanted} pods are made{why}")
+        return Readiness(State.WAITING, f"{status.get('updatedReplicas', 0)} of {wanted} pods are created{why}")
     if status.get("availableReplicas", 0) < wanted:
         return Readiness(State.WAITING, f"{status.get('availableReplicas', 0)} of {wanted} pods are available")
     surplus = status.get("replicas", 0) - status.get("updatedReplicas", 0)

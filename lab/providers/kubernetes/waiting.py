@@ -100,7 +100,9 @@ def until_ready(target: Target, live: Properties, *, timeout_s: float) -> Proper
             target.engine.wait(min(pause_s, max(deadline - time.monotonic(), 0)))
             again = api.find(path)
             if again is None:
-                raise NotReadyError(live, [f"{kind.kind} {place} was deleted by somebody while it was waited for"])
+                raise NotReadyError(
+                    live, [f"{kind.kind} {place} was deleted by somebody while the update waited for it"]
+                )
             live = again
     except CancelledError as error:
         raise NotReadyError(live, [f"{kind.kind} {place}: cancelled while waiting for it to become ready"]) from error
