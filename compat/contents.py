@@ -5,21 +5,34 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import cache
 
-from compat import readings, tables, words
-from compat.builds import ENCODERS, OPENCL, TAKEN_BY_DRIVER, Choice, Wish, choose, read_wish
+from packaging.version import Version
+
+from compat import dates, readings, tables, words
+from compat.builds import (
+    ENCODERS,
+    OPENCL,
+    TAKEN_BY_DRIVER,
+    WINDOWS,
+    Choice,
+    Wish,
+    choose,
+    is_of_ones_own,
+    read_wish,
+)
 from compat.case import Case
+from compat.device_code import UNREAD_TARGETS, can_make, made_by_default, read_code, read_compression
 from compat.distributions import ALIASES
+from compat.ggml import COMPILED_AT_HOME, OF_GGML, code_of
 from compat.image_facts import Given, brings_cuda, lines_of, plain_image, with_build
 from compat.images import ImageName, read_image
-from compat.model import Code, Compressed, Fact, Finding, ImageFacts, Platform, PoolFacts, Present
+from compat.model import Code, Fact, Finding, ImageFacts, Platform, PoolFacts, Present
 from compat.programs import rows_of
 from compat.reading import AS_GIVEN, Axis, Reader, Reading
 from compat.rows import LINUX, TEGRA
 from compat.rules.rule import note, unknown, warn
-from compat.target_words import lowest_in, targets_in
-from compat.targets import Targets, read_compressed, read_ptx, read_targets
-from compat.versions import ComputeCapability, CudaVersion, JetsonVersion, Target, VersionError
+from compat.versions import ComputeCapability, CudaVersion, JetsonVersion, VersionError
 
 _PYPI_WINDOWS = Fact(
     "the wheels of torch for Windows on PyPI are built for the CPU",
@@ -28,12 +41,19 @@ _PYPI_WINDOWS = Fact(
 )
 # Of an arm64 wheel of PyPI, where somebody says that it is from there: `pip` alone installs NVIDIA's wheels too.
 _FROM_PYPI = re.compile(r"\bpypi\b", re.IGNORECASE)
+_FIRST_FOR_ARM = {"pytorch": Version("2.11")}
 _PYPI_ARM = {
+    "pytorch": Fact(
+        "the wheels of torch for arm64 on PyPI are built for the CPU up to 2.10, later ones for the GPUs of servers",
+        "PyPI torch 2.10.0, 2.11.0 and 2.14.0 (manylinux aarch64 wheels) ; "
+        "https://github.com/pinokiocomputer/pinokio/issues/1027",
+        "2026-11-26",
+    ),
     "tensorflow": Fact(
         "the wheels of TensorFlow for arm64 on PyPI are built for the CPU",
         "https://github.com/tensorflow/tensorflow/issues/62711 ; https://huggingface.co/datasets/infineon/tensorflow-gpu",
         "2026-11-26",
-    )
+    ),
 }
 _OPENCL = Fact(
     "without a CUDA toolkit it falls back to the OpenCL that the driver brings",
@@ -49,13 +69,7 @@ _OF_JETPACK = Fact(
     "https://gist.github.com/Tiryoh/2b5dc1f86ab6bc3e6922e97a4c1ac2f2 ; https://github.com/pytorch/pytorch/pull/82404",
     "2026-11-24",
 )
-AS_LISTED = Fact("the targets as given", "the case", "")
-AS_COMPRESSED = Fact("the compression as given", "the case", "")
-_UNREAD_TARGETS = Code(None, None, Fact("the targets as given cannot be read", "the case", ""))
 _ALL_BUILDS_LISTED = frozenset({"pytorch", "ollama"})  # their projects publish no others than the tables have
-_OF_TORCH = frozenset(
-    {"vllm", "sglang", "xformers", "flash-attn", "tgi", "lmdeploy", "xinference"}
-)  # what PyTorch says of itself is said of them
 _MONTHLY = re.compile(r"(?:ngc |nvidia )?((?:1[7-9]|[23]\d)\.(?:0[1-9]|1[0-2]))(?:-(?:tf\d-)?py\d)?")
 _IMAGE_OF_MONTH = {
     "pytorch": "nvcr.io/nvidia/pytorch:{}-py3",
@@ -69,23 +83,8 @@ _IMAGE_OF_MONTH = {
 _NGC_IN_WORDS = re.compile(r"(?:nvidia )?ngc[\s:/]+([a-z]+)[\s:]+(\d\d\.\d\d(?:-[\w.-]+)?)", re.IGNORECASE)
 _SERVER = re.compile(r"tritonserver|tensorrtserver|trtis|trtserver|inference server|triton server")
 _FIRST_TRITON = "20.03"  # before, it was called TensorRT Inference Server
-# `balance` leaves machine code as it is without -Xfatbin -compress-all: read from files that fatbinary 13.0 made.
-_MODE = re.compile(r"compress-mode[=\s]+(none|speed|balance|size)\b")
 _VARIABLES = re.compile(r"\b(?:NVIDIA_\w+|CUDA_VISIBLE_DEVICES|LD_LIBRARY_PATH|VLLM_\w+)=[^;]+")
 _LIKE_SERVERS, _THOR = JetsonVersion(38, 0), ComputeCapability(11, 0)
-# Of the newest CUDA first.
-_DEFAULTS = tuple(
-    (CudaVersion.parse(first), Target.parse(target))
-    for first, target in (("13.0", "7.5"), ("11.0", "5.2"), ("9.0", "3.0"), ("7.0", "2.0"))
-)
-_DEFAULT_TARGETS = Fact(
-    "the target that nvcc takes by itself: 2.0 up to CUDA 8, 3.0 in 9 and 10, 5.2 in 11 and 12, 7.5 in 13",
-    "https://nanxiao.me/2016/12/12/ ; https://github.com/scikit-hep/awkward/pull/669 ; PyPI nvidia-cuda-nvcc-cu11 "
-    "11.8.89, nvidia-cuda-nvcc-cu12 12.4.131 and nvidia-cuda-nvcc 13.0.88 (ptxas --help) ; "
-    "https://github.com/llvm/llvm-project/pull/177469",
-    "2026-11-24",
-)
-_UNTOLD = re.compile(r"\b(targets|architectures|arch(es)?) (are |is )?(unknown|not known)")
 
 
 def system_of(pool: PoolFacts) -> str:
@@ -116,10 +115,11 @@ def read_images(case: Case, system: str, *, lenient: bool = True) -> Reading[Ima
         name=case.image or " ".join(filter(None, (case.framework, case.framework_version, case.build))) or "the image",
         named=named,
         cudas=reader.read("cuda", case.cuda, readings.read_cudas) or (),
-        code=_targets(reader, case),
-        compressed=_compressed(reader, case),
+        code=read_code(reader, case),
+        compressed=read_compression(reader, case),
         lists_targets=bool(case.sm_list or case.ptx),
         framework=case.framework,
+        version=case.framework_version,
         build=case.build,
         cudnn=reader.read("cudnn", case.cudnn, readings.read_release),
         compat=reader.one_of("cuda_compat", words.presence(case.cuda_compat), tuple(Present)),
@@ -128,11 +128,11 @@ def read_images(case: Case, system: str, *, lenient: bool = True) -> Reading[Ima
         environment=(*read_variables(";".join(_VARIABLES.findall(case.build))), *read_variables(case.env)),
     )
     if given.code is None:
-        given = replace(given, code=_by_default(case.build, given.cudas))
+        given = replace(given, code=made_by_default(case.build, given.cudas))
     wish = _wish(reader, given, case.framework_version, system)
     if reader.problems:
         return reader.done(())
-    code = None if given.code is _UNREAD_TARGETS else given.code
+    code = None if given.code is UNREAD_TARGETS else given.code
     if reader.passed_over and not any((named, given.cudas, wish, code, given.cudnn, case.env)):
         reader.essential()
         return reader.done(())
@@ -212,86 +212,6 @@ def _doubt(reader: Reader, given: Given) -> None:
         reader.notes.append(warn("R-FRAMEWORK", message, replace(named.fact, verified=False)))
 
 
-def _targets(reader: Reader, case: Case) -> Code | None:
-    build = case.build
-    if _UNTOLD.search(build.lower()):
-        return Code(None, None, Fact("the targets are said to be unknown", "the case", ""))
-    listed = reader.read("sm_list", case.sm_list, read_targets)
-    cubins = listed.cubins if listed else None
-    written = reader.read("ptx", case.ptx, lambda text: read_ptx(text, cubins or ()))
-    if (case.sm_list and listed is None) or (case.ptx and written is None):
-        return _UNREAD_TARGETS
-    shown_ptx = written.ptx if written else (listed.ptx if listed else None)
-    if cubins is not None and shown_ptx is None and (_is_arch_list(case) or _is_complete(case, cubins)):
-        shown_ptx = ()
-    if cubins is None and shown_ptx is None:
-        return _targets_of_build(reader, build)
-    return Code(cubins, shown_ptx, AS_LISTED)
-
-
-def _targets_of_build(reader: Reader, build: str) -> Code | None:
-    """What the words of a build say of the GPUs that it is for: the oldest one, a list, generations."""
-    if (lowest := lowest_in(build)) is not None:
-        return Code(None, None, AS_LISTED, at_least=lowest)
-    try:
-        found = read_targets(build, bare=False) if build else Targets()
-    except VersionError as error:
-        reader.problem("build", build, error.reason)
-        return _UNREAD_TARGETS
-    if found.cubins is None and not found.ptx:
-        found = targets_in(build)
-    return None if found.cubins is None and not found.ptx else Code(found.cubins, found.ptx, AS_LISTED)
-
-
-_WITHOUT_ARCH = re.compile(r"\b(?:no|without)\b[^,;)]{0,20}(?:arch\w*|gencode)\S*|\bdefault (?:target|arch\w*)")
-_COMPILES = re.compile(r"\bnvcc\b(?:\s+-\S+)*\s+[\w./-]+\.cu\b")
-_NAMES_ARCH = re.compile(r"arch|gencode|\b(?:sm|compute)_?\d|cmake")
-
-
-def _by_default(build: str, cudas: tuple[CudaVersion, ...]) -> Code | None:
-    """What nvcc makes where nobody names a target: machine code and PTX for the one that it takes by itself."""
-    text = build.lower()
-    rest = _WITHOUT_ARCH.sub(" ", text)
-    if "nvcc" not in text or _NAMES_ARCH.search(rest) or not (rest != text or _COMPILES.search(text)):
-        return None
-    targets = {next(target for first, target in _DEFAULTS if each.line >= first) for each in cudas}
-    return Code(tuple(targets), tuple(targets), _DEFAULT_TARGETS) if len(targets) == 1 else None
-
-
-def _compressed(reader: Reader, case: Case) -> Compressed | None:
-    """As the case lists it, or as the mode of the compiler in the words of the build makes it."""
-    found = reader.read("compressed", case.compressed, read_compressed)
-    if found is None and (mode := _MODE.search(case.build.lower())):
-        found = read_compressed(mode[1]) if mode[1] != "balance" or "compress-all" in case.build else Targets((), None)
-    if found is None:
-        return None
-    return Compressed(found.cubins, found.ptx, AS_COMPRESSED)
-
-
-def _is_arch_list(case: Case) -> bool:
-    """`sm_50 sm_60 …` of PyTorch: what `torch.cuda.get_arch_list()` prints, which has compute_… where there is PTX.
-
-    Source: github:pytorch/pytorch torch/cuda/__init__.py (get_arch_list, _check_cubins).
-    """
-    around = f"{case.framework} {case.framework_version} {case.build}".lower()
-    is_torch = "torch" in around or ALIASES.get(re.sub(r"[^a-z0-9]", "", case.framework.lower())) in _OF_TORCH
-    return is_torch and bool(re.search(r"\bsm_\d", case.sm_list.lower()))
-
-
-def _is_complete(case: Case, cubins: tuple[Target, ...]) -> bool:
-    """Do the compiler's flags in the build list the same targets, and no PTX? Paddle's wheels have none anyway.
-
-    Source: fatbins of the wheels of paddlepaddle-gpu 2.3.2 to 2.6.2 (framework.csv).
-    """
-    if ALIASES.get(re.sub(r"[^a-z0-9]", "", case.framework.lower())) == "paddle":
-        return "source" not in case.build.lower()
-    try:
-        flags = read_targets(case.build, bare=False)
-    except VersionError:
-        return False
-    return flags.cubins == cubins and flags.ptx == ()
-
-
 def _wish(reader: Reader, given: Given, version: str, system: str) -> Wish | None:
     framework = given.framework
     if not framework and given.named is not None and given.named.framework:
@@ -322,7 +242,7 @@ def _of_cuda(reader: Reader, given: Given) -> tuple[ImageFacts, ...]:
             f"the image's name says CUDA {named.cudas[-1]}, the case says {given.cudas[-1]}: what the case says counts"
         )
         reader.notes.append(note("R-FRAMEWORK", message, named.fact))
-    return tuple(plain_image(given, cuda) for cuda in _each_of(reader, found))
+    return tuple(plain_image(given, cuda) for cuda in _each_of(reader, found, given.code))
 
 
 def read_cuda_of(build: str) -> tuple[CudaVersion, ...]:
@@ -331,7 +251,10 @@ def read_cuda_of(build: str) -> tuple[CudaVersion, ...]:
     return wish.cuda if wish else ()
 
 
-def _each_of(reader: Reader, cudas: tuple[CudaVersion, ...]) -> tuple[CudaVersion | None, ...]:
+def _each_of(reader: Reader, cudas: tuple[CudaVersion, ...], code: Code | None) -> tuple[CudaVersion | None, ...]:
+    """CUDA lines that may be meant: of `12` those that know the targets that are listed, as far as one does."""
+    able = tuple(cuda for cuda in cudas if code is None or can_make(cuda, code)) if len(cudas) > 1 else cudas
+    cudas = able or cudas
     if len(cudas) > 1:
         reader.open.append(Axis("cuda", f"which CUDA {cudas[0].major}.x it is"))
     return cudas or (None,)
@@ -343,7 +266,7 @@ def _of_framework(reader: Reader, given: Given, wish: Wish) -> tuple[ImageFacts,
         return (replace(_gpu_free(given, wish, given.named.fact), is_whole=True),)
     if wish.cpu_only:
         return (_gpu_free(given, wish, AS_GIVEN),)
-    if wish.system == TEGRA and wish.framework in _PYPI_ARM and _FROM_PYPI.search(given.build) and not wish.cuda:
+    if wish.system == TEGRA and _FROM_PYPI.search(given.build) and not wish.cuda and _is_for_cpus_on_arm(wish):
         return (_gpu_free(given, wish, _PYPI_ARM[wish.framework]),)
     if _is_from_pypi_on_windows(given, wish):
         if wish.from_index == "pypi":
@@ -353,20 +276,26 @@ def _of_framework(reader: Reader, given: Given, wish: Wish) -> tuple[ImageFacts,
     return _with_code(reader, given, wish)
 
 
+def _is_for_cpus_on_arm(wish: Wish) -> bool:
+    """Has PyPI no wheel for GPUs of arm64? Those of torch from 2.11 on are for servers: their targets count."""
+    first = _FIRST_FOR_ARM.get(wish.framework)
+    return wish.framework in _PYPI_ARM and (first is None or wish.version is None or wish.version < first)
+
+
 def _with_code(reader: Reader, given: Given, wish: Wish) -> tuple[ImageFacts, ...]:
     """Builds for the GPU: by the driver's OpenCL, of one's own, for a JetPack, or published."""
     if _is_of_opencl(given, wish):
         reader.notes.append(note("R-FRAMEWORK", f"{wish.framework}: {_OPENCL.text}", _OPENCL))
         return (with_build(given, wish, None, None),)
     if _is_own_build(given, wish):
-        images = (with_build(given, wish, None, line) for line in _each_of(reader, given.around))
+        images = (with_build(given, wish, None, line) for line in _each_of(reader, given.around, given.code))
         return tuple(replace(image, own_build=True) for image in images)
     if wish.for_jetson:
-        return tuple(_for_jetson(given, wish, line) for line in _each_of(reader, given.around or wish.cuda))
+        return tuple(_for_jetson(given, wish, line) for line in _each_of(reader, given.around or wish.cuda, given.code))
     if wish.system == TEGRA and _is_of_jetpack(given, wish):
         message = f"{wish.framework} is taken for a build for the CUDA of the Jetson's JetPack"
         reader.notes.append(note("R-JETSON", f"{message}: those for servers do not serve it", _OF_JETPACK))
-        return tuple(_for_jetson(given, wish, line) for line in _each_of(reader, given.around))
+        return tuple(_for_jetson(given, wish, line) for line in _each_of(reader, given.around, given.code))
     return _of_tables(reader, given, wish)
 
 
@@ -389,24 +318,85 @@ def _for_jetson(given: Given, wish: Wish, line: CudaVersion | None) -> ImageFact
 
 
 def _of_tables(reader: Reader, given: Given, wish: Wish) -> tuple[ImageFacts, ...]:
+    month = dates.month_in(f"{given.version} {given.build}") if wish.version is None and not wish.cuda else ""
+    if month and (dated := _of_month(reader, given, wish, month)):
+        return dated
     choice = _choice(given, wish)
     if not choice.builds:
         rows = () if wish.from_source else rows_of(wish.program, wish.program_version, f"{given.name} {given.build}")
         lines = wish.cuda or given.around or tuple(row.cuda for row in rows if row.cuda is not None)[:1]
+        lines = lines or readings.read_ptx_isa(given.build)
+        if not lines and given.code is not None and given.code.cubins:
+            return _by_any_cuda(reader, given, wish, given.code)
         is_told = lines or any(row.linux_floor or row.windows_floor for row in rows)
         if not is_told and wish.framework not in ENCODERS:
             reader.notes.append(_no_build(wish))
-        return tuple(with_build(given, wish, None, line) for line in _each_of(reader, lines))
+        images = tuple(with_build(given, wish, None, line) for line in _each_of(reader, lines, given.code))
+        return tuple(map(_of_ggml, images)) if _is_published_ggml(given, wish) else images
     _say_how(reader, given, wish, choice)
-    images = (with_build(given, wish, build, build.cuda, is_likely=choice.is_likely) for build in choice.builds)
+    images = tuple(with_build(given, wish, build, build.cuda, is_likely=choice.is_likely) for build in choice.builds)
     by_driver = wish.framework in TAKEN_BY_DRIVER and not wish.cuda and len(choice.builds) > 1
-    return tuple(replace(image, taken_by_driver=by_driver) for image in images) if by_driver else tuple(images)
+    return tuple(replace(image, taken_by_driver=by_driver) for image in images) if by_driver else images
+
+
+def _of_month(reader: Reader, given: Given, wish: Wish, month: str) -> tuple[ImageFacts, ...]:
+    """The release that was the newest in a month, or came in it; empty where no table tells."""
+    versions = dates.released_by(wish.framework, month)
+    choices = [_choice(given, replace(wish, version=version)) for version in versions]
+    builds = tuple(dict.fromkeys(build for choice in choices for build in choice.builds))
+    if not builds:
+        return ()
+    shown = " or ".join(map(str, versions))
+    fact = tables.release_dates()[wish.framework][0].origin.fact(f"releases of {wish.framework} by their days")
+    message = f"{wish.framework} of {month} is read as {shown}, which was the newest then or came in that month"
+    reader.notes.append(note("R-FRAMEWORK", message, fact))
+    if len(builds) > 1:
+        reader.open.append(Axis("framework_version", f"which release of {wish.framework} it is ({shown})"))
+    return tuple(with_build(given, wish, build, build.cuda) for build in builds)
+
+
+def _by_any_cuda(reader: Reader, given: Given, wish: Wish, code: Code) -> tuple[ImageFacts, ...]:
+    """Targets are listed, and the CUDA that made them is not said: any that knows them, if the answer is the same."""
+    able = tuple(cuda for cuda in _all_lines() if can_make(cuda, code))
+    if not able:
+        reader.notes.append(_no_build(wish))
+        return (with_build(given, wish, None, None),)
+    reader.open.append(Axis("cuda", f"which CUDA {wish.framework} is built by"))
+    return tuple(with_build(given, wish, None, line) for line in able)
+
+
+@cache
+def _all_lines() -> tuple[CudaVersion, ...]:
+    return tuple(sorted({toolkit.version.line for toolkit in tables.toolkits()}))
+
+
+_PUBLISHED = re.compile(
+    r"\b(?:released?|releases|binary|binaries|pre-?built|pre-?compiled|official|zip|portable|docker|image|wheels?)\b"
+)
+
+
+def _is_published_ggml(given: Given, wish: Wish) -> bool:
+    """Of a project that publishes programs, or where it is said; on Linux llama.cpp and its like are compiled."""
+    if wish.framework not in OF_GGML or wish.from_source:
+        return False
+    is_said = given.named is not None or bool(_PUBLISHED.search(given.build.lower()))
+    return is_said or wish.system == WINDOWS or wish.framework not in COMPILED_AT_HOME
+
+
+def _of_ggml(image: ImageFacts) -> ImageFacts:
+    """What a published build of a program of ggml's family has code for; not one that somebody compiled."""
+    if image.code is not None or image.cuda is None or is_of_ones_own(image.remarks):
+        return image
+    of_llama = image.framework.startswith("llama")
+    return replace(image, code=code_of(image.cuda, str(image.framework_version or "") if of_llama else ""))
 
 
 def _is_of_jetpack(given: Given, wish: Wish) -> bool:
     """What a Jetson can have is made for it: a part of its JetPack, NVIDIA's wheels, or built there."""
     if given.code or wish.from_index or wish.cuda or wish.conda:
         return False
+    if given.named is not None and given.named.jetson and wish.version is None:
+        return True  # an image for a JetPack holds builds for it
     return wish.framework in _MADE_FOR_JETPACK or wish.framework not in tables.builds()
 
 

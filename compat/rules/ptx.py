@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from compat.drivers import native_floor, reaches
-from compat.model import Fact, Finding, ImageFacts, Platform, PoolFacts, Severity
+from compat.model import Code, Fact, Finding, Gpu, ImageFacts, Platform, PoolFacts, Severity
 from compat.rules import fwd
-from compat.rules.arch import best_cubin, compiles, judged
+from compat.rules.arch import best_cubin, compiles, judged, never_with_ptx
 from compat.rules.rule import Need, Rule, refuse, unknown, warn
 
 ID = "R-PTX"
+_THE_CASE = "the case"
 _GUIDE = "https://docs.nvidia.com/cuda/cuda-c-programming-guide/index.html#ptx-compatibility"
 
 
@@ -23,6 +24,11 @@ def check(image: ImageFacts, pool: PoolFacts) -> tuple[Finding, ...]:
     if code.ptx is None:
         if cubins and gpu.capability < min(cubins).capability:
             return ()  # PTX is made for the newest targets: it does not go back
+        if code.cubins and code.fact.source != _THE_CASE and never_with_ptx(image.framework) and not image.own_build:
+            message = (
+                f"{image.framework} publishes hardly any build with PTX, and no other code for {gpu.name} is there"
+            )
+            return (refuse(ID, message, code.fact),)
         return (
             unknown(
                 ID, f"it is not known whether there is PTX that {gpu.name} could use", (code.ptx_fact or code.fact)
@@ -30,14 +36,7 @@ def check(image: ImageFacts, pool: PoolFacts) -> tuple[Finding, ...]:
         )
     fitting = [target for target in code.ptx if compiles(target, gpu.capability)]
     if not fitting:
-        shown = ", ".join(f"compute_{t.capability.digits}{t.suffix}" for t in code.ptx) or "none"
-        return (
-            refuse(
-                ID,
-                f"has no PTX that {gpu.name} ({gpu.capability}) could use; it has {shown}",
-                (code.ptx_fact or code.fact),
-            ),
-        )
+        return (_without(code, gpu),)
     best = max(fitting)
     name = f"compute_{best.capability.digits}{best.suffix}"
     maker = code.ptx_cuda or image.built_with or image.cuda
@@ -59,12 +58,22 @@ def check(image: ImageFacts, pool: PoolFacts) -> tuple[Finding, ...]:
     return (refuse(ID, message, fact, floor),)
 
 
+def _without(code: Code, gpu: Gpu) -> Finding:
+    """There is PTX for other GPUs, or none."""
+    shown = ", ".join(f"compute_{t.capability.digits}{t.suffix}" for t in code.ptx or ()) or "none"
+    message = f"has no PTX that {gpu.name} ({gpu.capability}) could use; it has {shown}"
+    if code.ptx_is_unsaid:
+        message = f"its list of targets names no PTX, so it counts as without, and {gpu.name} could use no other code"
+    return refuse(ID, message, (code.ptx_fact or code.fact))
+
+
 RULE = Rule(
     id=ID,
     title="PTX for the GPU",
     says=(
         "PTX of compute_XY is compiled at start for any equal or newer GPU, if the driver is at the level of the "
-        "toolkit that made the PTX, or a compat package of that level is in use. The first start is slow."
+        "toolkit that made the PTX, or a compat package of that level is in use. The first start is slow. A list of "
+        "targets that names no PTX is one of a build without PTX; whoever does not know writes `unknown`."
     ),
     sources=(_GUIDE, "https://docs.nvidia.com/deploy/cuda-compatibility/minor-version-compatibility.html"),
     severity=Severity.REFUSE,
@@ -73,5 +82,5 @@ RULE = Rule(
     of_pool=("gpu", "driver", "platform", "host"),
     passing={"gpu": "H100", "driver": "535.129.03", "cuda": "11.7", "sm_list": "8.0", "ptx": "8.0"},
     failing={"gpu": "H100", "driver": "525.105.17", "cuda": "12.3", "sm_list": "8.0", "ptx": "8.0"},
-    undecided={"gpu": "H100", "driver": "535.129.03", "cuda": "11.7", "sm_list": "8.0"},
+    undecided={"gpu": "H100", "driver": "535.129.03", "cuda": "11.7", "sm_list": "8.0", "ptx": "unknown"},
 )
