@@ -196,8 +196,8 @@ def test_a_node_of_a_cloud_belongs_to_the_pool_of_its_label(
             {},
             "bastion",
             (
-                "node bastion has no nvidia.com/gpu: it has no GPU, or no device plugin runs there, or all its GPUs fail; "
-                "nodes that have: n01.example.edu"
+                "node bastion has no nvidia.com/gpu: it has no GPU, or no device plugin runs there, or all its "
+                "GPUs fail; nodes that have: n01.example.edu"
             ),
         ),
         ({"nodes": [node("n01", ready="Unknown")]}, "n01", "node n01 is not ready: its kubelet starts nothing"),
