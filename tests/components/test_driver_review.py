@@ -1,4 +1,4 @@
-"""A driver that changes in the stack files of Docker hosts, as a reviewer gets it.
+"""A driver that changes in the stack files of Docker hosts and of EKS, as a reviewer gets it.
 
 The whole program is run under mocks with the driver of today and with the new one, and what it registers becomes the
 events of a preview. So parts of the way are stand-ins: the engine, and the Docker host's answer.
@@ -78,6 +78,7 @@ def step(key: Key, old: Any, new: Any) -> previews.Event:
     [
         ("dcsg", "580.95.05", "595.71.05", 1),  # its V100 ends with 580
         ("perceptron", "580.95.05", "595.71.05", 0),
+        ("eks-g6", "580", "580.126.09", 0),
     ],
 )
 def test_a_driver_that_changes_in_a_stack_file_is_a_comment(
