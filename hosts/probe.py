@@ -45,6 +45,7 @@ _CONTAINERS = (
     ("APPTAINER_CONTAINER", "apptainer"),
     ("SINGULARITY_CONTAINER", "singularity"),
     ("KUBERNETES_SERVICE_HOST", "kubernetes"),
+    ("GPU_COMMONS_NODE", "kubernetes"),
 )
 
 
@@ -299,10 +300,10 @@ def slurm(environ: Mapping[str, str]) -> Any:
 
 
 def is_login_node(root: Path, environ: Mapping[str, str]) -> bool:
-    """Slurm's commands, no allocation, and no device of a GPU."""
+    """Slurm's commands, no allocation, no Job of Kubernetes that was sent to a node, and no device of a GPU."""
     has_commands = any(shutil.which(each, path=environ.get("PATH")) for each in ("sbatch", "srun", "sinfo"))
     has_device = (root / "dev/nvidiactl").exists() or any(root.glob("dev/nvidia[0-9]*"))
-    return has_commands and not has_device and "SLURM_JOB_ID" not in environ
+    return has_commands and not has_device and not {"SLURM_JOB_ID", "GPU_COMMONS_NODE"} & set(environ)
 
 
 def host_facts(
@@ -326,7 +327,7 @@ def host_facts(
     images = [program] if program else ["apptainer", "singularity"]
     return {
         "probed": at.strftime("%Y-%m-%dT%H:%M:%SZ"),
-        "host": platform.node(),
+        "host": environ.get("GPU_COMMONS_NODE") or platform.node(),  # a pod has a name of its own
         "system": known(_system, root),
         "kernel": platform.release(),
         "container": inside,
@@ -339,7 +340,7 @@ def host_facts(
         "gpus": of_driver(Nvml.gpus),
         "models_on_node": known(_models, root),
         "persistence_daemon": known(persistence_daemon, root, inside),
-        "container_toolkit": known(version_said, _TOOLKIT, r"NVIDIA Container [\w ]*version (\d[\w.-]*)", paths),
+        "container_toolkit": known(_toolkit, inside, paths),
         "cdi_devices": known(cdi_devices, root),
         "docker": engine,
         "apptainer": known(version_said, images, r"(\d+\.\d+(?:\.\d+)?(?:-[\w.]+)?)", environ.get("PATH")),
@@ -348,7 +349,7 @@ def host_facts(
         "cpu": os.cpu_count() or {"unknown": "Python does not know it"},
         "memory_gib": known(_memory_gib, root),
         "data_root": known(_data_root, root, inside, engine),
-        "temporary": known(disk, root, environ.get("TMPDIR") or "/tmp"),  # noqa: S108 - looked at, not used
+        "temporary": known(_temporary, root, inside, environ.get("TMPDIR") or "/tmp"),  # noqa: S108 - looked at, not used
     }
 
 
@@ -367,6 +368,8 @@ def pool_keys(facts: Facts) -> Facts:
         hidden = {"unknown": "an allocation shows no other GPUs, and /proc/driver/nvidia is not there"}
         is_hidden = in_slurm and is_unknown(on_node)
         keys["gpus_per_node"] = hidden if is_hidden else max(len(models), 0 if is_unknown(on_node) else len(on_node))
+    if facts["container"] == "kubernetes":
+        keys["gpus_per_node"] = {"unknown": "a pod sees its own GPUs; kubectl get node says how many there are"}
     keys["driver"] = facts["driver"]
     engine = facts["docker"]
     if in_slurm:
@@ -435,6 +438,20 @@ def _data_root(root: Path, inside: str, engine: Facts) -> Facts:
         raise Unread(f"{_elsewhere(inside)} does not see where the host keeps images")
     places = ("/var/lib/docker", "/var/lib/containerd", "/")
     return disk(root, next(each for each in places if (root / each.lstrip("/")).is_dir()))
+
+
+def _temporary(root: Path, inside: str, folder: str) -> Facts:
+    """The folder of temporary files, where it is that of the host."""
+    if inside == "kubernetes":
+        raise Unread(f"{_elsewhere(inside)} has temporary files of its own")
+    return disk(root, folder)
+
+
+def _toolkit(inside: str, paths: str) -> Facts:
+    """NVIDIA's container toolkit of the host; an image may have another."""
+    if inside != "none":
+        raise Unread(f"{_elsewhere(inside)} does not see the container toolkit of the host")
+    return version_said(_TOOLKIT, r"NVIDIA Container [\w ]*version (\d[\w.-]*)", paths)
 
 
 def _number(version: str) -> Tuple[int, ...]:

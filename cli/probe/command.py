@@ -23,8 +23,8 @@ LOGIN_NODE = 3
 
 
 @click.command(
-    epilog="Exit codes: 0 fine, 1 the host differs from its pool or could not be compared, 2 usage, or a host or Slurm "
-    "that did not answer, 3 a login node, where nothing is probed."
+    epilog="Exit codes: 0 fine, 1 the host differs from its pool or could not be compared, 2 usage, or a host, Slurm "
+    "or a cluster that did not answer, 3 a login node, where nothing is probed."
 )
 @click.option(
     "--via-slurm", "partition", metavar="PARTITION",
@@ -34,8 +34,17 @@ LOGIN_NODE = 3
     "--ssh", metavar="USER@HOST", help="Probe this host over ssh: it needs Python 3.6, and nothing is installed on it."
 )
 @click.option(
+    "--kubernetes", "node", metavar="NODE|POOL",
+    help="Have a Job with one GPU probe this node, or one of this pool, wait for it, print what it found, delete it.",
+)  # fmt: skip
+@click.option(
+    "--image", metavar="IMAGE",
+    help="Image of that Job, which needs python3 and glibc: python:3.13-slim, or one of your own.",
+)  # fmt: skip
+@click.option("--namespace", metavar="NAME", help="Namespace of that Job. Default: the kubeconfig's.")
+@click.option(
     "--stack", metavar="NAME|PATH",
-    help="Stack whose pool is compared; with --via-slurm its login node is used.",
+    help="Stack whose pool is compared; with --via-slurm its login node is used, with --kubernetes its kubeconfig.",
 )  # fmt: skip
 @click.option("--pool", metavar="NAME", help="Pool of the stack that the host belongs to.")
 @click.option(
@@ -46,7 +55,7 @@ LOGIN_NODE = 3
 )
 @click.option(
     "--within-s", type=click.IntRange(10), default=900, show_default=True, metavar="SECONDS",
-    help="How long the job of --via-slurm may wait and run before it is cancelled.",
+    help="How long a Slurm job or a Kubernetes Job may wait and run before it is cancelled.",
 )  # fmt: skip
 @as_json
 @click.pass_context
@@ -56,6 +65,9 @@ def probe(  # noqa: PLR0913 - one for each option
     *,
     partition: str | None,
     ssh: str | None,
+    node: str | None,
+    image: str | None,
+    namespace: str | None,
     stack: str | None,
     pool: str | None,
     site: Path | None,
@@ -65,9 +77,10 @@ def probe(  # noqa: PLR0913 - one for each option
     """Print what this GPU host is: driver, GPUs, CUDA level, kernel module, container toolkit, glibc, disks.
 
     The first part of the YAML has the keys of a pool in a stack file; what cannot be read is unknown, with the reason.
-    Nothing on the host is changed, and a Slurm login node is never probed: --via-slurm submits a five-minute job in the
-    current folder, which login and compute nodes must share; SBATCH_ACCOUNT and SBATCH_QOS are respected. With --stack
-    and --pool, the differences from the pool are printed instead of the facts.
+    Nothing on the host is changed. A Slurm login node is never probed: --via-slurm submits a five-minute job in the
+    current folder, which login and compute nodes must share; SBATCH_ACCOUNT and SBATCH_QOS are respected. On
+    Kubernetes a Job without any rights probes the node (--kubernetes), through kubectl. With --stack and --pool, the
+    differences from the pool are printed instead of the facts.
 
     \b
     Examples:
@@ -75,22 +88,25 @@ def probe(  # noqa: PLR0913 - one for each option
       gpu-commons probe --ssh ops@workstation.example.edu
       gpu-commons probe --via-slurm gpu-shared
       gpu-commons probe --stack comet --pool shared-p100 --via-slurm gpu-shared
+      gpu-commons probe --kubernetes n18 --image python:3.13-slim
     """
     from cli.probe.asking import OnLoginNode  # noqa: PLC0415 - the list of commands needs no pydantic
     from hosts.probe import as_yaml  # noqa: PLC0415
 
-    if ssh and partition:
-        raise click.UsageError("--ssh and --via-slurm cannot be combined: --via-slurm uses the login node of --stack")
+    _check(ssh, partition, node, image, namespace)
     if stack is None and (pool or site):
         raise click.UsageError(f"{'--pool' if pool else '--site'} needs --stack")
-    if stack and not (pool or partition):
+    if stack and not (pool or partition or node):
         raise click.UsageError("--stack needs --pool, the pool to compare with")
     # Here as for an update: an overlay says where a lab's Slurm is.
     named = os.environ.get("GPU_COMMONS_SITE")
     settings = read_stack(stack, site=site or (Path(named) if named else None)) if stack else None
     chosen = _pool(settings, pool, partition) if settings and pool else None
     try:
-        found = _found(settings, chosen, partition, ssh, within_s)
+        if node and image:
+            found = _of_cluster(settings, chosen, node, image, namespace, within_s)
+        else:
+            found = _found(settings, chosen, partition, ssh, within_s)
     except OnLoginNode as error:
         click.echo(f"error: {error}", err=True)
         ctx.exit(LOGIN_NODE)
@@ -101,6 +117,46 @@ def probe(  # noqa: PLR0913 - one for each option
     slurm = settings.site.slurm if settings else None
     version = slurm.program_version if slurm else None
     _compare(ctx, stack_name(stack), chosen, found, program_version=version, is_json=is_json)
+
+
+def _check(ssh: str | None, partition: str | None, node: str | None, image: str | None, namespace: str | None) -> None:
+    """What options say of each other. Raises UsageError."""
+    if ssh and partition:
+        raise click.UsageError("--ssh and --via-slurm cannot be combined: --via-slurm uses the login node of --stack")
+    if node and (ssh or partition):
+        raise click.UsageError(f"--kubernetes and {'--ssh' if ssh else '--via-slurm'} cannot be combined")
+    if (image or namespace) and not node:
+        raise click.UsageError(f"{'--image' if image else '--namespace'} needs --kubernetes")
+    if node and not image:
+        raise click.UsageError("--kubernetes needs --image: one with python3 and glibc that the nodes can pull")
+
+
+def _of_cluster(  # noqa: PLR0913, PLR0917 - which cluster, which node, and how
+    settings: Stack | None, chosen: Pool | None, node: str, image: str, namespace: str | None, within_s: int
+) -> Probed:
+    from cli.kubectl import Cluster  # noqa: PLC0415 - see above
+    from cli.probe.kubernetes import Asked, by_kubernetes  # noqa: PLC0415
+    from images.references import ImageReference  # noqa: PLC0415
+
+    site = settings.site if settings else None
+    if site and site.kind in {"docker", "slurm"}:
+        raise click.UsageError(f"--kubernetes: the site of this stack is of kind {site.kind}")
+    try:
+        ImageReference.parse(image)
+    except ValueError as error:
+        raise click.BadParameter(f'"{image}" {error}', param_hint="--image") from None
+    names = {pool.name: pool.node_names for pool in settings.fleet.pools} if settings else {}
+    if chosen and node not in {chosen.name, *chosen.node_names} and chosen.node_names:
+        raise click.BadParameter(
+            f"{node} is neither pool {chosen.name} nor one of its nodes", param_hint="--kubernetes"
+        )
+    cluster = Cluster(site.kubeconfig if site else None, site.kube_context if site else None)
+    line = StatusLine()
+    try:
+        asked = Asked(cluster, node, image, secrets.token_hex(4), namespace, names.get(node, ()))
+        return by_kubernetes(asked, within_s=within_s, show=line.show)
+    finally:
+        line.clear()
 
 
 def _found(

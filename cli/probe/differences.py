@@ -29,6 +29,7 @@ class State(StrEnum):
     DIFFERS = "differs"
     UNKNOWN = "unknown"  # the host did not say
     UNDECLARED = "not declared"  # the pool does not say
+    UNSEEN = "unseen"  # this kind of probe cannot see it
     NOTE = "note"  # no key of a pool
 
 
@@ -60,7 +61,7 @@ def compare(probed: Probed, pool: Pool, program_version: str | None = None) -> l
         found.append(_equal("glibc", pool.glibc, host["glibc"]))
         found.append(_equal("program_version", program_version, _version(host["apptainer"]), who="site"))
     elif gpus:
-        found.append(_equal("container_toolkit", gpus.container_toolkit, _version(host["container_toolkit"])))
+        found.append(_toolkit(gpus.container_toolkit, host))
     if isinstance(pool, HostPool):
         found += _engine(probed, pool, has_gpus=gpus is not None)
     found += _enough("cpu", pool.cpu, host["cpu"], 1)
@@ -68,6 +69,14 @@ def compare(probed: Probed, pool: Pool, program_version: str | None = None) -> l
     if not isinstance(pool, PartitionPool):  # there images are in a store that all nodes share
         found += _enough("root_disk_gib", pool.root_disk_gib, _part(host["data_root"], "total_gib"), _ROUNDED)
     return [*found, *_of_no_pool(host, pool)]
+
+
+def _toolkit(declared: str | None, host: Facts) -> Compared:
+    found = _version(host["container_toolkit"])
+    if host.get("container") == "kubernetes" and is_unknown(found) and declared is not None:
+        text = f"container_toolkit: the pool says {declared}; no pod sees it, and on the node gpu-commons probe does"
+        return Compared("container_toolkit", State.UNSEEN, declared, found, text)
+    return _equal("container_toolkit", declared, found)
 
 
 def _gpus_of(pool: Pool, name: str) -> NodeGpus | None:
@@ -194,7 +203,13 @@ def compared_text(pool: str, probed: Probed, found: Sequence[Compared], paint: P
     head = f"{where} matches pool {pool}" if is_fine(found) else f"{where} could not be proved to match pool {pool}"
     if any(each.state is State.DIFFERS for each in found):
         head = f"{where} does not match pool {pool}"
-    tones = {State.DIFFERS: "bad", State.UNKNOWN: "open", State.UNDECLARED: "quiet", State.NOTE: "warn"}
+    tones = {
+        State.DIFFERS: "bad",
+        State.UNKNOWN: "open",
+        State.UNDECLARED: "quiet",
+        State.UNSEEN: "quiet",
+        State.NOTE: "warn",
+    }
     lines = [paint(f"  {each.text}", tones[each.state]) for each in found if each.text]
     return "\n".join([f"{head}; the same: {same}", *lines, ""])
 

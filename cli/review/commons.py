@@ -25,6 +25,7 @@ class Pool:
     taints: tuple[str, ...] = ()
     runtime: str = "kubernetes"  # what starts images there, as compat calls it
     glibc: str = ""  # of its nodes, where that counts
+    is_host: bool = False  # a machine with a Docker engine, which has no labels
 
     @property
     def gpus(self) -> int | None:

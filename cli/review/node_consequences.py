@@ -64,8 +64,8 @@ def drains(pool_changes: Sequence[Change], old: Commons, new: Commons, early: Se
     sessions = sum(_sessions(pool, new) for pool in pools)
     room = f"up to {sessions:,} sessions with a GPU fit there; " if sessions else ""
     is_first = any(new.parts[cell.pool].whole in {pool.name for pool in pools} for cell in early)
-    of_slurm = all(pool.runtime == "apptainer" for pool in pools)
-    what_it_changes = "what images are proved for" if of_slurm else "labels"
+    is_labelled = not all(pool.runtime == "apptainer" or pool.is_host for pool in pools)
+    what_it_changes = "labels" if is_labelled else "what images are proved for"
     what = f"{counted(gpus, 'GPU')} in {counted(len(nodes), 'node')}" if gpus else counted(len(nodes), "node")
     seats = _seats(pools, new)
     yield Consequence(

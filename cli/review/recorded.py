@@ -121,6 +121,7 @@ def _pool(name: str, inputs: Mapping[str, Any]) -> Pool:
             (mapping(inputs.get("node_drivers")), driver), (mapping(inputs.get("node_container_toolkits")), toolkit)
         ),
         taints=taints_of(inputs),
+        is_host="engine" in inputs,
     )
 
 

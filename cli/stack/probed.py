@@ -87,7 +87,7 @@ def _named(stack: Stack, name: str) -> Pool:
 
 
 def _fitting(stack: Stack, probed: Probed, path: str) -> Pool:
-    """The one pool that the host can only be of: by its name, or by its partition and its GPU."""
+    """The one pool that the host can only be of: by its name or the label of its pool, or by partition and GPU."""
     found = [*_by_node(stack, probed)] or [*_by_partition(stack, probed)]
     if len(found) == 1:
         return found[0]
@@ -96,8 +96,10 @@ def _fitting(stack: Stack, probed: Probed, path: str) -> Pool:
 
 
 def _by_node(stack: Stack, probed: Probed) -> Iterator[Pool]:
+    cluster = probed.host.get("kubernetes")
+    label = cluster.get("pool") if isinstance(cluster, dict) else None
     for pool in stack.fleet.pools:
-        if probed.name in {name.partition(".")[0] for name in pool.node_names}:
+        if pool.name == label or probed.name in {name.partition(".")[0] for name in pool.node_names}:
             yield pool
 
 

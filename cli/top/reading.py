@@ -7,9 +7,9 @@ from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
+from cli.kubectl import Cluster, ClusterUnreachable, listed
 from cli.terminal import InputError
 from cli.top.holdings import Container, Holding, of_cluster, of_host
-from cli.top.kubectl import Cluster, ClusterUnreachable, listed
 from settings.host_pools import HostPool
 from settings.reading import Stack
 from settings.sdks import missing_sdk

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 from click.testing import Result
@@ -214,3 +215,34 @@ def test_the_example_for_an_empty_list_is_one_that_the_list_takes(run: Run, list
     told = run("matrix", *lists([], [])).stderr
     images, pools = (json.loads(line.partition("such as ")[2]) for line in told.splitlines())
     assert run("matrix", *lists([images], [{**pools, "driver": "535.54.03"}])).exit_code == 0
+
+
+@pytest.mark.parametrize("name", ["dcsg", "perceptron", "eks-g6"])
+def test_a_stack_of_a_docker_host_or_of_eks_has_a_verdict_for_each_image_on_each_pool(
+    run: Run, golden: Callable[[str], Any], name: str
+) -> None:
+    """Of EKS with the driver that the machine image of the pool has."""
+    result = run("matrix", "--stack", name)
+    golden(f"matrix/stack-{name}.txt").equals(result.stdout)
+    assert result.exit_code == 0
+
+
+@pytest.mark.parametrize(
+    ("name", "old", "new", "pools", "failing"),
+    [
+        ("dcsg", '"580.95.05"', '"595.71.05"', {"595.71.05"}, {"cupy-notebook", "cupy-notebook-kernel"}),
+        ("perceptron", '"580.95.05"', '"418.226.00"', {"418.226.00"}, {"perceptron"}),
+        ("eks-g6", '"580"', '"580.126.09"', {"580.126.09"}, set()),
+    ],
+)
+def test_another_driver_of_a_docker_host_or_of_eks_is_another_verdict(
+    run: Run, tmp_path: Path, name: str, old: str, new: str, pools: set[str], failing: set[str]
+) -> None:
+    text = (PROJECT / "stacks" / f"Pulumi.{name}.yaml").read_text()
+    file = tmp_path / "Pulumi.changed.yaml"
+    file.write_text(text.replace(f"driver: {old}", f"driver: {new}"))
+    result = run("matrix", "--stack", str(file), "--json")
+    data = json.loads(result.stdout)
+    assert {pool["driver"] for pool in data["pools"]} == pools
+    assert {each["image"] for each in data["answers"] if each["verdict"] == "incompatible"} == failing
+    assert result.exit_code == (1 if failing else 0)

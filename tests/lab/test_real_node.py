@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -337,6 +338,70 @@ def test_who_asked_for_none_has_neither_gpu_nor_driver(lab: Lab) -> None:
     assert seen(lab, "classy", runtimeClassName=runtime.RUNTIME_CLASS) == set()
     for name in ("none", "classy"):
         lab.cluster.delete(f"{PODS}/{name}")
+
+
+PYTHON = f"python{sys.version_info.major}.{sys.version_info.minor}"
+PROBE_IMAGE = """\
+FROM scratch
+COPY --chmod=755 python /usr/bin/python3
+COPY lib /usr/lib
+COPY loader /lib64
+"""
+
+
+def image_with_python(lab: Lab) -> str:
+    """Debian's python3 with its libraries, and nothing else: what a probe asks of an image."""
+    program = Path(f"/usr/bin/{PYTHON}")
+    modules = Path(f"/usr/lib/{PYTHON}")
+    if not program.is_file() or not modules.is_dir():
+        pytest.skip("this machine has no Debian python3 to make an image of")
+    ffi = next(modules.glob("lib-dynload/_ctypes.*.so"))
+    linked = {
+        word
+        for each in (program, ffi)
+        for word in processes.run(["ldd", str(each)]).split()
+        if word.startswith(("/lib/", "/usr/lib/"))
+    }
+    files = {
+        f"lib/{PYTHON}/{path.relative_to(modules)}": path
+        for path in modules.rglob("*")
+        if path.is_file() and path.suffix in {".py", ".so"} and "test" not in path.parts
+    }
+    files |= {f"lib/x86_64-linux-gnu/{Path(each).name}": Path(each).resolve() for each in linked}
+    files |= {"python": program, "loader/ld-linux-x86-64.so.2": Path("/lib64/ld-linux-x86-64.so.2").resolve()}
+    name = f"{lab.instance.registry_address}/lab-tests/python:1"
+    pushes.push(lab.instance, lab.tools, name, PROBE_IMAGE, files)
+    return name
+
+
+@pytest.mark.usefixtures("gpus")
+def test_a_job_probes_the_node_and_what_it_prints_is_what_the_driver_says(lab: Lab) -> None:
+    """Of the driver and its GPUs everything is a stand-in's; Job, pod, device plugin and kubectl are real."""
+    variables = {
+        "KUBECONFIG": str(lab.instance.kubeconfig),
+        "PATH": f"{lab.tools.path('kubectl').parent}:{os.environ['PATH']}",
+        "GPU_COMMONS_SITE": "",
+    }
+    words = [sys.executable, "-m", "cli", "probe", "--kubernetes", NODE.name, "--image", image_with_python(lab)]
+    done = subprocess.run(
+        [*words, "--json", "--within-s", "120"],
+        cwd=Path(__file__).parents[2],
+        env={**os.environ, **variables},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=300,
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    facts = json.loads(done.stdout)
+    assert facts["pool"]["gpu"] == GPUS.name
+    assert (facts["pool"]["driver"], facts["pool"]["gpus_per_node"]) == (GPUS.driver, 8)
+    (gpu,) = facts["host"]["gpus"]
+    assert gpu["uuid"] in GPUS.uuids
+    assert facts["host"]["host"] == NODE.name
+    assert facts["host"]["container"] == "kubernetes"
+    jobs = "/apis/batch/v1/namespaces/default/jobs"
+    eventually("no Job of a probe", lambda: lab.cluster.items(jobs) == [])
 
 
 @pytest.mark.usefixtures("gpus")

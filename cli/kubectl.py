@@ -1,4 +1,4 @@
-"""A cluster's objects by kubectl, which knows every way to log in. Nothing is changed."""
+"""A cluster by kubectl, which knows every way to log in."""
 
 from __future__ import annotations
 
@@ -9,13 +9,14 @@ from dataclasses import dataclass
 from typing import Any, Final
 from urllib.parse import urlencode
 
+from messages import UserError
 from messages.redaction.texts import without_secrets
 
 _WITHIN_S: Final = 20
 _AT_ONCE: Final = 500  # objects in one answer, as kubectl itself asks for them
 
 
-class ClusterUnreachable(Exception):  # noqa: N818 - says what is the matter
+class ClusterUnreachable(UserError):  # noqa: N818 - says what is the matter
     """A cluster that gives no answer; its words say why and what to do."""
 
 
@@ -38,7 +39,8 @@ def listed(cluster: Cluster, path: str, **query: str) -> list[dict[str, Any]]:
         query["continue"] = more
 
 
-def _get(cluster: Cluster, path: str) -> dict[str, Any]:
+def run(cluster: Cluster, *words: str, given: str = "") -> str:
+    """What kubectl prints for these words, with `given` as its input. Raises ClusterUnreachable."""
     program = shutil.which("kubectl")
     if program is None:
         raise ClusterUnreachable("kubectl is not on PATH; install it: this command reads the cluster through it")
@@ -46,20 +48,29 @@ def _get(cluster: Cluster, path: str) -> dict[str, Any]:
         *(("--kubeconfig", cluster.kubeconfig) if cluster.kubeconfig else ()),
         *(("--context", cluster.context) if cluster.context else ()),
     ]
-    argv = [program, *chosen, f"--request-timeout={_WITHIN_S}s", "get", "--raw", path]
+    argv = [program, *chosen, f"--request-timeout={_WITHIN_S}s", *words]
     try:
-        done = subprocess.run(argv, capture_output=True, stdin=subprocess.DEVNULL, timeout=3 * _WITHIN_S, check=False)
+        done = subprocess.run(argv, input=given.encode(), capture_output=True, timeout=3 * _WITHIN_S, check=False)
     except OSError as error:
         raise ClusterUnreachable(f"kubectl cannot be started: {error.strerror}") from None
     except subprocess.TimeoutExpired:
         raise ClusterUnreachable(f"kubectl did not finish within {3 * _WITHIN_S} s") from None
     if done.returncode:
         said = done.stderr.decode(errors="replace").strip().splitlines() or ["it failed without a message"]
-        words = without_secrets(said[-1].removeprefix("error: ").removeprefix("Error from server "))
-        raise ClusterUnreachable(
-            f"kubectl reported: {words}; check KUBECONFIG, or kubeconfig and kube_context of the site"
-        )
+        found = without_secrets(said[-1].removeprefix("error: ").removeprefix("Error from server "))
+        raise ClusterUnreachable(f"kubectl reported: {found}")
+    return done.stdout.decode(errors="replace")
+
+
+def _get(cluster: Cluster, path: str) -> dict[str, Any]:
     try:
-        return dict(json.loads(done.stdout))
+        answer = run(cluster, "get", "--raw", path)
+    except ClusterUnreachable as error:
+        words = str(error)
+        if words.startswith("kubectl reported"):
+            words += "; check KUBECONFIG, or kubeconfig and kube_context of the site"
+        raise ClusterUnreachable(words) from None
+    try:
+        return dict(json.loads(answer))
     except ValueError:
         raise ClusterUnreachable(f"the answer to {path} is not JSON") from None
