@@ -284,7 +284,7 @@ def test_a_job_that_may_not_be_deleted_is_named(run: Run, cluster: Callable[...,
         (("--kubernetes", "n01"), "--kubernetes needs --image"),
         (("--image", IMAGE), "--image needs --kubernetes"),
         (("--namespace", "ops"), "--namespace needs --kubernetes"),
-        (("--kubernetes", "n01", "--image", IMAGE, "--ssh", "box"), "--kubernetes and --ssh exclude each other"),
+        (("--kubernetes", "n01", "--image", IMAGE, "--ssh", "box"), "--kubernetes and --ssh cannot be combined"),
         (("--kubernetes", "n01", "--image", "Python:3"), '"Python:3" is not an image reference'),
         (("--kubernetes", "n", "--image", IMAGE, "--stack", "comet"), "the site of this stack is of kind slurm"),
         (
