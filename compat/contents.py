@@ -50,12 +50,19 @@ _OF_JETPACK = Fact(
     "2026-11-24",
 )
 AS_LISTED = Fact("the targets as given", "the case", "")
+_NO_PTX_LISTED = Fact(
+    "a list of targets that names no PTX is one without: get_arch_list() of PyTorch and cuobjdump show compute_… where "
+    "there is PTX, and code=sm_… of nvcc makes none",
+    "github:pytorch/pytorch torch/cuda/__init__.py (get_arch_list, _check_cubins) ; "
+    "https://docs.nvidia.com/cuda/cuda-compiler-driver-nvcc/index.html#gpu-compilation ; "
+    "https://docs.nvidia.com/cuda/cuda-binary-utilities/index.html ; "
+    "https://github.com/faiss-wheels/faiss-wheels/issues/151 ; "
+    "https://github.com/RosettaCommons/RFdiffusion2/issues/1",
+    "2026-11-26",
+)
 AS_COMPRESSED = Fact("the compression as given", "the case", "")
 _UNREAD_TARGETS = Code(None, None, Fact("the targets as given cannot be read", "the case", ""))
 _ALL_BUILDS_LISTED = frozenset({"pytorch", "ollama"})  # their projects publish no others than the tables have
-_OF_TORCH = frozenset(
-    {"vllm", "sglang", "xformers", "flash-attn", "tgi", "lmdeploy", "xinference"}
-)  # what PyTorch says of itself is said of them
 _MONTHLY = re.compile(r"(?:ngc |nvidia )?((?:1[7-9]|[23]\d)\.(?:0[1-9]|1[0-2]))(?:-(?:tf\d-)?py\d)?")
 _IMAGE_OF_MONTH = {
     "pytorch": "nvcr.io/nvidia/pytorch:{}-py3",
@@ -222,10 +229,10 @@ def _targets(reader: Reader, case: Case) -> Code | None:
     if (case.sm_list and listed is None) or (case.ptx and written is None):
         return _UNREAD_TARGETS
     shown_ptx = written.ptx if written else (listed.ptx if listed else None)
-    if cubins is not None and shown_ptx is None and (_is_arch_list(case) or _is_complete(case, cubins)):
-        shown_ptx = ()
     if cubins is None and shown_ptx is None:
         return _targets_of_build(reader, build)
+    if cubins is not None and listed is not None and listed.ptx is None and written is None:
+        return _without_ptx(cubins)
     return Code(cubins, shown_ptx, AS_LISTED)
 
 
@@ -240,7 +247,9 @@ def _targets_of_build(reader: Reader, build: str) -> Code | None:
         return _UNREAD_TARGETS
     if found.cubins is None and not found.ptx:
         found = targets_in(build)
-    return None if found.cubins is None and not found.ptx else Code(found.cubins, found.ptx, AS_LISTED)
+    if found.cubins is None and not found.ptx:
+        return None
+    return Code(found.cubins, found.ptx, AS_LISTED)
 
 
 _WITHOUT_ARCH = re.compile(r"\b(?:no|without)\b[^,;)]{0,20}(?:arch\w*|gencode)\S*|\bdefault (?:target|arch\w*)")
@@ -268,28 +277,12 @@ def _compressed(reader: Reader, case: Case) -> Compressed | None:
     return Compressed(found.cubins, found.ptx, AS_COMPRESSED)
 
 
-def _is_arch_list(case: Case) -> bool:
-    """`sm_50 sm_60 …` of PyTorch: what `torch.cuda.get_arch_list()` prints, which has compute_… where there is PTX.
+def _without_ptx(cubins: tuple[Target, ...]) -> Code:
+    """A list that names machine code alone is one of a build without PTX, until somebody writes `ptx`.
 
-    Source: github:pytorch/pytorch torch/cuda/__init__.py (get_arch_list, _check_cubins).
+    Whoever reads it out of a binary sees both kinds beside each other, and who asks a compiler for PTX writes so.
     """
-    around = f"{case.framework} {case.framework_version} {case.build}".lower()
-    is_torch = "torch" in around or ALIASES.get(re.sub(r"[^a-z0-9]", "", case.framework.lower())) in _OF_TORCH
-    return is_torch and bool(re.search(r"\bsm_\d", case.sm_list.lower()))
-
-
-def _is_complete(case: Case, cubins: tuple[Target, ...]) -> bool:
-    """Do the compiler's flags in the build list the same targets, and no PTX? Paddle's wheels have none anyway.
-
-    Source: fatbins of the wheels of paddlepaddle-gpu 2.3.2 to 2.6.2 (framework.csv).
-    """
-    if ALIASES.get(re.sub(r"[^a-z0-9]", "", case.framework.lower())) == "paddle":
-        return "source" not in case.build.lower()
-    try:
-        flags = read_targets(case.build, bare=False)
-    except VersionError:
-        return False
-    return flags.cubins == cubins and flags.ptx == ()
+    return Code(cubins, (), AS_LISTED, ptx_fact=_NO_PTX_LISTED, ptx_is_unsaid=True)
 
 
 def _wish(reader: Reader, given: Given, version: str, system: str) -> Wish | None:

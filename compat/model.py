@@ -216,6 +216,7 @@ class Code:
     ptx_fact: Fact | None = None  # where PTX is known from elsewhere than the cubins
     beside: Code | None = None  # of another wheel in the same program: both must run
     ptx_cuda: CudaVersion | None = None  # CUDA that knows this PTX, where it is not the one of the build
+    ptx_is_unsaid: bool = False  # cubins are listed, and no word is said of PTX
 
 
 _COMPRESSES_BY_ZSTD = CudaVersion(12, 8)  # the first nvcc with --compress-mode

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from compat.drivers import native_floor, reaches
-from compat.model import Fact, Finding, ImageFacts, Platform, PoolFacts, Severity
+from compat.model import Code, Fact, Finding, Gpu, ImageFacts, Platform, PoolFacts, Severity
 from compat.rules import fwd
 from compat.rules.arch import best_cubin, compiles, judged
 from compat.rules.rule import Need, Rule, refuse, unknown, warn
@@ -30,14 +30,7 @@ def check(image: ImageFacts, pool: PoolFacts) -> tuple[Finding, ...]:
         )
     fitting = [target for target in code.ptx if compiles(target, gpu.capability)]
     if not fitting:
-        shown = ", ".join(f"compute_{t.capability.digits}{t.suffix}" for t in code.ptx) or "none"
-        return (
-            refuse(
-                ID,
-                f"has no PTX that {gpu.name} ({gpu.capability}) could use; it has {shown}",
-                (code.ptx_fact or code.fact),
-            ),
-        )
+        return (_without(code, gpu),)
     best = max(fitting)
     name = f"compute_{best.capability.digits}{best.suffix}"
     maker = code.ptx_cuda or image.built_with or image.cuda
@@ -59,12 +52,22 @@ def check(image: ImageFacts, pool: PoolFacts) -> tuple[Finding, ...]:
     return (refuse(ID, message, fact, floor),)
 
 
+def _without(code: Code, gpu: Gpu) -> Finding:
+    """There is PTX for other GPUs, or none."""
+    shown = ", ".join(f"compute_{t.capability.digits}{t.suffix}" for t in code.ptx or ()) or "none"
+    message = f"has no PTX that {gpu.name} ({gpu.capability}) could use; it has {shown}"
+    if code.ptx_is_unsaid:
+        message = f"its list of targets names no PTX, so it counts as without, and {gpu.name} could use no other code"
+    return refuse(ID, message, (code.ptx_fact or code.fact))
+
+
 RULE = Rule(
     id=ID,
     title="PTX for the GPU",
     says=(
         "PTX of compute_XY is compiled at start for any equal or newer GPU, if the driver is at the level of the "
-        "toolkit that made the PTX, or a compat package of that level is in use. The first start is slow."
+        "toolkit that made the PTX, or a compat package of that level is in use. The first start is slow. A list of "
+        "targets that names no PTX is one of a build without PTX; whoever does not know writes `unknown`."
     ),
     sources=(_GUIDE, "https://docs.nvidia.com/deploy/cuda-compatibility/minor-version-compatibility.html"),
     severity=Severity.REFUSE,
@@ -73,5 +76,5 @@ RULE = Rule(
     of_pool=("gpu", "driver", "platform", "host"),
     passing={"gpu": "H100", "driver": "535.129.03", "cuda": "11.7", "sm_list": "8.0", "ptx": "8.0"},
     failing={"gpu": "H100", "driver": "525.105.17", "cuda": "12.3", "sm_list": "8.0", "ptx": "8.0"},
-    undecided={"gpu": "H100", "driver": "535.129.03", "cuda": "11.7", "sm_list": "8.0"},
+    undecided={"gpu": "H100", "driver": "535.129.03", "cuda": "11.7", "sm_list": "8.0", "ptx": "unknown"},
 )
