@@ -214,6 +214,10 @@ def _exact(image: ImageFacts, pool: PoolFacts) -> tuple[PoolFacts, ...]:
     first, last = min(first_drivers(pool.gpu, pool.platform), default=turning[0]), last_driver(pool.gpu, pool.platform)
     if pool.host == "wsl":
         first = max(first, wsl.FIRST)
+    if pool.gpu.drivers is not None and pool.host != "wsl":
+        # A driver that lists the board, not only its chip: whoever bought it has installed one.
+        own = min(pool.gpu.drivers.first)
+        first = max(first, own if pool.platform is not Platform.WINDOWS else DriverVersion.start_of(own.branch))
     since = pool.gpu.supported_from
     if since is not None and pool.gpu.drivers is None and since.branch > first.branch and pool.host != "wsl":
         first = since

@@ -6,6 +6,8 @@ import re
 from collections.abc import Iterator
 from dataclasses import replace
 
+from packaging.version import Version
+
 from compat import readings, tables, words
 from compat.builds import ENCODERS, OPENCL, TAKEN_BY_DRIVER, Choice, Wish, choose, read_wish
 from compat.case import Case
@@ -28,7 +30,14 @@ _PYPI_WINDOWS = Fact(
 )
 # Of an arm64 wheel of PyPI, where somebody says that it is from there: `pip` alone installs NVIDIA's wheels too.
 _FROM_PYPI = re.compile(r"\bpypi\b", re.IGNORECASE)
+_FIRST_FOR_ARM = {"pytorch": Version("2.11")}
 _PYPI_ARM = {
+    "pytorch": Fact(
+        "the wheels of torch for arm64 on PyPI are built for the CPU up to 2.10, and later ones for the GPUs of servers",
+        "PyPI torch 2.10.0, 2.11.0 and 2.14.0 (manylinux aarch64 wheels) ; "
+        "https://github.com/pinokiocomputer/pinokio/issues/1027",
+        "2026-11-26",
+    ),
     "tensorflow": Fact(
         "the wheels of TensorFlow for arm64 on PyPI are built for the CPU",
         "https://github.com/tensorflow/tensorflow/issues/62711 ; https://huggingface.co/datasets/infineon/tensorflow-gpu",
@@ -315,7 +324,7 @@ def _of_cuda(reader: Reader, given: Given) -> tuple[ImageFacts, ...]:
             f"the image's name says CUDA {named.cudas[-1]}, the case says {given.cudas[-1]}: what the case says counts"
         )
         reader.notes.append(note("R-FRAMEWORK", message, named.fact))
-    return tuple(plain_image(given, cuda) for cuda in _each_of(reader, found))
+    return tuple(plain_image(given, cuda) for cuda in _each_of(reader, found, given.code))
 
 
 def read_cuda_of(build: str) -> tuple[CudaVersion, ...]:
@@ -324,10 +333,19 @@ def read_cuda_of(build: str) -> tuple[CudaVersion, ...]:
     return wish.cuda if wish else ()
 
 
-def _each_of(reader: Reader, cudas: tuple[CudaVersion, ...]) -> tuple[CudaVersion | None, ...]:
+def _each_of(reader: Reader, cudas: tuple[CudaVersion, ...], code: Code | None) -> tuple[CudaVersion | None, ...]:
+    """CUDA lines that may be meant: of `12` those that know the targets that are listed, as far as one does."""
+    able = tuple(cuda for cuda in cudas if code is None or _can_make(cuda, code)) if len(cudas) > 1 else cudas
+    cudas = able or cudas
     if len(cudas) > 1:
         reader.open.append(Axis("cuda", f"which CUDA {cudas[0].major}.x it is"))
     return cudas or (None,)
+
+
+def _can_make(cuda: CudaVersion, code: Code) -> bool:
+    """Does the compiler of a line know each target? One of which no table has the first CUDA rules out none."""
+    known = [tables.architectures().get(target.capability) for target in (*(code.cubins or ()), *(code.ptx or ()))]
+    return all(arch is None or arch.first_cuda is None or arch.first_cuda <= cuda.line for arch in known)
 
 
 def _of_framework(reader: Reader, given: Given, wish: Wish) -> tuple[ImageFacts, ...]:
@@ -336,7 +354,7 @@ def _of_framework(reader: Reader, given: Given, wish: Wish) -> tuple[ImageFacts,
         return (replace(_gpu_free(given, wish, given.named.fact), is_whole=True),)
     if wish.cpu_only:
         return (_gpu_free(given, wish, AS_GIVEN),)
-    if wish.system == TEGRA and wish.framework in _PYPI_ARM and _FROM_PYPI.search(given.build) and not wish.cuda:
+    if wish.system == TEGRA and _FROM_PYPI.search(given.build) and not wish.cuda and _is_for_cpus_on_arm(wish):
         return (_gpu_free(given, wish, _PYPI_ARM[wish.framework]),)
     if _is_from_pypi_on_windows(given, wish):
         if wish.from_index == "pypi":
@@ -346,20 +364,26 @@ def _of_framework(reader: Reader, given: Given, wish: Wish) -> tuple[ImageFacts,
     return _with_code(reader, given, wish)
 
 
+def _is_for_cpus_on_arm(wish: Wish) -> bool:
+    """Has PyPI no wheel for GPUs of arm64? Those of torch from 2.11 on are for servers: their targets count."""
+    first = _FIRST_FOR_ARM.get(wish.framework)
+    return wish.framework in _PYPI_ARM and (first is None or wish.version is None or wish.version < first)
+
+
 def _with_code(reader: Reader, given: Given, wish: Wish) -> tuple[ImageFacts, ...]:
     """Builds for the GPU: by the driver's OpenCL, of one's own, for a JetPack, or published."""
     if _is_of_opencl(given, wish):
         reader.notes.append(note("R-FRAMEWORK", f"{wish.framework}: {_OPENCL.text}", _OPENCL))
         return (with_build(given, wish, None, None),)
     if _is_own_build(given, wish):
-        images = (with_build(given, wish, None, line) for line in _each_of(reader, given.around))
+        images = (with_build(given, wish, None, line) for line in _each_of(reader, given.around, given.code))
         return tuple(replace(image, own_build=True) for image in images)
     if wish.for_jetson:
-        return tuple(_for_jetson(given, wish, line) for line in _each_of(reader, given.around or wish.cuda))
+        return tuple(_for_jetson(given, wish, line) for line in _each_of(reader, given.around or wish.cuda, given.code))
     if wish.system == TEGRA and _is_of_jetpack(given, wish):
         message = f"{wish.framework} is taken for a build for the CUDA of the Jetson's JetPack"
         reader.notes.append(note("R-JETSON", f"{message}: those for servers do not serve it", _OF_JETPACK))
-        return tuple(_for_jetson(given, wish, line) for line in _each_of(reader, given.around))
+        return tuple(_for_jetson(given, wish, line) for line in _each_of(reader, given.around, given.code))
     return _of_tables(reader, given, wish)
 
 
@@ -386,10 +410,11 @@ def _of_tables(reader: Reader, given: Given, wish: Wish) -> tuple[ImageFacts, ..
     if not choice.builds:
         rows = () if wish.from_source else rows_of(wish.program, wish.program_version, f"{given.name} {given.build}")
         lines = wish.cuda or given.around or tuple(row.cuda for row in rows if row.cuda is not None)[:1]
+        lines = lines or readings.read_ptx_isa(given.build)
         is_told = lines or any(row.linux_floor or row.windows_floor for row in rows)
         if not is_told and wish.framework not in ENCODERS:
             reader.notes.append(_no_build(wish))
-        return tuple(with_build(given, wish, None, line) for line in _each_of(reader, lines))
+        return tuple(with_build(given, wish, None, line) for line in _each_of(reader, lines, given.code))
     _say_how(reader, given, wish, choice)
     images = (with_build(given, wish, build, build.cuda, is_likely=choice.is_likely) for build in choice.builds)
     by_driver = wish.framework in TAKEN_BY_DRIVER and not wish.cuda and len(choice.builds) > 1
@@ -400,6 +425,8 @@ def _is_of_jetpack(given: Given, wish: Wish) -> bool:
     """What a Jetson can have is made for it: a part of its JetPack, NVIDIA's wheels, or built there."""
     if given.code or wish.from_index or wish.cuda or wish.conda:
         return False
+    if given.named is not None and given.named.jetson and wish.version is None:
+        return True  # an image for a JetPack holds builds for it
     return wish.framework in _MADE_FOR_JETPACK or wish.framework not in tables.builds()
 
 

@@ -208,12 +208,17 @@ def _stated(row: Row) -> Row:
     return {column: cell for column, cell in row.items() if cell}
 
 
+_OF_L4T = re.compile(r"(?:^|[:_-])(?:l4t-?)?r(3[2-9]\.\d{1,2}(?:\.\d)?)(?=$|[-_])", re.ASCII)
+
+
 def _guessed(repository: str, tag: str) -> Row:
     """For families that no table knows: a CUDA part, a framework's name and an OS in repository or tag."""
     text = f"{repository}:{tag}".lower()
     cells: Row = {}
     if match := re.search(r"(?<![a-z0-9])(?:cuda|cu)[-_.]?(\d{1,2}[.-]\d+|\d{2,3})(?!\d)", text):
         cells["cuda"] = match[1] if "." in match[1] or "-" in match[1] else f"cu{match[1]}"
+    if match := _OF_L4T.search(text):  # as jetson-containers tags what it builds
+        cells |= {"kind": "jetson", "l4t": match[1]}
     if match := re.search(r"cudnn[-_.]?(\d+(?:\.\d+)*)", text):
         cells["cudnn"] = match[1]
     if match := _systems().search(text):

@@ -69,8 +69,15 @@ CUDA_OF_ISA = {
     "9.1": "13.1",
     "9.2": "13.2",
 }
+_PTX_ISA = re.compile(r"\bptx isa (?:version )?v?(\d\.\d)(?!\d)|\.version (\d\.\d)(?!\d)", re.ASCII)
 _LOADS_PTX = re.compile(r"\bptx\b[^\d]{0,40}(\d\.\d)(?!\d)", re.ASCII)
 _DRIVER = "is not a driver version such as 418.88, or a branch such as 535"
+
+
+def read_ptx_isa(text: str) -> tuple[CudaVersion, ...]:
+    """The CUDA whose PTX a build is said to hand to the driver: `PTX ISA 7.1`; empty where none is named."""
+    named = {CUDA_OF_ISA.get(first or second, "") for first, second in _PTX_ISA.findall(text.lower())} - {""}
+    return (CudaVersion.parse(named.pop()),) if len(named) == 1 else ()
 
 
 def _in_prose(plain: str, forms: Iterable[re.Pattern[str]]) -> str:

@@ -184,6 +184,11 @@ def _made_for(l4t: JetsonVersion, image: ImageFacts, pool: PoolFacts) -> Finding
     if row is not None and row.modules and pool.gpu.capability not in row.modules:
         fact = row.origin.fact(f"JetPack {row.jetpack} (L4T {row.l4t}) is for {_listed(row.modules)}", "modules")
         return refuse(ID, f"{fact.text}, not for {pool.gpu.name} ({pool.gpu.capability})", fact)
+    made = jetpack_of(l4t)
+    if made is not None and made.modules and pool.gpu.capability not in made.modules:
+        fact = made.origin.fact(f"L4T {l4t} is for {_listed(made.modules)}", "modules")
+        message = f"{image.name} is made for L4T {l4t}, which is for {_listed(made.modules)}, the chips of its time"
+        return refuse(ID, f"{message}; {pool.gpu.name} has {pool.gpu.capability}, and Tegra runs no other's code", fact)
     fact = Fact(_LINES, _COMPATIBLE, _DATE)
     message = f"{image.name} is made for L4T {l4t}; the host has L4T {host}"
     match _fits(l4t, host):
