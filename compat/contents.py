@@ -5,13 +5,15 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import cache
 
 from packaging.version import Version
 
 from compat import readings, tables, words
-from compat.builds import ENCODERS, OPENCL, TAKEN_BY_DRIVER, Choice, Wish, choose, read_wish
+from compat.builds import ENCODERS, OPENCL, TAKEN_BY_DRIVER, Choice, Wish, choose, is_of_ones_own, read_wish
 from compat.case import Case
 from compat.distributions import ALIASES
+from compat.ggml import OF_GGML, code_of
 from compat.image_facts import Given, brings_cuda, lines_of, plain_image, with_build
 from compat.images import ImageName, read_image
 from compat.model import Code, Compressed, Fact, Finding, ImageFacts, Platform, PoolFacts, Present
@@ -345,7 +347,14 @@ def _each_of(reader: Reader, cudas: tuple[CudaVersion, ...], code: Code | None) 
 def _can_make(cuda: CudaVersion, code: Code) -> bool:
     """Does the compiler of a line know each target? One of which no table has the first CUDA rules out none."""
     known = [tables.architectures().get(target.capability) for target in (*(code.cubins or ()), *(code.ptx or ()))]
-    return all(arch is None or arch.first_cuda is None or arch.first_cuda <= cuda.line for arch in known)
+    return all(
+        arch is None
+        or (
+            (arch.first_cuda is None or arch.first_cuda <= cuda.line)
+            and (arch.last_cuda is None or cuda.line <= arch.last_cuda)
+        )
+        for arch in known
+    )
 
 
 def _of_framework(reader: Reader, given: Given, wish: Wish) -> tuple[ImageFacts, ...]:
@@ -411,14 +420,40 @@ def _of_tables(reader: Reader, given: Given, wish: Wish) -> tuple[ImageFacts, ..
         rows = () if wish.from_source else rows_of(wish.program, wish.program_version, f"{given.name} {given.build}")
         lines = wish.cuda or given.around or tuple(row.cuda for row in rows if row.cuda is not None)[:1]
         lines = lines or readings.read_ptx_isa(given.build)
+        if not lines and given.code is not None and given.code.cubins:
+            return _by_any_cuda(reader, given, wish, given.code)
         is_told = lines or any(row.linux_floor or row.windows_floor for row in rows)
         if not is_told and wish.framework not in ENCODERS:
             reader.notes.append(_no_build(wish))
-        return tuple(with_build(given, wish, None, line) for line in _each_of(reader, lines, given.code))
+        images = tuple(with_build(given, wish, None, line) for line in _each_of(reader, lines, given.code))
+        return tuple(map(_of_ggml, images)) if wish.framework in OF_GGML and not wish.from_source else images
     _say_how(reader, given, wish, choice)
     images = (with_build(given, wish, build, build.cuda, is_likely=choice.is_likely) for build in choice.builds)
     by_driver = wish.framework in TAKEN_BY_DRIVER and not wish.cuda and len(choice.builds) > 1
     return tuple(replace(image, taken_by_driver=by_driver) for image in images) if by_driver else tuple(images)
+
+
+def _by_any_cuda(reader: Reader, given: Given, wish: Wish, code: Code) -> tuple[ImageFacts, ...]:
+    """Targets are listed, and the CUDA that made them is not said: any that knows them, if the answer is the same."""
+    able = tuple(cuda for cuda in _all_lines() if _can_make(cuda, code))
+    if not able:
+        reader.notes.append(_no_build(wish))
+        return (with_build(given, wish, None, None),)
+    reader.open.append(Axis("cuda", f"which CUDA {wish.framework} is built by"))
+    return tuple(with_build(given, wish, None, line) for line in able)
+
+
+@cache
+def _all_lines() -> tuple[CudaVersion, ...]:
+    return tuple(sorted({toolkit.version.line for toolkit in tables.toolkits()}))
+
+
+def _of_ggml(image: ImageFacts) -> ImageFacts:
+    """What a published build of a program of ggml's family has code for; not one that somebody compiled."""
+    if image.code is not None or image.cuda is None or is_of_ones_own(image.remarks):
+        return image
+    of_llama = image.framework.startswith("llama")
+    return replace(image, code=code_of(image.cuda, str(image.framework_version or "") if of_llama else ""))
 
 
 def _is_of_jetpack(given: Given, wish: Wish) -> bool:

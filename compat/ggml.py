@@ -1,0 +1,43 @@
+"""Device code of ggml, the library of llama.cpp, as its build makes it where nobody names targets.
+
+Whoever compiles it at home gets code for the GPU that is there (GGML_NATIVE); what is published has the list.
+"""
+
+from __future__ import annotations
+
+import re
+
+from compat.model import Code, Fact
+from compat.versions import CudaVersion, Target
+
+# Projects whose CUDA code is ggml's, by their names in letters and digits.
+OF_GGML = frozenset(
+    {"llama.cpp", "llamacpp", "llamacpppython", "llamafile", "llamabox", "koboldcpp", "lmstudio", "jan", "gpt4all"}
+    | {"whisper.cpp", "whispercpp", "ikllama.cpp", "ikllamacpp", "stablediffusion.cpp", "localai", "nodellamacpp"}
+)
+_LIST = (
+    "github:ggml-org/llama.cpp ggml/src/ggml-cuda/CMakeLists.txt (00a2d609) ; "
+    "https://github.com/ggml-org/llama.cpp/pull/11984 ; https://github.com/Thireus/GGUF-Tool-Suite/issues/75"
+)
+_DATE = "2026-11-26"
+_VIRTUAL = 4900  # builds of llama.cpp since March 2025 have PTX alone for what is not sold much
+_NUMBER = re.compile(r"\bb?(\d{3,5})\b")
+
+
+def code_of(cuda: CudaVersion, version: str) -> Code:
+    """Code of a published build by this CUDA: machine code for the GPUs that are sold most, PTX for the others.
+
+    `version` is the number of a build of llama.cpp; without it, the older list, with machine code for each, is taken.
+    """
+    number = _NUMBER.search(version)
+    is_virtual = number is not None and int(number[1]) >= _VIRTUAL
+    ptx = [*(() if cuda.major >= 13 else ("5.0", "6.1", "7.0")), "7.5", "8.0"]
+    cubins = ["8.6"] if is_virtual else [*ptx]
+    if cuda >= CudaVersion(11, 8) and is_virtual:
+        cubins.append("8.9")
+    if cuda >= CudaVersion(12, 8):
+        cubins.append("12.0a")
+    if cuda >= CudaVersion(12, 9):
+        cubins.append("12.1a")
+    fact = Fact("published builds of ggml have PTX for 5.0 to 8.0 beside their machine code", _LIST, _DATE)
+    return Code(tuple(map(Target.parse, cubins)), tuple(map(Target.parse, ptx)), fact)
