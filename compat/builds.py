@@ -65,7 +65,7 @@ def words_of_use(text: str) -> str:
 
 
 _OWN_BUILD = re.compile(
-    r"\b(source|self|custom|compiled|community|unofficial|rebuilt|jetson|jetpack|l4t|jp\d|nv\d\d)\b"
+    r"\b(source|self|custom|(?<!not )compiled|community|unofficial|rebuilt|jetson|jetpack|l4t|jp\d|nv\d\d)\b"
     r"|\+nv\d|\bbuilt (for|with)\b"
 )
 

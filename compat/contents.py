@@ -9,7 +9,7 @@ from functools import cache
 
 from packaging.version import Version
 
-from compat import readings, tables, words
+from compat import dates, readings, tables, words
 from compat.builds import ENCODERS, OPENCL, TAKEN_BY_DRIVER, Choice, Wish, choose, is_of_ones_own, read_wish
 from compat.case import Case
 from compat.distributions import ALIASES
@@ -138,6 +138,7 @@ def read_images(case: Case, system: str, *, lenient: bool = True) -> Reading[Ima
         compressed=_compressed(reader, case),
         lists_targets=bool(case.sm_list or case.ptx),
         framework=case.framework,
+        version=case.framework_version,
         build=case.build,
         cudnn=reader.read("cudnn", case.cudnn, readings.read_release),
         compat=reader.one_of("cuda_compat", words.presence(case.cuda_compat), tuple(Present)),
@@ -415,6 +416,9 @@ def _for_jetson(given: Given, wish: Wish, line: CudaVersion | None) -> ImageFact
 
 
 def _of_tables(reader: Reader, given: Given, wish: Wish) -> tuple[ImageFacts, ...]:
+    month = dates.month_in(f"{given.version} {given.build}") if wish.version is None and not wish.cuda else ""
+    if month and (dated := _of_month(reader, given, wish, month)):
+        return dated
     choice = _choice(given, wish)
     if not choice.builds:
         rows = () if wish.from_source else rows_of(wish.program, wish.program_version, f"{given.name} {given.build}")
@@ -431,6 +435,22 @@ def _of_tables(reader: Reader, given: Given, wish: Wish) -> tuple[ImageFacts, ..
     images = (with_build(given, wish, build, build.cuda, is_likely=choice.is_likely) for build in choice.builds)
     by_driver = wish.framework in TAKEN_BY_DRIVER and not wish.cuda and len(choice.builds) > 1
     return tuple(replace(image, taken_by_driver=by_driver) for image in images) if by_driver else tuple(images)
+
+
+def _of_month(reader: Reader, given: Given, wish: Wish, month: str) -> tuple[ImageFacts, ...]:
+    """The release that was the newest in a month, or came in it; empty where no table tells."""
+    versions = dates.released_by(wish.framework, month)
+    choices = [_choice(given, replace(wish, version=version)) for version in versions]
+    builds = tuple(dict.fromkeys(build for choice in choices for build in choice.builds))
+    if not builds:
+        return ()
+    shown = " or ".join(map(str, versions))
+    fact = tables.release_dates()[wish.framework][0].origin.fact(f"releases of {wish.framework} by their days")
+    message = f"{wish.framework} of {month} is read as {shown}, which was the newest then or came in that month"
+    reader.notes.append(note("R-FRAMEWORK", message, fact))
+    if len(builds) > 1:
+        reader.open.append(Axis("framework_version", f"which release of {wish.framework} it is ({shown})"))
+    return tuple(with_build(given, wish, build, build.cuda) for build in builds)
 
 
 def _by_any_cuda(reader: Reader, given: Given, wish: Wish, code: Code) -> tuple[ImageFacts, ...]:

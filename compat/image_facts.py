@@ -31,6 +31,7 @@ class Given:
     compressed: Compressed | None
     lists_targets: bool
     framework: str
+    version: str  # as it is written
     build: str
     cudnn: Version | None
     compat: str

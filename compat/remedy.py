@@ -13,6 +13,7 @@ from functools import cache
 from itertools import islice
 
 from compat import instead, tables
+from compat.case import POOL_FIELDS
 from compat.contents import read_images, read_variables, system_of
 from compat.drivers import first_release, last_branch, last_driver, newest_branch
 from compat.host import with_setting
@@ -113,7 +114,17 @@ def _ways(asked: Asked, refusals: list[Finding]) -> Iterator[Way]:
         found += _compat_way(asked)
         if not found:  # the driver is open again
             found += _image_ways(replace(asked, pools=on_drivers(asked, None)))[:1]
+    if any(not way.changes or {each.field for each in way.changes} <= set(POOL_FIELDS) for way in found):
+        is_open = not changed_images(asked.case, (), asked.pool)
+        found = [_as_far_as_known(way) if is_open else way for way in found]
     yield from found
+
+
+def _as_far_as_known(way: Way) -> Way:
+    """A change of the host is not all that is needed, perhaps, where it is not known what the image holds."""
+    if not {each.field for each in way.changes} <= set(POOL_FIELDS):
+        return way
+    return Way(f"{way.text} (whether that is all cannot be told: what the image holds is not known)", ())
 
 
 # --- in the image ---

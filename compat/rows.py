@@ -5,6 +5,7 @@ Empty cells are None or empty: an absent fact is not known, never guessed.
 
 from __future__ import annotations
 
+import datetime as dt
 from collections.abc import Callable
 from dataclasses import dataclass, field, fields
 from functools import cache
@@ -320,6 +321,16 @@ class FrameworkFloor:
     reason: str = _cell("reason")
     severity: str = _cell("severity")
     of_wheels: bool = _cell("only", _is("wheels"))  # said of the published wheels only, not of the code
+    origin: Origin = _origin()
+
+
+@dataclass(frozen=True, slots=True)
+class ReleaseDate:
+    """The day on which a release of a framework came to the package index."""
+
+    framework: str = _cell("framework")
+    version: Version = _cell("version", parse_release)
+    day: str = _cell("released", lambda text: dt.date.fromisoformat(text).isoformat())
     origin: Origin = _origin()
 
 

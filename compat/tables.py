@@ -30,6 +30,7 @@ from compat.rows import (
     Nvenc,
     Origin,
     Program,
+    ReleaseDate,
     Row,
     Toolkit,
     parse,
@@ -192,6 +193,12 @@ def framework_floors() -> dict[str, tuple[FrameworkFloor, ...]]:
 @cache
 def programs() -> dict[str, tuple[Program, ...]]:
     return _grouped(_all("program", Program), attrgetter("name"))
+
+
+@cache
+def release_dates() -> dict[str, tuple[ReleaseDate, ...]]:
+    """Framework → its final releases on the package index, the oldest first."""
+    return _grouped(_all("release_date", ReleaseDate), attrgetter("framework"))
 
 
 @cache

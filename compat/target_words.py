@@ -37,6 +37,15 @@ _LEFT_OUT = (
     r"|\b(?:{target})\b(?:\W+(?:code|support|kernels?|target|binar(?:y|ies)))?(?:\W+(?:is|was|are|were))?\W+"
     r"(?:missing|absent|not included|left out|excluded|dropped|removed|disabled|unsupported|not supported|not built)\b"
 )
+# How people call GeForce cards of a capability.
+_SERIES = {
+    ComputeCapability(5, 2): r"9(?:00|xx)",
+    ComputeCapability(6, 1): r"10(?:00|xx)?",
+    ComputeCapability(7, 5): r"20(?:00|xx)?",
+    ComputeCapability(8, 6): r"30(?:00|xx)?",
+    ComputeCapability(8, 9): r"40(?:00|xx)?",
+    ComputeCapability(12, 0): r"50(?:00|xx)?",
+}
 # The generations that OpenCV's build asks for, and what it makes of each; no PTX.
 # Source: github:opencv/opencv cmake/OpenCVDetectCUDA.cmake (CUDA_GENERATION), 2.4.11 to 4.5
 _OF_OPENCV = re.compile(r"(?:\b|-d)cuda_generation\s*[:=]\s*\"?(?P<name>[a-z]+)")
@@ -105,4 +114,5 @@ def leaves_out(text: str, capability: ComputeCapability) -> bool:
     arch = tables.architectures().get(capability)
     names = [rf"(?:sm|compute)_?{capability.digits}", re.escape(str(capability))]
     names += [re.escape(arch.name.lower())] if arch is not None else []
+    names += [rf"(?:geforce )?(?:[rg]tx )?{_SERIES[capability]}\W?series"] if capability in _SERIES else []
     return re.search(_LEFT_OUT.format(target="|".join(names)), text.lower()) is not None

@@ -96,6 +96,11 @@ _ABSENT = re.compile(
     r"|\b(?:sm|compute)_?\d+[af]? (?:is |was )?(?:missing|absent|dropped|removed|not included)\b"
 )
 _OTHER_NUMBERS = re.compile(r"\b(?:cuda(?: toolkit)?|toolkit|py?torch|nvcc|driver|version)[\s_-]*v?\d[\w.+]*")
+# What the GPU is, not what the build is for.
+_OF_THE_CARD = re.compile(
+    r"\b(?:card|gpu|device)s?\b(?: (?:reports?|has|have|is|with|of|an?|the|its))+ "
+    r"(?:architecture|arch|compute capability|capability|cc|sm)[\s_:=]*\d[\d.]*"
+)
 _RANGE = re.compile(
     rf"(?<![\w.])((?:sm|compute)_?)?({_NUMBER})\s*(?:\.\.+|\u2026|\u2013|\u2014|-|~|to|through|up to)\s*"
     rf"(?:(?:sm|compute)_?)?({_NUMBER})(?![\w.])"
@@ -132,7 +137,7 @@ def read_targets(text: str, *, bare: bool = True) -> Targets:
     plain = _take_ways(plain_text(text), found)
     no_ptx = bool(_NO_PTX.search(plain)) or plain == "none"
     only_ptx = bool(_ONLY_PTX.search(plain))
-    for passed_over in (_NO_PTX, _ONLY_PTX, _ABSENT, _OTHER_NUMBERS):
+    for passed_over in (_NO_PTX, _ONLY_PTX, _ABSENT, _OF_THE_CARD, _OTHER_NUMBERS):
         plain = passed_over.sub(" ", plain)
     for word in _words(plain, bare=bare):
         if word == "ptx":  # "7.0;8.0;PTX": PTX of the newest

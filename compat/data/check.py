@@ -231,6 +231,13 @@ TABLES = (
         _of(rows.Program),
         lambda row: (row["program"], parse_release(row["from_version"])),
     ),
+    Table(
+        "release_date",
+        ("framework", "version"),
+        "released",
+        _of(rows.ReleaseDate),
+        lambda row: (row["framework"], parse_release(row["version"])),
+    ),
     Table("framework_library", ("framework", "version", "variant", "library"), "minimum", _of(rows.FrameworkLibrary)),
 )
 

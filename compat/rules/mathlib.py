@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 
 from packaging.version import Version
 
 from compat import tables
-from compat.model import Fact, Finding, ImageFacts, Platform, PoolFacts, Severity
+from compat.model import Fact, Finding, Gpu, ImageFacts, Platform, PoolFacts, Severity
 from compat.rules.rule import Rule, note, refuse, unknown, warn
 from compat.versions import ComputeCapability, CudaVersion
 
@@ -67,10 +68,24 @@ _FAILING = {
 }
 
 
+# cuFFT of CUDA 11.7 and older has nothing for 8.9, and fails where every other library runs the code for 8.0.
+_ADA, _FFT_FOR_ADA = ComputeCapability(8, 9), CudaVersion(11, 8)
+_CALLS_FFT = re.compile(r"\b(?:cu)?fft\w*|\b(?:r|i)?stft\b|\bfourier\b|\bspectrogram", re.IGNORECASE)
+_ALWAYS_FFT = frozenset({"warptools", "relion", "cryosparc", "motioncor2", "motioncor3"})
+_FFT_FAILS = Fact(
+    "cuFFT before CUDA 11.8 fails on GPUs of 8.9 (CUFFT_INTERNAL_ERROR)",
+    "https://github.com/pytorch/pytorch/issues/88038 ; https://github.com/m-bain/whisperX/issues/254 ; "
+    "https://github.com/haoheliu/AudioLDM/issues/49 ; https://github.com/warpem/warp/issues/178",
+    "2026-11-26",
+)
+
+
 def check(image: ImageFacts, pool: PoolFacts) -> tuple[Finding, ...]:
     if image.gpu_free or image.uses_encoder or pool.platform is Platform.JETSON:
         return ()
     gpu = pool.gpu
+    if (fft := _of_fft(image, gpu)) is not None:
+        return (fft,)
     if image.cuda is None:
         if image.framework not in _CALL_ALWAYS or gpu.capability != _TURING:
             return ()
@@ -102,6 +117,20 @@ def check(image: ImageFacts, pool: PoolFacts) -> tuple[Finding, ...]:
     return (note(ID, message, fact) if is_wheel else warn(ID, message, fact),)
 
 
+def _of_fft(image: ImageFacts, gpu: Gpu) -> Finding | None:
+    """Refused where something says that it calls cuFFT; else a note, because most programs do not."""
+    cuda = image.cuda
+    if gpu.capability != _ADA or cuda is None or not CudaVersion(11, 0) <= cuda.line < _FFT_FOR_ADA:
+        return None
+    if not image.framework and not image.remarks:
+        return None
+    calls = image.program in _ALWAYS_FFT or bool(_CALLS_FFT.search(image.remarks))
+    if calls:
+        message = f"it calls cuFFT, and {_FFT_FAILS.text}; that of CUDA 11.8 or newer runs on {gpu.name}"
+        return refuse(ID, message, _FFT_FAILS)
+    return note(ID, f"{_FFT_FAILS.text}: what calls it needs CUDA 11.8 or newer on {gpu.name}", _FFT_FAILS)
+
+
 def _first_with_kernels(gpu: ComputeCapability) -> CudaVersion | None:
     """The first CUDA for GPUs of that major; Turing came a release after Volta."""
     if gpu == _TURING:
@@ -118,9 +147,9 @@ RULE = Rule(
         "machine code or PTX of a program's own is not enough where it calls them. Frameworks that always "
         "call them fail with CUDA 7.5 or older on Pascal, with 9.1 or older on Turing, although it runs machine code "
         "for Volta, unless their cuDNN is 7.3 or newer (with an older one 9.2 fails too), and with 10.0 or older on "
-        "Ampere and Ada."
+        "Ampere and Ada. cuFFT before CUDA 11.8 fails on Ada: what says that it calls it is refused there."
     ),
-    sources=(_PYTORCH, *_REPORTS, _RUNS_ON_9_2, *(report for each in _FAILING.values() for report in each.reports)),
+    sources=(_PYTORCH, *_FFT_FAILS.source.split(" ; "), *_REPORTS, _RUNS_ON_9_2, *(report for each in _FAILING.values() for report in each.reports)),
     severity=Severity.REFUSE,
     check=check,
     of_pool=("gpu", "platform"),

@@ -23,7 +23,8 @@ def of_program(image: ImageFacts, pool: PoolFacts) -> tuple[Finding, ...]:
 def _findings(row: Program, image: ImageFacts, pool: PoolFacts) -> list[Finding]:
     shown = f"{image.program} {image.program_version}" if image.program_version else image.program
     gpu, found = pool.gpu, []
-    low, high = row.capability, row.highest
+    is_of_its_cuda = row.cuda is None or image.cuda is None or row.cuda.major == image.cuda.major
+    low, high = (row.capability, row.highest) if is_of_its_cuda else (None, None)
     if (low is not None and gpu.capability < low) or (high is not None and gpu.capability > high):
         span = f"{low or 'any'} to {high}" if high else f"{low}"
         fact = row.origin.fact(f"{shown}: {row.reason}", "cc_min", "cc_max", "from_version", "to_version")

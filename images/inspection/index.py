@@ -33,6 +33,7 @@ class File:
     url: str
     sha256: str
     size: int | None  # an index in HTML does not tell
+    uploaded: str = ""  # 2025-10-22T…, where the index tells (PEP 700)
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +114,13 @@ def _refused(name: str) -> Any:
 
 def _of_json(page: Any, base: httpx.URL) -> list[File]:
     return [
-        File(each["filename"], str(base.join(each["url"])), each["hashes"].get("sha256", ""), each.get("size"))
+        File(
+            each["filename"],
+            str(base.join(each["url"])),
+            each["hashes"].get("sha256", ""),
+            each.get("size"),
+            str(each.get("upload-time") or ""),
+        )
         for each in page["files"]
     ]
 

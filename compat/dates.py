@@ -1,0 +1,35 @@
+"""Releases by their day: `latest wheel of November 2025` is the one that was newest then, or came in that month."""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+
+from packaging.version import Version
+
+from compat import tables
+
+_MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
+_NAMED = re.compile(rf"\b({'|'.join(_MONTHS)})[a-z]*\.? (20\d\d)\b", re.ASCII)
+_NUMBERED = re.compile(r"\b(20\d\d)-(0[1-9]|1[0-2])(?:-\d\d)?\b", re.ASCII)
+_NO_RELEASE = re.compile(r"\b(?:nightly|dev|development|master|main|branch|pull request|source|compiled)\b")
+
+
+@lru_cache(1024)
+def month_in(text: str) -> str:
+    """`2025-11` of a text that names one month; empty where it names none, more than one, or no release."""
+    plain = text.lower()
+    if _NO_RELEASE.search(plain):
+        return ""
+    found = {f"{year}-{_MONTHS.index(month) + 1:02}" for month, year in _NAMED.findall(plain)}
+    found |= {f"{year}-{month}" for year, month in _NUMBERED.findall(plain)}
+    return found.pop() if len(found) == 1 else ""
+
+
+@lru_cache(1024)
+def released_by(framework: str, month: str) -> tuple[Version, ...]:
+    """The newest release before a month and those of the month; none where the table does not reach so far back."""
+    rows = tables.release_dates().get(framework, ())
+    before = [row.version for row in rows if row.day < month]
+    within = [row.version for row in rows if row.day[:7] == month]
+    return (max(before), *within) if before else ()

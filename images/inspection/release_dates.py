@@ -1,0 +1,106 @@
+"""`python -m images.inspection.release_dates [--dry-run]` writes compat/data/release_date.csv from the package index.
+
+For each final release of the packages below it takes the day on which its first wheel was uploaded (PEP 700). What the
+table has is kept. It prints what is new; without --dry-run it writes the table.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import datetime as dt
+import io
+import os
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
+from typing import Final
+
+from packaging.utils import InvalidWheelFilename, parse_wheel_filename
+from packaging.version import Version
+
+from compat.tables import DATA
+from images.inspection.faults import InspectError
+from images.inspection.index import File, Index, index_url
+from images.inspection.opening import open_session
+
+TABLE: Final = DATA / "release_date.csv"
+Row = dict[str, str]
+# Framework of the tables, and the package whose wheels are for GPUs.
+PACKAGES: Final = (
+    ("bitsandbytes", "bitsandbytes"),
+    ("ctranslate2", "ctranslate2"),
+    ("jax", "jaxlib"),
+    ("lmdeploy", "lmdeploy"),
+    ("mlx", "mlx-cuda-12"),
+    ("onnxruntime", "onnxruntime-gpu"),
+    ("paddle", "paddlepaddle-gpu"),
+    ("pytorch", "torch"),
+    ("sglang", "sglang"),
+    ("tensorflow", "tensorflow"),
+    ("tensorrt", "tensorrt"),
+    ("triton", "triton"),
+    ("vllm", "vllm"),
+    ("xformers", "xformers"),
+    ("xgboost", "xgboost"),
+)
+
+
+def dates(framework: str, package: str, files: Iterable[File], today: dt.date) -> list[Row]:
+    """A row for each final release with a wheel of which the index tells the day; the oldest first."""
+    first: dict[Version, str] = {}
+    for file in files:
+        with suppress(InvalidWheelFilename):
+            version = parse_wheel_filename(file.filename)[1]
+            if file.uploaded and not version.is_prerelease and not version.is_postrelease:
+                first[version] = min(first.get(version, "9"), file.uploaded[:10])
+    return [
+        {
+            "framework": framework,
+            "version": str(version),
+            "released": first[version],
+            "unverified_cells": "",
+            "notes": "",
+            "source": f"PyPI {package} (upload-time of its wheels)",
+            "collected": today.isoformat(),
+        }
+        for version in sorted(first)
+    ]
+
+
+def merged(rows: Sequence[Row], new: Sequence[Row]) -> tuple[list[Row], list[str]]:
+    """The rows with those that are new, in order, and a line for each of these."""
+    have = {(row["framework"], row["version"]) for row in rows}
+    added = [row for row in new if (row["framework"], row["version"]) not in have]
+    both = sorted([*rows, *added], key=lambda row: (row["framework"], Version(row["version"])))
+    return both, [f"{row['framework']} {row['version']}: released {row['released']}" for row in added]
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """0: every package was read; 1: some could not be."""
+    parser = argparse.ArgumentParser(prog="python -m images.inspection.release_dates", description=__doc__)
+    parser.add_argument("--dry-run", action="store_true", help="print what is new, and change nothing")
+    options = parser.parse_args(arguments)
+    today = dt.datetime.now(tz=dt.UTC).date()
+    rows = list(csv.DictReader(TABLE.read_text().splitlines())) if TABLE.exists() else []
+    new: list[Row] = []
+    failed: list[str] = []
+    with open_session(os.environ, with_login=False) as session:
+        index = Index(session, index_url(os.environ))
+        for framework, package in PACKAGES:
+            try:
+                new += dates(framework, package, index.files(package), today)
+            except InspectError as error:
+                failed.append(f"{package}: not read: {error.problem.reason}")
+    rows, lines = merged(rows, new)
+    print("\n".join([*lines, *failed]) or "nothing changed")  # noqa: T201 - its output
+    if not options.dry_run and rows:
+        text = io.StringIO()
+        writer = csv.DictWriter(text, list(rows[0]), lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(rows)
+        TABLE.write_text(text.getvalue())
+    return int(bool(failed))
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
