@@ -261,7 +261,7 @@ def _targets_of_build(reader: Reader, build: str) -> Code | None:
         found = targets_in(build)
     if found.cubins is None and not found.ptx:
         return None
-    return Code(found.cubins, found.ptx, AS_LISTED)
+    return _without_ptx(found.cubins) if found.cubins and found.ptx is None else Code(found.cubins, found.ptx, AS_LISTED)
 
 
 _WITHOUT_ARCH = re.compile(r"\b(?:no|without)\b[^,;)]{0,20}(?:arch\w*|gencode)\S*|\bdefault (?:target|arch\w*)")

@@ -29,6 +29,7 @@ _CARRIES_PTX = frozenset(
     | {"taichi", "triton", "warp", "warplang"}
 )
 _SPEAKS_OF_PTX = re.compile(r"\bptx\b|\bjit\b|\bcuda[ -]?samples?\b|\bat run ?time\b", re.IGNORECASE)
+_MANY = 10
 _NO_IMAGE = (
     "https://github.com/mumax/3/issues/158 ; https://github.com/ethereum-mining/ethminer/issues/2074 ; "
     "https://github.com/CMU-Perceptual-Computing-Lab/openpose/issues/798 ; https://github.com/Emerge-Lab/gpudrive/issues/520"
@@ -109,8 +110,17 @@ def check(image: ImageFacts, pool: PoolFacts) -> tuple[Finding, ...]:
             return (cannot,)
         message = f"has machine code sm_{best.capability.digits}{best.suffix}, which {gpu.name} ({gpu.capability}) runs"
         return (note(ID, message, code.fact),)
+    if not code.fact.verified and (older := _by_older_compiler(image, gpu)) is not None:
+        return (older,)
     message = f"has no machine code for {gpu.name} ({gpu.capability}); it has {listed(code.cubins or ())}"
     return (refuse(ID, message, code.fact),)
+
+
+def _by_older_compiler(image: ImageFacts, gpu: Gpu) -> Finding | None:
+    """Of targets from memory: that the compiler cannot make code for the GPU is known all the same."""
+    maker = image.built_with or image.cuda
+    said = _by_toolkit(replace(image, code=None), maker, gpu)[0] if maker is not None else None
+    return said if said is not None and said.severity is Severity.REFUSE else None
 
 
 def _never_compiled(image: ImageFacts, code: Code, gpu: Gpu) -> Finding | None:
@@ -201,11 +211,18 @@ def _is_without_ptx(image: ImageFacts) -> bool:
     about = f"{image.name} {image.framework} {image.remarks}"
     if not (image.framework or image.remarks) or _SPEAKS_OF_PTX.search(about):
         return False
-    return not ({image.framework, image.program} & _CARRIES_PTX or _mostly_with_ptx(image.framework))
+    return not ({image.framework, image.program} & _CARRIES_PTX or mostly_with_ptx(image.framework))
 
 
 @cache
-def _mostly_with_ptx(framework: str) -> bool:
+def never_with_ptx(framework: str) -> bool:
+    """Do the tables have many builds of a project whose PTX is known, and hardly one with any?"""
+    told = [bool(build.ptx) for build in tables.builds().get(framework, ()) if build.ptx is not None]
+    return len(told) >= _MANY and 4 * sum(told) < len(told)
+
+
+@cache
+def mostly_with_ptx(framework: str) -> bool:
     """Does most of what the tables have of a project carry PTX?"""
     told = [bool(build.ptx) for build in tables.builds().get(framework, ()) if build.ptx is not None]
     return 2 * sum(told) > len(told)

@@ -5,10 +5,11 @@ from __future__ import annotations
 from compat.drivers import native_floor, reaches
 from compat.model import Code, Fact, Finding, Gpu, ImageFacts, Platform, PoolFacts, Severity
 from compat.rules import fwd
-from compat.rules.arch import best_cubin, compiles, judged
+from compat.rules.arch import best_cubin, compiles, judged, never_with_ptx
 from compat.rules.rule import Need, Rule, refuse, unknown, warn
 
 ID = "R-PTX"
+_THE_CASE = "the case"
 _GUIDE = "https://docs.nvidia.com/cuda/cuda-c-programming-guide/index.html#ptx-compatibility"
 
 
@@ -23,6 +24,9 @@ def check(image: ImageFacts, pool: PoolFacts) -> tuple[Finding, ...]:
     if code.ptx is None:
         if cubins and gpu.capability < min(cubins).capability:
             return ()  # PTX is made for the newest targets: it does not go back
+        if code.cubins and code.fact.source != _THE_CASE and never_with_ptx(image.framework) and not image.own_build:
+            message = f"{image.framework} publishes hardly any build with PTX, and no other code for {gpu.name} is there"
+            return (refuse(ID, message, code.fact),)
         return (
             unknown(
                 ID, f"it is not known whether there is PTX that {gpu.name} could use", (code.ptx_fact or code.fact)
