@@ -19,6 +19,10 @@ LOADS_CUDA_FROM_OUTSIDE = frozenset(
     {"tensorflow", "mxnet", "cupy", "onnxruntime", "paddle", "ctranslate2", "faster-whisper"}
 )
 
+# Their wheels for Windows are made by the same build as those for Linux, of which alone the tables have rows.
+_ALIKE_ON_WINDOWS = frozenset({"bitsandbytes", "catboost", "ctranslate2", "lmdeploy", "paddle", "xgboost"})
+WINDOWS = "windows x86_64"
+
 # Published for each CUDA line under the same version: the installer, or who installs, takes the one for the driver.
 # Source: http://docs.openmm.org (conda packages with labels cuda75 to cuda110), https://anaconda.org/omnia/openmm
 TAKEN_BY_DRIVER = frozenset({"openmm"})
@@ -160,6 +164,8 @@ def choose(wish: Wish) -> Choice:
 @lru_cache(4096)
 def _choose(wish: Wish, _as_written: str) -> Choice:  # 2.3 and 2.3.0 compare equal: the first is any patch of it
     rows = tuple(row for row in tables.builds().get(wish.framework, ()) if for_system(row, wish.system))
+    if not rows and wish.system == WINDOWS and wish.framework in _ALIKE_ON_WINDOWS:
+        rows = tables.builds().get(wish.framework, ())
     near, is_likely = "", False
     if wish.version is not None:
         exact = tuple(row for row in rows if _same_version(row, wish.version))

@@ -78,6 +78,7 @@ _FFT_FAILS = Fact(
     "https://github.com/haoheliu/AudioLDM/issues/49 ; https://github.com/warpem/warp/issues/178",
     "2026-11-26",
 )
+_NEWEST_REPORTED = max(_FAILING)
 
 
 def check(image: ImageFacts, pool: PoolFacts) -> tuple[Finding, ...]:
@@ -104,7 +105,7 @@ def check(image: ImageFacts, pool: PoolFacts) -> tuple[Finding, ...]:
             f"CUDA 9 fails on Turing with a cuDNN before {_CUDNN_FOR_TURING}: {needs}", " ; ".join(_REPORTS), _DATE
         )
         return (refuse(ID, f"{made}: {image.framework} fails or crashes in them; {needs}", fact),)
-    failing = _FAILING.get(gpu.capability.major)
+    failing = _FAILING.get(min(gpu.capability.major, _NEWEST_REPORTED))  # what is newer has no kernels there either
     if failing is not None and cuda < failing.before and image.framework in _CALL_ALWAYS:
         fact = Fact(
             f"libraries of CUDA before {failing.before} fail there: {needs}", " ; ".join(failing.reports), _DATE
