@@ -10,10 +10,20 @@ from functools import cache
 from packaging.version import Version
 
 from compat import dates, readings, tables, words
-from compat.builds import ENCODERS, OPENCL, TAKEN_BY_DRIVER, Choice, Wish, choose, is_of_ones_own, read_wish
+from compat.builds import (
+    ENCODERS,
+    OPENCL,
+    TAKEN_BY_DRIVER,
+    WINDOWS,
+    Choice,
+    Wish,
+    choose,
+    is_of_ones_own,
+    read_wish,
+)
 from compat.case import Case
 from compat.distributions import ALIASES
-from compat.ggml import OF_GGML, code_of
+from compat.ggml import COMPILED_AT_HOME, OF_GGML, code_of
 from compat.image_facts import Given, brings_cuda, lines_of, plain_image, with_build
 from compat.images import ImageName, read_image
 from compat.model import Code, Compressed, Fact, Finding, ImageFacts, Platform, PoolFacts, Present
@@ -243,8 +253,8 @@ def _targets(reader: Reader, case: Case) -> Code | None:
     shown_ptx = written.ptx if written else (listed.ptx if listed else None)
     if cubins is None and shown_ptx is None:
         return _targets_of_build(reader, build)
-    if cubins is not None and listed is not None and listed.ptx is None and written is None:
-        return _without_ptx(cubins)
+    if cubins is not None and shown_ptx is None and written is None:
+        return _as_built(cubins, build)
     return Code(cubins, shown_ptx, AS_LISTED)
 
 
@@ -287,6 +297,20 @@ def _compressed(reader: Reader, case: Case) -> Compressed | None:
     if found is None:
         return None
     return Compressed(found.cubins, found.ptx, AS_COMPRESSED)
+
+
+_SPEAKS_OF_PTX = re.compile(r"\bptx\b|\bjit\b|virtual", re.IGNORECASE)
+
+
+def _as_built(cubins: tuple[Target, ...], build: str) -> Code:
+    """Listed machine code with the PTX that the words of the build tell; without any where they tell of none."""
+    try:
+        said = read_targets(build, bare=False) if build else Targets()
+    except VersionError:
+        said = Targets()
+    if said.ptx or (said.ptx is None and _SPEAKS_OF_PTX.search(build)):
+        return Code(cubins, said.ptx, AS_LISTED)
+    return _without_ptx(cubins)
 
 
 def _without_ptx(cubins: tuple[Target, ...]) -> Code:
@@ -430,7 +454,7 @@ def _of_tables(reader: Reader, given: Given, wish: Wish) -> tuple[ImageFacts, ..
         if not is_told and wish.framework not in ENCODERS:
             reader.notes.append(_no_build(wish))
         images = tuple(with_build(given, wish, None, line) for line in _each_of(reader, lines, given.code))
-        return tuple(map(_of_ggml, images)) if wish.framework in OF_GGML and not wish.from_source else images
+        return tuple(map(_of_ggml, images)) if _is_published_ggml(given, wish) else images
     _say_how(reader, given, wish, choice)
     images = (with_build(given, wish, build, build.cuda, is_likely=choice.is_likely) for build in choice.builds)
     by_driver = wish.framework in TAKEN_BY_DRIVER and not wish.cuda and len(choice.builds) > 1
@@ -466,6 +490,19 @@ def _by_any_cuda(reader: Reader, given: Given, wish: Wish, code: Code) -> tuple[
 @cache
 def _all_lines() -> tuple[CudaVersion, ...]:
     return tuple(sorted({toolkit.version.line for toolkit in tables.toolkits()}))
+
+
+_PUBLISHED = re.compile(
+    r"\b(?:released?|releases|binary|binaries|pre-?built|pre-?compiled|official|zip|portable|docker|image|wheels?)\b"
+)
+
+
+def _is_published_ggml(given: Given, wish: Wish) -> bool:
+    """Of a project that publishes programs, or where it is said; on Linux llama.cpp and its like are compiled."""
+    if wish.framework not in OF_GGML or wish.from_source:
+        return False
+    is_said = given.named is not None or bool(_PUBLISHED.search(given.build.lower()))
+    return is_said or wish.system == WINDOWS or wish.framework not in COMPILED_AT_HOME
 
 
 def _of_ggml(image: ImageFacts) -> ImageFacts:

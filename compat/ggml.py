@@ -10,11 +10,9 @@ import re
 from compat.model import Code, Fact
 from compat.versions import CudaVersion, Target
 
-# Projects whose CUDA code is ggml's, by their names in letters and digits.
-OF_GGML = frozenset(
-    {"llama.cpp", "llamacpp", "llamacpppython", "llamafile", "llamabox", "koboldcpp", "lmstudio", "jan", "gpt4all"}
-    | {"whisper.cpp", "whispercpp", "ikllama.cpp", "ikllamacpp", "stablediffusion.cpp", "localai", "nodellamacpp"}
-)
+# Projects whose CUDA code is ggml's, by their names in letters and digits; those that people compile on Linux.
+COMPILED_AT_HOME = frozenset({"llamacpp", "llamacpppython", "whispercpp", "ikllamacpp", "stablediffusioncpp"})
+OF_GGML = COMPILED_AT_HOME | {"llamafile", "llamabox", "koboldcpp", "lmstudio", "jan", "gpt4all", "localai"}
 _LIST = (
     "github:ggml-org/llama.cpp ggml/src/ggml-cuda/CMakeLists.txt (00a2d609) ; "
     "https://github.com/ggml-org/llama.cpp/pull/11984 ; https://github.com/Thireus/GGUF-Tool-Suite/issues/75"

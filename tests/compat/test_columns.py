@@ -32,6 +32,7 @@ MORE = (
     {"gpu": "H100", "driver": "535.104.05", "image": "vllm/vllm-openai:v0.9.0", "host": "docker"},
     {"gpu": "RTX 3090 24GB", "driver": "535.104.05", "cuda": "12.2"},
     {"gpu": "A100-SXM4-40GB-MIG-1g.5gb", "driver": "535.104.05", "cuda": "12.2"},
+    {"gpu": "GTX 1080", "driver": "535.104.05", "framework": "xgboost", "build": "latest wheel of April 2023"},
     # Spans of releases of programs: the GPU, both floors, the last branch, the CUDA, a word and a system.
     {"gpu": "GTX 1080 Ti", "driver": "525.147.05", "framework": "isaacsim", "framework_version": "5.1.0"},
     {"gpu": "RTX 4090", "driver": "595.58.03", "framework": "isaacsim", "framework_version": "5.1.0"},

@@ -187,7 +187,7 @@ def test_a_list_as_torch_prints_it_says_that_there_is_no_ptx() -> None:
     case = {"gpu": "H100", "driver": "550.54.15", "framework": "pytorch"}
     assert _check(**case, sm_list="sm_37 sm_50 sm_60 sm_70 sm_75 sm_80 sm_86").verdict == "incompatible"
     assert _check(**case, sm_list="sm_80 sm_86 compute_86").verdict != "incompatible"
-    assert _check(**case, sm_list="8.0;8.6").verdict == "unknown"
+    assert _check(**case, sm_list="8.0;8.6", ptx="unknown").verdict == "unknown"
 
 
 def test_a_tag_that_names_its_cuda_is_not_described_by_a_note_on_all_tags_with_its_beginning() -> None:

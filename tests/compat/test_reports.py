@@ -44,7 +44,7 @@ def test_an_instance_type_in_short_is_read_in_full(text: str, known: str) -> Non
 
 def test_flags_of_the_compiler_say_whether_a_list_of_targets_is_all() -> None:
     asked = {"gpu": "GTX 1080", "driver": "384.90", "cuda": "8.0", "framework": "my-solver", "sm_list": "sm_52"}
-    assert verdict(**asked) is UNKNOWN
+    assert verdict(**asked, ptx="unknown") is UNKNOWN
     assert verdict(**asked, build="-gencode arch=compute_52,code=sm_52") is NOT
     assert verdict(**asked, build="-gencode arch=compute_52,code=[sm_52,compute_52]") is not NOT
 
