@@ -32,4 +32,4 @@ def released_by(framework: str, month: str) -> tuple[Version, ...]:
     rows = tables.release_dates().get(framework, ())
     before = [row.version for row in rows if row.day < month]
     within = [row.version for row in rows if row.day[:7] == month]
-    return (max(before), *within) if before else ()
+    return (*((max(before),) if before else ()), *within)

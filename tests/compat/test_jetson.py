@@ -28,8 +28,9 @@ RUNS, WARNS, NOT, OPEN = Verdict.COMPATIBLE, Verdict.WITH_WARNING, Verdict.INCOM
         ("Jetson Nano", "32.5.1", "nvcr.io/nvidia/l4t-base:r32.7.1", NOT),
         ("Jetson AGX Xavier", "32.3.1", "dustynv/ros:foxy-pytorch-l4t-r32.5.0", NOT),
         ("AGX Orin", "35.4.1", "nvcr.io/nvidia/l4t-pytorch:r32.7.1-pth1.10-py3", NOT),
-        # JetPack 7 runs what arm64 servers run; of older images nobody says it.
-        ("Jetson AGX Thor", "38.2", "dustynv/l4t-pytorch:r36.4.0", OPEN),
+        # JetPack 7 runs what arm64 servers run; of older images nobody says it, and they have no code for newer chips.
+        ("AGX Orin", "39.2", "dustynv/l4t-pytorch:r36.4.0", OPEN),
+        ("Jetson AGX Thor", "38.2", "dustynv/l4t-pytorch:r36.4.0", NOT),
         # A release that is not for the module at all.
         ("Xavier NX", "36.3", "dustynv/l4t-pytorch:r36.2.0", NOT),
         # No release: one on which the image runs is meant, where there is one.

@@ -18,6 +18,7 @@ from packaging.version import Version
 from compat import Answer, Case, CaseError, Severity, check
 from compat.builds import PARTS
 from compat.case import FIELDS
+from compat.dates import released_by
 from compat.drivers import reaches
 from compat.facts import facts, table_names
 from compat.images import ImageName, read_image
@@ -373,6 +374,11 @@ def image_example(row: Row) -> bool:
     )
 
 
+def release_date(row: Row) -> bool:
+    """Whoever says the month of a release may mean it."""
+    return Version(row["version"]) in released_by(row["framework"], row["released"][:7])
+
+
 def glibc(row: Row) -> bool:
     """A tag that names the system says which C library the image has."""
     names = [_read(f"{image}-{row['os']}") for image in ("nvidia/cuda:12.4.1-base", "somebody/tool:cuda12.4")]
@@ -394,7 +400,7 @@ QUOTED: dict[str, Callable[[Row], Iterator[Said]]] = {
     )
 }  # fmt: skip
 READ: dict[str, Callable[[Row], bool]] = {
-    reads.__name__: reads for reads in (driver_branch, ec2_gpu_instances, glibc, image_example, require)
+    reads.__name__: reads for reads in (driver_branch, ec2_gpu_instances, glibc, image_example, release_date, require)
 }
 
 
