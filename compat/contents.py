@@ -22,18 +22,17 @@ from compat.builds import (
     read_wish,
 )
 from compat.case import Case
+from compat.device_code import UNREAD_TARGETS, can_make, made_by_default, read_code, read_compression
 from compat.distributions import ALIASES
 from compat.ggml import COMPILED_AT_HOME, OF_GGML, code_of
 from compat.image_facts import Given, brings_cuda, lines_of, plain_image, with_build
 from compat.images import ImageName, read_image
-from compat.model import Code, Compressed, Fact, Finding, ImageFacts, Platform, PoolFacts, Present
+from compat.model import Code, Fact, Finding, ImageFacts, Platform, PoolFacts, Present
 from compat.programs import rows_of
 from compat.reading import AS_GIVEN, Axis, Reader, Reading
 from compat.rows import LINUX, TEGRA
 from compat.rules.rule import note, unknown, warn
-from compat.target_words import lowest_in, targets_in
-from compat.targets import Targets, read_compressed, read_ptx, read_targets
-from compat.versions import ComputeCapability, CudaVersion, JetsonVersion, Target, VersionError
+from compat.versions import ComputeCapability, CudaVersion, JetsonVersion, VersionError
 
 _PYPI_WINDOWS = Fact(
     "the wheels of torch for Windows on PyPI are built for the CPU",
@@ -45,7 +44,7 @@ _FROM_PYPI = re.compile(r"\bpypi\b", re.IGNORECASE)
 _FIRST_FOR_ARM = {"pytorch": Version("2.11")}
 _PYPI_ARM = {
     "pytorch": Fact(
-        "the wheels of torch for arm64 on PyPI are built for the CPU up to 2.10, and later ones for the GPUs of servers",
+        "the wheels of torch for arm64 on PyPI are built for the CPU up to 2.10, later ones for the GPUs of servers",
         "PyPI torch 2.10.0, 2.11.0 and 2.14.0 (manylinux aarch64 wheels) ; "
         "https://github.com/pinokiocomputer/pinokio/issues/1027",
         "2026-11-26",
@@ -54,7 +53,7 @@ _PYPI_ARM = {
         "the wheels of TensorFlow for arm64 on PyPI are built for the CPU",
         "https://github.com/tensorflow/tensorflow/issues/62711 ; https://huggingface.co/datasets/infineon/tensorflow-gpu",
         "2026-11-26",
-    )
+    ),
 }
 _OPENCL = Fact(
     "without a CUDA toolkit it falls back to the OpenCL that the driver brings",
@@ -70,19 +69,6 @@ _OF_JETPACK = Fact(
     "https://gist.github.com/Tiryoh/2b5dc1f86ab6bc3e6922e97a4c1ac2f2 ; https://github.com/pytorch/pytorch/pull/82404",
     "2026-11-24",
 )
-AS_LISTED = Fact("the targets as given", "the case", "")
-_NO_PTX_LISTED = Fact(
-    "a list of targets that names no PTX is one without: get_arch_list() of PyTorch and cuobjdump show compute_… where "
-    "there is PTX, and code=sm_… of nvcc makes none",
-    "github:pytorch/pytorch torch/cuda/__init__.py (get_arch_list, _check_cubins) ; "
-    "https://docs.nvidia.com/cuda/cuda-compiler-driver-nvcc/index.html#gpu-compilation ; "
-    "https://docs.nvidia.com/cuda/cuda-binary-utilities/index.html ; "
-    "https://github.com/faiss-wheels/faiss-wheels/issues/151 ; "
-    "https://github.com/RosettaCommons/RFdiffusion2/issues/1",
-    "2026-11-26",
-)
-AS_COMPRESSED = Fact("the compression as given", "the case", "")
-_UNREAD_TARGETS = Code(None, None, Fact("the targets as given cannot be read", "the case", ""))
 _ALL_BUILDS_LISTED = frozenset({"pytorch", "ollama"})  # their projects publish no others than the tables have
 _MONTHLY = re.compile(r"(?:ngc |nvidia )?((?:1[7-9]|[23]\d)\.(?:0[1-9]|1[0-2]))(?:-(?:tf\d-)?py\d)?")
 _IMAGE_OF_MONTH = {
@@ -97,23 +83,8 @@ _IMAGE_OF_MONTH = {
 _NGC_IN_WORDS = re.compile(r"(?:nvidia )?ngc[\s:/]+([a-z]+)[\s:]+(\d\d\.\d\d(?:-[\w.-]+)?)", re.IGNORECASE)
 _SERVER = re.compile(r"tritonserver|tensorrtserver|trtis|trtserver|inference server|triton server")
 _FIRST_TRITON = "20.03"  # before, it was called TensorRT Inference Server
-# `balance` leaves machine code as it is without -Xfatbin -compress-all: read from files that fatbinary 13.0 made.
-_MODE = re.compile(r"compress-mode[=\s]+(none|speed|balance|size)\b")
 _VARIABLES = re.compile(r"\b(?:NVIDIA_\w+|CUDA_VISIBLE_DEVICES|LD_LIBRARY_PATH|VLLM_\w+)=[^;]+")
 _LIKE_SERVERS, _THOR = JetsonVersion(38, 0), ComputeCapability(11, 0)
-# Of the newest CUDA first.
-_DEFAULTS = tuple(
-    (CudaVersion.parse(first), Target.parse(target))
-    for first, target in (("13.0", "7.5"), ("11.0", "5.2"), ("9.0", "3.0"), ("7.0", "2.0"))
-)
-_DEFAULT_TARGETS = Fact(
-    "the target that nvcc takes by itself: 2.0 up to CUDA 8, 3.0 in 9 and 10, 5.2 in 11 and 12, 7.5 in 13",
-    "https://nanxiao.me/2016/12/12/ ; https://github.com/scikit-hep/awkward/pull/669 ; PyPI nvidia-cuda-nvcc-cu11 "
-    "11.8.89, nvidia-cuda-nvcc-cu12 12.4.131 and nvidia-cuda-nvcc 13.0.88 (ptxas --help) ; "
-    "https://github.com/llvm/llvm-project/pull/177469",
-    "2026-11-24",
-)
-_UNTOLD = re.compile(r"\b(targets|architectures|arch(es)?) (are |is )?(unknown|not known)")
 
 
 def system_of(pool: PoolFacts) -> str:
@@ -144,8 +115,8 @@ def read_images(case: Case, system: str, *, lenient: bool = True) -> Reading[Ima
         name=case.image or " ".join(filter(None, (case.framework, case.framework_version, case.build))) or "the image",
         named=named,
         cudas=reader.read("cuda", case.cuda, readings.read_cudas) or (),
-        code=_targets(reader, case),
-        compressed=_compressed(reader, case),
+        code=read_code(reader, case),
+        compressed=read_compression(reader, case),
         lists_targets=bool(case.sm_list or case.ptx),
         framework=case.framework,
         version=case.framework_version,
@@ -157,11 +128,11 @@ def read_images(case: Case, system: str, *, lenient: bool = True) -> Reading[Ima
         environment=(*read_variables(";".join(_VARIABLES.findall(case.build))), *read_variables(case.env)),
     )
     if given.code is None:
-        given = replace(given, code=_by_default(case.build, given.cudas))
+        given = replace(given, code=made_by_default(case.build, given.cudas))
     wish = _wish(reader, given, case.framework_version, system)
     if reader.problems:
         return reader.done(())
-    code = None if given.code is _UNREAD_TARGETS else given.code
+    code = None if given.code is UNREAD_TARGETS else given.code
     if reader.passed_over and not any((named, given.cudas, wish, code, given.cudnn, case.env)):
         reader.essential()
         return reader.done(())
@@ -241,86 +212,6 @@ def _doubt(reader: Reader, given: Given) -> None:
         reader.notes.append(warn("R-FRAMEWORK", message, replace(named.fact, verified=False)))
 
 
-def _targets(reader: Reader, case: Case) -> Code | None:
-    build = case.build
-    if _UNTOLD.search(build.lower()):
-        return Code(None, None, Fact("the targets are said to be unknown", "the case", ""))
-    listed = reader.read("sm_list", case.sm_list, read_targets)
-    cubins = listed.cubins if listed else None
-    written = reader.read("ptx", case.ptx, lambda text: read_ptx(text, cubins or ()))
-    if (case.sm_list and listed is None) or (case.ptx and written is None):
-        return _UNREAD_TARGETS
-    shown_ptx = written.ptx if written else (listed.ptx if listed else None)
-    if cubins is None and shown_ptx is None:
-        return _targets_of_build(reader, build)
-    if cubins is not None and shown_ptx is None and written is None:
-        return _as_built(cubins, build)
-    return Code(cubins, shown_ptx, AS_LISTED)
-
-
-def _targets_of_build(reader: Reader, build: str) -> Code | None:
-    """What the words of a build say of the GPUs that it is for: the oldest one, a list, generations."""
-    if (lowest := lowest_in(build)) is not None:
-        return Code(None, None, AS_LISTED, at_least=lowest)
-    try:
-        found = read_targets(build, bare=False) if build else Targets()
-    except VersionError as error:
-        reader.problem("build", build, error.reason)
-        return _UNREAD_TARGETS
-    if found.cubins is None and not found.ptx:
-        found = targets_in(build)
-    if found.cubins is None and not found.ptx:
-        return None
-    return _without_ptx(found.cubins) if found.cubins and found.ptx is None else Code(found.cubins, found.ptx, AS_LISTED)
-
-
-_WITHOUT_ARCH = re.compile(r"\b(?:no|without)\b[^,;)]{0,20}(?:arch\w*|gencode)\S*|\bdefault (?:target|arch\w*)")
-_COMPILES = re.compile(r"\bnvcc\b(?:\s+-\S+)*\s+[\w./-]+\.cu\b")
-_NAMES_ARCH = re.compile(r"arch|gencode|\b(?:sm|compute)_?\d|cmake")
-
-
-def _by_default(build: str, cudas: tuple[CudaVersion, ...]) -> Code | None:
-    """What nvcc makes where nobody names a target: machine code and PTX for the one that it takes by itself."""
-    text = build.lower()
-    rest = _WITHOUT_ARCH.sub(" ", text)
-    if "nvcc" not in text or _NAMES_ARCH.search(rest) or not (rest != text or _COMPILES.search(text)):
-        return None
-    targets = {next(target for first, target in _DEFAULTS if each.line >= first) for each in cudas}
-    return Code(tuple(targets), tuple(targets), _DEFAULT_TARGETS) if len(targets) == 1 else None
-
-
-def _compressed(reader: Reader, case: Case) -> Compressed | None:
-    """As the case lists it, or as the mode of the compiler in the words of the build makes it."""
-    found = reader.read("compressed", case.compressed, read_compressed)
-    if found is None and (mode := _MODE.search(case.build.lower())):
-        found = read_compressed(mode[1]) if mode[1] != "balance" or "compress-all" in case.build else Targets((), None)
-    if found is None:
-        return None
-    return Compressed(found.cubins, found.ptx, AS_COMPRESSED)
-
-
-_SPEAKS_OF_PTX = re.compile(r"\bptx\b|\bjit\b|virtual", re.IGNORECASE)
-
-
-def _as_built(cubins: tuple[Target, ...], build: str) -> Code:
-    """Listed machine code with the PTX that the words of the build tell; without any where they tell of none."""
-    try:
-        said = read_targets(build, bare=False) if build else Targets()
-    except VersionError:
-        said = Targets()
-    if said.ptx or (said.ptx is None and _SPEAKS_OF_PTX.search(build)):
-        return Code(cubins, said.ptx, AS_LISTED)
-    return _without_ptx(cubins)
-
-
-def _without_ptx(cubins: tuple[Target, ...]) -> Code:
-    """A list that names machine code alone is one of a build without PTX, until somebody writes `ptx`.
-
-    Whoever reads it out of a binary sees both kinds beside each other, and who asks a compiler for PTX writes so.
-    """
-    return Code(cubins, (), AS_LISTED, ptx_fact=_NO_PTX_LISTED, ptx_is_unsaid=True)
-
-
 def _wish(reader: Reader, given: Given, version: str, system: str) -> Wish | None:
     framework = given.framework
     if not framework and given.named is not None and given.named.framework:
@@ -362,24 +253,11 @@ def read_cuda_of(build: str) -> tuple[CudaVersion, ...]:
 
 def _each_of(reader: Reader, cudas: tuple[CudaVersion, ...], code: Code | None) -> tuple[CudaVersion | None, ...]:
     """CUDA lines that may be meant: of `12` those that know the targets that are listed, as far as one does."""
-    able = tuple(cuda for cuda in cudas if code is None or _can_make(cuda, code)) if len(cudas) > 1 else cudas
+    able = tuple(cuda for cuda in cudas if code is None or can_make(cuda, code)) if len(cudas) > 1 else cudas
     cudas = able or cudas
     if len(cudas) > 1:
         reader.open.append(Axis("cuda", f"which CUDA {cudas[0].major}.x it is"))
     return cudas or (None,)
-
-
-def _can_make(cuda: CudaVersion, code: Code) -> bool:
-    """Does the compiler of a line know each target? One of which no table has the first CUDA rules out none."""
-    known = [tables.architectures().get(target.capability) for target in (*(code.cubins or ()), *(code.ptx or ()))]
-    return all(
-        arch is None
-        or (
-            (arch.first_cuda is None or arch.first_cuda <= cuda.line)
-            and (arch.last_cuda is None or cuda.line <= arch.last_cuda)
-        )
-        for arch in known
-    )
 
 
 def _of_framework(reader: Reader, given: Given, wish: Wish) -> tuple[ImageFacts, ...]:
@@ -456,9 +334,9 @@ def _of_tables(reader: Reader, given: Given, wish: Wish) -> tuple[ImageFacts, ..
         images = tuple(with_build(given, wish, None, line) for line in _each_of(reader, lines, given.code))
         return tuple(map(_of_ggml, images)) if _is_published_ggml(given, wish) else images
     _say_how(reader, given, wish, choice)
-    images = (with_build(given, wish, build, build.cuda, is_likely=choice.is_likely) for build in choice.builds)
+    images = tuple(with_build(given, wish, build, build.cuda, is_likely=choice.is_likely) for build in choice.builds)
     by_driver = wish.framework in TAKEN_BY_DRIVER and not wish.cuda and len(choice.builds) > 1
-    return tuple(replace(image, taken_by_driver=by_driver) for image in images) if by_driver else tuple(images)
+    return tuple(replace(image, taken_by_driver=by_driver) for image in images) if by_driver else images
 
 
 def _of_month(reader: Reader, given: Given, wish: Wish, month: str) -> tuple[ImageFacts, ...]:
@@ -479,7 +357,7 @@ def _of_month(reader: Reader, given: Given, wish: Wish, month: str) -> tuple[Ima
 
 def _by_any_cuda(reader: Reader, given: Given, wish: Wish, code: Code) -> tuple[ImageFacts, ...]:
     """Targets are listed, and the CUDA that made them is not said: any that knows them, if the answer is the same."""
-    able = tuple(cuda for cuda in _all_lines() if _can_make(cuda, code))
+    able = tuple(cuda for cuda in _all_lines() if can_make(cuda, code))
     if not able:
         reader.notes.append(_no_build(wish))
         return (with_build(given, wish, None, None),)

@@ -150,7 +150,13 @@ RULE = Rule(
         "for Volta, unless their cuDNN is 7.3 or newer (with an older one 9.2 fails too), and with 10.0 or older on "
         "Ampere and Ada. cuFFT before CUDA 11.8 fails on Ada: what says that it calls it is refused there."
     ),
-    sources=(_PYTORCH, *_FFT_FAILS.source.split(" ; "), *_REPORTS, _RUNS_ON_9_2, *(report for each in _FAILING.values() for report in each.reports)),
+    sources=(
+        _PYTORCH,
+        *_FFT_FAILS.source.split(" ; "),
+        *_REPORTS,
+        _RUNS_ON_9_2,
+        *(report for each in _FAILING.values() for report in each.reports),
+    ),
     severity=Severity.REFUSE,
     check=check,
     of_pool=("gpu", "platform"),

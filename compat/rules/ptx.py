@@ -25,7 +25,9 @@ def check(image: ImageFacts, pool: PoolFacts) -> tuple[Finding, ...]:
         if cubins and gpu.capability < min(cubins).capability:
             return ()  # PTX is made for the newest targets: it does not go back
         if code.cubins and code.fact.source != _THE_CASE and never_with_ptx(image.framework) and not image.own_build:
-            message = f"{image.framework} publishes hardly any build with PTX, and no other code for {gpu.name} is there"
+            message = (
+                f"{image.framework} publishes hardly any build with PTX, and no other code for {gpu.name} is there"
+            )
             return (refuse(ID, message, code.fact),)
         return (
             unknown(

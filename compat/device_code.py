@@ -1,0 +1,137 @@
+"""What a case says of device code: lists of targets, words of a build, the targets of the compiler, compression."""
+
+from __future__ import annotations
+
+import re
+
+from compat import tables
+from compat.case import Case
+from compat.model import Code, Compressed, Fact
+from compat.reading import Reader
+from compat.target_words import lowest_in, targets_in
+from compat.targets import Targets, read_compressed, read_ptx, read_targets
+from compat.versions import CudaVersion, Target, VersionError
+
+AS_LISTED = Fact("the targets as given", "the case", "")
+_NO_PTX_LISTED = Fact(
+    "a list of targets that names no PTX is one without: get_arch_list() of PyTorch and cuobjdump show compute_… where "
+    "there is PTX, and code=sm_… of nvcc makes none",
+    "github:pytorch/pytorch torch/cuda/__init__.py (get_arch_list, _check_cubins) ; "
+    "https://docs.nvidia.com/cuda/cuda-compiler-driver-nvcc/index.html#gpu-compilation ; "
+    "https://docs.nvidia.com/cuda/cuda-binary-utilities/index.html ; "
+    "https://github.com/faiss-wheels/faiss-wheels/issues/151 ; "
+    "https://github.com/RosettaCommons/RFdiffusion2/issues/1",
+    "2026-11-26",
+)
+AS_COMPRESSED = Fact("the compression as given", "the case", "")
+UNREAD_TARGETS = Code(None, None, Fact("the targets as given cannot be read", "the case", ""))
+# `balance` leaves machine code as it is without -Xfatbin -compress-all: read from files that fatbinary 13.0 made.
+_MODE = re.compile(r"compress-mode[=\s]+(none|speed|balance|size)\b")
+# Of the newest CUDA first.
+_DEFAULTS = tuple(
+    (CudaVersion.parse(first), Target.parse(target))
+    for first, target in (("13.0", "7.5"), ("11.0", "5.2"), ("9.0", "3.0"), ("7.0", "2.0"))
+)
+_DEFAULT_TARGETS = Fact(
+    "the target that nvcc takes by itself: 2.0 up to CUDA 8, 3.0 in 9 and 10, 5.2 in 11 and 12, 7.5 in 13",
+    "https://nanxiao.me/2016/12/12/ ; https://github.com/scikit-hep/awkward/pull/669 ; PyPI nvidia-cuda-nvcc-cu11 "
+    "11.8.89, nvidia-cuda-nvcc-cu12 12.4.131 and nvidia-cuda-nvcc 13.0.88 (ptxas --help) ; "
+    "https://github.com/llvm/llvm-project/pull/177469",
+    "2026-11-24",
+)
+_UNTOLD = re.compile(r"\b(targets|architectures|arch(es)?) (are |is )?(unknown|not known)")
+
+
+def read_code(reader: Reader, case: Case) -> Code | None:
+    build = case.build
+    if _UNTOLD.search(build.lower()):
+        return Code(None, None, Fact("the targets are said to be unknown", "the case", ""))
+    listed = reader.read("sm_list", case.sm_list, read_targets)
+    cubins = listed.cubins if listed else None
+    written = reader.read("ptx", case.ptx, lambda text: read_ptx(text, cubins or ()))
+    if (case.sm_list and listed is None) or (case.ptx and written is None):
+        return UNREAD_TARGETS
+    shown_ptx = written.ptx if written else (listed.ptx if listed else None)
+    if cubins is None and shown_ptx is None:
+        return _targets_of_build(reader, build)
+    if cubins is not None and shown_ptx is None and written is None:
+        return _as_built(cubins, build)
+    return Code(cubins, shown_ptx, AS_LISTED)
+
+
+def _targets_of_build(reader: Reader, build: str) -> Code | None:
+    """What the words of a build say of the GPUs that it is for: the oldest one, a list, generations."""
+    if (lowest := lowest_in(build)) is not None:
+        return Code(None, None, AS_LISTED, at_least=lowest)
+    try:
+        found = read_targets(build, bare=False) if build else Targets()
+    except VersionError as error:
+        reader.problem("build", build, error.reason)
+        return UNREAD_TARGETS
+    if found.cubins is None and not found.ptx:
+        found = targets_in(build)
+    if found.cubins is None and not found.ptx:
+        return None
+    return (
+        _without_ptx(found.cubins) if found.cubins and found.ptx is None else Code(found.cubins, found.ptx, AS_LISTED)
+    )
+
+
+_WITHOUT_ARCH = re.compile(r"\b(?:no|without)\b[^,;)]{0,20}(?:arch\w*|gencode)\S*|\bdefault (?:target|arch\w*)")
+_COMPILES = re.compile(r"\bnvcc\b(?:\s+-\S+)*\s+[\w./-]+\.cu\b")
+_NAMES_ARCH = re.compile(r"arch|gencode|\b(?:sm|compute)_?\d|cmake")
+
+
+def made_by_default(build: str, cudas: tuple[CudaVersion, ...]) -> Code | None:
+    """What nvcc makes where nobody names a target: machine code and PTX for the one that it takes by itself."""
+    text = build.lower()
+    rest = _WITHOUT_ARCH.sub(" ", text)
+    if "nvcc" not in text or _NAMES_ARCH.search(rest) or not (rest != text or _COMPILES.search(text)):
+        return None
+    targets = {next(target for first, target in _DEFAULTS if each.line >= first) for each in cudas}
+    return Code(tuple(targets), tuple(targets), _DEFAULT_TARGETS) if len(targets) == 1 else None
+
+
+def read_compression(reader: Reader, case: Case) -> Compressed | None:
+    """As the case lists it, or as the mode of the compiler in the words of the build makes it."""
+    found = reader.read("compressed", case.compressed, read_compressed)
+    if found is None and (mode := _MODE.search(case.build.lower())):
+        found = read_compressed(mode[1]) if mode[1] != "balance" or "compress-all" in case.build else Targets((), None)
+    if found is None:
+        return None
+    return Compressed(found.cubins, found.ptx, AS_COMPRESSED)
+
+
+_SPEAKS_OF_PTX = re.compile(r"\bptx\b|\bjit\b|virtual", re.IGNORECASE)
+
+
+def _as_built(cubins: tuple[Target, ...], build: str) -> Code:
+    """Listed machine code with the PTX that the words of the build tell; without any where they tell of none."""
+    try:
+        said = read_targets(build, bare=False) if build else Targets()
+    except VersionError:
+        said = Targets()
+    if said.ptx or (said.ptx is None and _SPEAKS_OF_PTX.search(build)):
+        return Code(cubins, said.ptx, AS_LISTED)
+    return _without_ptx(cubins)
+
+
+def _without_ptx(cubins: tuple[Target, ...]) -> Code:
+    """A list that names machine code alone is one of a build without PTX, until somebody writes `ptx`.
+
+    Whoever reads it out of a binary sees both kinds beside each other, and who asks a compiler for PTX writes so.
+    """
+    return Code(cubins, (), AS_LISTED, ptx_fact=_NO_PTX_LISTED, ptx_is_unsaid=True)
+
+
+def can_make(cuda: CudaVersion, code: Code) -> bool:
+    """Does the compiler of a line know each target? One of which no table has the first CUDA rules out none."""
+    known = [tables.architectures().get(target.capability) for target in (*(code.cubins or ()), *(code.ptx or ()))]
+    return all(
+        arch is None
+        or (
+            (arch.first_cuda is None or arch.first_cuda <= cuda.line)
+            and (arch.last_cuda is None or cuda.line <= arch.last_cuda)
+        )
+        for arch in known
+    )
