@@ -62,6 +62,15 @@ class Record:
             return None
         return process if same else None
 
+    def is_ending(self) -> bool:
+        """Whether its first thread has ended, as a zombie, before others, which hold its sockets open."""
+        try:
+            process = psutil.Process(self.pid)
+            same = abs(process.create_time() - self.started) < 1
+            return same and process.status() == psutil.STATUS_ZOMBIE and process.num_threads() > 1
+        except psutil.Error:
+            return False
+
 
 def start(instance: Instance, server: Server) -> None:
     """Start `server` unless it runs at the same pin and is ready; wait until it is ready.
@@ -265,7 +274,7 @@ def _wait_ready(server: Server, record: Record, within_s: float) -> bool:
 def _wait_ended(record: Record, within_s: float) -> bool:
     """Whether it ends in time. A zombie has ended: whoever is its parent by now may take seconds to collect it."""
     deadline = time.monotonic() + within_s
-    while record.process() is not None:
+    while record.process() is not None or record.is_ending():
         if time.monotonic() > deadline:
             return False
         time.sleep(0.02)

@@ -12,7 +12,7 @@ from cli.inspect.command import Choices, wanted_images
 from compat import Answer, Case, Finding, Severity, Verdict, check
 from compat.age import aged
 from compat.case import POOL_FIELDS
-from compat.contents import AS_COMPRESSED, AS_LISTED
+from compat.device_code import AS_COMPRESSED, AS_LISTED
 from compat.many import worst
 from compat.model import Fact
 from compat.pools import read_host

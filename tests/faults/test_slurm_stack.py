@@ -66,7 +66,7 @@ def _volta(folder: Path) -> None:
     for source, target in sources.items():
         (folder / source).write_bytes(VOLTA[target])
     (folder / ".dockerignore").write_text(
-        "".join(f"{line}\n" for line in ("*", "!verify.py", *(f"!{s}" for s in sources)))
+        "".join(f"{line}\n" for line in ("*", *sorted(f"!{name}" for name in ("verify.py", *sources))))
     )
 
 
