@@ -10,7 +10,7 @@ import psutil
 import pytest
 
 from lab import files, processes
-from lab.instance import Instance, LabError, open_instance
+from lab.instance import Instance, LabError, open_instance, port_is_free
 from lab.processes import Server
 
 SLEEPER = (sys.executable, "-c", "import time; print('started', flush=True); time.sleep(60)")
@@ -46,6 +46,37 @@ def test_starting_a_healthy_server_again_does_nothing(instance: Instance) -> Non
     processes.start(instance, sleeper())
     assert pid(instance) == first
     processes.stop(instance, "sleeper")
+
+
+# Asked to end, its first thread ends at once and the last one, with the socket, a little later.
+ENDS_IN_PARTS = """
+import ctypes, os, signal, socket, sys, threading, time
+
+is_ending = threading.Event()
+
+def last():
+    is_ending.wait()
+    time.sleep(0.5)
+    os._exit(0)
+
+def end(*_):
+    is_ending.set()
+    ctypes.CDLL(None).pthread_exit(None)
+
+signal.signal(signal.SIGTERM, end)
+sink = socket.create_server(("127.0.0.1", int(sys.argv[1])))
+threading.Thread(target=last).start()
+while True:
+    signal.pause()
+"""
+
+
+def test_a_server_has_ended_when_its_port_is_free(instance: Instance) -> None:
+    port = instance.ports["registry"]
+    argv = (sys.executable, "-c", ENDS_IN_PARTS, str(port))
+    processes.start(instance, Server("sleeper", argv, ready=lambda: not port_is_free(port)))
+    assert processes.stop(instance, "sleeper") is True
+    assert port_is_free(port)
 
 
 def test_a_changed_command_line_restarts_the_server(instance: Instance) -> None:
