@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -13,6 +14,7 @@ from lab import files, processes
 from lab.instance import Instance, LabError, open_instance, port_is_free
 from lab.processes import Server
 
+ROOT = Path(__file__).parents[2]
 SLEEPER = (sys.executable, "-c", "import time; print('started', flush=True); time.sleep(60)")
 
 
@@ -70,11 +72,24 @@ while True:
     signal.pause()
 """
 
+STARTS_ELSEWHERE = """
+import sys
+from lab import processes
+from lab.instance import open_instance, port_is_free
+
+name, port, *argv = sys.argv[1:]
+processes.start(open_instance(name), processes.Server("sleeper", argv, ready=lambda: not port_is_free(int(port))))
+"""
+
 
 def test_a_server_has_ended_when_its_port_is_free(instance: Instance) -> None:
     port = instance.ports["registry"]
     argv = (sys.executable, "-c", ENDS_IN_PARTS, str(port))
-    processes.start(instance, Server("sleeper", argv, ready=lambda: not port_is_free(port)))
+    started = subprocess.run(
+        [sys.executable, "-c", STARTS_ELSEWHERE, instance.name, str(port), *argv], cwd=ROOT, check=False
+    )
+    assert started.returncode == 0
+    assert not port_is_free(port)
     assert processes.stop(instance, "sleeper") is True
     assert port_is_free(port)
 
