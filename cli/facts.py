@@ -37,6 +37,7 @@ TABLES: Final = {
     "nccl": "NCCL releases.",
     "nvenc": "Lowest driver for each version of the video encoder's API (NVENC), on Linux and Windows.",
     "program": "What program releases are built for, where no list of their builds exists.",
+    "release_date": "Days on which releases came to PyPI.",
     "require": "Requirement clauses of nvidia/cuda images.",
 }
 

@@ -113,5 +113,5 @@ def _together(profiles: Iterable[Profile], jobs: Iterable[Job], old: Commons, ne
         profiles=tuple(by_name.values()),
         courses=tuple(dict.fromkeys(course.title or course.name for course in courses.values())),
         seats=sum(course.seats for course in courses.values()),
-        jobs=tuple(dict.fromkeys(job.name for job in jobs)),
+        jobs=tuple(sorted({job.name for job in jobs})),  # an engine registers them in any order
     )

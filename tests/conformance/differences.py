@@ -14,7 +14,7 @@ class Intended(StrEnum):
     CREATE = "How an object is created"
     MISSPELT = "A misspelt field of a new object"
     ROLLOUT = "An update of a Deployment"
-    NOT_READY = "A Deployment that does not get ready"
+    NOT_READY = "A Deployment that does not become ready"
     UNKNOWN = "An unknown value among the inputs"
     ADDRESS = "The address of a new Service in a preview"
     DEFAULTS = "What the server filled in, on import"

@@ -90,7 +90,7 @@ def test_a_mig_capable_card_says_so() -> None:
 
 def test_a_driver_older_than_every_cuda_has_no_labels() -> None:
     with pytest.raises(UnknownFact):
-        labels.gfd_labels(find_gpu("1080 Ti"), 8, DriverVersion.parse("304.64"))
+        labels.gfd_labels(find_gpu("1080 Ti"), 8, DriverVersion.parse("173.14"))
 
 
 def test_our_words_are_the_documented_ones() -> None:

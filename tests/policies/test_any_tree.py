@@ -10,6 +10,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from decimal import Decimal
@@ -119,9 +120,10 @@ def holds(law: Callable[[st.DataObject], None], share: int, examples: int) -> No
     seed(share)(asked)()
 
 
-# Ten thousand of each law, in shares so that two workers can have them. Each share is the same in every run.
+# In shares, which several workers can have. Each share is the same in every run.
+MANY = int(os.environ.get("GPU_COMMONS_TEST_TREES", "2000")) // 4  # `make soak` tries 10,000
 SHARES = pytest.mark.parametrize(
-    ("share", "examples"), [(0, 150), *(pytest.param(share, 2_500, marks=pytest.mark.slow) for share in range(1, 5))]
+    ("share", "examples"), [(0, 150), *(pytest.param(share, MANY, marks=pytest.mark.slow) for share in range(1, 5))]
 )
 KEPT = (
     "k3ep",
