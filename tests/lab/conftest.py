@@ -9,6 +9,7 @@ from dataclasses import replace
 import pytest
 from xdist.remote import Producer
 from xdist.scheduler import LoadScopeScheduling
+from xdist.workermanage import WorkerController
 
 from lab import control_plane, processes
 from lab.instance import PREFERRED_PORTS, Instance
@@ -20,11 +21,16 @@ LONG = ("test_a_driver_container_is_built", "test_a_new_image_locks_plans_builds
 
 
 class OneWorkerForEachFileAndEachLongTest(LoadScopeScheduling):
-    """Fixtures of a file are made once, and no worker ends long after the others."""
+    """Fixtures of a file are made once; what takes long comes first, so that no worker ends long after the others."""
 
     def _split_scope(self, nodeid: str) -> str:
         file, _, test = nodeid.partition("::")
         return nodeid if test.startswith(LONG) else file
+
+    def _assign_work_unit(self, node: WorkerController) -> None:
+        for scope in [each for each in self.workqueue if "::" in each]:
+            self.workqueue.move_to_end(scope, last=False)
+        super()._assign_work_unit(node)
 
 
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> LoadScopeScheduling:
