@@ -11,9 +11,7 @@ A release that the tables have is compared; what a newer one changes is added. N
 from __future__ import annotations
 
 import argparse
-import csv
 import datetime as dt
-import io
 import sys
 import urllib.request
 from collections.abc import Iterator, Mapping, Sequence
@@ -210,7 +208,7 @@ def main(arguments: Sequence[str] | None = None, folders: tuple[Path, Path] = (t
     print("\n".join(lines) or "nothing changed")  # noqa: T201 - its output
     if not options.dry_run:
         for path, rows in zip(paths, (after.images, after.releases, after.versions), strict=True):
-            _write(path, rows)
+            tables.write_rows(path, rows)
     return int(any("correct the table by hand" in line for line in lines))
 
 
@@ -229,14 +227,6 @@ def _page(address: str) -> str:
 def _age(images: Sequence[Row], day: dt.date) -> str:
     newest = min(max(row["release"] for row in images if row["ami_type"] == kind) for kind in _TYPES)
     return f"the tables end with release {newest}, {(day - dt.date.fromisoformat(newest)).days} days before {day}"
-
-
-def _write(path: Path, rows: Sequence[Row]) -> None:
-    text = io.StringIO()
-    writer = csv.DictWriter(text, rows[0], lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(rows)
-    path.write_text(text.getvalue(), encoding="utf-8")
 
 
 if __name__ == "__main__":

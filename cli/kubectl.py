@@ -20,6 +20,10 @@ class ClusterUnreachable(UserError):  # noqa: N818 - says what is the matter
     """A cluster that gives no answer; its words say why and what to do."""
 
 
+class KubectlFailed(ClusterUnreachable):
+    """kubectl ended with an error; its words are kubectl's own."""
+
+
 @dataclass(frozen=True, slots=True)
 class Cluster:
     """Which cluster, as kubectl is told; None: what KUBECONFIG names, and its current context."""
@@ -58,18 +62,15 @@ def run(cluster: Cluster, *words: str, given: str = "") -> str:
     if done.returncode:
         said = done.stderr.decode(errors="replace").strip().splitlines() or ["it failed without a message"]
         found = without_secrets(said[-1].removeprefix("error: ").removeprefix("Error from server "))
-        raise ClusterUnreachable(f"kubectl reported: {found}")
+        raise KubectlFailed(f"kubectl reported: {found}")
     return done.stdout.decode(errors="replace")
 
 
 def _get(cluster: Cluster, path: str) -> dict[str, Any]:
     try:
         answer = run(cluster, "get", "--raw", path)
-    except ClusterUnreachable as error:
-        words = str(error)
-        if words.startswith("kubectl reported"):
-            words += "; check KUBECONFIG, or kubeconfig and kube_context of the site"
-        raise ClusterUnreachable(words) from None
+    except KubectlFailed as error:
+        raise KubectlFailed(f"{error}; check KUBECONFIG, or kubeconfig and kube_context of the site") from None
     try:
         return dict(json.loads(answer))
     except ValueError:

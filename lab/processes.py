@@ -55,21 +55,25 @@ class Record:
 
     def process(self) -> psutil.Process | None:
         """The process of this record, or None when it has ended (or its PID is somebody else's now)."""
-        try:
-            process = psutil.Process(self.pid)
-            same = abs(process.create_time() - self.started) < 1 and process.status() != psutil.STATUS_ZOMBIE
-        except psutil.Error:
-            return None
-        return process if same else None
+        with contextlib.suppress(psutil.Error):
+            process = self._found()
+            return process if process and process.status() != psutil.STATUS_ZOMBIE else None
+        return None
 
-    def is_ending(self) -> bool:
-        """Whether its first thread has ended, as a zombie, before others, which hold its sockets open."""
-        try:
-            process = psutil.Process(self.pid)
-            same = abs(process.create_time() - self.started) < 1
-            return same and process.status() == psutil.STATUS_ZOMBIE and process.num_threads() > 1
-        except psutil.Error:
-            return False
+    def has_ended(self) -> bool:
+        """Whether nothing of it is left but what its parent has to collect.
+
+        Its first thread may be a zombie while others still run and hold its sockets open.
+        """
+        with contextlib.suppress(psutil.Error):
+            process = self._found()
+            return process is None or (process.status() == psutil.STATUS_ZOMBIE and process.num_threads() == 1)
+        return True
+
+    def _found(self) -> psutil.Process | None:
+        """None where its PID is somebody else's now; psutil.Error where nobody has it."""
+        process = psutil.Process(self.pid)
+        return process if abs(process.create_time() - self.started) < 1 else None
 
 
 def start(instance: Instance, server: Server) -> None:
@@ -272,9 +276,9 @@ def _wait_ready(server: Server, record: Record, within_s: float) -> bool:
 
 
 def _wait_ended(record: Record, within_s: float) -> bool:
-    """Whether it ends in time. A zombie has ended: whoever is its parent by now may take seconds to collect it."""
+    """Whether it ends in time; whoever is its parent by now may take seconds more to collect it."""
     deadline = time.monotonic() + within_s
-    while record.process() is not None or record.is_ending():
+    while not record.has_ended():
         if time.monotonic() > deadline:
             return False
         time.sleep(0.02)

@@ -46,10 +46,10 @@ class _Loader(yaml.SafeLoader):
     _open = 0
 
     def compose_node(self, parent: yaml.Node | None, index: int) -> yaml.Node | None:
-        """PyYAML looks at every open bracket for each new one, and takes seconds to reach Python's own limit."""
+        """Ends before Python's own limit: PyYAML looks at every open bracket for each new one, and takes seconds."""
         self._open += 1
         if self._open > _FAR_TOO_DEEP:
-            raise RecursionError
+            raise _TooMuchError("(syntax)", _TOO_DEEP, self.peek_event().start_mark.line + 1)  # type: ignore[no-untyped-call]
         node: yaml.Node | None = super().compose_node(parent, index)
         self._open -= 1
         return node
@@ -94,8 +94,6 @@ def read_yaml(path: Path, *, called: str) -> Document:
         raise SettingsError([_malformed(error, text, file)]) from None
     except _TooMuchError as error:
         raise SettingsError([error.problem(file)]) from None
-    except RecursionError:
-        raise SettingsError([_TooMuchError("(syntax)", _TOO_DEEP, _deepest_line(text)).problem(file)]) from None
     if faults:
         raise SettingsError(
             Problem(without_passwords(path_text(loc)) or "(top)", "", reason, fix, file, line)
@@ -149,16 +147,6 @@ def _malformed(error: yaml.YAMLError, text: str, file: str) -> Problem:
         line = text[: error.position].count("\n") + 1
     reason = "is not YAML: " + re.sub(r"(?<=alias |nchor )'.*?'", "of that name", without_passwords(problem))
     return Problem("(syntax)", "", reason, "check indentation, quotes and tabs here", file, line)
-
-
-def _deepest_line(text: str) -> int:
-    """Where the nesting passes what any setting has. Reading events takes no recursion."""
-    depth = 0
-    for event in yaml.parse(text, Loader=_Loader):
-        depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
-        if depth > _DEEPEST:
-            return event.start_mark.line + 1 if event.start_mark else 1
-    return 1
 
 
 def _walk(

@@ -7,9 +7,7 @@ table has is kept. It prints what is new; without --dry-run it writes the table.
 from __future__ import annotations
 
 import argparse
-import csv
 import datetime as dt
-import io
 import os
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
@@ -18,12 +16,12 @@ from typing import Final
 from packaging.utils import InvalidWheelFilename, parse_wheel_filename
 from packaging.version import Version
 
-from compat.tables import DATA
+from compat import tables
 from images.inspection.faults import InspectError
 from images.inspection.index import File, Index, index_url
 from images.inspection.opening import open_session
 
-TABLE: Final = DATA / "release_date.csv"
+TABLE: Final = tables.DATA / "release_date.csv"
 Row = dict[str, str]
 # Framework of the tables, and the package whose wheels are for GPUs.
 PACKAGES: Final = (
@@ -81,7 +79,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--dry-run", action="store_true", help="print what is new, and change nothing")
     options = parser.parse_args(arguments)
     today = dt.datetime.now(tz=dt.UTC).date()
-    rows = list(csv.DictReader(TABLE.read_text().splitlines())) if TABLE.exists() else []
+    rows: list[Row] = tables.rows("release_date")
     new: list[Row] = []
     failed: list[str] = []
     with open_session(os.environ, with_login=False) as session:
@@ -93,12 +91,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 failed.append(f"{package}: not read: {error.problem.reason}")
     rows, lines = merged(rows, new)
     print("\n".join([*lines, *failed]) or "nothing changed")  # noqa: T201 - its output
-    if not options.dry_run and rows:
-        text = io.StringIO()
-        writer = csv.DictWriter(text, list(rows[0]), lineterminator="\n")
-        writer.writeheader()
-        writer.writerows(rows)
-        TABLE.write_text(text.getvalue())
+    if not options.dry_run:
+        tables.write_rows(TABLE, rows)
     return int(bool(failed))
 
 

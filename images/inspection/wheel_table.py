@@ -10,20 +10,18 @@ from __future__ import annotations
 import argparse
 import csv
 import datetime as dt
-import io
 import os
 import re
 import sys
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from pathlib import Path
 from typing import Final
 
 import httpx
 from packaging.utils import InvalidWheelFilename, parse_wheel_filename
 
-from compat.tables import DATA
+from compat.tables import DATA, write_rows
 from compat.versions import CudaVersion, VersionError, parse_release
 from images.inspection.faults import InspectError
 from images.inspection.index import File, Index, index_url
@@ -184,16 +182,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         )
     print("\n".join(lines) or "nothing changed")  # noqa: T201 - its output
     if not options.dry_run:
-        _write(rows, TABLE)
+        write_rows(TABLE, rows)
     return int(any(": not read: " in line for line in lines))
-
-
-def _write(rows: list[Row], table: Path) -> None:
-    text = io.StringIO()
-    writer = csv.DictWriter(text, list(rows[0]), lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(rows)
-    table.write_text(text.getvalue())
 
 
 if __name__ == "__main__":
