@@ -74,7 +74,8 @@ def compare(probed: Probed, pool: Pool, program_version: str | None = None) -> l
 def _toolkit(declared: str | None, host: Facts) -> Compared:
     found = _version(host["container_toolkit"])
     if host.get("container") == "kubernetes" and is_unknown(found) and declared is not None:
-        text = f"container_toolkit: the pool says {declared}; no pod sees it, and on the node gpu-commons probe does"
+        why = "a pod cannot see it, but gpu-commons probe on the node itself can"
+        text = f"container_toolkit: the pool says {declared}; {why}"
         return Compared("container_toolkit", State.UNSEEN, declared, found, text)
     return _equal("container_toolkit", declared, found)
 

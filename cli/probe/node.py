@@ -122,7 +122,7 @@ def _waits(status: Object) -> str:
     placed = conditions.get("PodScheduled") or {}
     if placed.get("status") == "False" and placed.get("message"):
         return f"for a GPU of its node: {_short(str(placed['message']))}"
-    return "for its container"
+    return "for its container, whose image is pulled first"
 
 
 def _ended(image: str, ended: Object) -> Seen:

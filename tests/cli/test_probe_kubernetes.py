@@ -169,7 +169,7 @@ def test_a_pool_is_compared_with_a_node_of_its_own(run: Run, cluster: Callable[.
     assert head.startswith("n03 (probed 20")
     assert "  gpus_per_node: the pool says 8, the host has 4" in lines
     (toolkit,) = (line for line in lines if "container_toolkit" in line)
-    assert toolkit.endswith("no pod sees it, and on the node gpu-commons probe does")
+    assert toolkit.endswith("a pod cannot see it, but gpu-commons probe on the node itself can")
     assert '"n03"' in (folder / "job.json").read_text()
     kept = tmp_path / "n03.json"
     kept.write_text(asked(run, "--json", wanted="n03").stdout)
@@ -305,7 +305,10 @@ def test_a_mistake_in_the_options_is_told_before_the_cluster_is_asked(
 
 def test_a_container_that_runs_or_is_made_is_waited_for() -> None:
     assert seen(IMAGE, pod({"running": {}})).waits == "for its output"
-    assert seen(IMAGE, pod({"waiting": {"reason": "ContainerCreating"}})).waits == "for its container"
+    assert (
+        seen(IMAGE, pod({"waiting": {"reason": "ContainerCreating"}})).waits
+        == "for its container, whose image is pulled first"
+    )
     assert seen(IMAGE, None).waits == "for its pod"
 
 

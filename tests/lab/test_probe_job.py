@@ -136,7 +136,7 @@ def test_a_node_that_does_not_start_it_in_time_is_named_with_what_was_waited_for
     told = probe(claimed, "--kubernetes", NODE, "--within-s", "10")
     assert told.returncode == 2
     assert f"node {NODE} was not probed in time: job gpu-commons-probe-" in told.stderr
-    assert told.stderr.endswith("waited for its container\n")
+    assert told.stderr.endswith("waited for its container, whose image is pulled first\n")
     nothing_is_left(cluster)
 
 
