@@ -59,7 +59,7 @@ def ensure(server: str, namespace: str, name: str, values: dict[str, str], accou
         return f"created Secret {namespace}/{name}"
     missing = [key for key in values if key not in (found.get("data") or {})]
     if missing:
-        sys.exit(f"Secret {namespace}/{name} lacks {', '.join(missing)}: delete it, or recreate it with all keys")
+        sys.exit(f"Secret {namespace}/{name} lacks {', '.join(missing)}: delete it, or make it again with all keys")
     return f"Secret {namespace}/{name} is already there: nothing changed"
 
 

@@ -111,7 +111,7 @@ def test_every_hub_gets_values_of_its_own() -> None:
 
 def test_a_secret_without_a_key_is_not_changed_and_the_key_is_named(api: ApiServer, account: Path) -> None:
     api.secrets[PATH] = {"data": {"cookie-secret": "", "dummy-password": ""}}
-    with pytest.raises(SystemExit, match="lacks proxy-token: delete it, or recreate it with all keys"):
+    with pytest.raises(SystemExit, match="lacks proxy-token: delete it, or make it again with all keys"):
         ensure(api, account)
     assert [method for method, _, _ in api.requests] == ["GET"]
 
