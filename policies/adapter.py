@@ -16,12 +16,12 @@ from policies.finding import Finding, Level
 from policies.judging import IMAGE_TOKEN, STACK_TOKEN, Seen, Told, findings, judged, message, read
 from policies.kinds import Kind, kind_of, objects
 from policies.model import Site, Workload
-from policies.openings import opens
 from policies.phase import is_surely_preview
 from policies.proxies import plain
 from policies.redaction import hiding
 from policies.repeated import Repeated
 from policies.report import message as written
+from policies.rules.gpu.openings import opens
 from policies.rules.index import ALL_RULES
 from policies.run import secrets_of
 from policies.stack_nodes import StackNode, stack_node, with_nodes

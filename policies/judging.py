@@ -11,7 +11,6 @@ from fleet.unknown import UNKNOWN
 from policies import report
 from policies.finding import Finding, Level
 from policies.model import Rule, Site, Workload
-from policies.openings import PULLED, called, claimed, claims, openings, opens
 from policies.phase import is_preview
 from policies.report import Message
 from policies.rules import claim as device_claim
@@ -19,6 +18,7 @@ from policies.rules import gpu as gpu_request
 from policies.rules import pin as pinned_image
 from policies.rules import read as pods_read
 from policies.rules import run as image_runs
+from policies.rules.gpu.openings import PULLED, called, claimed, claims, openings, opens
 from policies.rules.index import ALL_RULES
 from policies.workloads import workloads
 

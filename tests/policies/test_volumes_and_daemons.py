@@ -13,9 +13,9 @@ from shown import ADVISED, DIGEST, IMAGE, REFUSED, UNKNOWN, UNPROVED, shown, tex
 
 from fleet.nodes import Node
 from images.inspection.store import Store, store_folder
-from policies.exemptions import WITHOUT_PRIVILEGES
 from policies.from_settings import site_of
 from policies.model import Site
+from policies.rules.gpu.exemptions import WITHOUT_PRIVILEGES
 from policies.stacks import DEFAULT_STACKS
 from settings.reading import load_stack
 

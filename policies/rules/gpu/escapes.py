@@ -10,15 +10,15 @@ from typing import Any
 from fleet.labels import GPU_RESOURCE
 from fleet.unknown import UNKNOWN
 from kube.runtime import RUNTIME_CLASS
-from policies.default_runtime import shown_by_default
-from policies.device_annotations import of_annotations
-from policies.docker_escapes import of_container
-from policies.exemptions import WITHOUT_PRIVILEGES, exemption
 from policies.finding import Finding, Level
 from policies.host_paths import DEVICE_PLUGINS, chooses_gpus, of_volume, plain
 from policies.model import Site, Workload
 from policies.pod_images import pod_images
-from policies.privileges import enters, host_processes, privileges
+from policies.rules.gpu.default_runtime import shown_by_default
+from policies.rules.gpu.device_annotations import of_annotations
+from policies.rules.gpu.docker_escapes import of_container
+from policies.rules.gpu.exemptions import WITHOUT_PRIVILEGES, exemption
+from policies.rules.gpu.privileges import enters, host_processes, privileges
 from policies.shapes import at, items, some
 from policies.visibility import VISIBILITY_VARIABLES, VISIBLE_DEVICES, is_hiding
 from policies.vocabulary import Vocabulary, sentence
