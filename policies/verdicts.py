@@ -151,12 +151,17 @@ def _who(usages: Sequence[Usage], pools: AbstractSet[str]) -> str:
 
 
 def _remedy(bad: Sequence[Outcome], fine: Sequence[str]) -> str:
-    """What to change, for each part of the image as it would turn its first pool."""
-    ways: dict[str, str] = {}
+    """What to change, for each part of the image; for each of its pools where these differ."""
+    ways: dict[str, dict[str, list[str]]] = {}  # part → what to change → pools
     for outcome in bad:
         if outcome.answer.remedy is not None:
-            ways.setdefault(outcome.where, outcome.answer.remedy.text)
-    texts = [f"{where}: {text}" if where and len(ways) > 1 else text for where, text in ways.items()]
+            ways.setdefault(outcome.where, {}).setdefault(outcome.answer.remedy.text, []).append(outcome.pool)
+    texts = []
+    for where, by_text in ways.items():
+        for text, pools in by_text.items():
+            on = f"on {listing(_in_order(pools), most=_MOST)}" if len(by_text) > 1 else ""
+            told = ", ".join(part for part in (where if len(ways) > 1 else "", on) if part)
+            texts.append(f"{told}: {text}" if told else text)
     if fine:
         texts.append(f"Or restrict it to {'pool' if len(fine) == 1 else 'pools'} {listing(fine, most=_MOST)}.")
     return " ".join(texts)

@@ -54,6 +54,14 @@ def golden() -> Callable[[str], GoldenFile]:
     return lambda name: GoldenFile(GOLDEN / name)
 
 
+@pytest.fixture(scope="module", autouse=True)
+def recursion_limit_is_restored() -> Iterator[None]:
+    """Celpy raises it for the whole process; what is nested too deeply must not depend on who ran before."""
+    before = sys.getrecursionlimit()
+    yield
+    sys.setrecursionlimit(before)
+
+
 @pytest.fixture(scope="session", autouse=True)
 def no_child_is_left() -> Iterator[None]:
     """Fail the run when a process that its tests started still runs, or was not waited for, at its end."""

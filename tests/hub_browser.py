@@ -14,6 +14,13 @@ def log_in(page: Page, hub: str, user: str, password: str) -> None:
     page.get_by_role("button", name="Sign in").click()
 
 
+def stop_server(page: Page, hub: str) -> None:
+    """By the button of the user's home page, which does nothing before the page's script is there."""
+    page.goto(f"{hub}hub/home")
+    page.wait_for_function("window._jupyterhub_page_loaded")
+    page.get_by_role("button", name="Stop My Server").click()
+
+
 def choose(page: Page, title: str) -> None:
     page.get_by_role("radio", name=title).check()
     page.get_by_role("button", name="Start").click()

@@ -309,7 +309,7 @@ def test_labs_that_run_beside_the_one_with_the_real_node_have_no_cluster() -> No
     named = {
         stack for path in beside for stack in kinds if re.search(rf'own_lab\("{stack}"|= "{stack}"', path.read_text())
     }
-    assert named == {"dcsg", "perceptron", "quest"}
+    assert named == {"dcsg", "perceptron", "comet", "quest"}
     assert {kinds[stack] for stack in named} == {"docker", "slurm"}
 
 

@@ -94,7 +94,7 @@ def _of_gpus(gpus: int, inputs: Mapping[str, Any], site: Site) -> Iterator[Findi
         )
     if isinstance(image, str) and image in site.own_images and not site.uses_of(image):
         yield Finding(
-            f"it asks for {gpus} GPUs, but nothing in image {image} uses a GPU",
+            f"it asks for {gpus} GPU{'' if gpus == 1 else 's'}, but nothing in image {image} uses a GPU",
             Level.WARN,
             "Write gpus: 0, or add software that uses GPUs to the image.",
         )

@@ -89,7 +89,7 @@ class Rest:
                 each["name"],
                 each["state"],
                 None,
-                each["max_time_limit"],
+                _minutes(each["max_time_limit"]),
                 tuple(nodes.get(each["name"], ())),
             )
             for each in said["partitions"]
@@ -212,6 +212,11 @@ def job_of(text: str) -> dict[str, Any]:
         key, read = _CALLED[name]
         job[key] = read(value)
     return job
+
+
+def _minutes(limit: int) -> int | None:
+    """None where there is no limit, which the service writes as -1, or as the same bits without a sign."""
+    return None if limit in {-1, 2**32 - 1} else limit
 
 
 def _of_queue(each: Mapping[str, Any]) -> Part:

@@ -17,7 +17,7 @@ from typing import Any
 import own_stack
 import pytest
 import users_stack
-from hub_browser import choose, log_in, open_notebook, run_cell
+from hub_browser import choose, log_in, open_notebook, run_cell, stop_server
 from hub_users import administrator
 from own_stack import HUB, JOBS, OwnStack
 from playwright.sync_api import Page, expect
@@ -265,10 +265,7 @@ def test_a_student_runs_a_cell_on_a_node_with_one_gpu_requested(
     assert status["imageID"].endswith(digest)
 
     # Stopping gives the GPU back and keeps the home. From a second page: the first one has unsaved work.
-    home = page.context.new_page()
-    home.goto(f"{hub}hub/home")
-    home.wait_for_function("window._jupyterhub_page_loaded")  # before that the button does nothing
-    home.get_by_role("button", name="Stop My Server").click()
+    stop_server(page.context.new_page(), hub)
     wait_for(lambda: not of_user(lab, USER_PODS, user), what=f"the server of {user} has ended")
     assert len(of_user(lab, USER_VOLUMES, user)) == 1
 

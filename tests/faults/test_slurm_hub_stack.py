@@ -13,7 +13,7 @@ from typing import Any
 
 import httpx
 import pytest
-from hub_browser import choose, log_in, open_notebook, run_cell
+from hub_browser import choose, log_in, open_notebook, run_cell, stop_server
 from own_lab import OwnLab, changes, own_lab
 from playwright.sync_api import Browser, Page, expect
 
@@ -128,8 +128,7 @@ def _silent(url: str) -> set[str]:
 
 def test_a_server_that_is_stopped_ends_its_job(lab: OwnLab, url: str, password: str, page: Page) -> None:
     log_in(page, url, "bob", password)
-    page.goto(f"{url}hub/home")
-    page.get_by_role("button", name="Stop My Server").click()
+    stop_server(page, url)
     wait_until(lambda: {account(lab, "bob")} & {*queue(lab)}, within_s=90, what="a stopped server still has its job")
     assert {*queue(lab)} == {account(lab, "ada")}
 

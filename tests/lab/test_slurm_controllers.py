@@ -169,6 +169,16 @@ def test_both_ways_know_the_same_of_the_cluster(slurm: Instance) -> None:
     assert [each.is_exclusive for each in by_commands.partitions.values()] == [True, False]
 
 
+def test_a_partition_without_a_limit_has_none_both_ways(slurm: Instance) -> None:
+    admin = ["env", f"SLURM_CONF={slurm_files.config(slurm)}", "scontrol", "update", "partitionname=gpu-shared"]
+    subprocess.run([*admin, "maxtime=UNLIMITED"], check=True)
+    try:
+        for way in WAYS:
+            assert controller_of(site(slurm, way)).facts().partitions["gpu-shared"].max_time_min is None, way
+    finally:
+        subprocess.run([*admin, "maxtime=60"], check=True)
+
+
 def test_a_drained_node_is_away_both_ways(slurm: Instance) -> None:
     admin = ["env", f"SLURM_CONF={slurm_files.config(slurm)}", "scontrol", "update", "nodename=gpu-k80-1"]
     subprocess.run([*admin, "state=drain", "reason=bad fan"], check=True)

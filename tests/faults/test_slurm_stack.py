@@ -1,0 +1,192 @@
+"""The stack on a site with Slurm comes up on a Slurm of the lab's: jobs see their devices, and nothing runs twice."""
+
+from __future__ import annotations
+
+import json
+import random
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+import yaml
+from own_lab import PROJECT, OwnLab, changes, own_lab
+
+from lab import engine
+from lab.servers import slurm_files
+from lab.toolchain import Toolchain
+from tests.lab import slurm_labs
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "images" / "inspection"))  # folders of tests are no packages
+from made import fatbin, library
+
+pytestmark = [pytest.mark.lab, pytest.mark.timeout(1800)]
+
+COMET: Final[dict[str, Any]] = yaml.safe_load((PROJECT / "stacks" / "Pulumi.comet.yaml").read_text())
+# Code for a V100 and nothing else, with the runtime of CUDA 10.2 beside it.
+VOLTA: Final = {
+    "/opt/train/libtrain.so": library(fatbin(("cubin", 70))),
+    "/usr/local/cuda-10.2/lib64/libcudart.so.10.2.89": library(),
+}
+JOB: Final = {"cpu": 1, "memory_gib": 1, "deadline_s": 600}
+KILLS: Final = 3
+
+
+@pytest.fixture(scope="module")
+def project() -> Iterator[Path]:
+    """This project by link, with one stack file that may be changed, and one image more."""
+    with tempfile.TemporaryDirectory(prefix="gc-") as name:
+        folder = Path(name)
+        for entry in PROJECT.iterdir():
+            if entry.name not in {"stacks", "images", ".git"}:
+                (folder / entry.name).symlink_to(entry)
+        (folder / "images").mkdir()
+        for entry in (PROJECT / "images").iterdir():
+            (folder / "images" / entry.name).symlink_to(entry)
+        _volta(folder / "images" / "volta")
+        (folder / "stacks").mkdir()
+        write(folder)
+        yield folder
+
+
+def _volta(folder: Path) -> None:
+    tiny = PROJECT / "tests" / "faults" / "images" / "tiny"
+    shutil.copytree(tiny, folder)
+    sources = {target.strip("/").replace("/", "_"): target for target in VOLTA}
+    spec = yaml.safe_load((tiny / "image.yaml").read_text())
+    spec |= {"name": "volta", "files": [{"source": source, "target": target} for source, target in sources.items()]}
+    (folder / "image.yaml").write_text(yaml.safe_dump(spec))
+    for source, target in sources.items():
+        (folder / source).write_bytes(VOLTA[target])
+    (folder / ".dockerignore").write_text(
+        "".join(f"{line}\n" for line in ("*", *sorted(f"!{name}" for name in ("verify.py", *sources))))
+    )
+
+
+def write(folder: Path, *jobs: dict[str, Any]) -> None:
+    """The stack as its file says, with the image for Volta, whose base the lab then knows, and these jobs as well."""
+    config = dict(COMET["config"])
+    config["gpu-commons:images"] = [*config["gpu-commons:images"], {"name": "volta"}]
+    config["gpu-commons:jobs"] = [*config["gpu-commons:jobs"], *({**JOB, **job} for job in jobs)]
+    file = folder / "stacks" / "Pulumi.comet.yaml"
+    file.write_text(yaml.safe_dump({**COMET, "config": config}, sort_keys=False))
+
+
+@pytest.fixture(scope="module")
+def lab(project: Path) -> Iterator[OwnLab]:
+    with own_lab("comet", project) as lab:
+        yield lab
+
+
+@pytest.fixture(autouse=True)
+def as_its_file_says(project: Path) -> Iterator[None]:
+    yield
+    write(project)
+
+
+def logs(lab: OwnLab) -> dict[str, dict[str, str]]:
+    """What each job printed, from the outputs of the stack."""
+    found = json.loads(lab.pulumi("stack", "output", "logs", "--json"))
+    return {name: dict(line.split(maxsplit=1) for line in log.splitlines()) for name, log in found.items()}
+
+
+def queue(lab: OwnLab) -> list[str]:
+    """Names of the jobs that wait or run."""
+    return slurm_labs.ssh(lab.instance, "squeue -h -o %j").split()
+
+
+def refused(lab: OwnLab) -> str:
+    """All that a bare `pulumi up` said that failed, on one line."""
+    command = [engine.program(lab.instance, Toolchain()), "up", "--yes", "--skip-preview", "--stack", "comet"]
+    done = subprocess.run(
+        [*command, "--non-interactive"], cwd=lab.project, env=lab.shell(), capture_output=True, text=True, check=False
+    )
+    assert done.returncode != 0, done.stdout
+    return " ".join(f"{done.stdout} {done.stderr}".split())
+
+
+def submitted(lab: OwnLab, job: str) -> list[str]:
+    """Numbers of all jobs of that name that Slurm ever gave a node."""
+    said = slurm_labs.ssh(lab.instance, "sacct -n -P -X -o jobid,jobname,nodelist -S now-1days")
+    rows = [line.split("|") for line in said.splitlines()]
+    return [number for number, name, nodes in rows if name.startswith(f"{job}-") and nodes != "None assigned"]
+
+
+def test_each_job_saw_exactly_the_devices_that_slurm_gave_it(lab: OwnLab) -> None:
+    seen = logs(lab)
+    whole, one, two = seen["whole-node"], seen["shared-p100"], seen["shared-any"]
+    assert (whole["slurm_job_partition"], whole["cuda_visible_devices"], whole["slurm_job_gpus"]) == (
+        "gpu", "0,1,2,3", "0,1,2,3",
+    )  # fmt: skip
+    assert (one["slurm_job_partition"], one["cuda_visible_devices"]) == ("gpu-shared", one["slurm_job_gpus"])
+    assert len(one["slurm_job_gpus"].split(",")) == 1
+    assert (two["slurm_job_partition"], two["cuda_visible_devices"]) == ("gpu-shared", two["slurm_job_gpus"])
+    assert len(two["slurm_job_gpus"].split(",")) == 2
+    assert {each["driver"] for each in seen.values()} == {"470.256.02"}  # --nv brings the stand-in of the driver
+    assert {each["cupy"] for each in seen.values()} == {"13.6.0"}
+
+
+def test_a_second_run_changes_nothing_and_submits_nothing(lab: OwnLab) -> None:
+    before = {job: submitted(lab, job) for job in ("whole-node", "shared-p100", "shared-any")}
+    assert all(len(numbers) == 1 for numbers in before.values())
+    assert not changes(lab.up())
+    assert {job: submitted(lab, job) for job in before} == before
+
+
+def test_an_image_for_volta_alone_is_refused_for_k80_before_anything_is_submitted(lab: OwnLab, project: Path) -> None:
+    job = {"name": "volta", "image": "volta", "pools": ["shared-k80", "shared-p100"], "gpus": 1, "command": ["true"]}
+    write(project, job)
+    said = refused(lab)
+    assert re.search(r"P-RUN: Job volta: \S+/volta@\S+ does not run on pools shared-k80, shared-p100", said)
+    assert "on shared-k80: Build it for sm_37 as well. on shared-p100: Build it for sm_60 as well." in said
+    assert queue(lab) == []
+    assert submitted(lab, "volta") == []
+
+
+def test_a_run_that_is_killed_three_times_submits_each_job_once(lab: OwnLab, project: Path) -> None:
+    names = [f"killed-{number}" for number in range(4)]
+    write(project, *(_on_shared(name, "print(1)", waits_for="end") for name in names))
+    command = [engine.program(lab.instance, Toolchain()), "up", "--yes", "--skip-preview", "--stack", "comet"]
+    chance = random.Random(19)
+    for _ in range(KILLS):
+        killed = subprocess.Popen(
+            [*command, "--non-interactive"],
+            cwd=project,
+            env=lab.shell(),
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
+        time.sleep(chance.uniform(3, 12))
+        killed.send_signal(signal.SIGKILL)
+        killed.wait()
+        lab.pulumi("cancel", "--yes")
+    lab.up()
+    assert {name: len(submitted(lab, name)) for name in names} == dict.fromkeys(names, 1)
+    assert queue(lab) == []
+
+
+def test_what_slurm_refuses_is_the_error_of_its_job(lab: OwnLab, project: Path) -> None:
+    write(project, _on_shared("nobodys", "print(1)", account="nobodys"))
+    assert re.search(r"Slurm refuses.*[Ii]nvalid account", refused(lab))
+    assert queue(lab) == []
+
+
+def test_destroy_ends_what_runs_and_leaves_the_files_of_images(lab: OwnLab, project: Path) -> None:
+    write(project, _on_shared("long", "import time; time.sleep(600)", waits_for="submission"))
+    lab.pulumi("up", "--yes", "--skip-preview")
+    assert [name.rpartition("-")[0] for name in queue(lab)] == ["long"]
+    lab.pulumi("destroy", "--yes", "--skip-preview")
+    slurm_labs.wait_until(lambda: queue(lab) == [])
+    assert [*slurm_files.image_store(lab.instance).glob("cupy-cuda11/*.sif")]
+
+
+def _on_shared(name: str, program: str, **slurm: Any) -> dict[str, Any]:
+    command = ["python", "-c", program]
+    return {"name": name, "image": "cupy-cuda11", "pool": "shared-p100", "gpus": 1, "command": command, "slurm": slurm}
