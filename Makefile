@@ -56,10 +56,11 @@ test: .venv/checked ## every test, the end-to-end ones included
 	@$(MAKE) --no-print-directory -j3 tools static serverless # missing tools are built beside the tests that need none
 	@$(LAB) test
 
-soak: .venv/checked ## laws of engine and policies and random inputs, at length: about an hour
+soak: .venv/checked ## laws, random inputs and random kills, at length: about an hour
 	$(call TIMED,laws) env GPU_COMMONS_TEST_EXAMPLES=400 $(PY) -m pytest -q -n 2 -m "not slow" tests/compat/test_laws.py tests/settings/test_settings.py
 	$(call TIMED,random trees) env GPU_COMMONS_TEST_TREES=10000 $(PY) -m pytest -q -n 2 -m slow tests/policies/test_any_tree.py
 	$(call TIMED,random inputs) env GPU_COMMONS_TEST_RANDOM_INPUTS=100000 $(PY) -m pytest -q -n 2 -m slow tests/compat/test_any_input.py
+	$(call TIMED,killed submissions) env GPU_COMMONS_TEST_KILLED_JOBS=20 $(LAB) test -n 1 -k killed_at_random tests/lab/test_slurm_controllers.py
 
 golden: .venv/synced ## rewrite golden files, for you to read as a diff
 	@GPU_COMMONS_GOLDEN=write $(PY) -m pytest -q -m "not lab and not browser"
