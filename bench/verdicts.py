@@ -139,8 +139,8 @@ def _things() -> list[dict[str, str]]:
     ]
     builds = [
         {"framework": build.framework, "framework_version": build.version, "build": build.variant}
-        for rows in tables.builds().values()
-        for build in rows
+        for framework in tables.framework_rows()
+        for build in tables.builds(framework)
         if build.cuda is not None and build.version[:1].isdigit()
     ]
     return [*images, *builds, *builds, *({"cuda": str(cuda)} for cuda in lines)]

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import datetime as dt
+import os
 
 from cli.terminal import InputError
-from messages import clock
-from messages.problems import SettingsError
+from messages import UserError, clock
 
 
 def today() -> dt.date:
     """As `messages.clock.today`, with a mistake as the commands report it."""
     try:
         return clock.today()
-    except SettingsError as error:
-        (problem,) = error.problems
-        raise InputError(f"{problem.path}: {problem.value} {problem.reason} such as 2026-11-23") from None
+    except UserError:
+        named = os.environ[clock.VARIABLE]
+        raise InputError(f'{clock.VARIABLE}: "{named}" is not a day such as 2026-11-23') from None

@@ -163,9 +163,9 @@ def choose(wish: Wish) -> Choice:
 
 @lru_cache(4096)
 def _choose(wish: Wish, _as_written: str) -> Choice:  # 2.3 and 2.3.0 compare equal: the first is any patch of it
-    rows = tuple(row for row in tables.builds().get(wish.framework, ()) if for_system(row, wish.system))
+    rows = tuple(row for row in tables.builds(wish.framework) if for_system(row, wish.system))
     if not rows and wish.system == WINDOWS and wish.framework in _ALIKE_ON_WINDOWS:
-        rows = tables.builds().get(wish.framework, ())
+        rows = tables.builds(wish.framework)
     near, is_likely = "", False
     if wish.version is not None:
         exact = tuple(row for row in rows if _same_version(row, wish.version))
@@ -226,7 +226,7 @@ def _framework_in(build: str) -> str | None:
 
 def _framework_inside(program: str, build: str) -> str | None:
     """Of a program that no table has, the framework that its build names with a version: ComfyUI, `torch 2.6.0`."""
-    known = program in tables.builds() or program in tables.framework_floors()
+    known = program in tables.framework_rows() or program in tables.framework_floors()
     inside = None if known else _framework_in(build)
     return inside if inside is not None and _version_in(build, inside) else None
 

@@ -397,7 +397,7 @@ def _is_of_jetpack(given: Given, wish: Wish) -> bool:
         return False
     if given.named is not None and given.named.jetson and wish.version is None:
         return True  # an image for a JetPack holds builds for it
-    return wish.framework in _MADE_FOR_JETPACK or wish.framework not in tables.builds()
+    return wish.framework in _MADE_FOR_JETPACK or wish.framework not in tables.framework_rows()
 
 
 def _is_from_pypi_on_windows(given: Given, wish: Wish) -> bool:

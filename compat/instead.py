@@ -161,7 +161,7 @@ def _versions(framework: str, system: str) -> tuple[Version, ...]:
 
 
 def _rows(framework: str, system: str) -> tuple[Build, ...]:
-    rows = tables.builds().get(framework, ())
+    rows = tables.builds(framework)
     return tuple(
         row for row in rows if re.fullmatch(r"\d[\w.+]*", row.version) and row.cuda and for_system(row, system)
     )

@@ -89,32 +89,31 @@ def driver_branches() -> dict[int, DriverBranch]:
 
 
 @cache
-def builds() -> dict[str, tuple[Build, ...]]:
-    """Framework → its builds, oldest version first."""
-    found = _grouped(_all("framework", Build), attrgetter("framework"))
-    for name, each in found.items():
-        found[name] = tuple(_completed(build, found) for build in each)
-    return found
+def framework_rows() -> dict[str, tuple[Row, ...]]:
+    """Framework → the rows of its builds. They are thousands, so only those of what is asked for become builds."""
+    return _grouped(rows("framework"), itemgetter("framework"))
 
 
-def _completed(build: Build, all_builds: Mapping[str, Sequence[Build]]) -> Build:
+@cache
+def builds(framework: str) -> tuple[Build, ...]:
+    """The builds of a framework, oldest version first; none where the table has none."""
+    return tuple(map(_completed, (parse(Build, row) for row in framework_rows().get(framework, ()))))
+
+
+def _completed(build: Build) -> Build:
     """A build beside the wheel that it pins, of the same CUDA."""
     if build.cuda is None:
         return build
-    fitting = [each for each in _pinned(build, all_builds) if each.cuda and each.cuda.line == build.cuda.line]
+    fitting = [each for each in pinned_by(build) if each.cuda and each.cuda.line == build.cuda.line]
     return with_pinned(build, max(fitting, key=lambda each: each.is_default)) if fitting else build
 
 
 def pinned_by(build: Build) -> tuple[Build, ...]:
     """Wheels for Linux of the framework that a build pins, one for each CUDA; none where it pins nothing."""
-    return _pinned(build, builds())
-
-
-def _pinned(build: Build, all_builds: Mapping[str, Sequence[Build]]) -> tuple[Build, ...]:
     if build.pins is None:
         return ()
     framework, version = build.pins
-    found = (each for each in all_builds.get(framework, ()) if each.version == version)
+    found = (each for each in builds(framework) if each.version == version)
     return tuple(each for each in found if each.distribution == f"pip wheel {LINUX}")
 
 

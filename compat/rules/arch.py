@@ -217,14 +217,14 @@ def _is_without_ptx(image: ImageFacts) -> bool:
 @cache
 def never_with_ptx(framework: str) -> bool:
     """Do the tables have many builds of a project whose PTX is known, and hardly one with any?"""
-    told = [bool(build.ptx) for build in tables.builds().get(framework, ()) if build.ptx is not None]
+    told = [bool(build.ptx) for build in tables.builds(framework) if build.ptx is not None]
     return len(told) >= _MANY and 4 * sum(told) < len(told)
 
 
 @cache
 def mostly_with_ptx(framework: str) -> bool:
     """Does most of what the tables have of a project carry PTX?"""
-    told = [bool(build.ptx) for build in tables.builds().get(framework, ()) if build.ptx is not None]
+    told = [bool(build.ptx) for build in tables.builds(framework) if build.ptx is not None]
     return 2 * sum(told) > len(told)
 
 

@@ -75,7 +75,7 @@ def pinned_row(product: Product, version: str, filename: str, requires: Iterable
     """A release that fixes the framework beneath it; None where it does not, or where the table lacks that one."""
     release = _fixed(requires, product.pins)
     framework = {"torch": "pytorch"}.get(product.pins, product.pins)
-    beneath = [each for each in tables.builds().get(framework, ()) if each.version == release and each.is_default]
+    beneath = [each for each in tables.builds(framework) if each.version == release and each.is_default]
     if not release or not beneath or beneath[0].cuda is None:
         return None
     build = beneath[0]

@@ -88,7 +88,7 @@ def test_a_compat_folder_in_the_images_loader_cache_warns_on_a_newer_driver() ->
 
 
 def test_a_wheel_has_the_code_of_the_torch_that_it_pins() -> None:
-    (row,) = (each for each in builds()["vllm"] if each.version == "0.9.0")
+    (row,) = (each for each in builds("vllm") if each.version == "0.9.0")
     assert row.pins == ("pytorch", "2.7.0")
     torch = next(each for each in pinned_by(row) if each.is_default)
     assert (row.cubins, row.ptx, row.cuda) == (torch.cubins, torch.ptx, torch.cuda)

@@ -21,7 +21,7 @@ from compat.case import FIELDS
 from compat.drivers import cuda_ceiling
 from compat.names import find_gpus
 from compat.rows import GpuModel
-from compat.tables import architectures, builds, driver_branches, gpu_models, toolkits
+from compat.tables import architectures, builds, driver_branches, framework_rows, gpu_models, toolkits
 from compat.versions import ComputeCapability, CudaVersion, DriverVersion, JetsonVersion, Target
 
 RANK = {Verdict.COMPATIBLE: 0, Verdict.WITH_WARNING: 1, Verdict.UNKNOWN: 2, Verdict.INCOMPATIBLE: 3}
@@ -45,7 +45,7 @@ DRIVERS = tuple(
         | {DriverVersion(branch, minor, 0) for branch in driver_branches() for minor in (10, 120)}
     )
 )
-BUILDS = tuple(build for each in builds().values() for build in each)
+BUILDS = tuple(build for framework in framework_rows() for build in builds(framework))
 SUFFIXED = ("9.0a", "10.0a", "10.0f", "12.0a", "12.0f")
 IMAGES = (
     *(
