@@ -159,9 +159,9 @@ def _remedy(bad: Sequence[Outcome], fine: Sequence[str]) -> str:
     texts = []
     for where, by_text in ways.items():
         for text, pools in by_text.items():
-            on = f"on {listing(_in_order(pools), most=_MOST)}" if len(by_text) > 1 else ""
-            told = ", ".join(part for part in (where if len(ways) > 1 else "", on) if part)
-            texts.append(f"{told}: {text}" if told else text)
+            part, on = where if len(ways) > 1 else "", listing(_in_order(pools), most=_MOST)
+            held_for = part if len(by_text) == 1 else f"{part}, on {on}" if part else f"On {on}"
+            texts.append(f"{held_for}: {text}" if held_for else text)
     if fine:
         texts.append(f"Or restrict it to {'pool' if len(fine) == 1 else 'pools'} {listing(fine, most=_MOST)}.")
     return " ".join(texts)

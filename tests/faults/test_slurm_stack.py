@@ -145,7 +145,7 @@ def test_an_image_for_volta_alone_is_refused_for_k80_before_anything_is_submitte
     write(project, job)
     said = refused(lab)
     assert re.search(r"P-RUN: Job volta: \S+/volta@\S+ does not run on pools shared-k80, shared-p100", said)
-    assert "on shared-k80: Build it for sm_37 as well. on shared-p100: Build it for sm_60 as well." in said
+    assert "On shared-k80: Build it for sm_37 as well. On shared-p100: Build it for sm_60 as well." in said
     assert queue(lab) == []
     assert submitted(lab, "volta") == []
 

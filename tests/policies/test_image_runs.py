@@ -172,6 +172,14 @@ def test_an_image_of_the_stack_is_refused_once_with_everybody_it_concerns() -> N
     assert not of_image(own(pools, "10.1", profile(["gtx"])))
 
 
+def test_what_to_change_is_said_for_each_pool_where_one_change_does_not_serve_all() -> None:
+    pools = {"k80": ("Tesla K80", "470.256.02"), "p100": ("Tesla P100", "470.256.02")}
+    volta = Use("program", None, Case(cuda="10.2", sm_list="7.0", ptx="none"))
+    where = replace(own(pools, "10.2", profile([*pools])), uses_of=lambda _: (volta,))
+    (message,) = of_image(where)
+    assert "change: On k80: Build it for sm_37 as well. On p100: Build it for sm_60 as well." in message
+
+
 def test_its_workloads_do_not_say_the_same_again() -> None:
     where = own({"gtx": ("GeForce GTX 1080 Ti", "418.88")}, "10.2", profile(["gtx"]))
     annotated = {"metadata": {"annotations": {"gpu-commons.org/image": "ml"}}, **pod(UNKNOWN)}
