@@ -65,3 +65,15 @@ def driver_asked(text: str) -> DriverVersion | None:
         )
     except VersionError:
         return None
+
+
+_REQUIRES_CUDA = re.compile(
+    r"\b(?:image|container|entrypoint|requirement"
+    r"|nvidia-container-cli)\b[^.;]{0,40}?\bcuda ?>= ?(?P<cuda>\d{1,2}\.\d)(?!\d)"
+)
+
+
+@lru_cache(_KEPT)
+def requirements_in(text: str) -> tuple[str, ...]:
+    """What an image is said to ask of the driver: `requirement cuda>=12.4`, as in NVIDIA_REQUIRE_CUDA."""
+    return tuple(f"cuda>={found['cuda']}" for found in _REQUIRES_CUDA.finditer(text.lower()[:_READ]))

@@ -17,10 +17,9 @@ _READ = 400  # characters: nobody says it later, and a regular expression should
 _NUMBER = r"(?P<major>\d{1,2})(?:\.(?P<minor>\d|x)|(?P<packed>\d))[af]?(?!\.?\d)(?!\w)"
 _OF = r"(?:sm|cc|compute(?:[\s_-]*capability)?|(?:cuda )?capability|capabilities)"
 _MARK = rf"(?:{_OF}[\s_:=(-]*(?:of |is )?)"
-_THING = (
+_NOUN = (
     r"(?:targets?|arch(?:itectures?|s|es)?|kernels?|cubins?|(?:machine |device )?code|binar(?:y|ies)|sms?"
-    r"|(?:cuda |compute )?"
-    r"capabilit(?:y|ies)|gpus?|cards?|devices?|support\w*|cover\w*|compiled|built)"
+    r"|(?:cuda |compute )?capabilit(?:y|ies)|gpus?|cards?|devices?)"
 )
 _MORE = (
     r"(?:\s*\+(?!\s*ptx)|\s*(?:gpus?|cards?|devices?|architectures?)?\s*(?:and|or|&|/)\s*(?:newer|later|above|higher|up(?:wards?)?|better|beyond|greater|on)"
@@ -53,17 +52,21 @@ _LOWEST = (
         rf"\b(?:minimum|min\.?|lowest|oldest|smallest|minimal)\b{_FILLER}[\s:=(_-]+(?:sm_?|cc\s?|compute_)?{_NUMBER}"
     ),
     re.compile(
-        rf"\b{_THING}\b(?:\W+\w+){{0,2}}?\W+(?:start(?:s|ing|ed)?\W+(?:at|from|with|on)|begin(?:s|ning)?\W+(?:at|from|with)|from|at)\W+{_MARK}?{_NUMBER}"
+        rf"\b{_NOUN}\b(?:\W+\w+){{0,2}}?\W+(?:start(?:s|ing|ed)?\W+(?:at|from|with|on)|begin(?:s|ning)?\W+(?:at|from|with)|from|at)\W+{_MARK}?{_NUMBER}"
         rf"(?:\W*(?:on(?:wards?)?|up(?:wards?)?(?! to)|and (?:newer|later|up|above|higher|on))\b)"
     ),
     re.compile(
-        rf"\b{_THING}\b(?:\W+\w+){{0,2}}?\W+(?:start(?:s|ing|ed)?\W+(?:at|from|with|on)|begin(?:s|ning)?\W+(?:at"
+        rf"\b{_NOUN}\b(?:\W+\w+){{0,2}}?\W+(?:start(?:s|ing|ed)?\W+(?:at|from|with|on)|begin(?:s|ning)?\W+(?:at"
         rf"|from|with))\W+{_MARK}?{_NUMBER}(?! (?:to|through|\.\.))"
     ),
     re.compile(rf"\bfrom\W+{_MARK}{_NUMBER}\W*(?:on(?:wards?)?|up(?:wards?)?(?! to))\b"),
-    re.compile(rf"{_NO}{_GAP}\b{_BELOW}\s*(?:the )?{_MARK}?{_NUMBER}"),
+    re.compile(rf"{_NO}{_GAP}\b{_BELOW}\s*(?:the )?{_MARK}{_NUMBER}"),
+    re.compile(rf"{_NO}{_GAP}\b{_NOUN}\W+{_BELOW}\s*(?:the )?{_NUMBER}"),
     re.compile(
-        rf"\b(?:{_THING}\s+)(?:that (?:are|is) |of |with )?{_BELOW}\s*(?:the )?{_MARK}?{_NUMBER}\W+(?:is|are|was"
+        rf"\b(?:start(?:s|ing|ed)?|begin(?:s|ning)?)\W+(?:at|from|with)\W+{_MARK}{_NUMBER}(?! (?:to|through|\.\.))"
+    ),
+    re.compile(
+        rf"\b(?:{_NOUN}\s+)(?:that (?:are|is) |of |with )?{_BELOW}\s*(?:the )?{_MARK}?{_NUMBER}\W+(?:is|are|was"
         rf"|were|has|have|been|no longer|\s)*\s*"
         r"(?:unsupported|not |dropped|removed|left out|missing|rejected|refused|ignored|excluded|supported no)"
     ),
@@ -73,20 +76,19 @@ _LOWEST = (
 _ABOVE_IT = re.compile(rf"(?P<lead>[^.;,]{{0,60}})\b{_ABOVE}\s*(?:the )?{_MARK}{_NUMBER}")
 _HIGHEST = (
     re.compile(
-        rf"\b{_THING}\b{_GAP}\b(?:end(?:s|ing|ed)?(?:\W+(?:at|with|by|on))|stop(?:s|ping|ped)?(?:\W+(?:at|with"
+        rf"\b{_NOUN}\b{_GAP}\b(?:end(?:s|ing|ed)?(?:\W+(?:at|with|by|on))|stop(?:s|ping|ped)?(?:\W+(?:at|with"
         rf"|by|after))|only (?:up )?to|up to|until"
         rf"|(?:go(?:es)?|reach(?:es)?|extends?)(?:\W+(?:only|just|up))?\W+(?:to"
         rf"|as far as))\W+(?:and including )?{_MARK}?{_NUMBER}"
     ),
     re.compile(rf"\b(?:up to|until|end(?:s|ing)?\W+at|stop(?:s|ping)?\W+at)\W+{_MARK}{_NUMBER}"),
-    re.compile(
-        rf"\b(?:maximum|max\.?|highest|newest|latest|last|largest)\b{_FILLER}[\s:=(_-]+(?:sm_?|cc\s?|compute_){_NUMBER}"
-    ),
+    re.compile(rf"\b(?:maximum|max\.?|highest|newest|largest)(?: is)?[\s:=(]+(?:sm_?|cc\s?|compute_){_NUMBER}"),
     re.compile(
         rf"\b(?:maximum|max\.?|highest|newest)\W+{_FILLER}(?:target|arch\w*|capabilit\w+)\b{_FILLER}[\s:=(_-]+{_NUMBER}"
     ),
-    re.compile(rf"{_NO}{_GAP}\b{_ABOVE}\s*(?:the )?{_MARK}?{_NUMBER}"),
-    re.compile(rf"\bno(?:thing)? (?:newer|higher|later) than\s*(?:the )?{_MARK}?{_NUMBER}"),
+    re.compile(rf"{_NO}{_GAP}\b{_ABOVE}\s*(?:the )?{_MARK}{_NUMBER}"),
+    re.compile(rf"{_NO}{_GAP}\b{_NOUN}\W+{_ABOVE}\s*(?:the )?{_NUMBER}"),
+    re.compile(rf"\bno(?:thing)? (?:newer|higher|later) than\s*(?:the )?{_MARK}{_NUMBER}"),
     re.compile(
         rf"\b{_MARK}{_NUMBER}\W+(?:is |as |being )?(?:the |its )?(?:maximum|highest|newest|last) (?:target"
         rf"|arch\w*|one|capab\w*)"
@@ -125,7 +127,7 @@ def _by_name() -> tuple[tuple[re.Pattern[str], ...], tuple[re.Pattern[str], ...]
         rf"\b{name}{_MORE}",
         rf"\b(?:minimum|at least|requires?|needs?)\s+(?:an? )?{name}\b",
         rf"{_NO}{_GAP}\b{_BELOW}\s*{name}\b",
-        rf"\b{_THING}\W+(?:start(?:s|ing)?|begin(?:s|ning)?)\W+(?:at|from|with)\W+{name}\b",
+        rf"\b{_NOUN}\W+(?:start(?:s|ing)?|begin(?:s|ning)?)\W+(?:at|from|with)\W+{name}\b",
     )
     highest = (
         (
@@ -133,7 +135,7 @@ def _by_name() -> tuple[tuple[re.Pattern[str], ...], tuple[re.Pattern[str], ...]
             rf"|no newer than)\W+(?:and including )?{name}\b"
         ),
         rf"{_NO}{_GAP}\b{_ABOVE}\s*{name}\b",
-        rf"\b(?:newest|latest|last|highest)\W+(?:\w+\W+){{0,3}}?(?:is\W+)?{name}\b",
+        rf"\b(?:newest|latest|last|highest)\W+(?:architecture|arch|generation|target|gpus?)\W+(?:\w+\W+){{0,3}}?{name}\b",
     )
     return tuple(map(re.compile, lowest)), tuple(map(re.compile, highest))
 

@@ -61,7 +61,10 @@ _CODE_ABSENT = re.compile(
     rf"|there|made))? (?:for|of)"
     r"|\bnot (?:(?:been|yet) )?(?:compiled|built|made|meant|intended) (?:for|with)"
     rf"|(?:{_NOT}) (?:yet )?(?:support|include|contain|cover|list|serve|carry|have (?:code|kernels?) for)\b"
-    rf"|\bno longer (?:support|include|contain|cover|list|carr|ship)\w*|\bnone for)(?P<rest>{_S}{{0,60}})"
+    rf"|\bno longer (?:support|include|contain|cover|list|carr|ship)\w*|\bnone for"
+    rf"|\b(?:unsupported|not (?:supported|usable|working)|(?:{_NOT}) (?:run|work|start)|fails?|crash(?:es)?"
+    rf"|unusable) (?:on|by|for|with)"
+    rf")(?P<rest>{_S}{{0,60}})"
 )
 # What compilers and loaders print. Where they name a target, it is that one that they do not know.
 _PRINTED = re.compile(
@@ -73,7 +76,7 @@ _PRINTED = re.compile(
 _MAY_DENY = re.compile(
     r"\b(?:no|not|none|nothing|nor|never|cannot|without|missing|absent|except|unaware|ignorant|un\w*supported|invalid|un\w*known"
     r"|too old|older|before|beyond|above|newest|highest|maximum|max|last|latest|largest|until|up to|only to)\b"
-    r"|n['\u2019]t\b|\b(?:lack|miss|exclud|omit|drop|remov|reject|refus|predat|end|stop|fail|unable|disabl|leave|left|know|no_)"
+    r"|n['\u2019]t\b|\b(?:lack|miss|exclud|omit|drop|remov|reject|refus|predat|end|stop|fail|crash|unusable|incompatible|unable|disabl|leave|left|know|no_)"
 )
 _TARGET = re.compile(r"(?:sm|compute)[\s_]?\d{2,3}[af]?\b")
 _SPEAKS_OF_PTX = re.compile(

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from packaging.version import Version
 
 from compat import readings, tables
-from compat.build_words import driver_asked
+from compat.build_words import driver_asked, requirements_in
 from compat.builds import ENCODERS, LOADS_CUDA_FROM_OUTSIDE, Wish
 from compat.ggml import ON_CUDA_IMAGES
 from compat.images import ImageName
@@ -124,6 +124,7 @@ def plain_image(given: Given, cuda: CudaVersion | None) -> ImageFacts:
         glibc=given.glibc,
         remarks=given.build,
         stated_driver=driver_asked(given.build) if given.build else None,
+        requires=requirements_in(given.build) if given.build else (),
     )
     if named is None:
         return plain
@@ -142,7 +143,7 @@ def plain_image(given: Given, cuda: CudaVersion | None) -> ImageFacts:
         compat_line=_compat_line(named, cuda) or plain.compat_line,
         compat_branches=named.compat_branches,
         compat_use=plain.compat_use or named.compat_use,
-        requires=named.requires,
+        requires=named.requires or plain.requires,
         cpu_architectures=plain.cpu_architectures or named.cpu_architectures,
         glibc=given.glibc or _glibc_of(named),
         l4t=l4t_in(named.l4t),

@@ -21,7 +21,9 @@ _LEFT_OUT = (
     r"(?:\W+(?:for|the|any|code|support|built|compiled|kernels?|binar(?:y|ies)|cubins?|targets?|compute|capabilit\w+|cc|"
     r"arch\w*|of|in|included?|includes|including|machine)){{0,5}}\W+(?:{target})\b"
     r"|\b(?:{target})\b(?:\W+(?:code|support|kernels?|target|binar(?:y|ies)))?(?:\W+(?:is|was|are|were))?\W+"
-    r"(?:missing|absent|not included|left out|excluded|dropped|removed|disabled|unsupported|not supported|not built)\b"
+    r"(?:missing|absent|left out|excluded|dropped|removed|disabled|unsupported|incompatible|unknown|rejected"
+    r"|refused|ignored|skipped"
+    r"|not (?:included|supported|built|compatible|known|listed|there|present|recogni[sz]ed|enabled))\b"
 )
 # How people call GeForce cards of a capability.
 _SERIES = {

@@ -123,7 +123,9 @@ _NO_PTX = re.compile(
 _ONLY_PTX = re.compile(r"\bptx[\s_-]*only\b|\bonly[\s_-]*(?:as |by |through )?ptx\b")
 _ABSENT = re.compile(
     r"\b(?:no|not|without|lacks?|lacking|missing|except|excluding)\b(?: [a-z]+){0,2}[\s_-]*(?:sm|compute)_?\d+[af]?"
-    r"|\b(?:sm|compute)_?\d+[af]? (?:is |was )?(?:missing|absent|dropped|removed|not included)\b"
+    r"|\b(?:sm|compute)_?\d+[af]? (?:is |was |are )?"
+    r"(?:missing|absent|dropped|removed|excluded|unsupported|incompatible|unknown|rejected|refused|ignored"
+    r"|not (?:included|supported|compatible|known|listed|there|present|built|recogni[sz]ed))\b"
     r"|\bunsupported gpu architecture\W+(?:sm|compute)_?\d+[af]?|\b(?:sm|compute)_?\d+[af]?['\"]? is not (?:a"
     r"|defined)\b"
 )
@@ -146,7 +148,8 @@ _RANGE_OF = re.compile(
 )
 # In the text of a build numbers are targets only where it says so.
 _FOR = re.compile(
-    r"\b(?:compiled|built|targets?|targeting|arch(?:s|es|itectures?)?|(?:compute[\s_-]*|cuda )capabilit(?:y|ies)"
+    r"\b(?:compiled|(?:pre-?)?built|targets?|targeting|arch(?:s|es|itectures?)?|(?:compute[\s_-]*"
+    r"|cuda )capabilit(?:y|ies)"
     r"|capabilities|cc)\b"
     r"[\s:=]*"
     rf"(?:(?:only|for|of|are|is|cc|compute|capability|architectures?)\s+)*{_ITEMS}"

@@ -124,8 +124,8 @@ _WITHOUT_IT = re.compile(r"--(?:disable-flashinfer|attention-backend[= ](?!flash
 
 def _of_attention_inside(asked: Asked, pool: PoolFacts) -> tuple[Finding, ...]:
     """GPUs of the FlashInfer that SGLang is said to run with, which takes it unless it is told not to."""
-    named = _FLASHINFER.search(asked.text)
-    if asked.framework != "sglang" or named is None or _WITHOUT_IT.search(asked.text):
+    named = _FLASHINFER.search(asked.text) if asked.framework == "sglang" else None
+    if named is None or _WITHOUT_IT.search(asked.text):
         return ()
     inside = Asked(
         "flashinfer", Version(named[1]), "", 0, "", own_build=True, shown=f"FlashInfer {named[1]} of {asked.framework}"

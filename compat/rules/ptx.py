@@ -21,11 +21,11 @@ def check(image: ImageFacts, pool: PoolFacts) -> tuple[Finding, ...]:
         return ()
     if code.at_least is not None and (code.cubins is None or gpu.capability < code.at_least):
         return ()
-    if image.remarks and code.fact.source != _THE_CASE and said_against(image.remarks, gpu.capability):
-        return ()  # who says so saw it fail, whatever PTX the tables have
     cubins = code.cubins or ()
     if best_cubin(code, gpu.capability) is not None:
         return ()  # machine code is there: nothing is compiled at start
+    if image.remarks and code.fact.source != _THE_CASE and said_against(image.remarks, gpu.capability):
+        return ()  # who says so saw it fail, whatever PTX the tables have
     if code.ptx is None:
         if cubins and gpu.capability < min(cubins).capability:
             return ()  # PTX is made for the newest targets: it does not go back

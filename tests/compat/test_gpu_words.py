@@ -133,6 +133,9 @@ def test_a_target_that_is_left_out_is_that_one_alone(arch: object) -> None:
         ("no support for CUDA below 12.0", None),
         ("needs a driver before 525", None),
         ("nothing above sm_90", None),
+        ("supported from 8.6 on", None),  # of what, it does not say
+        ("no Blender below 5.0", None),
+        ("no code for GPUs below 7.0", "7.0"),
         ("built with GCC older than 8.0", None),
     ],
 )
@@ -153,6 +156,10 @@ def test_the_oldest_gpu_is_read_in_more_words(text: str, lowest: str | None) -> 
         ("up to CUDA 12.0", None),
         ("nothing below sm_70", None),
         ("latest version 8.0", None),
+        ("CUDA support up to 10.0", None),
+        ("latest nightly with sm_120", None),
+        ("latest image for Hopper", None),
+        ("newest architecture is Hopper", "9.0"),
     ],
 )
 def test_the_newest_gpu_is_read(text: str, highest: str | None) -> None:
