@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from compat import Verdict, case_from, check, tables
-from compat.build_words import driver_asked, of_this_build
+from compat.build_words import driver_asked, of_this_build, requirements_in
 from compat.capability_bounds import highest_in, lowest_in
 from compat.gpu_words import built_on, said_against
 from compat.targets import TEGRA, read_targets, runs
@@ -305,3 +305,20 @@ def test_images_for_one_compute_capability_are_for_it_alone() -> None:
     assert verdict(**tei, gpu="L40S", image=f"{image}:hopper-1.5") is NOT
     assert verdict(**tei, gpu="T4", image=f"{image}:86-1.5") is NOT
     assert verdict(gpu="RTX 3060", driver="550.90.07", framework="mistral.rs", image="x/mistral.rs:cuda-89") is NOT
+
+
+def test_what_an_image_is_said_to_ask_of_the_driver_is_asked() -> None:
+    assert requirements_in("image whose entrypoint asks for CUDA >= 12.9") == ("cuda>=12.9",)
+    assert requirements_in("toolkit with cuda>=12.9") == ()
+    asked = {"gpu": "RTX 3080", "host": "docker", "framework": "some-service", "cuda": "12.6"}
+    asked |= {"container_toolkit": "1.17.8", "build": "image with the requirement cuda>=12.6"}
+    assert verdict(**asked, driver="535.183.01") is NOT
+    assert verdict(**asked, driver="560.35.03").runs
+
+
+def test_the_fastertransformer_backend_in_a_triton_server_is_for_volta_and_newer() -> None:
+    asked = {"host": "docker", "framework": "triton-inference-server", "framework_version": "22.04"}
+    asked |= {"driver": "515.65.01", "build": "fastertransformer_backend as in its guide"}
+    assert verdict(**asked, gpu="Tesla P4") is NOT
+    assert verdict(**asked, gpu="Tesla T4").runs
+    assert verdict(**{**asked, "build": ""}, gpu="Tesla P4").runs
