@@ -47,6 +47,7 @@ class Part:
 PARTS = (
     Part("ctranslate2-int8", "ctranslate2", re.compile(r"int8|compute[-_ ]type\W{0,2}auto", re.IGNORECASE)),
     Part("faster-whisper-xxl", "faster-whisper", re.compile(r"\bxxl\b|standalone", re.IGNORECASE)),
+    Part("faster-whisper-xxl", "ctranslate2", re.compile(r"\bwhisper-xxl\b|whisper[- ]standalone", re.IGNORECASE)),
     Part(
         "libtensorflow", "tensorflow", re.compile(r"\blibtensorflow|\bc[- ](?:library|api)\b|\bmaven\b", re.IGNORECASE)
     ),
@@ -70,7 +71,7 @@ def words_of_use(text: str) -> str:
 
 _OWN_BUILD = re.compile(
     r"\b(source|self|custom|(?<!not )compiled|community|unofficial|rebuilt|jetson|jetpack|l4t|jp\d|nv\d\d)\b"
-    r"|\+nv\d|\bbuilt (for|with)\b"
+    r"|\+nv\d|\bbuilt (for|with)\b|\bown (build|image|container|wheel|docker\w*)\b"
 )
 
 
@@ -188,7 +189,7 @@ def _choose(wish: Wish, _as_written: str) -> Choice:  # 2.3 and 2.3.0 compare eq
 
 def _as_read(row: Build, system: str, *, is_near: bool) -> Build:
     """How code is compressed was read in one wheel, which tells nothing of another release or another system's."""
-    is_of_it = _system_of(row) == system or (not _system_of(row) and system == LINUX)
+    is_of_it = _system_of(row) == system.removesuffix(" jetson") or (not _system_of(row) and system == LINUX)
     return row if row.compressed is None or (is_of_it and not is_near) else replace(row, compressed=None)
 
 
@@ -226,7 +227,7 @@ def _framework_in(build: str) -> str | None:
 
 def _framework_inside(program: str, build: str) -> str | None:
     """Of a program that no table has, the framework that its build names with a version: ComfyUI, `torch 2.6.0`."""
-    known = program in tables.framework_rows() or program in tables.framework_floors()
+    known = program in tables.framework_rows() or program in tables.framework_floors() or program == "tritonserver"
     inside = None if known else _framework_in(build)
     return inside if inside is not None and _version_in(build, inside) else None
 
@@ -329,7 +330,11 @@ def _is_of_major(row: Build, majors: set[int]) -> bool:
 
 def for_system(row: Build, system: str) -> bool:
     """A row that names no system is for all of them."""
-    return _system_of(row) in {"", system.removesuffix(" tegra")}
+    return _system_of(row) in {"", _of_wheels(system)}
+
+
+def _of_wheels(system: str) -> str:
+    return system.removesuffix(" tegra").removesuffix(" jetson")
 
 
 def _system_of(row: Build) -> str:

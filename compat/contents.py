@@ -30,7 +30,7 @@ from compat.images import ImageName, read_image
 from compat.model import Code, Fact, Finding, ImageFacts, Platform, PoolFacts, Present
 from compat.programs import rows_of
 from compat.reading import AS_GIVEN, Axis, Reader, Reading
-from compat.rows import LINUX, TEGRA
+from compat.rows import JETSON, LINUX, TEGRA
 from compat.rules.rule import note, unknown, warn
 from compat.versions import ComputeCapability, CudaVersion, JetsonVersion, VersionError
 
@@ -90,7 +90,8 @@ _LIKE_SERVERS, _THOR = JetsonVersion(38, 0), ComputeCapability(11, 0)
 def system_of(pool: PoolFacts) -> str:
     """The system that wheels are for, as distributions write it."""
     if pool.cpu_architecture == "arm64":
-        return TEGRA if is_tegra(pool) else "linux aarch64"
+        on_jetson = TEGRA if is_tegra(pool) else JETSON
+        return on_jetson if pool.platform is Platform.JETSON else "linux aarch64"
     return "windows x86_64" if pool.platform is Platform.WINDOWS and pool.host != "wsl" else LINUX
 
 
@@ -292,6 +293,8 @@ def _with_code(reader: Reader, given: Given, wish: Wish) -> tuple[ImageFacts, ..
         return tuple(replace(image, own_build=True) for image in images)
     if wish.for_jetson:
         return tuple(_for_jetson(given, wish, line) for line in _each_of(reader, given.around or wish.cuda, given.code))
+    if wish.system in {TEGRA, JETSON} and _MADE_THERE.search(given.build):
+        return tuple(_for_jetson(given, wish, line) for line in _each_of(reader, given.around or wish.cuda, given.code))
     if wish.system == TEGRA and _is_of_jetpack(given, wish):
         message = f"{wish.framework} is taken for a build for the CUDA of the Jetson's JetPack"
         reader.notes.append(note("R-JETSON", f"{message}: those for servers do not serve it", _OF_JETPACK))
@@ -299,6 +302,12 @@ def _with_code(reader: Reader, given: Given, wish: Wish) -> tuple[ImageFacts, ..
     return _of_tables(reader, given, wish)
 
 
+# By the CUDA that its JetPack brings, where nothing else is said.
+_MADE_THERE = re.compile(
+    r"\b(?:built|compiled|made|generated|installed and built)\b[^.;]{0,40}\bon (?:the|this|that|my|its own) "
+    r"(?:device|board|jetson|thor|orin|xavier|nano|tx[12]|module|machine|target)\b",
+    re.IGNORECASE,
+)
 _OF_CUDA = re.compile(r"\bcuda[- ]back-?end\b|\bbackend[: =]+cuda\b", re.IGNORECASE)
 
 
@@ -357,6 +366,8 @@ def _of_month(reader: Reader, given: Given, wish: Wish, month: str) -> tuple[Ima
 
 def _by_any_cuda(reader: Reader, given: Given, wish: Wish, code: Code) -> tuple[ImageFacts, ...]:
     """Targets are listed, and the CUDA that made them is not said: any that knows them, if the answer is the same."""
+    if wish.system in {TEGRA, JETSON}:
+        return (_for_jetson(given, wish, None),)
     able = tuple(cuda for cuda in _all_lines() if can_make(cuda, code))
     if not able:
         reader.notes.append(_no_build(wish))

@@ -5,10 +5,13 @@ from __future__ import annotations
 import re
 
 from compat import tables
+from compat.build_words import of_this_build
+from compat.capability_bounds import lowest_in, without_bounds
 from compat.case import Case
+from compat.gpu_words import built_on
 from compat.model import Code, Compressed, Fact
 from compat.reading import Reader
-from compat.target_words import lowest_in, targets_in
+from compat.target_words import targets_in
 from compat.targets import Targets, read_compressed, read_ptx, read_targets
 from compat.versions import CudaVersion, Target, VersionError
 
@@ -61,22 +64,30 @@ def read_code(reader: Reader, case: Case) -> Code | None:
 
 def _targets_of_build(reader: Reader, build: str) -> Code | None:
     """What the words of a build say of the GPUs that it is for: the oldest one, a list, generations."""
+    build = of_this_build(build)
+    if _FOR_THE_GPU.search(build) and not _NAMES_FLAG.search(build):
+        return None  # whatever it calls it
     if (lowest := lowest_in(build)) is not None:
         return Code(None, None, AS_LISTED, at_least=lowest)
     try:
-        found = read_targets(build, bare=False) if build else Targets()
+        found = read_targets(without_bounds(build), bare=False) if build else Targets()
     except VersionError as error:
         reader.problem("build", build, error.reason)
         return UNREAD_TARGETS
     if found.cubins is None and not found.ptx:
         found = targets_in(build)
     if found.cubins is None and not found.ptx:
-        return None
+        there = built_on(build)
+        return None if there is None else _without_ptx((Target(there),))
     return (
         _without_ptx(found.cubins) if found.cubins and found.ptx is None else Code(found.cubins, found.ptx, AS_LISTED)
     )
 
 
+_FOR_THE_GPU = re.compile(
+    r"\b(?:nvrtc|nvcc|at run ?time)\b.*\bcompiles?\b(?: \w+)?(?: at run ?time)? for the (?:gpu|card|device)\b"
+)
+_NAMES_FLAG = re.compile(r"arch\w*\s*=|gencode")
 _WITHOUT_ARCH = re.compile(r"\b(?:no|without)\b[^,;)]{0,20}(?:arch\w*|gencode)\S*|\bdefault (?:target|arch\w*)")
 _COMPILES = re.compile(r"\bnvcc\b(?:\s+-\S+)*\s+[\w./-]+\.cu\b")
 _NAMES_ARCH = re.compile(r"arch|gencode|\b(?:sm|compute)_?\d|cmake")

@@ -13,6 +13,10 @@ from compat.versions import CudaVersion, Target
 # Projects whose CUDA code is ggml's, by their names in letters and digits; those that people compile on Linux.
 COMPILED_AT_HOME = frozenset({"llamacpp", "llamacpppython", "whispercpp", "ikllamacpp", "stablediffusioncpp"})
 OF_GGML = COMPILED_AT_HOME | {"llamafile", "llamabox", "koboldcpp", "lmstudio", "jan", "gpt4all", "localai"}
+# Their images are FROM nvidia/cuda, which brings the compat package of its CUDA.
+# Sources: github:ggml-org/llama.cpp .devops/cuda.Dockerfile, https://github.com/ggml-org/llama.cpp/issues/19279,
+# https://github.com/noonghunna/club-3090/issues/222, https://github.com/noonghunna/club-3090/issues/633
+ON_CUDA_IMAGES = frozenset({"llamacpp", "ikllamacpp"})
 _LIST = (
     "github:ggml-org/llama.cpp ggml/src/ggml-cuda/CMakeLists.txt (00a2d609) ; "
     "https://github.com/ggml-org/llama.cpp/pull/11984 ; https://github.com/Thireus/GGUF-Tool-Suite/issues/75"

@@ -8,7 +8,9 @@ from dataclasses import dataclass, replace
 from packaging.version import Version
 
 from compat import readings, tables
+from compat.build_words import driver_asked, requirements_in
 from compat.builds import ENCODERS, LOADS_CUDA_FROM_OUTSIDE, Wish
+from compat.ggml import ON_CUDA_IMAGES
 from compat.images import ImageName
 from compat.model import Code, Compressed, Fact, ImageFacts, Present
 from compat.pools import l4t_in
@@ -58,7 +60,7 @@ def with_build(
         image,
         built_with=own,
         compressed=image.compressed or (compressed_of(build) if build is not None and not is_likely else None),
-        code=image.code if given.code or build is None else code_of(build, is_likely=is_likely) or image.code,
+        code=_code_in(image, given, build, is_likely=is_likely),
         gpu_free=build is not None and build.variant == "cpu",
         framework=wish.framework,
         framework_version=wish.version,
@@ -67,9 +69,28 @@ def with_build(
         carries_cuda=brings,
         system_cuda=around[0] if around else None,
         uses_encoder=wish.framework in ENCODERS,
-        compat_package=image.compat_package if given.named or given.compat else Present.NO,
+        compat_package=_compat_in(image, given, wish),
     )
     return found if build is None else built(found, build, brings=brings)
+
+
+def _compat_in(image: ImageFacts, given: Given, wish: Wish) -> Present:
+    """Images of llama.cpp and its copies are built on NVIDIA's images for CUDA, wherever they are published."""
+    if given.compat or image.compat_package is Present.YES:
+        return image.compat_package
+    if given.named is not None and wish.framework in ON_CUDA_IMAGES and image.cuda is not None:
+        return Present.YES
+    return image.compat_package if given.named else Present.NO
+
+
+def _code_in(image: ImageFacts, given: Given, build: Build | None, *, is_likely: bool) -> Code | None:
+    """As it is listed, else as the tables have it; an oldest GPU that was said does not stand for their list."""
+    said = given.code
+    of_build = code_of(build, is_likely=is_likely) if build is not None else None
+    if said is None or of_build is None:
+        return image.code if said is not None or of_build is None else of_build
+    is_bound = said.at_least is not None and said.cubins is None and said.ptx is None
+    return replace(of_build, at_least=said.at_least) if is_bound else image.code
 
 
 def built(image: ImageFacts, build: Build, *, brings: bool) -> ImageFacts:
@@ -80,7 +101,7 @@ def built(image: ImageFacts, build: Build, *, brings: bool) -> ImageFacts:
         build=build.variant,
         cudnn=image.cudnn or (_maybe_release(build.cudnn) if brings else None),
         lowest_capability=build.lowest_capability or image.lowest_capability,
-        stated_driver=build.stated_driver,
+        stated_driver=image.stated_driver or build.stated_driver,
         cuda_fact=_cuda_fact(build),
     )
 
@@ -95,13 +116,15 @@ def plain_image(given: Given, cuda: CudaVersion | None) -> ImageFacts:
         code=given.code,
         compressed=given.compressed,
         cudnn=given.cudnn,
-        compat_package=Present(given.compat) if given.compat else Present.NO,
+        compat_package=Present(given.compat) if given.compat else _compat_of(given, cuda),
         compat_line=given.cudas[-1].line if given.cudas else cuda,
         compat_use="always" if given.puts_compat_first else "",
         environment=given.environment,
         cpu_architectures=_architectures(given.build),
         glibc=given.glibc,
         remarks=given.build,
+        stated_driver=driver_asked(given.build) if given.build else None,
+        requires=requirements_in(given.build) if given.build else (),
     )
     if named is None:
         return plain
@@ -117,10 +140,10 @@ def plain_image(given: Given, cuda: CudaVersion | None) -> ImageFacts:
         cudnn=given.cudnn or _maybe_release(named.cudnn),
         nccl=_maybe_release(named.nccl),
         compat_package=plain.compat_package if given.compat or named.compat_package is not Present.YES else Present.YES,
-        compat_line=cuda.line if cuda in named.cudas else named.cudas[-1].line if named.cudas else plain.compat_line,
+        compat_line=_compat_line(named, cuda) or plain.compat_line,
         compat_branches=named.compat_branches,
         compat_use=plain.compat_use or named.compat_use,
-        requires=named.requires,
+        requires=named.requires or plain.requires,
         cpu_architectures=plain.cpu_architectures or named.cpu_architectures,
         glibc=given.glibc or _glibc_of(named),
         l4t=l4t_in(named.l4t),
@@ -131,6 +154,25 @@ def plain_image(given: Given, cuda: CudaVersion | None) -> ImageFacts:
 
 def brings_cuda(wish: Wish) -> bool:
     return wish.framework not in LOADS_CUDA_FROM_OUTSIDE if wish.brings_cuda is None else wish.brings_cuda
+
+
+# Bases of images that somebody names: from CUDA 10.0 on they bring the compat package of their CUDA.
+_ON_CUDA_IMAGE = re.compile(r"\bnvidia/cuda:\d\d\.\d|\bnvidia/cuda image\b", re.IGNORECASE)
+_COMPAT_LEFT_OUT = re.compile(r"\bcompat\b", re.IGNORECASE)
+_WITH_COMPAT = CudaVersion(10, 0)
+
+
+def _compat_of(given: Given, cuda: CudaVersion | None) -> Present:
+    """Is the compat package there, where nobody says it? In what is built on NVIDIA's images for CUDA."""
+    is_on_it = _ON_CUDA_IMAGE.search(given.build) is not None and not _COMPAT_LEFT_OUT.search(given.build)
+    return Present.YES if is_on_it and cuda is not None and cuda >= _WITH_COMPAT else Present.NO
+
+
+def _compat_line(named: ImageName, cuda: CudaVersion | None) -> CudaVersion | None:
+    """The CUDA of an image's compat package: its own, of which the name may tell the major alone."""
+    if cuda is not None and cuda.line in lines_of(named.cudas):
+        return cuda.line
+    return named.cudas[-1].line if named.cudas else None
 
 
 def lines_of(cudas: tuple[CudaVersion, ...]) -> tuple[CudaVersion, ...]:

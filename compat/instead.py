@@ -24,6 +24,7 @@ from compat.installs import install, short_name
 from compat.model import Change, ImageFacts, Platform, PoolFacts
 from compat.rows import Build
 from compat.rules import arch
+from compat.targets import runs
 from compat.versions import ComputeCapability, CudaVersion, DriverVersion, Target, VersionError, parse_release
 
 Item = TypeVar("Item")
@@ -188,7 +189,7 @@ def _covers(row: Build, gpu: ComputeCapability) -> bool:
         return False
     if row.cubins is None:
         return row.cuda is not None and makes_code(row.cuda.line, gpu)
-    return any(arch.runs(each, gpu) for each in row.cubins) or any(arch.compiles(each, gpu) for each in row.ptx or ())
+    return any(runs(each, gpu) for each in row.cubins) or any(arch.compiles(each, gpu) for each in row.ptx or ())
 
 
 @cache
@@ -204,7 +205,7 @@ def makes_code(line: CudaVersion, gpu: ComputeCapability) -> bool:
     if own is not None and own.last_cuda is not None and line > own.last_cuda:
         return False
     return any(
-        each.first_cuda is not None and each.first_cuda <= line and arch.runs(Target(each.capability), gpu)
+        each.first_cuda is not None and each.first_cuda <= line and runs(Target(each.capability), gpu)
         for each in known.values()
     )
 

@@ -145,19 +145,16 @@ def _among_words(text: str, plain: str) -> tuple[GpuModel, ...]:
     try:
         return _by_name(text, plain)
     except UnknownGpu:
-        if not (models := models_in(text, _name_alone)):
+        if not (models := models_in(text, models_named)):
             raise
         return models
 
 
-def _name_alone(text: str) -> tuple[GpuModel, ...]:
-    """Models of a text that is a name of the tables; empty where it is none."""
+def models_named(text: str) -> tuple[GpuModel, ...]:
+    """Models of a text that is a name of the tables and nothing else; empty where it is none."""
     if instance := by_key("ec2_gpu_instances", "instance_type").get(text):
         return find_gpus(instance[0]["gpu_model"]) if instance[0]["gpu_vendor"] == "nvidia" else ()
-    try:
-        return _named(text, text)
-    except UnknownGpu:
-        return ()
+    return _agreeing(*_spelled(_words(_GTX_OF_RTX.sub("rtx", text))))
 
 
 def _with_remark(text: str, plain: str) -> tuple[GpuModel, ...]:
@@ -221,14 +218,19 @@ def _bare(text: str) -> str:
 
 def _named(text: str, plain: str) -> tuple[GpuModel, ...]:
     words = _words(_GTX_OF_RTX.sub("rtx", plain))
-    core, said = _core(words), _BRANDS & set(words)
-    if not core:
+    if not _core(words):
         raise UnknownGpu(text, "is not a GPU name", fix=_LISTED)
-    near = _with_core(core) or _any_form(core) or _known_form(core)
+    near, said = _spelled(words)
     if found := _agreeing(near, said):
         return found
     others = tuple(dict.fromkeys(each.model.name for each in near))[:3]
     raise UnknownGpu(text, "is not a GPU model of the tables", others or _nearest(words), _LISTED)
+
+
+def _spelled(words: tuple[str, ...]) -> tuple[tuple[_Spelling, ...], frozenset[str]]:
+    """Spellings that the words may be, and the brands among them."""
+    core, said = _core(words), _BRANDS & set(words)
+    return (_with_core(core) or _any_form(core) or _known_form(core)) if core else (), said
 
 
 def _board_of_vgpu(plain: str) -> tuple[GpuModel, ...]:

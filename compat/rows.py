@@ -20,6 +20,7 @@ Kind = TypeVar("Kind")
 Row = dict[str, str]
 LINUX = "linux x86_64"  # as distributions write the system that a wheel is for
 TEGRA = "linux aarch64 tegra"  # a Jetson before JetPack 7: wheels for arm64 servers do not serve it
+JETSON = "linux aarch64 jetson"  # one from JetPack 7 on, which takes them
 _READ = "read"
 
 

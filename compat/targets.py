@@ -13,12 +13,27 @@ from functools import lru_cache
 
 from compat import tables, words
 from compat.readings import plain_text
-from compat.versions import Target, VersionError
+from compat.versions import ComputeCapability, Target, VersionError
 
 _KEPT = 4096
 _NUMBER = r"(?:\d{1,2}\.\d|\d{2,3})"
 _ITEM = rf"(?:(?:sm|compute)_?)?{_NUMBER}[af]?(?:-real|-virtual|\s?\+\s?ptx)?"
 _ITEMS = rf"[\"'\[]{{0,2}}({_ITEM}(?:(?:[\s;,]|\band\b|/\s)+{_ITEM})*)(?![\w.])"
+
+
+# Chips of Tegra modules. Source: CUDA C++ programming guide 6.1.2, binary compatibility is for the desktop only.
+TEGRA = frozenset(ComputeCapability.parse(text) for text in ("3.2", "5.3", "6.2", "7.2", "8.7", "10.1", "11.0"))
+
+
+def runs(target: Target, gpu: ComputeCapability) -> bool:
+    """Does the GPU run machine code for this target? Same major and an equal or higher minor; `a`: that one only.
+
+    Tegra and desktop chips run none of each other's, nor one Tegra another's.
+    """
+    made_for = target.capability
+    if target.suffix == "a" or gpu in TEGRA or made_for in TEGRA:
+        return made_for == gpu
+    return made_for.major == gpu.major and made_for.minor <= gpu.minor
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +79,9 @@ def _of_tensorflow(item: str) -> tuple[bool, bool]:
 # Sources: nvcc's options --generate-code and --gpu-architecture (docs.nvidia.com/cuda/cuda-compiler-driver-nvcc),
 # cmake.org/cmake/help/latest/prop_tgt/CUDA_ARCHITECTURES.html, torch/utils/cpp_extension.py (_get_cuda_arch_flags),
 # configure.py of TensorFlow (TF_CUDA_COMPUTE_CAPABILITIES), OpenCVDetectCUDAUtils.cmake (CUDA_ARCH_BIN, CUDA_ARCH_PTX),
-# Makefiles of CUDA's samples (SMS), xmrig-cuda's cmake (CUDA_ARCH), GROMACS (GMX_CUDA_TARGET_SM), gpu-burn (COMPUTE).
+# Makefiles of CUDA's samples (SMS), xmrig-cuda's cmake (CUDA_ARCH), GROMACS (GMX_CUDA_TARGET_SM), gpu-burn (COMPUTE),
+# bindgen_cuda's builder.rs (CUDA_COMPUTE_CAP, which becomes --gpu-architecture=sm_…), nvfortran's -gpu=cc80,
+# Kokkos_ARCH_AMPERE80 (-arch=sm_80).
 _WAYS = (
     _Way(
         re.compile(
@@ -78,9 +95,22 @@ _WAYS = (
     _Way(re.compile(rf"tf_cuda_compute_capabilities[\s:=]*{_ITEMS}"), _of_tensorflow),
     _Way(
         re.compile(
-            rf"(?:\b|-d)(?:sms|cuda_arch(?:itectures|s|_list)?|gmx_cuda_target_sm|gpu_archs?|cuda_sm)[\s:=]*={_ITEMS}"
+            rf"(?:\b|-d|_)(?:sms|(?:cuda|nvcc)_arch(?:itectures|s|_list)?|gmx_cuda_target_sm|gpu_archs?|cuda_sm|ccap)[\s:=]*={_ITEMS}"
         ),
         lambda item: (not item.startswith("compute"), item.endswith("ptx") or item.startswith("compute")),
+        is_complete=False,
+    ),
+    _Way(re.compile(rf"\b(?:cuda_)?compute_cap(?:abilit(?:y|ies))?[\s:=]*={_ITEMS}"), _of_arch),
+    _Way(re.compile(r"\bkokkos_arch(?:_|\W+)[a-z]+(\d{2,3})(?!\d)"), lambda _: (True, True), is_complete=False),
+    _Way(re.compile(r"-gpu=(?:(?!cc)\w+,)*((?:cc\d{2,3},?)+)"), lambda _: (True, False), is_complete=False),
+    # PTX in words: `PTX for sm_60`, `.target sm_60`; not `PTX and sm_60`.
+    _Way(
+        re.compile(
+            r"\bptx\b(?: (?:code|kernels?|is|only|made|compiled|with|fixed|an?|the))* (?:for|of|at|targeting"
+            r"|target|\.target)"
+            r"(?: (?:an?|the|fixed|target|\.target|for))* ((?:sm|compute)_?\d{2,3}[af]?)(?![\d,;])(?!(?: to| and|/))"
+        ),
+        lambda _: (False, True),
         is_complete=False,
     ),
     _Way(re.compile(rf"\bcompute=\s*{_ITEMS}"), lambda _: (False, True)),  # Makefile of gpu-burn
@@ -93,7 +123,11 @@ _NO_PTX = re.compile(
 _ONLY_PTX = re.compile(r"\bptx[\s_-]*only\b|\bonly[\s_-]*(?:as |by |through )?ptx\b")
 _ABSENT = re.compile(
     r"\b(?:no|not|without|lacks?|lacking|missing|except|excluding)\b(?: [a-z]+){0,2}[\s_-]*(?:sm|compute)_?\d+[af]?"
-    r"|\b(?:sm|compute)_?\d+[af]? (?:is |was )?(?:missing|absent|dropped|removed|not included)\b"
+    r"|\b(?:sm|compute)_?\d+[af]? (?:is |was |are )?"
+    r"(?:missing|absent|dropped|removed|excluded|unsupported|incompatible|unknown|rejected|refused|ignored"
+    r"|not (?:included|supported|compatible|known|listed|there|present|built|recogni[sz]ed))\b"
+    r"|\bunsupported gpu architecture\W+(?:sm|compute)_?\d+[af]?|\b(?:sm|compute)_?\d+[af]?['\"]? is not (?:a"
+    r"|defined)\b"
 )
 _OTHER_NUMBERS = re.compile(r"\b(?:cuda(?: toolkit)?|toolkit|py?torch|nvcc|driver|version)[\s_-]*v?\d[\w.+]*")
 # What the GPU is, not what the build is for.
@@ -105,9 +139,19 @@ _RANGE = re.compile(
     rf"(?<![\w.])((?:sm|compute)_?)?({_NUMBER})\s*(?:\.\.+|\u2026|\u2013|\u2014|-|~|to|through|up to)\s*"
     rf"(?:(?:sm|compute)_?)?({_NUMBER})(?![\w.])"
 )
+# A range of numbers alone, where a word says what they are: `capabilities 7.0 to 12.0`, `is (7.0) - (12.0)`.
+_RANGE_OF = re.compile(
+    r"\b(?:capabilit(?:y|ies)|architectures?|archs?|targets?|cc|kernels?|sms?)\b(?:\W+(?:supported|by|this|version|of|pytorch|is|are|from"
+    rf"|for|cc|between|cuda|compute|the|library))*[\s:=(]+({_NUMBER})\)?\s*(?:\.\.+|\u2026|\u2013|\u2014|-|~|to"
+    rf"|through|up to|and up to)\s*"
+    rf"\(?({_NUMBER})(?![\w.])"
+)
 # In the text of a build numbers are targets only where it says so.
 _FOR = re.compile(
-    r"\b(?:compiled|built|targets?|targeting|arch(?:s|es|itectures?)?|compute[\s_-]*capabilit(?:y|ies)|cc)\b[\s:=]*"
+    r"\b(?:compiled|(?:pre-?)?built|targets?|targeting|arch(?:s|es|itectures?)?|(?:compute[\s_-]*"
+    r"|cuda )capabilit(?:y|ies)"
+    r"|capabilities|cc)\b"
+    r"[\s:=]*"
     rf"(?:(?:only|for|of|are|is|cc|compute|capability|architectures?)\s+)*{_ITEMS}"
 )
 _BETWEEN = re.compile(r"[\s;,|/()\[\]{}'\"]+")
@@ -137,6 +181,8 @@ def read_targets(text: str, *, bare: bool = True) -> Targets:
     plain = _take_ways(plain_text(text), found)
     no_ptx = bool(_NO_PTX.search(plain)) or plain == "none"
     only_ptx = bool(_ONLY_PTX.search(plain))
+    if no_ptx and found.cubins:
+        found.ptx.clear()  # said of what an option makes by itself
     for passed_over in (_NO_PTX, _ONLY_PTX, _ABSENT, _OF_THE_CARD, _OTHER_NUMBERS):
         plain = passed_over.sub(" ", plain)
     for word in _words(plain, bare=bare):
@@ -193,6 +239,8 @@ def read_compressed(text: str) -> Targets:
 def _words(plain: str, *, bare: bool) -> Iterator[str]:
     """Words of a list; of another text only those that are targets."""
     plain = _RANGE.sub(lambda found: _between(found) if bare or found[1] else found[0], plain)
+    if not bare:
+        plain = _RANGE_OF.sub(_in_range, plain)
     if bare:
         spaced = re.sub(r"\s?\+\s?ptx", "+ptx ", plain)
         yield from (stripped for word in _BETWEEN.split(spaced) if (stripped := word.rstrip(".:!")))
@@ -203,7 +251,8 @@ def _words(plain: str, *, bare: bool) -> Iterator[str]:
 
 
 def _items(text: str) -> list[str]:
-    return [item for item in re.split(r"[\s;,]+", re.sub(r"\s?\+\s?ptx", "+ptx", text)) if item not in {"", "and", "/"}]
+    plain = re.sub(r"\bcc(?=\d)", "", re.sub(r"\s?\+\s?ptx", "+ptx", text))
+    return [item for item in re.split(r"[\s;,]+", plain) if item not in {"", "and", "/"}]
 
 
 # ggml writes 8.6 as 860, in its logs and in __CUDA_ARCH_LIST__, as the compiler does in __CUDA_ARCH__.
@@ -218,7 +267,19 @@ def _target(word: str) -> Target:
 
 def _between(found: re.Match[str]) -> str:
     """`sm_80..sm_90` as the architectures from one to the other."""
-    low, high = Target.parse(found[2]).capability, Target.parse(found[3]).capability
-    inside = [str(each) for each in sorted(tables.architectures()) if low <= each <= high]
     kind = "compute_" if (found[1] or "").startswith("compute") else ""
-    return " ".join(f"{kind}{each}" for each in inside) if inside else found[0]
+    return " ".join(f"{kind}{each}" for each in _inside(found[2], found[3], with_tegra=True)) or found[0]
+
+
+def _in_range(found: re.Match[str]) -> str:
+    """`7.0 to 12.0` of a framework, which is built for servers: chips of Tegra count where it starts or ends at one."""
+    first, last = Target.parse(found[1]).capability, Target.parse(found[2]).capability
+    inside = _inside(found[1], found[2], with_tegra=bool({first, last} & TEGRA))
+    return " ".join(f"sm_{Target.parse(each).capability.digits}" for each in inside) or found[0]
+
+
+def _inside(first: str, last: str, *, with_tegra: bool) -> list[str]:
+    """Architectures from one to the other; none where one of the two is no architecture."""
+    low, high = Target.parse(first).capability, Target.parse(last).capability
+    known = tables.architectures()
+    return [str(each) for each in sorted(known) if low <= each <= high and (with_tegra or each not in TEGRA)]

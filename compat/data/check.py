@@ -226,8 +226,8 @@ TABLES = (
     ),
     Table(
         "program",
-        ("program", "from_version", "to_version"),
-        "cuda cc_min cc_max min_linux_driver min_windows_driver last_driver_branch system word reason",
+        ("program", "from_version", "to_version", "word"),
+        "cuda cc_min cc_max min_linux_driver min_windows_driver last_driver_branch system reason",
         _of(rows.Program),
         lambda row: (row["program"], parse_release(row["from_version"])),
     ),

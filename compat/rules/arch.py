@@ -7,14 +7,16 @@ from dataclasses import replace
 from functools import cache
 
 from compat import tables
+from compat.gpu_words import said_against
 from compat.model import Code, Fact, Finding, Gpu, ImageFacts, PoolFacts, Severity
 from compat.rules.rule import Need, Rule, note, refuse, unknown
-from compat.target_words import leaves_out
+from compat.targets import runs
 from compat.versions import ComputeCapability, CudaVersion, Target
 
 ID = "R-ARCH"
 _GUIDE = "https://docs.nvidia.com/cuda/cuda-c-programming-guide/index.html#binary-compatibility"
 _CUPY = "https://github.com/cupy/cupy/issues/9121"
+_THE_CASE = "the case"
 _NVRTC_MAKES_CUBINS = CudaVersion(11, 1)
 # Programs that ask NVRTC or nvcc for the very capability of the GPU, and what is reported where it is not known there.
 _ASKS_FOR_THE_GPU = {
@@ -29,31 +31,19 @@ _CARRIES_PTX = frozenset(
     | {"taichi", "triton", "warp", "warplang"}
 )
 _SPEAKS_OF_PTX = re.compile(r"\bptx\b|\bjit\b|\bcuda[ -]?samples?\b|\bat run ?time\b", re.IGNORECASE)
+_RENAMED = {ComputeCapability(11, 0): ComputeCapability(10, 1)}  # Thor, in CUDA 13
 _MANY = 10
 _NO_IMAGE = (
     "https://github.com/mumax/3/issues/158 ; https://github.com/ethereum-mining/ethminer/issues/2074 ; "
     "https://github.com/CMU-Perceptual-Computing-Lab/openpose/issues/798 ; https://github.com/Emerge-Lab/gpudrive/issues/520"
 )
+_REJECTED = "https://github.com/taichi-dev/taichi/issues/1980"  # what a compiler that does not know the GPU does
 _UNSUPPORTED = "https://github.com/flashlight/flashlight/issues/213 ; https://github.com/mumax/3/pull/310"
 # The same in the words of a build.
 _COMPILES_AT_RUN_TIME = re.compile(
     r"\bpycuda\b|\bnvcc (?:for the|at run ?time)|\bcompiles? (?:at run ?time|for the (?:gpu|card|device))"
     r"|\bcompiled at run ?time\b|\bat run ?time (?:by|with) (?:nvcc|nvrtc)\b"
 )
-
-# Chips of Tegra modules. Source: CUDA C++ programming guide 6.1.2, binary compatibility is for the desktop only.
-_TEGRA = frozenset(ComputeCapability.parse(text) for text in ("3.2", "5.3", "6.2", "7.2", "8.7", "10.1", "11.0"))
-
-
-def runs(target: Target, gpu: ComputeCapability) -> bool:
-    """Does the GPU run machine code for this target? Same major and an equal or higher minor; `a`: that one only.
-
-    Tegra and desktop chips run none of each other's, nor one Tegra another's.
-    """
-    made_for = target.capability
-    if target.suffix == "a" or gpu in _TEGRA or made_for in _TEGRA:
-        return made_for == gpu
-    return made_for.major == gpu.major and made_for.minor <= gpu.minor
 
 
 def compiles(target: Target, gpu: ComputeCapability) -> bool:
@@ -88,23 +78,19 @@ def check(image: ImageFacts, pool: PoolFacts) -> tuple[Finding, ...]:
         return ()
     gpu = pool.gpu
     code = judged(image.code, gpu.capability) if image.code else None
-    if image.remarks and leaves_out(image.remarks, gpu.capability):
-        fact = Fact(f"said of the build: {image.remarks[:80]}", "the case", "")
-        return (refuse(ID, f"has no machine code for {gpu.name} ({gpu.capability})", fact),)
+    if image.remarks and (said := said_against(image.remarks, gpu.capability)):
+        return (refuse(ID, f"has no machine code for {gpu.name} ({gpu.capability}): {said}", _said(image)),)
     if code is None:
         if image.cuda is not None:
             return _by_toolkit(image, image.cuda, gpu)
-        fact = Fact("neither its CUDA nor its device code is known", "the case", "")
+        fact = Fact("neither its CUDA nor its device code is known", _THE_CASE, "")
         return (unknown(ID, f"it is not known what {image.opaque_name} contains", fact),) if image.is_opaque else ()
     if code.cubins is None and code.ptx is None and code.at_least is None:
         return (unknown(ID, f"it is not known which GPUs {image.opaque_name} has code for", code.fact),)
     if code.cubins is None and code.at_least is None and not code.ptx:
         return _by_toolkit(image, image.cuda, gpu) if image.cuda is not None else ()
-    if code.at_least is not None and code.cubins is None:
-        if gpu.capability >= code.at_least:
-            return (note(ID, f"built for compute capability {code.at_least} and newer", code.fact),)
-        message = f"built for compute capability {code.at_least} and newer; {gpu.name} has {gpu.capability}"
-        return (refuse(ID, message, code.fact),)
+    if code.at_least is not None and (code.cubins is None or gpu.capability < code.at_least):
+        return _by_oldest(image, code, code.at_least, gpu)
     if (best := best_cubin(code, gpu.capability)) is not None:
         if (cannot := _never_compiled(image, code, gpu)) is not None:
             return (cannot,)
@@ -114,6 +100,23 @@ def check(image: ImageFacts, pool: PoolFacts) -> tuple[Finding, ...]:
         return (older,)
     message = f"has no machine code for {gpu.name} ({gpu.capability}); it has {listed(code.cubins or ())}"
     return (refuse(ID, message, code.fact),)
+
+
+def _by_oldest(image: ImageFacts, code: Code, oldest: ComputeCapability, gpu: Gpu) -> tuple[Finding, ...]:
+    """The project, or the case, says the oldest GPU; of newer ones than the compiler knows that promises nothing."""
+    is_said = code.fact.source == _THE_CASE or code.cubins is not None
+    if gpu.capability < oldest:
+        message = f"built for compute capability {oldest} and newer; {gpu.name} has {gpu.capability}"
+        return (refuse(ID, message, _said(image) if is_said else code.fact),)
+    if is_said and image.cuda is not None:
+        by_toolkit = _by_toolkit(replace(image, code=None), image.cuda, gpu)
+        if by_toolkit[0].severity is not Severity.NOTE:
+            return by_toolkit
+    return (note(ID, f"built for compute capability {oldest} and newer", code.fact),)
+
+
+def _said(image: ImageFacts) -> Fact:
+    return Fact(f"said of the build: {image.remarks[:80]}", _THE_CASE, "")
 
 
 def _by_older_compiler(image: ImageFacts, gpu: Gpu) -> Finding | None:
@@ -153,7 +156,14 @@ def _by_its_own_compiler(image: ImageFacts, cuda: CudaVersion, gpu: Gpu) -> Find
     asked, exact = _asks_for_the_gpu(image), tables.architectures().get(gpu.capability)
     if not asked or exact is None:
         return None
-    if exact.first_cuda is not None and cuda.line < exact.first_cuda:
+    older_name = tables.architectures().get(_RENAMED.get(gpu.capability, gpu.capability), exact)
+    if exact.first_cuda is not None and older_name.first_cuda is not None and cuda.line < exact.first_cuda:
+        if older_name.first_cuda <= cuda.line:
+            fact = exact.origin.fact(
+                f"{gpu.capability} is {older_name.capability} up to CUDA {older_name.last_cuda}", "notes"
+            )
+            message = f"the compiler of CUDA {cuda} knows {gpu.name} ({gpu.capability}) as {older_name.capability}"
+            return note(ID, message, fact)
         known, column = exact.first_cuda, "first_cuda"
         which, why = "first", "does not know (invalid value for --gpu-architecture)"
     elif exact.last_cuda is not None and cuda.line > exact.last_cuda:
@@ -236,9 +246,11 @@ RULE = Rule(
         "crosses a major. Code for a target with the suffix a runs only on that GPU, with f on its family. "
         "Without a list of targets, what the toolkit can generate counts: a program built by a CUDA that is older than "
         "the GPU is refused, unless something says that it carries PTX, because most such builds carry none. A CUDA "
-        "version alone, with no program named, stays undecided."
+        "version alone, with no program named, stays undecided. What the words of a build say counts before all lists: "
+        "that it has no code for the GPU, that its compiler (NVRTC, ptxas, LLVM) does not know it, or what the oldest "
+        "and the newest GPUs are that it is for."
     ),
-    sources=(_GUIDE,),
+    sources=(_GUIDE, _REJECTED),
     severity=Severity.REFUSE,
     need=Need.CODE,
     check=check,

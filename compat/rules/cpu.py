@@ -16,6 +16,7 @@ _PYPI = "https://pypi.org/project/torch/#files"
 _TORCH_ARM = Version("2.11")  # first release whose aarch64 wheel on PyPI has CUDA; before, only the project's own index
 
 _NOT_ALWAYS_MADE = frozenset({"tensorflow", "mxnet", "cupy", "onnxruntime", "bitsandbytes"})  # with CUDA for arm64
+_FROM_PYPI = re.compile(r"\bPyPI\b(?!\.)", re.IGNORECASE)  # and no index of that name: pypi.jetson-ai-lab.io
 
 
 def check(image: ImageFacts, pool: PoolFacts) -> tuple[Finding, ...]:
@@ -26,7 +27,8 @@ def check(image: ImageFacts, pool: PoolFacts) -> tuple[Finding, ...]:
         fact = Fact(f"the image is published for {', '.join(image.cpu_architectures)}", _OCI, _DATE)
         if host not in image.cpu_architectures:
             return (refuse(ID, f"{image.name} is for {', '.join(image.cpu_architectures)}; the host is {host}", fact),)
-        return ()
+        if not _FROM_PYPI.search(image.remarks):
+            return ()
     from_an_index = image.framework and not image.requires and not image.own_build
     if host == "arm64" and from_an_index and pool.platform is not Platform.JETSON:
         return _wheel(image)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 from packaging.version import Version
 
 from compat import tables
@@ -30,13 +32,18 @@ def check(image: ImageFacts, pool: PoolFacts) -> tuple[Finding, ...]:
 
 
 def _rows(cudnn: Version, cuda: CudaVersion) -> tuple[Cudnn, ...]:
+    return _rows_of(cudnn, len(cudnn.release), cuda.major)
+
+
+@lru_cache(4096)
+def _rows_of(cudnn: Version, parts: int, cuda_major: int) -> tuple[Cudnn, ...]:  # 9 and 9.0 compare equal
     """Rows of the newest release at or below this one that is built for the CUDA line's major.
 
     A major alone (`9`) may be any release of it: all its rows, so that one that serves the GPU is enough.
     """
-    fitting = [row for row in tables.cudnns() if row.first_cuda.major <= cuda.major <= row.last_cuda.major]
+    fitting = [row for row in tables.cudnns() if row.first_cuda.major <= cuda_major <= row.last_cuda.major]
     fitting = [row for row in fitting if row.first.major == cudnn.major]
-    if len(cudnn.release) == 1:
+    if parts == 1:
         return tuple(fitting)
     told = cudnn.release[:3]
     older = [row for row in fitting if row.first <= cudnn or row.first.release[: len(told)] == told]

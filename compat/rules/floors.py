@@ -22,7 +22,7 @@ _DATE = "2026-11-24"
 # NVIDIA's images by month: which GPUs they are built for is said for all frameworks of a month together.
 _OF_MONTH = re.compile(r"(?:^|/)nvcr\.io/nvidia/(?P<framework>[a-z]+):(?P<month>\d\d\.\d\d)(?!.*igpu)")
 _WITH_TRTLLM = re.compile(r"(?:^|/)nvcr\.io/nvidia/tritonserver:\d\d\.\d\d-trtllm\b")
-_SERVERS = frozenset({"tensorrtserver", "tritonserver"})
+_SERVERS = frozenset({"inferenceserver", "tensorrtserver", "tritonserver"})  # what it was called over the years
 _LISTS_ALONE = Version("0.30.0")  # Ollama since then
 _OLLAMA_SKIPS = (
     "github:ollama/ollama discover/llama_server.go (tag v0.30.0) ; https://github.com/ollama/ollama/issues/16620"
@@ -98,7 +98,8 @@ def of_framework(image: ImageFacts, pool: PoolFacts) -> tuple[Finding, ...]:
         image.own_build or of_nvidia,  # what is said of wheels does not count for what NVIDIA builds for its images
         on_windows=native,
     )
-    return (*_findings(asked, pool.gpu.capability, pool.gpu.name), *_of_tensorrt_inside(asked, pool))
+    inside = (*_of_tensorrt_inside(asked, pool), *_of_attention_inside(asked, pool))
+    return (*_findings(asked, pool.gpu.capability, pool.gpu.name), *inside)
 
 
 _TENSORRT = re.compile(r"\b(?:tensorrt|trt)[\s_=-]*v?(\d{1,2}\.\d+(?:\.\d+)*)", re.IGNORECASE)
@@ -113,6 +114,21 @@ def _of_tensorrt_inside(asked: Asked, pool: PoolFacts) -> tuple[Finding, ...]:
         return ()
     inside = Asked(
         "tensorrt", Version(named[1]), "", 0, "", own_build=True, shown=f"TensorRT {named[1]} of {asked.framework}"
+    )
+    return _findings(inside, pool.gpu.capability, pool.gpu.name)
+
+
+_FLASHINFER = re.compile(r"\bflash-?infer(?:-python)?[\s_=:-]*v?(\d+\.\d+(?:\.\d+)?)", re.IGNORECASE)
+_WITHOUT_IT = re.compile(r"--(?:disable-flashinfer|attention-backend[= ](?!flashinfer))", re.IGNORECASE)
+
+
+def _of_attention_inside(asked: Asked, pool: PoolFacts) -> tuple[Finding, ...]:
+    """GPUs of the FlashInfer that SGLang is said to run with, which takes it unless it is told not to."""
+    named = _FLASHINFER.search(asked.text) if asked.framework == "sglang" else None
+    if named is None or _WITHOUT_IT.search(asked.text):
+        return ()
+    inside = Asked(
+        "flashinfer", Version(named[1]), "", 0, "", own_build=True, shown=f"FlashInfer {named[1]} of {asked.framework}"
     )
     return _findings(inside, pool.gpu.capability, pool.gpu.name)
 

@@ -7,6 +7,7 @@ import re
 from packaging.version import Version
 
 from compat import tables
+from compat.build_words import driver_asked
 from compat.model import Fact, Finding, GpuSpan, ImageFacts, Platform, PoolFacts, Setting, Severity
 from compat.rows import FrameworkLibrary
 from compat.rules import floors, program_floors
@@ -35,7 +36,7 @@ def check(image: ImageFacts, pool: PoolFacts) -> tuple[Finding, ...]:
             for_gpus_elsewhere = image.framework or image.build == "cpu"
             return (warn(ID, for_cpu(shown), fact) if for_gpus_elsewhere else note(ID, NO_GPU_USE, fact),)
         return (refuse(ID, f"{shown} is built for the CPU only: it does not use the GPU", fact),)
-    found: list[Finding] = []
+    found = _stated_driver(image, pool)
     if image.lowest_capability is not None and pool.gpu.capability < image.lowest_capability:
         fact = (image.code.fact if image.code else image.cuda_fact) or Fact(image.name, "the image's notes", "")
         asks = f"{image.name} requires compute capability {image.lowest_capability}"
@@ -51,7 +52,6 @@ def check(image: ImageFacts, pool: PoolFacts) -> tuple[Finding, ...]:
     found += floors.of_engine(image, pool)
     found += floors.of_tegra(image, pool)
     found += _system(image, pool)
-    found += _stated_driver(image, pool)
     found += _libraries_around(image)
     found += _c_library(image, pool)
     return tuple(found)
@@ -104,7 +104,12 @@ def _uva(image: ImageFacts) -> list[Finding]:
 
 def _stated_driver(image: ImageFacts, pool: PoolFacts) -> list[Finding]:
     floor = image.stated_driver
-    if floor is None or pool.driver is None or pool.driver >= floor or pool.platform is not Platform.LINUX:
+    if floor is None or pool.driver is None or pool.driver >= floor or pool.platform is Platform.JETSON:
+        return []
+    if image.remarks and driver_asked(image.remarks) == floor:
+        fact = Fact(f"said of the build: {image.remarks[:80]}", "the case", "")
+        return [refuse(ID, f"it needs driver {floor} or newer; this one is {pool.driver}", fact, floor)]
+    if pool.platform is not Platform.LINUX:
         return []
     fact = image.cuda_fact or Fact(f"{image.framework} asks for driver {floor}", "framework.csv", _DATE)
     message = (

@@ -6,8 +6,9 @@ from packaging.version import Version
 
 from compat import tables
 from compat.model import Fact, Finding, ImageFacts, PoolFacts, Severity
-from compat.rules.arch import compiles, listed, runs
+from compat.rules.arch import compiles, listed
 from compat.rules.rule import Rule, note, warn
+from compat.targets import runs
 from compat.versions import ComputeCapability
 
 ID = "R-NCCL"

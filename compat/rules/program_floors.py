@@ -9,11 +9,13 @@ from compat.rows import Program
 from compat.rules.rule import note, refuse, said, unknown
 
 RULE = "R-FRAMEWORK"
+_PUBLISHER = "nvcr.io/nvidia/"  # what NVIDIA builds for its images is no build of one's own
 
 
 def of_program(image: ImageFacts, pool: PoolFacts) -> tuple[Finding, ...]:
     """Nothing for a build of one's own: what a project says of its releases does not count there."""
-    if pool.platform is Platform.JETSON or image.own_build or is_of_ones_own(image.remarks):
+    is_of_others = image.own_build and not image.name.startswith(_PUBLISHER)
+    if pool.platform is Platform.JETSON or is_of_others or is_of_ones_own(image.remarks):
         return ()
     rows = rows_of(image.program, image.program_version, f"{image.name} {image.remarks}")
     native = "windows" if pool.platform is Platform.WINDOWS and pool.host != "wsl" else "linux"

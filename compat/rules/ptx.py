@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from compat.drivers import native_floor, reaches
+from compat.gpu_words import said_against
 from compat.model import Code, Fact, Finding, Gpu, ImageFacts, Platform, PoolFacts, Severity
 from compat.rules import fwd
 from compat.rules.arch import best_cubin, compiles, judged, never_with_ptx
@@ -16,11 +17,15 @@ _GUIDE = "https://docs.nvidia.com/cuda/cuda-c-programming-guide/index.html#ptx-c
 def check(image: ImageFacts, pool: PoolFacts) -> tuple[Finding, ...]:
     gpu = pool.gpu
     code = judged(image.code, gpu.capability) if image.code else None
-    if code is None or image.gpu_free or code.at_least is not None:
+    if code is None or image.gpu_free:
+        return ()
+    if code.at_least is not None and (code.cubins is None or gpu.capability < code.at_least):
         return ()
     cubins = code.cubins or ()
     if best_cubin(code, gpu.capability) is not None:
         return ()  # machine code is there: nothing is compiled at start
+    if image.remarks and code.fact.source != _THE_CASE and said_against(image.remarks, gpu.capability):
+        return ()  # who says so saw it fail, whatever PTX the tables have
     if code.ptx is None:
         if cubins and gpu.capability < min(cubins).capability:
             return ()  # PTX is made for the newest targets: it does not go back

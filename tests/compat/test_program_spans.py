@@ -23,7 +23,7 @@ def verdict(**case: str) -> Verdict:
         ("CatBoost", "1.2.0", "P100", "418.87.00", NOT),  # https://github.com/catboost/catboost/issues/2238
         ("dorado", "0.8.3", "RTX 5080", "570.124.06", NOT),
         ("dorado", "0.8.3", "RTX 4080", "535.104.05", "runs"),
-        ("dorado", "1.1.0", "RTX 5080", "570.124.06", OPEN),
+        ("dorado", "1.1.0", "RTX 5080", "570.124.06", "runs"),
         ("Isaac Sim", "4.5.0", "GTX 1080 Ti", "550.54.14", NOT),
         ("Isaac Sim", "5.1.0", "RTX 4070", "590.44.01", NOT),
         ("Isaac Sim", "5.1.0", "RTX 4070", "580.95.05", "runs"),

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from compat import Verdict, case_from, check
-from compat.target_words import leaves_out, lowest_in, targets_in
+from compat.capability_bounds import lowest_in
+from compat.target_words import leaves_out, targets_in
 from compat.targets import read_targets
 from compat.versions import ComputeCapability
 

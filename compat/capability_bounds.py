@@ -1,0 +1,196 @@
+"""The oldest and the newest GPU that a build is said to be for: `SM 5.x+`, `nothing below 6.0`, `kernels end at sm_90`.
+
+Each form has the number of a capability, or the name of an architecture. A number counts only where a word says that it
+is one: `sm_`, `capability`, `kernels`; that of a CUDA, a driver or a package never does.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import cache, lru_cache
+
+from compat import tables
+from compat.versions import ComputeCapability
+
+_KEPT = 4096
+_READ = 400  # characters: nobody says it later, and a regular expression should not see more
+_NUMBER = r"(?P<major>\d{1,2})(?:\.(?P<minor>\d|x)|(?P<packed>\d))[af]?(?!\.?\d)(?!\w)"
+_OF = r"(?:sm|cc|compute(?:[\s_-]*capability)?|(?:cuda )?capability|capabilities)"
+_MARK = rf"(?:{_OF}[\s_:=(-]*(?:of |is )?)"
+_NOUN = (
+    r"(?:targets?|arch(?:itectures?|s|es)?|kernels?|cubins?|(?:machine |device )?code|binar(?:y|ies)|sms?"
+    r"|(?:cuda |compute )?capabilit(?:y|ies)|gpus?|cards?|devices?)"
+)
+_MORE = (
+    r"(?:\s*\+(?!\s*ptx)|\s*(?:gpus?|cards?|devices?|architectures?)?\s*(?:and|or|&|/)\s*(?:newer|later|above|higher|up(?:wards?)?|better|beyond|greater|on)"
+    r"|\s*(?:or|and) more recent|\s*(?:onwards?|upwards?|and on|up\b(?! to)|minimum))"
+)
+_NO = (
+    r"\b(?:no|not|none|nothing|never|without|lack(?:s|ing)?|drop(?:s|ped|ping)?|remov(?:es|ed|ing)|exclud(?:es|ed|ing)|unsupported"
+    r"|n['\u2019]t|cannot|ended|reject(?:s|ed)?|ignor(?:es|ed|ing)|skip(?:s|ped)?|refuse(?:s|d)?|anything|everything)\b"
+)
+_BELOW = r"(?:below|older than|lower than|less than|smaller than|earlier than|under|prior to|before|<)"
+_ABOVE = r"(?:above|newer than|higher than|greater than|later than|beyond|past|over|>)"
+_OTHERS = (
+    r"\b(?:cuda(?! (?:compute )?capabilit)|toolkit|driver|torch|pytorch|python|version|cudnn|glibc|ubuntu"
+    r"|nccl|release)\b"
+)
+_GAP = rf"(?:(?!{_OTHERS})[^.;,]){{0,48}}?"
+_FILLER = (
+    r"(?:\W+(?:and|maximum|minimum|supported|required|requires?|cuda|compute|capability|capabilities|target|targets|arch|architectures?"
+    r"|gpu|gpus|sm|cc|of|is|are|be|the|by|this|that|library|version|pytorch|install(?:ation)?|build|wheel|value|level|listed"
+    r"|included|was|at|set|to|for|it|compiled|device|kernels?|code|in|image|current|capable|with|has|has code)){0,12}"
+)
+_LOWEST = (
+    re.compile(rf"\b{_MARK}{_NUMBER}{_MORE}"),
+    re.compile(
+        rf"\b(?:at least|requires?|needs?|required|>=)\W+(?:a |an |of |for )?(?:gpus? (?:of |with )?"
+        rf"|cards? (?:of |with )?"
+        rf"|devices? (?:of |with )?)?{_MARK}{_NUMBER}"
+    ),
+    re.compile(
+        rf"\b(?:minimum|min\.?|lowest|oldest|smallest|minimal)\b{_FILLER}[\s:=(_-]+(?:sm_?|cc\s?|compute_)?{_NUMBER}"
+    ),
+    re.compile(
+        rf"\b{_NOUN}\b(?:\W+\w+){{0,2}}?\W+(?:start(?:s|ing|ed)?\W+(?:at|from|with|on)|begin(?:s|ning)?\W+(?:at|from|with)|from|at)\W+{_MARK}?{_NUMBER}"
+        rf"(?:\W*(?:on(?:wards?)?|up(?:wards?)?(?! to)|and (?:newer|later|up|above|higher|on))\b)"
+    ),
+    re.compile(
+        rf"\b{_NOUN}\b(?:\W+\w+){{0,2}}?\W+(?:start(?:s|ing|ed)?\W+(?:at|from|with|on)|begin(?:s|ning)?\W+(?:at"
+        rf"|from|with))\W+{_MARK}?{_NUMBER}(?! (?:to|through|\.\.))"
+    ),
+    re.compile(rf"\bfrom\W+{_MARK}{_NUMBER}\W*(?:on(?:wards?)?|up(?:wards?)?(?! to))\b"),
+    re.compile(rf"{_NO}{_GAP}\b{_BELOW}\s*(?:the )?{_MARK}{_NUMBER}"),
+    re.compile(rf"{_NO}{_GAP}\b{_NOUN}\W+{_BELOW}\s*(?:the )?{_NUMBER}"),
+    re.compile(
+        rf"\b(?:start(?:s|ing|ed)?|begin(?:s|ning)?)\W+(?:at|from|with)\W+{_MARK}{_NUMBER}(?! (?:to|through|\.\.))"
+    ),
+    re.compile(
+        rf"\b(?:{_NOUN}\s+)(?:that (?:are|is) |of |with )?{_BELOW}\s*(?:the )?{_MARK}?{_NUMBER}\W+(?:is|are|was"
+        rf"|were|has|have|been|no longer|\s)*\s*"
+        r"(?:unsupported|not |dropped|removed|left out|missing|rejected|refused|ignored|excluded|supported no)"
+    ),
+    re.compile(rf"\b{_MARK}{_NUMBER}\W+(?:is |as |being )?(?:the |its )?(?:minimum|lowest|oldest|smallest)\b"),
+)
+# The bound itself is not among them.
+_ABOVE_IT = re.compile(rf"(?P<lead>[^.;,]{{0,60}})\b{_ABOVE}\s*(?:the )?{_MARK}{_NUMBER}")
+_HIGHEST = (
+    re.compile(
+        rf"\b{_NOUN}\b{_GAP}\b(?:end(?:s|ing|ed)?(?:\W+(?:at|with|by|on))|stop(?:s|ping|ped)?(?:\W+(?:at|with"
+        rf"|by|after))|only (?:up )?to|up to|until"
+        rf"|(?:go(?:es)?|reach(?:es)?|extends?)(?:\W+(?:only|just|up))?\W+(?:to"
+        rf"|as far as))\W+(?:and including )?{_MARK}?{_NUMBER}"
+    ),
+    re.compile(rf"\b(?:up to|until|end(?:s|ing)?\W+at|stop(?:s|ping)?\W+at)\W+{_MARK}{_NUMBER}"),
+    re.compile(rf"\b(?:maximum|max\.?|highest|newest|largest)(?: is)?[\s:=(]+(?:sm_?|cc\s?|compute_){_NUMBER}"),
+    re.compile(
+        rf"\b(?:maximum|max\.?|highest|newest)\W+{_FILLER}(?:target|arch\w*|capabilit\w+)\b{_FILLER}[\s:=(_-]+{_NUMBER}"
+    ),
+    re.compile(rf"{_NO}{_GAP}\b{_ABOVE}\s*(?:the )?{_MARK}{_NUMBER}"),
+    re.compile(rf"{_NO}{_GAP}\b{_NOUN}\W+{_ABOVE}\s*(?:the )?{_NUMBER}"),
+    re.compile(rf"\bno(?:thing)? (?:newer|higher|later) than\s*(?:the )?{_MARK}{_NUMBER}"),
+    re.compile(
+        rf"\b{_MARK}{_NUMBER}\W+(?:is |as |being )?(?:the |its )?(?:maximum|highest|newest|last) (?:target"
+        rf"|arch\w*|one|capab\w*)"
+    ),
+)
+
+# What each of the forms has in it: the rest of the texts is not searched.
+_MAY_SAY = re.compile(
+    r"\+|\b(?:newer|later|above|higher|up|upwards?|better|beyond|greater|on|onwards?|recent|least|requires?|required|needs?"
+    r"|minimum|minimal|min|lowest|oldest|smallest|start\w*|begin\w*|below|older|lower|less|smaller|earlier|under|prior|before"
+    r"|past|over)\b|>|<"
+)
+_MAY_SAY_NEWEST = re.compile(
+    r"\b(?:end\w*|stop\w*|up to|to|until|go|goes|reach\w*|extends?|maximum|max|highest|newest|latest|last"
+    r"|largest|above|newer"
+    r"|higher|greater|later|beyond|past|over)\b|>"
+)
+
+
+@cache
+def families() -> dict[str, tuple[ComputeCapability, ...]]:
+    """Capabilities of each architecture, the oldest first."""
+    found: dict[str, tuple[ComputeCapability, ...]] = {}
+    for arch in sorted(tables.architectures().values(), key=lambda each: each.capability):
+        if arch.name == "Tesla":
+            continue  # a brand as well
+        found[arch.name.lower()] = (*found.get(arch.name.lower(), ()), arch.capability)
+    return found
+
+
+@cache
+def _by_name() -> tuple[tuple[re.Pattern[str], ...], tuple[re.Pattern[str], ...]]:
+    """The same two with names: `Turing and newer`, `nothing before Volta`; `up to Ada`, `nothing newer than Hopper`."""
+    name = rf"(?P<name>{'|'.join(map(re.escape, families()))})"
+    lowest = (
+        rf"\b{name}{_MORE}",
+        rf"\b(?:minimum|at least|requires?|needs?)\s+(?:an? )?{name}\b",
+        rf"{_NO}{_GAP}\b{_BELOW}\s*{name}\b",
+        rf"\b{_NOUN}\W+(?:start(?:s|ing)?|begin(?:s|ning)?)\W+(?:at|from|with)\W+{name}\b",
+    )
+    highest = (
+        (
+            rf"\b(?:end(?:s|ing)?\W+(?:at|with)|stop(?:s|ping)?\W+(?:at|with)|up to|until"
+            rf"|no newer than)\W+(?:and including )?{name}\b"
+        ),
+        rf"{_NO}{_GAP}\b{_ABOVE}\s*{name}\b",
+        rf"\b(?:newest|latest|last|highest)\W+(?:architecture|arch|generation|target|gpus?)\W+(?:\w+\W+){{0,3}}?{name}\b",
+    )
+    return tuple(map(re.compile, lowest)), tuple(map(re.compile, highest))
+
+
+def _capability(found: re.Match[str]) -> ComputeCapability | None:
+    number = found.groupdict()
+    capability = ComputeCapability(
+        int(number["major"]), int((number["minor"] or number["packed"] or "0").replace("x", "0"))
+    )
+    return capability if capability.major and (capability in tables.architectures() or number["minor"] == "x") else None
+
+
+def _first(forms: tuple[re.Pattern[str], ...], plain: str) -> ComputeCapability | None:
+    for form in forms:
+        for said in form.finditer(plain):
+            if (capability := _capability(said)) is not None:
+                return capability
+    return None
+
+
+@lru_cache(_KEPT)
+def lowest_in(text: str) -> ComputeCapability | None:
+    """The oldest capability that a build is said to be for: `SM 5.x+ only`, `Turing and newer`, `none below 6.0`."""
+    plain = text.lower()[:_READ]
+    if not _MAY_SAY.search(plain):
+        return None
+    if (found := _first(_LOWEST, plain)) is not None:
+        return found
+    for said in _ABOVE_IT.finditer(plain):
+        if (bound := _capability(said)) is not None and not re.search(_NO, said["lead"]):
+            return min((each for each in tables.architectures() if each > bound), default=None)
+    for form in _by_name()[0]:
+        if named := form.search(plain):
+            return families()[named["name"]][0]
+    return None
+
+
+@lru_cache(_KEPT)
+def highest_in(text: str) -> ComputeCapability | None:
+    """The newest one: `kernels end at sm_90`, `nothing newer than Ada`, `capability up to 8.6`."""
+    plain = text.lower()[:_READ]
+    if not _MAY_SAY_NEWEST.search(plain):
+        return None
+    if (found := _first(_HIGHEST, plain)) is not None:
+        return found
+    for form in _by_name()[1]:
+        if named := form.search(plain):
+            return families()[named["name"]][-1]
+    return None
+
+
+def without_bounds(text: str) -> str:
+    """The text without what names a newest GPU, whose number is no target of its own."""
+    if not _MAY_SAY_NEWEST.search(text.lower()):
+        return text
+    for form in _HIGHEST:
+        text = form.sub(lambda found: " " if _capability(found) is not None else found[0], text)
+    return text

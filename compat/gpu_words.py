@@ -1,0 +1,198 @@
+"""What the words of a build say against the GPU of a case: no code for it, or a compiler that does not know it.
+
+`NVRTC that does not know the A100`, `no kernels for the card`, `'sm_120' is not a recognized processor`,
+`kernels end at sm_90`.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+
+from compat import tables
+from compat.build_words import of_this_build
+from compat.capability_bounds import families, highest_in
+from compat.names import models_named
+from compat.target_words import leaves_out
+from compat.targets import runs
+from compat.versions import ComputeCapability, Target, VersionError
+
+_KEPT = 4096
+_READ = 400  # characters
+_NOT = (
+    r"(?:do(?:es)?|did|is|are|was|were|can|could|will|has|have)(?: ?n['\u2019]t| not|not)|cannot"
+    r"|can['\u2019]t|won['\u2019]t|never"
+)
+_COMPILER = (
+    r"(?:nvrtc|nvcc|ptxas|lib-?nvvm|nvvm|llvm|clang|triton|xla|inductor|tilelang|numba|compilers?|assembler|jit|toolkit"
+    r"|toolchain|cuda|warp|taichi)"
+)
+_UNAWARE = (
+    rf"(?:(?:{_NOT})(?: yet| even| (?:be )?able to)*\s+"
+    r"(?:know|knew|recogni[sz]e|support|accept|understand|compile|target|handle|generate|emit|make|produce|aware of)\b"
+    rf"|(?:fails?|failed|refuses?|refused|unable) to (?:know|recogni[sz]e|support|accept|compile|target|handle"
+    rf"|generate|emit)"
+    r"|(?:no longer|not yet) (?:know\w*|support\w*|accept\w*|recogni[sz]\w*|compil\w*)"
+    r"|(?:reject|refuse|lack)(?:s|ed|ing)?\b|(?:too old|unaware|ignorant|older than|predat\w+|from before)\b"
+    r"|knows? (?:nothing|neither)|without (?:support|knowledge))"
+)
+_HERE = (
+    r"(?:(?:the|this|that|its|my|our|their|such an?|these|host['\u2019]s|user['\u2019]s)\s+(?:\w+\s+)?"
+    r"(?:gpu|card|device|chip|board|accelerator|graphics card)s?"
+    r"(?:(?:['\u2019]s?)?\s+(?:architecture|arch|generation|target|capability|compute capability|sm|model))?"
+    r"|(?:the|this|that|its) (?:gpu |card |device )?(?:architecture|arch|compute capability))(?![\w'\u2019])"
+)
+_FILL = (
+    r"(?:[\s,:;'\"(`\u2018\u2019\u201c\u201d]+(?:the|its|this|that|an?|any|code|of|for|to|from|on|yet|target|architecture|arch|name|named|compute"
+    r"|capability|capabilities|cc|gpu|gpus|cards?|option|value|kernels?|support|machine|cubins?|binary|newer|new|as|about|nvidia"
+    r"|flag|device|by|id|processor|cpu|older|blackwell|hopper|ada|ampere|turing|volta|chip)){0,7}?"
+)
+_CODE = (
+    r"(?:(?:machine |device |native |gpu )?code|kernels?(?: images?)?|binar(?:y|ies)|cubins?|sass|targets?"
+    r"|support|builds?"
+    r"|images?|instructions?|operators?)"
+)
+_S = r"(?:[^.;]|\.(?=\d))"  # within a sentence: the dot of a number does not end it
+_COMPILER_UNAWARE = re.compile(rf"\b{_COMPILER}\b{_S}{{0,60}}?\b{_UNAWARE}(?P<rest>{_S}{{0,80}})")
+_CODE_ABSENT = re.compile(
+    rf"(?:\b(?:no|without|lack(?:s|ed|ing)?|miss(?:es|ing)|none of its|not (?:one|any)|nor)\b(?: any| suitable"
+    rf"| matching)?(?: [a-z0-9.+_-]+)?"
+    rf" {_CODE}(?: images?| code)?(?: (?:is|are|was|were))?(?: (?:built|compiled|available|present|included"
+    rf"|there|made))? (?:for|of)"
+    r"|\bnot (?:(?:been|yet) )?(?:compiled|built|made|meant|intended) (?:for|with)"
+    rf"|(?:{_NOT}) (?:yet )?(?:support|include|contain|cover|list|serve|carry|have (?:code|kernels?) for)\b"
+    rf"|\bno longer (?:support|include|contain|cover|list|carr|ship)\w*|\bnone for"
+    rf"|\b(?:unsupported|not (?:supported|usable|working)|(?:{_NOT}) (?:run|work|start)|fails?|crash(?:es)?"
+    rf"|unusable) (?:on|by|for|with)"
+    rf")(?P<rest>{_S}{{0,60}})"
+)
+# What compilers and loaders print. Where they name a target, it is that one that they do not know.
+_PRINTED = re.compile(
+    r"invalid value for (?:--?)?gpu-architecture|unsupported gpu architecture|is not defined for option\W+gpu-name"
+    r"|is not a recogni[sz]ed processor|unknown target cpu|no binary for gpu|no_binary_for_gpu|unsupported sm\b"
+    r"|no kernel image is available|not compatible with the current pytorch"
+)
+# What each of the forms above, and of `target_words.py` and `capability_bounds.py`, has in it.
+_MAY_DENY = re.compile(
+    r"\b(?:no|not|none|nothing|nor|never|cannot|without|missing|absent|except|unaware|ignorant|un\w*supported|invalid|un\w*known"
+    r"|too old|older|before|beyond|above|newest|highest|maximum|max|last|latest|largest|until|up to|only to)\b"
+    r"|n['\u2019]t\b|\b(?:lack|miss|exclud|omit|drop|remov|reject|refus|predat|end|stop|fail|crash|unusable|incompatible|unable|disabl|leave|left|know|no_)"
+)
+_TARGET = re.compile(r"(?:sm|compute)[\s_]?\d{2,3}[af]?\b")
+_SPEAKS_OF_PTX = re.compile(
+    r"\bfalls? back (?:to|on) (?:the )?(?:ptx|jit|driver)|\b(?:by|through|via|as) ptx\b|\+ ?ptx\b|\bwith ptx\b"
+    r"|\b(?:and|plus) ptx\b|\bptx (?:for|of) "
+)
+_WORDS = 6
+
+
+@lru_cache(_KEPT)
+def said_against(text: str, capability: ComputeCapability) -> str:
+    """What a text says against GPUs of this capability, as a clause; empty where it says nothing."""
+    plain = of_this_build(text)
+    if _MAY_DENY.search(plain) is None:
+        return ""
+    if leaves_out(plain, capability):
+        return "it is said to have no code for it"
+    for found in (*_CODE_ABSENT.finditer(plain), *_COMPILER_UNAWARE.finditer(plain)):
+        is_compiler = found.re is _COMPILER_UNAWARE
+        if _names(found["rest"], capability, or_newer=is_compiler):
+            return "its compiler is said not to know it" if is_compiler else "it is said to have no code for it"
+    for found in _PRINTED.finditer(plain):
+        if _is_printed_of(plain, found, capability):
+            return f'it is said to end in "{found[0]}"'
+    highest = highest_in(plain)
+    if highest is not None and _is_beyond(capability, highest) and not _SPEAKS_OF_PTX.search(plain):
+        return f"its code is said to end at {highest}"
+    return ""
+
+
+def _names(rest: str, capability: ComputeCapability, *, or_newer: bool) -> bool:
+    """Does what follows name the GPU: as `the card`, by a target, by a generation, by its model?"""
+    if re.match(rf"{_FILL}\s*{_HERE}", rest) or re.match(rf"\s+{_HERE}", rest):
+        return True
+    if (family := re.match(rf"{_FILL}[\s('\"]+({'|'.join(map(re.escape, families()))})\b", rest)) is not None:
+        own = families()[family[1]]
+        return capability in own or (or_newer and _is_newer(capability, own[-1]))
+    named = _capability_in(rest)
+    if named is None:
+        return False
+    return named == capability or (or_newer and _is_newer(capability, named))
+
+
+def _capability_in(rest: str) -> ComputeCapability | None:
+    """The capability of the first target, generation or model that is named."""
+    if (target := re.match(rf"{_FILL}[\s('\"]*({_TARGET.pattern}|(?<![\d.])\d{{1,2}}\.\d(?![\d.]))", rest)) is not None:
+        try:
+            found = Target.parse(re.sub(r"[\s_]", "", target[1]).replace("sm", "sm_").replace("compute", "compute_"))
+        except VersionError:
+            return None
+        return found.capability if found.capability in tables.architectures() else None
+    words = re.split(r"[\s,()'\"`]+", re.sub(r"^[\s('\"]+", "", rest))[:_WORDS]
+    for start in range(min(3, len(words))):
+        for end in range(len(words), start, -1):
+            name = " ".join(words[start:end])
+            if not re.search(r"\d|titan|thor|orin|xavier", name):
+                continue
+            if models := models_named(name):
+                capabilities = {model.compute_capability for model in models}
+                return capabilities.pop() if len(capabilities) == 1 else None
+    return None
+
+
+def _is_newer(capability: ComputeCapability, named: ComputeCapability) -> bool:
+    """Did this one come to the compilers after the one that is named, and of which a compiler knows nothing?"""
+    of_gpu, of_named = (tables.architectures().get(each) for each in (capability, named))
+    if of_gpu is None or of_named is None or of_gpu.first_cuda is None or of_named.first_cuda is None:
+        return False
+    return capability > named and of_gpu.first_cuda >= of_named.first_cuda
+
+
+def _is_beyond(capability: ComputeCapability, highest: ComputeCapability) -> bool:
+    """Does it run nothing that is made for the newest one, or older ones? Within a major it does."""
+    return capability > highest and not runs(Target(highest), capability)
+
+
+def _is_printed_of(plain: str, found: re.Match[str], capability: ComputeCapability) -> bool:
+    start, end = max(0, found.start() - 24), found.end() + 24
+    near = _TARGET.findall(plain[start:end])
+    if not near:
+        return True
+    try:
+        named = {
+            Target.parse(re.sub(r"[\s_]", "", each).replace("sm", "sm_").replace("compute", "compute_"))
+            for each in near
+        }
+    except VersionError:
+        return False
+    return any(each.capability == capability or _is_newer(capability, each.capability) for each in named)
+
+
+_BUILT_ON = re.compile(
+    r"\b(?:compiled|built|made|created|generated|packaged)\b(?: only| just| and packed| there)?\s+(?:on|with|for"
+    r"|where|against|by)\s+"
+    r"(?P<where>[^.;]{3,80})"
+)
+_A_MACHINE = re.compile(
+    r"^(?:(?:only|just|an?|the|his|her|their|my|another|one|other|machine|box|node|host|server|computer|pc|workstation|system"
+    r"|laptop|instance|vm|runner|with|that|which|where|has|had|was|is|holds|of|login|build|card|gpu|presence|in|present|visible)\s+)+"
+)
+
+
+@lru_cache(_KEPT)
+def built_on(text: str) -> ComputeCapability | None:
+    """The GPU that was there when somebody compiled it: `compiled on a machine with an A100`. Not an engine's."""
+    plain = text.lower()[:_READ]
+    if "engine" in plain:
+        return None  # of TensorRT: a rule of its own
+    found = {capability for each in _BUILT_ON.finditer(plain) if (capability := _of_machine(each["where"])) is not None}
+    return found.pop() if len(found) == 1 else None
+
+
+def _of_machine(where: str) -> ComputeCapability | None:
+    if (lead := _A_MACHINE.match(where)) is None:
+        return None
+    rest = re.split(r",|\band\b|\(", where[lead.end() :])
+    if len(rest) > 1 and re.search(r"\d{2}", rest[1]) and "and" in where:
+        return None  # several GPUs
+    return _capability_in(f" {rest[0]}")
