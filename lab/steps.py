@@ -9,7 +9,7 @@ from pathlib import Path
 
 from lab import bases, certificates, control_plane, fleet, orphans, processes, site, slurm_stack
 from lab.instance import Instance, LabError, check_ports
-from lab.machine import docker_host, network, node, sif_runtime, slurm_cluster, stand_in_gpus
+from lab.machine import builder, docker_host, network, node, sif_runtime, slurm_cluster, stand_in_gpus
 from lab.servers import buildkit, docker, moto, registry, slurmctld, slurmd, slurmdbd, sshd
 from lab.toolchain import Report, Toolchain
 from settings.driver_containers import driver_containers
@@ -239,9 +239,10 @@ def stop(instance: Instance, tools: Toolchain, report: Report, *, keep: Collecti
     node.stop(instance, tools)
     report("servers …")
     control_plane.stop(instance)
-    for name in ("buildkitd", "registry"):
-        if name not in keep:
-            processes.stop(instance, name)
+    if buildkit.NAME not in keep:
+        builder.end(instance)
+    if "registry" not in keep:
+        processes.stop(instance, "registry")
     for record in processes.records(instance):  # whatever an older version of the lab started
         if record.name not in keep:
             processes.stop(instance, record.name)

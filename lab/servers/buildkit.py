@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from lab.instance import Instance
     from lab.servers import Tools
 
+NAME = "buildkitd"
 BUILDER = "gpu-commons"  # the name that a stack's `site.builder` gives
 MAX_SOCKET_PATH = 107  # bytes, sun_path of Linux without its closing zero
 CACHE_MAX = "40GB"  # what a full set of images of one stack needs, twice
@@ -36,17 +37,26 @@ def server(instance: Instance, tools: Tools) -> Server:
         )
     config = files.write(instance.config / "buildkitd.toml", configuration(instance, runc=tools.path("runc")))
     write_docker_config(instance)
-    scratch = instance.data / "buildkit-tmp"  # each build leaves empty mount points: not in everybody's folder
-    scratch.mkdir(parents=True, exist_ok=True)
+    scratch(instance).mkdir(parents=True, exist_ok=True)
     return Server(
-        name="buildkitd",
-        argv=[str(tools.path("buildkitd")), "--config", str(config)],
-        env={"TMPDIR": str(scratch)},
+        name=NAME,
+        argv=[str(tools.path(NAME)), "--config", str(config)],
+        env={"TMPDIR": str(scratch(instance))},
         files=[config],
         ready=lambda: _listens(path),
         ready_within_s=30,
         stop_within_s=30,  # a running build is ended and its mounts are taken away
     )
+
+
+def root(instance: Instance) -> Path:
+    """What it keeps: layers and the cache of builds."""
+    return instance.data / "buildkit"
+
+
+def scratch(instance: Instance) -> Path:
+    """Where builds mount; each leaves empty mount points, so not in everybody's folder."""
+    return instance.data / "buildkit-tmp"
 
 
 def socket_path(instance: Instance) -> Path:
@@ -60,7 +70,7 @@ def docker_config(instance: Instance) -> Path:
 
 def configuration(instance: Instance, runc: Path) -> str:
     return f"""\
-root = "{instance.data / "buildkit"}"
+root = "{root(instance)}"
 
 [grpc]
   address = ["unix://{socket_path(instance)}"]

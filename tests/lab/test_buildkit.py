@@ -1,7 +1,10 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
 import socket
+import subprocess
 import tomllib
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -9,7 +12,8 @@ from pathlib import Path
 import pytest
 
 from lab import processes
-from lab.instance import Instance, LabError
+from lab.instance import Instance, LabError, forget_instance
+from lab.machine import builder, mounts
 from lab.processes import Server
 from lab.servers import buildkit
 from lab.toolchain import Toolchain
@@ -97,3 +101,16 @@ def test_a_builder_that_ends_at_once_is_an_error_with_its_last_words(tmp_path: P
     (instance.config / "buildkitd.toml").write_text("[worker.oci]\n  snapshotter = 'nonsense'\n")
     with pytest.raises(LabError, match="nonsense"):
         processes.start(instance, Server(good.name, good.argv, good.ready, ready_within_s=20))
+
+
+@pytest.mark.lab
+def test_the_mounts_of_a_build_that_it_was_killed_in_do_not_keep_its_folder(running: Instance) -> None:
+    (record,) = processes.records(running)
+    os.kill(record.pid, signal.SIGKILL)
+    left = buildkit.scratch(running) / "buildkit-mount1"
+    left.mkdir()
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "ro", "left", str(left)], check=True)
+    builder.end(running)
+    assert mounts.below(running.data) == []
+    forget_instance(running)
+    assert not running.home.exists()
