@@ -185,6 +185,7 @@ def _references() -> tuple[str, ...]:
 
 # One reference for each family that neither image_example.csv nor a note on a tag has one of.
 REFERENCES = (
+    "ghcr.io/ikawrakow/ik-llama-cpp:cu12-server-4574",
     "763104351884.dkr.ecr.us-east-1.amazonaws.com/mxnet-inference:1.9.0-gpu-py38-cu112-ubuntu20.04",
     "763104351884.dkr.ecr.us-east-1.amazonaws.com/sagemaker-tritonserver:24.05-py3",
     "763104351884.dkr.ecr.us-east-1.amazonaws.com/tensorflow-inference:2.14.1-gpu-py310-cu118-ubuntu20.04-ec2",
