@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import datetime as dt
-import os
+from typing import TYPE_CHECKING, cast
 
 from cli.terminal import InputError
 from messages import UserError, clock
+
+if TYPE_CHECKING:
+    from messages.problems import SettingsError  # not needed where there is no mistake, and slow to import
 
 
 def today() -> dt.date:
     """As `messages.clock.today`, with a mistake as the commands report it."""
     try:
         return clock.today()
-    except UserError:
-        named = os.environ[clock.VARIABLE]
-        raise InputError(f'{clock.VARIABLE}: "{named}" is not a day such as 2026-11-23') from None
+    except UserError as error:
+        (problem,) = cast("SettingsError", error).problems
+        raise InputError(f"{problem.path}: {problem.value} {problem.reason} such as 2026-11-23") from None

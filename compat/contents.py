@@ -27,7 +27,7 @@ from compat.distributions import ALIASES
 from compat.ggml import COMPILED_AT_HOME, OF_GGML, code_of
 from compat.image_facts import Given, brings_cuda, lines_of, plain_image, with_build
 from compat.images import ImageName, read_image
-from compat.model import Code, Fact, Finding, ImageFacts, Platform, PoolFacts, Present
+from compat.model import THE_CASE, Code, Fact, Finding, ImageFacts, Platform, PoolFacts, Present
 from compat.programs import rows_of
 from compat.reading import AS_GIVEN, Axis, Reader, Reading
 from compat.rows import JETSON, LINUX, TEGRA
@@ -138,7 +138,7 @@ def read_images(case: Case, system: str, *, lenient: bool = True) -> Reading[Ima
         reader.essential()
         return reader.done(())
     if not any((case.image, given.cudas, wish, given.code, given.cudnn, case.build, case.env)):
-        fact = Fact("no image, CUDA line, framework or list of targets was given", "the case", "")
+        fact = Fact("no image, CUDA line, framework or list of targets was given", THE_CASE, "")
         told = "nothing says what shall run: write image, cuda, framework or sm_list"
         reader.notes.append(unknown("R-ARCH", told, fact))
     _doubt(reader, given)

@@ -9,13 +9,13 @@ from compat.build_words import of_this_build
 from compat.capability_bounds import lowest_in, without_bounds
 from compat.case import Case
 from compat.gpu_words import built_on
-from compat.model import Code, Compressed, Fact
+from compat.model import THE_CASE, Code, Compressed, Fact
 from compat.reading import Reader
 from compat.target_words import targets_in
 from compat.targets import Targets, read_compressed, read_ptx, read_targets
 from compat.versions import CudaVersion, Target, VersionError
 
-AS_LISTED = Fact("the targets as given", "the case", "")
+AS_LISTED = Fact("the targets as given", THE_CASE, "")
 _NO_PTX_LISTED = Fact(
     "a list of targets that names no PTX is one without: get_arch_list() of PyTorch and cuobjdump show compute_… where "
     "there is PTX, and code=sm_… of nvcc makes none",
@@ -26,8 +26,8 @@ _NO_PTX_LISTED = Fact(
     "https://github.com/RosettaCommons/RFdiffusion2/issues/1",
     "2026-11-26",
 )
-AS_COMPRESSED = Fact("the compression as given", "the case", "")
-UNREAD_TARGETS = Code(None, None, Fact("the targets as given cannot be read", "the case", ""))
+AS_COMPRESSED = Fact("the compression as given", THE_CASE, "")
+UNREAD_TARGETS = Code(None, None, Fact("the targets as given cannot be read", THE_CASE, ""))
 # `balance` leaves machine code as it is without -Xfatbin -compress-all: read from files that fatbinary 13.0 made.
 _MODE = re.compile(r"compress-mode[=\s]+(none|speed|balance|size)\b")
 # Of the newest CUDA first.
@@ -48,7 +48,7 @@ _UNTOLD = re.compile(r"\b(targets|architectures|arch(es)?) (are |is )?(unknown|n
 def read_code(reader: Reader, case: Case) -> Code | None:
     build = case.build
     if _UNTOLD.search(build.lower()):
-        return Code(None, None, Fact("the targets are said to be unknown", "the case", ""))
+        return Code(None, None, Fact("the targets are said to be unknown", THE_CASE, ""))
     listed = reader.read("sm_list", case.sm_list, read_targets)
     cubins = listed.cubins if listed else None
     written = reader.read("ptx", case.ptx, lambda text: read_ptx(text, cubins or ()))

@@ -123,11 +123,8 @@ def _names(rest: str, capability: ComputeCapability, *, or_newer: bool) -> bool:
 def _capability_in(rest: str) -> ComputeCapability | None:
     """The capability of the first target, generation or model that is named."""
     if (target := re.match(rf"{_FILL}[\s('\"]*({_TARGET.pattern}|(?<![\d.])\d{{1,2}}\.\d(?![\d.]))", rest)) is not None:
-        try:
-            found = Target.parse(re.sub(r"[\s_]", "", target[1]).replace("sm", "sm_").replace("compute", "compute_"))
-        except VersionError:
-            return None
-        return found.capability if found.capability in tables.architectures() else None
+        found = _target(target[1])
+        return found.capability if found is not None and found.capability in tables.architectures() else None
     words = re.split(r"[\s,()'\"`]+", re.sub(r"^[\s('\"]+", "", rest))[:_WORDS]
     for start in range(min(3, len(words))):
         for end in range(len(words), start, -1):
@@ -156,16 +153,16 @@ def _is_beyond(capability: ComputeCapability, highest: ComputeCapability) -> boo
 def _is_printed_of(plain: str, found: re.Match[str], capability: ComputeCapability) -> bool:
     start, end = max(0, found.start() - 24), found.end() + 24
     near = _TARGET.findall(plain[start:end])
-    if not near:
-        return True
+    named = [target.capability for each in near if (target := _target(each)) is not None]
+    return not near or any(each == capability or _is_newer(capability, each) for each in named)
+
+
+def _target(written: str) -> Target | None:
+    """A target as people write it, `sm 86` and `SM86` too; None where there is none such."""
     try:
-        named = {
-            Target.parse(re.sub(r"[\s_]", "", each).replace("sm", "sm_").replace("compute", "compute_"))
-            for each in near
-        }
+        return Target.parse(re.sub(r"(sm|compute)[\s_]*", r"\1_", written))
     except VersionError:
-        return False
-    return any(each.capability == capability or _is_newer(capability, each.capability) for each in named)
+        return None
 
 
 _BUILT_ON = re.compile(

@@ -55,6 +55,9 @@ class Severity(StrEnum):
         return member
 
 
+THE_CASE = "the case"  # as the source of a fact: who asks says so
+
+
 @dataclass(frozen=True, slots=True)
 class Fact:
     """A statement that decides, where it can be read, and when it was. An unverified one is from memory."""

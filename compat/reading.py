@@ -7,15 +7,15 @@ from dataclasses import dataclass
 from typing import Generic, TypeVar
 
 from compat.case import Problem
-from compat.model import Fact, Finding, Severity
+from compat.model import THE_CASE, Fact, Finding, Severity
 from compat.versions import VersionError
 
 Read = TypeVar("Read")
 Value = TypeVar("Value")
 
-AS_GIVEN = Fact("as given", "the case", "")
+AS_GIVEN = Fact("as given", THE_CASE, "")
 UNREAD = "CASE"  # stands in place of a rule where a field, or a whole case, cannot be read
-_ABSENT = Fact("a field that cannot be read counts as one that is not given", "the case", "")
+_ABSENT = Fact("a field that cannot be read counts as one that is not given", THE_CASE, "")
 _SHOWN = 80  # characters of a value in a message
 
 

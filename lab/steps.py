@@ -164,7 +164,7 @@ STEPS: dict[str, tuple[str, Callable[[Context], None]]] = {
 NAMES = tuple(STEPS)
 OF_CLUSTERS = ("control-plane", "aws", "real-node", "fleet")
 OF_SITES = {"aws": "eks", "docker": "docker", "slurm": "slurm"}  # step → the only kind of site whose stacks need it
-OF_EVERY_LAB = frozenset({"registry", "buildkitd"})
+OF_EVERY_LAB = frozenset({"registry", buildkit.NAME})
 OF_NO_CLUSTER = OF_EVERY_LAB | {moto.NAME, docker.NAME} | slurm_cluster.NAMES
 PORTS_OF_SLURM = frozenset({slurmctld.NAME, slurmdbd.NAME, sshd.NAME})
 
@@ -252,4 +252,4 @@ def stop(instance: Instance, tools: Toolchain, report: Report, *, keep: Collecti
 
 def is_up(instance: Instance) -> bool:
     """True when the servers that every stack needs run."""
-    return all(processes.is_running(instance, name) for name in ("registry", "buildkitd", *control_plane.SERVERS))
+    return all(processes.is_running(instance, name) for name in ("registry", buildkit.NAME, *control_plane.SERVERS))

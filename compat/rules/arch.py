@@ -8,15 +8,14 @@ from functools import cache
 
 from compat import tables
 from compat.gpu_words import said_against
-from compat.model import Code, Fact, Finding, Gpu, ImageFacts, PoolFacts, Severity
-from compat.rules.rule import Need, Rule, note, refuse, unknown
+from compat.model import THE_CASE, Code, Fact, Finding, Gpu, ImageFacts, PoolFacts, Severity
+from compat.rules.rule import Need, Rule, note, refuse, said_of_build, unknown
 from compat.targets import runs
 from compat.versions import ComputeCapability, CudaVersion, Target
 
 ID = "R-ARCH"
 _GUIDE = "https://docs.nvidia.com/cuda/cuda-c-programming-guide/index.html#binary-compatibility"
 _CUPY = "https://github.com/cupy/cupy/issues/9121"
-_THE_CASE = "the case"
 _NVRTC_MAKES_CUBINS = CudaVersion(11, 1)
 # Programs that ask NVRTC or nvcc for the very capability of the GPU, and what is reported where it is not known there.
 _ASKS_FOR_THE_GPU = {
@@ -79,11 +78,11 @@ def check(image: ImageFacts, pool: PoolFacts) -> tuple[Finding, ...]:
     gpu = pool.gpu
     code = judged(image.code, gpu.capability) if image.code else None
     if image.remarks and (said := said_against(image.remarks, gpu.capability)):
-        return (refuse(ID, f"has no machine code for {gpu.name} ({gpu.capability}): {said}", _said(image)),)
+        return (refuse(ID, f"has no machine code for {gpu.name} ({gpu.capability}): {said}", said_of_build(image)),)
     if code is None:
         if image.cuda is not None:
             return _by_toolkit(image, image.cuda, gpu)
-        fact = Fact("neither its CUDA nor its device code is known", _THE_CASE, "")
+        fact = Fact("neither its CUDA nor its device code is known", THE_CASE, "")
         return (unknown(ID, f"it is not known what {image.opaque_name} contains", fact),) if image.is_opaque else ()
     if code.cubins is None and code.ptx is None and code.at_least is None:
         return (unknown(ID, f"it is not known which GPUs {image.opaque_name} has code for", code.fact),)
@@ -104,19 +103,15 @@ def check(image: ImageFacts, pool: PoolFacts) -> tuple[Finding, ...]:
 
 def _by_oldest(image: ImageFacts, code: Code, oldest: ComputeCapability, gpu: Gpu) -> tuple[Finding, ...]:
     """The project, or the case, says the oldest GPU; of newer ones than the compiler knows that promises nothing."""
-    is_said = code.fact.source == _THE_CASE or code.cubins is not None
+    is_said = code.fact.source == THE_CASE or code.cubins is not None
     if gpu.capability < oldest:
         message = f"built for compute capability {oldest} and newer; {gpu.name} has {gpu.capability}"
-        return (refuse(ID, message, _said(image) if is_said else code.fact),)
+        return (refuse(ID, message, said_of_build(image) if is_said else code.fact),)
     if is_said and image.cuda is not None:
         by_toolkit = _by_toolkit(replace(image, code=None), image.cuda, gpu)
         if by_toolkit[0].severity is not Severity.NOTE:
             return by_toolkit
     return (note(ID, f"built for compute capability {oldest} and newer", code.fact),)
-
-
-def _said(image: ImageFacts) -> Fact:
-    return Fact(f"said of the build: {image.remarks[:80]}", _THE_CASE, "")
 
 
 def _by_older_compiler(image: ImageFacts, gpu: Gpu) -> Finding | None:

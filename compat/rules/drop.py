@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from compat import tables
 from compat.drivers import first_drivers, last_branch, last_driver, newest_branch
-from compat.model import Fact, Finding, Gpu, ImageFacts, Platform, PoolFacts, Severity
+from compat.model import THE_CASE, Fact, Finding, Gpu, ImageFacts, Platform, PoolFacts, Severity
 from compat.rules.arch import best_cubin
 from compat.rules.rule import Rule, refuse, said, unknown, warn
 from compat.versions import ComputeCapability, CudaVersion, DriverVersion, JetsonVersion
@@ -45,7 +45,7 @@ def _not_yet(image: ImageFacts, cuda: CudaVersion, gpu: Gpu) -> Finding | None:
 
     Of a build, every target has to be unknown: some toolkits were given single ones later.
     """
-    is_own = image.own_build or (image.code is not None and image.code.fact.source == "the case")
+    is_own = image.own_build or (image.code is not None and image.code.fact.source == THE_CASE)
     code = image.code if is_own else None
     asked = [target.capability for target in (*(code.cubins or ()), *(code.ptx or ()))] if code else []
     if image.framework == "nvrtc" and not asked:

@@ -8,10 +8,10 @@ from packaging.version import Version
 
 from compat import tables
 from compat.build_words import driver_asked
-from compat.model import Fact, Finding, GpuSpan, ImageFacts, Platform, PoolFacts, Setting, Severity
+from compat.model import THE_CASE, Fact, Finding, GpuSpan, ImageFacts, Platform, PoolFacts, Setting, Severity
 from compat.rows import FrameworkLibrary
 from compat.rules import floors, program_floors
-from compat.rules.rule import Rule, note, refuse, warn
+from compat.rules.rule import Rule, note, refuse, said_of_build, warn
 
 ID = floors.RULE
 _DATE = "2026-11-21"
@@ -30,7 +30,7 @@ _UVA = "https://github.com/vllm-project/vllm/issues/47387 ; https://github.com/v
 
 def check(image: ImageFacts, pool: PoolFacts) -> tuple[Finding, ...]:
     if image.gpu_free:
-        fact = image.cuda_fact or Fact("a build without CUDA", "the case", "")
+        fact = image.cuda_fact or Fact("a build without CUDA", THE_CASE, "")
         shown = " ".join(filter(None, (image.framework, str(image.framework_version or "")))) or image.name
         if image.is_whole:
             for_gpus_elsewhere = image.framework or image.build == "cpu"
@@ -107,8 +107,7 @@ def _stated_driver(image: ImageFacts, pool: PoolFacts) -> list[Finding]:
     if floor is None or pool.driver is None or pool.driver >= floor or pool.platform is Platform.JETSON:
         return []
     if image.remarks and driver_asked(image.remarks) == floor:
-        fact = Fact(f"said of the build: {image.remarks[:80]}", "the case", "")
-        return [refuse(ID, f"it needs driver {floor} or newer; this one is {pool.driver}", fact, floor)]
+        return [refuse(ID, f"it needs driver {floor} or newer; this one is {pool.driver}", said_of_build(image), floor)]
     if pool.platform is not Platform.LINUX:
         return []
     fact = image.cuda_fact or Fact(f"{image.framework} asks for driver {floor}", "framework.csv", _DATE)

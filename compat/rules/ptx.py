@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from compat.drivers import native_floor, reaches
 from compat.gpu_words import said_against
-from compat.model import Code, Fact, Finding, Gpu, ImageFacts, Platform, PoolFacts, Severity
+from compat.model import THE_CASE, Code, Fact, Finding, Gpu, ImageFacts, Platform, PoolFacts, Severity
 from compat.rules import fwd
 from compat.rules.arch import best_cubin, compiles, judged, never_with_ptx
 from compat.rules.rule import Need, Rule, refuse, unknown, warn
 
 ID = "R-PTX"
-_THE_CASE = "the case"
 _GUIDE = "https://docs.nvidia.com/cuda/cuda-c-programming-guide/index.html#ptx-compatibility"
 
 
@@ -24,12 +23,12 @@ def check(image: ImageFacts, pool: PoolFacts) -> tuple[Finding, ...]:
     cubins = code.cubins or ()
     if best_cubin(code, gpu.capability) is not None:
         return ()  # machine code is there: nothing is compiled at start
-    if image.remarks and code.fact.source != _THE_CASE and said_against(image.remarks, gpu.capability):
+    if image.remarks and code.fact.source != THE_CASE and said_against(image.remarks, gpu.capability):
         return ()  # who says so saw it fail, whatever PTX the tables have
     if code.ptx is None:
         if cubins and gpu.capability < min(cubins).capability:
             return ()  # PTX is made for the newest targets: it does not go back
-        if code.cubins and code.fact.source != _THE_CASE and never_with_ptx(image.framework) and not image.own_build:
+        if code.cubins and code.fact.source != THE_CASE and never_with_ptx(image.framework) and not image.own_build:
             message = (
                 f"{image.framework} publishes hardly any build with PTX, and no other code for {gpu.name} is there"
             )

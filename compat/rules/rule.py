@@ -6,9 +6,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
-from compat.model import Fact, Finding, Fix, ImageFacts, PoolFacts, Severity
+from compat.model import THE_CASE, Fact, Finding, Fix, ImageFacts, PoolFacts, Severity
 from compat.versions import DriverVersion
 
+_SHOWN = 80  # characters of a text
 Check = Callable[[ImageFacts, PoolFacts], tuple[Finding, ...]]
 
 
@@ -42,6 +43,11 @@ class Rule:
 def said(driver: DriverVersion) -> str:
     """The driver as the case writes it; empty where it says none, and a rule tries one of its own."""
     return str(driver) if driver.given else ""
+
+
+def said_of_build(image: ImageFacts) -> Fact:
+    """What the case says of the build in words, as the fact that decides."""
+    return Fact(f"said of the build: {image.remarks[:_SHOWN]}", THE_CASE, "")
 
 
 def note(rule: str, message: str, fact: Fact) -> Finding:

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import pytest
-import yaml
+from projects import write_image
 from second_lab import STACK
 
 from images.build.buildkit import Buildctl
@@ -32,18 +32,7 @@ def add_image(lab: Lab, stack: Settings, name: str, size_mib: int) -> None:
 
 def add_files(lab: Lab, stack: Settings, name: str, files: Mapping[str, bytes]) -> None:
     """An image of the project with these files, named in the stack file."""
-    tiny = lab.project / "images" / "tiny"
-    folder = tiny.with_name(name)
-    folder.mkdir()
-    spec = yaml.safe_load((tiny / "image.yaml").read_text())
-    sources = {target.strip("/").replace("/", "_"): content for target, content in files.items()}
-    spec |= {"name": name, "files": [{"source": s, "target": t} for s, t in zip(sources, files, strict=True)]}
-    (folder / "image.yaml").write_text(yaml.safe_dump(spec))
-    for source, content in sources.items():
-        (folder / source).write_bytes(content)
-    (folder / "verify.py").write_bytes((tiny / "verify.py").read_bytes())
-    let_in = sorted([*sources, "verify.py"])
-    (folder / ".dockerignore").write_text("".join(f"{line}\n" for line in ("*", *(f"!{name}" for name in let_in))))
+    write_image(lab.project / "images" / name, files)
     stack["config"]["gpu-commons:images"].append({"name": name})
     lab.write(stack)
 

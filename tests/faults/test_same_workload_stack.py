@@ -6,15 +6,12 @@ All run for real: a pod on the lab's real node, a container of the lab's engine,
 from __future__ import annotations
 
 import json
-import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager
-from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
 from own_lab import PROJECT, OwnLab, own_lab
+from projects import linked_project
 
 from lab.cluster import Cluster
 
@@ -126,20 +123,6 @@ STACKS = {
 }
 
 
-@contextmanager
-def project() -> Iterator[Path]:
-    """This project by link, with these stacks in place of its own."""
-    with tempfile.TemporaryDirectory(prefix="gc-") as folder:
-        for entry in PROJECT.iterdir():
-            if entry.name not in {"stacks", ".git"}:
-                (Path(folder) / entry.name).symlink_to(entry)
-        stacks = Path(folder) / "stacks"
-        stacks.mkdir()
-        for name, content in STACKS.items():
-            (stacks / f"Pulumi.{name}.yaml").write_text(yaml.safe_dump(content, sort_keys=False))
-        yield Path(folder)
-
-
 def log(lab: OwnLab) -> str:
     """What the job printed, without what those say who start it."""
     if lab.stack != "cluster":
@@ -155,7 +138,7 @@ def log(lab: OwnLab) -> str:
 @pytest.fixture(scope="module")
 def seen() -> dict[str, dict[str, Any]]:
     found = {}
-    with project() as folder:
+    with linked_project(STACKS) as folder:
         for name in STACKS:
             with own_lab(name, folder) as lab:
                 found[name] = json.loads(log(lab))

@@ -5,11 +5,9 @@ from __future__ import annotations
 import json
 import random
 import re
-import shutil
 import signal
 import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -18,6 +16,7 @@ from typing import Any, Final
 import pytest
 import yaml
 from own_lab import PROJECT, OwnLab, changes, own_lab
+from projects import linked_project, write_stack
 
 from lab import engine
 from lab.servers import slurm_files
@@ -42,41 +41,20 @@ KILLS: Final = 3
 @pytest.fixture(scope="module")
 def project() -> Iterator[Path]:
     """This project by link, with one stack file that may be changed, and one image more."""
-    with tempfile.TemporaryDirectory(prefix="gc-") as name:
-        folder = Path(name)
-        for entry in PROJECT.iterdir():
-            if entry.name not in {"stacks", "images", ".git"}:
-                (folder / entry.name).symlink_to(entry)
-        (folder / "images").mkdir()
-        for entry in (PROJECT / "images").iterdir():
-            (folder / "images" / entry.name).symlink_to(entry)
-        _volta(folder / "images" / "volta")
-        (folder / "stacks").mkdir()
-        write(folder)
+    with linked_project({"comet": with_jobs()}, {"volta": VOLTA}) as folder:
         yield folder
 
 
-def _volta(folder: Path) -> None:
-    tiny = PROJECT / "tests" / "faults" / "images" / "tiny"
-    shutil.copytree(tiny, folder)
-    sources = {target.strip("/").replace("/", "_"): target for target in VOLTA}
-    spec = yaml.safe_load((tiny / "image.yaml").read_text())
-    spec |= {"name": "volta", "files": [{"source": source, "target": target} for source, target in sources.items()]}
-    (folder / "image.yaml").write_text(yaml.safe_dump(spec))
-    for source, target in sources.items():
-        (folder / source).write_bytes(VOLTA[target])
-    (folder / ".dockerignore").write_text(
-        "".join(f"{line}\n" for line in ("*", *sorted(f"!{name}" for name in ("verify.py", *sources))))
-    )
-
-
 def write(folder: Path, *jobs: dict[str, Any]) -> None:
+    write_stack(folder, "comet", with_jobs(*jobs))
+
+
+def with_jobs(*jobs: dict[str, Any]) -> dict[str, Any]:
     """The stack as its file says, with the image for Volta, whose base the lab then knows, and these jobs as well."""
     config = dict(COMET["config"])
     config["gpu-commons:images"] = [*config["gpu-commons:images"], {"name": "volta"}]
     config["gpu-commons:jobs"] = [*config["gpu-commons:jobs"], *({**JOB, **job} for job in jobs)]
-    file = folder / "stacks" / "Pulumi.comet.yaml"
-    file.write_text(yaml.safe_dump({**COMET, "config": config}, sort_keys=False))
+    return {**COMET, "config": config}
 
 
 @pytest.fixture(scope="module")
