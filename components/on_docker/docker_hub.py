@@ -36,8 +36,11 @@ class DockerHub(pulumi.ComponentResource):
         super().__init__("gpu-commons:index:DockerHub", name, {**args}, opts)
         self._name = name
         network = docker.Network(f"{name}-network", name=name, driver="bridge", opts=self._child())
-        lasting = [self._volume(each, lasts=True) for each in (names.database, names.credentials, names.tls)]
-        passing = [self._volume(each, lasts=False) for each in (names.program, names.engine, names.kernels)]
+        lasting = [self._volume(names.database, lasts=True)]
+        passing = [
+            self._volume(each, lasts=False)
+            for each in (names.credentials, names.tls, names.program, names.engine, names.kernels)
+        ]
         images = self._images(hub)
         volumes = [*lasting, *passing]
 

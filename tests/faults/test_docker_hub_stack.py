@@ -158,4 +158,4 @@ def test_a_second_run_changes_nothing_and_destroy_leaves_homes_and_the_database(
     assert docker(lab, "ps", "-aq") == ""
     assert HUB not in docker(lab, "network", "ls")
     volumes = docker(lab, "volume", "ls", "-q").split()
-    assert {f"{HUB}-database", f"{HUB}-home-ada", f"{HUB}-home-bob"} <= {*volumes}
+    assert {*volumes} == {f"{HUB}-database", f"{HUB}-home-ada", f"{HUB}-home-bob"}
