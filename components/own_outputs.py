@@ -1,9 +1,21 @@
 """What this stack exported when it was last deployed completely: its own outputs, read from its state."""
 
+import logging
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Final
 
 import pulumi
+import stamina
+
+logging.getLogger("stamina").addHandler(logging.NullHandler())  # else each wait is a warning of the update
+
+
+def _is_being_written(error: Exception) -> bool:
+    """The engine saves its state while a program starts; a backend of files then shows half a file for a moment."""
+    return "failed to load checkpoint: EOF" in str(error)
+
+
+_AGAIN: Final = stamina.retry(on=_is_being_written, attempts=6, timeout=10, wait_initial=0.05, wait_max=1)
 
 
 def own_output(name: str) -> pulumi.Output[Mapping[str, Any]]:
@@ -16,12 +28,14 @@ def own_output(name: str) -> pulumi.Output[Mapping[str, Any]]:
     # each change of them a refresh would report drift.
     function, asked = _question()
 
+    @_AGAIN
     async def read() -> Mapping[str, Any]:
         return _of_answer(await pulumi.runtime.invoke_async(function, asked), name)
 
     return pulumi.Output.from_input(read())
 
 
+@_AGAIN
 def own_output_now(name: str) -> Mapping[str, Any]:
     """The same at once, for a program that is about to end."""
     return _of_answer(pulumi.runtime.invoke(*_question()).value, name)

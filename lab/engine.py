@@ -22,7 +22,7 @@ from lab.cluster import SIMULATED_NODE
 from lab.instance import Instance
 from lab.language_host import launcher as language_host
 from lab.providers import plugin
-from lab.servers import buildkit, docker, moto
+from lab.servers import buildkit, docker, moto, slurm_files, slurmctld
 from lab.toolchain import Report, Toolchain
 
 PROJECT = Path(__file__).parent.parent
@@ -59,6 +59,7 @@ def environment(instance: Instance, tools: Toolchain) -> dict[str, str]:
         "PULUMI_ERROR_OUTPUT_STRING": "true",
         "KUBECONFIG": str(instance.kubeconfig),
         **({"DOCKER_HOST": docker.address(instance)} if processes.is_running(instance, docker.NAME) else {}),
+        **(slurm_files.environment(instance) if processes.is_running(instance, slurmctld.NAME) else {}),
         "BUILDX_NO_DEFAULT_ATTESTATIONS": "1",  # buildx would push an index around each image
         "DOCKER_CONFIG": str(buildkit.docker_config(instance)),
         "GPU_COMMONS_SITE": str(instance.config / "site.yaml"),

@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Mapping
 from typing import Any
 
+import grpc
 import pulumi
 import pytest
 from pulumi.runtime.settings import reset_options
@@ -67,3 +68,44 @@ def test_they_can_be_read_at_once_where_a_program_is_about_to_end() -> None:
 
     asyncio.run(run())
     assert found == [{"rtx2080ti": ["n18", "n24"]}]
+
+
+class EngineError(grpc.RpcError):
+    """As the engine answers a question that fails."""
+
+    def __init__(self, details: str) -> None:
+        self._details = details
+
+    def code(self) -> grpc.StatusCode:
+        return grpc.StatusCode.UNKNOWN
+
+    def details(self) -> str:
+        return self._details
+
+
+class Failing(State):
+    """An engine that cannot read its state the first times that it is asked."""
+
+    def __init__(self, answer: Mapping[str, Any], why: str, times: int) -> None:
+        super().__init__(answer)
+        self.why, self.times = why, times
+
+    def call(self, args: pulumi.runtime.MockCallArgs) -> tuple[dict[Any, Any], list[tuple[str, str]]]:
+        answer = super().call(args)
+        if len(self.asked) <= self.times:
+            raise EngineError(self.why)
+        return answer
+
+
+def test_a_state_that_is_being_saved_is_read_again() -> None:
+    outputs = {"outputs": {"image_sizes": {"hub": {"compressed_mb": 47.5}}}}
+    state = Failing(outputs, "failed to load checkpoint: EOF", times=2)
+    assert read(state) == {"hub": {"compressed_mb": 47.5}}
+    assert len(state.asked) == 3
+
+
+def test_another_failure_is_not_asked_again() -> None:
+    state = Failing({}, "failed to load checkpoint: permission denied", times=9)
+    with pytest.raises(Exception, match="permission denied"):
+        read(state)
+    assert len(state.asked) == 1

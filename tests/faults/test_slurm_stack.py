@@ -111,6 +111,12 @@ def test_each_job_saw_exactly_the_devices_that_slurm_gave_it(lab: OwnLab) -> Non
     assert {each["cupy"] for each in seen.values()} == {"13.6.0"}
 
 
+def test_the_commands_that_make_up_recommends_answer_in_its_shell(lab: OwnLab) -> None:
+    assert "sinfo" in lab.said
+    done = subprocess.run(["sinfo", "-h", "-o", "%R"], env=lab.shell(), capture_output=True, text=True, check=True)
+    assert {*done.stdout.split()} == {"gpu", "gpu-shared"}
+
+
 def test_a_second_run_changes_nothing_and_submits_nothing(lab: OwnLab) -> None:
     before = {job: submitted(lab, job) for job in ("whole-node", "shared-p100", "shared-any")}
     assert all(len(numbers) == 1 for numbers in before.values())
