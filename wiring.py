@@ -17,7 +17,7 @@ from images.spec.plan import Substitute, plan_image
 from kube.hub_model import ClusterHubKeys, HubKeys
 from kube.instance_group import InstanceGroupKeys
 from kube.job import DEFAULT_USER, JobKeys
-from messages.problems import Problem, SettingsError
+from mistakes.problems import Problem, SettingsError
 from settings.cluster import Cluster
 from settings.driver_containers import driver_containers
 from settings.fleet import landing_pools

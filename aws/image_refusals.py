@@ -15,7 +15,7 @@ from compat import tables as facts
 from compat.machine_images import LEFT_AFTER, age_in_days, release_order, rows_until, serves
 from compat.rows import Row
 from compat.versions import DriverVersion
-from messages.problems import listing, nearest
+from mistakes.problems import listing, nearest
 
 REFRESH: Final = "python -m aws.refresh reads newer ones into the tables"
 

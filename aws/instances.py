@@ -18,7 +18,7 @@ from compat.model import Platform
 from compat.names import find_gpus
 from compat.rows import GpuModel, Row, read_floor
 from compat.versions import DriverVersion
-from messages.problems import listing
+from mistakes.problems import listing
 
 Shared = TypeVar("Shared")
 

@@ -16,7 +16,7 @@ from compat import tables as facts
 from compat.machine_images import drivers_in, release_order, rows_until, serves
 from compat.rows import Origin, Row
 from compat.versions import DriverVersion
-from messages.problems import listing
+from mistakes.problems import listing
 
 _OLDEST = DriverVersion(1, 0)
 

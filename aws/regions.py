@@ -10,7 +10,7 @@ from functools import cache
 
 from aws import tables
 from aws.instances import GroupShape
-from messages.problems import listing, nearest
+from mistakes.problems import listing, nearest
 
 
 @dataclass(frozen=True, slots=True)

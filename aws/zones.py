@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from messages.problems import listing
+from mistakes.problems import listing
 
 
 class NoZoneError(ValueError):

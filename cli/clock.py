@@ -6,14 +6,14 @@ import datetime as dt
 from typing import TYPE_CHECKING, cast
 
 from cli.terminal import InputError
-from messages import UserError, clock
+from mistakes import UserError, clock
 
 if TYPE_CHECKING:
     from messages.problems import SettingsError  # not needed where there is no mistake, and slow to import
 
 
 def today() -> dt.date:
-    """As `messages.clock.today`, with a mistake as the commands report it."""
+    """As `mistakes.clock.today`, with a mistake as the commands report it."""
     try:
         return clock.today()
     except UserError as error:

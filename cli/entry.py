@@ -12,7 +12,7 @@ from typing import Any, Final, NoReturn
 
 import click
 
-from messages import UserError
+from mistakes import UserError
 
 FINDINGS: Final = 1
 USAGE: Final = 2
@@ -168,7 +168,7 @@ def _show(error: click.ClickException) -> int:
 
 
 def _say(text: str) -> None:
-    from messages.redaction.texts import without_secrets  # noqa: PLC0415 - for a mistake alone
+    from mistakes.redaction.texts import without_secrets  # noqa: PLC0415 - for a mistake alone
 
     try:
         click.echo(without_secrets(text), err=True)

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from typing import Any, Final
 from urllib.parse import urlencode
 
-from messages import UserError
-from messages.redaction.texts import without_secrets
+from mistakes import UserError
+from mistakes.redaction.texts import without_secrets
 
 _WITHIN_S: Final = 20
 _AT_ONCE: Final = 500  # objects in one answer, as kubectl itself asks for them

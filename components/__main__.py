@@ -11,7 +11,7 @@ from pathlib import Path
 # A folder that was copied elsewhere is not an installed package: its parent makes `components` importable.
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-BELOW = ("messages", "compat", "fleet", "images", "kube")  # what the components stand on
+BELOW = ("mistakes", "compat", "fleet", "images", "kube")  # what the components stand on
 if absent := [name for name in BELOW if find_spec(name) is None]:
     # Not to stdout: the engine reads the port there.
     beside = Path(__file__).resolve().parent.parent

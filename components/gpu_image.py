@@ -30,7 +30,7 @@ from images.spec.model import ImageSpec
 from images.spec.plan import NOTHING, Plan, Substitute, kernel_pins, plan_image
 from images.spec.runtime import runtime_words
 from images.spec.targets import kind_of
-from messages.problems import Problem, nearest, show
+from mistakes.problems import Problem, nearest, show
 
 _COMPRESSIONS = {"zstd": docker_build.CompressionType.ZSTD, "gzip": docker_build.CompressionType.GZIP}
 

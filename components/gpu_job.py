@@ -9,7 +9,7 @@ from pulumi_kubernetes.resource.v1 import ResourceClaimTemplate
 
 from kube import claims
 from kube import job as manifest
-from messages.problems import SettingsError
+from mistakes.problems import SettingsError
 
 
 class GpuJobArgs(TypedDict):

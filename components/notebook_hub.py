@@ -16,7 +16,7 @@ from kube import hub as objects
 from kube import hub_access, hub_availability, hub_pods, user_servers
 from kube.hub_arguments import parse_hub
 from kube.hub_model import Hub
-from messages.problems import SettingsError
+from mistakes.problems import SettingsError
 
 
 class NotebookHub(pulumi.ComponentResource):

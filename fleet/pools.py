@@ -13,7 +13,7 @@ from compat.reading import Axis
 from compat.rows import GpuModel
 from compat.versions import DriverVersion, parse_release
 from fleet.labels import gfd_labels
-from messages.problems import listing
+from mistakes.problems import listing
 
 Facts = TypeVar("Facts")
 

@@ -6,7 +6,7 @@ from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, WithJsonSchema
 
-from messages.faults import Misfit
+from mistakes.faults import Misfit
 
 _SSH_HOST: Final = re.compile(r"([a-z_][-a-z0-9_.]*@)?[A-Za-z0-9]([-A-Za-z0-9.]*[A-Za-z0-9])?(:\d{1,5})?")
 _TCP_HOST: Final = re.compile(r"[A-Za-z0-9]([-A-Za-z0-9.]*[A-Za-z0-9])?:\d{1,5}")

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from ipaddress import IPv4Network, ip_network
 from typing import Final
 
-from messages.problems import listing
+from mistakes.problems import listing
 
 NETWORK: Final = "gpu-commons-card-"  # with the index of the card behind it
 CARD_NETWORK: Final = "10.99.0.0/24"  # of a host whose stack says no other

@@ -15,7 +15,7 @@ from kube.agreements import of_workload
 from kube.arguments import plain, read
 from kube.job import VISIBILITY_VARIABLES
 from kube.raw import Raw, items, mapping
-from messages.problems import Fault
+from mistakes.problems import Fault
 
 CONTAINER_TOKEN: Final = "docker:index/container:Container"  # noqa: S105 - a resource type
 

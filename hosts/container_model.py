@@ -14,7 +14,7 @@ from kube.amounts import Count, Retries
 from kube.arguments import ImageReference
 from kube.names import AbsolutePath, Command, Line, Name
 from kube.workload import Workload
-from messages.faults import FORM, Misfit
+from mistakes.faults import FORM, Misfit
 
 LOOPBACK: Final = "127.0.0.1"
 

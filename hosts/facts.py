@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from hosts.container_model import GpuAccess
-from messages.problems import listing
+from mistakes.problems import listing
 
 LOWEST_API: Final = (1, 40)  # Docker 19.03: the first with device requests
 CDI_API: Final = (1, 44)  # Docker 25: CDI names in device requests

@@ -10,7 +10,7 @@ from typing import Final
 
 from kube.agreements import doubles, of_workload, titles
 from kube.raw import Raw, is_count, items, mapping
-from messages.problems import Fault, Loc
+from mistakes.problems import Fault, Loc
 
 # A container's name is a host name, of 63 characters at most: HUB-kernel-USER-0123456789ab, and 20 of the user.
 LONGEST_NAME: Final = 22

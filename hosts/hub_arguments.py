@@ -10,7 +10,7 @@ from hosts.hub_model import Hub
 from kube.agreements import of_hub, of_login
 from kube.arguments import plain, read
 from kube.raw import Raw, is_count, items
-from messages.problems import Fault, Loc
+from mistakes.problems import Fault, Loc
 
 
 def parse_hub(name: str, args: Mapping[str, Any]) -> Hub:

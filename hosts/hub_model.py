@@ -19,7 +19,7 @@ from kube.hub_authenticator import Authenticator, Login, login
 from kube.hub_model import Course, HubKeys, ProfileKeys, Titled
 from kube.names import AbsolutePath, Line, Name
 from kube.workload import Amounts
-from messages.faults import FORM
+from mistakes.faults import FORM
 
 HTTPS: Final = 443
 DEFAULT_PORT: Final = 8000

@@ -8,9 +8,9 @@ from urllib.parse import parse_qsl, urlsplit
 from pydantic import AfterValidator, ValidationInfo
 
 from images.references import ImageReference
-from messages.faults import Misfit, is_lenient
-from messages.problems import has_password
-from messages.redaction.names import is_secret
+from mistakes.faults import Misfit, is_lenient
+from mistakes.problems import has_password
+from mistakes.redaction.names import is_secret
 
 _LABEL: Final = r"[A-Za-z0-9]([-A-Za-z0-9]{0,61}[A-Za-z0-9])?"
 _HOST: Final = re.compile(rf"(?=.{{1,253}}$){_LABEL}(\.{_LABEL})*")

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from typing import Final
 
 from kube.raw import Raw, is_number, items, mapping
-from messages.problems import Fault, Loc
+from mistakes.problems import Fault, Loc
 
 DEFAULT_IDLE_S: Final = 3600
 

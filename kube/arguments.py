@@ -8,8 +8,8 @@ from typing import Annotated, Any, Final, TypeVar
 from pydantic import AfterValidator, BaseModel, ValidationError
 
 from kube.raw import Raw
-from messages.faults import LENIENT, Misfit, model_faults
-from messages.problems import Fault, Problem, SettingsError, path_text, show
+from mistakes.faults import LENIENT, Misfit, model_faults
+from mistakes.problems import Fault, Problem, SettingsError, path_text, show
 
 Model = TypeVar("Model", bound=BaseModel)
 

@@ -11,7 +11,7 @@ from aws.flatcar.ignition import KeyReference
 from aws.flatcar.joining import Program, Programs
 from aws.flatcar.releases import UnknownRelease, release_of
 from fleet.driver_key import DriverKey, image_of
-from messages.faults import FORM, Misfit, matching, quoted
+from mistakes.faults import FORM, Misfit, matching, quoted
 
 _URL: Final = re.compile(r"https://[A-Za-z0-9.-]+/[!-~]+", re.ASCII)
 _SHA256: Final = re.compile(r"[0-9a-f]{64}", re.ASCII)

@@ -9,7 +9,7 @@ from kube.agreements import of_hub, of_login
 from kube.arguments import plain, read
 from kube.hub_model import Hub
 from kube.raw import Raw, items
-from messages.problems import Fault, Loc
+from mistakes.problems import Fault, Loc
 
 
 def parse_hub(name: str, args: Mapping[str, Any]) -> Hub:

@@ -13,7 +13,7 @@ from pydantic import AfterValidator, BaseModel, Field, ValidationInfo
 
 from kube.addresses import BaseUrl, Endpoint
 from kube.names import DataKey, Line, ObjectName, Scope, UserName
-from messages.faults import FORM, Misfit, is_lenient
+from mistakes.faults import FORM, Misfit, is_lenient
 
 SHARED_PASSWORD = "shared-password"  # noqa: S105 - a class of JupyterHub 5.3 and later
 

@@ -28,7 +28,7 @@ from kube.arguments import ImageReference
 from kube.hub_authenticator import Authenticator, Login, login
 from kube.names import Line, Name, ObjectName, Prose
 from kube.workload import Workload
-from messages.faults import FORM, Misfit
+from mistakes.faults import FORM, Misfit
 
 DEFAULT_START_TIMEOUT_S: Final = 600
 DEFAULT_CPU_GUARANTEE: Final = 0.1  # notebooks are idle most of the time

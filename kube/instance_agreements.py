@@ -18,8 +18,8 @@ from aws.wanted_driver import WantedDriver
 from compat.versions import VersionError
 from fleet.driver_key import DriverKey
 from kube.raw import Raw, is_count, mapping
-from messages.clock import today
-from messages.problems import Fault, Loc
+from mistakes.clock import today
+from mistakes.problems import Fault, Loc
 
 
 def of_group(loc: Loc, group: Raw, version: object) -> Iterator[Fault]:

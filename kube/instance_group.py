@@ -32,8 +32,8 @@ from fleet import labels as names
 from kube.amounts import Count, Gib
 from kube.flatcar_keys import FlatcarKeys
 from kube.node_keys import Labels, Taints
-from messages.clock import today
-from messages.faults import FORM, Misfit, matching, quoted
+from mistakes.clock import today
+from mistakes.faults import FORM, Misfit, matching, quoted
 
 _PLACEMENT: Final = re.compile(r"[!-~](?:[ -~]{0,253}[!-~])?", re.ASCII)
 _RESERVATION: Final = re.compile(r"cr-[0-9a-f]{8,17}", re.ASCII)

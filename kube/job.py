@@ -17,7 +17,7 @@ from kube.pools import one_of, required
 from kube.raw import Raw, mapping
 from kube.runtime import RUNTIME_CLASS
 from kube.workload import Workload
-from messages.problems import Fault
+from mistakes.problems import Fault
 
 # Whoever sets these chooses GPUs behind the scheduler's back.
 VISIBILITY_VARIABLES = frozenset({"NVIDIA_VISIBLE_DEVICES", "CUDA_VISIBLE_DEVICES"})

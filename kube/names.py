@@ -10,7 +10,7 @@ from typing import Annotated, Final
 from pydantic import AfterValidator, Field, ValidationInfo, WithJsonSchema
 
 from fleet.labels import NVIDIA_PREFIX, OWN_PREFIX, OWNED_PREFIXES
-from messages.faults import Misfit, is_lenient
+from mistakes.faults import Misfit, is_lenient
 
 _LABEL: Final = r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?"
 _SUBDOMAIN: Final = re.compile(rf"(?=.{{1,253}}$){_LABEL}(\.{_LABEL})*")

@@ -13,7 +13,7 @@ from kube.arguments import read as read_arguments
 from kube.instance_agreements import of_group
 from kube.instance_group import InstanceGroupKeys
 from kube.names import Name
-from messages.problems import Fault
+from mistakes.problems import Fault
 
 _INPUTS = frozenset(
     {

@@ -7,7 +7,7 @@ from pydantic import BaseModel, Field
 from fleet.machines import DISK_MB_PER_S, PULL_MB_PER_S
 from kube.amounts import MegabytesPerSecond
 from kube.names import LabelValue, SiteKey
-from messages.faults import FORM
+from mistakes.faults import FORM
 
 
 class Taint(BaseModel):

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any, Final, TypeGuard
 
 from fleet.node_names import NodeNameError, expand_all
-from messages.problems import Loc
+from mistakes.problems import Loc
 
 Raw = Mapping[str, Any]
 _NOTHING: Final[Raw] = {}

@@ -8,7 +8,7 @@ from pydantic import BaseModel, Field
 
 from kube.amounts import Cores, Count, Gib
 from kube.names import Name
-from messages.faults import FORM
+from mistakes.faults import FORM
 
 Pools = Annotated[tuple[Name, ...], Field(min_length=1)]
 

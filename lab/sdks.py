@@ -7,8 +7,8 @@ from pathlib import Path
 from lab import processes
 from lab.instance import LabError, cache_home
 from lab.toolchain import Report
-from messages.document import read_yaml
-from messages.problems import SettingsError
+from mistakes.document import read_yaml
+from mistakes.problems import SettingsError
 from settings.sdks import extras_of
 
 PROJECT = Path(__file__).resolve().parent.parent  # where the code is, also of a project that links to it

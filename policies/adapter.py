@@ -21,9 +21,9 @@ from policies.proxies import plain
 from policies.redaction import hiding
 from policies.repeated import Repeated
 from policies.report import message as written
-from policies.rules.gpu.openings import opens
+from policies.rules.gpu_openings import opens
 from policies.rules.index import ALL_RULES
-from policies.run import secrets_of
+from policies.sdk import secrets_of
 from policies.stack_nodes import StackNode, stack_node, with_nodes
 from policies.workloads import holds_pods
 

@@ -15,7 +15,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from fleet import labels
 from kube.addresses import Reference, Registry
 from kube.names import LabelValue
-from messages.problems import Problem, SettingsError, nearest
+from mistakes.problems import Problem, SettingsError, nearest
 from settings.models import ImageLimits, Policies
 from settings.pools import Fleet, NodePool
 from settings.reading import read_sections

@@ -18,7 +18,7 @@ from policies.rules import gpu as gpu_request
 from policies.rules import pin as pinned_image
 from policies.rules import read as pods_read
 from policies.rules import run as image_runs
-from policies.rules.gpu.openings import PULLED, called, claimed, claims, openings, opens
+from policies.rules.gpu_openings import PULLED, called, claimed, claims, openings, opens
 from policies.rules.index import ALL_RULES
 from policies.workloads import workloads
 

@@ -17,7 +17,7 @@ from google.protobuf.struct_pb2 import Struct
 from pulumi_policy.deserialize import SPECIAL_SECRET_SIG, SPECIAL_SIG_KEY
 
 from images.references import ImageReference
-from messages.redaction.texts import without_secrets
+from mistakes.redaction.texts import without_secrets
 
 HIDDEN: Final = "[secret]"
 # As in the engine's own filter: hiding every "a" tells nobody anything and makes a text unreadable.

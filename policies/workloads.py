@@ -15,7 +15,7 @@ from hosts.container import CONTAINER_TOKEN
 from kube.hub_model import DEFAULT_CPU_GUARANTEE, DEFAULT_MEMORY_GUARANTEE_GIB, DEFAULT_START_TIMEOUT_S
 from kube.pools import one_of, required
 from kube.runtime import RUNTIME_CLASS
-from messages.problems import listing
+from mistakes.problems import listing
 from policies.custom_resources import Doubt, Place, filled_in_later, is_custom, out_of_sight, places
 from policies.docker_containers import OUT_OF_SIGHT, of_container
 from policies.docker_hubs import DOCKER_HUB_TOKEN, hosted_workloads

@@ -8,8 +8,8 @@ from collections.abc import Callable, Iterator, Mapping
 
 from kube.agreements import doubles, of_hub, of_login, of_workload
 from kube.raw import Raw, image_name, is_count, items, mapping
-from messages.converted import read_day
-from messages.problems import Fault, Loc, has_password, listing, nearest
+from mistakes.converted import read_day
+from mistakes.problems import Fault, Loc, has_password, listing, nearest
 from settings import derived
 from settings.fleet_checks import PoolOutline, check_fleet, outlines
 from settings.models import ImageLimits, Job

@@ -8,7 +8,7 @@ from aws.kubernetes_versions import is_version, minor_of
 from kube.claims import FIRST_KUBERNETES
 from kube.instance_agreements import shape_of
 from kube.raw import Raw, is_count, items, mapping
-from messages.problems import Fault, Loc
+from mistakes.problems import Fault, Loc
 
 _ONE_WAY = "name pools that all give GPUs in the same way"
 

@@ -7,7 +7,7 @@ from typing import Annotated, Final, Literal
 from pydantic import AfterValidator, BaseModel, Field
 
 from kube.instance_group import KubernetesVersion
-from messages.faults import FORM, Misfit, matching
+from mistakes.faults import FORM, Misfit, matching
 from settings.values import Assumptions
 
 _REGION: Final = re.compile(r"[a-z]{2}(-[a-z]+)+-\d", re.ASCII)

@@ -10,7 +10,7 @@ from typing import Final
 
 from kube import runtime
 from kube.raw import Raw, expanded, image_name, items, mapping
-from messages.problems import Fault, Loc, has_password
+from mistakes.problems import Fault, Loc, has_password
 
 _LONGEST_LABEL: Final = 63  # DNS label and value of a label
 _LONGEST_REPOSITORY: Final = 255  # registry and repository of an image, of github.com/distribution/reference

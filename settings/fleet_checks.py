@@ -9,7 +9,7 @@ from typing import Any, Final
 from compat.versions import DriverVersion, VersionError
 from kube.agreements import doubles
 from kube.raw import Raw, expanded, is_count, items, mapping
-from messages.problems import Fault, Loc, listing
+from mistakes.problems import Fault, Loc, listing
 from settings.claim_checks import check_claims
 from settings.host_checks import check_hosts, is_host
 from settings.instance_checks import check_instances, is_of_instances, outline_of

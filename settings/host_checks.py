@@ -8,7 +8,7 @@ from hosts.container import of_container
 from hosts.hub_model import DEFAULT_PORT
 from kube.agreements import of_workload
 from kube.raw import Raw, is_count, items, mapping
-from messages.problems import Fault, Loc, nearest
+from mistakes.problems import Fault, Loc, nearest
 from settings.host_hubs import check_hubs
 
 

@@ -6,7 +6,7 @@ from typing import Any, Final
 from hosts.hub_agreements import of_docker_hub, of_hub_name
 from kube.hub_model import ClusterHubKeys, HubKeys
 from kube.raw import Raw, is_count, items, mapping
-from messages.problems import Fault, Loc, nearest
+from mistakes.problems import Fault, Loc, nearest
 from settings.slurm_hubs import of_no_slurm
 
 # What a host has no use for, and why.

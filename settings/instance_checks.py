@@ -7,8 +7,8 @@ from aws.kubernetes_versions import is_version
 from aws.registries import EcrRegistry
 from kube.instance_agreements import image_of, of_group, shape_of
 from kube.raw import Raw, is_count, items, mapping
-from messages.clock import today
-from messages.problems import Fault
+from mistakes.clock import today
+from mistakes.problems import Fault
 
 
 def is_of_instances(pool: Raw) -> bool:

@@ -12,8 +12,8 @@ from aws.kubernetes_versions import known_versions
 from aws.prices import Price, price_of, term_usd
 from aws.quotas import Market, needed, quota_of
 from compat.machine_images import rows_until
-from messages.clock import today
-from messages.problems import listing
+from mistakes.clock import today
+from mistakes.problems import listing
 from settings.instance_pools import InstancePool
 from settings.models import Stack
 

@@ -17,7 +17,7 @@ from kube.hub_authenticator import DummyAuthenticator, Lti13Authenticator, OAuth
 from kube.hub_model import ClusterHubKeys, ClusterIp, CourseKeys, LoadBalancer, NodePort, ProfileKeys
 from kube.job import JobKeys
 from kube.names import Builder, FilePath, Line, Name, Namespace, Prose
-from messages.faults import FORM
+from mistakes.faults import FORM
 from settings.cluster import Cluster
 from settings.host_pools import HostPool
 from settings.pools import Fleet, Runtime

@@ -9,7 +9,7 @@ from fleet.pools import NodeGpus
 from kube.amounts import Cores, Gib
 from kube.names import Name
 from kube.node_keys import DefaultRuntime, DiskRate, Labels, PullRate, Taints
-from messages.faults import FORM
+from mistakes.faults import FORM
 from settings.values import Driver, Gpu, ToolkitVersion
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from kube.addresses import Reference
 from kube.amounts import Count
 from kube.names import Line
 from kube.node_keys import DefaultRuntime, Labels, Taints
-from messages.faults import FORM, KINDS
+from mistakes.faults import FORM, KINDS
 from settings.host_pools import HostPool
 from settings.instance_pools import InstancePool
 from settings.partition_pools import PartitionPool

@@ -18,9 +18,9 @@ from typing import Any, Final, TypeVar
 from pydantic import BaseModel, ValidationError
 
 from kube.raw import items, mapping
-from messages.document import Document, odd_texts, read_yaml
-from messages.faults import model_faults
-from messages.problems import (
+from mistakes.document import Document, odd_texts, read_yaml
+from mistakes.faults import model_faults
+from mistakes.problems import (
     Fault,
     Loc,
     Problem,

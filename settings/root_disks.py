@@ -10,7 +10,7 @@ from images.size.expected import expected_of
 from images.size.measured import UNPACKED_RATIO
 from images.spec.mistakes import SpecError
 from images.spec.plan import Substitute
-from messages.problems import Fault
+from mistakes.problems import Fault
 from settings.fleet import usages
 from settings.instance_pools import InstancePool
 from settings.models import Stack

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from kube.raw import Raw, is_count, is_number, items, mapping
-from messages.problems import Fault, Loc
+from mistakes.problems import Fault, Loc
 from settings.slurm_hubs import check_slurm_hubs, of_types
 from slurm.site_model import OF_ONE_NODE, is_inside
 

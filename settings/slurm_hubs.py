@@ -5,7 +5,7 @@ from typing import Final
 
 from kube.hub_model import ClusterHubKeys, HubKeys
 from kube.raw import Raw, is_count, is_number, items, mapping
-from messages.problems import Fault, Loc, listing
+from mistakes.problems import Fault, Loc, listing
 from slurm.hub_model import of_admins, of_slurm_hub
 
 _LOGIN_NODE: Final = "login_node"

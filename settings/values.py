@@ -24,8 +24,8 @@ from compat.rows import GpuModel
 from compat.versions import DriverVersion, VersionError
 from fleet.node_names import NodeNameError, expand_all
 from kube.names import Line
-from messages.converted import days, read_day
-from messages.faults import Misfit, matching, quoted
+from mistakes.converted import days, read_day
+from mistakes.faults import Misfit, matching, quoted
 
 Entries = TypeVar("Entries", str, tuple[str, ...])
 _FIRST_YEAR: Final = 2000

@@ -16,7 +16,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import PurePosixPath
 from typing import Final
 
-from messages import UserError
+from mistakes import UserError
 from slurm.job_model import SlurmJob
 from slurm.site_model import SlurmAccess
 

@@ -19,8 +19,8 @@ from kube.hub_authenticator import Authenticator, Login, login
 from kube.hub_model import Course, HubKeys, ProfileKeys
 from kube.names import AbsolutePath, Line, Name
 from kube.raw import Raw, mapping
-from messages.faults import FORM, Misfit
-from messages.problems import Fault, Loc
+from mistakes.faults import FORM, Misfit
+from mistakes.problems import Fault, Loc
 from slurm.partition_model import Partition
 from slurm.site_model import HubsHere, SlurmAccess
 

@@ -13,8 +13,8 @@ from kube.arguments import ImageReference, plain, read
 from kube.job import VISIBILITY_VARIABLES, JobKeys
 from kube.names import Line, Name
 from kube.raw import Raw, mapping
-from messages.faults import FORM, Misfit
-from messages.problems import Fault
+from mistakes.faults import FORM, Misfit
+from mistakes.problems import Fault
 from slurm.partition_model import Partition
 
 _RANGE: Final = r"\d{1,7}(-\d{1,7}(:\d{1,7})?)?"

@@ -9,7 +9,7 @@ from pydantic import AfterValidator, BaseModel, Field, WithJsonSchema
 
 from kube.amounts import Count
 from kube.names import Name
-from messages.faults import FORM, Misfit
+from mistakes.faults import FORM, Misfit
 
 _WORD: Final = re.compile(r"[A-Za-z0-9][\w.-]{0,62}", re.ASCII)
 

@@ -10,7 +10,7 @@ import re
 import shlex
 from typing import Final
 
-from messages import UserError
+from mistakes import UserError
 from slurm.site_model import SlurmAccess
 
 _DIGEST: Final = re.compile(r"(?P<repository>[^\s@]+)@sha256:(?P<hex>[0-9a-f]{64})")

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from messages.problems import listing, nearest
+from mistakes.problems import listing, nearest
 from slurm.partition_model import PartitionKeys
 
 _GRES: Final = re.compile(r"gpu(?::(?P<type>[A-Za-z][\w.-]*))?:(?P<count>\d+)")

@@ -15,7 +15,7 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, Field, WithJson
 from kube.addresses import Registry
 from kube.amounts import Count
 from kube.names import AbsolutePath, FilePath, Line, UserName
-from messages.faults import FORM, Misfit, quoted
+from mistakes.faults import FORM, Misfit, quoted
 
 _SSH: Final = re.compile(r"([A-Za-z_][-A-Za-z0-9_.]*@)?[A-Za-z0-9]([-A-Za-z0-9.]*[A-Za-z0-9])?")
 _LOOPBACK: Final = frozenset({"127.0.0.1", "localhost", "::1"})

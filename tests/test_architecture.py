@@ -20,7 +20,7 @@ from lab import engine
 ROOT = Path(__file__).parent.parent
 # From the ground up: what stands on a floor imports from those below it (the import contracts hold it to that).
 FLOORS = (
-    "messages",
+    "mistakes",
     "compat",
     "fleet",
     "aws",

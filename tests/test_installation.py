@@ -14,7 +14,7 @@ from lab import sdks
 
 ROOT = Path(__file__).parent.parent
 OURS = {
-    *("aws", "cli", "compat", "components", "fleet", "images", "kube", "lab", "messages", "policies", "settings"),
+    *("aws", "cli", "compat", "components", "fleet", "images", "kube", "lab", "mistakes", "policies", "settings"),
     "wiring.py",
 }
 OPTIONAL = {"pulumi_aws", "pulumi_docker"}

@@ -16,7 +16,7 @@ from aws.wanted_driver import NEWEST, WantedDriver
 from compat import tables
 from compat.versions import DriverVersion
 from fleet.driver_key import DriverKey
-from messages.problems import listing
+from mistakes.problems import listing
 
 
 class Way(StrEnum):

@@ -31,7 +31,7 @@ from images.references import ImageReference
 from images.spec.load import load_family
 from images.spec.model import ImageSpec
 from images.spec.plan import Substitute, plan_image
-from messages.problems import show
+from mistakes.problems import show
 from settings.reading import OVERLAY, Stack, load_stack
 
 _TERMINATED: Final = 128 + signal.SIGTERM

@@ -20,7 +20,7 @@ from images.spec.mistakes import SPEC_FILE, SpecError
 from images.spec.model import ImageSpec
 from images.spec.pins import wheel_pin
 from images.spec.starting import CUDA_WHEELS, DEBIAN, ImageKind, Wanted, files_of
-from messages.problems import nearest, show
+from mistakes.problems import nearest, show
 
 _JOVYAN = ("jovyan", 1000, 100, "/home/jovyan")
 _KINDS = tuple(kind.value for kind in ImageKind)

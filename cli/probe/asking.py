@@ -12,7 +12,7 @@ from typing import Final
 
 from cli.probe.script import Job, Probed, read, script
 from hosts import probe
-from messages import UserError
+from mistakes import UserError
 from slurm.controllers import SlurmError, Unreachable
 from slurm.controllers.access import Done, run_by
 from slurm.site_model import LocalAccess, SshAccess

@@ -190,7 +190,7 @@ def _found(
 
 
 def _pool(settings: Stack, name: str, partition: str | None) -> Pool:
-    from messages.problems import nearest  # noqa: PLC0415 - for a mistake alone
+    from mistakes.problems import nearest  # noqa: PLC0415 - for a mistake alone
 
     pools = {each.name: each for each in settings.fleet.pools}
     if name not in pools:

@@ -14,7 +14,7 @@ from compat.versions import DriverVersion, VersionError
 from fleet.pools import NodeGpus
 from hosts.facts import HostFacts, refusals
 from hosts.probe import Facts, is_unknown
-from messages.problems import listing
+from mistakes.problems import listing
 from settings.host_pools import HostPool
 from settings.partition_pools import PartitionPool
 from settings.pool import Pool

@@ -15,7 +15,7 @@ from cli.probe.script import Probed, read
 from hosts import probe
 from kube.probe_job import CONTAINER, probe_job
 from kube.runtime import RUNTIME_CLASS
-from messages import UserError
+from mistakes import UserError
 
 _EACH_S: Final = 1.0
 _LONGER_S: Final = 60  # than we wait: then nobody is left to delete it

@@ -11,8 +11,8 @@ from cli.probe.script import Probed
 from fleet import labels
 from fleet.quantities import known_amounts
 from kube.probe_job import CONTAINER
-from messages import UserError
-from messages.problems import listing, nearest
+from mistakes import UserError
+from mistakes.problems import listing, nearest
 
 Object = Mapping[str, Any]
 _COUNT: Final = f"{labels.NVIDIA_PREFIX}gpu.count"  # GPU feature discovery's: a GPU that is shared counts once

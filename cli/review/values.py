@@ -6,10 +6,10 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from messages import problems
-from messages.problems import listing, path_text
-from messages.redaction import texts as texts_of_all
-from messages.redaction.names import is_in_secret
+from mistakes import problems
+from mistakes.problems import listing, path_text
+from mistakes.redaction import texts as texts_of_all
+from mistakes.redaction.names import is_in_secret
 
 Loc = problems.Loc
 

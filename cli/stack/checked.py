@@ -21,7 +21,7 @@ from images.spec.mistakes import SpecError
 from kube import claims, hub_availability, hub_pods, pre_puller, runtime
 from kube.hub_arguments import parse_hub
 from kube.job import job_spec, parse_job
-from messages.problems import Problem, SettingsError
+from mistakes.problems import Problem, SettingsError
 from policies.docker_hubs import DOCKER_HUB_TOKEN
 from policies.finding import Level
 from policies.from_settings import site_of

@@ -8,7 +8,7 @@ from typing import Any
 from cli.words import counted
 from compat import Pool
 from compat.groups import Group, Groups
-from messages.problems import listing
+from mistakes.problems import listing
 
 _MOST = 40
 

@@ -7,7 +7,7 @@ import pulumi
 import pulumi_docker as docker
 
 from hosts.container import container_args, parse_container
-from messages.problems import SettingsError
+from mistakes.problems import SettingsError
 
 
 class ContainerPort(TypedDict):

@@ -15,7 +15,7 @@ from hosts.hub import checksum, hub_document, hub_text
 from hosts.hub_arguments import parse_hub
 from hosts.hub_model import Hub
 from hosts.hub_names import Names
-from messages.problems import SettingsError
+from mistakes.problems import SettingsError
 
 
 class DockerHub(pulumi.ComponentResource):

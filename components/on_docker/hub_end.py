@@ -14,7 +14,7 @@ from docker.errors import APIError, NotFound
 
 from components.on_docker.engine import connected
 from fleet import labels
-from messages.problems import listing
+from mistakes.problems import listing
 
 # In this order: a gateway starts kernels, and nobody starts a gateway once the hub and the servers are gone.
 KINDS: Final = ("server", "gateway", "kernel")

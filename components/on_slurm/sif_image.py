@@ -7,7 +7,7 @@ import pulumi
 
 from components.on_slurm.sif_files import SifFile
 from components.on_slurm.site import site_of
-from messages import UserError
+from mistakes import UserError
 from slurm.sif import sif_path
 
 

@@ -11,7 +11,7 @@ from components.notebook_hub_args import HubAuthenticator, HubContents
 from components.on_slurm.hub_processes import HubProcess
 from components.on_slurm.site import site_of
 from components.on_slurm.slurm_gpu_job import SlurmPartition
-from messages import UserError
+from mistakes import UserError
 from slurm.hub import files, texts
 from slurm.hub_model import Hub, parse_hub
 from slurm.site_model import SlurmAccess

@@ -7,7 +7,7 @@ import pulumi
 
 from components.on_slurm.site import site_of
 from kube.arguments import plain
-from messages import UserError
+from mistakes import UserError
 from slurm.controllers.choice import controller_of
 from slurm.controllers.files import program_version
 from slurm.partition_model import PartitionKeys

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
 from images.inspection.secrets import hide_in_command
-from messages import UserError
+from mistakes import UserError
 
 if TYPE_CHECKING:
     from images.build.buildkit import Client

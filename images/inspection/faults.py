@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from messages import UserError
-from messages.problems import Problem, show
+from mistakes import UserError
+from mistakes.problems import Problem, show
 
 
 class InspectError(UserError):

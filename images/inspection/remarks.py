@@ -8,7 +8,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
 from fleet.driver_key import DRIVER_KEY_LABEL
-from messages.problems import listing
+from mistakes.problems import listing
 
 if TYPE_CHECKING:
     from images.inspection.evidence import Evidence

@@ -6,8 +6,8 @@ import re
 from collections.abc import Sequence
 from typing import Final
 
-from messages.redaction.names import is_secret
-from messages.redaction.texts import without_known_forms, without_secrets, words_without_secrets
+from mistakes.redaction.names import is_secret
+from mistakes.redaction.texts import without_known_forms, without_secrets, words_without_secrets
 
 HIDDEN: Final = "(not shown)"
 _HARMLESS: Final = re.compile(r"|true|false|yes|no|none|\d{1,5}|/[\w./-]*|https?://[^@\s]*", re.IGNORECASE)

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from datetime import date
 from enum import StrEnum
 
-from messages import UserError
+from mistakes import UserError
 
 
 class Kind(StrEnum):

@@ -6,7 +6,7 @@ from typing import Annotated
 
 from pydantic import AfterValidator, BaseModel
 
-from messages.faults import FORM, Misfit
+from mistakes.faults import FORM, Misfit
 
 
 def _said(text: str) -> str:

@@ -16,8 +16,8 @@ from images.spec.model import ImageSpec
 from images.spec.parts import TargetKind
 from images.spec.targets import SERVER, TargetSpec, targeted
 from images.spec.wheels import SIZES_FILE, WheelSize, is_current, read_sizes, wanted_wheels
-from messages.document import odd_texts, read_yaml
-from messages.problems import (
+from mistakes.document import odd_texts, read_yaml
+from mistakes.problems import (
     NOT_GIVEN,
     Loc,
     Problem,

@@ -17,7 +17,7 @@ from images.spec.model import ImageSpec
 from images.spec.parts import CudaSource, TargetKind
 from images.spec.pins import wheel_pin
 from images.spec.targets import TargetSpec, forbidden, needed, smallest_first, stands_on, target_specs
-from messages.problems import Problem, nearest, show
+from mistakes.problems import Problem, nearest, show
 
 VERIFY_FILE = "verify.py"
 IGNORE_FILE = ".dockerignore"

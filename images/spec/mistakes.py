@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from pathlib import Path
 
-from messages import UserError
-from messages.problems import Problem, first_ones
+from mistakes import UserError
+from mistakes.problems import Problem, first_ones
 
 SPEC_FILE = "image.yaml"
 

@@ -13,7 +13,7 @@ from typing import Final
 from images.spec.mistakes import SpecError
 from images.spec.model import ImageSpec
 from images.spec.parts import CudaSource, Kernel, Layout, Package
-from messages.problems import Problem, show
+from mistakes.problems import Problem, show
 
 CONDA_FORGE: Final = "conda-forge"
 NOTHING: Final = "nothing"  # what replaces a package source

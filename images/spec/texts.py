@@ -9,7 +9,7 @@ from typing import Annotated, Final
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 from images.spec.pins import conda_pin, wheel_pin
-from messages.problems import has_password
+from mistakes.problems import has_password
 
 NAME_PATTERN = r"[a-z0-9]+(-[a-z0-9]+)*"
 # Read as pod settings by the NVIDIA container toolkit: an image that sets them sees GPUs that nobody gave it.

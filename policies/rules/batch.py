@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from fleet.unknown import UNKNOWN
 from kube.raw import is_count
-from messages.problems import listing
+from mistakes.problems import listing
 from policies.finding import Finding, Level
 from policies.model import Rule, Site, Workload
 from policies.shapes import is_list, text

@@ -7,7 +7,7 @@ from typing import Any
 
 from fleet.devices import DRIVER
 from fleet.unknown import UNKNOWN
-from messages.problems import listing
+from mistakes.problems import listing
 from policies.device_selectors import UnreadableError, selects
 from policies.finding import Finding, Level
 from policies.model import ClaimedGpus, Rule, Site

@@ -7,10 +7,10 @@ from collections.abc import Iterator
 from typing import Final
 
 from compat import Case, Host, Severity, check_on, tables
-from messages.problems import listing
+from mistakes.problems import listing
 from policies.finding import Finding, Level
 from policies.model import Rule, Site
-from policies.verdicts import cited
+from policies.rules.run_verdicts import cited
 
 _ABOUT_POOLS: Final = frozenset({"R-DROP", "R-KMOD"})  # what they say holds for every image
 _NO_IMAGE: Final = Case()

@@ -9,7 +9,7 @@ from fleet.labels import ARCH, LINUX, OS
 from fleet.obstacles import said
 from fleet.quantities import QuantityError
 from fleet.unknown import UNKNOWN
-from messages.problems import listing
+from mistakes.problems import listing
 from policies.finding import Finding, Level
 from policies.model import Coverage, Rule, Site, Workload
 from policies.pod_images import PodImage, different_images, is_certain, processor, system

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from images.inspection.facts import DriverPart, ImageContents
 from images.size.estimate import amount
-from messages.problems import listing
+from mistakes.problems import listing
 from policies.finding import Finding, Level
 from policies.model import Rule, Site, Workload
 from policies.pod_images import PodImage, different_images

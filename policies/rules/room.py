@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from fleet.machines import Machine
 from images.size.estimate import Size, amount, disk_use, room
 from images.size.origin import Origin
-from messages.problems import listing
+from mistakes.problems import listing
 from policies.finding import Finding, Level
 from policies.model import Rule, Site, Workload
 from policies.pod_images import PodImage, different_images, possible_pools

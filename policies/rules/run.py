@@ -10,7 +10,7 @@ from images.spec.cases import Use
 from policies.finding import Finding, Level
 from policies.model import Rule, Site, Workload
 from policies.pod_images import PodImage, is_certain, pod_images, possible_nodes
-from policies.verdicts import outcomes, statements, uses_read
+from policies.rules.run_verdicts import outcomes, statements, uses_read
 from policies.workloads import asks_for_gpus, containers
 
 

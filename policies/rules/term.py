@@ -10,10 +10,10 @@ from itertools import pairwise
 from compat import Verdict
 from fleet.courses import Course
 from fleet.sharing import Shortage, Want, shortage
-from messages.problems import listing
+from mistakes.problems import listing
 from policies.finding import Finding, Level
 from policies.model import Rule, Site
-from policies.verdicts import outcomes
+from policies.rules.run_verdicts import outcomes
 
 
 def check_stack(site: Site) -> Iterator[Finding]:

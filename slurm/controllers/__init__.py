@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from messages import UserError
+from mistakes import UserError
 from slurm.site_facts import SiteFacts
 from slurm.states import Part
 

@@ -8,7 +8,7 @@ import json
 import pytest
 
 from compat import tables
-from messages.clock import VARIABLE
+from mistakes.clock import VARIABLE
 from tests.cli.conftest import Batch, Run
 
 NEWEST = max(

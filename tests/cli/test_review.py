@@ -26,7 +26,7 @@ from cli.review.waivers import Waiver
 from images.spec.cases import cases_of
 from images.spec.load import load_named
 from images.spec.plan import pinned
-from messages.problems import listing
+from mistakes.problems import listing
 from policies import finding as policies
 from policies.judging import message
 from policies.model import Rule

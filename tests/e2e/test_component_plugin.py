@@ -11,7 +11,7 @@ import pytest
 import yaml
 from running_lab import PROJECT, STACK, Ended, RunningLab
 
-FOLDERS = ("messages", "compat", "fleet", "images", "kube", "components")
+FOLDERS = ("mistakes", "compat", "fleet", "images", "kube", "components")
 MADE_ELSEWHERE = shutil.ignore_patterns(".venv", "uv.lock", "__pycache__")
 
 POOL = """

@@ -29,7 +29,7 @@ HERE = Path(__file__).parent
 NAME = "faults"
 STACK = "small"
 LINKED = (
-    *("compat", "components", "fleet", "kube", "lab", "messages", "policies", "settings"),
+    *("compat", "components", "fleet", "kube", "lab", "mistakes", "policies", "settings"),
     *("__main__.py", "wiring.py", "pyproject.toml", "uv.lock"),
 )
 WITHIN_S = 150

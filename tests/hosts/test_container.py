@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from hosts.container import container_args, parse_container
-from messages.problems import SettingsError
+from mistakes.problems import SettingsError
 
 REF = f"registry.example.edu/perceptron@sha256:{'0' * 64}"
 ARGS: dict[str, Any] = {

@@ -12,7 +12,7 @@ from hosts.hub import checksum, hub_document, hub_text
 from hosts.hub_arguments import parse_hub
 from hosts.hub_containers import own_containers
 from hosts.hub_model import Hub
-from messages.problems import SettingsError
+from mistakes.problems import SettingsError
 
 
 def ref(name: str) -> str:

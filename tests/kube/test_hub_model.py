@@ -10,7 +10,7 @@ from kube.arguments import OWN_KEYS
 from kube.hub_arguments import parse_hub
 from kube.hub_model import Hub
 from kube.job import Job, parse_job
-from messages.problems import SettingsError
+from mistakes.problems import SettingsError
 
 PROFILE: dict[str, Any] = {
     "name": "gpu",

@@ -10,7 +10,7 @@ import pytest
 from kube.hub_arguments import parse_hub
 from kube.hub_model import Cull
 from kube.hub_page import duration_words, ends_words, render_page
-from messages.problems import SettingsError
+from mistakes.problems import SettingsError
 
 CONTENTS = {"title": "Machine learning", "cuda_lines": ["10.1"], "frameworks": ["PyTorch 1.7.1"]}
 ONE: dict[str, Any] = {

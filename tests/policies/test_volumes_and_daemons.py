@@ -15,7 +15,7 @@ from fleet.nodes import Node
 from images.inspection.store import Store, store_folder
 from policies.from_settings import site_of
 from policies.model import Site
-from policies.rules.gpu.exemptions import WITHOUT_PRIVILEGES
+from policies.rules.gpu_exemptions import WITHOUT_PRIVILEGES
 from policies.stacks import DEFAULT_STACKS
 from settings.reading import load_stack
 

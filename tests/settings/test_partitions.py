@@ -9,7 +9,7 @@ import pytest
 import yaml
 
 from compat import Case, Verdict, check_on
-from messages.problems import SettingsError
+from mistakes.problems import SettingsError
 from settings.fleet import landing_pools, pools_gpus, usages
 from settings.models import Stack
 from settings.partition_pools import PartitionPool

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import yaml
 
-from messages.problems import SettingsError
+from mistakes.problems import SettingsError
 from settings.models import Stack
 from settings.reading import load_stack
 

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from messages.problems import SettingsError
+from mistakes.problems import SettingsError
 from slurm.batch_script import Unwritable, batch_script, options_of, written
 from slurm.controllers.rest import job_of
 from slurm.interactive import interactive_command

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from components.on_slurm.slurm_hub import hub_programs
-from messages.problems import SettingsError
+from mistakes.problems import SettingsError
 from slurm.batch_script import options_of
 from slurm.hub import agent_path, files
 from slurm.hub_model import Hub, parse_hub

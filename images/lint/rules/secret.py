@@ -9,7 +9,7 @@ from images.inspection.secrets import hide_in, is_harmless
 from images.lint.containers import APPTAINER, DOCKER
 from images.lint.model import Command, Kind, Recipe, Setting, Severity, Word
 from images.lint.rules.rule import ALL_FILES, DIGEST, Example, Mistake, Rule
-from messages.redaction.names import is_secret
+from mistakes.redaction.names import is_secret
 
 _LOGS_IN = DOCKER | APPTAINER | {"helm", "oras"}
 _NPM_TOKEN = re.compile(r"_authToken=(?!\$)\S+")

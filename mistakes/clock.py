@@ -20,6 +20,6 @@ def today() -> dt.date:
     try:
         return dt.date.fromisoformat(named)
     except ValueError:
-        from messages.problems import Problem, SettingsError  # noqa: PLC0415 - for a mistake alone
+        from mistakes.problems import Problem, SettingsError  # noqa: PLC0415 - for a mistake alone
 
         raise SettingsError([Problem(VARIABLE, f'"{named}"', "is not a day", "write one such as 2026-11-23")]) from None

@@ -14,11 +14,11 @@ from policies.finding import Finding, Level
 from policies.host_paths import DEVICE_PLUGINS, chooses_gpus, of_volume, plain
 from policies.model import Site, Workload
 from policies.pod_images import pod_images
-from policies.rules.gpu.default_runtime import shown_by_default
-from policies.rules.gpu.device_annotations import of_annotations
-from policies.rules.gpu.docker_escapes import of_container
-from policies.rules.gpu.exemptions import WITHOUT_PRIVILEGES, exemption
-from policies.rules.gpu.privileges import enters, host_processes, privileges
+from policies.rules.gpu_default_runtime import shown_by_default
+from policies.rules.gpu_device_annotations import of_annotations
+from policies.rules.gpu_docker_escapes import of_container
+from policies.rules.gpu_exemptions import WITHOUT_PRIVILEGES, exemption
+from policies.rules.gpu_privileges import enters, host_processes, privileges
 from policies.shapes import at, items, some
 from policies.visibility import VISIBILITY_VARIABLES, VISIBLE_DEVICES, is_hiding
 from policies.vocabulary import Vocabulary, sentence

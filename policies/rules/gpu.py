@@ -13,14 +13,14 @@ from fleet.quantities import quantity
 from fleet.unknown import UNKNOWN
 from policies.finding import Finding, Level
 from policies.model import Coverage, Rule, Site, Workload
-from policies.rules.gpu.docker_escapes import faults
-from policies.rules.gpu.escapes import escapes, weighed
+from policies.rules.gpu_docker_escapes import faults
+from policies.rules.gpu_escapes import escapes, weighed
 from policies.vocabulary import Vocabulary
 from policies.workloads import containers
 
 
 def check(workload: Workload, site: Site) -> Iterator[Finding]:
-    """Amounts that Kubernetes takes, and what escapes the scheduler: see `escapes.py`.
+    """Amounts that Kubernetes takes, and what escapes the scheduler: see `gpu_escapes.py`.
 
     A pod that never comes to a node with GPUs takes none, whatever it may do there.
     """

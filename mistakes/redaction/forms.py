@@ -7,7 +7,7 @@ from functools import cache
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from messages.redaction.written import Span
+from mistakes.redaction.written import Span
 
 
 class Form(NamedTuple):

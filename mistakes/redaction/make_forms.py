@@ -1,4 +1,4 @@
-"""`python -m messages.redaction.make_forms gitleaks.toml VERSION DATE`: writes forms.csv from the rules of gitleaks.
+"""`python -m mistakes.redaction.make_forms gitleaks.toml VERSION DATE`: writes forms.csv from the rules of gitleaks.
 
 Taken are its rules for tokens that are known by their own form. Its rules for names (`acme… = 32 characters`) are not:
 names are ours, see names.py; nor are forms that other things have too.

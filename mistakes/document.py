@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import yaml
 
-from messages.problems import Fault, Loc, Problem, SettingsError, path_text, without_passwords
+from mistakes.problems import Fault, Loc, Problem, SettingsError, path_text, without_passwords
 
 _MOST_NODES: Final = 50_000  # ten times the biggest stack we can think of; aliases of aliases grow without end
 _MOST_CHARACTERS: Final = 2_000_000

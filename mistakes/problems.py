@@ -8,9 +8,9 @@ from difflib import get_close_matches
 from itertools import groupby
 from typing import Final
 
-from messages import UserError
-from messages.redaction.names import is_secret
-from messages.redaction.texts import without_secrets
+from mistakes import UserError
+from mistakes.redaction.names import is_secret
+from mistakes.redaction.texts import without_secrets
 
 Loc = tuple[str | int, ...]  # ("fleet", "pools", 2, "driver")
 

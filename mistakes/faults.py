@@ -8,8 +8,8 @@ from typing import Any, Final
 from pydantic import AfterValidator, BaseModel, ConfigDict, ValidationError, ValidationInfo
 from pydantic_core import ErrorDetails
 
-from messages.converted import converted, is_bare
-from messages.problems import NOT_GIVEN, Fault, Loc, is_secretive, nearest, unshown
+from mistakes.converted import converted, is_bare
+from mistakes.problems import NOT_GIVEN, Fault, Loc, is_secretive, nearest, unshown
 
 Schema = Mapping[str, Any]
 # How a model reads what somebody wrote: every key is known, and 1 is no text and no true.

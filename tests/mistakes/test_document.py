@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from messages.document import read_yaml
-from messages.problems import Problem, SettingsError
+from mistakes.document import read_yaml
+from mistakes.problems import Problem, SettingsError
 from settings.reading import from_pulumi, load_stack
 
 STACK = Path(__file__).parents[2] / "stacks" / "Pulumi.cupy.yaml"

@@ -9,7 +9,7 @@ from typing import Any, Final
 from fleet.labels import GPU_RESOURCE, NVIDIA_PREFIX, OWNED_PREFIXES
 from fleet.nodes import Node
 from fleet.unknown import UNKNOWN
-from messages.problems import listing
+from mistakes.problems import listing
 from policies.finding import Finding, Level
 from policies.host_paths import of_path, of_volume
 from policies.kinds import kind_of, objects

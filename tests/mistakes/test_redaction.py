@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from messages.problems import show
-from messages.redaction.forms import known_spans
-from messages.redaction.names import is_in_secret, is_secret
-from messages.redaction.texts import HIDDEN, without_secrets, words_without_secrets
+from mistakes.problems import show
+from mistakes.redaction.forms import known_spans
+from mistakes.redaction.names import is_in_secret, is_secret
+from mistakes.redaction.texts import HIDDEN, without_secrets, words_without_secrets
 
 ROOT = Path(__file__).parents[2]
 S = "Violet7tango42"  # in no form of a token: its place gives it away
@@ -205,7 +205,7 @@ def _timed(text: str) -> float:
 
 
 def test_every_row_of_the_forms_says_where_it_is_from_and_is_searched_only_in_texts_with_its_words() -> None:
-    with (ROOT / "messages" / "redaction" / "forms.csv").open(newline="") as file:
+    with (ROOT / "mistakes" / "redaction" / "forms.csv").open(newline="") as file:
         rows = list(csv.DictReader(file))
     assert len(rows) > 100
     assert [row["id"] for row in rows] == sorted({row["id"] for row in rows})

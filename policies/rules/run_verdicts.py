@@ -16,7 +16,7 @@ from fleet.pools import PoolGpus
 from images.inspection.facts import ImageContents
 from images.inspection.judge import judge
 from images.spec.cases import Use
-from messages.problems import listing
+from mistakes.problems import listing
 from policies.finding import Finding as Statement
 from policies.finding import Level
 from policies.report import line

@@ -8,10 +8,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from typing import Final
 
-from messages.redaction.assignments import assigned_spans
-from messages.redaction.command_lines import bare_option_spans, command_spans
-from messages.redaction.forms import known_spans
-from messages.redaction.written import Span
+from mistakes.redaction.assignments import assigned_spans
+from mistakes.redaction.command_lines import bare_option_spans, command_spans
+from mistakes.redaction.forms import known_spans
+from mistakes.redaction.written import Span
 
 HIDDEN: Final = "(secret)"
 _SHORTEST: Final = 3  # shorter texts have no recognisable form

@@ -4,8 +4,8 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
-from messages.redaction.names import is_secret
-from messages.redaction.written import Span, is_harmless, value_span
+from mistakes.redaction.names import is_secret
+from mistakes.redaction.written import Span, is_harmless, value_span
 
 # A name and what follows it; the sign of `a::b` is none. Backslashes stand before quotes of JSON inside of JSON.
 _NAMED: Final = re.compile(

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 import yaml
 
-from messages.converted import converted, days
+from mistakes.converted import converted, days
 from settings.reading import SettingsError, from_pulumi, load_stack
 
 ROOT = Path(__file__).parents[2]

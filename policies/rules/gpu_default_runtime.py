@@ -8,7 +8,7 @@ from typing import Final
 
 from fleet.labels import GPU_RESOURCE
 from images.inspection.facts import ImageContents
-from messages.problems import listing
+from mistakes.problems import listing
 from policies.finding import Finding, Level
 from policies.model import Site, Workload
 from policies.pod_images import PodImage, is_certain, possible_pools

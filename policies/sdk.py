@@ -20,7 +20,7 @@ from google.protobuf.json_format import MessageToDict
 from pulumi.runtime.proto import analyzer_pb2
 from pulumi_policy import policy as sdk
 
-from messages.problems import SettingsError
+from mistakes.problems import SettingsError
 from policies import phase
 from policies.configuration import Given
 from policies.proxies import plain

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
-from messages.redaction.written import Span, is_harmless
+from mistakes.redaction.written import Span, is_harmless
 
 _WORD: Final = r"(?P<value>'[^'\n]+'|\"[^\"\n]+\"|[^\s'\",;|&]+)"
 _REST: Final = r"(?:[^\n;|&]{,200}?\s)"  # of one command
