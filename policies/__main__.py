@@ -3,7 +3,7 @@
 import pulumi_policy
 
 from policies.adapter import looks_at, pack_policies
-from policies.sdk import listen
+from policies.sdk_handlers import listen
 from policies.stacks import configure, site_of_stack
 
 policies = pack_policies(site_of_stack)

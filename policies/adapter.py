@@ -23,7 +23,7 @@ from policies.repeated import Repeated
 from policies.report import message as written
 from policies.rules.gpu_openings import opens
 from policies.rules.index import ALL_RULES
-from policies.sdk import secrets_of
+from policies.sdk_handlers import secrets_of
 from policies.stack_nodes import StackNode, stack_node, with_nodes
 from policies.workloads import holds_pods
 

@@ -13,8 +13,8 @@ from fleet.labels import GPU_RESOURCE, POOL
 from fleet.unknown import UNKNOWN, Unknown
 from kube.hub_model import DEFAULT_START_TIMEOUT_S
 from policies.model import DockerContainer, Workload
+from policies.nouns import DOCKER
 from policies.shapes import is_list, text
-from policies.vocabulary import DOCKER
 
 DOCKER_HUB_TOKEN: Final = "gpu-commons:index:DockerHub"  # noqa: S105 - a resource type
 _NOTHING_KNOWN: Final[Mapping[str, Any]] = {"containers": UNKNOWN, "tolerations": UNKNOWN}

@@ -19,8 +19,8 @@ from images.inspection.facts import ImageContents
 from images.size.estimate import GB, Size
 from images.spec.cases import Use
 from policies.finding import Finding
+from policies.nouns import KUBERNETES, Vocabulary
 from policies.strictness import Strictness
-from policies.vocabulary import KUBERNETES, Vocabulary
 from settings.models import ImageLimits
 
 

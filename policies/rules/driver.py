@@ -10,7 +10,7 @@ from compat import Case, Host, Severity, check_on, tables
 from mistakes.problems import listing
 from policies.finding import Finding, Level
 from policies.model import Rule, Site
-from policies.rules.run_verdicts import cited
+from policies.outcomes import cited
 
 _ABOUT_POOLS: Final = frozenset({"R-DROP", "R-KMOD"})  # what they say holds for every image
 _NO_IMAGE: Final = Case()

@@ -13,9 +13,9 @@ from fleet.quantities import quantity
 from fleet.unknown import UNKNOWN
 from policies.finding import Finding, Level
 from policies.model import Coverage, Rule, Site, Workload
+from policies.nouns import Vocabulary
 from policies.rules.gpu_docker_escapes import faults
 from policies.rules.gpu_escapes import escapes, weighed
-from policies.vocabulary import Vocabulary
 from policies.workloads import containers
 
 

@@ -10,8 +10,8 @@ from images.size.origin import Origin
 from mistakes.problems import listing
 from policies.finding import Finding, Level
 from policies.model import Rule, Site, Workload
+from policies.nouns import KUBERNETES, Vocabulary
 from policies.pod_images import PodImage, different_images, possible_pools
-from policies.vocabulary import KUBERNETES, Vocabulary
 
 _SHOWN = 3
 

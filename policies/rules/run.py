@@ -2,16 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from typing import Final
 
-from compat import Case
+from compat import Case, Severity, Verdict
+from fleet.courses import Usage
+from fleet.pools import PoolGpus
 from images.spec.cases import Use
 from policies.finding import Finding, Level
 from policies.model import Rule, Site, Workload
+from policies.outcomes import (
+    Outcome,
+    affected,
+    in_order,
+    messages_of,
+    outcomes,
+    pools_with_drivers,
+    reasons,
+    remedy,
+    uses_read,
+    whole_pool,
+)
 from policies.pod_images import PodImage, is_certain, pod_images, possible_nodes
-from policies.rules.run_verdicts import outcomes, statements, uses_read
+from policies.report import line
 from policies.workloads import asks_for_gpus, containers
+
+_VERDICTS: Final = {
+    Verdict.INCOMPATIBLE: (Level.REFUSE, Severity.REFUSE, "does not run on"),
+    Verdict.WITH_WARNING: (Level.WARN, Severity.WARN, "runs with a warning on"),
+    Verdict.UNKNOWN: (Level.UNPROVED, Severity.UNKNOWN, "may or may not run on"),
+}
 
 
 def check(workload: Workload, site: Site) -> Iterator[Finding]:
@@ -22,7 +43,7 @@ def check(workload: Workload, site: Site) -> Iterator[Finding]:
         is_no_reference = image.text is not None and image.reference is None
         if asks is False or is_no_reference:  # P-PIN refuses that, and does not repeat it: a password may be in it
             continue
-        for finding in statements(image.name, outcomes(_uses(image, site), pools, site.gpus), site.gpus):
+        for finding in _findings(image.name, outcomes(_uses(image, site), pools, site.gpus), site.gpus):
             bad = {pool for _, pool, _ in finding.about}
             is_sure = asks is True and is_certain(bad, workload, site, possible_nodes)
             level = finding.level if is_sure else Level.UNPROVED
@@ -40,7 +61,27 @@ def check_image(name: str, site: Site) -> Iterator[Finding]:
     """An image of the stack by its spec, for all that uses it: before it is built, and once for all."""
     usages = [usage for usage in site.usages if usage.image == name]
     if pools := site.alike(pool for usage in usages for pool in usage.pools):
-        yield from statements(name, outcomes(site.uses_of(name), pools, site.gpus), site.gpus, usages)
+        yield from _findings(name, outcomes(site.uses_of(name), pools, site.gpus), site.gpus, usages)
+
+
+def _findings(
+    image: str, found: Sequence[Outcome], gpus: Mapping[str, PoolGpus], usages: Sequence[Usage] = ()
+) -> Iterator[Finding]:
+    """One finding for each kind of verdict that is not a plain yes; a use counts as its worst on each pool."""
+    for verdict, (level, severity, says) in _VERDICTS.items():
+        bad = [each for each in found if each.answer.verdict is verdict]
+        if not bad:
+            continue
+        pools = in_order(each.pool for each in bad)
+        refused = {whole_pool(each, gpus) for each in pools}
+        fine = [pool for pool in in_order(whole_pool(each.pool, gpus) for each in found) if pool not in refused]
+        lines = [f"{says} {pools_with_drivers(pools, gpus)}", *reasons(bad, severity, pools, gpus)]
+        if users := affected(usages, refused):
+            lines.append(line("who", users))
+        about = frozenset((image, each.pool, why) for each in bad for why in messages_of(each, severity) or ("",))
+        yield Finding(
+            "\n".join(lines), level, remedy(bad, fine) if verdict is Verdict.INCOMPATIBLE else "", about=about
+        )
 
 
 def _uses(image: PodImage, site: Site) -> tuple[Use, ...]:

@@ -13,7 +13,7 @@ from fleet.sharing import Shortage, Want, shortage
 from mistakes.problems import listing
 from policies.finding import Finding, Level
 from policies.model import Rule, Site
-from policies.rules.run_verdicts import outcomes
+from policies.outcomes import outcomes
 
 
 def check_stack(site: Site) -> Iterator[Finding]:

@@ -31,7 +31,7 @@ from fleet.machines import Machine, Rates
 from fleet.nodes import Node
 from fleet.pools import PoolGpus
 from images.inspection.facts import DriverPart
-from policies import phase, report, run
+from policies import phase, report, sdk_handlers
 from policies.adapter import pack_policies
 from policies.finding import Level
 from policies.model import Site
@@ -89,7 +89,7 @@ def ask(monkeypatch: pytest.MonkeyPatch) -> Callable[[str, Any], Answer]:
     for handler in ("Configure", "ConfigureStack", "Analyze", "AnalyzeStack"):
         monkeypatch.setattr(kind, handler, getattr(kind, handler))  # put back after the test
     monkeypatch.setattr(phase, "_said", {})
-    run.listen(lambda _: None)
+    sdk_handlers.listen(lambda _: None)
 
     def asked(token: str, inputs: Any) -> Answer:
         policies = pack_policies(lambda _: SITE)

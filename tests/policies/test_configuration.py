@@ -18,7 +18,7 @@ from pulumi_policy import policy as sdk
 from pulumi_policy.proxy import UNKNOWN_STRING_VALUE
 
 from fleet.labels import ALWAYS_DISCOVERED
-from policies import sdk
+from policies import sdk_handlers
 from policies.adapter import pack_policies
 from policies.configuration import POLICIES, Given
 from policies.from_settings import site_of
@@ -85,7 +85,7 @@ def give(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Give]:
     for handler in ("Configure", "ConfigureStack", "Analyze", "AnalyzeStack"):
         monkeypatch.setattr(sdk._PolicyAnalyzerServicer, handler, getattr(sdk._PolicyAnalyzerServicer, handler))  # noqa: SLF001 - put back after the test
     monkeypatch.setenv("GPU_COMMONS_STACKS", str(tmp_path))
-    sdk.listen(configure)
+    sdk_handlers.listen(configure)
 
     def start(workloads: Object | None = None, levels: dict[str, str] | None = None, **others: Object) -> Pack:
         usual = dict(zip(POLICIES, ("mandatory", "advisory", "advisory"), strict=True))

@@ -10,7 +10,7 @@ from pulumi.runtime.proto import analyzer_pb2 as proto
 from pulumi.runtime.proto.analyzer_pb2 import EnforcementLevel
 from pulumi_policy import policy as sdk
 
-from policies import phase, run
+from policies import phase, sdk_handlers
 from policies.adapter import pack_policies
 from policies.model import Site
 
@@ -27,7 +27,7 @@ def shown(monkeypatch: pytest.MonkeyPatch) -> Callable[..., list[Said]]:
     for handler in ("Configure", "ConfigureStack", "Analyze", "AnalyzeStack"):
         monkeypatch.setattr(kind, handler, getattr(kind, handler))  # put back after the test
     monkeypatch.setattr(phase, "_said", {})
-    run.listen(lambda _: None)
+    sdk_handlers.listen(lambda _: None)
 
     def said(names: Sequence[str], *, is_preview: bool | None = True, comes_to_its_end: bool = True) -> list[Said]:
         policies = pack_policies(lambda _: Site(nodes=(), allowed_registries=("docker.io",)))

@@ -13,7 +13,7 @@ from pulumi_policy import EnforcementLevel, ResourceValidationPolicy, StackValid
 from pulumi_policy import policy as sdk
 
 from lab import sdks
-from policies import phase, run
+from policies import phase, sdk_handlers
 
 ROOT = Path(__file__).parents[2]
 
@@ -24,7 +24,7 @@ def servicer(monkeypatch: pytest.MonkeyPatch) -> sdk._PolicyAnalyzerServicer:
     for handler in ("Configure", "ConfigureStack", "Analyze", "AnalyzeStack"):
         monkeypatch.setattr(kind, handler, getattr(kind, handler))  # put back after the test
     monkeypatch.setattr(phase, "_said", {})
-    run.listen(lambda _: None)
+    sdk_handlers.listen(lambda _: None)
     level = EnforcementLevel.ADVISORY
     return kind("pack", "1.0.0", [ResourceValidationPolicy("p", "A policy.", lambda _, __: None, level)], level)
 
@@ -51,7 +51,7 @@ def test_an_sdk_that_the_pack_does_not_know_ends_it_with_one_line(monkeypatch: p
     else:
         monkeypatch.delattr(sdk, "_PolicyAnalyzerServicer")
     with pytest.raises(SystemExit) as ended:
-        run.listen(lambda _: None)
+        sdk_handlers.listen(lambda _: None)
     (line,) = str(ended.value).splitlines()
     assert "does not know pulumi-policy 1." in line
     assert "ConfigureStack(self, request, context)" in line
@@ -103,7 +103,7 @@ def test_what_no_policy_looks_at_passes_without_being_converted(monkeypatch: pyt
     kind = sdk._PolicyAnalyzerServicer  # noqa: SLF001 - what the engine calls
     for handler in ("Configure", "ConfigureStack", "Analyze", "AnalyzeStack"):
         monkeypatch.setattr(kind, handler, getattr(kind, handler))
-    run.listen(lambda _: None, lambda name: name == "a:b:Looked")
+    sdk_handlers.listen(lambda _: None, lambda name: name == "a:b:Looked")
     shown: list[str] = []
     policies = [
         ResourceValidationPolicy("p", "A policy.", lambda args, _: shown.append(args.name)),

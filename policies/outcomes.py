@@ -1,4 +1,4 @@
-"""What the compatibility engine says of an image on pools, put into one statement for all of them. Pure."""
+"""What the compatibility engine says of an image on pools, and the lines of a finding that pools share. Pure."""
 
 from __future__ import annotations
 
@@ -17,15 +17,8 @@ from images.inspection.facts import ImageContents
 from images.inspection.judge import judge
 from images.spec.cases import Use
 from mistakes.problems import listing
-from policies.finding import Finding as Statement
-from policies.finding import Level
 from policies.report import line
 
-_LEVELS: Final = {
-    Verdict.INCOMPATIBLE: (Level.REFUSE, Severity.REFUSE, "does not run on"),
-    Verdict.WITH_WARNING: (Level.WARN, Severity.WARN, "runs with a warning on"),
-    Verdict.UNKNOWN: (Level.UNPROVED, Severity.UNKNOWN, "may or may not run on"),
-}
 _MOST: Final = 8  # names in a row
 
 
@@ -57,27 +50,7 @@ def _answer(image: Case, gpus: PoolGpus) -> Answer:
     return Answer("", Verdict.UNKNOWN, (Finding("R-GFD", Severity.UNKNOWN, gpus.unread, Fact("", "", "")),))
 
 
-def statements(
-    image: str, found: Sequence[Outcome], gpus: Mapping[str, PoolGpus], usages: Sequence[Usage] = ()
-) -> Iterator[Statement]:
-    """One statement for each kind of verdict that is not a plain yes; a use counts as its worst on each pool."""
-    for verdict, (level, severity, says) in _LEVELS.items():
-        bad = [each for each in found if each.answer.verdict is verdict]
-        if not bad:
-            continue
-        pools = _in_order(each.pool for each in bad)
-        refused = {_whole(each, gpus) for each in pools}
-        fine = [pool for pool in _in_order(_whole(each.pool, gpus) for each in found) if pool not in refused]
-        lines = [f"{says} {_pools(pools, gpus)}", *_reasons(bad, severity, pools, gpus)]
-        if who := _who(usages, refused):
-            lines.append(line("who", who))
-        about = frozenset((image, each.pool, why) for each in bad for why in _whys(each, severity) or ("",))
-        yield Statement(
-            "\n".join(lines), level, _remedy(bad, fine) if verdict is Verdict.INCOMPATIBLE else "", about=about
-        )
-
-
-def _whole(nodes: str, gpus: Mapping[str, PoolGpus]) -> str:
+def whole_pool(nodes: str, gpus: Mapping[str, PoolGpus]) -> str:
     """The pool of nodes that are alike: a profile names no less."""
     return gpus[nodes].pool or nodes
 
@@ -88,11 +61,11 @@ def cited(source: str) -> str:
     return f"{first} and {len(more)} more" if more else first
 
 
-def _whys(outcome: Outcome, severity: Severity) -> list[str]:
+def messages_of(outcome: Outcome, severity: Severity) -> list[str]:
     return [finding.message for finding in outcome.answer.findings if finding.severity is severity]
 
 
-def _reasons(
+def reasons(
     bad: Sequence[Outcome], severity: Severity, pools: Sequence[str], gpus: Mapping[str, PoolGpus]
 ) -> Iterator[str]:
     """Each reason once, with the parts of the image and the pools that it holds for."""
@@ -101,11 +74,11 @@ def _reasons(
         for finding in outcome.answer.findings:
             if finding.severity is severity:
                 by_reason.setdefault((finding.rule, finding.message), []).append((outcome, finding))
-    everywhere = _in_order(each.where for each in bad)
+    everywhere = in_order(each.where for each in bad)
     for (rule, message), held in by_reason.items():
-        parts = _in_order(outcome.where for outcome, _ in held if outcome.where)
+        parts = in_order(outcome.where for outcome, _ in held if outcome.where)
         where = f", in {listing(parts, most=_MOST)}" if parts else ""
-        some = _in_order(outcome.pool for outcome, _ in held)
+        some = in_order(outcome.pool for outcome, _ in held)
         on = f", on {listing(some, most=_MOST)}" if len(some) < len(pools) else ""
         fact = held[0][1].fact
         source = cited(fact.source)
@@ -126,15 +99,15 @@ def _guessed(rule: str, pools: Sequence[str], gpus: Mapping[str, PoolGpus]) -> s
     return ", ".join(sorted(fields))
 
 
-def _pools(pools: Sequence[str], gpus: Mapping[str, PoolGpus]) -> str:
-    drivers = _in_order(host.shown.driver if (host := gpus[pool].host) else "" for pool in pools)
+def pools_with_drivers(pools: Sequence[str], gpus: Mapping[str, PoolGpus]) -> str:
+    drivers = in_order(host.shown.driver if (host := gpus[pool].host) else "" for pool in pools)
     names = ", ".join(drivers)
-    is_in_parts = any(_whole(name, gpus) != name for name in pools)  # their names end in brackets: gtx1080ti (n07)
+    is_in_parts = any(whole_pool(name, gpus) != name for name in pools)  # their names end in brackets: gtx1080ti (n07)
     driver = "" if not all(drivers) else f", driver {names}" if is_in_parts else f" (driver {names})"
     return f"{'pool' if len(pools) == 1 else 'pools'} {listing(pools, most=_MOST)}{driver}"
 
 
-def _who(usages: Sequence[Usage], pools: AbstractSet[str]) -> str:
+def affected(usages: Sequence[Usage], pools: AbstractSet[str]) -> str:
     """Profiles by hub, jobs, courses: `profiles a, b of hub h; job j; courses C (120 seats)`."""
     hit = [usage for usage in usages if pools & set(usage.pools)]
     groups: dict[tuple[str, str], list[str]] = {}
@@ -150,7 +123,7 @@ def _who(usages: Sequence[Usage], pools: AbstractSet[str]) -> str:
     return "; ".join(parts)
 
 
-def _remedy(bad: Sequence[Outcome], fine: Sequence[str]) -> str:
+def remedy(bad: Sequence[Outcome], fine: Sequence[str]) -> str:
     """What to change, for each part of the image; for each of its pools where these differ."""
     ways: dict[str, dict[str, list[str]]] = {}  # part → what to change → pools
     for outcome in bad:
@@ -159,7 +132,7 @@ def _remedy(bad: Sequence[Outcome], fine: Sequence[str]) -> str:
     texts = []
     for where, by_text in ways.items():
         for text, pools in by_text.items():
-            part, on = where if len(ways) > 1 else "", listing(_in_order(pools), most=_MOST)
+            part, on = where if len(ways) > 1 else "", listing(in_order(pools), most=_MOST)
             held_for = part if len(by_text) == 1 else f"{part}, on {on}" if part else f"On {on}"
             texts.append(f"{held_for}: {text}" if held_for else text)
     if fine:
@@ -167,5 +140,5 @@ def _remedy(bad: Sequence[Outcome], fine: Sequence[str]) -> str:
     return " ".join(texts)
 
 
-def _in_order(names: Iterable[str]) -> list[str]:
+def in_order(names: Iterable[str]) -> list[str]:
     return list(dict.fromkeys(names))
