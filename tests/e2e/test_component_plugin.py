@@ -110,4 +110,4 @@ def test_a_copy_without_the_folders_that_it_stands_on_says_which(lab: RunningLab
         shutil.copytree(PROJECT / name, tmp_path / name, ignore=MADE_ELSEWHERE)
     described = lab.run(lab.pulumi, "package", "get-schema", "./components", cwd=tmp_path)
     assert described.code != 0
-    assert f"error: not in {tmp_path}: messages, images, kube; copy these folders there as well" in described.shown
+    assert f"error: not in {tmp_path}: mistakes, images, kube; copy these folders there as well" in described.shown
