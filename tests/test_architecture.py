@@ -123,7 +123,7 @@ def test_every_module_can_be_imported() -> None:
 
 
 def test_the_picture_the_import_contract_and_the_folders_show_the_same_floors() -> None:
-    drawn = re.search(r"^  (messages -->.*)$", (ROOT / "docs" / "architecture.md").read_text(), re.MULTILINE)
+    drawn = re.search(r"^  (mistakes -->.*)$", (ROOT / "docs" / "architecture.md").read_text(), re.MULTILINE)
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]
     contract = next(each for each in project["importlinter"]["contracts"] if each["type"] == "layers")
     folders = {path.parent.name for name in ("__init__", "__main__") for path in ROOT.glob(f"*/{name}.py")}
