@@ -30,6 +30,7 @@ _NOT_THERE = (
 _NOUNS = re.compile(
     r"\s+(?:support|code|kernels?|targets?|cards?|gpus?|boards?|devices?|series|generation|machine code|architecture)$"
 )
+_A_BOUND = re.compile(r"\b(?:than|before|below|under|prior to|except|unlike|besides)\b")
 _CARD = re.compile(r"(?:the|this|that|its|my|their)\s+(?:\w+\s+)?(?:gpu|card|device|chip|board|graphics card)$")
 _OLDER = r"(?:old(?:er|est)?|legacy|earlier)"
 _THINGS = (
@@ -80,6 +81,8 @@ def denied_by_name(plain: str, capability: ComputeCapability) -> bool:
 
 def _is_meant(text: str, capability: ComputeCapability, *, or_older: bool, at_end: bool) -> bool:
     name = text.strip()
+    if at_end and _A_BOUND.search(name):
+        return False  # `older than the V100`: it is what is left
     while at_end and (shorter := _NOUNS.sub("", name)) != name and not _CARD.search(name):
         name = shorter
     if at_end and _CARD.search(name):

@@ -49,6 +49,8 @@ def test_a_model_that_is_said_to_be_left_out_is_read(text: str) -> None:
         "release for the GTX 1080, which is supported",
         "the GTX 1080 was used",
         "dropped frames on the GTX 1080",
+        "cards older than Pascal are not supported",
+        "GPUs below the GTX 1080 are no longer supported",
     ],
 )
 def test_what_is_said_of_another_model_or_build_is_not(text: str) -> None:
