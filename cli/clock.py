@@ -9,7 +9,7 @@ from cli.terminal import InputError
 from mistakes import UserError, clock
 
 if TYPE_CHECKING:
-    from messages.problems import SettingsError  # not needed where there is no mistake, and slow to import
+    from mistakes.problems import SettingsError  # not needed where there is no mistake, and slow to import
 
 
 def today() -> dt.date:

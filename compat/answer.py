@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from compat import remedy, tables
+from compat import remedy, tables, untold
 from compat.case import POOL_FIELDS, Case, CaseError
 from compat.contents import read_images, system_of
 from compat.drivers import first_drivers, last_driver, turning_drivers
@@ -121,9 +121,12 @@ class Possibility:
 
 def _answer(meant: Meant, chosen: Possibility, findings: Findings, verdict: Verdict | None = None) -> Answer:
     """The answer of a possibility: its findings, how the case was read, and what would turn it."""
-    verdict, notes = verdict or chosen.verdict, meant.notes
+    verdict = verdict or chosen.verdict
+    notes = tuple(untold.judged(each, chosen.image, chosen.pool) for each in meant.notes)
     if notes:
         findings = worst_first((*findings, *notes))
+        if any(each.severity is Severity.REFUSE for each in notes):
+            verdict = Verdict.INCOMPATIBLE
         if verdict.runs and findings[0].severity is Severity.UNKNOWN:
             verdict = Verdict.UNKNOWN  # how the case was read leaves something open
         elif verdict is Verdict.COMPATIBLE and any(each.severity is Severity.WARN for each in notes):

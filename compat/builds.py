@@ -24,8 +24,10 @@ _ALIKE_ON_WINDOWS = frozenset({"bitsandbytes", "catboost", "ctranslate2", "lmdep
 WINDOWS = "windows x86_64"
 
 # Published for each CUDA line under the same version: the installer, or who installs, takes the one for the driver.
-# Source: http://docs.openmm.org (conda packages with labels cuda75 to cuda110), https://anaconda.org/omnia/openmm
-TAKEN_BY_DRIVER = frozenset({"openmm"})
+# bitsandbytes has a library for each CUDA in one wheel, and takes that of the torch beside it.
+# Sources: http://docs.openmm.org (conda packages with labels cuda75 to cuda110), https://anaconda.org/omnia/openmm,
+# https://huggingface.co/docs/bitsandbytes/v0.50.0/installation
+TAKEN_BY_DRIVER = frozenset({"bitsandbytes", "openmm"})
 
 # Programs for video, which load the driver's own libraries and no CUDA: R-NVENC judges them.
 ENCODERS = frozenset({"ffmpeg", "gstreamer", "handbrake", "nvenc", "nvencc", "obs", "pyav", "sunshine", "voukoder"})

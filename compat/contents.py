@@ -9,7 +9,7 @@ from functools import cache
 
 from packaging.version import Version
 
-from compat import dates, readings, tables, words
+from compat import dates, readings, tables, untold, words
 from compat.builds import (
     ENCODERS,
     OPENCL,
@@ -81,7 +81,13 @@ _IMAGE_OF_MONTH = {
     "tritonserver": "nvcr.io/nvidia/tritonserver:{}-py3",
 }
 _NGC_IN_WORDS = re.compile(r"(?:nvidia )?ngc[\s:/]+([a-z]+)[\s:]+(\d\d\.\d\d(?:-[\w.-]+)?)", re.IGNORECASE)
+# Their copies without a registry, or a tag without the version of Python: `tritonserver:23.10`, `nvidia/pytorch:21.08`.
+_SHORT_OF_MONTH = re.compile(
+    r"(?:nvidia/|nvcr\.io/nvidia/)?(pytorch|tensorflow|tritonserver|tensorrt|tensorrtserver|mxnet|paddlepaddle|jax)"
+    r":(\d\d\.(?:0[1-9]|1[0-2]))(?:-py3)?"
+)
 _SERVER = re.compile(r"tritonserver|tensorrtserver|trtis|trtserver|inference server|triton server")
+_TF2_SINCE = "19.12"
 _FIRST_TRITON = "20.03"  # before, it was called TensorRT Inference Server
 _VARIABLES = re.compile(r"\b(?:NVIDIA_\w+|CUDA_VISIBLE_DEVICES|LD_LIBRARY_PATH|VLLM_\w+)=[^;]+")
 _LIKE_SERVERS, _THOR = JetsonVersion(38, 0), ComputeCapability(11, 0)
@@ -146,7 +152,10 @@ def read_images(case: Case, system: str, *, lenient: bool = True) -> Reading[Ima
 
 
 def _with_reference(case: Case) -> Case:
-    """`NGC caffe 18.07-py2` as the reference of that image."""
+    """`NGC caffe 18.07-py2` and `tritonserver:23.10` as the reference of that image."""
+    if (short := _SHORT_OF_MONTH.fullmatch(case.image.strip().lower())) is not None:
+        variant = "-tf2-py3" if short[1] == "tensorflow" and short[2] >= _TF2_SINCE else "-py3"
+        return replace(case, image=f"nvcr.io/nvidia/{short[1]}:{short[2]}{variant}")
     words_of = _NGC_IN_WORDS.fullmatch(case.image.strip())
     return case if words_of is None else replace(case, image=f"nvcr.io/nvidia/{words_of[1].lower()}:{words_of[2]}")
 
@@ -338,9 +347,13 @@ def _of_tables(reader: Reader, given: Given, wish: Wish) -> tuple[ImageFacts, ..
         if not lines and given.code is not None and given.code.cubins:
             return _by_any_cuda(reader, given, wish, given.code)
         is_told = lines or any(row.linux_floor or row.windows_floor for row in rows)
-        if not is_told and wish.framework not in ENCODERS:
+        is_untold = not is_told and wish.framework not in ENCODERS
+        if is_untold:
             reader.notes.append(_no_build(wish))
-        images = tuple(with_build(given, wish, None, line) for line in _each_of(reader, lines, given.code))
+        images = tuple(
+            replace(with_build(given, wish, None, line), is_untold=is_untold and given.code is None)
+            for line in _each_of(reader, lines, given.code)
+        )
         return tuple(map(_of_ggml, images)) if _is_published_ggml(given, wish) else images
     _say_how(reader, given, wish, choice)
     images = tuple(with_build(given, wish, build, build.cuda, is_likely=choice.is_likely) for build in choice.builds)
@@ -398,8 +411,7 @@ def _of_ggml(image: ImageFacts) -> ImageFacts:
     """What a published build of a program of ggml's family has code for; not one that somebody compiled."""
     if image.code is not None or image.cuda is None or is_of_ones_own(image.remarks):
         return image
-    of_llama = image.framework.startswith("llama")
-    return replace(image, code=code_of(image.cuda, str(image.framework_version or "") if of_llama else ""))
+    return replace(image, code=code_of(image.cuda, image.framework, image.framework_version))
 
 
 def _is_of_jetpack(given: Given, wish: Wish) -> bool:
@@ -475,7 +487,7 @@ def _names_the_build(given: Given, wish: Wish) -> bool:
 def _no_build(wish: Wish) -> Finding:
     shown = f"{wish.framework} {wish.version}" if wish.version else wish.framework
     fact = Fact(f"no table has builds of {shown}", "framework.csv", "", verified=False)
-    return unknown("R-FRAMEWORK", f"it is not known which CUDA {shown} is built for", fact)
+    return unknown("R-FRAMEWORK", f"{untold.NOTE}{shown} is built for", fact)
 
 
 def _say_how(reader: Reader, given: Given, wish: Wish, choice: Choice) -> None:

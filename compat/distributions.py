@@ -102,6 +102,8 @@ _NICKNAMES: Final = {
     "nvidiacaffe": "caffe",
     "nvcaffe": "caffe",
     "mistralrs": "mistral.rs",
+    "modular": "mojo",
+    "modularmax": "mojo",
     "warplang": "warp",
     "nvidiawarp": "warp",
     "lczero": "lc0",

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import re
 
+from packaging.version import Version
+
 from compat.model import Code, Fact
 from compat.versions import CudaVersion, Target
 
@@ -23,16 +25,21 @@ _LIST = (
 )
 _DATE = "2026-11-26"
 _VIRTUAL = 4900  # builds of llama.cpp since March 2025 have PTX alone for what is not sold much
+# Programs with a newer llama.cpp in them, from which release on. https://github.com/mudler/LocalAI/issues/8370 tells it
+# of 3.9, and 3.0 is of summer 2025.
+_VIRTUAL_SINCE = {"localai": Version("3.0")}
 _NUMBER = re.compile(r"\bb?(\d{3,5})\b")
 
 
-def code_of(cuda: CudaVersion, version: str) -> Code:
+def code_of(cuda: CudaVersion, framework: str, version: Version | None) -> Code:
     """Code of a published build by this CUDA: machine code for the GPUs that are sold most, PTX for the others.
 
-    `version` is the number of a build of llama.cpp; without it, the older list, with machine code for each, is taken.
+    Of llama.cpp the version is the number of a build; without it, the older list, with machine code for each, is taken.
     """
-    number = _NUMBER.search(version)
-    is_virtual = number is not None and int(number[1]) >= _VIRTUAL
+    number = _NUMBER.search(str(version or "")) if framework.startswith("llama") else None
+    since = _VIRTUAL_SINCE.get(framework)
+    is_newer = since is not None and version is not None and version >= since
+    is_virtual = is_newer or (number is not None and int(number[1]) >= _VIRTUAL)
     ptx = [*(() if cuda.major >= 13 else ("5.0", "6.1", "7.0")), "7.5", "8.0"]
     cubins = ["8.6"] if is_virtual else [*ptx]
     if cuda >= CudaVersion(11, 8) and is_virtual:

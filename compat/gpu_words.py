@@ -12,6 +12,7 @@ from functools import lru_cache
 from compat import tables
 from compat.build_words import of_this_build
 from compat.capability_bounds import families, highest_in
+from compat.model_words import denied_by_name
 from compat.names import models_named
 from compat.target_words import leaves_out
 from compat.targets import runs
@@ -75,7 +76,8 @@ _PRINTED = re.compile(
 # What each of the forms above, and of `target_words.py` and `capability_bounds.py`, has in it.
 _MAY_DENY = re.compile(
     r"\b(?:no|not|none|nothing|nor|never|cannot|without|missing|absent|except|unaware|ignorant|un\w*supported|invalid|un\w*known"
-    r"|too old|older|before|beyond|above|newest|highest|maximum|max|last|latest|largest|until|up to|only to)\b"
+    r"|too old|older|before|beyond|above|newest|highest|maximum|max|last|latest|largest|until|up to|only to"
+    r"|skipped|phased out|taken out|gone)\b"
     r"|n['\u2019]t\b|\b(?:lack|miss|exclud|omit|drop|remov|reject|refus|predat|end|stop|fail|crash|unusable|incompatible|unable|disabl|leave|left|know|no_)"
 )
 _TARGET = re.compile(r"(?:sm|compute)[\s_]?\d{2,3}[af]?\b")
@@ -92,7 +94,7 @@ def said_against(text: str, capability: ComputeCapability) -> str:
     plain = of_this_build(text)
     if _MAY_DENY.search(plain) is None:
         return ""
-    if leaves_out(plain, capability):
+    if leaves_out(plain, capability) or denied_by_name(plain, capability):
         return "it is said to have no code for it"
     for found in (*_CODE_ABSENT.finditer(plain), *_COMPILER_UNAWARE.finditer(plain)):
         is_compiler = found.re is _COMPILER_UNAWARE

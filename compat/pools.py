@@ -66,7 +66,7 @@ def try_host(case: Case, *, lenient: bool = False) -> tuple[Host, tuple[Problem,
         runtime = "wsl"  # Docker on Windows runs Linux containers there
     module = reader.one_of("kernel_module", words.module(case.kernel_module), MODULES)
     measured = case.compute_capability or _reported(case.build)
-    gpus = _gpus(reader, case.gpu, case.instance_type, measured, kind)
+    gpus = _gpus(reader, case, measured, kind)
     toolkit = reader.read("container_toolkit", case.container_toolkit, readings.read_release)
     glibc = reader.read("host_glibc", case.host_glibc, readings.read_release)
     cpu = _processor(reader, case.cpu_arch, case.instance_type, gpus)
@@ -135,7 +135,8 @@ def l4t_in(text: str) -> JetsonVersion | None:
         return None
 
 
-def _gpus(reader: Reader, gpu: str, instance_type: str, compute_capability: str, kind: str) -> tuple[Gpu, ...]:
+def _gpus(reader: Reader, case: Case, compute_capability: str, kind: str) -> tuple[Gpu, ...]:
+    gpu, instance_type = case.gpu, case.instance_type
     capability = reader.read("compute_capability", compute_capability, readings.read_capability)
     name = gpu or instance_type
     if not name:
@@ -152,7 +153,7 @@ def _gpus(reader: Reader, gpu: str, instance_type: str, compute_capability: str,
         if capability is not None:
             return _by_capability(reader, capability, name, kind)
         if gpu and instance_type:
-            return _gpus(reader, "", instance_type, "", kind)
+            return _gpus(reader, replace(case, gpu=""), "", kind)
         reader.problem("gpu" if gpu else "instance_type", name, error.reason, error.fix, is_essential=True)
         return ()
     found = gpus_of(models, name, kind, names.mig_profile(name))
@@ -160,6 +161,7 @@ def _gpus(reader: Reader, gpu: str, instance_type: str, compute_capability: str,
         reader.notes.append(note("R-GFD", f"{profile} is a vGPU: {_VGPU.text}", _VGPU))
     if capability is not None:
         return _as_measured(reader, found, capability, kind)
+    found = _of_its_name(found, case.build)
     if len(found) > 1:
         reader.open.append(which_gpu(name.strip()[:40], models))
     return found
@@ -168,11 +170,15 @@ def _gpus(reader: Reader, gpu: str, instance_type: str, compute_capability: str,
 _NAMES_CAPABILITY = re.compile(r"\bsm_?\d{2,3}\b|\b(?:compute[\s_-]*capability|cc)[\s:=]*\d{1,2}\.\d\b", re.IGNORECASE)
 
 
-_REPORTS = re.compile(
-    r"\b(?:device|gpu|card|devicequery)\s+(?:reports|shows|says|prints|has|is)\W+(?:as\W+)?"
-    r"((?:sm_?\d{2,3}|(?:compute[\s_-]*capability|cc)[\s:=]*\d{1,2}\.\d))\b",
-    re.IGNORECASE,
+_SHOWN = r"((?:sm_?\d{2,3}|(?:compute[\s_-]*capability|cc)[\s:=]*\d{1,2}\.\d))\b"
+_SAYS_OF_CARD = (
+    r"(?:\b(?:device|gpu|card|devicequery)\s+(?:reports|shows|says|prints|has|is)\W+(?:as\W+)?"
+    r"|\b(?:reports|shows|lists|prints|detects|sees|identifies|reported|shown|listed|detected|seen)\s+"
+    r"(?:(?:the|this|my|its)\s+)?(?:(?:device|gpu|card)\s+)?(?:as|with)\W+)"
 )
+_REPORTS = re.compile(f"{_SAYS_OF_CARD}{_SHOWN}", re.IGNORECASE)
+# A number without a word on what it is: it tells cards of one name apart, and says nothing against the name.
+_REPORTS_ARCH = re.compile(rf"{_SAYS_OF_CARD}arch(?:itecture)?[\s:=]*(\d{{2,3}})\b", re.IGNORECASE)
 
 
 def _reported(build: str) -> str:
@@ -180,6 +186,13 @@ def _reported(build: str) -> str:
     said = _REPORTS.search(build[:400])
     capability = _capability_in(said[1]) if said else None
     return "" if capability is None else str(capability)
+
+
+def _of_its_name(found: tuple[Gpu, ...], build: str) -> tuple[Gpu, ...]:
+    """Of cards that are sold under one name those that are as the build says that a program reports it; else all."""
+    said = _REPORTS_ARCH.search(build[:400]) if len(found) > 1 else None
+    capability = _capability_in(f"sm_{said[1]}") if said else None
+    return tuple(each for each in found if each.capability == capability) or found
 
 
 def _capability_in(name: str) -> ComputeCapability | None:

@@ -69,7 +69,11 @@ CUDA_OF_ISA = {
     "9.1": "13.1",
     "9.2": "13.2",
 }
-_PTX_ISA = re.compile(r"\bptx isa (?:version )?v?(\d\.\d)(?!\d)|\.version (\d\.\d)(?!\d)", re.ASCII)
+_PTX_ISA = re.compile(
+    r"\bptx\b(?: (?:is|of|as|at|in|with|the|code|version|was|made|for|by|,))*[ ,:(]+isa (?:version )?v?(\d\.\d)(?!\d)"
+    r"|(?:\.version|\bptx version:?|\bisa version:?|\bptx (?:is|of|has) version) v?(\d\.\d)(?!\d)",
+    re.ASCII,
+)
 _LOADS_PTX = re.compile(r"\bptx\b[^\d]{0,40}(\d\.\d)(?!\d)", re.ASCII)
 _DRIVER = "is not a driver version such as 418.88, or a branch such as 535"
 

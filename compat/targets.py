@@ -89,6 +89,8 @@ _WAYS = (
         ),
         _of_code,
     ),
+    # The pair of one -gencode, as people shorten it: `compute_50/sm_50`, `compute_50 -> sm_50`.
+    _Way(re.compile(r"\bcompute_(\d{2,3}[af]?)\s?(?:/|:|->)\s?sm_\1(?!\w)"), lambda _: (True, False)),
     _Way(re.compile(r"(?:--gpu-architecture|--?arch)[=\s]+((?:sm|compute)_\d+[af]?)"), _of_arch),
     _Way(re.compile(rf"(?:cmake_cuda_architectures|\bcudaarchs)(?::\w+)?[\s:=]*{_ITEMS}"), _of_cmake),
     _Way(re.compile(rf"torch_cuda_arch_list[\s:=]*{_ITEMS}"), _of_torch),
@@ -132,7 +134,7 @@ _ABSENT = re.compile(
 _OTHER_NUMBERS = re.compile(r"\b(?:cuda(?: toolkit)?|toolkit|py?torch|nvcc|driver|version)[\s_-]*v?\d[\w.+]*")
 # What the GPU is, not what the build is for.
 _OF_THE_CARD = re.compile(
-    r"\b(?:card|gpu|device)s?\b(?: (?:reports?|has|have|is|with|of|an?|the|its))+ "
+    r"\b(?:card|gpu|device)s?\b(?: (?:reports?|has|have|is|as|with|of|an?|the|its))+ "
     r"(?:architecture|arch|compute capability|capability|cc|sm)[\s_:=]*\d[\d.]*"
 )
 _RANGE = re.compile(

@@ -7,9 +7,11 @@ from dataclasses import replace
 from functools import cache
 
 from compat import tables
+from compat.build_words import of_this_build
 from compat.gpu_words import said_against
 from compat.model import THE_CASE, Code, Fact, Finding, Gpu, ImageFacts, PoolFacts, Severity
-from compat.rules.rule import Need, Rule, note, refuse, said_of_build, unknown
+from compat.model_words import is_old_for, leaves_older_out
+from compat.rules.rule import Need, Rule, note, refuse, said_of_build, unknown, warn
 from compat.targets import runs
 from compat.versions import ComputeCapability, CudaVersion, Target
 
@@ -25,17 +27,19 @@ _ASKS_FOR_THE_GPU = {
 }
 
 # Programs that hand PTX of their own compiler to the driver, or carry it: for them a newer GPU is no matter.
-_CARRIES_PTX = frozenset(
+CARRIES_PTX = frozenset(
     {"candle", "cuda.jl", "cudanative.jl", "gpu-burn", "gpuburn", "ilgpu", "mistral.rs", "mxnet", "numba", "nvrtc"}
     | {"taichi", "triton", "warp", "warplang"}
 )
-_SPEAKS_OF_PTX = re.compile(r"\bptx\b|\bjit\b|\bcuda[ -]?samples?\b|\bat run ?time\b", re.IGNORECASE)
+SPEAKS_OF_PTX = re.compile(r"\bptx\b|\bjit\b|\bcuda[ -]?samples?\b|\bat run ?time\b", re.IGNORECASE)
 _RENAMED = {ComputeCapability(11, 0): ComputeCapability(10, 1)}  # Thor, in CUDA 13
 _MANY = 10
 _NO_IMAGE = (
     "https://github.com/mumax/3/issues/158 ; https://github.com/ethereum-mining/ethminer/issues/2074 ; "
     "https://github.com/CMU-Perceptual-Computing-Lab/openpose/issues/798 ; https://github.com/Emerge-Lab/gpudrive/issues/520"
 )
+_LONG = "https://github.com/microsoft/onnxruntime/issues/9990 ; https://github.com/tensorflow/tensorflow/issues/48069"
+_COMPILES_BY_ITSELF = frozenset({"cupy", "jax", "mlx"})  # by NVRTC or XLA, which must know the GPU
 _REJECTED = "https://github.com/taichi-dev/taichi/issues/1980"  # what a compiler that does not know the GPU does
 _UNSUPPORTED = "https://github.com/flashlight/flashlight/issues/213 ; https://github.com/mumax/3/pull/310"
 # The same in the words of a build.
@@ -79,11 +83,15 @@ def check(image: ImageFacts, pool: PoolFacts) -> tuple[Finding, ...]:
     code = judged(image.code, gpu.capability) if image.code else None
     if image.remarks and (said := said_against(image.remarks, gpu.capability)):
         return (refuse(ID, f"has no machine code for {gpu.name} ({gpu.capability}): {said}", said_of_build(image)),)
+    if code is None and image.cuda is not None and _is_left_out(image, image.cuda, gpu):
+        oldest = f"{gpu.name} ({gpu.capability}) is of the oldest generations that CUDA {image.cuda} makes code for"
+        return (refuse(ID, f"{oldest}, and the build is said to leave older ones out", said_of_build(image)),)
     if code is None:
         if image.cuda is not None:
             return _by_toolkit(image, image.cuda, gpu)
         fact = Fact("neither its CUDA nor its device code is known", THE_CASE, "")
-        return (unknown(ID, f"it is not known what {image.opaque_name} contains", fact),) if image.is_opaque else ()
+        is_open = image.is_opaque and not image.is_untold  # what of the two is said of the program
+        return (unknown(ID, f"it is not known what {image.opaque_name} contains", fact),) if is_open else ()
     if code.cubins is None and code.ptx is None and code.at_least is None:
         return (unknown(ID, f"it is not known which GPUs {image.opaque_name} has code for", code.fact),)
     if code.cubins is None and code.at_least is None and not code.ptx:
@@ -99,6 +107,10 @@ def check(image: ImageFacts, pool: PoolFacts) -> tuple[Finding, ...]:
         return (older,)
     message = f"has no machine code for {gpu.name} ({gpu.capability}); it has {listed(code.cubins or ())}"
     return (refuse(ID, message, code.fact),)
+
+
+def _is_left_out(image: ImageFacts, cuda: CudaVersion, gpu: Gpu) -> bool:
+    return is_old_for(gpu.capability, cuda) and leaves_older_out(of_this_build(image.remarks))
 
 
 def _by_oldest(image: ImageFacts, code: Code, oldest: ComputeCapability, gpu: Gpu) -> tuple[Finding, ...]:
@@ -202,7 +214,18 @@ def _by_toolkit(image: ImageFacts, cuda: CudaVersion, gpu: Gpu) -> tuple[Finding
             "if it does, write ptx"
         )
         return (refuse(ID, message, replace(fact, source=f"{fact.source} ; {_NO_IMAGE}")),)
+    if fact.verified and _is_with_ptx(image):
+        message = (
+            f"{none}; {image.framework} publishes its builds with PTX, which the driver compiles at the first start"
+        )
+        return (warn(ID, f"{message}: that may take half an hour", replace(fact, source=f"{fact.source} ; {_LONG}")),)
     return (unknown(ID, f"{none}, and it is not known whether the image carries PTX", fact),)
+
+
+def _is_with_ptx(image: ImageFacts) -> bool:
+    """A published build of a project of which most builds carry PTX; not where its own compiler decides."""
+    is_published = not image.own_build and (image.code is None or image.code.ptx is not None)
+    return is_published and image.framework not in _COMPILES_BY_ITSELF and mostly_with_ptx(image.framework)
 
 
 def _is_without_ptx(image: ImageFacts) -> bool:
@@ -214,9 +237,9 @@ def _is_without_ptx(image: ImageFacts) -> bool:
     if image.code is not None and image.code.ptx is None and image.code.cubins is None:
         return False  # said to be unknown
     about = f"{image.name} {image.framework} {image.remarks}"
-    if not (image.framework or image.remarks) or _SPEAKS_OF_PTX.search(about):
+    if not (image.framework or image.remarks) or SPEAKS_OF_PTX.search(about):
         return False
-    return not ({image.framework, image.program} & _CARRIES_PTX or mostly_with_ptx(image.framework))
+    return not ({image.framework, image.program} & CARRIES_PTX or mostly_with_ptx(image.framework))
 
 
 @cache
@@ -240,8 +263,9 @@ RULE = Rule(
         "Machine code (a cubin) for sm_XY runs on GPUs of the same major with an equal or higher minor; it never "
         "crosses a major. Code for a target with the suffix a runs only on that GPU, with f on its family. "
         "Without a list of targets, what the toolkit can generate counts: a program built by a CUDA that is older than "
-        "the GPU is refused, unless something says that it carries PTX, because most such builds carry none. A CUDA "
-        "version alone, with no program named, stays undecided. What the words of a build say counts before all lists: "
+        "the GPU is refused, unless something says that it carries PTX, because most such builds carry none; of a "
+        "project that publishes its builds with PTX it is a warning. A CUDA version alone, with no program, stays "
+        "undecided. What the words of a build say counts before all lists: "
         "that it has no code for the GPU, that its compiler (NVRTC, ptxas, LLVM) does not know it, or what the oldest "
         "and the newest GPUs are that it is for."
     ),

@@ -210,7 +210,7 @@ RULE = Rule(
     ),
     severity=Severity.REFUSE,
     check=check,
-    of_pool=("gpu", "driver", "platform", "host", "glibc", "cpu_architecture"),
+    of_pool=("gpu", "driver", "platform", "host", "glibc", "cpu_architecture", "jetson"),
     passing={
         "gpu": "L40S",
         "driver": "550.90.07",

@@ -68,17 +68,41 @@ _FAILING = {
 }
 
 
+# PyTorch calls them in every layer; with PTX it starts on Ampere, and cuDNN of CUDA 10 then fails to execute.
+_FOR_AMPERE = _Failing(
+    CudaVersion(11, 0),
+    "CUDNN_STATUS_EXECUTION_FAILED, or no kernel image",
+    (
+        "https://github.com/zzhang1987/Factor-Graph-Neural-Network/issues/4",
+        "https://github.com/pytorch/pytorch/issues/32881",
+        "https://github.com/yulunzhang/RCAN/issues/143",
+        "https://github.com/yanx27/Pointnet_Pointnet2_pytorch/issues/229",
+    ),
+)
+
+
 # cuFFT of CUDA 11.7 and older has nothing for 8.9, and fails where every other library runs the code for 8.0.
 _ADA, _FFT_FOR_ADA = ComputeCapability(8, 9), CudaVersion(11, 8)
-_CALLS_FFT = re.compile(r"\b(?:cu)?fft\w*|\b(?:r|i)?stft\b|\bfourier\b|\bspectrogram", re.IGNORECASE)
-_ALWAYS_FFT = frozenset({"warptools", "relion", "cryosparc", "motioncor2", "motioncor3"})
+# What learns to speak takes spectrograms of what it hears; what it then says needs none.
+_SPEAKS = r"(?:tts|text[- ]to[- ]speech|speech synthesis|vocoders?|vits|voice (?:model|conversion)|piper)"
+_CALLS_FFT = re.compile(
+    r"\b(?:cu)?fft\w*|\b(?:r|i)?stft\b|\bfourier\b|\bspectrogram|\bmel[- ](?:spec|loss|features?|bands?)"
+    rf"|\btrain\w*\b[^.;]{{0,40}}\b{_SPEAKS}\b|\b{_SPEAKS}\b[^.;]{{0,40}}\btrain",
+    re.IGNORECASE,
+)
+_ALWAYS_FFT = frozenset(
+    {"warptools", "relion", "cryosparc", "motioncor2", "motioncor3", "whisperx", "audioldm", "audioldm2", "demucs"}
+    | {"sovitssvc", "sovitssvcfork", "rvc", "gptsovits", "pyannote", "pyannoteaudio"}
+)
+_FFT_IN_TRAINING = frozenset({"piper", "pipertrain", "pipertts", "tts", "coquitts", "vits", "styletts2", "fishspeech"})
+_TRAINS = re.compile(r"\b(?:pre|re)?train|\bfine[- ]?tun", re.IGNORECASE)
 _FFT_FAILS = Fact(
     "cuFFT before CUDA 11.8 fails on GPUs of 8.9 (CUFFT_INTERNAL_ERROR)",
     "https://github.com/pytorch/pytorch/issues/88038 ; https://github.com/m-bain/whisperX/issues/254 ; "
     "https://github.com/haoheliu/AudioLDM/issues/49 ; https://github.com/warpem/warp/issues/178",
     "2026-11-26",
 )
-_NEWEST_REPORTED = max(_FAILING)
+_NEWEST_REPORTED, _AMPERE = max(_FAILING), 8
 
 
 def check(image: ImageFacts, pool: PoolFacts) -> tuple[Finding, ...]:
@@ -106,7 +130,11 @@ def check(image: ImageFacts, pool: PoolFacts) -> tuple[Finding, ...]:
         )
         return (refuse(ID, f"{made}: {image.framework} fails or crashes in them; {needs}", fact),)
     failing = _FAILING.get(min(gpu.capability.major, _NEWEST_REPORTED))  # what is newer has no kernels there either
-    if failing is not None and cuda < failing.before and image.framework in _CALL_ALWAYS:
+    if image.framework == "pytorch":
+        failing = _FOR_AMPERE if gpu.capability.major >= _AMPERE else None
+    elif image.framework not in _CALL_ALWAYS:
+        failing = None
+    if failing is not None and cuda < failing.before:
         fact = Fact(
             f"libraries of CUDA before {failing.before} fail there: {needs}", " ; ".join(failing.reports), _DATE
         )
@@ -125,7 +153,8 @@ def _of_fft(image: ImageFacts, gpu: Gpu) -> Finding | None:
         return None
     if not image.framework and not image.remarks:
         return None
-    calls = image.program in _ALWAYS_FFT or bool(_CALLS_FFT.search(image.remarks))
+    learns = image.program in _FFT_IN_TRAINING and bool(_TRAINS.search(image.remarks))
+    calls = image.program in _ALWAYS_FFT or learns or bool(_CALLS_FFT.search(image.remarks))
     if calls:
         message = f"it calls cuFFT, and {_FFT_FAILS.text}; that of CUDA 11.8 or newer runs on {gpu.name}"
         return refuse(ID, message, _FFT_FAILS)
@@ -148,14 +177,15 @@ RULE = Rule(
         "machine code or PTX of a program's own is not enough where it calls them. Frameworks that always "
         "call them fail with CUDA 7.5 or older on Pascal, with 9.1 or older on Turing, although it runs machine code "
         "for Volta, unless their cuDNN is 7.3 or newer (with an older one 9.2 fails too), and with 10.0 or older on "
-        "Ampere and Ada. cuFFT before CUDA 11.8 fails on Ada: what says that it calls it is refused there."
+        "Ampere and Ada; PyTorch fails there with any CUDA before 11. cuFFT before CUDA 11.8 fails on Ada: what "
+        "says that it calls it is refused there, and so are programs that are known to."
     ),
     sources=(
         _PYTORCH,
         *_FFT_FAILS.source.split(" ; "),
         *_REPORTS,
         _RUNS_ON_9_2,
-        *(report for each in _FAILING.values() for report in each.reports),
+        *(report for each in (*_FAILING.values(), _FOR_AMPERE) for report in each.reports),
     ),
     severity=Severity.REFUSE,
     check=check,

@@ -3,32 +3,41 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 from packaging.version import Version
 
 from compat import tables
-from compat.drivers import major_floor, native_floor
+from compat.drivers import branch_of, major_floor, native_floor
 from compat.model import Fact, Finding, ImageFacts, Platform, PoolFacts, Severity
 from compat.rules.arch import judged
 from compat.rules.rule import Need, Rule, note, refuse, said, warn
-from compat.versions import CudaVersion
+from compat.versions import CudaVersion, DriverVersion
 
 ID = "R-MINOR"
 _GUIDE = "https://docs.nvidia.com/deploy/cuda-compatibility/minor-version-compatibility.html"
 _DATE = "2026-11-23"
 _NUMBA = "https://numba.readthedocs.io/en/0.57.1/cuda/minor_version_compatibility.html"
 # Programs that hand PTX of their own compiler to the driver, and where that is documented or reported.
-_DRIVER_COMPILES = {
+DRIVER_COMPILES = {
     "candle": "https://github.com/huggingface/candle/issues/3166",
     "hashcat": "https://github.com/hashcat/hashcat/issues/3642",
     "mistral.rs": "https://github.com/huggingface/candle/issues/3331",
     "numba": _NUMBA,
     "openmm": "https://github.com/openmm/openmm/issues/3585",
 }
+# From CUDA 12 on the first release of the branch already has what minor-version compatibility asks for; 450.51, which
+# CUDA 11.0 came with, has not.
+_FIRST_BY_BRANCH = 12
+_BY_BRANCH = "https://github.com/hojae-io/ModelBasedFootstepPlanning-IROS2024/issues/2"
 _NVRTC = "https://docs.nvidia.com/cuda/nvrtc/index.html"
 # Said of a program of one's own: it hands PTX to the driver when it starts.
 _SAYS_PTX = re.compile(
-    r"\bnvrtc\b.{0,40}\bptx\b|\bptx\b.{0,40}\b(?:nvrtc|jit)\b|\bemit\w* ptx|\bptx[- ]only\b|\bloads? ptx", re.IGNORECASE
+    r"\bnvrtc\b.{0,40}\bptx\b|\bptx\b.{0,40}\b(?:nvrtc|jit)\b|\bemit\w* ptx|\bptx[- ]only\b|\bloads? ptx"
+    r"|\b(?:falls?|fell|falling) back (?:to|on|onto) (?:the |its |only )*ptx\b|\bembedded ptx\b|\bptx isa\b"
+    r"|\b(?:code|kernels?) (?:for (?:the|this|that|its) (?:gpu|card|device) )?(?:is|are|was|were|came|comes?)"
+    r" (?:only |just |there |as )*ptx\b|\bonly (?:as |by |through )?ptx\b|\bruns? (?:from|by|through|via) ptx\b",
+    re.IGNORECASE,
 )
 _JAX, _JAX_LINKS_WITH, _JAX_CHECKS = "https://github.com/google/jax/issues/5723", 11, Version("0.3")
 _NUMBA_LINKS = "NUMBA_CUDA_ENABLE_MINOR_VERSION_COMPATIBILITY"
@@ -42,6 +51,8 @@ def check(image: ImageFacts, pool: PoolFacts) -> tuple[Finding, ...]:
     if found is None:
         return ()
     floor, fact = found
+    if driver < floor and cuda.major >= _FIRST_BY_BRANCH and driver.branch == floor.branch:
+        return _of_its_branch(cuda, floor, pool)
     if driver < floor:
         written = said(driver)
         message = f"CUDA {cuda} needs driver {floor} or newer" + (f"; this one is {written}" if written else "")
@@ -59,12 +70,25 @@ def check(image: ImageFacts, pool: PoolFacts) -> tuple[Finding, ...]:
     return (note(ID, f"from driver {floor} on, any CUDA {cuda.major}.x program with code for the GPU runs", fact),)
 
 
+def _of_its_branch(cuda: CudaVersion, floor: DriverVersion, pool: PoolFacts) -> tuple[Finding, ...]:
+    """An older release of the branch that the major came with: it reports the same CUDA."""
+    message = (
+        f"NVIDIA lists driver {floor} for CUDA {cuda.major}.x; other releases of branch {floor.branch} report the "
+        "same CUDA, which is what a program asks for, but are not supported"
+    )
+    row = branch_of(floor, pool.platform)
+    if row is None:
+        return (warn(ID, message, Fact(message, _BY_BRANCH, "2026-11-26")),)
+    fact = row.origin.fact(f"drivers of branch {row.branch} report CUDA {row.native_cuda}", "native_cuda")
+    return (warn(ID, message, replace(fact, source=f"{fact.source} ; {_BY_BRANCH}")),)
+
+
 def _driver_compiles(image: ImageFacts) -> bool:
     if image.framework == "numba":
         return dict(image.environment).get(_NUMBA_LINKS, "0") == "0"
     if image.framework == "jax":
         return _links_with_toolkit(image)
-    return image.framework in _DRIVER_COMPILES or (image.code is None and bool(_SAYS_PTX.search(image.remarks)))
+    return image.framework in DRIVER_COMPILES or (image.code is None and bool(_SAYS_PTX.search(image.remarks)))
 
 
 def _links_with_toolkit(image: ImageFacts) -> bool:
@@ -88,7 +112,7 @@ def _needs_ptx(framework: str, cuda: CudaVersion, pool: PoolFacts) -> Finding:
         f"{framework or 'it'} has the driver compile its PTX, and PTX of CUDA {cuda.line} needs driver {own[0]} or "
         "newer" + (f"; this one is {written}" if written else "") + " (error 222, unsupported toolchain)"
     )
-    fact = Fact(f"{framework} hands code to the driver", _DRIVER_COMPILES.get(framework, _NVRTC), _DATE)
+    fact = Fact(f"{framework} hands code to the driver", DRIVER_COMPILES.get(framework, _NVRTC), _DATE)
     return refuse(ID, message, fact, own[0])
 
 
@@ -105,8 +129,9 @@ RULE = Rule(
     title="Minor-version compatibility",
     says=(
         "From CUDA 11 on, a program runs on any driver at or above the floor of its CUDA major "
-        "(11.x 450.80.02, 12.x 525.60.13, 13.x 580.65.06), if it carries machine code for the GPU: PTX of a newer "
-        "minor is refused by an older driver (R-PTX), and programs that have the driver compile their PTX, such as "
+        "(11.x 450.80.02, 12.x 525.60.13, 13.x 580.65.06; from CUDA 12 on any release of that branch, with a warning), "
+        "if it carries machine code for the GPU: PTX of a newer minor is refused by an older driver (R-PTX), and "
+        "programs that have the driver compile their PTX, or are said to run from PTX, such as "
         "hashcat, OpenMM, Numba, Candle and mistral.rs, need a driver of the toolkit's own level, and so does JAX "
         "before 0.3 with CUDA 11, which links what it compiles. Where nothing says "
         "what code a custom build has, that is a warning. CUDA 10 and older need the driver of that very toolkit "
@@ -117,7 +142,7 @@ RULE = Rule(
         _GUIDE,
         _NVRTC,
         _JAX,
-        *_DRIVER_COMPILES.values(),
+        *DRIVER_COMPILES.values(),
     ),
     severity=Severity.REFUSE,
     need=Need.CUDA,

@@ -14,6 +14,7 @@ from compat.versions import ComputeCapability, DriverVersion, parse_release
 
 ID = "R-NVENC"
 LIBRARY = "nvenc"  # in framework_library.csv: the API that a release of a program is built with
+_OF_RIGAYA = "nvencc"
 _DATE = "2026-11-23"
 _HEADERS = "https://github.com/FFmpeg/nv-codec-headers"
 _FFMPEG = "github:FFmpeg/FFmpeg libavcodec/nvenc.c"
@@ -77,9 +78,13 @@ def _wanted(image: ImageFacts) -> tuple[Version | None, Fact | None]:
     """The API that the case names, or else that of the program's release."""
     if (named := _API.search(f"{image.name} {image.remarks}")) is not None:
         return parse_release(named[1]), None
-    if image.framework == LIBRARY and image.framework_version is not None:
-        return Version(".".join(map(str, image.framework_version.release[:2]))), None
-    for row in tables.framework_libraries().get(image.framework, ()):
+    program = image.framework
+    if program == LIBRARY and image.framework_version is not None:
+        api = Version(".".join(map(str, image.framework_version.release[:2])))
+        if any(row.api == api for row in tables.nvencs()):
+            return api, None
+        program = _OF_RIGAYA  # NVEnc 7.49: no number of the API
+    for row in tables.framework_libraries().get(program, ()):
         if row.library == LIBRARY and image.framework_version is not None and row.is_for(image.framework_version):
             if row.variant and row.variant not in image.remarks.lower():
                 continue

@@ -2,24 +2,48 @@
 
 from __future__ import annotations
 
+import re
+
 from compat.builds import is_of_ones_own
 from compat.model import Finding, GpuSpan, ImageFacts, Platform, PoolFacts, Severity
 from compat.programs import rows_of
 from compat.rows import Program
 from compat.rules.rule import note, refuse, said, unknown
+from compat.versions import JetsonVersion
 
 RULE = "R-FRAMEWORK"
+_ASK_THE_DRIVER = frozenset({"mojo"})  # on a Jetson too
+_OWN_COMPILER = re.compile(
+    r"MODULAR_NVPTX_COMPILER_PATH|\b(?:system|own|other|another|older|toolkit['\u2019]?s?) ptxas\b", re.IGNORECASE
+)
+_DRIVERS_OF_L4T = {36: 540}  # as nvidia-smi prints it
 _PUBLISHER = "nvcr.io/nvidia/"  # what NVIDIA builds for its images is no build of one's own
 
 
 def of_program(image: ImageFacts, pool: PoolFacts) -> tuple[Finding, ...]:
     """Nothing for a build of one's own: what a project says of its releases does not count there."""
+    if image.program in _ASK_THE_DRIVER and _OWN_COMPILER.search(f"{image.remarks} {image.environment}"):
+        return ()
+    if pool.jetson is not None and image.program in _ASK_THE_DRIVER:
+        return _on_jetson(image, pool.gpu.name, pool.jetson)
     is_of_others = image.own_build and not image.name.startswith(_PUBLISHER)
     if pool.platform is Platform.JETSON or is_of_others or is_of_ones_own(image.remarks):
         return ()
     rows = rows_of(image.program, image.program_version, f"{image.name} {image.remarks}")
     native = "windows" if pool.platform is Platform.WINDOWS and pool.host != "wsl" else "linux"
     return tuple(each for row in rows if row.system in {"", native} for each in _findings(row, image, pool))
+
+
+def _on_jetson(image: ImageFacts, gpu: str, jetson: JetsonVersion) -> tuple[Finding, ...]:
+    """Before JetPack 7 a Jetson has a driver of its own line, 540, which is older than what servers have."""
+    driver = _DRIVERS_OF_L4T.get(jetson.release)
+    for row in rows_of(image.program, image.program_version, f"{image.name} {image.remarks}"):
+        if driver is not None and row.linux_floor is not None and driver < row.linux_floor.branch:
+            text = f"{image.program} {image.program_version or ''} asks for driver {row.linux_floor.branch}"
+            fact = row.origin.fact(text, "min_linux_driver")
+            message = f"{text} ({row.reason}); L4T {jetson} of {gpu} has {driver}"
+            return (refuse(RULE, message, fact),)
+    return ()
 
 
 def _findings(row: Program, image: ImageFacts, pool: PoolFacts) -> list[Finding]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from compat import Answer, Severity, case_from, check
+from compat import Answer, Severity, Verdict, case_from, check
 from compat.images import read_image
 from compat.model import Present
 from compat.tables import builds, pinned_by
@@ -207,3 +207,37 @@ def test_cudnn_is_asked_for_by_the_cuda_of_the_build(cuda: str, cudnn: str, *, r
     case = {"gpu": "A100", "driver": "580.95.05", "framework": "jax", "framework_version": "0.10.0"}
     answer = _check(**case, build=f"cuda{cuda[:2]}_local", cuda=cuda, cudnn=cudnn)
     assert answer.verdict.runs is runs, _told(answer)
+
+
+@pytest.mark.parametrize(
+    ("image", "gpu", "driver", "runs"),
+    [
+        ("nvcr.io/nvidia/tritonserver:21.08-py3", "T4", "470.57.02", True),
+        ("nvcr.io/nvidia/tensorrt:21.09-py3", "T4", "470.57.02", True),
+        ("tritonserver:23.10", "V100", "515.65.01", True),  # by its compat package
+        ("tritonserver:23.10", "RTX 3090", "515.65.01", False),
+        ("nvidia/pytorch:23.11", "RTX 3090", "535.183.01", True),
+        ("pytorch:20.11-py3", "RTX 3090", "440.33.01", False),
+        ("tensorflow:21.08", "GTX 980", "470.57.02", False),
+    ],
+)
+def test_an_ngc_image_is_read_by_its_month_however_short_it_is_written(
+    image: str, gpu: str, driver: str, *, runs: bool
+) -> None:
+    assert check(case_from({"image": image, "gpu": gpu, "driver": driver, "host": "docker"})).verdict.runs is runs
+
+
+def test_a_project_that_publishes_ptx_is_taken_to_have_it() -> None:
+    asked = {"gpu": "RTX 5080", "driver": "580.95.05", "cuda": "12.2", "build": "image of the project"}
+    found = check(case_from(asked | {"framework": "onnxruntime"}))
+    assert found.verdict is Verdict.WITH_WARNING
+    assert any("publishes its builds with PTX" in each.message for each in found.findings)
+    assert not check(case_from(asked | {"framework": "cupy"})).verdict.runs  # its compiler must know the GPU
+    assert not check(case_from(asked | {"framework": "onnxruntime", "build": "targets are unknown"})).verdict.runs
+
+
+def test_of_the_libraries_in_bitsandbytes_the_one_for_the_driver_counts() -> None:
+    asked = {"gpu": "RTX 3090", "framework": "bitsandbytes"}
+    assert check(case_from(asked | {"driver": "525.147.05"})).verdict.runs
+    assert check(case_from(asked | {"driver": "525.147.05", "build": "cu130"})).verdict is Verdict.INCOMPATIBLE
+    assert check(case_from(asked | {"driver": "390.157"})).verdict is Verdict.INCOMPATIBLE

@@ -83,3 +83,38 @@ def test_newer_math_libraries_never_fail_where_older_ones_do_not(
 
     older, newer = sorted((one, other))
     assert is_told(older) or not is_told(newer)
+
+
+@pytest.mark.parametrize(
+    ("version", "gpu", "runs"),
+    [
+        ("1.5.1+cu101", "RTX 3080 Ti", False),  # https://github.com/zzhang1987/Factor-Graph-Neural-Network/issues/4
+        ("1.4.0", "RTX 3060", False),  # https://github.com/pytorch/pytorch/issues/32881
+        ("0.4.1", "RTX 3090", False),  # https://github.com/yulunzhang/RCAN/issues/143
+        ("1.4.0", "RTX 2080 Ti", True),
+        ("1.4.0", "V100", True),
+        ("1.7.1+cu110", "A100", True),
+    ],
+)
+def test_pytorch_of_a_cuda_before_11_fails_on_ampere_in_spite_of_its_ptx(version: str, gpu: str, *, runs: bool) -> None:
+    assert verdict(gpu=gpu, driver="510.47.03", framework="torch", framework_version=version).runs is runs
+
+
+@pytest.mark.parametrize(
+    ("framework", "build", "runs"),
+    [
+        ("piper", "training of a voice", False),  # https://github.com/rhasspy/piper/issues/295
+        ("piper", "speaking", True),
+        ("torch", "fine-tuning of text, wheel", True),
+        ("torch", "training of a vocoder", False),
+        ("whisperX", "pip", False),  # https://github.com/m-bain/whisperX/issues/254
+        ("my-program", "computes a mel spectrogram on the GPU", False),
+    ],
+)
+def test_programs_that_are_known_to_call_cufft_fail_with_an_old_one_on_ada(
+    framework: str, build: str, *, runs: bool
+) -> None:
+    asked = {"gpu": "RTX 4080", "driver": "535.183.01", "framework": framework, "build": build}
+    assert verdict(cuda="11.7", **asked).runs is runs
+    assert verdict(cuda="11.8", **asked).runs
+    assert verdict(cuda="11.7", **(asked | {"gpu": "RTX 3080"})).runs

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from compat import Case, Severity, Verdict, check
@@ -53,3 +55,44 @@ def test_numba_may_link_by_itself_where_the_environment_says_so() -> None:
     assert check(Case(gpu="RTX 3090", driver=OLDER, cuda="12.4", framework="numba", env=env)).verdict.runs
     off = env.replace("=1", "=0")
     assert not check(Case(gpu="RTX 3090", driver=OLDER, cuda="12.4", framework="numba", env=off)).verdict.runs
+
+
+@pytest.mark.parametrize(
+    ("cuda", "driver", "expected"),
+    [
+        # https://github.com/hojae-io/ModelBasedFootstepPlanning-IROS2024/issues/2
+        ("12.1", "525.60.11", Verdict.WITH_WARNING),
+        ("12.6", "525.53", Verdict.WITH_WARNING),
+        ("12.6", "525.60.13", Verdict.COMPATIBLE),
+        ("12.1", "520.61.05", Verdict.INCOMPATIBLE),
+        ("11.8", "450.51.06", Verdict.INCOMPATIBLE),  # has not what minor-version compatibility asks for
+        ("13.1", "575.64.03", Verdict.INCOMPATIBLE),
+    ],
+)
+def test_an_older_release_of_the_branch_that_a_major_came_with_reports_it_too(
+    cuda: str, driver: str, expected: Verdict
+) -> None:
+    assert check(Case(gpu="A100", driver=driver, cuda=cuda, sm_list="8.0")).verdict is expected
+
+
+@pytest.mark.parametrize(
+    "build",
+    [
+        "wheel whose embedded PTX is ISA 8.5",
+        "the GPU code fell back to PTX of CUDA 12.5",
+        "kernels for this card are only PTX",
+        "it runs from PTX",
+        "PTX ISA 8.5",
+    ],
+)
+def test_what_is_said_to_run_from_ptx_needs_a_driver_of_its_level(build: str) -> None:
+    asked = Case(gpu="RTX 4070", cuda="12.5", framework="my-renderer", build=build)
+    assert check(replace(asked, driver="550.90.07")).verdict is Verdict.INCOMPATIBLE
+    assert check(replace(asked, driver="555.42.06")).verdict.runs
+    assert check(replace(asked, driver="550.90.07", build="wheel with PTX for sm_90 beside sm_89")).verdict.runs
+
+
+def test_the_isa_of_its_ptx_tells_the_cuda_of_a_build() -> None:
+    asked = Case(gpu="RTX 4070", framework="my-renderer", build="wheel whose embedded PTX is of ISA version 8.7")
+    assert check(replace(asked, driver="560.35.03")).verdict is Verdict.INCOMPATIBLE
+    assert check(replace(asked, driver="570.124.06")).verdict.runs

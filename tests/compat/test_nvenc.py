@@ -76,3 +76,10 @@ def test_an_api_runs_on_exactly_the_drivers_from_its_own_on(row: Nvenc, driver: 
     findings = check(case_from({"gpu": "T4", **asked}), with_remedy=False).findings
     refused = any(each.rule == "R-NVENC" and each.severity in {"refuse", "warn"} for each in findings)
     assert refused is (driver < floor)
+
+
+def test_a_number_that_is_none_of_the_api_is_one_of_the_program_of_that_name() -> None:
+    asked = {"gpu": "GTX 1050 Ti", "os": "windows", "framework": "NVEnc"}
+    assert verdict(**asked, framework_version="7.49", driver="531.61").runs
+    assert verdict(**asked, framework_version="6.02", driver="417.35") is Verdict.INCOMPATIBLE
+    assert verdict(**asked, framework_version="12.1", driver="531.18") is Verdict.INCOMPATIBLE  # the API itself

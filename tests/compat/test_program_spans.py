@@ -167,3 +167,27 @@ def test_the_v1_engine_of_vllm_is_asked_for_by_a_variable() -> None:
     assert verdict(**asked, framework_version="0.8.5", env="VLLM_USE_V1=1") is NOT
     assert verdict(**asked, framework_version="0.8.5", env="VLLM_USE_V1=0").runs
     assert verdict(**asked, framework_version="0.10.2", env="VLLM_USE_V1=1").runs
+
+
+@pytest.mark.parametrize(
+    ("case", "runs"),
+    [
+        ({"framework": "ethminer", "framework_version": "0.11.0", "gpu": "GTX 1070", "driver": "376.33"}, True),
+        ({"framework": "ethminer", "framework_version": "0.14.0", "gpu": "GTX 1070", "driver": "376.33"}, False),
+        ({"framework": "ethminer", "framework_version": "0.14.0", "gpu": "GTX 1070", "driver": "390.77"}, True),
+        ({"framework": "lorax", "gpu": "T4", "driver": "535.183.01"}, False),
+        ({"framework": "LoRAX", "gpu": "A10G", "driver": "535.183.01"}, True),
+        ({"framework": "torchserve", "framework_version": "0.11.1", "build": "-gpu image", "gpu": "M60", "driver": "470.223.02"}, False),  # noqa: E501
+        ({"framework": "torchserve", "framework_version": "0.11.1", "build": "-gpu image", "gpu": "T4", "driver": "535.183.01"}, True),  # noqa: E501
+        ({"framework": "koboldcpp", "framework_version": "1.90", "build": "koboldcpp_cu12", "gpu": "GTX 780 Ti", "driver": "470.223.02"}, False),  # noqa: E501
+        ({"framework": "mojo", "framework_version": "26.4", "gpu": "L4", "driver": "570.124.06"}, False),
+        ({"framework": "mojo", "framework_version": "26.4", "gpu": "L4", "driver": "580.95.05"}, True),
+        ({"framework": "mojo", "framework_version": "26.4", "gpu": "P100", "driver": "580.95.05"}, False),
+        ({"framework": "mojo", "framework_version": "26.4", "gpu": "Jetson AGX Orin", "driver": "JetPack 6.1"}, False),
+        ({"framework": "mojo", "framework_version": "26.4", "gpu": "Jetson AGX Thor", "driver": "JetPack 7.0"}, True),
+        ({"framework": "mojo", "framework_version": "26.4", "gpu": "Jetson AGX Orin", "driver": "JetPack 6.1", "env": "MODULAR_NVPTX_COMPILER_PATH=/usr/bin/ptxas"}, True),  # noqa: E501
+    ],
+)  # fmt: skip
+def test_programs_that_reports_name_often_are_in_the_table(case: dict[str, str], *, runs: bool) -> None:
+    found = verdict(**case)
+    assert found.runs if runs else found is NOT

@@ -155,3 +155,9 @@ def test_what_the_device_reports_picks_one_of_several_gpus_of_a_name() -> None:
     assert verdict(**asked, build="the device reports sm_35").runs
     assert not verdict(**asked, build="the card is compute capability 2.1").runs
     assert verdict(**asked) is OPEN
+
+
+def test_the_pair_of_one_gencode_is_machine_code_without_ptx() -> None:
+    found = read_targets("built from source for compute_50/sm_50 and compute_61 -> sm_61", bare=False)
+    assert found == read_targets("sm_50;sm_61, no PTX")
+    assert read_targets("compute_50/sm_61", bare=False) != found

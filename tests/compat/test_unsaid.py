@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from packaging.version import Version
 
 from compat import Answer, Case, Severity, Verdict, check
 from compat.dates import month_in, released_by
@@ -160,10 +161,13 @@ def test_ptx_of_llama_cpp_needs_a_driver_of_its_cuda() -> None:
 
 
 def test_code_of_ggml_follows_its_cuda_and_the_number_of_the_build() -> None:
-    newer, older = code_of(CudaVersion(12, 8), "b6000"), code_of(CudaVersion(11, 7), "b3000")
+    newer = code_of(CudaVersion(12, 8), "llamacpp", Version("6000"))
+    older = code_of(CudaVersion(11, 7), "llamacpp", Version("3000"))
     assert [str(each) for each in newer.cubins or ()] == ["8.6", "8.9", "12.0a"]
     assert [str(each) for each in older.cubins or ()] == ["5.0", "6.1", "7.0", "7.5", "8.0"]
-    assert all(each.capability.major >= 7 for each in code_of(CudaVersion(13, 0), "").ptx or ())
+    assert all(each.capability.major >= 7 for each in code_of(CudaVersion(13, 0), "jan", None).ptx or ())
+    assert code_of(CudaVersion(12, 4), "localai", Version("3.9")).cubins == newer.cubins[:2]
+    assert code_of(CudaVersion(12, 4), "localai", Version("2.20")).cubins == older.cubins
 
 
 # --- math libraries

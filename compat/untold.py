@@ -1,0 +1,69 @@
+"""A named program of which nothing tells the CUDA: what can be said all the same, by GPU and driver.
+
+Builds of today are made by CUDA 12 or 13. Where the driver is at the level of most of them and every toolkit of years
+makes code for the GPU, it is likely to run; where none of them makes code for the GPU, it is not.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+
+from compat import tables
+from compat.drivers import reaches
+from compat.model import Finding, ImageFacts, Platform, PoolFacts, Severity
+from compat.rows import Architecture
+from compat.rules.arch import CARRIES_PTX, SPEAKS_OF_PTX
+from compat.rules.minor import DRIVER_COMPILES
+from compat.rules.rule import said
+from compat.targets import TEGRA
+from compat.versions import CudaVersion
+
+NOTE = "it is not known which CUDA "
+"""How the finding begins that says so."""
+
+_OF_MOST = CudaVersion(12, 4)  # a driver of it runs all of CUDA 12 that has machine code, and PTX of most builds
+_ALL_OF_TODAY = CudaVersion(11, 8)  # what made code for the GPU by then is a target of every build since
+_TODAY = CudaVersion(12, 0)
+_OF_ITS_TIME = re.compile(r"\b20(?:0\d|1\d|2[01])\b|\b(?:19|20)\d{2}-\d{2}\b")
+
+
+def judged(note: Finding, image: ImageFacts, pool: PoolFacts) -> Finding:
+    """The finding that nothing tells the CUDA, as a warning or as a refusal where GPU and driver decide."""
+    if not image.is_untold or note.severity is not Severity.UNKNOWN or not note.message.startswith(NOTE):
+        return note
+    arch = tables.architectures().get(pool.gpu.capability)
+    if arch is None or pool.platform is Platform.JETSON or pool.gpu.capability in TEGRA:
+        return note
+    if _is_likely(image, pool, arch):
+        message = (
+            f"{note.message}; driver {pool.driver} runs what CUDA {_OF_MOST} and older made, and most of CUDA 12, "
+            f"and each of them since CUDA {arch.first_cuda} makes code for {pool.gpu.name}"
+        )
+        return replace(note, severity=Severity.WARN, message=message)
+    if _is_too_old(image, pool, arch):
+        message = (
+            f"{note.message}; what is published today is built by CUDA 12 or 13, and the last that makes code for "
+            f"{pool.gpu.name} ({pool.gpu.capability}) is {arch.last_cuda}: if it is older, write cuda or the driver"
+        )
+        fact = arch.origin.fact(f"the last CUDA that compiles for {arch.name} is {arch.last_cuda}", "last_cuda")
+        return replace(note, severity=Severity.REFUSE, message=message, fact=fact)
+    return note
+
+
+def _is_likely(image: ImageFacts, pool: PoolFacts, arch: Architecture) -> bool:
+    """Not where it hands PTX to the driver, and not of arm64, for which projects have few builds."""
+    if pool.driver is None or not said(pool.driver) or pool.platform is Platform.LINUX_ARM:
+        return False
+    made_by_all = arch.last_cuda is None and arch.first_cuda is not None and arch.first_cuda <= _ALL_OF_TODAY
+    names = {image.framework, image.program}
+    needs_its_own = names & (CARRIES_PTX | DRIVER_COMPILES.keys()) or SPEAKS_OF_PTX.search(image.remarks)
+    return made_by_all and not needs_its_own and reaches(_OF_MOST, pool.driver, pool.platform) is True
+
+
+def _is_too_old(image: ImageFacts, pool: PoolFacts, arch: Architecture) -> bool:
+    """Not where a driver or a year says that all of it may be of the GPU's own time."""
+    if pool.driver is not None and said(pool.driver):
+        return False
+    of_its_time = _OF_ITS_TIME.search(f"{image.name} {image.remarks}") is not None
+    return arch.last_cuda is not None and arch.last_cuda < _TODAY and not of_its_time
