@@ -16,6 +16,7 @@ from lab.cluster import Cluster
 from lab.instance import Instance
 from lab.machine import docker_host
 from lab.servers import moto
+from settings import sdks
 from settings.host_pools import HostPool
 from settings.instance_pools import InstancePool
 from settings.instance_table import table_lines
@@ -25,6 +26,7 @@ from settings.reading import Stack, load_stack
 USERS = ("hub-credentials", "dummy-password")
 LAST_LINES = 10  # of a log
 ADMINS = ("hub-admin", "admin-password")
+WITHOUT_A_CLUSTER = frozenset({"docker", "slurm"})  # kinds of site whose stacks have nothing on Kubernetes
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +53,7 @@ def text(instance: Instance, deployed: Deployed) -> str:
     lines += host_lines(settings, deployed.outputs)
     if settings.site.kind == "slurm":
         lines += slurm_summary.lines(instance, settings, deployed.outputs)
-    if settings.fleet.pools and settings.site.kind not in {"docker", "slurm"}:
+    if settings.fleet.pools and settings.site.kind not in WITHOUT_A_CLUSTER:
         found = fleet.summary(instance)
         lines += ["", f"  {len(found.nodes)} nodes, {found.gpus} GPUs:"]
         for pool in settings.fleet.pools:
@@ -67,13 +69,10 @@ def text(instance: Instance, deployed: Deployed) -> str:
             "  network policies are stored, but not enforced.",
             *moved_hub(load_stack(deployed.stack_file), settings),
         ]
-    plugins = engine.installed_plugins(instance)
-    stand_ins = [name for name, origin in plugins.items() if origin == "stand-in"]
     if processes.is_running(instance, moto.NAME):
         lines.append(f"  {moto.summary(moto.answered(instance))}")
     lines += limits(instance)
-    if stand_ins:
-        lines.append(f"  provider plugins that are stand-ins of this project: {', '.join(stand_ins)}")
+    lines += stand_ins(settings.site.kind, engine.installed_plugins(instance))
     lines += ["", f"  checked: {deployed.checked}", f"  policies: {deployed.verdict}"]
     lines += notices(deployed.notices)
     look = {"docker": "docker ps", "slurm": "sinfo"}.get(settings.site.kind, "kubectl get nodes")
@@ -86,6 +85,14 @@ def moved_hub(written: Stack, here: Stack) -> list[str]:
     if written.site.core_pool == here.site.core_pool:
         return []
     return [f"  the hub runs in pool {here.site.core_pool}, not in {written.site.core_pool}: there is one real node."]
+
+
+def stand_ins(kind: str, origins: Mapping[str, str]) -> list[str]:
+    """Provider plugins that stand in, of those that stacks on this kind of site use; nothing where none does."""
+    needed = {"kubernetes"} if kind not in WITHOUT_A_CLUSTER else set()
+    needed |= set(sdks.EXTRAS.get(kind, ()))
+    names = [name for name, origin in origins.items() if origin == "stand-in" and name in needed]
+    return [f"  provider plugins that are stand-ins of this project: {', '.join(names)}"] if names else []
 
 
 def limits(instance: Instance) -> list[str]:

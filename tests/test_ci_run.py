@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 from pathlib import Path
 
@@ -11,23 +12,26 @@ import pytest
 RUN = Path(__file__).parents[1] / ".ci" / "run"
 MAKE = """#!/bin/sh
 echo "$@: $XDG_CACHE_HOME $(readlink "$XDG_CACHE_HOME/gpu-commons/tools") $(ls "$XDG_CACHE_HOME/gpu-commons")"
-[ "$1" != test ] || exit "${TEST_EXIT:-0}"
+[ "$1" != test ] || { [ -z "$TEST_SLEEP" ] || exec sleep "$TEST_SLEEP"; exit "${TEST_EXIT:-0}"; }
 """
 
 
-def ci(tmp_path: Path, **variables: str) -> subprocess.CompletedProcess[str]:
+def environment(tmp_path: Path, **variables: str) -> dict[str, str]:
     folder = tmp_path / "bin"
     folder.mkdir()
     (folder / "make").write_text(MAKE)
     (folder / "make").chmod(0o755)
-    environment = {
+    return {
         **os.environ,
         "PATH": f"{folder}:{os.environ['PATH']}",
         "XDG_CACHE_HOME": str(tmp_path / "mine"),
         "TMPDIR": str(tmp_path),
         **variables,
     }
-    return subprocess.run([RUN], env=environment, capture_output=True, text=True, check=False)
+
+
+def ci(tmp_path: Path, **variables: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([RUN], env=environment(tmp_path, **variables), capture_output=True, text=True, check=False)
 
 
 def test_ci_has_empty_caches_and_the_users_built_tools(tmp_path: Path) -> None:
@@ -51,3 +55,16 @@ def test_ci_fails_as_the_tests_do_and_cleans_up_all_the_same(tmp_path: Path, cod
     ran = ci(tmp_path, TEST_EXIT=code)
     assert ran.returncode == int(code)
     assert "-s clean: " in ran.stdout
+
+
+@pytest.mark.parametrize("sent", [signal.SIGHUP, signal.SIGINT, signal.SIGTERM])
+def test_a_signal_ends_ci_at_once_as_a_failure_and_cleans_up(tmp_path: Path, sent: signal.Signals) -> None:
+    variables = environment(tmp_path, TEST_SLEEP="600")
+    with subprocess.Popen([RUN], env=variables, stdout=subprocess.PIPE, text=True, start_new_session=True) as running:
+        assert running.stdout is not None
+        assert running.stdout.readline().startswith("test: ")
+        running.send_signal(sent)
+        rest = running.communicate(timeout=60)[0]
+    assert running.returncode == 128 + sent
+    assert "-s clean: " in rest
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["bin", "mine"]
