@@ -88,6 +88,7 @@ _SHORT_OF_MONTH = re.compile(
 )
 _SERVER = re.compile(r"tritonserver|tensorrtserver|trtis|trtserver|inference server|triton server")
 _TF2_SINCE = "19.12"
+_PYTHON_SINCE = "18.01"  # the version of Python is part of a tag from this month on
 _FIRST_TRITON = "20.03"  # before, it was called TensorRT Inference Server
 _VARIABLES = re.compile(r"\b(?:NVIDIA_\w+|CUDA_VISIBLE_DEVICES|LD_LIBRARY_PATH|VLLM_\w+)=[^;]+")
 _LIKE_SERVERS, _THOR = JetsonVersion(38, 0), ComputeCapability(11, 0)
@@ -155,6 +156,7 @@ def _with_reference(case: Case) -> Case:
     """`NGC caffe 18.07-py2` and `tritonserver:23.10` as the reference of that image."""
     if (short := _SHORT_OF_MONTH.fullmatch(case.image.strip().lower())) is not None:
         variant = "-tf2-py3" if short[1] == "tensorflow" and short[2] >= _TF2_SINCE else "-py3"
+        variant = variant if short[2] >= _PYTHON_SINCE else ""
         return replace(case, image=f"nvcr.io/nvidia/{short[1]}:{short[2]}{variant}")
     words_of = _NGC_IN_WORDS.fullmatch(case.image.strip())
     return case if words_of is None else replace(case, image=f"nvcr.io/nvidia/{words_of[1].lower()}:{words_of[2]}")

@@ -51,7 +51,8 @@ def check(image: ImageFacts, pool: PoolFacts) -> tuple[Finding, ...]:
     if found is None:
         return ()
     floor, fact = found
-    if driver < floor and cuda.major >= _FIRST_BY_BRANCH and driver.branch == floor.branch:
+    # Of a driver that nobody stated, it is the one that NVIDIA lists from which on it runs.
+    if driver < floor and said(driver) and cuda.major >= _FIRST_BY_BRANCH and driver.branch == floor.branch:
         return _of_its_branch(cuda, floor, pool)
     if driver < floor:
         written = said(driver)

@@ -219,6 +219,8 @@ def test_cudnn_is_asked_for_by_the_cuda_of_the_build(cuda: str, cudnn: str, *, r
         ("nvidia/pytorch:23.11", "RTX 3090", "535.183.01", True),
         ("pytorch:20.11-py3", "RTX 3090", "440.33.01", False),
         ("tensorflow:21.08", "GTX 980", "470.57.02", False),
+        ("mxnet:17.10", "V100", "390.30", True),  # from before tags named a Python
+        ("mxnet:17.10", "T4", "418.67", False),
     ],
 )
 def test_an_ngc_image_is_read_by_its_month_however_short_it_is_written(
