@@ -7,14 +7,14 @@ from dataclasses import dataclass, replace
 from compat import remedy, tables, untold
 from compat.case import POOL_FIELDS, Case, CaseError
 from compat.contents import read_images, system_of
-from compat.drivers import first_drivers, last_driver, turning_drivers
+from compat.drivers import FIRST_IN_WSL, first_drivers, last_driver, turning_drivers
 from compat.host import Host
 from compat.model import Answer, Change, ImageFacts, Platform, PoolFacts, Remedy, Severity, Verdict
 from compat.pools import try_host, with_jetpack_of
 from compat.reading import Axis
 from compat.resolve import Findings, solve, worst_first
 from compat.rows import LINUX
-from compat.rules import drop, wsl
+from compat.rules import drop
 from compat.rules.rule import note
 from compat.trying import Asked
 from compat.versions import DriverVersion
@@ -216,7 +216,7 @@ def _exact(image: ImageFacts, pool: PoolFacts) -> tuple[PoolFacts, ...]:
     turning = turning_drivers(image, pool)
     first, last = min(first_drivers(pool.gpu, pool.platform), default=turning[0]), last_driver(pool.gpu, pool.platform)
     if pool.host == "wsl":
-        first = max(first, wsl.FIRST)
+        first = max(first, FIRST_IN_WSL)
     if pool.gpu.drivers is not None and pool.host != "wsl":
         # A driver that lists the board, not only its chip: whoever bought it has installed one.
         own = min(pool.gpu.drivers.first)

@@ -22,15 +22,15 @@ from compat.builds import (
     read_wish,
 )
 from compat.case import Case
-from compat.device_code import UNREAD_TARGETS, can_make, made_by_default, read_code, read_compression
+from compat.device_code import UNREAD_TARGETS, can_make, made_by_default, read_code, read_compression, without_ptx
 from compat.distributions import ALIASES
 from compat.ggml import COMPILED_AT_HOME, OF_GGML, code_of
 from compat.image_facts import Given, brings_cuda, lines_of, plain_image, with_build
-from compat.images import ImageName, read_image
+from compat.images import BY_NAME, ImageName, read_image
 from compat.model import THE_CASE, Code, Fact, Finding, ImageFacts, Platform, PoolFacts, Present
 from compat.programs import rows_of
 from compat.reading import AS_GIVEN, Axis, Reader, Reading
-from compat.rows import JETSON, LINUX, TEGRA
+from compat.rows import JETSON, LINUX, TEGRA, Build
 from compat.rules.rule import note, unknown, warn
 from compat.versions import ComputeCapability, CudaVersion, JetsonVersion, VersionError
 
@@ -123,9 +123,9 @@ def read_images(case: Case, system: str, *, lenient: bool = True) -> Reading[Ima
         name=case.image or " ".join(filter(None, (case.framework, case.framework_version, case.build))) or "the image",
         named=named,
         cudas=reader.read("cuda", case.cuda, readings.read_cudas) or (),
-        code=read_code(reader, case),
+        code=read_code(reader, case) or _of_tag(named),
         compressed=read_compression(reader, case),
-        lists_targets=bool(case.sm_list or case.ptx),
+        lists_targets=bool(case.sm_list or case.ptx or _of_tag(named)),
         framework=case.framework,
         version=case.framework_version,
         build=case.build,
@@ -150,6 +150,13 @@ def read_images(case: Case, system: str, *, lenient: bool = True) -> Reading[Ima
         reader.notes.append(unknown("R-ARCH", told, fact))
     _doubt(reader, given)
     return reader.done(_of_cuda(reader, given) if wish is None else _of_framework(reader, given, wish))
+
+
+def _of_tag(named: ImageName | None) -> Code | None:
+    """Targets that a tag names by itself, as `server-sm120` does; those that a table has are looked up later."""
+    if named is None or named.targets is None or named.fact.source != BY_NAME:
+        return None
+    return without_ptx(named.targets.cubins or ())
 
 
 def _with_reference(case: Case) -> Case:
@@ -358,9 +365,18 @@ def _of_tables(reader: Reader, given: Given, wish: Wish) -> tuple[ImageFacts, ..
         )
         return tuple(map(_of_ggml, images)) if _is_published_ggml(given, wish) else images
     _say_how(reader, given, wish, choice)
-    images = tuple(with_build(given, wish, build, build.cuda, is_likely=choice.is_likely) for build in choice.builds)
+    builds = _able(choice.builds, given)
+    images = tuple(with_build(given, wish, build, build.cuda, is_likely=choice.is_likely) for build in builds)
     by_driver = wish.framework in TAKEN_BY_DRIVER and not wish.cuda and len(choice.builds) > 1
     return tuple(replace(image, taken_by_driver=by_driver) for image in images) if by_driver else images
+
+
+def _able(builds: tuple[Build, ...], given: Given) -> tuple[Build, ...]:
+    """Of builds that may be meant, those whose CUDA can make code for the targets that are listed; all if none can."""
+    if not given.lists_targets or given.code is None or given.code.cubins is None:
+        return builds
+    code = given.code
+    return tuple(build for build in builds if build.cuda is None or can_make(build.cuda, code)) or builds
 
 
 def _of_month(reader: Reader, given: Given, wish: Wish, month: str) -> tuple[ImageFacts, ...]:

@@ -78,10 +78,8 @@ def _targets_of_build(reader: Reader, build: str) -> Code | None:
         found = targets_in(build)
     if found.cubins is None and not found.ptx:
         there = built_on(build)
-        return None if there is None else _without_ptx((Target(there),))
-    return (
-        _without_ptx(found.cubins) if found.cubins and found.ptx is None else Code(found.cubins, found.ptx, AS_LISTED)
-    )
+        return None if there is None else without_ptx((Target(there),))
+    return without_ptx(found.cubins) if found.cubins and found.ptx is None else Code(found.cubins, found.ptx, AS_LISTED)
 
 
 _FOR_THE_GPU = re.compile(
@@ -124,10 +122,10 @@ def _as_built(cubins: tuple[Target, ...], build: str) -> Code:
         said = Targets()
     if said.ptx or (said.ptx is None and _SPEAKS_OF_PTX.search(build)):
         return Code(cubins, said.ptx, AS_LISTED)
-    return _without_ptx(cubins)
+    return without_ptx(cubins)
 
 
-def _without_ptx(cubins: tuple[Target, ...]) -> Code:
+def without_ptx(cubins: tuple[Target, ...]) -> Code:
     """A list that names machine code alone is one of a build without PTX, until somebody writes `ptx`.
 
     Whoever reads it out of a binary sees both kinds beside each other, and who asks a compiler for PTX writes so.

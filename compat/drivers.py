@@ -15,6 +15,8 @@ class UnknownFact(LookupError):  # noqa: N818 - an answer, not a fault: it names
     """No row answers the question; the text names the missing fact."""
 
 
+FIRST_IN_WSL = DriverVersion(495, 0)
+"""The first ordinary driver of Windows with which NVIDIA supports CUDA in WSL 2."""
 UNPACKS_ZSTD = CudaVersion(12, 4)
 """Its driver, 550.54.14 on Linux, is the first that unpacks device code that zstd compresses."""
 
@@ -236,6 +238,8 @@ def turning_drivers(image: ImageFacts, pool: PoolFacts) -> tuple[DriverVersion, 
     if last is not None:
         newer = min((branch for branch in tables.driver_branches() if branch > last.branch), default=0)
         turns |= {first_release(newer)} if newer else set()
+    if pool.host == "wsl":
+        turns.add(FIRST_IN_WSL)
     if image.stated_driver is not None:
         turns.add(image.stated_driver)
     for row in rows_of(image.program, image.program_version, f"{image.name} {image.remarks}"):

@@ -52,6 +52,9 @@ class ImageName:
     is_of_another: bool = False  # what the table says was read in some image of the family, not in this one
 
 
+BY_NAME = "the image's name"  # as the source of a fact
+
+
 @lru_cache(4096)
 def read_image(reference: str) -> ImageName:
     """Read a reference; raises VersionError for a text that is none.
@@ -64,7 +67,7 @@ def read_image(reference: str) -> ImageName:
     if noted is not None and family is not None and _is_of_another_cuda(noted[0], family[0]):
         noted = None
     source = noted or family
-    fact = source[1] if source else Fact(f"the name {reference}", "the image's name", "")
+    fact = source[1] if source else Fact(f"the name {reference}", BY_NAME, "")
     guessed = {} if source else _guessed(repository, tag)
     cells: Row = {**guessed, **(family[0] if family else {}), **(_stated(noted[0]) if noted else {})}
     if family is not None and family[0].get("cuda") == "none":
@@ -208,6 +211,9 @@ def _stated(row: Row) -> Row:
     return {column: cell for column, cell in row.items() if cell}
 
 
+_OF_JETPACK = re.compile(r"(?:^|[:_-])(?:jetpack|jp)-?([456])(?![\d.])", re.ASCII)
+_FIRST_OF_JETPACK = {"4": "32.5", "5": "35.1", "6": "36.2"}  # what is made for the major runs from it on
+_TARGET_IN_TAG = re.compile(r"(?<![a-z0-9])sm_?(\d{2,3}a?)(?![a-z0-9])", re.ASCII)
 _OF_L4T = re.compile(r"(?:^|[:_-])(?:l4t-?)?r(3[2-9]\.\d{1,2}(?:\.\d)?)(?=$|[-_])", re.ASCII)
 
 
@@ -219,6 +225,10 @@ def _guessed(repository: str, tag: str) -> Row:
         cells["cuda"] = match[1] if "." in match[1] or "-" in match[1] else f"cu{match[1]}"
     if match := _OF_L4T.search(text):  # as jetson-containers tags what it builds
         cells |= {"kind": "jetson", "l4t": match[1]}
+    elif match := _OF_JETPACK.search(text):
+        cells |= {"kind": "jetson", "l4t": _FIRST_OF_JETPACK[match[1]]}
+    if found := _TARGET_IN_TAG.findall(tag.lower()):
+        cells["sm_list"] = ";".join(found)
     if match := re.search(r"cudnn[-_.]?(\d+(?:\.\d+)*)", text):
         cells["cudnn"] = match[1]
     if match := _systems().search(text):

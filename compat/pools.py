@@ -72,7 +72,7 @@ def try_host(case: Case, *, lenient: bool = False) -> tuple[Host, tuple[Problem,
     cpu = _processor(reader, case.cpu_arch, case.instance_type, gpus)
     jetson = system == "l4t" or is_jetson(gpus)
     platform = platform_of(jetson=jetson, windows=system == "windows" or runtime == "wsl", arm=cpu == "arm64")
-    releases = _jetsons(reader, case.driver, gpus) if jetson else (None,)
+    releases = _jetsons(reader, case, runtime, gpus) if jetson else (None,)
     branch, drivers = (None, (None,)) if jetson else _drivers(reader, case, platform)
     pools = tuple(
         PoolFacts(
@@ -97,13 +97,22 @@ def try_host(case: Case, *, lenient: bool = False) -> tuple[Host, tuple[Problem,
     return host, tuple(reader.problems)
 
 
-def _jetsons(reader: Reader, text: str, gpus: tuple[Gpu, ...]) -> tuple[JetsonVersion | None, ...]:
-    """Releases of Jetson Linux that the case may mean: of a JetPack's major those for the module."""
+def _jetsons(reader: Reader, case: Case, runtime: str, gpus: tuple[Gpu, ...]) -> tuple[JetsonVersion | None, ...]:
+    """Releases of Jetson Linux that the case may mean: of a JetPack's major those for the module.
+
+    Without a container, a CUDA beside the major is the one that the JetPack brought.
+    """
+    text = case.driver
     found = reader.read("driver", text, readings.read_jetsons)
     if found is None:
         return (None,)
-    modules = {row.l4t: row.modules for row in tables.jetsons()}
-    fitting = tuple(each for each in found if any(gpu.capability in modules.get(each, ()) for gpu in gpus))
+    rows = {row.l4t: row for row in tables.jetsons()}
+    fitting = tuple(
+        each for each in found if each in rows and any(gpu.capability in rows[each].modules for gpu in gpus)
+    )
+    if len(fitting) > 1 and case.cuda and runtime in {"", "bare"} and not case.image:
+        line = case.cuda.strip().rpartition(" ")[2]
+        fitting = tuple(each for each in fitting if str(rows[each].cuda.line) == line) or fitting
     if len(fitting or found) > 1:
         reader.open.append(Axis("driver", f"which release of {text.strip()[:40]} it is"))
     return fitting or found

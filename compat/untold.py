@@ -10,6 +10,7 @@ import re
 from dataclasses import replace
 
 from compat import tables
+from compat.builds import is_of_ones_own
 from compat.drivers import reaches
 from compat.model import Finding, ImageFacts, Platform, PoolFacts, Severity
 from compat.rows import Architecture
@@ -52,8 +53,10 @@ def judged(note: Finding, image: ImageFacts, pool: PoolFacts) -> Finding:
 
 
 def _is_likely(image: ImageFacts, pool: PoolFacts, arch: Architecture) -> bool:
-    """Not where it hands PTX to the driver, and not of arm64, for which projects have few builds."""
-    if pool.driver is None or not said(pool.driver) or pool.platform is Platform.LINUX_ARM:
+    """Not where it hands PTX to the driver, and of arm64, for which projects have few builds, only one's own."""
+    if pool.driver is None or not said(pool.driver):
+        return False
+    if pool.platform is Platform.LINUX_ARM and not is_of_ones_own(image.remarks):
         return False
     made_by_all = arch.last_cuda is None and arch.first_cuda is not None and arch.first_cuda <= _ALL_OF_TODAY
     names = {image.framework, image.program}

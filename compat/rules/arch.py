@@ -21,6 +21,8 @@ _CUPY = "https://github.com/cupy/cupy/issues/9121"
 _NVRTC_MAKES_CUBINS = CudaVersion(11, 1)
 # Programs that ask NVRTC or nvcc for the very capability of the GPU, and what is reported where it is not known there.
 _ASKS_FOR_THE_GPU = {
+    "alphafold": "https://github.com/google-deepmind/alphafold/issues/786 ; "  # XLA and the toolkit of its Dockerfile
+    "https://github.com/google-deepmind/alphafold/issues/764",
     "hashcat": "https://github.com/hashcat/hashcat/issues/3916 ; https://github.com/hashcat/hashcat/issues/2692",
     "openmm": "https://github.com/openmm/openmm/issues/1653",
     "pycuda": "https://github.com/inducer/pycuda/issues/134 ; https://github.com/inducer/pycuda/issues/440",
@@ -31,6 +33,9 @@ CARRIES_PTX = frozenset(
     {"candle", "cuda.jl", "cudanative.jl", "gpu-burn", "gpuburn", "ilgpu", "mistral.rs", "mxnet", "numba", "nvrtc"}
     | {"taichi", "triton", "warp", "warplang"}
 )
+# Their makefiles add PTX for the newest of the targets: github:NVIDIA/cuda-samples.
+_SAMPLES = frozenset({"cudasamples", "vectoradd", "nbody", "devicequery"})
+_PUBLISHER = "nvcr.io/nvidia/"
 SPEAKS_OF_PTX = re.compile(r"\bptx\b|\bjit\b|\bcuda[ -]?samples?\b|\bat run ?time\b", re.IGNORECASE)
 _RENAMED = {ComputeCapability(11, 0): ComputeCapability(10, 1)}  # Thor, in CUDA 13
 _MANY = 10
@@ -224,6 +229,8 @@ def _by_toolkit(image: ImageFacts, cuda: CudaVersion, gpu: Gpu) -> tuple[Finding
 
 def _is_with_ptx(image: ImageFacts) -> bool:
     """A published build of a project of which most builds carry PTX; not where its own compiler decides."""
+    if image.framework in _SAMPLES:
+        return not image.own_build or image.name.startswith(_PUBLISHER)
     is_published = not image.own_build and (image.code is None or image.code.ptx is not None)
     return is_published and image.framework not in _COMPILES_BY_ITSELF and mostly_with_ptx(image.framework)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from functools import lru_cache
 
 from packaging.version import Version
@@ -15,18 +16,24 @@ from compat.versions import ComputeCapability, CudaVersion
 ID = "R-CUDNN"
 _DATE = "2026-11-23"
 _FIRST = ComputeCapability(3, 0)
+# Said of a build without the release: `Caffe with cuDNN`, `USE_CUDNN := 1`, and not `without cuDNN`.
+_USES_IT = re.compile(
+    r"(?<!without )(?<!no )(?<!not with )(?<!not use )\bcudnn\b(?!\s*(?::?=\s*(?:0|off)|is off|disabled|off))"
+    r"|\buse_cudnn\s*:?=\s*(?:1|on)",
+    re.IGNORECASE,
+)
 _GUIDE = "https://github.com/pluskid/Mocha.jl/issues/57 ; https://github.com/rbgirshick/fast-rcnn/issues/44"
 _SOURCE = "https://docs.nvidia.com/deeplearning/cudnn/backend/latest/reference/support-matrix.html"
 
 
 def check(image: ImageFacts, pool: PoolFacts) -> tuple[Finding, ...]:
-    if image.cudnn is None or image.gpu_free:
+    if image.gpu_free:
         return ()
-    if pool.gpu.capability < _FIRST:
+    if pool.gpu.capability < _FIRST and (image.cudnn is not None or _USES_IT.search(image.remarks)):
         fact = Fact(f"cuDNN supports compute capability {_FIRST} and newer only, in every release", _GUIDE, _DATE)
         message = f"{fact.text} (CUDNN_STATUS_ARCH_MISMATCH); {pool.gpu.name} has {pool.gpu.capability}"
         return (refuse(ID, message, fact),)
-    if image.cuda is None:
+    if image.cudnn is None or image.cuda is None:
         return ()
     return _check(image.cudnn, image.cuda.line, pool.gpu.capability, pool.gpu.name)
 

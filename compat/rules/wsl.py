@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+from compat.drivers import FIRST_IN_WSL
 from compat.model import Fact, Finding, ImageFacts, PoolFacts, Severity
 from compat.rules.rule import Rule, note, refuse, said, unknown, warn
-from compat.versions import ComputeCapability, DriverVersion
+from compat.versions import ComputeCapability
 
 ID = "R-WSL"
 _SOURCE = "https://docs.nvidia.com/cuda/wsl-user-guide/index.html"
 _DATE = "2026-11-21"
-FIRST = DriverVersion(495, 0)
+_PREVIEWS = frozenset({455, 460, 465, 470})  # branches of which NVIDIA published one for WSL 2
+_LIBRARY_SINCE = 471  # from this branch on the ordinary driver brings the library, before NVIDIA supported that
+_WITHOUT = "https://github.com/microsoft/WSL/issues/7336 ; https://github.com/NVIDIA/cudf/issues/11573"
 _LOWEST = ComputeCapability(6, 0)
 
 
@@ -21,13 +26,17 @@ def check(image: ImageFacts, pool: PoolFacts) -> tuple[Finding, ...]:
         return (refuse(ID, f"{pool.gpu.name} ({pool.gpu.capability}) is older than what WSL 2 supports", fact),)
     if pool.gpu.product_class not in {"geforce", "workstation", "datacenter", ""}:
         return ()
-    if pool.driver is not None and pool.driver < FIRST:
+    if pool.driver is not None and pool.driver < FIRST_IN_WSL:
         fact = Fact(
             "the ordinary Windows driver holds CUDA for WSL 2 from R495 on; before, a preview driver did",
             _SOURCE,
             _DATE,
         )
         written = said(pool.driver)
+        if pool.driver.branch < _LIBRARY_SINCE and pool.driver.branch not in _PREVIEWS:
+            fact = replace(fact, source=f"{_SOURCE} ; {_WITHOUT}")
+            message = f"Windows driver {pool.driver} has no CUDA for WSL 2, and no preview driver is of its branch"
+            return (refuse(ID, message, fact, FIRST_IN_WSL),)
         message = f"Windows driver {written} has CUDA for WSL 2 only as a preview" if written else fact.text
         return (warn(ID, message, fact),)
     if image.framework == "rapids" and pool.gpu.capability < ComputeCapability(7, 0):
@@ -45,7 +54,8 @@ RULE = Rule(
     title="WSL 2",
     says=(
         "CUDA in WSL 2 uses the driver of Windows (its versions, its floors), for Pascal and newer GPUs; a Linux "
-        "driver must not be installed inside, and compat packages do not work."
+        "driver must not be installed inside, and compat packages do not work. Before R495 only preview drivers had it "
+        "(455, 460, 465 and 470), and from 471 on ordinary ones did without being supported."
     ),
     sources=(_SOURCE,),
     severity=Severity.REFUSE,

@@ -128,3 +128,9 @@ def test_torch2trt_needs_the_python_module_that_tensorrt_has_since_jetpack_4_2()
     old, new = (check(case_from({**asked, "driver": f"JetPack {each}"})).verdict for each in ("3.2", "4.3"))
     assert old is Verdict.INCOMPATIBLE
     assert new.runs
+
+
+@pytest.mark.parametrize(("cuda", "runs"), [("12.6", True), ("12.2", True), ("12.8", False)])
+def test_without_a_container_the_cuda_beside_a_major_is_the_one_of_its_jetpack(cuda: str, *, runs: bool) -> None:
+    case = {"gpu": "Jetson Orin NX 16GB", "driver": "JetPack 6", "framework": "llama.cpp", "build": "from source"}
+    assert check(case_from(case | {"cuda": cuda, "sm_list": "sm_87", "os": "l4t", "host": "bare"})).verdict.runs is runs

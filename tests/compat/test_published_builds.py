@@ -115,3 +115,31 @@ def test_a_path_to_compat_libraries_in_the_image_finds_no_gpu_under_wsl() -> Non
 )
 def test_a_thor_may_be_named_with_its_module(name: str) -> None:
     assert verdict(gpu=name, driver="JetPack 7.1", cuda="13.0", sm_list="11.0").runs
+
+
+@pytest.mark.parametrize(
+    ("build", "is_refused"),
+    [
+        ("Caffe with cuDNN", True),
+        ("Torch7, cudnn.torch", True),
+        ("USE_CUDNN := 1", True),
+        ("without cuDNN", False),
+        ("USE_CUDNN := 0", False),
+        ("cuDNN disabled", False),
+    ],
+)
+def test_what_uses_cudnn_in_any_release_runs_on_no_gpu_before_kepler(build: str, *, is_refused: bool) -> None:
+    answer = check(case_from({"gpu": "GTX 580", "driver": "375.66", "cuda": "7.5", "build": build}))
+    assert any(each.rule == "R-CUDNN" for each in answer.findings) is is_refused
+
+
+def test_the_samples_of_cuda_carry_ptx_for_newer_gpus() -> None:
+    case = {"gpu": "RTX 3080", "driver": "550.90.07", "host": "kubernetes", "framework": "cuda-samples"}
+    assert check(case_from(case | {"image": "nvcr.io/nvidia/k8s/cuda-sample:vectoradd-cuda10.2"})).verdict.runs
+
+
+@pytest.mark.parametrize(("gpu", "cuda", "runs"), [("RTX 4090", "11.1.1", False), ("RTX 3090", "11.1.1", True)])
+def test_alphafold_compiles_its_models_by_the_toolkit_of_its_image(gpu: str, cuda: str, *, runs: bool) -> None:
+    case = {"gpu": gpu, "driver": "525.147.05", "host": "docker", "framework": "alphafold"}
+    image = f"nvidia/cuda:{cuda}-cudnn8-runtime-ubuntu18.04"
+    assert check(case_from(case | {"image": image, "cuda": cuda})).verdict.runs is runs

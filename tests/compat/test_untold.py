@@ -82,3 +82,9 @@ def test_what_is_likely_on_a_driver_is_on_every_newer_one(gpu: ComputeCapability
     if runs(older):
         assert reaches(CudaVersion(12, 4), DriverVersion(older, 200), Platform.LINUX)
         assert runs(newer)
+
+
+def test_on_a_server_of_arm64_only_what_somebody_built_there_is_likely_to_run() -> None:
+    case = {"gpu": "GH200 480GB", "driver": "565.57.01", "framework": "stellar-solver", "cpu_arch": "arm64"}
+    assert check(case_from(case | {"build": "from source"})).verdict is Verdict.WITH_WARNING
+    assert check(case_from(case)).verdict is Verdict.UNKNOWN

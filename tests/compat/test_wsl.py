@@ -1,0 +1,27 @@
+"""R-WSL: which drivers of Windows have CUDA for WSL 2."""
+
+from __future__ import annotations
+
+import pytest
+
+from compat import Verdict, case_from, check
+
+
+def _verdict(driver: str) -> Verdict:
+    return check(case_from({"gpu": "RTX 3070", "host": "wsl", "driver": driver, "cuda": "11.0"})).verdict
+
+
+@pytest.mark.parametrize("driver", ["456.71", "457.30", "461.40", "462.31", "466.11"])
+def test_an_ordinary_driver_before_the_library_came_has_none(driver: str) -> None:
+    assert _verdict(driver) is Verdict.INCOMPATIBLE
+
+
+@pytest.mark.parametrize("driver", ["460.20", "465.42", "470.14", "471.41", "472.12"])
+def test_a_preview_and_the_last_drivers_before_support_came_are_a_warning(driver: str) -> None:
+    assert _verdict(driver) is Verdict.WITH_WARNING
+
+
+def test_the_way_out_is_the_first_driver_that_is_supported() -> None:
+    remedy = check(case_from({"gpu": "RTX 3070", "host": "wsl", "driver": "466.11", "cuda": "11.0"})).remedy
+    assert remedy is not None
+    assert "driver 495.00 or newer" in remedy.text
