@@ -137,8 +137,10 @@ def page(
 ) -> Iterator[Page]:
     """A browser window of somebody who has no cookies. What it showed last is kept, for the reader of a failure."""
     context = browser.new_context(viewport={"width": 1280, "height": 800}, ignore_https_errors=certificates_are_trusted)
+    import pictures  # noqa: PLC0415 - it needs a browser, which most tests do without
+
     context.set_default_timeout(30_000)
     first = context.new_page()
     yield first
-    first.screenshot(path=artefacts / f"last-{request.node.name}.png")
+    pictures.take(first, artefacts / f"last-{request.node.name}.png")
     context.close()

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import identity_provider
 import own_stack
+import pictures
 import pytest
 import yaml
 from identity_provider import Provider
@@ -111,7 +112,7 @@ def test_a_listed_user_logs_in_at_the_provider_and_chooses_a_profile(
     expect(page.get_by_role("radio", name=re.compile("CPU only"))).to_be_visible()
     expect(page.get_by_text(who)).to_be_visible()
     expect(page.get_by_role("link", name="Admin")).to_have_count(1 if who == "ada" else 0)
-    page.screenshot(path=artefacts / f"login-{who}.png")
+    pictures.take(page, artefacts / f"login-{who}.png")
 
 
 @pytest.mark.browser

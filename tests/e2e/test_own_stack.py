@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import own_stack
+import pictures
 import pytest
 import users_stack
 from hub_browser import choose, log_in, open_notebook, run_cell, stop_server
@@ -232,7 +233,7 @@ def test_an_administrator_sees_everybody_on_the_admin_page(
     page.goto(f"{hub}hub/admin")
     expect(page.get_by_role("cell", name=user, exact=True)).to_be_visible()
     expect(page.get_by_role("link", name="Admin")).to_be_visible()
-    page.screenshot(path=artefacts / "5-admin.png")
+    pictures.take(page, artefacts / "5-admin.png")
 
 
 @pytest.mark.browser
@@ -240,17 +241,17 @@ def test_a_student_runs_a_cell_on_a_node_with_one_gpu_requested(
     lab: RunningLab, own: Deployed, page: Page, hub: str, user: str, artefacts: Path
 ) -> None:
     page.goto(hub)
-    page.screenshot(path=artefacts / "1-login.png")
+    pictures.take(page, artefacts / "1-login.png")
     log_in(page, hub, user, lab.credentials(HUB)["dummy-password"])
     expect(page.get_by_role("radio")).to_have_count(3)
     expect(page.get_by_role("radio", name="CPU only")).to_be_checked()
     page.get_by_role("radio", name="One GTX 1080 Ti").check()
-    page.screenshot(path=artefacts / "2-profiles.png")
+    pictures.take(page, artefacts / "2-profiles.png")
     choose(page, "One GTX 1080 Ti")
 
     open_notebook(page, "Python 3", within_s=SERVER_STARTS_WITHIN_S, idle="Python 3 (ipykernel)")
     run_cell(page, "print(6*7)", re.compile(r"^42\s*$"))
-    page.screenshot(path=artefacts / "3-notebook.png")
+    pictures.take(page, artefacts / "3-notebook.png")
 
     pod = server_of(lab, user)
     (container,) = pod["spec"]["containers"]
@@ -281,11 +282,11 @@ def test_a_student_on_a_simulated_node_reads_within_seconds_that_nothing_runs_th
     pod = server_of(lab, user)
     assert pod["spec"]["nodeName"] in {"n18", "n21", "n22", "n24"}
     assert pod["spec"]["containers"][0]["resources"]["requests"]["nvidia.com/gpu"] == "1"
-    page.screenshot(path=artefacts / "4-pending.png")
+    pictures.take(page, artefacts / "4-pending.png")
     expect(page.get_by_role("heading", name="Your server could not start")).to_be_visible(timeout=30_000)
     why = f"node {pod['spec']['nodeName']} is simulated, so nothing runs there. Choose another option."
     expect(page.get_by_role("status")).to_have_text(f"The machine that was chosen did not run your server: {why}")
-    page.screenshot(path=artefacts / "4-pending-failed.png")
+    pictures.take(page, artefacts / "4-pending-failed.png")
     wait_for(lambda: not of_user(lab, USER_PODS, user), what=f"the server of {user} is removed, its GPU is free")
     page.get_by_role("link", name="Choose again").click()
     expect(page.get_by_role("radio", name="CPU only")).to_be_visible()
@@ -314,11 +315,11 @@ def test_a_student_whose_gpus_are_all_in_use_reads_what_is_free_and_cancels(
             return page.get_by_text("None free now: all 32 GeForce RTX 2080 Ti GPUs are in use").count() > 0
 
         wait_for(is_full, what="the page says that no RTX 2080 Ti is free", within_s=60)
-        page.screenshot(path=artefacts / "5-full.png", full_page=True)
+        pictures.take(page, artefacts / "5-full.png", whole=True)
         choose(page, "One RTX 2080 Ti")
         expect(page.get_by_text("All 32 GeForce RTX 2080 Ti GPUs are in use.")).to_be_visible()
         expect(page.get_by_text(re.compile(r"You can cancel and choose .*“CPU only”"))).to_be_visible()
-        page.screenshot(path=artefacts / "6-waiting.png", full_page=True)
+        pictures.take(page, artefacts / "6-waiting.png", whole=True)
         assert len(of_user(lab, USER_PODS, user)) == 1
         page.get_by_role("button", name="Cancel this start").click()
         expect(page.get_by_role("button", name="Start")).to_be_visible()

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import httpx
+import pictures
 import pytest
 from hub_browser import choose, log_in, open_notebook, run_cell
 from own_lab import PROJECT, OwnLab, changes, own_lab
@@ -85,7 +86,7 @@ def test_two_users_have_different_gpus_one_in_a_server_and_one_in_a_kernel_of_an
     lab: OwnLab, url: str, password: str, page: Page, second_page: Page, artefacts: Any
 ) -> None:
     log_in(page, url, "ada", password)
-    page.screenshot(path=artefacts / "docker-1-profiles.png")
+    pictures.take(page, artefacts / "docker-1-profiles.png")
     choose(page, SERVER)
     open_notebook(page, "Python 3", within_s=180, idle="Python 3 (ipykernel)")
     first = run_cell(page, SEES, SEEN).split()
@@ -95,7 +96,7 @@ def test_two_users_have_different_gpus_one_in_a_server_and_one_in_a_kernel_of_an
     choose(second_page, REMOTE)
     open_notebook(second_page, KERNEL, within_s=180)
     second = run_cell(second_page, SEES, SEEN).split()
-    second_page.screenshot(path=artefacts / "docker-2-kernel.png")
+    pictures.take(second_page, artefacts / "docker-2-kernel.png")
     running = containers(lab)
     (kernel,) = [name for name in running if name.startswith(f"{HUB}-kernel-bob-")]
     assert docker(lab, "inspect", "--format", "{{.Config.Hostname}}", kernel).strip() == second[0]

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import httpx
+import pictures
 import pytest
 from hub_browser import choose, log_in, open_notebook, run_cell, stop_server
 from own_lab import OwnLab, changes, own_lab
@@ -95,11 +96,11 @@ def test_two_users_run_a_cell_each_in_a_job_of_their_own_account_on_devices_of_t
     seen = {}
     for user, title, window in (("ada", ONE, page), ("bob", TWO, second_page)):
         log_in(window, url, user, password)
-        window.screenshot(path=artefacts / f"slurm-{user}-profiles.png")
+        pictures.take(window, artefacts / f"slurm-{user}-profiles.png")
         choose(window, title)
         open_notebook(window, "Python 3", within_s=300, idle=KERNEL)
         seen[user] = run_cell(window, SEES, SEEN).split()
-    second_page.screenshot(path=artefacts / "slurm-cell.png")
+    pictures.take(second_page, artefacts / "slurm-cell.png")
     jobs = queue(lab)
     assert {*jobs} == {account(lab, "ada"), account(lab, "bob")}
     assert seen["ada"] == [account(lab, "ada"), "0", jobs[account(lab, "ada")][0]]

@@ -13,6 +13,7 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
+import pictures
 import pytest
 from playwright.sync_api import Browser, expect
 
@@ -237,7 +238,7 @@ def test_without_scripts_the_page_says_where_the_start_is_and_looks_again(site: 
 def test_a_student_reads_one_line_for_each_step_and_then_the_reason(
     site: Site, browser: Browser, tmp_path: Path
 ) -> None:
-    pictures = Path(os.environ.get("GPU_COMMONS_ARTEFACTS") or tmp_path)
+    folder = Path(os.environ.get("GPU_COMMONS_ARTEFACTS") or tmp_path)
     # The download goes on for so long that its line is said again.
     unplaced, pulling, failed = NO_IMAGE
     site.cluster.recording = [unplaced, (2.5, *pulling[1:]), (10, *failed[1:])]
@@ -250,7 +251,7 @@ def test_a_student_reads_one_line_for_each_step_and_then_the_reason(
     page.get_by_role("button", name="Start").click()
     expect(page.get_by_role("heading", name="Your server is starting up")).to_be_visible()
     expect(page.get_by_role("status")).to_contain_text("All GPUs for", timeout=10_000)
-    page.screenshot(path=pictures / "start-waiting.png")
+    pictures.take(page, folder / "start-waiting.png")
     expect(page.get_by_role("heading", name="Your server could not start")).to_be_visible(timeout=20_000)
     expect(page.get_by_role("status")).to_have_text(CANNOT)
     page.get_by_text("What happened so far").click()
@@ -260,14 +261,14 @@ def test_a_student_reads_one_line_for_each_step_and_then_the_reason(
     assert lines[-1] == CANNOT
     # It was said again, and replaced the one before.
     assert int(re.findall(r"\((\d+) second", download)[0]) >= 2
-    page.screenshot(path=pictures / "start-failed.png")
+    pictures.take(page, folder / "start-failed.png")
     assert page.evaluate("document.documentElement.scrollWidth") <= 390
     page.reload()
     expect(page.get_by_role("heading", name="Your server could not start")).to_be_visible()
     expect(page.get_by_text(CANNOT)).to_be_visible()
-    page.screenshot(path=pictures / "start-failed-later.png")
+    pictures.take(page, folder / "start-failed-later.png")
     page.emulate_media(color_scheme="dark")
-    page.screenshot(path=pictures / "start-failed-dark.png")
+    pictures.take(page, folder / "start-failed-dark.png")
     page.get_by_role("link", name="Choose again").click()
     expect(page.get_by_role("button", name="Start")).to_be_visible()
     context.close()
