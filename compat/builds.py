@@ -293,11 +293,14 @@ def _split(written: str) -> tuple[Version | None, str]:
     return Version(version.public), version.local or ""
 
 
+_OF_A_TORCH = re.compile(r"\bpt\d{2,3}(?=cu\d)")  # wheels of PyG: 2.1.2+pt21cu121
+
+
 def _lines(text: str) -> tuple[CudaVersion, ...]:
     """CUDA in `cu118`, `cuda11.8`, `cuda12`, `cuda11x`, `cu11`, `cudatoolkit=10.1`, `cu12torch2.6`."""
     match = re.search(
         r"(?:\b|[\[_+-])(cu(?:da|blas(?=-\d+\.\d))?(?:toolkit|[\s_-]version)?[\s_=-]*v?\d{1,3}(?:[._]\d+)*)x?(?:\b|[\]_-]|(?=torch))",
-        text.lower(),
+        _OF_A_TORCH.sub("", text.lower()),
     )
     if not match:
         return ()

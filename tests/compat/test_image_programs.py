@@ -29,7 +29,7 @@ def verdict(**case: str) -> Verdict:
         ("somebody/onnxruntime:latest", "", ""),  # of many builds: a release has to be named
         ("somebody/comfyui:latest", "", ""),  # of any torch
         ("somebody/wallpapers:2.1", "", ""),
-        ("nvcr.io/nvidia/vllm:25.10-py3", "", ""),  # a month of NVIDIA is no release of the program
+        ("nvcr.io/nvidia/vllm:25.10-py3", "vllm", ""),  # a month of NVIDIA is no release of the program
     ],
 )
 def test_a_name_tells_the_program_and_its_release(reference: str, program: str, version: str) -> None:
@@ -89,3 +89,14 @@ def test_a_jetpack_may_be_named_where_the_system_is_asked_for(system: str) -> No
     asked = {"gpu": "Jetson Orin NX", "os": system, "image": "pytorch/pytorch:2.2.0-cuda12.1-cudnn8-runtime"}
     assert verdict(**asked) is NOT
     assert verdict(gpu="Jetson Orin NX", os=system, cuda="11.4").runs
+
+
+def test_text_generation_inference_is_published_for_amd64_alone() -> None:
+    asked = {"gpu": "GH200", "driver": "550.54.14", "image": "ghcr.io/huggingface/text-generation-inference:2.4.1"}
+    assert verdict(**asked, cpu_arch="arm64") is NOT
+
+
+@pytest.mark.parametrize(("driver", "expected"), [("525.85.12", "runs"), ("470.223.02", NOT)])
+def test_wheels_beside_a_torch_name_its_cuda_behind_it(driver: str, expected: str) -> None:
+    found = verdict(gpu="RTX 3070", driver=driver, framework="torch-cluster", framework_version="1.6.3+pt22cu121")
+    assert found.runs if expected == "runs" else found is expected
