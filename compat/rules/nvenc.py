@@ -152,5 +152,5 @@ RULE = Rule(
     of_pool=("gpu", "driver", "platform"),
     passing={"gpu": "T4", "driver": "535.104.05", "framework": "ffmpeg", "build": "nvenc 12.1"},
     failing={"gpu": "T4", "driver": "525.147.05", "framework": "ffmpeg", "build": "nvenc 12.1"},
-    undecided={"gpu": "T4", "driver": "525.147.05", "framework": "ffmpeg", "framework_version": "6.0"},
+    undecided={"gpu": "T4", "driver": "525.147.05", "framework": "ffmpeg", "framework_version": "5.0"},
 )
