@@ -30,7 +30,9 @@ WINDOWS = "windows x86_64"
 TAKEN_BY_DRIVER = frozenset({"bitsandbytes", "openmm"})
 
 # Programs for video, which load the driver's own libraries and no CUDA: R-NVENC judges them.
-ENCODERS = frozenset({"ffmpeg", "gstreamer", "handbrake", "nvenc", "nvencc", "obs", "pyav", "sunshine", "voukoder"})
+ENCODERS = frozenset(
+    {"ffmpeg", "gstreamer", "handbrake", "jellyfin", "nvenc", "nvencc", "obs", "pyav", "sunshine", "voukoder"}
+)
 
 # Programs that the driver's OpenCL compiles for the GPU, and the release from which on they take CUDA where a toolkit
 # is there. Sources: https://github.com/hashcat/hashcat/issues/2791, https://github.com/hashcat/hashcat/issues/2753
@@ -55,6 +57,7 @@ PARTS = (
     ),
     Part("bitsandbytes-int8", "bitsandbytes", re.compile(r"(?:load_in_)?8[-_ ]?bit|int8", re.IGNORECASE)),
     Part("vllm-bf16", "vllm", re.compile(r"bf(?:loat)?16", re.IGNORECASE)),
+    Part("vllm-awq", "vllm", re.compile(r"\bawq\b", re.IGNORECASE)),
     Part("vllm-v1", "vllm", re.compile(r"\bVLLM_USE_V1\s*=\s*[\"']?1\b")),
     Part("torch.compile", "pytorch", re.compile(r"torch\.compile|inductor", re.IGNORECASE)),
 )
@@ -290,15 +293,19 @@ def _split(written: str) -> tuple[Version | None, str]:
     return Version(version.public), version.local or ""
 
 
+_OF_A_TORCH = re.compile(r"\bpt\d{2,3}(?=cu\d)")  # wheels of PyG: 2.1.2+pt21cu121
+
+
 def _lines(text: str) -> tuple[CudaVersion, ...]:
     """CUDA in `cu118`, `cuda11.8`, `cuda12`, `cuda11x`, `cu11`, `cudatoolkit=10.1`, `cu12torch2.6`."""
     match = re.search(
-        r"(?:\b|[\[_+-])(cu(?:da)?(?:toolkit)?[\s_=-]*v?\d{1,3}(?:[._]\d+)*)x?(?:\b|[\]_-]|(?=torch))", text.lower()
+        r"(?:\b|[\[_+-])(cu(?:da|blas(?=-\d+\.\d))?(?:toolkit|[\s_-]version)?[\s_=-]*v?\d{1,3}(?:[._]\d+)*)x?(?:\b|[\]_-]|(?=torch))",
+        _OF_A_TORCH.sub("", text.lower()),
     )
     if not match:
         return ()
     try:
-        return tuple(line.line for line in read_cudas(re.sub(r"toolkit[\s_=-]*", "", match[1])))
+        return tuple(line.line for line in read_cudas(re.sub(r"(?:toolkit|[\s_-]version|blas)[\s_=-]*", "", match[1])))
     except VersionError:
         return ()
 

@@ -359,9 +359,11 @@ def _of_tables(reader: Reader, given: Given, wish: Wish) -> tuple[ImageFacts, ..
         is_untold = not is_told and wish.framework not in ENCODERS
         if is_untold:
             reader.notes.append(_no_build(wish))
+        is_known = bool(rows) or wish.framework in ENCODERS
         images = tuple(
-            replace(with_build(given, wish, None, line), is_untold=is_untold and given.code is None)
+            replace(image, is_untold=is_untold and given.code is None, is_opaque=image.is_opaque and not is_known)
             for line in _each_of(reader, lines, given.code)
+            for image in (with_build(given, wish, None, line),)
         )
         return tuple(map(_of_ggml, images)) if _is_published_ggml(given, wish) else images
     _say_how(reader, given, wish, choice)

@@ -10,6 +10,7 @@ from functools import cache, lru_cache
 
 from compat import tables
 from compat.hub import HUB_NAMES, OFFICIAL
+from compat.image_programs import program_in
 from compat.model import Fact, Present
 from compat.readings import read_cudas
 from compat.rows import ImageRepository, Row
@@ -68,8 +69,10 @@ def read_image(reference: str) -> ImageName:
         noted = None
     source = noted or family
     fact = source[1] if source else Fact(f"the name {reference}", BY_NAME, "")
-    guessed = {} if source else _guessed(repository, tag)
-    cells: Row = {**guessed, **(family[0] if family else {}), **(_stated(noted[0]) if noted else {})}
+    guessed = _guessed(repository, tag) if source is None else {}
+    if noted is None and family is not None and family[0]["kind"] == "generic":
+        guessed = program_in(repository, tag)
+    cells: Row = {**guessed, **(_stated(family[0]) if family else {}), **(_stated(noted[0]) if noted else {})}
     if family is not None and family[0].get("cuda") == "none":
         cells["cuda"] = "none"  # a tag without CUDA of a family that has both: no note on other tags counts
     if not cells.get("cuda") and (of_month := _of_month(repository, tag)) is not None:
@@ -97,7 +100,7 @@ def read_image(reference: str) -> ImageName:
         lowest_capability=ComputeCapability.parse(cells["cc_min"]) if cells.get("cc_min") else None,
         cpu_architectures=tuple(re.findall(r"amd64|arm64|ppc64le", cells.get("cpu_arch", ""))),
         jetson=cells.get("kind") == "jetson",
-        l4t=cells.get("l4t", ""),
+        l4t=cells.get("l4t", "") or (base.l4t if base else ""),
         gpu_free=cells.get("cuda") == "none" or (cells.get("kind") == "cpu-only" and not cudas),
         is_for_cpu=cells.get("cuda") == "none" and cells.get("kind") == "framework",
         own_build=repository.startswith("nvcr.io/nvidia/") or cells.get("kind") == "jetson",
@@ -233,9 +236,7 @@ def _guessed(repository: str, tag: str) -> Row:
         cells["cudnn"] = match[1]
     if match := _systems().search(text):
         cells["os"] = match[1] + (match[2] or "")
-    if match := re.search(r"(tensorflow|pytorch|torch|jax|mxnet|cupy|vllm)[:_-]v?(\d+\.\d+(?:\.\d+)?)", text):
-        cells["framework"], cells["framework_version"] = match[1], match[2]
-    return cells
+    return cells | program_in(repository, tag)
 
 
 @cache

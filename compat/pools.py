@@ -31,7 +31,7 @@ _PROCESSORS = MappingProxyType(
         "ppc64le": "ppc64le",
     }
 )
-_NAMES_L4T = re.compile(r"\b(?:l4t[ -]*)?r(3\d\.\d+(?:\.\d+)?)\b|^(3\d\.\d+(?:\.\d+)?)$", re.IGNORECASE)
+_NAMES_L4T = re.compile(r"\b(?:l4t[ -]*r?|r)(3\d\.\d+(?:\.\d+)?)\b|^(3\d\.\d+(?:\.\d+)?)$", re.IGNORECASE)
 _NAMES_JETPACK = re.compile(r"\bjet ?pack[ -]*(\d\.\d(?:\.\d)?)", re.IGNORECASE)
 
 _VGPU = Fact(
@@ -100,12 +100,13 @@ def try_host(case: Case, *, lenient: bool = False) -> tuple[Host, tuple[Problem,
 def _jetsons(reader: Reader, case: Case, runtime: str, gpus: tuple[Gpu, ...]) -> tuple[JetsonVersion | None, ...]:
     """Releases of Jetson Linux that the case may mean: of a JetPack's major those for the module.
 
-    Without a container, a CUDA beside the major is the one that the JetPack brought.
+    Without a container, a CUDA beside the major is the one that the JetPack brought. Without a driver, what the system
+    is called counts: `JetPack 5.1.2`, `Ubuntu 20.04 (L4T R35.4.1)`.
     """
     text = case.driver
     found = reader.read("driver", text, readings.read_jetsons)
     if found is None:
-        return (None,)
+        return (l4t_in(case.os),)
     rows = {row.l4t: row for row in tables.jetsons()}
     fitting = tuple(
         each for each in found if each in rows and any(gpu.capability in rows[each].modules for gpu in gpus)

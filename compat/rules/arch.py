@@ -30,7 +30,19 @@ _ASKS_FOR_THE_GPU = {
 
 # Programs that hand PTX of their own compiler to the driver, or carry it: for them a newer GPU is no matter.
 CARRIES_PTX = frozenset(
-    {"candle", "cuda.jl", "cudanative.jl", "gpu-burn", "gpuburn", "ilgpu", "mistral.rs", "mxnet", "numba", "nvrtc"}
+    {
+        "candle",
+        "cuda.jl",
+        "cudanative.jl",
+        "gpu-burn",
+        "gpuburn",
+        "ilgpu",
+        "matlab",
+        "mistral.rs",
+        "mxnet",
+        "numba",
+        "nvrtc",
+    }
     | {"taichi", "triton", "warp", "warplang"}
 )
 # Their makefiles add PTX for the newest of the targets: github:NVIDIA/cuda-samples.

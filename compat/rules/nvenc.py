@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
+from functools import cache
 
 from packaging.version import Version
 
@@ -16,6 +17,7 @@ ID = "R-NVENC"
 LIBRARY = "nvenc"  # in framework_library.csv: the API that a release of a program is built with
 _OF_RIGAYA = "nvencc"
 _DATE = "2026-11-23"
+_READ = "2026-11-27"
 _HEADERS = "https://github.com/FFmpeg/nv-codec-headers"
 _FFMPEG = "github:FFmpeg/FFmpeg libavcodec/nvenc.c"
 _A100 = "https://github.com/insight-platform/Savant/issues/216"
@@ -23,6 +25,15 @@ _H100 = "https://github.com/livekit/rust-sdks/pull/1015"
 _MATRIX = "https://developer.nvidia.com/video-encode-and-decode-gpu-support-matrix-new"
 # Chips without an encoder: those of A100 and A30, and of H100 and H200.
 _WITHOUT = {ComputeCapability(8, 0): _A100, ComputeCapability(9, 0): _H100}
+_MODELS = "https://github.com/jellyfin/jellyfin.org/blob/master/docs/general/post-install/transcoding/hardware-acceleration/nvidia.md"
+_CHIPS_WITHOUT = frozenset({"GM108", "GP108"})  # of laptops, and of GT 1010 and GT 1030
+_NAMES_WITHOUT = re.compile(r"\bMX[1-4]\d\d\b")
+_AV1 = re.compile(
+    r"\bav1[-_ ]?nvenc\b|\bnvenc\b[^,;.]{0,12}\bav1\b|\bav1\b[^,;.]{0,12}\b(?:nvenc|encod\w+)\b"
+    r"|\bencod\w+ (?:to |as )?av1\b",
+    re.IGNORECASE,
+)
+_WITH_AV1 = ComputeCapability(8, 9)
 _ENCODES = re.compile(r"(?:\b|_)nvenc\b", re.IGNORECASE)
 _API = re.compile(
     r"(?:nv[-_ ]?enc(?:ode)?(?:[-_ ]?api)?|(?:nv-codec|ffnvcodec)(?:-headers)?|video codec sdk)"
@@ -40,6 +51,8 @@ def check(image: ImageFacts, pool: PoolFacts) -> tuple[Finding, ...]:
     if (source := _WITHOUT.get(pool.gpu.capability)) is not None:
         fact = Fact(f"GPUs of compute capability {pool.gpu.capability} have no encoder", source, _DATE)
         return (refuse(ID, f"{pool.gpu.name} has no hardware encoder (NVENC), only decoders", fact),)
+    if (missing := _lacks(f"{image.name} {image.remarks}", pool)) is not None:
+        return (missing,)
     if api is None and not image.uses_encoder:
         return ()
     if api is None:
@@ -65,6 +78,26 @@ def check(image: ImageFacts, pool: PoolFacts) -> tuple[Finding, ...]:
     return (refuse(ID, message, told, lowest),)
 
 
+def _lacks(said_of_it: str, pool: PoolFacts) -> Finding | None:
+    """GPUs whose chip has no encoder, or none for AV1."""
+    name = pool.gpu.name
+    chips = frozenset(_chips().get(name, ()))
+    if (chips and chips <= _CHIPS_WITHOUT) or _NAMES_WITHOUT.search(name):
+        fact = Fact(
+            "GT 1030, MX450 and other low-end and mobile models have no encoder", f"{_MODELS} ; {_MATRIX}", _READ
+        )
+        return refuse(ID, f"{name} has no hardware encoder (NVENC)", fact)
+    if _AV1.search(said_of_it) and pool.gpu.capability < _WITH_AV1:
+        fact = Fact("NVENC encodes AV1 on Ada and newer; Ampere decodes it", f"{_MODELS} ; {_MATRIX}", _READ)
+        return refuse(ID, f"{name} ({pool.gpu.capability}) cannot encode AV1: GPUs from Ada (8.9) on can", fact)
+    return None
+
+
+@cache
+def _chips() -> dict[str, tuple[str, ...]]:
+    return {model.name: model.chips for model in tables.gpu_models()}
+
+
 def _serves_all(pool: PoolFacts) -> Fact | None:
     """Does the driver have each API but the one that came last, with which hardly anything is built yet?"""
     usual = sorted(row.api for row in tables.nvencs())[-2]
@@ -84,7 +117,7 @@ def _wanted(image: ImageFacts) -> tuple[Version | None, Fact | None]:
         if any(row.api == api for row in tables.nvencs()):
             return api, None
         program = _OF_RIGAYA  # NVEnc 7.49: no number of the API
-    for row in tables.framework_libraries().get(program, ()):
+    for row in sorted(tables.framework_libraries().get(program, ()), key=lambda each: not each.variant):
         if row.library == LIBRARY and image.framework_version is not None and row.is_for(image.framework_version):
             if row.variant and row.variant not in image.remarks.lower():
                 continue
@@ -111,13 +144,13 @@ RULE = Rule(
     says=(
         "A program that encodes on the GPU asks the driver for the version of the NVENC API that it was built with, "
         "and gets none from an older driver; neither CUDA nor compat packages count. GPUs of compute capability 8.0 "
-        "and 9.0 have no encoder."
+        "and 9.0, and some low-end and mobile ones, have no encoder; AV1 is encoded by Ada and newer."
     ),
-    sources=(_HEADERS, _FFMPEG, _MATRIX, _A100, _H100),
+    sources=(_HEADERS, _FFMPEG, _MATRIX, _MODELS, _A100, _H100),
     severity=Severity.REFUSE,
     check=check,
     of_pool=("gpu", "driver", "platform"),
     passing={"gpu": "T4", "driver": "535.104.05", "framework": "ffmpeg", "build": "nvenc 12.1"},
     failing={"gpu": "T4", "driver": "525.147.05", "framework": "ffmpeg", "build": "nvenc 12.1"},
-    undecided={"gpu": "T4", "driver": "525.147.05", "framework": "ffmpeg", "framework_version": "6.0"},
+    undecided={"gpu": "T4", "driver": "525.147.05", "framework": "ffmpeg", "framework_version": "5.0"},
 )

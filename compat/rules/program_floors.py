@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 
 from compat.builds import is_of_ones_own
-from compat.model import Finding, GpuSpan, ImageFacts, Platform, PoolFacts, Severity
+from compat.model import Fact, Finding, Gpu, GpuSpan, ImageFacts, Platform, PoolFacts, Severity
 from compat.programs import rows_of
 from compat.rows import Program
 from compat.rules.rule import note, refuse, said, unknown
-from compat.versions import JetsonVersion
+from compat.versions import ComputeCapability, JetsonVersion
 
 RULE = "R-FRAMEWORK"
 _ASK_THE_DRIVER = frozenset({"mojo"})  # on a Jetson too
@@ -17,6 +17,16 @@ _OWN_COMPILER = re.compile(
     r"MODULAR_NVPTX_COMPILER_PATH|\b(?:system|own|other|another|older|toolkit['\u2019]?s?) ptxas\b", re.IGNORECASE
 )
 _DRIVERS_OF_L4T = {36: 540}  # as nvidia-smi prints it
+_TRACE_RAYS = frozenset({"isaacsim", "isaaclab", "omniverse"})
+# Chips without RT cores that are newer than the first with them: those of A100, H100 and B200, and of GTX 16.
+_WITHOUT_RT = frozenset(map(ComputeCapability.parse, ("8.0", "9.0", "10.0", "10.3")))
+_NAMES_WITHOUT_RT = re.compile(r"\bGTX 16\d\d|\bT(?:4|5|6|10|12)00\b|\bMX\d{3}\b|\bCMP\b")
+_FIRST_WITH_RT = ComputeCapability(7, 5)
+_RT_CORES = Fact(
+    "GPUs without RT cores, such as A100 and H100, are not supported",
+    "https://docs.isaacsim.omniverse.nvidia.com/5.1.0/installation/requirements.html (as projects quote it)",
+    "2026-11-27",
+)
 _PUBLISHER = "nvcr.io/nvidia/"  # what NVIDIA builds for its images is no build of one's own
 
 
@@ -24,6 +34,8 @@ def of_program(image: ImageFacts, pool: PoolFacts) -> tuple[Finding, ...]:
     """Nothing for a build of one's own: what a project says of its releases does not count there."""
     if image.program in _ASK_THE_DRIVER and _OWN_COMPILER.search(f"{image.remarks} {image.environment}"):
         return ()
+    if image.program in _TRACE_RAYS and _has_no_rt_cores(pool.gpu):
+        return (refuse(RULE, f"{image.program} renders with RT cores, and {pool.gpu.name} has none", _RT_CORES),)
     if pool.jetson is not None and image.program in _ASK_THE_DRIVER:
         return _on_jetson(image, pool.gpu.name, pool.jetson)
     is_of_others = image.own_build and not image.name.startswith(_PUBLISHER)
@@ -32,6 +44,14 @@ def of_program(image: ImageFacts, pool: PoolFacts) -> tuple[Finding, ...]:
     rows = rows_of(image.program, image.program_version, f"{image.name} {image.remarks}")
     native = "windows" if pool.platform is Platform.WINDOWS and pool.host != "wsl" else "linux"
     return tuple(each for row in rows if row.system in {"", native} for each in _findings(row, image, pool))
+
+
+def _has_no_rt_cores(gpu: Gpu) -> bool:
+    return (
+        gpu.capability < _FIRST_WITH_RT
+        or gpu.capability in _WITHOUT_RT
+        or _NAMES_WITHOUT_RT.search(gpu.name) is not None
+    )
 
 
 def _on_jetson(image: ImageFacts, gpu: str, jetson: JetsonVersion) -> tuple[Finding, ...]:

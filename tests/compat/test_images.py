@@ -131,7 +131,7 @@ def test_a_tag_may_name_the_one_gpu_that_its_code_is_for(tag: str, gpu: str, ver
 
 
 def test_a_known_family_of_which_nothing_is_known_is_no_promise() -> None:
-    answer = _check(gpu="T4", driver="535.183.01", host="docker", image="ghcr.io/ggml-org/llama.cpp:server-cuda")
+    answer = _check(gpu="T4", driver="535.183.01", host="docker", image="ghcr.io/ggerganov/llama.cpp:server-cuda")
     assert answer.verdict == "unknown", _told(answer)
 
 

@@ -83,3 +83,16 @@ def test_a_number_that_is_none_of_the_api_is_one_of_the_program_of_that_name() -
     assert verdict(**asked, framework_version="7.49", driver="531.61").runs
     assert verdict(**asked, framework_version="6.02", driver="417.35") is Verdict.INCOMPATIBLE
     assert verdict(**asked, framework_version="12.1", driver="531.18") is Verdict.INCOMPATIBLE  # the API itself
+
+
+@pytest.mark.parametrize("gpu", ["GT 1030", "GeForce MX250", "GeForce 930MX", "GeForce MX450"])
+def test_some_small_chips_have_no_encoder(gpu: str) -> None:
+    asked = {"gpu": gpu, "driver": "535.183.01", "framework": "ffmpeg", "framework_version": "6.0", "build": "nvenc"}
+    assert check(case_from(asked)).verdict is Verdict.INCOMPATIBLE
+
+
+@pytest.mark.parametrize("build", ["av1_nvenc", "AV1 NVENC", "NVENC, AV1", "encoding to AV1 by NVENC"])
+def test_av1_is_encoded_from_ada_on(build: str) -> None:
+    asked = {"driver": "570.124.06", "framework": "ffmpeg", "framework_version": "7.0", "build": build}
+    assert check(case_from({**asked, "gpu": "RTX 3070"})).verdict is Verdict.INCOMPATIBLE
+    assert check(case_from({**asked, "gpu": "RTX 4070"})).verdict.runs

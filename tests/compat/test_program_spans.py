@@ -32,12 +32,62 @@ def verdict(**case: str) -> Verdict:
         ("text-generation-inference", "2.1.0", "RTX 2080 Ti", "550.54.14", NOT),
         ("text-generation-inference", "3.1.0", "RTX 5070", "570.124.06", NOT),
         ("text-generation-inference", "3.1.0", "A10", "550.54.14", "runs"),
+        ("MATLAB", "R2017b", "GTX 1070", "384.81", "runs"),
+        ("MATLAB", "R2019a", "Quadro 4000", "390.157", NOT),  # Fermi ended with R2017b
+        ("MATLAB", "R2020b", "RTX 3080", "455.45.01", NOT),  # forward compatibility is off since then
+        ("MATLAB", "R2024b", "Quadro K6000", "470.223.02", NOT),
+        ("MATLAB", "R2024a", "RTX A4000", "550.54.14", "runs"),
+        ("OptiX", "8.1", "RTX 4090", "550.54.14", NOT),
+        ("OptiX", "7.7", "RTX 2070", "535.104.05", "runs"),
+        ("exllamav3", "0.0.6", "T4", "560.35.03", NOT),
+        ("DeepStream", "7.1", "GTX 1070", "560.35.03", NOT),  # TensorRT 10.3
+        ("DeepStream", "6.1", "RTX 4080", "525.60.13", NOT),  # TensorRT 8.2
+        ("DeepStream", "6.3", "RTX 2080", "525.147.05", "runs"),
+        ("parabricks", "4.2.0", "GTX 1080 Ti", "535.104.05", NOT),
+        ("Riva", "2.14.0", "P40", "535.104.05", NOT),
+        ("Riva", "2.19.0", "V100", "550.54.14", NOT),
+        ("AutoAWQ", "0.2.5", "V100", "550.54.14", NOT),
+        ("AutoAWQ", "0.2.5", "T4", "550.54.14", "runs"),
+        ("nunchaku", "0.3.1", "GTX 1080 Ti", "570.124.06", NOT),
+        ("T-Rex miner", "0.20.1", "GTX 780 Ti", "470.57.02", NOT),
+        ("Aphrodite Engine", "0.5.3", "GTX 970", "535.104.05", NOT),
+        ("Cosmos-Predict2.5", "2.5", "RTX A6000", "550.54.14", NOT),
+        ("GPT4All", "3.4.2", "GTX 750 Ti", "535.104.05", NOT),
+        ("GPT4All", "3.4.2", "GTX 980", "535.104.05", "runs"),
+        ("Isaac Sim", "4.5.0", "H100", "550.54.14", NOT),  # no RT cores
+        ("Isaac Sim", "5.1.0", "GTX 1660", "580.95.05", NOT),
     ],
 )
 def test_a_release_is_judged_by_the_span_that_it_is_in(
     program: str, version: str, gpu: str, driver: str, expected: str
 ) -> None:
     found = verdict(framework=program, framework_version=version, gpu=gpu, driver=driver)
+    assert found.runs if expected == "runs" else found is expected
+
+
+@pytest.mark.parametrize(
+    ("version", "gpu", "expected"),
+    [("1.9", "A40", NOT), ("1.9", "L4", "runs"), ("0.5", "L4", NOT), ("0.5", "H100", "runs")],
+)
+def test_fp8_of_transformer_engine_asks_for_gpus_that_have_it(version: str, gpu: str, expected: str) -> None:
+    asked = {"framework": "transformer-engine", "framework_version": version, "gpu": gpu, "driver": "550.54.14"}
+    found = verdict(**asked, build="fp8_autocast")
+    assert found.runs if expected == "runs" else found is expected
+    assert verdict(**asked).runs
+
+
+@pytest.mark.parametrize(
+    ("version", "build", "gpu", "driver", "expected"),
+    [
+        ("1.12.4", "katago-v1.12.4-cuda11.2-windows-x64", "GTX 1650", "452.39", "runs"),
+        ("1.15.3", "cuda build", "RTX 2060", "516.94", NOT),
+        ("1.6.1", "cuda build", "RTX 3070", "461.92", NOT),  # https://github.com/lightvector/KataGo/issues/328
+    ],
+)
+def test_katago_by_cuda_is_judged_by_the_cuda_of_its_release(
+    version: str, build: str, gpu: str, driver: str, expected: str
+) -> None:
+    found = verdict(framework="KataGo", framework_version=version, build=build, gpu=gpu, driver=driver, os="windows")
     assert found.runs if expected == "runs" else found is expected
 
 
@@ -92,16 +142,17 @@ def test_a_doubtful_end_of_a_span_refuses_nothing() -> None:
     answer = check(
         case_from(
             {
-                "framework": "frigate",
-                "framework_version": "0.14.0",
-                "build": "-tensorrt",
-                "gpu": "T4",
-                "driver": "535.183.01",
+                "framework": "cryoSPARC",
+                "framework_version": "4.5.0",
+                "gpu": "RTX A6000",
+                "driver": "515.65.01",
             }
         )
     )
     assert answer.verdict is OPEN
-    assert any("needs driver 545" in each.message and each.severity is Severity.UNKNOWN for each in answer.findings)
+    assert any(
+        "needs driver 520.61.05" in each.message and each.severity is Severity.UNKNOWN for each in answer.findings
+    )
 
 
 def test_a_build_of_ones_own_is_not_judged_by_what_its_project_publishes() -> None:

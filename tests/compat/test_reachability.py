@@ -210,11 +210,19 @@ REFERENCES = (
     "nvcr.io/nvidia/l4t-tensorflow:r35.3.1-tf2.11-py3",
     "nvcr.io/nvidia/rapidsai/base:24.10-cuda12.5-py3.12",
     "nvcr.io/nvidia/rapidsai/notebooks:24.10-cuda12.5-py3.12",
+    "nvcr.io/nim/meta/llama3-8b-instruct:1.0.3",
+    *(f"nvcr.io/nvidia/{name}" for name in ("caffe:18.07-py2", "caffe2:18.05-py3", "cntk:18.04-py3")),
+    *(f"nvcr.io/nvidia/{name}" for name in ("sglang:25.10-py3", "vllm:25.10-py3")),
+    *(
+        f"nvcr.io/nvidia/deepstream-l4t:{release}-samples"
+        for release in ("5.1", "6.0", "6.0.1", "6.1", "6.1.1", "6.2", "6.3", "6.4", "7.0", "7.1")
+    ),
     "ollama/ollama:0.3.12",
     "quay.io/jupyterhub/k8s-singleuser-sample:3.3.7",
     "rapidsai/rapidsai:22.10-cuda11.5-base-ubuntu20.04-py3.9",
     "rapidsai/rapidsai-core:22.10-cuda11.5-base-ubuntu20.04-py3.9",
     "rapidsai/rapidsai-dev:22.10-cuda11.5-devel-ubuntu20.04-py3.9",
+    "tensorflow/serving:2.8.0-gpu",
     "xprobe/xinference:v1.8.1.post1-cu128",
 )
 
@@ -238,6 +246,7 @@ WORDS = {
     "faster-whisper-xxl": "XXL",
     "libtensorflow": "libtensorflow",
     "torch.compile": "torch.compile",
+    "vllm-awq": "--quantization awq",
     "vllm-bf16": "bfloat16",
     "vllm-v1": "VLLM_USE_V1=1",
 }
