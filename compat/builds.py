@@ -82,6 +82,11 @@ def is_of_ones_own(text: str) -> bool:
     return bool(_OWN_BUILD.search(text.lower()))
 
 
+# Not a CPU that helps, or one that the machine has: `CPU offload`, `CPU i7-9700`.
+_FOR_CPU = re.compile(
+    r"(?:(?<!\bnot )(?<!\bno )\b|\+)cpu(?:\b(?!\s*[:=]?\s*(?:off-?load\w*|fallback|threads?|cores?|ram|memory|side"
+    r"|i\d|intel|amd|xeon|ryzen|epyc))|-only)"
+)
 _FOR_JETSON = re.compile(r"\b(?:jetson|jetpack|l4t|jp\d|nv\d\d\.\d)")
 
 
@@ -133,7 +138,7 @@ def read_wish(framework: str, version: str, build: str, *, with_version: bool = 
         framework=name,
         version=found,
         cuda=lines,
-        cpu_only=bool(re.search(r"(\b|\+)cpu(\b|-only)", f"{local} {framework} {build}".lower())) and not lines,
+        cpu_only=bool(_FOR_CPU.search(f"{local} {framework} {build}".lower())) and not lines,
         conda="conda" in text,
         brings_cuda=_brings(text),
         from_source=bool(_OWN_BUILD.search(build.lower())) or _is_of_a_checkout(name, found),

@@ -67,7 +67,7 @@ def _targets_of_build(reader: Reader, build: str) -> Code | None:
     build = of_this_build(build)
     if _FOR_THE_GPU.search(build) and not _NAMES_FLAG.search(build):
         return None  # whatever it calls it
-    if (lowest := lowest_in(build)) is not None:
+    if (lowest := lowest_in(build)) is not None and not _FOR_ONE_GPU.search(build):
         return Code(None, None, AS_LISTED, at_least=lowest)
     try:
         found = read_targets(without_bounds(build), bare=False) if build else Targets()
@@ -82,6 +82,9 @@ def _targets_of_build(reader: Reader, build: str) -> Code | None:
     return without_ptx(found.cubins) if found.cubins and found.ptx is None else Code(found.cubins, found.ptx, AS_LISTED)
 
 
+_FOR_ONE_GPU = re.compile(
+    r"\b(?:requires?|needs?)\b[^.;,]{0,24}\b(?:sm|compute)_?\d{2,3}a\b"
+)  # `requires Hopper (sm_90a)`
 _FOR_THE_GPU = re.compile(
     r"\b(?:nvrtc|nvcc|at run ?time)\b.*\bcompiles?\b(?: \w+)?(?: at run ?time)? for the (?:gpu|card|device)\b"
 )

@@ -71,14 +71,22 @@ _CODE_ABSENT = re.compile(
 _PRINTED = re.compile(
     r"invalid value for (?:--?)?gpu-architecture|unsupported gpu architecture|is not defined for option\W+gpu-name"
     r"|is not a recogni[sz]ed processor|unknown target cpu|no binary for gpu|no_binary_for_gpu|unsupported sm\b"
-    r"|no kernel image is available|not compatible with the current pytorch"
+    r"|no kernel image is available|not compatible with the current pytorch|nokernelimagefordevice"
+    r"|nvrtc_error_invalid_option"
+    r"|requires isa \d|invalid device function|device kernel image is invalid|\berror(?: code)?\W{0,2}(?:98|209)\b"
+    r"|(?:^|[.:;,\"'(]\s*)(?:the |this )?(?:gpu|card|device)(?: is)? (?:not |un)supported\b"
+)
+# An error that somebody no longer sees.
+_OVERCOME = re.compile(
+    r"\b(?:fix\w*|avoid\w*|sol(?:ve|ving|ved)|resolv\w*|no more|gone|got rid|instead|work(?:ed)? ?around)\b"
 )
 # What each of the forms above, and of `target_words.py` and `capability_bounds.py`, has in it.
 _MAY_DENY = re.compile(
     r"\b(?:no|not|none|nothing|nor|never|cannot|without|missing|absent|except|unaware|ignorant|un\w*supported|invalid|un\w*known"
-    r"|too old|older|before|beyond|above|newest|highest|maximum|max|last|latest|largest|until|up to|only to"
+    r"|too old|predat\w+|device function|kernel image|98|209|requires isa|older|before|beyond|above|newest|highest"
+    r"|maximum|max|last|latest|largest|until|up to|only to|to|through|thru"
     r"|skipped|phased out|taken out|gone)\b"
-    r"|n['\u2019]t\b|\b(?:lack|miss|exclud|omit|drop|remov|reject|refus|predat|end|stop|fail|crash|unusable|incompatible|unable|disabl|leave|left|know|no_)"
+    r"|n['\u2019]t\b|\b(?:lack|miss|exclud|omit|drop|remov|reject|refus|predat|end|stop|fail|crash|unusable|incompatible|unable|disabl|leave|left|know|no_)|nokernelimage|_invalid_option|no_binary"
 )
 _TARGET = re.compile(r"(?:sm|compute)[\s_]?\d{2,3}[af]?\b")
 _SPEAKS_OF_PTX = re.compile(
@@ -100,7 +108,7 @@ def said_against(text: str, capability: ComputeCapability) -> str:
         is_compiler = found.re is _COMPILER_UNAWARE
         if _names(found["rest"], capability, or_newer=is_compiler):
             return "its compiler is said not to know it" if is_compiler else "it is said to have no code for it"
-    for found in _PRINTED.finditer(plain):
+    for found in () if _OVERCOME.search(plain) else _PRINTED.finditer(plain):
         if _is_printed_of(plain, found, capability):
             return f'it is said to end in "{found[0]}"'
     highest = highest_in(plain)
@@ -168,7 +176,8 @@ def _target(written: str) -> Target | None:
 
 
 _BUILT_ON = re.compile(
-    r"\b(?:compiled|built|made|created|generated|packaged)\b(?: only| just| and packed| there)?\s+(?:on|with|for"
+    r"\b(?:compiled|built|made|created|generated|packaged)\b(?: only| just| and packed| there| (?:with|by|using)(?:"
+    r" \S*native\S*)+)?\s+(?:on|with|for"
     r"|where|against|by)\s+"
     r"(?P<where>[^.;]{3,80})"
 )

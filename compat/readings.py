@@ -96,7 +96,7 @@ CUDA_OF_ISA = {
 }
 _PTX_ISA = re.compile(
     r"\bptx\b(?: (?:is|of|as|at|in|with|the|code|version|was|made|for|by|,))*[ ,:(]+isa (?:version )?v?(\d\.\d)(?!\d)"
-    r"|(?:\.version|\bptx version:?|\bisa version:?|\bptx (?:is|of|has) version) v?(\d\.\d)(?!\d)",
+    r"|(?:\.version|\bptx version:?|\bisa version:?|\bptx (?:is|of|has) version|\bptx(?: code)?) v?(\d\.\d)(?!\d)",
     re.ASCII,
 )
 _LOADS_PTX = re.compile(r"\bptx\b[^\d]{0,40}(\d\.\d)(?!\d)", re.ASCII)

@@ -20,7 +20,8 @@ _SYSTEMS = (
     ),
     (
         re.compile(
-            r"linux|ubuntu\b|raspbian|\b(?:ubuntu|debian|centos|rhel|red ?hat|rocky|alma|fedora|arch|manjaro|endeavour|pop!?[ _]?os|suse"
+            r"linux|ubuntu\b|raspbian|\b(?:ubuntu|debian|centos|rhel|red ?hat|rocky|alma|fedora|arch|manjaro"
+            r"|endeavour|pop!?[ _]?os|suse"
             r"|opensuse|sles|gentoo|nixos|alpine|al2|al2023|flatcar|coreos|talos|bottlerocket|kali|proxmox|pve|unraid|truenas"
             r"|dgx ?(?:os|spark)|kylin|deepin|slackware|void|mint|zorin|cachyos|garuda|photon|openeuler|anolis|el[789]"
             r"|endeavouros|nobara|bazzite|hiveos|elementary|container-optimized|bookworm|bullseye|buster|trixie|noble|jammy|focal"
