@@ -49,10 +49,12 @@ def read_code(reader: Reader, case: Case) -> Code | None:
     build = case.build
     if _UNTOLD.search(build.lower()):
         return Code(None, None, Fact("the targets are said to be unknown", THE_CASE, ""))
-    listed = reader.read("sm_list", case.sm_list, read_targets)
+    listed = None if _EVERY.fullmatch(case.sm_list.lower()) else reader.read("sm_list", case.sm_list, _read_list)
     cubins = listed.cubins if listed else None
     written = reader.read("ptx", case.ptx, lambda text: read_ptx(text, cubins or ()))
-    if (case.sm_list and listed is None) or (case.ptx and written is None):
+    if (case.sm_list and listed is None and not _EVERY.fullmatch(case.sm_list.lower())) or (
+        case.ptx and written is None
+    ):
         return UNREAD_TARGETS
     shown_ptx = written.ptx if written else (listed.ptx if listed else None)
     if cubins is None and shown_ptx is None:
@@ -60,6 +62,21 @@ def read_code(reader: Reader, case: Case) -> Code | None:
     if cubins is not None and shown_ptx is None and written is None:
         return _as_built(cubins, build)
     return Code(cubins, shown_ptx, AS_LISTED)
+
+
+# What nvcc takes for all that it knows, or for the GPU that is there: then what the toolkit can make counts.
+_EVERY = re.compile(r"(?:nvcc )?(?:-arch=)?(?:all|all-major|native|default)")
+
+
+def _read_list(text: str) -> Targets:
+    """A list of targets; of generations, too: `Turing, Ampere`."""
+    try:
+        return read_targets(text)
+    except VersionError:
+        named = targets_in(f"built for {of_this_build(text)}")
+        if not named.cubins:
+            raise
+        return Targets(named.cubins)
 
 
 def _targets_of_build(reader: Reader, build: str) -> Code | None:

@@ -65,9 +65,22 @@ _SHORT_TYPE = re.compile(r"[a-z]\w*\.\d{1,2}x", re.IGNORECASE)  # of EC2
 _FIRST = re.compile(r"\bfirst\b|\bforced\b|ld_library_path|ld\.so\.conf|ldconfig|loader")
 _PRESENT = (
     (re.compile(r"unknown|not known|unsure|^\?+$"), "unknown"),
-    (re.compile(r"^no\b|^none$|^false$|^0$|\bnot\b|without|absent|deleted|removed|missing"), "no"),
+    (
+        re.compile(
+            r"^no\b|^none$|^false$|^0$|\bnot\b|without|absent|deleted|removed|missing|stripped|purged|^none\b"
+            r"|\b(?:sass|cubins?) only\b|^-+$"
+        ),
+        "no",
+    ),
     (_FIRST, "yes"),
-    (re.compile(r"^yes\b|^true$|^1$|present|installed|included|\bhas\b|^cuda-compat"), "yes"),
+    (
+        re.compile(
+            r"^yes\b|^true$|^1$|present|installed|included|\bhas\b|^cuda-compat|\bships?\b|\bcomes with\b|\bin"
+            r" (?:the image|there)\b"
+            r"|\bembedded$|\bbundled\b|\bloaded from\b"
+        ),
+        "yes",
+    ),
 )
 
 
