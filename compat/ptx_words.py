@@ -36,7 +36,8 @@ def _compiled_by_driver() -> re.Pattern[str]:
         r"|\b(?:loads?|loaded|loading|cumodule\w*)\b[^.;,]{0,24}(?:\b|\.)ptx\b|\bnvcc\b[^;]{0,40}\s--?ptx\b|\bptx"
         r" (?:files?|kernels?|modules?)\b"
         r"|\bjit\w*\b[^.;]{0,24}\bptx\b|\bdriver(?:'s)?(?: \w+)? jit\b|\bjit\w*(?: compiled)? by (?:the|its) driver\b"
-        r"|\b(?:generat|produc|creat)\w+ ptx\b|\bptx(?: code| version)? (?:version )?v?\d\.\d\b|\.version \d\.\d\b"
+        r"|\b(?:generat|produc|creat)\w+ ptx\b|\bptx(?: code)? (?:version |v|(?!6\.[0-2]|7\.[025]|8\.[0679]"
+        r"|9\.0))\d\.\d\b|\.version \d\.\d\b"
     )
 
 

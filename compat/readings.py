@@ -94,9 +94,11 @@ CUDA_OF_ISA = {
     "9.1": "13.1",
     "9.2": "13.2",
 }
+_CAPABILITIES = r"6\.[0-2]|7\.[025]|8\.[0679]|9\.0"  # `PTX 8.0` alone is for a GPU, not of an ISA
 _PTX_ISA = re.compile(
     r"\bptx\b(?: (?:is|of|as|at|in|with|the|code|version|was|made|for|by|,))*[ ,:(]+isa (?:version )?v?(\d\.\d)(?!\d)"
-    r"|(?:\.version|\bptx version:?|\bisa version:?|\bptx (?:is|of|has) version|\bptx(?: code)?) v?(\d\.\d)(?!\d)",
+    r"|(?:\.version|\bptx version:?|\bisa version:?|\bptx (?:is|of|has) version"
+    rf"|\bptx(?: code)?(?! v?(?:{_CAPABILITIES})(?!\d))) v?(\d\.\d)(?!\d)",
     re.ASCII,
 )
 _LOADS_PTX = re.compile(r"\bptx\b[^\d]{0,40}(\d\.\d)(?!\d)", re.ASCII)

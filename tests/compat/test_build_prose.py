@@ -177,6 +177,7 @@ def test_a_part_that_is_left_out_or_another_build_says_nothing_against_it(text: 
         ("nvcc -O3 -ptx kernels.cu", True),
         ("JIT compiled by the driver from PTX", True),
         ("PTX version 8.3", True),
+        ("sm_70 and PTX 8.0", False),  # for a GPU
         ("no PTX, sm_80 only", False),
         ("JIT extension of torch, compiled by ninja", False),
         ("PTX is stripped", False),
