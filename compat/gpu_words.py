@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 import re
-from functools import lru_cache
+from functools import cache, lru_cache
 
 from compat import tables
 from compat.build_words import of_this_build
@@ -54,19 +54,30 @@ _CODE = (
     r"|images?|instructions?|operators?)"
 )
 _S = r"(?:[^.;]|\.(?=\d))"  # within a sentence: the dot of a number does not end it
-_COMPILER_UNAWARE = re.compile(rf"\b{_COMPILER}\b{_S}{{0,60}}?\b{_UNAWARE}(?P<rest>{_S}{{0,80}})")
-_CODE_ABSENT = re.compile(
-    rf"(?:\b(?:no|without|lack(?:s|ed|ing)?|miss(?:es|ing)|none of its|not (?:one|any)|nor)\b(?: any| suitable"
-    rf"| matching)?(?: [a-z0-9.+_-]+)?"
-    rf" {_CODE}(?: images?| code)?(?: (?:is|are|was|were))?(?: (?:built|compiled|available|present|included"
-    rf"|there|made))? (?:for|of)"
-    r"|\bnot (?:(?:been|yet) )?(?:compiled|built|made|meant|intended) (?:for|with)"
-    rf"|(?:{_NOT}) (?:yet )?(?:support|include|contain|cover|list|serve|carry|have (?:code|kernels?) for)\b"
-    rf"|\bno longer (?:support|include|contain|cover|list|carr|ship)\w*|\bnone for"
-    rf"|\b(?:unsupported|not (?:supported|usable|working)|(?:{_NOT}) (?:run|work|start)|fails?|crash(?:es)?"
-    rf"|unusable) (?:on|by|for|with)"
-    rf")(?P<rest>{_S}{{0,60}})"
-)
+
+
+@cache
+def _compiler_unaware() -> re.Pattern[str]:
+    """Compiled when a text may deny something, as the next one is, which takes longer than most answers."""
+    return re.compile(rf"\b{_COMPILER}\b{_S}{{0,60}}?\b{_UNAWARE}(?P<rest>{_S}{{0,80}})")
+
+
+@cache
+def _code_absent() -> re.Pattern[str]:
+    return re.compile(
+        rf"(?:\b(?:no|without|lack(?:s|ed|ing)?|miss(?:es|ing)|none of its|not (?:one|any)|nor)\b(?: any| suitable"
+        rf"| matching)?(?: [a-z0-9.+_-]+)?"
+        rf" {_CODE}(?: images?| code)?(?: (?:is|are|was|were))?(?: (?:built|compiled|available|present|included"
+        rf"|there|made))? (?:for|of)"
+        r"|\bnot (?:(?:been|yet) )?(?:compiled|built|made|meant|intended) (?:for|with)"
+        rf"|(?:{_NOT}) (?:yet )?(?:support|include|contain|cover|list|serve|carry|have (?:code|kernels?) for)\b"
+        rf"|\bno longer (?:support|include|contain|cover|list|carr|ship)\w*|\bnone for"
+        rf"|\b(?:unsupported|not (?:supported|usable|working)|(?:{_NOT}) (?:run|work|start)|fails?|crash(?:es)?"
+        rf"|unusable) (?:on|by|for|with)"
+        rf")(?P<rest>{_S}{{0,60}})"
+    )
+
+
 # What compilers and loaders print. Where they name a target, it is that one that they do not know.
 _PRINTED = re.compile(
     r"invalid value for (?:--?)?gpu-architecture|unsupported gpu architecture|is not defined for option\W+gpu-name"
@@ -104,8 +115,8 @@ def said_against(text: str, capability: ComputeCapability) -> str:
         return ""
     if leaves_out(plain, capability) or denied_by_name(plain, capability):
         return "it is said to have no code for it"
-    for found in (*_CODE_ABSENT.finditer(plain), *_COMPILER_UNAWARE.finditer(plain)):
-        is_compiler = found.re is _COMPILER_UNAWARE
+    for found in (*_code_absent().finditer(plain), *_compiler_unaware().finditer(plain)):
+        is_compiler = found.re is _compiler_unaware()
         if _names(found["rest"], capability, or_newer=is_compiler):
             return "its compiler is said not to know it" if is_compiler else "it is said to have no code for it"
     for found in () if _OVERCOME.search(plain) else _PRINTED.finditer(plain):
