@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
+from compat.series_words import in_generations
 from compat.versions import DriverVersion, VersionError
 
 _KEPT = 4096
@@ -31,10 +32,39 @@ _SO = re.compile(
 _SENTENCE_ENDS = re.compile(r"[;]|\.(?=\s)")
 
 
+# A part that somebody does without, or that another takes the place of, says nothing against the rest of a build.
+_PART = re.compile(
+    r"\b(?:fp(?:8|16|4)|bf16|b?float16|int[48]|nvfp4|flash[\s_-]?att\w*|fa[23]|triton|torch\.compile|inductor|tensor"
+    r" cores?|xformers|marlin"
+    r"|cutlass|wmma|deepgemm|sageattention|fused kernels?|nvenc|nvdec|optix|multi-gpu|nccl)\b"
+)
+_DONE_WITHOUT = re.compile(
+    r"\b(?:disabled|turned off|switched off|off|unused|not used|skipped|falls? back|fell back|fallback|(?:runs?"
+    r"|works?|ran|worked) without"
+    r"|eager|instead|(?:is|was|are|were) used|used|uses? (?:fp32|fp16|float\w*|bf16|xformers|sdpa|eager|fa2|another)"
+    r"|so (?:it |we |they )?(?:uses? |runs? (?:in |with |on )?)?(?:fp32|fp16|float\w*|bf16|xformers|sdpa))\b"
+)
+# Another build in the same sentence, and then this one: `the old wheel had no sm_86, this one does`.
+_THIS_ONE = re.compile(
+    r"^[^.;]*\b(?:wheels?|builds?|images?|releases?|versions?|package)\b[^.;]*?[,\s]+(?:but |and |while )?(?=(?:this"
+    r"|the new|my|our own) "
+    r"(?:one|build|wheel|image|release|version|package) (?:does|has|is|was|includes?|contains?|works|adds?)\b)"
+)
+_CLAUSE = re.compile(r"(?:[^,;.]|\.(?=\S))+")
+_SHORT_NOT = re.compile(r"\b(?:(can|won)|([a-z]+?)n)['\u2019]t\b")
+
+
+def _in_full(found: re.Match[str]) -> str:
+    return {"can": "cannot", "won": "will not"}.get(found[1] or "", f"{found[2]} not")
+
+
 @lru_cache(_KEPT)
 def of_this_build(text: str) -> str:
-    """In lower-case letters, without what is said of another build."""
-    plain = text.lower()[:_READ]
+    """In lower-case letters, without what is said of another build; `doesn't` in full, series as generations."""
+    plain = in_generations(_SHORT_NOT.sub(_in_full, text.lower()[:_READ]))
+    plain = _THIS_ONE.sub("", plain)
+    if _PART.search(plain) and _DONE_WITHOUT.search(plain):
+        plain = _CLAUSE.sub(lambda clause: " " if _PART.search(clause[0]) else clause[0], plain)
     if (so := _SO.search(plain)) is not None:
         before = [end.end() for end in _SENTENCE_ENDS.finditer(plain, 0, so.start())]
         plain = plain[: before[-1] if before else 0] + plain[so.end() :]

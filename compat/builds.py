@@ -85,6 +85,11 @@ def is_of_ones_own(text: str) -> bool:
     return bool(_OWN_BUILD.search(text.lower()))
 
 
+# Not a CPU that helps, or one that the machine has: `CPU offload`, `CPU i7-9700`.
+_FOR_CPU = re.compile(
+    r"(?:(?<!\bnot )(?<!\bno )\b|\+)cpu(?:\b(?!\s*[:=]?\s*(?:off-?load\w*|fallback|threads?|cores?|ram|memory|side"
+    r"|i\d|intel|amd|xeon|ryzen|epyc))|-only)"
+)
 _FOR_JETSON = re.compile(r"\b(?:jetson|jetpack|l4t|jp\d|nv\d\d\.\d)")
 
 
@@ -136,7 +141,7 @@ def read_wish(framework: str, version: str, build: str, *, with_version: bool = 
         framework=name,
         version=found,
         cuda=lines,
-        cpu_only=bool(re.search(r"(\b|\+)cpu(\b|-only)", f"{local} {framework} {build}".lower())) and not lines,
+        cpu_only=bool(_FOR_CPU.search(f"{local} {framework} {build}".lower())) and not lines,
         conda="conda" in text,
         brings_cuda=_brings(text),
         from_source=bool(_OWN_BUILD.search(build.lower())) or _is_of_a_checkout(name, found),
@@ -212,6 +217,9 @@ def _beside(rows: tuple[Build, ...], wanted: set[CudaVersion], system: str) -> t
     )
 
 
+_MAKER = re.compile(r"^(?:nvidia|rapids|google|microsoft|meta|facebook|huggingface)(?=[a-z])")  # RAPIDS cuDF
+
+
 def _framework(text: str) -> str | None:
     head = re.match(
         r"\s*(?:pip3?\s+(?:install\s+)?|conda\s+(?:install\s+)?)?([A-Za-z](?:[A-Za-z0-9_ -]|\.(?=[a-z]))*)", text
@@ -219,7 +227,8 @@ def _framework(text: str) -> str | None:
     if not head:
         return None
     key = re.sub(r"[^a-z0-9]", "", re.split(r"[\s_-]*(?:cuda|cu)\d", head[1].lower())[0])
-    return ALIASES.get(key) or ALIASES.get(re.sub(r"\d+$", "", key)) or (key or None)
+    own = _MAKER.sub("", key)
+    return ALIASES.get(key) or ALIASES.get(re.sub(r"\d+$", "", key)) or ALIASES.get(own) or (key or None)
 
 
 def _framework_in(build: str) -> str | None:
@@ -250,6 +259,12 @@ def _version_in(text: str, framework: str) -> str:
 
 
 _DESCRIBED = re.compile(r"-\d+-g[0-9a-f]{6,40}\b")  # git describe: commits since a release, and the last one
+_OF_CONDA = re.compile(r"\bpy\d[\d.]*_cuda[\w.]+", re.IGNORECASE)  # its build string: py3.10_cuda12.1_cudnn8.9.2_0
+# Builds between releases, of which somebody names the branch or the commit alone.
+_UNNUMBERED = re.compile(
+    r"(?:git\s+)?(?:main|master|nightly|head|trunk|dev|commit|latest|stable|source|from source)\b", re.IGNORECASE
+)
+_PLAIN_VERSION = re.compile(r"(?<![\w.])v?\d+\.\d+(?:\.\d+)*(?!\w)(?<!cuda )")
 _DATED = re.compile(
     r"\b(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*\.? 20\d\d\b|\b20\d\d-\d\d(?:-\d\d)?\b|^20\d\d$"
 )
@@ -260,16 +275,20 @@ def _own_version(text: str, framework: str) -> str:
 
     A date is none.
     """
-    plain = _DESCRIBED.sub("", text.strip())
+    plain = _DESCRIBED.sub("", _OF_CONDA.sub("", text.strip())).strip()
+    if _UNNUMBERED.match(plain) and not _PLAIN_VERSION.search(plain):
+        return ""
     if _DATED.search(plain.lower()):
         plain = _DATED.sub("", plain.lower())
         if not re.search(r"\d", plain):
             return ""
-    parts = [part.strip() for part in re.split(r"[,;()]|\bon\b|\bwith\b", plain) if part.strip()]
+    plain = re.sub(r"(?<=\d)-cuda[\d.]+.*$", "", plain)  # a tag: 2.5.1-cuda12.4-cudnn9
+    parts = [part.strip() for part in re.split(r"[,;()]|\s/\s|\bon\b|\bwith\b", plain) if part.strip()]
     if len(parts) < 2:
         return plain
     named = next((version for part in parts if (version := _version_in(part, framework))), "")
-    return named or parts[0]
+    numbered = (part for part in parts if re.match(r"v?\d", part))
+    return named or (parts[0] if re.search(r"\d", parts[0]) else next(numbered, parts[0]))
 
 
 _AMONG_WORDS = re.compile(
@@ -306,6 +325,36 @@ def _lines(text: str) -> tuple[CudaVersion, ...]:
         return ()
     try:
         return tuple(line.line for line in read_cudas(re.sub(r"(?:toolkit|[\s_-]version|blas)[\s_=-]*", "", match[1])))
+    except VersionError:
+        return ()
+
+
+# CUDA of a program that no table has, where its build names the toolkit, a library or the image that it was made with.
+# The C runtime has the name of its major from 11 on (libcudart.so.11.0 is that of every 11.x), and of its line before.
+_MADE_WITH = (
+    re.compile(r"\b(?:nvidia/|nvcr\.io/nvidia/)?cuda:v?(\d{1,2}\.\d)(?:\.\d+)?(?:-|\b)", re.ASCII),
+    re.compile(r"\bnvcc(?:\s+(?:release|version|from|of|cuda))*[\s:=]+v?(\d{1,2}\.\d)(?![\d])", re.ASCII),
+    re.compile(
+        r"\bcuda[\s_-]*(?:toolkit|runtime|version|nvcc|sdk|cudart)[\s:=@-]*v?(\d{1,2}(?:\.\d)?)(?!\d)", re.ASCII
+    ),
+    re.compile(r"\bcuda[/@](\d{1,2}\.\d)(?!\d)", re.ASCII),
+    re.compile(r"\bcudart[\s-]+v?(\d{1,2}\.\d)(?!\d)", re.ASCII),
+    re.compile(r"\blib(?:cudart|cublas|cublaslt|cusparse|curand)\.so\.(1[1-9])(?!\d)", re.ASCII),
+    re.compile(r"\blibcudart\.so\.((?:[4-9]|10)\.\d)(?!\d)", re.ASCII),
+)
+
+
+def cuda_made_with(build: str) -> tuple[CudaVersion, ...]:
+    """CUDA lines by which a build is said to be made, or which it links: `nvcc 12.3`, `libcudart.so.12`; none:"
+    " unsaid.
+    """
+    plain = build.lower()
+    named = {found for form in _MADE_WITH for found in form.findall(plain)}
+    exact = {each for each in named if "." in each} or named
+    if len(exact) != 1:
+        return ()
+    try:
+        return tuple(line.line for line in read_cudas(exact.pop()))
     except VersionError:
         return ()
 

@@ -10,19 +10,22 @@ import re
 from functools import cache, lru_cache
 
 from compat import tables
+from compat.targets import TEGRA
 from compat.versions import ComputeCapability
 
 _KEPT = 4096
 _READ = 400  # characters: nobody says it later, and a regular expression should not see more
 _NUMBER = r"(?P<major>\d{1,2})(?:\.(?P<minor>\d|x)|(?P<packed>\d))[af]?(?!\.?\d)(?!\w)"
 _OF = r"(?:sm|cc|compute(?:[\s_-]*capability)?|(?:cuda )?capability|capabilities)"
-_MARK = rf"(?:{_OF}[\s_:=(-]*(?:of |is )?)"
+_GE = r"(?:>=|=>|\u2265|at least|(?:no|not) less than|a minimum of)"
+_MUST_BE = r"(?:(?:must|should|ha[sd] to|have to|needs? to) be |of |is |with )"
+_MARK = rf"(?:{_OF}[\s_:=(-]*{_MUST_BE}*(?:{_GE}\s*)?)"
 _NOUN = (
     r"(?:targets?|arch(?:itectures?|s|es)?|kernels?|cubins?|(?:machine |device )?code|binar(?:y|ies)|sms?"
     r"|(?:cuda |compute )?capabilit(?:y|ies)|gpus?|cards?|devices?)"
 )
 _MORE = (
-    r"(?:\s*\+(?!\s*ptx)|\s*(?:gpus?|cards?|devices?|architectures?)?\s*(?:and|or|&|/)\s*(?:newer|later|above|higher|up(?:wards?)?|better|beyond|greater|on)"
+    r"(?:\s*\+(?!\s*(?:ptx|sm|compute|\d))|\s*(?:gpus?|cards?|devices?|architectures?)?\s*(?:and|or|&|/)\s*(?:newer|later|above|higher|up(?:wards?)?|better|beyond|greater|on)"
     r"|\s*(?:or|and) more recent|\s*(?:onwards?|upwards?|and on|up\b(?! to)|minimum))"
 )
 _NO = (
@@ -39,7 +42,8 @@ _GAP = rf"(?:(?!{_OTHERS})[^.;,]){{0,48}}?"
 _FILLER = (
     r"(?:\W+(?:and|maximum|minimum|supported|required|requires?|cuda|compute|capability|capabilities|target|targets|arch|architectures?"
     r"|gpu|gpus|sm|cc|of|is|are|be|the|by|this|that|library|version|pytorch|install(?:ation)?|build|wheel|value|level|listed"
-    r"|included|was|at|set|to|for|it|compiled|device|kernels?|code|in|image|current|capable|with|has|has code)){0,12}"
+    r"|included|was|at|set|to|for|it|compiled|device|kernels?|code|in|image|current|capable|with|has|has code|we"
+    r"|they|supports?|have)){0,12}"
 )
 
 
@@ -48,6 +52,9 @@ def _lowest() -> tuple[re.Pattern[str], ...]:
     """How an oldest capability is said; compiled when a text may say one, which takes longer than most answers."""
     return (
         re.compile(rf"\b{_MARK}{_NUMBER}{_MORE}"),
+        re.compile(rf"\b(?:{_OF}|{_NOUN})\b[\s:(]{{0,3}}{_MUST_BE}*{_GE}\s*(?:{_OF}[\s_]*)?{_NUMBER}"),
+        re.compile(rf"\b{_OF}[\s_:=(-]*(?:of |is )?\d{{1,2}}\.\d\)?\s*<\s*(?:required |the |minimum )*{_NUMBER}"),
+        re.compile(rf"\b(?:too old|insufficient)\b{_GAP}\b(?:needs?|requires?|minimum)\W+(?:is )?{_MARK}?{_NUMBER}"),
         re.compile(
             rf"\b(?:at least|requires?|needs?|required|>=)\W+(?:a |an |of |for )?(?:gpus? (?:of |with )?"
             rf"|cards? (?:of |with )?"
@@ -81,6 +88,28 @@ def _lowest() -> tuple[re.Pattern[str], ...]:
 
 # The bound itself is not among them.
 _ABOVE_IT = re.compile(rf"(?P<lead>[^.;,]{{0,60}})\b{_ABOVE}\s*(?:the )?{_MARK}{_NUMBER}")
+_AND_OLDER = r"\W+(?:(?:gpus?|cards?)\W+)?(?:and|or|&|/)\W*(?:all )?(?:older|earlier|below|lower|before|previous)\b"
+_UNSUPPORTED = (
+    r"(?:\W+(?:gpus?|cards?|devices?|chips?|hardware|generations?|ones?|arch\w*|support|is|are|was|were|has|have|been|be|will)){0,5}"
+    r"\W+(?:unsupported|not |no longer|dropped|removed|left out|missing|rejected|refused|ignored|excluded|cannot"
+    r"|fails?\b|too old)"
+)
+
+
+@cache
+def _last_left_out() -> tuple[re.Pattern[str], ...]:
+    """How the newest one of those that are left out is said: `Pascal and older are not supported`."""
+    name = rf"(?P<name>{'|'.join(map(re.escape, families()))})"
+    return (
+        re.compile(rf"\b{name}{_AND_OLDER}{_UNSUPPORTED}"),
+        re.compile(rf"{_NO}{_GAP}\b{name}{_AND_OLDER}"),
+        re.compile(rf"\b{_MARK}{_NUMBER}{_AND_OLDER}{_UNSUPPORTED}"),
+        re.compile(rf"{_NO}{_GAP}\b{_MARK}{_NUMBER}{_AND_OLDER}"),
+    )
+
+
+def _next_after(capability: ComputeCapability) -> ComputeCapability | None:
+    return min((each for each in tables.architectures() if each > capability), default=None)
 
 
 @cache
@@ -112,11 +141,11 @@ def _highest() -> tuple[re.Pattern[str], ...]:
 _MAY_SAY = re.compile(
     r"\+|\b(?:newer|later|above|higher|up|upwards?|better|beyond|greater|on|onwards?|recent|least|requires?|required|needs?"
     r"|minimum|minimal|min|lowest|oldest|smallest|start\w*|begin\w*|below|older|lower|less|smaller|earlier|under|prior|before"
-    r"|past|over)\b|>|<"
+    r"|past|over|through|to|old|pre)\b|>|<|\u2265|\bpre-"
 )
 _MAY_SAY_NEWEST = re.compile(
     r"\b(?:end\w*|stop\w*|up to|to|until|go|goes|reach\w*|extends?|maximum|max|highest|newest|latest|last"
-    r"|largest|above|newer"
+    r"|largest|above|newer|before|through|predat\w+"
     r"|higher|greater|later|beyond|past|over)\b|>"
 )
 
@@ -135,20 +164,28 @@ def families() -> dict[str, tuple[ComputeCapability, ...]]:
 @cache
 def _by_name() -> tuple[tuple[re.Pattern[str], ...], tuple[re.Pattern[str], ...]]:
     """The same two with names: `Turing and newer`, `nothing before Volta`; `up to Ada`, `nothing newer than Hopper`."""
-    name = rf"(?P<name>{'|'.join(map(re.escape, families()))})"
+    names = "|".join(map(re.escape, families()))
+    name, to = rf"(?P<name>{names})", r"\s*(?:to|through|thru|till|up to|\.\.+|-|\u2013|\u2014)\s*"
     lowest = (
         rf"\b{name}{_MORE}",
         rf"\b(?:minimum|at least|requires?|needs?)\s+(?:an? )?{name}\b",
-        rf"{_NO}{_GAP}\b{_BELOW}\s*{name}\b",
+        (
+            rf"\b(?:minimum|min|lowest|oldest)\b(?:\W+(?:supported|required|nvidia|cuda|gpus?|cards?|arch\w*|generations?|targets?|is|are"
+            rf"|an?|the|of|to|be|one|that|it|supports?|runs|on)){{0,8}}\W+{name}\b"
+        ),
+        rf"{_NO}{_GAP}\b(?:{_BELOW}|pre-?)\s*{name}\b",
+        rf"\b(?:{_BELOW}\s+(?:the )?|pre-?\s?){name}\b{_UNSUPPORTED}",
         rf"\b{_NOUN}\W+(?:start(?:s|ing)?|begin(?:s|ning)?)\W+(?:at|from|with)\W+{name}\b",
+        rf"\b{name}{to}(?:{names})\b",
     )
     highest = (
         (
             rf"\b(?:end(?:s|ing)?\W+(?:at|with)|stop(?:s|ping)?\W+(?:at|with)|up to|until"
-            rf"|no newer than)\W+(?:and including )?{name}\b"
+            rf"|no newer than)\W+(?:and including )?(?:the )?{name}\b"
         ),
         rf"{_NO}{_GAP}\b{_ABOVE}\s*{name}\b",
         rf"\b(?:newest|latest|last|highest)\W+(?:architecture|arch|generation|target|gpus?)\W+(?:\w+\W+){{0,3}}?{name}\b",
+        rf"\b(?:{names}){to}{name}\b",
     )
     return tuple(map(re.compile, lowest)), tuple(map(re.compile, highest))
 
@@ -169,6 +206,24 @@ def _first(forms: tuple[re.Pattern[str], ...], plain: str) -> ComputeCapability 
     return None
 
 
+_MADE_BEFORE = (
+    r"\b(?:predat(?:es|ed|ing)|(?:built|made|released|published|compiled|packaged|cut|from"
+    r"|frozen)\W+(?:long )?before)\W+(?:the )?"
+)
+
+
+@cache
+def _made_before() -> re.Pattern[str]:
+    return re.compile(rf"{_MADE_BEFORE}(?P<name>{'|'.join(map(re.escape, families()))})\b")
+
+
+def _newest_before(name: str) -> ComputeCapability | None:
+    """Of a build that is older than a generation; chips of Tegra tell nothing of it."""
+    return max(
+        (each for each in tables.architectures() if each < families()[name][0] and each not in TEGRA), default=None
+    )
+
+
 @lru_cache(_KEPT)
 def lowest_in(text: str) -> ComputeCapability | None:
     """The oldest capability that a build is said to be for: `SM 5.x+ only`, `Turing and newer`, `none below 6.0`."""
@@ -179,7 +234,12 @@ def lowest_in(text: str) -> ComputeCapability | None:
         return found
     for said in _ABOVE_IT.finditer(plain):
         if (bound := _capability(said)) is not None and not re.search(_NO, said["lead"]):
-            return min((each for each in tables.architectures() if each > bound), default=None)
+            return _next_after(bound)
+    for form in _last_left_out():
+        if (left_out := form.search(plain)) is not None:
+            last = families()[left_out["name"]][-1] if "name" in form.groupindex else _capability(left_out)
+            if last is not None:
+                return _next_after(last)
     for form in _by_name()[0]:
         if named := form.search(plain):
             return families()[named["name"]][0]
@@ -197,7 +257,8 @@ def highest_in(text: str) -> ComputeCapability | None:
     for form in _by_name()[1]:
         if named := form.search(plain):
             return families()[named["name"]][-1]
-    return None
+    before = _made_before().search(plain)
+    return _newest_before(before["name"]) if before else None
 
 
 def without_bounds(text: str) -> str:

@@ -10,6 +10,7 @@ from functools import cache
 from packaging.version import Version
 
 from compat import dates, readings, tables, untold, words
+from compat.build_words import of_this_build
 from compat.builds import (
     ENCODERS,
     OPENCL,
@@ -18,6 +19,7 @@ from compat.builds import (
     Choice,
     Wish,
     choose,
+    cuda_made_with,
     is_of_ones_own,
     read_wish,
 )
@@ -116,7 +118,7 @@ def read_images(case: Case, system: str, *, lenient: bool = True) -> Reading[Ima
     With `lenient`, a field that cannot be read counts as absent, with a note, unless nothing to run is left.
     """
     reader = Reader(lenient=lenient)
-    case = _monthly(_of_server(_with_reference(case)))
+    case = _monthly(_of_server(_with_reference(_of_nvidias_build(case, system))))
     named = reader.read("image", case.image, read_image)
     case = _as_named(case, named)
     given = Given(
@@ -167,6 +169,16 @@ def _with_reference(case: Case) -> Case:
         return replace(case, image=f"nvcr.io/nvidia/{short[1]}:{short[2]}{variant}")
     words_of = _NGC_IN_WORDS.fullmatch(case.image.strip())
     return case if words_of is None else replace(case, image=f"nvcr.io/nvidia/{words_of[1].lower()}:{words_of[2]}")
+
+
+_NVIDIAS = re.compile(r"\d(?:\.\d+)+(?:a0)?\+(?:[0-9a-f]+\.)?nv(?P<month>\d\d\.\d\d)", re.IGNORECASE)
+
+
+def _of_nvidias_build(case: Case, system: str) -> Case:
+    """`2.4.0a0+f70bd71a48.nv24.06` is in NVIDIA's image of that month, and on a Jetson a wheel for it."""
+    if system in {TEGRA, JETSON} or case.image or (found := _NVIDIAS.fullmatch(case.framework_version.strip())) is None:
+        return case
+    return replace(case, framework_version=found["month"])
 
 
 def _monthly(case: Case) -> Case:
@@ -267,7 +279,7 @@ def _of_cuda(reader: Reader, given: Given) -> tuple[ImageFacts, ...]:
 def read_cuda_of(build: str) -> tuple[CudaVersion, ...]:
     """CUDA that a free text such as `pip cu118 wheel` names; empty where it names none."""
     wish = read_wish("pytorch", "", build)
-    return wish.cuda if wish else ()
+    return (wish.cuda if wish else ()) or cuda_made_with(of_this_build(build))
 
 
 def _each_of(reader: Reader, cudas: tuple[CudaVersion, ...], code: Code | None) -> tuple[CudaVersion | None, ...]:
@@ -352,7 +364,7 @@ def _of_tables(reader: Reader, given: Given, wish: Wish) -> tuple[ImageFacts, ..
     if not choice.builds:
         rows = () if wish.from_source else rows_of(wish.program, wish.program_version, f"{given.name} {given.build}")
         lines = wish.cuda or given.around or tuple(row.cuda for row in rows if row.cuda is not None)[:1]
-        lines = lines or readings.read_ptx_isa(given.build)
+        lines = lines or cuda_made_with(of_this_build(given.build)) or readings.read_ptx_isa(given.build)
         if not lines and given.code is not None and given.code.cubins:
             return _by_any_cuda(reader, given, wish, given.code)
         is_told = lines or any(row.linux_floor or row.windows_floor for row in rows)

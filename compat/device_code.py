@@ -49,10 +49,12 @@ def read_code(reader: Reader, case: Case) -> Code | None:
     build = case.build
     if _UNTOLD.search(build.lower()):
         return Code(None, None, Fact("the targets are said to be unknown", THE_CASE, ""))
-    listed = reader.read("sm_list", case.sm_list, read_targets)
+    listed = None if _EVERY.fullmatch(case.sm_list.lower()) else reader.read("sm_list", case.sm_list, _read_list)
     cubins = listed.cubins if listed else None
     written = reader.read("ptx", case.ptx, lambda text: read_ptx(text, cubins or ()))
-    if (case.sm_list and listed is None) or (case.ptx and written is None):
+    if (case.sm_list and listed is None and not _EVERY.fullmatch(case.sm_list.lower())) or (
+        case.ptx and written is None
+    ):
         return UNREAD_TARGETS
     shown_ptx = written.ptx if written else (listed.ptx if listed else None)
     if cubins is None and shown_ptx is None:
@@ -62,12 +64,27 @@ def read_code(reader: Reader, case: Case) -> Code | None:
     return Code(cubins, shown_ptx, AS_LISTED)
 
 
+# What nvcc takes for all that it knows, or for the GPU that is there: then what the toolkit can make counts.
+_EVERY = re.compile(r"(?:nvcc )?(?:-arch=)?(?:all|all-major|native|default)")
+
+
+def _read_list(text: str) -> Targets:
+    """A list of targets; of generations, too: `Turing, Ampere`."""
+    try:
+        return read_targets(text)
+    except VersionError:
+        named = targets_in(f"built for {of_this_build(text)}")
+        if not named.cubins:
+            raise
+        return Targets(named.cubins)
+
+
 def _targets_of_build(reader: Reader, build: str) -> Code | None:
     """What the words of a build say of the GPUs that it is for: the oldest one, a list, generations."""
     build = of_this_build(build)
     if _FOR_THE_GPU.search(build) and not _NAMES_FLAG.search(build):
         return None  # whatever it calls it
-    if (lowest := lowest_in(build)) is not None:
+    if (lowest := lowest_in(build)) is not None and not _FOR_ONE_GPU.search(build):
         return Code(None, None, AS_LISTED, at_least=lowest)
     try:
         found = read_targets(without_bounds(build), bare=False) if build else Targets()
@@ -82,6 +99,9 @@ def _targets_of_build(reader: Reader, build: str) -> Code | None:
     return without_ptx(found.cubins) if found.cubins and found.ptx is None else Code(found.cubins, found.ptx, AS_LISTED)
 
 
+_FOR_ONE_GPU = re.compile(
+    r"\b(?:requires?|needs?)\b[^.;,]{0,24}\b(?:sm|compute)_?\d{2,3}a\b"
+)  # `requires Hopper (sm_90a)`
 _FOR_THE_GPU = re.compile(
     r"\b(?:nvrtc|nvcc|at run ?time)\b.*\bcompiles?\b(?: \w+)?(?: at run ?time)? for the (?:gpu|card|device)\b"
 )

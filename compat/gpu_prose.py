@@ -19,6 +19,10 @@ _BETWEEN = re.compile(r"[\s,;+&|/()\[\]@:]+")
 _COUNT = re.compile(r"(?:\d{1,2}[x\u00d7*]|[x\u00d7*]\d{1,2})|[x\u00d7*]")
 _COUNTED = re.compile(r"^\d{1,2}[x\u00d7*](?=[a-z0-9]{2})")
 _PLURAL = re.compile(r"(?<=\d{4})s$")
+_PLURAL_TI = re.compile(r"(?<=ti)s$")
+# Of the machine around the card, where the name is whole without it: a laptop's GTX 1060 is no other chip.
+_OF_THE_MACHINE = frozenset({"laptop", "notebook", "mobile"})
+_WHOLE_WITHOUT = re.compile(r"\d{4}|\dm\b|\bmx ?\d{3}")
 _SIZE = re.compile(r"\d+(?:\.\d+)?[-\s]?(?:gb|gib|g|mb|mib|vram|w)", re.ASCII)
 _NUMBER = re.compile(r"\d+(?:\.\d+)*", re.ASCII)
 _TELLS = re.compile(
@@ -27,13 +31,24 @@ _TELLS = re.compile(
 )
 _SIZED = re.compile(r"(?<=\d)\s+(?=(?:gb|gib|mb|mib)\b)")
 _LINES = re.compile(r"(?:gaming (?:x|z)\b|[23]x\b(?=\s*(?:oc|gaming|ventus|eagle))|ventus [23]x\b)")
+# Computers with a number, and hosts with a word of a GPU's name: Dell R720, ASUS Ascent GX10, Colab Pro.
+_MACHINES = re.compile(
+    r"\b(?:dell|hpe?|lenovo|supermicro|acer|inspur|asus(?= ascent))\s+"
+    r"(?:(?:poweredge|proliant|precision|thinkpad|thinkstation|thinksystem|legion|xps|latitude|alienware|ascent|omen|zbook"
+    r"|apollo|predator|nitro|inspiron|vostro)\s+)*(?!rtx|gtx|gt\d|mx\d)[a-z]{0,4}-?\d{1,5}[a-z]{0,3}\b"
+    r"|\bcolab(?: pro\b\+?)?"
+)
 
 
 def models_in(text: str, find: Find) -> tuple[GpuModel, ...]:
     """Models that a description names: those that fit all its names, or else each of several GPUs. Empty: none."""
-    plain = _LINES.sub(" ", _SIZED.sub("", text.lower().replace("gpus", " ")))
+    plain = _LINES.sub(" ", _SIZED.sub("", _MACHINES.sub(" ", text.lower().replace("gpus", " "))))
+    if "standard_" in plain:  # Azure: Standard_NC24ads_A100_v4
+        plain = plain.replace("_", " ")
     tokens = [word for token in _BETWEEN.split(plain) if (word := _COUNTED.sub("", token.strip(".'\"")))]
     names, rest = _names(tokens, find)
+    if _WHOLE_WITHOUT.search(plain):
+        rest = [word for word in rest if word not in _OF_THE_MACHINE]
     families = {model.family for each in names for model in each}
     if not names or any(_could_tell(word) for word in rest if word not in families):
         return ()
@@ -68,6 +83,8 @@ def _windows(tokens: list[str], start: int) -> Iterator[tuple[str, int]]:
             if _PLURAL.search(text):
                 yield _PLURAL.sub(" super", text), end
                 yield _PLURAL.sub("", text), end
+            if _PLURAL_TI.search(text):
+                yield _PLURAL_TI.sub("", text), end
 
 
 def _could_tell(word: str) -> bool:

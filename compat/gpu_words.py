@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 import re
-from functools import lru_cache
+from functools import cache, lru_cache
 
 from compat import tables
 from compat.build_words import of_this_build
@@ -54,31 +54,50 @@ _CODE = (
     r"|images?|instructions?|operators?)"
 )
 _S = r"(?:[^.;]|\.(?=\d))"  # within a sentence: the dot of a number does not end it
-_COMPILER_UNAWARE = re.compile(rf"\b{_COMPILER}\b{_S}{{0,60}}?\b{_UNAWARE}(?P<rest>{_S}{{0,80}})")
-_CODE_ABSENT = re.compile(
-    rf"(?:\b(?:no|without|lack(?:s|ed|ing)?|miss(?:es|ing)|none of its|not (?:one|any)|nor)\b(?: any| suitable"
-    rf"| matching)?(?: [a-z0-9.+_-]+)?"
-    rf" {_CODE}(?: images?| code)?(?: (?:is|are|was|were))?(?: (?:built|compiled|available|present|included"
-    rf"|there|made))? (?:for|of)"
-    r"|\bnot (?:(?:been|yet) )?(?:compiled|built|made|meant|intended) (?:for|with)"
-    rf"|(?:{_NOT}) (?:yet )?(?:support|include|contain|cover|list|serve|carry|have (?:code|kernels?) for)\b"
-    rf"|\bno longer (?:support|include|contain|cover|list|carr|ship)\w*|\bnone for"
-    rf"|\b(?:unsupported|not (?:supported|usable|working)|(?:{_NOT}) (?:run|work|start)|fails?|crash(?:es)?"
-    rf"|unusable) (?:on|by|for|with)"
-    rf")(?P<rest>{_S}{{0,60}})"
-)
+
+
+@cache
+def _compiler_unaware() -> re.Pattern[str]:
+    """Compiled when a text may deny something, as the next one is, which takes longer than most answers."""
+    return re.compile(rf"\b{_COMPILER}\b{_S}{{0,60}}?\b{_UNAWARE}(?P<rest>{_S}{{0,80}})")
+
+
+@cache
+def _code_absent() -> re.Pattern[str]:
+    return re.compile(
+        rf"(?:\b(?:no|without|lack(?:s|ed|ing)?|miss(?:es|ing)|none of its|not (?:one|any)|nor)\b(?: any| suitable"
+        rf"| matching)?(?: [a-z0-9.+_-]+)?"
+        rf" {_CODE}(?: images?| code)?(?: (?:is|are|was|were))?(?: (?:built|compiled|available|present|included"
+        rf"|there|made))? (?:for|of)"
+        r"|\bnot (?:(?:been|yet) )?(?:compiled|built|made|meant|intended) (?:for|with)"
+        rf"|(?:{_NOT}) (?:yet )?(?:support|include|contain|cover|list|serve|carry|have (?:code|kernels?) for)\b"
+        rf"|\bno longer (?:support|include|contain|cover|list|carr|ship)\w*|\bnone for"
+        rf"|\b(?:unsupported|not (?:supported|usable|working)|(?:{_NOT}) (?:run|work|start)|fails?|crash(?:es)?"
+        rf"|unusable) (?:on|by|for|with)"
+        rf")(?P<rest>{_S}{{0,60}})"
+    )
+
+
 # What compilers and loaders print. Where they name a target, it is that one that they do not know.
 _PRINTED = re.compile(
     r"invalid value for (?:--?)?gpu-architecture|unsupported gpu architecture|is not defined for option\W+gpu-name"
     r"|is not a recogni[sz]ed processor|unknown target cpu|no binary for gpu|no_binary_for_gpu|unsupported sm\b"
-    r"|no kernel image is available|not compatible with the current pytorch"
+    r"|no kernel image is available|not compatible with the current pytorch|nokernelimagefordevice"
+    r"|nvrtc_error_invalid_option"
+    r"|requires isa \d|invalid device function|device kernel image is invalid|\berror(?: code)?\W{0,2}(?:98|209)\b"
+    r"|(?:^|[.:;,\"'(]\s*)(?:the |this )?(?:gpu|card|device)(?: is)? (?:not |un)supported\b"
+)
+# An error that somebody no longer sees.
+_OVERCOME = re.compile(
+    r"\b(?:fix\w*|avoid\w*|sol(?:ve|ving|ved)|resolv\w*|no more|gone|got rid|instead|work(?:ed)? ?around)\b"
 )
 # What each of the forms above, and of `target_words.py` and `capability_bounds.py`, has in it.
 _MAY_DENY = re.compile(
     r"\b(?:no|not|none|nothing|nor|never|cannot|without|missing|absent|except|unaware|ignorant|un\w*supported|invalid|un\w*known"
-    r"|too old|older|before|beyond|above|newest|highest|maximum|max|last|latest|largest|until|up to|only to"
+    r"|too old|predat\w+|device function|kernel image|98|209|requires isa|older|before|beyond|above|newest|highest"
+    r"|maximum|max|last|latest|largest|until|up to|only to|to|through|thru"
     r"|skipped|phased out|taken out|gone)\b"
-    r"|n['\u2019]t\b|\b(?:lack|miss|exclud|omit|drop|remov|reject|refus|predat|end|stop|fail|crash|unusable|incompatible|unable|disabl|leave|left|know|no_)"
+    r"|n['\u2019]t\b|\b(?:lack|miss|exclud|omit|drop|remov|reject|refus|predat|end|stop|fail|crash|unusable|incompatible|unable|disabl|leave|left|know|no_)|nokernelimage|_invalid_option|no_binary"
 )
 _TARGET = re.compile(r"(?:sm|compute)[\s_]?\d{2,3}[af]?\b")
 _SPEAKS_OF_PTX = re.compile(
@@ -96,11 +115,11 @@ def said_against(text: str, capability: ComputeCapability) -> str:
         return ""
     if leaves_out(plain, capability) or denied_by_name(plain, capability):
         return "it is said to have no code for it"
-    for found in (*_CODE_ABSENT.finditer(plain), *_COMPILER_UNAWARE.finditer(plain)):
-        is_compiler = found.re is _COMPILER_UNAWARE
+    for found in (*_code_absent().finditer(plain), *_compiler_unaware().finditer(plain)):
+        is_compiler = found.re is _compiler_unaware()
         if _names(found["rest"], capability, or_newer=is_compiler):
             return "its compiler is said not to know it" if is_compiler else "it is said to have no code for it"
-    for found in _PRINTED.finditer(plain):
+    for found in () if _OVERCOME.search(plain) else _PRINTED.finditer(plain):
         if _is_printed_of(plain, found, capability):
             return f'it is said to end in "{found[0]}"'
     highest = highest_in(plain)
@@ -168,7 +187,8 @@ def _target(written: str) -> Target | None:
 
 
 _BUILT_ON = re.compile(
-    r"\b(?:compiled|built|made|created|generated|packaged)\b(?: only| just| and packed| there)?\s+(?:on|with|for"
+    r"\b(?:compiled|built|made|created|generated|packaged)\b(?: only| just| and packed| there| (?:with|by|using)(?:"
+    r" \S*native\S*)+)?\s+(?:on|with|for"
     r"|where|against|by)\s+"
     r"(?P<where>[^.;]{3,80})"
 )

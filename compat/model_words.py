@@ -27,6 +27,10 @@ _NOT_THERE = (
     r"|(?:no longer|not|never)\s+(?:yet\s+|officially\s+|any ?more\s+)?"
     r"(?:supported|included|built|covered|listed|compiled|usable|recogni[sz]ed|known|there|present|among))"
 )
+_NOT_LISTED = (
+    r"(?:not|missing|absent)\s+(?:in|on|among|from|part of)\s+(?:the\s+|its\s+|their\s+"
+    r"|that\s+)?(?:[\w-]+\s+){0,3}?lists?"
+)
 _NOUNS = re.compile(
     r"\s+(?:support|code|kernels?|targets?|cards?|gpus?|boards?|devices?|series|generation|machine code|architecture)$"
 )
@@ -45,7 +49,9 @@ _OLDEST = 2  # majors that a toolkit still knows, of which `older` speaks
 @cache
 def _said_of() -> re.Pattern[str]:
     """What is said of a GPU that is left out; compiled when a text may say so, as the other two are."""
-    return re.compile(rf"(?P<lead>[^.;,:]{{2,60}}?)\s+{_BE}(?:(?P<gone>{_GONE}|no longer)|{_NOT_THERE})\b")
+    return re.compile(
+        rf"(?P<lead>[^.;,:]{{2,60}}?)\s+(?:{_BE}(?:(?P<gone>{_GONE}|no longer)|{_NOT_THERE})|(?:{_BE})?{_NOT_LISTED})\b"
+    )
 
 
 @cache

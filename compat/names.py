@@ -63,7 +63,13 @@ _AROUND = tuple(
         r"\(\s*[x\u00d7]?\s*\d{1,2}\s*[x\u00d7]?\s*\)\s*$",  # A100 (x8)
     )
 )
-_VGPU = re.compile(r"(?:nvidia\s+|grid\s+)*(.+?)-(?:\d-)?\d{1,3}(?:Q|C|A|B4?)(?:ME|NOME|GFX)?", re.IGNORECASE)
+_VGPU = re.compile(
+    r"(?:nvidia\s+|grid\s+|vgpu[\s:]+)*(.+?)-(?:\d-)?\d{1,3}(?:Q|C|A|B4?)(?:ME|NOME|GFX)?(?:\s+\(?vgpu\)?)?",
+    re.IGNORECASE,
+)
+# lspci shows the chip before the name: GP102 [GeForce GTX 1080 Ti].
+_CHIP_AND_NAME = re.compile(r"\b(?:G[FKMPVAHB]|AD|TU)\d{2,3}[A-Z]{0,3}\s*\[", re.IGNORECASE)
+_BESIDE = re.compile(r"\s*(?:\+|,|;|/|&|\band\b|\bwith\b)\s*", re.IGNORECASE)
 _OLD_VGPU = re.compile(r"(?:nvidia\s+)?grid\s+(k\d{3}q)", re.IGNORECASE)  # K280Q is one of a GRID K2
 
 
@@ -129,9 +135,11 @@ def _read_by(text: str, read: Callable[[str, str], tuple[GpuModel, ...]]) -> tup
     if _PCI_ID.fullmatch(plain) and ":" in plain:
         raise UnknownGpu(text, "is a PCI id; write the name that nvidia-smi or lspci shows for it")
     if _OTHER_MAKERS.search(plain.lower()):
+        if read is _among_words and (others := _beside_other_makers(plain)):
+            return others
         raise UnknownGpu(text, "is not an NVIDIA GPU")
     if mig.is_slice(plain):
-        return _sliced(text, plain)
+        return _sliced(text, plain, read)
     if models := _board_of_vgpu(plain):
         return models
     return read(text, plain)
@@ -148,6 +156,12 @@ def _among_words(text: str, plain: str) -> tuple[GpuModel, ...]:
         if not (models := models_in(text, models_named)):
             raise
         return models
+
+
+def _beside_other_makers(plain: str) -> tuple[GpuModel, ...]:
+    """Models of a description that names a GPU of another maker too: `RTX 4070 + Intel UHD`. Empty: none."""
+    own = [part for part in _BESIDE.split(plain) if not _OTHER_MAKERS.search(part.lower())]
+    return models_in(", ".join(own), models_named)
 
 
 def models_named(text: str) -> tuple[GpuModel, ...]:
@@ -207,7 +221,7 @@ def vgpu_profile(text: str) -> str:
 def _bare(text: str) -> str:
     """The name alone."""
     plain = text.strip()
-    if "corporation" in plain.lower() and (
+    if ("corporation" in plain.lower() or _CHIP_AND_NAME.search(plain)) and (
         named := [each for each in re.findall(r"\[([^\[\]]+)\]", plain) if not _PCI_ID.fullmatch(each)]
     ):
         plain = named[-1]  # lspci: VGA compatible controller: NVIDIA Corporation GP102 [GeForce GTX 1080 Ti] (rev a1)
@@ -244,13 +258,13 @@ def _board_of_vgpu(plain: str) -> tuple[GpuModel, ...]:
     return _agreeing(_with_core(("grid", *core)) or _with_core(core), _BRANDS & set(words))
 
 
-def _sliced(text: str, plain: str) -> tuple[GpuModel, ...]:
+def _sliced(text: str, plain: str, read: Callable[[str, str], tuple[GpuModel, ...]]) -> tuple[GpuModel, ...]:
     """Models that have the slice; all that have it where the text names no GPU (`nvidia.com/mig-1g.5gb`)."""
     rest, profile = mig.without_slice(plain), mig.profile_in(plain)
     core = _core(_words(rest))
     models = gpu_models()
     if core:
-        models = tuple(dict.fromkeys((*_named(text, rest), *_models(_any_form(core)))))
+        models = tuple(dict.fromkeys((*read(text, rest), *_models(_any_form(core)))))
     able = tuple(model for model in models if model.mig_capable is not False)
     if not able:
         raise UnknownGpu(text, f"names a MIG slice, and {models[0].name} has no MIG")

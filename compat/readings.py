@@ -45,6 +45,16 @@ _AROUND_DRIVER = tuple(
         r"^[rv](?=\d)",
     )
 )
+# Of several releases the one that is there now, or that a label names. nvidia-smi has a number of its own under WSL.
+_DRIVER_NAMED = (
+    re.compile(r"\bdriver(?: version)?[\s:=]+[rv]?([1-9]\d{2}\.\d{2,3}(?:\.\d{2})?)(?![\w.]\d)", re.ASCII),
+    re.compile(r"\bwindows(?: driver| side| host)?[\s:=]+([1-9]\d{2}\.\d{2})(?![\w.]\d)", re.ASCII),
+    re.compile(
+        r"\b(?:now|currently|(?:updated|upgraded|downgraded|moved|switched)\b.{0,40}?\bto)\s+[rv]?([1-9]\d{2}\.\d{2,3}(?:\.\d{2})?)"
+        r"(?![\w.]\d)",
+        re.ASCII,
+    ),
+)
 # Between other words: a release in full, else a branch. `NVIDIA 535.183.01 / CUDA 12.2`, `driver 470 (Ubuntu)`.
 _DRIVER_IN_PROSE = (
     re.compile(r"(?<![\d.])[rv]?([1-9]\d{2}\.\d{2,3}(?:\.\d{2})?)(?![\w.]\d)", re.ASCII),
@@ -52,9 +62,24 @@ _DRIVER_IN_PROSE = (
 )
 # Windows lists 536.67 as 31.0.15.3667: the last five digits. Source: microsoft.com, "how to find your NVIDIA driver".
 _OF_WINDOWS = re.compile(r"\b\d\d\.\d{1,2}\.1\d\.\d{4}\b", re.ASCII)
-_REPORTED_CUDA = re.compile(
-    r"^(?:(?:nvidia|driver|for|with|reports|shows|supports|version)[\s:,_-]*)*cuda[\s:_-]*(?:(?:driver|api|version)[\s:]*)*(1\d\.\d)(?:[\s,;)]|$)",
-    re.ASCII,
+# What a driver is said to report instead of its own number: nvidia-smi's `CUDA Version`, deviceQuery's `CUDA Driver
+# Version`, cudaDriverGetVersion (12020 is 12.2). A toolkit beside it is another thing, and ends the search.
+_SHOWS = (
+    r"(?:nvidia|drivers?(?:'s)?|for|with|that|reports|reported|shows|showed|showing|says|said|displays|prints|supports?|supported"
+    r"|supporting|up to|max(?:imum)?|newest|highest|version|versions|api|is|of|the|smi|header|top right|per|in|by"
+    r"|devicequery|cuda)"
+)
+_REPORTED_CUDA = (
+    re.compile(
+        rf"^(?:{_SHOWS}[\s:=,_/()\"'-]+)*cuda[\s:_=\"'-]*(?:(?:driver|api|version|is)[\s:=]*)*(1\d\.\d)(?![\d.]|\s*toolkit)",
+        re.ASCII,
+    ),
+    re.compile(r"\bcuda driver version\b[^\d]{0,24}(1\d\.\d)(?![\d.])", re.ASCII),
+    re.compile(r"\bdriver (?:api )?version[\s:=]*(1\d\.\d)(?![\d.])", re.ASCII),
+    re.compile(
+        r"^\W*(1\d\.\d)[\s(,]+(?:(?:per|in|from|by|shown|as|of|reported|according to)\s+)*nvidia-smi\b", re.ASCII
+    ),
+    re.compile(r"(?:found version|drivergetversion\W*(?:is|returns)?)\W*1(\d0[0-9])0(?!\d)", re.ASCII),
 )
 # PTX ISA and the first CUDA with it; a driver that loads one reports that CUDA, or a newer one.
 # Source: nvidia.github.io/cuda-python/coverage/z_94f9e761dee70a67__ptx_utils_py.html (after NVIDIA's release history)
@@ -69,9 +94,11 @@ CUDA_OF_ISA = {
     "9.1": "13.1",
     "9.2": "13.2",
 }
+_CAPABILITIES = r"6\.[0-2]|7\.[025]|8\.[0679]|9\.0"  # `PTX 8.0` alone is for a GPU, not of an ISA
 _PTX_ISA = re.compile(
     r"\bptx\b(?: (?:is|of|as|at|in|with|the|code|version|was|made|for|by|,))*[ ,:(]+isa (?:version )?v?(\d\.\d)(?!\d)"
-    r"|(?:\.version|\bptx version:?|\bisa version:?|\bptx (?:is|of|has) version) v?(\d\.\d)(?!\d)",
+    r"|(?:\.version|\bptx version:?|\bisa version:?|\bptx (?:is|of|has) version"
+    rf"|\bptx(?: code)?(?! v?(?:{_CAPABILITIES})(?!\d))) v?(\d\.\d)(?!\d)",
     re.ASCII,
 )
 _LOADS_PTX = re.compile(r"\bptx\b[^\d]{0,40}(\d\.\d)(?!\d)", re.ASCII)
@@ -106,11 +133,11 @@ def read_drivers(text: str) -> tuple[DriverVersion, ...]:
     if listed := _in_prose(plain, (_OF_WINDOWS,)):
         digits = re.sub(r"\D", "", listed)[-5:]
         return _drivers(text, f"{digits[:3]}.{digits[3:]}")
-    named = _in_prose(plain, _DRIVER_IN_PROSE)
+    named = _in_prose(plain, _DRIVER_IN_PROSE) or _in_prose(plain, _DRIVER_NAMED)
     if not named and (isa := _in_prose(plain, (_LOADS_PTX,))) in CUDA_OF_ISA:
         return _drivers_that_report(text, CUDA_OF_ISA[isa])
-    if not named and (reported := _in_prose(plain, (_REPORTED_CUDA,))):
-        return _drivers_that_report(text, reported)
+    if not named and (reported := _in_prose(plain, _REPORTED_CUDA)):
+        return _drivers_that_report(text, reported if "." in reported else f"1{reported[0]}.{int(reported[1:])}")
     try:
         found = _drivers(text, plain)
     except VersionError:
@@ -154,6 +181,8 @@ _JETSON_IN_PROSE = (
     re.compile(r"\b540\.\d\.0\b|(?<![\d.])3[2-9]\.\d\.\d(?![\d.])", re.ASCII),
     re.compile(r"(?:jetpack|\bjp)[\s_:-]*(?:sdk )?\d(?:\.\d){0,2}", re.ASCII),
 )
+_JETPACK_ALONE = re.compile(r"v?([4-7]\.\d(?:\.\d)?)(?:[+-]b\d+)?", re.ASCII)  # 6.2+b77 of nvidia-jetpack
+_VERSION_OF_JETPACK = re.compile(r"\b(jetpack|jp)([\s_:-]*)v(?=\d)", re.ASCII)
 
 
 _RELEASE_OF_JETSON = (
@@ -164,8 +193,13 @@ _RELEASE_OF_JETSON = (
 
 @lru_cache(_KEPT)
 def read_jetson(text: str) -> JetsonVersion:
-    """`35.4.1`, `R35.4.1`, `L4T 32.7.1`, `JetPack 5.1.2`, `36.3`, or `540.3.0`, which nvidia-smi prints for R36.3."""
-    plain = plain_text(text)
+    """`35.4.1`, `R35.4.1`, `L4T 32.7.1`, `JetPack 5.1.2`, `36.3`, or `540.3.0`, which nvidia-smi prints for R36.3.
+
+    On a Jetson `6.2` alone is its JetPack: there are no such releases of L4T.
+    """
+    plain = _VERSION_OF_JETPACK.sub(r"\1\2", plain_text(text))
+    if alone := _JETPACK_ALONE.fullmatch(plain):
+        plain = f"jetpack {alone[1]}"
     try:
         return _jetson(text, plain)
     except VersionError:
@@ -182,6 +216,7 @@ _MAJOR_L4T = re.compile(r"\br(3\d)(?:\.x)?(?![.\d])", re.ASCII)
 def read_jetsons(text: str) -> tuple[JetsonVersion, ...]:
     """Releases of Jetson Linux that a text may mean: one, or each of `JetPack 5`, of `L4T r35`. Raises VersionError."""
     plain = plain_text(text)
+    plain = _VERSION_OF_JETPACK.sub(r"\1\2", plain)
     jetpack, line = _MAJOR_JETPACK.search(plain), _MAJOR_L4T.search(plain)
     if (jetpack or line) and not any(form.search(plain) for form in _RELEASE_OF_JETSON):
         fitting = [
@@ -235,6 +270,8 @@ _CUDA_IN_PROSE = (
     re.compile(
         rf"\b(?:cuda|cudatoolkit|toolkit|nvcc)(?: toolkit| release| version)?[\s_:=-]*v?({_CUDA_NUMBER})", re.ASCII
     ),
+    re.compile(rf"\b(?:runtime|nvcc|toolkit)[\s:=]*v?({_CUDA_NUMBER})", re.ASCII),
+    re.compile(rf"(?<![\w./-])({_CUDA_NUMBER})\s*\(?(?:nvcc|toolkit|runtime)\b", re.ASCII),
     re.compile(r"\bcu\d{2,3}\b", re.ASCII),
     re.compile(rf"(?<![\w./-]){_CUDA_NUMBER}", re.ASCII),
 )

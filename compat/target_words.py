@@ -10,6 +10,8 @@ from functools import cache, lru_cache
 
 from compat import tables
 from compat.capability_bounds import families, lowest_in
+from compat.names import models_named
+from compat.series_words import in_generations
 from compat.targets import Targets
 from compat.versions import ComputeCapability, Target
 
@@ -19,35 +21,49 @@ _LEFT_OUT = (
     r"\b(?:no|not|none|nothing|without|lack(?:s|ing)?|missing|exclud(?:es|ing)|omit(?:s|ting)|except|dropp?(?:s|ed|ing)?"
     r"|removed)\b"
     r"(?:\W+(?:for|the|any|code|support|built|compiled|kernels?|binar(?:y|ies)|cubins?|targets?|compute|capabilit\w+|cc|"
-    r"arch\w*|of|in|included?|includes|including|machine)){{0,5}}\W+(?:{target})\b"
-    r"|(?<!than )(?<!before )(?<!below )\b(?:{target})\b"
-    r"(?:\W+(?:code|support|kernels?|target|binar(?:y|ies)))?(?:\W+(?:is|was|are|were))?\W+"
+    r"arch\w*|of|in|included?|includes|including|machine|have|has|contain|ship|list|provide|an?|its|yet)){{0,5}}\W+(?:{target})\b"
+    r"|(?<!than )(?<!before )(?<!below )(?<!pre-)(?<!pre )\b(?:{target})\b"
+    r"(?:\W+(?:code|support|kernels?|target|binar(?:y|ies)|cards?|gpus?|devices?))?(?:\W+(?:is|was|are|were))?\W+"
     r"(?:missing|absent|left out|excluded|dropped|removed|disabled|unsupported|incompatible|unknown|rejected"
     r"|refused|ignored|skipped"
     r"|not (?:included|supported|built|compatible|known|listed|there|present|recogni[sz]ed|enabled))\b"
 )
-# How people call GeForce cards of a capability.
-_SERIES = {
-    ComputeCapability(5, 2): r"9(?:00|xx)",
-    ComputeCapability(6, 1): r"10(?:00|xx)?",
-    ComputeCapability(7, 5): r"20(?:00|xx)?",
-    ComputeCapability(8, 6): r"30(?:00|xx)?",
-    ComputeCapability(8, 9): r"40(?:00|xx)?",
-    ComputeCapability(12, 0): r"50(?:00|xx)?",
-}
 # The generations that OpenCV's build asks for, and what it makes of each; no PTX.
 # Source: github:opencv/opencv cmake/OpenCVDetectCUDA.cmake (CUDA_GENERATION), 2.4.11 to 4.5
 _OF_OPENCV = re.compile(r"(?:\b|-d)cuda_generation\s*[:=]\s*\"?(?P<name>[a-z]+)")
 
 
+_MADE_FOR = (
+    r"(?:(?:pre-?)?(?:built|compiled|made)(?: only| just)? for|targets(?: only)?|targeting"
+    r"|(?:cubins?|kernels?(?: images?)?|sass|machine code|binar(?:y|ies)) (?:only |just )?for)"
+)
+
+
 @cache
-def _of_names() -> tuple[re.Pattern[str], re.Pattern[str]]:
-    """`built for Kepler only`, `only for Kepler and Maxwell`."""
+def _of_names() -> tuple[re.Pattern[str], ...]:
+    """`built for Kepler only`, `only for Kepler and Maxwell`, `ships cubins for Volta and Turing`."""
     listed = _LISTED.format(names="|".join(map(re.escape, families())))
     return (
         re.compile(rf"\b({listed})\W+only\b"),
         re.compile(rf"\bonly\W+(?:(?:built|compiled|targets?|supports?|for)\W+)*({listed})\b"),
+        re.compile(rf"\b{_MADE_FOR}\W+(?:nvidia )?({listed})(?!\w|-|\W+(?:and|or|&|/)\W+\w*(?:er|up|above|below|\d))"),
     )
+
+
+_MODELS_ALONE = re.compile(
+    r"\b(?:built|compiled|made|kernels?|code|binar(?:y|ies)|cubins?|works?|runs?)\b(?:\W+(?:only|just|for|is|are|of|on)){1,3}\W+"
+    r"(?P<first>[^.;()]{2,60}?)\W+only\b"
+    r"|\bonly\W+(?:(?:pre-?)?(?:built|compiled|made)|kernels?|code|binar(?:y|ies)|cubins?)(?:\W+for)\W+(?P<last>[^.;()]{2,60})"
+)
+
+
+def _of_models(plain: str) -> tuple[ComputeCapability, ...]:
+    """Of cards that a build is said to be for alone: `kernels for 3090/4090 only`. Empty where a word is no card."""
+    if (said := _MODELS_ALONE.search(plain)) is None:
+        return ()
+    parts = [part.strip() for part in re.split(r"\s*(?:/|,|&|\band\b|\+)\s*", said["first"] or said["last"])]
+    found = [{model.compute_capability for model in models_named(part)} for part in parts if part]
+    return tuple(each.pop() for each in found) if found and all(len(each) == 1 for each in found) else ()
 
 
 @lru_cache(_KEPT)
@@ -58,9 +74,10 @@ def targets_in(text: str) -> Targets:
         return Targets()
     if (asked := _OF_OPENCV.search(plain)) and (of_name := families().get(asked["name"])):
         return Targets(_on_desktops(of_name), ())
-    last, first = _of_names()
-    if (said := last.search(plain) or first.search(plain)) is None:
-        return Targets()
+    said = next((found for form in _of_names() if (found := form.search(plain)) is not None), None)
+    if said is None:
+        of_models = _of_models(plain)
+        return Targets(_on_desktops(of_models), ()) if of_models else Targets()
     named = [each for name, of_name in families().items() if re.search(rf"\b{name}\b", said[1]) for each in of_name]
     return Targets(_on_desktops(named), ())
 
@@ -75,5 +92,4 @@ def leaves_out(text: str, capability: ComputeCapability) -> bool:
     arch = tables.architectures().get(capability)
     names = [rf"(?:sm|compute)[\s_]?{capability.digits}[af]?", re.escape(str(capability))]
     names += [re.escape(arch.name.lower())] if arch is not None else []
-    names += [rf"(?:geforce )?(?:[rg]tx )?{_SERIES[capability]}\W?series"] if capability in _SERIES else []
-    return re.search(_LEFT_OUT.format(target="|".join(names)), text.lower()) is not None
+    return re.search(_LEFT_OUT.format(target="|".join(names)), in_generations(text.lower())) is not None

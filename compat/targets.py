@@ -18,7 +18,8 @@ from compat.versions import ComputeCapability, Target, VersionError
 _KEPT = 4096
 _NUMBER = r"(?:\d{1,2}\.\d|\d{2,3})"
 _ITEM = rf"(?:(?:sm|compute)_?)?{_NUMBER}[af]?(?:-real|-virtual|\s?\+\s?ptx)?"
-_ITEMS = rf"[\"'\[]{{0,2}}({_ITEM}(?:(?:[\s;,]|\band\b|/\s)+{_ITEM})*)(?![\w.])"
+_IS = r"(?:[\s:=]|\b(?:was|is|set|to|as|defaults?|contains|has|lists)\b)*"  # between a variable and its value
+_ITEMS = rf"[\"'\[]{{0,2}}({_ITEM}(?:(?:[\s;,]|\band\b|/\s|/(?=\d{{1,2}}\.\d))+{_ITEM})*)(?![\w.])"
 
 
 # Chips of Tegra modules. Source: CUDA C++ programming guide 6.1.2, binary compatibility is for the desktop only.
@@ -91,10 +92,16 @@ _WAYS = (
     ),
     # The pair of one -gencode, as people shorten it: `compute_50/sm_50`, `compute_50 -> sm_50`.
     _Way(re.compile(r"\bcompute_(\d{2,3}[af]?)\s?(?:/|:|->)\s?sm_\1(?!\w)"), lambda _: (True, False)),
+    _Way(  # both options: only what the second one names is there
+        re.compile(
+            r"(?:--gpu-architecture|--?arch)[=\s]+(?:sm|compute)_\d+[af]?\s+(?:--gpu-code|--?code)[=\s]+[\"'\[]{0,2}((?:,?(?:sm|compute)_\d+[af]?)+)"
+        ),
+        _of_code,
+    ),
     _Way(re.compile(r"(?:--gpu-architecture|--?arch)[=\s]+((?:sm|compute)_\d+[af]?)"), _of_arch),
-    _Way(re.compile(rf"(?:cmake_cuda_architectures|\bcudaarchs)(?::\w+)?[\s:=]*{_ITEMS}"), _of_cmake),
-    _Way(re.compile(rf"torch_cuda_arch_list[\s:=]*{_ITEMS}"), _of_torch),
-    _Way(re.compile(rf"tf_cuda_compute_capabilities[\s:=]*{_ITEMS}"), _of_tensorflow),
+    _Way(re.compile(rf"(?:cmake_cuda_architectures|\bcudaarchs)(?::\w+)?{_IS}{_ITEMS}"), _of_cmake),
+    _Way(re.compile(rf"torch_cuda_arch_list{_IS}{_ITEMS}"), _of_torch),
+    _Way(re.compile(rf"tf_cuda_compute_capabilities{_IS}{_ITEMS}"), _of_tensorflow),
     _Way(
         re.compile(
             rf"(?:\b|-d|_)(?:sms|(?:cuda|nvcc)_arch(?:itectures|s|_list)?|gmx_cuda_target_sm|gpu_archs?|cuda_sm|ccap)[\s:=]*={_ITEMS}"
@@ -152,7 +159,7 @@ _RANGE_OF = re.compile(
 _FOR = re.compile(
     r"\b(?:compiled|(?:pre-?)?built|targets?|targeting|arch(?:s|es|itectures?)?|(?:compute[\s_-]*"
     r"|cuda )capabilit(?:y|ies)"
-    r"|capabilities|cc)\b"
+    r"|capabilities|cc|(?:sass|cubins?|elf|kernels|machine code|binaries)(?= (?:for|of) ))\b"
     r"[\s:=]*"
     rf"(?:(?:only|for|of|are|is|cc|compute|capability|architectures?)\s+)*{_ITEMS}"
 )
@@ -254,7 +261,7 @@ def _words(plain: str, *, bare: bool) -> Iterator[str]:
 
 def _items(text: str) -> list[str]:
     plain = re.sub(r"\bcc(?=\d)", "", re.sub(r"\s?\+\s?ptx", "+ptx", text))
-    return [item for item in re.split(r"[\s;,]+", plain) if item not in {"", "and", "/"}]
+    return [item for item in re.split(r"[\s;,/]+", plain) if item not in {"", "and"}]
 
 
 # ggml writes 8.6 as 860, in its logs and in __CUDA_ARCH_LIST__, as the compiler does in __CUDA_ARCH__.
@@ -269,8 +276,9 @@ def _target(word: str) -> Target:
 
 def _between(found: re.Match[str]) -> str:
     """`sm_80..sm_90` as the architectures from one to the other."""
-    kind = "compute_" if (found[1] or "").startswith("compute") else ""
-    return " ".join(f"{kind}{each}" for each in _inside(found[2], found[3], with_tegra=True)) or found[0]
+    kind = "compute_" if (found[1] or "").startswith("compute") else "sm_" if found[1] else ""
+    inside = _inside(found[2], found[3], with_tegra=True)
+    return " ".join(f"{kind}{each.replace('.', '') if kind else each}" for each in inside) or found[0]
 
 
 def _in_range(found: re.Match[str]) -> str:

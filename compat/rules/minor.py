@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import replace
 
 from packaging.version import Version
@@ -10,6 +9,8 @@ from packaging.version import Version
 from compat import tables
 from compat.drivers import branch_of, major_floor, native_floor
 from compat.model import Fact, Finding, ImageFacts, Platform, PoolFacts, Severity
+from compat.ptx_words import is_compiled_by_driver, is_refused_by_driver
+from compat.readings import read_ptx_isa
 from compat.rules.arch import judged
 from compat.rules.rule import Need, Rule, note, refuse, said, warn
 from compat.versions import CudaVersion, DriverVersion
@@ -31,14 +32,6 @@ DRIVER_COMPILES = {
 _FIRST_BY_BRANCH = 12
 _BY_BRANCH = "https://github.com/hojae-io/ModelBasedFootstepPlanning-IROS2024/issues/2"
 _NVRTC = "https://docs.nvidia.com/cuda/nvrtc/index.html"
-# Said of a program of one's own: it hands PTX to the driver when it starts.
-_SAYS_PTX = re.compile(
-    r"\bnvrtc\b.{0,40}\bptx\b|\bptx\b.{0,40}\b(?:nvrtc|jit)\b|\bemit\w* ptx|\bptx[- ]only\b|\bloads? ptx"
-    r"|\b(?:falls?|fell|falling) back (?:to|on|onto) (?:the |its |only )*ptx\b|\bembedded ptx\b|\bptx isa\b"
-    r"|\b(?:code|kernels?) (?:for (?:the|this|that|its) (?:gpu|card|device) )?(?:is|are|was|were|came|comes?)"
-    r" (?:only |just |there |as )*ptx\b|\bonly (?:as |by |through )?ptx\b|\bruns? (?:from|by|through|via) ptx\b",
-    re.IGNORECASE,
-)
 _JAX, _JAX_LINKS_WITH, _JAX_CHECKS = "https://github.com/google/jax/issues/5723", 11, Version("0.3")
 _NUMBA_LINKS = "NUMBA_CUDA_ENABLE_MINOR_VERSION_COMPATIBILITY"
 
@@ -58,16 +51,18 @@ def check(image: ImageFacts, pool: PoolFacts) -> tuple[Finding, ...]:
         written = said(driver)
         message = f"CUDA {cuda} needs driver {floor} or newer" + (f"; this one is {written}" if written else "")
         return (refuse(ID, message, fact, floor),)
+    if _driver_compiles(image):
+        maker = _maker_of_ptx(image, cuda)
+        of_ptx = native_floor(maker, pool.platform)
+        if of_ptx is not None and driver < of_ptx[0]:
+            return (_needs_ptx(image.framework, maker, pool),)
     own = native_floor(cuda.line, pool.platform)
-    if own is not None and driver < own[0]:
-        if _driver_compiles(image):
-            return (_needs_ptx(image.framework, cuda, pool),)
-        if not _code_is_known(image, pool):
-            message = (
-                f"CUDA {cuda.major}.x runs from driver {floor} on if there is machine code for {pool.gpu.name}, which "
-                f"is not known here; if there is only PTX of CUDA {cuda.line}, it needs driver {own[0]} or newer"
-            )
-            return (warn(ID, message, Fact("minor-version compatibility does not cover PTX", _GUIDE, _DATE)),)
+    if own is not None and driver < own[0] and not _code_is_known(image, pool):
+        message = (
+            f"CUDA {cuda.major}.x runs from driver {floor} on if there is machine code for {pool.gpu.name}, which "
+            f"is not known here; if there is only PTX of CUDA {cuda.line}, it needs driver {own[0]} or newer"
+        )
+        return (warn(ID, message, Fact("minor-version compatibility does not cover PTX", _GUIDE, _DATE)),)
     return (note(ID, f"from driver {floor} on, any CUDA {cuda.major}.x program with code for the GPU runs", fact),)
 
 
@@ -89,7 +84,14 @@ def _driver_compiles(image: ImageFacts) -> bool:
         return dict(image.environment).get(_NUMBA_LINKS, "0") == "0"
     if image.framework == "jax":
         return _links_with_toolkit(image)
-    return image.framework in DRIVER_COMPILES or (image.code is None and bool(_SAYS_PTX.search(image.remarks)))
+    if image.framework in DRIVER_COMPILES or is_refused_by_driver(image.remarks):
+        return True
+    return image.code is None and is_compiled_by_driver(image.remarks)
+
+
+def _maker_of_ptx(image: ImageFacts, cuda: CudaVersion) -> CudaVersion:
+    """The CUDA of the PTX that a build is said to have, or else its own."""
+    return next(iter(read_ptx_isa(image.remarks)), cuda.line)
 
 
 def _links_with_toolkit(image: ImageFacts) -> bool:
