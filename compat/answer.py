@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 from compat import remedy, tables, untold
 from compat.case import POOL_FIELDS, Case, CaseError
-from compat.contents import read_images, system_of
+from compat.contents import read_images, system_of, without_remark
 from compat.drivers import FIRST_IN_WSL, first_drivers, last_driver, turning_drivers
 from compat.host import Host
 from compat.model import Answer, Change, ImageFacts, Platform, PoolFacts, Remedy, Severity, Verdict
@@ -45,6 +45,7 @@ def check_on(image: Case, host: Host, *, with_remedy: bool = True) -> Answer:
 
 
 def _check_on(image: Case, host: Host, *, with_remedy: bool, lenient: bool) -> Answer:
+    image = without_remark(image)
     pools = with_jetpack_of(image, host.may_be)
     images = read_images(image, system_of(pools[0]), lenient=lenient)
     if images.problems:

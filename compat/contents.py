@@ -161,6 +161,18 @@ def _of_tag(named: ImageName | None) -> Code | None:
     return without_ptx(named.targets.cubins or ())
 
 
+_REMARK = re.compile(r"\s*\((?P<remark>[^()]{2,80})\)\s*$")
+
+
+def without_remark(case: Case) -> Case:
+    """`nvidia/cuda (latest, April 2018)`: what stands behind a reference in brackets is said of the build."""
+    if (match := _REMARK.search(case.image)) is None:
+        return case
+    return replace(
+        case, image=case.image[: match.start()], build="; ".join(filter(None, (case.build, match["remark"])))
+    )
+
+
 def _with_reference(case: Case) -> Case:
     """`NGC caffe 18.07-py2` and `tritonserver:23.10` as the reference of that image."""
     if (short := _SHORT_OF_MONTH.fullmatch(case.image.strip().lower())) is not None:
@@ -381,6 +393,10 @@ def _of_tables(reader: Reader, given: Given, wish: Wish) -> tuple[ImageFacts, ..
     _say_how(reader, given, wish, choice)
     builds = _able(choice.builds, given)
     images = tuple(with_build(given, wish, build, build.cuda, is_likely=choice.is_likely) for build in builds)
+    if (
+        wish.from_source and wish.version and not wish.for_jetson
+    ):  # compiled by somebody: for other GPUs than a wheel of the release is
+        images = tuple(replace(image, code=given.code, own_build=True) for image in images)
     by_driver = wish.framework in TAKEN_BY_DRIVER and not wish.cuda and len(choice.builds) > 1
     return tuple(replace(image, taken_by_driver=by_driver) for image in images) if by_driver else images
 

@@ -72,6 +72,8 @@ _NICKNAMES: Final = {
     "flashattention": "flash-attn",
     "flashattention2": "flash-attn",
     "bnb": "bitsandbytes",
+    "qiskitaer": "qiskit-aer",
+    "qiskitaergpu": "qiskit-aer",
     "triton": "triton",
     "numba": "numba",
     "paddle": "paddle",

@@ -9,6 +9,7 @@ from types import MappingProxyType
 
 from compat import names, readings, tables, words
 from compat.case import CLASSES, HOSTS, MODULES, SYSTEMS, Case, CaseError, Problem
+from compat.driver_words import cuda_of_driver
 from compat.drivers import releases_of
 from compat.gpus import gpus_of, gpus_with, is_jetson, processor_beside
 from compat.host import Host, platform_of, which_gpu
@@ -105,9 +106,13 @@ def _jetsons(reader: Reader, case: Case, runtime: str, gpus: tuple[Gpu, ...]) ->
     """
     text = case.driver
     found = reader.read("driver", text, readings.read_jetsons)
-    if found is None:
-        return (l4t_in(case.os),)
     rows = {row.l4t: row for row in tables.jetsons()}
+    if found is None and (named := l4t_in(case.os)) is not None:
+        return (named,)
+    if found is None and (reported := cuda_of_driver(case.build)):
+        found = tuple(row.l4t for row in rows.values() if str(row.cuda.line) == reported)
+    if not found:
+        return (None,)
     fitting = tuple(
         each for each in found if each in rows and any(gpu.capability in rows[each].modules for gpu in gpus)
     )
@@ -115,7 +120,7 @@ def _jetsons(reader: Reader, case: Case, runtime: str, gpus: tuple[Gpu, ...]) ->
         line = case.cuda.strip().rpartition(" ")[2]
         fitting = tuple(each for each in fitting if str(rows[each].cuda.line) == line) or fitting
     if len(fitting or found) > 1:
-        reader.open.append(Axis("driver", f"which release of {text.strip()[:40]} it is"))
+        reader.open.append(Axis("driver", f"which release of {text.strip()[:40] or 'Jetson Linux'} it is"))
     return fitting or found
 
 
@@ -249,6 +254,9 @@ def _drivers(reader: Reader, case: Case, platform: Platform) -> tuple[int | None
             reader.open.append(Axis("driver", f"which release of branch {drivers[0].branch} it is"))
             return drivers[0].branch, ()
         return None, tuple(each.given_as(_as_written(each, case.driver)) for each in drivers)
+    if (reported := cuda_of_driver(case.build)) and (drivers := readings.drivers_that_report(case.build, reported)):
+        reader.open.append(Axis("driver", f"which release of branch {drivers[0].branch} it is"))
+        return drivers[0].branch, ()
     if case.operator and (row := operator.operator_row(case.operator)) is not None:
         default = operator.driver_of(row)
         return None, (default.given_as(str(default)),)

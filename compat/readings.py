@@ -135,9 +135,9 @@ def read_drivers(text: str) -> tuple[DriverVersion, ...]:
         return _drivers(text, f"{digits[:3]}.{digits[3:]}")
     named = _in_prose(plain, _DRIVER_IN_PROSE) or _in_prose(plain, _DRIVER_NAMED)
     if not named and (isa := _in_prose(plain, (_LOADS_PTX,))) in CUDA_OF_ISA:
-        return _drivers_that_report(text, CUDA_OF_ISA[isa])
+        return drivers_that_report(text, CUDA_OF_ISA[isa])
     if not named and (reported := _in_prose(plain, _REPORTED_CUDA)):
-        return _drivers_that_report(text, reported if "." in reported else f"1{reported[0]}.{int(reported[1:])}")
+        return drivers_that_report(text, reported if "." in reported else f"1{reported[0]}.{int(reported[1:])}")
     try:
         found = _drivers(text, plain)
     except VersionError:
@@ -147,7 +147,7 @@ def read_drivers(text: str) -> tuple[DriverVersion, ...]:
     return _drivers(text, named) if len(found) > 1 and named else found  # R535 (535.129.03)
 
 
-def _drivers_that_report(text: str, cuda: str) -> tuple[DriverVersion, ...]:
+def drivers_that_report(text: str, cuda: str) -> tuple[DriverVersion, ...]:
     """The branch in whose head line nvidia-smi shows this CUDA."""
     for row in tables.driver_branches().values():
         if row.native_cuda is not None and str(row.native_cuda) == cuda:

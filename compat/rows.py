@@ -175,6 +175,7 @@ class Toolkit:
     windows_floor: DriverVersion | None = _maybe("min_windows_driver", read_floor)
     minor_windows_floor: DriverVersion | None = _maybe("minor_compat_min_windows_driver", read_floor)
     arm_floor: DriverVersion | None = _maybe("min_linux_aarch64_driver", read_floor)
+    released: str = _cell("release_date")  # YYYY-MM, or empty
     origin: Origin = _origin()
 
 

@@ -11,7 +11,9 @@ from dataclasses import replace
 
 from compat import tables
 from compat.builds import is_of_ones_own
+from compat.dates import month_in
 from compat.drivers import reaches
+from compat.eras import Era, era_of, made_by_all, made_by_none, runs_all, runs_none
 from compat.model import Finding, ImageFacts, Platform, PoolFacts, Severity
 from compat.rows import Architecture
 from compat.rules.arch import CARRIES_PTX, SPEAKS_OF_PTX
@@ -36,6 +38,8 @@ def judged(note: Finding, image: ImageFacts, pool: PoolFacts) -> Finding:
     arch = tables.architectures().get(pool.gpu.capability)
     if arch is None or pool.platform is Platform.JETSON or pool.gpu.capability in TEGRA:
         return note
+    if (month := month_in(image.remarks)) and (era := era_of(month)) is not None:
+        return _in_its_era(note, era, image, pool, arch)
     if _is_likely(image, pool, arch):
         message = (
             f"{note.message}; driver {pool.driver} runs what CUDA {_OF_MOST} and older made, and most of CUDA 12, "
@@ -52,16 +56,38 @@ def judged(note: Finding, image: ImageFacts, pool: PoolFacts) -> Finding:
     return note
 
 
+def _in_its_era(note: Finding, era: Era, image: ImageFacts, pool: PoolFacts, arch: Architecture) -> Finding:
+    """What each toolkit that was in use in the month of the program agrees on."""
+    used = f"in {era.month} programs were built by CUDA {era.lines[0]} to {era.lines[-1]}"
+    fact = era.newest.origin.fact(f"CUDA {era.newest.version} came in {era.newest.released}", "release_date")
+    if made_by_none(era, arch):
+        message = f"{note.message}; {used}, and the last that makes code for {pool.gpu.name} is {arch.last_cuda}"
+        return replace(note, severity=Severity.REFUSE, message=message, fact=fact)
+    if pool.driver is None or not said(pool.driver):
+        return note
+    if runs_none(era, pool.driver, pool.platform):
+        message = f"{note.message}; {used}, and driver {pool.driver} is too old for each of them"
+        return replace(note, severity=Severity.REFUSE, message=message, fact=fact)
+    if made_by_all(era, arch) and runs_all(era, pool.driver, pool.platform) and not _needs_its_own(image):
+        message = f"{note.message}; {used}, which driver {pool.driver} runs and which make code for {pool.gpu.name}"
+        return replace(note, severity=Severity.WARN, message=message, fact=fact)
+    return note
+
+
+def _needs_its_own(image: ImageFacts) -> bool:
+    """Has it the driver compile PTX, for which more than the floor of a major counts?"""
+    names = {image.framework, image.program}
+    return bool(names & (CARRIES_PTX | DRIVER_COMPILES.keys()) or SPEAKS_OF_PTX.search(image.remarks))
+
+
 def _is_likely(image: ImageFacts, pool: PoolFacts, arch: Architecture) -> bool:
     """Not where it hands PTX to the driver, and of arm64, for which projects have few builds, only one's own."""
     if pool.driver is None or not said(pool.driver):
         return False
     if pool.platform is Platform.LINUX_ARM and not is_of_ones_own(image.remarks):
         return False
-    made_by_all = arch.last_cuda is None and arch.first_cuda is not None and arch.first_cuda <= _ALL_OF_TODAY
-    names = {image.framework, image.program}
-    needs_its_own = names & (CARRIES_PTX | DRIVER_COMPILES.keys()) or SPEAKS_OF_PTX.search(image.remarks)
-    return made_by_all and not needs_its_own and reaches(_OF_MOST, pool.driver, pool.platform) is True
+    made_by_all_of_today = arch.last_cuda is None and arch.first_cuda is not None and arch.first_cuda <= _ALL_OF_TODAY
+    return made_by_all_of_today and not _needs_its_own(image) and reaches(_OF_MOST, pool.driver, pool.platform) is True
 
 
 def _is_too_old(image: ImageFacts, pool: PoolFacts, arch: Architecture) -> bool:

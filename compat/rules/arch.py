@@ -60,6 +60,12 @@ _COMPILES_BY_ITSELF = frozenset({"cupy", "jax", "mlx"})  # by NVRTC or XLA, whic
 _REJECTED = "https://github.com/taichi-dev/taichi/issues/1980"  # what a compiler that does not know the GPU does
 _UNSUPPORTED = "https://github.com/flashlight/flashlight/issues/213 ; https://github.com/mumax/3/pull/310"
 # The same in the words of a build.
+# An extension of PyTorch is compiled for the GPU of the machine, of which that nvcc must know.
+_COMPILED_THERE = re.compile(
+    r"\b(?:compiled|built) on (?:the|this|that) (?:same )?(?:machine|host|node|device) (?:with|by) nvcc\b"
+    r".*\b(?:py)?torch\b"
+)
+_BY_TORCH = "https://github.com/facebookresearch/detectron2/issues/272"
 _COMPILES_AT_RUN_TIME = re.compile(
     r"\bpycuda\b|\bnvcc (?:for the|at run ?time)|\bcompiles? (?:at run ?time|for the (?:gpu|card|device))"
     r"|\bcompiled at run ?time\b|\bat run ?time (?:by|with) (?:nvcc|nvrtc)\b"
@@ -171,7 +177,10 @@ def _never_compiled(image: ImageFacts, code: Code, gpu: Gpu) -> Finding | None:
 
 def _asks_for_the_gpu(image: ImageFacts) -> str:
     """Where it is reported that a program compiles for the very GPU when it runs; empty where it does not."""
-    named = next((each for each in _COMPILES_AT_RUN_TIME.findall(image.remarks.lower())), "")
+    words = image.remarks.lower()
+    if _COMPILED_THERE.search(words):
+        return _BY_TORCH
+    named = next((each for each in _COMPILES_AT_RUN_TIME.findall(words)), "")
     return _ASKS_FOR_THE_GPU.get(image.framework, "") or (_ASKS_FOR_THE_GPU["pycuda"] if named else "")
 
 

@@ -35,6 +35,7 @@ _WHEEL_FOR = re.compile(
     r"\bwheels? (?:made |built )?for jet ?pack (\d\.\d)(?!\.?\d*\s*(?:and|or|to|\+))", re.IGNORECASE
 )
 _SAME_CUDA = "https://github.com/pytorch/TensorRT/pull/3453"  # NVIDIA's wheels of 24.08 on JetPack 6.1 and 6.2
+_ALIKE = "6."  # those of JetPack 5.0 fail on 5.1 all the same
 _WHEELS = (
     "https://github.com/microsoft/onnxruntime/issues/15732 ; "
     "https://docs.nvidia.com/deeplearning/frameworks/install-pytorch-jetson-platform/index.html"
@@ -76,7 +77,7 @@ def _wheel_of_another(image: ImageFacts, pool: PoolFacts) -> tuple[Finding, ...]
     if not pack.jetpack.startswith(f"{said[1].split('.')[0]}."):
         return (refuse(ID, f"{message}: its libraries have other versions there", fact),)
     lines = {row.cuda.line for row in tables.jetsons() if row.jetpack.startswith(said[1]) and "DP" not in row.jetpack}
-    if lines == {pack.cuda.line}:
+    if lines == {pack.cuda.line} and said[1].startswith(_ALIKE):
         fact = replace(fact, text="JetPacks with one CUDA bring the same libraries", source=f"{_WHEELS} ; {_SAME_CUDA}")
         return (warn(ID, f"{message}, which brings the same CUDA {pack.cuda.line}", fact),)
     return (unknown(ID, f"{message}: it is not known whether it finds its libraries there", fact),)

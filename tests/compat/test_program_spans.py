@@ -231,6 +231,11 @@ def test_the_v1_engine_of_vllm_is_asked_for_by_a_variable() -> None:
         ({"framework": "torchserve", "framework_version": "0.11.1", "build": "-gpu image", "gpu": "M60", "driver": "470.223.02"}, False),  # noqa: E501
         ({"framework": "torchserve", "framework_version": "0.11.1", "build": "-gpu image", "gpu": "T4", "driver": "535.183.01"}, True),  # noqa: E501
         ({"framework": "koboldcpp", "framework_version": "1.90", "build": "koboldcpp_cu12", "gpu": "GTX 780 Ti", "driver": "470.223.02"}, False),  # noqa: E501
+        ({"framework": "flash-attn", "build": "FlashAttention 2 from PyPI", "gpu": "RTX 2080 Ti", "driver": "550.90.07"}, False),  # noqa: E501
+        ({"framework": "pg-strom", "build": "release of 2016", "gpu": "Tesla K10", "driver": "375.66"}, False),
+        ({"framework": "deeplearning4j", "framework_version": "1.0.0-beta6", "cuda": "10.2", "gpu": "Tesla K10", "driver": "450.80.02"}, False),  # noqa: E501
+        ({"framework": "qiskit-aer", "framework_version": "0.11.2", "gpu": "GTX 960", "driver": "535.183.01"}, False),
+        ({"framework": "qiskit-aer", "framework_version": "0.11.2", "gpu": "A100", "driver": "535.183.01"}, True),
         ({"framework": "mojo", "framework_version": "26.4", "gpu": "L4", "driver": "570.124.06"}, False),
         ({"framework": "mojo", "framework_version": "26.4", "gpu": "L4", "driver": "580.95.05"}, True),
         ({"framework": "mojo", "framework_version": "26.4", "gpu": "P100", "driver": "580.95.05"}, False),

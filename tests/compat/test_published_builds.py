@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from compat import Verdict, case_from, check
+from compat.distributions import ALIASES
 from compat.images import read_image
+from compat.tables import framework_rows
 
 NOT, OPEN = Verdict.INCOMPATIBLE, Verdict.UNKNOWN
 
@@ -143,3 +147,29 @@ def test_alphafold_compiles_its_models_by_the_toolkit_of_its_image(gpu: str, cud
     case = {"gpu": gpu, "driver": "525.147.05", "host": "docker", "framework": "alphafold"}
     image = f"nvidia/cuda:{cuda}-cudnn8-runtime-ubuntu18.04"
     assert check(case_from(case | {"image": image, "cuda": cuda})).verdict.runs is runs
+
+
+def test_a_build_from_source_is_not_judged_by_the_targets_of_the_wheel_of_its_release() -> None:
+    case = {"gpu": "GTX 960", "driver": "535.183.01", "framework": "onnxruntime", "framework_version": "1.22.0"}
+    assert check(case_from(case)).verdict is Verdict.INCOMPATIBLE
+    assert check(case_from(case | {"build": "built from source, CUDA 12.2"})).verdict.runs
+
+
+@pytest.mark.parametrize(("cuda", "runs"), [("10.2", False), ("11.3", True)])
+def test_an_extension_of_pytorch_needs_an_nvcc_that_knows_the_gpu_of_the_machine(cuda: str, *, runs: bool) -> None:
+    build = f"compiled on the machine with nvcc {cuda}, torch 1.9.0"
+    case = {"gpu": "RTX 3080", "driver": "470.57.02", "framework": "mmcv", "cuda": cuda, "build": build}
+    assert check(case_from(case)).verdict.runs is runs
+
+
+def test_what_stands_in_brackets_behind_a_reference_is_said_of_it() -> None:
+    case = {"gpu": "A100", "driver": "535.183.01", "host": "docker"}
+    reference = "nvidia/cuda:11.8.0-base-ubuntu22.04"
+    assert check(case_from(case | {"image": f"{reference} (pulled in May 2023)"})).verdict is (
+        check(case_from(case | {"image": reference})).verdict
+    )
+
+
+def test_a_framework_of_the_tables_is_found_by_the_name_that_it_has_there() -> None:
+    written = {name: re.sub(r"[^a-z0-9]", "", name) for name in framework_rows()}
+    assert {name for name, plain in written.items() if ALIASES.get(plain, plain) != name} == set()

@@ -1,0 +1,44 @@
+"""What the words of a build say of the host's driver: `nvidia-smi shows CUDA 12.2`, `driver API version 12.4`.
+
+That number is no CUDA of the build, and it is a driver where the case names none.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+
+from compat import tables
+
+_KEPT = 4096
+_READ = 1000  # characters
+_WHO = (
+    r"(?:nvidia[\s-]?smi|device ?query|(?:cuda |nvidia )?driver(?:'s)?(?: api)?|(?:(?:gpu|compute|worker) )?node"
+    r"|(?:the )?host(?: machine)?)"
+)
+_SAYS = (
+    r"(?:show(?:s|ed|ing|n)?|report(?:s|ed)?|display(?:s|ed)?|says?|said|print(?:s|ed)?|lists?|support(?:s|ed)?"
+    r"|(?<=driver )(?:is|has))"
+)
+_LEVEL = r"(?P<level>\d{1,2}\.\d)(?![\d.])"
+_OF_DRIVER = re.compile(
+    rf"[;,(]?\s*\b{_WHO}\b[\s:(]*(?:{_SAYS}\s+)?(?:up to\s+)?(?:a\s+)?cuda(?:\s+driver)?(?:\s+version)?[\s:=]*{_LEVEL}"
+    rf"(?!\s*toolkit)\)?"
+    rf"|[;,(]?\s*\b(?:cuda |nvidia )?driver api version[\s:=]*(?:is )?(?P<api>\d{{1,2}}\.\d)(?![\d.])\)?",
+    re.IGNORECASE,
+)
+
+
+@lru_cache(_KEPT)
+def cuda_of_driver(build: str) -> str:
+    """The CUDA that the host's driver is said to report, such as `12.2`; empty where nothing says one."""
+    found = [match["level"] or match["api"] for match in _OF_DRIVER.finditer(build[:_READ])]
+    reported = {str(row.native_cuda) for row in tables.driver_branches().values()}
+    known = dict.fromkeys(each for each in found if each in reported)
+    return next(iter(known)) if len(known) == 1 else ""
+
+
+@lru_cache(_KEPT)
+def without_driver(build: str) -> str:
+    """The words without those about the driver."""
+    return _OF_DRIVER.sub("", build).strip(" ;,") if cuda_of_driver(build) else build
