@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
+from compat.patterns import pattern
 from compat.series_words import in_generations
 from compat.versions import DriverVersion, VersionError
 
@@ -19,39 +20,39 @@ _MADE = (
     r"|fixed|updated|instead|needed|necessary|used|taken|chosen|own|source)\b"
 )
 _S = r"(?:[^.;]|\.(?=\S))"  # within a sentence: the dot of a number does not end it
-_WHY = re.compile(
+_WHY = pattern(
     rf"({_MADE}{_S}*?)[\s,(]+(?:because|since|as (?:the|its|a|no)\b|after|where|when|once|given that|due to|so that)"
     rf"\b{_S}*"
 )
-_SAYS_WHY = re.compile(r"\b(?:because|since|as|after|where|when|once|given|due|so)\b")
-_OTHER = re.compile(r"\b(?:instead of|unlike|rather than|in place of|replac(?:es|ing)|in contrast to)\b[^.;,]*")
-_SO = re.compile(
+_SAYS_WHY = pattern(r"\b(?:because|since|as|after|where|when|once|given|due|so)\b")
+_OTHER = pattern(r"\b(?:instead of|unlike|rather than|in place of|replac(?:es|ing)|in contrast to)\b[^.;,]*")
+_SO = pattern(
     rf"\b(?:so|hence|therefore|thus|which is why)\b"
     rf"(?={_S}{{0,80}}\b(?:re)?(?:built|compiled|installed|added|patched|replaced)\b)"
 )
-_SENTENCE_ENDS = re.compile(r"[;]|\.(?=\s)")
+_SENTENCE_ENDS = pattern(r"[;]|\.(?=\s)")
 
 
 # A part that somebody does without, or that another takes the place of, says nothing against the rest of a build.
-_PART = re.compile(
+_PART = pattern(
     r"\b(?:fp(?:8|16|4)|bf16|b?float16|int[48]|nvfp4|flash[\s_-]?att\w*|fa[23]|triton|torch\.compile|inductor|tensor"
     r" cores?|xformers|marlin"
     r"|cutlass|wmma|deepgemm|sageattention|fused kernels?|nvenc|nvdec|optix|multi-gpu|nccl)\b"
 )
-_DONE_WITHOUT = re.compile(
+_DONE_WITHOUT = pattern(
     r"\b(?:disabled|turned off|switched off|off|unused|not used|skipped|falls? back|fell back|fallback|(?:runs?"
     r"|works?|ran|worked) without"
     r"|eager|instead|(?:is|was|are|were) used|used|uses? (?:fp32|fp16|float\w*|bf16|xformers|sdpa|eager|fa2|another)"
     r"|so (?:it |we |they )?(?:uses? |runs? (?:in |with |on )?)?(?:fp32|fp16|float\w*|bf16|xformers|sdpa))\b"
 )
 # Another build in the same sentence, and then this one: `the old wheel had no sm_86, this one does`.
-_THIS_ONE = re.compile(
+_THIS_ONE = pattern(
     r"^[^.;]*\b(?:wheels?|builds?|images?|releases?|versions?|package)\b[^.;]*?[,\s]+(?:but |and |while )?(?=(?:this"
     r"|the new|my|our own) "
     r"(?:one|build|wheel|image|release|version|package) (?:does|has|is|was|includes?|contains?|works|adds?)\b)"
 )
-_CLAUSE = re.compile(r"(?:[^,;.]|\.(?=\S))+")
-_SHORT_NOT = re.compile(r"\b(?:(can|won)|([a-z]+?)n)['\u2019]t\b")
+_CLAUSE = pattern(r"(?:[^,;.]|\.(?=\S))+")
+_SHORT_NOT = pattern(r"\b(?:(can|won)|([a-z]+?)n)['\u2019]t\b")
 
 
 def _in_full(found: re.Match[str]) -> str:
@@ -61,6 +62,8 @@ def _in_full(found: re.Match[str]) -> str:
 @lru_cache(_KEPT)
 def of_this_build(text: str) -> str:
     """In lower-case letters, without what is said of another build; `doesn't` in full, series as generations."""
+    if not text:
+        return ""
     plain = in_generations(_SHORT_NOT.sub(_in_full, text.lower()[:_READ]))
     plain = _THIS_ONE.sub("", plain)
     if _PART.search(plain) and _DONE_WITHOUT.search(plain):
@@ -73,7 +76,7 @@ def of_this_build(text: str) -> str:
     return _OTHER.sub(" ", plain)
 
 
-_ASKS_FOR_DRIVER = re.compile(
+_ASKS_FOR_DRIVER = pattern(
     r"\b(?:needs?|requires?|asks? for|wants?|demands?|expects?|minimum|at least|only (?:runs|works"
     r"|starts) with)\W+(?:an? |the )?"
     r"(?:host )?(?:nvidia |cuda |linux |windows )*(?:driver|branch)s?\W+(?:version |branch |of |is |from |>=\s?)*[rv]?"
@@ -97,7 +100,7 @@ def driver_asked(text: str) -> DriverVersion | None:
         return None
 
 
-_REQUIRES_CUDA = re.compile(
+_REQUIRES_CUDA = pattern(
     r"\b(?:image|container|entrypoint|requirement"
     r"|nvidia-container-cli)\b[^.;]{0,40}?\bcuda ?>= ?(?P<cuda>\d{1,2}\.\d)(?!\d)"
 )

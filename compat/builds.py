@@ -10,6 +10,7 @@ from packaging.version import Version
 
 from compat import tables
 from compat.distributions import ALIASES
+from compat.patterns import pattern
 from compat.readings import read_cudas
 from compat.rows import LINUX, Build
 from compat.versions import CudaVersion, VersionError, parse_release
@@ -49,19 +50,17 @@ class Part:
 
 
 PARTS = (
-    Part("ctranslate2-int8", "ctranslate2", re.compile(r"int8|compute[-_ ]type\W{0,2}auto", re.IGNORECASE)),
-    Part("faster-whisper-xxl", "faster-whisper", re.compile(r"\bxxl\b|standalone", re.IGNORECASE)),
-    Part("faster-whisper-xxl", "ctranslate2", re.compile(r"\bwhisper-xxl\b|whisper[- ]standalone", re.IGNORECASE)),
-    Part(
-        "libtensorflow", "tensorflow", re.compile(r"\blibtensorflow|\bc[- ](?:library|api)\b|\bmaven\b", re.IGNORECASE)
-    ),
-    Part("bitsandbytes-int8", "bitsandbytes", re.compile(r"(?:load_in_)?8[-_ ]?bit|int8", re.IGNORECASE)),
-    Part("vllm-bf16", "vllm", re.compile(r"bf(?:loat)?16", re.IGNORECASE)),
-    Part("vllm-awq", "vllm", re.compile(r"\bawq\b", re.IGNORECASE)),
-    Part("vllm-v1", "vllm", re.compile(r"\bVLLM_USE_V1\s*=\s*[\"']?1\b")),
-    Part("torch.compile", "pytorch", re.compile(r"torch\.compile|inductor", re.IGNORECASE)),
+    Part("ctranslate2-int8", "ctranslate2", pattern(r"int8|compute[-_ ]type\W{0,2}auto", re.IGNORECASE)),
+    Part("faster-whisper-xxl", "faster-whisper", pattern(r"\bxxl\b|standalone", re.IGNORECASE)),
+    Part("faster-whisper-xxl", "ctranslate2", pattern(r"\bwhisper-xxl\b|whisper[- ]standalone", re.IGNORECASE)),
+    Part("libtensorflow", "tensorflow", pattern(r"\blibtensorflow|\bc[- ](?:library|api)\b|\bmaven\b", re.IGNORECASE)),
+    Part("bitsandbytes-int8", "bitsandbytes", pattern(r"(?:load_in_)?8[-_ ]?bit|int8", re.IGNORECASE)),
+    Part("vllm-bf16", "vllm", pattern(r"bf(?:loat)?16", re.IGNORECASE)),
+    Part("vllm-awq", "vllm", pattern(r"\bawq\b", re.IGNORECASE)),
+    Part("vllm-v1", "vllm", pattern(r"\bVLLM_USE_V1\s*=\s*[\"']?1\b")),
+    Part("torch.compile", "pytorch", pattern(r"torch\.compile|inductor", re.IGNORECASE)),
 )
-_SAYS_HOW = re.compile("|".join((r"--\S+ \S+", *(part.asked.pattern for part in PARTS))), re.IGNORECASE)
+_SAYS_HOW = pattern("|".join((r"--\S+ \S+", *(part.asked.pattern for part in PARTS))), re.IGNORECASE)
 
 
 def parts_asked(framework: str, text: str) -> tuple[str, ...]:
@@ -74,7 +73,7 @@ def words_of_use(text: str) -> str:
     return " ".join(_SAYS_HOW.findall(text))
 
 
-_OWN_BUILD = re.compile(
+_OWN_BUILD = pattern(
     r"\b(source|self|custom|(?<!not )compiled|community|unofficial|rebuilt|jetson|jetpack|l4t|jp\d|nv\d\d)\b"
     r"|\+nv\d|\bbuilt (for|with)\b|\bown (build|image|container|wheel|docker\w*)\b"
 )
@@ -86,11 +85,11 @@ def is_of_ones_own(text: str) -> bool:
 
 
 # Not a CPU that helps, or one that the machine has: `CPU offload`, `CPU i7-9700`.
-_FOR_CPU = re.compile(
+_FOR_CPU = pattern(
     r"(?:(?<!\bnot )(?<!\bno )\b|\+)cpu(?:\b(?!\s*[:=]?\s*(?:off-?load\w*|fallback|threads?|cores?|ram|memory|side"
     r"|i\d|intel|amd|xeon|ryzen|epyc))|-only)"
 )
-_FOR_JETSON = re.compile(r"\b(?:jetson|jetpack|l4t|jp\d|nv\d\d\.\d)")
+_FOR_JETSON = pattern(r"\b(?:jetson|jetpack|l4t|jp\d|nv\d\d\.\d)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -217,7 +216,7 @@ def _beside(rows: tuple[Build, ...], wanted: set[CudaVersion], system: str) -> t
     )
 
 
-_MAKER = re.compile(r"^(?:nvidia|rapids|google|microsoft|meta|facebook|huggingface)(?=[a-z])")  # RAPIDS cuDF
+_MAKER = pattern(r"^(?:nvidia|rapids|google|microsoft|meta|facebook|huggingface)(?=[a-z])")  # RAPIDS cuDF
 
 
 def _framework(text: str) -> str | None:
@@ -246,7 +245,7 @@ def _framework_inside(program: str, build: str) -> str | None:
     return inside if inside is not None and _version_in(build, inside) else None
 
 
-_NUMBERED = re.compile(r"([A-Za-z][\w-]*)?(?:\[[\w,-]*\])?(\s*==\s*|[\s@:=-]*)v?(?<![\d.])(\d+(?:\.\d+)+(?:\+\w+)?)")
+_NUMBERED = pattern(r"([A-Za-z][\w-]*)?(?:\[[\w,-]*\])?(\s*==\s*|[\s@:=-]*)v?(?<![\d.])(\d+(?:\.\d+)+(?:\+\w+)?)")
 _SAYS_VERSION = frozenset({"version", "release", "wheel", "wheels", "image", "tag", "v", "pip", "install"})
 
 
@@ -258,14 +257,14 @@ def _version_in(text: str, framework: str) -> str:
     return ""
 
 
-_DESCRIBED = re.compile(r"-\d+-g[0-9a-f]{6,40}\b")  # git describe: commits since a release, and the last one
-_OF_CONDA = re.compile(r"\bpy\d[\d.]*_cuda[\w.]+", re.IGNORECASE)  # its build string: py3.10_cuda12.1_cudnn8.9.2_0
+_DESCRIBED = pattern(r"-\d+-g[0-9a-f]{6,40}\b")  # git describe: commits since a release, and the last one
+_OF_CONDA = pattern(r"\bpy\d[\d.]*_cuda[\w.]+", re.IGNORECASE)  # its build string: py3.10_cuda12.1_cudnn8.9.2_0
 # Builds between releases, of which somebody names the branch or the commit alone.
-_UNNUMBERED = re.compile(
+_UNNUMBERED = pattern(
     r"(?:git\s+)?(?:main|master|nightly|head|trunk|dev|commit|latest|stable|source|from source)\b", re.IGNORECASE
 )
-_PLAIN_VERSION = re.compile(r"(?<![\w.])v?\d+\.\d+(?:\.\d+)*(?!\w)(?<!cuda )")
-_DATED = re.compile(
+_PLAIN_VERSION = pattern(r"(?<![\w.])v?\d+\.\d+(?:\.\d+)*(?!\w)(?<!cuda )")
+_DATED = pattern(
     r"\b(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*\.? 20\d\d\b|\b20\d\d-\d\d(?:-\d\d)?\b|^20\d\d$"
 )
 
@@ -291,7 +290,7 @@ def _own_version(text: str, framework: str) -> str:
     return named or (parts[0] if re.search(r"\d", parts[0]) else next(numbered, parts[0]))
 
 
-_AMONG_WORDS = re.compile(
+_AMONG_WORDS = pattern(
     r"(?<![\w.])v?(\d+(?:\.\d+)+(?:\.?(?:a|b|rc|dev|post)\d*)*(?:\+[\w.]+)?)(?=[\s(),;]|$)", re.ASCII
 )
 
@@ -312,7 +311,7 @@ def _split(written: str) -> tuple[Version | None, str]:
     return Version(version.public), version.local or ""
 
 
-_OF_A_TORCH = re.compile(r"\bpt\d{2,3}(?=cu\d)")  # wheels of PyG: 2.1.2+pt21cu121
+_OF_A_TORCH = pattern(r"\bpt\d{2,3}(?=cu\d)")  # wheels of PyG: 2.1.2+pt21cu121
 
 
 def _lines(text: str) -> tuple[CudaVersion, ...]:
@@ -332,15 +331,13 @@ def _lines(text: str) -> tuple[CudaVersion, ...]:
 # CUDA of a program that no table has, where its build names the toolkit, a library or the image that it was made with.
 # The C runtime has the name of its major from 11 on (libcudart.so.11.0 is that of every 11.x), and of its line before.
 _MADE_WITH = (
-    re.compile(r"\b(?:nvidia/|nvcr\.io/nvidia/)?cuda:v?(\d{1,2}\.\d)(?:\.\d+)?(?:-|\b)", re.ASCII),
-    re.compile(r"\bnvcc(?:\s+(?:release|version|from|of|cuda))*[\s:=]+v?(\d{1,2}\.\d)(?![\d])", re.ASCII),
-    re.compile(
-        r"\bcuda[\s_-]*(?:toolkit|runtime|version|nvcc|sdk|cudart)[\s:=@-]*v?(\d{1,2}(?:\.\d)?)(?!\d)", re.ASCII
-    ),
-    re.compile(r"\bcuda[/@](\d{1,2}\.\d)(?!\d)", re.ASCII),
-    re.compile(r"\bcudart[\s-]+v?(\d{1,2}\.\d)(?!\d)", re.ASCII),
-    re.compile(r"\blib(?:cudart|cublas|cublaslt|cusparse|curand)\.so\.(1[1-9])(?!\d)", re.ASCII),
-    re.compile(r"\blibcudart\.so\.((?:[4-9]|10)\.\d)(?!\d)", re.ASCII),
+    pattern(r"\b(?:nvidia/|nvcr\.io/nvidia/)?cuda:v?(\d{1,2}\.\d)(?:\.\d+)?(?:-|\b)", re.ASCII),
+    pattern(r"\bnvcc(?:\s+(?:release|version|from|of|cuda))*[\s:=]+v?(\d{1,2}\.\d)(?![\d])", re.ASCII),
+    pattern(r"\bcuda[\s_-]*(?:toolkit|runtime|version|nvcc|sdk|cudart)[\s:=@-]*v?(\d{1,2}(?:\.\d)?)(?!\d)", re.ASCII),
+    pattern(r"\bcuda[/@](\d{1,2}\.\d)(?!\d)", re.ASCII),
+    pattern(r"\bcudart[\s-]+v?(\d{1,2}\.\d)(?!\d)", re.ASCII),
+    pattern(r"\blib(?:cudart|cublas|cublaslt|cusparse|curand)\.so\.(1[1-9])(?!\d)", re.ASCII),
+    pattern(r"\blibcudart\.so\.((?:[4-9]|10)\.\d)(?!\d)", re.ASCII),
 )
 
 

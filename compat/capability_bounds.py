@@ -10,6 +10,7 @@ import re
 from functools import cache, lru_cache
 
 from compat import tables
+from compat.patterns import pattern
 from compat.targets import TEGRA
 from compat.versions import ComputeCapability
 
@@ -87,7 +88,7 @@ def _lowest() -> tuple[re.Pattern[str], ...]:
 
 
 # The bound itself is not among them.
-_ABOVE_IT = re.compile(rf"(?P<lead>[^.;,]{{0,60}})\b{_ABOVE}\s*(?:the )?{_MARK}{_NUMBER}")
+_ABOVE_IT = pattern(rf"(?P<lead>[^.;,]{{0,60}})\b{_ABOVE}\s*(?:the )?{_MARK}{_NUMBER}")
 _AND_OLDER = r"\W+(?:(?:gpus?|cards?)\W+)?(?:and|or|&|/)\W*(?:all )?(?:older|earlier|below|lower|before|previous)\b"
 _UNSUPPORTED = (
     r"(?:\W+(?:gpus?|cards?|devices?|chips?|hardware|generations?|ones?|arch\w*|support|is|are|was|were|has|have|been|be|will)){0,5}"
@@ -138,12 +139,12 @@ def _highest() -> tuple[re.Pattern[str], ...]:
 
 
 # What each of the forms has in it: the rest of the texts is not searched.
-_MAY_SAY = re.compile(
+_MAY_SAY = pattern(
     r"\+|\b(?:newer|later|above|higher|up|upwards?|better|beyond|greater|on|onwards?|recent|least|requires?|required|needs?"
     r"|minimum|minimal|min|lowest|oldest|smallest|start\w*|begin\w*|below|older|lower|less|smaller|earlier|under|prior|before"
     r"|past|over|through|to|old|pre)\b|>|<|\u2265|\bpre-"
 )
-_MAY_SAY_NEWEST = re.compile(
+_MAY_SAY_NEWEST = pattern(
     r"\b(?:end\w*|stop\w*|up to|to|until|go|goes|reach\w*|extends?|maximum|max|highest|newest|latest|last"
     r"|largest|above|newer|before|through|predat\w+"
     r"|higher|greater|later|beyond|past|over)\b|>"

@@ -30,6 +30,7 @@ from compat.ggml import COMPILED_AT_HOME, OF_GGML, code_of
 from compat.image_facts import Given, brings_cuda, lines_of, plain_image, with_build
 from compat.images import BY_NAME, ImageName, read_image
 from compat.model import THE_CASE, Code, Fact, Finding, ImageFacts, Platform, PoolFacts, Present
+from compat.patterns import pattern
 from compat.programs import rows_of
 from compat.reading import AS_GIVEN, Axis, Reader, Reading
 from compat.rows import JETSON, LINUX, TEGRA, Build
@@ -42,7 +43,7 @@ _PYPI_WINDOWS = Fact(
     "2026-11-21",
 )
 # Of an arm64 wheel of PyPI, where somebody says that it is from there: `pip` alone installs NVIDIA's wheels too.
-_FROM_PYPI = re.compile(r"\bpypi\b", re.IGNORECASE)
+_FROM_PYPI = pattern(r"\bpypi\b", re.IGNORECASE)
 _FIRST_FOR_ARM = {"pytorch": Version("2.11")}
 _PYPI_ARM = {
     "pytorch": Fact(
@@ -72,7 +73,7 @@ _OF_JETPACK = Fact(
     "2026-11-24",
 )
 _ALL_BUILDS_LISTED = frozenset({"pytorch", "ollama"})  # their projects publish no others than the tables have
-_MONTHLY = re.compile(r"(?:ngc |nvidia )?((?:1[7-9]|[23]\d)\.(?:0[1-9]|1[0-2]))(?:-(?:tf\d-)?py\d)?")
+_MONTHLY = pattern(r"(?:ngc |nvidia )?((?:1[7-9]|[23]\d)\.(?:0[1-9]|1[0-2]))(?:-(?:tf\d-)?py\d)?")
 _IMAGE_OF_MONTH = {
     "pytorch": "nvcr.io/nvidia/pytorch:{}-py3",
     "tensorflow": "nvcr.io/nvidia/tensorflow:{}-tf2-py3",
@@ -82,17 +83,17 @@ _IMAGE_OF_MONTH = {
     "tensorrt": "nvcr.io/nvidia/tensorrt:{}-py3",
     "tritonserver": "nvcr.io/nvidia/tritonserver:{}-py3",
 }
-_NGC_IN_WORDS = re.compile(r"(?:nvidia )?ngc[\s:/]+([a-z]+)[\s:]+(\d\d\.\d\d(?:-[\w.-]+)?)", re.IGNORECASE)
+_NGC_IN_WORDS = pattern(r"(?:nvidia )?ngc[\s:/]+([a-z]+)[\s:]+(\d\d\.\d\d(?:-[\w.-]+)?)", re.IGNORECASE)
 # Their copies without a registry, or a tag without the version of Python: `tritonserver:23.10`, `nvidia/pytorch:21.08`.
-_SHORT_OF_MONTH = re.compile(
+_SHORT_OF_MONTH = pattern(
     r"(?:nvidia/|nvcr\.io/nvidia/)?(pytorch|tensorflow|tritonserver|tensorrt|tensorrtserver|mxnet|paddlepaddle|jax)"
     r":(\d\d\.(?:0[1-9]|1[0-2]))(?:-py3)?"
 )
-_SERVER = re.compile(r"tritonserver|tensorrtserver|trtis|trtserver|inference server|triton server")
+_SERVER = pattern(r"tritonserver|tensorrtserver|trtis|trtserver|inference server|triton server")
 _TF2_SINCE = "19.12"
 _PYTHON_SINCE = "18.01"  # the version of Python is part of a tag from this month on
 _FIRST_TRITON = "20.03"  # before, it was called TensorRT Inference Server
-_VARIABLES = re.compile(r"\b(?:NVIDIA_\w+|CUDA_VISIBLE_DEVICES|LD_LIBRARY_PATH|VLLM_\w+)=[^;]+")
+_VARIABLES = pattern(r"\b(?:NVIDIA_\w+|CUDA_VISIBLE_DEVICES|LD_LIBRARY_PATH|VLLM_\w+)=[^;]+")
 _LIKE_SERVERS, _THOR = JetsonVersion(38, 0), ComputeCapability(11, 0)
 
 
@@ -161,7 +162,7 @@ def _of_tag(named: ImageName | None) -> Code | None:
     return without_ptx(named.targets.cubins or ())
 
 
-_REMARK = re.compile(r"\s*\((?P<remark>[^()]{2,80})\)\s*$")
+_REMARK = pattern(r"\s*\((?P<remark>[^()]{2,80})\)\s*$")
 
 
 def without_remark(case: Case) -> Case:
@@ -183,7 +184,7 @@ def _with_reference(case: Case) -> Case:
     return case if words_of is None else replace(case, image=f"nvcr.io/nvidia/{words_of[1].lower()}:{words_of[2]}")
 
 
-_NVIDIAS = re.compile(r"\d(?:\.\d+)+(?:a0)?\+(?:[0-9a-f]+\.)?nv(?P<month>\d\d\.\d\d)", re.IGNORECASE)
+_NVIDIAS = pattern(r"\d(?:\.\d+)+(?:a0)?\+(?:[0-9a-f]+\.)?nv(?P<month>\d\d\.\d\d)", re.IGNORECASE)
 
 
 def _of_nvidias_build(case: Case, system: str) -> Case:
@@ -221,7 +222,7 @@ def _of_server(case: Case) -> Case:
     return replace(case, framework="tritonserver") if is_month or _SERVER.search(said) else case
 
 
-_INSTALLED = re.compile(
+_INSTALLED = pattern(
     r"\+\s*cu|\bcu\d{2,3}\b|\b(pip3?|conda|wheels?|whl|source|nightly|dev|compiled|built|installed)\b|\.dev"
 )
 
@@ -345,12 +346,12 @@ def _with_code(reader: Reader, given: Given, wish: Wish) -> tuple[ImageFacts, ..
 
 
 # By the CUDA that its JetPack brings, where nothing else is said.
-_MADE_THERE = re.compile(
+_MADE_THERE = pattern(
     r"\b(?:built|compiled|made|generated|installed and built)\b[^.;]{0,40}\bon (?:the|this|that|my|its own) "
     r"(?:device|board|jetson|thor|orin|xavier|nano|tx[12]|module|machine|target)\b",
     re.IGNORECASE,
 )
-_OF_CUDA = re.compile(r"\bcuda[- ]back-?end\b|\bbackend[: =]+cuda\b", re.IGNORECASE)
+_OF_CUDA = pattern(r"\bcuda[- ]back-?end\b|\bbackend[: =]+cuda\b", re.IGNORECASE)
 
 
 def _is_of_opencl(given: Given, wish: Wish) -> bool:
@@ -442,7 +443,7 @@ def _all_lines() -> tuple[CudaVersion, ...]:
     return tuple(sorted({toolkit.version.line for toolkit in tables.toolkits()}))
 
 
-_PUBLISHED = re.compile(
+_PUBLISHED = pattern(
     r"\b(?:released?|releases|binary|binaries|pre-?built|pre-?compiled|official|zip|portable|docker|image|wheels?)\b"
 )
 

@@ -8,11 +8,12 @@ from functools import lru_cache
 from packaging.version import Version
 
 from compat import tables
+from compat.patterns import pattern
 
 _MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
-_NAMED = re.compile(rf"\b({'|'.join(_MONTHS)})[a-z]*\.? (20\d\d)\b", re.ASCII)
-_NUMBERED = re.compile(r"\b(20\d\d)-(0[1-9]|1[0-2])(?:-\d\d)?\b", re.ASCII)
-_NO_RELEASE = re.compile(r"\b(?:nightly|dev|development|master|main|branch|pull request|source|compiled)\b")
+_NAMED = pattern(rf"\b({'|'.join(_MONTHS)})[a-z]*\.? (20\d\d)\b", re.ASCII)
+_NUMBERED = pattern(r"\b(20\d\d)-(0[1-9]|1[0-2])(?:-\d\d)?\b", re.ASCII)
+_NO_RELEASE = pattern(r"\b(?:nightly|dev|development|master|main|branch|pull request|source|compiled)\b")
 
 
 @lru_cache(1024)

@@ -10,6 +10,7 @@ from compat.capability_bounds import lowest_in, without_bounds
 from compat.case import Case
 from compat.gpu_words import built_on
 from compat.model import THE_CASE, Code, Compressed, Fact
+from compat.patterns import pattern
 from compat.reading import Reader
 from compat.target_words import targets_in
 from compat.targets import Targets, read_compressed, read_ptx, read_targets
@@ -29,7 +30,7 @@ _NO_PTX_LISTED = Fact(
 AS_COMPRESSED = Fact("the compression as given", THE_CASE, "")
 UNREAD_TARGETS = Code(None, None, Fact("the targets as given cannot be read", THE_CASE, ""))
 # `balance` leaves machine code as it is without -Xfatbin -compress-all: read from files that fatbinary 13.0 made.
-_MODE = re.compile(r"compress-mode[=\s]+(none|speed|balance|size)\b")
+_MODE = pattern(r"compress-mode[=\s]+(none|speed|balance|size)\b")
 # Of the newest CUDA first.
 _DEFAULTS = tuple(
     (CudaVersion.parse(first), Target.parse(target))
@@ -42,7 +43,7 @@ _DEFAULT_TARGETS = Fact(
     "https://github.com/llvm/llvm-project/pull/177469",
     "2026-11-24",
 )
-_UNTOLD = re.compile(r"\b(targets|architectures|arch(es)?) (are |is )?(unknown|not known)")
+_UNTOLD = pattern(r"\b(targets|architectures|arch(es)?) (are |is )?(unknown|not known)")
 
 
 def read_code(reader: Reader, case: Case) -> Code | None:
@@ -65,7 +66,7 @@ def read_code(reader: Reader, case: Case) -> Code | None:
 
 
 # What nvcc takes for all that it knows, or for the GPU that is there: then what the toolkit can make counts.
-_EVERY = re.compile(r"(?:nvcc )?(?:-arch=)?(?:all|all-major|native|default)")
+_EVERY = pattern(r"(?:nvcc )?(?:-arch=)?(?:all|all-major|native|default)")
 
 
 def _read_list(text: str) -> Targets:
@@ -99,16 +100,16 @@ def _targets_of_build(reader: Reader, build: str) -> Code | None:
     return without_ptx(found.cubins) if found.cubins and found.ptx is None else Code(found.cubins, found.ptx, AS_LISTED)
 
 
-_FOR_ONE_GPU = re.compile(
+_FOR_ONE_GPU = pattern(
     r"\b(?:requires?|needs?)\b[^.;,]{0,24}\b(?:sm|compute)_?\d{2,3}a\b"
 )  # `requires Hopper (sm_90a)`
-_FOR_THE_GPU = re.compile(
+_FOR_THE_GPU = pattern(
     r"\b(?:nvrtc|nvcc|at run ?time)\b.*\bcompiles?\b(?: \w+)?(?: at run ?time)? for the (?:gpu|card|device)\b"
 )
-_NAMES_FLAG = re.compile(r"arch\w*\s*=|gencode")
-_WITHOUT_ARCH = re.compile(r"\b(?:no|without)\b[^,;)]{0,20}(?:arch\w*|gencode)\S*|\bdefault (?:target|arch\w*)")
-_COMPILES = re.compile(r"\bnvcc\b(?:\s+-\S+)*\s+[\w./-]+\.cu\b")
-_NAMES_ARCH = re.compile(r"arch|gencode|\b(?:sm|compute)_?\d|cmake")
+_NAMES_FLAG = pattern(r"arch\w*\s*=|gencode")
+_WITHOUT_ARCH = pattern(r"\b(?:no|without)\b[^,;)]{0,20}(?:arch\w*|gencode)\S*|\bdefault (?:target|arch\w*)")
+_COMPILES = pattern(r"\bnvcc\b(?:\s+-\S+)*\s+[\w./-]+\.cu\b")
+_NAMES_ARCH = pattern(r"arch|gencode|\b(?:sm|compute)_?\d|cmake")
 
 
 def made_by_default(build: str, cudas: tuple[CudaVersion, ...]) -> Code | None:
@@ -131,7 +132,7 @@ def read_compression(reader: Reader, case: Case) -> Compressed | None:
     return Compressed(found.cubins, found.ptx, AS_COMPRESSED)
 
 
-_SPEAKS_OF_PTX = re.compile(r"\bptx\b|\bjit\b|virtual", re.IGNORECASE)
+_SPEAKS_OF_PTX = pattern(r"\bptx\b|\bjit\b|virtual", re.IGNORECASE)
 
 
 def _as_built(cubins: tuple[Target, ...], build: str) -> Code:

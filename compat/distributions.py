@@ -12,6 +12,7 @@ from enum import StrEnum
 from types import MappingProxyType
 from typing import Final
 
+from compat.patterns import pattern
 from compat.versions import VersionError, parse_release
 
 
@@ -52,16 +53,16 @@ _PLAIN: Final[Mapping[str, tuple[str, Device]]] = MappingProxyType({
     "mlx-cuda": ("mlx", Device.GPU),
     "tensorrt": ("tensorrt", Device.GPU),
 })  # fmt: skip
-_FORM: Final = re.compile(r"(?P<plain>.+?)(?:-(?P<build>gpu|cpu|cu(?:da)?\d\w*|cuda-\d+))?")
+_FORM: Final = pattern(r"(?P<plain>.+?)(?:-(?P<build>gpu|cpu|cu(?:da)?\d\w*|cuda-\d+))?")
 # They bring CUDA to a jaxlib or mlx that has none: jax[cuda12] and mlx[cuda12] ask for them.
 # https://pypi.org/project/jax-cuda12-plugin, https://pypi.org/project/mlx-cuda-12
 _BRINGS_CUDA: Final[Mapping[str, re.Pattern[str]]] = MappingProxyType(
     {
-        "jax": re.compile(r"jax-cuda\d+-(?:plugin|pjrt)"),
-        "mlx": re.compile(r"mlx-cuda(?:-\d+)?"),
+        "jax": pattern(r"jax-cuda\d+-(?:plugin|pjrt)"),
+        "mlx": pattern(r"mlx-cuda(?:-\d+)?"),
     }
 )
-_FOR_OTHER_DEVICES: Final = re.compile(r"cpu|rocm|xpu")  # in the local part of a version
+_FOR_OTHER_DEVICES: Final = pattern(r"cpu|rocm|xpu")  # in the local part of a version
 
 # What people call a framework beside the names of its distributions; letters and digits alone.
 _NICKNAMES: Final = {

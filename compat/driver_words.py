@@ -9,6 +9,7 @@ import re
 from functools import lru_cache
 
 from compat import tables
+from compat.patterns import pattern
 
 _KEPT = 4096
 _READ = 1000  # characters
@@ -21,7 +22,7 @@ _SAYS = (
     r"|(?<=driver )(?:is|has))"
 )
 _LEVEL = r"(?P<level>\d{1,2}\.\d)(?![\d.])"
-_OF_DRIVER = re.compile(
+_OF_DRIVER = pattern(
     rf"[;,(]?\s*\b{_WHO}\b[\s:(]*(?:{_SAYS}\s+)?(?:up to\s+)?(?:a\s+)?cuda(?:\s+driver)?(?:\s+version)?[\s:=]*{_LEVEL}"
     rf"(?!\s*toolkit)\)?"
     rf"|[;,(]?\s*\b(?:cuda |nvidia )?driver api version[\s:=]*(?:is )?(?P<api>\d{{1,2}}\.\d)(?![\d.])\)?",

@@ -5,11 +5,10 @@ Whoever compiles it at home gets code for the GPU that is there (GGML_NATIVE); w
 
 from __future__ import annotations
 
-import re
-
 from packaging.version import Version
 
 from compat.model import Code, Fact
+from compat.patterns import pattern
 from compat.versions import CudaVersion, Target
 
 # Projects whose CUDA code is ggml's, by their names in letters and digits; those that people compile on Linux.
@@ -28,7 +27,7 @@ _VIRTUAL = 4900  # builds of llama.cpp since March 2025 have PTX alone for what 
 # Programs with a newer llama.cpp in them, from which release on. https://github.com/mudler/LocalAI/issues/8370 tells it
 # of 3.9, and 3.0 is of summer 2025.
 _VIRTUAL_SINCE = {"localai": Version("3.0")}
-_NUMBER = re.compile(r"\bb?(\d{3,5})\b")
+_NUMBER = pattern(r"\bb?(\d{3,5})\b")
 
 
 def code_of(cuda: CudaVersion, framework: str, version: Version | None) -> Code:

@@ -9,30 +9,31 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 
+from compat.patterns import pattern
 from compat.rows import GpuModel
 
 Find = Callable[[str], tuple[GpuModel, ...]]
 """Models of a text that is a name; empty where it is none."""
 
 _LONGEST_NAME = 8  # words: NVIDIA RTX PRO 6000 Blackwell Max-Q Workstation Edition
-_BETWEEN = re.compile(r"[\s,;+&|/()\[\]@:]+")
-_COUNT = re.compile(r"(?:\d{1,2}[x\u00d7*]|[x\u00d7*]\d{1,2})|[x\u00d7*]")
-_COUNTED = re.compile(r"^\d{1,2}[x\u00d7*](?=[a-z0-9]{2})")
-_PLURAL = re.compile(r"(?<=\d{4})s$")
-_PLURAL_TI = re.compile(r"(?<=ti)s$")
+_BETWEEN = pattern(r"[\s,;+&|/()\[\]@:]+")
+_COUNT = pattern(r"(?:\d{1,2}[x\u00d7*]|[x\u00d7*]\d{1,2})|[x\u00d7*]")
+_COUNTED = pattern(r"^\d{1,2}[x\u00d7*](?=[a-z0-9]{2})")
+_PLURAL = pattern(r"(?<=\d{4})s$")
+_PLURAL_TI = pattern(r"(?<=ti)s$")
 # Of the machine around the card, where the name is whole without it: a laptop's GTX 1060 is no other chip.
 _OF_THE_MACHINE = frozenset({"laptop", "notebook", "mobile"})
-_WHOLE_WITHOUT = re.compile(r"\d{4}|\dm\b|\bmx ?\d{3}")
-_SIZE = re.compile(r"\d+(?:\.\d+)?[-\s]?(?:gb|gib|g|mb|mib|vram|w)", re.ASCII)
-_NUMBER = re.compile(r"\d+(?:\.\d+)*", re.ASCII)
-_TELLS = re.compile(
+_WHOLE_WITHOUT = pattern(r"\d{4}|\dm\b|\bmx ?\d{3}")
+_SIZE = pattern(r"\d+(?:\.\d+)?[-\s]?(?:gb|gib|g|mb|mib|vram|w)", re.ASCII)
+_NUMBER = pattern(r"\d+(?:\.\d+)*", re.ASCII)
+_TELLS = pattern(
     r"(?:tesla|quadro|[gr]tx|gts?|titan|jetson|ti|super|xp|black|fermi|kepler|maxwell|pascal|volta|turing|ampere|ada|hopper|blackwell|pro|max|mobile|laptop|notebook|tis?|[a-z]{0,3}\d{2,}[a-z]{0,2})",
     re.ASCII,
 )
-_SIZED = re.compile(r"(?<=\d)\s+(?=(?:gb|gib|mb|mib)\b)")
-_LINES = re.compile(r"(?:gaming (?:x|z)\b|[23]x\b(?=\s*(?:oc|gaming|ventus|eagle))|ventus [23]x\b)")
+_SIZED = pattern(r"(?<=\d)\s+(?=(?:gb|gib|mb|mib)\b)")
+_LINES = pattern(r"(?:gaming (?:x|z)\b|[23]x\b(?=\s*(?:oc|gaming|ventus|eagle))|ventus [23]x\b)")
 # Computers with a number, and hosts with a word of a GPU's name: Dell R720, ASUS Ascent GX10, Colab Pro.
-_MACHINES = re.compile(
+_MACHINES = pattern(
     r"\b(?:dell|hpe?|lenovo|supermicro|acer|inspur|asus(?= ascent))\s+"
     r"(?:(?:poweredge|proliant|precision|thinkpad|thinkstation|thinksystem|legion|xps|latitude|alienware|ascent|omen|zbook"
     r"|apollo|predator|nitro|inspiron|vostro)\s+)*(?!rtx|gtx|gt\d|mx\d)[a-z]{0,4}-?\d{1,5}[a-z]{0,3}\b"

@@ -14,6 +14,7 @@ from compat.build_words import of_this_build
 from compat.capability_bounds import families, highest_in
 from compat.model_words import denied_by_name
 from compat.names import models_named
+from compat.patterns import pattern
 from compat.target_words import leaves_out
 from compat.targets import runs
 from compat.versions import ComputeCapability, Target, VersionError
@@ -79,7 +80,7 @@ def _code_absent() -> re.Pattern[str]:
 
 
 # What compilers and loaders print. Where they name a target, it is that one that they do not know.
-_PRINTED = re.compile(
+_PRINTED = pattern(
     r"invalid value for (?:--?)?gpu-architecture|unsupported gpu architecture|is not defined for option\W+gpu-name"
     r"|is not a recogni[sz]ed processor|unknown target cpu|no binary for gpu|no_binary_for_gpu|unsupported sm\b"
     r"|no kernel image is available|not compatible with the current pytorch|nokernelimagefordevice"
@@ -88,19 +89,19 @@ _PRINTED = re.compile(
     r"|(?:^|[.:;,\"'(]\s*)(?:the |this )?(?:gpu|card|device)(?: is)? (?:not |un)supported\b"
 )
 # An error that somebody no longer sees.
-_OVERCOME = re.compile(
+_OVERCOME = pattern(
     r"\b(?:fix\w*|avoid\w*|sol(?:ve|ving|ved)|resolv\w*|no more|gone|got rid|instead|work(?:ed)? ?around)\b"
 )
 # What each of the forms above, and of `target_words.py` and `capability_bounds.py`, has in it.
-_MAY_DENY = re.compile(
+_MAY_DENY = pattern(
     r"\b(?:no|not|none|nothing|nor|never|cannot|without|missing|absent|except|unaware|ignorant|un\w*supported|invalid|un\w*known"
     r"|too old|predat\w+|device function|kernel image|98|209|requires isa|older|before|beyond|above|newest|highest"
     r"|maximum|max|last|latest|largest|until|up to|only to|to|through|thru"
     r"|skipped|phased out|taken out|gone)\b"
     r"|n['\u2019]t\b|\b(?:lack|miss|exclud|omit|drop|remov|reject|refus|predat|end|stop|fail|crash|unusable|incompatible|unable|disabl|leave|left|know|no_)|nokernelimage|_invalid_option|no_binary"
 )
-_TARGET = re.compile(r"(?:sm|compute)[\s_]?\d{2,3}[af]?\b")
-_SPEAKS_OF_PTX = re.compile(
+_TARGET = pattern(r"(?:sm|compute)[\s_]?\d{2,3}[af]?\b")
+_SPEAKS_OF_PTX = pattern(
     r"\bfalls? back (?:to|on) (?:the )?(?:ptx|jit|driver)|\b(?:by|through|via|as) ptx\b|\+ ?ptx\b|\bwith ptx\b"
     r"|\b(?:and|plus) ptx\b|\bptx (?:for|of) "
 )
@@ -186,13 +187,13 @@ def _target(written: str) -> Target | None:
         return None
 
 
-_BUILT_ON = re.compile(
+_BUILT_ON = pattern(
     r"\b(?:compiled|built|made|created|generated|packaged)\b(?: only| just| and packed| there| (?:with|by|using)(?:"
     r" \S*native\S*)+)?\s+(?:on|with|for"
     r"|where|against|by)\s+"
     r"(?P<where>[^.;]{3,80})"
 )
-_A_MACHINE = re.compile(
+_A_MACHINE = pattern(
     r"^(?:(?:only|just|an?|the|his|her|their|my|another|one|other|machine|box|node|host|server|computer|pc|workstation|system"
     r"|laptop|instance|vm|runner|with|that|which|where|has|had|was|is|holds|of|login|build|card|gpu|presence|in|present|visible)\s+)+"
 )

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Hashable
 from dataclasses import replace
 from functools import cache
 
 from compat import mig, tables
 from compat.model import Fact, Gpu, GpuDrivers, Present
+from compat.patterns import pattern
 from compat.reading import AS_GIVEN
 from compat.rows import GpuModel
 from compat.versions import ComputeCapability, DriverVersion
 
-_ON_ARM = re.compile(r"\bGH200|\bGB[123]00|\bGB10\b|\bT4G\b")
+_ON_ARM = pattern(r"\bGH200|\bGB[123]00|\bGB10\b|\bT4G\b")
 
 
 def gpus_of(models: tuple[GpuModel, ...], name: str, kind: str = "", mig_profile: str = "") -> tuple[Gpu, ...]:

@@ -13,13 +13,14 @@ from compat.builds import ENCODERS, LOADS_CUDA_FROM_OUTSIDE, Wish
 from compat.ggml import ON_CUDA_IMAGES
 from compat.images import ImageName
 from compat.model import Code, Compressed, Fact, ImageFacts, Present
+from compat.patterns import pattern
 from compat.pools import l4t_in
 from compat.reading import AS_GIVEN
 from compat.rows import Build
 from compat.versions import CudaVersion
 
-_AMD64 = re.compile(r"linux/amd64|\b(amd64|x86_64|x86-64)\b")
-_ARM64 = re.compile(r"linux/arm64|\b(arm64|aarch64|sbsa)\b")
+_AMD64 = pattern(r"linux/amd64|\b(amd64|x86_64|x86-64)\b")
+_ARM64 = pattern(r"linux/arm64|\b(arm64|aarch64|sbsa)\b")
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,8 +158,8 @@ def brings_cuda(wish: Wish) -> bool:
 
 
 # Bases of images that somebody names: from CUDA 10.0 on they bring the compat package of their CUDA.
-_ON_CUDA_IMAGE = re.compile(r"\bnvidia/cuda:\d\d\.\d|\bnvidia/cuda image\b", re.IGNORECASE)
-_COMPAT_LEFT_OUT = re.compile(r"\bcompat\b", re.IGNORECASE)
+_ON_CUDA_IMAGE = pattern(r"\bnvidia/cuda:\d\d\.\d|\bnvidia/cuda image\b", re.IGNORECASE)
+_COMPAT_LEFT_OUT = pattern(r"\bcompat\b", re.IGNORECASE)
 _WITH_COMPAT = CudaVersion(10, 0)
 
 

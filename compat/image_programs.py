@@ -8,23 +8,24 @@ from functools import lru_cache
 
 from compat import tables
 from compat.distributions import ALIASES
+from compat.patterns import pattern
 from compat.rows import Row
 
 # Said of how an image is made or used, beside the name of what is in it.
 _BESIDE = frozenset(
     {"gpu", "cuda", "nvidia", "docker", "container", "image", "server", "official", "openai", "worker", "runtime"}
 )
-_WITH_RELEASE = re.compile(r"(tensorflow|pytorch|torch|jax|mxnet|cupy|vllm)[:_-]v?(\d+\.\d+(?:\.\d+)?)")
-_VERSION = re.compile(r"(?:^|-)v?(\d+\.\d+(?:\.\d+)*(?:\.?(?:post|rc|a|b)\d+)*)(?=$|[-_])", re.ASCII)
+_WITH_RELEASE = pattern(r"(tensorflow|pytorch|torch|jax|mxnet|cupy|vllm)[:_-]v?(\d+\.\d+(?:\.\d+)?)")
+_VERSION = pattern(r"(?:^|-)v?(\d+\.\d+(?:\.\d+)*(?:\.?(?:post|rc|a|b)\d+)*)(?=$|[-_])", re.ASCII)
 # They run on the wheels of torch, whose CUDA their tags name: those of ComfyUI, of web interfaces to Stable Diffusion.
 # Sources: github:Comfy-Org/ComfyUI README.md, github:AUTOMATIC1111/stable-diffusion-webui modules/launch_utils.py,
 # github:YanWenKun/ComfyUI-Docker README.adoc
-_ON_TORCH = re.compile(
+_ON_TORCH = pattern(
     r"comfyui|stable-?diffusion|sd-?webui|sd-?forge|invoke-?ai|fooocus|kohya|text-generation-webui|xtts"
 )
-_OF_A_CUDA = re.compile(r"(?:^|[-_.])cu(?:da)?-?\d")
+_OF_A_CUDA = pattern(r"(?:^|[-_.])cu(?:da)?-?\d")
 _OF_NVIDIA = "nvcr.io/nvidia/"
-_MONTH = re.compile(r"\d\d\.(?:0[1-9]|1[0-2])(?=$|[-_.])", re.ASCII)
+_MONTH = pattern(r"\d\d\.(?:0[1-9]|1[0-2])(?=$|[-_.])", re.ASCII)
 
 
 @lru_cache(4096)

@@ -12,13 +12,14 @@ from compat import tables
 from compat.hub import HUB_NAMES, OFFICIAL
 from compat.image_programs import program_in
 from compat.model import Fact, Present
+from compat.patterns import pattern
 from compat.readings import read_cudas
 from compat.rows import ImageRepository, Row
 from compat.targets import Targets, read_ptx, read_targets
 from compat.versions import ComputeCapability, CudaVersion, VersionError
 
-_MOVING = re.compile(r"(?:^|[-_])(?:latest|nightly|stable|edge|main|master|dev)(?=$|[-_])")
-_NAMES_CUDA = re.compile(r"(?:^|[-_])cu(?:da)?[-_]?\d")
+_MOVING = pattern(r"(?:^|[-_])(?:latest|nightly|stable|edge|main|master|dev)(?=$|[-_])")
+_NAMES_CUDA = pattern(r"(?:^|[-_])cu(?:da)?[-_]?\d")
 _SAME = {"nvcr.io/nvidia/cuda": "nvidia/cuda", "nvidia/cuda-arm64": "nvidia/cuda", "nvidia/cuda-ppc64le": "nvidia/cuda"}
 
 
@@ -138,7 +139,7 @@ def _noted(repository: str, tag: str) -> tuple[Row, Fact] | None:
     return None
 
 
-_OF_MONTH = re.compile(r"(\d\d\.\d\d)(?:-|$)")
+_OF_MONTH = pattern(r"(\d\d\.\d\d)(?:-|$)")
 # Built together every month, on one CUDA: https://docs.nvidia.com/deeplearning/frameworks/support-matrix/index.html
 _TOGETHER = ("nvcr.io/nvidia/pytorch", "nvcr.io/nvidia/tensorflow", "nvcr.io/nvidia/tritonserver")
 
@@ -194,7 +195,11 @@ def _family(repository: str, tag: str) -> tuple[Row, Fact] | None:
 @lru_cache(1024)
 def _families(repository: str) -> tuple[ImageRepository, ...]:
     """Families whose repository fits, the most special one first; `*` stands for anything."""
-    fitting = [name for name in tables.image_repositories() if fnmatchcase(repository, name)]
+    fitting = [
+        name
+        for name in tables.image_repositories()
+        if name == repository or ("*" in name and fnmatchcase(repository, name))
+    ]
     fitting.sort(key=lambda name: ("*" in name, -len(name)))
     return tuple(family for name in fitting for family in tables.image_repositories()[name])
 
@@ -214,10 +219,10 @@ def _stated(row: Row) -> Row:
     return {column: cell for column, cell in row.items() if cell}
 
 
-_OF_JETPACK = re.compile(r"(?:^|[:_-])(?:jetpack|jp)-?([456])(?![\d.])", re.ASCII)
+_OF_JETPACK = pattern(r"(?:^|[:_-])(?:jetpack|jp)-?([456])(?![\d.])", re.ASCII)
 _FIRST_OF_JETPACK = {"4": "32.5", "5": "35.1", "6": "36.2"}  # what is made for the major runs from it on
-_TARGET_IN_TAG = re.compile(r"(?<![a-z0-9])sm_?(\d{2,3}a?)(?![a-z0-9])", re.ASCII)
-_OF_L4T = re.compile(r"(?:^|[:_-])(?:l4t-?)?r(3[2-9]\.\d{1,2}(?:\.\d)?)(?=$|[-_])", re.ASCII)
+_TARGET_IN_TAG = pattern(r"(?<![a-z0-9])sm_?(\d{2,3}a?)(?![a-z0-9])", re.ASCII)
+_OF_L4T = pattern(r"(?:^|[:_-])(?:l4t-?)?r(3[2-9]\.\d{1,2}(?:\.\d)?)(?=$|[-_])", re.ASCII)
 
 
 def _guessed(repository: str, tag: str) -> Row:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from compat.model import Fact
+from compat.patterns import pattern
 from compat.rows import GpuModel
 from compat.tables import by_key
 from compat.versions import DriverVersion
@@ -14,8 +15,8 @@ PROFILES = "https://docs.nvidia.com/datacenter/tesla/mig-user-guide/supported-mi
 DATE = "2026-11-21"
 
 # `1c.3g.20gb` is a part of the slice 3g.20gb; +me, .me, -me and +gfx say which engines a slice has.
-_PROFILE = re.compile(r"(?:\b\d+c\.)?(?<!\d)(\d+g\.\d+gb)(?:[+.-](?:me|gfx)(?:\.all)?)?", re.IGNORECASE)
-_SLICE = re.compile(rf"(?:\b|(?<=_))mig\b|{_PROFILE.pattern}", re.IGNORECASE)
+_PROFILE = pattern(r"(?:\b\d+c\.)?(?<!\d)(\d+g\.\d+gb)(?:[+.-](?:me|gfx)(?:\.all)?)?", re.IGNORECASE)
+_SLICE = pattern(rf"(?:\b|(?<=_))mig\b|{_PROFILE.pattern}", re.IGNORECASE)
 
 
 def profile_in(text: str) -> str:

@@ -12,6 +12,7 @@ from functools import cache, lru_cache
 from compat import tables
 from compat.capability_bounds import families
 from compat.names import models_named
+from compat.patterns import pattern
 from compat.targets import TEGRA
 from compat.versions import ComputeCapability, CudaVersion
 
@@ -21,7 +22,7 @@ _LONGEST_NAME = 5  # words
 _ADVERB = r"(?:just|now|recently|already|also|therefore|silently|officially|explicitly|since|then|yet|itself)"
 _BE = rf"(?:(?:is|are|was|were|has|have|had|been|being|be|gets?|got|{_ADVERB})\s+)+"
 _GONE = r"(?:dropped|removed|left out|excluded|phased out|taken out|gone)"
-_WITH_OLDER = re.compile(r"drop|phased|no longer")  # what is dropped is the oldest that was left
+_WITH_OLDER = pattern(r"drop|phased|no longer")  # what is dropped is the oldest that was left
 _NOT_THERE = (
     r"(?:unsupported|too old|skipped|ignored|rejected|refused"
     r"|(?:no longer|not|never)\s+(?:yet\s+|officially\s+|any ?more\s+)?"
@@ -31,17 +32,17 @@ _NOT_LISTED = (
     r"(?:not|missing|absent)\s+(?:in|on|among|from|part of)\s+(?:the\s+|its\s+|their\s+"
     r"|that\s+)?(?:[\w-]+\s+){0,3}?lists?"
 )
-_NOUNS = re.compile(
+_NOUNS = pattern(
     r"\s+(?:support|code|kernels?|targets?|cards?|gpus?|boards?|devices?|series|generation|machine code|architecture)$"
 )
-_A_BOUND = re.compile(r"\b(?:than|before|below|under|prior to|except|unlike|besides)\b")
-_CARD = re.compile(r"(?:the|this|that|its|my|their)\s+(?:\w+\s+)?(?:gpu|card|device|chip|board|graphics card)$")
+_A_BOUND = pattern(r"\b(?:than|before|below|under|prior to|except|unlike|besides)\b")
+_CARD = pattern(r"(?:the|this|that|its|my|their)\s+(?:\w+\s+)?(?:gpu|card|device|chip|board|graphics card)$")
 _OLDER = r"(?:old(?:er|est)?|legacy|earlier)"
 _THINGS = (
     r"(?:cards?|gpus?|architectures?|archs?|generations?|devices?|chips?|boards?|hardware|targets?"
     r"|compute capabilities)"
 )
-_MAY_BE_OLDER = re.compile(r"\b(?:old|legacy|earlier)")
+_MAY_BE_OLDER = pattern(r"\b(?:old|legacy|earlier)")
 _FIRST_KEPT_BY_ALL = 8  # nobody calls Ampere old yet
 _OLDEST = 2  # majors that a toolkit still knows, of which `older` speaks
 

@@ -11,6 +11,7 @@ from functools import cache, lru_cache
 
 from compat import mig
 from compat.gpu_prose import models_in
+from compat.patterns import pattern
 from compat.rows import GpuModel
 from compat.tables import by_key, gpu_models
 
@@ -22,7 +23,7 @@ _NOISE = frozenset(
 )
 # Cut off where people write them without a blank: TeslaV100, RTXA4000, JetsonOrinNano.
 _GLUED = "nvidia|geforce|tesla|quadro|rtx|gtx|titan|jetson|agx|orin|xavier|ti(?=super)|max(?=q)"
-_WORD = re.compile(rf"{_GLUED}|[a-z]+?(?={_GLUED})|[a-z]+|\d+")
+_WORD = pattern(rf"{_GLUED}|[a-z]+?(?={_GLUED})|[a-z]+|\d+")
 # Left out at will, but what is said must not contradict the model: there is a GTX 1080 Ti and no RTX 1080 Ti.
 _BRANDS = frozenset({"geforce", "tesla", "quadro", "gtx", "rtx", "gt", "gts"})
 # Brands that people put in front of any card of a class: Tesla L4, GeForce TITAN V.
@@ -38,16 +39,16 @@ _PORTABLE = frozenset({"laptop", "mobile", "notebook", "max", "q", "with", "desi
 FIRST_BRANCH_WITH_MAKER = 465
 _UNITS = frozenset({"gb", "gib", "g"})
 
-_GTX_OF_RTX = re.compile(r"\bgtx(?=[\s_-]*[2-5]0[5-9]0)", re.IGNORECASE)  # after the 16 series there is no GTX
-_ORIN_AGX = re.compile(r"\b(orin|xavier)[\s_-]*agx\b", re.IGNORECASE)  # people turn it round
+_GTX_OF_RTX = pattern(r"\bgtx(?=[\s_-]*[2-5]0[5-9]0)", re.IGNORECASE)  # after the 16 series there is no GTX
+_ORIN_AGX = pattern(r"\b(orin|xavier)[\s_-]*agx\b", re.IGNORECASE)  # people turn it round
 # What a driver, or lspci with an old list, shows for a board that it has no name for.
-_NAMELESS = re.compile(r"(?:nvidia[\s-]*)?graphics[\s-]device|nvidia corporation device\b.*", re.IGNORECASE)
+_NAMELESS = pattern(r"(?:nvidia[\s-]*)?graphics[\s-]device|nvidia corporation device\b.*", re.IGNORECASE)
 _LISTED = "gpu-commons facts gpu_model lists the known ones; or give compute_capability"
-_OTHER_MAKERS = re.compile(r"\b(amd|radeon|instinct|rx|mi\d{2,3}x?|intel|arc|gaudi\d?|tpu|apple)\b")
-_PCI_ID = re.compile(r"[0-9a-f]{4}(?::[0-9a-f]{4})?", re.IGNORECASE)
+_OTHER_MAKERS = pattern(r"\b(amd|radeon|instinct|rx|mi\d{2,3}x?|intel|arc|gaudi\d?|tpu|apple)\b")
+_PCI_ID = pattern(r"[0-9a-f]{4}(?::[0-9a-f]{4})?", re.IGNORECASE)
 # What surrounds a name where it was copied from, in the order in which it is taken away.
 _AROUND = tuple(
-    re.compile(text, re.IGNORECASE)
+    pattern(text, re.IGNORECASE)
     for text in (
         r"^nvidia\.com/(?:gpu\.product\s*[=:]\s*)?",  # a label or a resource of Kubernetes
         r"^(?:product )?name\s*:\s*",  # nvidia-smi -q
@@ -63,14 +64,14 @@ _AROUND = tuple(
         r"\(\s*[x\u00d7]?\s*\d{1,2}\s*[x\u00d7]?\s*\)\s*$",  # A100 (x8)
     )
 )
-_VGPU = re.compile(
+_VGPU = pattern(
     r"(?:nvidia\s+|grid\s+|vgpu[\s:]+)*(.+?)-(?:\d-)?\d{1,3}(?:Q|C|A|B4?)(?:ME|NOME|GFX)?(?:\s+\(?vgpu\)?)?",
     re.IGNORECASE,
 )
 # lspci shows the chip before the name: GP102 [GeForce GTX 1080 Ti].
-_CHIP_AND_NAME = re.compile(r"\b(?:G[FKMPVAHB]|AD|TU)\d{2,3}[A-Z]{0,3}\s*\[", re.IGNORECASE)
-_BESIDE = re.compile(r"\s*(?:\+|,|;|/|&|\band\b|\bwith\b)\s*", re.IGNORECASE)
-_OLD_VGPU = re.compile(r"(?:nvidia\s+)?grid\s+(k\d{3}q)", re.IGNORECASE)  # K280Q is one of a GRID K2
+_CHIP_AND_NAME = pattern(r"\b(?:G[FKMPVAHB]|AD|TU)\d{2,3}[A-Z]{0,3}\s*\[", re.IGNORECASE)
+_BESIDE = pattern(r"\s*(?:\+|,|;|/|&|\band\b|\bwith\b)\s*", re.IGNORECASE)
+_OLD_VGPU = pattern(r"(?:nvidia\s+)?grid\s+(k\d{3}q)", re.IGNORECASE)  # K280Q is one of a GRID K2
 
 
 class UnknownGpu(ValueError):  # noqa: N818 - reads as what it says: the GPU is unknown

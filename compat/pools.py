@@ -15,6 +15,7 @@ from compat.gpus import gpus_of, gpus_with, is_jetson, processor_beside
 from compat.host import Host, platform_of, which_gpu
 from compat.machine_images import drivers_of, read_release
 from compat.model import Fact, Gpu, Platform, PoolFacts
+from compat.patterns import pattern
 from compat.reading import Axis, Reader
 from compat.rules import operator
 from compat.rules.rule import note, warn
@@ -32,8 +33,8 @@ _PROCESSORS = MappingProxyType(
         "ppc64le": "ppc64le",
     }
 )
-_NAMES_L4T = re.compile(r"\b(?:l4t[ -]*r?|r)(3\d\.\d+(?:\.\d+)?)\b|^(3\d\.\d+(?:\.\d+)?)$", re.IGNORECASE)
-_NAMES_JETPACK = re.compile(r"\bjet ?pack[ -]*(\d\.\d(?:\.\d)?)", re.IGNORECASE)
+_NAMES_L4T = pattern(r"\b(?:l4t[ -]*r?|r)(3\d\.\d+(?:\.\d+)?)\b|^(3\d\.\d+(?:\.\d+)?)$", re.IGNORECASE)
+_NAMES_JETPACK = pattern(r"\bjet ?pack[ -]*(\d\.\d(?:\.\d)?)", re.IGNORECASE)
 
 _VGPU = Fact(
     "the driver that counts is the one of the vGPU software in the guest, and that must fit the host's",
@@ -182,7 +183,7 @@ def _gpus(reader: Reader, case: Case, compute_capability: str, kind: str) -> tup
     return found
 
 
-_NAMES_CAPABILITY = re.compile(r"\bsm_?\d{2,3}\b|\b(?:compute[\s_-]*capability|cc)[\s:=]*\d{1,2}\.\d\b", re.IGNORECASE)
+_NAMES_CAPABILITY = pattern(r"\bsm_?\d{2,3}\b|\b(?:compute[\s_-]*capability|cc)[\s:=]*\d{1,2}\.\d\b", re.IGNORECASE)
 
 
 _SHOWN = r"((?:sm_?\d{2,3}|(?:compute[\s_-]*capability|cc)[\s:=]*\d{1,2}\.\d))\b"
@@ -191,9 +192,9 @@ _SAYS_OF_CARD = (
     r"|\b(?:reports|shows|lists|prints|detects|sees|identifies|reported|shown|listed|detected|seen)\s+"
     r"(?:(?:the|this|my|its)\s+)?(?:(?:device|gpu|card)\s+)?(?:as|with)\W+)"
 )
-_REPORTS = re.compile(f"{_SAYS_OF_CARD}{_SHOWN}", re.IGNORECASE)
+_REPORTS = pattern(f"{_SAYS_OF_CARD}{_SHOWN}", re.IGNORECASE)
 # A number without a word on what it is: it tells cards of one name apart, and says nothing against the name.
-_REPORTS_ARCH = re.compile(rf"{_SAYS_OF_CARD}arch(?:itecture)?[\s:=]*(\d{{2,3}})\b", re.IGNORECASE)
+_REPORTS_ARCH = pattern(rf"{_SAYS_OF_CARD}arch(?:itecture)?[\s:=]*(\d{{2,3}})\b", re.IGNORECASE)
 
 
 def _reported(build: str) -> str:

@@ -8,11 +8,13 @@ from __future__ import annotations
 import re
 from functools import cache, lru_cache
 
+from compat.patterns import pattern
+
 _KEPT = 4096
 _READ = 400  # characters
-_MAY_SAY = re.compile(r"ptx|\bjit|unsupported|\b222\b|\.version", re.IGNORECASE)
+_MAY_SAY = pattern(r"ptx|\bjit|unsupported|\b222\b|\.version", re.IGNORECASE)
 _CODE = r"(?:sass|cubins?|machine code|elf|binar(?:y|ies)|native code)"
-_DENIED = re.compile(
+_DENIED = pattern(
     r"\b(?:no|without|lacks?|lacking|missing|strips?|stripped)\s+(?:any\s+|embedded\s+|the\s+)?ptx\b"
     r"|\bptx\b (?:code )?(?:is |was |were )?(?:missing|absent|not|stripped|removed|left out)\b|\bnot (?:contain"
     r"|include|ship|have|embed)\b[^.;,]{0,12}ptx"
@@ -42,7 +44,7 @@ def _compiled_by_driver() -> re.Pattern[str]:
 
 
 # What a driver answers to PTX that is newer than itself.
-_REFUSED = re.compile(
+_REFUSED = pattern(
     r"unsupported toolchain|unsupported[_ ]?ptx[_ ]?version|\berror(?: code)?\W{0,2}222\b|\bunsupported \.version\b"
 )
 

@@ -14,6 +14,7 @@ from packaging.version import Version
 
 from compat import tables
 from compat.drivers import first_release, toolkits_of
+from compat.patterns import pattern
 from compat.versions import (
     ComputeCapability,
     CudaVersion,
@@ -30,7 +31,7 @@ _LONGEST = 200  # characters: nobody writes a longer version, and a regular expr
 
 # What surrounds a driver's number in names of packages and in what tools print, in the order it is taken away.
 _AROUND_DRIVER = tuple(
-    re.compile(text)
+    pattern(text)
     for text in (
         r"^.*\bdriver version\s*:\s*",  # nvidia-smi: Driver Version: 535.183.01   CUDA Version: 12.2
         r"\s+cuda version.*$",
@@ -47,9 +48,9 @@ _AROUND_DRIVER = tuple(
 )
 # Of several releases the one that is there now, or that a label names. nvidia-smi has a number of its own under WSL.
 _DRIVER_NAMED = (
-    re.compile(r"\bdriver(?: version)?[\s:=]+[rv]?([1-9]\d{2}\.\d{2,3}(?:\.\d{2})?)(?![\w.]\d)", re.ASCII),
-    re.compile(r"\bwindows(?: driver| side| host)?[\s:=]+([1-9]\d{2}\.\d{2})(?![\w.]\d)", re.ASCII),
-    re.compile(
+    pattern(r"\bdriver(?: version)?[\s:=]+[rv]?([1-9]\d{2}\.\d{2,3}(?:\.\d{2})?)(?![\w.]\d)", re.ASCII),
+    pattern(r"\bwindows(?: driver| side| host)?[\s:=]+([1-9]\d{2}\.\d{2})(?![\w.]\d)", re.ASCII),
+    pattern(
         r"\b(?:now|currently|(?:updated|upgraded|downgraded|moved|switched)\b.{0,40}?\bto)\s+[rv]?([1-9]\d{2}\.\d{2,3}(?:\.\d{2})?)"
         r"(?![\w.]\d)",
         re.ASCII,
@@ -57,11 +58,11 @@ _DRIVER_NAMED = (
 )
 # Between other words: a release in full, else a branch. `NVIDIA 535.183.01 / CUDA 12.2`, `driver 470 (Ubuntu)`.
 _DRIVER_IN_PROSE = (
-    re.compile(r"(?<![\d.])[rv]?([1-9]\d{2}\.\d{2,3}(?:\.\d{2})?)(?![\w.]\d)", re.ASCII),
-    re.compile(r"(?<![\w.])[rv]?([3-7]\d{2})(?![\w.]\d|\d)", re.ASCII),
+    pattern(r"(?<![\d.])[rv]?([1-9]\d{2}\.\d{2,3}(?:\.\d{2})?)(?![\w.]\d)", re.ASCII),
+    pattern(r"(?<![\w.])[rv]?([3-7]\d{2})(?![\w.]\d|\d)", re.ASCII),
 )
 # Windows lists 536.67 as 31.0.15.3667: the last five digits. Source: microsoft.com, "how to find your NVIDIA driver".
-_OF_WINDOWS = re.compile(r"\b\d\d\.\d{1,2}\.1\d\.\d{4}\b", re.ASCII)
+_OF_WINDOWS = pattern(r"\b\d\d\.\d{1,2}\.1\d\.\d{4}\b", re.ASCII)
 # What a driver is said to report instead of its own number: nvidia-smi's `CUDA Version`, deviceQuery's `CUDA Driver
 # Version`, cudaDriverGetVersion (12020 is 12.2). A toolkit beside it is another thing, and ends the search.
 _SHOWS = (
@@ -70,16 +71,14 @@ _SHOWS = (
     r"|devicequery|cuda)"
 )
 _REPORTED_CUDA = (
-    re.compile(
+    pattern(
         rf"^(?:{_SHOWS}[\s:=,_/()\"'-]+)*cuda[\s:_=\"'-]*(?:(?:driver|api|version|is)[\s:=]*)*(1\d\.\d)(?![\d.]|\s*toolkit)",
         re.ASCII,
     ),
-    re.compile(r"\bcuda driver version\b[^\d]{0,24}(1\d\.\d)(?![\d.])", re.ASCII),
-    re.compile(r"\bdriver (?:api )?version[\s:=]*(1\d\.\d)(?![\d.])", re.ASCII),
-    re.compile(
-        r"^\W*(1\d\.\d)[\s(,]+(?:(?:per|in|from|by|shown|as|of|reported|according to)\s+)*nvidia-smi\b", re.ASCII
-    ),
-    re.compile(r"(?:found version|drivergetversion\W*(?:is|returns)?)\W*1(\d0[0-9])0(?!\d)", re.ASCII),
+    pattern(r"\bcuda driver version\b[^\d]{0,24}(1\d\.\d)(?![\d.])", re.ASCII),
+    pattern(r"\bdriver (?:api )?version[\s:=]*(1\d\.\d)(?![\d.])", re.ASCII),
+    pattern(r"^\W*(1\d\.\d)[\s(,]+(?:(?:per|in|from|by|shown|as|of|reported|according to)\s+)*nvidia-smi\b", re.ASCII),
+    pattern(r"(?:found version|drivergetversion\W*(?:is|returns)?)\W*1(\d0[0-9])0(?!\d)", re.ASCII),
 )
 # PTX ISA and the first CUDA with it; a driver that loads one reports that CUDA, or a newer one.
 # Source: nvidia.github.io/cuda-python/coverage/z_94f9e761dee70a67__ptx_utils_py.html (after NVIDIA's release history)
@@ -95,13 +94,13 @@ CUDA_OF_ISA = {
     "9.2": "13.2",
 }
 _CAPABILITIES = r"6\.[0-2]|7\.[025]|8\.[0679]|9\.0"  # `PTX 8.0` alone is for a GPU, not of an ISA
-_PTX_ISA = re.compile(
+_PTX_ISA = pattern(
     r"\bptx\b(?: (?:is|of|as|at|in|with|the|code|version|was|made|for|by|,))*[ ,:(]+isa (?:version )?v?(\d\.\d)(?!\d)"
     r"|(?:\.version|\bptx version:?|\bisa version:?|\bptx (?:is|of|has) version"
     rf"|\bptx(?: code)?(?! v?(?:{_CAPABILITIES})(?!\d))) v?(\d\.\d)(?!\d)",
     re.ASCII,
 )
-_LOADS_PTX = re.compile(r"\bptx\b[^\d]{0,40}(\d\.\d)(?!\d)", re.ASCII)
+_LOADS_PTX = pattern(r"\bptx\b[^\d]{0,40}(\d\.\d)(?!\d)", re.ASCII)
 _DRIVER = "is not a driver version such as 418.88, or a branch such as 535"
 
 
@@ -177,17 +176,17 @@ def _refuse_range(text: str, plain: str, instead: str) -> None:
 
 # The release of Jetson Linux before that of JetPack: a JetPack that is not in the tables may have one that is.
 _JETSON_IN_PROSE = (
-    re.compile(r"(?:l4t|jetson linux|linux for tegra)[\s_:-]*r?3\d\.\d+(?:\.\d+)?|\br3\d\.\d+(?:\.\d+)?", re.ASCII),
-    re.compile(r"\b540\.\d\.0\b|(?<![\d.])3[2-9]\.\d\.\d(?![\d.])", re.ASCII),
-    re.compile(r"(?:jetpack|\bjp)[\s_:-]*(?:sdk )?\d(?:\.\d){0,2}", re.ASCII),
+    pattern(r"(?:l4t|jetson linux|linux for tegra)[\s_:-]*r?3\d\.\d+(?:\.\d+)?|\br3\d\.\d+(?:\.\d+)?", re.ASCII),
+    pattern(r"\b540\.\d\.0\b|(?<![\d.])3[2-9]\.\d\.\d(?![\d.])", re.ASCII),
+    pattern(r"(?:jetpack|\bjp)[\s_:-]*(?:sdk )?\d(?:\.\d){0,2}", re.ASCII),
 )
-_JETPACK_ALONE = re.compile(r"v?([4-7]\.\d(?:\.\d)?)(?:[+-]b\d+)?", re.ASCII)  # 6.2+b77 of nvidia-jetpack
-_VERSION_OF_JETPACK = re.compile(r"\b(jetpack|jp)([\s_:-]*)v(?=\d)", re.ASCII)
+_JETPACK_ALONE = pattern(r"v?([4-7]\.\d(?:\.\d)?)(?:[+-]b\d+)?", re.ASCII)  # 6.2+b77 of nvidia-jetpack
+_VERSION_OF_JETPACK = pattern(r"\b(jetpack|jp)([\s_:-]*)v(?=\d)", re.ASCII)
 
 
 _RELEASE_OF_JETSON = (
     *_JETSON_IN_PROSE[:2],
-    re.compile(r"(?:jetpack|\bjp)[\s_:-]*(?:sdk )?\d\.\d|\br3\d \(release\)", re.ASCII),
+    pattern(r"(?:jetpack|\bjp)[\s_:-]*(?:sdk )?\d\.\d|\br3\d \(release\)", re.ASCII),
 )
 
 
@@ -208,8 +207,8 @@ def read_jetson(text: str) -> JetsonVersion:
         return _jetson(text, named)
 
 
-_MAJOR_JETPACK = re.compile(r"(?:jetpack|\bjp)[\s_:-]*(?:sdk )?(\d)(?:\.x)?(?![.\d])", re.ASCII)
-_MAJOR_L4T = re.compile(r"\br(3\d)(?:\.x)?(?![.\d])", re.ASCII)
+_MAJOR_JETPACK = pattern(r"(?:jetpack|\bjp)[\s_:-]*(?:sdk )?(\d)(?:\.x)?(?![.\d])", re.ASCII)
+_MAJOR_L4T = pattern(r"\br(3\d)(?:\.x)?(?![.\d])", re.ASCII)
 
 
 @lru_cache(_KEPT)
@@ -263,17 +262,17 @@ def _jetson(text: str, plain: str) -> JetsonVersion:
 
 
 _CUDA = "is not a CUDA version such as 10.1 or 12.4.1"
-_UPDATE = re.compile(r"(\d+\.\d+)[\s.,_-]*(?:update|upd|u)[\s._-]*(\d)")
+_UPDATE = pattern(r"(\d+\.\d+)[\s.,_-]*(?:update|upd|u)[\s._-]*(\d)")
 _CUDA_NUMBER = r"\d{1,2}\.\d{1,2}(?:\.\d{1,3})?(?![\w.]\d| ?/ ?\d)"
 _CUDA_IN_PROSE = (
-    re.compile(r"\d+\.\d+[\s.,_-]*(?:update|upd|u)[\s._-]*\d\b", re.ASCII),
-    re.compile(
+    pattern(r"\d+\.\d+[\s.,_-]*(?:update|upd|u)[\s._-]*\d\b", re.ASCII),
+    pattern(
         rf"\b(?:cuda|cudatoolkit|toolkit|nvcc)(?: toolkit| release| version)?[\s_:=-]*v?({_CUDA_NUMBER})", re.ASCII
     ),
-    re.compile(rf"\b(?:runtime|nvcc|toolkit)[\s:=]*v?({_CUDA_NUMBER})", re.ASCII),
-    re.compile(rf"(?<![\w./-])({_CUDA_NUMBER})\s*\(?(?:nvcc|toolkit|runtime)\b", re.ASCII),
-    re.compile(r"\bcu\d{2,3}\b", re.ASCII),
-    re.compile(rf"(?<![\w./-]){_CUDA_NUMBER}", re.ASCII),
+    pattern(rf"\b(?:runtime|nvcc|toolkit)[\s:=]*v?({_CUDA_NUMBER})", re.ASCII),
+    pattern(rf"(?<![\w./-])({_CUDA_NUMBER})\s*\(?(?:nvcc|toolkit|runtime)\b", re.ASCII),
+    pattern(r"\bcu\d{2,3}\b", re.ASCII),
+    pattern(rf"(?<![\w./-]){_CUDA_NUMBER}", re.ASCII),
 )
 # Up to 10.x a release ends in its build number (10.1.243 is 10.1 Update 2), from 11.1 on in that of the update.
 _FIRST_BUILD_NUMBER = 20
@@ -351,14 +350,14 @@ def _lines() -> frozenset[CudaVersion]:
 
 
 _RELEASE_IN_PROSE = (
-    re.compile(r"^\d+(?:\.\d+)+(?= ?\()", re.ASCII),
-    re.compile(r"(?<![\w.-])\d+(?:\.\d+)+(?![\w.]\d)", re.ASCII),
+    pattern(r"^\d+(?:\.\d+)+(?= ?\()", re.ASCII),
+    pattern(r"(?<![\w.-])\d+(?:\.\d+)+(?![\w.]\d)", re.ASCII),
 )
 
 
 # As cuDNN tells it up to 8: 1000 for the major, 100 for the minor.
 # Source: paddlepaddle.org.cn/documentation/docs/en/api/paddle/device/get_cudnn_version_en.html (7600 is 7.6)
-_OF_HEADER = re.compile(r"([4-8])(\d)(\d\d)", re.ASCII)
+_OF_HEADER = pattern(r"([4-8])(\d)(\d\d)", re.ASCII)
 
 
 @lru_cache(_KEPT)
@@ -383,8 +382,8 @@ def read_release(text: str) -> Version:
 
 
 _CAPABILITY_IN_PROSE = (
-    re.compile(r"\bsm_?\d{2,3}[af]?\b", re.ASCII),
-    re.compile(r"(?<![\w.])\d{1,2}\.\d(?![\w.])", re.ASCII),
+    pattern(r"\bsm_?\d{2,3}[af]?\b", re.ASCII),
+    pattern(r"(?<![\w.])\d{1,2}\.\d(?![\w.])", re.ASCII),
 )
 
 

@@ -8,6 +8,8 @@ from __future__ import annotations
 import re
 from functools import cache
 
+from compat.patterns import pattern
+
 # What the numbers of a series begin with. Of the older ones a `series` may be one of drivers: they need the brand.
 _OF_SERIES = {
     "9": "maxwell",
@@ -19,7 +21,7 @@ _OF_SERIES = {
     "50": "blackwell",
 }
 _OF_OLD_SERIES = {"4": "fermi", "5": "fermi", "6": "kepler", "7": "kepler"}
-_MAY_SAY = re.compile(r"series|[1-5]0?x[x0]\b|\b[1-5]0xx|9xx|16xx|\brtx[- ](?:card|gpu)|lovelace")
+_MAY_SAY = pattern(r"series|[1-5]0?x[x0]\b|\b[1-5]0xx|9xx|16xx|\brtx[- ](?:card|gpu)|lovelace")
 
 
 @cache
@@ -35,8 +37,8 @@ def _forms() -> tuple[re.Pattern[str], ...]:
     return re.compile(pair), re.compile(alone), re.compile(old)
 
 
-_OF_CUDA = re.compile(r"\b(?:cuda|driver|branch|version)\W*$")
-_ANY_RTX = re.compile(r"\b(?:an? |only )?rtx[- ](?:cards?|gpus?)(?: only)?\b(?! \d)")
+_OF_CUDA = pattern(r"\b(?:cuda|driver|branch|version)\W*$")
+_ANY_RTX = pattern(r"\b(?:an? |only )?rtx[- ](?:cards?|gpus?)(?: only)?\b(?! \d)")
 
 
 def in_generations(plain: str) -> str:

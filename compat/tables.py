@@ -97,7 +97,8 @@ def framework_rows() -> dict[str, tuple[Row, ...]]:
 @cache
 def builds(framework: str) -> tuple[Build, ...]:
     """The builds of a framework, oldest version first; none where the table has none."""
-    return tuple(map(_completed, (parse(Build, row) for row in framework_rows().get(framework, ()))))
+    rows_of_it = framework_rows().get(framework, ()) if framework else ()
+    return tuple(map(_completed, (parse(Build, row) for row in rows_of_it)))
 
 
 def _completed(build: Build) -> Build:

@@ -11,6 +11,7 @@ from functools import cache, lru_cache
 from compat import tables
 from compat.capability_bounds import families, lowest_in
 from compat.names import models_named
+from compat.patterns import pattern
 from compat.series_words import in_generations
 from compat.targets import Targets
 from compat.versions import ComputeCapability, Target
@@ -30,7 +31,7 @@ _LEFT_OUT = (
 )
 # The generations that OpenCV's build asks for, and what it makes of each; no PTX.
 # Source: github:opencv/opencv cmake/OpenCVDetectCUDA.cmake (CUDA_GENERATION), 2.4.11 to 4.5
-_OF_OPENCV = re.compile(r"(?:\b|-d)cuda_generation\s*[:=]\s*\"?(?P<name>[a-z]+)")
+_OF_OPENCV = pattern(r"(?:\b|-d)cuda_generation\s*[:=]\s*\"?(?P<name>[a-z]+)")
 
 
 _MADE_FOR = (
@@ -50,7 +51,7 @@ def _of_names() -> tuple[re.Pattern[str], ...]:
     )
 
 
-_MODELS_ALONE = re.compile(
+_MODELS_ALONE = pattern(
     r"\b(?:built|compiled|made|kernels?|code|binar(?:y|ies)|cubins?|works?|runs?)\b(?:\W+(?:only|just|for|is|are|of|on)){1,3}\W+"
     r"(?P<first>[^.;()]{2,60}?)\W+only\b"
     r"|\bonly\W+(?:(?:pre-?)?(?:built|compiled|made)|kernels?|code|binar(?:y|ies)|cubins?)(?:\W+for)\W+(?P<last>[^.;()]{2,60})"

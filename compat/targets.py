@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 
 from compat import tables, words
+from compat.patterns import pattern
 from compat.readings import plain_text
 from compat.versions import ComputeCapability, Target, VersionError
 
@@ -85,36 +86,36 @@ def _of_tensorflow(item: str) -> tuple[bool, bool]:
 # Kokkos_ARCH_AMPERE80 (-arch=sm_80).
 _WAYS = (
     _Way(
-        re.compile(
+        pattern(
             r"(?:-gencode[=\s]*)?[\"']?\barch=compute_\d+[af]?,\s?code=\\?[\"'\[]{0,2}((?:[,]?(?:sm|compute)_\d+[af]?)+)"
         ),
         _of_code,
     ),
     # The pair of one -gencode, as people shorten it: `compute_50/sm_50`, `compute_50 -> sm_50`.
-    _Way(re.compile(r"\bcompute_(\d{2,3}[af]?)\s?(?:/|:|->)\s?sm_\1(?!\w)"), lambda _: (True, False)),
+    _Way(pattern(r"\bcompute_(\d{2,3}[af]?)\s?(?:/|:|->)\s?sm_\1(?!\w)"), lambda _: (True, False)),
     _Way(  # both options: only what the second one names is there
-        re.compile(
+        pattern(
             r"(?:--gpu-architecture|--?arch)[=\s]+(?:sm|compute)_\d+[af]?\s+(?:--gpu-code|--?code)[=\s]+[\"'\[]{0,2}((?:,?(?:sm|compute)_\d+[af]?)+)"
         ),
         _of_code,
     ),
-    _Way(re.compile(r"(?:--gpu-architecture|--?arch)[=\s]+((?:sm|compute)_\d+[af]?)"), _of_arch),
-    _Way(re.compile(rf"(?:cmake_cuda_architectures|\bcudaarchs)(?::\w+)?{_IS}{_ITEMS}"), _of_cmake),
-    _Way(re.compile(rf"torch_cuda_arch_list{_IS}{_ITEMS}"), _of_torch),
-    _Way(re.compile(rf"tf_cuda_compute_capabilities{_IS}{_ITEMS}"), _of_tensorflow),
+    _Way(pattern(r"(?:--gpu-architecture|--?arch)[=\s]+((?:sm|compute)_\d+[af]?)"), _of_arch),
+    _Way(pattern(rf"(?:cmake_cuda_architectures|\bcudaarchs)(?::\w+)?{_IS}{_ITEMS}"), _of_cmake),
+    _Way(pattern(rf"torch_cuda_arch_list{_IS}{_ITEMS}"), _of_torch),
+    _Way(pattern(rf"tf_cuda_compute_capabilities{_IS}{_ITEMS}"), _of_tensorflow),
     _Way(
-        re.compile(
+        pattern(
             rf"(?:\b|-d|_)(?:sms|(?:cuda|nvcc)_arch(?:itectures|s|_list)?|gmx_cuda_target_sm|gpu_archs?|cuda_sm|ccap)[\s:=]*={_ITEMS}"
         ),
         lambda item: (not item.startswith("compute"), item.endswith("ptx") or item.startswith("compute")),
         is_complete=False,
     ),
-    _Way(re.compile(rf"\b(?:cuda_)?compute_cap(?:abilit(?:y|ies))?[\s:=]*={_ITEMS}"), _of_arch),
-    _Way(re.compile(r"\bkokkos_arch(?:_|\W+)[a-z]+(\d{2,3})(?!\d)"), lambda _: (True, True), is_complete=False),
-    _Way(re.compile(r"-gpu=(?:(?!cc)\w+,)*((?:cc\d{2,3},?)+)"), lambda _: (True, False), is_complete=False),
+    _Way(pattern(rf"\b(?:cuda_)?compute_cap(?:abilit(?:y|ies))?[\s:=]*={_ITEMS}"), _of_arch),
+    _Way(pattern(r"\bkokkos_arch(?:_|\W+)[a-z]+(\d{2,3})(?!\d)"), lambda _: (True, True), is_complete=False),
+    _Way(pattern(r"-gpu=(?:(?!cc)\w+,)*((?:cc\d{2,3},?)+)"), lambda _: (True, False), is_complete=False),
     # PTX in words: `PTX for sm_60`, `.target sm_60`; not `PTX and sm_60`.
     _Way(
-        re.compile(
+        pattern(
             r"\bptx\b(?: (?:code|kernels?|is|only|made|compiled|with|fixed|an?|the))* (?:for|of|at|targeting"
             r"|target|\.target)"
             r"(?: (?:an?|the|fixed|target|\.target|for))* ((?:sm|compute)_?\d{2,3}[af]?)(?![\d,;])(?!(?: to| and|/))"
@@ -122,15 +123,15 @@ _WAYS = (
         lambda _: (False, True),
         is_complete=False,
     ),
-    _Way(re.compile(rf"\bcompute=\s*{_ITEMS}"), lambda _: (False, True)),  # Makefile of gpu-burn
-    _Way(re.compile(rf"\bcuda_arch_bin(?: set to)?[\s:=]*{_ITEMS}"), lambda _: (True, False), is_complete=False),
-    _Way(re.compile(rf"\bcuda_arch_ptx[\s:=]*{_ITEMS}"), lambda _: (False, True), is_complete=False),
+    _Way(pattern(rf"\bcompute=\s*{_ITEMS}"), lambda _: (False, True)),  # Makefile of gpu-burn
+    _Way(pattern(rf"\bcuda_arch_bin(?: set to)?[\s:=]*{_ITEMS}"), lambda _: (True, False), is_complete=False),
+    _Way(pattern(rf"\bcuda_arch_ptx[\s:=]*{_ITEMS}"), lambda _: (False, True), is_complete=False),
 )
-_NO_PTX = re.compile(
+_NO_PTX = pattern(
     r"\b(?:no|without|sans|lacks|lacking)[\s_-]*(?:any )?ptx\b|\bptx (?:is )?(?:missing|absent|not included)\b"
 )
-_ONLY_PTX = re.compile(r"\bptx[\s_-]*only\b|\bonly[\s_-]*(?:as |by |through )?ptx\b")
-_ABSENT = re.compile(
+_ONLY_PTX = pattern(r"\bptx[\s_-]*only\b|\bonly[\s_-]*(?:as |by |through )?ptx\b")
+_ABSENT = pattern(
     r"\b(?:no|not|without|lacks?|lacking|missing|except|excluding)\b(?: [a-z]+){0,2}[\s_-]*(?:sm|compute)_?\d+[af]?"
     r"|\b(?:sm|compute)_?\d+[af]? (?:is |was |are )?"
     r"(?:missing|absent|dropped|removed|excluded|unsupported|incompatible|unknown|rejected|refused|ignored"
@@ -138,32 +139,32 @@ _ABSENT = re.compile(
     r"|\bunsupported gpu architecture\W+(?:sm|compute)_?\d+[af]?|\b(?:sm|compute)_?\d+[af]?['\"]? is not (?:a"
     r"|defined)\b"
 )
-_OTHER_NUMBERS = re.compile(r"\b(?:cuda(?: toolkit)?|toolkit|py?torch|nvcc|driver|version)[\s_-]*v?\d[\w.+]*")
+_OTHER_NUMBERS = pattern(r"\b(?:cuda(?: toolkit)?|toolkit|py?torch|nvcc|driver|version)[\s_-]*v?\d[\w.+]*")
 # What the GPU is, not what the build is for.
-_OF_THE_CARD = re.compile(
+_OF_THE_CARD = pattern(
     r"\b(?:card|gpu|device)s?\b(?: (?:reports?|has|have|is|as|with|of|an?|the|its))+ "
     r"(?:architecture|arch|compute capability|capability|cc|sm)[\s_:=]*\d[\d.]*"
 )
-_RANGE = re.compile(
+_RANGE = pattern(
     rf"(?<![\w.])((?:sm|compute)_?)?({_NUMBER})\s*(?:\.\.+|\u2026|\u2013|\u2014|-|~|to|through|up to)\s*"
     rf"(?:(?:sm|compute)_?)?({_NUMBER})(?![\w.])"
 )
 # A range of numbers alone, where a word says what they are: `capabilities 7.0 to 12.0`, `is (7.0) - (12.0)`.
-_RANGE_OF = re.compile(
+_RANGE_OF = pattern(
     r"\b(?:capabilit(?:y|ies)|architectures?|archs?|targets?|cc|kernels?|sms?)\b(?:\W+(?:supported|by|this|version|of|pytorch|is|are|from"
     rf"|for|cc|between|cuda|compute|the|library))*[\s:=(]+({_NUMBER})\)?\s*(?:\.\.+|\u2026|\u2013|\u2014|-|~|to"
     rf"|through|up to|and up to)\s*"
     rf"\(?({_NUMBER})(?![\w.])"
 )
 # In the text of a build numbers are targets only where it says so.
-_FOR = re.compile(
+_FOR = pattern(
     r"\b(?:compiled|(?:pre-?)?built|targets?|targeting|arch(?:s|es|itectures?)?|(?:compute[\s_-]*"
     r"|cuda )capabilit(?:y|ies)"
     r"|capabilities|cc|(?:sass|cubins?|elf|kernels|machine code|binaries)(?= (?:for|of) ))\b"
     r"[\s:=]*"
     rf"(?:(?:only|for|of|are|is|cc|compute|capability|architectures?)\s+)*{_ITEMS}"
 )
-_BETWEEN = re.compile(r"[\s;,|/()\[\]{}'\"]+")
+_BETWEEN = pattern(r"[\s;,|/()\[\]{}'\"]+")
 
 
 @dataclass(slots=True)
@@ -265,7 +266,7 @@ def _items(text: str) -> list[str]:
 
 
 # ggml writes 8.6 as 860, in its logs and in __CUDA_ARCH_LIST__, as the compiler does in __CUDA_ARCH__.
-_TIMES_100 = re.compile(r"(?:sm_?|compute_?)?((?:[5-9]|1[0-9])\d)0", re.ASCII)
+_TIMES_100 = pattern(r"(?:sm_?|compute_?)?((?:[5-9]|1[0-9])\d)0", re.ASCII)
 
 
 def _target(word: str) -> Target:

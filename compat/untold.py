@@ -6,7 +6,6 @@ makes code for the GPU, it is likely to run; where none of them makes code for t
 
 from __future__ import annotations
 
-import re
 from dataclasses import replace
 
 from compat import tables
@@ -15,6 +14,7 @@ from compat.dates import month_in
 from compat.drivers import reaches
 from compat.eras import Era, era_of, made_by_all, made_by_none, runs_all, runs_none
 from compat.model import Finding, ImageFacts, Platform, PoolFacts, Severity
+from compat.patterns import pattern
 from compat.rows import Architecture
 from compat.rules.arch import CARRIES_PTX, SPEAKS_OF_PTX
 from compat.rules.minor import DRIVER_COMPILES
@@ -28,7 +28,7 @@ NOTE = "it is not known which CUDA "
 _OF_MOST = CudaVersion(12, 4)  # a driver of it runs all of CUDA 12 that has machine code, and PTX of most builds
 _ALL_OF_TODAY = CudaVersion(11, 8)  # what made code for the GPU by then is a target of every build since
 _TODAY = CudaVersion(12, 0)
-_OF_ITS_TIME = re.compile(r"\b20(?:0\d|1\d|2[01])\b|\b(?:19|20)\d{2}-\d{2}\b")
+_OF_ITS_TIME = pattern(r"\b20(?:0\d|1\d|2[01])\b|\b(?:19|20)\d{2}-\d{2}\b")
 
 
 def judged(note: Finding, image: ImageFacts, pool: PoolFacts) -> Finding:

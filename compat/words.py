@@ -4,22 +4,24 @@ from __future__ import annotations
 
 import re
 
+from compat.patterns import pattern
+
 # WSL by its names and its kernel's, and Linux on Windows. Who says that it is none has none.
-_WSL = re.compile(
+_WSL = pattern(
     r"(?<!\bno )(?<!\bnot )(?<!\bnon-)(?<!without )(?:\bwsl|windows subsystem for linux|microsoft-standard"
     r"|\b(?:ubuntu|debian|linux)\b[^;]{0,24}\bon windows)",
     re.IGNORECASE,
 )
 # In order: the first that is found counts. Debian, Ubuntu and the rest are Linux to a driver.
 _SYSTEMS = (
-    (re.compile(r"\b(?:l4t|jetpack|jetson|tegra)"), "l4t"),
+    (pattern(r"\b(?:l4t|jetpack|jetson|tegra)"), "l4t"),
     (_WSL, "windows"),
     (
-        re.compile(r"\bwindows\b|\bwin[ -]?(?:7|8|10|11|32|64)\b|^w1[01]$|\bmsys2?\b|\bcygwin\b|\bmingw(?:32|64)?"),
+        pattern(r"\bwindows\b|\bwin[ -]?(?:7|8|10|11|32|64)\b|^w1[01]$|\bmsys2?\b|\bcygwin\b|\bmingw(?:32|64)?"),
         "windows",
     ),
     (
-        re.compile(
+        pattern(
             r"linux|ubuntu\b|raspbian|\b(?:ubuntu|debian|centos|rhel|red ?hat|rocky|alma|fedora|arch|manjaro"
             r"|endeavour|pop!?[ _]?os|suse"
             r"|opensuse|sles|gentoo|nixos|alpine|al2|al2023|flatcar|coreos|talos|bottlerocket|kali|proxmox|pve|unraid|truenas"
@@ -31,42 +33,42 @@ _SYSTEMS = (
     ),
 )
 _RUNTIMES = (
-    (re.compile(r"^(?:jetson|jetpack|l4t|tegra)\b.{0,20}$"), ""),  # the machine, and nothing of what starts programs
+    (pattern(r"^(?:jetson|jetpack|l4t|tegra)\b.{0,20}$"), ""),  # the machine, and nothing of what starts programs
     (_WSL, "wsl"),
     (
-        re.compile(
+        pattern(
             r"kube|\bk[38]s\b|\b(?:eks|gke|aks|openshift|okd|minikube|rke2?|microk8s|talos|kserve|helm|pods?|kind)\b"
         ),
         "kubernetes",
     ),
-    (re.compile(r"apptainer|singularity|\bsif\b"), "apptainer"),
+    (pattern(r"apptainer|singularity|\bsif\b"), "apptainer"),
     (
-        re.compile(r"\b(?:no|without|not in an?|outside) (?:docker|containers?)\b|\bnot containeri[sz]ed|^\W*none\W*$"),
+        pattern(r"\b(?:no|without|not in an?|outside) (?:docker|containers?)\b|\bnot containeri[sz]ed|^\W*none\W*$"),
         "bare",
     ),
-    (re.compile(r"docker|podman|containerd|nerdctl|compose|swarm|dev ?container|nvidia-container|\bmoby\b"), "docker"),
+    (pattern(r"docker|podman|containerd|nerdctl|compose|swarm|dev ?container|nvidia-container|\bmoby\b"), "docker"),
     (
-        re.compile(
+        pattern(
             r"\bbare|\bnative|\b(?:metal|(?:mini)?conda|micromamba|venv|virtualenv|desktop|workstation|laptop|notebook"
             r"|local(?: machine)?|server|vms?|virtual machine|kvm|esxi|slurm|hpc|ec2)\b|^(?:the )?host$"
         ),
         "bare",
     ),
 )
-_NOT_OPEN = re.compile(
+_NOT_OPEN = pattern(
     r"\b(?:not|non|no|isn['\u2019]t|without)[\s-]+(?:the )?(?:\w+[\s-])?-?open\b|proprietary|closed|\bnon-?free\b"
     r"|^nvidia-dkms$|nvidia unix (?!open)\w+ kernel module"
 )
 _MODULES = (
     (_NOT_OPEN, "proprietary"),
-    (re.compile(r"\bopen\b|-open\b|\bmit/gpl\b|\bopenrm\b"), "open"),
+    (pattern(r"\bopen\b|-open\b|\bmit/gpl\b|\bopenrm\b"), "open"),
 )
-_SHORT_TYPE = re.compile(r"[a-z]\w*\.\d{1,2}x", re.IGNORECASE)  # of EC2
-_FIRST = re.compile(r"\bfirst\b|\bforced\b|ld_library_path|ld\.so\.conf|ldconfig|loader")
+_SHORT_TYPE = pattern(r"[a-z]\w*\.\d{1,2}x", re.IGNORECASE)  # of EC2
+_FIRST = pattern(r"\bfirst\b|\bforced\b|ld_library_path|ld\.so\.conf|ldconfig|loader")
 _PRESENT = (
-    (re.compile(r"unknown|not known|unsure|^\?+$"), "unknown"),
+    (pattern(r"unknown|not known|unsure|^\?+$"), "unknown"),
     (
-        re.compile(
+        pattern(
             r"^no\b|^none$|^false$|^0$|\bnot\b|without|absent|deleted|removed|missing|stripped|purged|^none\b"
             r"|\b(?:sass|cubins?) only\b|^-+$"
         ),
@@ -74,7 +76,7 @@ _PRESENT = (
     ),
     (_FIRST, "yes"),
     (
-        re.compile(
+        pattern(
             r"^yes\b|^true$|^1$|present|installed|included|\bhas\b|^cuda-compat|\bships?\b|\bcomes with\b|\bin"
             r" (?:the image|there)\b"
             r"|\bembedded$|\bbundled\b|\bloaded from\b"
@@ -121,5 +123,7 @@ def presence(text: str) -> str:
 
 
 def _first(table: tuple[tuple[re.Pattern[str], str], ...], text: str) -> str:
+    if not text:
+        return text
     lower = text.lower().strip()
     return next((word for found, word in table if found.search(lower)), text)

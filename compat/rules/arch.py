@@ -11,6 +11,7 @@ from compat.build_words import of_this_build
 from compat.gpu_words import said_against
 from compat.model import THE_CASE, Code, Fact, Finding, Gpu, ImageFacts, PoolFacts, Severity
 from compat.model_words import is_old_for, leaves_older_out
+from compat.patterns import pattern
 from compat.rules.rule import Need, Rule, note, refuse, said_of_build, unknown, warn
 from compat.targets import runs
 from compat.versions import ComputeCapability, CudaVersion, Target
@@ -48,7 +49,7 @@ CARRIES_PTX = frozenset(
 # Their makefiles add PTX for the newest of the targets: github:NVIDIA/cuda-samples.
 _SAMPLES = frozenset({"cudasamples", "vectoradd", "nbody", "devicequery"})
 _PUBLISHER = "nvcr.io/nvidia/"
-SPEAKS_OF_PTX = re.compile(r"\bptx\b|\bjit\b|\bcuda[ -]?samples?\b|\bat run ?time\b", re.IGNORECASE)
+SPEAKS_OF_PTX = pattern(r"\bptx\b|\bjit\b|\bcuda[ -]?samples?\b|\bat run ?time\b", re.IGNORECASE)
 _RENAMED = {ComputeCapability(11, 0): ComputeCapability(10, 1)}  # Thor, in CUDA 13
 _MANY = 10
 _NO_IMAGE = (
@@ -61,12 +62,12 @@ _REJECTED = "https://github.com/taichi-dev/taichi/issues/1980"  # what a compile
 _UNSUPPORTED = "https://github.com/flashlight/flashlight/issues/213 ; https://github.com/mumax/3/pull/310"
 # The same in the words of a build.
 # An extension of PyTorch is compiled for the GPU of the machine, of which that nvcc must know.
-_COMPILED_THERE = re.compile(
+_COMPILED_THERE = pattern(
     r"\b(?:compiled|built) on (?:the|this|that) (?:same )?(?:machine|host|node|device) (?:with|by) nvcc\b"
     r".*\b(?:py)?torch\b"
 )
 _BY_TORCH = "https://github.com/facebookresearch/detectron2/issues/272"
-_COMPILES_AT_RUN_TIME = re.compile(
+_COMPILES_AT_RUN_TIME = pattern(
     r"\bpycuda\b|\bnvcc (?:for the|at run ?time)|\bcompiles? (?:at run ?time|for the (?:gpu|card|device))"
     r"|\bcompiled at run ?time\b|\bat run ?time (?:by|with) (?:nvcc|nvrtc)\b"
 )

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import re
-
 from packaging.version import Version
 
 from compat import tables
 from compat.drivers import major_floor, native_floor, reaches
 from compat.model import Fact, Finding, ImageFacts, Platform, PoolFacts, Present, Setting, Severity, Variable
+from compat.patterns import pattern
 from compat.rules import fwd
 from compat.rules.rule import Rule, note, refuse, unknown, warn
 from compat.versions import CudaVersion, DriverVersion
@@ -22,8 +21,8 @@ _ON_WSL, _WSL_DATE = "https://github.com/vllm-project/vllm/pull/34821", "2026-11
 _VLLM_SWITCH = "VLLM_ENABLE_CUDA_COMPATIBILITY"
 _VLLM_SWITCHED = "https://github.com/vllm-project/vllm/pull/33992"
 _SWITCH_DATE = "2026-11-23"
-_ON_PATH = re.compile(r"\bcompat\b(?!/lib)")  # NGC images name compat/lib, which their entrypoint makes where it helps
-_IN_CACHE = re.compile(r"ld\.so\.conf.*compat")
+_ON_PATH = pattern(r"\bcompat\b(?!/lib)")  # NGC images name compat/lib, which their entrypoint makes where it helps
+_IN_CACHE = pattern(r"ld\.so\.conf.*compat")
 _CONTAINERS = frozenset({"docker", "kubernetes"})
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from compat.drivers import UNPACKS_ZSTD, native_floor
 from compat.model import Code, Compressed, Fact, Finding, ImageFacts, Platform, PoolFacts, Severity
+from compat.patterns import pattern
 from compat.rules import fwd
 from compat.rules.arch import best_cubin, compiles, judged
 from compat.rules.rule import Rule, note, refuse, warn
@@ -20,7 +21,7 @@ _LLAMA = "https://github.com/ggml-org/llama.cpp/pull/12029"
 _MLX = "github:ml-explore/mlx docs/src/install.rst"
 _PYTORCH = "https://github.com/pytorch/pytorch/pull/161316"
 _OF_GGML = frozenset({"llama.cpp", "llamacpp", "whisper.cpp", "whispercpp", "ggml"})
-_OTHERWISE = re.compile(r"compress\w*[-_]mode[=\s]+(?:none|speed)|uncompressed", re.IGNORECASE)
+_OTHERWISE = pattern(r"compress\w*[-_]mode[=\s]+(?:none|speed)|uncompressed", re.IGNORECASE)
 _DATE = "2026-11-23"
 _READ = "read the files with gpu-commons inspect --deep"
 

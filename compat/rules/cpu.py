@@ -7,6 +7,7 @@ import re
 from packaging.version import Version
 
 from compat.model import Fact, Finding, ImageFacts, Platform, PoolFacts, Severity
+from compat.patterns import pattern
 from compat.rules.rule import Rule, refuse, unknown, warn
 
 ID = "R-CPU"
@@ -16,7 +17,7 @@ _PYPI = "https://pypi.org/project/torch/#files"
 _TORCH_ARM = Version("2.11")  # first release whose aarch64 wheel on PyPI has CUDA; before, only the project's own index
 
 _NOT_ALWAYS_MADE = frozenset({"tensorflow", "mxnet", "cupy", "onnxruntime", "bitsandbytes"})  # with CUDA for arm64
-_FROM_PYPI = re.compile(r"\bPyPI\b(?!\.)", re.IGNORECASE)  # and no index of that name: pypi.jetson-ai-lab.io
+_FROM_PYPI = pattern(r"\bPyPI\b(?!\.)", re.IGNORECASE)  # and no index of that name: pypi.jetson-ai-lab.io
 
 
 def check(image: ImageFacts, pool: PoolFacts) -> tuple[Finding, ...]:

@@ -9,6 +9,7 @@ from packaging.version import Version
 
 from compat import tables
 from compat.model import Fact, Finding, ImageFacts, PoolFacts, Severity
+from compat.patterns import pattern
 from compat.rows import Cudnn
 from compat.rules.rule import Rule, note, refuse, warn
 from compat.versions import ComputeCapability, CudaVersion
@@ -17,7 +18,7 @@ ID = "R-CUDNN"
 _DATE = "2026-11-23"
 _FIRST = ComputeCapability(3, 0)
 # Said of a build without the release: `Caffe with cuDNN`, `USE_CUDNN := 1`, and not `without cuDNN`.
-_USES_IT = re.compile(
+_USES_IT = pattern(
     r"(?<!without )(?<!no )(?<!not with )(?<!not use )\bcudnn\b(?!\s*(?::?=\s*(?:0|off)|is off|disabled|off))"
     r"|\buse_cudnn\s*:?=\s*(?:1|on)",
     re.IGNORECASE,

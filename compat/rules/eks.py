@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import re
-
 from compat import tables
 from compat.machine_images import image_row
 from compat.model import Fact, Finding, ImageFacts, PoolFacts, Setting, Severity
+from compat.patterns import pattern
 from compat.rows import Origin, Row, read_floor
 from compat.rules.rule import Rule, note, refuse, said, unknown
 from compat.versions import DriverVersion
 
 ID = "R-EKS"
 # Of EC2: what people call the machines of other clouds is no type.
-_TYPE = re.compile(r"[a-z]{1,3}\d{1,2}[a-z-]*\.[a-z0-9-]+")
+_TYPE = pattern(r"[a-z]{1,3}\d{1,2}[a-z-]*\.[a-z0-9-]+")
 _NVIDIA = {False: "AL2023_x86_64_NVIDIA", True: "AL2023_ARM_64_NVIDIA"}  # machine images with a driver, by arm64
 _G7 = "github:awslabs/amazon-eks-ami doc/usage/g7-ami.md"
 _LINUX = "https://docs.aws.amazon.com/eks/latest/userguide/ml-eks-optimized-ami.html"

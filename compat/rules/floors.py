@@ -13,6 +13,7 @@ from compat.distributions import ALIASES
 from compat.drivers import TURNS_AT
 from compat.model import Fact, Finding, GpuSpan, ImageFacts, Platform, PoolFacts
 from compat.names import UnknownGpu, find_gpus
+from compat.patterns import pattern
 from compat.rows import FrameworkFloor
 from compat.rules.rule import refuse, warn
 from compat.versions import ComputeCapability, JetsonVersion
@@ -20,8 +21,8 @@ from compat.versions import ComputeCapability, JetsonVersion
 RULE = "R-FRAMEWORK"
 _DATE = "2026-11-24"
 # NVIDIA's images by month: which GPUs they are built for is said for all frameworks of a month together.
-_OF_MONTH = re.compile(r"(?:^|/)nvcr\.io/nvidia/(?P<framework>[a-z]+):(?P<month>\d\d\.\d\d)(?!.*igpu)")
-_WITH_TRTLLM = re.compile(r"(?:^|/)nvcr\.io/nvidia/tritonserver:\d\d\.\d\d-trtllm\b")
+_OF_MONTH = pattern(r"(?:^|/)nvcr\.io/nvidia/(?P<framework>[a-z]+):(?P<month>\d\d\.\d\d)(?!.*igpu)")
+_WITH_TRTLLM = pattern(r"(?:^|/)nvcr\.io/nvidia/tritonserver:\d\d\.\d\d-trtllm\b")
 _SERVERS = frozenset({"inferenceserver", "tensorrtserver", "tritonserver"})  # what it was called over the years
 _LISTS_ALONE = Version("0.30.0")  # Ollama since then
 _OLLAMA_SKIPS = (
@@ -32,8 +33,8 @@ _FIRST_WITH_LIMIT, _KNOWS_CUDA_13 = Version("5.0"), Version("5.8.3")
 _TAKES_CUDA_13, _ASKS_THE_GPU = Version("5.9"), Version("6.2")
 _JULIA_12 = "https://github.com/JuliaGPU/CUDA.jl/issues/2896 ; https://github.com/JuliaGPU/CUDA.jl/issues/2850"
 _JULIA_13 = "https://github.com/JuliaGPU/CUDA.jl/issues/3079 ; https://github.com/SciML/SciMLBenchmarks.jl/pull/1733"
-_OF_ONES_OWN = re.compile(r"\b(?:source|pull request|pr|branch|patch(?:ed)?)\b", re.IGNORECASE)
-_ENGINE = re.compile(
+_OF_ONES_OWN = pattern(r"\b(?:source|pull request|pr|branch|patch(?:ed)?)\b", re.IGNORECASE)
+_ENGINE = pattern(
     r"\bengines?\b.{0,20}?\b(?:built|generated|created|made) (?:on|with|for) (?:an? |the )?(.+?)(?: with\b|[,;(]|$)",
     re.IGNORECASE,
 )
@@ -42,7 +43,7 @@ _FLASH_TARGETS = (
     "PyPI flash_attn-2.7.3.tar.gz (setup.py) ; https://docs.nvidia.com/cuda/cuda-for-tegra-appnote/index.html"
 )
 _FLASH_3, _THOR = Version("3.0"), ComputeCapability(11, 0)
-_FROM_PYPI = re.compile(r"\bpypi\b|\bpip install\b", re.IGNORECASE)
+_FROM_PYPI = pattern(r"\bpypi\b|\bpip install\b", re.IGNORECASE)
 _ASKS_CUDART, _WITH_NVML = Version("0.1.30"), 36
 _NVML = "https://github.com/ollama/ollama/issues/3098 ; https://github.com/ollama/ollama/pull/2279"
 _IMPORT_TENSORRT, _WITH_PYTHON = frozenset({"torch2trt"}), 31
@@ -102,7 +103,7 @@ def of_framework(image: ImageFacts, pool: PoolFacts) -> tuple[Finding, ...]:
     return (*_findings(asked, pool.gpu.capability, pool.gpu.name), *inside)
 
 
-_TENSORRT = re.compile(r"\b(?:tensorrt|trt)[\s_=-]*v?(\d{1,2}\.\d+(?:\.\d+)*)", re.IGNORECASE)
+_TENSORRT = pattern(r"\b(?:tensorrt|trt)[\s_=-]*v?(\d{1,2}\.\d+(?:\.\d+)*)", re.IGNORECASE)
 
 
 def _of_tensorrt_inside(asked: Asked, pool: PoolFacts) -> tuple[Finding, ...]:
@@ -118,8 +119,8 @@ def _of_tensorrt_inside(asked: Asked, pool: PoolFacts) -> tuple[Finding, ...]:
     return _findings(inside, pool.gpu.capability, pool.gpu.name)
 
 
-_FLASHINFER = re.compile(r"\bflash-?infer(?:-python)?[\s_=:-]*v?(\d+\.\d+(?:\.\d+)?)", re.IGNORECASE)
-_WITHOUT_IT = re.compile(r"--(?:disable-flashinfer|attention-backend[= ](?!flashinfer))", re.IGNORECASE)
+_FLASHINFER = pattern(r"\bflash-?infer(?:-python)?[\s_=:-]*v?(\d+\.\d+(?:\.\d+)?)", re.IGNORECASE)
+_WITHOUT_IT = pattern(r"--(?:disable-flashinfer|attention-backend[= ](?!flashinfer))", re.IGNORECASE)
 
 
 def _of_attention_inside(asked: Asked, pool: PoolFacts) -> tuple[Finding, ...]:

@@ -8,6 +8,7 @@ from enum import Enum
 
 from compat import tables
 from compat.model import Fact, Finding, ImageFacts, Platform, PoolFacts, Present, Setting, Severity
+from compat.patterns import pattern
 from compat.rows import Jetson
 from compat.rules.rule import Rule, note, refuse, unknown, warn
 from compat.versions import ComputeCapability, CudaVersion, JetsonVersion
@@ -26,21 +27,19 @@ _HAVE_RUNNERS_FOR_JETPACK = frozenset({"ollama"})
 _HOSTS_LIBRARIES = 32  # up to here a container takes CUDA from the host, from 34 on it brings it
 _SPLIT = (36, 4)
 _LIKE_SERVERS = 38  # from JetPack 7 on a Jetson runs what arm64 servers run
-_FOR_JETSON = re.compile(r"(?:^|/)l4t-[a-z]|(?:^|/)dustynv/|[:-]igpu\b|-igpu$", re.IGNORECASE)
-_FOR_SERVERS = re.compile(r"sbsa", re.IGNORECASE)
+_FOR_JETSON = pattern(r"(?:^|/)l4t-[a-z]|(?:^|/)dustynv/|[:-]igpu\b|-igpu$", re.IGNORECASE)
+_FOR_SERVERS = pattern(r"sbsa", re.IGNORECASE)
 # Runners of Ollama beside those for JetPack, which it calls cuda_jetpack5 and cuda_jetpack6.
-_GENERIC = re.compile(r"\bcuda_v1\d\b|\bsbsa\b", re.IGNORECASE)
+_GENERIC = pattern(r"\bcuda_v1\d\b|\bsbsa\b", re.IGNORECASE)
 _OLLAMA = "https://github.com/ollama/ollama/issues/6921 ; https://github.com/ollama/ollama/issues/9503"
-_WHEEL_FOR = re.compile(
-    r"\bwheels? (?:made |built )?for jet ?pack (\d\.\d)(?!\.?\d*\s*(?:and|or|to|\+))", re.IGNORECASE
-)
+_WHEEL_FOR = pattern(r"\bwheels? (?:made |built )?for jet ?pack (\d\.\d)(?!\.?\d*\s*(?:and|or|to|\+))", re.IGNORECASE)
 _SAME_CUDA = "https://github.com/pytorch/TensorRT/pull/3453"  # NVIDIA's wheels of 24.08 on JetPack 6.1 and 6.2
 _ALIKE = "6."  # those of JetPack 5.0 fail on 5.1 all the same
 _WHEELS = (
     "https://github.com/microsoft/onnxruntime/issues/15732 ; "
     "https://docs.nvidia.com/deeplearning/frameworks/install-pytorch-jetson-platform/index.html"
 )
-_OF_NGC = re.compile(r"(?:^|/)nvcr\.io/nvidia/(?:pytorch|tensorflow|jax|tritonserver|tensorrt)[:@]", re.IGNORECASE)
+_OF_NGC = pattern(r"(?:^|/)nvcr\.io/nvidia/(?:pytorch|tensorflow|jax|tritonserver|tensorrt)[:@]", re.IGNORECASE)
 
 
 def jetpack_of(release: JetsonVersion) -> Jetson | None:

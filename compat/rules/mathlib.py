@@ -9,6 +9,7 @@ from packaging.version import Version
 
 from compat import tables
 from compat.model import Fact, Finding, Gpu, ImageFacts, Platform, PoolFacts, Severity
+from compat.patterns import pattern
 from compat.rules.rule import Rule, note, refuse, unknown, warn
 from compat.versions import ComputeCapability, CudaVersion
 
@@ -85,7 +86,7 @@ _FOR_AMPERE = _Failing(
 _ADA, _FFT_FOR_ADA = ComputeCapability(8, 9), CudaVersion(11, 8)
 # What learns to speak takes spectrograms of what it hears; what it then says needs none.
 _SPEAKS = r"(?:tts|text[- ]to[- ]speech|speech synthesis|vocoders?|vits|voice (?:model|conversion)|piper)"
-_CALLS_FFT = re.compile(
+_CALLS_FFT = pattern(
     r"\b(?:cu)?fft\w*|\b(?:r|i)?stft\b|\bfourier\b|\bspectrogram|\bmel[- ](?:spec|loss|features?|bands?)"
     rf"|\btrain\w*\b[^.;]{{0,40}}\b{_SPEAKS}\b|\b{_SPEAKS}\b[^.;]{{0,40}}\btrain",
     re.IGNORECASE,
@@ -95,7 +96,7 @@ _ALWAYS_FFT = frozenset(
     | {"sovitssvc", "sovitssvcfork", "rvc", "gptsovits", "pyannote", "pyannoteaudio"}
 )
 _FFT_IN_TRAINING = frozenset({"piper", "pipertrain", "pipertts", "tts", "coquitts", "vits", "styletts2", "fishspeech"})
-_TRAINS = re.compile(r"\b(?:pre|re)?train|\bfine[- ]?tun", re.IGNORECASE)
+_TRAINS = pattern(r"\b(?:pre|re)?train|\bfine[- ]?tun", re.IGNORECASE)
 _FFT_FAILS = Fact(
     "cuFFT before CUDA 11.8 fails on GPUs of 8.9 (CUFFT_INTERNAL_ERROR)",
     "https://github.com/pytorch/pytorch/issues/88038 ; https://github.com/m-bain/whisperX/issues/254 ; "

@@ -123,8 +123,9 @@ def _code_is_known(image: ImageFacts, pool: PoolFacts) -> bool:
     """Is it known what machine code there is? Builds that a project publishes have it for the GPUs that it names."""
     code = judged(image.code, pool.gpu.capability) if image.code else None
     listed = code is not None and (code.cubins is not None or code.at_least is not None)
-    published = image.framework in tables.framework_rows() and not image.own_build
-    return listed or published or image.gpu_free
+    if listed or image.gpu_free:
+        return True
+    return bool(image.framework) and image.framework in tables.framework_rows() and not image.own_build
 
 
 RULE = Rule(

@@ -10,6 +10,7 @@ from packaging.version import Version
 
 from compat import tables
 from compat.model import Fact, Finding, ImageFacts, Platform, PoolFacts, Severity
+from compat.patterns import pattern
 from compat.rules.rule import Rule, note, refuse, said, unknown, warn
 from compat.versions import ComputeCapability, DriverVersion, parse_release
 
@@ -27,15 +28,15 @@ _MATRIX = "https://developer.nvidia.com/video-encode-and-decode-gpu-support-matr
 _WITHOUT = {ComputeCapability(8, 0): _A100, ComputeCapability(9, 0): _H100}
 _MODELS = "https://github.com/jellyfin/jellyfin.org/blob/master/docs/general/post-install/transcoding/hardware-acceleration/nvidia.md"
 _CHIPS_WITHOUT = frozenset({"GM108", "GP108"})  # of laptops, and of GT 1010 and GT 1030
-_NAMES_WITHOUT = re.compile(r"\bMX[1-4]\d\d\b")
-_AV1 = re.compile(
+_NAMES_WITHOUT = pattern(r"\bMX[1-4]\d\d\b")
+_AV1 = pattern(
     r"\bav1[-_ ]?nvenc\b|\bnvenc\b[^,;.]{0,12}\bav1\b|\bav1\b[^,;.]{0,12}\b(?:nvenc|encod\w+)\b"
     r"|\bencod\w+ (?:to |as )?av1\b",
     re.IGNORECASE,
 )
 _WITH_AV1 = ComputeCapability(8, 9)
-_ENCODES = re.compile(r"(?:\b|_)nvenc\b", re.IGNORECASE)
-_API = re.compile(
+_ENCODES = pattern(r"(?:\b|_)nvenc\b", re.IGNORECASE)
+_API = pattern(
     r"(?:nv[-_ ]?enc(?:ode)?(?:[-_ ]?api)?|(?:nv-codec|ffnvcodec)(?:-headers)?|video codec sdk)"
     r"(?:[\s:=,;(]|\bversions?\b|\bapi\b|\brequired\b|\bv|-|n(?=\d)|\.)*(\d{1,2}\.\d)(?!\d)",
     re.IGNORECASE,

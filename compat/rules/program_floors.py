@@ -6,6 +6,7 @@ import re
 
 from compat.builds import is_of_ones_own
 from compat.model import Fact, Finding, Gpu, GpuSpan, ImageFacts, Platform, PoolFacts, Severity
+from compat.patterns import pattern
 from compat.programs import rows_of
 from compat.rows import Program
 from compat.rules.rule import note, refuse, said, unknown
@@ -13,14 +14,14 @@ from compat.versions import ComputeCapability, JetsonVersion
 
 RULE = "R-FRAMEWORK"
 _ASK_THE_DRIVER = frozenset({"mojo"})  # on a Jetson too
-_OWN_COMPILER = re.compile(
+_OWN_COMPILER = pattern(
     r"MODULAR_NVPTX_COMPILER_PATH|\b(?:system|own|other|another|older|toolkit['\u2019]?s?) ptxas\b", re.IGNORECASE
 )
 _DRIVERS_OF_L4T = {36: 540}  # as nvidia-smi prints it
 _TRACE_RAYS = frozenset({"isaacsim", "isaaclab", "omniverse"})
 # Chips without RT cores that are newer than the first with them: those of A100, H100 and B200, and of GTX 16.
 _WITHOUT_RT = frozenset(map(ComputeCapability.parse, ("8.0", "9.0", "10.0", "10.3")))
-_NAMES_WITHOUT_RT = re.compile(r"\bGTX 16\d\d|\bT(?:4|5|6|10|12)00\b|\bMX\d{3}\b|\bCMP\b")
+_NAMES_WITHOUT_RT = pattern(r"\bGTX 16\d\d|\bT(?:4|5|6|10|12)00\b|\bMX\d{3}\b|\bCMP\b")
 _FIRST_WITH_RT = ComputeCapability(7, 5)
 _RT_CORES = Fact(
     "GPUs without RT cores, such as A100 and H100, are not supported",

@@ -6,6 +6,7 @@ import re
 
 from compat import mig
 from compat.model import Fact, Finding, ImageFacts, PoolFacts, Severity, Variable
+from compat.patterns import pattern
 from compat.rules.rule import Rule, note, refuse, unknown, warn
 from compat.versions import ComputeCapability
 
@@ -15,10 +16,10 @@ _PROCESS = "https://docs.nvidia.com/cuda/cuda-programming-guide/05-appendices/en
 _DATE = "2026-11-20"
 _CONTAINERS = frozenset({"docker", "kubernetes", ""})
 _FIRST_WITH_MIG = ComputeCapability(8, 0)
-_NAMES = re.compile(r"\d+|GPU-[0-9a-f-]*|MIG-\S*", re.IGNORECASE)
-_USES_VIDEO = re.compile(r"\b(nvenc|nvdec|cuvid|h264_|hevc_|video codec)", re.IGNORECASE)
-_MERELY_ABLE = re.compile(r"\b(can|may|could|optional\w*|support\w*|able|capable|enabled)\b", re.IGNORECASE)
-USES_GRAPHICS = re.compile(r"\b(opengl|vulkan|egl|glx|glxgears|vtk|graphics)\b", re.IGNORECASE)
+_NAMES = pattern(r"\d+|GPU-[0-9a-f-]*|MIG-\S*", re.IGNORECASE)
+_USES_VIDEO = pattern(r"\b(nvenc|nvdec|cuvid|h264_|hevc_|video codec)", re.IGNORECASE)
+_MERELY_ABLE = pattern(r"\b(can|may|could|optional\w*|support\w*|able|capable|enabled)\b", re.IGNORECASE)
+USES_GRAPHICS = pattern(r"\b(opengl|vulkan|egl|glx|glxgears|vtk|graphics)\b", re.IGNORECASE)
 
 
 def check(image: ImageFacts, pool: PoolFacts) -> tuple[Finding, ...]:
@@ -107,11 +108,11 @@ def _capabilities(value: str, image: ImageFacts) -> list[Finding]:
     if "compute" not in given and (image.cuda is not None or image.framework):
         message = f"NVIDIA_DRIVER_CAPABILITIES={value} leaves out compute: no libcuda in the container"
         return [refuse(ID, message, fact, Variable("NVIDIA_DRIVER_CAPABILITIES", f"{value},compute"))]
-    for word, pattern in (("video", _USES_VIDEO), ("graphics", USES_GRAPHICS)):
+    for word, uses in (("video", _USES_VIDEO), ("graphics", USES_GRAPHICS)):
         if word in given:
             continue
         message = f"NVIDIA_DRIVER_CAPABILITIES={value} leaves out {word}"
-        if pattern.search(image.remarks) and not _MERELY_ABLE.search(image.remarks):
+        if uses.search(image.remarks) and not _MERELY_ABLE.search(image.remarks):
             return [
                 refuse(
                     ID,
@@ -120,7 +121,7 @@ def _capabilities(value: str, image: ImageFacts) -> list[Finding]:
                     Variable("NVIDIA_DRIVER_CAPABILITIES", f"{value},{word}"),
                 )
             ]
-        if pattern.search(f"{image.name} {image.remarks}"):  # what it holds may still not be what it is run for
+        if uses.search(f"{image.name} {image.remarks}"):  # what it holds may still not be what it is run for
             return [warn(ID, f"{message}, which this image can use", fact)]
     if "utility" not in given:
         return [
