@@ -46,11 +46,11 @@ MORE = (
         "build": "optix",
     },
     {"gpu": "RTX 5080", "driver": "576.40", "framework": "dorado", "framework_version": "0.8.0"},
+    {"gpu": "T4", "driver": "535.183.01", "framework": "stellar-solver", "build": "release of March 2021"},
 )
 
 # Columns for whoever looks a fact up (`gpu-commons facts`), which decide nothing, and why.
 SHOWN = {
-    ("cuda_driver", "release_date"): "a release is known by its number",
     ("cuda_driver", "driver_precision"): "says how near `min_linux_x86_64_driver` is, which is empty where it is not",
     ("cudnn", "min_linux_driver"): "the floor of the CUDA that it is built for, which cuda_driver has",
     ("driver_branch", "branch_type"): "what follows from it, the end of life, has a column",
