@@ -261,7 +261,7 @@ _DESCRIBED = pattern(r"-\d+-g[0-9a-f]{6,40}\b")  # git describe: commits since a
 _OF_CONDA = pattern(r"\bpy\d[\d.]*_cuda[\w.]+", re.IGNORECASE)  # its build string: py3.10_cuda12.1_cudnn8.9.2_0
 # Builds between releases, of which somebody names the branch or the commit alone.
 _UNNUMBERED = pattern(
-    r"(?:git\s+)?(?:main|master|nightly|head|trunk|dev|commit|latest|stable|source|from source)\b", re.IGNORECASE
+    r"(?:git\s+)?(?:main|master|nightly|head|trunk|dev|commit|source|from source)\b", re.IGNORECASE
 )
 _PLAIN_VERSION = pattern(r"(?<![\w.])v?\d+\.\d+(?:\.\d+)*(?!\w)(?<!cuda )")
 _DATED = pattern(
