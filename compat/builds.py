@@ -260,9 +260,7 @@ def _version_in(text: str, framework: str) -> str:
 _DESCRIBED = pattern(r"-\d+-g[0-9a-f]{6,40}\b")  # git describe: commits since a release, and the last one
 _OF_CONDA = pattern(r"\bpy\d[\d.]*_cuda[\w.]+", re.IGNORECASE)  # its build string: py3.10_cuda12.1_cudnn8.9.2_0
 # Builds between releases, of which somebody names the branch or the commit alone.
-_UNNUMBERED = pattern(
-    r"(?:git\s+)?(?:main|master|nightly|head|trunk|dev|commit|source|from source)\b", re.IGNORECASE
-)
+_UNNUMBERED = pattern(r"(?:git\s+)?(?:main|master|nightly|head|trunk|dev|commit|source|from source)\b", re.IGNORECASE)
 _PLAIN_VERSION = pattern(r"(?<![\w.])v?\d+\.\d+(?:\.\d+)*(?!\w)(?<!cuda )")
 _DATED = pattern(
     r"\b(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*\.? 20\d\d\b|\b20\d\d-\d\d(?:-\d\d)?\b|^20\d\d$"

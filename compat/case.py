@@ -70,7 +70,8 @@ class Case:
 
     def with_changes(self, changes: Iterable[Change]) -> Case:
         """The case as it is after the changes of a remedy."""
-        return replace(self, **{change.field: change.to for change in changes})
+        changed = {change.field: change.to for change in changes}
+        return replace(self, **changed) if changed else self
 
 
 FIELDS = tuple(each.name for each in fields(Case))

@@ -26,6 +26,7 @@ from compat.builds import (
 from compat.case import Case
 from compat.device_code import UNREAD_TARGETS, can_make, made_by_default, read_code, read_compression, without_ptx
 from compat.distributions import ALIASES
+from compat.driver_words import without_driver
 from compat.ggml import COMPILED_AT_HOME, OF_GGML, code_of
 from compat.image_facts import Given, brings_cuda, lines_of, plain_image, with_build
 from compat.images import BY_NAME, ImageName, read_image
@@ -119,6 +120,8 @@ def read_images(case: Case, system: str, *, lenient: bool = True) -> Reading[Ima
     With `lenient`, a field that cannot be read counts as absent, with a note, unless nothing to run is left.
     """
     reader = Reader(lenient=lenient)
+    if case.build and (build := without_driver(case.build)) != case.build:
+        case = replace(case, build=build)
     case = _monthly(_of_server(_with_reference(_of_nvidias_build(case, system))))
     named = reader.read("image", case.image, read_image)
     case = _as_named(case, named)

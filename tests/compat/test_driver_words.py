@@ -39,6 +39,12 @@ def test_it_is_the_driver_where_the_case_names_none(reported: str, *, runs: bool
     assert answer.verdict is not Verdict.UNKNOWN
 
 
+@pytest.mark.parametrize(("nvcc", "runs"), [("12.4", False), ("12.8", True)])
+def test_what_the_driver_reports_is_no_cuda_of_the_build(nvcc: str, *, runs: bool) -> None:
+    build = f"own build with nvcc {nvcc}; nvidia-smi shows CUDA 12.9"
+    assert check(case_from({"gpu": "RTX 5080", "framework": "caffe", "build": build})).verdict.runs is runs
+
+
 def test_a_driver_that_is_stated_counts_before_it() -> None:
     case = {"gpu": "T4", "driver": "418.67", "cuda": "11.2", "build": "own build; nvidia-smi shows CUDA 11.4"}
     assert check(case_from(case)).verdict is Verdict.INCOMPATIBLE
