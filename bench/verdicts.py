@@ -1,7 +1,7 @@
 """Times the compatibility engine and its command, and prints a table. Nothing is asserted.
 
-    python bench/verdicts.py                 all figures, a minute or two
-    python bench/verdicts.py --cases 20000   a quicker look
+    python bench/verdicts.py                 all figures, about a quarter of an hour
+    python bench/verdicts.py --cases 20000   a quicker look, six minutes
 
 Cases are made from the tables: each GPU model, drivers at and around every floor, image references, framework builds
 and CUDA lines, drawn by a generator with a fixed seed. Every figure is taken in a process of its own, on one core.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import replace
-from functools import cache
+from functools import cache, lru_cache
 
 from packaging.version import Version
 
@@ -113,6 +113,7 @@ def is_tegra(pool: PoolFacts) -> bool:
     return pool.jetson < _LIKE_SERVERS if pool.jetson is not None else pool.gpu.capability < _THOR
 
 
+@lru_cache(1024)  # a matrix asks for each image on every pool
 def read_images(case: Case, system: str, *, lenient: bool = True) -> Reading[ImageFacts]:
     """Images that a case may mean: one for each CUDA line or framework build that its words leave open.
 

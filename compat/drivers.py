@@ -188,6 +188,7 @@ def last_driver(gpu: Gpu, platform: Platform) -> DriverVersion | None:
     return None if last is None else _end_of(last, platform)
 
 
+@lru_cache(1024)
 def _end_of(branch: int, platform: Platform) -> DriverVersion:
     return DriverVersion.end_of(counted_to(branch, platform)).given_as(str(branch))
 
