@@ -149,7 +149,9 @@ def test_an_output_that_only_the_node_sees_is_told_with_what_to_do(machine: Call
 
 
 def test_an_output_that_comes_late_is_waited_for(machine: Callable[..., None]) -> None:
-    machine(sbatch=sbatch(before='{ sleep 1; cat late > "$output"; } >/dev/null 2>&1 &\noutput=late'))
+    # The job writes elsewhere; a second after it has ended the file comes to where it is looked for.
+    copied = '{ while kill -0 $$; do sleep 0.1; done; sleep 1; cat late > "$output"; } >/dev/null 2>&1 &\noutput=late'
+    machine(sbatch=sbatch(before=copied))
     assert by_slurm(HERE, {}, JOB, within_s=20, file_within_s=20).host["slurm"]["job"] == "42"
 
 
