@@ -48,43 +48,41 @@ _FILLER = (
 )
 
 
-@cache
-def _lowest() -> tuple[re.Pattern[str], ...]:
-    """How an oldest capability is said; compiled when a text may say one, which takes longer than most answers."""
-    return (
-        re.compile(rf"\b{_MARK}{_NUMBER}{_MORE}"),
-        re.compile(rf"\b(?:{_OF}|{_NOUN})\b[\s:(]{{0,3}}{_MUST_BE}*{_GE}\s*(?:{_OF}[\s_]*)?{_NUMBER}"),
-        re.compile(rf"\b{_OF}[\s_:=(-]*(?:of |is )?\d{{1,2}}\.\d\)?\s*<\s*(?:required |the |minimum )*{_NUMBER}"),
-        re.compile(rf"\b(?:too old|insufficient)\b{_GAP}\b(?:needs?|requires?|minimum)\W+(?:is )?{_MARK}?{_NUMBER}"),
-        re.compile(
-            rf"\b(?:at least|requires?|needs?|required|>=)\W+(?:a |an |of |for )?(?:gpus? (?:of |with )?"
-            rf"|cards? (?:of |with )?"
-            rf"|devices? (?:of |with )?)?{_MARK}{_NUMBER}"
-        ),
-        re.compile(
-            rf"\b(?:minimum|min\.?|lowest|oldest|smallest|minimal)\b{_FILLER}[\s:=(_-]+(?:sm_?|cc\s?|compute_)?{_NUMBER}"
-        ),
-        re.compile(
-            rf"\b{_NOUN}\b(?:\W+\w+){{0,2}}?\W+(?:start(?:s|ing|ed)?\W+(?:at|from|with|on)|begin(?:s|ning)?\W+(?:at|from|with)|from|at)\W+{_MARK}?{_NUMBER}"
-            rf"(?:\W*(?:on(?:wards?)?|up(?:wards?)?(?! to)|and (?:newer|later|up|above|higher|on))\b)"
-        ),
-        re.compile(
-            rf"\b{_NOUN}\b(?:\W+\w+){{0,2}}?\W+(?:start(?:s|ing|ed)?\W+(?:at|from|with|on)|begin(?:s|ning)?\W+(?:at"
-            rf"|from|with))\W+{_MARK}?{_NUMBER}(?! (?:to|through|\.\.))"
-        ),
-        re.compile(rf"\bfrom\W+{_MARK}{_NUMBER}\W*(?:on(?:wards?)?|up(?:wards?)?(?! to))\b"),
-        re.compile(rf"{_NO}{_GAP}\b{_BELOW}\s*(?:the )?{_MARK}{_NUMBER}"),
-        re.compile(rf"{_NO}{_GAP}\b{_NOUN}\W+{_BELOW}\s*(?:the )?{_NUMBER}"),
-        re.compile(
-            rf"\b(?:start(?:s|ing|ed)?|begin(?:s|ning)?)\W+(?:at|from|with)\W+{_MARK}{_NUMBER}(?! (?:to|through|\.\.))"
-        ),
-        re.compile(
-            rf"\b(?:{_NOUN}\s+)(?:that (?:are|is) |of |with )?{_BELOW}\s*(?:the )?{_MARK}?{_NUMBER}\W+(?:is|are|was"
-            rf"|were|has|have|been|no longer|\s)*\s*"
-            r"(?:unsupported|not |dropped|removed|left out|missing|rejected|refused|ignored|excluded|supported no)"
-        ),
-        re.compile(rf"\b{_MARK}{_NUMBER}\W+(?:is |as |being )?(?:the |its )?(?:minimum|lowest|oldest|smallest)\b"),
-    )
+# How an oldest capability is said.
+_LOWEST = (
+    pattern(rf"\b{_MARK}{_NUMBER}{_MORE}"),
+    pattern(rf"\b(?:{_OF}|{_NOUN})\b[\s:(]{{0,3}}{_MUST_BE}*{_GE}\s*(?:{_OF}[\s_]*)?{_NUMBER}"),
+    pattern(rf"\b{_OF}[\s_:=(-]*(?:of |is )?\d{{1,2}}\.\d\)?\s*<\s*(?:required |the |minimum )*{_NUMBER}"),
+    pattern(rf"\b(?:too old|insufficient)\b{_GAP}\b(?:needs?|requires?|minimum)\W+(?:is )?{_MARK}?{_NUMBER}"),
+    pattern(
+        rf"\b(?:at least|requires?|needs?|required|>=)\W+(?:a |an |of |for )?(?:gpus? (?:of |with )?"
+        rf"|cards? (?:of |with )?"
+        rf"|devices? (?:of |with )?)?{_MARK}{_NUMBER}"
+    ),
+    pattern(
+        rf"\b(?:minimum|min\.?|lowest|oldest|smallest|minimal)\b{_FILLER}[\s:=(_-]+(?:sm_?|cc\s?|compute_)?{_NUMBER}"
+    ),
+    pattern(
+        rf"\b{_NOUN}\b(?:\W+\w+){{0,2}}?\W+(?:start(?:s|ing|ed)?\W+(?:at|from|with|on)|begin(?:s|ning)?\W+(?:at|from|with)|from|at)\W+{_MARK}?{_NUMBER}"
+        rf"(?:\W*(?:on(?:wards?)?|up(?:wards?)?(?! to)|and (?:newer|later|up|above|higher|on))\b)"
+    ),
+    pattern(
+        rf"\b{_NOUN}\b(?:\W+\w+){{0,2}}?\W+(?:start(?:s|ing|ed)?\W+(?:at|from|with|on)|begin(?:s|ning)?\W+(?:at"
+        rf"|from|with))\W+{_MARK}?{_NUMBER}(?! (?:to|through|\.\.))"
+    ),
+    pattern(rf"\bfrom\W+{_MARK}{_NUMBER}\W*(?:on(?:wards?)?|up(?:wards?)?(?! to))\b"),
+    pattern(rf"{_NO}{_GAP}\b{_BELOW}\s*(?:the )?{_MARK}{_NUMBER}"),
+    pattern(rf"{_NO}{_GAP}\b{_NOUN}\W+{_BELOW}\s*(?:the )?{_NUMBER}"),
+    pattern(
+        rf"\b(?:start(?:s|ing|ed)?|begin(?:s|ning)?)\W+(?:at|from|with)\W+{_MARK}{_NUMBER}(?! (?:to|through|\.\.))"
+    ),
+    pattern(
+        rf"\b(?:{_NOUN}\s+)(?:that (?:are|is) |of |with )?{_BELOW}\s*(?:the )?{_MARK}?{_NUMBER}\W+(?:is|are|was"
+        rf"|were|has|have|been|no longer|\s)*\s*"
+        r"(?:unsupported|not |dropped|removed|left out|missing|rejected|refused|ignored|excluded|supported no)"
+    ),
+    pattern(rf"\b{_MARK}{_NUMBER}\W+(?:is |as |being )?(?:the |its )?(?:minimum|lowest|oldest|smallest)\b"),
+)
 
 
 # The bound itself is not among them.
@@ -113,29 +111,27 @@ def _next_after(capability: ComputeCapability) -> ComputeCapability | None:
     return min((each for each in tables.architectures() if each > capability), default=None)
 
 
-@cache
-def _highest() -> tuple[re.Pattern[str], ...]:
-    """How a newest one is said."""
-    return (
-        re.compile(
-            rf"\b{_NOUN}\b{_GAP}\b(?:end(?:s|ing|ed)?(?:\W+(?:at|with|by|on))|stop(?:s|ping|ped)?(?:\W+(?:at|with"
-            rf"|by|after))|only (?:up )?to|up to|until"
-            rf"|(?:go(?:es)?|reach(?:es)?|extends?)(?:\W+(?:only|just|up))?\W+(?:to"
-            rf"|as far as))\W+(?:and including )?{_MARK}?{_NUMBER}"
-        ),
-        re.compile(rf"\b(?:up to|until|end(?:s|ing)?\W+at|stop(?:s|ping)?\W+at)\W+{_MARK}{_NUMBER}"),
-        re.compile(rf"\b(?:maximum|max\.?|highest|newest|largest)(?: is)?[\s:=(]+(?:sm_?|cc\s?|compute_){_NUMBER}"),
-        re.compile(
-            rf"\b(?:maximum|max\.?|highest|newest)\W+{_FILLER}(?:target|arch\w*|capabilit\w+)\b{_FILLER}[\s:=(_-]+{_NUMBER}"
-        ),
-        re.compile(rf"{_NO}{_GAP}\b{_ABOVE}\s*(?:the )?{_MARK}{_NUMBER}"),
-        re.compile(rf"{_NO}{_GAP}\b{_NOUN}\W+{_ABOVE}\s*(?:the )?{_NUMBER}"),
-        re.compile(rf"\bno(?:thing)? (?:newer|higher|later) than\s*(?:the )?{_MARK}{_NUMBER}"),
-        re.compile(
-            rf"\b{_MARK}{_NUMBER}\W+(?:is |as |being )?(?:the |its )?(?:maximum|highest|newest|last) (?:target"
-            rf"|arch\w*|one|capab\w*)"
-        ),
-    )
+# How a newest one is said.
+_HIGHEST = (
+    pattern(
+        rf"\b{_NOUN}\b{_GAP}\b(?:end(?:s|ing|ed)?(?:\W+(?:at|with|by|on))|stop(?:s|ping|ped)?(?:\W+(?:at|with"
+        rf"|by|after))|only (?:up )?to|up to|until"
+        rf"|(?:go(?:es)?|reach(?:es)?|extends?)(?:\W+(?:only|just|up))?\W+(?:to"
+        rf"|as far as))\W+(?:and including )?{_MARK}?{_NUMBER}"
+    ),
+    pattern(rf"\b(?:up to|until|end(?:s|ing)?\W+at|stop(?:s|ping)?\W+at)\W+{_MARK}{_NUMBER}"),
+    pattern(rf"\b(?:maximum|max\.?|highest|newest|largest)(?: is)?[\s:=(]+(?:sm_?|cc\s?|compute_){_NUMBER}"),
+    pattern(
+        rf"\b(?:maximum|max\.?|highest|newest)\W+{_FILLER}(?:target|arch\w*|capabilit\w+)\b{_FILLER}[\s:=(_-]+{_NUMBER}"
+    ),
+    pattern(rf"{_NO}{_GAP}\b{_ABOVE}\s*(?:the )?{_MARK}{_NUMBER}"),
+    pattern(rf"{_NO}{_GAP}\b{_NOUN}\W+{_ABOVE}\s*(?:the )?{_NUMBER}"),
+    pattern(rf"\bno(?:thing)? (?:newer|higher|later) than\s*(?:the )?{_MARK}{_NUMBER}"),
+    pattern(
+        rf"\b{_MARK}{_NUMBER}\W+(?:is |as |being )?(?:the |its )?(?:maximum|highest|newest|last) (?:target"
+        rf"|arch\w*|one|capab\w*)"
+    ),
+)
 
 
 # What each of the forms has in it: the rest of the texts is not searched.
@@ -231,7 +227,7 @@ def lowest_in(text: str) -> ComputeCapability | None:
     plain = text.lower()[:_READ]
     if not _MAY_SAY.search(plain):
         return None
-    if (found := _first(_lowest(), plain)) is not None:
+    if (found := _first(_LOWEST, plain)) is not None:
         return found
     for said in _ABOVE_IT.finditer(plain):
         if (bound := _capability(said)) is not None and not re.search(_NO, said["lead"]):
@@ -253,7 +249,7 @@ def highest_in(text: str) -> ComputeCapability | None:
     plain = text.lower()[:_READ]
     if not _MAY_SAY_NEWEST.search(plain):
         return None
-    if (found := _first(_highest(), plain)) is not None:
+    if (found := _first(_HIGHEST, plain)) is not None:
         return found
     for form in _by_name()[1]:
         if named := form.search(plain):
@@ -266,6 +262,6 @@ def without_bounds(text: str) -> str:
     """The text without what names a newest GPU, whose number is no target of its own."""
     if not _MAY_SAY_NEWEST.search(text.lower()):
         return text
-    for form in _highest():
+    for form in _HIGHEST:
         text = form.sub(lambda found: " " if _capability(found) is not None else found[0], text)
     return text

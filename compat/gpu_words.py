@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 import re
-from functools import cache, lru_cache
+from functools import lru_cache
 
 from compat import tables
 from compat.build_words import of_this_build
@@ -57,26 +57,21 @@ _CODE = (
 _S = r"(?:[^.;]|\.(?=\d))"  # within a sentence: the dot of a number does not end it
 
 
-@cache
-def _compiler_unaware() -> re.Pattern[str]:
-    """Compiled when a text may deny something, as the next one is, which takes longer than most answers."""
-    return re.compile(rf"\b{_COMPILER}\b{_S}{{0,60}}?\b{_UNAWARE}(?P<rest>{_S}{{0,80}})")
+_COMPILER_UNAWARE = pattern(rf"\b{_COMPILER}\b{_S}{{0,60}}?\b{_UNAWARE}(?P<rest>{_S}{{0,80}})")
 
 
-@cache
-def _code_absent() -> re.Pattern[str]:
-    return re.compile(
-        rf"(?:\b(?:no|without|lack(?:s|ed|ing)?|miss(?:es|ing)|none of its|not (?:one|any)|nor)\b(?: any| suitable"
-        rf"| matching)?(?: [a-z0-9.+_-]+)?"
-        rf" {_CODE}(?: images?| code)?(?: (?:is|are|was|were))?(?: (?:built|compiled|available|present|included"
-        rf"|there|made))? (?:for|of)"
-        r"|\bnot (?:(?:been|yet) )?(?:compiled|built|made|meant|intended) (?:for|with)"
-        rf"|(?:{_NOT}) (?:yet )?(?:support|include|contain|cover|list|serve|carry|have (?:code|kernels?) for)\b"
-        rf"|\bno longer (?:support|include|contain|cover|list|carr|ship)\w*|\bnone for"
-        rf"|\b(?:unsupported|not (?:supported|usable|working)|(?:{_NOT}) (?:run|work|start)|fails?|crash(?:es)?"
-        rf"|unusable) (?:on|by|for|with)"
-        rf")(?P<rest>{_S}{{0,60}})"
-    )
+_CODE_ABSENT = pattern(
+    rf"(?:\b(?:no|without|lack(?:s|ed|ing)?|miss(?:es|ing)|none of its|not (?:one|any)|nor)\b(?: any| suitable"
+    rf"| matching)?(?: [a-z0-9.+_-]+)?"
+    rf" {_CODE}(?: images?| code)?(?: (?:is|are|was|were))?(?: (?:built|compiled|available|present|included"
+    rf"|there|made))? (?:for|of)"
+    r"|\bnot (?:(?:been|yet) )?(?:compiled|built|made|meant|intended) (?:for|with)"
+    rf"|(?:{_NOT}) (?:yet )?(?:support|include|contain|cover|list|serve|carry|have (?:code|kernels?) for)\b"
+    rf"|\bno longer (?:support|include|contain|cover|list|carr|ship)\w*|\bnone for"
+    rf"|\b(?:unsupported|not (?:supported|usable|working)|(?:{_NOT}) (?:run|work|start)|fails?|crash(?:es)?"
+    rf"|unusable) (?:on|by|for|with)"
+    rf")(?P<rest>{_S}{{0,60}})"
+)
 
 
 # What compilers and loaders print. Where they name a target, it is that one that they do not know.
@@ -114,12 +109,11 @@ def said_against(text: str, capability: ComputeCapability) -> str:
     plain = of_this_build(text)
     if _MAY_DENY.search(plain) is None:
         return ""
-    if leaves_out(plain, capability) or denied_by_name(plain, capability):
+    is_absent = any(_names(found["rest"], capability, or_newer=False) for found in _CODE_ABSENT.finditer(plain))
+    if is_absent or leaves_out(plain, capability) or denied_by_name(plain, capability):
         return "it is said to have no code for it"
-    for found in (*_code_absent().finditer(plain), *_compiler_unaware().finditer(plain)):
-        is_compiler = found.re is _compiler_unaware()
-        if _names(found["rest"], capability, or_newer=is_compiler):
-            return "its compiler is said not to know it" if is_compiler else "it is said to have no code for it"
+    if any(_names(found["rest"], capability, or_newer=True) for found in _COMPILER_UNAWARE.finditer(plain)):
+        return "its compiler is said not to know it"
     for found in () if _OVERCOME.search(plain) else _PRINTED.finditer(plain):
         if _is_printed_of(plain, found, capability):
             return f'it is said to end in "{found[0]}"'

@@ -47,42 +47,35 @@ _FIRST_KEPT_BY_ALL = 8  # nobody calls Ampere old yet
 _OLDEST = 2  # majors that a toolkit still knows, of which `older` speaks
 
 
-@cache
-def _said_of() -> re.Pattern[str]:
-    """What is said of a GPU that is left out; compiled when a text may say so, as the other two are."""
-    return re.compile(
-        rf"(?P<lead>[^.;,:]{{2,60}}?)\s+(?:{_BE}(?:(?P<gone>{_GONE}|no longer)|{_NOT_THERE})|(?:{_BE})?{_NOT_LISTED})\b"
-    )
+_SAID_OF = pattern(
+    rf"(?P<lead>[^.;,:]{{2,60}}?)\s+(?:{_BE}(?:(?P<gone>{_GONE}|no longer)|{_NOT_THERE})|(?:{_BE})?{_NOT_LISTED})\b"
+)
 
 
-@cache
-def _drops() -> re.Pattern[str]:
-    return re.compile(
-        r"\b(?:drop(?:s|ped|ping)?|remov(?:es|ed|ing)|exclud(?:es|ed|ing)|omit(?:s|ted|ting)|le(?:aves|aving|ft) out)"
-        r"(?:\s+(?:the|for|all|any|support|code|kernels?|targets?|binar(?:y|ies)|of|nvidia))*\s+(?P<rest>[^.;,:]{2,40})"
-    )
+_DROPS = pattern(
+    r"\b(?:drop(?:s|ped|ping)?|remov(?:es|ed|ing)|exclud(?:es|ed|ing)|omit(?:s|ted|ting)|le(?:aves|aving|ft) out)"
+    r"(?:\s+(?:the|for|all|any|support|code|kernels?|targets?|binar(?:y|ies)|of|nvidia))*\s+(?P<rest>[^.;,:]{2,40})"
+)
 
 
-@cache
-def _older_out() -> re.Pattern[str]:
-    return re.compile(
-        rf"\b{_OLDER}\s+(?:\w+\s+)?{_THINGS}\s+(?:support\s+)?(?:{_BE})?(?:{_GONE}|{_NOT_THERE})\b"
-        rf"|\b(?:drop(?:s|ped|ping)?|remov(?:es|ed|ing)|exclud(?:es|ed|ing)|omit(?:s|ted|ting)|le(?:aves|aving|ft) out"
-        rf"|no (?:support|code|kernels?) for|without (?:support|code|kernels?) for|not (?:built|compiled) for)"
-        rf"\s+(?:the\s+|support for\s+|code for\s+|all\s+|some\s+)*{_OLDER}\s+(?:\w+\s+)?{_THINGS}\b"
-    )
+_OLDER_OUT = pattern(
+    rf"\b{_OLDER}\s+(?:\w+\s+)?{_THINGS}\s+(?:support\s+)?(?:{_BE})?(?:{_GONE}|{_NOT_THERE})\b"
+    rf"|\b(?:drop(?:s|ped|ping)?|remov(?:es|ed|ing)|exclud(?:es|ed|ing)|omit(?:s|ted|ting)|le(?:aves|aving|ft) out"
+    rf"|no (?:support|code|kernels?) for|without (?:support|code|kernels?) for|not (?:built|compiled) for)"
+    rf"\s+(?:the\s+|support for\s+|code for\s+|all\s+|some\s+)*{_OLDER}\s+(?:\w+\s+)?{_THINGS}\b"
+)
 
 
 @lru_cache(_KEPT)
 def denied_by_name(plain: str, capability: ComputeCapability) -> bool:
     """Is this GPU said to be left out, by its model or as `the card`? What was dropped took older ones with it."""
     plain = plain[:_READ]
-    for said in _said_of().finditer(plain):
+    for said in _SAID_OF.finditer(plain):
         if _is_meant(said["lead"], capability, or_older=bool(_WITH_OLDER.search(said["gone"] or "")), at_end=True):
             return True
     return any(
         _is_meant(said["rest"], capability, or_older=bool(_WITH_OLDER.search(said[0])), at_end=False)
-        for said in _drops().finditer(plain)
+        for said in _DROPS.finditer(plain)
     )
 
 
@@ -119,7 +112,7 @@ def _capabilities(name: str, *, at_end: bool) -> frozenset[ComputeCapability]:
 def leaves_older_out(text: str) -> bool:
     """Are `older cards` said to be left out, without a word on which?"""
     plain = text.lower()[:_READ]
-    return _MAY_BE_OLDER.search(plain) is not None and _older_out().search(plain) is not None
+    return _MAY_BE_OLDER.search(plain) is not None and _OLDER_OUT.search(plain) is not None
 
 
 @cache

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import re
-from functools import cache, lru_cache
+from functools import lru_cache
 
 from compat.patterns import pattern
 
@@ -21,26 +21,23 @@ _DENIED = pattern(
 )
 
 
-@cache
-def _compiled_by_driver() -> re.Pattern[str]:
-    """Compiled when a text speaks of PTX, which takes longer than most answers."""
-    return re.compile(
-        r"\bnvrtc\b.{0,40}\bptx\b|\bptx\b.{0,40}\b(?:nvrtc|jit)\b|\bemit\w* ptx|\bptx[- ]only\b"
-        r"|\b(?:falls?|fell|falling) back (?:to|on|onto) (?:the |its |only )*ptx\b|\bembedded ptx\b|\bptx isa\b"
-        r"|\b(?:code|kernels?) (?:for (?:the|this|that|its) (?:gpu|card|device) )?(?:is|are|was|were|came|comes?)"
-        r" (?:only |just |there |as )*ptx\b|\bruns? (?:from|by|through|via) ptx\b"
-        r"|\b(?:only|just|nothing but|solely) (?:(?:has|contains?|ships?|carr(?:y|ies)|includes?|embeds?|as|by"
-        r"|through|in) )?ptx\b"
-        rf"|\bptx\b[^.;]{{0,30}}\b(?:no|without|not any) {_CODE}\b|\b(?:no|without|instead of)"
-        rf" {_CODE}\b[^.;]{{0,30}}\bptx\b"
-        r"|\b(?:ship\w*|distributed|delivered|stored|packaged|embed\w*|provided|bundled"
-        r"|compiled)\b[^.;,]{0,24}\b(?:as|in|into|to) (?:an? )?\.?ptx\b"
-        r"|\b(?:loads?|loaded|loading|cumodule\w*)\b[^.;,]{0,24}(?:\b|\.)ptx\b|\bnvcc\b[^;]{0,40}\s--?ptx\b|\bptx"
-        r" (?:files?|kernels?|modules?)\b"
-        r"|\bjit\w*\b[^.;]{0,24}\bptx\b|\bdriver(?:'s)?(?: \w+)? jit\b|\bjit\w*(?: compiled)? by (?:the|its) driver\b"
-        r"|\b(?:generat|produc|creat)\w+ ptx\b|\bptx(?: code)? (?:version |v|(?!6\.[0-2]|7\.[025]|8\.[0679]"
-        r"|9\.0))\d\.\d\b|\.version \d\.\d\b"
-    )
+_COMPILED_BY_DRIVER = pattern(
+    r"\bnvrtc\b.{0,40}\bptx\b|\bptx\b.{0,40}\b(?:nvrtc|jit)\b|\bemit\w* ptx|\bptx[- ]only\b"
+    r"|\b(?:falls?|fell|falling) back (?:to|on|onto) (?:the |its |only )*ptx\b|\bembedded ptx\b|\bptx isa\b"
+    r"|\b(?:code|kernels?) (?:for (?:the|this|that|its) (?:gpu|card|device) )?(?:is|are|was|were|came|comes?)"
+    r" (?:only |just |there |as )*ptx\b|\bruns? (?:from|by|through|via) ptx\b"
+    r"|\b(?:only|just|nothing but|solely) (?:(?:has|contains?|ships?|carr(?:y|ies)|includes?|embeds?|as|by"
+    r"|through|in) )?ptx\b"
+    rf"|\bptx\b[^.;]{{0,30}}\b(?:no|without|not any) {_CODE}\b|\b(?:no|without|instead of)"
+    rf" {_CODE}\b[^.;]{{0,30}}\bptx\b"
+    r"|\b(?:ship\w*|distributed|delivered|stored|packaged|embed\w*|provided|bundled"
+    r"|compiled)\b[^.;,]{0,24}\b(?:as|in|into|to) (?:an? )?\.?ptx\b"
+    r"|\b(?:loads?|loaded|loading|cumodule\w*)\b[^.;,]{0,24}(?:\b|\.)ptx\b|\bnvcc\b[^;]{0,40}\s--?ptx\b|\bptx"
+    r" (?:files?|kernels?|modules?)\b"
+    r"|\bjit\w*\b[^.;]{0,24}\bptx\b|\bdriver(?:'s)?(?: \w+)? jit\b|\bjit\w*(?: compiled)? by (?:the|its) driver\b"
+    r"|\b(?:generat|produc|creat)\w+ ptx\b|\bptx(?: code)? (?:version |v|(?!6\.[0-2]|7\.[025]|8\.[0679]"
+    r"|9\.0))\d\.\d\b|\.version \d\.\d\b"
+)
 
 
 # What a driver answers to PTX that is newer than itself.
@@ -55,7 +52,7 @@ def is_compiled_by_driver(text: str) -> bool:
     plain = text.lower()[:_READ]
     if _MAY_SAY.search(plain) is None or _DENIED.search(plain):
         return False
-    return _compiled_by_driver().search(plain) is not None
+    return _COMPILED_BY_DRIVER.search(plain) is not None
 
 
 @lru_cache(_KEPT)
