@@ -123,7 +123,9 @@ class Possibility:
 def _answer(meant: Meant, chosen: Possibility, findings: Findings, verdict: Verdict | None = None) -> Answer:
     """The answer of a possibility: its findings, how the case was read, and what would turn it."""
     verdict = verdict or chosen.verdict
-    notes = tuple(untold.judged(each, chosen.image, chosen.pool) for each in meant.notes)
+    notes, open_ = meant.notes, chosen.image.untold
+    if open_ is not None:
+        notes = (*notes, untold.judged(open_, chosen.image, chosen.pool))
     if notes:
         findings = worst_first((*findings, *notes))
         if any(each.severity is Severity.REFUSE for each in notes):

@@ -340,9 +340,7 @@ _MADE_WITH = (
 
 
 def cuda_made_with(build: str) -> tuple[CudaVersion, ...]:
-    """CUDA lines by which a build is said to be made, or which it links: `nvcc 12.3`, `libcudart.so.12`; none:"
-    " unsaid.
-    """
+    """CUDA by which a build is said to be made, or which it links: `nvcc 12.3`, `libcudart.so.12`; empty if unsaid."""
     plain = build.lower()
     named = {found for form in _MADE_WITH for found in form.findall(plain)}
     exact = {each for each in named if "." in each} or named

@@ -9,7 +9,7 @@ from functools import cache, lru_cache
 
 from packaging.version import Version
 
-from compat import dates, readings, tables, untold, words
+from compat import dates, readings, tables, words
 from compat.build_words import of_this_build
 from compat.builds import (
     ENCODERS,
@@ -126,13 +126,14 @@ def read_images(case: Case, system: str, *, lenient: bool = True) -> Reading[Ima
     case = _monthly(_of_server(_with_reference(_of_nvidias_build(case, system))))
     named = reader.read("image", case.image, read_image)
     case = _as_named(case, named)
+    in_tag = _of_tag(named)
     given = Given(
         name=case.image or " ".join(filter(None, (case.framework, case.framework_version, case.build))) or "the image",
         named=named,
         cudas=reader.read("cuda", case.cuda, readings.read_cudas) or (),
-        code=read_code(reader, case) or _of_tag(named),
+        code=read_code(reader, case) or in_tag,
         compressed=read_compression(reader, case),
-        lists_targets=bool(case.sm_list or case.ptx or _of_tag(named)),
+        lists_targets=bool(case.sm_list or case.ptx or in_tag),
         framework=case.framework,
         version=case.framework_version,
         build=case.build,
@@ -173,9 +174,8 @@ def without_remark(case: Case) -> Case:
     """`nvidia/cuda (latest, April 2018)`: what stands behind a reference in brackets is said of the build."""
     if (match := _REMARK.search(case.image)) is None:
         return case
-    return replace(
-        case, image=case.image[: match.start()], build="; ".join(filter(None, (case.build, match["remark"])))
-    )
+    build = "; ".join(filter(None, (case.build, match["remark"])))
+    return replace(case, image=case.image[: match.start()], build=build)
 
 
 def _with_reference(case: Case) -> Case:
@@ -385,12 +385,13 @@ def _of_tables(reader: Reader, given: Given, wish: Wish) -> tuple[ImageFacts, ..
         if not lines and given.code is not None and given.code.cubins:
             return _by_any_cuda(reader, given, wish, given.code)
         is_told = lines or any(row.linux_floor or row.windows_floor for row in rows)
-        is_untold = not is_told and wish.framework not in ENCODERS
-        if is_untold:
-            reader.notes.append(_no_build(wish))
+        untold = None if is_told or wish.framework in ENCODERS else _no_build(wish)
+        if untold is not None and given.code is not None:
+            reader.notes.append(untold)
+            untold = None
         is_known = bool(rows) or wish.framework in ENCODERS
         images = tuple(
-            replace(image, is_untold=is_untold and given.code is None, is_opaque=image.is_opaque and not is_known)
+            replace(image, untold=untold, is_opaque=image.is_opaque and not is_known)
             for line in _each_of(reader, lines, given.code)
             for image in (with_build(given, wish, None, line),)
         )
@@ -398,9 +399,8 @@ def _of_tables(reader: Reader, given: Given, wish: Wish) -> tuple[ImageFacts, ..
     _say_how(reader, given, wish, choice)
     builds = _able(choice.builds, given)
     images = tuple(with_build(given, wish, build, build.cuda, is_likely=choice.is_likely) for build in builds)
-    if (
-        wish.from_source and wish.version and not wish.for_jetson
-    ):  # compiled by somebody: for other GPUs than a wheel of the release is
+    # What somebody compiled is for other GPUs than the wheel of the same release.
+    if wish.from_source and wish.version and not wish.for_jetson:
         images = tuple(replace(image, code=given.code, own_build=True) for image in images)
     by_driver = wish.framework in TAKEN_BY_DRIVER and not wish.cuda and len(choice.builds) > 1
     return tuple(replace(image, taken_by_driver=by_driver) for image in images) if by_driver else images
@@ -540,7 +540,7 @@ def _names_the_build(given: Given, wish: Wish) -> bool:
 def _no_build(wish: Wish) -> Finding:
     shown = f"{wish.framework} {wish.version}" if wish.version else wish.framework
     fact = Fact(f"no table has builds of {shown}", "framework.csv", "", verified=False)
-    return unknown("R-FRAMEWORK", f"{untold.NOTE}{shown} is built for", fact)
+    return unknown("R-FRAMEWORK", f"it is not known which CUDA {shown} is built for", fact)
 
 
 def _say_how(reader: Reader, given: Given, wish: Wish, choice: Choice) -> None:

@@ -50,12 +50,11 @@ def read_code(reader: Reader, case: Case) -> Code | None:
     build = case.build
     if _UNTOLD.search(build.lower()):
         return Code(None, None, Fact("the targets are said to be unknown", THE_CASE, ""))
-    listed = None if _EVERY.fullmatch(case.sm_list.lower()) else reader.read("sm_list", case.sm_list, _read_list)
+    sm_list = "" if _EVERY.fullmatch(case.sm_list.lower()) else case.sm_list
+    listed = reader.read("sm_list", sm_list, _read_list)
     cubins = listed.cubins if listed else None
     written = reader.read("ptx", case.ptx, lambda text: read_ptx(text, cubins or ()))
-    if (case.sm_list and listed is None and not _EVERY.fullmatch(case.sm_list.lower())) or (
-        case.ptx and written is None
-    ):
+    if (sm_list and listed is None) or (case.ptx and written is None):
         return UNREAD_TARGETS
     shown_ptx = written.ptx if written else (listed.ptx if listed else None)
     if cubins is None and shown_ptx is None:

@@ -272,7 +272,7 @@ class ImageFacts:
     l4t: JetsonVersion | None = None  # Jetson Linux that an image is made for
     uses_encoder: bool = False  # a program for video: of the GPU it uses what the driver brings, and no CUDA
     taken_by_driver: bool = False  # one of several builds, of which people take the one that their driver runs
-    is_untold: bool = False  # a named program of which nothing tells the CUDA, the targets or the driver
+    untold: Finding | None = None  # of a named program nothing tells the CUDA, the targets or the driver: this says so
     is_opaque: bool = False  # an image whose name tells nothing of its content
 
     @property

@@ -39,7 +39,8 @@ def changed_images(case: Case, changes: tuple[Change, ...], pool: PoolFacts) -> 
     """Images of the changed case; none where it leaves open what runs."""
     found = read_images(case.with_changes(changes), system_of(pool))
     is_open = any(each.severity.rank > Severity.WARN.rank for each in found.notes)
-    return () if found.problems or is_open else found.values
+    is_untold = any(each.untold is not None for each in found.values)
+    return () if found.problems or is_open or is_untold else found.values
 
 
 def all_run(images: Iterable[ImageFacts], pools: Iterable[PoolFacts]) -> bool:

@@ -22,9 +22,6 @@ from compat.rules.rule import said
 from compat.targets import TEGRA
 from compat.versions import CudaVersion
 
-NOTE = "it is not known which CUDA "
-"""How the finding begins that says so."""
-
 _OF_MOST = CudaVersion(12, 4)  # a driver of it runs all of CUDA 12 that has machine code, and PTX of most builds
 _ALL_OF_TODAY = CudaVersion(11, 8)  # what made code for the GPU by then is a target of every build since
 _TODAY = CudaVersion(12, 0)
@@ -33,8 +30,6 @@ _OF_ITS_TIME = pattern(r"\b20(?:0\d|1\d|2[01])\b|\b(?:19|20)\d{2}-\d{2}\b")
 
 def judged(note: Finding, image: ImageFacts, pool: PoolFacts) -> Finding:
     """The finding that nothing tells the CUDA, as a warning or as a refusal where GPU and driver decide."""
-    if not image.is_untold or note.severity is not Severity.UNKNOWN or not note.message.startswith(NOTE):
-        return note
     arch = tables.architectures().get(pool.gpu.capability)
     if arch is None or pool.platform is Platform.JETSON or pool.gpu.capability in TEGRA:
         return note

@@ -114,7 +114,7 @@ def check(image: ImageFacts, pool: PoolFacts) -> tuple[Finding, ...]:
         if image.cuda is not None:
             return _by_toolkit(image, image.cuda, gpu)
         fact = Fact("neither its CUDA nor its device code is known", THE_CASE, "")
-        is_open = image.is_opaque and not image.is_untold  # what of the two is said of the program
+        is_open = image.is_opaque and image.untold is None  # what of the two is said of the program
         return (unknown(ID, f"it is not known what {image.opaque_name} contains", fact),) if is_open else ()
     if code.cubins is None and code.ptx is None and code.at_least is None:
         return (unknown(ID, f"it is not known which GPUs {image.opaque_name} has code for", code.fact),)
