@@ -31,7 +31,7 @@ def pattern(text: str, flags: int = 0) -> re.Pattern[str]:
 
 
 def compiled() -> int:
-    """Compile each that was made so far; how many there are. Raises re.error for the first that cannot be."""
+    """Compile every pattern made so far, and return how many there are. Raises re.error for the first that is wrong."""
     for each in _ALL:
         each.search  # noqa: B018 - the attribute compiles it
     return len(_ALL)

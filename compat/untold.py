@@ -53,18 +53,20 @@ def judged(note: Finding, image: ImageFacts, pool: PoolFacts) -> Finding:
 
 def _in_its_era(note: Finding, era: Era, image: ImageFacts, pool: PoolFacts, arch: Architecture) -> Finding:
     """What each toolkit that was in use in the month of the program agrees on."""
-    used = f"in {era.month} programs were built by CUDA {era.lines[0]} to {era.lines[-1]}"
+    used = f"in {era.month} programs were built with CUDA {era.lines[0]} to {era.lines[-1]}"
     fact = era.newest.origin.fact(f"CUDA {era.newest.version} came in {era.newest.released}", "release_date")
     if made_by_none(era, arch):
-        message = f"{note.message}; {used}, and the last that makes code for {pool.gpu.name} is {arch.last_cuda}"
+        message = f"{note.message}; {used}, and the last that generates code for {pool.gpu.name} is {arch.last_cuda}"
         return replace(note, severity=Severity.REFUSE, message=message, fact=fact)
     if pool.driver is None or not said(pool.driver):
         return note
     if runs_none(era, pool.driver, pool.platform):
-        message = f"{note.message}; {used}, and driver {pool.driver} is too old for each of them"
+        message = f"{note.message}; {used}, and driver {pool.driver} is too old for all of them"
         return replace(note, severity=Severity.REFUSE, message=message, fact=fact)
     if made_by_all(era, arch) and runs_all(era, pool.driver, pool.platform) and not _needs_its_own(image):
-        message = f"{note.message}; {used}, which driver {pool.driver} runs and which make code for {pool.gpu.name}"
+        message = (
+            f"{note.message}; {used}; driver {pool.driver} runs all of them, and they generate code for {pool.gpu.name}"
+        )
         return replace(note, severity=Severity.WARN, message=message, fact=fact)
     return note
 

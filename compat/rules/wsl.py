@@ -35,7 +35,10 @@ def check(image: ImageFacts, pool: PoolFacts) -> tuple[Finding, ...]:
         written = said(pool.driver)
         if pool.driver.branch < _LIBRARY_SINCE and pool.driver.branch not in _PREVIEWS:
             fact = replace(fact, source=f"{_SOURCE} ; {_WITHOUT}")
-            message = f"Windows driver {pool.driver} has no CUDA for WSL 2, and no preview driver is of its branch"
+            message = (
+                f"Windows driver {pool.driver} has no CUDA for WSL 2: before R471 only the preview drivers of branches "
+                "455, 460, 465 and 470 had it"
+            )
             return (refuse(ID, message, fact, FIRST_IN_WSL),)
         message = f"Windows driver {written} has CUDA for WSL 2 only as a preview" if written else fact.text
         return (warn(ID, message, fact),)
