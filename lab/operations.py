@@ -11,7 +11,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from images.build.buildkit import Buildctl
-from lab import engine, processes
+from lab import engine, full_disk, processes
 from lab.build_logs import failed_build
 from lab.instance import LabError
 from lab.progress import Mode, Progress
@@ -120,6 +120,7 @@ def up(instance: Instance, tools: Toolchain, stack: str, detail: Detail) -> tupl
     """
     events = instance.run / "events.json"
     events.unlink(missing_ok=True)
+    before = full_disk.log_sizes(instance)
     args = ["up", "--yes", "--skip-preview", "--stack", stack, "--event-log", str(events)]
     try:
         if detail is Detail.EVERYTHING:
@@ -129,6 +130,7 @@ def up(instance: Instance, tools: Toolchain, stack: str, detail: Detail) -> tupl
         if ended.code != 0:
             raise LabError(
                 f"pulumi up ended with exit code {ended.code}; the output above says why.\n"
+                f"{full_disk.reason(instance, before)}"
                 f"The servers keep running. Try again: make up (make up V=1 shows everything). Logs: {instance.logs}"
             )
         return read_verdict(events.read_text()), ended.notices

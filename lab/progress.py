@@ -150,7 +150,9 @@ class Progress:
         severity = text(body.get("severity")).partition("#")[0]
         urn = text(body.get("urn"))
         message = without_secrets(_MARKUP.sub("", text(body.get("message"))).strip("\n"))
-        if severity == "debug" or not message.strip():
+        # What an error has cancelled is no fault of its own.
+        is_cancelled = severity == "error" and self.has_error and "context canceled" in message
+        if severity == "debug" or is_cancelled or not message.strip():
             return []
         if body.get("ephemeral"):
             if (resource := self._running.get(urn)) is not None:

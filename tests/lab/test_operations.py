@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +28,8 @@ for line in asked["events"]:
     half = len(line) // 2
     log.write(line[:half]); log.flush(); time.sleep(0.01)
     log.write(line[half:] + "\\n"); log.flush()
+for path, text in asked["logs"].items():
+    open(path, "a").write(text)
 print(asked["out"])
 print(asked["err"], file=sys.stderr)
 sys.exit(asked["code"])
@@ -49,8 +52,17 @@ class Player:
         self.program.chmod(0o755)
         self.plays([])
 
-    def plays(self, events: list[str], *, code: int = 0, out: str = "", err: str = "") -> None:
-        self._asked.write_text(json.dumps({"events": events, "code": code, "out": out, "err": err}))
+    def plays(
+        self,
+        events: list[str],
+        *,
+        code: int = 0,
+        out: str = "",
+        err: str = "",
+        logs: Mapping[Path, str] | None = None,  # what servers write meanwhile
+    ) -> None:
+        written = {str(path): text for path, text in (logs or {}).items()}
+        self._asked.write_text(json.dumps({"events": events, "code": code, "out": out, "err": err, "logs": written}))
 
     def arguments(self) -> list[str]:
         given, switch = json.loads(self._called.read_text())
@@ -106,6 +118,25 @@ def test_the_output_of_an_engine_that_fails_without_an_event_is_shown(
     with pytest.raises(LabError):
         operations.up(instance, Toolchain(), "dsmlp-fall", Detail.CHANGES)
     assert "panic: something is nil" in capfd.readouterr().out
+
+
+FULL = 'level=error msg="Download failed after 1 attempts: write /GetImageBlob3: no space left on device"\n'
+
+
+def test_an_update_that_fails_while_a_server_finds_the_disk_full_says_so(instance: Instance, player: Player) -> None:
+    log = instance.logs / "dockerd.log"
+    player.plays([], code=1, err="error: unable to find or pull image 127.0.0.1:5000/hub: ", logs={log: FULL})
+    with pytest.raises(LabError, match=r"The disk of .* filled up, says .*dockerd.log; now .* GB are free"):
+        operations.up(instance, Toolchain(), "dsmlp-fall", Detail.CHANGES)
+
+
+def test_a_disk_that_was_full_before_an_update_is_no_reason_for_its_failure(instance: Instance, player: Player) -> None:
+    log = instance.logs / "dockerd.log"
+    log.write_text(FULL)
+    player.plays([], code=1, err="error: unable to find or pull image 127.0.0.1:5000/hub: ", logs={log: "pulled\n"})
+    with pytest.raises(LabError) as failed:
+        operations.up(instance, Toolchain(), "dsmlp-fall", Detail.CHANGES)
+    assert "filled up" not in str(failed.value)
 
 
 def test_what_an_event_has_reported_is_not_repeated(

@@ -211,6 +211,15 @@ def test_errors_and_warnings_come_in_full_and_without_the_engines_markup() -> No
     assert progress.has_error
 
 
+def test_what_an_error_has_cancelled_is_no_error_of_its_own() -> None:
+    cancelled = says(
+        "error", "failed to run remediation: context canceled", f"{URN}docker:index/volume:Volume::kernels"
+    )
+    why = says("error", "unable to pull image hub", f"{URN}docker:index/remoteImage:RemoteImage::hub")
+    assert lines_of([why, cancelled]) == lines_of([why])
+    assert "context canceled" in lines_of([cancelled])[0]
+
+
 def test_a_refusal_of_the_pack_comes_in_full() -> None:
     body = {"policyPackName": "gpu-commons", "policyName": "workloads", "enforcementLevel": "mandatory"}
     event = {"policyEvent": {**body, "message": "Why.\nP-HOST: no pool can host it", "resourceUrn": IMAGE}}

@@ -1,0 +1,39 @@
+"""Whether the disk of a lab filled up while an operation ran.
+
+A server says so in its log, and what called it may not pass that on: Docker's provider says of an image that could not
+be pulled only that it could not.
+"""
+
+from __future__ import annotations
+
+import re
+import shutil
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from lab.instance import Instance
+
+_FULL: Final = re.compile(rb"no space left on device", re.IGNORECASE)
+_GB: Final = 10**9
+
+
+def log_sizes(instance: Instance) -> Mapping[Path, int]:
+    """How long each server's log is now, in bytes: what comes later is of the next operation."""
+    return {log: log.stat().st_size for log in instance.logs.glob("*.log")}
+
+
+def reason(instance: Instance, before: Mapping[Path, int]) -> str:
+    """What to tell people, when a log that has grown since says that the disk is full; else nothing."""
+    for log in sorted(instance.logs.glob("*.log")):
+        with log.open("rb") as source:
+            source.seek(before.get(log, 0))
+            is_full = _FULL.search(source.read())
+        if is_full:
+            free = shutil.disk_usage(instance.home).free / _GB
+            return (
+                f"The disk of {instance.home} filled up, says {log}; now {free:.1f} GB are free. "
+                "Make room, or set XDG_STATE_HOME to a folder on a larger disk.\n"
+            )
+    return ""
