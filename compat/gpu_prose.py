@@ -30,6 +30,7 @@ _TELLS = pattern(
     r"(?:tesla|quadro|[gr]tx|gts?|titan|jetson|ti|super|xp|black|fermi|kepler|maxwell|pascal|volta|turing|ampere|ada|hopper|blackwell|pro|max|mobile|laptop|notebook|tis?|[a-z]{0,3}\d{2,}[a-z]{0,2})",
     re.ASCII,
 )
+_CHIP = pattern(r"(?:g[fkmpv]|tu|ga|ad|gh|gb)\d[\dab][\db][a-z]{0,3}(?:-\d{3}\S*)?", re.ASCII)  # GA104, TU106-400
 _SIZED = pattern(r"(?<=\d)\s+(?=(?:gb|gib|mb|mib)\b)")
 _LINES = pattern(r"(?:gaming (?:x|z)\b|[23]x\b(?=\s*(?:oc|gaming|ventus|eagle))|ventus [23]x\b)")
 # Computers with a number, and hosts with a word of a GPU's name: Dell R720, ASUS Ascent GX10, Colab Pro.
@@ -50,13 +51,24 @@ def models_in(text: str, find: Find) -> tuple[GpuModel, ...]:
     names, rest = _names(tokens, find)
     if _WHOLE_WITHOUT.search(plain):
         rest = [word for word in rest if word not in _OF_THE_MACHINE]
+    chips = {word.upper()[:5] for word in rest if _CHIP.fullmatch(word)}
+    names = [_with_chip(each, chips) for each in names]
+    rest = [word for word in rest if not _CHIP.fullmatch(word)]
     families = {model.family for each in names for model in each}
-    if not names or any(_could_tell(word) for word in rest if word not in families):
+    if not all(names) or not names or any(_could_tell(word) for word in rest if word not in families):
         return ()
     fitting = tuple(model for model in names[0] if all(model in each for each in names))
     found = fitting or tuple(dict.fromkeys(model for each in names for model in each))
     said = families & {*rest}
     return tuple(model for model in found if not said or model.family in said)
+
+
+def _with_chip(models: tuple[GpuModel, ...], chips: set[str]) -> tuple[GpuModel, ...]:
+    """Those of the models that are made with such a chip, or else those whose chip no table knows."""
+    if not chips:
+        return models
+    made_with = tuple(each for each in models if chips & {chip[:5] for chip in each.chips})
+    return made_with or tuple(each for each in models if not each.chips)
 
 
 def _names(tokens: list[str], find: Find) -> tuple[list[tuple[GpuModel, ...]], list[str]]:

@@ -47,10 +47,18 @@ def test_what_stands_around_a_name_does_not_change_the_gpu(name: str, around: st
         ("A10-12Q vGPU", "NVIDIA A10"),
         ("Standard_NC8as_T4_v3", "Tesla T4"),
         ("RTX 3080 and an AMD Radeon iGPU", "GeForce RTX 3080"),
+        ("RTX 3060 12 GB GA106-300", "GeForce RTX 3060"),
+        ("GeForce GTX 860M GM107", "GeForce GTX 860M (Maxwell)"),
+        ("2x P104-100 8GB", "P104-100"),
     ],
 )
 def test_a_gpu_is_found_in_a_description(text: str, model: str) -> None:
     assert model in {each.name for each in described_gpus(text)}
+
+
+def test_a_chip_that_was_never_sold_under_a_name_leaves_it_unread() -> None:
+    with pytest.raises(UnknownGpu, match="GT 1030 GK107"):
+        described_gpus("GT 1030 GK107")
 
 
 @pytest.mark.parametrize("text", ["Radeon RX 580 and Intel Arc A770", "Dell R740", "Intel UHD 630"])
