@@ -374,7 +374,7 @@ def _for_jetson(given: Given, wish: Wish, line: CudaVersion | None) -> ImageFact
 
 
 def _of_tables(reader: Reader, given: Given, wish: Wish) -> tuple[ImageFacts, ...]:
-    month = dates.month_in(f"{given.version} {given.build}") if wish.version is None and not wish.cuda else ""
+    month = dates.month_in(f"{given.version} {given.build}") if wish.version is None else ""
     if month and (dated := _of_month(reader, given, wish, month)):
         return dated
     choice = _choice(given, wish)

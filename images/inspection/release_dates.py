@@ -1,6 +1,6 @@
 """`python -m images.inspection.release_dates [--dry-run]` writes compat/data/release_date.csv from the package index.
 
-For each final release of the packages below it takes the day on which its first wheel was uploaded (PEP 700). What the
+For each final release of the packages below it takes the day on which its first file was uploaded (PEP 700). What the
 table has is kept. It prints what is new; without --dry-run it writes the table.
 """
 
@@ -13,7 +13,12 @@ from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from typing import Final
 
-from packaging.utils import InvalidWheelFilename, parse_wheel_filename
+from packaging.utils import (
+    InvalidSdistFilename,
+    InvalidWheelFilename,
+    parse_sdist_filename,
+    parse_wheel_filename,
+)
 from packaging.version import Version
 
 from compat import tables
@@ -23,14 +28,19 @@ from images.inspection.opening import open_session
 
 TABLE: Final = tables.DATA / "release_date.csv"
 Row = dict[str, str]
-# Framework of the tables, and the package whose wheels are for GPUs.
+# Framework of the tables, and the package that is for GPUs; of CuPy, which has one for each CUDA, the source.
 PACKAGES: Final = (
     ("bitsandbytes", "bitsandbytes"),
+    ("catboost", "catboost"),
     ("ctranslate2", "ctranslate2"),
+    ("cupy", "cupy"),
+    ("faiss", "faiss-gpu"),
+    ("faster-whisper", "faster-whisper"),
     ("jax", "jaxlib"),
     ("lmdeploy", "lmdeploy"),
     ("mlx", "mlx-cuda-12"),
     ("onnxruntime", "onnxruntime-gpu"),
+    ("openmm", "openmm"),
     ("paddle", "paddlepaddle-gpu"),
     ("pytorch", "torch"),
     ("sglang", "sglang"),
@@ -44,11 +54,12 @@ PACKAGES: Final = (
 
 
 def dates(framework: str, package: str, files: Iterable[File], today: dt.date) -> list[Row]:
-    """A row for each final release with a wheel of which the index tells the day; the oldest first."""
+    """A row for each final release with a file of which the index tells the day; the oldest first."""
     first: dict[Version, str] = {}
     for file in files:
-        with suppress(InvalidWheelFilename):
-            version = parse_wheel_filename(file.filename)[1]
+        with suppress(InvalidWheelFilename, InvalidSdistFilename):
+            is_wheel = file.filename.endswith(".whl")
+            version = (parse_wheel_filename if is_wheel else parse_sdist_filename)(file.filename)[1]
             if file.uploaded and not version.is_prerelease and not version.is_postrelease:
                 first[version] = min(first.get(version, "9"), file.uploaded[:10])
     return [
@@ -58,7 +69,7 @@ def dates(framework: str, package: str, files: Iterable[File], today: dt.date) -
             "released": first[version],
             "unverified_cells": "",
             "notes": "",
-            "source": f"PyPI {package} (upload-time of its wheels)",
+            "source": f"PyPI {package} (upload-time of its files)",
             "collected": today.isoformat(),
         }
         for version in sorted(first)

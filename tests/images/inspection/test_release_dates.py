@@ -24,16 +24,20 @@ FILES = (
 )
 
 
-def test_a_release_has_the_day_of_its_first_wheel_and_candidates_have_none() -> None:
+def test_a_release_has_the_day_of_its_first_file_and_candidates_have_none() -> None:
     rows = dates("xgboost", "xgboost", FILES, TODAY)
-    assert [(row["version"], row["released"]) for row in rows] == [("1.7.6", "2023-06-16"), ("2.0.0", "2023-09-11")]
-    assert {row["source"] for row in rows} == {"PyPI xgboost (upload-time of its wheels)"}
+    assert [(row["version"], row["released"]) for row in rows] == [
+        ("1.7.6", "2023-06-16"),
+        ("1.7.8", "2023-12-01"),
+        ("2.0.0", "2023-09-11"),
+    ]
+    assert {row["source"] for row in rows} == {"PyPI xgboost (upload-time of its files)"}
 
 
 def test_what_the_table_has_stays_as_it_is_and_new_releases_go_where_they_belong() -> None:
     new = dates("xgboost", "xgboost", FILES, TODAY)
-    have = [{**new[1], "released": "2023-01-01", "notes": "by hand"}]
+    have = [{**new[2], "released": "2023-01-01", "notes": "by hand"}]
     rows, lines = merged(have, new)
-    assert [(row["version"], row["notes"]) for row in rows] == [("1.7.6", ""), ("2.0.0", "by hand")]
-    assert lines == ["xgboost 1.7.6: released 2023-06-16"]
+    assert [(row["version"], row["notes"]) for row in rows] == [("1.7.6", ""), ("1.7.8", ""), ("2.0.0", "by hand")]
+    assert lines == ["xgboost 1.7.6: released 2023-06-16", "xgboost 1.7.8: released 2023-12-01"]
     assert merged(rows, new) == (rows, [])
