@@ -73,6 +73,7 @@ _OF_JETPACK = Fact(
     "https://gist.github.com/Tiryoh/2b5dc1f86ab6bc3e6922e97a4c1ac2f2 ; https://github.com/pytorch/pytorch/pull/82404",
     "2026-11-24",
 )
+_AS_WHEELS = frozenset({"ctranslate2", "faster-whisper", "onnxruntime"})  # few compile them, and say so
 _ALL_BUILDS_LISTED = frozenset({"pytorch", "ollama"})  # their projects publish no others than the tables have
 _MONTHLY = pattern(r"(?:ngc |nvidia )?((?:1[7-9]|[23]\d)\.(?:0[1-9]|1[0-2]))(?:-(?:tf\d-)?py\d)?")
 _IMAGE_OF_MONTH = {
@@ -524,9 +525,10 @@ def _choice(given: Given, wish: Wish) -> Choice:
 
 
 def _loads_other_libraries(wish: Wish, own: Choice) -> bool:
-    """Of a release with one build, which loads CUDA from outside by the names that it was linked with."""
-    is_one = len(own.builds) == 1 and not own.near and own.builds[0].cuda is not None
-    return is_one and wish.version is not None and not brings_cuda(wish)
+    """Of a release of one CUDA, as far as its builds tell, which loads CUDA by the names that it was linked with."""
+    majors = {build.cuda and build.cuda.major for build in own.builds}
+    is_told = (len(own.builds) == 1 and not own.near) or wish.framework in _AS_WHEELS
+    return is_told and len(majors) == 1 and None not in majors and wish.version is not None and not brings_cuda(wish)
 
 
 def _names_the_build(given: Given, wish: Wish) -> bool:

@@ -173,3 +173,17 @@ def test_what_stands_in_brackets_behind_a_reference_is_said_of_it() -> None:
 def test_a_framework_of_the_tables_is_found_by_the_name_that_it_has_there() -> None:
     written = {name: re.sub(r"[^a-z0-9]", "", name) for name in framework_rows()}
     assert {name for name, plain in written.items() if ALIASES.get(plain, plain) != name} == set()
+
+
+@pytest.mark.parametrize(
+    ("version", "cuda", "runs"), [("1.0.2", "11.8", False), ("1.0.2", "12.4", True), ("1.1.1", "11.6", False)]
+)
+def test_a_wheel_of_one_cuda_finds_its_libraries_there_or_not_at_all(version: str, cuda: str, *, runs: bool) -> None:
+    asked = {"gpu": "RTX 2080", "driver": "550.54.14", "framework": "faster-whisper", "framework_version": version}
+    assert verdict(**asked, cuda=cuda).runs is runs
+
+
+def test_a_month_names_the_release_beside_a_cuda_too() -> None:
+    asked = {"gpu": "Tesla P100", "driver": "535.183.01", "framework": "onnxruntime", "cuda": "12.4"}
+    assert verdict(**asked, build="CUDA 12 wheel of May 2026").runs
+    assert verdict(**{**asked, "gpu": "GTX 970"}, build="CUDA 12 wheel of May 2026") is NOT
