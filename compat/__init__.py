@@ -5,7 +5,7 @@
     answer.verdict, answer.remedy
 
 The public face of the engine, and the only re-export of the project. Pure: standard library and `packaging`.
-A name is imported when it is asked for: whoever reads one table here does not load every rule.
+A name is imported on first use, so code that reads one table does not load every rule.
 """
 
 from __future__ import annotations

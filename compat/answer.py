@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from compat import remedy, tables, untold
+from compat import remedy, tables, unknown_build
 from compat.case import POOL_FIELDS, Case, CaseError
 from compat.contents import read_images, system_of, without_remark
 from compat.drivers import FIRST_IN_WSL, first_drivers, last_driver, turning_drivers
@@ -16,7 +16,7 @@ from compat.resolve import Findings, solve, worst_first
 from compat.rows import LINUX
 from compat.rules import drop
 from compat.rules.rule import note
-from compat.trying import Asked
+from compat.trying import FailingCase
 from compat.versions import DriverVersion
 
 
@@ -123,9 +123,9 @@ class Possibility:
 def _answer(meant: Meant, chosen: Possibility, findings: Findings, verdict: Verdict | None = None) -> Answer:
     """The answer of a possibility: its findings, how the case was read, and what would turn it."""
     verdict = verdict or chosen.verdict
-    notes, open_ = meant.notes, chosen.image.untold
+    notes, open_ = meant.notes, chosen.image.unknown_build
     if open_ is not None:
-        notes = (*notes, untold.judged(open_, chosen.image, chosen.pool))
+        notes = (*notes, unknown_build.judged(open_, chosen.image, chosen.pool))
     if notes:
         findings = worst_first((*findings, *notes))
         if any(each.severity is Severity.REFUSE for each in notes):
@@ -136,8 +136,8 @@ def _answer(meant: Meant, chosen: Possibility, findings: Findings, verdict: Verd
             verdict = Verdict.WITH_WARNING
     found = None
     if verdict is Verdict.INCOMPATIBLE and meant.with_remedy:
-        asked = Asked(meant.image, meant.host.shown, chosen.image, chosen.pool, meant.images, meant.pools)
-        found = remedy.find(asked, findings)
+        failing = FailingCase(meant.image, meant.host.shown, chosen.image, chosen.pool, meant.images, meant.pools)
+        found = remedy.find(failing, findings)
         if meant.written != meant.image:
             found = _as_written(found, meant.written)
     return Answer(meant.image.id, verdict, findings, found)
@@ -208,7 +208,7 @@ def _turning_point(axes: tuple[Axis, ...], against: list[Possibility], running: 
 
 
 def _exact(image: ImageFacts, pool: PoolFacts) -> tuple[PoolFacts, ...]:
-    """A pool whose driver nobody said, with one driver for each stretch in which the answer is the same.
+    """A pool without a stated driver, with one driver for each stretch in which the answer is the same.
 
     The driver is one that drives the GPU: of a machine on which nothing would run, nobody asks.
     """
@@ -232,7 +232,7 @@ def _exact(image: ImageFacts, pool: PoolFacts) -> tuple[PoolFacts, ...]:
 
 
 def _on_jetson(image: ImageFacts, pool: PoolFacts) -> tuple[PoolFacts, ...]:
-    """A Jetson whose release nobody said: with each that its module can have, if the answer is the same on all."""
+    """A Jetson without a stated release: with each that its module can have, if the answer is the same on all."""
     releases = [row.l4t for row in tables.jetsons() if pool.gpu.capability in row.modules]
     able = tuple(replace(pool, jetson=each) for each in dict.fromkeys(releases))
     verdicts = {solve(image, each)[0] for each in able}

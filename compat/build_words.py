@@ -1,4 +1,4 @@
-"""What of a text is said of the build itself, and not of the one that it replaces.
+"""The parts of a text that describe the build itself, and not the one that it replaces.
 
 `built from source because the wheel has no sm_120` tells nothing against this build, and `unusable because its NVRTC
 does not know the card` everything.
@@ -61,7 +61,7 @@ def _in_full(found: re.Match[str]) -> str:
 
 @lru_cache(_KEPT)
 def of_this_build(text: str) -> str:
-    """In lower-case letters, without what is said of another build; `doesn't` in full, series as generations."""
+    """In lower case, without remarks on another build; `doesn't` in full, series as generations."""
     if not text:
         return ""
     plain = in_generations(_SHORT_NOT.sub(_in_full, text.lower()[:_READ]))
@@ -85,8 +85,8 @@ _ASKS_FOR_DRIVER = pattern(
 
 
 @lru_cache(_KEPT)
-def driver_asked(text: str) -> DriverVersion | None:
-    """The oldest driver that a build is said to need: `needs driver 545 or newer`."""
+def required_driver(text: str) -> DriverVersion | None:
+    """The oldest driver that a build needs according to its text: `needs driver 545 or newer`."""
     named = _ASKS_FOR_DRIVER.search(text.lower()[:_READ])
     if named is None:
         return None
@@ -108,5 +108,5 @@ _REQUIRES_CUDA = pattern(
 
 @lru_cache(_KEPT)
 def requirements_in(text: str) -> tuple[str, ...]:
-    """What an image is said to ask of the driver: `requirement cuda>=12.4`, as in NVIDIA_REQUIRE_CUDA."""
+    """What an image requires of the driver by its text: `requirement cuda>=12.4`, as in NVIDIA_REQUIRE_CUDA."""
     return tuple(f"cuda>={found['cuda']}" for found in _REQUIRES_CUDA.finditer(text.lower()[:_READ]))

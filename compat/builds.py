@@ -46,7 +46,7 @@ class Part:
 
     key: str
     framework: str
-    asked: re.Pattern[str]
+    words: re.Pattern[str]
 
 
 PARTS = (
@@ -60,12 +60,12 @@ PARTS = (
     Part("vllm-v1", "vllm", pattern(r"\bVLLM_USE_V1\s*=\s*[\"']?1\b")),
     Part("torch.compile", "pytorch", pattern(r"torch\.compile|inductor", re.IGNORECASE)),
 )
-_SAYS_HOW = pattern("|".join((r"--\S+ \S+", *(part.asked.pattern for part in PARTS))), re.IGNORECASE)
+_SAYS_HOW = pattern("|".join((r"--\S+ \S+", *(part.words.pattern for part in PARTS))), re.IGNORECASE)
 
 
-def parts_asked(framework: str, text: str) -> tuple[str, ...]:
+def parts_named(framework: str, text: str) -> tuple[str, ...]:
     """Keys of the parts of a framework that a text asks for: `--dtype bfloat16` of vLLM."""
-    return tuple(part.key for part in PARTS if part.framework == framework and part.asked.search(text))
+    return tuple(part.key for part in PARTS if part.framework == framework and part.words.search(text))
 
 
 def words_of_use(text: str) -> str:
@@ -98,15 +98,15 @@ class Wish:
 
     framework: str
     version: Version | None = None
-    cuda: tuple[CudaVersion, ...] = ()  # lines that the variant may mean; empty: not said
+    cuda: tuple[CudaVersion, ...] = ()  # lines that the variant may mean; empty: not stated
     cpu_only: bool = False
     conda: bool = False
     brings_cuda: bool | None = None  # tensorflow[and-cuda], conda: yes; cuda12_local: no; None: as usual
     from_source: bool = False
-    for_jetson: bool = False  # made for the CUDA of a JetPack, which is not said
+    for_jetson: bool = False  # made for the CUDA of a JetPack, which is not stated
     from_index: str = ""  # `pypi` where somebody says so, `other` where another index is named
     system: str = LINUX  # as distributions write it
-    program: str = ""  # what was asked for by name, where a framework inside it is judged
+    program: str = ""  # the program that the case names, where a framework inside it is judged
     program_version: Version | None = None
 
 
@@ -114,7 +114,7 @@ class Wish:
 class Choice:
     """The rows that a wish may mean. `near` is set when they are those of neighbouring versions.
 
-    `is_likely` says that the version asked for is newer than all known ones, so that they only may be like it.
+    `is_likely` means that the requested version is newer than all known ones, which may therefore differ from it.
     """
 
     builds: tuple[Build, ...]
@@ -167,7 +167,7 @@ def _is_of_a_checkout(framework: str, version: Version | None) -> bool:
 
 
 def choose(wish: Wish) -> Choice:
-    """Rows of the tables for a wish: the asked version, or else the nearest older one of the same minor."""
+    """Rows of the tables for a wish: the requested version, or else the nearest older one of the same minor."""
     return _choose(wish, str(wish.version))
 
 
@@ -190,9 +190,9 @@ def _choose(wish: Wish, _as_written: str) -> Choice:  # 2.3 and 2.3.0 compare eq
         if len(wanted) > 1:  # cu12, cuda11x: as one variant where the tables have it so
             rows = _one_variant(rows)
     elif len(rows) > 1 and not wish.conda:
-        told = {row.version for row in rows if row.is_default}
-        rows = tuple(row for row in rows if row.is_default or row.version not in told)
-    found = _best_told(rows, conda=wish.conda)
+        with_default = {row.version for row in rows if row.is_default}
+        rows = tuple(row for row in rows if row.is_default or row.version not in with_default)
+    found = _most_detailed(rows, conda=wish.conda)
     return Choice(tuple(_as_read(row, wish.system, is_near=bool(near)) for row in found), near, is_likely)
 
 
@@ -340,7 +340,7 @@ _MADE_WITH = (
 
 
 def cuda_made_with(build: str) -> tuple[CudaVersion, ...]:
-    """CUDA by which a build is said to be made, or which it links: `nvcc 12.3`, `libcudart.so.12`; empty if unsaid."""
+    """CUDA that made a build, or that it links, by its text: `nvcc 12.3`, `libcudart.so.12`; empty if not stated."""
     plain = build.lower()
     named = {found for form in _MADE_WITH for found in form.findall(plain)}
     exact = {each for each in named if "." in each} or named
@@ -432,12 +432,12 @@ def _one_variant(rows: tuple[Build, ...]) -> tuple[Build, ...]:
     return tuple(newest.values())
 
 
-def _best_told(rows: tuple[Build, ...], *, conda: bool) -> tuple[Build, ...]:
-    """One row for each version and CUDA line: of the asked distribution, the one that tells most."""
+def _most_detailed(rows: tuple[Build, ...], *, conda: bool) -> tuple[Build, ...]:
+    """One row for each version and CUDA line: of the requested distribution, the most detailed one."""
     best: dict[tuple[str, CudaVersion | None], Build] = {}
     for row in rows:
         key = (row.version, row.cuda.line if row.cuda else None)
-        if key not in best or _told(row, conda=conda) > _told(best[key], conda=conda):
+        if key not in best or _detail(row, conda=conda) > _detail(best[key], conda=conda):
             best[key] = row
     found = tuple(best.values())
     versions = {row.version for row in found}
@@ -447,7 +447,7 @@ def _best_told(rows: tuple[Build, ...], *, conda: bool) -> tuple[Build, ...]:
     return found
 
 
-def _told(row: Build, *, conda: bool) -> tuple[bool, bool, bool, bool]:
+def _detail(row: Build, *, conda: bool) -> tuple[bool, bool, bool, bool]:
     return (
         ("conda" in row.distribution) == conda,
         row.cubins is not None or row.at_least is not None,

@@ -1,4 +1,4 @@
-"""The oldest and the newest GPU that a build is said to be for: `SM 5.x+`, `nothing below 6.0`, `kernels end at sm_90`.
+"""The oldest and newest GPUs that a text gives for a build: `SM 5.x+`, `nothing below 6.0`, `kernels end at sm_90`.
 
 Each form has the number of a capability, or the name of an architecture. A number counts only where a word says that it
 is one: `sm_`, `capability`, `kernels`; that of a CUDA, a driver or a package never does.
@@ -48,7 +48,7 @@ _FILLER = (
 )
 
 
-# How an oldest capability is said.
+# Wordings of an oldest capability.
 _LOWEST = (
     pattern(rf"\b{_MARK}{_NUMBER}{_MORE}"),
     pattern(rf"\b(?:{_OF}|{_NOUN})\b[\s:(]{{0,3}}{_MUST_BE}*{_GE}\s*(?:{_OF}[\s_]*)?{_NUMBER}"),
@@ -97,7 +97,7 @@ _UNSUPPORTED = (
 
 @cache
 def _last_left_out() -> tuple[re.Pattern[str], ...]:
-    """How the newest one of those that are left out is said: `Pascal and older are not supported`."""
+    """Wordings of the newest one that is left out: `Pascal and older are not supported`."""
     name = rf"(?P<name>{'|'.join(map(re.escape, families()))})"
     return (
         re.compile(rf"\b{name}{_AND_OLDER}{_UNSUPPORTED}"),
@@ -111,7 +111,7 @@ def _next_after(capability: ComputeCapability) -> ComputeCapability | None:
     return min((each for each in tables.architectures() if each > capability), default=None)
 
 
-# How a newest one is said.
+# Wordings of a newest one.
 _HIGHEST = (
     pattern(
         rf"\b{_NOUN}\b{_GAP}\b(?:end(?:s|ing|ed)?(?:\W+(?:at|with|by|on))|stop(?:s|ping|ped)?(?:\W+(?:at|with"
@@ -197,8 +197,8 @@ def _capability(found: re.Match[str]) -> ComputeCapability | None:
 
 def _first(forms: tuple[re.Pattern[str], ...], plain: str) -> ComputeCapability | None:
     for form in forms:
-        for said in form.finditer(plain):
-            if (capability := _capability(said)) is not None:
+        for match in form.finditer(plain):
+            if (capability := _capability(match)) is not None:
                 return capability
     return None
 
@@ -223,14 +223,14 @@ def _newest_before(name: str) -> ComputeCapability | None:
 
 @lru_cache(_KEPT)
 def lowest_in(text: str) -> ComputeCapability | None:
-    """The oldest capability that a build is said to be for: `SM 5.x+ only`, `Turing and newer`, `none below 6.0`."""
+    """The oldest capability that a text gives for a build: `SM 5.x+ only`, `Turing and newer`, `none below 6.0`."""
     plain = text.lower()[:_READ]
     if not _MAY_SAY.search(plain):
         return None
     if (found := _first(_LOWEST, plain)) is not None:
         return found
-    for said in _ABOVE_IT.finditer(plain):
-        if (bound := _capability(said)) is not None and not re.search(_NO, said["lead"]):
+    for match in _ABOVE_IT.finditer(plain):
+        if (bound := _capability(match)) is not None and not re.search(_NO, match["lead"]):
             return _next_after(bound)
     for form in _last_left_out():
         if (left_out := form.search(plain)) is not None:

@@ -17,7 +17,7 @@ from compat.pools import lowest_driver
 _OF_ITS_OWN = (
     "image", "framework", "framework_version", "build", "cuda", "cudnn", "sm_list", "ptx", "compressed", "env",
 )  # fmt: skip
-_ASKED = 8  # that look right by GPU and driver and are asked of all rules, the newest first
+_TRIED = 8  # candidates that fit GPU and driver and go through all rules, the newest first
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +44,7 @@ def ceiling(case: Case, host: Host) -> Ceiling:
     lines = map(str, instead.lines(ImageFacts(""), pool, driver))
     line = next((line for line in lines if _runs(replace(plain, cuda=line), host)), "")
     builds = instead.newest_builds(case, image, pool, driver) if image.framework else iter(())
-    build = next((each for each in islice(builds, _ASKED) if _runs(case.with_changes(each.changes), host)), None)
+    build = next((each for each in islice(builds, _TRIED) if _runs(case.with_changes(each.changes), host)), None)
     return Ceiling(line, build.what if build else "", build.how if build else "")
 
 

@@ -155,8 +155,8 @@ def read_images(case: Case, system: str, *, lenient: bool = True) -> Reading[Ima
         return reader.done(())
     if not any((case.image, given.cudas, wish, given.code, given.cudnn, case.build, case.env)):
         fact = Fact("no image, CUDA line, framework or list of targets was given", THE_CASE, "")
-        told = "nothing says what shall run: write image, cuda, framework or sm_list"
-        reader.notes.append(unknown("R-ARCH", told, fact))
+        message = "nothing says what shall run: write image, cuda, framework or sm_list"
+        reader.notes.append(unknown("R-ARCH", message, fact))
     _doubt(reader, given)
     return reader.done(_of_cuda(reader, given) if wish is None else _of_framework(reader, given, wish))
 
@@ -172,7 +172,7 @@ _REMARK = pattern(r"\s*\((?P<remark>[^()]{2,80})\)\s*$")
 
 
 def without_remark(case: Case) -> Case:
-    """`nvidia/cuda (latest, April 2018)`: what stands behind a reference in brackets is said of the build."""
+    """`nvidia/cuda (latest, April 2018)`: text in brackets after a reference describes the build."""
     if (match := _REMARK.search(case.image)) is None:
         return case
     build = "; ".join(filter(None, (case.build, match["remark"])))
@@ -222,9 +222,9 @@ def _of_server(case: Case) -> Case:
     """`triton` beside an image of the server, or with the number of a month, is not the compiler of that name."""
     if case.framework.strip().lower() != "triton":
         return case
-    said = f"{case.image} {case.build}".lower()
+    text = f"{case.image} {case.build}".lower()
     is_month = _MONTHLY.fullmatch(case.framework_version.strip().lower()) is not None
-    return replace(case, framework="tritonserver") if is_month or _SERVER.search(said) else case
+    return replace(case, framework="tritonserver") if is_month or _SERVER.search(text) else case
 
 
 _INSTALLED = pattern(
@@ -277,7 +277,7 @@ def _wish(reader: Reader, given: Given, version: str, system: str) -> Wish | Non
 
 
 def _of_cuda(reader: Reader, given: Given) -> tuple[ImageFacts, ...]:
-    """No framework: what counts is the CUDA that was said, or the one in the image's name."""
+    """No framework: the stated CUDA counts, or the one in the image's name."""
     named, found = given.named, given.around
     if not found and given.build:
         found = read_cuda_of(given.build)
@@ -311,7 +311,7 @@ def _each_of(reader: Reader, cudas: tuple[CudaVersion, ...], code: Code | None) 
 
 def _of_framework(reader: Reader, given: Given, wish: Wish) -> tuple[ImageFacts, ...]:
     if _has_no_gpu(given):
-        assert given.named is not None  # noqa: S101 - asked by `_has_no_gpu`
+        assert given.named is not None  # noqa: S101 - checked by `_has_no_gpu`
         return (replace(_gpu_free(given, wish, given.named.fact), is_whole=True),)
     if wish.cpu_only:
         return (_gpu_free(given, wish, AS_GIVEN),)
@@ -350,7 +350,7 @@ def _with_code(reader: Reader, given: Given, wish: Wish) -> tuple[ImageFacts, ..
     return _of_tables(reader, given, wish)
 
 
-# By the CUDA that its JetPack brings, where nothing else is said.
+# By the CUDA that its JetPack brings, where nothing else is stated.
 _MADE_THERE = pattern(
     r"\b(?:built|compiled|made|generated|installed and built)\b[^.;]{0,40}\bon (?:the|this|that|my|its own) "
     r"(?:device|board|jetson|thor|orin|xavier|nano|tx[12]|module|machine|target)\b",
@@ -385,14 +385,14 @@ def _of_tables(reader: Reader, given: Given, wish: Wish) -> tuple[ImageFacts, ..
         lines = lines or cuda_made_with(of_this_build(given.build)) or readings.read_ptx_isa(given.build)
         if not lines and given.code is not None and given.code.cubins:
             return _by_any_cuda(reader, given, wish, given.code)
-        is_told = lines or any(row.linux_floor or row.windows_floor for row in rows)
-        untold = None if is_told or wish.framework in ENCODERS else _no_build(wish)
-        if untold is not None and given.code is not None:
-            reader.notes.append(untold)
-            untold = None
+        has_facts = lines or any(row.linux_floor or row.windows_floor for row in rows)
+        unknown_build = None if has_facts or wish.framework in ENCODERS else _no_build(wish)
+        if unknown_build is not None and given.code is not None:
+            reader.notes.append(unknown_build)
+            unknown_build = None
         is_known = bool(rows) or wish.framework in ENCODERS
         images = tuple(
-            replace(image, untold=untold, is_opaque=image.is_opaque and not is_known)
+            replace(image, unknown_build=unknown_build, is_opaque=image.is_opaque and not is_known)
             for line in _each_of(reader, lines, given.code)
             for image in (with_build(given, wish, None, line),)
         )
@@ -432,7 +432,7 @@ def _of_month(reader: Reader, given: Given, wish: Wish, month: str) -> tuple[Ima
 
 
 def _by_any_cuda(reader: Reader, given: Given, wish: Wish, code: Code) -> tuple[ImageFacts, ...]:
-    """Targets are listed, and the CUDA that made them is not said: any that knows them, if the answer is the same."""
+    """Targets are listed, but not the CUDA that made them: any that knows them, if the answer is the same."""
     if wish.system in {TEGRA, JETSON}:
         return (_for_jetson(given, wish, None),)
     able = tuple(cuda for cuda in _all_lines() if can_make(cuda, code))
@@ -454,11 +454,11 @@ _PUBLISHED = pattern(
 
 
 def _is_published_ggml(given: Given, wish: Wish) -> bool:
-    """Of a project that publishes programs, or where it is said; on Linux llama.cpp and its like are compiled."""
+    """From a project that publishes programs, or so described; on Linux, users compile llama.cpp and its like."""
     if wish.framework not in OF_GGML or wish.from_source:
         return False
-    is_said = given.named is not None or bool(_PUBLISHED.search(given.build.lower()))
-    return is_said or wish.system == WINDOWS or wish.framework not in COMPILED_AT_HOME
+    is_named = given.named is not None or bool(_PUBLISHED.search(given.build.lower()))
+    return is_named or wish.system == WINDOWS or wish.framework not in COMPILED_AT_HOME
 
 
 def _of_ggml(image: ImageFacts) -> ImageFacts:
@@ -489,13 +489,13 @@ def _gpu_free(given: Given, wish: Wish, fact: Fact) -> ImageFacts:
 
 
 def _has_no_gpu(given: Given) -> bool:
-    """An image without CUDA, and nothing said of a build that somebody put into it."""
+    """An image without CUDA, and no word on a build that somebody put into it."""
     named = given.named
     return named is not None and named.gpu_free and not given.framework and not given.around
 
 
 def _is_own_build(given: Given, wish: Wish) -> bool:
-    """Not one that the project publishes: then what was said counts, and no table."""
+    """Not one that the project publishes: then the case counts, and no table."""
     named = given.named
     if named is not None and named.jetson and not given.framework:
         return True
@@ -507,14 +507,14 @@ def _is_own_build(given: Given, wish: Wish) -> bool:
 
 
 def _choice(given: Given, wish: Wish) -> Choice:
-    asked = wish
-    said = set(lines_of(given.cudas))
-    if len(wish.cuda) > 1 and said and said <= set(wish.cuda):  # cuda12, and beside it 12.4
-        wish = asked = replace(wish, cuda=tuple(dict.fromkeys(lines_of(given.cudas))))
+    narrowed = wish
+    stated = set(lines_of(given.cudas))
+    if len(wish.cuda) > 1 and stated and stated <= set(wish.cuda):  # cuda12, and beside it 12.4
+        wish = narrowed = replace(wish, cuda=tuple(dict.fromkeys(lines_of(given.cudas))))
     if not wish.cuda and given.around and _names_the_build(given, wish):
-        asked = replace(wish, cuda=tuple(dict.fromkeys(lines_of(given.around))))
-    choice = choose(asked)
-    if choice.builds or asked is wish:
+        narrowed = replace(wish, cuda=tuple(dict.fromkeys(lines_of(given.around))))
+    choice = choose(narrowed)
+    if choice.builds or narrowed is wish:
         return choice
     # Where there is no build for the CUDA that is there, its own counts.
     if not given.cudas or (wish.framework in _ALL_BUILDS_LISTED and wish.version):
@@ -527,8 +527,8 @@ def _choice(given: Given, wish: Wish) -> Choice:
 def _loads_other_libraries(wish: Wish, own: Choice) -> bool:
     """Of a release of one CUDA, as far as its builds tell, which loads CUDA by the names that it was linked with."""
     majors = {build.cuda and build.cuda.major for build in own.builds}
-    is_told = (len(own.builds) == 1 and not own.near) or wish.framework in _AS_WHEELS
-    return is_told and len(majors) == 1 and None not in majors and wish.version is not None and not brings_cuda(wish)
+    is_known = (len(own.builds) == 1 and not own.near) or wish.framework in _AS_WHEELS
+    return is_known and len(majors) == 1 and None not in majors and wish.version is not None and not brings_cuda(wish)
 
 
 def _names_the_build(given: Given, wish: Wish) -> bool:

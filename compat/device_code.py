@@ -43,12 +43,12 @@ _DEFAULT_TARGETS = Fact(
     "https://github.com/llvm/llvm-project/pull/177469",
     "2026-11-24",
 )
-_UNTOLD = pattern(r"\b(targets|architectures|arch(es)?) (are |is )?(unknown|not known)")
+_UNKNOWN_TARGETS = pattern(r"\b(targets|architectures|arch(es)?) (are |is )?(unknown|not known)")
 
 
 def read_code(reader: Reader, case: Case) -> Code | None:
     build = case.build
-    if _UNTOLD.search(build.lower()):
+    if _UNKNOWN_TARGETS.search(build.lower()):
         return Code(None, None, Fact("the targets are said to be unknown", THE_CASE, ""))
     sm_list = "" if _EVERY.fullmatch(case.sm_list.lower()) else case.sm_list
     listed = reader.read("sm_list", sm_list, _read_list)
@@ -137,11 +137,11 @@ _SPEAKS_OF_PTX = pattern(r"\bptx\b|\bjit\b|virtual", re.IGNORECASE)
 def _as_built(cubins: tuple[Target, ...], build: str) -> Code:
     """Listed machine code with the PTX that the words of the build tell; without any where they tell of none."""
     try:
-        said = read_targets(build, bare=False) if build else Targets()
+        targets = read_targets(build, bare=False) if build else Targets()
     except VersionError:
-        said = Targets()
-    if said.ptx or (said.ptx is None and _SPEAKS_OF_PTX.search(build)):
-        return Code(cubins, said.ptx, AS_LISTED)
+        targets = Targets()
+    if targets.ptx or (targets.ptx is None and _SPEAKS_OF_PTX.search(build)):
+        return Code(cubins, targets.ptx, AS_LISTED)
     return without_ptx(cubins)
 
 
@@ -150,7 +150,7 @@ def without_ptx(cubins: tuple[Target, ...]) -> Code:
 
     Whoever reads it out of a binary sees both kinds beside each other, and who asks a compiler for PTX writes so.
     """
-    return Code(cubins, (), AS_LISTED, ptx_fact=_NO_PTX_LISTED, ptx_is_unsaid=True)
+    return Code(cubins, (), AS_LISTED, ptx_fact=_NO_PTX_LISTED, ptx_is_unstated=True)
 
 
 def can_make(cuda: CudaVersion, code: Code) -> bool:

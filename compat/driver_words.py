@@ -32,7 +32,7 @@ _OF_DRIVER = pattern(
 
 @lru_cache(_KEPT)
 def cuda_of_driver(build: str) -> str:
-    """The CUDA that the host's driver is said to report, such as `12.2`; empty where nothing says one."""
+    """The CUDA that the host's driver reports according to the text, such as `12.2`; empty where the text has none."""
     found = [match["level"] or match["api"] for match in _OF_DRIVER.finditer(build[:_READ])]
     reported = {str(row.native_cuda) for row in tables.driver_branches().values()}
     known = dict.fromkeys(each for each in found if each in reported)

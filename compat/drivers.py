@@ -1,4 +1,4 @@
-"""Which driver runs which CUDA and which GPU, asked of the tables."""
+"""Which driver runs which CUDA and which GPU, looked up in the tables."""
 
 from __future__ import annotations
 

@@ -59,8 +59,8 @@ def models_in(text: str, find: Find) -> tuple[GpuModel, ...]:
         return ()
     fitting = tuple(model for model in names[0] if all(model in each for each in names))
     found = fitting or tuple(dict.fromkeys(model for each in names for model in each))
-    said = families & {*rest}
-    return tuple(model for model in found if not said or model.family in said)
+    named_families = families & {*rest}
+    return tuple(model for model in found if not named_families or model.family in named_families)
 
 
 def _with_chip(models: tuple[GpuModel, ...], chips: set[str]) -> tuple[GpuModel, ...]:

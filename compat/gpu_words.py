@@ -104,7 +104,7 @@ _WORDS = 6
 
 
 @lru_cache(_KEPT)
-def said_against(text: str, capability: ComputeCapability) -> str:
+def reason_against(text: str, capability: ComputeCapability) -> str:
     """What a text says against GPUs of this capability, as a clause; empty where it says nothing."""
     plain = of_this_build(text)
     if _MAY_DENY.search(plain) is None:

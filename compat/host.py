@@ -76,8 +76,8 @@ def host_of(
         host_glibc=str(glibc or ""),
     )
     which = (which_gpu(model.name, models),) if len(gpus) > 1 else ()
-    unsaid = (Axis("driver", "the driver"),) if driver is None and not on_jetson else ()
-    return Host(pools, shown, open=(*which, *unsaid))
+    which_driver = (Axis("driver", "the driver"),) if driver is None and not on_jetson else ()
+    return Host(pools, shown, open=(*which, *which_driver))
 
 
 def with_any_name(host: Host, name: str) -> Host:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from packaging.version import Version
 
 from compat import readings, tables
-from compat.build_words import driver_asked, requirements_in
+from compat.build_words import required_driver, requirements_in
 from compat.builds import ENCODERS, LOADS_CUDA_FROM_OUTSIDE, Wish
 from compat.ggml import ON_CUDA_IMAGES
 from compat.images import ImageName
@@ -44,7 +44,7 @@ class Given:
 
     @property
     def around(self) -> tuple[CudaVersion, ...]:
-        """CUDA that is there beside what a framework brings: said, or in the image's name."""
+        """CUDA that is there beside a framework's own: stated, or in the image's name."""
         return self.cudas or (self.named.cudas if self.named else ())
 
 
@@ -85,13 +85,13 @@ def _compat_in(image: ImageFacts, given: Given, wish: Wish) -> Present:
 
 
 def _code_in(image: ImageFacts, given: Given, build: Build | None, *, is_likely: bool) -> Code | None:
-    """As it is listed, else as the tables have it; an oldest GPU that was said does not stand for their list."""
-    said = given.code
+    """As the case lists it, else as the tables have it; a stated oldest GPU does not replace their list."""
+    stated = given.code
     of_build = code_of(build, is_likely=is_likely) if build is not None else None
-    if said is None or of_build is None:
-        return image.code if said is not None or of_build is None else of_build
-    is_bound = said.at_least is not None and said.cubins is None and said.ptx is None
-    return replace(of_build, at_least=said.at_least) if is_bound else image.code
+    if stated is None or of_build is None:
+        return image.code if stated is not None or of_build is None else of_build
+    is_bound = stated.at_least is not None and stated.cubins is None and stated.ptx is None
+    return replace(of_build, at_least=stated.at_least) if is_bound else image.code
 
 
 def built(image: ImageFacts, build: Build, *, brings: bool) -> ImageFacts:
@@ -108,7 +108,7 @@ def built(image: ImageFacts, build: Build, *, brings: bool) -> ImageFacts:
 
 
 def plain_image(given: Given, cuda: CudaVersion | None) -> ImageFacts:
-    """What was said of the image and what its name tells, with one CUDA line."""
+    """The image as the case and its name describe it, with one CUDA line."""
     named = given.named
     plain = ImageFacts(
         name=given.name,
@@ -124,17 +124,17 @@ def plain_image(given: Given, cuda: CudaVersion | None) -> ImageFacts:
         cpu_architectures=_architectures(given.build),
         glibc=given.glibc,
         remarks=given.build,
-        stated_driver=driver_asked(given.build) if given.build else None,
+        stated_driver=required_driver(given.build) if given.build else None,
         requires=requirements_in(given.build) if given.build else (),
     )
     if named is None:
         return plain
     is_gpu_free = named.gpu_free and cuda is None and given.code is None
-    told = Code(named.targets.cubins, named.targets.ptx, named.fact) if named.targets else None
+    of_tag = Code(named.targets.cubins, named.targets.ptx, named.fact) if named.targets else None
     return replace(
         plain,
         cuda_fact=named.fact if is_gpu_free or (named.cudas and not given.cudas) else AS_GIVEN,
-        code=given.code or told,
+        code=given.code or of_tag,
         gpu_free=is_gpu_free,
         is_whole=is_gpu_free,
         build="cpu" if is_gpu_free and named.is_for_cpu else "",
@@ -186,7 +186,7 @@ def _maybe_release(text: str) -> Version | None:
 
 
 def _architectures(build: str) -> tuple[str, ...]:
-    """`linux/amd64 only`, `aarch64 wheel`: the processor that a build is said to be for."""
+    """`linux/amd64 only`, `aarch64 wheel`: the processor that a text gives for a build."""
     text = build.lower()
     if _AMD64.search(text):
         return ("amd64",)

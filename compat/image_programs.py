@@ -11,7 +11,7 @@ from compat.distributions import ALIASES
 from compat.patterns import pattern
 from compat.rows import Row
 
-# Said of how an image is made or used, beside the name of what is in it.
+# Words on how an image is made or used, beside the name of its content.
 _BESIDE = frozenset(
     {"gpu", "cuda", "nvidia", "docker", "container", "image", "server", "official", "openai", "worker", "runtime"}
 )

@@ -269,9 +269,9 @@ def _targets(cells: Row) -> Targets | None:
 
 def _compat(cells: Row, repository: str, cudas: tuple[CudaVersion, ...], base: ImageName | None) -> Present:
     row = _require_row(repository, cudas)
-    said = row["compat_package"] if row is not None else cells.get("compat_package", "")
-    if said in {"yes", "no"}:
-        return Present(said)
+    stated = row["compat_package"] if row is not None else cells.get("compat_package", "")
+    if stated in {"yes", "no"}:
+        return Present(stated)
     return Present.UNKNOWN if base is None else base.compat_package
 
 

@@ -141,7 +141,7 @@ def compiled_plainly(case: Case) -> Option:
 def _of_build(case: Case, row: Build) -> Option:
     kept = words_of_use(case.build)
     build = f"conda {row.variant}" if "conda" in row.distribution else row.variant
-    told = {
+    fields = {
         "framework_version": row.version,
         "build": f"{build} {kept}".strip(),
         "cuda": str(row.cuda.line) if case.cuda and row.cuda else "",
@@ -150,7 +150,7 @@ def _of_build(case: Case, row: Build) -> Option:
         "compressed": "",
         "cudnn": "",
     }
-    changes = [Change(name, was, to) for name, to in told.items() if (was := getattr(case, name)) != to]
+    changes = [Change(name, was, to) for name, to in fields.items() if (was := getattr(case, name)) != to]
     if not case.framework:
         changes.insert(0, Change("framework", "", row.framework))
     return Option(short_name(row), install(row), tuple(changes))

@@ -30,8 +30,8 @@ def image_row(pool: PoolFacts) -> Row | None:
 def rows_of(release: str, *, arm: bool) -> tuple[Row, ...]:
     """Rows of a machine image by what people write for it: more than one where its drivers differ.
 
-    They differ by the Kubernetes version, and by the AMI type where that is not said. The newest row of each version
-    counts, unless it is so old that the version had left by then.
+    They differ by the Kubernetes version, and by the AMI type where that is not stated. The newest row of each
+    version counts, unless it is so old that the version had left by then.
     """
     kind, number = read_release(release)
     version = re.search(r"\b(1\.\d\d)(?:\.\d+)?-20\d{6}", release)
@@ -80,7 +80,7 @@ def age_in_days(row: Row) -> int:
 
 
 def read_release(text: str) -> tuple[str, str]:
-    """AMI type and release of `AL2023_x86_64_NVIDIA 1.33-20251023`, `20251023`, `1.33-20251023`; empty: not said.
+    """AMI type and release of `AL2023_x86_64_NVIDIA 1.33-20251023`, `20251023`, `1.33-20251023`; empty: not stated.
 
     Who names a type alone gets its newest release, as EKS gives it.
     """

@@ -1,4 +1,4 @@
-"""Values of the engine: what an image holds, what a pool is, and what is said about the two.
+"""Values of the engine: what an image holds, what a pool is, and what the rules report about the two.
 
 Everything here is frozen and hashable. The big ones (`eq=False`) are compared by identity.
 """
@@ -36,7 +36,7 @@ class Verdict(StrEnum):
 
 
 class Severity(StrEnum):
-    """What one finding means for the whole: it holds, it holds with a limit, it cannot be told, it does not hold.
+    """What one finding means for the whole: it holds, it holds with a limit, it cannot be decided, it does not hold.
 
     `rank` counts from the best on.
     """
@@ -70,7 +70,7 @@ class Fact:
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """One field of a case, as it is and as it would have to be. `from_` is empty where nothing was said."""
+    """One field of a case, as it is and as it would have to be. `from_` is empty where nothing was stated."""
 
     field: str
     from_: str
@@ -202,7 +202,7 @@ class Gpu:
     mig: str = ""  # profile of the slice, where it is one
     mig_driver: DriverVersion | None = None  # the oldest that cuts it into slices, where a source tells
     mig_fact: Fact | None = None
-    supported_from: DriverVersion | None = None  # as the guide to MIG lists it: nobody is asked of older ones
+    supported_from: DriverVersion | None = None  # as the guide to MIG lists it; nothing is known of older ones
     drivers: GpuDrivers | None = None  # of its model, where a source tells its first one
     last_branch: int | None = None  # of its model, where it was dropped before its architecture
     last_fact: Fact | None = None
@@ -219,7 +219,7 @@ class Code:
     ptx_fact: Fact | None = None  # where PTX is known from elsewhere than the cubins
     beside: Code | None = None  # of another wheel in the same program: both must run
     ptx_cuda: CudaVersion | None = None  # CUDA that knows this PTX, where it is not the one of the build
-    ptx_is_unsaid: bool = False  # cubins are listed, and no word is said of PTX
+    ptx_is_unstated: bool = False  # cubins are listed, and PTX is not mentioned
 
 
 _COMPRESSES_BY_ZSTD = CudaVersion(12, 8)  # the first nvcc with --compress-mode
@@ -245,10 +245,10 @@ class ImageFacts:
     code: Code | None = None
     compressed: Compressed | None = None  # None: nobody looked
     gpu_free: bool = False  # holds nothing that uses a GPU
-    is_whole: bool = False  # `gpu_free` is said of a whole image, and not of one build of a framework
+    is_whole: bool = False  # `gpu_free` holds for the whole image, and not for one build of a framework
     framework: str = ""
     framework_version: Version | None = None
-    program: str = ""  # what was asked for by name: the framework, or a program around it
+    program: str = ""  # what the case names: the framework, or a program around it
     program_version: Version | None = None
     build: str = ""  # variant: cu118, cuda12
     cudnn: Version | None = None
@@ -272,14 +272,14 @@ class ImageFacts:
     l4t: JetsonVersion | None = None  # Jetson Linux that an image is made for
     uses_encoder: bool = False  # a program for video: of the GPU it uses what the driver brings, and no CUDA
     taken_by_driver: bool = False  # one of several builds, of which people take the one that their driver runs
-    untold: Finding | None = None  # of a named program nothing tells the CUDA, the targets or the driver: this says so
+    unknown_build: Finding | None = None  # CUDA, targets and driver of a named program are unknown: the finding
     is_opaque: bool = False  # an image whose name tells nothing of its content
 
     @property
     def may_be_compressed(self) -> bool:
         """Is there code that zstd compresses, or could there be? Compilers before CUDA 12.8 make none.
 
-        An image of which no program is known is not asked.
+        An image without any known program is left out.
         """
         if self.compressed is not None:
             return self.compressed.cubins != () or self.compressed.ptx != ()

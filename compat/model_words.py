@@ -47,7 +47,7 @@ _FIRST_KEPT_BY_ALL = 8  # nobody calls Ampere old yet
 _OLDEST = 2  # majors that a toolkit still knows, of which `older` speaks
 
 
-_SAID_OF = pattern(
+_IS_LEFT_OUT = pattern(
     rf"(?P<lead>[^.;,:]{{2,60}}?)\s+(?:{_BE}(?:(?P<gone>{_GONE}|no longer)|{_NOT_THERE})|(?:{_BE})?{_NOT_LISTED})\b"
 )
 
@@ -68,14 +68,14 @@ _OLDER_OUT = pattern(
 
 @lru_cache(_KEPT)
 def denied_by_name(plain: str, capability: ComputeCapability) -> bool:
-    """Is this GPU said to be left out, by its model or as `the card`? What was dropped took older ones with it."""
+    """Does the text leave this GPU out, by its model or as `the card`? A dropped GPU takes older ones with it."""
     plain = plain[:_READ]
-    for said in _SAID_OF.finditer(plain):
-        if _is_meant(said["lead"], capability, or_older=bool(_WITH_OLDER.search(said["gone"] or "")), at_end=True):
+    for match in _IS_LEFT_OUT.finditer(plain):
+        if _is_meant(match["lead"], capability, or_older=bool(_WITH_OLDER.search(match["gone"] or "")), at_end=True):
             return True
     return any(
-        _is_meant(said["rest"], capability, or_older=bool(_WITH_OLDER.search(said[0])), at_end=False)
-        for said in _DROPS.finditer(plain)
+        _is_meant(match["rest"], capability, or_older=bool(_WITH_OLDER.search(match[0])), at_end=False)
+        for match in _DROPS.finditer(plain)
     )
 
 
@@ -110,7 +110,7 @@ def _capabilities(name: str, *, at_end: bool) -> frozenset[ComputeCapability]:
 
 @lru_cache(_KEPT)
 def leaves_older_out(text: str) -> bool:
-    """Are `older cards` said to be left out, without a word on which?"""
+    """Does the text leave `older cards` out, without a word on which?"""
     plain = text.lower()[:_READ]
     return _MAY_BE_OLDER.search(plain) is not None and _OLDER_OUT.search(plain) is not None
 

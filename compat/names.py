@@ -15,7 +15,7 @@ from compat.patterns import pattern
 from compat.rows import GpuModel
 from compat.tables import by_key, gpu_models
 
-# Said or left out at will.
+# Optional words.
 _NOISE = frozenset(
     {"nvidia", "graphics", "gpu", "gpus", "card", "corporation", "corp", "tm", "r", "device", "mig"}
     | {"developer", "development", "dev", "devkit", "kit", "engineering", "reference"}  # a Jetson with its board
@@ -24,7 +24,7 @@ _NOISE = frozenset(
 # Cut off where people write them without a blank: TeslaV100, RTXA4000, JetsonOrinNano.
 _GLUED = "nvidia|geforce|tesla|quadro|rtx|gtx|titan|jetson|agx|orin|xavier|ti(?=super)|max(?=q)"
 _WORD = pattern(rf"{_GLUED}|[a-z]+?(?={_GLUED})|[a-z]+|\d+")
-# Left out at will, but what is said must not contradict the model: there is a GTX 1080 Ti and no RTX 1080 Ti.
+# Optional, but a stated word must not contradict the model: there is a GTX 1080 Ti and no RTX 1080 Ti.
 _BRANDS = frozenset({"geforce", "tesla", "quadro", "gtx", "rtx", "gt", "gts"})
 # Brands that people put in front of any card of a class: Tesla L4, GeForce TITAN V.
 _BRAND_OF_CLASS = {"datacenter": frozenset({"tesla"}), "geforce": frozenset({"geforce"})}
@@ -235,8 +235,8 @@ def _named(text: str, plain: str) -> tuple[GpuModel, ...]:
     words = _words(_GTX_OF_RTX.sub("rtx", plain))
     if not _core(words):
         raise UnknownGpu(text, "is not a GPU name", fix=_LISTED)
-    near, said = _spelled(words)
-    if found := _agreeing(near, said):
+    near, brands = _spelled(words)
+    if found := _agreeing(near, brands):
         return found
     others = tuple(dict.fromkeys(each.model.name for each in near))[:3]
     raise UnknownGpu(text, "is not a GPU model of the tables", others or _nearest(words), _LISTED)
@@ -244,8 +244,8 @@ def _named(text: str, plain: str) -> tuple[GpuModel, ...]:
 
 def _spelled(words: tuple[str, ...]) -> tuple[tuple[_Spelling, ...], frozenset[str]]:
     """Spellings that the words may be, and the brands among them."""
-    core, said = _core(words), _BRANDS & set(words)
-    return (_with_core(core) or _any_form(core) or _known_form(core)) if core else (), said
+    core, brands = _core(words), _BRANDS & set(words)
+    return (_with_core(core) or _any_form(core) or _known_form(core)) if core else (), brands
 
 
 def _board_of_vgpu(plain: str) -> tuple[GpuModel, ...]:
@@ -288,13 +288,13 @@ class _Spelling:
     model: GpuModel
 
 
-def _agreeing(spellings: Iterable[_Spelling], said: frozenset[str] | set[str]) -> tuple[GpuModel, ...]:
-    """Models whose brand words hold those that were said. A Quadro 5000 is no Quadro RTX 5000: that brand has both."""
+def _agreeing(spellings: Iterable[_Spelling], brands: frozenset[str] | set[str]) -> tuple[GpuModel, ...]:
+    """Models whose brand words include the stated ones. A Quadro 5000 is no Quadro RTX 5000: that brand has both."""
     fitting = (
         each.model
         for each in spellings
-        if said <= each.brands | _BRAND_OF_CLASS.get(each.model.product_class, frozenset())
-        and not ("quadro" in said and "rtx" in each.brands - said)
+        if brands <= each.brands | _BRAND_OF_CLASS.get(each.model.product_class, frozenset())
+        and not ("quadro" in brands and "rtx" in each.brands - brands)
     )
     return tuple(dict.fromkeys(fitting))
 

@@ -133,7 +133,7 @@ def lowest_driver(pools: Iterable[PoolFacts]) -> DriverVersion | None:
 
 
 def with_jetpack_of(image: Case, pools: tuple[PoolFacts, ...]) -> tuple[PoolFacts, ...]:
-    """On a Jetson whose release nobody names, the one that the build is said to be for."""
+    """On a Jetson without a stated release, the one that the build is for according to its text."""
     if pools[0].platform is not Platform.JETSON or pools[0].jetson is not None:
         return pools
     build = image.build
@@ -200,15 +200,15 @@ _REPORTS_ARCH = pattern(rf"{_SAYS_OF_CARD}arch(?:itecture)?[\s:=]*(\d{{2,3}})\b"
 
 def _reported(build: str) -> str:
     """The capability that the device itself reports, where somebody wrote that among the words of a build."""
-    said = _REPORTS.search(build[:400])
-    capability = _capability_in(said[1]) if said else None
+    match = _REPORTS.search(build[:400])
+    capability = _capability_in(match[1]) if match else None
     return "" if capability is None else str(capability)
 
 
 def _of_its_name(found: tuple[Gpu, ...], build: str) -> tuple[Gpu, ...]:
     """Of cards that are sold under one name those that are as the build says that a program reports it; else all."""
-    said = _REPORTS_ARCH.search(build[:400]) if len(found) > 1 else None
-    capability = _capability_in(f"sm_{said[1]}") if said else None
+    match = _REPORTS_ARCH.search(build[:400]) if len(found) > 1 else None
+    capability = _capability_in(f"sm_{match[1]}") if match else None
     return tuple(each for each in found if each.capability == capability) or found
 
 
@@ -240,10 +240,10 @@ def _by_capability(reader: Reader, capability: ComputeCapability, name: str, kin
 
 def _processor(reader: Reader, cpu_arch: str, instance_type: str, gpus: tuple[Gpu, ...]) -> str:
     if cpu_arch:
-        said = next((each for each in re.split(r"[^\w-]+", cpu_arch.lower()) if each in _PROCESSORS), "")
-        if not said:
+        named = next((each for each in re.split(r"[^\w-]+", cpu_arch.lower()) if each in _PROCESSORS), "")
+        if not named:
             reader.problem("cpu_arch", cpu_arch, "is not amd64, arm64 or ppc64le")
-        return _PROCESSORS.get(said, "")
+        return _PROCESSORS.get(named, "")
     if rows := tables.by_key("ec2_gpu_instances", "instance_type").get(instance_type.lower()):
         return rows[0]["host_arch"]
     return processor_beside(gpus)

@@ -48,7 +48,7 @@ _REFUSED = pattern(
 
 @lru_cache(_KEPT)
 def is_compiled_by_driver(text: str) -> bool:
-    """Is it said that the driver compiles PTX when the program starts?"""
+    """Does the text say that the driver compiles PTX when the program starts?"""
     plain = text.lower()[:_READ]
     if _MAY_SAY.search(plain) is None or _DENIED.search(plain):
         return False
@@ -57,6 +57,6 @@ def is_compiled_by_driver(text: str) -> bool:
 
 @lru_cache(_KEPT)
 def is_refused_by_driver(text: str) -> bool:
-    """Is it said that a driver refused the PTX: error 222, `unsupported toolchain`?"""
+    """Does the text say that a driver refused the PTX: error 222, `unsupported toolchain`?"""
     plain = text.lower()[:_READ]
     return _MAY_SAY.search(plain) is not None and _REFUSED.search(plain) is not None

@@ -63,7 +63,7 @@ _DRIVER_IN_PROSE = (
 )
 # Windows lists 536.67 as 31.0.15.3667: the last five digits. Source: microsoft.com, "how to find your NVIDIA driver".
 _OF_WINDOWS = pattern(r"\b\d\d\.\d{1,2}\.1\d\.\d{4}\b", re.ASCII)
-# What a driver is said to report instead of its own number: nvidia-smi's `CUDA Version`, deviceQuery's `CUDA Driver
+# What people quote from a driver instead of its own number: nvidia-smi's `CUDA Version`, deviceQuery's `CUDA Driver
 # Version`, cudaDriverGetVersion (12020 is 12.2). A toolkit beside it is another thing, and ends the search.
 _SHOWS = (
     r"(?:nvidia|drivers?(?:'s)?|for|with|that|reports|reported|shows|showed|showing|says|said|displays|prints|supports?|supported"
@@ -105,7 +105,7 @@ _DRIVER = "is not a driver version such as 418.88, or a branch such as 535"
 
 
 def read_ptx_isa(text: str) -> tuple[CudaVersion, ...]:
-    """The CUDA whose PTX a build is said to hand to the driver: `PTX ISA 7.1`; empty where none is named."""
+    """The CUDA whose PTX a build hands to the driver, by its text: `PTX ISA 7.1`; empty where none is named."""
     named = {CUDA_OF_ISA.get(first or second, "") for first, second in _PTX_ISA.findall(text.lower())} - {""}
     return (CudaVersion.parse(named.pop()),) if len(named) == 1 else ()
 

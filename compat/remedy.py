@@ -34,31 +34,31 @@ from compat.model import (
 )
 from compat.resolve import Findings
 from compat.rules import fwd
-from compat.trying import Asked, all_run, change, changed_images, is_driven, on_drivers, running_drivers, serves
+from compat.trying import FailingCase, all_run, change, changed_images, is_driven, on_drivers, running_drivers, serves
 from compat.versions import DriverVersion
 
-_NEAR, _NEW = 6, 3  # options that look right and are asked of all rules: the nearest ones, the newest ones
+_NEAR, _NEW = 6, 3  # candidates that go through all rules: the nearest ones, the newest ones
 
 
-def find(asked: Asked, findings: Findings) -> Remedy:
+def find(failing: FailingCase, findings: Findings) -> Remedy:
     """The ways out, the cheapest first; where there is none, the remedy states that."""
     refusals = [each for each in findings if each.severity is Severity.REFUSE]
     fixes = [each.fixes[0] for each in refusals if each.fixes]
     settings = [fix for fix in fixes if isinstance(fix, Setting | Variable)]
     if not settings:
-        ways = list(_ways(asked, refusals))
-        return _remedy(ways) if ways else _nothing(asked, refusals)
+        ways = list(_ways(failing, refusals))
+        return _remedy(ways) if ways else _nothing(failing, refusals)
     words = " and ".join(dict.fromkeys(map(_words, settings)))
-    after, changes = _after(asked, settings)
+    after, changes = _after(failing, settings)
     if all_run(after.images, after.pools):
         return _remedy([Way(words, changes)])
     ways = [Way(way.text, (*changes, *way.changes)) for way in _ways(after, refusals)]
     return _remedy(ways, f"{words} and ") if ways else Remedy(f"{words[0].upper()}{words[1:]}.")
 
 
-def _after(asked: Asked, settings: list[Setting | Variable]) -> tuple[Asked, tuple[Change, ...]]:
+def _after(failing: FailingCase, settings: list[Setting | Variable]) -> tuple[FailingCase, tuple[Change, ...]]:
     """The case with these settings, and what they change in it."""
-    pools, env, to = asked.pools, dict(read_variables(asked.case.env)), {}
+    pools, env, to = failing.pools, dict(read_variables(failing.case.env)), {}
     for each in settings:
         if isinstance(each, Setting):
             pools = with_setting(pools, each)
@@ -66,11 +66,11 @@ def _after(asked: Asked, settings: list[Setting | Variable]) -> tuple[Asked, tup
         else:
             env[each.name] = each.value
             to["env"] = ";".join(f"{name}={value}" for name, value in env.items() if value or name != each.name)
-    changes = tuple(change(asked, field, value) for field, value in to.items())
-    case = asked.case.with_changes(changes)
+    changes = tuple(change(failing, field, value) for field, value in to.items())
+    case = failing.case.with_changes(changes)
     # Where a variable was all that could be read, nothing is left that says what runs.
-    images = read_images(case, system_of(pools[0])).values or asked.images
-    return replace(asked, case=case, image=images[0], pool=pools[0], images=images, pools=pools), changes
+    images = read_images(case, system_of(pools[0])).values or failing.images
+    return replace(failing, case=case, image=images[0], pool=pools[0], images=images, pools=pools), changes
 
 
 def _words(fix: Setting | Variable) -> str:
@@ -99,23 +99,23 @@ def _remedy(ways: list[Way], first: str = "") -> Remedy:
     return Remedy(f"{text[0].upper()}{text[1:]}.", ways[0].changes, otherwise)
 
 
-def _ways(asked: Asked, refusals: list[Finding]) -> Iterator[Way]:
+def _ways(failing: FailingCase, refusals: list[Finding]) -> Iterator[Way]:
     """Image alone, driver alone, a compat package alone; where none of them does, image and driver together."""
     found: list[Way] = []
-    if asked.pool.platform is Platform.JETSON:
-        found += _image_ways(asked)
-        found += _jetpack_way(asked)
-    elif asked.lowest is None:
-        found += _image_ways(asked)
+    if failing.pool.platform is Platform.JETSON:
+        found += _image_ways(failing)
+        found += _jetpack_way(failing)
+    elif failing.lowest is None:
+        found += _image_ways(failing)
     else:
-        if is_driven(asked.pool):
-            found += _image_ways(asked)
-        found += _driver_way(asked, refusals)
-        found += _compat_way(asked)
+        if is_driven(failing.pool):
+            found += _image_ways(failing)
+        found += _driver_way(failing, refusals)
+        found += _compat_way(failing)
         if not found:  # the driver is open again
-            found += _image_ways(replace(asked, pools=on_drivers(asked, None)))[:1]
+            found += _image_ways(replace(failing, pools=on_drivers(failing, None)))[:1]
     if any(not way.changes or {each.field for each in way.changes} <= set(POOL_FIELDS) for way in found):
-        is_open = not changed_images(asked.case, (), asked.pool)
+        is_open = not changed_images(failing.case, (), failing.pool)
         found = [_as_far_as_known(way) if is_open else way for way in found]
     yield from found
 
@@ -130,15 +130,15 @@ def _as_far_as_known(way: Way) -> Way:
 # --- in the image ---
 
 
-def _image_ways(asked: Asked) -> list[Way]:
+def _image_ways(failing: FailingCase) -> list[Way]:
     """The nearest thing that runs here, and the newest one where that is another."""
-    case, image, driver = asked.case, asked.image, asked.lowest
-    near = next(filter(None, (_first(asked, options, _NEAR) for options in _kinds(asked))), None)
+    case, image, driver = failing.case, failing.image, failing.lowest
+    near = next(filter(None, (_first(failing, options, _NEAR) for options in _kinds(failing))), None)
     if near is None:
         return []
     ways = [_way(near)]
-    if _has_builds(asked):
-        new = _first(asked, instead.newest_builds(case, image, asked.pool, driver), _NEW)
+    if _has_builds(failing):
+        new = _first(failing, instead.newest_builds(case, image, failing.pool, driver), _NEW)
         own = str(image.framework_version or "")
         if new is not None and _version(new.option) not in {_version(near.option), own}:
             ways.append(Way(f"{new.option.text}, the newest that runs here", new.changes))
@@ -159,83 +159,86 @@ def _way(found: _Running) -> Way:
     return Way(f"{found.option.text}{how}{found.driver}", found.changes)
 
 
-def _kinds(asked: Asked) -> Iterator[Iterator[Option]]:
+def _kinds(failing: FailingCase) -> Iterator[Iterator[Option]]:
     """What could be used instead, a kind after the other."""
-    case, image, pool, driver = asked.case, asked.image, asked.pool, asked.lowest
+    case, image, pool, driver = failing.case, failing.image, failing.pool, failing.lowest
     named = bool(image.framework) and not case.framework and bool(case.image)
     if named or (case.image and not image.framework and image.cuda is None):
         yield instead.tags(case, pool, driver)
-    if _has_builds(asked):
+    if _has_builds(failing):
         yield instead.builds(case, image, pool, driver)
     elif image.cuda is not None and image.code is None:
         yield (instead.of_line(case, line) for line in instead.lines(image, pool, driver))
-    if image.compressed is not None and not _has_builds(asked):
+    if image.compressed is not None and not _has_builds(failing):
         yield iter([instead.compiled_plainly(case)])
     if image.code is not None and (case.sm_list or case.ptx or not image.framework):
         yield instead.target(case, image, pool, driver)
 
 
-def _has_builds(asked: Asked) -> bool:
-    return bool(asked.image.framework) and not (asked.image.gpu_free and not asked.case.framework)
+def _has_builds(failing: FailingCase) -> bool:
+    return bool(failing.image.framework) and not (failing.image.gpu_free and not failing.case.framework)
 
 
 def _version(option: Option) -> str:
     return next((change.to for change in option.changes if change.field == "framework_version"), "")
 
 
-def _first(asked: Asked, options: Iterator[Option], most: int) -> _Running | None:
+def _first(failing: FailingCase, options: Iterator[Option], most: int) -> _Running | None:
     """The first option that runs on all pools."""
     for option in islice(options, most):
-        images = changed_images(asked.case, option.changes, asked.pool)
+        images = changed_images(failing.case, option.changes, failing.pool)
         if not images:
             continue
-        if asked.lowest is not None or asked.pool.platform is Platform.JETSON:
-            if all_run(images, asked.pools):
+        if failing.lowest is not None or failing.pool.platform is Platform.JETSON:
+            if all_run(images, failing.pools):
                 return _Running(option, "", option.changes)
-        elif (found := _on_some_driver(asked, option, images)) is not None:
+        elif (found := _on_some_driver(failing, option, images)) is not None:
             return found
     return None
 
 
-def _on_some_driver(asked: Asked, option: Option, images: tuple[ImageFacts, ...]) -> _Running | None:
+def _on_some_driver(failing: FailingCase, option: Option, images: tuple[ImageFacts, ...]) -> _Running | None:
     """With the driver open: the GPU's last branch where it was dropped, else the lowest that runs it."""
-    gpu, driver = asked.pool.gpu, next(running_drivers(images, asked), None)
-    last = last_driver(gpu, asked.pool.platform)
+    gpu, driver = failing.pool.gpu, next(running_drivers(images, failing), None)
+    last = last_driver(gpu, failing.pool.platform)
     if driver is None:
         return None
     words = f" on driver {_shown(driver)} or newer" + (f" up to branch {last}" if last is not None else "")
-    is_dropped = last is not None and asked.pool.driver is not None and asked.pool.driver > last
-    if last is not None and is_dropped and all_run(images, on_drivers(asked, _first_of(gpu), last)):
+    is_dropped = last is not None and failing.pool.driver is not None and failing.pool.driver > last
+    if last is not None and is_dropped and all_run(images, on_drivers(failing, _first_of(gpu), last)):
         driver, words = last, f" on driver {last}.x, the last branch for {gpu.name}"
-    return _Running(option, words, (*option.changes, _to(asked, driver)))
+    return _Running(option, words, (*option.changes, _to(failing, driver)))
 
 
 # --- the driver ---
 
 
-def _driver_way(asked: Asked, refusals: list[Finding]) -> Iterator[Way]:
+def _driver_way(failing: FailingCase, refusals: list[Finding]) -> Iterator[Way]:
     """A driver with which all images run: the lowest newer one, or the nearest older one for a GPU that was dropped."""
-    gpu, image, last = asked.pool.gpu, asked.image, last_driver(asked.pool.gpu, asked.pool.platform)
-    now = max(pool.driver for pool in asked.pools if pool.driver is not None)
+    gpu, image, last = failing.pool.gpu, failing.image, last_driver(failing.pool.gpu, failing.pool.platform)
+    now = max(pool.driver for pool in failing.pools if pool.driver is not None)
     top = last or _newest()
-    does_top = all_run(asked.images, on_drivers(asked, top))
+    does_top = all_run(failing.images, on_drivers(failing, top))
     if not does_top and image.compat_package is Present.NO and not image.requires:
         return  # what the newest driver of a GPU does not run, no other does
-    if last is not None and now > last and does_top and all_run(asked.images, on_drivers(asked, _first_of(gpu))):
-        yield Way(f"use driver {last}.x, the last branch for {gpu.name}", (_to(asked, top),))
+    if last is not None and now > last and does_top and all_run(failing.images, on_drivers(failing, _first_of(gpu))):
+        yield Way(f"use driver {last}.x, the last branch for {gpu.name}", (_to(failing, top),))
         return
     wanted = [fix for each in refusals for fix in each.fixes if isinstance(fix, DriverVersion)]
-    known = {*running_drivers(asked.images, asked), *(each for each in wanted if serves(asked.images, asked, each))}
+    known = {
+        *running_drivers(failing.images, failing),
+        *(each for each in wanted if serves(failing.images, failing, each)),
+    }
     allowed = [driver for driver in known if driver != now and (last is None or driver <= last)]
     newer, older = [each for each in allowed if each > now], [each for each in allowed if each < now]
     if driver := min(newer, default=None) or max(older, default=None):
         until = f" up to branch {last}" if last is not None else ""
         words = f" or newer, which {gpu.name} allows{until}" if does_top and driver > now else ""
-        yield Way(f"use driver {_shown(driver)}{words}", (_to(asked, driver),))
+        yield Way(f"use driver {_shown(driver)}{words}", (_to(failing, driver),))
 
 
-def _to(asked: Asked, driver: DriverVersion) -> Change:
-    return change(asked, "driver", str(driver))
+def _to(failing: FailingCase, driver: DriverVersion) -> Change:
+    return change(failing, "driver", str(driver))
 
 
 @cache
@@ -257,46 +260,46 @@ def _shown(driver: DriverVersion) -> str:
 # --- packages and JetPacks ---
 
 
-def _compat_way(asked: Asked) -> Iterator[Way]:
+def _compat_way(failing: FailingCase) -> Iterator[Way]:
     """A compat package, where the rules let it serve the GPU on the host's branch."""
-    cuda, gpu, driver = asked.image.cuda, asked.pool.gpu, asked.pool.driver
+    cuda, gpu, driver = failing.image.cuda, failing.pool.gpu, failing.pool.driver
     if cuda is None or driver is None:
         return
     what = f"{fwd.package_of(cuda)} in the image, which serves {gpu.name} on driver branch {driver.branch}"
-    found = _first(asked, iter([Option(what, "", (change(asked, "cuda_compat", "yes"),), verb="install")]), 1)
+    found = _first(failing, iter([Option(what, "", (change(failing, "cuda_compat", "yes"),), verb="install")]), 1)
     if found is not None:
         yield _way(found)
 
 
-def _jetpack_way(asked: Asked) -> Iterator[Way]:
+def _jetpack_way(failing: FailingCase) -> Iterator[Way]:
     """The lowest newer JetPack for the module with which it runs."""
-    now = asked.pool.jetson
+    now = failing.pool.jetson
     for row in sorted(tables.jetsons(), key=lambda row: row.l4t):
-        if (now is not None and row.l4t <= now) or asked.pool.gpu.capability not in row.modules:
+        if (now is not None and row.l4t <= now) or failing.pool.gpu.capability not in row.modules:
             continue
-        if all_run(asked.images, (replace(pool, jetson=row.l4t) for pool in asked.pools)):
-            to = change(asked, "driver", str(row.l4t))
-            yield Way(f"install JetPack {row.jetpack} (L4T {row.l4t}) on the {asked.pool.gpu.name}", (to,))
+        if all_run(failing.images, (replace(pool, jetson=row.l4t) for pool in failing.pools)):
+            to = change(failing, "driver", str(row.l4t))
+            yield Way(f"install JetPack {row.jetpack} (L4T {row.l4t}) on the {failing.pool.gpu.name}", (to,))
             return
 
 
 # --- where nothing can be found ---
 
 
-def _nothing(asked: Asked, refusals: list[Finding]) -> Remedy:
-    gpu, rules = asked.pool.gpu, {each.rule for each in refusals}
+def _nothing(failing: FailingCase, refusals: list[Finding]) -> Remedy:
+    gpu, rules = failing.pool.gpu, {each.rule for each in refusals}
     if "R-CPU" in rules:
-        host = asked.pool.cpu_architecture
+        host = failing.pool.cpu_architecture
         return Remedy(f"Use a build for {host}, or another host: this one has {host} processors.")
-    if asked.image.gpu_free:
+    if failing.image.gpu_free:
         return Remedy("Use an image or a build with CUDA: this one uses no GPU anywhere.")
     for span in (fix for each in refusals for fix in each.fixes if isinstance(fix, GpuSpan)):
         shown = f"{span.lowest} to {span.highest}" if span.highest else f"{span.lowest} or newer"
-        what = asked.image.framework or "it"
+        what = failing.image.framework or "it"
         return Remedy(f"No build of {what} in the tables runs on {gpu.name}: use a GPU of compute capability {shown}.")
-    last = last_driver(gpu, asked.pool.platform)
-    newest = last if last is not None and not is_driven(asked.pool) else asked.lowest
-    if asked.image.code is not None and (line := instead.newest_line(asked.pool, newest)) is not None:
-        on = f" on driver {last}.x, the last branch for it" if newest is not asked.lowest else ""
+    last = last_driver(gpu, failing.pool.platform)
+    newest = last if last is not None and not is_driven(failing.pool) else failing.lowest
+    if failing.image.code is not None and (line := instead.newest_line(failing.pool, newest)) is not None:
+        on = f" on driver {last}.x, the last branch for it" if newest is not failing.lowest else ""
         return Remedy(f"Build it for sm_{gpu.capability.digits} ({gpu.name}), with CUDA {line}{on}.")
     return Remedy(f"Nothing that the tables know makes this run on {gpu.name} as it is: use another GPU.")

@@ -39,14 +39,14 @@ def _best(ways: tuple[Rule, ...], image: ImageFacts, pool: PoolFacts) -> list[Fi
     found: list[Finding] = []
     best = _FAILED
     for rule in ways:
-        said = rule.check(image, pool)
-        worst = max([finding.severity.rank for finding in said], default=_FAILED + 1)
+        reported = rule.check(image, pool)
+        worst = max([finding.severity.rank for finding in reported], default=_FAILED + 1)
         if worst < best:
-            best, found = worst, [*said]
+            best, found = worst, [*reported]
             if not best:
                 break  # a way without a limit: no other can be better
         elif worst == best == _FAILED:
-            found += map(_as_far_as_known, said)
+            found += map(_as_far_as_known, reported)
     return found
 
 

@@ -322,7 +322,7 @@ class FrameworkFloor:
     highest: ComputeCapability | None = _maybe("cc_max", ComputeCapability.parse)
     reason: str = _cell("reason")
     severity: str = _cell("severity")
-    of_wheels: bool = _cell("only", _is("wheels"))  # said of the published wheels only, not of the code
+    of_wheels: bool = _cell("only", _is("wheels"))  # holds for the published wheels only, not for the code
     origin: Origin = _origin()
 
 

@@ -90,7 +90,7 @@ def driver_branches() -> dict[int, DriverBranch]:
 
 @cache
 def framework_rows() -> dict[str, tuple[Row, ...]]:
-    """Framework → the rows of its builds. They are thousands, so only those of what is asked for become builds."""
+    """Framework → the rows of its builds. They are thousands, so only rows of requested frameworks become builds."""
     return _grouped(rows("framework"), itemgetter("framework"))
 
 

@@ -1,4 +1,4 @@
-"""GPUs that a build is said to be for, in words: `Kepler only`, `CUDA_GENERATION=Turing`; or not: `without sm_61`.
+"""GPUs that a text gives for a build, in words: `Kepler only`, `CUDA_GENERATION=Turing`; or not: `without sm_61`.
 
 `targets.py` reads lists of targets, `capability_bounds.py` the oldest and the newest; here no number need stand.
 """
@@ -59,27 +59,27 @@ _MODELS_ALONE = pattern(
 
 
 def _of_models(plain: str) -> tuple[ComputeCapability, ...]:
-    """Of cards that a build is said to be for alone: `kernels for 3090/4090 only`. Empty where a word is no card."""
-    if (said := _MODELS_ALONE.search(plain)) is None:
+    """Capabilities of cards that a build is for alone: `kernels for 3090/4090 only`. Empty where a word is no card."""
+    if (match := _MODELS_ALONE.search(plain)) is None:
         return ()
-    parts = [part.strip() for part in re.split(r"\s*(?:/|,|&|\band\b|\+)\s*", said["first"] or said["last"])]
+    parts = [part.strip() for part in re.split(r"\s*(?:/|,|&|\band\b|\+)\s*", match["first"] or match["last"])]
     found = [{model.compute_capability for model in models_named(part)} for part in parts if part]
     return tuple(each.pop() for each in found) if found and all(len(each) == 1 for each in found) else ()
 
 
 @lru_cache(_KEPT)
 def targets_in(text: str) -> Targets:
-    """Targets of the generations that a build is said to be for alone; without PTX."""
+    """Targets of the generations that a build is for alone according to its text; without PTX."""
     plain = text.lower()
     if lowest_in(text) is not None:
         return Targets()
-    if (asked := _OF_OPENCV.search(plain)) and (of_name := families().get(asked["name"])):
+    if (of_opencv := _OF_OPENCV.search(plain)) and (of_name := families().get(of_opencv["name"])):
         return Targets(_on_desktops(of_name), ())
-    said = next((found for form in _of_names() if (found := form.search(plain)) is not None), None)
-    if said is None:
+    match = next((found for form in _of_names() if (found := form.search(plain)) is not None), None)
+    if match is None:
         of_models = _of_models(plain)
         return Targets(_on_desktops(of_models), ()) if of_models else Targets()
-    named = [each for name, of_name in families().items() if re.search(rf"\b{name}\b", said[1]) for each in of_name]
+    named = [each for name, of_name in families().items() if re.search(rf"\b{name}\b", match[1]) for each in of_name]
     return Targets(_on_desktops(named), ())
 
 
@@ -89,7 +89,7 @@ def _on_desktops(capabilities: tuple[ComputeCapability, ...] | list[ComputeCapab
 
 @lru_cache(_KEPT)
 def leaves_out(text: str, capability: ComputeCapability) -> bool:
-    """Is this GPU's target said not to be there: `without compute capability 6.1`, `Pascal is not supported`?"""
+    """Does the text leave this GPU's target out: `without compute capability 6.1`, `Pascal is not supported`?"""
     arch = tables.architectures().get(capability)
     names = [rf"(?:sm|compute)[\s_]?{capability.digits}[af]?", re.escape(str(capability))]
     names += [re.escape(arch.name.lower())] if arch is not None else []

@@ -192,7 +192,7 @@ def read_targets(text: str, *, bare: bool = True) -> Targets:
     no_ptx = bool(_NO_PTX.search(plain)) or plain == "none"
     only_ptx = bool(_ONLY_PTX.search(plain))
     if no_ptx and found.cubins:
-        found.ptx.clear()  # said of what an option makes by itself
+        found.ptx.clear()  # the words describe what an option makes by itself
     for passed_over in (_NO_PTX, _ONLY_PTX, _ABSENT, _OF_THE_CARD, _OTHER_NUMBERS):
         plain = passed_over.sub(" ", plain)
     for word in _words(plain, bare=bare):

@@ -16,7 +16,7 @@ from compat.versions import DriverVersion
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class FailingCase:
     """A case that does not run, as it was read: what it may mean, and the image and pool that stand for it."""
 
     case: Case  # what is written of the image
@@ -31,32 +31,32 @@ class Asked:
         return lowest_driver(self.pools)
 
 
-def change(asked: Asked, field: str, to: str) -> Change:
-    return Change(field, getattr(asked.shown if field in POOL_FIELDS else asked.case, field), to)
+def change(failing: FailingCase, field: str, to: str) -> Change:
+    return Change(field, getattr(failing.shown if field in POOL_FIELDS else failing.case, field), to)
 
 
 def changed_images(case: Case, changes: tuple[Change, ...], pool: PoolFacts) -> tuple[ImageFacts, ...]:
     """Images of the changed case; none where it leaves open what runs."""
     found = read_images(case.with_changes(changes), system_of(pool))
     is_open = any(each.severity.rank > Severity.WARN.rank for each in found.notes)
-    is_untold = any(each.untold is not None for each in found.values)
-    return () if found.problems or is_open or is_untold else found.values
+    is_unknown = any(each.unknown_build is not None for each in found.values)
+    return () if found.problems or is_open or is_unknown else found.values
 
 
 def all_run(images: Iterable[ImageFacts], pools: Iterable[PoolFacts]) -> bool:
-    """Does each of them run on each? With a driver that nobody said, none does."""
+    """Does each of them run on each? Without a stated driver, none does."""
     pools = tuple(pools)
     return all(pool.is_exact for pool in pools) and all(runs(image, pool) for image in images for pool in pools)
 
 
-def running_drivers(images: tuple[ImageFacts, ...], asked: Asked) -> Iterator[DriverVersion]:
+def running_drivers(images: tuple[ImageFacts, ...], failing: FailingCase) -> Iterator[DriverVersion]:
     """Drivers that run all of it on all pools, of those at which an answer may turn; lowest first."""
-    turning = turning_drivers(images[0], asked.pool)
-    return (driver for driver in turning if serves(images, asked, driver))
+    turning = turning_drivers(images[0], failing.pool)
+    return (driver for driver in turning if serves(images, failing, driver))
 
 
-def serves(images: tuple[ImageFacts, ...], asked: Asked, driver: DriverVersion) -> bool:
-    here = on_drivers(asked, driver)
+def serves(images: tuple[ImageFacts, ...], failing: FailingCase, driver: DriverVersion) -> bool:
+    here = on_drivers(failing, driver)
     return _may_reach(images[0], here[0]) and all_run(images, here)
 
 
@@ -76,7 +76,7 @@ def _may_reach(image: ImageFacts, pool: PoolFacts) -> bool:
     return is_driven(pool) and image.cuda.line <= instead.newest_reached(pool.driver, pool.platform)
 
 
-def on_drivers(asked: Asked, *drivers: DriverVersion | None) -> tuple[PoolFacts, ...]:
+def on_drivers(failing: FailingCase, *drivers: DriverVersion | None) -> tuple[PoolFacts, ...]:
     """The pools with other drivers; each GPU once."""
-    pools = {pool.gpu: pool for pool in reversed(asked.pools)}
+    pools = {pool.gpu: pool for pool in reversed(failing.pools)}
     return tuple(replace(pool, driver=driver) for pool in reversed(pools.values()) for driver in drivers)

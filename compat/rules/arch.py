@@ -8,11 +8,11 @@ from functools import cache
 
 from compat import tables
 from compat.build_words import of_this_build
-from compat.gpu_words import said_against
+from compat.gpu_words import reason_against
 from compat.model import THE_CASE, Code, Fact, Finding, Gpu, ImageFacts, PoolFacts, Severity
 from compat.model_words import is_old_for, leaves_older_out
 from compat.patterns import pattern
-from compat.rules.rule import Need, Rule, note, refuse, said_of_build, unknown, warn
+from compat.rules.rule import Need, Rule, note, refuse, remarks_fact, unknown, warn
 from compat.targets import runs
 from compat.versions import ComputeCapability, CudaVersion, Target
 
@@ -105,16 +105,16 @@ def check(image: ImageFacts, pool: PoolFacts) -> tuple[Finding, ...]:
         return ()
     gpu = pool.gpu
     code = judged(image.code, gpu.capability) if image.code else None
-    if image.remarks and (said := said_against(image.remarks, gpu.capability)):
-        return (refuse(ID, f"has no machine code for {gpu.name} ({gpu.capability}): {said}", said_of_build(image)),)
+    if image.remarks and (reason := reason_against(image.remarks, gpu.capability)):
+        return (refuse(ID, f"has no machine code for {gpu.name} ({gpu.capability}): {reason}", remarks_fact(image)),)
     if code is None and image.cuda is not None and _is_left_out(image, image.cuda, gpu):
         oldest = f"{gpu.name} ({gpu.capability}) is of the oldest generations that CUDA {image.cuda} makes code for"
-        return (refuse(ID, f"{oldest}, and the build is said to leave older ones out", said_of_build(image)),)
+        return (refuse(ID, f"{oldest}, and the build is said to leave older ones out", remarks_fact(image)),)
     if code is None:
         if image.cuda is not None:
             return _by_toolkit(image, image.cuda, gpu)
         fact = Fact("neither its CUDA nor its device code is known", THE_CASE, "")
-        is_open = image.is_opaque and image.untold is None  # what of the two is said of the program
+        is_open = image.is_opaque and image.unknown_build is None  # otherwise the program has its own finding
         return (unknown(ID, f"it is not known what {image.opaque_name} contains", fact),) if is_open else ()
     if code.cubins is None and code.ptx is None and code.at_least is None:
         return (unknown(ID, f"it is not known which GPUs {image.opaque_name} has code for", code.fact),)
@@ -139,11 +139,11 @@ def _is_left_out(image: ImageFacts, cuda: CudaVersion, gpu: Gpu) -> bool:
 
 def _by_oldest(image: ImageFacts, code: Code, oldest: ComputeCapability, gpu: Gpu) -> tuple[Finding, ...]:
     """The project, or the case, says the oldest GPU; of newer ones than the compiler knows that promises nothing."""
-    is_said = code.fact.source == THE_CASE or code.cubins is not None
+    is_stated = code.fact.source == THE_CASE or code.cubins is not None
     if gpu.capability < oldest:
         message = f"built for compute capability {oldest} and newer; {gpu.name} has {gpu.capability}"
-        return (refuse(ID, message, said_of_build(image) if is_said else code.fact),)
-    if is_said and image.cuda is not None:
+        return (refuse(ID, message, remarks_fact(image) if is_stated else code.fact),)
+    if is_stated and image.cuda is not None:
         by_toolkit = _by_toolkit(replace(image, code=None), image.cuda, gpu)
         if by_toolkit[0].severity is not Severity.NOTE:
             return by_toolkit
@@ -153,8 +153,8 @@ def _by_oldest(image: ImageFacts, code: Code, oldest: ComputeCapability, gpu: Gp
 def _by_older_compiler(image: ImageFacts, gpu: Gpu) -> Finding | None:
     """Of targets from memory: that the compiler cannot make code for the GPU is known all the same."""
     maker = image.built_with or image.cuda
-    said = _by_toolkit(replace(image, code=None), maker, gpu)[0] if maker is not None else None
-    return said if said is not None and said.severity is Severity.REFUSE else None
+    finding = _by_toolkit(replace(image, code=None), maker, gpu)[0] if maker is not None else None
+    return finding if finding is not None and finding.severity is Severity.REFUSE else None
 
 
 def _never_compiled(image: ImageFacts, code: Code, gpu: Gpu) -> Finding | None:
@@ -187,8 +187,8 @@ def _asks_for_the_gpu(image: ImageFacts) -> str:
 
 def _by_its_own_compiler(image: ImageFacts, cuda: CudaVersion, gpu: Gpu) -> Finding | None:
     """A program that compiles for the very GPU when it runs, by a compiler that does not know it yet, or no longer."""
-    asked, exact = _asks_for_the_gpu(image), tables.architectures().get(gpu.capability)
-    if not asked or exact is None:
+    source, exact = _asks_for_the_gpu(image), tables.architectures().get(gpu.capability)
+    if not source or exact is None:
         return None
     older_name = tables.architectures().get(_RENAMED.get(gpu.capability, gpu.capability), exact)
     if exact.first_cuda is not None and older_name.first_cuda is not None and cuda.line < exact.first_cuda:
@@ -210,7 +210,7 @@ def _by_its_own_compiler(image: ImageFacts, cuda: CudaVersion, gpu: Gpu) -> Find
         f"{image.framework} compiles for {gpu.name} ({gpu.capability}), which the compiler of CUDA {cuda} {why}; "
         f"that of CUDA {known} does"
     )
-    fact = replace(fact, source=f"{fact.source} ; {asked}")
+    fact = replace(fact, source=f"{fact.source} ; {source}")
     return refuse(ID, message, fact) if fact.verified else unknown(ID, message, fact)
 
 
@@ -261,10 +261,10 @@ def _is_without_ptx(image: ImageFacts) -> bool:
     """May a program of which no target is known be taken for one without PTX?
 
     Of 14 public reports about such builds, 12 were of failures: projects list the GPUs of their time. Not so where its
-    published builds carry PTX, where it compiles when it runs, or where nothing is said but a CUDA version.
+    published builds carry PTX, where it compiles when it runs, or where only a CUDA version is stated.
     """
     if image.code is not None and image.code.ptx is None and image.code.cubins is None:
-        return False  # said to be unknown
+        return False  # stated as unknown
     about = f"{image.name} {image.framework} {image.remarks}"
     if not (image.framework or image.remarks) or SPEAKS_OF_PTX.search(about):
         return False
@@ -274,15 +274,15 @@ def _is_without_ptx(image: ImageFacts) -> bool:
 @cache
 def never_with_ptx(framework: str) -> bool:
     """Do the tables have many builds of a project whose PTX is known, and hardly one with any?"""
-    told = [bool(build.ptx) for build in tables.builds(framework) if build.ptx is not None]
-    return len(told) >= _MANY and 4 * sum(told) < len(told)
+    with_ptx = [bool(build.ptx) for build in tables.builds(framework) if build.ptx is not None]
+    return len(with_ptx) >= _MANY and 4 * sum(with_ptx) < len(with_ptx)
 
 
 @cache
 def mostly_with_ptx(framework: str) -> bool:
     """Does most of what the tables have of a project carry PTX?"""
-    told = [bool(build.ptx) for build in tables.builds(framework) if build.ptx is not None]
-    return 2 * sum(told) > len(told)
+    with_ptx = [bool(build.ptx) for build in tables.builds(framework) if build.ptx is not None]
+    return 2 * sum(with_ptx) > len(with_ptx)
 
 
 RULE = Rule(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from compat.drivers import branch_of, major_floor, native_floor
 from compat.model import Fact, Finding, ImageFacts, Platform, PoolFacts, Severity
-from compat.rules.rule import Need, Rule, note, refuse, said, unknown, warn
+from compat.rules.rule import Need, Rule, as_stated, note, refuse, unknown, warn
 from compat.versions import CudaVersion, DriverVersion
 
 ID = "R-BACK"
@@ -18,7 +18,7 @@ _FIRST_BY_BRANCH = CudaVersion(9, 0)
 _DATE = "2026-11-24"
 
 
-def _check(cuda: CudaVersion, driver: DriverVersion, said: str, platform: Platform) -> tuple[Finding, ...]:
+def _check(cuda: CudaVersion, driver: DriverVersion, stated: str, platform: Platform) -> tuple[Finding, ...]:
     found = native_floor(cuda, platform)
     if found is None:
         fact = Fact(f"no table lists a driver for CUDA {cuda} on {platform}", _SOURCE, "", verified=False)
@@ -30,15 +30,15 @@ def _check(cuda: CudaVersion, driver: DriverVersion, said: str, platform: Platfo
         return ()  # R-MINOR says what is missing
     branch, by_floor = branch_of(driver, platform), branch_of(floor, platform)
     if branch is not None and branch is by_floor and branch.native_cuda == cuda.line >= _FIRST_BY_BRANCH:
-        told = Fact(f"drivers of branch {branch.branch} report CUDA {branch.native_cuda}", _BY_BRANCH, _DATE)
+        reported = Fact(f"drivers of branch {branch.branch} report CUDA {branch.native_cuda}", _BY_BRANCH, _DATE)
         message = (
             f"NVIDIA lists driver {floor} for CUDA {cuda}; other releases of its branch report CUDA {cuda.line} too, "
             "which is what a program asks for, but are not supported"
         )
-        return (warn(ID, message, told),)
+        return (warn(ID, message, reported),)
     message = (
         f"CUDA {cuda} needs driver {floor} or newer"
-        + (f"; this one is {said}" if said else "")
+        + (f"; this one is {stated}" if stated else "")
         + (". Before CUDA 11 there is no minor-version compatibility" if cuda.major < 11 else "")
     )
     return (refuse(ID, message, fact, floor),)
@@ -47,7 +47,7 @@ def _check(cuda: CudaVersion, driver: DriverVersion, said: str, platform: Platfo
 def check(image: ImageFacts, pool: PoolFacts) -> tuple[Finding, ...]:
     if image.cuda is None or pool.driver is None or pool.platform is Platform.JETSON:
         return ()
-    return _check(image.cuda, pool.driver, said(pool.driver), pool.platform)
+    return _check(image.cuda, pool.driver, as_stated(pool.driver), pool.platform)
 
 
 RULE = Rule(

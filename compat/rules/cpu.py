@@ -40,7 +40,7 @@ def _wheel(image: ImageFacts) -> tuple[Finding, ...]:
     version = image.framework_version
     if image.framework == "pytorch" and version is not None and version < _TORCH_ARM:
         if re.search(r"\bcu1\d\d\b", f"{image.name} {image.remarks}".lower()):
-            return ()  # a CUDA variant was asked for by name: the project's own index has those
+            return ()  # the case names a CUDA variant: the project's own index has those
         fact = Fact("up to 2.10 the aarch64 wheels of torch on PyPI are built for the CPU", _PYPI, _DATE)
         message = f"torch {version} from PyPI is a build for the CPU on arm64"
         if image.system_cuda is not None:  # somebody says a CUDA, which that build has not

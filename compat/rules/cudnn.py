@@ -17,7 +17,7 @@ from compat.versions import ComputeCapability, CudaVersion
 ID = "R-CUDNN"
 _DATE = "2026-11-23"
 _FIRST = ComputeCapability(3, 0)
-# Said of a build without the release: `Caffe with cuDNN`, `USE_CUDNN := 1`, and not `without cuDNN`.
+# Words on a build without the release: `Caffe with cuDNN`, `USE_CUDNN := 1`, and not `without cuDNN`.
 _USES_IT = pattern(
     r"(?<!without )(?<!no )(?<!not with )(?<!not use )\bcudnn\b(?!\s*(?::?=\s*(?:0|off)|is off|disabled|off))"
     r"|\buse_cudnn\s*:?=\s*(?:1|on)",
@@ -53,8 +53,8 @@ def _rows_of(cudnn: Version, parts: int, cuda_major: int) -> tuple[Cudnn, ...]: 
     fitting = [row for row in fitting if row.first.major == cudnn.major]
     if parts == 1:
         return tuple(fitting)
-    told = cudnn.release[:3]
-    older = [row for row in fitting if row.first <= cudnn or row.first.release[: len(told)] == told]
+    prefix = cudnn.release[:3]
+    older = [row for row in fitting if row.first <= cudnn or row.first.release[: len(prefix)] == prefix]
     newest = max((row.first for row in older), default=None)
     return tuple(row for row in older if row.first == newest)
 

@@ -8,7 +8,7 @@ from compat import tables
 from compat.drivers import first_drivers, last_branch, last_driver, newest_branch
 from compat.model import THE_CASE, Fact, Finding, Gpu, ImageFacts, Platform, PoolFacts, Severity
 from compat.rules.arch import best_cubin
-from compat.rules.rule import Rule, refuse, said, unknown, warn
+from compat.rules.rule import Rule, as_stated, refuse, unknown, warn
 from compat.versions import ComputeCapability, CudaVersion, DriverVersion, JetsonVersion
 
 ID = "R-DROP"
@@ -27,7 +27,7 @@ def check(image: ImageFacts, pool: PoolFacts) -> tuple[Finding, ...]:
 
 def _by_the_driver(_: ImageFacts, pool: PoolFacts) -> tuple[Finding, ...]:
     if pool.driver is not None and pool.platform is not Platform.JETSON:
-        return _driver(pool.driver, said(pool.driver), pool.gpu, pool.platform)
+        return _driver(pool.driver, as_stated(pool.driver), pool.gpu, pool.platform)
     return _jetson(pool.jetson) if pool.jetson is not None else ()
 
 
@@ -41,17 +41,21 @@ def _by_the_toolkit(image: ImageFacts, pool: PoolFacts) -> tuple[Finding, ...]:
 
 
 def _not_yet(image: ImageFacts, cuda: CudaVersion, gpu: Gpu) -> Finding | None:
-    """A compiler that is asked for a target that it does not know: by a build of one's own, or when the program runs.
+    """A compiler that gets a target that it does not know, from the user's own build or when the program runs.
 
     Of a build, every target has to be unknown: some toolkits were given single ones later.
     """
     is_own = image.own_build or (image.code is not None and image.code.fact.source == THE_CASE)
     code = image.code if is_own else None
-    asked = [target.capability for target in (*(code.cubins or ()), *(code.ptx or ()))] if code else []
-    if image.framework == "nvrtc" and not asked:
-        asked = [gpu.capability]
-    known = [arch for each in asked if (arch := tables.architectures().get(each)) and arch.first_cuda is not None]
-    if not asked or len(known) < len(asked) or any(arch.first_cuda <= cuda.line for arch in known if arch.first_cuda):
+    requested = [target.capability for target in (*(code.cubins or ()), *(code.ptx or ()))] if code else []
+    if image.framework == "nvrtc" and not requested:
+        requested = [gpu.capability]
+    known = [arch for each in requested if (arch := tables.architectures().get(each)) and arch.first_cuda is not None]
+    if (
+        not requested
+        or len(known) < len(requested)
+        or any(arch.first_cuda <= cuda.line for arch in known if arch.first_cuda)
+    ):
         return None
     first = min(known, key=lambda arch: arch.capability)
     digits = first.capability.digits
@@ -67,19 +71,19 @@ def _has_code(image: ImageFacts, pool: PoolFacts) -> bool:
     return image.code is not None and best_cubin(image.code, pool.gpu.capability) is not None
 
 
-def _driver(driver: DriverVersion, said: str, gpu: Gpu, platform: Platform) -> tuple[Finding, ...]:
+def _driver(driver: DriverVersion, stated: str, gpu: Gpu, platform: Platform) -> tuple[Finding, ...]:
     arch = tables.architectures().get(gpu.capability)
     if arch is None:
         fact = Fact(f"no table lists compute capability {gpu.capability}", _MATRIX, "", verified=False)
         return (unknown(ID, f"it is not known which drivers support {gpu.name} ({gpu.capability})", fact),)
-    this = f"driver {said}" if said else "a driver"
+    this = f"driver {stated}" if stated else "a driver"
     last = last_driver(gpu, platform)
     if last is not None and driver > last:
         text = f"the last driver branch for {arch.name} ({gpu.capability}) is {arch.last_branch}"
         fact = gpu.last_fact or arch.origin.fact(text, "last_driver_branch")
         message = (
             f"{this} no longer supports {gpu.name}: {fact.text}"
-            if said
+            if stated
             else f"{fact.text}: newer drivers do not support {gpu.name}"
         )
         return (refuse(ID, message, fact, DriverVersion.start_of(last_branch(gpu) or 0)),)
@@ -87,24 +91,24 @@ def _driver(driver: DriverVersion, said: str, gpu: Gpu, platform: Platform) -> t
         fact = arch.origin.fact(
             f"the first driver branch for {arch.name} ({gpu.capability}) is {arch.first_branch}", "first_driver_branch"
         )
-        return _too_old(fact, said, gpu, platform)
+        return _too_old(fact, stated, gpu, platform)
     if gpu.drivers is not None and platform is not Platform.WINDOWS and gpu.drivers.lack(driver):
         kin = gpu.drivers.kin(driver)
-        return _too_old(gpu.drivers.fact, said, gpu, platform) if kin is None else _by_chip(gpu, said, kin.fact)
+        return _too_old(gpu.drivers.fact, stated, gpu, platform) if kin is None else _by_chip(gpu, stated, kin.fact)
     if driver.branch > newest_branch():
         fact = Fact(f"the newest driver branch of the tables is {newest_branch()}", _MATRIX, "2026-11-20")
         return (warn(ID, f"{this} is newer than the tables, so it is not known which GPUs it has dropped", fact),)
     return ()
 
 
-def _too_old(fact: Fact, said: str, gpu: Gpu, platform: Platform) -> tuple[Finding, ...]:
-    message = f"driver {said} does not support {gpu.name} yet: {fact.text}" if said else fact.text
+def _too_old(fact: Fact, stated: str, gpu: Gpu, platform: Platform) -> tuple[Finding, ...]:
+    message = f"driver {stated} does not support {gpu.name} yet: {fact.text}" if stated else fact.text
     return (refuse(ID, message, fact, *first_drivers(gpu, platform)[:1]),)
 
 
-def _by_chip(gpu: Gpu, said: str, kin: Fact) -> tuple[Finding, ...]:
+def _by_chip(gpu: Gpu, stated: str, kin: Fact) -> tuple[Finding, ...]:
     """A board that the driver does not list, and another one of the same chip that it does."""
-    older = f"driver {said} does not list {gpu.name} yet" if said else f"drivers that old do not list {gpu.name}"
+    older = f"driver {stated} does not list {gpu.name} yet" if stated else f"drivers that old do not list {gpu.name}"
     # rm_is_supported_pci_device asks for the class and a list of old boards, rm_is_supported_device for the chip's id.
     text = "the kernel module recognizes a GPU by its chip, not by a list of boards"
     message = f"{older}, but it supports the chip: {kin.text}; {text}, so it may run, shown only as Graphics Device"

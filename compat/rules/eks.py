@@ -7,7 +7,7 @@ from compat.machine_images import image_row
 from compat.model import Fact, Finding, ImageFacts, PoolFacts, Setting, Severity
 from compat.patterns import pattern
 from compat.rows import Origin, Row, read_floor
-from compat.rules.rule import Rule, note, refuse, said, unknown
+from compat.rules.rule import Rule, as_stated, note, refuse, unknown
 from compat.versions import DriverVersion
 
 ID = "R-EKS"
@@ -42,11 +42,11 @@ def _instance(row: Row, pool: PoolFacts) -> list[Finding]:
         lowest = read_floor(row["min_driver"])
         if driver < lowest:
             fact = about.fact(f"{name} needs driver {row['min_driver']} or newer", "min_driver")
-            message = fact.text + (f"; this one is {said(driver)}" if said(driver) else "")
+            message = fact.text + (f"; this one is {as_stated(driver)}" if as_stated(driver) else "")
             return [refuse(ID, message, fact, lowest)]
     if row["max_driver_branch"] and driver.branch > int(row["max_driver_branch"]):
         fact = about.fact(f"the last driver branch for {name} is {row['max_driver_branch']}", "max_driver_branch")
-        message = fact.text + (f"; this one is {said(driver)}" if said(driver) else "")
+        message = fact.text + (f"; this one is {as_stated(driver)}" if as_stated(driver) else "")
         return [refuse(ID, message, fact, DriverVersion.start_of(int(row["max_driver_branch"])))]
     return []
 

@@ -25,8 +25,8 @@ def check(image: ImageFacts, pool: PoolFacts) -> tuple[Finding, ...]:  # noqa: A
     else:
         # No clock: what was over on the day on which the source was read is over.
         is_over = row.end_of_life < row.origin.collected[: len(row.end_of_life)]
-        told = "reached its end of life in" if is_over else "is supported until"
-        text = f"driver branch {row.branch} {told} {row.end_of_life}"
+        status = "reached its end of life in" if is_over else "is supported until"
+        text = f"driver branch {row.branch} {status} {row.end_of_life}"
     return (note(ID, text, row.origin.fact(text, "eol")),)
 
 

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from packaging.version import Version
 
 from compat import tables
-from compat.builds import is_of_ones_own, parts_asked
+from compat.builds import is_of_ones_own, parts_named
 from compat.distributions import ALIASES
 from compat.drivers import TURNS_AT
 from compat.model import Fact, Finding, GpuSpan, ImageFacts, Platform, PoolFacts
@@ -20,7 +20,7 @@ from compat.versions import ComputeCapability, JetsonVersion
 
 RULE = "R-FRAMEWORK"
 _DATE = "2026-11-24"
-# NVIDIA's images by month: which GPUs they are built for is said for all frameworks of a month together.
+# NVIDIA's images by month: NVIDIA states the GPUs for all frameworks of a month together.
 _OF_MONTH = pattern(r"(?:^|/)nvcr\.io/nvidia/(?P<framework>[a-z]+):(?P<month>\d\d\.\d\d)(?!.*igpu)")
 _WITH_TRTLLM = pattern(r"(?:^|/)nvcr\.io/nvidia/tritonserver:\d\d\.\d\d-trtllm\b")
 _SERVERS = frozenset({"inferenceserver", "tensorrtserver", "tritonserver"})  # what it was called over the years
@@ -55,8 +55,8 @@ _PYTHON_OF_TENSORRT = Fact(
 _OLLAMA_ON_JETSON = (35, 36)  # L4T for which Ollama has runners of their own
 
 
-class Asked(NamedTuple):
-    """What is known of a framework, as far as floors ask for it."""
+class Release(NamedTuple):
+    """A release of a framework, as far as floors need it."""
 
     framework: str
     version: Version | None
@@ -79,42 +79,42 @@ def of_month(image: ImageFacts, pool: PoolFacts) -> tuple[Finding, ...]:
     shown = f"nvidia/{named['framework']}:{named['month']}"
     found: list[Finding] = []
     for key in ("ngc", f"ngc-{named['framework']}"):  # what holds for all images of a month, and for this one
-        asked = Asked(key, Version(named["month"]), "", 0, "", own_build=True, shown=shown)
-        found += _findings(asked, pool.gpu.capability, pool.gpu.name)
+        release = Release(key, Version(named["month"]), "", 0, "", own_build=True, shown=shown)
+        found += _findings(release, pool.gpu.capability, pool.gpu.name)
     return tuple(found)
 
 
 def of_framework(image: ImageFacts, pool: PoolFacts) -> tuple[Finding, ...]:
-    """GPUs that the release of the image's framework is for, and the parts of it that are asked for."""
+    """GPUs that the release of the image's framework is for, and those of the parts that the case names."""
     major = image.cuda.major if image.cuda else 0
     text = f"{image.name} {image.remarks}"
     native = pool.platform is Platform.WINDOWS and pool.host != "wsl"
     of_nvidia = image.framework == "tensorrt-llm" and bool(_WITH_TRTLLM.search(image.name))
-    asked = Asked(
+    release = Release(
         image.framework,
         image.framework_version,
         image.build,
         major,
         f"{text} {' '.join(f'{name}={value}' for name, value in image.environment)}",
-        image.own_build or of_nvidia,  # what is said of wheels does not count for what NVIDIA builds for its images
+        image.own_build or of_nvidia,  # statements on wheels do not count for what NVIDIA builds for its images
         on_windows=native,
     )
-    inside = (*_of_tensorrt_inside(asked, pool), *_of_attention_inside(asked, pool))
-    return (*_findings(asked, pool.gpu.capability, pool.gpu.name), *inside)
+    inside = (*_of_tensorrt_inside(release, pool), *_of_attention_inside(release, pool))
+    return (*_findings(release, pool.gpu.capability, pool.gpu.name), *inside)
 
 
 _TENSORRT = pattern(r"\b(?:tensorrt|trt)[\s_=-]*v?(\d{1,2}\.\d+(?:\.\d+)*)", re.IGNORECASE)
 
 
-def _of_tensorrt_inside(asked: Asked, pool: PoolFacts) -> tuple[Finding, ...]:
-    """GPUs of the TensorRT that a program is said to be built with: `KataGo 1.15.3 (trt8.6.1-cuda12.1)`."""
-    named = _TENSORRT.search(asked.text)
-    if named is None or asked.framework in {"tensorrt", "tensorflow", "pytorch", "onnxruntime", *_SERVERS}:
+def _of_tensorrt_inside(release: Release, pool: PoolFacts) -> tuple[Finding, ...]:
+    """GPUs of the TensorRT that a program is built with: `KataGo 1.15.3 (trt8.6.1-cuda12.1)`."""
+    named = _TENSORRT.search(release.text)
+    if named is None or release.framework in {"tensorrt", "tensorflow", "pytorch", "onnxruntime", *_SERVERS}:
         return ()
     if pool.platform is Platform.JETSON:
         return ()
-    inside = Asked(
-        "tensorrt", Version(named[1]), "", 0, "", own_build=True, shown=f"TensorRT {named[1]} of {asked.framework}"
+    inside = Release(
+        "tensorrt", Version(named[1]), "", 0, "", own_build=True, shown=f"TensorRT {named[1]} of {release.framework}"
     )
     return _findings(inside, pool.gpu.capability, pool.gpu.name)
 
@@ -123,32 +123,37 @@ _FLASHINFER = pattern(r"\bflash-?infer(?:-python)?[\s_=:-]*v?(\d+\.\d+(?:\.\d+)?
 _WITHOUT_IT = pattern(r"--(?:disable-flashinfer|attention-backend[= ](?!flashinfer))", re.IGNORECASE)
 
 
-def _of_attention_inside(asked: Asked, pool: PoolFacts) -> tuple[Finding, ...]:
-    """GPUs of the FlashInfer that SGLang is said to run with, which takes it unless it is told not to."""
-    named = _FLASHINFER.search(asked.text) if asked.framework == "sglang" else None
-    if named is None or _WITHOUT_IT.search(asked.text):
+def _of_attention_inside(release: Release, pool: PoolFacts) -> tuple[Finding, ...]:
+    """GPUs of the FlashInfer that SGLang runs with; SGLang uses it unless an option turns it off."""
+    named = _FLASHINFER.search(release.text) if release.framework == "sglang" else None
+    if named is None or _WITHOUT_IT.search(release.text):
         return ()
-    inside = Asked(
-        "flashinfer", Version(named[1]), "", 0, "", own_build=True, shown=f"FlashInfer {named[1]} of {asked.framework}"
+    inside = Release(
+        "flashinfer",
+        Version(named[1]),
+        "",
+        0,
+        "",
+        own_build=True,
+        shown=f"FlashInfer {named[1]} of {release.framework}",
     )
     return _findings(inside, pool.gpu.capability, pool.gpu.name)
 
 
 def of_engine(image: ImageFacts, pool: PoolFacts) -> tuple[Finding, ...]:
     """An engine of TensorRT is for the architecture that it was built on, unless it was built to be compatible."""
-    said = _ENGINE.search(image.remarks) if image.framework == "tensorrt" else None
-    if said is None or "compatib" in image.remarks.lower():
+    match = _ENGINE.search(image.remarks) if image.framework == "tensorrt" else None
+    if match is None or "compatib" in image.remarks.lower():
         return ()
     try:
-        models = find_gpus(said[1])
+        models = find_gpus(match[1])
     except UnknownGpu:
         return ()
     if any(model.compute_capability == pool.gpu.capability for model in models):
         return ()
     fact = Fact("engines are not portable across GPU architectures without hardware compatibility", _ENGINES, _DATE)
-    message = (
-        f"the engine was built on {said[1]} ({models[0].compute_capability}); {pool.gpu.name} has {pool.gpu.capability}"
-    )
+    built_on = f"{match[1]} ({models[0].compute_capability})"
+    message = f"the engine was built on {built_on}; {pool.gpu.name} has {pool.gpu.capability}"
     return (refuse(RULE, message, fact),)
 
 
@@ -217,12 +222,12 @@ def of_julia(image: ImageFacts, pool: PoolFacts) -> tuple[Finding, ...]:
     return ()
 
 
-def _findings(asked: Asked, gpu: ComputeCapability, gpu_name: str) -> tuple[Finding, ...]:
+def _findings(release: Release, gpu: ComputeCapability, gpu_name: str) -> tuple[Finding, ...]:
     found = []
-    for floor in _floors_of(asked):
+    for floor in _floors_of(release):
         if gpu >= floor.capability and (floor.highest is None or gpu <= floor.highest):
             continue
-        shown = asked.shown or (f"{floor.framework} {asked.version}" if asked.version else floor.framework)
+        shown = release.shown or (f"{floor.framework} {release.version}" if release.version else floor.framework)
         fact = floor.origin.fact(f"{shown}: {floor.reason}", "cc_min", "cc_max", "from_version", "to_version")
         span = f"{floor.capability} to {floor.highest}" if floor.highest else f"{floor.capability}"
         message = f"{shown} requires compute capability {span} ({floor.reason}); {gpu_name} has {gpu}"
@@ -233,13 +238,13 @@ def _findings(asked: Asked, gpu: ComputeCapability, gpu_name: str) -> tuple[Find
     return tuple(found)
 
 
-def _floors_of(asked: Asked) -> list[FrameworkFloor]:
-    framework, version, major = asked.framework, asked.version, asked.cuda_major
+def _floors_of(release: Release) -> list[FrameworkFloor]:
+    framework, version, major = release.framework, release.version, release.cuda_major
     keys = [framework, f"{framework}[cu{major}]", f"{framework}[cuda{major}]", f"{framework}-cuda{major}x"]
-    keys += [f"{framework}[windows]"] * asked.on_windows
-    keys += parts_asked(framework, f"{asked.text} {asked.build}")
+    keys += [f"{framework}[windows]"] * release.on_windows
+    keys += parts_named(framework, f"{release.text} {release.build}")
     rows = [row for key in keys for row in tables.framework_floors().get(key, ())]
-    rows = [row for row in rows if not (row.of_wheels and asked.own_build)]
+    rows = [row for row in rows if not (row.of_wheels and release.own_build)]
     if version is None:
         return [row for row in rows if row.before is None and row.first == Version("0")]
     return [row for row in rows if row.first <= version and (row.before is None or version < row.before)]

@@ -7,11 +7,11 @@ import re
 from packaging.version import Version
 
 from compat import tables
-from compat.build_words import driver_asked
+from compat.build_words import required_driver
 from compat.model import THE_CASE, Fact, Finding, GpuSpan, ImageFacts, Platform, PoolFacts, Setting, Severity
 from compat.rows import FrameworkLibrary
 from compat.rules import floors, program_floors
-from compat.rules.rule import Rule, note, refuse, said_of_build, warn
+from compat.rules.rule import Rule, note, refuse, remarks_fact, warn
 
 ID = floors.RULE
 _DATE = "2026-11-21"
@@ -64,7 +64,7 @@ NO_GPU_USE = (
 
 
 def for_cpu(builds: str) -> str:
-    """What is said of an image whose frameworks are builds for the CPU."""
+    """The message for an image whose frameworks are builds for the CPU."""
     return f"{builds}: built for the CPU only; the image runs anywhere, and uses no GPU"
 
 
@@ -91,8 +91,8 @@ def _system(image: ImageFacts, pool: PoolFacts) -> list[Finding]:
 
 def _uva(image: ImageFacts) -> list[Finding]:
     """Its second model runner, which vLLM takes for most models, needs pinned memory: off under WSL."""
-    said = {name.upper(): value for name, value in image.environment}
-    if said.get("VLLM_WSL2_ENABLE_PIN_MEMORY") == "1" or said.get("VLLM_USE_V2_MODEL_RUNNER") == "0":
+    variables = {name.upper(): value for name, value in image.environment}
+    if variables.get("VLLM_WSL2_ENABLE_PIN_MEMORY") == "1" or variables.get("VLLM_USE_V2_MODEL_RUNNER") == "0":
         return []
     fact = Fact("vLLM takes no pinned memory under WSL unless it is asked to", _UVA, "2026-11-26")
     message = (
@@ -106,8 +106,8 @@ def _stated_driver(image: ImageFacts, pool: PoolFacts) -> list[Finding]:
     floor = image.stated_driver
     if floor is None or pool.driver is None or pool.driver >= floor or pool.platform is Platform.JETSON:
         return []
-    if image.remarks and driver_asked(image.remarks) == floor:
-        return [refuse(ID, f"it needs driver {floor} or newer; this one is {pool.driver}", said_of_build(image), floor)]
+    if image.remarks and required_driver(image.remarks) == floor:
+        return [refuse(ID, f"it needs driver {floor} or newer; this one is {pool.driver}", remarks_fact(image), floor)]
     if pool.platform is not Platform.LINUX:
         return []
     fact = image.cuda_fact or Fact(f"{image.framework} asks for driver {floor}", "framework.csv", _DATE)

@@ -66,17 +66,19 @@ def check(image: ImageFacts, pool: PoolFacts) -> tuple[Finding, ...]:
 
 
 def _wheel_of_another(image: ImageFacts, pool: PoolFacts) -> tuple[Finding, ...]:
-    """A wheel that is said to be for one JetPack, on another: it was linked with that one's cuDNN and TensorRT."""
-    said = _WHEEL_FOR.search(image.remarks)
+    """A wheel for one JetPack, on another: it was linked with the cuDNN and TensorRT of the first."""
+    made_for = _WHEEL_FOR.search(image.remarks)
     pack = jetpack_of(pool.jetson) if pool.jetson is not None else None
-    if said is None or pack is None or pack.jetpack.startswith(said[1]):
+    if made_for is None or pack is None or pack.jetpack.startswith(made_for[1]):
         return ()
-    message = f"the build is for JetPack {said[1]}, and JetPack {pack.jetpack} is there"
+    message = f"the build is for JetPack {made_for[1]}, and JetPack {pack.jetpack} is there"
     fact = Fact("a wheel is linked with the libraries of the JetPack that it is made for", _WHEELS, "2026-11-26")
-    if not pack.jetpack.startswith(f"{said[1].split('.')[0]}."):
+    if not pack.jetpack.startswith(f"{made_for[1].split('.')[0]}."):
         return (refuse(ID, f"{message}: its libraries have other versions there", fact),)
-    lines = {row.cuda.line for row in tables.jetsons() if row.jetpack.startswith(said[1]) and "DP" not in row.jetpack}
-    if lines == {pack.cuda.line} and said[1].startswith(_ALIKE):
+    lines = {
+        row.cuda.line for row in tables.jetsons() if row.jetpack.startswith(made_for[1]) and "DP" not in row.jetpack
+    }
+    if lines == {pack.cuda.line} and made_for[1].startswith(_ALIKE):
         fact = replace(fact, text="JetPacks with one CUDA bring the same libraries", source=f"{_WHEELS} ; {_SAME_CUDA}")
         return (warn(ID, f"{message}, which brings the same CUDA {pack.cuda.line}", fact),)
     return (unknown(ID, f"{message}: it is not known whether it finds its libraries there", fact),)
@@ -106,10 +108,10 @@ def _on_none(image: ImageFacts, pool: PoolFacts) -> Finding | None:
     rows = [row for row in tables.jetsons() if pool.gpu.capability in row.modules]
     if any(_on(image, pool, row.l4t, image.cuda.line).severity is not Severity.REFUSE for row in rows):
         return None
-    told = [row for row in rows if "cuda" not in row.origin.unverified]
-    if not told:
+    verified = [row for row in rows if "cuda" not in row.origin.unverified]
+    if not verified:
         return None
-    newest = max(told, key=lambda row: (row.cuda, row.l4t))
+    newest = max(verified, key=lambda row: (row.cuda, row.l4t))
     fact = newest.origin.fact(f"the newest CUDA that a JetPack brings to {pool.gpu.name} is {newest.cuda.line}", "cuda")
     return refuse(ID, f"{fact.text}; CUDA {image.cuda.line} runs on none of them", fact)
 
@@ -199,7 +201,7 @@ def _made_for(l4t: JetsonVersion, image: ImageFacts, pool: PoolFacts) -> Finding
     match _fits(l4t, host):
         case _Fit.NO:
             return refuse(ID, f"{message}: {_LINES}", fact)
-        case _Fit.UNSAID:
+        case _Fit.UNKNOWN:
             return unknown(ID, f"{message}: it is not known whether JetPack 7 runs it", fact)
         case _Fit.LIKELY:
             return warn(
@@ -213,7 +215,7 @@ class _Fit(Enum):
 
     YES = "yes"
     LIKELY = "likely"
-    UNSAID = "unsaid"
+    UNKNOWN = "unknown"
     NO = "no"
 
 
@@ -225,7 +227,7 @@ def _fits(image: JetsonVersion, host: JetsonVersion) -> _Fit:
     if min(image, host).release >= _LIKE_SERVERS:
         return _Fit.YES  # what is in it counts
     if image.release != host.release:
-        return _Fit.UNSAID if host.release >= _LIKE_SERVERS > image.release > _HOSTS_LIBRARIES else _Fit.NO
+        return _Fit.UNKNOWN if host.release >= _LIKE_SERVERS > image.release > _HOSTS_LIBRARIES else _Fit.NO
     if image.release > _HOSTS_LIBRARIES:
         halves = {each.release == _SPLIT[0] and each.revision >= _SPLIT[1] for each in (image, host)}
         return _Fit.YES if len(halves) == 1 else _Fit.LIKELY

@@ -5,7 +5,7 @@ from __future__ import annotations
 from compat import tables
 from compat.model import Fact, Finding, Gpu, ImageFacts, Platform, PoolFacts, Setting, Severity
 from compat.rows import Architecture
-from compat.rules.rule import Rule, refuse, said, unknown, warn
+from compat.rules.rule import Rule, as_stated, refuse, unknown, warn
 from compat.versions import DriverVersion
 
 ID = "R-KMOD"
@@ -45,8 +45,8 @@ def _open(gpu: Gpu, arch: Architecture, driver: DriverVersion | None) -> tuple[F
     if driver.branch < _FIRST_OPEN:
         exist = f"exist from branch {_FIRST_OPEN} on"
         fact = Fact(f"open kernel modules {exist}", _SOURCE, _DATE)
-        written = said(driver)
-        message = f"driver {written} has no open kernel modules: they {exist}" if written else fact.text
+        stated = as_stated(driver)
+        message = f"driver {stated} has no open kernel modules: they {exist}" if stated else fact.text
         return (refuse(ID, message, fact, DriverVersion.parse("515.43.04")),)
     if driver < _WITHOUT_OPT_IN and gpu.product_class in _OPT_IN_CLASSES:
         fact = Fact(f"the open kernel modules need no opt-in from {_WITHOUT_OPT_IN} on", _OPT_IN, _OPT_IN_DATE)

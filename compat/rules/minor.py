@@ -12,7 +12,7 @@ from compat.model import Fact, Finding, ImageFacts, Platform, PoolFacts, Severit
 from compat.ptx_words import is_compiled_by_driver, is_refused_by_driver
 from compat.readings import read_ptx_isa
 from compat.rules.arch import judged
-from compat.rules.rule import Need, Rule, note, refuse, said, warn
+from compat.rules.rule import Need, Rule, as_stated, note, refuse, warn
 from compat.versions import CudaVersion, DriverVersion
 
 ID = "R-MINOR"
@@ -45,11 +45,11 @@ def check(image: ImageFacts, pool: PoolFacts) -> tuple[Finding, ...]:
         return ()
     floor, fact = found
     # Of a driver that nobody stated, it is the one that NVIDIA lists from which on it runs.
-    if driver < floor and said(driver) and cuda.major >= _FIRST_BY_BRANCH and driver.branch == floor.branch:
+    if driver < floor and as_stated(driver) and cuda.major >= _FIRST_BY_BRANCH and driver.branch == floor.branch:
         return _of_its_branch(cuda, floor, pool)
     if driver < floor:
-        written = said(driver)
-        message = f"CUDA {cuda} needs driver {floor} or newer" + (f"; this one is {written}" if written else "")
+        stated = as_stated(driver)
+        message = f"CUDA {cuda} needs driver {floor} or newer" + (f"; this one is {stated}" if stated else "")
         return (refuse(ID, message, fact, floor),)
     if _driver_compiles(image):
         maker = _maker_of_ptx(image, cuda)
@@ -90,7 +90,7 @@ def _driver_compiles(image: ImageFacts) -> bool:
 
 
 def _maker_of_ptx(image: ImageFacts, cuda: CudaVersion) -> CudaVersion:
-    """The CUDA of the PTX that a build is said to have, or else its own."""
+    """The CUDA of the PTX that a text gives for a build, or else its own."""
     return next(iter(read_ptx_isa(image.remarks)), cuda.line)
 
 
@@ -103,17 +103,17 @@ def _links_with_toolkit(image: ImageFacts) -> bool:
 def _needs_ptx(framework: str, cuda: CudaVersion, pool: PoolFacts) -> Finding:
     own = native_floor(cuda.line, pool.platform)
     assert own is not None  # noqa: S101 - the caller compared it
-    written = said(pool.driver) if pool.driver else ""
+    stated = as_stated(pool.driver) if pool.driver else ""
     if framework == "jax":
         message = (
             f"jax compiles with CUDA {cuda.line}, and what that links needs driver {own[0]} or newer"
-            + (f"; this one is {written}" if written else "")
+            + (f"; this one is {stated}" if stated else "")
             + " (no kernel image is available)"
         )
         return refuse(ID, message, Fact(message, _JAX, _DATE), own[0])
     message = (
         f"{framework or 'it'} has the driver compile its PTX, and PTX of CUDA {cuda.line} needs driver {own[0]} or "
-        "newer" + (f"; this one is {written}" if written else "") + " (error 222, unsupported toolchain)"
+        "newer" + (f"; this one is {stated}" if stated else "") + " (error 222, unsupported toolchain)"
     )
     fact = Fact(f"{framework} hands code to the driver", DRIVER_COMPILES.get(framework, _NVRTC), _DATE)
     return refuse(ID, message, fact, own[0])

@@ -11,7 +11,7 @@ from packaging.version import Version
 from compat import tables
 from compat.model import Fact, Finding, ImageFacts, Platform, PoolFacts, Severity
 from compat.patterns import pattern
-from compat.rules.rule import Rule, note, refuse, said, unknown, warn
+from compat.rules.rule import Rule, as_stated, note, refuse, unknown, warn
 from compat.versions import ComputeCapability, DriverVersion, parse_release
 
 ID = "R-NVENC"
@@ -66,20 +66,20 @@ def check(image: ImageFacts, pool: PoolFacts) -> tuple[Finding, ...]:
     if floor is None:
         unlisted = Fact(f"no table has NVENC API {api}", _HEADERS, "", verified=False)
         return (unknown(ID, f"it is not known which driver has NVENC API {api}", unlisted),)
-    lowest, told = floor
+    lowest, floor_fact = floor
     if pool.driver is None:
         return ()
     if pool.driver >= lowest:
-        return (note(ID, f"drivers from {lowest} on have NVENC API {api}", told),)
-    written = said(pool.driver)
+        return (note(ID, f"drivers from {lowest} on have NVENC API {api}", floor_fact),)
+    stated = as_stated(pool.driver)
     built = f" ({fact.text})" if fact is not None else ""
-    message = f"NVENC API {api}{built} needs driver {lowest} or newer" + (f"; this one is {written}" if written else "")
+    message = f"NVENC API {api}{built} needs driver {lowest} or newer" + (f"; this one is {stated}" if stated else "")
     if fact is not None and not fact.verified:
-        return (unknown(ID, message, replace(told, verified=False)),)
-    return (refuse(ID, message, told, lowest),)
+        return (unknown(ID, message, replace(floor_fact, verified=False)),)
+    return (refuse(ID, message, floor_fact, lowest),)
 
 
-def _lacks(said_of_it: str, pool: PoolFacts) -> Finding | None:
+def _lacks(text: str, pool: PoolFacts) -> Finding | None:
     """GPUs whose chip has no encoder, or none for AV1."""
     name = pool.gpu.name
     chips = frozenset(_chips().get(name, ()))
@@ -88,7 +88,7 @@ def _lacks(said_of_it: str, pool: PoolFacts) -> Finding | None:
             "GT 1030, MX450 and other low-end and mobile models have no encoder", f"{_MODELS} ; {_MATRIX}", _READ
         )
         return refuse(ID, f"{name} has no hardware encoder (NVENC)", fact)
-    if _AV1.search(said_of_it) and pool.gpu.capability < _WITH_AV1:
+    if _AV1.search(text) and pool.gpu.capability < _WITH_AV1:
         fact = Fact("NVENC encodes AV1 on Ada and newer; Ampere decodes it", f"{_MODELS} ; {_MATRIX}", _READ)
         return refuse(ID, f"{name} ({pool.gpu.capability}) cannot encode AV1: GPUs from Ada (8.9) on can", fact)
     return None

@@ -19,10 +19,10 @@ def check(image: ImageFacts, pool: PoolFacts) -> tuple[Finding, ...]:  # noqa: A
         f"{row['ami_type']} {row['release']}: persistence daemon {row['persistenced_enabled'] or 'not known'}",
         "persistenced_enabled",
     )
-    said = row["persistenced_enabled"]
-    if said == "yes":
+    enabled = row["persistenced_enabled"]
+    if enabled == "yes":
         return (note(ID, "the machine image runs the persistence daemon", fact),)
-    if said == "no":
+    if enabled == "no":
         return (
             warn(
                 ID,

@@ -9,7 +9,7 @@ from compat.model import Fact, Finding, Gpu, GpuSpan, ImageFacts, Platform, Pool
 from compat.patterns import pattern
 from compat.programs import rows_of
 from compat.rows import Program
-from compat.rules.rule import note, refuse, said, unknown
+from compat.rules.rule import as_stated, note, refuse, unknown
 from compat.versions import ComputeCapability, JetsonVersion
 
 RULE = "R-FRAMEWORK"
@@ -79,8 +79,8 @@ def _findings(row: Program, image: ImageFacts, pool: PoolFacts) -> list[Finding]
         fixes = (GpuSpan(low, high),) if low is not None else ()
         found.append(refuse(RULE, message, fact, *fixes))
     floor = row.windows_floor if pool.platform is Platform.WINDOWS else row.linux_floor
-    this = said(pool.driver) if pool.driver is not None else ""
-    shown_driver = f"; this one is {this}" if this else ""
+    stated = as_stated(pool.driver) if pool.driver is not None else ""
+    shown_driver = f"; this one is {stated}" if stated else ""
     if floor is not None and pool.driver is not None and pool.driver < floor:
         column = "min_windows_driver" if pool.platform is Platform.WINDOWS else "min_linux_driver"
         fact = row.origin.fact(f"{shown} needs driver {floor} or newer", column, "from_version", "to_version")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from compat.drivers import native_floor, reaches
-from compat.gpu_words import said_against
+from compat.gpu_words import reason_against
 from compat.model import THE_CASE, Code, Fact, Finding, Gpu, ImageFacts, Platform, PoolFacts, Severity
 from compat.rules import fwd
 from compat.rules.arch import best_cubin, compiles, judged, never_with_ptx
@@ -23,7 +23,7 @@ def check(image: ImageFacts, pool: PoolFacts) -> tuple[Finding, ...]:
     cubins = code.cubins or ()
     if best_cubin(code, gpu.capability) is not None:
         return ()  # machine code is there: nothing is compiled at start
-    if image.remarks and code.fact.source != THE_CASE and said_against(image.remarks, gpu.capability):
+    if image.remarks and code.fact.source != THE_CASE and reason_against(image.remarks, gpu.capability):
         return ()  # who says so saw it fail, whatever PTX the tables have
     if code.ptx is None:
         if cubins and gpu.capability < min(cubins).capability:
@@ -66,7 +66,7 @@ def _without(code: Code, gpu: Gpu) -> Finding:
     """There is PTX for other GPUs, or none."""
     shown = ", ".join(f"compute_{t.capability.digits}{t.suffix}" for t in code.ptx or ()) or "none"
     message = f"has no PTX that {gpu.name} ({gpu.capability}) could use; it has {shown}"
-    if code.ptx_is_unsaid:
+    if code.ptx_is_unstated:
         message = f"its list of targets names no PTX, so it counts as without, and {gpu.name} could use no other code"
     return refuse(ID, message, (code.ptx_fact or code.fact))
 

@@ -99,12 +99,12 @@ def _is_brand(value: str, gpu: Gpu) -> bool | None:
 
 def clauses(image: ImageFacts) -> tuple[str, ...]:
     """Values of NVIDIA_REQUIRE_*, all of which must hold: those of the container's environment over the image's."""
-    said = dict(image.environment)
-    own = tuple(value for key, value in said.items() if key.startswith("NVIDIA_REQUIRE_") and value)
+    variables = dict(image.environment)
+    own = tuple(value for key, value in variables.items() if key.startswith("NVIDIA_REQUIRE_") and value)
     if own:
         return own
-    if not image.requires and re.fullmatch(r"\d+\.\d+.*", said.get("CUDA_VERSION", "")):
-        return (f"cuda>={'.'.join(said['CUDA_VERSION'].split('.')[:2])}",)  # a legacy image: implied
+    if not image.requires and re.fullmatch(r"\d+\.\d+.*", variables.get("CUDA_VERSION", "")):
+        return (f"cuda>={'.'.join(variables['CUDA_VERSION'].split('.')[:2])}",)  # a legacy image: implied
     return image.requires
 
 
@@ -137,11 +137,11 @@ def _check(wanted: tuple[str, ...], pool: PoolFacts) -> tuple[Finding, ...]:
     row = tables.container_toolkit(toolkit) if toolkit is not None else None
     asks = row is not None and row.checks_require
     short = wanted[answers.index(False) if False in answers else 0].split(" ")[0]
-    told = (
+    text = (
         f"{short} …: the image's NVIDIA_REQUIRE_*; the legacy mode of container toolkits before 1.18 asks for it, "
         "the CDI modes do not"
     )
-    fact = row.origin.fact(told, "checks_require") if row is not None else Fact(told, _SOURCE, _DATE)
+    fact = row.origin.fact(text, "checks_require") if row is not None else Fact(text, _SOURCE, _DATE)
     if False not in answers:
         if None in answers and host and asks:
             return (unknown(ID, f"it is not known whether {gpu.name} meets {short} …", fact),)

@@ -1,4 +1,4 @@
-"""What a rule is: an id, a sentence, its sources, and a check. `index.py` lists them all, by hand."""
+"""A rule: an id, a sentence, its sources, and a check. `index.py` lists all rules, by hand."""
 
 from __future__ import annotations
 
@@ -40,13 +40,13 @@ class Rule:
     need: Need | None = None
 
 
-def said(driver: DriverVersion) -> str:
-    """The driver as the case writes it; empty where it says none, and a rule tries one of its own."""
+def as_stated(driver: DriverVersion) -> str:
+    """The driver as the case writes it; empty where the case has none, and the engine tries one."""
     return str(driver) if driver.given else ""
 
 
-def said_of_build(image: ImageFacts) -> Fact:
-    """What the case says of the build in words, as the fact that decides."""
+def remarks_fact(image: ImageFacts) -> Fact:
+    """The case's own words on the build, as the fact that decides."""
     return Fact(f"said of the build: {image.remarks[:_SHOWN]}", THE_CASE, "")
 
 

@@ -26,14 +26,14 @@ def check(image: ImageFacts, pool: PoolFacts) -> tuple[Finding, ...]:
     found: list[Finding] = [*_slice(pool)] if pool.gpu.mig else []
     if not image.environment:
         return tuple(found)
-    said = dict(image.environment)
-    if "CUDA_VISIBLE_DEVICES" in said:
-        found += _process(said["CUDA_VISIBLE_DEVICES"], pool)
+    environment = dict(image.environment)
+    if "CUDA_VISIBLE_DEVICES" in environment:
+        found += _process(environment["CUDA_VISIBLE_DEVICES"], pool)
     if pool.host in _CONTAINERS:
-        if "NVIDIA_VISIBLE_DEVICES" in said:
-            found += _runtime(said["NVIDIA_VISIBLE_DEVICES"], pool)
-        if "NVIDIA_DRIVER_CAPABILITIES" in said:
-            found += _capabilities(said["NVIDIA_DRIVER_CAPABILITIES"], image)
+        if "NVIDIA_VISIBLE_DEVICES" in environment:
+            found += _runtime(environment["NVIDIA_VISIBLE_DEVICES"], pool)
+        if "NVIDIA_DRIVER_CAPABILITIES" in environment:
+            found += _capabilities(environment["NVIDIA_DRIVER_CAPABILITIES"], image)
     return tuple(found)
 
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from compat.drivers import FIRST_IN_WSL
 from compat.model import Fact, Finding, ImageFacts, PoolFacts, Severity
-from compat.rules.rule import Rule, note, refuse, said, unknown, warn
+from compat.rules.rule import Rule, as_stated, note, refuse, unknown, warn
 from compat.versions import ComputeCapability
 
 ID = "R-WSL"
@@ -32,7 +32,7 @@ def check(image: ImageFacts, pool: PoolFacts) -> tuple[Finding, ...]:
             _SOURCE,
             _DATE,
         )
-        written = said(pool.driver)
+        stated = as_stated(pool.driver)
         if pool.driver.branch < _LIBRARY_SINCE and pool.driver.branch not in _PREVIEWS:
             fact = replace(fact, source=f"{_SOURCE} ; {_WITHOUT}")
             message = (
@@ -40,7 +40,7 @@ def check(image: ImageFacts, pool: PoolFacts) -> tuple[Finding, ...]:
                 "455, 460, 465 and 470 had it"
             )
             return (refuse(ID, message, fact, FIRST_IN_WSL),)
-        message = f"Windows driver {written} has CUDA for WSL 2 only as a preview" if written else fact.text
+        message = f"Windows driver {stated} has CUDA for WSL 2 only as a preview" if stated else fact.text
         return (warn(ID, message, fact),)
     if image.framework == "rapids" and pool.gpu.capability < ComputeCapability(7, 0):
         fact = Fact("RAPIDS under WSL 2 is for Volta and newer GPUs", "https://docs.rapids.ai/install/", _DATE)

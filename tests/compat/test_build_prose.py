@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from compat import Verdict, case_from, check
 from compat.build_words import of_this_build
 from compat.capability_bounds import families, highest_in, lowest_in
-from compat.gpu_words import said_against
+from compat.gpu_words import reason_against
 from compat.ptx_words import is_compiled_by_driver, is_refused_by_driver
 from compat.series_words import in_generations
 from compat.target_words import targets_in
@@ -79,7 +79,7 @@ def test_a_series_is_its_generation(series: str) -> None:
     name = SERIES[series]
     assert in_generations(f"not for {series.lower()}") == f"not for {name}"
     for capability in families()[name]:
-        assert said_against(f"no support for {series}", capability)
+        assert reason_against(f"no support for {series}", capability)
 
 
 @pytest.mark.parametrize(
@@ -148,7 +148,7 @@ def test_a_range_of_targets_alone_is_all_between_them() -> None:
     ],
 )
 def test_what_says_that_there_is_no_code_is_against_the_gpu(text: str) -> None:
-    assert said_against(text, ComputeCapability(9, 0))
+    assert reason_against(text, ComputeCapability(9, 0))
 
 
 @pytest.mark.parametrize(
@@ -165,7 +165,7 @@ def test_what_says_that_there_is_no_code_is_against_the_gpu(text: str) -> None:
     ],
 )
 def test_a_part_that_is_left_out_or_another_build_says_nothing_against_it(text: str) -> None:
-    assert not said_against(text, ComputeCapability(8, 0))
+    assert not reason_against(text, ComputeCapability(8, 0))
     assert verdict(gpu="A100", driver="535.161.08", cuda="12.2", framework="someprogram", build=text).runs
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from compat import Verdict, case_from, check, tables
-from compat.build_words import driver_asked, of_this_build, requirements_in
+from compat.build_words import required_driver, of_this_build, requirements_in
 from compat.capability_bounds import highest_in, lowest_in
-from compat.gpu_words import built_on, said_against
+from compat.gpu_words import built_on, reason_against
 from compat.targets import TEGRA, read_targets, runs
 from compat.versions import ComputeCapability, DriverVersion, Target
 
@@ -46,7 +46,7 @@ def capability(text: str) -> ComputeCapability:
     ],
 )
 def test_a_compiler_that_does_not_know_the_gpu_is_read(text: str) -> None:
-    assert said_against(text, capability("8.6"))
+    assert reason_against(text, capability("8.6"))
     assert verdict(gpu="RTX 3060", framework="my-solver", cuda="12.2", driver="535.54.03", build=text) is NOT
 
 
@@ -65,7 +65,7 @@ def test_a_compiler_that_does_not_know_the_gpu_is_read(text: str) -> None:
     ],
 )
 def test_code_that_is_said_not_to_be_there_is_read(text: str) -> None:
-    assert said_against(text, capability("8.6"))
+    assert reason_against(text, capability("8.6"))
 
 
 @pytest.mark.parametrize(
@@ -87,7 +87,7 @@ def test_code_that_is_said_not_to_be_there_is_read(text: str) -> None:
     ],
 )
 def test_what_is_said_of_another_gpu_or_another_build_counts_for_nothing(text: str) -> None:
-    assert said_against(text, capability("8.6")) == ""
+    assert reason_against(text, capability("8.6")) == ""
 
 
 @pytest.mark.parametrize("arch", DESKTOP, ids=lambda each: str(each.capability))
@@ -96,14 +96,14 @@ def test_a_compiler_that_lacks_a_target_lacks_the_newer_ones_and_not_the_older(a
     text = f"NVRTC that does not know sm_{own.digits}"
     for other in DESKTOP:
         is_later = other.capability > own and other.first_cuda >= tables.architectures()[own].first_cuda  # type: ignore[operator]
-        assert bool(said_against(text, other.capability)) is (other.capability == own or is_later)
+        assert bool(reason_against(text, other.capability)) is (other.capability == own or is_later)
 
 
 @pytest.mark.parametrize("arch", DESKTOP, ids=lambda each: str(each.capability))
 def test_code_that_ends_at_a_target_serves_what_runs_it_and_what_is_older(arch: object) -> None:
     own = arch.capability  # type: ignore[attr-defined]
     for other in DESKTOP:
-        is_refused = bool(said_against(f"kernels end at sm_{own.digits}", other.capability))
+        is_refused = bool(reason_against(f"kernels end at sm_{own.digits}", other.capability))
         assert is_refused is (other.capability > own and not runs(Target(own), other.capability))
 
 
@@ -111,7 +111,7 @@ def test_code_that_ends_at_a_target_serves_what_runs_it_and_what_is_older(arch: 
 def test_a_target_that_is_left_out_is_that_one_alone(arch: object) -> None:
     own = arch.capability  # type: ignore[attr-defined]
     found = [
-        each.capability for each in DESKTOP if said_against(f"wheel with no sm_{own.digits} code", each.capability)
+        each.capability for each in DESKTOP if reason_against(f"wheel with no sm_{own.digits} code", each.capability)
     ]
     assert found == [own]
 
@@ -248,9 +248,9 @@ def test_an_oldest_gpu_promises_nothing_for_one_that_the_compiler_does_not_know(
 
 
 def test_a_driver_that_the_build_is_said_to_need_is_its_floor() -> None:
-    assert driver_asked("image that needs driver 545 or newer") == DriverVersion.start_of(545)
-    assert driver_asked("requires NVIDIA driver >= 550.54.14") == DriverVersion.parse("550.54.14")
-    assert driver_asked("the driver 470 that is there") is None
+    assert required_driver("image that needs driver 545 or newer") == DriverVersion.start_of(545)
+    assert required_driver("requires NVIDIA driver >= 550.54.14") == DriverVersion.parse("550.54.14")
+    assert required_driver("the driver 470 that is there") is None
     asked = {"gpu": "RTX 3060", "framework": "some-service", "cuda": "12.2", "build": "needs driver 545 or newer"}
     assert verdict(**asked, driver="535.183.01") is NOT
     assert verdict(**asked, driver="550.54.14").runs

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from compat import Verdict, case_from, check
-from compat.gpu_words import said_against
+from compat.gpu_words import reason_against
 from compat.model_words import denied_by_name, is_old_for, leaves_older_out
 from compat.names import find_gpus
 from compat.pools import read_host
@@ -37,7 +37,7 @@ def verdict(**case: str) -> Verdict:
     ],
 )
 def test_a_model_that_is_said_to_be_left_out_is_read(text: str) -> None:
-    assert said_against(text, PASCAL)
+    assert reason_against(text, PASCAL)
 
 
 @pytest.mark.parametrize(
@@ -54,7 +54,7 @@ def test_a_model_that_is_said_to_be_left_out_is_read(text: str) -> None:
     ],
 )
 def test_what_is_said_of_another_model_or_build_is_not(text: str) -> None:
-    assert not said_against(text, PASCAL)
+    assert not reason_against(text, PASCAL)
 
 
 @settings(max_examples=100, deadline=None)

@@ -1,7 +1,7 @@
-"""A named program of which nothing tells the CUDA: what can be said all the same, by GPU and driver.
+"""A named program whose CUDA is not known: what GPU and driver still decide.
 
-Builds of today are made by CUDA 12 or 13. Where the driver is at the level of most of them and every toolkit of years
-makes code for the GPU, it is likely to run; where none of them makes code for the GPU, it is not.
+Today's builds are made with CUDA 12 or 13. A program is likely to run where the driver reaches most of them and every
+toolkit of recent years generates code for the GPU, and unlikely where none of them does.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from compat.patterns import pattern
 from compat.rows import Architecture
 from compat.rules.arch import CARRIES_PTX, SPEAKS_OF_PTX
 from compat.rules.minor import DRIVER_COMPILES
-from compat.rules.rule import said
+from compat.rules.rule import as_stated
 from compat.targets import TEGRA
 from compat.versions import CudaVersion
 
@@ -29,7 +29,7 @@ _OF_ITS_TIME = pattern(r"\b20(?:0\d|1\d|2[01])\b|\b(?:19|20)\d{2}-\d{2}\b")
 
 
 def judged(note: Finding, image: ImageFacts, pool: PoolFacts) -> Finding:
-    """The finding that nothing tells the CUDA, as a warning or as a refusal where GPU and driver decide."""
+    """The finding that the CUDA is not known, as a warning or a refusal where GPU and driver decide."""
     arch = tables.architectures().get(pool.gpu.capability)
     if arch is None or pool.platform is Platform.JETSON or pool.gpu.capability in TEGRA:
         return note
@@ -52,13 +52,13 @@ def judged(note: Finding, image: ImageFacts, pool: PoolFacts) -> Finding:
 
 
 def _in_its_era(note: Finding, era: Era, image: ImageFacts, pool: PoolFacts, arch: Architecture) -> Finding:
-    """What each toolkit that was in use in the month of the program agrees on."""
+    """What all toolkits that were in use in the program's month agree on."""
     used = f"in {era.month} programs were built with CUDA {era.lines[0]} to {era.lines[-1]}"
     fact = era.newest.origin.fact(f"CUDA {era.newest.version} came in {era.newest.released}", "release_date")
     if made_by_none(era, arch):
         message = f"{note.message}; {used}, and the last that generates code for {pool.gpu.name} is {arch.last_cuda}"
         return replace(note, severity=Severity.REFUSE, message=message, fact=fact)
-    if pool.driver is None or not said(pool.driver):
+    if pool.driver is None or not as_stated(pool.driver):
         return note
     if runs_none(era, pool.driver, pool.platform):
         message = f"{note.message}; {used}, and driver {pool.driver} is too old for all of them"
@@ -72,14 +72,14 @@ def _in_its_era(note: Finding, era: Era, image: ImageFacts, pool: PoolFacts, arc
 
 
 def _needs_its_own(image: ImageFacts) -> bool:
-    """Has it the driver compile PTX, for which more than the floor of a major counts?"""
+    """Does the driver compile its PTX, for which the floor of a major does not suffice?"""
     names = {image.framework, image.program}
     return bool(names & (CARRIES_PTX | DRIVER_COMPILES.keys()) or SPEAKS_OF_PTX.search(image.remarks))
 
 
 def _is_likely(image: ImageFacts, pool: PoolFacts, arch: Architecture) -> bool:
-    """Not where it hands PTX to the driver, and of arm64, for which projects have few builds, only one's own."""
-    if pool.driver is None or not said(pool.driver):
+    """False where it hands PTX to the driver, and on arm64, with few published builds, unless it is the user's own."""
+    if pool.driver is None or not as_stated(pool.driver):
         return False
     if pool.platform is Platform.LINUX_ARM and not is_of_ones_own(image.remarks):
         return False
@@ -88,8 +88,8 @@ def _is_likely(image: ImageFacts, pool: PoolFacts, arch: Architecture) -> bool:
 
 
 def _is_too_old(image: ImageFacts, pool: PoolFacts, arch: Architecture) -> bool:
-    """Not where a driver or a year says that all of it may be of the GPU's own time."""
-    if pool.driver is not None and said(pool.driver):
+    """False where a driver or a year suggests that everything dates from the GPU's own time."""
+    if pool.driver is not None and as_stated(pool.driver):
         return False
     of_its_time = _OF_ITS_TIME.search(f"{image.name} {image.remarks}") is not None
     return arch.last_cuda is not None and arch.last_cuda < _TODAY and not of_its_time
